@@ -30,6 +30,7 @@ struct arena {
     struct attempt_part part; /* of an attempt that has made it */
     struct chunk *last;
     struct release *releases; /* in the arena itself */
+    size_t n_adopted;         /* bytes */
 };
 
 _Noreturn void memory_exhausted(size_t size)
@@ -147,11 +148,25 @@ void *arena_alloc(struct arena *arena, size_t size)
     return chunk->bytes;
 }
 
+size_t arena_bytes(const struct arena *arena)
+{
+    size_t n_bytes = sizeof *arena + arena->n_adopted;
+    for (const struct chunk *chunk = arena->last; chunk != NULL; chunk = chunk->previous)
+        n_bytes += sizeof *chunk + chunk->capacity;
+    return n_bytes;
+}
+
 void arena_on_free(struct arena *arena, void (*release)(void *context), void *context)
 {
     struct release *entry = arena_alloc(arena, sizeof *entry);
     *entry = (struct release){arena->releases, release, context};
     arena->releases = entry;
+}
+
+void arena_adopt(struct arena *arena, void *memory, size_t size)
+{
+    arena_on_free(arena, free, memory);
+    arena->n_adopted += size;
 }
 
 void *arena_array(struct arena *arena, size_t count, size_t element_size)

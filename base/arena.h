@@ -1,12 +1,10 @@
 /* An arena: memory that is freed all at once.
  *
- * Whoever creates an arena owns everything allocated from it. Memory is zeroed and aligned for any type of at most 8
- * bytes, and what is made of such.
- * Running out of memory ends the attempt (base/attempt.h) that the thread makes, and the process where it makes none,
- * with a message, in the log where there is no terminal. Nothing may be asked for here whose size a file merely names:
- * a reader bounds it first, by the size of the file, by a limit or by a budget that it states (tokenizers/work.h is
- * one), and fails with an error.
- */
+ * The creator of an arena owns everything allocated from it. Memory is zeroed, and aligned for types of at most 8 bytes
+ * and for structures and arrays of these.
+ * Running out of memory ends the thread's attempt (base/attempt.h), or the process if the thread makes none, with a
+ * message on stderr or in the log. A reader must bound every size that comes from a file before it allocates: by the
+ * size of the file, by a limit, or by a stated budget such as tokenizers/work.h, and fail with an error. */
 #pragma once
 
 #include <stddef.h>
@@ -16,28 +14,33 @@ struct arena;
 struct arena *arena_new(void);
 void arena_free(struct arena *arena); /* NULL is allowed */
 
-/* Calls release(context) when the arena is freed, before any of its memory goes: for what its inhabitants own besides.
- * The last one asked for is called first. */
+/* Calls release(context) when the arena is freed, before its memory: for resources that objects in the arena own. Calls
+ * run in reverse order. */
 void arena_on_free(struct arena *arena, void (*release)(void *context), void *context);
+
+/* Returns how many bytes of memory the arena takes. */
+size_t arena_bytes(const struct arena *arena);
 
 void *arena_alloc(struct arena *arena, size_t size);
 void *arena_array(struct arena *arena, size_t count, size_t element_size); /* overflow ends the process */
+/* Makes memory of malloc() part of the arena. */
+void arena_adopt(struct arena *arena, void *memory, size_t size);
 void *arena_copy(struct arena *arena, const void *bytes, size_t size);
 char *arena_strndup(struct arena *arena, const char *text, size_t length); /* adds a NUL */
 char *arena_strdup(struct arena *arena, const char *text);
 char *arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* malloc, realloc and strdup that end the attempt or the process when there is no memory; free() releases. */
+/* malloc, realloc and strdup that end the attempt or the process if memory runs out; free() releases. */
 void *memory_alloc(size_t size);
-/* a size that is a multiple of the alignment, a power of two */
+/* `size` must be a multiple of `alignment`, which must be a power of two. */
 void *memory_alloc_aligned(size_t alignment, size_t size);
 void *memory_resize(void *memory, size_t size);
 char *memory_strdup(const char *text);
 char *memory_strndup(const char *text, size_t length);
 
-/* Gives back to the system what has been freed, and would else be kept for what is allocated next: for a process that
- * lives on after work that took much. */
+/* Returns freed memory to the system instead of keeping it for later allocations: for a process that goes on after
+ * work that needed much memory. */
 void memory_trim(void);
 
-/* What these do where there is no memory: for what others have failed to allocate. */
+/* Ends the attempt or the process as the functions above do: for allocations that failed elsewhere. */
 _Noreturn void memory_exhausted(size_t size);

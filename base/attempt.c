@@ -15,7 +15,7 @@ struct attempt {
 
 static _Thread_local struct attempt *innermost;
 
-/* What is left belongs to whoever got it. */
+/* After success the remaining resources belong to the caller. */
 static void succeed(struct attempt *attempt)
 {
     while (attempt->parts != NULL)

@@ -6,8 +6,8 @@
 
 struct arena;
 
-/* The bytes that `text` stands for, in the arena. NULL where it is not whole groups of four digits, or none. */
+/* Decodes `text` into the arena. Returns NULL if it is empty or not made of whole groups of four digits. */
 void *base64_decode(struct arena *arena, const char *text, size_t length, size_t *ret_length);
 
-/* The text of `length` bytes, padded to whole groups, on one line, in the arena. */
+/* Encodes `length` bytes on one line, padded to whole groups, in the arena. */
 char *base64_encode(struct arena *arena, const void *bytes, size_t length);

@@ -1,13 +1,13 @@
-/* Binary search, once: in any sequence whose elements are sorted as the question goes. */
+/* Binary search in any sequence that is sorted by the question. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether element `index` comes before what is searched for: true for all up to some element, false from there on. */
+/* Reports whether element `index` comes before the wanted place: true up to some element, false from there on. */
 typedef bool search_before(const void *context, size_t index);
 
-/* The first of `n` elements that does not come before what is searched for; n where all of them do. */
+/* Returns the first of `n` elements that does not come before the wanted place; n if all do. */
 static inline size_t search_first(size_t n, search_before *before, const void *context)
 {
     size_t low = 0, high = n;

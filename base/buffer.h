@@ -1,5 +1,5 @@
 /* A growing run of bytes, for text and file headers that are built piece by piece.
- * Zero-initialized it is empty; buffer_free() releases it. The bytes are not NUL-terminated. */
+ * A zeroed buffer is empty; buffer_free() releases it. The bytes are not NUL-terminated. */
 #pragma once
 
 #include <stddef.h>
@@ -22,8 +22,7 @@ void buffer_append_decimal(struct buffer *buffer, uint64_t number);
 /* Little-endian integers of `size` bytes (1 to 8). */
 void buffer_append_le(struct buffer *buffer, uint64_t value, size_t size);
 
-/* Appends a JSON string with its quotes, to the byte as others write it: with JSON_ASCII as Python's json.dumps, with
- * JSON_UTF8 as json.dumps(ensure_ascii=False) and serde_json, which the libraries in Rust use. Bytes that are not UTF-8
- * become U+FFFD. */
+/* Appends a JSON string with its quotes, byte for byte as Python's json.dumps writes it (JSON_ASCII), or as
+ * json.dumps(ensure_ascii=False) and Rust's serde_json do (JSON_UTF8). Bytes that are not UTF-8 become U+FFFD. */
 enum json_letters { JSON_ASCII, JSON_UTF8 };
 void buffer_append_json_text(struct buffer *buffer, const char *text, size_t length, enum json_letters letters);

@@ -23,7 +23,7 @@ static inline bool checked_multiply(uint64_t a, uint64_t b, uint64_t *result)
     return true;
 }
 
-/* `value` rounded up to a multiple of `alignment`, which is a power of two. */
+/* Rounds `value` up to a multiple of `alignment`, a power of two. */
 static inline bool checked_align(uint64_t value, uint64_t alignment, uint64_t *result)
 {
     uint64_t sum;
@@ -43,7 +43,7 @@ static inline uint64_t read_le(const void *bytes, unsigned size)
     return value;
 }
 
-/* And big-endian ones. */
+/* Big-endian numbers from bytes at any alignment. */
 static inline uint64_t read_be(const void *bytes, unsigned size)
 {
     const unsigned char *b = bytes;

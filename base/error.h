@@ -13,6 +13,10 @@ struct error {
     char message[1024];
 };
 
+/* The outcome of a step, for callers that report failures themselves: REPORTED means that nothing is left to report,
+ * because the failure was reported before or is no fault. After FAILED and REPORTED the error holds the reason. */
+enum outcome { OK, FAILED, REPORTED };
+
 /* Sets the message and returns false, so that a failure reads `return error_set(error, ...)`. */
 bool error_set(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

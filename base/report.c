@@ -13,15 +13,17 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { REPORT_BYTES = 8192 }; /* more than an error and two paths */
+enum { REPORT_BYTES = 8192, NAME_BYTES = 4096 }; /* more than an error and two paths; a path */
 
 static atomic_bool no_terminal;
 static atomic_int log_file = -1;
+static char line_name[NAME_BYTES];
+static atomic_bool has_name;
 
 /* One write, so that lines of several processes do not mix. */
 static void add_to_log(int file, const char *text)
 {
-    char line[4 * REPORT_BYTES + 64], date[32] = "";
+    char line[4 * (REPORT_BYTES + NAME_BYTES) + 64], date[32] = "";
     struct tm local;
     time_t now = time(NULL);
     if (localtime_r(&now, &local) != NULL)
@@ -34,10 +36,12 @@ static void add_to_log(int file, const char *text)
 void report(const char *format, ...)
 {
     va_list arguments;
-    char line[REPORT_BYTES], shown[4 * sizeof line];
+    char text[REPORT_BYTES], line[sizeof text + sizeof line_name], shown[4 * sizeof line];
     va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
+    vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    bool named = has_name && !text_starts_with(text, line_name);
+    snprintf(line, sizeof line, "%s%s", named ? line_name : "", text);
     text_printable(line, strlen(line), shown, sizeof shown);
     int file = log_file;
     if (file >= 0)
@@ -46,6 +50,12 @@ void report(const char *format, ...)
         syslog(LOG_WARNING, "%s", shown);
     else if (!no_terminal)
         fprintf(stderr, "wfs: %s\n", shown);
+}
+
+void report_name(const char *name)
+{
+    snprintf(line_name, sizeof line_name, "%s: ", name);
+    has_name = true;
 }
 
 void report_to_syslog(void)

@@ -1,4 +1,4 @@
-/* SHA-256 of bytes at hand, as text. Whoever hashes what comes piece by piece uses nettle's sha2.h itself. */
+/* SHA-256 of bytes in memory, as text. To hash a stream, use nettle's sha2.h. */
 #pragma once
 
 #include <stddef.h>

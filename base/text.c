@@ -32,8 +32,8 @@ size_t text_valid_prefix(const char *text, size_t length)
     return length;
 }
 
-/* Whether some character begins with these bytes, of which there are up to 3: with the least or the largest of those
- * that may follow. */
+/* Reports whether some character begins with these bytes, of which there are up to 3: with the least or the largest of
+ * those that may follow. */
 static bool begins_character(const char *text, size_t length)
 {
     char least[4] = {(char)0x80, (char)0x80, (char)0x80, (char)0x80}, largest[4];
@@ -124,7 +124,7 @@ static size_t smallest(size_t a, size_t b, size_t c)
     return least < c ? least : c;
 }
 
-/* What it costs to change a letter, to add or drop one, and to add or drop a mark between words. */
+/* The costs of changing a letter, of adding or dropping a letter, and of adding or dropping a mark between words. */
 struct costs {
     size_t change, letter, mark;
 };

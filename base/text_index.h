@@ -1,25 +1,25 @@
-/* A dictionary from texts to numbers, for texts that a file gives: a balanced tree (tsearch of the C library), so that
- * no choice of texts makes it slow, as it could a hash table. n texts of N bytes together cost O(N log n) time and 64 n
- * bytes; the texts are not copied and must live as long. Zero-initialized it is empty. Finding is safe from any thread.
- */
+/* A dictionary from texts to numbers, for texts that a file gives: a hash table whose seed is random, so that no choice
+ * of texts makes it slow. Adding or finding a text takes time linear in its length; n texts take at most 80 n bytes,
+ * and at most 2^31 texts fit. The texts are not copied and must outlive the index. A zeroed index is empty.
+ * text_index_find() is safe from any thread. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
-
-struct arena;
+#include <stdint.h>
 
 struct text_index {
-    void *root;
-    struct arena *arena;
+    struct numbered *entries; /* in the order in which they were added */
+    uint32_t *slots;          /* places in entries, plus 1; at least twice as many */
+    size_t n_entries, n_slots;
 };
 
 void text_index_free(struct text_index *index);
 
-/* Gives a text its number; false where it has one already, which stays. */
+/* Adds a text with its number. Returns false, and keeps the old number, if the text is present. */
 bool text_index_add(struct text_index *index, const char *text, size_t length, size_t number);
 
-/* The same, but the number takes the place of an earlier one. */
+/* Like text_index_add(), but replaces an earlier number. */
 void text_index_set(struct text_index *index, const char *text, size_t length, size_t number);
 
 bool text_index_find(const struct text_index *index, const char *text, size_t length, size_t *ret_number);

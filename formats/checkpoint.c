@@ -1,9 +1,8 @@
-#include "formats/checkpoint.h"
+#include "formats/checkpoint_builder.h"
 
 #include "base/attempt.h"
 #include "formats/components.h"
 #include "formats/documents.h"
-#include "formats/open.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -17,8 +16,9 @@ enum { MAX_NOTES = 256 };
 /* Notes come late and from any thread. */
 struct notes {
     pthread_mutex_t lock;
-    char *texts[MAX_NOTES];
-    size_t n_texts;
+    struct note notes[MAX_NOTES];
+    char *texts[MAX_NOTES]; /* of the notes, malloc'ed */
+    size_t n_notes;
 };
 
 struct made {
@@ -40,19 +40,87 @@ static void *grow(void *array, size_t count, size_t element_bytes)
     return full ? memory_resize(array, (count ? count * 2 : 1) * element_bytes) : array;
 }
 
+/* A copy of such an array, with the room that grow() counts on. */
+static void *copy_array(const void *array, size_t count, size_t element_bytes)
+{
+    size_t capacity = 1;
+    while (capacity < count)
+        capacity *= 2;
+    return count > 0 ? memcpy(memory_alloc(capacity * element_bytes), array, count * element_bytes) : NULL;
+}
+
+/* Frees the parts that every checkpoint owns alone. */
+static void release_own(void *context)
+{
+    struct checkpoint *checkpoint = context;
+    free(checkpoint->sources);
+    free(checkpoint->side_files);
+    free(checkpoint->hidden);
+    gguf_kvs_free(&checkpoint->metadata);
+    gguf_kvs_free(&checkpoint->differing);
+}
+
+/* Frees the parts that a checkpoint shares with those derived from it. */
+static void release_shared(void *context)
+{
+    struct checkpoint *checkpoint = context;
+    if (checkpoint->components != NULL)
+        location_close(checkpoint->components->location);
+    for (size_t i = 0; i < checkpoint->notes->n_notes; i++)
+        free(checkpoint->notes->texts[i]);
+    pthread_mutex_destroy(&checkpoint->notes->lock);
+}
+
+static struct once *once_new(struct arena *arena)
+{
+    struct once *once = arena_alloc(arena, sizeof *once);
+    pthread_mutex_init(&once->lock, NULL);
+    return once;
+}
+
 struct checkpoint *checkpoint_new(const char *path)
 {
     struct arena *arena = arena_new();
     struct checkpoint *checkpoint = arena_alloc(arena, sizeof *checkpoint);
     checkpoint->arena = arena;
     checkpoint->path = arena_strdup(arena, path);
-    checkpoint->tensors = tensor_set_new(arena);
+    checkpoint->tensors = checkpoint->unsealed = tensor_set_new(arena);
     checkpoint->documents = documents_new();
     checkpoint->notes = arena_alloc(arena, sizeof *checkpoint->notes);
     pthread_mutex_init(&checkpoint->notes->lock, NULL);
-    checkpoint->once = arena_alloc(arena, sizeof *checkpoint->once);
-    pthread_mutex_init(&checkpoint->once->lock, NULL);
+    checkpoint->once = once_new(arena);
+    arena_on_free(arena, release_shared, checkpoint);
+    arena_on_free(arena, release_own, checkpoint);
     return checkpoint;
+}
+
+bool checkpoint_seal(struct checkpoint *checkpoint, struct error *error)
+{
+    if (checkpoint->unsealed != NULL && !tensor_set_seal(checkpoint->unsealed, error))
+        return false;
+    checkpoint->unsealed = NULL;
+    return true;
+}
+
+struct checkpoint *checkpoint_derive(const struct checkpoint *origin)
+{
+    struct arena *arena = arena_new();
+    struct checkpoint *derived = arena_copy(arena, origin, sizeof *origin);
+    size_t n_sources = origin->n_sources + origin->n_guides;
+    derived->arena = arena;
+    derived->unsealed = NULL;
+    derived->sources = copy_array(origin->sources, n_sources, sizeof *origin->sources);
+    derived->side_files = copy_array(origin->side_files, origin->n_side_files, sizeof *origin->side_files);
+    derived->hidden = copy_array(origin->hidden, origin->n_hidden, sizeof *origin->hidden);
+    derived->metadata = gguf_kvs_copy(&origin->metadata);
+    derived->differing = gguf_kvs_copy(&origin->differing);
+    derived->documents = documents_new();
+    derived->once = once_new(arena);
+    derived->bases = NULL;
+    derived->n_bases = 0;
+    arena_on_free(arena, release_own, derived);
+    checkpoint_keep(derived, BASE_ORIGIN, origin);
+    return derived;
 }
 
 struct making {
@@ -95,31 +163,45 @@ static void free_made(struct once *once)
     pthread_mutex_destroy(&once->lock);
 }
 
-void checkpoint_close(struct checkpoint *checkpoint)
+void checkpoint_close(const struct checkpoint *checkpoint)
 {
     if (checkpoint == NULL)
         return;
+    struct base *bases = checkpoint->bases;
+    size_t n_bases = checkpoint->n_bases;
     free_made(checkpoint->once);
     documents_free(checkpoint->documents);
-    if (checkpoint->components != NULL)
-        location_close(checkpoint->components->location);
-    for (size_t i = 0; i < checkpoint->n_side_files; i++)
-        source_close(checkpoint->side_files[i].source);
-    for (size_t i = checkpoint->n_sources + checkpoint->n_guides;
-         i-- > 0;) /* a computed source comes after the file it reads */
-        source_close(checkpoint->sources[i]);
-    for (size_t i = 0; i < checkpoint->notes->n_texts; i++)
-        free(checkpoint->notes->texts[i]);
-    pthread_mutex_destroy(&checkpoint->notes->lock);
-    free(checkpoint->sources);
-    gguf_kvs_free(&checkpoint->metadata);
-    gguf_kvs_free(&checkpoint->differing);
-    free(checkpoint->side_files);
-    free(checkpoint->hidden);
-    struct checkpoint *kept = checkpoint->kept, *target = checkpoint->target;
     arena_free(checkpoint->arena);
-    checkpoint_close(kept);
-    checkpoint_close(target);
+    while (n_bases-- > 0)
+        checkpoint_close(bases[n_bases].checkpoint);
+    free(bases);
+}
+
+static const struct checkpoint *own_base(const struct checkpoint *checkpoint, enum base_role role)
+{
+    for (size_t i = 0; i < checkpoint->n_bases; i++)
+        if (checkpoint->bases[i].role == role)
+            return checkpoint->bases[i].checkpoint;
+    return NULL;
+}
+
+const struct checkpoint *checkpoint_base(const struct checkpoint *checkpoint, enum base_role role)
+{
+    const struct checkpoint *found = NULL;
+    for (; checkpoint != NULL && found == NULL; checkpoint = own_base(checkpoint, BASE_ORIGIN))
+        found = own_base(checkpoint, role);
+    return found;
+}
+
+static void close_source(void *source)
+{
+    source_close(source);
+}
+
+/* A computed source is added after the file that it reads, and closed before it. */
+static void own_source(struct checkpoint *checkpoint, struct source *source)
+{
+    arena_on_free(checkpoint->arena, close_source, source);
 }
 
 /* Puts a source at that place of the whole array. */
@@ -134,25 +216,35 @@ static void insert_source(struct checkpoint *checkpoint, size_t place, struct so
 
 void checkpoint_add_source(struct checkpoint *checkpoint, struct source *source)
 {
+    own_source(checkpoint, source);
     insert_source(checkpoint, checkpoint->n_sources, source);
     checkpoint->n_sources++;
 }
 
-void checkpoint_keep(struct checkpoint *checkpoint, struct checkpoint *other)
+/* Lists a guide that somebody owns. */
+static void list_guide(struct checkpoint *checkpoint, struct source *source)
 {
-    struct checkpoint **end = &checkpoint->kept;
-    while (*end != NULL)
-        end = &(*end)->kept;
-    *end = other;
-    for (size_t i = 0; i < other->n_sources + other->n_guides; i++)
-        checkpoint_add_guide(checkpoint, other->sources[i]);
-    other->n_sources = other->n_guides = 0;
+    insert_source(checkpoint, checkpoint->n_sources + checkpoint->n_guides, source);
+    checkpoint->n_guides++;
 }
 
 void checkpoint_add_guide(struct checkpoint *checkpoint, struct source *source)
 {
-    insert_source(checkpoint, checkpoint->n_sources + checkpoint->n_guides, source);
-    checkpoint->n_guides++;
+    own_source(checkpoint, source);
+    list_guide(checkpoint, source);
+}
+
+void checkpoint_keep(struct checkpoint *checkpoint, enum base_role role, const struct checkpoint *other)
+{
+    checkpoint->bases = grow(checkpoint->bases, checkpoint->n_bases, sizeof *checkpoint->bases);
+    checkpoint->bases[checkpoint->n_bases++] = (struct base){role, other};
+}
+
+void checkpoint_use(struct checkpoint *checkpoint, enum base_role role, const struct checkpoint *other)
+{
+    checkpoint_keep(checkpoint, role, other);
+    for (size_t i = 0; i < other->n_sources + other->n_guides; i++)
+        list_guide(checkpoint, other->sources[i]);
 }
 
 void checkpoint_add_metadata(struct checkpoint *checkpoint, const char *key, const char *value)
@@ -170,6 +262,7 @@ void checkpoint_add_metadata(struct checkpoint *checkpoint, const char *key, con
 
 void checkpoint_add_side_file(struct checkpoint *checkpoint, const char *name, struct source *source)
 {
+    own_source(checkpoint, source);
     checkpoint->side_files = grow(checkpoint->side_files, checkpoint->n_side_files, sizeof *checkpoint->side_files);
     checkpoint->side_files[checkpoint->n_side_files++] =
         (struct side_file){arena_strdup(checkpoint->arena, name), source, false};
@@ -217,7 +310,6 @@ void checkpoint_hide_side_file(struct checkpoint *checkpoint, const char *name, 
     struct side_file *file = find_side_file(checkpoint, name);
     size_t after = checkpoint->n_side_files - (size_t)(file - checkpoint->side_files) - 1;
     checkpoint_hide_file(checkpoint, name, reason);
-    source_close(file->source);
     memmove(file, file + 1, after * sizeof *file);
     checkpoint->n_side_files--;
 }
@@ -225,45 +317,57 @@ void checkpoint_hide_side_file(struct checkpoint *checkpoint, const char *name, 
 void checkpoint_change_side_file(struct checkpoint *checkpoint, const char *name, const char *text, size_t length)
 {
     struct side_file *file = find_side_file(checkpoint, name);
-    checkpoint_add_guide(checkpoint, file->source);
+    list_guide(checkpoint, file->source);
     file->source = source_of_text(file->source, source_name(file->source), text, length);
-    documents_free(checkpoint->documents); /* which may have it parsed */
-    checkpoint->documents = documents_new();
+    own_source(checkpoint, file->source);
 }
 
-void checkpoint_note(const struct checkpoint *checkpoint, const char *format, ...)
+static void add_note(struct notes *notes, enum subject subject, bool is_hint, const char *format, va_list arguments)
 {
-    struct notes *notes = checkpoint->notes;
     char *text;
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vasprintf(&text, format, arguments);
-    va_end(arguments);
-    if (length < 0)
+    if (vasprintf(&text, format, arguments) < 0)
         return;
     pthread_mutex_lock(&notes->lock);
-    bool known = notes->n_texts == MAX_NOTES;
-    for (size_t i = 0; i < notes->n_texts && !known; i++)
-        known = strcmp(notes->texts[i], text) == 0;
-    if (known)
+    bool known = notes->n_notes == MAX_NOTES;
+    for (size_t i = 0; i < notes->n_notes && !known; i++)
+        known = notes->notes[i].subject == subject && strcmp(notes->notes[i].text, text) == 0;
+    if (known) {
         free(text);
-    else
-        notes->texts[notes->n_texts++] = text;
+    } else {
+        notes->texts[notes->n_notes] = text;
+        notes->notes[notes->n_notes++] = (struct note){subject, text, is_hint};
+    }
     pthread_mutex_unlock(&notes->lock);
+}
+
+void checkpoint_note(const struct checkpoint *checkpoint, enum subject subject, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    add_note(checkpoint->notes, subject, false, format, arguments);
+    va_end(arguments);
+}
+
+void checkpoint_hint(const struct checkpoint *checkpoint, enum subject subject, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    add_note(checkpoint->notes, subject, true, format, arguments);
+    va_end(arguments);
 }
 
 size_t checkpoint_notes(const struct checkpoint *checkpoint)
 {
     pthread_mutex_lock(&checkpoint->notes->lock);
-    size_t n_texts = checkpoint->notes->n_texts;
+    size_t n_notes = checkpoint->notes->n_notes;
     pthread_mutex_unlock(&checkpoint->notes->lock);
-    return n_texts;
+    return n_notes;
 }
 
-const char *checkpoint_note_text(const struct checkpoint *checkpoint, size_t index)
+struct note checkpoint_note_at(const struct checkpoint *checkpoint, size_t index)
 {
     pthread_mutex_lock(&checkpoint->notes->lock);
-    const char *text = checkpoint->notes->texts[index];
+    struct note note = checkpoint->notes->notes[index];
     pthread_mutex_unlock(&checkpoint->notes->lock);
-    return text;
+    return note;
 }

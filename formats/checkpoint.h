@@ -1,17 +1,18 @@
-/* Checkpoints: what a reader makes of its input, before anything is computed from it.
+/* Checkpoints: the contents of an input, as its reader found them.
  *
- * A checkpoint owns its sources and one arena; its tensor set and all that belongs to it live in the arena. After
- * checkpoint_open() it does not change, but for the notes, and may be read from any number of threads. */
+ * A checkpoint owns its sources and one arena, which holds its tensor set and everything else. Readers fill it in
+ * (checkpoint_builder.h). An open checkpoint is const, collects only notes, and is safe to read from any number of
+ * threads. To change a model, models/derive/ derives another checkpoint, which keeps this one. */
 #pragma once
 
 #include "formats/gguf/kv.h"
 #include "formats/tensor_set.h"
 
-/* A small file beside the weights, shown as it is. */
+/* A small file beside the weights, shown unchanged. */
 struct side_file {
     const char *name; /* may hold '/': "1_Pooling/config.json" */
     struct source *source;
-    bool hidden; /* not shown, and reading it fails: what would be made of it is not made without it */
+    bool hidden; /* not shown, and reading it fails, so that nothing is made without it */
 };
 
 /* A file of the source that is not shown, and why: "weights", "hidden by the virtual file of that name". */
@@ -19,105 +20,132 @@ struct hidden_file {
     const char *name, *reason;
 };
 
+/* The subject of a note. Notes hold no paths of virtual files: fs/tree/subjects.h knows the paths of each subject. */
+enum subject {
+    SUBJECT_SOURCE,    /* the input; the text names the file if that matters */
+    SUBJECT_GGUF,      /* the model as a GGUF */
+    SUBJECT_QUANTIZED, /* llama-quantize's files of that GGUF */
+    SUBJECT_PROJECTOR, /* the vision and audio towers as a GGUF */
+    SUBJECT_ADAPTER,   /* the LoRA adapter as a GGUF */
+    SUBJECT_WEIGHTS,   /* the weights as safetensors */
+    SUBJECT_DIRECTORY, /* the Hugging Face directory */
+};
+
+/* One line for the user about an assumption or an omission. */
+struct note {
+    enum subject subject;
+    const char *text;
+    bool is_hint;
+};
+
+enum checkpoint_kind {
+    CHECKPOINT_WEIGHTS, /* tensors under the names of their model's class, in any format but GGUF */
+    CHECKPOINT_GGUF,    /* tensors and keys of one GGUF, in one file or in splits */
+    CHECKPOINT_ADAPTER, /* a LoRA adapter: adapter_config.json and adapter_model.* */
+};
+
+/* The role of a checkpoint that another checkpoint keeps. */
+enum base_role {
+    BASE_ORIGIN,  /* the checkpoint before it was changed */
+    BASE_ADAPTER, /* an adapter that is merged into the other one */
+    BASE_NAMED,   /* the checkpoint under Hugging Face names, for adapters */
+    BASE_DENSE,   /* the dense layer after the model, from a folder of its own */
+    BASE_TARGET,  /* the model that an adapter or a draft model belongs to */
+};
+
+struct base {
+    enum base_role role;
+    const struct checkpoint *checkpoint;
+};
+
 struct checkpoint {
     struct arena *arena;
+    enum checkpoint_kind kind;
     const char *format;     /* "safetensors", "torch" ... */
     const char *path;       /* as the user gave it */
-    const char *model_name; /* the name of the model's directory or repository, or what -o name= says */
+    bool follows_links;     /* open_options.follow_links; applies to bases opened for it, too */
+    const char *model_name; /* the name of the model's directory or repository, or of -o name= */
 
-    /* the files of weights, and after them the small ones that said what belongs together: an index */
+    /* the weights files, then the guides: small files such as an index, which list the weights files */
     struct source **sources;
     size_t n_sources, n_guides;
-    struct tensor_set *tensors; /* as stored, in the order of the format: see each reader */
+    const struct tensor_set *tensors; /* in the order of the format: see each reader */
+    struct tensor_set *unsealed;      /* for readers: the same set while they fill it; NULL: it is sealed */
 
-    struct gguf_kvs metadata;  /* what the format says of the whole, typed; strings where it knows no other types */
-    struct gguf_kvs differing; /* its keys that files give different values: that of the first stays */
-    const char *extras;        /* JSON text of what else the checkpoint holds (epoch, args ...), or NULL */
+    struct gguf_kvs metadata;  /* the format's metadata, typed; strings if the format has no other types */
+    struct gguf_kvs differing; /* keys with different values in several files: the first file's value stays */
+    const char *extras;        /* JSON text of other contents (epoch, args ...), or NULL */
 
     struct side_file *side_files; /* sorted by name */
     size_t n_side_files;
     struct hidden_file *hidden;
     size_t n_hidden;
-    struct components *components; /* components.h; NULL: it has none */
-    const char *failure;           /* of its side files alone: why there are no weights; NULL: they were not wanted */
+    struct components *components; /* components.h; NULL: none */
+    const char *failure; /* if opened for side files alone: why there are no weights; NULL: they were not wanted */
 
     struct documents *documents; /* documents.h */
     struct notes *notes;
-    struct once *once;       /* checkpoint_once() */
-    struct checkpoint *kept; /* what it holds views of (checkpoint_keep()); NULL: nothing */
-    /* of a draft model, the side files of what it drafts for, where that was said (models/target.h); else NULL */
-    struct checkpoint *target;
+    struct once *once;  /* checkpoint_once() */
+    struct base *bases; /* checkpoints that it is made from or needs: closed after it */
+    size_t n_bases;
 };
 
 struct open_options {
-    /* the name of a format, when several would do; NULL: the usual choice. Of a directory, or of its files */
+    /* a format's name, if several are possible; NULL: the default choice. For a directory or its files */
     const char *format;
     const char *name;    /* overrides model_name; may be NULL */
-    bool allow_trailing; /* bytes after the last tensor are ignored instead of refused */
-    bool components;     /* what has no tensors but those of its components is opened instead of refused */
+    bool allow_trailing; /* ignore bytes after the last tensor instead of refusing them */
+    bool follow_links;   /* to files anywhere; otherwise links that leave the model's directory are refused */
+    bool components;     /* open inputs that have tensors only in components, instead of refusing them */
 };
 
-/* Opens what `path` names: a file, a directory, a hub cache folder, or ORG/NAME in the local hub cache. NULL on
- * failure. */
-struct checkpoint *checkpoint_open(const char *path, const struct open_options *options, struct error *error);
+struct format;
 
-/* Opens a directory, or what stands for one, for its side files alone: there are no tensors then. */
-struct checkpoint *checkpoint_open_side_files(const char *path, struct error *error);
+/* Opens a file, a directory, a hub cache folder, or ORG/NAME in the local hub cache, in one of the formats of a table
+ * (formats/format.h), which must outlive the checkpoint. Returns NULL on failure. */
+const struct checkpoint *checkpoint_open(const char *path, const struct format *const *formats,
+                                         const struct open_options *options, struct error *error);
 
-/* Opens a component of another checkpoint, which lives longer, as if its folder had been named; with a reason why
- * nothing can be made of its weights, its side files alone. Safe from any thread. */
+/* Opens a directory, or its equivalent, for its side files alone, without tensors. */
+const struct checkpoint *checkpoint_open_side_files(const char *path, const struct format *const *formats,
+                                                    bool follow_links, struct error *error);
+
+/* Opens a component of another checkpoint, which must outlive it, as if `path` named its folder. If `failure` says why
+ * its weights cannot be used, opens its side files alone. Safe from any thread. */
 struct component;
-struct checkpoint *checkpoint_open_component(const struct checkpoint *whole, const struct component *component,
-                                             const struct error *failure, struct error *error);
+const struct checkpoint *checkpoint_open_component(const struct checkpoint *whole, const struct component *component,
+                                                   const struct error *failure, struct error *error);
 
-/* Opens one source, which may be nowhere on disk, by what is in it: without side files. Takes the source, also where it
- * fails. */
-struct checkpoint *checkpoint_of_source(struct source *file, struct error *error);
+/* Opens one source, perhaps not on disk, by its contents, without side files. Takes the source, even on failure. */
+const struct checkpoint *checkpoint_of_source(struct source *file, const struct format *const *formats,
+                                              struct error *error);
 
-void checkpoint_close(struct checkpoint *checkpoint); /* NULL is allowed */
+void checkpoint_close(const struct checkpoint *checkpoint); /* NULL is allowed */
 
-/* The size of its files of weights, and of those of its components. */
+/* Returns the first base of that role, of the checkpoint or of one that it was derived from; NULL: none. */
+const struct checkpoint *checkpoint_base(const struct checkpoint *checkpoint, enum base_role role);
+
+/* Returns the size of its weights files, components included. */
 uint64_t checkpoint_bytes(const struct checkpoint *checkpoint);
 
-/* The side file of that name, or NULL. */
+/* Returns the side file of that name, or NULL. */
 const struct side_file *checkpoint_side_file(const struct checkpoint *checkpoint, const char *name);
 
-/* A note: one line for the user about what is missing or was assumed ("model.gguf: no config.json, so ..."). Notes are
- * shown in metadata.json and by `wfs info`, and once on stderr when something is mounted. Safe from any thread; the
- * same line twice counts once, and of more than 256 the others are dropped. */
-void checkpoint_note(const struct checkpoint *checkpoint, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* Adds a note ("no config.json, so ..."). metadata.json and `wfs info` show notes, and `wfs mount` prints them
+ * once. Safe from any thread. Repeated notes, and notes after the 256th, are dropped. */
+void checkpoint_note(const struct checkpoint *checkpoint, enum subject subject, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
-/* The number of notes so far, and each of them. */
+/* Adds a hint: a note with details, such as files that an option would add. `wfs mount` and the first page of `wfs
+ * info` do not show it. */
+void checkpoint_hint(const struct checkpoint *checkpoint, enum subject subject, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Return the number of notes so far, hints included, and each note; texts live as long as the checkpoint. */
 size_t checkpoint_notes(const struct checkpoint *checkpoint);
-const char *checkpoint_note_text(const struct checkpoint *checkpoint, size_t index);
+struct note checkpoint_note_at(const struct checkpoint *checkpoint, size_t index);
 
-/* What is made of a checkpoint once, for all who ask: by make(checkpoint, arena), in an arena that is freed with the
- * checkpoint. Who asks meanwhile waits. Safe from any thread. */
+/* Returns an object made from a checkpoint once, for all callers: by make(checkpoint, arena), in an arena that is freed
+ * with the checkpoint. Other callers wait meanwhile. Safe from any thread. */
 typedef const void *checkpoint_maker(const struct checkpoint *checkpoint, struct arena *arena);
 const void *checkpoint_once(const struct checkpoint *checkpoint, checkpoint_maker *make);
-
-/* For readers, while a checkpoint is being opened. */
-
-void checkpoint_add_source(struct checkpoint *checkpoint, struct source *source); /* takes the source */
-
-/* Takes the source of a small file that the tensors or the side files were made by, other than weights and side files.
- */
-void checkpoint_add_guide(struct checkpoint *checkpoint, struct source *source);
-
-/* Takes another checkpoint, which lives as long as this one; its files of weights are guides here. */
-void checkpoint_keep(struct checkpoint *checkpoint, struct checkpoint *other);
-
-/* A text of the metadata; of a key that is there already the first value stays. */
-void checkpoint_add_metadata(struct checkpoint *checkpoint, const char *key, const char *value);
-/* takes the source */
-void checkpoint_add_side_file(struct checkpoint *checkpoint, const char *name, struct source *source);
-void checkpoint_hide_file(struct checkpoint *checkpoint, const char *name, const char *reason);
-/* Both: a side file that is not shown. Takes the source. */
-void checkpoint_add_hidden_side_file(struct checkpoint *checkpoint, const char *name, struct source *source,
-                                     const char *reason);
-
-/* For who changes a checkpoint that nobody uses yet. A side file that is there is not shown any more, or has another
- * text: what it was made of is a guide then. */
-void checkpoint_hide_side_file(struct checkpoint *checkpoint, const char *name, const char *reason);
-void checkpoint_change_side_file(struct checkpoint *checkpoint, const char *name, const char *text, size_t length);

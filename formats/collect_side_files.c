@@ -9,8 +9,10 @@
  * The directory that a single file happens to lie in may be anything, such as a home directory. Only the files that
  * models are known to have are served from it, and only where one of them says that it is a model's directory; all
  * others are neither served nor listed. */
+#include "formats/checkpoint_builder.h"
 #include "formats/components.h"
 
+#include <ctype.h>
 #include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
@@ -20,13 +22,13 @@
 
 enum { MAX_DEPTH = 3, MAX_FILES = 4096 };
 
-static const char *const weight_suffixes[] = {
-    ".safetensors", ".bin",      ".pt",    ".pth",       ".ckpt",      ".pkl",     ".gguf",      ".ggml", ".h5",
-    ".hdf5",        ".keras",    ".onnx",  ".onnx_data", ".onnx.data", ".msgpack", ".ot",        ".npy",  ".npz",
-    ".tflite",      ".pdparams", ".pdopt", ".mlmodel",   ".nemo",      ".distcp",  ".llamafile",
+/* Of weights in formats that are not read. */
+static const char *const other_suffixes[] = {
+    ".pkl", ".ggml",   ".h5",       ".hdf5",  ".keras",   ".onnx", ".onnx_data", ".onnx.data", ".msgpack",
+    ".ot",  ".tflite", ".pdparams", ".pdopt", ".mlmodel", ".nemo", ".distcp",    ".llamafile",
 };
 
-/* What may belong to a single file of weights. The names that only models use make a directory one of a model. */
+/* Files that may belong to a single weights file. Names that only models use mark the directory as a model's. */
 static const struct {
     const char *name; /* patterns */
     const char *directory;
@@ -94,12 +96,12 @@ static bool is_known_file(const char *prefix, const char *name)
     return false;
 }
 
-/* Whether one of the names says that they are those of a model's directory. */
+/* Reports whether one of the names says that they are those of a model's directory. */
 bool input_is_model_directory(const struct input *input)
 {
-    for (size_t i = 0; i < input->n_names; i++)
+    for (size_t i = 0; i < input->list.count; i++)
         for (size_t j = 0; j < N_KNOWN_FILES; j++)
-            if (known_files[j].says_model && strcmp(known_files[j].name, input->names[i]) == 0)
+            if (known_files[j].says_model && strcmp(known_files[j].name, input->list.entries[i].name) == 0)
                 return true;
     return false;
 }
@@ -110,10 +112,17 @@ static bool has_suffix(const char *name, const char *suffix)
     return length > suffix_length && strcasecmp(name + length - suffix_length, suffix) == 0;
 }
 
-static bool is_weights(const char *name)
+/* However the extension is written: MODEL.SAFETENSORS. */
+static bool is_weights(const struct format *const *formats, const char *name)
 {
-    for (size_t i = 0; i < sizeof weight_suffixes / sizeof *weight_suffixes; i++)
-        if (has_suffix(name, weight_suffixes[i]))
+    char lower[NAME_MAX + 1];
+    size_t length = strlen(name);
+    for (size_t i = 0; i <= length && i < sizeof lower; i++)
+        lower[i] = (char)tolower((unsigned char)name[i]);
+    if (length < sizeof lower && formats_extension(formats, lower) != NULL)
+        return true;
+    for (size_t i = 0; i < sizeof other_suffixes / sizeof *other_suffixes; i++)
+        if (has_suffix(name, other_suffixes[i]))
             return true;
     return false;
 }
@@ -121,37 +130,38 @@ static bool is_weights(const char *name)
 static void add_unopened(struct walk *walk, const char *path, const char *reason)
 {
     struct checkpoint *checkpoint = walk->checkpoint;
+    struct source_identity identity;
     bool inside;
-    struct source *source = location_unopened(walk->input->location, path, reason, &inside);
     reason = arena_strdup(checkpoint->arena, reason);
-    checkpoint_note(checkpoint, "%s", reason);
-    if (source == NULL)
+    checkpoint_note(checkpoint, SUBJECT_SOURCE, "%s", reason);
+    if (!location_identify(walk->input->location, path, &identity, &inside))
         checkpoint_hide_file(checkpoint, path, reason);
     else if (inside)
-        checkpoint_add_side_file(checkpoint, path, source);
+        checkpoint_add_side_file(checkpoint, path, source_unopened(&identity, path, reason));
     else
-        checkpoint_add_hidden_side_file(checkpoint, path, source, reason);
+        checkpoint_add_hidden_side_file(checkpoint, path, source_unopened(&identity, path, reason), reason);
 }
 
 static void add_file(struct walk *walk, const char *path)
 {
     struct error error;
-    struct source *source = location_open(walk->input->location, path, &error);
+    struct source *source = location_source(walk->input->location, path, &error);
     if (source != NULL)
         checkpoint_add_side_file(walk->checkpoint, path, source);
     else
         add_unopened(walk, path, error.message);
 }
 
-static const char *reason_as_weights(const char *name)
+static const char *reason_as_weights(const struct format *const *formats, const char *name)
 {
-    if (is_weights(name))
+    if (is_weights(formats, name))
         return "weights";
     return has_suffix(name, ".index.json") ? "list of shards" : NULL;
 }
 
 /* Why a file or directory is not shown, by its kind and name; NULL: it is. */
-static const char *reason_to_hide(const char *name, enum location_kind kind, unsigned depth)
+static const char *reason_to_hide(const struct format *const *formats, const char *name, enum location_kind kind,
+                                  unsigned depth)
 {
     if (kind == LOCATION_LINKED_FOLDER)
         return "symbolic link to a directory";
@@ -161,35 +171,37 @@ static const char *reason_to_hide(const char *name, enum location_kind kind, uns
         return depth == MAX_DEPTH ? "nested too deep" : NULL;
     if (kind == LOCATION_OTHER)
         return "not a regular file";
-    return reason_as_weights(name);
+    return reason_as_weights(formats, name);
 }
 
-static void add_folder(struct walk *walk, const char *const *names, size_t n_names, const char *prefix, unsigned depth);
+static void add_folder(struct walk *walk, const struct location_list *list, const char *prefix, unsigned depth);
 
 static void add_subfolder(struct walk *walk, const char *path, unsigned depth)
 {
     struct arena *arena = walk->checkpoint->arena;
-    const char *const *names;
-    size_t n_names;
+    struct location_list list;
     struct error error;
-    if (location_names(walk->input->location, path, arena, &names, &n_names, &error))
-        add_folder(walk, names, n_names, arena_printf(arena, "%s/", path), depth);
+    if (location_list(walk->input->location, path, arena, &list, &error))
+        add_folder(walk, &list, arena_printf(arena, "%s/", path), depth);
     else
         checkpoint_hide_file(walk->checkpoint, path, arena_strdup(arena, error.message));
 }
 
-/* One name of a folder: as a folder in it, or as a file, as `folders` says. */
-static void add_entry(struct walk *walk, const char *name, const char *path, unsigned depth, bool folders)
+/* One entry of a folder: as a folder in it, or as a file, as `folders` says. */
+static void add_entry(struct walk *walk, const struct location_entry *entry, const char *path, unsigned depth,
+                      bool folders)
 {
-    enum location_kind kind = location_kind(walk->input->location, path);
+    const struct format *const *formats = walk->input->formats;
+    const char *name = entry->name;
+    enum location_kind kind = entry->kind == LOCATION_LINK ? location_kind(walk->input->location, path) : entry->kind;
     if (kind == LOCATION_NOTHING || (kind == LOCATION_FOLDER || kind == LOCATION_LINKED_FOLDER) != folders)
         return;
-    if (!folders && components_hold(walk->input->components, path) && reason_as_weights(name) != NULL)
+    if (!folders && components_hold(walk->input->components, path) && reason_as_weights(formats, name) != NULL)
         return;
-    const char *reason = reason_to_hide(name, kind, depth);
+    const char *reason = reason_to_hide(formats, name, kind, depth);
     if (walk->n_files++ >= MAX_FILES)
-        checkpoint_note(walk->checkpoint, "there are more than %d files beside the weights: not all are shown",
-                        MAX_FILES);
+        checkpoint_note(walk->checkpoint, SUBJECT_SOURCE,
+                        "more than %d files beside the weights: the rest are not shown", MAX_FILES);
     else if (reason != NULL)
         checkpoint_hide_file(walk->checkpoint, path, reason);
     else if (folders)
@@ -199,14 +211,15 @@ static void add_entry(struct walk *walk, const char *name, const char *path, uns
 }
 
 /* Files first, so that no large folder takes the place of the model's own. */
-static void add_folder(struct walk *walk, const char *const *names, size_t n_names, const char *prefix, unsigned depth)
+static void add_folder(struct walk *walk, const struct location_list *list, const char *prefix, unsigned depth)
 {
     for (int folders = 0; folders < 2; folders++)
-        for (size_t i = 0; i < n_names && walk->n_files <= MAX_FILES; i++)
-            if (!walk->single_file ||
-                (folders ? depth == 0 && is_known_directory(names[i]) : is_known_file(prefix, names[i])))
-                add_entry(walk, names[i], arena_printf(walk->checkpoint->arena, "%s%s", prefix, names[i]), depth,
+        for (size_t i = 0; i < list->count && walk->n_files <= MAX_FILES; i++) {
+            const char *name = list->entries[i].name;
+            if (!walk->single_file || (folders ? depth == 0 && is_known_directory(name) : is_known_file(prefix, name)))
+                add_entry(walk, &list->entries[i], arena_printf(walk->checkpoint->arena, "%s%s", prefix, name), depth,
                           folders);
+        }
 }
 
 static int compare_side_files(const void *a, const void *b)
@@ -219,7 +232,7 @@ void format_add_side_files(struct checkpoint *checkpoint, const struct input *in
     struct walk walk = {checkpoint, input, 0, input->file_name != NULL};
     if (walk.single_file && !input_is_model_directory(input))
         return;
-    add_folder(&walk, input->names, input->n_names, "", 0);
+    add_folder(&walk, &input->list, "", 0);
     if (checkpoint->n_side_files > 0)
         qsort(checkpoint->side_files, checkpoint->n_side_files, sizeof *checkpoint->side_files, compare_side_files);
 }

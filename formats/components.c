@@ -19,34 +19,31 @@ struct finding {
     size_t count;
 };
 
-static bool is_weights(const char *name)
+static bool is_weights(const struct format *const *formats, const char *name)
 {
-    static const char *const endings[] = {".safetensors", ".bin", ".pt",   ".pth",
-                                          ".ckpt",        ".npz", ".gguf", ".index.json"};
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (*name != '.' && text_ends_with(name, endings[i]))
-            return true;
-    return false;
+    const struct extension *extension = formats_extension(formats, name);
+    return *name != '.' && ((extension != NULL && !extension->alone) || text_ends_with(name, ".index.json"));
 }
 
-/* Whether a folder of the directory has weights or a list of them, and how many bytes. */
+/* Reports whether a folder of the directory has weights or a list of them, and how many bytes. */
 static bool has_weights(const struct finding *finding, const char *folder, uint64_t *ret_bytes)
 {
     const struct location *location = finding->input->location;
-    const char *const *names;
-    size_t n_names;
+    struct location_list list = {0};
+    struct source_identity identity;
     struct error unused;
     struct arena *arena = arena_new();
-    bool found = false;
+    bool found = false, inside;
     *ret_bytes = 0;
-    if (*folder == '.' || location_kind(location, folder) != LOCATION_FOLDER ||
-        !location_names(location, folder, arena, &names, &n_names, &unused))
-        n_names = 0;
-    for (size_t i = 0; i < n_names; i++) {
-        if (!is_weights(names[i]))
+    if (*folder != '.' && location_kind(location, folder) == LOCATION_FOLDER)
+        location_list(location, folder, arena, &list, &unused);
+    for (size_t i = 0; i < list.count; i++) {
+        const char *name = list.entries[i].name;
+        if (!is_weights(finding->input->formats, name))
             continue;
         found = true;
-        *ret_bytes += location_size(location, arena_printf(arena, "%s/%s", folder, names[i]));
+        if (location_identify(location, arena_printf(arena, "%s/%s", folder, name), &identity, &inside) && inside)
+            *ret_bytes += identity.size;
     }
     arena_free(arena);
     return found;
@@ -67,7 +64,7 @@ static bool take(struct finding *finding, const char *folder, const char *class_
     if (is_taken(finding, folder) || !has_weights(finding, folder, &bytes))
         return false;
     if (finding->count == COMPONENTS_MAX)
-        checkpoint_note(finding->checkpoint, "there are more than %d folders of weights: not all are shown",
+        checkpoint_note(finding->checkpoint, SUBJECT_SOURCE, "more than %d folders of weights: the rest are not shown",
                         COMPONENTS_MAX);
     else
         finding->items[finding->count++] = (struct component){
@@ -79,7 +76,7 @@ static bool take(struct finding *finding, const char *folder, const char *class_
  * out of this pipeline. */
 static const char *class_of_entry(const struct json *entry)
 {
-    return json_is(entry, JSON_ARRAY) && json_count(entry) == 2 ? json_string(json_at(entry, 1), NULL) : NULL;
+    return json_count(entry) == 2 ? json_string(json_at(entry, 1), NULL) : NULL;
 }
 
 /* Models have this file; schedulers and tokenizers, which have no weights, have others. */
@@ -92,17 +89,17 @@ static bool has_configuration(const struct finding *finding, const char *folder)
 static void find_in_pipeline(struct finding *finding, const struct json *list)
 {
     const struct input *input = finding->input;
-    for (const struct json *entry = json_first(list); json_is(list, JSON_OBJECT) && entry; entry = json_next(entry)) {
-        const char *name = json_key(entry, NULL), *class_name = class_of_entry(entry);
+    for (struct json_member entry = {0}; json_next_member(list, &entry);) {
+        const char *name = entry.key, *class_name = class_of_entry(entry.value);
         if (class_name != NULL && *name != '_' && !input_has(input, name))
-            checkpoint_note(finding->checkpoint, "%.200s is not there, which %s names (%.200s)", name, pipeline_list,
-                            class_name);
+            checkpoint_note(finding->checkpoint, SUBJECT_SOURCE, "%.200s is missing, but %s names it (%.200s)", name,
+                            pipeline_list, class_name);
     }
-    for (size_t i = 0; i < input->n_names; i++) {
-        const char *name = input->names[i], *class_name = class_of_entry(json_get(list, name));
+    for (size_t i = 0; i < input->list.count; i++) {
+        const char *name = input->list.entries[i].name, *class_name = class_of_entry(json_get(list, name));
         if (!take(finding, name, class_name) && class_name != NULL && has_configuration(finding, name))
-            checkpoint_note(finding->checkpoint, "%s: there are no weights in it that wfs reads (%.200s)", name,
-                            class_name);
+            checkpoint_note(finding->checkpoint, SUBJECT_SOURCE, "%s: contains no weights that wfs can read (%.200s)",
+                            name, class_name);
     }
 }
 
@@ -127,10 +124,10 @@ static void find_modules(struct finding *finding, const struct json *list)
 static struct json_document *read_list(const struct finding *finding, const char *name)
 {
     struct error error;
-    struct source *file = location_open(finding->input->location, name, &error);
+    struct source *file = location_source(finding->input->location, name, &error);
     struct json_document *list = file != NULL ? document_parse(file, &error) : NULL;
     if (list == NULL)
-        checkpoint_note(finding->checkpoint, "%s", error.message);
+        checkpoint_note(finding->checkpoint, SUBJECT_SOURCE, "%s", error.message);
     source_close(file);
     return list;
 }
@@ -177,10 +174,19 @@ struct components *components_find(struct checkpoint *checkpoint, const struct i
         .alone = true,
         .path = arena_strdup(checkpoint->arena, input->path),
     };
-    for (size_t i = 0; i < input->n_names; i++)
-        if (is_weights(input->names[i]) && location_kind(input->location, input->names[i]) == LOCATION_FILE)
+    for (size_t i = 0; i < input->list.count; i++)
+        if (is_weights(input->formats, input->list.entries[i].name) &&
+            location_kind(input->location, input->list.entries[i].name) == LOCATION_FILE)
             components->alone = false;
     return name == config && components->alone ? NULL : components;
+}
+
+const struct component *components_named(const struct components *components, const char *name)
+{
+    for (size_t i = 0; components != NULL && i < components->count; i++)
+        if (strcmp(components->items[i].name, name) == 0)
+            return &components->items[i];
+    return NULL;
 }
 
 bool components_hold(const struct components *components, const char *path)

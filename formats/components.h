@@ -20,10 +20,11 @@ struct components {
     const char *list; /* the name of the file that says what they are */
     const struct component *items;
     size_t count;
-    bool alone;                  /* the directory itself has no files of weights */
-    const char *path;            /* of the directory */
-    struct location *location;   /* the directory, for as long as the checkpoint is open */
-    struct open_options options; /* that they are opened with */
+    bool alone;                          /* the directory itself has no files of weights */
+    const char *path;                    /* of the directory */
+    struct location *location;           /* the directory, for as long as the checkpoint is open */
+    const struct format *const *formats; /* that they are opened with, and the options */
+    struct open_options options;
 };
 
 /* Those of a directory, at most COMPONENTS_MAX; NULL where it has none. What the list names and is not there is noted,
@@ -31,7 +32,10 @@ struct components {
 enum { COMPONENTS_MAX = 64 };
 struct components *components_find(struct checkpoint *checkpoint, const struct input *input);
 
-/* Whether a path is below the folder of one. */
+/* The one of that name; NULL where there is none. `components` may be NULL. */
+const struct component *components_named(const struct components *components, const char *name);
+
+/* Reports whether a path is below the folder of one. */
 bool components_hold(const struct components *components, const char *path);
 
 /* Sets the error that says of something made of nothing but components which one to name instead; returns false. */

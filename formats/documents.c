@@ -3,6 +3,7 @@
 #include "base/attempt.h"
 #include "base/text.h"
 
+#include <fnmatch.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -30,6 +31,37 @@ static const struct {
     {".jinja", LARGE},
     {".model", LARGE},
     {".tiktoken", LARGE},
+};
+
+/* Side files that models are made from, as fnmatch(3) has it. */
+static const char *const declared[] = {
+    "README.md",
+    "adapter_config.json",
+    "added_tokens.json",
+    "additional_chat_templates/*.jinja",
+    "chat_template.jinja",
+    "chat_template.json",
+    "*/config.json",
+    "*.tiktoken",
+    "generation_config.json",
+    "merges.txt",
+    "modules.json",
+    "preprocessor_config.json",
+    "processor_config.json",
+    "rwkv_vocab_*.txt",
+    "*.model",
+    "special_tokens_map.json",
+    "tekken.json",
+    "tokenizer.json",
+    "tokenizer.jsonl",
+    "tokenizer.model.*",
+    "tokenizer_config.json",
+    "vocab.json",
+    "vocab.txt",
+};
+static const char *const saying_packing[] = {
+    "config.json",          "hf_quant_config.json",     "params.json",
+    "quantize_config.json", "quantization_config.json", "quant_config.json",
 };
 
 struct document {
@@ -89,6 +121,24 @@ static void forget_unused(struct documents *documents)
     }
     if (large)
         malloc_trim(0); /* a tokenizer is by far the largest thing that is ever parsed */
+}
+
+static bool is_one_of(const char *name, const char *const *patterns, size_t n_patterns)
+{
+    for (size_t i = 0; i < n_patterns; i++)
+        if (fnmatch(patterns[i], name, FNM_PATHNAME) == 0)
+            return true;
+    return false;
+}
+
+bool document_says_packing(const char *name)
+{
+    return is_one_of(name, saying_packing, sizeof saying_packing / sizeof *saying_packing);
+}
+
+bool document_is_declared(const char *name)
+{
+    return is_one_of(name, declared, sizeof declared / sizeof *declared) || document_says_packing(name);
 }
 
 size_t document_limit(const char *name)
@@ -163,13 +213,25 @@ static struct document *find_or_parse(struct documents *documents, const struct 
     return parsing.parsed;
 }
 
+/* Finds a declared side file; NULL where there is none. */
+static bool find_declared(const struct checkpoint *checkpoint, const char *name, const struct side_file **ret_file,
+                          struct error *error)
+{
+    *ret_file = checkpoint_side_file(checkpoint, name);
+    return *ret_file == NULL || document_is_declared(name) ||
+           error_set(error, "%s: models are not made from files of this name", name);
+}
+
 /* Where it fails, *ret_invalid tells whether that is for what the text is. */
 static bool open_document(const struct checkpoint *checkpoint, const char *name, struct document **ret_document,
                           bool *ret_invalid, struct error *error)
 {
     struct documents *documents = checkpoint->documents;
-    const struct side_file *file = checkpoint_side_file(checkpoint, name);
+    const struct side_file *file;
     *ret_document = NULL;
+    *ret_invalid = false;
+    if (!find_declared(checkpoint, name, &file, error))
+        return false;
     if (file == NULL)
         return true;
     attempt_lock(&documents->lock);
@@ -195,7 +257,7 @@ bool document_open_if_valid(const struct checkpoint *checkpoint, const char *nam
     if (open_document(checkpoint, name, ret_document, &is_invalid, error))
         return true;
     if (is_invalid)
-        checkpoint_note(checkpoint, "%s; it is not used", error->message);
+        checkpoint_note(checkpoint, SUBJECT_SOURCE, "%s; it is not used", error->message);
     return is_invalid;
 }
 
@@ -233,7 +295,10 @@ void documents_release(const struct checkpoint *checkpoint)
 char *document_text(const struct checkpoint *checkpoint, const char *name, size_t *ret_length, bool *ret_absent,
                     struct error *error)
 {
-    const struct side_file *file = checkpoint_side_file(checkpoint, name);
+    const struct side_file *file;
+    *ret_absent = false;
+    if (!find_declared(checkpoint, name, &file, error))
+        return NULL;
     *ret_absent = file == NULL;
     return file != NULL ? source_read_text(file->source, document_limit(name), ret_length, error) : NULL;
 }

@@ -13,7 +13,8 @@
 /* A side file, parsed. */
 struct document;
 
-/* Opens the side file of that name; *ret_document is NULL where there is none. The error names the file. */
+/* Opens the side file of that name, which is declared; *ret_document is NULL where there is none. The error names the
+ * file. */
 bool document_open(const struct checkpoint *checkpoint, const char *name, struct document **ret_document,
                    struct error *error);
 
@@ -29,12 +30,20 @@ const struct json *document_root(const struct document *document); /* NULL for N
 void documents_hold(const struct checkpoint *checkpoint);
 void documents_release(const struct checkpoint *checkpoint);
 
+/* Reports whether models are made from side files of that name. Those files and the weights are the declared inputs of
+ * everything that is computed. No other side file can be opened here, so that a file's inputs are known before any is
+ * read. */
+bool document_is_declared(const char *name);
+
+/* Reports whether a declared file says how weights are packed: the inputs of tensors that are unpacked. */
+bool document_says_packing(const char *name);
+
 /* The most bytes that a file of that name may have to be read as a whole, as text or as JSON: the one table of such
  * limits. */
 size_t document_limit(const char *name);
 
-/* The side file of that name as a NUL-terminated text that the caller frees; NULL where it is not there (*ret_absent)
- * or cannot be read. */
+/* The side file of that name, which is declared, as a NUL-terminated text that the caller frees; NULL where it is not
+ * there (*ret_absent) or cannot be read. */
 char *document_text(const struct checkpoint *checkpoint, const char *name, size_t *ret_length, bool *ret_absent,
                     struct error *error);
 

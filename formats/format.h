@@ -1,38 +1,50 @@
-/* Readers of source formats, and the one table of them (models/formats.c).
+/* Readers of source formats.
  *
- * A format looks at an input and says how sure it is; the surest opens it. Two that are equally sure are an error
- * which names both. Formats of single files also read one file into a checkpoint that somebody else is opening (the
- * shards of a directory). To add one: `formats/x/read.c` exporting `const struct format x_format`, and a row in the
- * table. */
+ * Programs pass a table of formats, NULL at its end, to checkpoint_open() (models/formats.h).
+ *
+ * Each format probes an input and returns how sure it is; the surest format opens the input. If two formats are equally
+ * sure, the error names both. Formats of single files also read one file into a checkpoint that another format is
+ * opening (the shards of a directory). To add a format: `formats/x/read.c` exporting `const struct format x_format`,
+ * its declaration in formats/readers.h, and a row in the program's table. */
 #pragma once
 
 #include "formats/checkpoint.h"
 #include "formats/location.h"
 
-/* What the user named: a file, or a directory with the names in it. */
+/* The input that the user named: a file, or a directory with its names. */
 struct input {
-    const char *path;          /* as given, or the snapshot in a hub cache that was meant */
-    struct location *location; /* the directory itself, or the one that holds the file; NULL: a file that is nowhere */
-    const char *file_name;     /* in that directory; NULL for a directory */
-    struct source *file;       /* the file, open; NULL for a directory */
-    unsigned char head[64];    /* its first bytes */
+    const struct format *const *formats; /* the program's table */
+    const char *path;                    /* as given, or the snapshot in a hub cache */
+    struct location *location;           /* the directory, or the file's directory; NULL: a file without a directory */
+    const char *file_name;               /* in that directory; NULL for a directory */
+    struct source *file;                 /* the file, open; NULL for a directory */
+    unsigned char head[64];              /* its first bytes */
     size_t head_length;
-    /* Sorted names in the directory, of any kind but "." and ".."; none of a file that is nowhere. */
-    const char *const *names;
-    size_t n_names;
+    struct location_list list;           /* of the directory; empty for a file that is nowhere */
     const struct components *components; /* components.h; NULL: the directory has none */
 };
 
 enum probe { PROBE_NO, PROBE_MAYBE, PROBE_LIKELY, PROBE_SURE };
 
+/* An ending of weights files' names. */
+struct extension {
+    const char *text; /* ".gguf" */
+    bool shared;      /* files without weights have it, too */
+    bool alone;       /* each such file is a checkpoint: a directory of them is not a checkpoint */
+};
+
 struct format {
     const char *name;    /* for -o format= and metadata.json: "safetensors" */
     const char *summary; /* for --help: "Hugging Face directory, sharded or not" */
+    enum checkpoint_kind
+        kind; /* of its checkpoints; weights become an adapter if their directory has adapter_config.json */
+    const struct extension *extensions; /* of its files, up to one without text; NULL for formats of directories */
+    const char *directory_name; /* a name that only directories with weights hold: "model_index.json"; may be NULL */
 
     enum probe (*probe)(const struct input *input);
 
-    /* Fills the checkpoint in: sources, tensors, metadata, side files. A format of single files may leave this NULL:
-     * the common code then calls read_file for input->file, and adds the side files of its directory. */
+    /* Fills in the checkpoint: sources, tensors, metadata, side files. A format of single files may leave this NULL:
+     * the common code then calls read_file for input->file, and adds the directory's side files. */
     bool (*open)(struct checkpoint *checkpoint, const struct input *input, const struct open_options *options,
                  struct error *error);
 
@@ -42,22 +54,24 @@ struct format {
                       const struct open_options *options, struct error *error);
 };
 
-/* NULL at the end. */
-extern const struct format *const formats[];
-
-/* Whether a name is in the directory. */
+/* Reports whether a name is in the directory. */
 bool input_has(const struct input *input, const char *name);
 
-/* Whether the directory has a file that only models have, such as config.json. */
+/* Reports whether the directory has a file that only models have, such as config.json. */
 bool input_is_model_directory(const struct input *input);
 
-/* The format of that name; an error that lists them where there is none. */
-const struct format *format_of_name(const char *name, struct error *error);
+/* Returns the format of that name; else fails with an error that lists the formats. */
+const struct format *format_of_name(const struct format *const *formats, const char *name, struct error *error);
 
-/* The format of single files that `file` is, by its beginning and, where that leaves it open, its name. NULL with
- * an error where it is of none, could be of two, or cannot be read. */
-const struct format *format_of_file(const struct source *file, struct error *error);
+/* Return the extension of a file's name, of one format or of any in the table; NULL: none. */
+const struct extension *format_extension(const struct format *format, const char *name);
+const struct extension *formats_extension(const struct format *const *formats, const char *name);
+
+/* Returns the format of a single file, by its first bytes and, if these do not decide, its name. Returns NULL, with an
+ * error, if no format fits, two fit, or the file cannot be read. */
+const struct format *format_of_file(const struct format *const *formats, struct source *file, struct error *error);
 
 /* Adds the files of the directory that are not weights as side files, sub-directories included (see
- * collect_side_files.c for the rules), and hides the others. What cannot be shown is noted, never an error. */
+ * collect_side_files.c for the rules), and hides the others. Files that cannot be shown are noted, and never an error.
+ */
 void format_add_side_files(struct checkpoint *checkpoint, const struct input *input);

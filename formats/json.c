@@ -47,6 +47,8 @@ struct parser {
     size_t key_length;
     struct open_container open[JSON_MAX_DEPTH];
     unsigned depth;
+    json_take_member *take; /* the members of the root are handed over; NULL: they stay */
+    void *context;          /* for that */
     struct error *error;
     bool failed; /* `error` is set: yajl's own message is of no use */
 };
@@ -108,14 +110,29 @@ static const char *keep_text(struct parser *parser, const void *text, size_t len
     return kept;
 }
 
+/* After each value: a whole member of the root is handed over and dropped. */
+static int end_value(struct parser *parser)
+{
+    struct json_document *document = parser->document;
+    if (parser->take == NULL || parser->depth != 1)
+        return 1;
+    const struct json *value = &document->values[1];
+    const struct json_member member = {value->key, value->key_length, value};
+    parser->failed = !parser->take(parser->context, &member, parser->error);
+    document->n_values = 1;
+    document->values[0].count = 0;
+    parser->text_end = document->text;
+    return !parser->failed;
+}
+
 static int on_null(void *context)
 {
-    return add_value(context, JSON_NULL) != NULL;
+    return add_value(context, JSON_NULL) != NULL && end_value(context);
 }
 
 static int on_boolean(void *context, int value)
 {
-    return add_value(context, value ? JSON_TRUE : JSON_FALSE) != NULL;
+    return add_value(context, value ? JSON_TRUE : JSON_FALSE) != NULL && end_value(context);
 }
 
 static int on_text(struct parser *parser, enum json_type type, const void *text, size_t length)
@@ -126,7 +143,7 @@ static int on_text(struct parser *parser, enum json_type type, const void *text,
         return 0;
     value->text = kept;
     value->text_length = (uint32_t)length;
-    return 1;
+    return end_value(parser);
 }
 
 static int on_number(void *context, const char *text, size_t length)
@@ -147,6 +164,13 @@ static int on_key(void *context, const unsigned char *text, size_t length)
     return 1;
 }
 
+static int refuse_root(struct parser *parser)
+{
+    parser->failed = true;
+    error_set(parser->error, "not a JSON object");
+    return 0;
+}
+
 static int on_start(struct parser *parser, enum json_type type)
 {
     if (parser->depth == JSON_MAX_DEPTH) {
@@ -154,6 +178,8 @@ static int on_start(struct parser *parser, enum json_type type)
         error_set(parser->error, "line %u: nested more than %d deep", current_line(parser), JSON_MAX_DEPTH);
         return 0;
     }
+    if (parser->take != NULL && parser->depth == 0 && type != JSON_OBJECT)
+        return refuse_root(parser);
     if (add_value(parser, type) == NULL)
         return 0;
     parser->open[parser->depth++] = (struct open_container){.value = (uint32_t)parser->document->n_values - 1};
@@ -183,7 +209,18 @@ static struct json *close_container(struct parser *parser)
 static int on_end_array(void *context)
 {
     close_container(context);
-    return 1;
+    return end_value(context);
+}
+
+/* The values in a container, whatever its type. */
+static const struct json *first_value(const struct json *container)
+{
+    return container->count > 0 ? container + 1 : NULL;
+}
+
+static const struct json *next_value(const struct json *value)
+{
+    return value->last ? NULL : value + value->skip;
 }
 
 static const char *key_of(const void *context, uint32_t index, size_t *ret_length)
@@ -210,21 +247,21 @@ static int on_end_object(void *context)
     struct parser *parser = context;
     struct json *object = close_container(parser);
     if (object->count < INDEXED_MEMBERS) {
-        for (const struct json *member = json_first(object); member != NULL; member = json_next(member))
-            for (const struct json *other = json_first(object); other != member; other = json_next(other))
+        for (const struct json *member = first_value(object); member != NULL; member = next_value(member))
+            for (const struct json *other = first_value(object); other != member; other = next_value(other))
                 if (same_key(member, other))
                     return refuse_duplicate(parser, member);
-        return 1;
+        return end_value(parser);
     }
     uint32_t *order = arena_array(parser->document->arena, object->count, sizeof *order), n = 0;
-    for (const struct json *member = json_first(object); member != NULL; member = json_next(member))
+    for (const struct json *member = first_value(object); member != NULL; member = next_value(member))
         order[n++] = (uint32_t)(member - object);
     sort_texts(order, n, key_of, object);
     for (uint32_t i = 1; i < n; i++)
         if (same_key(object + order[i - 1], object + order[i]))
             return refuse_duplicate(parser, object + order[i]);
     object->order = order;
-    return 1;
+    return end_value(parser);
 }
 
 static const yajl_callbacks callbacks = {
@@ -319,31 +356,53 @@ static bool run_yajl(struct parser *parser, const char *text, size_t length, str
     return status == yajl_status_ok;
 }
 
-static struct json_document *parse_valid(const char *text, size_t length, struct error *error)
+/* Reports whether the text is what yajl may be given. */
+static bool check_text(const char *text, size_t length, struct error *error)
 {
+    size_t place = text_valid_prefix(text, length);
+    if (place != length)
+        return error_set(error, "invalid UTF-8 at offset %zu", place);
+    if (!surrogates_paired(text, length, &place))
+        return error_set(error, "a lone surrogate at offset %zu", place);
+    return length <= UINT32_MAX / 2 || error_set(error, "JSON too large: %zu bytes", length);
+}
+
+static struct json_document *parse(const char *text, size_t length, json_take_member *take, void *context,
+                                   struct error *error)
+{
+    if (!check_text(text, length, error))
+        return NULL;
     struct json_document *document = memory_alloc(sizeof *document);
     *document = (struct json_document){.text = memory_alloc(length + 1), .arena = arena_new()};
-    struct parser parser = {
-        .document = document, .text = text, .counted = text, .line = 1, .text_end = document->text, .error = error};
+    struct parser parser = {.document = document,
+                            .text = text,
+                            .counted = text,
+                            .line = 1,
+                            .text_end = document->text,
+                            .take = take,
+                            .context = context,
+                            .error = error};
     if (!run_yajl(&parser, text, length, error)) {
         json_free(document);
         return NULL;
     }
+    document->values->last = true;
     return document;
 }
 
 struct json_document *json_parse(const char *text, size_t length, struct error *error)
 {
-    size_t place = text_valid_prefix(text, length);
-    if (place != length)
-        error_set(error, "invalid UTF-8 at offset %zu", place);
-    else if (!surrogates_paired(text, length, &place))
-        error_set(error, "a lone surrogate at offset %zu", place);
-    else if (length > UINT32_MAX / 2)
-        error_set(error, "%zu bytes of JSON are more than can be read", length);
-    else
-        return parse_valid(text, length, error);
-    return NULL;
+    return parse(text, length, NULL, NULL, error);
+}
+
+bool json_parse_members(const char *text, size_t length, json_take_member *take, void *context, struct error *error)
+{
+    struct json_document *document = parse(text, length, take, context, error);
+    bool good = document != NULL;
+    if (good && document->values->type != JSON_OBJECT)
+        good = error_set(error, "not a JSON object");
+    json_free(document);
+    return good;
 }
 
 struct json_document *json_parse_python(const char *text, size_t length, struct error *error)
@@ -398,19 +457,19 @@ bool json_is(const struct json *value, enum json_type type)
     return value != NULL && value->type == type;
 }
 
-size_t json_count(const struct json *value)
+size_t json_count(const struct json *array)
 {
-    return value != NULL ? value->count : 0;
+    return json_is(array, JSON_ARRAY) ? array->count : 0;
 }
 
-const struct json *json_first(const struct json *container)
+const struct json *json_first(const struct json *array)
 {
-    return json_count(container) > 0 ? container + 1 : NULL;
+    return json_is(array, JSON_ARRAY) ? first_value(array) : NULL;
 }
 
-const struct json *json_next(const struct json *value)
+const struct json *json_next(const struct json *element)
 {
-    return value == NULL || value->last ? NULL : value + value->skip;
+    return element != NULL && element->key == NULL ? next_value(element) : NULL;
 }
 
 const struct json *json_at(const struct json *array, size_t index)
@@ -421,11 +480,20 @@ const struct json *json_at(const struct json *array, size_t index)
     return element;
 }
 
-const char *json_key(const struct json *member, size_t *ret_length)
+size_t json_count_members(const struct json *object)
 {
-    if (ret_length != NULL)
-        *ret_length = member != NULL ? member->key_length : 0;
-    return member != NULL ? member->key : NULL;
+    return json_is(object, JSON_OBJECT) ? object->count : 0;
+}
+
+bool json_next_member(const struct json *object, struct json_member *member)
+{
+    if (!json_is(object, JSON_OBJECT))
+        return false;
+    const struct json *next = member->value == NULL ? first_value(object) : next_value(member->value);
+    if (next == NULL)
+        return false;
+    *member = (struct json_member){next->key, next->key_length, next};
+    return true;
 }
 
 struct wanted_member {
@@ -446,7 +514,7 @@ const struct json *json_get_n(const struct json *object, const char *key, size_t
     if (!json_is(object, JSON_OBJECT))
         return NULL;
     if (object->count < INDEXED_MEMBERS) {
-        for (const struct json *member = json_first(object); member != NULL; member = json_next(member))
+        for (const struct json *member = first_value(object); member != NULL; member = next_value(member))
             if (text_compare(member->key, member->key_length, key, key_length) == 0)
                 return member;
         return NULL;

@@ -16,9 +16,15 @@ enum { JSON_MAX_DEPTH = 127, JSON_MAX_VALUES = 16 * 1024 * 1024 };
 
 enum json_type { JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
 
-/* A value. Members of an object and elements of an array follow each other through json_next(). */
-struct json;
+struct json; /* a value */
 struct json_document;
+
+/* A member of an object; json_next_member() fills it. The key is NUL-terminated, and may hold NULs itself. */
+struct json_member {
+    const char *key;
+    size_t key_length;
+    const struct json *value;
+};
 
 /* Parses a document of `length` bytes. The error says in which line, or at which offset where the text is not UTF-8
  * or has a lone surrogate, or which limit it is over; the caller puts the file's name before it. */
@@ -27,6 +33,12 @@ struct json_document *json_parse(const char *text, size_t length, struct error *
 /* The same of what Python wrote, which knows Infinity, too: it is read as a number too large for a double.
  * Configurations of Mamba have it. */
 struct json_document *json_parse_python(const char *text, size_t length, struct error *error);
+
+/* Parses an object and hands over its members one by one, in the order of the text: an object of many members takes the
+ * memory of the longest. A member lives during the call; one whose call returns false, with an error, is the last. Keys
+ * of the object itself may appear twice. */
+typedef bool json_take_member(void *context, const struct json_member *member, struct error *error);
+bool json_parse_members(const char *text, size_t length, json_take_member *take, void *context, struct error *error);
 
 void json_free(struct json_document *document); /* NULL is allowed */
 const struct json *json_root(const struct json_document *document);
@@ -39,14 +51,17 @@ bool json_is(const struct json *value, enum json_type type); /* false for NULL, 
 /* The line that a value is in, or begins in, from 1 on; 0 for NULL. */
 unsigned json_line(const struct json *value);
 
-/* The number of elements or members. */
-size_t json_count(const struct json *value);
-const struct json *json_first(const struct json *container);
-const struct json *json_next(const struct json *value);
+/* Elements of an array, which have no keys. An object has none, and its members' values are not followed by any. */
+size_t json_count(const struct json *array);
+const struct json *json_first(const struct json *array);
+const struct json *json_next(const struct json *element);
 const struct json *json_at(const struct json *array, size_t index); /* walks; not for loops */
 
-/* The key of a member of an object, NUL-terminated; it may hold NULs itself. */
-const char *json_key(const struct json *member, size_t *ret_length);
+/* Members of an object, each of which has a key. An array has none. Steps to the first member from one that is all
+ * zero, and from each to the next; returns false after the last:
+ *     for (struct json_member member = {0}; json_next_member(object, &member);) */
+size_t json_count_members(const struct json *object);
+bool json_next_member(const struct json *object, struct json_member *member);
 
 /* The member of that name, or NULL. Objects of many members are indexed. */
 const struct json *json_get(const struct json *object, const char *key);

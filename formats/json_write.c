@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is known of a level. */
+/* The state of a nesting level. */
 enum { IS_OBJECT = 1, HAS_MEMBERS = 2, KEEPS_LINE = 4 };
 
 static unsigned char *innermost(struct json_writer *writer)
@@ -25,7 +25,7 @@ static void new_line(struct json_writer *writer)
         buffer_append(writer->out, blanks, width);
 }
 
-/* What precedes a member or an element. */
+/* Writes the separator before a member or an element. */
 static void separate(struct json_writer *writer)
 {
     unsigned char *level = innermost(writer);
@@ -50,7 +50,7 @@ void json_put_key(struct json_writer *writer, const char *key, size_t length)
     writer->has_key = true;
 }
 
-/* What precedes a value. */
+/* Writes the separator and the key before a value. */
 static void begin(struct json_writer *writer, const char *key)
 {
     if (writer->depth > 0 && !writer->has_key && (*innermost(writer) & IS_OBJECT))
@@ -152,6 +152,42 @@ void json_put_raw(struct json_writer *writer, const char *key, const char *text)
 {
     begin(writer, key);
     buffer_append_text(writer->out, text);
+}
+
+static void put_scalar(struct json_writer *writer, const struct json *value)
+{
+    static const char *const words[] = {[JSON_NULL] = "null", [JSON_FALSE] = "false", [JSON_TRUE] = "true"};
+    size_t length;
+    const char *text = json_string(value, &length);
+    if (text != NULL)
+        json_put_text_n(writer, NULL, text, length);
+    else
+        json_put_raw(writer, NULL, json_is(value, JSON_NUMBER) ? json_number_text(value) : words[json_type(value)]);
+}
+
+/* As deep as the document, which has a limit (JSON_MAX_DEPTH). */
+static void put_edited(struct json_writer *writer, const struct json *value, json_edit *edit, void *context,
+                       unsigned depth)
+{
+    bool is_object = json_is(value, JSON_OBJECT);
+    if (!is_object && !json_is(value, JSON_ARRAY)) {
+        put_scalar(writer, value);
+        return;
+    }
+    open_bracket(writer, NULL, is_object);
+    for (const struct json *element = json_first(value); element != NULL; element = json_next(element))
+        put_edited(writer, element, edit, context, depth + 1);
+    for (struct json_member member = {0}; json_next_member(value, &member);)
+        if (edit == NULL || !edit(context, writer, &member, depth)) {
+            json_put_key(writer, member.key, member.key_length);
+            put_edited(writer, member.value, edit, context, depth + 1);
+        }
+    json_end(writer);
+}
+
+void json_put_edited(struct json_writer *writer, const struct json *value, json_edit *edit, void *context)
+{
+    put_edited(writer, value, edit, context, 1);
 }
 
 void json_put_f64(struct json_writer *writer, const char *key, double value, int digits)

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "base/buffer.h"
+#include "formats/json.h"
 
 #include <stdbool.h>
 
@@ -60,6 +61,12 @@ void json_put_null(struct json_writer *writer, const char *key);
 
 /* So many digits of a number; null where it is not finite. */
 void json_put_f64(struct json_writer *writer, const char *key, double value, int digits);
+
+/* Puts a value that was read. `edit`, unless it is NULL, is asked for each member of an object in it: true says that it
+ * has put another one in its place, or none. `depth` is 1 in an object that is the whole value, and one more in each
+ * object and array within. */
+typedef bool json_edit(void *context, struct json_writer *writer, const struct json_member *member, unsigned depth);
+void json_put_edited(struct json_writer *writer, const struct json *value, json_edit *edit, void *context);
 
 /* A value that is spelled already. */
 void json_put_raw(struct json_writer *writer, const char *key, const char *text);

@@ -1,178 +1,110 @@
-#include "formats/location.h"
+#include "formats/location_scheme.h"
 
 #include "base/text.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct location {
-    int directory;
+    const struct location_ops *ops;
+    void *context;
 };
 
-/* Takes the descriptor; where it is none, errno says why. */
-static struct location *location_new(int directory, struct error *error)
+static const struct location_scheme *const schemes[] = {&local_scheme};
+
+struct location *location_new(const struct location_ops *ops, void *context)
 {
-    if (directory < 0) {
-        error_set(error, "%s", strerror(errno));
-        return NULL;
-    }
     struct location *location = memory_alloc(sizeof *location);
-    location->directory = directory;
+    *location = (struct location){ops, context};
     return location;
 }
 
-struct location *location_of_directory(const char *path, struct error *error)
+struct location *location_open(const char *text, enum location_links links, const char **ret_file, struct error *error)
 {
-    return location_new(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), error);
+    const struct location_scheme *const *scheme = schemes;
+    while (!text_starts_with(text, (*scheme)->prefix))
+        scheme++;
+    return (*scheme)->open(text, links, ret_file, error);
 }
 
-struct location *location_of_folder(const struct location *location, const char *folder, struct error *error)
+struct location *location_folder(const struct location *location, const char *folder, const char *name,
+                                 struct error *error)
 {
-    return location_new(openat(location->directory, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW), error);
+    return location->ops->folder(location->context, folder, name, error);
 }
 
 void location_close(struct location *location)
 {
     if (location == NULL)
         return;
-    close(location->directory);
+    location->ops->close(location->context);
     free(location);
 }
 
-static int compare_names(const void *a, const void *b)
+struct location_listing {
+    struct arena *arena;
+    struct location_entry *entries;
+    size_t count, capacity;
+};
+
+void location_add(struct location_listing *listing, const char *name, enum location_kind kind)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    if (listing->count == listing->capacity) {
+        listing->capacity = listing->capacity * 2 + 16;
+        listing->entries = memory_resize(listing->entries, listing->capacity * sizeof *listing->entries);
+    }
+    listing->entries[listing->count++] = (struct location_entry){arena_strdup(listing->arena, name), kind};
 }
 
-bool location_names(const struct location *location, const char *folder, struct arena *arena,
-                    const char *const **ret_names, size_t *ret_n_names, struct error *error)
+static int compare_entries(const void *a, const void *b)
 {
-    const char *path = *folder != '\0' ? folder : ".";
-    int again = openat(location->directory, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-    DIR *stream = again >= 0 ? fdopendir(again) : NULL;
-    if (stream == NULL)
-        return error_set(error, "%s", strerror(errno));
-    const char **names = NULL;
-    size_t n_names = 0, capacity = 0;
-    for (struct dirent *entry; errno = 0, (entry = readdir(stream)) != NULL;) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        if (n_names == capacity) {
-            capacity = capacity * 2 + 16;
-            names = memory_resize(names, capacity * sizeof *names);
-        }
-        names[n_names++] = arena_strdup(arena, entry->d_name);
-    }
-    bool listed = errno == 0 || error_set(error, "%s", strerror(errno));
-    closedir(stream);
-    if (n_names > 0)
-        qsort(names, n_names, sizeof *names, compare_names);
-    *ret_names = arena_copy(arena, names, n_names * sizeof *names);
-    *ret_n_names = n_names;
-    free(names);
+    return strcmp(((const struct location_entry *)a)->name, ((const struct location_entry *)b)->name);
+}
+
+bool location_list(const struct location *location, const char *folder, struct arena *arena,
+                   struct location_list *ret_list, struct error *error)
+{
+    struct location_listing listing = {.arena = arena};
+    bool listed = location->ops->list(location->context, folder, &listing, error);
+    if (listing.count > 0)
+        qsort(listing.entries, listing.count, sizeof *listing.entries, compare_entries);
+    *ret_list = (struct location_list){arena_copy(arena, listing.entries, listing.count * sizeof *listing.entries),
+                                       listing.count};
+    free(listing.entries);
     return listed;
 }
 
-static bool below(const char *path, const char *directory)
+bool location_list_has(const struct location_list *list, const char *name)
 {
-    size_t length = strlen(directory);
-    return strncmp(path, directory, length) == 0 && path[length] == '/';
-}
-
-/* Whether the directory is or is below models--NAME/snapshots/REVISION; then *path becomes that of the repository's
- * blobs. */
-static bool find_blobs(char *path)
-{
-    for (char *slash; (slash = strrchr(path, '/')) != NULL;) {
-        *slash = '\0';
-        char *parent = strrchr(path, '/');
-        if (parent == NULL || strcmp(parent, "/snapshots") != 0)
-            continue;
-        *parent = '\0';
-        const char *folder = strrchr(path, '/');
-        if (folder != NULL && text_starts_with(folder, "/models--")) {
-            strcpy(parent, "/blobs");
-            return true;
-        }
-        *parent = '/';
-    }
-    return false;
-}
-
-static bool stays_inside(const char *target, int directory)
-{
-    char *path = source_found_path(directory);
-    bool inside = path != NULL &&
-                  (below(target, strcmp(path, "/") == 0 ? "" : path) || (find_blobs(path) && below(target, path)));
-    free(path);
-    return inside;
+    const struct location_entry wanted = {.name = name};
+    return list->count > 0 && bsearch(&wanted, list->entries, list->count, sizeof wanted, compare_entries) != NULL;
 }
 
 enum location_kind location_kind(const struct location *location, const char *path)
 {
-    struct stat entry, target;
-    if (fstatat(location->directory, path, &entry, AT_SYMLINK_NOFOLLOW) != 0)
-        return errno == ENOENT ? LOCATION_NOTHING : LOCATION_FILE;
-    if (S_ISDIR(entry.st_mode))
-        return LOCATION_FOLDER;
-    if (!S_ISLNK(entry.st_mode))
-        return S_ISREG(entry.st_mode) ? LOCATION_FILE : LOCATION_OTHER;
-    if (fstatat(location->directory, path, &target, 0) != 0 || S_ISREG(target.st_mode))
-        return LOCATION_FILE;
-    return S_ISDIR(target.st_mode) ? LOCATION_LINKED_FOLDER : LOCATION_OTHER;
+    return location->ops->kind(location->context, path);
 }
 
-/* A descriptor of a file that may be opened, or -1. */
-static int find_inside(const struct location *location, const char *path, struct error *error)
+bool location_identify(const struct location *location, const char *path, struct source_identity *ret_identity,
+                       bool *ret_inside)
 {
-    int found = source_find(location->directory, path, path, error);
-    char *target = found >= 0 ? source_found_path(found) : NULL;
-    if (found >= 0 && (target == NULL || !stays_inside(target, location->directory))) {
-        error_set(error, "%s: a symbolic link to %s, outside of the model's directory", path,
-                  target ? target : "an unknown place");
-        close(found);
-        found = -1;
-    }
-    free(target);
-    return found;
+    return location->ops->identify(location->context, path, ret_identity, ret_inside);
 }
 
-uint64_t location_size(const struct location *location, const char *path)
+struct source *location_source(const struct location *location, const char *path, struct error *error)
 {
-    struct error unused;
-    struct stat identity = {.st_size = 0};
-    int found = find_inside(location, path, &unused);
-    if (found >= 0) {
-        fstat(found, &identity);
-        close(found);
-    }
-    return (uint64_t)identity.st_size;
+    return location->ops->open(location->context, path, path, error);
 }
 
-struct source *location_unopened(const struct location *location, const char *path, const char *reason,
-                                 bool *ret_inside)
+struct source *location_open_file(const char *text, struct error *error)
 {
-    struct error unused;
-    struct stat identity, target;
-    int found = find_inside(location, path, &unused);
-    bool is_there = found >= 0 ? fstat(found, &identity) == 0
-                               : fstatat(location->directory, path, &identity, AT_SYMLINK_NOFOLLOW) == 0 &&
-                                     fstatat(location->directory, path, &target, 0) == 0 && S_ISREG(target.st_mode);
-    if (found >= 0)
-        close(found);
-    *ret_inside = is_there && S_ISREG(identity.st_mode);
-    return is_there ? source_unopened(&identity, path, reason) : NULL;
-}
-
-struct source *location_open(const struct location *location, const char *path, struct error *error)
-{
-    int found = find_inside(location, path, error);
-    struct source *source = found >= 0 ? source_open_found(found, path, error) : NULL;
-    if (found >= 0)
-        close(found);
+    const char *file;
+    struct source *source = NULL;
+    struct location *location = location_open(text, LOCATION_INSIDE, &file, error);
+    if (location != NULL && file != NULL)
+        source = location->ops->open(location->context, file, text, error);
+    else if (location != NULL)
+        error_set(error, "%s: not a regular file", text);
+    location_close(location);
     return source;
 }

@@ -1,4 +1,4 @@
-#include "formats/open.h"
+#include "formats/checkpoint_builder.h"
 
 #include "base/buffer.h"
 #include "base/text.h"
@@ -7,22 +7,20 @@
 #include "formats/shard_name.h"
 #include "formats/unread.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <libgen.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool open_file_input(struct arena *arena, struct input *input, struct error *error)
+static enum location_links links_of(bool follow_links)
 {
-    char *directory = arena_strdup(arena, input->path), *file = arena_strdup(arena, input->path);
-    const char *parent = dirname(directory);
-    input->file_name = arena_strdup(arena, basename(file));
-    input->location = location_of_directory(parent, error);
-    if (input->location == NULL)
-        return error_prefix(error, "%s", input->path);
-    input->file = source_open(AT_FDCWD, input->path, input->file_name, error);
+    return follow_links ? LOCATION_FOLLOW : LOCATION_INSIDE;
+}
+
+/* Opens the file that was named, and reads its beginning. */
+static bool open_named_file(struct input *input, struct error *error)
+{
+    input->file = location_source(input->location, input->file_name, error);
     if (input->file == NULL)
         return false;
     uint64_t size = source_size(input->file);
@@ -30,28 +28,27 @@ static bool open_file_input(struct arena *arena, struct input *input, struct err
     return source_read(input->file, 0, input->head_length, input->head, error);
 }
 
-static bool open_input(struct arena *arena, struct input *input, struct error *error)
+static bool list_names(struct arena *arena, struct input *input, struct error *error)
 {
-    struct stat identity;
+    return location_list(input->location, "", arena, &input->list, error) || error_prefix(error, "%s", input->path);
+}
+
+/* Opens what the input's path names; it becomes the one of the snapshot that was meant. */
+static bool open_input(struct arena *arena, struct input *input, enum location_links links, struct error *error)
+{
+    const char *file = NULL;
+    input->path = hub_cache_resolve(arena, input->path, input->formats, links, error);
+    if (input->path == NULL)
+        return false;
     if (*input->path == '\0')
-        return error_set(error, "the source is the empty text; is a variable not set?");
-    if (stat(input->path, &identity) != 0 && strstr(input->path, "://") != NULL)
-        return error_set(error, "%s: an address; wfs downloads nothing, name what 'hf download ORG/NAME' has fetched",
-                         input->path);
-    if (stat(input->path, &identity) != 0)
-        return error_set_errno(error, errno, "%s", input->path);
-    if (!S_ISDIR(identity.st_mode) && !S_ISREG(identity.st_mode))
-        return error_set(error, "%s: neither a file nor a directory", input->path);
-    if (!S_ISDIR(identity.st_mode)) {
-        if (!open_file_input(arena, input, error))
-            return false;
-    } else {
-        input->location = location_of_directory(input->path, error);
-        if (input->location == NULL)
-            return error_prefix(error, "%s", input->path);
-    }
-    return location_names(input->location, "", arena, &input->names, &input->n_names, error) ||
-           error_prefix(error, "%s", input->path);
+        return error_set(error, "the source name is empty; is a variable unset?");
+    input->location = location_open(input->path, links, &file, error);
+    if (input->location == NULL)
+        return false;
+    input->file_name = file != NULL ? arena_strdup(arena, file) : NULL;
+    if (file != NULL && !open_named_file(input, error))
+        return false;
+    return list_names(arena, input, error);
 }
 
 static void close_input(struct input *input)
@@ -60,18 +57,12 @@ static void close_input(struct input *input)
     location_close(input->location);
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 bool input_has(const struct input *input, const char *name)
 {
-    return input->n_names > 0 &&
-           bsearch(&name, input->names, input->n_names, sizeof *input->names, compare_names) != NULL;
+    return location_list_has(&input->list, name);
 }
 
-const struct format *format_of_name(const char *name, struct error *error)
+const struct format *format_of_name(const struct format *const *formats, const char *name, struct error *error)
 {
     struct buffer known = {0};
     struct text_guess guess = {.typed = name};
@@ -90,6 +81,22 @@ const struct format *format_of_name(const char *name, struct error *error)
     return NULL;
 }
 
+const struct extension *format_extension(const struct format *format, const char *name)
+{
+    for (const struct extension *one = format->extensions; one != NULL && one->text != NULL; one++)
+        if (text_ends_with(name, one->text))
+            return one;
+    return NULL;
+}
+
+const struct extension *formats_extension(const struct format *const *formats, const char *name)
+{
+    const struct extension *found = NULL;
+    for (const struct format *const *format = formats; *format != NULL && found == NULL; format++)
+        found = format_extension(*format, name);
+    return found;
+}
+
 /* The surest format for the input; an error that lists them where two are equally sure or none knows it. */
 static const struct format *choose_format(const struct input *input, struct error *error)
 {
@@ -97,7 +104,7 @@ static const struct format *choose_format(const struct input *input, struct erro
     enum probe surest = PROBE_NO;
     if (input->file != NULL && !unread_check_content(input, error))
         return NULL;
-    for (const struct format *const *format = formats; *format != NULL; format++) {
+    for (const struct format *const *format = input->formats; *format != NULL; format++) {
         enum probe sure = (*format)->probe(input);
         if (sure > surest) {
             best = *format;
@@ -121,19 +128,19 @@ static const struct format *choose_format(const struct input *input, struct erro
 /* The format that the user asks for; for a directory that may also be the format of the files in it. */
 static const struct format *choose_wanted_format(const struct input *input, const char *wanted, struct error *error)
 {
-    const struct format *format = format_of_name(wanted, error);
+    const struct format *format = format_of_name(input->formats, wanted, error);
     if (format == NULL || format->probe(input) != PROBE_NO)
         return format;
     if (input->file == NULL && format->read_file != NULL)
         return choose_format(input, error);
-    error_set(error, "%s: not of the format %s", input->path, wanted);
+    error_set(error, "%s: not in the format %s", input->path, wanted);
     return NULL;
 }
 
-const struct format *format_of_file(const struct source *file, struct error *error)
+const struct format *format_of_file(const struct format *const *formats, struct source *file, struct error *error)
 {
-    struct input input = {.path = source_name(file), .file_name = source_name(file)};
-    input.file = (struct source *)file;
+    struct input input = {.formats = formats, .path = source_name(file), .file_name = source_name(file)};
+    input.file = file;
     uint64_t size = source_size(file);
     input.head_length = size < sizeof input.head ? (size_t)size : sizeof input.head;
     if (!source_read(file, 0, input.head_length, input.head, error))
@@ -167,9 +174,36 @@ static void note_single_shard(const struct checkpoint *checkpoint, const char *f
 {
     struct shard_name parts;
     if (shard_name_parse(file_name, &parts) && parts.count > 1)
-        checkpoint_note(checkpoint,
-                        "%s: one of %u shards, without the tensors of the others; name their directory for all",
+        checkpoint_note(checkpoint, SUBJECT_SOURCE, "%s: only one of %u shards; name the directory for all tensors",
                         file_name, parts.count);
+}
+
+static void set_format(struct checkpoint *checkpoint, const struct format *format)
+{
+    checkpoint->format = format->name;
+    checkpoint->kind = format->kind;
+}
+
+/* Reports whether weights are those of peft's adapters, by the names of the files. */
+static bool is_adapter(const struct checkpoint *checkpoint)
+{
+    return checkpoint->kind == CHECKPOINT_WEIGHTS && checkpoint->n_sources > 0 &&
+           text_starts_with(source_name(checkpoint->sources[0]), "adapter_model.") &&
+           checkpoint_side_file(checkpoint, "adapter_config.json") != NULL;
+}
+
+/* Reads the one file that the input is, and adds the side files of its directory. */
+static bool read_single_file(struct checkpoint *checkpoint, const struct format *format, struct input *input,
+                             const struct open_options *options, struct error *error)
+{
+    struct source *file = input->file;
+    checkpoint_add_source(checkpoint, file);
+    input->file = NULL;
+    if (!format->read_file(checkpoint, file, checkpoint->unsealed, options, error))
+        return false;
+    note_single_shard(checkpoint, input->file_name);
+    format_add_side_files(checkpoint, input);
+    return true;
 }
 
 static bool fill_in(struct checkpoint *checkpoint, struct input *input, const struct open_options *options,
@@ -179,18 +213,14 @@ static bool fill_in(struct checkpoint *checkpoint, struct input *input, const st
         options->format != NULL ? choose_wanted_format(input, options->format, error) : choose_format(input, error);
     if (format == NULL)
         return false;
-    checkpoint->format = format->name;
+    set_format(checkpoint, format);
+    checkpoint->follows_links = options->follow_links;
     checkpoint->model_name = options->name ? options->name : model_name(checkpoint->arena, input);
-    if (format->open != NULL)
-        return format->open(checkpoint, input, options, error);
-    struct source *file = input->file;
-    checkpoint_add_source(checkpoint, file);
-    input->file = NULL;
-    if (!format->read_file(checkpoint, file, checkpoint->tensors, options, error))
-        return false;
-    note_single_shard(checkpoint, input->file_name);
-    format_add_side_files(checkpoint, input);
-    return true;
+    bool is_read = format->open != NULL ? format->open(checkpoint, input, options, error)
+                                        : read_single_file(checkpoint, format, input, options, error);
+    if (is_read && is_adapter(checkpoint))
+        checkpoint->kind = CHECKPOINT_ADAPTER;
+    return is_read;
 }
 
 /* Fills in a directory's side files alone. */
@@ -219,6 +249,7 @@ static void keep_components(struct checkpoint *checkpoint, struct input *input, 
     if (components == NULL)
         return;
     checkpoint->components = components;
+    components->formats = input->formats;
     components->options = *options;
     if (options->format != NULL && strcmp(options->format, checkpoint->format) == 0 && checkpoint->n_sources == 0)
         components->options.format = NULL;
@@ -226,26 +257,28 @@ static void keep_components(struct checkpoint *checkpoint, struct input *input, 
     input->location = NULL;
 }
 
-struct checkpoint *checkpoint_open(const char *path, const struct open_options *options, struct error *error)
+const struct checkpoint *checkpoint_open(const char *path, const struct format *const *formats,
+                                         const struct open_options *options, struct error *error)
 {
     struct checkpoint *checkpoint = checkpoint_new(path);
-    struct input input = {.path = hub_cache_resolve(checkpoint->arena, checkpoint->path, error)};
-    bool opened = input.path != NULL && open_input(checkpoint->arena, &input, error);
+    struct input input = {.formats = formats, .path = checkpoint->path};
+    bool opened = open_input(checkpoint->arena, &input, links_of(options->follow_links), error);
     struct components *components = opened ? components_find(checkpoint, &input) : NULL;
     input.components = components;
-    opened = opened && fill_in(checkpoint, &input, options, error) && tensor_set_seal(checkpoint->tensors, error);
+    opened = opened && fill_in(checkpoint, &input, options, error) && checkpoint_seal(checkpoint, error);
     if (opened)
         keep_components(checkpoint, &input, components, options);
     return done(checkpoint, &input, opened);
 }
 
-struct checkpoint *checkpoint_open_side_files(const char *path, struct error *error)
+const struct checkpoint *checkpoint_open_side_files(const char *path, const struct format *const *formats,
+                                                    bool follow_links, struct error *error)
 {
     struct checkpoint *checkpoint = checkpoint_new(path);
-    struct input input = {.path = hub_cache_resolve(checkpoint->arena, checkpoint->path, error)};
-    bool opened = input.path != NULL && open_input(checkpoint->arena, &input, error) &&
+    struct input input = {.formats = formats, .path = checkpoint->path};
+    bool opened = open_input(checkpoint->arena, &input, links_of(follow_links), error) &&
                   (input.file == NULL || error_set(error, "%s: not a directory", path)) &&
-                  tensor_set_seal(checkpoint->tensors, error);
+                  checkpoint_seal(checkpoint, error);
     if (opened)
         fill_in_side_files(checkpoint, &input, model_name(checkpoint->arena, &input));
     return done(checkpoint, &input, opened);
@@ -256,42 +289,41 @@ static const char *path_below(struct arena *arena, const char *directory, const 
     return arena_printf(arena, "%s%s%s", directory, text_ends_with(directory, "/") ? "" : "/", name);
 }
 
-struct checkpoint *checkpoint_open_component(const struct checkpoint *whole, const struct component *component,
-                                             const struct error *failure, struct error *error)
+const struct checkpoint *checkpoint_open_component(const struct checkpoint *whole, const struct component *component,
+                                                   const struct error *failure, struct error *error)
 {
     const struct components *components = whole->components;
     struct open_options options = components->options;
     struct arena *arena = arena_new();
     struct checkpoint *checkpoint = checkpoint_new(path_below(arena, whole->path, component->name));
-    struct input input = {.path = path_below(checkpoint->arena, components->path, component->name)};
+    struct input input = {.formats = components->formats,
+                          .path = path_below(checkpoint->arena, components->path, component->name)};
     arena_free(arena);
     options.name = component->name; /* as its directory's; what the user says is that of the whole */
-    input.location = location_of_folder(components->location, component->name, error);
-    bool opened = input.location != NULL &&
-                  location_names(input.location, "", checkpoint->arena, &input.names, &input.n_names, error);
-    if (!opened)
-        error_prefix(error, "%s", input.path);
+    input.location = location_folder(components->location, component->name, input.path, error);
+    bool opened = input.location != NULL && list_names(checkpoint->arena, &input, error);
     opened = opened && (failure != NULL || fill_in(checkpoint, &input, &options, error)) &&
-             tensor_set_seal(checkpoint->tensors, error);
+             checkpoint_seal(checkpoint, error);
     if (opened && failure != NULL) {
         checkpoint->failure = arena_strdup(checkpoint->arena, failure->message);
-        checkpoint_note(checkpoint, "nothing can be made of the weights: %s", failure->message);
+        checkpoint_note(checkpoint, SUBJECT_SOURCE, "the weights cannot be used: %s", failure->message);
         fill_in_side_files(checkpoint, &input, component->name);
     }
     return done(checkpoint, &input, opened);
 }
 
-struct checkpoint *checkpoint_of_source(struct source *file, struct error *error)
+const struct checkpoint *checkpoint_of_source(struct source *file, const struct format *const *formats,
+                                              struct error *error)
 {
     const struct open_options options = {0};
     struct checkpoint *checkpoint = checkpoint_new(source_name(file));
     checkpoint_add_source(checkpoint, file);
     checkpoint->model_name = checkpoint->path;
-    const struct format *format = format_of_file(file, error);
+    const struct format *format = format_of_file(formats, file, error);
     if (format != NULL) {
-        checkpoint->format = format->name;
-        if (format->read_file(checkpoint, file, checkpoint->tensors, &options, error) &&
-            tensor_set_seal(checkpoint->tensors, error))
+        set_format(checkpoint, format);
+        if (format->read_file(checkpoint, file, checkpoint->unsealed, &options, error) &&
+            checkpoint_seal(checkpoint, error))
             return checkpoint;
     }
     checkpoint_close(checkpoint);

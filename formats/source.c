@@ -6,26 +6,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-/* What becomes known of a source while it is read. Computed sources have that of their file. */
+/* The state of a source that changes while it is read. Computed sources share their file's. */
 struct source_state {
-    atomic_bool changed, consulted;
+    atomic_bool changed;
     _Atomic int64_t checked; /* when the kernel was last asked, in milliseconds */
 };
 
 struct source {
     char *name;
     uint64_t size;
-    struct stat identity;
+    struct source_identity identity;
     const struct source_ops *ops;
     void *context;
     struct source_state *state;
     bool owns_state; /* else it is that of the file it belongs to */
 };
 
-static struct source *make(const struct stat *identity, const char *name, uint64_t size, const struct source_ops *ops,
-                           void *context)
+static struct source *make(const struct source_identity *identity, const char *name, uint64_t size,
+                           const struct source_ops *ops, void *context)
 {
     struct source *source = memory_alloc(sizeof *source);
     *source = (struct source){
@@ -41,10 +40,10 @@ struct source *source_new(const struct source *base, const char *name, uint64_t 
     return source;
 }
 
-struct source *source_new_file(const struct stat *identity, const char *name, const struct source_ops *ops,
+struct source *source_new_file(const struct source_identity *identity, const char *name, const struct source_ops *ops,
                                void *context)
 {
-    struct source *source = make(identity, name, (uint64_t)identity->st_size, ops, context);
+    struct source *source = make(identity, name, identity->size, ops, context);
     source->owns_state = true;
     source->state = memory_alloc(sizeof *source->state);
     *source->state = (struct source_state){.changed = false};
@@ -72,7 +71,7 @@ static bool unopened_read(void *context, uint64_t offset, size_t length, void *o
     return error_set(error, "%s", (const char *)context);
 }
 
-struct source *source_unopened(const struct stat *identity, const char *name, const char *reason)
+struct source *source_unopened(const struct source_identity *identity, const char *name, const char *reason)
 {
     static const struct source_ops ops = {.read = unopened_read, .release = free};
     return source_new_file(identity, name, &ops, memory_strdup(reason));
@@ -101,28 +100,44 @@ uint64_t source_size(const struct source *source)
 
 struct timespec source_mtime(const struct source *source)
 {
-    return source->identity.st_mtim;
+    return source->identity.mtime;
 }
 
 mode_t source_permissions(const struct source *source)
 {
-    return source->identity.st_mode & 0777;
+    return source->identity.permissions;
 }
 
 gid_t source_group(const struct source *source)
 {
-    return source->identity.st_gid;
+    return source->identity.group;
+}
+
+void source_append_identity(const struct source *source, struct buffer *out)
+{
+    const struct source_identity *file = &source->identity;
+    buffer_append(out, source->name, strlen(source->name) + 1);
+    buffer_append_le(out, source->size, 8);
+    buffer_append_le(out, file->key[0], 8);
+    buffer_append_le(out, file->key[1], 8);
+    buffer_append_le(out, (uint64_t)file->mtime.tv_sec, 8);
+    buffer_append_le(out, (uint64_t)file->mtime.tv_nsec, 8);
+}
+
+static bool has_same_key(const struct source_identity *a, const struct source_identity *b)
+{
+    return a->key[0] == b->key[0] && a->key[1] == b->key[1];
 }
 
 bool source_same_file(const struct source *a, const struct source *b)
 {
-    return a->identity.st_dev == b->identity.st_dev && a->identity.st_ino == b->identity.st_ino;
+    return has_same_key(&a->identity, &b->identity);
 }
 
 bool source_read(const struct source *source, uint64_t offset, size_t length, void *out, struct error *error)
 {
     if (offset > source->size || length > source->size - offset)
-        return error_set(error, "%s: bytes [%llu, +%zu) are outside its %llu bytes", source->name,
+        return error_set(error, "%s: bytes [%llu, +%zu) are past the end of its %llu bytes", source->name,
                          (unsigned long long)offset, length, (unsigned long long)source->size);
     char change[SOURCE_CHANGE];
     if (source_known_changed(source))
@@ -146,17 +161,31 @@ bool source_read_runs(const struct source *source, uint64_t offset, uint64_t cou
     return true;
 }
 
+/* Fails for text that begins as a Git LFS pointer does. */
+static bool check_fetched(const struct source *source, const void *text, size_t length, struct error *error)
+{
+    static const char beginning[] = GIT_LFS_BEGINNING;
+    return length < sizeof beginning - 1 || memcmp(text, beginning, sizeof beginning - 1) != 0 ||
+           error_set(error, "%s: %s", source->name, GIT_LFS_REFUSAL);
+}
+
+bool source_check_fetched(const struct source *source, struct error *error)
+{
+    char text[sizeof GIT_LFS_BEGINNING];
+    size_t length = source->size < sizeof text ? (size_t)source->size : sizeof text;
+    return source_read(source, 0, length, text, error) && check_fetched(source, text, length, error);
+}
+
 char *source_read_text(const struct source *source, size_t limit, size_t *ret_length, struct error *error)
 {
     if (source->size > limit) {
-        error_set(error, "%s: %llu bytes are more than the limit of %zu", source->name,
-                  (unsigned long long)source->size, limit);
+        error_set(error, "%s: too large: %llu bytes, the limit is %zu", source->name, (unsigned long long)source->size,
+                  limit);
         return NULL;
     }
-    atomic_store(&source->state->consulted, true);
     size_t length = (size_t)source->size;
     char *text = memory_alloc(length + 1);
-    if (!source_read(source, 0, length, text, error)) {
+    if (!source_read(source, 0, length, text, error) || !check_fetched(source, text, length, error)) {
         free(text);
         return NULL;
     }
@@ -178,11 +207,6 @@ void source_prefetch(const struct source *source, uint64_t offset, uint64_t leng
         source->ops->prefetch(source->context, offset, length);
 }
 
-bool source_was_consulted(const struct source *source)
-{
-    return atomic_load(&source->state->consulted);
-}
-
 bool source_is_file(const struct source *source)
 {
     return source->owns_state;
@@ -200,15 +224,15 @@ static int64_t milliseconds(void)
     return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
 }
 
-static bool is_same(const struct stat *a, const struct stat *b)
+static bool is_same(const struct source_identity *a, const struct source_identity *b)
 {
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+    return has_same_key(a, b) && a->size == b->size && a->mtime.tv_sec == b->mtime.tv_sec &&
+           a->mtime.tv_nsec == b->mtime.tv_nsec;
 }
 
 bool source_verify(const struct source *source)
 {
-    struct stat now;
+    struct source_identity now;
     if (source->ops->identify != NULL) {
         atomic_store_explicit(&source->state->checked, milliseconds(), memory_order_relaxed);
         if (!source->ops->identify(source->context, &now) || !is_same(&now, &source->identity))
@@ -225,12 +249,12 @@ bool source_changed(const struct source *source)
 
 const char *source_change(const struct source *source, char out[SOURCE_CHANGE])
 {
-    struct stat now;
+    struct source_identity now;
     *out = '\0';
     if (source->ops->identify != NULL && source->ops->identify(source->context, &now) &&
-        now.st_size != source->identity.st_size)
-        snprintf(out, SOURCE_CHANGE, ": it has %lld bytes now, and had %lld", (long long)now.st_size,
-                 (long long)source->identity.st_size);
+        now.size != source->identity.size)
+        snprintf(out, SOURCE_CHANGE, ": it has %llu bytes, and had %llu", (unsigned long long)now.size,
+                 (unsigned long long)source->identity.size);
     return out;
 }
 

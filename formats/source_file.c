@@ -1,16 +1,13 @@
-/* Sources that are files. */
-#include "formats/source.h"
+#include "formats/source_file.h"
 
 #include "base/arena.h"
 #include "base/guarded.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -67,7 +64,7 @@ static const void *file_map(void *context, uint64_t offset, uint64_t length)
         return NULL;
     if (atomic_fetch_add(&file->handed_out, length) + length >= MAPPED_BYTES) {
         atomic_store(&file->handed_out, 0);
-        madvise(file->mapping, (size_t)file->size, MADV_DONTNEED); /* whoever is copying from it faults it in again */
+        madvise(file->mapping, (size_t)file->size, MADV_DONTNEED); /* a reader that copies from it faults it in again */
     }
     return (const unsigned char *)file->mapping + offset;
 }
@@ -78,10 +75,14 @@ static void file_prefetch(void *context, uint64_t offset, uint64_t length)
     posix_fadvise(file->fd, (off_t)offset, (off_t)length, POSIX_FADV_WILLNEED);
 }
 
-static bool file_identify(void *context, struct stat *ret_identity)
+static bool file_identify(void *context, struct source_identity *ret_identity)
 {
     const struct file *file = context;
-    return fstat(file->fd, ret_identity) == 0;
+    struct stat status;
+    bool known = fstat(file->fd, &status) == 0;
+    if (known)
+        *ret_identity = source_file_identity(&status);
+    return known;
 }
 
 static int file_watch(void *context, int inotify)
@@ -121,61 +122,41 @@ static bool raise_descriptor_limit(void)
     return setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
-static int open_again(int directory, const char *path, int flags)
+int source_file_open_at(int directory, const char *path, int flags)
 {
     int fd = openat(directory, path, flags | O_CLOEXEC);
     return fd < 0 && errno == EMFILE && raise_descriptor_limit() ? openat(directory, path, flags | O_CLOEXEC) : fd;
 }
 
-int source_find(int directory, const char *path, const char *name, struct error *error)
+struct source_identity source_file_identity(const struct stat *status)
 {
-    struct stat identity;
-    int found = open_again(directory, path, O_PATH);
-    if (found < 0 || fstat(found, &identity) != 0)
-        error_set_errno(error, errno, "%s", name);
-    else if (!S_ISREG(identity.st_mode))
-        error_set(error, "%s: not a regular file", name);
-    else
-        return found;
-    if (found >= 0)
-        close(found);
-    return -1;
+    return (struct source_identity){
+        .key = {(uint64_t)status->st_dev, (uint64_t)status->st_ino},
+        .size = (uint64_t)status->st_size,
+        .mtime = status->st_mtim,
+        .permissions = status->st_mode & 0777,
+        .group = status->st_gid,
+    };
 }
 
-char *source_found_path(int found)
-{
-    char link[64], path[PATH_MAX];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", found);
-    ssize_t length = readlink(link, path, sizeof path);
-    return length >= 0 && (size_t)length < sizeof path ? memory_strndup(path, (size_t)length) : NULL;
-}
-
-struct source *source_open_found(int found, const char *name, struct error *error)
+struct source *source_file_open(int found, const char *name, struct error *error)
 {
     char link[64];
-    struct stat identity;
+    struct stat status;
     snprintf(link, sizeof link, "/proc/self/fd/%d", found);
-    int fd = open_again(AT_FDCWD, link, O_RDONLY);
-    if (fd < 0 || fstat(fd, &identity) != 0) {
+    int fd = source_file_open_at(AT_FDCWD, link, O_RDONLY);
+    if (fd < 0 || fstat(fd, &status) != 0) {
         error_set_errno(error, errno, "%s", name);
         if (fd >= 0)
             close(fd);
         return NULL;
     }
+    const struct source_identity identity = source_file_identity(&status);
     struct file *file = memory_alloc(sizeof *file);
-    *file = (struct file){.fd = fd, .size = (uint64_t)identity.st_size, .mapping = MAP_FAILED};
+    *file = (struct file){.fd = fd, .size = identity.size, .mapping = MAP_FAILED};
     if (file->size != 0 && file->size <= SIZE_MAX)
         file->mapping = mmap(NULL, (size_t)file->size, PROT_READ, MAP_SHARED, fd, 0);
     struct source *source = source_new_file(&identity, name, &file_ops, file);
     file->source = source;
-    return source;
-}
-
-struct source *source_open(int directory, const char *path, const char *name, struct error *error)
-{
-    int found = source_find(directory, path, name, error);
-    struct source *source = found >= 0 ? source_open_found(found, name, error) : NULL;
-    if (found >= 0)
-        close(found);
     return source;
 }

@@ -8,28 +8,55 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A set with the arrays that it shows to others as const. */
+struct owned_set {
+    struct tensor_set set;
+    struct tensor *tensors;
+    uint32_t *by_name, *ranks;
+};
+
 static void release(void *context)
 {
-    struct tensor_set *set = context;
-    free(set->tensors);
-    free(set->by_name);
-    free(set->ranks);
+    struct owned_set *owned = context;
+    free(owned->tensors);
+    free(owned->by_name);
+    free(owned->ranks);
 }
 
 struct tensor_set *tensor_set_new(struct arena *arena)
 {
-    struct tensor_set *set = arena_alloc(arena, sizeof *set);
-    arena_on_free(arena, release, set);
-    return set;
+    struct owned_set *owned = arena_alloc(arena, sizeof *owned);
+    arena_on_free(arena, release, owned);
+    return &owned->set;
+}
+
+struct tensor *tensor_set_edit(struct tensor_set *set)
+{
+    assert(set->by_name == NULL);
+    return ((struct owned_set *)set)->tensors;
+}
+
+static void set_tensors(struct tensor_set *set, struct tensor *tensors)
+{
+    set->tensors = ((struct owned_set *)set)->tensors = tensors;
+}
+
+/* Seals the set. Takes both arrays. */
+static void set_names(struct tensor_set *set, uint32_t *by_name, uint32_t *ranks)
+{
+    set->by_name = ((struct owned_set *)set)->by_name = by_name;
+    set->ranks = ((struct owned_set *)set)->ranks = ranks;
 }
 
 /* The array doubles when it is full, which is at powers of two, until the set is sealed. */
 void tensor_set_add(struct tensor_set *set, const struct tensor *tensor)
 {
-    assert(set->by_name == NULL && set->n_tensors < UINT32_MAX);
+    assert(set->n_tensors < UINT32_MAX);
+    struct tensor *tensors = tensor_set_edit(set);
     if ((set->n_tensors & (set->n_tensors - 1)) == 0)
-        set->tensors = memory_resize(set->tensors, (set->n_tensors ? set->n_tensors * 2 : 1) * sizeof *set->tensors);
-    set->tensors[set->n_tensors++] = *tensor;
+        tensors = memory_resize(tensors, (set->n_tensors ? set->n_tensors * 2 : 1) * sizeof *tensors);
+    tensors[set->n_tensors++] = *tensor;
+    set_tensors(set, tensors);
 }
 
 void tensor_set_add_view(struct tensor_set *set, const char *name, const struct view *view)
@@ -64,7 +91,7 @@ uint32_t *tensors_by_name(const struct tensor *tensors, size_t n_tensors)
 static bool refuse_twins(const struct tensor *first, const struct tensor *second, struct error *error)
 {
     if (first->source == NULL || second->source == NULL)
-        return error_set(error, "two tensors of the checkpoint would both be '%s'", second->name);
+        return error_set(error, "two tensors would have the name '%s'", second->name);
     return error_set(error, "%s: tensor '%s' is also in %s", source_name(second->source), second->name,
                      source_name(first->source));
 }
@@ -82,12 +109,36 @@ bool tensor_set_seal(struct tensor_set *set, struct error *error)
             return refuse_twins(first, second, error);
         }
     }
-    set->tensors = memory_resize(set->tensors, n * sizeof *set->tensors);
-    set->ranks = memory_alloc(n * sizeof *set->ranks);
+    set_tensors(set, memory_resize(tensor_set_edit(set), n * sizeof *set->tensors));
+    uint32_t *ranks = memory_alloc(n * sizeof *ranks);
     for (size_t i = 0; i < n; i++)
-        set->ranks[by_name[i]] = (uint32_t)i;
-    set->by_name = by_name;
+        ranks[by_name[i]] = (uint32_t)i;
+    set_names(set, by_name, ranks);
     return true;
+}
+
+static void *copy(const void *array, size_t n_bytes)
+{
+    return memcpy(memory_alloc(n_bytes), array, n_bytes);
+}
+
+const struct tensor_set *tensor_set_with_views(struct arena *arena, const struct tensor_set *set,
+                                               const struct view *const *views)
+{
+    size_t n = set->n_tensors;
+    struct tensor_set *made = tensor_set_new(arena);
+    struct tensor *tensors = copy(set->tensors, n * sizeof *tensors);
+    for (size_t i = 0; i < n; i++) {
+        if (views[i] == NULL)
+            continue;
+        tensors[i].view = views[i];
+        tensors[i].dtype = views[i]->dtype;
+        tensors[i].strides = NULL;
+    }
+    set_tensors(made, tensors);
+    set_names(made, copy(set->by_name, n * sizeof *set->by_name), copy(set->ranks, n * sizeof *set->ranks));
+    made->n_tensors = n;
+    return made;
 }
 
 struct wanted {

@@ -10,54 +10,51 @@ static const struct {
     size_t offset, length;
     const char *bytes, *what;
 } contents[] = {
-    {0, 23, "version https://git-lfs", "a pointer of Git LFS, not the file itself; 'git lfs pull' fetches that"},
-    {0, 9, "<!DOCTYPE", "a page of HTML, not the file itself; the download went wrong, or wants a login"},
-    {0, 9, "<!doctype", "a page of HTML, not the file itself; the download went wrong, or wants a login"},
-    {0, 5, "<html", "a page of HTML, not the file itself; the download went wrong, or wants a login"},
+    {0, sizeof GIT_LFS_BEGINNING - 1, GIT_LFS_BEGINNING, GIT_LFS_REFUSAL},
+    {0, 9, "<!DOCTYPE", "an HTML page, not the file itself; the download failed or needs a login"},
+    {0, 9, "<!doctype", "an HTML page, not the file itself; the download failed or needs a login"},
+    {0, 5, "<html", "an HTML page, not the file itself; the download failed or needs a login"},
     {0, 8, "\x89HDF\r\n\x1a\n", "HDF5 (Keras, TensorFlow), which wfs does not read; save it as safetensors"},
     {4, 4, "TFL3", "TensorFlow Lite, which wfs does not read"},
     {0, 2, "\x1f\x8b", "compressed by gzip; decompress it first"},
     {0, 4, "\x28\xb5\x2f\xfd", "compressed by zstd; decompress it first"},
     {0, 6, "\xfd\x37zXZ\0", "compressed by xz; decompress it first"},
-    {0, 6, "7z\xbc\xaf\x27\x1c", "an archive of 7-Zip; unpack it first"},
-    {0, 4, "lmgg",
-     "GGML of before GGUF, which wfs does not read; convert_llama_ggml_to_gguf.py of llama.cpp converts it"},
-    {0, 4, "fmgg",
-     "GGML of before GGUF, which wfs does not read; convert_llama_ggml_to_gguf.py of llama.cpp converts it"},
-    {0, 4, "tjgg",
-     "GGML of before GGUF, which wfs does not read; convert_llama_ggml_to_gguf.py of llama.cpp converts it"},
+    {0, 6, "7z\xbc\xaf\x27\x1c", "a 7-Zip archive; unpack it first"},
+    {0, 4, "lmgg", "GGML, which wfs does not read; convert it with llama.cpp's convert_llama_ggml_to_gguf.py"},
+    {0, 4, "fmgg", "GGML, which wfs does not read; convert it with llama.cpp's convert_llama_ggml_to_gguf.py"},
+    {0, 4, "tjgg", "GGML, which wfs does not read; convert it with llama.cpp's convert_llama_ggml_to_gguf.py"},
 };
 
 static const struct {
     const char *ending, *what;
 } endings[] = {
-    {".onnx", "ONNX, which wfs does not read; name the checkpoint that it was exported from"},
+    {".onnx", "ONNX, which wfs does not read; use the checkpoint it was exported from"},
     {".h5", "HDF5 (Keras, TensorFlow), which wfs does not read; save it as safetensors"},
     {".ckpt.index", "TensorFlow, which wfs does not read; save it as safetensors"},
     {".keras", "Keras, which wfs does not read; save it as safetensors"},
     {".msgpack", "Flax, which wfs does not read; save it as safetensors"},
     {".tflite", "TensorFlow Lite, which wfs does not read"},
     {"saved_model.pb", "TensorFlow, which wfs does not read; save it as safetensors"},
-    {".pt2", "an exported program of torch, which wfs does not read; save its state_dict"},
-    {".distcp", "a part of a distributed checkpoint of torch; "
-                "'python -m torch.distributed.checkpoint.format_utils dcp_to_torch DIRECTORY FILE.pt' joins it"},
-    {"_states.pt", "a part of a checkpoint of DeepSpeed; zero_to_fp32.py, which is beside such, joins the parts"},
-    {"latest_checkpointed_iteration.txt", "of Megatron, which wfs does not read; save it as safetensors"},
-    {"_CHECKPOINT_METADATA", "of Orbax (JAX), which wfs does not read; save it as safetensors"},
-    {"manifest.ocdbt", "of Orbax (JAX), which wfs does not read; save it as safetensors"},
-    {".nemo", "an archive of NeMo; unpack it by tar, the checkpoint is in it"},
+    {".pt2", "a torch exported program, which wfs does not read; save its state_dict"},
+    {".distcp", "part of a distributed torch checkpoint; 'python -m torch.distributed.checkpoint.format_utils "
+                "dcp_to_torch DIRECTORY FILE.pt' joins it"},
+    {"_states.pt", "part of a DeepSpeed checkpoint; join it with the zero_to_fp32.py beside it"},
+    {"latest_checkpointed_iteration.txt", "a Megatron checkpoint, which wfs does not read; save it as safetensors"},
+    {"_CHECKPOINT_METADATA", "an Orbax (JAX) checkpoint, which wfs does not read; save it as safetensors"},
+    {"manifest.ocdbt", "an Orbax (JAX) checkpoint, which wfs does not read; save it as safetensors"},
+    {".nemo", "a NeMo archive; unpack the checkpoint with tar"},
     {".pdparams", "Paddle, which wfs does not read; save it as safetensors"},
     {".mlmodel", "Core ML, which wfs does not read"},
     {".mlpackage", "Core ML, which wfs does not read"},
-    {"openvino_model.xml", "OpenVINO, which wfs does not read; name the checkpoint that it was exported from"},
-    {".engine", "an engine of TensorRT, which wfs does not read; name the checkpoint that it was built from"},
+    {"openvino_model.xml", "OpenVINO, which wfs does not read; use the checkpoint it was exported from"},
+    {".engine", "a TensorRT engine, which wfs does not read; use the checkpoint it was built from"},
     {".gz", "compressed by gzip; decompress it first"},
     {".zst", "compressed by zstd; decompress it first"},
     {".xz", "compressed by xz; decompress it first"},
-    {".incomplete", "half a download; let it finish"},
-    {".part", "half a download; let it finish"},
-    {".crdownload", "half a download; let it finish"},
-    {".aria2", "the mark of half a download; let it finish"},
+    {".incomplete", "an unfinished download; let it finish"},
+    {".part", "an unfinished download; let it finish"},
+    {".crdownload", "an unfinished download; let it finish"},
+    {".aria2", "the mark of an unfinished download; let it finish"},
 };
 
 static const char *kind_of_name(const char *name)
@@ -103,22 +100,22 @@ bool unread_check_text(const struct input *input, struct error *error)
     if (!is_text(input))
         return true;
     if (input->file_name != NULL && text_ends_with(input->file_name, ".json"))
-        return error_set(error, "%s: a text, not a checkpoint; the directory that it is in may be one", input->path);
-    return error_set(error, "%s: a text, not a checkpoint: it begins with '%.16s'", input->path,
+        return error_set(error, "%s: a text file, not a checkpoint; name its directory if that is a model",
+                         input->path);
+    return error_set(error, "%s: a text file, not a checkpoint: it starts with '%.16s'", input->path,
                      (const char *)input->head);
 }
 
 static bool has_unfinished(const char *directory)
 {
-    size_t n_names = 0;
-    const char *const *names;
+    struct location_list list;
     bool found = false;
     struct error unused;
     struct arena *arena = arena_new();
-    struct location *location = location_of_directory(directory, &unused);
-    if (location != NULL && location_names(location, "", arena, &names, &n_names, &unused))
-        for (size_t i = 0; i < n_names; i++)
-            found |= text_ends_with(names[i], ".incomplete");
+    struct location *location = location_open(directory, LOCATION_INSIDE, NULL, &unused);
+    if (location != NULL && location_list(location, "", arena, &list, &unused))
+        for (size_t i = 0; i < list.count; i++)
+            found |= text_ends_with(list.entries[i].name, ".incomplete");
     location_close(location);
     arena_free(arena);
     return found;
@@ -151,15 +148,15 @@ static bool add_half_download(const struct input *input, struct error *error)
     struct error missing = *error;
     struct arena *arena = arena_new();
     const char *found = find_unfinished(input, arena), *advice = "let 'hf download' finish it";
-    for (size_t i = 0; i < input->n_names && found == NULL; i++) {
-        const char *kind = kind_of_name(input->names[i]);
-        if (kind == NULL || !text_starts_with(kind, "half a download"))
+    for (size_t i = 0; i < input->list.count && found == NULL; i++) {
+        const char *kind = kind_of_name(input->list.entries[i].name);
+        if (kind == NULL || !text_starts_with(kind, "an unfinished download"))
             continue;
-        found = input->names[i];
+        found = input->list.entries[i].name;
         advice = "let it finish";
     }
     if (found != NULL)
-        error_set(error, "%s; half a download (%s): %s", missing.message, found, advice);
+        error_set(error, "%s; unfinished download (%s): %s", missing.message, found, advice);
     arena_free(arena);
     return found != NULL;
 }
@@ -170,34 +167,34 @@ bool unread_add_half_download(const struct input *input, struct error *error)
     return false;
 }
 
-/* What the folders of a directory hold: NULL where that is nothing that is known. */
+/* The kinds of files in the folders of a directory; NULL for unknown kinds. */
 struct below {
     const char *models; /* the folders that have weights: "a, b" */
     const char *unread; /* a file that is not read, and its kind */
 };
 
-static bool is_weights(const char *name)
+/* Reports whether a name says of its directory that it may be opened. */
+static bool is_of_model(const struct format *const *formats, const char *name)
 {
-    static const char *const ends[] = {".safetensors", ".gguf", "pytorch_model.bin", "model_index.json", ".00.pth"};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (text_ends_with(name, ends[i]))
-            return true;
-    return false;
+    const struct extension *extension = formats_extension(formats, name);
+    bool found = extension != NULL && !extension->shared && !extension->alone;
+    for (const struct format *const *format = formats; *format != NULL && !found; format++)
+        found = (*format)->directory_name != NULL && strcmp((*format)->directory_name, name) == 0;
+    return found;
 }
 
 static void look_into(const struct input *input, const char *folder, struct arena *arena, struct below *below)
 {
-    const char *const *names;
-    size_t n_names;
+    struct location_list list;
     struct error unused;
-    if (!location_names(input->location, folder, arena, &names, &n_names, &unused))
+    if (!location_list(input->location, folder, arena, &list, &unused))
         return;
     bool has_weights = false;
-    for (size_t i = 0; i < n_names; i++) {
-        const char *kind = kind_of_name(names[i]);
-        has_weights |= is_weights(names[i]);
+    for (size_t i = 0; i < list.count; i++) {
+        const char *name = list.entries[i].name, *kind = kind_of_name(name);
+        has_weights |= is_of_model(input->formats, name);
         if (below->unread == NULL && kind != NULL)
-            below->unread = arena_printf(arena, "%s/%s is %s", folder, names[i], kind);
+            below->unread = arena_printf(arena, "%s/%s is %s", folder, name, kind);
     }
     if (has_weights && below->models != NULL)
         below->models = arena_printf(arena, "%s, %s", below->models, folder);
@@ -209,18 +206,20 @@ static struct below find_below(const struct input *input, struct arena *arena)
 {
     enum { MOST_FOLDERS = 32 };
     struct below below = {0};
-    for (size_t i = 0, n_folders = 0; i < input->n_names && n_folders < MOST_FOLDERS; i++)
-        if (*input->names[i] != '.' && location_kind(input->location, input->names[i]) == LOCATION_FOLDER) {
-            look_into(input, input->names[i], arena, &below);
+    for (size_t i = 0, n_folders = 0; i < input->list.count && n_folders < MOST_FOLDERS; i++) {
+        const struct location_entry *entry = &input->list.entries[i];
+        if (*entry->name != '.' && entry->kind == LOCATION_FOLDER) {
+            look_into(input, entry->name, arena, &below);
             n_folders++;
         }
+    }
     return below;
 }
 
 static bool has_repository(const struct input *input)
 {
-    for (size_t i = 0; i < input->n_names; i++)
-        if (text_starts_with(input->names[i], "models--"))
+    for (size_t i = 0; i < input->list.count; i++)
+        if (text_starts_with(input->list.entries[i].name, "models--"))
             return true;
     return false;
 }
@@ -229,34 +228,34 @@ static bool has_repository(const struct input *input)
 static void add_advice(const struct input *input, struct error *error)
 {
     struct error missing = *error;
-    if (input->n_names == 0) {
+    if (input->list.count == 0) {
         error_set(error, "%s; it is empty", missing.message);
         return;
     }
     struct arena *arena = arena_new();
     struct below below = find_below(input, arena);
     if (has_repository(input))
-        error_set(error, "%s; it is a hub cache: name a model in it as ORG/NAME", missing.message);
+        error_set(error, "%s; it is a hub cache: name a model as ORG/NAME", missing.message);
     else if (below.models != NULL)
-        error_set(error, "%s; name a directory in it: %s", missing.message, below.models);
+        error_set(error, "%s; name one of its directories: %s", missing.message, below.models);
     else if (below.unread != NULL)
         error_set(error, "%s; %s", missing.message, below.unread);
     else if (input_has(input, "config.json"))
-        error_set(error, "%s, just its config.json; 'hf download ORG/NAME' fetches models whole", missing.message);
+        error_set(error, "%s, only its config.json; 'hf download ORG/NAME' fetches complete models", missing.message);
     arena_free(arena);
 }
 
 static bool explain_directory(const struct input *input, struct error *error)
 {
     if (input_has(input, "model_index.json"))
-        return error_set(error, "%s: a pipeline (model_index.json) whose models are not there", input->path);
-    for (size_t i = 0; i < input->n_names; i++) {
-        const char *kind = kind_of_name(input->names[i]);
+        return error_set(error, "%s: a pipeline (model_index.json) whose models are missing", input->path);
+    for (size_t i = 0; i < input->list.count; i++) {
+        const char *kind = kind_of_name(input->list.entries[i].name);
         if (kind != NULL)
-            return error_set(error, "%s: no checkpoint that wfs can read is in this directory; %s is %s", input->path,
-                             input->names[i], kind);
+            return error_set(error, "%s: no checkpoint that wfs can read in this directory; %s is %s", input->path,
+                             input->list.entries[i].name, kind);
     }
-    error_set(error, "%s: no checkpoint that wfs can read is in this directory", input->path);
+    error_set(error, "%s: no checkpoint that wfs can read in this directory", input->path);
     if (!add_half_download(input, error))
         add_advice(input, error);
     return false;

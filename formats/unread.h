@@ -1,10 +1,10 @@
-/* What people name that wfs does not read: each kind by its name, with what to do about it. */
+/* Names the kind of an input that wfs does not read, with the remedy. */
 #pragma once
 
 #include "formats/format.h"
 
 /* Sets the error, and returns false, where a file's first bytes say that it is nothing that a reader takes, whatever
- * its name is: a pointer of Git LFS, a page of HTML, another program's format. */
+ * its name is: a Git LFS pointer, a page of HTML, another program's format. */
 bool unread_check_content(const struct input *input, struct error *error);
 
 /* The same for a text, which no format takes for sure: people name config.json where they mean its directory. */

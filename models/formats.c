@@ -1,7 +1,8 @@
-#include "formats/format.h"
+#include "models/formats.h"
 
-extern const struct format gguf_format, huggingface_format, meta_format, mistral_format, numpy_format, pipeline_format,
-    safetensors_format, torch_format;
+#include "formats/readers.h"
+
+extern const struct format meta_format;
 
 const struct format *const formats[] = {
     &gguf_format,        &huggingface_format, &meta_format, &mistral_format, &numpy_format, &pipeline_format,

@@ -1,5 +1,5 @@
-/* What the AVX2 kernels of the formats of 32 values share. Each gives the bits of its portable twin in quant/block32.h:
- * the order of operations within a value is the same, and what is taken over a block (largest, smallest) has no order,
+/* Shared by the AVX2 kernels of the formats of 32 values. Each gives the bits of its portable twin in quant/block32.h:
+ * the order of operations within a value is the same, and reductions over a block (largest, smallest) have no order,
  * but for the sign of zeros, which is seen to. A NaN never wins a comparison, there or here.
  *
  * From the values of a block to its scale is a long chain of operations, too long for a processor to overlap two of
@@ -94,8 +94,8 @@ static inline __m256 range_of(const struct values32 *values)
     return _mm256_min_ps(both, _mm256_permute_ps(both, _MM_SHUFFLE(2, 3, 0, 1)));
 }
 
-/* What block32_range() finds in each block of a batch: the minimum, and how far above it the maximum is. Of several
- * zeros the first is the smallest. */
+/* The results of block32_range() for each block of a batch: the minimum, and the distance from it to the maximum. Of
+ * several zeros the first is the smallest. */
 static inline void ranges_of(const float *values, size_t n_blocks, float minimum[BATCH], float span[BATCH])
 {
     float negated_maximum[BATCH] = {0};

@@ -26,10 +26,8 @@ static void bf16_encode(const float *values, void *blocks, size_t n_blocks)
     }
 }
 
-#if defined(__x86_64__)
 decode_function bf16_decode_avx2;
 encode_function bf16_encode_avx2;
-#endif
 
 const struct dtype bf16_dtype = {
     .name = "BF16",
@@ -40,7 +38,5 @@ const struct dtype bf16_dtype = {
     .ggml_type = 30,
     .encode_cost = 130,
     .kernels[CPU_PORTABLE] = {bf16_decode, bf16_encode},
-#if defined(__x86_64__)
-    .kernels[CPU_AVX2] = {bf16_decode_avx2, bf16_encode_avx2},
-#endif
+    .kernels[CPU_AVX2] = {ON_X86(bf16_decode_avx2), ON_X86(bf16_encode_avx2)},
 };

@@ -1,4 +1,4 @@
-/* What the formats of 32 values share: packing of levels, and the search for what spans a block.
+/* Shared by the formats of 32 values: packing of levels, and the search for a block's range.
  *
  * Byte j of qs holds value j in its low nibble and value j + 16 in its high one; the fifth bits of Q5 are in four
  * bytes, bit i for value i. Source: ggml-quants.c of llama.cpp (quantize_row_*_ref).
@@ -81,20 +81,10 @@ static inline int block32_nibble(const uint8_t *qs, int i)
     return i < 16 ? qs[i] & 15 : qs[i - 16] >> 4;
 }
 
-static inline int block32_five_bits(const uint8_t *qh, const uint8_t *qs, int i)
+static inline int block32_fifth_bit(const uint8_t *qh, int i)
 {
-    return block32_nibble(qs, i) | (qh[i / 8] >> (i % 8) & 1) << 4;
+    return (qh[i / 8] >> (i % 8) & 1) << 4;
 }
-
-/* Defines NAME_encode_weighted over many blocks from encode_weighted_block. */
-#define DEFINE_WEIGHTED_KERNEL(name, elements, bytes)                                                                  \
-    static void name##_encode_weighted(const float *values, const float *importance, const float *mean_squares,        \
-                                       void *blocks, size_t n_blocks)                                                  \
-    {                                                                                                                  \
-        for (size_t i = 0; i < n_blocks; i++)                                                                          \
-            encode_weighted_block(values + i * (elements), importance + i * (elements), mean_squares[i],               \
-                                  (uint8_t *)blocks + i * (bytes));                                                    \
-    }
 
 /* Defines NAME_decode and NAME_encode over many blocks of `elements` values in `bytes` bytes from decode_block and
  * encode_block.

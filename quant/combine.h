@@ -1,5 +1,5 @@
-/* What unpack.h is made of, for levels of processors: arithmetic on runs of F32, in place, every operation rounded, and
- * the cutting of words. The results are the same whatever the kernels. */
+/* The kernels of unpack.h for each processor level: arithmetic on runs of F32, in place, with every operation rounded,
+ * and the cutting of words into fields. All levels give the same results. */
 #pragma once
 
 #include "quant/unpack.h"

@@ -64,7 +64,7 @@ static bool values_finite(const float *values, size_t n_values)
     return odd == 0;
 }
 
-/* Whether the F16 scales of all blocks are finite: they are not for values too large for the block type. */
+/* Reports whether the F16 scales of all blocks are finite: they are not for values too large for the block type. */
 static bool scales_finite(const struct dtype *dtype, const void *blocks, size_t n_blocks)
 {
     const uint8_t *high = (const uint8_t *)blocks + 1; /* the byte of an F16 that holds its exponent */
@@ -161,6 +161,16 @@ static bool encode_weighted(struct input *input, struct encoding target, uint64_
     return true;
 }
 
+/* Sets the error for a value that a block type cannot store, naming the tensor where it is known; returns false. */
+static bool refuse_value(struct encoding target, const char *value, const char *remedy, struct error *error)
+{
+    const char *type = target.dtype->name;
+    if (target.tensor != NULL)
+        return error_set(error, "tensor '%.200s' has a value %s, which %s cannot store; %s", target.tensor, value, type,
+                         remedy);
+    return error_set(error, "a value %s, which %s cannot store; %s", value, type, remedy);
+}
+
 /* Encodes one piece, from element `first` of the view on; a block type refuses what llama-quantize refuses. */
 static bool encode_piece(struct input *input, struct encoding target, uint64_t first, const float *values,
                          size_t n_values, void *out, struct error *error)
@@ -168,13 +178,14 @@ static bool encode_piece(struct input *input, struct encoding target, uint64_t f
     size_t n_blocks = n_values / target.dtype->block_elements;
     struct kernels kernels = encoding_kernels(target);
     if (target.dtype->kind == DTYPE_BLOCK && !values_finite(values, n_values))
-        return error_set(error, "a weight is not finite, so it has no %s value", target.dtype->name);
+        return refuse_value(target, "that is not finite", "F32, F16 and BF16 files store it", error);
     if (kernels.encode_weighted == NULL)
         kernels.encode(values, out, n_blocks);
     else if (!encode_weighted(input, target, first, values, n_values, out, error))
         return false;
     if (target.dtype->kind == DTYPE_BLOCK && !scales_finite(target.dtype, out, n_blocks))
-        return error_set(error, "a weight is too large for the scale of %s", target.dtype->name);
+        return refuse_value(target, "that is too large for the scale of its block", "F32 and BF16 files store it",
+                            error);
     return true;
 }
 
@@ -300,4 +311,9 @@ const struct view *view_convert(struct arena *arena, const struct view *view, co
     view_init_shared(&converted->view, &converted_op, dtype, view->rank, view->shape);
     converted->inner = view;
     return &converted->view;
+}
+
+const struct view *view_unrounded(const struct view *view)
+{
+    return view->op == &converted_op ? ((const struct converted *)view)->inner : view;
 }

@@ -8,9 +8,9 @@
 #include "quant/encoding.h"
 #include "quant/view.h"
 
-/* Whether `view` can be shown as `target`: it has that dtype, or its own can be decoded, the target can be encoded to
- * (with the importance that some dtypes cannot do without), and the row length is a multiple of the target's block. If
- * not, *ret_reason says why, as in "its row length is not a multiple of 256"; else it is left alone. */
+/* Reports whether `view` can be shown as `target`: it has that dtype, or its own can be decoded, the target can be
+ * encoded to (with the importance that some dtypes cannot do without), and the row length is a multiple of the target's
+ * block. If not, *ret_reason says why, as in "its row length is not a multiple of 256"; else it is left alone. */
 bool convert_possible(const struct view *view, struct encoding target, const char **ret_reason);
 
 /* Bytes of the view encoded as `dtype`. */
@@ -35,3 +35,7 @@ const struct view *view_map(struct arena *arena, const struct view *view, const 
 /* The elements converted to another dtype by its own encoder, without importance; `view` itself where it has that
  * dtype. */
 const struct view *view_convert(struct arena *arena, const struct view *view, const struct dtype *dtype);
+
+/* The view that view_convert() made this one of, or the view itself: for what computes on, and rounds the result once.
+ */
+const struct view *view_unrounded(const struct view *view);

@@ -21,6 +21,7 @@ struct encoding {
     const struct dtype *dtype;
     const struct rule *rule;      /* NULL: the dtype's own */
     struct importance importance; /* without columns: all matter alike */
+    const char *tensor;           /* whose values are encoded, for messages; NULL: unknown */
 };
 
 /* `dtype` as its row has it. */

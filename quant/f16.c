@@ -60,10 +60,8 @@ static void f16_encode(const float *values, void *blocks, size_t n_blocks)
     }
 }
 
-#if defined(__x86_64__)
 decode_function f16_decode_avx2;
 encode_function f16_encode_avx2;
-#endif
 
 const struct dtype f16_dtype = {
     .name = "F16",
@@ -75,7 +73,5 @@ const struct dtype f16_dtype = {
     .ggml_type = 1,
     .encode_cost = 140,
     .kernels[CPU_PORTABLE] = {f16_decode, f16_encode},
-#if defined(__x86_64__)
-    .kernels[CPU_AVX2] = {f16_decode_avx2, f16_encode_avx2},
-#endif
+    .kernels[CPU_AVX2] = {ON_X86(f16_decode_avx2), ON_X86(f16_encode_avx2)},
 };

@@ -11,9 +11,7 @@ static void f4_decode(const void *blocks, float *values, size_t n_blocks)
     }
 }
 
-#if defined(__x86_64__)
 decode_function f4_decode_avx2;
-#endif
 
 const struct dtype f4_dtype = {
     .name = "F4",
@@ -22,7 +20,5 @@ const struct dtype f4_dtype = {
     .block_bytes = 1,
     .ggml_type = GGML_TYPE_NONE,
     .kernels[CPU_PORTABLE] = {.decode = f4_decode},
-#if defined(__x86_64__)
-    .kernels[CPU_AVX2] = {.decode = f4_decode_avx2},
-#endif
+    .kernels[CPU_AVX2] = {.decode = ON_X86(f4_decode_avx2)},
 };

@@ -68,19 +68,9 @@ static void e8m0_decode(const void *blocks, float *values, size_t n_blocks)
     }
 }
 
-#if defined(__x86_64__)
 decode_function f8_e4m3_decode_avx2, f8_e5m2_decode_avx2, f8_e4m3fnuz_decode_avx2, f8_e5m2fnuz_decode_avx2;
 decode_function f8_e8m0_decode_avx2;
 decode_function f8_e4m3_decode_avx512, f8_e5m2_decode_avx512;
-#else
-#define f8_e4m3fnuz_decode_avx2 NULL
-#define f8_e5m2fnuz_decode_avx2 NULL
-#define f8_e4m3_decode_avx512   NULL
-#define f8_e5m2_decode_avx512   NULL
-#define f8_e4m3_decode_avx2     NULL
-#define f8_e5m2_decode_avx2     NULL
-#define f8_e8m0_decode_avx2     NULL
-#endif
 
 #define F8(type, its_name, its_decode, avx2_decode, avx512_decode)                                                     \
     const struct dtype type = {                                                                                        \
@@ -90,8 +80,8 @@ decode_function f8_e4m3_decode_avx512, f8_e5m2_decode_avx512;
         .block_bytes = 1,                                                                                              \
         .ggml_type = GGML_TYPE_NONE,                                                                                   \
         .kernels[CPU_PORTABLE] = {.decode = its_decode},                                                               \
-        .kernels[CPU_AVX2] = {.decode = avx2_decode},                                                                  \
-        .kernels[CPU_AVX512] = {.decode = avx512_decode},                                                              \
+        .kernels[CPU_AVX2] = {.decode = ON_X86(avx2_decode)},                                                          \
+        .kernels[CPU_AVX512] = {.decode = ON_X86(avx512_decode)},                                                      \
     }
 
 F8(f8_e4m3_dtype, "F8_E4M3", e4m3_decode, f8_e4m3_decode_avx2, f8_e4m3_decode_avx512);

@@ -166,7 +166,8 @@ const struct grid *grid_of(enum grid_name name)
 
 /* Neighbours. Distances are sums of squares of differences between levels: at most 32, or 4 * 49. */
 
-/* What each component of each point adds to the distance, by the level of the combination: squares[component][level].
+/* The share of each component of each point in the distance, by the level of the combination:
+ * squares[component][level].
  */
 struct squares {
     uint8_t of[8][8][GRID_MOST_POINTS];

@@ -3,17 +3,8 @@
 
 #include <string.h>
 
-#if defined(__x86_64__)
 decode_function u8_decode_avx2, i8_decode_avx2, u64_decode_avx2;
 decode_function u8_decode_avx512, i64_decode_avx512, u64_decode_avx512;
-#else
-#define u8_decode_avx512  NULL
-#define i64_decode_avx512 NULL
-#define u64_decode_avx512 NULL
-#define u8_decode_avx2    NULL
-#define i8_decode_avx2    NULL
-#define u64_decode_avx2   NULL
-#endif
 
 #define INTEGER(prefix, type, its_name, its_numpy, its_ggml_type, avx2_decode, avx512_decode)                          \
     static void prefix##_decode(const void *blocks, float *values, size_t n_blocks)                                    \
@@ -33,8 +24,8 @@ decode_function u8_decode_avx512, i64_decode_avx512, u64_decode_avx512;
         .block_bytes = sizeof(type),                                                                                   \
         .ggml_type = its_ggml_type,                                                                                    \
         .kernels[CPU_PORTABLE] = {.decode = prefix##_decode},                                                          \
-        .kernels[CPU_AVX2] = {.decode = avx2_decode},                                                                  \
-        .kernels[CPU_AVX512] = {.decode = avx512_decode},                                                              \
+        .kernels[CPU_AVX2] = {.decode = ON_X86(avx2_decode)},                                                          \
+        .kernels[CPU_AVX512] = {.decode = ON_X86(avx512_decode)},                                                      \
     }
 
 INTEGER(i8, int8_t, "I8", "|i1", 24, i8_decode_avx2, NULL);

@@ -1,4 +1,4 @@
-/* What the IQ formats share: blocks of 256 values in groups of eight, whose magnitudes are points of a grid and whose
+/* Shared by the IQ formats: blocks of 256 values in groups of eight, whose magnitudes are points of a grid and whose
  * signs are bits of their own. Source: ggml-quants.c of llama.cpp. */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* What IQ1_S and IQ1_M share: groups of eight values of which each is -1, 0 or 1 times a scale, all of them moved by an
+/* Shared by IQ1_S and IQ1_M: groups of eight values of which each is -1, 0 or 1 times a scale, all of them moved by an
  * eighth of it up or down.
  *
  * Their searches sort the values of a sub-block: in that order its levels are a run of 0, then of 1, then of 2, and all
@@ -14,7 +14,7 @@ enum { IQ1_S_SUB_ELEMENTS = 32, IQ1_M_SUB_ELEMENTS = 16 };
 
 #define IQ1_SHIFT 0.125f
 
-/* What the levels stand for, moved up and moved down. */
+/* The values of the levels, moved up and moved down. */
 extern const float iq1_up[3], iq1_down[3];
 
 static inline void iq1_decode_point(const uint8_t *levels, float scale, float shift, float *values)
@@ -34,7 +34,7 @@ struct iq1_division {
     float scale;              /* a negative one: the levels are to be taken the other way round */
 };
 
-/* What takes the time. There are faster ones, with the same bits, in iq1_simd.h. */
+/* The slow loops. iq1_simd.h has faster ones with the same bits. */
 struct iq1_loops {
     /* As iq1_sort(), for 16 or 32 values. */
     void (*sort)(const float *values, int n, uint8_t *order);
@@ -81,14 +81,14 @@ static inline const float *iq1_numbers(unsigned down, int group)
     return down >> (1 - group) & 1 ? iq1_down : iq1_up;
 }
 
-/* What is found of a sub-block; all zeros where it is negligible. */
+/* The result of the search for a sub-block; all zeros if the sub-block is negligible. */
 struct iq1_found {
     uint16_t points[4];
     unsigned down; /* as of a division */
     float scale;
 };
 
-/* What the two formats do not have in common. */
+/* The differences between the two formats. */
 struct iq1_kind {
     int n;
     float negligible; /* a sub-block of which nothing is as large is not searched */

@@ -4,7 +4,6 @@
 #include "quant/iq1.h"
 
 #include <immintrin.h>
-#include <string.h>
 
 decode_function iq1_s_decode_avx2, iq1_m_decode_avx2;
 

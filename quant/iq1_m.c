@@ -123,8 +123,6 @@ const struct dtype iq1_m_dtype = {
     .scales_finite = scale_finite,
     .encode_cost = 60000,
     .kernels[CPU_PORTABLE] = {iq1_m_decode, encode, encode_weighted},
-#if defined(__x86_64__)
-    .kernels[CPU_AVX2] = {iq1_m_decode_avx2, encode_avx2, encode_weighted_avx2},
-    .kernels[CPU_AVX512] = {NULL, encode_avx512, encode_weighted_avx512},
-#endif
+    .kernels[CPU_AVX2] = {ON_X86(iq1_m_decode_avx2), ON_X86(encode_avx2), ON_X86(encode_weighted_avx2)},
+    .kernels[CPU_AVX512] = {NULL, ON_X86(encode_avx512), ON_X86(encode_weighted_avx512)},
 };

@@ -80,8 +80,6 @@ const struct dtype iq1_s_dtype = {
     .n_scales = 1,
     .encode_cost = 60000,
     .kernels[CPU_PORTABLE] = {iq1_s_decode, NULL, encode_weighted},
-#if defined(__x86_64__)
-    .kernels[CPU_AVX2] = {.decode = iq1_s_decode_avx2, .encode_weighted = encode_weighted_avx2},
-    .kernels[CPU_AVX512] = {.encode_weighted = encode_weighted_avx512},
-#endif
+    .kernels[CPU_AVX2] = {.decode = ON_X86(iq1_s_decode_avx2), .encode_weighted = ON_X86(encode_weighted_avx2)},
+    .kernels[CPU_AVX512] = {.encode_weighted = ON_X86(encode_weighted_avx512)},
 };

@@ -37,8 +37,8 @@ static void sort(const float *values, int n, uint8_t *order)
     for (int i = 0; i < n; i++) {
         uint32_t less = 0, equal = 0;
         for (int j = 0; j < n; j += LANES) {
-            less |= v_lanes_less(v_load(values + j), values[i]) << j;
-            equal |= v_lanes_equal(v_load(values + j), values[i]) << j;
+            less |= v_bits(v_less(v_load(values + j), v_set(values[i]))) << j;
+            equal |= v_bits(v_equal(v_load(values + j), v_set(values[i]))) << j;
         }
         if ((equal >> i & 1) == 0) {
             iq1_sort(values, n, order);
@@ -168,7 +168,7 @@ static inline vf three_levels(float zero, float one, float two)
     return v_repeat_four(zero, one, two, two);
 }
 
-/* What a value adds to the sums by its level, where its group is moved up and where it is moved down. */
+/* The share of a value in the sums by its level, for groups moved up and groups moved down. */
 struct shares {
     vf qx[2], q2[2];
 };

@@ -46,14 +46,4 @@ static const struct iq_format iq2_s_format = {
 
 DEFINE_IQ_KERNELS(iq2_s)
 
-const struct dtype iq2_s_dtype = {
-    .name = "IQ2_S",
-    .view_name = "iq2_s",
-    .kind = DTYPE_BLOCK,
-    .block_elements = IQ_ELEMENTS,
-    .block_bytes = BLOCK_BYTES,
-    .ggml_type = 22,
-    .n_scales = 1,
-    .encode_cost = 60000,
-    .kernels = IQ_KERNELS(iq2_s),
-};
+DEFINE_IQ_DTYPE(iq2_s, "IQ2_S", 22, IQ_KERNELS(iq2_s))

@@ -46,14 +46,4 @@ static const struct iq_format iq2_xs_format = {
 
 DEFINE_WEIGHTED_IQ_KERNELS(iq2_xs)
 
-const struct dtype iq2_xs_dtype = {
-    .name = "IQ2_XS",
-    .view_name = "iq2_xs",
-    .kind = DTYPE_BLOCK,
-    .block_elements = IQ_ELEMENTS,
-    .block_bytes = BLOCK_BYTES,
-    .ggml_type = 17,
-    .n_scales = 1,
-    .encode_cost = 60000,
-    .kernels = IQ_WEIGHTED_KERNELS(iq2_xs),
-};
+DEFINE_IQ_DTYPE(iq2_xs, "IQ2_XS", 17, IQ_WEIGHTED_KERNELS(iq2_xs))

@@ -50,14 +50,4 @@ static const struct iq_format iq2_xxs_format = {
 
 DEFINE_WEIGHTED_IQ_KERNELS(iq2_xxs)
 
-const struct dtype iq2_xxs_dtype = {
-    .name = "IQ2_XXS",
-    .view_name = "iq2_xxs",
-    .kind = DTYPE_BLOCK,
-    .block_elements = IQ_ELEMENTS,
-    .block_bytes = BLOCK_BYTES,
-    .ggml_type = 16,
-    .n_scales = 1,
-    .encode_cost = 60000,
-    .kernels = IQ_WEIGHTED_KERNELS(iq2_xxs),
-};
+DEFINE_IQ_DTYPE(iq2_xxs, "IQ2_XXS", 16, IQ_WEIGHTED_KERNELS(iq2_xxs))

@@ -55,14 +55,4 @@ static const struct iq_format iq3_s_format = {
 
 DEFINE_IQ_KERNELS(iq3_s)
 
-const struct dtype iq3_s_dtype = {
-    .name = "IQ3_S",
-    .view_name = "iq3_s",
-    .kind = DTYPE_BLOCK,
-    .block_elements = IQ_ELEMENTS,
-    .block_bytes = BLOCK_BYTES,
-    .ggml_type = 21,
-    .n_scales = 1,
-    .encode_cost = 60000,
-    .kernels = IQ_KERNELS(iq3_s),
-};
+DEFINE_IQ_DTYPE(iq3_s, "IQ3_S", 21, IQ_KERNELS(iq3_s))

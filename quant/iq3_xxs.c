@@ -44,14 +44,4 @@ static const struct iq_format iq3_xxs_format = {
 
 DEFINE_IQ_KERNELS(iq3_xxs)
 
-const struct dtype iq3_xxs_dtype = {
-    .name = "IQ3_XXS",
-    .view_name = "iq3_xxs",
-    .kind = DTYPE_BLOCK,
-    .block_elements = IQ_ELEMENTS,
-    .block_bytes = BLOCK_BYTES,
-    .ggml_type = 18,
-    .n_scales = 1,
-    .encode_cost = 60000,
-    .kernels = IQ_KERNELS(iq3_xxs),
-};
+DEFINE_IQ_DTYPE(iq3_xxs, "IQ3_XXS", 18, IQ_KERNELS(iq3_xxs))

@@ -1,4 +1,4 @@
-/* What IQ4_NL and IQ4_XS share: sixteen levels that are not evenly spaced, and the search for a block's scale.
+/* Shared by IQ4_NL and IQ4_XS: sixteen levels that are not evenly spaced, and the search for a block's scale.
  *
  * The search tries sixteen scales, of which the sums run in index order in F32: that is part of the format. The loops
  * over values are what takes the time; there are faster ones (iq4_avx2.c, iq4_avx512.c) with one scale a lane. Source:
@@ -13,7 +13,7 @@ enum { IQ4_ELEMENTS = 32, IQ4_TRIES = 16 };
 /* Below this largest magnitude a block counts as zero. */
 #define IQ4_NEGLIGIBLE 1e-15f
 
-/* What the levels stand for, ascending, and from where on the upper of two neighbours is nearest: the reference
+/* The values of the levels, ascending, and the bounds from which the upper of two neighbours is nearest: the reference
  * compares the distances to both, which are exact where they are nearly equal. NaN is level 0. */
 extern const int8_t iq4_levels[16];
 extern const float iq4_midpoints[15];

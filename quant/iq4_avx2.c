@@ -33,7 +33,7 @@ static inline struct nearest find_nearest(__m256 value)
     return (struct nearest){pair, not_less(value, _mm256_permutevar8x32_ps(sixteenths, pair))};
 }
 
-/* What the nearest level stands for. */
+/* Returns the value of the nearest level. */
 static inline __m256 nearest_number(__m256 value)
 {
     __m256 lower = _mm256_setr_ps(-127, -83, -49, -22, 1, 25, 53, 89),

@@ -31,11 +31,9 @@ DEFINE_BLOCK_DECODER(iq4_nl, IQ4_ELEMENTS, BLOCK_BYTES)
 
 DEFINE_IQ4_ENCODERS(static, iq4_nl, , iq4_portable_loops)
 
-#if defined(__x86_64__)
 decode_function iq4_nl_decode_avx2;
 encode_function iq4_nl_encode_avx2, iq4_nl_encode_avx512;
 encode_weighted_function iq4_nl_encode_weighted_avx2, iq4_nl_encode_weighted_avx512;
-#endif
 
 const struct dtype iq4_nl_dtype = {
     .name = "IQ4_NL",
@@ -47,8 +45,7 @@ const struct dtype iq4_nl_dtype = {
     .n_scales = 1,
     .encode_cost = 9000,
     .kernels[CPU_PORTABLE] = {iq4_nl_decode, iq4_nl_encode, iq4_nl_encode_weighted},
-#if defined(__x86_64__)
-    .kernels[CPU_AVX2] = {iq4_nl_decode_avx2, iq4_nl_encode_avx2, iq4_nl_encode_weighted_avx2},
-    .kernels[CPU_AVX512] = {.encode = iq4_nl_encode_avx512, .encode_weighted = iq4_nl_encode_weighted_avx512},
-#endif
+    .kernels[CPU_AVX2] = {ON_X86(iq4_nl_decode_avx2), ON_X86(iq4_nl_encode_avx2), ON_X86(iq4_nl_encode_weighted_avx2)},
+    .kernels[CPU_AVX512] = {.encode = ON_X86(iq4_nl_encode_avx512),
+                            .encode_weighted = ON_X86(iq4_nl_encode_weighted_avx512)},
 };

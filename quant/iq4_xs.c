@@ -64,11 +64,9 @@ DEFINE_BLOCK_DECODER(iq4_xs, K_ELEMENTS, BLOCK_BYTES)
 
 DEFINE_IQ4_ENCODERS(static, iq4_xs, , iq4_portable_loops)
 
-#if defined(__x86_64__)
 decode_function iq4_xs_decode_avx2;
 encode_function iq4_xs_encode_avx2, iq4_xs_encode_avx512;
 encode_weighted_function iq4_xs_encode_weighted_avx2, iq4_xs_encode_weighted_avx512;
-#endif
 
 const struct dtype iq4_xs_dtype = {
     .name = "IQ4_XS",
@@ -80,8 +78,7 @@ const struct dtype iq4_xs_dtype = {
     .n_scales = 1,
     .encode_cost = 9000,
     .kernels[CPU_PORTABLE] = {iq4_xs_decode, iq4_xs_encode, iq4_xs_encode_weighted},
-#if defined(__x86_64__)
-    .kernels[CPU_AVX2] = {iq4_xs_decode_avx2, iq4_xs_encode_avx2, iq4_xs_encode_weighted_avx2},
-    .kernels[CPU_AVX512] = {.encode = iq4_xs_encode_avx512, .encode_weighted = iq4_xs_encode_weighted_avx512},
-#endif
+    .kernels[CPU_AVX2] = {ON_X86(iq4_xs_decode_avx2), ON_X86(iq4_xs_encode_avx2), ON_X86(iq4_xs_encode_weighted_avx2)},
+    .kernels[CPU_AVX512] = {.encode = ON_X86(iq4_xs_encode_avx512),
+                            .encode_weighted = ON_X86(iq4_xs_encode_weighted_avx512)},
 };

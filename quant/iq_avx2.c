@@ -1,35 +1,11 @@
 /* IQ1, IQ2 and IQ3, eight tries or neighbours at a time. */
-#include <immintrin.h>
-#include <stdint.h>
-
 #define LANES         8
 #define IQ_NAME(name) name##_avx2
 #define IQ1_LOOPS     iq1_avx2_loops
 
-typedef __m256 vf;
-typedef int32_t vi __attribute__((vector_size(32)));
+#include "quant/vectors.h"
 
 static const vi lane_numbers = {0, 1, 2, 3, 4, 5, 6, 7};
-
-static inline vf v_load(const float *values)
-{
-    return _mm256_loadu_ps(values);
-}
-
-static inline void v_store(float *values, vf value)
-{
-    _mm256_storeu_ps(values, value);
-}
-
-static inline vf v_root(vf value)
-{
-    return _mm256_sqrt_ps(value);
-}
-
-static inline vi v_load_words(const uint16_t *words)
-{
-    return (vi)_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)words));
-}
 
 /* The numbers of a table of eight, by the lowest three bits. */
 static inline vf v_look_up(vf table, vi index)
@@ -37,58 +13,11 @@ static inline vf v_look_up(vf table, vi index)
     return _mm256_permutevar8x32_ps(table, (__m256i)index);
 }
 
-/* Within 0 .. most. */
-static inline vi v_clamp(vi level, int most)
-{
-    return (vi)_mm256_min_epi32(_mm256_max_epi32((__m256i)level, _mm256_setzero_si256()), _mm256_set1_epi32(most));
-}
-
-/* Keeps what is less, and what comes with it. */
-static inline void v_keep_less(vf *least, vi *with, vf value, vi new_with)
-{
-    vf less = _mm256_cmp_ps(value, *least, _CMP_LT_OQ);
-    *least = _mm256_blendv_ps(*least, value, less);
-    *with = (vi)_mm256_blendv_ps((vf)*with, (vf)new_with, less);
-}
-
 static inline float v_least(vf values)
 {
     vf least = _mm256_min_ps(values, _mm256_permute2f128_ps(values, values, 1));
     least = _mm256_min_ps(least, _mm256_permute_ps(least, _MM_SHUFFLE(1, 0, 3, 2)));
     return _mm256_cvtss_f32(_mm256_min_ps(least, _mm256_permute_ps(least, _MM_SHUFFLE(2, 3, 0, 1))));
-}
-
-/* A bit for each lane whose sums are better than the best so far, as the searches have it. */
-static inline uint32_t v_better(vf sum_qx, vf sum_q2, float best)
-{
-    vf better = _mm256_cmp_ps(sum_qx * sum_qx, best * sum_q2, _CMP_GT_OQ);
-    return (uint32_t)_mm256_movemask_ps(_mm256_and_ps(better, _mm256_cmp_ps(sum_q2, _mm256_setzero_ps(), _CMP_GT_OQ)));
-}
-
-static inline vf v_min(vf a, vf b)
-{
-    return _mm256_min_ps(a, b);
-}
-
-/* slope * x + offset, rounded once. */
-static inline vf v_line(vf slope, vf x, vf offset)
-{
-    return _mm256_fmadd_ps(slope, x, offset);
-}
-
-/* A bit for each lane; NaN is not above anything. */
-static inline uint32_t v_lanes_not_above(vf values, vf most)
-{
-    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(values, most, _CMP_NGT_UQ));
-}
-
-/* Keeps what is least, what comes with it, and what is second. */
-static inline void v_keep_two(vf *least, vf *second, vi *choice, vf value, int32_t new_choice)
-{
-    vf less = _mm256_cmp_ps(value, *least, _CMP_LT_OQ);
-    *second = _mm256_min_ps(*second, _mm256_max_ps(value, *least));
-    *least = _mm256_min_ps(value, *least);
-    *choice = (vi)_mm256_blendv_ps((vf)*choice, (vf)_mm256_set1_epi32(new_choice), less);
 }
 
 static inline uint32_t v_lanes_unlike(vi a, vi b)
@@ -113,17 +42,6 @@ static inline vi v_first_lanes(int n, vi lanes, vi rest)
 static inline vf v_repeat_four(float a, float b, float c, float d)
 {
     return _mm256_setr_ps(a, b, c, d, a, b, c, d);
-}
-
-/* A bit for each lane. */
-static inline uint32_t v_lanes_less(vf values, float than)
-{
-    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(values, _mm256_set1_ps(than), _CMP_LT_OQ));
-}
-
-static inline uint32_t v_lanes_equal(vf values, float to)
-{
-    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(values, _mm256_set1_ps(to), _CMP_EQ_OQ));
 }
 
 #include "quant/iq_simd.h"

@@ -11,7 +11,7 @@
 
 enum { IQ_MOST_SUB_BLOCKS = 16, IQ_MOST_SUB_ELEMENTS = 32, IQ_MOST_POINTS = 64 };
 
-/* What is stored of a block beside its scale. A sub-block that was not searched, being negligible, has points 0 and no
+/* The stored fields of a block beside its scale. A negligible sub-block, which is not searched, has points 0 and no
  * signs. */
 struct iq_found {
     bool searched[IQ_MOST_SUB_BLOCKS];
@@ -101,42 +101,48 @@ iq_decode_function iq_decode, iq_decode_avx2;
         iq_encode##suffix(&name##_format, values, NULL, blocks, n_blocks);                                             \
     }
 #if defined(__x86_64__)
-#define DEFINE_WEIGHTED_IQ_KERNELS(name)                                                                               \
-    DEFINE_IQ_DECODER(name, )                                                                                          \
+#define DEFINE_FAST_IQ_KERNELS(name)                                                                                   \
     DEFINE_IQ_DECODER(name, _avx2)                                                                                     \
-    DEFINE_IQ_ENCODER(name, )                                                                                          \
     DEFINE_IQ_ENCODER(name, _avx2)                                                                                     \
     DEFINE_IQ_ENCODER(name, _avx512)
+#define DEFINE_FAST_PLAIN_IQ_ENCODERS(name)                                                                            \
+    DEFINE_PLAIN_IQ_ENCODER(name, _avx2)                                                                               \
+    DEFINE_PLAIN_IQ_ENCODER(name, _avx512)
+#else
+#define DEFINE_FAST_IQ_KERNELS(name)
+#define DEFINE_FAST_PLAIN_IQ_ENCODERS(name)
+#endif
+#define DEFINE_WEIGHTED_IQ_KERNELS(name)                                                                               \
+    DEFINE_IQ_DECODER(name, )                                                                                          \
+    DEFINE_IQ_ENCODER(name, )                                                                                          \
+    DEFINE_FAST_IQ_KERNELS(name)
 #define DEFINE_IQ_KERNELS(name)                                                                                        \
     DEFINE_WEIGHTED_IQ_KERNELS(name)                                                                                   \
     DEFINE_PLAIN_IQ_ENCODER(name, )                                                                                    \
-    DEFINE_PLAIN_IQ_ENCODER(name, _avx2)                                                                               \
-    DEFINE_PLAIN_IQ_ENCODER(name, _avx512)
+    DEFINE_FAST_PLAIN_IQ_ENCODERS(name)
 #define IQ_KERNELS(name)                                                                                               \
     {                                                                                                                  \
         [CPU_PORTABLE] = {name##_decode, name##_encode, name##_encode_weighted},                                       \
-        [CPU_AVX2] = {name##_decode_avx2, name##_encode_avx2, name##_encode_weighted_avx2},                            \
-        [CPU_AVX512] = {NULL, name##_encode_avx512, name##_encode_weighted_avx512},                                    \
+        [CPU_AVX2] = {ON_X86(name##_decode_avx2), ON_X86(name##_encode_avx2), ON_X86(name##_encode_weighted_avx2)},    \
+        [CPU_AVX512] = {NULL, ON_X86(name##_encode_avx512), ON_X86(name##_encode_weighted_avx512)},                    \
     }
 #define IQ_WEIGHTED_KERNELS(name)                                                                                      \
     {                                                                                                                  \
         [CPU_PORTABLE] = {name##_decode, NULL, name##_encode_weighted},                                                \
-        [CPU_AVX2] = {name##_decode_avx2, NULL, name##_encode_weighted_avx2},                                          \
-        [CPU_AVX512] = {NULL, NULL, name##_encode_weighted_avx512},                                                    \
+        [CPU_AVX2] = {ON_X86(name##_decode_avx2), NULL, ON_X86(name##_encode_weighted_avx2)},                          \
+        [CPU_AVX512] = {NULL, NULL, ON_X86(name##_encode_weighted_avx512)},                                            \
     }
-#else
-#define DEFINE_WEIGHTED_IQ_KERNELS(name)                                                                               \
-    DEFINE_IQ_DECODER(name, )                                                                                          \
-    DEFINE_IQ_ENCODER(name, )
-#define DEFINE_IQ_KERNELS(name)                                                                                        \
-    DEFINE_WEIGHTED_IQ_KERNELS(name)                                                                                   \
-    DEFINE_PLAIN_IQ_ENCODER(name, )
-#define IQ_KERNELS(name)                                                                                               \
-    {                                                                                                                  \
-        [CPU_PORTABLE] = {name##_decode, name##_encode, name##_encode_weighted},                                       \
-    }
-#define IQ_WEIGHTED_KERNELS(name)                                                                                      \
-    {                                                                                                                  \
-        [CPU_PORTABLE] = {name##_decode, NULL, name##_encode_weighted},                                                \
-    }
-#endif
+
+/* Defines NAME_dtype, whose kernels are IQ_KERNELS(NAME) or IQ_WEIGHTED_KERNELS(NAME), with BLOCK_BYTES for a block. */
+#define DEFINE_IQ_DTYPE(prefix, upper, id, its_kernels)                                                                \
+    const struct dtype prefix##_dtype = {                                                                              \
+        .name = upper,                                                                                                 \
+        .view_name = #prefix,                                                                                          \
+        .kind = DTYPE_BLOCK,                                                                                           \
+        .block_elements = IQ_ELEMENTS,                                                                                 \
+        .block_bytes = BLOCK_BYTES,                                                                                    \
+        .ggml_type = id,                                                                                               \
+        .n_scales = 1,                                                                                                 \
+        .encode_cost = 60000,                                                                                          \
+        .kernels = its_kernels,                                                                                        \
+    };

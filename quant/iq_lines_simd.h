@@ -13,7 +13,8 @@
 
 enum { MOST_TABLES = 8, MOST_NEIGHBOURS = 320, MOST_LINES = 1024 + MOST_NEIGHBOURS };
 
-/* What components add to slope and offset, as tables for v_look_up() by levels. One table may be of two components. */
+/* The shares of components in slope and offset, as tables for v_look_up() by levels. One table may serve two
+ * components. */
 struct line_tables {
     vf slopes[MOST_TABLES], offsets[MOST_TABLES];
     float tolerance;
@@ -77,7 +78,7 @@ static inline float value_beside(vf values, float least, vf beside)
 {
     _Alignas(64) float stored[LANES];
     v_store(stored, beside);
-    return stored[__builtin_ctz(v_lanes_equal(values, least) | 1u << (LANES - 1))];
+    return stored[__builtin_ctz(v_bits(v_equal(values, v_set(least))) | 1u << (LANES - 1))];
 }
 
 /* Adds the lines of a run's neighbours. Those are not low that are above the one that is lowest under the first scale,

@@ -28,15 +28,51 @@ struct tries {
     vi choices[MOST_GROUPS][MOST_VECTORS];
 };
 
-/* What a group of values is to a search; `factors` are what a distance is weighed by. */
+/* A group of values during a search; `factors` weight a distance. */
 struct group {
     const float *values, *weights, *factors;
 };
 
+static inline vi v_load_words(const uint16_t *words)
+{
+    uint16_t loaded __attribute__((vector_size(2 * LANES)));
+    memcpy(&loaded, words, sizeof loaded);
+    return __builtin_convertvector(loaded, vi);
+}
+
+/* Keeps what is less, and what comes with it. */
+static inline void v_keep_less(vf *least, vi *with, vf value, vi new_with)
+{
+    vm less = v_less(value, *least);
+    *least = v_select(less, value, *least);
+    *with = (vi)v_select(less, (vf)new_with, (vf)*with);
+}
+
+/* Keeps what is least, what comes with it, and what is second. */
+static inline void v_keep_two(vf *least, vf *second, vi *choice, vf value, int32_t new_choice)
+{
+    vm less = v_less(value, *least);
+    *second = v_min(*second, v_max(value, *least));
+    *least = v_min(value, *least);
+    *choice = (vi)v_select(less, (vf)(new_choice + (vi){0}), (vf)*choice);
+}
+
+/* A bit for each lane; NaN is not above anything. */
+static inline uint32_t v_lanes_not_above(vf values, vf most)
+{
+    return v_bits(v_not_less(most, values));
+}
+
+/* A bit for each lane whose sums are better than the best so far, as the searches have it. */
+static inline uint32_t v_better(vf sum_qx, vf sum_q2, float best)
+{
+    return v_bits(v_both(v_less(best * sum_q2, sum_qx * sum_qx), v_less(v_set(0), sum_q2)));
+}
+
 /* nearest_int() and clamp_int(). */
 static inline vi nearest_level(vf value, int most)
 {
-    return v_clamp(((vi)(value + 12582912.f) & 0x007fffff) - 0x00400000, most);
+    return v_clamp(v_nearest(value), most);
 }
 
 /* `numbers` is what levels stand for. Where in its list the neighbour is that is nearest under the scale; the first of
@@ -62,7 +98,7 @@ static inline uint32_t nearest_neighbour(const struct grid_search *search, unsig
         distance = (vf)v_first_lanes(count - first, (vi)distance, INFINITE_BITS + (vi){0});
         v_keep_less(&least, &at, distance, lane_numbers + first);
     }
-    uint32_t lanes = v_lanes_equal(least, v_least(least));
+    uint32_t lanes = v_bits(v_equal(least, v_set(v_least(least))));
     if (count <= LANES)
         return (uint32_t)__builtin_ctz(lanes);
     _Alignas(64) int32_t places[LANES];
@@ -85,7 +121,7 @@ static inline unsigned code_of_packed(unsigned packed, int dimension)
 
 #include "quant/iq_lines_simd.h"
 
-/* What the levels of IQ2 and IQ3 stand for, as a table for v_look_up() by the component that is `place`th in it. */
+/* The values of the levels of IQ2 and IQ3, as a table for v_look_up() by the component at `place`. */
 static inline vf level_numbers(int dimension, int place)
 {
     vi levels = dimension == 8 ? lane_numbers >> 2 * place & 3 : lane_numbers & 7;
@@ -251,7 +287,8 @@ static inline int best_try(const struct tries *tries, int n_vectors, float *ret_
     int kept = best != 0 ? __builtin_ctz(best) : 0;
     float qx = sums_qx[kept], q2 = sums_q2[kept];
     for (int v = 0; v < n_vectors; v++)
-        alike |= (v_lanes_equal(tries->sum_qx[v], qx) & v_lanes_equal(tries->sum_q2[v], q2)) << v * LANES;
+        alike |= v_bits(v_both(v_equal(tries->sum_qx[v], v_set(qx)), v_equal(tries->sum_q2[v], v_set(q2))))
+                 << v * LANES;
     bool sure = (tiny & all) == 0 && (moderate & all) == all && most > 0x1p-60f && most < 0x1p60f;
     if (!sure || best == 0 || (best & ~alike) != 0)
         kept = best_in_order(tries->n, sums_qx, sums_q2);
@@ -312,7 +349,7 @@ static inline float search_groups(const struct iq_format *format, const struct g
     struct tries tries;
     tries.n = 2 * format->n_steps + 1;
     for (int i = 0; i < n; i += LANES)
-        v_store(roots + i, v_root(v_load(weights + i)));
+        v_store(roots + i, v_sqrt(v_load(weights + i)));
     for (int t = 0; t < n_vectors * LANES; t++)
         inverses[t] = iq_inverse(format, search->grid, (t < tries.n ? t : 0) - format->n_steps, begin);
     for (int v = 0; v < n_vectors; v++) {

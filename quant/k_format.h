@@ -74,25 +74,21 @@ decode_function q4_k_decode_avx2, q5_k_decode_avx2, q6_k_decode_avx2;
         k_encode##suffix(&name##_format, values, blocks, n_blocks);                                                    \
     }
 #if defined(__x86_64__)
-#define DEFINE_K_ENCODERS(name)                                                                                        \
-    DEFINE_K_ENCODER(name, )                                                                                           \
-    DEFINE_WEIGHTED_K_ENCODER(name, )                                                                                  \
+#define DEFINE_FAST_K_ENCODERS(name)                                                                                   \
     DEFINE_K_ENCODER(name, _avx2)                                                                                      \
     DEFINE_WEIGHTED_K_ENCODER(name, _avx2)                                                                             \
     DEFINE_WEIGHTED_K_ENCODER(name, _avx512)                                                                           \
     DEFINE_K_ENCODER(name, _avx512)
-#define K_KERNELS(name, fast_decode)                                                                                   \
-    {                                                                                                                  \
-        [CPU_PORTABLE] = {name##_decode, name##_encode, name##_encode_weighted},                                       \
-        [CPU_AVX2] = {fast_decode, name##_encode_avx2, name##_encode_weighted_avx2},                                   \
-        [CPU_AVX512] = {NULL, name##_encode_avx512, name##_encode_weighted_avx512},                                    \
-    }
 #else
+#define DEFINE_FAST_K_ENCODERS(name)
+#endif
 #define DEFINE_K_ENCODERS(name)                                                                                        \
     DEFINE_K_ENCODER(name, )                                                                                           \
-    DEFINE_WEIGHTED_K_ENCODER(name, )
+    DEFINE_WEIGHTED_K_ENCODER(name, )                                                                                  \
+    DEFINE_FAST_K_ENCODERS(name)
 #define K_KERNELS(name, fast_decode)                                                                                   \
     {                                                                                                                  \
         [CPU_PORTABLE] = {name##_decode, name##_encode, name##_encode_weighted},                                       \
+        [CPU_AVX2] = {ON_X86(fast_decode), ON_X86(name##_encode_avx2), ON_X86(name##_encode_weighted_avx2)},           \
+        [CPU_AVX512] = {NULL, ON_X86(name##_encode_avx512), ON_X86(name##_encode_weighted_avx512)},                    \
     }
-#endif

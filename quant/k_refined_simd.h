@@ -95,7 +95,7 @@ static inline uint32_t v_changes(const struct v_refinement *r, float *ret_levels
     for (int i = 0; i < 16; i += LANES) {
         vf x = v_load(r->values + i), kept = v_load(r->levels + i), weight = x * x;
         vf lx = sum_lx - weight * x * kept, l2 = sum_l2 - weight * kept * kept;
-        vf level = v_min(v_max(v_nearest(x * l2 / lx), v_set(-4)), v_set(3));
+        vf level = v_min(v_max(__builtin_convertvector(v_nearest(x * l2 / lx), vf), v_set(-4)), v_set(3));
         vm wanted = v_both(v_less(v_set(0), lx), v_unequal(level, kept));
         lx += weight * x * level;
         l2 += weight * level * level;

@@ -122,7 +122,7 @@ static void find_levels(int n, const float *values, float inverse, float minimum
         levels[i] = k_level(inverse * (values[i] - minimum), 0, n_max);
 }
 
-/* What the values span, 0 included below, and their sums. */
+/* The range of the values, with 0 as the highest minimum, and their sums. */
 struct range {
     float minimum, maximum, sum_w, sum_x;
 };

@@ -1,4 +1,4 @@
-/* What the K formats share: the searches for the scale of a sub-block, and packing.
+/* Shared by the K formats: the searches for the scale of a sub-block, and packing.
  *
  * The K formats are super-blocks of 256 values in sub-blocks of 16 or 32, each with a small integer scale (and minimum)
  * of its own under one F16 scale. Each search tries a few scales and keeps the one with the least weighted error; its

@@ -30,13 +30,13 @@ enum {
 /* A number for each of WIDTH sub-blocks. */
 typedef vf wide[VECTORS];
 
-/* What is kept of value i of each sub-block. It lies together: in arrays of their own the parts of a value would be a
- * multiple of 4096 bytes apart, and contend for the same lines of the cache. */
+/* The fields of value i of each sub-block. They lie together: in separate arrays they would be a multiple of 4096 bytes
+ * apart, and compete for the same cache lines. */
 struct v_value {
     wide x, weight, weighted, level;
 };
 
-/* What a search finds. Its levels are k_level(inverse * (x - offset)): all are the lowest where `inverse` is NaN. */
+/* The result of a search. Its levels are k_level(inverse * (x - offset)): all are the lowest where `inverse` is NaN. */
 struct v_found {
     wide scale, minimum, inverse, offset;
 };

@@ -42,10 +42,8 @@ static void encode_block(const float *values, uint8_t *block)
 
 DEFINE_BLOCK_KERNELS(mxfp4, BLOCK32_ELEMENTS, BLOCK_BYTES)
 
-#if defined(__x86_64__)
 decode_function mxfp4_decode_avx2;
 encode_function mxfp4_encode_avx2;
-#endif
 
 const struct dtype mxfp4_dtype = {
     .name = "MXFP4",
@@ -56,7 +54,5 @@ const struct dtype mxfp4_dtype = {
     .ggml_type = 39,
     .encode_cost = 400,
     .kernels[CPU_PORTABLE] = {mxfp4_decode, mxfp4_encode},
-#if defined(__x86_64__)
-    .kernels[CPU_AVX2] = {mxfp4_decode_avx2, mxfp4_encode_avx2},
-#endif
+    .kernels[CPU_AVX2] = {ON_X86(mxfp4_decode_avx2), ON_X86(mxfp4_encode_avx2)},
 };

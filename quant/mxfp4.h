@@ -1,4 +1,4 @@
-/* What the kernels of MXFP4 share, and NVFP4. */
+/* Shared by the kernels of MXFP4 and NVFP4. */
 #pragma once
 
 #include <stdint.h>

@@ -76,7 +76,5 @@ const struct dtype nvfp4_dtype = {
     .ggml_type = 40,
     .encode_cost = 20000,
     .kernels[CPU_PORTABLE] = {nvfp4_decode, nvfp4_encode},
-#if defined(__x86_64__)
-    .kernels[CPU_AVX2] = {.decode = nvfp4_decode_avx2},
-#endif
+    .kernels[CPU_AVX2] = {.decode = ON_X86(nvfp4_decode_avx2)},
 };

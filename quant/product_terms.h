@@ -1,5 +1,5 @@
-/* What products are summed by (quant/product.h), for levels of processors: terms in F64, in which the product of two
- * numbers of F32 is exact, so that a fused multiplication gives the same sums. */
+/* The sums of products (quant/product.h) for each processor level: terms in F64, where the product of two F32 numbers
+ * is exact, so that a fused multiplication gives the same sums. */
 #pragma once
 
 #include "quant/dtype.h"

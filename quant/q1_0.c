@@ -38,7 +38,5 @@ const struct dtype q1_0_dtype = {
     .n_scales = 1,
     .encode_cost = 1500,
     .kernels[CPU_PORTABLE] = {q1_0_decode, q1_0_encode},
-#if defined(__x86_64__)
-    .kernels[CPU_AVX2] = {.decode = q1_0_decode_avx2},
-#endif
+    .kernels[CPU_AVX2] = {.decode = ON_X86(q1_0_decode_avx2)},
 };

@@ -42,7 +42,5 @@ const struct dtype q2_0_dtype = {
     .n_scales = 1,
     .encode_cost = 1500,
     .kernels[CPU_PORTABLE] = {q2_0_decode, q2_0_encode},
-#if defined(__x86_64__)
-    .kernels[CPU_AVX2] = {.decode = q2_0_decode_avx2},
-#endif
+    .kernels[CPU_AVX2] = {.decode = ON_X86(q2_0_decode_avx2)},
 };

@@ -25,14 +25,10 @@ static void encode(const float *values, void *blocks, size_t n_blocks)
         encode_block(values + i * BLOCK32_ELEMENTS, (uint8_t *)blocks + i * BLOCK_BYTES);
 }
 
-#if defined(__x86_64__)
 encode_function q4_0_absmax7_encode_avx2;
-#endif
 
 const struct rule q4_0_absmax7_rule = {
     .name = "absmax7",
     .encode[CPU_PORTABLE] = encode,
-#if defined(__x86_64__)
-    .encode[CPU_AVX2] = q4_0_absmax7_encode_avx2,
-#endif
+    .encode[CPU_AVX2] = ON_X86(q4_0_absmax7_encode_avx2),
 };

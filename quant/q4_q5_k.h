@@ -1,4 +1,4 @@
-/* What Q4_K and Q5_K do alike: eight sub-blocks of 32 with a 6-bit scale and a 6-bit minimum each, packed in 12 bytes
+/* Shared by Q4_K and Q5_K: eight sub-blocks of 32 with a 6-bit scale and a 6-bit minimum each, packed in 12 bytes
  * after F16 d and dmin. */
 #pragma once
 

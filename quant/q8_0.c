@@ -23,10 +23,8 @@ static void encode_block(const float *values, uint8_t *block)
 
 DEFINE_BLOCK_KERNELS(q8_0, BLOCK32_ELEMENTS, BLOCK_BYTES)
 
-#if defined(__x86_64__)
 decode_function q8_0_decode_avx2;
 encode_function q8_0_encode_avx2;
-#endif
 
 const struct dtype q8_0_dtype = {
     .name = "Q8_0",
@@ -38,7 +36,5 @@ const struct dtype q8_0_dtype = {
     .n_scales = 1,
     .encode_cost = 250,
     .kernels[CPU_PORTABLE] = {q8_0_decode, q8_0_encode},
-#if defined(__x86_64__)
-    .kernels[CPU_AVX2] = {q8_0_decode_avx2, q8_0_encode_avx2},
-#endif
+    .kernels[CPU_AVX2] = {ON_X86(q8_0_decode_avx2), ON_X86(q8_0_encode_avx2)},
 };

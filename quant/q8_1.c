@@ -13,9 +13,7 @@ static void decode(const void *blocks, float *values, size_t n_blocks)
             values[j] = (float)(int8_t)block[QS + j] * f16_load(block);
 }
 
-#if defined(__x86_64__)
 decode_function q8_1_decode_avx2;
-#endif
 
 const struct dtype q8_1_dtype = {
     .name = "Q8_1",
@@ -26,7 +24,5 @@ const struct dtype q8_1_dtype = {
     .n_scales = 2,
     .scale_offset = {0, SUM},
     .kernels[CPU_PORTABLE] = {decode, NULL},
-#if defined(__x86_64__)
-    .kernels[CPU_AVX2] = {.decode = q8_1_decode_avx2},
-#endif
+    .kernels[CPU_AVX2] = {.decode = ON_X86(q8_1_decode_avx2)},
 };

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* The limits of fp8_per_channel_quantize(). */
-static const float LARGEST = 1200.0f, F8_LARGEST = 448.0f, LEAST_SCALE = 1.0f / (448.0f * 512.0f);
+static const float F8_LARGEST = 448.0f, LEAST_SCALE = 1.0f / (448.0f * 512.0f);
 
 enum { PIECE = 4096 };
 
@@ -20,9 +20,9 @@ struct rows {
 /* torch's clamp and amax: what is not a number stays so, and makes its row so. */
 static float limited(float value)
 {
-    if (value > LARGEST)
-        return LARGEST;
-    return value < -LARGEST ? -LARGEST : value;
+    if (value > SCALED_ROWS_LIMIT)
+        return SCALED_ROWS_LIMIT;
+    return value < -SCALED_ROWS_LIMIT ? -SCALED_ROWS_LIMIT : value;
 }
 
 static bool read_scale(const struct rows *rows, uint64_t row, float *ret_scale, struct error *error)

@@ -7,6 +7,8 @@
 
 #include "quant/view.h"
 
+enum { SCALED_ROWS_LIMIT = 1200 };
+
 /* The scales: F32, the shape of `view` without its last dimension. Each is computed from a whole row. */
 const struct view *view_row_scales(struct arena *arena, const struct view *view);
 

@@ -1,4 +1,4 @@
-/* What TQ1_0 and TQ2_0 share: 256 values as -1, 0 or 1 times the largest magnitude. */
+/* Shared by TQ1_0 and TQ2_0: 256 values as -1, 0 or 1 times the largest magnitude. */
 #pragma once
 
 #include "quant/block32.h"

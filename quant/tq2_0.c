@@ -24,10 +24,8 @@ static void encode_block(const float *values, uint8_t *block)
 
 DEFINE_BLOCK_KERNELS(tq2_0, TERNARY_ELEMENTS, BLOCK_BYTES)
 
-#if defined(__x86_64__)
 decode_function tq2_0_decode_avx2;
 encode_function tq2_0_encode_avx2;
-#endif
 
 const struct dtype tq2_0_dtype = {
     .name = "TQ2_0",
@@ -40,7 +38,5 @@ const struct dtype tq2_0_dtype = {
     .scale_offset = {D},
     .encode_cost = 300,
     .kernels[CPU_PORTABLE] = {tq2_0_decode, tq2_0_encode},
-#if defined(__x86_64__)
-    .kernels[CPU_AVX2] = {tq2_0_decode_avx2, tq2_0_encode_avx2},
-#endif
+    .kernels[CPU_AVX2] = {ON_X86(tq2_0_decode_avx2), ON_X86(tq2_0_encode_avx2)},
 };

@@ -299,7 +299,7 @@ struct combining {
     float zero;
 };
 
-/* What follows of it: found for each range, not kept. */
+/* Values derived from it for each range, not kept. */
 struct combined {
     const struct view *left, *right;
     enum combination op;
@@ -316,7 +316,8 @@ struct chunk {
     uint64_t row, n_rows, column, n_columns; /* the row counts those of all matrices */
 };
 
-/* What a chunk needs of the right side: `width` elements for each row of blocks, from column `first_column` on. */
+/* The part of the right side that a chunk needs: `width` elements for each row of blocks, from column `first_column`
+ * on. */
 struct shared {
     float *values, *spread; /* spread: one value for each column, where columns have groups */
     int64_t *groups;
@@ -380,7 +381,7 @@ static bool read_groups(const struct combined *combined, const struct chunk *chu
     }
     for (uint64_t i = 0; (least < -n_groups || most >= n_groups) && i < chunk->n_columns; i++)
         if (groups[i] < -n_groups || groups[i] >= n_groups)
-            return error_set(error, "column %" PRIu64 " is of group %" PRId64 ", where there are %" PRId64,
+            return error_set(error, "column %" PRIu64 " is in group %" PRId64 ", but there are only %" PRId64 " groups",
                              chunk->column + i, groups[i], n_groups);
     for (uint64_t i = 0; least < 0 && i < chunk->n_columns; i++)
         groups[i] += groups[i] < 0 ? n_groups : 0;

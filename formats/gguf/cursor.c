@@ -9,8 +9,7 @@
 
 enum { WINDOW_BYTES = 256 * 1024 };
 
-struct gguf_cursor gguf_cursor_at(const struct source *source, uint64_t offset, unsigned version,
-                                  enum gguf_byte_order order)
+struct gguf_cursor gguf_cursor_at(struct source *source, uint64_t offset, unsigned version, enum gguf_byte_order order)
 {
     return (struct gguf_cursor){
         .source = source, .offset = offset, .version = version, .order = order, .window = memory_alloc(WINDOW_BYTES)};
@@ -28,7 +27,7 @@ uint64_t gguf_remaining(const struct gguf_cursor *cursor)
 
 static bool cut_short(const struct gguf_cursor *cursor, uint64_t wanted, struct error *error)
 {
-    return error_set(error, "truncated: %" PRIu64 " bytes are wanted at offset %" PRIu64 " of %" PRIu64, wanted,
+    return error_set(error, "truncated: %" PRIu64 " bytes expected at offset %" PRIu64 " of %" PRIu64, wanted,
                      cursor->offset, source_size(cursor->source));
 }
 

@@ -10,7 +10,7 @@
 enum gguf_byte_order { GGUF_LITTLE_ENDIAN, GGUF_BIG_ENDIAN };
 
 struct gguf_cursor {
-    const struct source *source;
+    struct source *source;
     uint64_t offset; /* of the next byte */
     unsigned version;
     enum gguf_byte_order order;
@@ -19,8 +19,7 @@ struct gguf_cursor {
     size_t window_length;
 };
 
-struct gguf_cursor gguf_cursor_at(const struct source *source, uint64_t offset, unsigned version,
-                                  enum gguf_byte_order order);
+struct gguf_cursor gguf_cursor_at(struct source *source, uint64_t offset, unsigned version, enum gguf_byte_order order);
 void gguf_cursor_free(struct gguf_cursor *cursor);
 
 uint64_t gguf_remaining(const struct gguf_cursor *cursor);

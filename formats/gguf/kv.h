@@ -11,6 +11,7 @@
  * has shrunk meanwhile. Layout of values: gguf specification, versions 1 to 3. */
 #pragma once
 
+#include "base/arena.h"
 #include "base/buffer.h"
 #include "base/text_index.h"
 #include "formats/gguf/cursor.h"
@@ -40,7 +41,7 @@ enum {
 
 /* Where a value is that was not copied from its file. */
 struct gguf_stored {
-    const struct source *source; /* NULL: the value is in memory */
+    struct source *source; /* NULL: the value is in memory */
     uint64_t offset, length;
     unsigned version;
     enum gguf_byte_order order;

@@ -1,6 +1,6 @@
 /* GGUF files: one, or the parts of a split one, by the name of the first or of their directory.
  *
- * As strict as gguf_init_from_file() of llama.cpp 34af94cd9, but for what docs/exceptions.md names. As there, a
+ * As strict as gguf_init_from_file() of llama.cpp, but for what docs/exceptions.md names. As there, a
  * tensor's name ends at its first NUL byte, bytes after the last tensor are ignored, and without tensors there need not
  * be a data section.
  *
@@ -8,14 +8,13 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "formats/bits.h"
-#include "formats/format.h"
+#include "formats/checkpoint_builder.h"
 #include "formats/gguf/kv.h"
 #include "formats/layout.h"
+#include "formats/readers.h"
 #include "formats/shard_name.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -52,7 +51,7 @@ static bool read_preamble(struct reader *reader, struct error *error)
     if (!gguf_take_all(cursor, MAGIC_BYTES, head, error))
         return false;
     if (memcmp(head, magic, MAGIC_BYTES) != 0)
-        return error_set(error, "not a GGUF file: it does not begin with %s", magic);
+        return error_set(error, "not a GGUF file: it does not start with %s", magic);
     if (!gguf_take_all(cursor, sizeof bytes, bytes, error))
         return false;
     uint64_t version = read_le(bytes, sizeof bytes);
@@ -61,12 +60,12 @@ static bool read_preamble(struct reader *reader, struct error *error)
         version = read_be(bytes, sizeof bytes);
     }
     if (version < 1 || version > LAST_VERSION)
-        return error_set(error, "version %" PRIu64 " is not one of 1 to %d", version, LAST_VERSION);
+        return error_set(error, "unsupported version %" PRIu64 ": known versions are 1 to %d", version, LAST_VERSION);
     cursor->version = (unsigned)version;
     return gguf_take_count(cursor, &reader->n_tensors, error) && gguf_take_count(cursor, &reader->n_kvs, error);
 }
 
-/* Whether the file may hold so many tensors and keys, before any is read. */
+/* Reports whether the file may hold so many tensors and keys, before any is read. */
 static bool check_counts(const struct reader *reader, struct error *error)
 {
     bool old = reader->cursor.version == 1;
@@ -79,8 +78,8 @@ static bool check_counts(const struct reader *reader, struct error *error)
         return error_set(error, "truncated: %" PRIu64 " tensors, and only %" PRIu64 " bytes follow", reader->n_tensors,
                          remaining);
     if (reader->n_tensors > most)
-        return error_set(error, "with its %" PRIu64 " tensors there are more than %d", reader->n_tensors,
-                         TENSOR_SET_MAX);
+        return error_set(error, "too many tensors: with %" PRIu64 " in this file the total is above %d",
+                         reader->n_tensors, TENSOR_SET_MAX);
     return true;
 }
 
@@ -107,7 +106,7 @@ static bool read_name(struct reader *reader, struct tensor *tensor, struct error
     if (!gguf_take_count(&reader->cursor, &length, error))
         return false;
     if (length >= MAX_NAME)
-        return error_set(error, "a name of %" PRIu64 " bytes is longer than %d", length, MAX_NAME - 1);
+        return error_set(error, "name too long: %" PRIu64 " bytes, the limit is %d", length, MAX_NAME - 1);
     if (!gguf_take_all(&reader->cursor, (size_t)length, name, error))
         return false;
     tensor->name_length = (uint32_t)strnlen(name, (size_t)length);
@@ -122,7 +121,7 @@ static bool read_shape(struct reader *reader, struct tensor *tensor, struct erro
     if (!gguf_take_number(&reader->cursor, 4, &rank, error))
         return false;
     if (rank > MAX_DIMENSIONS)
-        return error_set(error, "%" PRIu64 " dimensions are more than %d", rank, MAX_DIMENSIONS);
+        return error_set(error, "too many dimensions: %" PRIu64 ", the limit is %d", rank, MAX_DIMENSIONS);
     for (uint64_t i = 0; i < rank; i++) {
         if (!gguf_take_count(&reader->cursor, &reversed[i], error))
             return false;
@@ -168,7 +167,7 @@ static bool read_type(struct reader *reader, struct tensor *tensor, struct error
         return false;
     const struct dtype *dtype = dtype_by_ggml_type((uint32_t)number);
     if (dtype == NULL)
-        return error_set(error, "%" PRIu64 " is not a type of tensors", number);
+        return error_set(error, "unknown tensor type %" PRIu64, number);
     if (dtype->kind == DTYPE_BLOCK && reader->cursor.order == GGUF_BIG_ENDIAN)
         dtype = opaque(reader, dtype);
     uint64_t row = tensor->rank > 0 ? tensor->shape[tensor->rank - 1] : 1;
@@ -177,7 +176,7 @@ static bool read_type(struct reader *reader, struct tensor *tensor, struct error
                          dtype->block_elements, dtype->name);
     if (!count_elements(tensor, &n_elements) ||
         !checked_multiply(n_elements / dtype->block_elements, dtype->block_bytes, &tensor->length))
-        return error_set(error, "%s %s is larger than 64 bits can say", dtype->name,
+        return error_set(error, "%s %s has a size of more than 64 bits", dtype->name,
                          layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
     tensor->dtype = dtype;
     return true;
@@ -190,12 +189,12 @@ static bool read_offset(struct reader *reader, struct tensor *tensor, struct err
     if (!gguf_take_number(&reader->cursor, 8, &offset, error))
         return false;
     if (offset != reader->data_length)
-        return error_set(error, "its offset is %" PRIu64 ", but the tensors before it end at %" PRIu64, offset,
+        return error_set(error, "its offset is %" PRIu64 ", but the previous tensor ends at %" PRIu64, offset,
                          reader->data_length);
     tensor->offset = offset;
     if (!checked_add(offset, tensor->length, &reader->data_end) ||
         !checked_align(reader->data_end, reader->alignment, &reader->data_length))
-        return error_set(error, "the data is larger than 64 bits can say");
+        return error_set(error, "the data has a size of more than 64 bits");
     return true;
 }
 
@@ -213,7 +212,7 @@ static bool read_tensors(struct reader *reader, struct error *error)
     return true;
 }
 
-/* Whether the data is all there; then offsets count from the beginning of the file. */
+/* Reports whether the data is all there; then offsets count from the beginning of the file. */
 static bool place_data(struct reader *reader, struct error *error)
 {
     uint64_t size = source_size(reader->file), data;
@@ -228,10 +227,10 @@ static bool place_data(struct reader *reader, struct error *error)
                          "truncated: %" PRIu64 " of %" PRIu64 " tensor bytes are missing; an interrupted download?",
                          reader->data_end - (size - data), reader->data_end);
     if (reader->data_length < size - data)
-        checkpoint_note(reader->checkpoint, "%s: the %" PRIu64 " bytes after the last tensor are ignored",
+        checkpoint_note(reader->checkpoint, SUBJECT_SOURCE, "%s: ignored %" PRIu64 " bytes after the last tensor",
                         source_name(reader->file), size - data - reader->data_length);
     for (size_t i = reader->first_tensor; i < reader->set->n_tensors; i++)
-        reader->set->tensors[i].offset += data;
+        tensor_set_edit(reader->set)[i].offset += data;
     return true;
 }
 
@@ -239,7 +238,7 @@ static void swap_bytes(const struct reader *reader)
 {
     struct arena *arena = reader->checkpoint->arena;
     for (size_t i = reader->first_tensor; i < reader->set->n_tensors; i++) {
-        struct tensor *tensor = &reader->set->tensors[i];
+        struct tensor *tensor = &tensor_set_edit(reader->set)[i];
         if (tensor->dtype->kind != DTYPE_BLOCK && tensor->dtype->block_bytes > 1)
             tensor->view =
                 view_bits(arena, tensor_view(tensor, arena),
@@ -251,6 +250,8 @@ static void swap_bytes(const struct reader *reader)
 static bool read_file(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
                       struct gguf_kvs *kvs, struct error *error)
 {
+    if (!source_check_fetched(file, error))
+        return false;
     struct reader reader = {
         .checkpoint = checkpoint,
         .file = file,
@@ -276,12 +277,15 @@ static bool gguf_read_file(struct checkpoint *checkpoint, struct source *file, s
 
 /* Parts. */
 
+static const char suffix[] = ".gguf";
+static const struct extension extensions[] = {{suffix}, {0}};
+
 static bool is_part(const char *name, struct shard_name *ret_parts)
 {
-    return shard_name_parse(name, ret_parts) && strcmp(ret_parts->suffix, ".gguf") == 0;
+    return shard_name_parse(name, ret_parts) && strcmp(ret_parts->suffix, suffix) == 0;
 }
 
-/* What a part says of itself. */
+/* The split keys of one file. */
 struct split {
     uint64_t number, count, n_tensors; /* numbered from 0; count 0: not split */
 };
@@ -301,23 +305,23 @@ static bool read_part(struct checkpoint *checkpoint, const struct input *input, 
 {
     struct gguf_kvs kvs = {0};
     if (!input_has(input, name))
-        return error_set(error, "%s is missing: it is part %" PRIu64 " of %" PRIu64, name, number + 1, first->count);
-    struct source *file = location_open(input->location, name, error);
+        return error_set(error, "%s is missing: split %" PRIu64 " of %" PRIu64, name, number + 1, first->count);
+    struct source *file = location_source(input->location, name, error);
     if (file == NULL)
         return false;
     checkpoint_add_source(checkpoint, file);
-    bool good = read_file(checkpoint, file, checkpoint->tensors, &kvs, error);
+    bool good = read_file(checkpoint, file, checkpoint->unsealed, &kvs, error);
     struct split split = split_of(&kvs);
     gguf_kvs_free(&kvs);
     if (!good)
         return false;
     if (split.number != number || split.count == 0)
-        return error_set(error, "%s: says that it is part %" PRIu64 " of %" PRIu64 ", not part %" PRIu64, name,
-                         split.number + 1, split.count, number + 1);
+        return error_set(error, "%s: its header says split %" PRIu64 " of %" PRIu64 ", its place is split %" PRIu64,
+                         name, split.number + 1, split.count, number + 1);
     if (split.count != first->count || split.n_tensors != first->n_tensors)
         return error_set(error,
-                         "%s: belongs to another model: of %" PRIu64 " parts and %" PRIu64 " tensors, not %" PRIu64
-                         " and %" PRIu64,
+                         "%s: belongs to another model: it has %" PRIu64 " splits and %" PRIu64
+                         " tensors, the first split says %" PRIu64 " and %" PRIu64,
                          name, split.count, split.n_tensors, first->count, first->n_tensors);
     return true;
 }
@@ -328,10 +332,10 @@ static bool read_parts(struct checkpoint *checkpoint, const struct input *input,
     struct shard_name parts;
     bool is_named = is_part(file_name, &parts) && parts.count == first->count && parts.number == first->number + 1;
     if (!is_named)
-        return error_set(error, "%s: holds part %" PRIu64 " of %" PRIu64 ", and its name says otherwise", file_name,
-                         first->number + 1, first->count);
+        return error_set(error, "%s: its header says split %" PRIu64 " of %" PRIu64 ", its file name says otherwise",
+                         file_name, first->number + 1, first->count);
     if (first->number != 0)
-        return error_set(error, "%s: part %u of %u; name the first part, or the directory", file_name, parts.number,
+        return error_set(error, "%s: split %u of %u; name the first split or the directory", file_name, parts.number,
                          parts.count);
     for (uint64_t number = 1; number < first->count; number++) {
         const char *name = arena_printf(checkpoint->arena, "%.*s-%05" PRIu64 "-of-%05" PRIu64 ".gguf",
@@ -340,7 +344,7 @@ static bool read_parts(struct checkpoint *checkpoint, const struct input *input,
             return false;
     }
     if (checkpoint->tensors->n_tensors != first->n_tensors)
-        return error_set(error, "%s: its %" PRIu64 " parts hold %zu tensors, but split.tensors.count is %" PRIu64,
+        return error_set(error, "%s: its %" PRIu64 " splits have %zu tensors, but split.tensors.count is %" PRIu64,
                          file_name, first->count, checkpoint->tensors->n_tensors, first->n_tensors);
     return true;
 }
@@ -349,15 +353,13 @@ enum { LISTED_MODELS = 8 };
 
 /* The files of a directory that may be meant: no part but the first of its set, though that may be missing. Returns how
  * many there are, and the names of the first ones. */
-static const char suffix[] = ".gguf";
-
 static size_t find_models(struct arena *arena, const struct input *input, const char *ret_names[LISTED_MODELS])
 {
     struct shard_name parts;
     size_t n_models = 0;
     const char *last = "";
-    for (size_t i = 0; i < input->n_names; i++) {
-        const char *name = input->names[i];
+    for (size_t i = 0; i < input->list.count; i++) {
+        const char *name = input->list.entries[i].name;
         if (*name == '.' || !text_ends_with(name, suffix))
             continue;
         if (is_part(name, &parts))
@@ -374,7 +376,7 @@ static enum probe gguf_probe(const struct input *input)
     if (input->file != NULL) {
         if (input->head_length >= MAGIC_BYTES && memcmp(input->head, magic, MAGIC_BYTES) == 0)
             return PROBE_SURE;
-        return text_ends_with(input->file_name, suffix) ? PROBE_MAYBE : PROBE_NO;
+        return format_extension(&gguf_format, input->file_name) ? PROBE_MAYBE : PROBE_NO;
     }
     struct arena *arena = arena_new();
     const char *names[LISTED_MODELS];
@@ -392,7 +394,7 @@ static void ask_for_one(const struct input *input, const char *const names[LISTE
         buffer_printf(&list, "%s%s", i ? ", " : "", names[i]);
     if (n_models > LISTED_MODELS)
         buffer_printf(&list, " and %zu more", n_models - LISTED_MODELS);
-    error_set(error, "%s: %zu GGUF models are in this directory, name one: %.*s", input->path, n_models,
+    error_set(error, "%s: this directory contains %zu GGUF models; name one: %.*s", input->path, n_models,
               (int)list.length, (const char *)list.bytes);
     buffer_free(&list);
 }
@@ -406,9 +408,9 @@ static struct source *open_model(struct checkpoint *checkpoint, const struct inp
     if (n_models > 1)
         ask_for_one(input, names, n_models, error);
     else if (!input_has(input, names[0]))
-        error_set(error, "%s: %s is missing: it is the first part", input->path, names[0]);
+        error_set(error, "%s: the first split %s is missing", input->path, names[0]);
     else
-        return location_open(input->location, *ret_name = names[0], error);
+        return location_source(input->location, *ret_name = names[0], error);
     return NULL;
 }
 
@@ -417,16 +419,16 @@ static bool gguf_open(struct checkpoint *checkpoint, const struct input *input, 
 {
     (void)options;
     const char *name = input->file_name;
-    struct source *file = input->file != NULL ? source_open(AT_FDCWD, input->path, name, error)
+    struct source *file = input->file != NULL ? location_source(input->location, name, error)
                                               : open_model(checkpoint, input, &name, error);
     if (file == NULL)
         return false;
     checkpoint_add_source(checkpoint, file);
-    if (!read_file(checkpoint, file, checkpoint->tensors, &checkpoint->metadata, error))
+    if (!read_file(checkpoint, file, checkpoint->unsealed, &checkpoint->metadata, error))
         return false;
     struct split split = split_of(&checkpoint->metadata);
     if (split.count > MAX_PARTS)
-        return error_set(error, "%s: %" PRIu64 " parts are more than %d", name, split.count, MAX_PARTS);
+        return error_set(error, "%s: too many splits: %" PRIu64 ", the limit is %d", name, split.count, MAX_PARTS);
     if (split.count > 1 && !read_parts(checkpoint, input, name, &split, error))
         return false;
     format_add_side_files(checkpoint, input);
@@ -435,7 +437,9 @@ static bool gguf_open(struct checkpoint *checkpoint, const struct input *input, 
 
 const struct format gguf_format = {
     .name = "gguf",
-    .summary = "a .gguf file, the first part of a split one, or their directory",
+    .kind = CHECKPOINT_GGUF,
+    .extensions = extensions,
+    .summary = "a .gguf file, the first split of a sharded one, or its directory",
     .probe = gguf_probe,
     .open = gguf_open,
     .read_file = gguf_read_file,

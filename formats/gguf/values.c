@@ -68,9 +68,9 @@ static bool walk_string(struct walk *walk, struct error *error)
         return false;
     remaining = gguf_remaining(walk->cursor);
     if (length > GGUF_MAX_STRING)
-        return error_set(error, "a string of %" PRIu64 " bytes is over the limit of %d", length, GGUF_MAX_STRING);
+        return error_set(error, "string too long: %" PRIu64 " bytes, the limit is %d", length, GGUF_MAX_STRING);
     if (length > remaining)
-        return error_set(error, "truncated: a string of %" PRIu64 " bytes, and only %" PRIu64 " follow", length,
+        return error_set(error, "truncated: a string of %" PRIu64 " bytes, but only %" PRIu64 " bytes follow", length,
                          remaining);
     if (walk->out == NULL)
         return walk_text(walk, length, error);
@@ -125,7 +125,7 @@ static bool walk_simple(struct walk *walk, enum gguf_type type, uint64_t count, 
 
 static bool check_type(uint64_t type, struct error *error)
 {
-    return type < N_TYPES || error_set(error, "%" PRIu64 " is not a type of values", type);
+    return type < N_TYPES || error_set(error, "unknown value type %" PRIu64, type);
 }
 
 static bool begin_array(struct walk *walk, struct level *ret_level, struct error *error)
@@ -136,11 +136,11 @@ static bool begin_array(struct walk *walk, struct level *ret_level, struct error
         return false;
     remaining = gguf_remaining(walk->cursor);
     if (count > GGUF_MAX_ELEMENTS)
-        return error_set(error, "an array of %" PRIu64 " elements is over the limit of %d", count, GGUF_MAX_ELEMENTS);
+        return error_set(error, "array too long: %" PRIu64 " elements, the limit is %d", count, GGUF_MAX_ELEMENTS);
     unsigned count_bytes = walk->cursor->version == 1 ? 4 : 8;
     unsigned least = types[type].size != 0 ? types[type].size : count_bytes;
     if (count > remaining / least)
-        return error_set(error, "truncated: an array of %" PRIu64 " elements, and only %" PRIu64 " bytes follow", count,
+        return error_set(error, "truncated: an array of %" PRIu64 " elements, but only %" PRIu64 " bytes follow", count,
                          remaining);
     if (walk->out != NULL) {
         buffer_append_le(walk->out, type, 4);
@@ -187,7 +187,7 @@ static bool read_key(struct gguf_cursor *cursor, char **ret_key, struct error *e
     if (good && text.length == 8)
         good = error_set(error, "its name is empty");
     if (good && walk.has_nul)
-        good = error_set(error, "its name holds a NUL byte");
+        good = error_set(error, "its name contains a NUL byte");
     if (good)
         *ret_key = memory_strndup((const char *)text.bytes + 8, text.length - 8);
     buffer_free(&text);
@@ -330,7 +330,7 @@ static bool take_bool(enum gguf_type type, const unsigned char *bytes, bool *ret
     return true;
 }
 
-/* What is neither a string nor an array is short, and in memory. */
+/* Finds a value that is neither a string nor an array: such values are short, and in memory. */
 static const struct gguf_kv *find_simple(const struct gguf_kvs *kvs, const char *key)
 {
     const struct gguf_kv *kv = gguf_kvs_find(kvs, key);

@@ -2,7 +2,6 @@
 
 #include "base/checked.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -11,17 +10,25 @@ enum {
     LONG_VALUE = 4096, /* bytes; it is not copied into every header that has it */
 };
 
-void gguf_plan_free(struct gguf_plan *plan)
+/* A file while it is laid out. */
+struct layout {
+    const struct artifact *artifact;
+    struct span_list *spans;
+    struct buffer literal; /* what follows the spans so far */
+    uint64_t alignment;
+    size_t n_data_spans;
+    bool trim_ones; /* leaves dimensions of 1 before a shape out, as ggml does */
+    struct error *error;
+};
+
+static uint64_t data_bytes(const struct artifact_tensor *tensor)
 {
-    gguf_kvs_free(&plan->kvs);
-    free(plan->places);
-    arena_free(plan->arena);
-    *plan = (struct gguf_plan){0};
+    return dtype_bytes(tensor->encoding.dtype, tensor_elements(tensor->tensor));
 }
 
-static void write_tensor(struct buffer *out, const struct gguf_place *place, bool trim_ones)
+static void write_record(struct buffer *out, const struct artifact_tensor *written, uint64_t offset, bool trim_ones)
 {
-    const struct tensor *tensor = place->tensor;
+    const struct tensor *tensor = written->tensor;
     unsigned first = 0;
     while (trim_ones && first + 1u < tensor->rank && tensor->shape[first] == 1)
         first++;
@@ -29,66 +36,58 @@ static void write_tensor(struct buffer *out, const struct gguf_place *place, boo
     buffer_append_le(out, tensor->rank - first, 4);
     for (unsigned i = tensor->rank; i-- > first;)
         buffer_append_le(out, tensor->shape[i], 8);
-    buffer_append_le(out, (uint64_t)place->encoding.dtype->ggml_type, 4);
-    buffer_append_le(out, place->offset, 8);
+    buffer_append_le(out, (uint64_t)written->encoding.dtype->ggml_type, 4);
+    buffer_append_le(out, offset, 8);
 }
 
-/* Sets every tensor's offset; *ret_length is that of the whole data section. */
-static bool place_tensors(struct gguf_plan *plan, uint64_t alignment, uint64_t *ret_length, struct error *error)
+/* Writes every tensor's record; *ret_length is that of the whole data section. */
+static bool write_records(struct layout *layout, uint64_t *ret_length)
 {
-    uint64_t end = 0;
-    for (size_t i = 0; i < plan->n_tensors; i++) {
-        struct gguf_place *place = &plan->places[i];
-        place->offset = end;
-        if (!checked_add(end, dtype_bytes(place->encoding.dtype, tensor_elements(place->tensor)), &end) ||
-            !checked_align(end, alignment, &end))
-            return error_set(error, "tensor '%s' makes the file too large", place->tensor->name);
+    const struct artifact *artifact = layout->artifact;
+    uint64_t offset = 0;
+    for (size_t i = 0; i < artifact->n_tensors; i++) {
+        write_record(&layout->literal, &artifact->tensors[i], offset, layout->trim_ones);
+        uint64_t n_bytes = data_bytes(&artifact->tensors[i]), end;
+        if (!checked_add(offset, n_bytes, &end) || !checked_align(end, layout->alignment, &offset))
+            return error_set(layout->error, "tensor '%s' would make the file too large",
+                             artifact->tensors[i].tensor->name);
+        layout->n_data_spans += (n_bytes != 0) + (end != offset);
     }
-    *ret_length = end;
+    *ret_length = offset;
     return true;
 }
 
-static void end_literal(struct gguf_layout *layout, struct buffer *literal, struct arena *arena)
-{
-    if (literal->length > 0)
-        layout->pieces[layout->n_pieces++] =
-            (struct gguf_piece){arena_copy(arena, literal->bytes, literal->length), NULL, literal->length};
-    literal->length = 0;
-}
-
-/* A value that is long is not copied where somebody else keeps it: in memory, or in its file. */
-static bool write_key(struct gguf_layout *layout, struct buffer *literal, const struct gguf_kv *kv, struct arena *arena,
-                      struct error *error)
+/* A long value is not copied where another place keeps it: memory, or the file that it was read from. */
+static bool write_key(struct layout *layout, const struct gguf_kv *kv)
 {
     const struct gguf_stored *stored = &kv->stored;
     bool is_stored = stored->source != NULL && stored->canonical && stored->length > LONG_VALUE;
     bool is_lent = stored->source == NULL && kv->is_borrowed && kv->value.length > LONG_VALUE;
     if (!is_stored && !is_lent)
-        return gguf_write_kv(literal, kv, error);
-    gguf_append_string(literal, kv->key, strlen(kv->key));
-    buffer_append_le(literal, (uint64_t)kv->type, 4);
-    end_literal(layout, literal, arena);
-    struct gguf_piece piece = {.bytes = kv->value.bytes, .length = kv->value.length};
+        return gguf_write_kv(&layout->literal, kv, layout->error);
+    gguf_append_string(&layout->literal, kv->key, strlen(kv->key));
+    buffer_append_le(&layout->literal, (uint64_t)kv->type, 4);
+    spans_add_buffer(layout->spans, &layout->literal);
     if (is_stored)
-        piece = (struct gguf_piece){.view = view_of_source(arena, (struct source *)stored->source, stored->offset,
-                                                           &u8_dtype, 1, &stored->length),
-                                    .length = stored->length};
-    layout->pieces[layout->n_pieces++] = piece;
+        spans_add_view(
+            layout->spans,
+            view_of_source(layout->spans->arena, stored->source, stored->offset, &u8_dtype, 1, &stored->length),
+            encoding_of(&u8_dtype));
+    else
+        spans_add_literal(layout->spans, kv->value.bytes, kv->value.length);
     return true;
 }
 
-static bool write_header(const struct gguf_plan *plan, struct gguf_layout *layout, struct buffer *literal,
-                         struct arena *arena, struct error *error)
+static bool write_keys(struct layout *layout)
 {
-    buffer_append(literal, "GGUF", 4);
-    buffer_append_le(literal, VERSION, 4);
-    buffer_append_le(literal, plan->n_tensors, 8);
-    buffer_append_le(literal, plan->kvs.n_kvs, 8);
-    for (size_t i = 0; i < plan->kvs.n_kvs; i++)
-        if (!write_key(layout, literal, &plan->kvs.kvs[i], arena, error))
+    const struct gguf_kvs *kvs = &layout->artifact->metadata;
+    buffer_append(&layout->literal, "GGUF", 4);
+    buffer_append_le(&layout->literal, VERSION, 4);
+    buffer_append_le(&layout->literal, layout->artifact->n_tensors, 8);
+    buffer_append_le(&layout->literal, kvs->n_kvs, 8);
+    for (size_t i = 0; i < kvs->n_kvs; i++)
+        if (!write_key(layout, &kvs->kvs[i]))
             return false;
-    for (size_t i = 0; i < plan->n_tensors; i++)
-        write_tensor(literal, &plan->places[i], plan->trim_ones);
     return true;
 }
 
@@ -104,26 +103,53 @@ static bool read_alignment(const struct gguf_kvs *kvs, uint64_t *alignment, stru
     return error_set(error, "general.alignment is %llu, not a power of two", (unsigned long long)*alignment);
 }
 
-bool gguf_lay_out(struct gguf_plan *plan, struct arena *arena, struct gguf_layout *ret_layout, struct error *error)
+static void add_padding(struct layout *layout, uint64_t data)
 {
-    struct gguf_layout layout = {.pieces = arena_array(arena, 2 * plan->kvs.n_kvs + 1, sizeof *layout.pieces)};
-    struct buffer literal = {0};
-    uint64_t alignment = USUAL_ALIGNMENT, data_length = 0, meta = 0;
-    if (!read_alignment(&plan->kvs, &alignment, error))
-        return false;
-    bool written =
-        place_tensors(plan, alignment, &data_length, error) && write_header(plan, &layout, &literal, arena, error);
-    for (size_t i = 0; i < layout.n_pieces; i++)
-        meta += layout.pieces[i].length;
-    meta += literal.length;
-    if (written &&
-        (!checked_align(meta, alignment, &layout.data) || !checked_add(layout.data, data_length, &layout.size)))
-        written = error_set(error, "the file would be too large");
-    if (written) {
-        buffer_append_zeros(&literal, layout.data - meta);
-        end_literal(&layout, &literal, arena);
-        *ret_layout = layout;
-    }
-    buffer_free(&literal);
-    return written;
+    uint64_t end = layout->spans->size - data, aligned = end;
+    checked_align(end, layout->alignment, &aligned);
+    spans_add_zeros(layout->spans, aligned - end);
 }
+
+/* The header with its padding, and the data, which the checked sizes of the records fit in. */
+static bool lay_out_all(struct layout *layout)
+{
+    uint64_t data_length = 0, data, size;
+    if (!write_keys(layout) || !write_records(layout, &data_length))
+        return false;
+    uint64_t meta = layout->spans->size + layout->literal.length;
+    if (!checked_align(meta, layout->alignment, &data) || !checked_add(data, data_length, &size))
+        return error_set(layout->error, "the file would be too large");
+    buffer_append_zeros(&layout->literal, data - meta);
+    spans_add_buffer(layout->spans, &layout->literal);
+    spans_reserve(layout->spans, layout->n_data_spans);
+    for (size_t i = 0; i < layout->artifact->n_tensors; i++) {
+        const struct artifact_tensor *tensor = &layout->artifact->tensors[i];
+        spans_add_tensor(layout->spans, tensor->tensor, tensor->encoding);
+        add_padding(layout, data);
+    }
+    return true;
+}
+
+static bool lay_out(const struct artifact *artifact, bool trim_ones, struct span_list *spans, struct error *error)
+{
+    struct layout layout = {
+        .artifact = artifact, .spans = spans, .alignment = USUAL_ALIGNMENT, .trim_ones = trim_ones, .error = error};
+    if (!read_alignment(&artifact->metadata, &layout.alignment, error))
+        return false;
+    bool good = lay_out_all(&layout);
+    buffer_free(&layout.literal);
+    return good;
+}
+
+static bool lay_out_gguf(const struct artifact *artifact, struct span_list *spans, struct error *error)
+{
+    return lay_out(artifact, false, spans, error);
+}
+
+static bool lay_out_ggml(const struct artifact *artifact, struct span_list *spans, struct error *error)
+{
+    return lay_out(artifact, true, spans, error);
+}
+
+const struct container gguf_container = {.name = "gguf", .lay_out = lay_out_gguf};
+const struct container ggml_container = {.name = "gguf", .lay_out = lay_out_ggml};

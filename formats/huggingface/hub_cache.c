@@ -1,14 +1,12 @@
 #include "formats/huggingface/hub_cache.h"
 
 #include "base/text.h"
-#include "formats/location.h"
+#include "formats/format.h"
+#include "formats/location_local.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <libgen.h>
-#include <limits.h>
 #include <pwd.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,28 +24,25 @@ static void cut_dots(char *path)
 }
 
 /* The path without links but in its last component, which is neither "." nor "..". NULL where it does not exist. */
-static char *absolute_path(struct arena *arena, const char *spelled)
+static const char *absolute_path(struct arena *arena, const char *spelled)
 {
-    char real[PATH_MAX];
     char *path = arena_strdup(arena, spelled);
     cut_dots(path);
     const char *last = basename(arena_strdup(arena, path));
     if (strcmp(last, ".") == 0 || strcmp(last, "..") == 0 || strcmp(last, "/") == 0)
-        return realpath(path, real) != NULL ? arena_strdup(arena, real) : NULL;
-    if (realpath(dirname(arena_strdup(arena, path)), real) == NULL)
-        return NULL;
-    return arena_printf(arena, "%s/%s", strcmp(real, "/") == 0 ? "" : real, last);
+        return local_real_path(path, arena);
+    const char *parent = local_real_path(dirname(path), arena);
+    return parent != NULL ? arena_printf(arena, "%s/%s", strcmp(parent, "/") == 0 ? "" : parent, last) : NULL;
 }
 
 static bool is_directory(const char *path)
 {
-    struct stat identity;
-    return stat(path, &identity) == 0 && S_ISDIR(identity.st_mode);
+    return local_kind(path) == LOCATION_FOLDER;
 }
 
 const char *hub_cache_model_name(struct arena *arena, const char *directory, bool *ret_is_snapshot)
 {
-    char *path = absolute_path(arena, directory);
+    const char *path = absolute_path(arena, directory);
     *ret_is_snapshot = false;
     if (path == NULL || strcmp(path, "/") == 0)
         return "model";
@@ -96,8 +91,8 @@ static const char *cache_directory(struct arena *arena)
     return arena_printf(arena, "%s/.cache/huggingface/hub", home_directory());
 }
 
-/* Whether the text consists of one or several components of the characters that names on the hub have, none of which
- * begins with a dot. */
+/* Reports whether the text consists of one or several components of the characters that names on the hub have, none of
+ * which begins with a dot. */
 static bool is_hub_name(const char *text, size_t length, size_t most_slashes)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
@@ -113,88 +108,117 @@ static bool is_hub_name(const char *text, size_t length, size_t most_slashes)
     return !begins;
 }
 
-/* The revision that refs/NAME stands for. With NULL and errno ENOENT: there is no such file. */
-static const char *read_ref(struct arena *arena, const char *folder, const char *name, struct error *error)
+/* A repository's folder in the cache. Links that lead out of the folder are refused as links of models are. */
+struct repository {
+    const char *folder;
+    const struct location *location;
+};
+
+/* The revision that a file in refs stands for. */
+static const char *read_ref(struct arena *arena, const struct repository *repository, const char *path,
+                            struct error *error)
 {
-    char text[MAX_REVISION + 1];
-    const char *path = arena_printf(arena, "%s/refs/%s", folder, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t length = fd >= 0 ? read(fd, text, MAX_REVISION) : -1;
-    int failure = errno;
-    if (fd >= 0)
-        close(fd);
-    if (length < 0) {
-        error_set_errno(error, failure, "%s", path);
-        errno = failure;
+    size_t length;
+    struct source *file = location_source(repository->location, path, error);
+    char *text = file != NULL ? source_read_text(file, MAX_REVISION, &length, error) : NULL;
+    source_close(file);
+    if (text == NULL) {
+        error_prefix(error, "%s", repository->folder);
         return NULL;
     }
     while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == ' '))
         length--;
-    if (!is_hub_name(text, (size_t)length, 0)) {
-        error_set(error, "%s: holds no revision", path);
-        errno = EINVAL;
-        return NULL;
-    }
-    return arena_strndup(arena, text, (size_t)length);
+    const char *revision = is_hub_name(text, length, 0) ? arena_strndup(arena, text, length) : NULL;
+    free(text);
+    if (revision == NULL)
+        error_set(error, "%s/%s: contains no revision", repository->folder, path);
+    return revision;
 }
 
-static const char *only_snapshot(struct arena *arena, const char *folder, struct error *error)
+static const char *only_snapshot(struct arena *arena, const struct repository *repository, struct error *error)
 {
-    const char *snapshots = arena_printf(arena, "%s/snapshots", folder), *const * names;
-    size_t n_names;
-    struct location *location = location_of_directory(snapshots, error);
-    bool listed = location != NULL && location_names(location, "", arena, &names, &n_names, error);
+    struct location_list list = {0};
+    bool listed = location_list(repository->location, "snapshots", arena, &list, error);
     if (!listed)
-        error_prefix(error, "%s", snapshots);
-    else if (n_names == 0)
-        error_set(error, "%s: there is no snapshot", folder);
-    else if (n_names > 1)
-        error_set(error, "%s: there is no refs/main, and %zu snapshots (%s, %s ...): name the directory of one", folder,
-                  n_names, names[0], names[1]);
-    location_close(location);
-    return listed && n_names == 1 ? names[0] : NULL;
+        error_prefix(error, "%s/snapshots", repository->folder);
+    else if (list.count == 0)
+        error_set(error, "%s: contains no snapshot", repository->folder);
+    else if (list.count > 1)
+        error_set(error, "%s: no refs/main, and %zu snapshots (%s, %s ...); name the directory of one",
+                  repository->folder, list.count, list.entries[0].name, list.entries[1].name);
+    return listed && list.count == 1 ? list.entries[0].name : NULL;
 }
 
-/* The snapshot of a revision: the name of a branch, tag or commit; NULL: main, or the only one. */
-static const char *find_snapshot(struct arena *arena, const char *folder, const char *revision, struct error *error)
+/* The commit of a revision: the name of a branch, tag or commit; NULL: main, or the only one. */
+static const char *find_commit(struct arena *arena, const struct repository *repository, const char *revision,
+                               struct error *error)
 {
-    const char *commit = read_ref(arena, folder, revision ? revision : "main", error);
-    if (commit == NULL && errno != ENOENT && errno != EISDIR)
-        return NULL;
-    if (commit == NULL)
-        commit = revision != NULL ? revision : only_snapshot(arena, folder, error);
-    if (commit == NULL)
-        return NULL;
-    const char *snapshot = arena_printf(arena, "%s/snapshots/%s", folder, commit);
-    if (is_directory(snapshot))
-        return snapshot;
-    error_set(error, "%s: there is no snapshot of the revision %s", folder, revision ? revision : commit);
-    return NULL;
+    const char *ref = arena_printf(arena, "refs/%s", revision ? revision : "main");
+    enum location_kind kind = location_kind(repository->location, ref);
+    if (kind == LOCATION_FILE || kind == LOCATION_OTHER)
+        return read_ref(arena, repository, ref, error);
+    return revision != NULL ? revision : only_snapshot(arena, repository, error);
+}
+
+/* Reports whether the repository has the snapshot of a commit. */
+static bool check_snapshot(struct arena *arena, const struct repository *repository, const char *commit,
+                           const char *revision, struct error *error)
+{
+    const char *path = arena_printf(arena, "snapshots/%s", commit);
+    enum location_kind kind = location_kind(repository->location, path);
+    if (kind != LOCATION_FOLDER && kind != LOCATION_LINKED_FOLDER)
+        return error_set(error, "%s: no snapshot of the revision %s", repository->folder, revision ? revision : commit);
+    const char *name = arena_printf(arena, "%s/%s", repository->folder, path);
+    struct location *snapshot = location_folder(repository->location, path, name, error);
+    location_close(snapshot);
+    return snapshot != NULL;
+}
+
+/* The snapshot of a revision. */
+static const char *find_snapshot(struct arena *arena, const char *folder, const char *revision,
+                                 enum location_links links, struct error *error)
+{
+    struct location *location = location_open(folder, links, NULL, error);
+    const struct repository repository = {folder, location};
+    const char *commit = location != NULL ? find_commit(arena, &repository, revision, error) : NULL;
+    bool found = commit != NULL && check_snapshot(arena, &repository, commit, revision, error);
+    location_close(location);
+    return found ? arena_printf(arena, "%s/snapshots/%s", folder, commit) : NULL;
+}
+
+/* Reports whether a name is a file's, and no repository's: "quantized/model.gguf". */
+static bool is_file_name(const struct format *const *formats, const char *name)
+{
+    return formats_extension(formats, name) != NULL || text_ends_with(name, ".json");
 }
 
 /* The snapshot for ORG/NAME or ORG/NAME@REVISION, which has been looked for as a path already. */
 static const char *find_repository(struct arena *arena, const char *id, size_t length, const char *revision,
-                                   struct error *error)
+                                   const struct format *const *formats, enum location_links links, struct error *error)
 {
     const char *slash = memchr(id, '/', length), *cache = cache_directory(arena);
     const char *folder = arena_printf(arena, "%s/%s%.*s--%.*s", cache, folder_prefix, (int)(slash - id), id,
                                       (int)(id + length - slash - 1), slash + 1);
     if (is_directory(folder))
-        return find_snapshot(arena, folder, revision, error);
-    error_set(error,
-              "%.*s: no such file or directory, nor is there a %s in the hub cache; 'hf download %.*s' fetches it",
+        return find_snapshot(arena, folder, revision, links, error);
+    if (revision == NULL && is_file_name(formats, id)) {
+        error_set_errno(error, ENOENT, "%s", id);
+        return NULL;
+    }
+    error_set(error, "%.*s: no such file or directory, and no %s in the hub cache; 'hf download %.*s' fetches it",
               (int)length, id, folder, (int)length, id);
     return NULL;
 }
 
-const char *hub_cache_resolve(struct arena *arena, const char *path, struct error *error)
+const char *hub_cache_resolve(struct arena *arena, const char *path, const struct format *const *formats,
+                              enum location_links links, struct error *error)
 {
-    struct stat identity;
-    if (stat(path, &identity) == 0) {
-        char *folder = S_ISDIR(identity.st_mode) ? absolute_path(arena, path) : NULL;
+    enum location_kind kind = local_kind(path);
+    if (kind != LOCATION_NOTHING) {
+        const char *folder = kind == LOCATION_FOLDER ? absolute_path(arena, path) : NULL;
         bool is_repository = folder != NULL && text_starts_with(strrchr(folder, '/') + 1, folder_prefix) &&
                              is_directory(arena_printf(arena, "%s/snapshots", folder));
-        return is_repository ? find_snapshot(arena, folder, NULL, error) : path;
+        return is_repository ? find_snapshot(arena, folder, NULL, links, error) : path;
     }
     size_t length = strcspn(path, "@");
     const char *revision = path[length] == '@' ? path + length + 1 : NULL;
@@ -202,22 +226,23 @@ const char *hub_cache_resolve(struct arena *arena, const char *path, struct erro
     if (is_name && !is_id && revision == NULL) { /* from before models had owners: gpt2 */
         const char *folder = arena_printf(arena, "%s/%s%s", cache_directory(arena), folder_prefix, path);
         if (is_directory(folder))
-            return find_snapshot(arena, folder, NULL, error);
+            return find_snapshot(arena, folder, NULL, links, error);
         if (strchr(path, '.') != NULL)
             return path;
-        error_set(error, "%s: no such file or directory, nor is there a %s in the hub cache", path, folder);
+        error_set(error, "%s: no such file or directory, and no %s in the hub cache", path, folder);
         return NULL;
     }
     if (!is_id || (revision != NULL && !is_hub_name(revision, strlen(revision), MAX_REVISION)))
         return path;
-    return find_repository(arena, path, length, revision, error);
+    return find_repository(arena, path, length, revision, formats, links, error);
 }
 
-const char *hub_cache_find(struct arena *arena, const char *id, const char *revision, struct error *error)
+const char *hub_cache_find(struct arena *arena, const char *id, const char *revision, enum location_links links,
+                           struct error *error)
 {
     if (!is_hub_name(id, strlen(id), 1) ||
         (revision != NULL && !is_hub_name(revision, strlen(revision), MAX_REVISION))) {
-        error_set(error, "'%.200s' is not the name of a repository", id);
+        error_set(error, "'%.200s' is not a repository name", id);
         return NULL;
     }
     const char *slash = strchr(id, '/');
@@ -225,12 +250,12 @@ const char *hub_cache_find(struct arena *arena, const char *id, const char *revi
         arena_printf(arena, "%s/%s%.*s%s%s", cache_directory(arena), folder_prefix, (int)strcspn(id, "/"), id,
                      slash != NULL ? "--" : "", slash != NULL ? slash + 1 : "");
     if (is_directory(folder))
-        return find_snapshot(arena, folder, revision, error);
-    error_set(error, "%s: there is no %s in the hub cache; 'hf download %s' fetches it", id, folder, id);
+        return find_snapshot(arena, folder, revision, links, error);
+    error_set(error, "%s: no %s in the hub cache; 'hf download %s' fetches it", id, folder, id);
     return NULL;
 }
 
-/* What a folder of the cache holds, NULL where that is no model: models--ORG--NAME is of ORG/NAME. */
+/* Returns the model of a cache folder, ORG/NAME for models--ORG--NAME; NULL if the folder holds no model. */
 static const char *model_of_folder(struct arena *arena, const char *cache, const char *folder)
 {
     if (!text_starts_with(folder, folder_prefix) ||
@@ -245,14 +270,14 @@ static const char *model_of_folder(struct arena *arena, const char *cache, const
 void hub_cache_each(void (*each)(void *context, const char *id), void *context)
 {
     struct error error;
-    size_t n_names;
-    const char *const *names, *id;
+    struct location_list list;
+    const char *id;
     struct arena *arena = arena_new();
     const char *cache = cache_directory(arena);
-    struct location *location = location_of_directory(cache, &error);
-    if (location != NULL && location_names(location, "", arena, &names, &n_names, &error))
-        for (size_t i = 0; i < n_names; i++)
-            if ((id = model_of_folder(arena, cache, names[i])) != NULL)
+    struct location *location = location_open(cache, LOCATION_INSIDE, NULL, &error);
+    if (location != NULL && location_list(location, "", arena, &list, &error))
+        for (size_t i = 0; i < list.count; i++)
+            if ((id = model_of_folder(arena, cache, list.entries[i].name)) != NULL)
                 each(context, id);
     location_close(location);
     arena_free(arena);

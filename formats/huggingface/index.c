@@ -22,26 +22,24 @@ static bool is_file_name(const char *name, size_t length)
            strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-static bool refuse_shard(const struct shard_index *index, const struct json *entry, struct error *error)
+static bool refuse_shard(const struct shard_index *index, const struct json_member *entry, struct error *error)
 {
-    size_t length;
-    const char *key = json_key(entry, &length), *shard = json_string(entry, NULL);
+    const char *shard = json_string(entry->value, NULL);
     char tensor[SHOWN_NAME];
-    text_printable(key, length, tensor, sizeof tensor);
+    text_printable(entry->key, entry->key_length, tensor, sizeof tensor);
     if (shard == NULL)
         return error_set(error, "%s: the shard of tensor '%s' is not a string", index->name, tensor);
-    return error_set(error, "%s: the shard '%.200s' of tensor '%s' is not the name of a file in this directory",
-                     index->name, shard, tensor);
+    return error_set(error, "%s: the shard '%.200s' of tensor '%s' is not a file name", index->name, shard, tensor);
 }
 
 /* The shards of all entries, as often as they are named. */
 static bool collect_shards(const struct shard_index *index, const char **names, struct error *error)
 {
-    for (const struct json *entry = json_first(index->weight_map); entry != NULL; entry = json_next(entry)) {
+    for (struct json_member entry = {0}; json_next_member(index->weight_map, &entry);) {
         size_t length;
-        const char *shard = json_string(entry, &length);
+        const char *shard = json_string(entry.value, &length);
         if (shard == NULL || !is_file_name(shard, length))
-            return refuse_shard(index, entry, error);
+            return refuse_shard(index, &entry, error);
         *names++ = shard;
     }
     return true;
@@ -50,7 +48,7 @@ static bool collect_shards(const struct shard_index *index, const char **names, 
 static bool find_shards(const struct shard_index *index, struct arena *arena, struct shards *ret_shards,
                         struct error *error)
 {
-    size_t n_entries = json_count(index->weight_map), n_names = 0;
+    size_t n_entries = json_count_members(index->weight_map), n_names = 0;
     const char **names = memory_alloc(n_entries * sizeof *names);
     bool found = collect_shards(index, names, error);
     if (found) {
@@ -60,7 +58,7 @@ static bool find_shards(const struct shard_index *index, struct arena *arena, st
                 n_names++;
         found = n_names <= INDEX_MAX_SHARDS;
         if (!found)
-            error_set(error, "%s: %zu shards are more than %d", index->name, n_names, INDEX_MAX_SHARDS);
+            error_set(error, "%s: too many shards: %zu, the limit is %d", index->name, n_names, INDEX_MAX_SHARDS);
     }
     if (found) {
         const char **distinct = arena_array(arena, n_names, sizeof *distinct);
@@ -78,7 +76,7 @@ bool index_read(struct shard_index *index, const struct location *location, cons
                 struct checkpoint *checkpoint, struct shards *ret_shards, struct error *error)
 {
     index->name = name;
-    struct source *source = location_open(location, name, error);
+    struct source *source = location_source(location, name, error);
     if (source == NULL)
         return false;
     checkpoint_add_guide(checkpoint, source);
@@ -87,8 +85,8 @@ bool index_read(struct shard_index *index, const struct location *location, cons
         return false;
     index->weight_map = json_get(json_root(index->document), "weight_map");
     if (!json_is(index->weight_map, JSON_OBJECT))
-        return error_set(error, "%s: there is no object weight_map", name);
-    if (json_count(index->weight_map) == 0)
+        return error_set(error, "%s: the object weight_map is missing", name);
+    if (json_count_members(index->weight_map) == 0)
         return error_set(error, "%s: weight_map is empty", name);
     return find_shards(index, checkpoint->arena, ret_shards, error);
 }
@@ -120,13 +118,14 @@ static void note_unlisted(const struct shard_index *index, const struct checkpoi
                           const struct shards *shards)
 {
     const struct tensor_set *set = checkpoint->tensors;
-    size_t n_unlisted = set->n_tensors - json_count(index->weight_map);
+    size_t n_unlisted = set->n_tensors - json_count_members(index->weight_map);
     for (size_t i = 0; n_unlisted > 0 && i < set->n_tensors; i++) {
         const struct tensor *tensor = &set->tensors[i];
         if (json_get_n(index->weight_map, tensor->name, tensor->name_length) != NULL)
             continue;
-        checkpoint_note(checkpoint, "%s does not list tensor '%.200s' of %s%s", index->name, tensor->name,
-                        shards->names[shard_of(checkpoint, shards, tensor)], n_unlisted > 1 ? ", nor others" : "");
+        checkpoint_note(checkpoint, SUBJECT_SOURCE, "%s does not list tensor '%.200s' of %s%s", index->name,
+                        tensor->name, shards->names[shard_of(checkpoint, shards, tensor)],
+                        n_unlisted > 1 ? ", nor others" : "");
         return;
     }
 }
@@ -134,22 +133,22 @@ static void note_unlisted(const struct shard_index *index, const struct checkpoi
 bool index_check(const struct shard_index *index, struct checkpoint *checkpoint, const struct shards *shards,
                  struct error *error)
 {
-    if (!tensor_set_seal(checkpoint->tensors, error))
+    if (!checkpoint_seal(checkpoint, error))
         return false;
     const struct tensor_set *set = checkpoint->tensors;
     const struct tensor *near = set->tensors;
-    for (const struct json *entry = json_first(index->weight_map); entry != NULL; entry = json_next(entry)) {
-        size_t length;
-        const char *name = json_key(entry, &length), *wanted = json_string(entry, NULL);
-        const struct tensor *tensor = set->n_tensors > 0 ? tensor_set_find_near(set, near, name, length) : NULL;
+    for (struct json_member entry = {0}; json_next_member(index->weight_map, &entry);) {
+        const char *wanted = json_string(entry.value, NULL);
+        const struct tensor *tensor =
+            set->n_tensors > 0 ? tensor_set_find_near(set, near, entry.key, entry.key_length) : NULL;
         near = tensor != NULL ? tensor : near;
         const char *found = tensor != NULL ? shards->names[shard_of(checkpoint, shards, tensor)] : NULL;
         if (found != NULL && strcmp(found, wanted) == 0)
             continue;
         char shown[SHOWN_NAME];
-        text_printable(name, length, shown, sizeof shown);
-        return error_set(error, "%s: tensor '%s' should be in %s, and is %s%s", index->name, shown, wanted,
-                         found ? "in " : "in none of the shards", found ? found : "");
+        text_printable(entry.key, entry.key_length, shown, sizeof shown);
+        return error_set(error, "%s: tensor '%s' should be in %s, but is %s%s", index->name, shown, wanted,
+                         found ? "in " : "in no shard", found ? found : "");
     }
     note_unlisted(index, checkpoint, shards);
     return true;

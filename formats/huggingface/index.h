@@ -4,7 +4,7 @@
  * read: its total_size counts other things than the files do. */
 #pragma once
 
-#include "formats/checkpoint.h"
+#include "formats/checkpoint_builder.h"
 #include "formats/json.h"
 #include "formats/location.h"
 
@@ -29,7 +29,7 @@ bool index_read(struct shard_index *index, const struct location *location, cons
                 struct checkpoint *checkpoint, struct shards *ret_shards, struct error *error);
 void index_free(struct shard_index *index);
 
-/* Whether each tensor that is listed is in its shard. Tensors that are not listed are noted. Seals the checkpoint's
- * tensors. */
+/* Reports whether each tensor that is listed is in its shard. Tensors that are not listed are noted. Seals the
+ * checkpoint's tensors. */
 bool index_check(const struct shard_index *index, struct checkpoint *checkpoint, const struct shards *shards,
                  struct error *error);

@@ -1,8 +1,7 @@
 /* Directories that are made of nothing but components: the root of a diffusers pipeline, and sentence-transformers
  * models whose transformer is in a folder, too. There are no tensors of their own. */
+#include "formats/checkpoint_builder.h"
 #include "formats/components.h"
-
-#include <string.h>
 
 /* Weights beside model_index.json are the whole pipeline in the layout of its authors; beside modules.json they are
  * the model. */
@@ -20,7 +19,7 @@ static bool pipeline_open(struct checkpoint *checkpoint, const struct input *inp
 {
     if (!options->components)
         return components_ask_for_one(input->components, error);
-    struct source *list = location_open(input->location, input->components->list, error);
+    struct source *list = location_source(input->location, input->components->list, error);
     if (list == NULL)
         return false;
     checkpoint_add_guide(checkpoint, list);
@@ -30,7 +29,8 @@ static bool pipeline_open(struct checkpoint *checkpoint, const struct input *inp
 
 const struct format pipeline_format = {
     .name = "pipeline",
-    .summary = "a directory of several checkpoints, each in a folder: diffusers pipelines (model_index.json)",
+    .directory_name = "model_index.json",
+    .summary = "a directory with several checkpoints in folders: diffusers pipelines (model_index.json)",
     .probe = pipeline_probe,
     .open = pipeline_open,
 };

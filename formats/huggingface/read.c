@@ -18,14 +18,13 @@ static const struct kind {
     const char *format; /* for -o format= */
     const char *suffix;
     const char *stems[3]; /* of the usual names, the preferred one first: of transformers, and of diffusers */
-    bool says_little;     /* the suffix is that of other files, too: these are looked into */
 } kinds[] = {
-    {"safetensors", ".safetensors", {"model", "diffusion_pytorch_model"}, false},
-    {"torch", ".bin", {"pytorch_model", "diffusion_pytorch_model"}, true},
-    {"numpy", ".npz", {"weights"}, false},
-    {"torch", ".pt", {"model"}, true},
-    {"torch", ".pth", {"model"}, true},
-    {"torch", ".ckpt", {"model"}, true},
+    {"safetensors", ".safetensors", {"model", "diffusion_pytorch_model"}},
+    {"torch", ".bin", {"pytorch_model", "diffusion_pytorch_model"}},
+    {"numpy", ".npz", {"weights"}},
+    {"torch", ".pt", {"model"}},
+    {"torch", ".pth", {"model"}},
+    {"torch", ".ckpt", {"model"}},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
@@ -48,9 +47,9 @@ static bool is_usual(const struct kind *kind, const char *stem, const char *name
 static const char *find_usual(const struct input *input, const struct kind *kind, const char *after)
 {
     for (const char *const *stem = kind->stems; *stem != NULL; stem++)
-        for (size_t i = 0; i < input->n_names; i++)
-            if (is_usual(kind, *stem, input->names[i], after))
-                return input->names[i];
+        for (size_t i = 0; i < input->list.count; i++)
+            if (is_usual(kind, *stem, input->list.entries[i].name, after))
+                return input->list.entries[i].name;
     return NULL;
 }
 
@@ -67,13 +66,13 @@ static bool is_of_trainer(const char *name)
 static bool is_checkpoint(const struct input *input, const char *name)
 {
     struct error unused;
-    struct source *file = location_open(input->location, name, &unused);
-    bool is_known = file != NULL && format_of_file(file, &unused) != NULL;
+    struct source *file = location_source(input->location, name, &unused);
+    bool is_known = file != NULL && format_of_file(input->formats, file, &unused) != NULL;
     source_close(file);
     return is_known;
 }
 
-/* Whether a file may be weights of the kind, by its name, and where that says little by what is in it. */
+/* Reports whether a file may be weights of the kind, by its name, and where that says little by what is in it. */
 static bool is_weights(const struct input *input, const struct kind *kind, const char *name)
 {
     struct shard_name parts;
@@ -82,7 +81,8 @@ static bool is_weights(const struct input *input, const struct kind *kind, const
     for (const char *const *stem = kind->stems; *stem != NULL; stem++)
         if (is_usual(kind, *stem, name, of_weights))
             return true;
-    return !kind->says_little || shard_name_parse(name, &parts) || is_checkpoint(input, name);
+    const struct extension *extension = formats_extension(input->formats, name);
+    return extension == NULL || !extension->shared || shard_name_parse(name, &parts) || is_checkpoint(input, name);
 }
 
 static bool is_index(const struct input *input, const struct kind *kind, const char *name)
@@ -93,8 +93,8 @@ static bool is_index(const struct input *input, const struct kind *kind, const c
 
 static bool has_kind(const struct input *input, const struct kind *kind)
 {
-    for (size_t i = 0; i < input->n_names; i++)
-        if (is_weights(input, kind, input->names[i]) || is_index(input, kind, input->names[i]))
+    for (size_t i = 0; i < input->list.count; i++)
+        if (is_weights(input, kind, input->list.entries[i].name) || is_index(input, kind, input->list.entries[i].name))
             return true;
     return false;
 }
@@ -116,7 +116,7 @@ static const struct kind *choose_kind(const struct input *input, const char *wan
     for (const struct kind *kind = kinds; kind < kinds + N_KINDS; kind++)
         if ((any || strcmp(kind->format, wanted) == 0) && has_kind(input, kind))
             return kind;
-    error_set(error, "%s: no weights of the format %s are in this directory", input->path, wanted);
+    error_set(error, "%s: this directory has no weights of the format %s", input->path, wanted);
     return NULL;
 }
 
@@ -140,11 +140,11 @@ static const char *const *
 select_names(struct arena *arena, const struct input *input, const struct kind *kind,
              bool (*belongs)(const struct input *input, const struct kind *kind, const char *name), size_t *ret_n_names)
 {
-    const char **names = arena_array(arena, input->n_names, sizeof *names);
+    const char **names = arena_array(arena, input->list.count, sizeof *names);
     size_t n_names = 0;
-    for (size_t i = 0; i < input->n_names; i++)
-        if (belongs(input, kind, input->names[i]))
-            names[n_names++] = input->names[i];
+    for (size_t i = 0; i < input->list.count; i++)
+        if (belongs(input, kind, input->list.entries[i].name))
+            names[n_names++] = input->list.entries[i].name;
     *ret_n_names = n_names;
     return names;
 }
@@ -160,7 +160,7 @@ static bool is_usual_shard(const struct input *input, const struct kind *kind, c
     return false;
 }
 
-/* Whether the sorted names are all shards of one set, and all of its shards. */
+/* Reports whether the sorted names are all shards of one set, and all of its shards. */
 static bool check_set(struct arena *arena, const struct input *input, const struct shards *shards, struct error *error)
 {
     struct shard_name first, parts;
@@ -169,15 +169,14 @@ static bool check_set(struct arena *arena, const struct input *input, const stru
         is_set = shard_name_parse(shards->names[i], &parts) && parts.stem_length == first.stem_length &&
                  parts.count == first.count && strncmp(shards->names[i], shards->names[0], first.stem_length) == 0;
     if (!is_set)
-        return error_set(error, "%s: %s: which of them belong together is not known without an index; name one file",
+        return error_set(error, "%s: %s: without an index, it is unknown which files belong together; name one file",
                          input->path, list_text(arena, shards->names, shards->n_names));
     for (unsigned number = 1; number <= first.count; number++) {
         const char *name = arena_printf(arena, "%.*s-%05u-of-%05u%s", (int)first.stem_length, shards->names[0], number,
                                         first.count, first.suffix);
         if (number <= shards->n_names && strcmp(shards->names[number - 1], name) == 0)
             continue;
-        error_set(error, "%s: %s is missing: %zu of %u shards are there", input->path, name, shards->n_names,
-                  first.count);
+        error_set(error, "%s: %s is missing: %zu of %u shards found", input->path, name, shards->n_names, first.count);
         return unread_add_half_download(input, error);
     }
     return true;
@@ -199,7 +198,8 @@ static bool find_without_index(struct arena *arena, const struct input *input, c
     if (shards->n_names == 1 && !shard_name_parse(shards->names[0], &parts))
         return true;
     if (shards->n_names > INDEX_MAX_SHARDS)
-        return error_set(error, "%s: %zu shards are more than %d", input->path, shards->n_names, INDEX_MAX_SHARDS);
+        return error_set(error, "%s: too many shards: %zu, the limit is %d", input->path, shards->n_names,
+                         INDEX_MAX_SHARDS);
     return check_set(arena, input, shards, error);
 }
 
@@ -211,7 +211,7 @@ static bool find_index(struct arena *arena, const struct input *input, const str
     const char *const *names = select_names(arena, input, kind, is_index, &n_names);
     const char *usual = find_usual(input, kind, of_index);
     if (n_names > 1 && usual == NULL)
-        return error_set(error, "%s: %s: which index is meant is not known; name one file of weights", input->path,
+        return error_set(error, "%s: %s: several indexes; name one weights file", input->path,
                          list_text(arena, names, n_names));
     *ret_name = n_names == 1 ? names[0] : usual;
     return true;
@@ -226,7 +226,7 @@ static bool find_shards(struct checkpoint *checkpoint, const struct input *input
     const char *usual = find_usual(input, kind, of_weights);
     if (usual != NULL) {
         if (index_name != NULL)
-            checkpoint_note(checkpoint, "%s is not used: there is a %s", index_name, usual);
+            checkpoint_note(checkpoint, SUBJECT_SOURCE, "%s is not used, because %s exists", index_name, usual);
         *shards = (struct shards){.names = arena_copy(checkpoint->arena, &usual, sizeof usual), .n_names = 1};
         return true;
     }
@@ -235,12 +235,12 @@ static bool find_shards(struct checkpoint *checkpoint, const struct input *input
     return find_without_index(checkpoint->arena, input, kind, shards, error);
 }
 
-static bool read_shard(struct checkpoint *checkpoint, struct source *shard, const struct open_options *options,
-                       struct error *error)
+static bool read_shard(struct checkpoint *checkpoint, const struct input *input, struct source *shard,
+                       const struct open_options *options, struct error *error)
 {
     checkpoint_add_source(checkpoint, shard);
-    const struct format *format = format_of_file(shard, error);
-    return format != NULL && format->read_file(checkpoint, shard, checkpoint->tensors, options, error);
+    const struct format *format = format_of_file(input->formats, shard, error);
+    return format != NULL && format->read_file(checkpoint, shard, checkpoint->unsealed, options, error);
 }
 
 /* A shard that cannot be opened. */
@@ -257,10 +257,10 @@ static bool read_shards(struct checkpoint *checkpoint, const struct input *input
 {
     shards->first_tensors = arena_array(checkpoint->arena, shards->n_names + 1, sizeof *shards->first_tensors);
     for (size_t i = 0; i < shards->n_names; i++) {
-        struct source *shard = location_open(input->location, shards->names[i], error);
+        struct source *shard = location_source(input->location, shards->names[i], error);
         if (shard == NULL)
             return explain_missing(input, index, shards->names[i], error);
-        if (!read_shard(checkpoint, shard, options, error))
+        if (!read_shard(checkpoint, input, shard, options, error))
             return false;
         shards->first_tensors[i + 1] = checkpoint->tensors->n_tensors;
     }
@@ -271,11 +271,12 @@ static void note_differing(const struct checkpoint *checkpoint)
 {
     const struct gguf_kvs *keys = &checkpoint->differing;
     if (keys->n_kvs == 1)
-        checkpoint_note(checkpoint, "the shards differ in the metadata '%.200s': that of the first is shown",
+        checkpoint_note(checkpoint, SUBJECT_SOURCE,
+                        "the shards differ in the metadata key '%.200s': the first shard's value is shown",
                         keys->kvs[0].key);
     else if (keys->n_kvs > 1)
-        checkpoint_note(checkpoint,
-                        "the shards differ in %zu keys of the metadata, '%.200s' first: those of the first are shown",
+        checkpoint_note(checkpoint, SUBJECT_SOURCE,
+                        "the shards differ in %zu metadata keys, first '%.200s': the first shard's values are shown",
                         keys->n_kvs, keys->kvs[0].key);
 }
 
@@ -300,7 +301,8 @@ static bool huggingface_open(struct checkpoint *checkpoint, const struct input *
 
 const struct format huggingface_format = {
     .name = "huggingface",
-    .summary = "a Hugging Face directory: one file of weights or shards, with an index or without",
+    .directory_name = "pytorch_model.bin",
+    .summary = "a Hugging Face directory: one weights file, or shards with or without an index",
     .probe = huggingface_probe,
     .open = huggingface_open,
 };

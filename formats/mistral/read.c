@@ -4,9 +4,8 @@
  * The files of weights are read in the order of their names; no index is. A directory that holds Hugging Face's layout,
  * too, is opened as that one, unless this one is asked for. */
 #include "base/text.h"
+#include "formats/checkpoint_builder.h"
 #include "formats/format.h"
-
-#include <string.h>
 
 enum { MAX_FILES = 4096 };
 
@@ -20,8 +19,8 @@ static enum probe mistral_probe(const struct input *input)
 {
     static const char *const others[] = {"config.json", "model.safetensors", "model.safetensors.index.json"};
     bool has_weights = false;
-    for (size_t i = 0; i < input->n_names && !has_weights; i++)
-        has_weights = is_weights(input->names[i]);
+    for (size_t i = 0; i < input->list.count && !has_weights; i++)
+        has_weights = is_weights(input->list.entries[i].name);
     if (input->file != NULL || !has_weights || !input_has(input, "params.json"))
         return PROBE_NO;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -33,24 +32,24 @@ static enum probe mistral_probe(const struct input *input)
 static bool read_weights(struct checkpoint *checkpoint, const struct input *input, const char *name,
                          const struct open_options *options, struct error *error)
 {
-    struct source *file = location_open(input->location, name, error);
+    struct source *file = location_source(input->location, name, error);
     if (file == NULL)
         return false;
     checkpoint_add_source(checkpoint, file);
-    const struct format *format = format_of_file(file, error);
-    return format != NULL && format->read_file(checkpoint, file, checkpoint->tensors, options, error);
+    const struct format *format = format_of_file(input->formats, file, error);
+    return format != NULL && format->read_file(checkpoint, file, checkpoint->unsealed, options, error);
 }
 
 static bool mistral_open(struct checkpoint *checkpoint, const struct input *input, const struct open_options *options,
                          struct error *error)
 {
     size_t n_files = 0;
-    for (size_t i = 0; i < input->n_names; i++) {
-        if (!is_weights(input->names[i]))
+    for (size_t i = 0; i < input->list.count; i++) {
+        if (!is_weights(input->list.entries[i].name))
             continue;
         if (++n_files > MAX_FILES)
-            return error_set(error, "%s: more than %d files of weights", input->path, MAX_FILES);
-        if (!read_weights(checkpoint, input, input->names[i], options, error))
+            return error_set(error, "%s: more than %d weights files", input->path, MAX_FILES);
+        if (!read_weights(checkpoint, input, input->list.entries[i].name, options, error))
             return false;
     }
     format_add_side_files(checkpoint, input);

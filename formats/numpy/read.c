@@ -7,8 +7,9 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "formats/bits.h"
-#include "formats/format.h"
+#include "formats/checkpoint_builder.h"
 #include "formats/layout.h"
+#include "formats/readers.h"
 #include "formats/zip/deflate_index.h"
 
 #include <ctype.h>
@@ -177,11 +178,11 @@ static const struct dtype *dtype_of(const char *descr, bool *ret_swapped, const 
             if ((*dtype)->numpy != NULL && strcmp((*dtype)->numpy, native) == 0)
                 return *dtype;
     }
-    *ret_reason = "elements that wfs has no type for";
+    *ret_reason = "elements of an unsupported type";
     if (*kind == '\0')
         *ret_reason = "structured elements";
     else if (*kind == 'O')
-        *ret_reason = "objects, which are pickled";
+        *ret_reason = "pickled objects";
     else if (*kind == 'U' || *kind == 'S')
         *ret_reason = "texts";
     else if (*kind == 'V')
@@ -225,13 +226,13 @@ static bool inflate_head(const struct place *place, size_t length, unsigned char
         result = inflate(&stream, Z_NO_FLUSH);
     }
     inflateEnd(&stream);
-    return stream.avail_out == 0 || error_set(error, "%s: damaged deflated data", place->name);
+    return stream.avail_out == 0 || error_set(error, "%s: the deflated data are damaged", place->name);
 }
 
 static bool read_head(const struct place *place, size_t length, unsigned char *out, struct error *error)
 {
     if (place->size < length)
-        return error_set(error, "%s: truncated: there is no header of an array", place->name);
+        return error_set(error, "%s: truncated: the array header is missing", place->name);
     if (place->deflated != NULL)
         return inflate_head(place, length, out, error);
     return source_read(place->source, place->offset, length, out, error);
@@ -244,21 +245,21 @@ static bool read_header(const struct place *place, struct header *header, uint64
     if (!read_head(place, sizeof prefix, prefix, error))
         return false;
     if (memcmp(prefix, magic, MAGIC_BYTES) != 0)
-        return error_set(error, "%s: not an array of numpy: it does not begin with \\x93NUMPY", place->name);
+        return error_set(error, "%s: not a numpy array: it does not start with \\x93NUMPY", place->name);
     bool first = prefix[MAGIC_BYTES] == 1;
     if (prefix[MAGIC_BYTES] < 1 || prefix[MAGIC_BYTES] > 3)
-        return error_set(error, "%s: version %u of the format is not known", place->name, prefix[MAGIC_BYTES]);
+        return error_set(error, "%s: unknown format version %u", place->name, prefix[MAGIC_BYTES]);
     uint64_t before = first ? PREFIX_V1 : PREFIX_V2, length = prefix[8] | (uint64_t)prefix[9] << 8;
     if (!first)
         length |= (uint64_t)prefix[10] << 16 | (uint64_t)prefix[11] << 24;
     if (length > MAX_HEADER)
-        return error_set(error, "%s: a header of more than a megabyte", place->name);
+        return error_set(error, "%s: the header is longer than a megabyte", place->name);
     unsigned char *text = memory_alloc(before + length);
     bool read = read_head(place, (size_t)(before + length), text, error);
     bool good = read && parse_header((const char *)text + before, (size_t)length, header);
     free(text);
     *ret_length = before + length;
-    return good || (read && error_set(error, "%s: the header is not the dictionary that numpy writes", place->name));
+    return good || (read && error_set(error, "%s: the header is not a dictionary as numpy writes it", place->name));
 }
 
 static void set_column_major(struct tensor *tensor, struct arena *arena)
@@ -271,15 +272,15 @@ static void set_column_major(struct tensor *tensor, struct arena *arena)
     tensor->strides = strides;
 }
 
-/* What is after the elements, or missing of them. */
+/* Checks for missing elements, and for bytes after the last one. */
 static bool check_length(const struct reader *reader, const struct place *place, uint64_t available, uint64_t n_bytes,
                          struct error *error)
 {
     if (available < n_bytes)
-        return error_set(error, "%s: truncated: %" PRIu64 " bytes of elements instead of %" PRIu64, place->name,
+        return error_set(error, "%s: truncated: %" PRIu64 " bytes of elements, expected %" PRIu64, place->name,
                          available, n_bytes);
     if (available > n_bytes && !reader->allow_trailing)
-        return error_set(error, "%s: %" PRIu64 " bytes after the last element; -o allow_trailing ignores them",
+        return error_set(error, "%s: %" PRIu64 " extra bytes after the last element; -o allow_trailing ignores them",
                          place->name, available - n_bytes);
     return true;
 }
@@ -299,7 +300,7 @@ static bool add_array(const struct reader *reader, const char *name, const struc
         tensor.dtype = &u8_dtype;
     tensor.shape = arena_copy(arena, header.shape, header.rank * sizeof *header.shape);
     if (!layout_size(tensor.dtype, tensor.shape, header.rank, &n_elements, &n_bytes, NULL))
-        return error_set(error, "%s: a shape whose size is more than there can be", place->name);
+        return error_set(error, "%s: the size of its shape overflows", place->name);
     if (tensor.refusal == NULL) {
         if (!check_length(reader, place, place->size - before, n_bytes, error))
             return false;
@@ -308,9 +309,8 @@ static bool add_array(const struct reader *reader, const char *name, const struc
         if (header.column_major && header.rank > 1)
             set_column_major(&tensor, arena);
         if (strchr(header.descr, 'V') != NULL)
-            checkpoint_note(reader->checkpoint,
-                            "%s: elements of two bytes without a type (V2) are taken for bfloat16, as MLX and JAX "
-                            "write it",
+            checkpoint_note(reader->checkpoint, SUBJECT_SOURCE,
+                            "%s: untyped two-byte elements (V2) are read as bfloat16, as MLX and JAX write it",
                             source_name(place->archive != NULL ? place->archive : place->source));
         bool complex = tensor.dtype->kind == DTYPE_COMPLEX;
         struct bits bits = {.component_bytes = (uint8_t)(tensor.dtype->block_bytes / (complex ? 2 : 1)),
@@ -338,7 +338,7 @@ static bool add_members(const struct reader *reader, struct source *file, const 
         struct place place = {.source = file, .offset = member->offset, .size = member->size, .archive = file};
         place.name = arena_printf(scratch, "%s: %s", source_name(file), member->name);
         if (!text_ends_with(member->name, suffix) || member->name_length == SUFFIX_BYTES) {
-            checkpoint_note(reader->checkpoint, "%s is not an array: it is not shown", place.name);
+            checkpoint_note(reader->checkpoint, SUBJECT_SOURCE, "%s is not an array and is not shown", place.name);
             continue;
         }
         if (member->method == ZIP_DEFLATED) {
@@ -361,7 +361,7 @@ static bool is_array(const unsigned char *head, size_t length)
     return length >= MAGIC_BYTES && memcmp(head, magic, MAGIC_BYTES) == 0;
 }
 
-/* Whether the first member of a zip archive is an array. */
+/* Reports whether the first member of a zip archive is an array. */
 static bool is_archive(const struct source *file, const unsigned char *head, size_t length)
 {
     enum { NAME_LENGTH = 26, NAME = 30, MOST = 1024 };
@@ -403,13 +403,15 @@ static enum probe numpy_probe(const struct input *input)
         return PROBE_NO;
     if (is_array(input->head, input->head_length) || is_archive(input->file, input->head, input->head_length))
         return PROBE_SURE;
-    return text_ends_with(input->file_name, ".npz") || text_ends_with(input->file_name, suffix) ? PROBE_MAYBE
-                                                                                                : PROBE_NO;
+    return format_extension(&numpy_format, input->file_name) ? PROBE_MAYBE : PROBE_NO;
 }
+
+static const struct extension extensions[] = {{".npz"}, {suffix, .alone = true}, {0}};
 
 const struct format numpy_format = {
     .name = "numpy",
-    .summary = "numpy.save() and savez(): .npy and .npz, of MLX and JAX too",
+    .extensions = extensions,
+    .summary = "numpy.save() and savez(): .npy and .npz, including those of MLX and JAX",
     .probe = numpy_probe,
     .read_file = numpy_read_file,
 };

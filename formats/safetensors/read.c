@@ -7,9 +7,10 @@
 #include "base/checked.h"
 #include "base/sort.h"
 #include "base/text.h"
-#include "formats/format.h"
+#include "formats/checkpoint_builder.h"
 #include "formats/json.h"
 #include "formats/layout.h"
+#include "formats/readers.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -40,6 +41,7 @@ struct reader {
     struct tensor *tensors;
     uint32_t *order;
     size_t n_tensors;
+    bool has_metadata, is_blamed;       /* the second: the error names the file */
     struct shape shapes[RECENT_SHAPES]; /* of tensors before, the last one first */
 };
 
@@ -78,10 +80,10 @@ static bool parse_sizes(const struct json *value, const char *what, size_t most,
     if (!json_is(value, JSON_ARRAY))
         return error_set(error, value == NULL ? "no %s" : "%s is not an array", what);
     if (json_count(value) > most)
-        return error_set(error, "%s has %zu numbers, more than %zu", what, json_count(value), most);
+        return error_set(error, "%s has %zu numbers, the limit is %zu", what, json_count(value), most);
     for (const struct json *number = json_first(value); number != NULL; number = json_next(number))
         if (!json_u64(number, sizes++))
-            return error_set(error, "%s holds what is not an unsigned 64-bit integer", what);
+            return error_set(error, "%s contains an element that is not an unsigned 64-bit integer", what);
     return true;
 }
 
@@ -105,14 +107,14 @@ static bool parse_fields(struct reader *reader, const struct json *entry, struct
 {
     uint64_t shape[LAYOUT_MAX_RANK], range[2];
     if (!json_is(entry, JSON_OBJECT))
-        return error_set(error, "not described by an object");
+        return error_set(error, "its description is not an object");
     const struct json *shape_value = json_get(entry, "shape"), *range_value = json_get(entry, "data_offsets");
     if (!parse_dtype(json_get(entry, "dtype"), &tensor->dtype, error) ||
         !parse_sizes(shape_value, "shape", LAYOUT_MAX_RANK, shape, error) ||
         !parse_sizes(range_value, "data_offsets", 2, range, error))
         return false;
     if (json_count(range_value) != 2)
-        return error_set(error, "data_offsets has %zu numbers instead of 2", json_count(range_value));
+        return error_set(error, "data_offsets has %zu numbers, expected 2", json_count(range_value));
     if (range[1] < range[0])
         return error_set(error, "data_offsets [%" PRIu64 ", %" PRIu64 "] are reversed", range[0], range[1]);
     tensor->rank = (uint8_t)json_count(shape_value);
@@ -123,28 +125,30 @@ static bool parse_fields(struct reader *reader, const struct json *entry, struct
     return true;
 }
 
-static bool parse_tensor(struct reader *reader, const struct json *entry, struct error *error)
+static bool parse_tensor(struct reader *reader, const struct json_member *entry, struct error *error)
 {
-    size_t name_length;
-    struct tensor tensor = {.name = json_key(entry, &name_length), .source = reader->source};
-    tensor.name_length = (uint32_t)name_length;
-    if (name_length > TENSOR_MAX_NAME) {
-        error_set(error, "its name of %zu bytes is over the limit of %d", name_length, TENSOR_MAX_NAME);
+    struct tensor tensor = {.name = entry->key, .name_length = (uint32_t)entry->key_length, .source = reader->source};
+    if (entry->key_length > TENSOR_MAX_NAME) {
+        error_set(error, "its name is too long: %zu bytes, the limit is %d", entry->key_length, TENSOR_MAX_NAME);
         return blame(reader, &tensor, error);
     }
-    if (!parse_fields(reader, entry, &tensor, error))
+    if (!parse_fields(reader, entry->value, &tensor, error))
         return blame(reader, &tensor, error);
+    if ((reader->n_tensors & (reader->n_tensors - 1)) == 0) {
+        size_t capacity = reader->n_tensors ? 2 * reader->n_tensors : 1;
+        reader->tensors = memory_resize(reader->tensors, capacity * sizeof *reader->tensors);
+    }
     reader->tensors[reader->n_tensors++] = tensor;
     return true;
 }
 
 /* Metadata is text for people: what cannot be kept as such is left out and said. */
-static void add_metadata(struct reader *reader, const struct json *entry)
+static void add_metadata(struct reader *reader, const char *key, size_t key_length, const char *value,
+                         size_t value_length)
 {
-    size_t key_length, value_length;
-    const char *key = json_key(entry, &key_length), *value = json_string(entry, &value_length);
     if (strlen(key) != key_length || strlen(value) != value_length) {
-        checkpoint_note(reader->checkpoint, "%s: metadata '%s' holds a NUL byte and is not shown", reader->file, key);
+        checkpoint_note(reader->checkpoint, SUBJECT_SOURCE, "%s: metadata '%s' contains a NUL byte and is not shown",
+                        reader->file, key);
         return;
     }
     checkpoint_add_metadata(reader->checkpoint, key, value);
@@ -156,32 +160,48 @@ static bool parse_metadata(struct reader *reader, const struct json *metadata, s
         return true;
     if (!json_is(metadata, JSON_OBJECT))
         return error_set(error, "%s: __metadata__ is not an object", reader->file);
-    for (const struct json *entry = json_first(metadata); entry != NULL; entry = json_next(entry)) {
-        if (!json_is(entry, JSON_STRING))
-            return error_set(error, "%s: __metadata__: '%.200s' is not a string", reader->file, json_key(entry, NULL));
-        add_metadata(reader, entry);
+    for (struct json_member entry = {0}; json_next_member(metadata, &entry);) {
+        size_t length;
+        const char *text = json_string(entry.value, &length);
+        if (text == NULL)
+            return error_set(error, "%s: __metadata__: '%.200s' is not a string", reader->file, entry.key);
+        add_metadata(reader, entry.key, entry.key_length, text, length);
     }
     return true;
 }
 
-static bool parse_header(struct reader *reader, const struct json *header, struct error *error)
+static bool refuse_twice(const struct reader *reader, const char *key, struct error *error)
 {
-    if (!json_is(header, JSON_OBJECT))
-        return error_set(error, "%s: the header is not a JSON object", reader->file);
-    const struct json *metadata = json_get(header, "__metadata__");
-    size_t n_tensors = json_count(header) - (metadata != NULL);
-    if (n_tensors > TENSOR_SET_MAX - reader->set->n_tensors)
-        return error_set(error, "%s: with its %zu tensors there are more than %d", reader->file, n_tensors,
-                         TENSOR_SET_MAX);
-    if (metadata != NULL && !parse_metadata(reader, metadata, error))
-        return false;
-    reader->tensors = memory_alloc(n_tensors * sizeof *reader->tensors);
-    reader->order = memory_alloc(n_tensors * sizeof *reader->order);
-    for (const struct json *entry = json_first(header); entry != NULL; entry = json_next(entry))
-        if (entry != metadata && !parse_tensor(reader, entry, error))
-            return false;
-    for (size_t i = 0; i < n_tensors; i++)
-        reader->order[i] = (uint32_t)i;
+    return error_set(error, "%s: header: key '%.200s' appears twice in one object", reader->file, key);
+}
+
+static bool parse_entry(struct reader *reader, const struct json_member *entry, struct error *error)
+{
+    static const char metadata[] = "__metadata__";
+    bool is_metadata =
+        entry->key_length == sizeof metadata - 1 && memcmp(entry->key, metadata, sizeof metadata - 1) == 0;
+    if (is_metadata && reader->has_metadata)
+        return refuse_twice(reader, metadata, error);
+    reader->has_metadata |= is_metadata;
+    if (is_metadata)
+        return parse_metadata(reader, entry->value, error);
+    if (reader->n_tensors == TENSOR_SET_MAX - reader->set->n_tensors)
+        return error_set(error, "%s: too many tensors: the total is above %d", reader->file, TENSOR_SET_MAX);
+    return parse_tensor(reader, entry, error);
+}
+
+static bool take_entry(void *context, const struct json_member *entry, struct error *error)
+{
+    struct reader *reader = context;
+    reader->is_blamed = !parse_entry(reader, entry, error);
+    return !reader->is_blamed;
+}
+
+/* A tensor at a time: the whole header as values takes ten times its text. */
+static bool parse_header(struct reader *reader, const char *text, size_t length, struct error *error)
+{
+    if (!json_parse_members(text, length, take_entry, reader, error))
+        return reader->is_blamed ? false : error_prefix(error, "%s: header", reader->file);
     return true;
 }
 
@@ -193,7 +213,8 @@ static int compare_offsets(const void *tensors, uint32_t a, uint32_t b)
     return (x->length > y->length) - (x->length < y->length);
 }
 
-/* Whether the tensor begins at `offset`, where the one before it ends, and is as long as its dtype and shape say. */
+/* Reports whether the tensor begins at `offset`, where the one before it ends, and is as long as its dtype and shape
+ * say. */
 static bool check_tensor(const struct tensor *tensor, uint64_t offset, struct error *error)
 {
     uint64_t begin = tensor->offset, end = begin + tensor->length, n_elements, n_bytes;
@@ -201,12 +222,12 @@ static bool check_tensor(const struct tensor *tensor, uint64_t offset, struct er
     char shape[SHOWN_SHAPE];
     if (begin != offset)
         return error_set(error,
-                         "data_offsets [%" PRIu64 ", %" PRIu64 "] %s the tensors before it, which end at %" PRIu64,
-                         begin, end, begin < offset ? "overlap" : "leave a hole after", offset);
+                         "data_offsets [%" PRIu64 ", %" PRIu64 "] %s the previous tensor, which ends at %" PRIu64,
+                         begin, end, begin < offset ? "overlap" : "leave a gap after", offset);
     if (!layout_size(tensor->dtype, tensor->shape, tensor->rank, &n_elements, &n_bytes, &misaligned))
         return error_set(error, "%s %s %s", tensor->dtype->name,
                          layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape),
-                         misaligned ? "is not a whole number of bytes" : "is larger than 64 bits can say");
+                         misaligned ? "is not a whole number of bytes" : "has a size of more than 64 bits");
     if (n_bytes != tensor->length)
         return error_set(error, "data_offsets [%" PRIu64 ", %" PRIu64 "] do not match %s %s (%" PRIu64 " bytes)", begin,
                          end, tensor->dtype->name, layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape),
@@ -230,11 +251,11 @@ static bool check_data(struct reader *reader, uint64_t available, const struct o
                          "%s: truncated: %" PRIu64 " of %" PRIu64 " tensor bytes are missing; an interrupted download?",
                          reader->file, offset - available, offset);
     if (offset < available && !options->allow_trailing)
-        return error_set(error, "%s: %" PRIu64 " bytes follow the last tensor; -o allow_trailing ignores them",
+        return error_set(error, "%s: %" PRIu64 " extra bytes after the last tensor; -o allow_trailing ignores them",
                          reader->file, available - offset);
     if (offset < available)
-        checkpoint_note(reader->checkpoint, "%s: the %" PRIu64 " bytes after the last tensor are ignored", reader->file,
-                        available - offset);
+        checkpoint_note(reader->checkpoint, SUBJECT_SOURCE, "%s: ignored %" PRIu64 " bytes after the last tensor",
+                        reader->file, available - offset);
     return true;
 }
 
@@ -244,45 +265,65 @@ static bool read_header_length(const struct source *source, uint64_t *ret_length
     unsigned char prefix[LENGTH_BYTES];
     uint64_t size = source_size(source);
     if (size < LENGTH_BYTES)
-        return error_set(error, "%s: truncated: it has %" PRIu64 " of the %u bytes that a safetensors file begins with",
+        return error_set(error, "%s: truncated: it has %" PRIu64 " of the first %u bytes of a safetensors file",
                          source_name(source), size, LENGTH_BYTES);
     if (!source_read(source, 0, LENGTH_BYTES, prefix, error))
         return false;
     uint64_t length = read_le(prefix, LENGTH_BYTES);
     if (length > MAX_HEADER_BYTES)
-        return error_set(error, "%s: a header of %" PRIu64 " bytes is over the limit of %d", source_name(source),
-                         length, MAX_HEADER_BYTES);
+        return error_set(error, "%s: header too long: %" PRIu64 " bytes, the limit is %d", source_name(source), length,
+                         MAX_HEADER_BYTES);
     if (length > size - LENGTH_BYTES)
-        return error_set(error, "%s: truncated: a header of %" PRIu64 " bytes in a file of %" PRIu64,
+        return error_set(error, "%s: truncated: a header of %" PRIu64 " bytes, but the file has %" PRIu64,
                          source_name(source), length, size);
     *ret_length = length;
     return true;
 }
 
 /* From bytes read once: a mapping could change between the check and the use. */
-static struct json_document *read_header(const struct source *source, uint64_t length, struct error *error)
+static bool read_header(struct reader *reader, size_t length, struct error *error)
 {
     char *text = memory_alloc(length);
-    struct json_document *header = NULL;
-    if (source_read(source, LENGTH_BYTES, length, text, error)) {
-        header = json_parse(text, length, error);
-        if (header == NULL)
-            error_prefix(error, "%s: header", source_name(source));
-    }
+    bool good =
+        source_read(reader->source, LENGTH_BYTES, length, text, error) && parse_header(reader, text, length, error);
     free(text);
-    return header;
+    return good;
+}
+
+static bool check_names(const struct reader *reader, const uint32_t *by_name, struct error *error)
+{
+    for (size_t i = 1; i < reader->n_tensors; i++) {
+        const struct tensor *a = &reader->tensors[by_name[i - 1]], *b = &reader->tensors[by_name[i]];
+        if (text_compare(a->name, a->name_length, b->name, b->name_length) == 0)
+            return refuse_twice(reader, b->name, error);
+    }
+    return true;
 }
 
 /* Code points sort as the bytes of UTF-8 do. Offsets in the header count from `data`. */
-static void add_by_name(const struct reader *reader, uint64_t data)
+static void add_by_name(const struct reader *reader, const uint32_t *by_name, uint64_t data)
 {
-    uint32_t *by_name = tensors_by_name(reader->tensors, reader->n_tensors);
     for (size_t i = 0; i < reader->n_tensors; i++) {
         struct tensor *tensor = &reader->tensors[by_name[i]];
         tensor->offset += data;
         tensor_set_add(reader->set, tensor);
     }
+}
+
+static bool add_tensors(struct reader *reader, uint64_t data, const struct open_options *options, struct error *error)
+{
+    uint32_t *by_name = tensors_by_name(reader->tensors, reader->n_tensors);
+    reader->order = memory_alloc(reader->n_tensors * sizeof *reader->order);
+    memcpy(reader->order, by_name, reader->n_tensors * sizeof *reader->order);
+    bool valid = check_names(reader, by_name, error);
+    if (valid) {
+        sort_indices(reader->order, reader->n_tensors, compare_offsets, reader->tensors);
+        valid = check_data(reader, source_size(reader->source) - data, options, error);
+    }
+    if (valid)
+        add_by_name(reader, by_name, data);
     free(by_name);
+    return valid;
 }
 
 static bool safetensors_read_file(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
@@ -291,19 +332,9 @@ static bool safetensors_read_file(struct checkpoint *checkpoint, struct source *
     uint64_t header_length = 0;
     if (!read_header_length(file, &header_length, error))
         return false;
-    struct json_document *header = read_header(file, header_length, error);
-    if (header == NULL)
-        return false;
     struct reader reader = {.checkpoint = checkpoint, .source = file, .set = tensors, .file = source_name(file)};
-    uint64_t data = LENGTH_BYTES + header_length;
-    bool valid = parse_header(&reader, json_root(header), error);
-    json_free(header);
-    if (valid) {
-        sort_indices(reader.order, reader.n_tensors, compare_offsets, reader.tensors);
-        valid = check_data(&reader, source_size(file) - data, options, error);
-    }
-    if (valid)
-        add_by_name(&reader, data);
+    bool valid = read_header(&reader, header_length, error) &&
+                 add_tensors(&reader, LENGTH_BYTES + header_length, options, error);
     free(reader.tensors);
     free(reader.order);
     return valid;
@@ -321,11 +352,14 @@ static enum probe safetensors_probe(const struct input *input)
             memchr("{ \t\r\n", input->head[LENGTH_BYTES], 5) != NULL)
             return PROBE_SURE;
     }
-    return text_ends_with(input->file_name, ".safetensors") ? PROBE_MAYBE : PROBE_NO;
+    return format_extension(&safetensors_format, input->file_name) ? PROBE_MAYBE : PROBE_NO;
 }
+
+static const struct extension extensions[] = {{".safetensors"}, {0}};
 
 const struct format safetensors_format = {
     .name = "safetensors",
+    .extensions = extensions,
     .summary = "a .safetensors file",
     .probe = safetensors_probe,
     .read_file = safetensors_read_file,

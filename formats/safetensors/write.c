@@ -12,7 +12,7 @@ enum { ALIGNMENT = 8, LENGTH_BYTES = 8, MAX_HEADER_BYTES = 100 * 1000 * 1000 };
 
 static const char metadata_key[] = "__metadata__";
 
-/* What the format has, in the order of the tensors: from the most aligned to the least. */
+/* The dtypes of the format in the order of its tensors: from the most aligned to the least. */
 static const char *const dtype_names[] = {
     "U64",         "I64",         "F64",     "C64",     "F32",     "U32", "I32", "BF16",    "F16",     "U16", "I16",
     "F8_E5M2FNUZ", "F8_E4M3FNUZ", "F8_E8M0", "F8_E4M3", "F8_E5M2", "I8",  "U8",  "F6_E3M2", "F6_E2M3", "F4",  "BOOL",
@@ -35,32 +35,49 @@ const char *safetensors_refusal(const char *name, size_t name_length, const stru
     if (text_valid_prefix(name, name_length) != name_length)
         return "its name is not UTF-8";
     if (name_length == strlen(metadata_key) && memcmp(name, metadata_key, name_length) == 0)
-        return "its name means something else in safetensors";
+        return "its name is reserved in safetensors";
     return NULL;
 }
 
+/* A tensor of the file, and where the library puts it. */
+struct place {
+    const struct artifact_tensor *written;
+    unsigned order;  /* of its dtype */
+    uint64_t offset; /* from the start of the data */
+};
+
 static int compare_places(const void *a, const void *b)
 {
-    const struct safetensors_place *x = a, *y = b;
+    const struct place *x = a, *y = b;
+    const struct tensor *left = x->written->tensor, *right = y->written->tensor;
     if (x->order != y->order)
         return x->order < y->order ? -1 : 1;
-    return text_compare(x->tensor->name, x->tensor->name_length, y->tensor->name, y->tensor->name_length);
+    return text_compare(left->name, left->name_length, right->name, right->name_length);
 }
 
-static void put_metadata(struct json_writer *writer, const struct safetensors_metadata *metadata)
+static bool put_metadata(struct json_writer *writer, const struct gguf_kvs *metadata, struct error *error)
 {
+    struct arena *arena = arena_new();
+    bool good = true;
+    size_t length;
     json_begin_object(writer, metadata_key);
-    for (size_t i = 0; metadata[i].key != NULL; i++)
-        json_put_text(writer, metadata[i].key, metadata[i].value);
+    for (size_t i = 0; i < metadata->n_kvs && good; i++) {
+        const char *text = gguf_get_string(metadata, metadata->kvs[i].key, arena, &length, error);
+        good = text != NULL;
+        if (good)
+            json_put_text(writer, metadata->kvs[i].key, text);
+    }
     json_end(writer);
+    arena_free(arena);
+    return good;
 }
 
-static void put_place(struct json_writer *writer, const struct safetensors_place *place, uint64_t end)
+static void put_place(struct json_writer *writer, const struct place *place, uint64_t end)
 {
-    const struct tensor *tensor = place->tensor;
+    const struct tensor *tensor = place->written->tensor;
     json_put_key(writer, tensor->name, tensor->name_length);
     json_begin_object(writer, NULL);
-    json_put_text(writer, "dtype", place->type->name);
+    json_put_text(writer, "dtype", place->written->encoding.dtype->name);
     json_begin_array(writer, "shape");
     for (unsigned i = 0; i < tensor->rank; i++)
         json_put_number(writer, NULL, tensor->shape[i]);
@@ -72,52 +89,70 @@ static void put_place(struct json_writer *writer, const struct safetensors_place
     json_end(writer);
 }
 
-/* Sets the offsets; *ret_size is where the last tensor ends. */
-static bool set_offsets(struct safetensors_place *places, size_t n_places, uint64_t *ret_size, struct error *error)
+/* Sorts the places and sets their offsets; *ret_size is where the last tensor ends. */
+static bool place_tensors(const struct artifact *artifact, struct place *places, uint64_t *ret_size,
+                          struct error *error)
 {
     uint64_t size = 0, n_elements, n_bytes;
-    for (size_t i = 0; i < n_places; i++) {
-        const struct tensor *tensor = places[i].tensor;
+    for (size_t i = 0; i < artifact->n_tensors; i++) {
+        const struct artifact_tensor *written = &artifact->tensors[i];
+        const char *refusal =
+            safetensors_refusal(written->tensor->name, written->tensor->name_length, written->encoding.dtype);
+        if (refusal != NULL)
+            return error_set(error, "'%.200s': %s", written->tensor->name, refusal);
+        places[i] = (struct place){.written = written, .order = dtype_order(written->encoding.dtype)};
+    }
+    if (artifact->n_tensors > 0)
+        qsort(places, artifact->n_tensors, sizeof *places, compare_places);
+    for (size_t i = 0; i < artifact->n_tensors; i++) {
+        const struct tensor *tensor = places[i].written->tensor;
+        const struct dtype *type = places[i].written->encoding.dtype;
         places[i].offset = size;
-        if (!layout_size(places[i].type, tensor->shape, tensor->rank, &n_elements, &n_bytes, NULL) ||
+        if (!layout_size(type, tensor->shape, tensor->rank, &n_elements, &n_bytes, NULL) ||
             !checked_add(size, n_bytes, &size))
-            return error_set(error, "tensor '%.200s': its %s elements do not fit in a file", tensor->name,
-                             places[i].type->name);
+            return error_set(error, "tensor '%.200s': its %s elements do not fit in a file", tensor->name, type->name);
     }
     *ret_size = size;
     return true;
 }
 
-bool safetensors_lay_out(struct safetensors_place *places, size_t n_places, const struct safetensors_metadata *metadata,
-                         struct buffer *ret_header, uint64_t *ret_data_size, struct error *error)
+static bool write_header(const struct artifact *artifact, const struct place *places, uint64_t size,
+                         struct buffer *header, struct error *error)
+{
+    struct json_writer writer = {.out = header, .letters = JSON_UTF8, .compact = true};
+    size_t n = artifact->n_tensors;
+    buffer_append_zeros(header, LENGTH_BYTES);
+    json_begin_object(&writer, NULL);
+    if (artifact->metadata.n_kvs > 0 && !put_metadata(&writer, &artifact->metadata, error))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        put_place(&writer, &places[i], i + 1 < n ? places[i + 1].offset : size);
+    json_end(&writer);
+    while (header->length % ALIGNMENT != 0)
+        buffer_append_text(header, " ");
+    size_t length = header->length - LENGTH_BYTES;
+    for (size_t i = 0; i < LENGTH_BYTES; i++)
+        header->bytes[i] = (unsigned char)((uint64_t)length >> (8 * i));
+    return length <= MAX_HEADER_BYTES ||
+           error_set(error, "the header of %zu tensors would have %zu bytes, but readers accept at most %d", n, length,
+                     MAX_HEADER_BYTES);
+}
+
+static bool lay_out(const struct artifact *artifact, struct span_list *spans, struct error *error)
 {
     struct buffer header = {0};
-    struct json_writer writer = {.out = &header, .letters = JSON_UTF8, .compact = true};
     uint64_t size = 0;
-    for (size_t i = 0; i < n_places; i++)
-        places[i].order = dtype_order(places[i].type);
-    if (n_places > 0)
-        qsort(places, n_places, sizeof *places, compare_places);
-    if (!set_offsets(places, n_places, &size, error))
-        return false;
-    buffer_append_zeros(&header, LENGTH_BYTES);
-    json_begin_object(&writer, NULL);
-    if (metadata != NULL)
-        put_metadata(&writer, metadata);
-    for (size_t i = 0; i < n_places; i++)
-        put_place(&writer, &places[i], i + 1 < n_places ? places[i + 1].offset : size);
-    json_end(&writer);
-    while (header.length % ALIGNMENT != 0)
-        buffer_append_text(&header, " ");
-    size_t length = header.length - LENGTH_BYTES;
-    for (size_t i = 0; i < LENGTH_BYTES; i++)
-        header.bytes[i] = (unsigned char)((uint64_t)length >> (8 * i));
-    if (length > MAX_HEADER_BYTES) {
-        buffer_free(&header);
-        return error_set(error, "the header of %zu tensors would have %zu bytes, more than the %d that readers take",
-                         n_places, length, MAX_HEADER_BYTES);
+    struct place *places = memory_alloc((artifact->n_tensors + 1) * sizeof *places);
+    bool good = place_tensors(artifact, places, &size, error) && write_header(artifact, places, size, &header, error);
+    if (good) {
+        spans_add_buffer(spans, &header);
+        spans_reserve(spans, artifact->n_tensors);
+        for (size_t i = 0; i < artifact->n_tensors; i++)
+            spans_add_tensor(spans, places[i].written->tensor, places[i].written->encoding);
     }
-    *ret_header = header;
-    *ret_data_size = size;
-    return true;
+    buffer_free(&header);
+    free(places);
+    return good;
 }
+
+const struct container safetensors_container = {.name = "safetensors", .lay_out = lay_out};

@@ -40,7 +40,7 @@ static bool decode_latin1(const char *text, size_t length, unsigned char *out, s
     return true;
 }
 
-/* What torch_bytes() has to copy, decoded or not. */
+/* Copies bytes for torch_bytes(), decoded or not. */
 static const void *copy_bytes(struct arena *arena, const struct pickle_node *node, size_t *ret_length)
 {
     if (pickle_is(node, PICKLE_BYTES) || (pickle_is(node, PICKLE_TEXT) && node->old)) {
@@ -57,7 +57,7 @@ static const void *copy_bytes(struct arena *arena, const struct pickle_node *nod
     return decode_latin1(text->text.bytes, text->text.length, bytes, ret_length) ? bytes : NULL;
 }
 
-const void *torch_bytes(struct arena *arena, const struct pickle_node *node, size_t *ret_length)
+const void *torch_bytes(struct arena *arena, struct pickle_node *node, size_t *ret_length)
 {
     if (node != NULL && (node->mark & TORCH_COPIED)) {
         *ret_length = node->text.length;
@@ -66,16 +66,15 @@ const void *torch_bytes(struct arena *arena, const struct pickle_node *node, siz
     const void *bytes = copy_bytes(arena, node, ret_length);
     if (bytes == NULL)
         return NULL;
-    struct pickle_node *copied = (struct pickle_node *)node;
-    copied->kind = PICKLE_BYTES;
-    copied->mark |= TORCH_COPIED;
-    copied->text.bytes = bytes;
-    copied->text.length = *ret_length;
+    node->kind = PICKLE_BYTES;
+    node->mark |= TORCH_COPIED;
+    node->text.bytes = bytes;
+    node->text.length = *ret_length;
     return bytes;
 }
 
 struct array {
-    const struct pickle_node *shape, *dtype, *data;
+    struct pickle_node *shape, *dtype, *data;
     bool column_major;
 };
 
@@ -96,7 +95,7 @@ static struct array array_of(const struct pickle_node *node)
 }
 
 /* The elements as they are in memory, in a flat view. Bytes that lie in the file as they are stay there. */
-static const struct view *array_elements(const struct torch_container *container, const struct pickle_node *data,
+static const struct view *array_elements(const struct torch_container *container, struct pickle_node *data,
                                          struct tensor *tensor, uint64_t n_elements, uint64_t n_bytes)
 {
     struct arena *arena = container->checkpoint->arena;
@@ -121,14 +120,14 @@ static void column_major_strides(const uint64_t *shape, unsigned rank, uint64_t 
     }
 }
 
-bool torch_array_of_objects(const struct pickle_node *node, const struct pickle_node **ret_shape,
-                            const struct pickle_node **ret_dtype)
+bool torch_array_of_objects(const struct pickle_node *node, struct pickle_node **ret_shape,
+                            struct pickle_node **ret_dtype)
 {
     if (!pickle_object_is(node, GLOBAL_NUMPY_FROM_BUFFER) &&
         !(pickle_object_is(node, GLOBAL_NUMPY_ARRAY) && node->object->state != NULL))
         return false;
     struct array array = array_of(node);
-    const struct pickle_node *name =
+    struct pickle_node *name =
         pickle_object_is(array.dtype, GLOBAL_NUMPY_DTYPE) ? pickle_at(array.dtype->object->arguments, 0) : NULL;
     if (!pickle_is(name, PICKLE_TEXT) || name->text.length == 0 || memchr("USOMmT", name->text.bytes[0], 6) == NULL)
         return false;
@@ -154,14 +153,15 @@ bool torch_make_array(const struct torch_container *container, const struct pick
     }
     if (!torch_sizes(array.shape, shape, &rank) ||
         !layout_size(tensor.dtype, shape, rank, &n_elements, &n_bytes, NULL) || n_bytes > INT64_MAX)
-        return torch_refuse(container, node, error, "a numpy array without a proper shape");
+        return torch_refuse(container, node, error, "a numpy array with an invalid shape");
     tensor.rank = (uint8_t)rank;
     tensor.shape = arena_copy(arena, shape, rank * sizeof *shape);
     if (tensor.refusal == NULL) {
         *ret_stored = (struct torch_stored){NULL, array.data != NULL ? array.data->offset : 0, n_bytes};
         const struct view *elements = array_elements(container, array.data, &tensor, n_elements, n_bytes);
         if (elements == NULL)
-            return torch_refuse(container, node, error, "a numpy array whose data are not the %llu bytes of its shape",
+            return torch_refuse(container, node, error,
+                                "a numpy array whose data do not have the %llu bytes of its shape",
                                 (unsigned long long)n_bytes);
         (array.column_major ? column_major_strides : layout_row_major_strides)(shape, rank, strides);
         bool complex = tensor.dtype->kind == DTYPE_COMPLEX;

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { WRITING = 32 }; /* a mark of nodes: on the way to the one that is written */
@@ -23,7 +22,7 @@ struct writer {
 /* Each function below returns whether it wrote something that is not a tensor; where not, what it wrote is taken back
  * by its caller.
  */
-static bool write_node(struct writer *writer, const struct pickle_node *node, unsigned depth);
+static bool write_node(struct writer *writer, struct pickle_node *node, unsigned depth);
 
 /* A text of at most 99 bytes. */
 __attribute__((format(printf, 2, 3))) static void put_printf(struct json_writer *json, const char *format, ...)
@@ -49,7 +48,7 @@ static bool write_number(struct writer *writer, double value)
 }
 
 /* A numpy scalar (dtype, bytes): a number where its dtype has one. */
-static bool write_scalar(struct writer *writer, const struct pickle_node *arguments)
+static bool write_scalar(struct writer *writer, struct pickle_node *arguments)
 {
     bool swapped = false;
     size_t length = 0;
@@ -120,7 +119,7 @@ static void write_digits(struct writer *writer, const unsigned char *bytes, size
     json_put_text_n(writer->json, NULL, at, (size_t)(digits + sizeof digits - at));
 }
 
-static bool write_big_integer(struct writer *writer, const struct pickle_node *node)
+static bool write_big_integer(struct writer *writer, struct pickle_node *node)
 {
     size_t length = node->text.length;
     if (!node->old && length <= MAX_DIGITS_BYTES)
@@ -156,7 +155,7 @@ static bool write_date(struct writer *writer, const struct pickle_object *object
     return true;
 }
 
-static void write_key(struct writer *writer, const struct pickle_node *key)
+static void write_key(struct writer *writer, struct pickle_node *key)
 {
     struct buffer text = {0};
     torch_append_key(&text, key);
@@ -164,7 +163,7 @@ static void write_key(struct writer *writer, const struct pickle_node *key)
     buffer_free(&text);
 }
 
-static size_t text_length(const struct pickle_node *node)
+static size_t text_length(struct pickle_node *node)
 {
     if (node->kind == PICKLE_GLOBAL)
         return strlen(node->global.module) + strlen(node->global.name);
@@ -189,7 +188,7 @@ static bool write_members(struct writer *writer, const struct pickle_items *pair
     return any;
 }
 
-static bool write_node_or_null(struct writer *writer, const struct pickle_node *node, unsigned depth)
+static bool write_node_or_null(struct writer *writer, struct pickle_node *node, unsigned depth)
 {
     struct json_mark before = json_mark(writer->json);
     if (node != NULL && write_node(writer, node, depth))
@@ -213,7 +212,7 @@ static bool write_array(struct writer *writer, const struct pickle_items *items,
 /* The attributes of an object: of its state, a dict or a pair of them, and its own members. */
 static bool write_attributes(struct writer *writer, const struct pickle_object *object, unsigned depth)
 {
-    const struct pickle_node *state = object->state;
+    struct pickle_node *state = object->state;
     json_begin_object(writer->json, NULL);
     bool any = write_members(writer, &object->pairs, depth);
     if (pickle_is(state, PICKLE_DICT))
@@ -239,11 +238,11 @@ static void write_global(struct writer *writer, const struct pickle_node *node, 
     buffer_free(&text);
 }
 
-/* What is known of an object by its class or function alone. */
+/* Writes an object that is known only by its class or function. */
 static void write_named(struct writer *writer, const struct pickle_object *object, unsigned depth)
 {
     static const struct pickle_items none = {0};
-    const struct pickle_node *arguments = object->arguments;
+    struct pickle_node *arguments = object->arguments;
     json_begin_object(writer->json, NULL);
     write_global(writer, object->class, true);
     write_array(writer, pickle_is(arguments, PICKLE_TUPLE) ? &arguments->items : &none, depth);
@@ -254,9 +253,9 @@ static void write_named(struct writer *writer, const struct pickle_object *objec
     json_end(writer->json);
 }
 
-static bool write_array_of_objects(struct writer *writer, const struct pickle_node *node, unsigned depth)
+static bool write_array_of_objects(struct writer *writer, struct pickle_node *node, unsigned depth)
 {
-    const struct pickle_node *dtype, *shape;
+    struct pickle_node *dtype, *shape;
     torch_array_of_objects(node, &shape, &dtype);
     json_begin_object(writer->json, NULL);
     json_begin_array(writer->json, "numpy.ndarray");
@@ -275,8 +274,8 @@ static bool write_dict(struct writer *writer, const struct pickle_items *pairs, 
     return any || pairs->n == 0;
 }
 
-/* What the object says of itself: its members, or what it was made of. */
-static bool write_contents(struct writer *writer, const struct pickle_node *node, unsigned depth)
+/* Writes the object's members, or the arguments that made it. */
+static bool write_contents(struct writer *writer, struct pickle_node *node, unsigned depth)
 {
     const struct pickle_object *object = node->object;
     size_t length;
@@ -313,7 +312,7 @@ static bool write_contents(struct writer *writer, const struct pickle_node *node
     }
 }
 
-static bool write_object(struct writer *writer, const struct pickle_node *node, unsigned depth)
+static bool write_object(struct writer *writer, struct pickle_node *node, unsigned depth)
 {
     struct json_mark before = json_mark(writer->json);
     if (torch_array_of_objects(node, NULL, NULL))
@@ -329,17 +328,16 @@ static bool write_object(struct writer *writer, const struct pickle_node *node, 
 }
 
 /* A storage that no tensor shows, or a class of the legacy container. */
-static bool write_persistent(struct writer *writer, const struct pickle_node *node, unsigned depth)
+static bool write_persistent(struct writer *writer, struct pickle_node *node, unsigned depth)
 {
-    const struct pickle_node *id = node->persistent.id, *class = pickle_at(id, 1);
+    struct pickle_node *id = node->persistent.id, *class = pickle_at(id, 1);
     if (!pickle_is(class, PICKLE_GLOBAL))
         return false;
     if (class->meaning != GLOBAL_STORAGE) {
         write_global(writer, class, false);
         return true;
     }
-    struct pickle_node *parts[] = {(struct pickle_node *)pickle_at(id, 2), (struct pickle_node *)pickle_at(id, 3),
-                                   (struct pickle_node *)pickle_at(id, 4)};
+    struct pickle_node *parts[] = {pickle_at(id, 2), pickle_at(id, 3), pickle_at(id, 4)};
     const struct pickle_items items = {.nodes = parts, .n = parts[2] != NULL ? 3 : 0};
     json_begin_object(writer->json, NULL);
     write_global(writer, class, true);
@@ -348,7 +346,7 @@ static bool write_persistent(struct writer *writer, const struct pickle_node *no
     return true;
 }
 
-static bool write_leaf(struct writer *writer, const struct pickle_node *node)
+static bool write_leaf(struct writer *writer, struct pickle_node *node)
 {
     struct json_writer *json = writer->json;
     switch (node->kind) {
@@ -379,7 +377,7 @@ static bool write_leaf(struct writer *writer, const struct pickle_node *node)
     }
 }
 
-static bool write_container(struct writer *writer, const struct pickle_node *node, unsigned depth)
+static bool write_container(struct writer *writer, struct pickle_node *node, unsigned depth)
 {
     switch (node->kind) {
     case PICKLE_DICT:
@@ -393,7 +391,7 @@ static bool write_container(struct writer *writer, const struct pickle_node *nod
     }
 }
 
-static bool write_node(struct writer *writer, const struct pickle_node *node, unsigned depth)
+static bool write_node(struct writer *writer, struct pickle_node *node, unsigned depth)
 {
     if (torch_is_tensor(node) || (node->mark & WRITING))
         return false;
@@ -406,14 +404,13 @@ static bool write_node(struct writer *writer, const struct pickle_node *node, un
                      node->kind == PICKLE_SET || node->kind == PICKLE_OBJECT || node->kind == PICKLE_PERSISTENT;
     if (!container)
         return write_leaf(writer, node);
-    struct pickle_node *marked = (struct pickle_node *)node;
-    marked->mark |= WRITING;
+    node->mark |= WRITING;
     bool any = write_container(writer, node, depth);
-    marked->mark &= (uint8_t)~WRITING;
+    node->mark &= (uint8_t)~WRITING;
     return any;
 }
 
-const char *torch_extras(struct arena *arena, const struct pickle_node *root, bool *ret_cut)
+const char *torch_extras(struct arena *arena, struct pickle_node *root, bool *ret_cut)
 {
     struct buffer text = {0};
     struct json_writer json = {.out = &text, .letters = JSON_UTF8, .compact = true};

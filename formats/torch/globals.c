@@ -186,15 +186,15 @@ static enum global_meaning find(const struct row *rows, size_t n_rows, const cha
     return GLOBAL_FOREIGN;
 }
 
-/* Whether `module` is `parent` or a sub-module of it. */
+/* Reports whether `module` is `parent` or a sub-module of it. */
 static bool is_inside(const char *module, const char *parent)
 {
     size_t length = strlen(parent);
     return strncmp(module, parent, length) == 0 && (module[length] == '\0' || module[length] == '.');
 }
 
-/* Whether a component of a dotted name is a harmful module or function of Python's own: "os.system" of the module
- * logging. */
+/* Reports whether a component of a dotted name is a harmful module or function of Python's own: "os.system" of the
+ * module logging. */
 static bool reaches_harmful(const char *name)
 {
     char component[64];

@@ -100,12 +100,11 @@ static bool check_head(const struct legacy *legacy, struct error *error)
                 number->text.length == sizeof magic_digits - 1 &&
                 memcmp(number->text.bytes, magic_digits, sizeof magic_digits - 1) == 0;
     if (!binary && !text)
-        return error_set(error, "%s: not the magic number of torch's legacy container", source_name(legacy->source));
+        return error_set(error, "%s: not torch's legacy format: wrong magic number", source_name(legacy->source));
     if (!pickle_integer(legacy->pickles[VERSION].root, &protocol) || protocol != PROTOCOL)
-        return error_set(error, "%s: a legacy container whose protocol is not %d", source_name(legacy->source),
-                         PROTOCOL);
+        return error_set(error, "%s: legacy format: the protocol is not %d", source_name(legacy->source), PROTOCOL);
     if (!pickle_is(legacy->pickles[SYSTEM].root, PICKLE_DICT))
-        return error_set(error, "%s: a legacy container without the sizes of its machine", source_name(legacy->source));
+        return error_set(error, "%s: legacy format: the type sizes are missing", source_name(legacy->source));
     return true;
 }
 
@@ -172,12 +171,12 @@ static bool place_root(struct legacy *legacy, const struct pickle_node *key, str
 {
     const char *file = source_name(legacy->source);
     if (!pickle_is(key, PICKLE_TEXT))
-        return error_set(error, "%s: the list of storage keys holds what is not text", file);
+        return error_set(error, "%s: the list of storage keys contains an element that is not text", file);
     int shown = (int)(key->text.length < 64 ? key->text.length : 64);
     struct root *root = find_root(legacy, key->text.bytes, key->text.length);
     if (root == NULL || root->offset != 0)
         return error_set(error, "%s: storage '%.*s' is %s", file, shown, key->text.bytes,
-                         root == NULL ? "listed, but nothing refers to it" : "listed twice");
+                         root == NULL ? "listed, but not referenced" : "listed twice");
     unsigned char bytes[COUNT_BYTES];
     if (!source_read(legacy->source, legacy->position, COUNT_BYTES, bytes, error))
         return error_prefix(error, "storage '%.*s'", shown, key->text.bytes);
@@ -208,7 +207,7 @@ static bool place_roots(struct legacy *legacy, bool allow_trailing, struct error
             return torch_refuse(&legacy->container, legacy->roots[i].node, error, "storage '%.*s' is not in the file",
                                 (int)legacy->roots[i].id.key_length, legacy->roots[i].id.key);
     if (legacy->position != source_size(legacy->source) && !allow_trailing)
-        return error_set(error, "%s: %" PRIu64 " bytes follow the last storage", file,
+        return error_set(error, "%s: %" PRIu64 " extra bytes after the last storage", file,
                          source_size(legacy->source) - legacy->position);
     return true;
 }
@@ -235,8 +234,8 @@ static bool resolve_storage(struct legacy *legacy, const struct pickle_node *nod
     int64_t first, count;
     if (!pickle_integer(pickle_at(id.view, 1), &first) || !pickle_integer(pickle_at(id.view, 2), &count) || first < 0 ||
         count < 0 || (uint64_t)first > id.n_elements || (uint64_t)count > id.n_elements - (uint64_t)first)
-        return torch_refuse(&legacy->container, node, error,
-                            "a view that is outside of its storage of %" PRIu64 " elements", id.n_elements);
+        return torch_refuse(&legacy->container, node, error, "a view outside its storage of %" PRIu64 " elements",
+                            id.n_elements);
     uint64_t unit = dtype_by_name(id.dtype->dtype)->block_bytes;
     storage->offset += (uint64_t)first * unit;
     storage->n_bytes = (uint64_t)count * unit;
@@ -282,8 +281,8 @@ static bool explain_pickle(const struct pickle *pickle, const char *place, struc
     struct error reason = *error;
     if (pickle->harmful)
         return error_prefix(error, "%s", place);
-    return error_set(error, "%s: begins as a pickle, and cannot be read as one: %s; is it whole, and a checkpoint?",
-                     place, reason.message);
+    return error_set(error, "%s: starts like a pickle, but cannot be read: %s; is it a complete checkpoint?", place,
+                     reason.message);
 }
 
 static bool add_plain(struct torch_container *container, struct pickle *pickle, size_t length, struct arena *scratch,
@@ -295,10 +294,11 @@ static bool add_plain(struct torch_container *container, struct pickle *pickle, 
     if (pickle->persistent.n > 0)
         return torch_refuse(container, pickle->persistent.nodes[0], error, "a persistent id in a plain pickle");
     if (pickle->length != length && !options->allow_trailing)
-        return error_set(error, "%s: %zu bytes follow the pickle", container->place, length - pickle->length);
+        return error_set(error, "%s: %zu extra bytes after the pickle", container->place, length - pickle->length);
     if (!torch_add_tensors(container, pickle, scratch, error))
         return false;
-    return container->tensors->n_tensors > before || error_set(error, "%s: a pickle without tensors", container->place);
+    return container->tensors->n_tensors > before ||
+           error_set(error, "%s: the pickle contains no tensors", container->place);
 }
 
 bool plain_pickle_read(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,

@@ -12,7 +12,7 @@
 
 #include "formats/format.h"
 
-/* Whether the first bytes are those of the legacy container. */
+/* Reports whether the first bytes are those of the legacy container. */
 bool legacy_probe(const unsigned char *head, size_t length);
 
 bool legacy_read(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,

@@ -5,7 +5,6 @@
 #include "formats/torch/tensors.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +19,8 @@ enum {
     /* a pickle names each of its nodes in at least one byte; shared ones are visited again */
     VISITS_PER_BYTE = 2,
     VISITS_CONSTANT = 1 << 16, /* for small pickles */
-    NAME_BYTES_PER_VISIT = 64,
+    NAME_BYTES_PER_BYTE = 8,   /* names repeat those of what they are in */
+    NAME_BYTES_CONSTANT = 4 << 20,
     EXPANSION_RATIO = 8,
 };
 
@@ -113,8 +113,7 @@ static bool take_pairs_of_arguments(struct walk *walk, struct pickle_object *obj
     uint32_t n = pickle_is(from, PICKLE_DICT) ? from->items.n / 2 : pickle_count(from);
     uint64_t n_bytes = 2 * (uint64_t)n * sizeof *object->pairs.nodes;
     if (n_bytes > walk->copied_bytes)
-        return torch_refuse(walk->container, from, walk->error,
-                            "the same items are copied to more dicts than can be held");
+        return torch_refuse(walk->container, from, walk->error, "items are copied to too many dicts");
     walk->copied_bytes -= n_bytes;
     if (pickle_is(from, PICKLE_DICT)) {
         object->pairs.n = object->pairs.capacity = from->items.n;
@@ -178,7 +177,7 @@ static struct pickle_node *child_at(struct pickle_node *node, enum part part, ui
         break;
     case STATE:
         if (object != NULL && object->class->meaning != GLOBAL_DICT && index == 0)
-            return (struct pickle_node *)object->state;
+            return object->state;
         break;
     default:
         break;
@@ -190,7 +189,7 @@ static struct pickle_node *child_at(struct pickle_node *node, enum part part, ui
 static struct pickle_node *container_at(struct pickle_node *node)
 {
     if (torch_is_tensor(node))
-        return (struct pickle_node *)torch_inner_tensors(node);
+        return torch_inner_tensors(node);
     bool container = node->kind == PICKLE_DICT || node->kind == PICKLE_LIST || node->kind == PICKLE_TUPLE ||
                      node->kind == PICKLE_SET || node->kind == PICKLE_OBJECT;
     return container ? node : NULL;
@@ -277,7 +276,7 @@ static bool is_state_pair(const struct frame *frame)
     return frame->is_state && pickle_count(frame->node) == 2 && frame->node->kind == PICKLE_TUPLE;
 }
 
-/* Whether the child has the path of its parent. */
+/* Reports whether the child has the path of its parent. */
 static bool is_transparent(const struct frame *frame, const struct pickle_node *key)
 {
     if (frame->part == STATE || is_state_pair(frame))
@@ -303,7 +302,7 @@ static bool enter_path(struct walk *walk, const struct frame *frame, const struc
         buffer_printf(&walk->path, "%" PRIu32, index);
     ret_like->named = true;
     return walk->path.length <= TENSOR_MAX_NAME ||
-           torch_refuse(walk->container, frame->node, walk->error, "a name of more than %d bytes", TENSOR_MAX_NAME);
+           torch_refuse(walk->container, frame->node, walk->error, "a name longer than %d bytes", TENSOR_MAX_NAME);
 }
 
 /* Tensors. */
@@ -314,9 +313,12 @@ static bool add_tensor(struct walk *walk, const struct pickle_node *node)
     struct torch_stored stored;
     if (!torch_make_tensor(walk->container, node, &tensor, &stored, walk->error))
         return false;
-    if (walk->container->tensors->n_tensors >= TENSOR_SET_MAX || walk->path.length > walk->name_bytes)
-        return torch_refuse(walk->container, node, walk->error, "too many tensors, or names of tensors (%zu so far)",
-                            walk->container->tensors->n_tensors);
+    if (walk->container->tensors->n_tensors >= TENSOR_SET_MAX)
+        return torch_refuse(walk->container, node, walk->error, "more than %d tensors", TENSOR_SET_MAX);
+    if (walk->path.length > walk->name_bytes)
+        return torch_refuse(walk->container, node, walk->error,
+                            "the names of its tensors (%zu so far) exceed 4 MiB plus %d bytes per byte of the pickle",
+                            walk->container->tensors->n_tensors, NAME_BYTES_PER_BYTE);
     walk->name_bytes -= walk->path.length;
     tensor.name = arena_strndup(walk->checkpoint->arena, (const char *)walk->path.bytes, walk->path.length);
     tensor.name_length = (uint32_t)walk->path.length;
@@ -344,8 +346,7 @@ static bool name_tensors(struct walk *walk, struct pickle_node *root)
             continue;
         }
         if (walk->visits-- == 0)
-            return torch_refuse(walk->container, child, walk->error,
-                                "the same nodes are shared in more ways than can be listed");
+            return torch_refuse(walk->container, child, walk->error, "nodes are shared in too many ways");
         if (!(child->mark & TORCH_HOLDS_TENSORS))
             continue;
         if (!enter_path(walk, frame, key, index, &like) || (torch_is_tensor(child) && !add_tensor(walk, child)))
@@ -380,7 +381,7 @@ static struct pickle_node *open_wrapper(struct pickle_node *node)
 static struct tensor *tensors_of(const struct walk *walk, size_t *ret_count)
 {
     *ret_count = walk->container->tensors->n_tensors - walk->first_tensor;
-    return *ret_count != 0 ? walk->container->tensors->tensors + walk->first_tensor : NULL;
+    return *ret_count != 0 ? tensor_set_edit(walk->container->tensors) + walk->first_tensor : NULL;
 }
 
 static void strip_module(const struct walk *walk)
@@ -459,14 +460,14 @@ static void tell_apart(const struct walk *walk)
 }
 
 /* A tensor, and what it is made from. */
-struct shown {
+struct shown_tensors {
     struct tensor *tensor;
     struct torch_stored stored;
 };
 
 static int compare_shown(const void *a, const void *b)
 {
-    const struct shown *x = a, *y = b;
+    const struct shown_tensors *x = a, *y = b;
     if (x->stored.source != y->stored.source)
         return x->stored.source < y->stored.source ? -1 : 1;
     if (x->stored.offset != y->stored.offset)
@@ -479,7 +480,7 @@ static uint64_t shown_bytes(const struct tensor *tensor)
     return tensor->refusal != NULL ? 0 : dtype_bytes(tensor->dtype, tensor_elements(tensor));
 }
 
-static void refuse_expanded(struct shown *shown, size_t n)
+static void refuse_expanded(struct shown_tensors *shown, size_t n)
 {
     uint64_t left = 0;
     qsort(shown, n, sizeof *shown, compare_shown);
@@ -489,7 +490,7 @@ static void refuse_expanded(struct shown *shown, size_t n)
         if (before == NULL || before->source != stored->source || before->offset != stored->offset)
             left = stored->n_bytes < UINT64_MAX / EXPANSION_RATIO ? stored->n_bytes * EXPANSION_RATIO : UINT64_MAX;
         if (n_bytes > left)
-            shown[i].tensor->refusal = "expanded to more than 8 times what is stored";
+            shown[i].tensor->refusal = "expands to more than 8 times the stored size";
         else
             left -= n_bytes;
     }
@@ -509,9 +510,9 @@ static void limit_expansion(const struct walk *walk)
             total = UINT64_MAX;
     if (total / EXPANSION_RATIO <= file_bytes + expansion_constant / EXPANSION_RATIO / n_sources)
         return;
-    struct shown *shown = memory_alloc(n * sizeof *shown);
+    struct shown_tensors *shown = memory_alloc(n * sizeof *shown);
     for (size_t i = 0; i < n; i++)
-        shown[i] = (struct shown){&tensors[i], walk->stored[i]};
+        shown[i] = (struct shown_tensors){&tensors[i], walk->stored[i]};
     refuse_expanded(shown, n);
     free(shown);
 }
@@ -540,11 +541,11 @@ static bool add_named(struct walk *walk, struct pickle_node *root, struct pickle
     if (!(root->mark & TORCH_HOLDS_TENSORS))
         return true;
     walk->visits = pickle->length * (uint64_t)VISITS_PER_BYTE + VISITS_CONSTANT;
-    walk->name_bytes = walk->visits * NAME_BYTES_PER_VISIT;
+    walk->name_bytes = pickle->length * (uint64_t)NAME_BYTES_PER_BYTE + NAME_BYTES_CONSTANT;
     return name_tensors(walk, root);
 }
 
-static void add_extras(const struct torch_container *container, const struct pickle_node *root)
+static void add_extras(const struct torch_container *container, struct pickle_node *root)
 {
     struct checkpoint *checkpoint = container->checkpoint;
     bool cut;
@@ -553,8 +554,8 @@ static void add_extras(const struct torch_container *container, const struct pic
         return;
     checkpoint->extras = extras;
     if (cut)
-        checkpoint_note(checkpoint, "%s: of what is not a tensor, only %d KiB are shown", container->place,
-                        TORCH_MAX_EXTRAS / 1024);
+        checkpoint_note(checkpoint, SUBJECT_SOURCE, "%s: only the first %d KiB of non-tensor data are shown",
+                        container->place, TORCH_MAX_EXTRAS / 1024);
 }
 
 static void note_foreign(const struct torch_container *container, const struct pickle *pickle)
@@ -566,11 +567,11 @@ static void note_foreign(const struct torch_container *container, const struct p
         text_printable(class->global.module, strlen(class->global.module), module, sizeof module);
         text_printable(class->global.name, strlen(class->global.name), name, sizeof name);
         if (pickle->foreign[i].called)
-            checkpoint_note(container->checkpoint,
-                            "%s: offset %u: %s.%s is not called, what it would make is not known", place, class->offset,
+            checkpoint_note(container->checkpoint, SUBJECT_SOURCE,
+                            "%s: offset %u: %s.%s is not called, so its result is unknown", place, class->offset,
                             module, name);
         else
-            checkpoint_note(container->checkpoint,
+            checkpoint_note(container->checkpoint, SUBJECT_SOURCE,
                             "%s: offset %u: objects of %s.%s are read as plain data; torch.load would run it", place,
                             class->offset, module, name);
     }

@@ -11,7 +11,7 @@ enum { FIRST_STACK = 64 }; /* values; grows */
 static bool ends_early(struct machine *machine)
 {
     machine->truncated = true;
-    machine_fail(machine, ": the pickle ends in its argument");
+    machine_fail(machine, ": the pickle ends within its argument");
     return false;
 }
 
@@ -111,7 +111,7 @@ static bool step(struct machine *machine)
     unsigned char code = machine->bytes[machine->at++];
     const struct opcode *opcode = &opcodes[code];
     if (opcode->run == NULL)
-        return machine_fail(machine, " holds 0x%02x, which is not an opcode", code);
+        return machine_fail(machine, " contains 0x%02x, which is not an opcode", code);
     machine->opcode_name = opcode->name;
     struct argument argument = {0};
     return take_argument(machine, opcode->argument, &argument) && opcode->run(machine, &argument);
@@ -145,8 +145,7 @@ bool pickle_read(struct pickle *pickle, const void *bytes, size_t length, struct
     if (ret_truncated != NULL)
         *ret_truncated = false;
     if (length > PICKLE_MAX_BYTES)
-        return error_set(error, "offset 0: a pickle of %zu bytes is more than the limit of %d", length,
-                         PICKLE_MAX_BYTES);
+        return error_set(error, "offset 0: pickle too large: %zu bytes, the limit is %d", length, PICKLE_MAX_BYTES);
     uint64_t allowance = (uint64_t)length * PICKLE_MEMORY_RATIO + PICKLE_MEMORY_CONSTANT;
     *pickle = (struct pickle){0};
     struct machine *machine = arena_alloc(arena, sizeof *machine); /* its constants are part of the graph */
@@ -188,7 +187,7 @@ uint32_t pickle_count(const struct pickle_node *node)
     return pickle_is(node, PICKLE_TUPLE) || pickle_is(node, PICKLE_LIST) ? node->items.n : 0;
 }
 
-const struct pickle_node *pickle_at(const struct pickle_node *node, uint32_t index)
+struct pickle_node *pickle_at(const struct pickle_node *node, uint32_t index)
 {
     return index < pickle_count(node) ? node->items.nodes[index] : NULL;
 }

@@ -18,7 +18,7 @@
  * stack and its marks may use at most PICKLE_MEMORY_RATIO bytes for each byte of the pickle and a constant,
  * pickle_max_memory in all.
  *
- * The graph may share nodes and have cycles; whoever walks it bounds the walk. Nodes live in the arena; texts and bytes
+ * The graph may share nodes and have cycles; a walker bounds its walk. Nodes live in the arena; texts and bytes
  * in the input, which must outlive them. */
 #pragma once
 
@@ -63,14 +63,14 @@ struct pickle_items {
     uint32_t n, capacity;
 };
 
-/* What a class or function of the table would have made of its arguments, a plain object of a foreign class, or what
- * calling a foreign function would give. */
+/* The result of calling a class or function of the table, an object of a foreign class, or the unknown result of a
+ * foreign function. */
 struct pickle_object {
-    const struct pickle_node *class;     /* a GLOBAL */
-    const struct pickle_node *arguments; /* a TUPLE */
-    const struct pickle_node *state;     /* of BUILD, or NULL */
-    struct pickle_items pairs, items;    /* added by SETITEM(S) and APPEND(S) */
-    bool called;                         /* the last: opaque */
+    const struct pickle_node *class;  /* a GLOBAL */
+    struct pickle_node *arguments;    /* a TUPLE */
+    struct pickle_node *state;        /* of BUILD, or NULL */
+    struct pickle_items pairs, items; /* added by SETITEM(S) and APPEND(S) */
+    bool called;                      /* the last: opaque */
 };
 
 struct pickle_node {
@@ -92,7 +92,7 @@ struct pickle_node {
         } global;
         struct pickle_object *object;
         struct {
-            const struct pickle_node *id;
+            struct pickle_node *id;
             uint32_t index; /* in the list of the pickle */
         } persistent;
     };
@@ -127,7 +127,7 @@ bool pickle_text_is(const struct pickle_node *node, const char *text);
 bool pickle_object_is(const struct pickle_node *node, enum global_meaning meaning);
 
 /* The element of a TUPLE or LIST; NULL where there is none. */
-const struct pickle_node *pickle_at(const struct pickle_node *node, uint32_t index);
+struct pickle_node *pickle_at(const struct pickle_node *node, uint32_t index);
 
 /* The number of elements of a TUPLE or LIST; 0 for all others. */
 uint32_t pickle_count(const struct pickle_node *node);

@@ -88,7 +88,7 @@ bool machine_push(struct machine *machine, struct pickle_node *node)
     return true;
 }
 
-/* Whether the topmost `count` values are above the last MARK. */
+/* Reports whether the topmost `count` values are above the last MARK. */
 bool machine_need(struct machine *machine, size_t count)
 {
     return machine->n_stack - fence(machine) >= count || machine_fail(machine, ": not enough values on the stack");
@@ -127,8 +127,7 @@ struct pickle_node *machine_items(struct machine *machine, enum pickle_kind kind
 bool machine_refuse_harmful(struct machine *machine, const struct pickle_node *global)
 {
     machine->pickle->harmful = true;
-    return machine_fail(machine, " of %s.%s: not data; unpickling would run it", global->global.module,
-                        global->global.name);
+    return machine_fail(machine, " of %s.%s: a function call, not data", global->global.module, global->global.name);
 }
 
 struct pickle_node *machine_global(struct machine *machine, const char *module, size_t module_length, const char *name,
@@ -139,7 +138,7 @@ struct pickle_node *machine_global(struct machine *machine, const char *module, 
     if (text == NULL)
         return NULL;
     if (memchr(module, '\0', module_length) != NULL || memchr(name, '\0', name_length) != NULL) {
-        machine_fail(machine, ": a name with a NUL");
+        machine_fail(machine, ": a name that contains a NUL");
         return NULL;
     }
     memcpy(text, module, module_length);
@@ -177,7 +176,7 @@ static void remember_foreign(struct pickle *pickle, const struct pickle_node *cl
 }
 
 static struct pickle_node *new_object(struct machine *machine, const struct pickle_node *class,
-                                      const struct pickle_node *arguments)
+                                      struct pickle_node *arguments)
 {
     struct pickle_node *node = machine_node(machine, PICKLE_OBJECT);
     if (node == NULL || (node->object = machine_alloc(machine, sizeof *node->object)) == NULL)
@@ -190,7 +189,7 @@ static struct pickle_node *new_object(struct machine *machine, const struct pick
 
 /* An object of `class` that nothing is run for. */
 struct pickle_node *machine_plain_object(struct machine *machine, const struct pickle_node *class,
-                                         const struct pickle_node *arguments)
+                                         struct pickle_node *arguments)
 {
     class = callable(machine, class);
     if (class == NULL)
@@ -204,9 +203,9 @@ struct pickle_node *machine_plain_object(struct machine *machine, const struct p
     return new_object(machine, class, arguments);
 }
 
-/* What calling a function outside the table would give: nobody knows, and nobody calls it. */
+/* Makes the opaque result of a function outside the table, which is never called. */
 static struct pickle_node *opaque(struct machine *machine, const struct pickle_node *function,
-                                  const struct pickle_node *arguments)
+                                  struct pickle_node *arguments)
 {
     struct pickle_node *node = new_object(machine, function, arguments);
     if (node == NULL)
@@ -218,7 +217,7 @@ static struct pickle_node *opaque(struct machine *machine, const struct pickle_n
 }
 
 struct pickle_node *machine_call(struct machine *machine, const struct pickle_node *function,
-                                 const struct pickle_node *arguments)
+                                 struct pickle_node *arguments)
 {
     function = callable(machine, function);
     if (function == NULL)
@@ -264,7 +263,7 @@ bool machine_add_pairs(struct machine *machine, struct pickle_node *to, struct p
         return machine_add_items(machine, &to->items, nodes, count);
     if (to->kind == PICKLE_OBJECT && (to->meaning == GLOBAL_FOREIGN || to->meaning == GLOBAL_DICT))
         return machine_add_items(machine, &to->object->pairs, nodes, count);
-    return machine_fail(machine, ": adds a key to something that is not a dict");
+    return machine_fail(machine, ": adds a key to an object that is not a dict");
 }
 
 bool machine_append(struct machine *machine, struct pickle_node *to, struct pickle_node *const *nodes, size_t count)
@@ -275,7 +274,7 @@ bool machine_append(struct machine *machine, struct pickle_node *to, struct pick
         return machine_add_items(machine, &to->items, nodes, count);
     if (to->kind == PICKLE_OBJECT && (to->meaning == GLOBAL_FOREIGN || to->meaning == GLOBAL_LIST))
         return machine_add_items(machine, &to->object->items, nodes, count);
-    return machine_fail(machine, ": appends to something that is not a list");
+    return machine_fail(machine, ": appends to an object that is not a list");
 }
 
 /* The memo. */
@@ -308,6 +307,6 @@ bool machine_memo_get(struct machine *machine, uint64_t index)
 {
     void **place = memo_place(machine, index, false);
     if (place == NULL || *place == NULL)
-        return machine_fail(machine, ": nothing is memorized as %llu", (unsigned long long)index);
+        return machine_fail(machine, ": memo %llu does not exist", (unsigned long long)index);
     return machine_push(machine, *place);
 }

@@ -8,7 +8,7 @@
 
 enum { PICKLE_SMALL_INTEGERS = 256 };
 
-/* What an opcode takes from the stream after it. */
+/* The argument of an opcode in the stream. */
 enum argument_kind {
     NO_ARGUMENT,
     U8,
@@ -100,9 +100,9 @@ bool machine_memo_get(struct machine *machine, uint64_t index);
 struct pickle_node *machine_global(struct machine *machine, const char *module, size_t module_length, const char *name,
                                    size_t name_length);
 struct pickle_node *machine_plain_object(struct machine *machine, const struct pickle_node *class,
-                                         const struct pickle_node *arguments);
+                                         struct pickle_node *arguments);
 struct pickle_node *machine_call(struct machine *machine, const struct pickle_node *function,
-                                 const struct pickle_node *arguments);
+                                 struct pickle_node *arguments);
 
 /* INST and OBJ: a foreign class without arguments makes a plain object, with arguments it is called. */
 struct pickle_node *machine_instance(struct machine *machine, struct pickle_node *class,

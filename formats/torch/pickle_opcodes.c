@@ -126,7 +126,7 @@ static OPERATION(op_additems)
     if (!machine_pop_mark(machine, &nodes, &count) || (to = machine_top(machine)) == NULL)
         return false;
     if (to->kind != PICKLE_SET)
-        return machine_fail(machine, ": adds to something that is not a set");
+        return machine_fail(machine, ": adds to an object that is not a set");
     return machine_add_items(machine, &to->items, nodes, count);
 }
 
@@ -297,9 +297,9 @@ static OPERATION(op_build)
     if (to == NULL)
         return false;
     if (to->kind != PICKLE_OBJECT)
-        return machine_fail(machine, ": sets the state of something that is not an object");
+        return machine_fail(machine, ": sets the state of a value that is not an object");
     if (to->object->state != NULL)
-        return machine_fail(machine, ": sets the state of an object for the second time");
+        return machine_fail(machine, ": sets the state of an object twice");
     to->object->state = state;
     return true;
 }
@@ -328,7 +328,7 @@ static OPERATION(op_persid)
 
 static OPERATION(op_proto)
 {
-    return argument->number <= 5 || machine_fail(machine, ": protocol %u is not known", (unsigned)argument->number);
+    return argument->number <= 5 || machine_fail(machine, ": unknown protocol %u", (unsigned)argument->number);
 }
 
 /* A hint for readers of streams. */
@@ -337,7 +337,7 @@ static OPERATION(op_frame)
     if (argument->number <= machine->length - machine->at)
         return true;
     machine->truncated = true;
-    return machine_fail(machine, ": a frame of %llu bytes, %zu are left", (unsigned long long)argument->number,
+    return machine_fail(machine, ": a frame of %llu bytes, but %zu are left", (unsigned long long)argument->number,
                         machine->length - machine->at);
 }
 
@@ -352,7 +352,7 @@ static OPERATION(op_stop)
 static OPERATION(op_outside)
 {
     UNUSED;
-    return machine_fail(machine, ": refers to what is not in the file");
+    return machine_fail(machine, ": refers to data outside the file");
 }
 
 const struct opcode opcodes[256] = {

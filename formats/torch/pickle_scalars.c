@@ -207,7 +207,7 @@ OPERATION(op_string)
         }
         used += read_escape(text + i + 1, length - 2 - i, &out[n++]);
         if (used == 1)
-            return machine_fail(machine, ": an escape that is not known");
+            return machine_fail(machine, ": an unknown escape");
     }
     return push_text(machine, PICKLE_TEXT, out, n, true);
 }
@@ -238,7 +238,7 @@ OPERATION(op_unicode)
         size_t n_digits = 4 * (kind == 'u') + 8 * (kind == 'U');
         int32_t c = n_digits ? digits_value(text + i + 2, n_digits, length - i - 2, 16) : (unsigned char)text[i];
         if (c < 0 || c > 0x10ffff)
-            return machine_fail(machine, ": an escape that is not known");
+            return machine_fail(machine, ": an unknown escape");
         n += put_utf8(out + n, (uint32_t)c);
         i += n_digits ? 2 + n_digits : 1;
     }

@@ -4,6 +4,7 @@
  * The archive has one folder of any name, that of the first directory entry. In it: data.pkl; data/KEY, the bytes of
  * each storage; version, 1 to 10; byteorder, "little" or "big", little where it is missing. Stored members are served
  * from where they lie in the file, deflated ones through deflate_index.h. */
+#include "formats/checkpoint_builder.h"
 #include "formats/format.h"
 #include "formats/torch/legacy.h"
 #include "formats/torch/tensors.h"
@@ -14,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 /* Pickles of state dicts shrink to a fifth, or to a fifteenth where many names share a tensor. */
 enum { PICKLE_INFLATED_RATIO = 32, PICKLE_INFLATED_CONSTANT = 4 * 1024 * 1024 };
@@ -37,6 +37,7 @@ struct archive {
     struct arena *scratch;
     struct torch_container container;
     struct torch_storage *storages;
+    size_t next_member; /* after the storage that was found last: pickles name storages in the order of the archive */
 };
 
 /* Where a member's content is. */
@@ -55,30 +56,6 @@ static const struct zip_member *find_member(const struct archive *archive, const
     return n > 0 && n < MAX_NAME ? zip_directory_find(&archive->zip, full, (size_t)n) : NULL;
 }
 
-/* The content of a member with its CRC checked (deflate_index.h has, where it is deflated); to be freed. */
-static char *read_member(const struct archive *archive, const struct zip_member *member, size_t limit,
-                         struct error *error)
-{
-    if (member->size > limit) {
-        error_set(error, "%s: %s: %" PRIu64 " bytes are more than the limit of %zu", archive->name, member->name,
-                  member->size, limit);
-        return NULL;
-    }
-    uint64_t offset;
-    const struct source *source = member_source(archive, member, &offset);
-    size_t length = (size_t)member->size;
-    char *bytes = memory_alloc(length + 1);
-    bytes[length] = '\0';
-    bool good = source_read(source, offset, length, bytes, error);
-    if (good && member->method == ZIP_STORED && crc32_z(0, (const unsigned char *)bytes, length) != member->crc)
-        good = error_set(error, "%s: %s: its CRC is not %08x as the directory says", archive->name, member->name,
-                         member->crc);
-    if (good)
-        return bytes;
-    free(bytes);
-    return NULL;
-}
-
 /* How long data.pkl may be: what is spent on it is a multiple of its length, and that is to be one of what is in the
  * file. */
 static size_t pickle_limit(const struct zip_member *member)
@@ -95,13 +72,12 @@ static bool find_folder(struct archive *archive, struct error *error)
     const struct zip_directory *zip = &archive->zip;
     const char *slash = zip->n_members > 0 ? strchr(zip->members[0].name, '/') : NULL;
     if (slash == NULL)
-        return error_set(error, "%s: a zip archive, but not one of torch: its first member is in no folder",
-                         archive->name);
+        return error_set(error, "%s: a zip archive, but not torch's: its first member is in no folder", archive->name);
     size_t length = (size_t)(slash - zip->members[0].name) + 1;
     archive->folder = arena_strndup(archive->scratch, zip->members[0].name, length);
     for (size_t i = 0; i < zip->n_members; i++)
         if (strncmp(zip->members[i].name, archive->folder, length) != 0)
-            return error_set(error, "%s: zip: member '%s' is not in the folder '%s' of the first one", archive->name,
+            return error_set(error, "%s: zip: member '%s' is outside the first member's folder '%s'", archive->name,
                              zip->members[i].name, archive->folder);
     return true;
 }
@@ -113,13 +89,14 @@ static bool check_version(const struct archive *archive, struct error *error)
         member = find_member(archive, "version", 7);
     if (member == NULL)
         return error_set(error, "%s: %sversion is missing", archive->name, archive->folder);
-    char *text = read_member(archive, member, MAX_SMALL_MEMBER, error), *end;
+    char *text = zip_member_read(&archive->zip, member, MAX_SMALL_MEMBER, error), *end;
     if (text == NULL)
         return false;
     unsigned long version = text[0] >= '0' && text[0] <= '9' ? strtoul(text, &end, 10) : 0;
     bool good = version >= 1 && version <= MAX_VERSION && (*end == '\0' || strcmp(end, "\n") == 0);
     if (!good)
-        error_set(error, "%s: %s: version '%s' is not one of 1 to %d", archive->name, member->name, text, MAX_VERSION);
+        error_set(error, "%s: %s: unsupported version '%s': known versions are 1 to %d", archive->name, member->name,
+                  text, MAX_VERSION);
     free(text);
     return good;
 }
@@ -129,7 +106,7 @@ static bool read_byte_order(struct archive *archive, struct error *error)
     const struct zip_member *member = find_member(archive, "byteorder", 9);
     if (member == NULL)
         return true;
-    char *text = read_member(archive, member, MAX_SMALL_MEMBER, error);
+    char *text = zip_member_read(&archive->zip, member, MAX_SMALL_MEMBER, error);
     if (text == NULL)
         return false;
     archive->container.big_endian = strcmp(text, "big") == 0;
@@ -151,8 +128,20 @@ static void add_inflated(struct archive *archive)
     }
 }
 
-static bool resolve_storage(const struct archive *archive, const struct pickle_node *node,
-                            struct torch_storage *storage, struct error *error)
+static const struct zip_member *find_storage(struct archive *archive, const char *name, size_t length)
+{
+    const struct zip_member *next = archive->zip.members + archive->next_member;
+    size_t folder_length = strlen(archive->folder);
+    bool is_next = length < MAX_NAME && archive->next_member < archive->zip.n_members &&
+                   next->name_length == folder_length + length && memcmp(next->name + folder_length, name, length) == 0;
+    const struct zip_member *member = is_next ? next : find_member(archive, name, length);
+    if (member != NULL)
+        archive->next_member = (size_t)(member - archive->zip.members) + 1;
+    return member;
+}
+
+static bool resolve_storage(struct archive *archive, const struct pickle_node *node, struct torch_storage *storage,
+                            struct error *error)
 {
     struct torch_storage_id id;
     bool is_storage;
@@ -162,13 +151,13 @@ static bool resolve_storage(const struct archive *archive, const struct pickle_n
     if (!is_storage)
         return true;
     int length = snprintf(name, sizeof name, "data/%.*s", (int)id.key_length, id.key);
-    const struct zip_member *member = find_member(archive, name, (size_t)length);
+    const struct zip_member *member = find_storage(archive, name, (size_t)length);
     if (member == NULL)
-        return torch_refuse(&archive->container, node, error, "storage %s%s is not in the archive", archive->folder,
-                            name);
+        return torch_refuse(&archive->container, node, error, "storage %s%s is missing from the archive",
+                            archive->folder, name);
     if (member->size != id.n_bytes)
         return torch_refuse(&archive->container, node, error,
-                            "storage %s has %" PRIu64 " bytes, its %" PRIu64 " elements of torch.%s need %" PRIu64,
+                            "storage %s has %" PRIu64 " bytes, but %" PRIu64 " elements of torch.%s need %" PRIu64,
                             member->name, member->size, id.n_elements, id.dtype->name, id.n_bytes);
     storage->source = member_source(archive, member, &storage->offset);
     storage->n_bytes = id.n_bytes;
@@ -188,8 +177,9 @@ static bool add_pickle(struct archive *archive, const struct zip_member *member,
     if (!pickle_read(&pickle, bytes, (size_t)member->size, archive->scratch, NULL, error))
         return error_prefix(error, "%s", archive->container.place);
     if (pickle.length != member->size)
-        checkpoint_note(archive->checkpoint, "%s: %" PRIu64 " bytes after the end of the pickle are ignored",
-                        archive->container.place, member->size - pickle.length);
+        checkpoint_note(archive->checkpoint, SUBJECT_SOURCE,
+                        "%s: ignored %" PRIu64 " bytes after the end of the pickle", archive->container.place,
+                        member->size - pickle.length);
     archive->storages = arena_array(archive->scratch, pickle.persistent.n, sizeof *archive->storages);
     for (uint32_t i = 0; i < pickle.persistent.n; i++)
         if (!resolve_storage(archive, pickle.persistent.nodes[i], &archive->storages[i], error))
@@ -204,15 +194,15 @@ static bool read_archive(struct archive *archive, struct error *error)
         return false;
     const struct zip_member *member = find_member(archive, "data.pkl", 8);
     if (member == NULL)
-        return error_set(error, "%s: a zip archive, but not one of torch: %sdata.pkl is missing", archive->name,
+        return error_set(error, "%s: a zip archive, but not torch's: %sdata.pkl is missing", archive->name,
                          archive->folder);
     add_inflated(archive);
     if (!check_version(archive, error) || !read_byte_order(archive, error))
         return false;
     if (find_member(archive, "constants.pkl", 13) != NULL)
-        checkpoint_note(archive->checkpoint, "%s: a TorchScript archive: its code and its constants are not looked at",
-                        archive->name);
-    char *bytes = read_member(archive, member, pickle_limit(member), error);
+        checkpoint_note(archive->checkpoint, SUBJECT_SOURCE,
+                        "%s: a TorchScript archive: its code and constants are not shown", archive->name);
+    char *bytes = zip_member_read(&archive->zip, member, pickle_limit(member), error);
     bool good = bytes != NULL && add_pickle(archive, member, bytes, error);
     free(bytes);
     return good;
@@ -289,17 +279,22 @@ static bool read_file(struct checkpoint *checkpoint, struct source *file, struct
     case PLAIN_PICKLE:
         return plain_pickle_read(checkpoint, file, tensors, options, error);
     case TAR:
-        return error_set(error, "%s: the tar container of torch before 0.1.10 is not supported", source_name(file));
+        return error_set(error, "%s: the tar format of torch before 0.1.10 is not supported", source_name(file));
     case PREVIEW:
-        return error_set(error, "%s: the PYTORCH1 container of the 1.0 preview is not supported", source_name(file));
+        return error_set(error, "%s: the PYTORCH1 format of the 1.0 preview is not supported", source_name(file));
     default:
-        return error_set(error, "%s: not a checkpoint of torch", source_name(file));
+        return error_set(error, "%s: not a torch checkpoint", source_name(file));
     }
 }
 
+static const struct extension extensions[] = {
+    {".bin", .shared = true}, {".pt", .shared = true}, {".pth", .shared = true}, {".ckpt", .shared = true}, {0},
+};
+
 const struct format torch_format = {
     .name = "torch",
-    .summary = "torch.save(): zip and legacy containers, pickled numpy arrays",
+    .extensions = extensions,
+    .summary = "torch.save(): zip and legacy formats, pickled numpy arrays",
     .probe = probe,
     .read_file = read_file,
 };

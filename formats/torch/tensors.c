@@ -52,10 +52,11 @@ bool torch_storage_id(const struct torch_container *container, const struct pick
     const struct torch_dtype *dtype =
         class->meaning == GLOBAL_STORAGE ? torch_dtype_by_storage(class->global.name) : NULL;
     if (dtype == NULL)
-        return torch_refuse(container, persistent, error, "a storage of the unknown class %s.%s", class->global.module,
+        return torch_refuse(container, persistent, error, "a storage of unknown class %s.%s", class->global.module,
                             class->global.name);
     if (!is_key(key))
-        return torch_refuse(container, persistent, error, "a storage whose key is not made of letters, digits and '_'");
+        return torch_refuse(container, persistent, error,
+                            "a storage whose key has characters other than letters, digits and '_'");
     int64_t n_elements;
     uint64_t n_bytes;
     if (!pickle_integer(pickle_at(id, 4), &n_elements) || n_elements < 0)
@@ -81,7 +82,7 @@ bool torch_storage_id(const struct torch_container *container, const struct pick
 
 /* Tensors. */
 
-/* What a REDUCE or NEWOBJ calls with what, seen through _rebuild_from_type. */
+/* The function and arguments of a REDUCE or NEWOBJ, seen through _rebuild_from_type. */
 struct call {
     const struct pickle_node *node; /* for messages */
     enum global_meaning meaning;
@@ -130,7 +131,7 @@ bool torch_is_tensor(const struct pickle_node *node)
            (pickle_is(first, PICKLE_OBJECT) && first != node && makes_tensor((enum global_meaning)first->meaning));
 }
 
-const struct pickle_node *torch_inner_tensors(const struct pickle_node *node)
+struct pickle_node *torch_inner_tensors(const struct pickle_node *node)
 {
     if (!pickle_object_is(node, GLOBAL_REBUILD_FROM_TYPE))
         return NULL;
@@ -175,7 +176,8 @@ static bool set_shape(const struct torch_container *container, const struct call
     return true;
 }
 
-/* Whether the elements follow each other in row-major order. The strides of axes of one element mean nothing. */
+/* Reports whether the elements follow each other in row-major order. The strides of axes of one element mean nothing.
+ */
 static bool is_row_major(const struct tensor *tensor, const uint64_t *strides)
 {
     uint64_t expected = 1, block = tensor->dtype->block_elements;
@@ -218,8 +220,8 @@ static bool place_tensor(const struct torch_container *container, const struct c
     uint64_t n_units = storage->n_bytes / unit;
     if (!strided_span(tensor, strides, &span) || !checked_add((uint64_t)first, span, &end) || end > n_units)
         return torch_refuse(container, call->node, error,
-                            "a tensor of elements [%" PRId64 ", +%" PRIu64 ") of a storage that has %" PRIu64, first,
-                            span, n_units);
+                            "a tensor of elements [%" PRId64 ", +%" PRIu64 ") in a storage of %" PRIu64 " elements",
+                            first, span, n_units);
     tensor->source = storage->source;
     tensor->offset = storage->offset + (uint64_t)first * unit;
     tensor->length = span * unit;
@@ -246,7 +248,7 @@ static void set_bits(const struct torch_container *container, const struct call 
     };
     bool one_to_a_block = tensor->dtype->block_elements == 1, complex = tensor->dtype->kind == DTYPE_COMPLEX;
     if (bits.swap && storage->untyped)
-        tensor->refusal = "torch itself reads this dtype wrongly from a big-endian file";
+        tensor->refusal = "torch cannot read this dtype from a big-endian file";
     else if (bits.negate && (!one_to_a_block || tensor->dtype->kind == DTYPE_INTEGER))
         tensor->refusal = "a tensor of this dtype with its negative bit set is not supported";
     else if (!one_to_a_block && tensor->strides != NULL)
@@ -266,7 +268,7 @@ static bool rebuild_tensor(const struct torch_container *container, const struct
 {
     const struct pickle_node *from = pickle_at(call->arguments, 0);
     if (pickle_object_is(from, GLOBAL_LOAD_FROM_BYTES)) {
-        tensor->refusal = "its storage is a checkpoint of its own inside the pickle";
+        tensor->refusal = "its storage is a nested checkpoint";
         return set_shape(container, call, tensor, torch_dtype_by_name("uint8"), pickle_at(call->arguments, 2), error);
     }
     const struct torch_storage *storage =
@@ -333,7 +335,7 @@ static bool refuse_conversion(struct tensor *tensor, const struct pickle_node *w
 {
     const struct torch_dtype *dtype = constant_dtype(wanted);
     if (dtype == NULL || strcmp(dtype->dtype, tensor->dtype->name) != 0)
-        tensor->refusal = "a tensor that is converted to another dtype on load is not supported";
+        tensor->refusal = "tensors that change dtype on load are not supported";
     return true;
 }
 
@@ -353,7 +355,7 @@ static bool make_from_call(const struct torch_container *container, const struct
     case GLOBAL_REBUILD_WRAPPER:
         return list_only(container, call, tensor, error);
     default:
-        return torch_refuse(container, call->node, error, "a tensor made by a function that makes none");
+        return torch_refuse(container, call->node, error, "a tensor made by a function that returns none");
     }
 }
 
@@ -377,5 +379,5 @@ bool torch_make_tensor(const struct torch_container *container, const struct pic
                                     : make_from_call(container, &call, ret_tensor, ret_stored, error);
         return made && (converted == NULL || refuse_conversion(ret_tensor, converted));
     }
-    return torch_refuse(container, node, error, "a tensor made of something else");
+    return torch_refuse(container, node, error, "a tensor made from an unknown object");
 }

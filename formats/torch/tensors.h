@@ -42,7 +42,7 @@ struct torch_container {
     uint64_t pickle_offset;
 };
 
-/* What a persistent id ("storage", class, key, location, numel[, view]) says. */
+/* A persistent id ("storage", class, key, location, numel[, view]). */
 struct torch_storage_id {
     const char *key;
     size_t key_length;
@@ -60,11 +60,11 @@ bool torch_storage_id(const struct torch_container *container, const struct pick
 bool torch_refuse(const struct torch_container *container, const struct pickle_node *node, struct error *error,
                   const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Whether the node stands for a tensor or a numpy array. */
+/* Reports whether the node stands for a tensor or a numpy array. */
 bool torch_is_tensor(const struct pickle_node *node);
 
 /* A tensor subclass that keeps its values in other tensors: the node that holds those; NULL for all others. */
-const struct pickle_node *torch_inner_tensors(const struct pickle_node *node);
+struct pickle_node *torch_inner_tensors(const struct pickle_node *node);
 
 /* Makes a tensor of such a node: all but its name. */
 bool torch_make_tensor(const struct torch_container *container, const struct pickle_node *node,
@@ -76,8 +76,8 @@ bool torch_make_array(const struct torch_container *container, const struct pick
 
 /* arrays.c: whether a node is an array of texts, objects or dates, which are not numbers: no tensor is made of it. Then
  * its shape and the name of its dtype, as the pickle has them; both may be NULL. */
-bool torch_array_of_objects(const struct pickle_node *node, const struct pickle_node **ret_shape,
-                            const struct pickle_node **ret_dtype);
+bool torch_array_of_objects(const struct pickle_node *node, struct pickle_node **ret_shape,
+                            struct pickle_node **ret_dtype);
 
 /* arrays.c: the dtype that an OBJECT of numpy.dtype stands for; NULL where it is not supported. */
 const struct dtype *torch_numpy_dtype(const struct pickle_node *node, bool *ret_swapped);
@@ -87,7 +87,7 @@ enum { TORCH_COPIED = 16 };
 
 /* arrays.c: the bytes of a BYTES node, an old TEXT, or an _codecs.encode(text, "latin1"), in the arena: copied once,
  * however often they are asked for, and always with the same arena. NULL where it is not one. */
-const void *torch_bytes(struct arena *arena, const struct pickle_node *node, size_t *ret_length);
+const void *torch_bytes(struct arena *arena, struct pickle_node *node, size_t *ret_length);
 
 /* Sizes of a tuple, list or torch.Size of integers; at most LAYOUT_MAX_RANK. False where they are not all integers >=
  * 0. */
@@ -123,4 +123,4 @@ void torch_append_key(struct buffer *path, const struct pickle_node *key);
  * - what calling a function would give, and any other object that says nothing else of itself, is {"MODULE.NAME":
  * [arguments]}, with "state" where it has one. */
 enum { TORCH_HOLDS_TENSORS = 1, TORCH_MAX_EXTRAS = 256 * 1024 };
-const char *torch_extras(struct arena *arena, const struct pickle_node *root, bool *ret_cut);
+const char *torch_extras(struct arena *arena, struct pickle_node *root, bool *ret_cut);

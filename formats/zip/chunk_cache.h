@@ -1,6 +1,6 @@
 /* The cache of inflated chunks: one for the process, because what is bounded is the memory of the process.
  *
- * A chunk belongs to the place that it was published at, a pointer of whoever made it; the pointer is guarded by the
+ * A chunk belongs to the place that it was published at, a pointer of its maker; the pointer is guarded by the
  * cache and becomes NULL when the chunk is dropped. The least recently used go first, those that are pinned stay. All
  * may be called from any thread. */
 #pragma once

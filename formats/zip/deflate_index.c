@@ -127,7 +127,7 @@ static bool check_end(const struct archive *archive, const struct member *member
         return error_set(error, "%s: zip: member '%s' inflates to more than its %" PRIu64 " bytes",
                          source_name(archive->source), member->name, member->size);
     if (inflater->stream.avail_in > 0 || inflater->at < inflater->end)
-        return member_failed(archive, member, error, "bytes follow the end of its data");
+        return member_failed(archive, member, error, "extra bytes follow its data");
     return crc == member->crc || member_failed(archive, member, error, "CRC error");
 }
 
@@ -160,7 +160,7 @@ static bool inflate_member(struct archive *archive, struct member *member, struc
     uLong crc = crc32(0, NULL, 0);
     for (size_t i = 0; i < count_chunks(member); i++) {
         if (!make_point(archive, member, inflater, i))
-            return member_failed(archive, member, error, "no memory for its index");
+            return member_failed(archive, member, error, "not enough memory for its index");
         if (!inflate_chunk(archive, member, inflater, i, &crc, error))
             return false;
     }
@@ -179,7 +179,7 @@ static bool make_index(struct archive *archive, struct member *member, struct er
     inflater->unread = false;
     bool good = inflateInit2(&inflater->stream, RAW_DEFLATE) == Z_OK;
     if (!good) {
-        member_failed(archive, member, error, "no memory to inflate it");
+        member_failed(archive, member, error, "not enough memory to inflate it");
     } else {
         good = inflate_member(archive, member, inflater, error);
         inflateEnd(&inflater->stream);
@@ -216,7 +216,7 @@ static bool load_chunk(const struct archive *archive, const struct member *membe
         good = inflate_chunk(archive, member, inflater, number, NULL, error);
         inflateEnd(&inflater->stream);
     } else {
-        member_failed(archive, member, error, "no memory to inflate it");
+        member_failed(archive, member, error, "not enough memory to inflate it");
     }
     free(inflater);
     return good;

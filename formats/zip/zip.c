@@ -2,6 +2,8 @@
 
 #include "base/binary_search.h"
 #include "base/checked.h"
+#include "formats/zip/libzip.h"
+#include "formats/zip/window.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,7 +23,9 @@ enum {
     FLAGS_KNOWN = FLAG_DEFLATE_LEVEL | FLAG_DESCRIPTOR | FLAG_UTF8,
     FLAG_ENCRYPTED = 0x2041,
     DEFLATE_MAX_RATIO = 1032,
-    PREFETCH_AHEAD = 256, /* local headers that are asked for before they are read */
+    PREFETCH_AHEAD = 256,      /* local headers that are asked for before they are read */
+    PREFETCH_STEP = 16 * 1024, /* the kernel reads ahead further than this */
+    KEPT_HEADER = 1024,        /* local headers that are longer are mostly padding */
 };
 
 static const uint32_t end_signature = 0x06054b50, end64_signature = 0x06064b50, locator_signature = 0x07064b50;
@@ -67,15 +71,15 @@ static bool find_end(const struct source *source, unsigned char record[END_BYTES
     free(tail);
     if (n_found == 0)
         return error_set(error,
-                         "%s: zip: no end record at the end of the file (truncated, or followed by something else); an "
+                         "%s: zip: no end record at the end of the file (truncated, or followed by other data); an "
                          "interrupted download?",
                          source_name(source));
     if (n_found > 1)
-        return error_set(error, "%s: zip: %u end records end with the file", source_name(source), n_found);
+        return error_set(error, "%s: zip: %u end records at the end of the file", source_name(source), n_found);
     return true;
 }
 
-/* Whether a 32- or 16-bit field of the end record agrees with the zip64 one. */
+/* Reports whether a 32- or 16-bit field of the end record agrees with the zip64 one. */
 static bool agrees(uint64_t narrow, uint64_t wide, uint64_t all_ones)
 {
     return narrow == all_ones || narrow == wide;
@@ -88,17 +92,16 @@ static bool read_end64(const struct source *source, const unsigned char *record,
     uint64_t locator_position = end->position - LOCATOR_BYTES, position = read_le(locator + 8, 8);
     unsigned char record64[END64_BYTES];
     if (le32(locator + 4) != 0 || le32(locator + 16) > 1)
-        return error_set(error, "%s: zip: spread over several disks", name);
+        return error_set(error, "%s: zip: split over several disks", name);
     if (locator_position < END64_BYTES || position > locator_position - END64_BYTES)
-        return error_set(error, "%s: zip: the zip64 end record is said to be at %" PRIu64 ", after its locator", name,
-                         position);
+        return error_set(error, "%s: zip: the zip64 end record is at %" PRIu64 ", after its locator", name, position);
     if (!source_read(source, position, END64_BYTES, record64, error))
         return false;
     if (le32(record64) != end64_signature || read_le(record64 + 4, 8) != locator_position - position - 12)
-        return error_set(error, "%s: zip: offset %" PRIu64 ": no zip64 end record, or not up to its locator", name,
+        return error_set(error, "%s: zip: offset %" PRIu64 ": no zip64 end record that ends at its locator", name,
                          position);
     if (le32(record64 + 16) != 0 || le32(record64 + 20) != 0 || read_le(record64 + 24, 8) != read_le(record64 + 32, 8))
-        return error_set(error, "%s: zip: spread over several disks", name);
+        return error_set(error, "%s: zip: split over several disks", name);
     end->n_members = read_le(record64 + 32, 8);
     end->size = read_le(record64 + 40, 8);
     end->offset = read_le(record64 + 48, 8);
@@ -119,7 +122,7 @@ static bool read_end(const struct source *source, struct end *end, struct error 
         !source_read(source, end->position - LOCATOR_BYTES, LOCATOR_BYTES, locator, error))
         return false;
     if (le16(record + 4) != 0 || le16(record + 6) != 0 || le16(record + 8) != le16(record + 10))
-        return error_set(error, "%s: zip: spread over several disks", name);
+        return error_set(error, "%s: zip: split over several disks", name);
     end->n_members = le16(record + 10);
     end->size = le32(record + 12);
     end->offset = le32(record + 16);
@@ -135,10 +138,20 @@ static bool read_end(const struct source *source, struct end *end, struct error 
             error, "%s: zip: the directory [%" PRIu64 ", +%" PRIu64 ") does not end at its end record at %" PRIu64,
             name, end->offset, end->size, end->position);
     if (end->n_members > ZIP_MAX_MEMBERS || end->size > ZIP_MAX_DIRECTORY || end->n_members * ENTRY_BYTES > end->size)
-        return error_set(
-            error, "%s: zip: a directory of %" PRIu64 " members in %" PRIu64 " bytes (at most %d members in %d bytes)",
-            name, end->n_members, end->size, ZIP_MAX_MEMBERS, ZIP_MAX_DIRECTORY);
+        return error_set(error,
+                         "%s: zip: directory too large: %" PRIu64 " members in %" PRIu64
+                         " bytes (the limit is %d members in %d bytes)",
+                         name, end->n_members, end->size, ZIP_MAX_MEMBERS, ZIP_MAX_DIRECTORY);
     return true;
+}
+
+/* Reports whether an extra area holds at most ZIP_MAX_FIELDS whole fields. */
+static bool has_few_fields(const unsigned char *extra, size_t length)
+{
+    size_t at = 0, n_fields = 0;
+    for (; length - at >= 4 && le16(extra + at + 2) <= length - at - 4; n_fields++)
+        at += 4 + le16(extra + at + 2);
+    return n_fields <= ZIP_MAX_FIELDS;
 }
 
 /* The zip64 field of an extra area, empty where there is none. False for areas that are not made of whole fields, or
@@ -179,20 +192,20 @@ static bool widen(uint64_t *number, const unsigned char **field, size_t *length)
 static bool check_member(const struct zip_member *member, const char **ret_reason)
 {
     if (member->name_length == 0 || strlen(member->name) != member->name_length)
-        *ret_reason = "its name is empty or holds a NUL";
+        *ret_reason = "its name is empty or contains a NUL";
     else if (member->flags & FLAG_ENCRYPTED)
         *ret_reason = "it is encrypted";
     else if (member->flags & ~(uint32_t)FLAGS_KNOWN)
-        *ret_reason = "it has flags that are not supported";
+        *ret_reason = "it has unsupported flags";
     else if (member->method != ZIP_STORED && member->method != ZIP_DEFLATED)
         *ret_reason = "its compression method is neither stored nor deflated";
     else if (member->method == ZIP_STORED && member->size != member->compressed_size)
         *ret_reason = "it is stored, but its two sizes differ";
     else if (member->method == ZIP_DEFLATED && member->size / DEFLATE_MAX_RATIO > member->compressed_size)
-        *ret_reason = "it says that it inflates more than deflated data can";
+        *ret_reason = "its inflated size is larger than deflate allows";
     else if (member->method == ZIP_DEFLATED &&
              member->size > zip_inflated_constant + member->compressed_size * ZIP_INFLATED_RATIO)
-        *ret_reason = "it inflates to more than 256 MiB and 64 times what is stored";
+        *ret_reason = "it inflates to more than 256 MiB and 64 times its stored size";
     else
         return true;
     return false;
@@ -202,7 +215,7 @@ static bool check_member(const struct zip_member *member, const char **ret_reaso
 static bool read_entry(struct zip_member *member, const unsigned char *entry, uint64_t left, uint64_t *ret_length,
                        struct arena *arena, const char **ret_reason)
 {
-    *ret_reason = "the directory does not hold whole entries";
+    *ret_reason = "the directory ends within an entry";
     if (left < ENTRY_BYTES || le32(entry) != entry_signature)
         return false;
     uint32_t name_length = le16(entry + 28), extra_length = le16(entry + 30), comment_length = le16(entry + 32);
@@ -221,6 +234,9 @@ static bool read_entry(struct zip_member *member, const unsigned char *entry, ui
         .size = le32(entry + 24),
         .header = le32(entry + 42),
     };
+    *ret_reason = "the extra area of its directory entry has more fields than the limit of 64";
+    if (!has_few_fields(extra, extra_length))
+        return false;
     *ret_reason = "the zip64 field of its directory entry is damaged";
     if (!find_zip64(extra, extra_length, &field, &field_length) || !widen(&member->size, &field, &field_length) ||
         !widen(&member->compressed_size, &field, &field_length) || !widen(&member->header, &field, &field_length))
@@ -243,7 +259,7 @@ static bool read_entries(struct zip_directory *directory, const struct end *end,
         inflated += member->method == ZIP_DEFLATED ? member->size : 0;
     }
     if (at != end->size)
-        return error_set(error, "%s: zip: the directory holds more than its %zu entries", name, directory->n_members);
+        return error_set(error, "%s: zip: the directory has more than its %zu entries", name, directory->n_members);
     return true;
 }
 
@@ -282,13 +298,13 @@ static bool sort_by_name(struct zip_directory *directory, struct arena *arena, s
     qsort(directory->by_name, directory->n_members, sizeof *directory->by_name, compare_by_name);
     for (size_t i = 1; i < directory->n_members; i++)
         if (compare_by_name(&directory->by_name[i - 1], &directory->by_name[i]) == 0)
-            return error_set(error, "%s: zip: two members are called '%s' and '%s'", source_name(directory->source),
+            return error_set(error, "%s: zip: two members are named '%s' and '%s'", source_name(directory->source),
                              directory->by_name[i - 1]->name, directory->by_name[i]->name);
     return true;
 }
 
-/* Whether a size of the local header fits the directory's: equal, or left to the data descriptor, or to the zip64
- * field. */
+/* Reports whether a size of the local header fits the directory's: equal, or left to the data descriptor, or to the
+ * zip64 field. */
 static bool local_size_agrees(uint64_t local, uint64_t size, uint32_t flags, const unsigned char **field,
                               size_t *length)
 {
@@ -299,19 +315,20 @@ static bool local_size_agrees(uint64_t local, uint64_t size, uint32_t flags, con
 }
 
 /* Compares the local header with the directory's entry and finds where the data starts. */
-static bool read_local(const struct source *source, struct zip_member *member, unsigned char *header,
-                       struct error *error, const char **ret_reason)
+static bool read_local(struct window *window, struct zip_member *member, unsigned char *header, struct error *error,
+                       const char **ret_reason)
 {
+    uint64_t file_size = source_size(window->source);
     unsigned char *extra = header + LOCAL_BYTES + member->name_length;
     size_t name_length = member->name_length, field_length;
     const unsigned char *field;
-    *ret_reason = "its local header is outside of the file";
-    if (member->header > source_size(source) || LOCAL_BYTES + name_length > source_size(source) - member->header)
+    *ret_reason = "its local header is outside the file";
+    if (member->header > file_size || LOCAL_BYTES + name_length > file_size - member->header)
         return false;
     *ret_reason = NULL;
-    if (!source_read(source, member->header, LOCAL_BYTES + name_length, header, error))
+    if (!window_read(window, member->header, LOCAL_BYTES + name_length, header, error))
         return false;
-    *ret_reason = "its directory entry points at no local header";
+    *ret_reason = "its directory entry points to no local header";
     if (le32(header) != local_signature)
         return false;
     *ret_reason = "its local header has another name";
@@ -325,66 +342,111 @@ static bool read_local(const struct source *source, struct zip_member *member, u
     *ret_reason = "its local header has another CRC";
     if (le32(header + 14) != member->crc && !((member->flags & FLAG_DESCRIPTOR) && le32(header + 14) == 0))
         return false;
+    *ret_reason = NULL;
+    if (!window_read(window, member->header + LOCAL_BYTES + name_length, extra_length, extra, error))
+        return false;
+    *ret_reason = "the extra area of its local header has more fields than the limit of 64";
+    if (!has_few_fields(extra, extra_length))
+        return false;
     uint32_t compressed_size = le32(header + 18), size = le32(header + 22);
     bool left_open = (member->flags & FLAG_DESCRIPTOR) && compressed_size == 0 && size == 0;
     if (left_open || (compressed_size == member->compressed_size && size == member->size))
         return true;
-    *ret_reason = NULL;
-    if (!source_read(source, member->header + LOCAL_BYTES + name_length, extra_length, extra, error))
-        return false;
     *ret_reason = "its local header has other sizes";
     return find_zip64(extra, extra_length, &field, &field_length) &&
            local_size_agrees(size, member->size, member->flags, &field, &field_length) &&
            local_size_agrees(compressed_size, member->compressed_size, member->flags, &field, &field_length);
 }
 
-static void prefetch_local(const struct source *source, const struct zip_member *member)
+/* Asks for the local headers [from, to) in the order of the file, but not for those that come with the one before. */
+static void prefetch_locals(const struct source *source, struct zip_member *const *by_header, size_t from, size_t to)
 {
-    source_prefetch(source, member->header, LOCAL_BYTES + member->name_length);
+    for (size_t i = from; i < to; i++)
+        if (i == 0 || by_header[i]->header - by_header[i - 1]->header > PREFETCH_STEP)
+            source_prefetch(source, by_header[i]->header, LOCAL_BYTES + by_header[i]->name_length);
+}
+
+/* The state of reading local headers. */
+struct local_reader {
+    struct zip_directory *directory;
+    struct zip_member **by_header; /* in the order of the file */
+    struct window window;
+    struct arena *arena;      /* of the pieces */
+    struct zip_piece *pieces; /* one more than there are members */
+    struct zip_headers headers;
+    unsigned char scratch[LOCAL_BYTES + 2 * 65535];
+};
+
+static void keep_header(struct local_reader *reader, uint64_t offset, const unsigned char *bytes, size_t length)
+{
+    reader->headers.n_bytes += length;
+    if (length > KEPT_HEADER)
+        return;
+    const void *copy = arena_copy(reader->arena, bytes, length);
+    reader->pieces[reader->headers.n_pieces++] = (struct zip_piece){offset, length, copy};
 }
 
 /* Reads all local headers in the order of the file; each member must end before the next starts, and the last before
- * the directory.
- */
-static bool read_locals(struct zip_directory *directory, struct zip_member **by_header, uint64_t directory_offset,
-                        unsigned char *scratch, struct error *error)
+ * the directory. */
+static bool read_locals(struct local_reader *reader, uint64_t directory_offset, struct error *error)
 {
-    const struct source *source = directory->source;
-    for (size_t i = 0; i < directory->n_members; i++) {
+    const struct source *source = reader->directory->source;
+    struct zip_member **by_header = reader->by_header;
+    size_t n_members = reader->directory->n_members, asked = 0;
+    for (size_t i = 0; i < n_members; i++) {
         struct zip_member *member = by_header[i];
-        uint64_t limit = i + 1 < directory->n_members ? by_header[i + 1]->header : directory_offset;
+        uint64_t limit = i + 1 < n_members ? by_header[i + 1]->header : directory_offset;
         const char *reason;
-        if (i % PREFETCH_AHEAD == 0)
-            for (size_t j = i == 0 ? 0 : i + PREFETCH_AHEAD; j < i + 2 * PREFETCH_AHEAD && j < directory->n_members;
-                 j++)
-                prefetch_local(source, by_header[j]);
-        if (!read_local(source, member, scratch, error, &reason)) {
+        if (i % PREFETCH_AHEAD == 0) {
+            size_t to = n_members - i < 2 * PREFETCH_AHEAD ? n_members : i + 2 * PREFETCH_AHEAD;
+            prefetch_locals(source, by_header, asked, to);
+            asked = to;
+        }
+        if (!read_local(&reader->window, member, reader->scratch, error, &reason)) {
             if (reason != NULL)
                 error_set(error, "%s: zip: member '%s': %s", source_name(source), member->name, reason);
             return false;
         }
         if (member->offset > limit || member->compressed_size > limit - member->offset)
-            return error_set(
-                error, "%s: zip: member '%s': its data [%" PRIu64 ", +%" PRIu64 ") overlaps what starts at %" PRIu64,
-                source_name(source), member->name, member->offset, member->compressed_size, limit);
+            return error_set(error,
+                             "%s: zip: member '%s': its data [%" PRIu64 ", +%" PRIu64 ") overlap data at %" PRIu64,
+                             source_name(source), member->name, member->offset, member->compressed_size, limit);
+        keep_header(reader, member->header, reader->scratch, (size_t)(member->offset - member->header));
     }
-    if (directory->n_members > 0 && by_header[0]->header != 0)
-        return error_set(error, "%s: zip: %" PRIu64 " bytes come before the first member", source_name(source),
+    if (n_members > 0 && by_header[0]->header != 0)
+        return error_set(error, "%s: zip: %" PRIu64 " extra bytes before the first member", source_name(source),
                          by_header[0]->header);
     return true;
 }
 
-static bool read_all_locals(struct zip_directory *directory, uint64_t directory_offset, struct error *error)
+static void sort_by_header(struct local_reader *reader)
 {
-    size_t n_members = directory->n_members;
-    struct zip_member **by_header = memory_alloc(n_members * sizeof *by_header);
+    size_t n_members = reader->directory->n_members;
+    reader->by_header = arena_array(reader->arena, n_members, sizeof *reader->by_header);
     for (size_t i = 0; i < n_members; i++)
-        by_header[i] = &directory->members[i];
-    qsort(by_header, n_members, sizeof *by_header, compare_by_header);
-    unsigned char *scratch = memory_alloc(LOCAL_BYTES + 2 * 65535);
-    bool good = read_locals(directory, by_header, directory_offset, scratch, error);
-    free(scratch);
-    free(by_header);
+        reader->by_header[i] = &reader->directory->members[i];
+    qsort(reader->by_header, n_members, sizeof *reader->by_header, compare_by_header);
+}
+
+/* Reads the local headers, and lets libzip read the archive. */
+static bool read_again(struct zip_directory *directory, const struct end *end, const unsigned char *bytes,
+                       struct error *error)
+{
+    struct arena *arena = arena_new();
+    struct local_reader *reader = arena_alloc(arena, sizeof *reader);
+    *reader = (struct local_reader){.directory = directory, .window = {.source = directory->source}, .arena = arena};
+    reader->pieces = arena_array(arena, directory->n_members + 1, sizeof *reader->pieces);
+    sort_by_header(reader);
+    bool good = read_locals(reader, end->offset, error);
+    if (good) {
+        struct zip_headers *headers = &reader->headers;
+        headers->pieces = reader->pieces;
+        reader->pieces[headers->n_pieces++] = (struct zip_piece){end->offset, (size_t)end->size, bytes};
+        headers->n_bytes += end->size;
+        directory->second = libzip_open(directory, headers, error);
+        good = directory->second != NULL;
+    }
+    arena_free(arena);
     return good;
 }
 
@@ -400,9 +462,38 @@ bool zip_directory_read(struct zip_directory *directory, const struct source *so
     unsigned char *bytes = memory_alloc((size_t)end.size);
     bool good = source_read(source, end.offset, (size_t)end.size, bytes, error) &&
                 read_entries(directory, &end, bytes, arena, error) && sort_by_name(directory, arena, error) &&
-                read_all_locals(directory, end.offset, error);
+                read_again(directory, &end, bytes, error);
     free(bytes);
+    if (good)
+        arena_on_free(arena, libzip_close, directory->second);
     return good;
+}
+
+static size_t index_of(const struct zip_directory *directory, const struct zip_member *member)
+{
+    return (size_t)(member - directory->members);
+}
+
+char *zip_member_read(const struct zip_directory *directory, const struct zip_member *member, size_t limit,
+                      struct error *error)
+{
+    if (member->size > limit) {
+        error_set(error, "%s: %s: too large: %" PRIu64 " bytes, the limit is %zu", source_name(directory->source),
+                  member->name, member->size, limit);
+        return NULL;
+    }
+    char *bytes = memory_alloc((size_t)member->size + 1);
+    bytes[member->size] = '\0';
+    if (libzip_read(directory->second, index_of(directory, member), member->size, bytes, NULL, NULL, error))
+        return bytes;
+    free(bytes);
+    return NULL;
+}
+
+bool zip_member_check(const struct zip_directory *directory, const struct zip_member *member, zip_progress *progress,
+                      void *context, struct error *error)
+{
+    return libzip_read(directory->second, index_of(directory, member), member->size, NULL, progress, context, error);
 }
 
 struct wanted_member {

@@ -1,11 +1,12 @@
 #include "fs/cli/background.h"
 
 #include "base/report.h"
+#include "base/text.h"
 #include "fs/cli/command.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -44,6 +45,36 @@ int background_start(struct background *background)
     close(ends[0]);
     background->ready = ends[1];
     return -1;
+}
+
+/* The descriptor that a path stands for, or begins with; -1: none. */
+static int descriptor_of(const char *path)
+{
+    static const char *const directories[] = {"/dev/fd/", "/proc/self/fd/"};
+    for (size_t i = 0; i < sizeof directories / sizeof *directories; i++)
+        if (text_starts_with(path, directories[i]))
+            return atoi(path + strlen(directories[i]));
+    return -1;
+}
+
+static bool is_inherited(int fd, const char *const *paths)
+{
+    int flags = fcntl(fd, F_GETFD);
+    bool inherited = fd > STDERR_FILENO && flags >= 0 && !(flags & FD_CLOEXEC);
+    for (; inherited && *paths != NULL; paths++)
+        inherited = descriptor_of(*paths) != fd;
+    return inherited;
+}
+
+void background_close_inherited(const struct background *background, const char *const *paths)
+{
+    DIR *descriptors = background->ready >= 0 ? opendir("/proc/self/fd") : NULL;
+    const struct dirent *entry;
+    while (descriptors != NULL && (entry = readdir(descriptors)) != NULL)
+        if (is_inherited(atoi(entry->d_name), paths))
+            close(atoi(entry->d_name));
+    if (descriptors != NULL)
+        closedir(descriptors);
 }
 
 void background_ready(struct background *background, bool keep_stderr)

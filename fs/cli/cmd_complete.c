@@ -155,7 +155,8 @@ static int complete_paths(const struct typed *typed)
 
 static void print_mountpoint(void *context, const char *path, const char *source)
 {
-    print_candidate(context, "", path, "", source);
+    const struct place *place = context;
+    print_candidate(place->current, place->before, path, "", source);
 }
 
 /* "check LAYOUT SOURCE" */
@@ -178,7 +179,7 @@ static int complete_operand(const struct typed *typed)
         puts("command");
     } else if (command == command_find("umount")) {
         puts("words");
-        mountpoint_each(print_mountpoint, (void *)typed->current);
+        mountpoint_each(print_mountpoint, &(struct place){typed->current, ""});
     } else if (command == command_find("layout")) {
         return complete_layout(typed);
     } else if (typed->n_operands > 0 && strstr(command->usage, "PATH") != NULL) {

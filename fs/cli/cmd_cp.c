@@ -52,7 +52,7 @@ static bool copy_entry(void *context, uint64_t index, const char *name, const st
     return true;
 }
 
-/* What cannot be copied is reported, and the rest goes on. */
+/* Copies a directory, reporting entries that fail and going on with the rest. */
 static bool copy_directory(struct tree *tree, node_id directory, const char *destination)
 {
     struct copying below = {.tree = tree, .destination = destination};
@@ -98,39 +98,48 @@ static bool is_directory(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-static bool copy_found(struct tree *tree, const struct found *found, const struct invocation *invocation,
-                       struct arena *arena)
+static bool copy_found(struct tree *tree, const struct found *found, const char *destination, struct arena *arena)
 {
-    const char *destination = invocation->arguments[invocation->n_arguments - 1];
-    if (found->attributes.directory && !invocation->flags[FLAG_RECURSIVE]) {
-        report("%s: is a directory; -r copies what is in it", *found->path != '\0' ? found->path : "/");
-        return false;
-    }
     const char *name = last_part(arena, found->path);
     if (*name != '\0' && is_directory(destination))
         destination = arena_printf(arena, "%s/%s", destination, name);
     return copy_node(&(struct copying){.tree = tree}, name, &found->attributes, destination);
 }
 
-/* All arguments but the first and the last; true where everything they name was copied. */
+/* Finds what all arguments but the first and the last name, and reports each one that cannot be copied. */
+static bool find_all(struct tree *tree, const struct invocation *invocation, struct found_list *list)
+{
+    struct error error;
+    bool all_found = true;
+    for (size_t i = 1; i + 1 < invocation->n_arguments; i++)
+        if (!paths_find(tree, invocation->arguments[i], list, &error)) {
+            report("%s", error.message);
+            all_found = false;
+        }
+    for (size_t i = 0; i < list->n_items && !invocation->flags[FLAG_RECURSIVE]; i++)
+        if (list->items[i].attributes.directory) {
+            report("%s: is a directory; -r copies what is in it",
+                   *list->items[i].path != '\0' ? list->items[i].path : "/");
+            all_found = false;
+        }
+    return all_found;
+}
+
+/* True where everything that the arguments name was copied. Nothing is written before all of it has been found. */
 static bool copy_all(struct tree *tree, const struct invocation *invocation, struct arena *arena)
 {
     const char *destination = invocation->arguments[invocation->n_arguments - 1];
     struct found_list list = {0};
-    struct error error;
-    bool all_copied = true;
-    for (size_t i = 1; i + 1 < invocation->n_arguments; i++)
-        if (!paths_find(tree, invocation->arguments[i], &list, &error)) {
-            report("%s", error.message);
-            all_copied = false;
-        }
-    if (list.n_items > 1 && !is_directory(destination)) {
-        report("%s: is not a directory, and there are %zu files to copy", destination, list.n_items);
-        all_copied = false;
-        list.n_items = 0;
+    bool done = find_all(tree, invocation, &list);
+    size_t n_named = invocation->n_arguments - 2, n_files = n_named > list.n_items ? n_named : list.n_items;
+    if (n_files > 1 && !is_directory(destination)) {
+        report("%s: is not a directory, and %zu files are to be copied; name a directory that is there", destination,
+               n_files);
+        done = false;
     }
-    for (size_t i = 0; i < list.n_items; i++)
-        all_copied &= copy_found(tree, &list.items[i], invocation, arena);
+    bool all_copied = done;
+    for (size_t i = 0; done && i < list.n_items; i++)
+        all_copied &= copy_found(tree, &list.items[i], destination, arena);
     found_free(&list);
     return all_copied;
 }
@@ -150,13 +159,15 @@ static int run(const struct invocation *invocation)
 const struct command cp_command = {
     .name = "cp",
     .usage = "SOURCE PATH... DEST",
-    .summary = "Copy files of the tree to DEST, a file or a directory, with all cores and without mounting",
-    .text = "The file gets its name when it is complete. On a terminal a bar shows rate and time left.",
-    .flags = (const struct flag[]){{'r', "recursive", "a directory, with all that is in it"}, {0}},
+    .summary = "Copy virtual files to DEST, a file or a directory, without mounting",
+    .text = "Uses all cores. To copy several files, DEST must be a directory; if one of the files is missing, nothing "
+            "is copied. A "
+            "file gets its name only when it is complete. On a terminal, a bar shows the rate and the time left.",
+    .flags = (const struct flag[]){{'r', "recursive", "copy directories with their contents"}, {0}},
     .examples =
         (const struct example[]){
             {"wfs cp Qwen/Qwen2.5-0.5B gguf/model-Q4_K_M.gguf .", "quantize a model from the hub cache"},
-            {"wfs cp -r ~/models/Llama-3.2-1B gguf .", "every quantization of it"},
+            {"wfs cp -r ~/models/Llama-3.2-1B gguf .", "write every quantization to ./gguf"},
             {0},
         },
     .min_arguments = 3,

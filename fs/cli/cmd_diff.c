@@ -2,10 +2,10 @@
 #include "base/text.h"
 #include "formats/layout.h"
 #include "fs/cli/command.h"
-#include "fs/cli/match.h"
-#include "models/canonical.h"
-#include "models/from_gguf.h"
-#include "models/model.h"
+#include "fs/cli/diff_json.h"
+#include "models/convert/model.h"
+#include "models/formats.h"
+#include "models/huggingface/hf_model.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,19 +13,19 @@
 #include <string.h>
 
 enum { EXIT_SAME = 0, EXIT_DIFFERENT = 1, EXIT_TROUBLE = 2, SHOWN_ELEMENTS = 8, SHOWN_BYTES = 60 };
-enum { FLAG_BRIEF };
+enum { FLAG_BRIEF, FLAG_JSON };
 
 /* One of the two. */
 struct side {
-    struct checkpoint *checkpoint;
-    struct gguf_model *model;          /* as GGUF; NULL where it cannot be one */
-    struct canonical_model *canonical; /* as Hugging Face has it; NULL where that was not asked for, or cannot be */
+    const struct checkpoint *checkpoint;
+    struct gguf_model *model;   /* as GGUF; NULL where it cannot be one */
+    struct hf_model *canonical; /* as Hugging Face has it; NULL where that was not asked for, or cannot be */
 };
 
 static bool open_side(struct side *side, const char *path, const struct open_options *options, struct error *error)
 {
     struct error unused;
-    side->checkpoint = checkpoint_open(path, options, error);
+    side->checkpoint = checkpoint_open(path, formats, options, error);
     if (side->checkpoint == NULL)
         return false;
     side->model = gguf_model_new(side->checkpoint, &unused);
@@ -34,18 +34,18 @@ static bool open_side(struct side *side, const char *path, const struct open_opt
 
 static void close_side(struct side *side)
 {
-    canonical_model_free(side->canonical);
+    hf_model_free(side->canonical);
     gguf_model_free(side->model);
     checkpoint_close(side->checkpoint);
 }
 
-/* Whether it is known what its tensors are in GGUF, and not just how they are called. */
+/* Reports whether it is known what its tensors are in GGUF, and not just how they are called. */
 static bool is_understood(const struct side *side)
 {
     return side->model != NULL && (side->model->family != NULL || side->model->is_gguf);
 }
 
-/* Whether most of the smaller set's names are in the other: then they are of one kind. */
+/* Reports whether most of the smaller set's names are in the other: then they are of one kind. */
 static bool share_names(const struct tensor_set *a, const struct tensor_set *b)
 {
     const struct tensor_set *smaller = a->n_tensors < b->n_tensors ? a : b, *larger = smaller == a ? b : a;
@@ -72,11 +72,6 @@ static void print_values(const struct difference *difference)
         printf("%" PRIu64 " of %" PRIu64 " values differ, by %.3g at most, RMS %.3g (%.3g of A's)",
                difference->n_different, difference->n_elements, difference->largest, difference_rms(difference),
                difference_relative(difference));
-}
-
-static bool is_same(const struct match *match)
-{
-    return match->pair != NULL && match->pair->difference.same_bytes;
 }
 
 static bool has_other_values(const struct match *match)
@@ -132,7 +127,7 @@ static void print_key(const struct key_match *match)
     putchar('\n');
 }
 
-/* What a model has only once it is written to a file. */
+/* Reports whether a key exists only in files, not in models. */
 static bool is_of_file(const struct key_match *match)
 {
     static const char *const keys[] = {"general.file_type", "general.quantization_version", "split.no",
@@ -144,17 +139,13 @@ static bool is_of_file(const struct key_match *match)
     return false;
 }
 
-static size_t print_keys(const struct key_matches *keys, bool of_files, bool brief)
+static void leave_out_file_keys(struct key_matches *keys)
 {
-    size_t n_different = 0;
-    for (size_t i = 0; i < keys->n_matches; i++) {
-        if (!of_files && is_of_file(&keys->matches[i]))
-            continue;
-        n_different++;
-        if (!brief)
-            print_key(&keys->matches[i]);
-    }
-    return n_different;
+    size_t n_left = 0;
+    for (size_t i = 0; i < keys->n_matches; i++)
+        if (!is_of_file(&keys->matches[i]))
+            keys->matches[n_left++] = keys->matches[i];
+    keys->n_matches = n_left;
 }
 
 static bool compare(struct matches *matches, struct error *error)
@@ -182,55 +173,72 @@ static struct common common_names(struct side *a, struct side *b, bool as_gguf)
         return own;
     if (as_gguf)
         return (struct common){a->model->tensors, b->model->tensors, "GGUF"};
-    a->canonical = canonical_model_new(a->checkpoint, NULL, &unused);
-    b->canonical = canonical_model_new(b->checkpoint, NULL, &unused);
+    a->canonical = hf_model_new(a->checkpoint, NULL, &unused);
+    b->canonical = hf_model_new(b->checkpoint, NULL, &unused);
     if (a->canonical == NULL || b->canonical == NULL || !share_names(a->canonical->tensors, b->canonical->tensors))
         return own;
     return (struct common){a->canonical->tensors, b->canonical->tensors, "Hugging Face"};
 }
 
-static int diff(struct side *a, struct side *b, bool brief, struct arena *arena, struct error *error)
+static bool diff(struct side *a, struct side *b, struct arena *arena, struct comparison *ret_found, struct error *error)
 {
     bool as_gguf = is_understood(a) && is_understood(b);
     const struct common common = common_names(a, b, as_gguf);
-    struct matches tensors = match_tensors(common.a, common.b, arena);
-    struct key_matches keys = as_gguf ? match_keys(&a->model->kvs, &b->model->kvs, arena)
-                                      : match_keys(&a->checkpoint->metadata, &b->checkpoint->metadata, arena);
-    size_t n_tensors = 0, n_values = 0;
-    if (!compare(&tensors, error))
-        return EXIT_TROUBLE;
-    if (common.names != NULL && !brief)
-        printf("compared by %s's names and layout\n", common.names);
-    for (size_t i = 0; i < tensors.n_matches; i++) {
-        if (is_same(&tensors.matches[i]))
-            continue;
-        n_tensors++;
-        n_values += has_other_values(&tensors.matches[i]);
-        if (!brief)
-            print_match(&tensors.matches[i]);
+    struct comparison found = {.a = a->checkpoint, .b = b->checkpoint, .names = common.names};
+    found.tensors = match_tensors(common.a, common.b, arena);
+    found.keys = as_gguf ? match_keys(&a->model->kvs, &b->model->kvs, arena)
+                         : match_keys(&a->checkpoint->metadata, &b->checkpoint->metadata, arena);
+    if (!compare(&found.tensors, error))
+        return false;
+    if (as_gguf && !(a->model->is_gguf && b->model->is_gguf))
+        leave_out_file_keys(&found.keys);
+    for (size_t i = 0; i < found.tensors.n_matches; i++) {
+        found.n_tensors += !match_is_same(&found.tensors.matches[i]);
+        found.n_values += has_other_values(&found.tensors.matches[i]);
     }
-    size_t n_keys = print_keys(&keys, !as_gguf || (a->model->is_gguf && b->model->is_gguf), brief);
-    if (n_tensors + n_keys == 0)
-        return EXIT_SAME;
-    printf("%zu of %zu tensors (%zu in their values) and %zu key%s differ\n", n_tensors, tensors.n_matches, n_values,
-           n_keys, n_keys == 1 ? "" : "s");
-    return EXIT_DIFFERENT;
+    found.n_keys = found.keys.n_matches;
+    *ret_found = found;
+    return true;
+}
+
+static void print_text(const struct comparison *found, bool brief)
+{
+    if (found->names != NULL && !brief)
+        printf("compared with %s names and shapes\n", found->names);
+    for (size_t i = 0; i < found->tensors.n_matches && !brief; i++)
+        if (!match_is_same(&found->tensors.matches[i]))
+            print_match(&found->tensors.matches[i]);
+    for (size_t i = 0; i < found->keys.n_matches && !brief; i++)
+        print_key(&found->keys.matches[i]);
+    if (found->n_tensors + found->n_keys != 0)
+        printf("%zu of %zu tensors (%zu in their values) and %zu key%s differ\n", found->n_tensors,
+               found->tensors.n_matches, found->n_values, found->n_keys, found->n_keys == 1 ? "" : "s");
+}
+
+static int print(const struct comparison *found, const struct invocation *invocation)
+{
+    if (invocation->flags[FLAG_JSON])
+        print_diff_json(found);
+    else
+        print_text(found, invocation->flags[FLAG_BRIEF]);
+    return found->n_tensors + found->n_keys != 0 ? EXIT_DIFFERENT : EXIT_SAME;
 }
 
 static int run(const struct invocation *invocation)
 {
     struct side a = {0}, b = {0};
+    struct comparison found;
     struct error error;
     struct arena *arena = arena_new();
     struct open_options options = invocation->options->open;
     int status = EXIT_TROUBLE;
     bool opened = open_side(&a, invocation->arguments[0], &options, &error);
     /* that of a directory is not a difference between models; a GGUF has the name of its model among its keys */
-    if (opened && options.name == NULL && !gguf_is_source(a.checkpoint))
+    if (opened && options.name == NULL && a.checkpoint->kind != CHECKPOINT_GGUF)
         options.name = a.checkpoint->model_name;
-    if (opened && open_side(&b, invocation->arguments[1], &options, &error))
-        status = diff(&a, &b, invocation->flags[FLAG_BRIEF], arena, &error);
-    if (status == EXIT_TROUBLE)
+    if (opened && open_side(&b, invocation->arguments[1], &options, &error) && diff(&a, &b, arena, &found, &error))
+        status = print(&found, invocation);
+    else
         report("%s", error.message);
     arena_free(arena);
     close_side(&b);
@@ -241,16 +249,18 @@ static int run(const struct invocation *invocation)
 const struct command diff_command = {
     .name = "diff",
     .usage = "A B",
-    .summary = "Compare two sources of any formats: their tensors by name, shape, type and value, and their keys",
+    .summary = "Compare the tensors (name, shape, type, values) and metadata of two sources of any format",
     .text =
-        "Where most names are the same in both, tensors are compared by them; else both as GGUF has them, or, where\n"
-        "there is no configuration, as Hugging Face has them. Values that differ are compared as F32. The exit status\n"
-        "is that of diff: 0 where all is the same, 1 where something differs, 2 where they could not be compared.",
-    .flags = (const struct flag[]){{'q', "brief", "just say how many differ"}, {0}},
+        "If most tensor names match, tensors are compared by name. Otherwise both sources are compared with their GGUF "
+        "names, or with their Hugging Face\nnames if there is no configuration. Values that differ are compared as "
+        "F32. The exit status is 0 if the sources\nare the same, 1 if they differ, 2 if they cannot be compared.",
+    .flags = (const struct flag[]){{'q', "brief", "print only how many tensors and keys differ"},
+                                   {0, "json", "print JSON for scripts: every tensor and key that differs"},
+                                   {0}},
     .examples =
         (const struct example[]){
-            {"wfs diff model.safetensors pytorch_model.bin", "whether a conversion kept everything"},
-            {"wfs diff Qwen/Qwen2.5-0.5B model-Q4_K_M.gguf", "what quantization did to each tensor"},
+            {"wfs diff model.safetensors pytorch_model.bin", "check that a conversion lost nothing"},
+            {"wfs diff Qwen/Qwen2.5-0.5B model-Q4_K_M.gguf", "measure the loss of quantization in each tensor"},
             {0},
         },
     .min_arguments = 2,

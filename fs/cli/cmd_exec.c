@@ -18,6 +18,7 @@ enum { EXIT_CANNOT_EXECUTE = 126, EXIT_NOT_FOUND = 127 };
 
 struct execution {
     struct mountpoint mountpoint;
+    bool hidden; /* nobody else sees the mount, which ends with us */
     pid_t child;
     int go; /* pipe to the child, which waits for the mount */
     int status;
@@ -43,12 +44,14 @@ static bool enter_user_namespace(void)
            write_map("/proc/self/gid_map", gid_map);
 }
 
-/* Makes what is mounted from here on invisible to others, and gone with the last of us. Where that is not possible, the
- * mount is an ordinary one for a while. */
-static void hide_mounts(void)
+/* Makes what is mounted from here on invisible to others, and gone with the last of us. Where that is not possible
+ * (false), the mount is an ordinary one for a while. */
+static bool hide_mounts(void)
 {
-    if (unshare(CLONE_NEWNS) == 0 || enter_user_namespace())
-        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+    if (unshare(CLONE_NEWNS) != 0 && !enter_user_namespace())
+        return false;
+    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+    return true;
 }
 
 /* The arguments with {} replaced by the mount point. */
@@ -72,7 +75,6 @@ static _Noreturn void become(char **program, int go)
 {
     char byte;
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* without the mount it could not go on */
-    session_unblock_signals();
     if (read(go, &byte, 1) != 1)
         _exit(EXIT_BAD_INPUT); /* the mount failed, and that has been said */
     execvp(program[0], program);
@@ -103,7 +105,7 @@ static void ready(void *context)
         kill(execution->child, SIGTERM);
 }
 
-/* What a terminal sends has reached the program already; what was sent to us alone is handed on. */
+/* Hands on signals sent to wfs alone; signals from a terminal have reached the program already. */
 static void signalled(void *context, const siginfo_t *info)
 {
     struct execution *execution = context;
@@ -123,6 +125,8 @@ static void signalled(void *context, const siginfo_t *info)
     exit(execution->status);
 }
 
+/* The program is started, and waits, before there is a session: it has none of its descriptors, and signals as they
+ * were. */
 static bool serve(struct execution *execution, struct tree *tree, const struct invocation *invocation,
                   struct error *error)
 {
@@ -131,13 +135,16 @@ static bool serve(struct execution *execution, struct tree *tree, const struct i
     struct session_options session_options = options->mount.session;
     if (session_options.source == NULL)
         session_options.source = tree_checkpoint(tree)->path;
-    struct session *session = session_new(&served, execution->mountpoint.path, &session_options, error);
+    if (execution->hidden) /* fusermount3 has no rights in a user namespace, and a hidden mount ends with us anyway */
+        session_options.auto_unmount = false;
+    struct arena *arena = arena_new();
+    bool started = start(execution, expand(arena, invocation->program, execution->mountpoint.path), error);
+    arena_free(arena);
+    struct session *session =
+        started ? session_new(&served, execution->mountpoint.path, &session_options, error) : NULL;
     if (session == NULL)
         return false;
-    struct arena *arena = arena_new();
-    bool done = start(execution, expand(arena, invocation->program, execution->mountpoint.path), error) &&
-                session_serve(session, &(struct session_events){ready, signalled, execution}, error);
-    arena_free(arena);
+    bool done = session_serve(session, &(struct session_events){ready, signalled, execution}, error);
     session_free(session);
     return done;
 }
@@ -169,7 +176,7 @@ static int run(const struct invocation *invocation)
         mountpoint_make_temporary(&execution.mountpoint, parent != NULL && *parent == '/' ? parent : "/tmp", &error);
     if (done)
         explain_absences(tree, invocation->program);
-    hide_mounts();
+    execution.hidden = hide_mounts();
     if (!done || !serve(&execution, tree, invocation, &error))
         report("%s", error.message);
     command_close(tree);
@@ -180,20 +187,16 @@ static int run(const struct invocation *invocation)
 const struct command exec_command = {
     .name = "exec",
     .usage = "SOURCE -- CMD ...",
-    .summary = "Run a program with SOURCE mounted for it alone",
-    .text = "In the arguments of CMD, {} is the mount point. The exit status is CMD's, 128 + N where signal N ended "
-            "it, 127 "
-            "where there\n"
-            "is no such program. The mount is gone when CMD has ended. It needs neither root nor fusermount3 where a "
-            "user may\n"
-            "make namespaces and open /dev/fuse.",
+    .summary = "Run a program with SOURCE mounted for that program only",
+    .text = "In the arguments of CMD, {} stands for the mount point. The exit status is that of CMD, 128 + N if signal "
+            "N ended it, 126 if CMD cannot be run, 127\nif CMD does not exist. The mount ends with CMD. Where users "
+            "can create namespaces and open /dev/fuse, neither root\nnor fusermount3 is needed.",
     .examples =
         (const struct example[]){
             {"wfs exec ~/models/Llama-3.2-1B -- llama-cli -m {}/model.gguf -p Hello",
-             "run a model that was never converted"},
-            {"wfs exec ~/Qwen2.5-VL -- llama-server -m {}/model.gguf --mmproj {}/mmproj.gguf",
-             "serve a model that sees"},
-            {"wfs exec model.safetensors -- sh -c 'ls {}/tensors | wc -l'", "count its tensors"},
+             "run a model without converting it"},
+            {"wfs exec ~/Qwen2.5-VL -- llama-server -m {}/model.gguf --mmproj {}/mmproj.gguf", "serve a vision model"},
+            {"wfs exec model.safetensors -- sh -c 'ls {}/tensors | wc -l'", "count the tensors"},
             {0},
         },
     .min_arguments = 1,

@@ -1,4 +1,5 @@
 #include "base/report.h"
+#include "fs/cli/archives.h"
 #include "fs/cli/command.h"
 #include "fs/cli/info_models.h"
 #include "fs/cli/info_pages.h"
@@ -31,7 +32,7 @@ static void print_page(struct tree *tree, bool all, bool json, bool colour)
     arena_free(arena);
 }
 
-enum { FLAG_QUANTIZATION, FLAG_ALL, FLAG_JSON, FLAG_ARCHITECTURES, FLAG_COLOUR, FLAG_HTML };
+enum { FLAG_QUANTIZATION, FLAG_ALL, FLAG_JSON, FLAG_ARCHITECTURES, FLAG_COLOUR, FLAG_HTML, FLAG_CHECK };
 
 /* When there are to be colours; NULL: that is not said. */
 static const char *colour_word(const struct invocation *invocation)
@@ -40,19 +41,30 @@ static const char *colour_word(const struct invocation *invocation)
     return is_bare ? "always" : invocation->values[FLAG_COLOUR];
 }
 
-/* Whether what was typed makes sense; reports what does not. */
+/* Reports whether what was typed makes sense; reports what does not. */
 static bool makes_sense(const struct invocation *invocation)
 {
     const char *when = colour_word(invocation);
     if (invocation->n_arguments == 0)
         report("info: no SOURCE; try 'wfs info --help'");
     else if (invocation->flags[FLAG_HTML] && !invocation->flags[FLAG_QUANTIZATION])
-        report("info: --html is for --quantization");
+        report("info: --html needs --quantization");
+    else if (invocation->flags[FLAG_CHECK] && (invocation->flags[FLAG_JSON] || invocation->flags[FLAG_HTML]))
+        report("info: --check writes text, not JSON or HTML");
     else if (when != NULL && strcmp(when, "always") != 0 && strcmp(when, "never") != 0 && strcmp(when, "auto") != 0)
-        report("info: --color=%s: not always, never or auto", when);
+        report("info: --color=%s must be always, never or auto", when);
     else
         return true;
     return false;
+}
+
+/* Returns false if an archive is damaged. */
+static bool print_checks(const struct checkpoint *checkpoint)
+{
+    enum archives found = check_archives(checkpoint);
+    if (found == ARCHIVES_NONE)
+        puts("No checksums: no weights file is a zip archive.");
+    return found != ARCHIVES_DAMAGED;
 }
 
 static int run(const struct invocation *invocation)
@@ -60,7 +72,7 @@ static int run(const struct invocation *invocation)
     struct error error;
     int status = EXIT_SUCCESS;
     if (invocation->flags[FLAG_ARCHITECTURES]) {
-        print_architectures();
+        (invocation->flags[FLAG_JSON] ? print_architectures_json : print_architectures)();
         return finish_output(EXIT_SUCCESS);
     }
     if (!makes_sense(invocation))
@@ -84,6 +96,8 @@ static int run(const struct invocation *invocation)
         report("%s", error.message);
         status = EXIT_BAD_INPUT;
     }
+    if (invocation->flags[FLAG_CHECK] && !print_checks(tree_checkpoint(tree)))
+        status = EXIT_BAD_INPUT;
     command_close(tree);
     return finish_output(status);
 }
@@ -91,23 +105,25 @@ static int run(const struct invocation *invocation)
 const struct command info_command = {
     .name = "info",
     .usage = "SOURCE",
-    .summary = "Say what is in SOURCE, what a mount shows of it, and what is left out and why",
+    .summary = "Describe SOURCE: its model, the files of a mount, and the files left out and why",
     .flags =
         (const struct flag[]){
-            {0, "quantization", "size, bits and error of every quantization instead, and which to choose"},
-            {0, "all", "every list, too; with --quantization: measure all weights, not a sample"},
-            {0, "json", "the same as JSON, for scripts"},
-            {0, "architectures", "the families of models that GGUF files are made of instead; no SOURCE"},
-            {0, "color", "colours: always, never or auto, on a terminal unless NO_COLOR is set", .argument = "WHEN"},
-            {0, "html", "with --quantization: a page with plots, for a browser"},
+            {0, "quantization", "print size, bits and error of every quantization, and which to choose"},
+            {0, "all", "print complete lists; with --quantization, measure all weights, not a sample"},
+            {0, "json", "print JSON for scripts"},
+            {0, "architectures", "list the model families with GGUF files; takes no SOURCE"},
+            {0, "color", "use colours: always, never, or auto (on a terminal, unless NO_COLOR is set)",
+             .argument = "WHEN"},
+            {0, "html", "with --quantization, print an HTML page with plots"},
+            {0, "check", "compare the checksum of every member of torch and numpy archives"},
             {0},
         },
     .examples =
         (const struct example[]){
-            {"wfs info Qwen/Qwen2.5-0.5B", "a model from the local hub cache"},
-            {"wfs info model.safetensors", "one file"},
-            {"wfs info --quantization Qwen/Qwen2.5-0.5B", "how small and how exact gguf/model-Q4_K_M.gguf would be"},
-            {"wfs info --quantization --html Qwen/Qwen2.5-0.5B >page.html", "the same in pictures, for a browser"},
+            {"wfs info Qwen/Qwen2.5-0.5B", "describe a model in the local hub cache"},
+            {"wfs info model.safetensors", "describe one file"},
+            {"wfs info --quantization Qwen/Qwen2.5-0.5B", "measure the size and error of each quantized GGUF"},
+            {"wfs info --quantization --html Qwen/Qwen2.5-0.5B >page.html", "draw the same figures for a browser"},
             {0},
         },
     .min_arguments = 0,

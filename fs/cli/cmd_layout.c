@@ -25,7 +25,9 @@ static void print_tensor(const struct layout_tensor *tensor)
         printf(i > 0 ? ", " : "");
         text_put(tensor->sources[i], stdout);
     }
-    printf("%s  (%s)\n", tensor->n_sources > LISTED_SOURCES ? ", ..." : "", tensor->row->place);
+    fputs(tensor->n_sources > LISTED_SOURCES ? ", ...  (" : "  (", stdout);
+    text_put(tensor->row->place, stdout);
+    puts(")");
 }
 
 static uint64_t output_bytes(const struct layout_output *output)
@@ -64,14 +66,14 @@ static bool check(const char *layout, const char *path, const struct options *op
 {
     struct layout_request request;
     struct layout_product product;
-    struct canonical_model *model = NULL;
-    struct checkpoint *checkpoint =
+    struct hf_model *model = NULL;
+    const struct checkpoint *checkpoint =
         layout_find(layout, arena, &request, error) ? command_open_checkpoint(path, options, error) : NULL;
-    bool fits = checkpoint != NULL && (model = canonical_model_new(checkpoint, NULL, error)) != NULL &&
+    bool fits = checkpoint != NULL && (model = hf_model_new(checkpoint, NULL, error)) != NULL &&
                 layout_make(request.file, request.parameters, model, arena, &product, error);
     if (fits)
         print_product(&product, model->tensors);
-    canonical_model_free(model);
+    hf_model_free(model);
     checkpoint_close(checkpoint);
     return fits;
 }
@@ -80,7 +82,7 @@ static int run(const struct invocation *invocation)
 {
     struct error error;
     if (strcmp(invocation->arguments[0], "check") != 0) {
-        report("layout: unknown action '%s': there is check", invocation->arguments[0]);
+        report("layout: unknown action '%s'; the action is check", invocation->arguments[0]);
         return EXIT_MISUSE;
     }
     struct arena *arena = arena_new();
@@ -94,14 +96,13 @@ static int run(const struct invocation *invocation)
 const struct command layout_command = {
     .name = "layout",
     .usage = "check LAYOUT SOURCE",
-    .summary = "Say what a layout would make of a model, tensor by tensor, or where it does not fit",
-    .text = "LAYOUT is the name of one that is installed or a file that ends with .json, and its parameters after a "
-            "colon,\n"
-            "as for -o layout=. After each tensor come the tensors that it is made of, and the row of the layout file.",
+    .summary = "Print the files and tensors that a layout makes from a model, or the error",
+    .text = "LAYOUT is the name of a built-in layout or a .json file, with parameters after a colon as for -o layout=. "
+            "Each tensor is printed with its\nsources and the row of the layout file.",
     .examples =
         (const struct example[]){
-            {"wfs layout check antigravity meta-llama/Llama-3.2-1B", "what an on-device engine would get"},
-            {"wfs layout check my.json:tp=2 model/", "try a layout file of one's own"},
+            {"wfs layout check antigravity meta-llama/Llama-3.2-1B", "print the files for an on-device engine"},
+            {"wfs layout check my.json:tp=2 model/", "try your own layout file"},
             {0},
         },
     .min_arguments = 3,

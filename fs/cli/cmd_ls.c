@@ -1,17 +1,17 @@
 #include "base/report.h"
-#include "base/text.h"
 #include "fs/cli/command.h"
+#include "fs/cli/json_page.h"
 #include "fs/cli/paths.h"
 #include "fs/cli/progress.h"
+#include "fs/cli/terminal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-enum { FLAG_LONG, FLAG_RECURSIVE, FLAG_HUMAN_READABLE, FLAG_ALL, FLAG_DIRECTORY };
+enum { FLAG_LONG, FLAG_RECURSIVE, FLAG_HUMAN_READABLE, FLAG_ALL, FLAG_DIRECTORY, FLAG_JSON };
 
 struct entry {
     const char *name;
@@ -35,15 +35,6 @@ static bool add_entry(void *context, uint64_t index, const char *name, const str
     }
     listing->entries[listing->n_entries++] = (struct entry){arena_strdup(listing->arena, name), *attributes};
     return true;
-}
-
-/* A terminal gets what is safe for it, a script the bytes as they are. */
-static void print_name(const char *name)
-{
-    if (isatty(STDOUT_FILENO))
-        text_put(name, stdout);
-    else
-        fputs(name, stdout);
 }
 
 /* As many bytes, or as people say it. */
@@ -74,7 +65,7 @@ static void print_long(const struct entry *entry, bool for_people, int width)
     if (localtime_r(&seconds, &local) != NULL)
         strftime(date, sizeof date, "%Y-%m-%d %H:%M", &local);
     size_of(&entry->attributes, for_people, size);
-    printf("%s %*s %s ", entry->attributes.directory ? "dr-xr-xr-x" : "-r--r--r--", width, size, date);
+    printf("%s %*s %s ", entry->attributes.directory ? "drwxr-xr-x" : "-r--r--r--", width, size, date);
 }
 
 static void print_listing(const struct listing *listing, const struct invocation *invocation)
@@ -117,7 +108,7 @@ static void list_directory(struct tree *tree, node_id directory, const char *pat
     arena_free(listing.arena);
 }
 
-/* What the arguments name, the files first. */
+/* Lists the arguments, files first. */
 static void list_found(struct tree *tree, const struct found_list *found, const struct invocation *invocation)
 {
     struct listing files = {.arena = arena_new()};
@@ -144,6 +135,63 @@ static void list_found(struct tree *tree, const struct found_list *found, const 
     arena_free(files.arena);
 }
 
+/* A directory whose entries are put into JSON. */
+struct directory {
+    struct tree *tree;
+    struct json_writer *writer;
+    const char *path;
+    bool recursive;
+};
+
+static void put_entry(struct json_writer *writer, const char *path, const struct node_attributes *attributes)
+{
+    json_break_line(writer);
+    json_begin_object(writer, NULL);
+    json_put_text(writer, "path", path);
+    json_put_text(writer, "type", attributes->directory ? "directory" : "file");
+    if (attributes->directory)
+        json_put_null(writer, "size");
+    else
+        json_put_number(writer, "size", attributes->size);
+    json_put_i64(writer, "mtime", attributes->mtime.tv_sec);
+    json_end(writer);
+}
+
+static bool put_below(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+{
+    (void)index;
+    struct directory *directory = context;
+    char *path = NULL;
+    if (asprintf(&path, "%s%s%s", directory->path, *directory->path != '\0' ? "/" : "", name) < 0)
+        memory_exhausted(strlen(name));
+    put_entry(directory->writer, path, attributes);
+    if (attributes->directory && directory->recursive) {
+        struct directory below = {directory->tree, directory->writer, path, true};
+        tree_list(directory->tree, attributes->id, 0, put_below, &below);
+    }
+    free(path);
+    return true;
+}
+
+static void print_json(struct tree *tree, const struct found_list *found, const struct invocation *invocation)
+{
+    struct json_page page;
+    json_page_begin(&page);
+    json_break_line(&page.writer);
+    json_begin_array(&page.writer, "entries");
+    for (size_t i = 0; i < found->n_items; i++) {
+        const struct found *item = &found->items[i];
+        if (!item->attributes.directory || invocation->flags[FLAG_DIRECTORY]) {
+            put_entry(&page.writer, item->path, &item->attributes);
+            continue;
+        }
+        struct directory directory = {tree, &page.writer, item->path, invocation->flags[FLAG_RECURSIVE]};
+        tree_list(tree, item->attributes.id, 0, put_below, &directory);
+    }
+    json_end(&page.writer);
+    json_page_print(&page);
+}
+
 static int run(const struct invocation *invocation)
 {
     struct tree *tree = command_open(invocation->arguments[0], invocation->options);
@@ -159,7 +207,10 @@ static int run(const struct invocation *invocation)
             report("%s", error.message);
             status = EXIT_BAD_INPUT;
         }
-    list_found(tree, &found, invocation);
+    if (invocation->flags[FLAG_JSON])
+        print_json(tree, &found, invocation);
+    else
+        list_found(tree, &found, invocation);
     found_free(&found);
     command_close(tree);
     return finish_output(status);
@@ -168,21 +219,23 @@ static int run(const struct invocation *invocation)
 const struct command ls_command = {
     .name = "ls",
     .usage = "SOURCE [PATH...]",
-    .summary = "List the files that a mount of SOURCE would have, without mounting",
+    .summary = "List the files of SOURCE without mounting",
     .flags =
         (const struct flag[]){
-            {'l', "long", "with mode, size and time"},
-            {'R', "recursive", "and what is in directories"},
-            {'h', "human-readable", "with -l: sizes such as 1.23 GB"},
-            {'a', "all", "also . and .."},
-            {'d', "directory", "directories themselves, not what is in them"},
+            {'l', "long", "print mode, size and time"},
+            {'R', "recursive", "list subdirectories recursively"},
+            {'h', "human-readable", "with -l, print sizes like 1.23 GB"},
+            {'a', "all", "include . and .."},
+            {'d', "directory", "list directories themselves, not their contents"},
+            {0, "json", "print JSON for scripts: path, type, size and time of each entry"},
             {0},
         },
     .examples =
         (const struct example[]){
-            {"wfs ls -l model.safetensors", "the files at the top"},
-            {"wfs ls -lh Qwen/Qwen2.5-0.5B gguf", "how large each quantization would be"},
-            {"wfs ls -lR model.safetensors tensors", "every tensor in every type"},
+            {"wfs ls -l model.safetensors", "list the files at the top"},
+            {"wfs ls -lh Qwen/Qwen2.5-0.5B gguf", "print the size of each quantization"},
+            {"wfs ls -lR model.safetensors tensors", "list every tensor in every type"},
+            {"wfs ls --json Qwen/Qwen2.5-0.5B gguf | jq '.entries[].path'", "list the quantizations for a script"},
             {0},
         },
     .min_arguments = 1,

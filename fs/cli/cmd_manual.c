@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static void print_roff(const char *text)
 {
@@ -61,41 +60,39 @@ static void print_man_examples(void)
     }
 }
 
-/* What no table says. */
+/* The parts of the man page that come from no table. */
 static const char rest_of_man[] =
     ".SH EXIT STATUS\n"
-    ".TP\n0\nall went well\n"
-    ".TP\n1\nthe input or the system was at fault; of \\fBwfs diff\\fR and \\fBwfs verify\\fR: there are differences\n"
-    ".TP\n2\nwfs was called wrongly\n"
-    ".TP\n32\na mount failed, of \\fBmount.wfs\\fR as \\fBmount\\fR(8) runs it\n"
-    ".PP\n\\fBwfs exec\\fR returns what the program returned, 128 and the number of the signal that ended it, 126 "
-    "where\n"
-    "it cannot be run, 127 where it is not there.\n"
+    ".TP\n0\nsuccess\n"
+    ".TP\n1\nthe input is invalid or the system failed; for \\fBwfs diff\\fR and \\fBwfs verify\\fR: the inputs "
+    "differ\n"
+    ".TP\n2\nwfs was used incorrectly\n"
+    ".TP\n32\na mount failed, for \\fBmount.wfs\\fR as \\fBmount\\fR(8) runs it\n"
+    ".PP\n\\fBwfs exec\\fR returns the exit status of the program, 128 + N if signal N ended it, 126 if it cannot be\n"
+    "run, 127 if it does not exist.\n"
     ".SH ENVIRONMENT\n"
-    ".TP\n\\fBHF_HUB_CACHE\\fR, \\fBHUGGINGFACE_HUB_CACHE\\fR, \\fBHF_HOME\\fR, \\fBXDG_CACHE_HOME\\fR\n"
-    "where the hub cache is that ORG/NAME is looked for in, as huggingface_hub finds it;\n"
-    "\\fI~/.cache/huggingface/hub\\fR without them\n"
-    ".TP\n\\fBNO_COLOR\\fR, \\fBTERM\\fR\nno colours where the first is set or the second is \"dumb\"\n"
-    ".TP\n\\fBTMPDIR\\fR\nwhere \\fBwfs exec\\fR makes its mount point, instead of \\fI/tmp\\fR\n"
-    ".TP\n\\fBWFS_CPU\\fR\nportable, avx2 or avx512: no faster instructions than these. The results are the same\n"
+    ".TP\n\\fBHF_HUB_CACHE\\fR, \\fBHUGGINGFACE_HUB_CACHE\\fR, \\fBHF_HOME\\fR, \\fBXDG_CACHE_HOME\\fR, \\fBHOME\\fR\n"
+    "where to look for ORG/NAME, as in huggingface_hub; the default is \\fI~/.cache/huggingface/hub\\fR\n"
+    ".TP\n\\fBNO_COLOR\\fR, \\fBTERM\\fR\nno colours if NO_COLOR is set, or TERM is unset or \"dumb\"\n"
+    ".TP\n\\fBPATH\\fR\nwhere to look for fusermount3, and for the program that \\fBwfs exec\\fR runs\n"
+    ".TP\n\\fBTMPDIR\\fR\nwhere \\fBwfs exec\\fR makes its mount point; the default is \\fI/tmp\\fR\n"
+    ".TP\n\\fBWFS_CPU\\fR\nportable, avx2 or avx512: use no faster instruction set; results do not change\n"
     ".SH FILES\n"
-    ".TP\n\\fI/dev/fuse\\fR\nwhat a mount needs; \\fBwfs ls\\fR, \\fBcat\\fR, \\fBcp\\fR, \\fBinfo\\fR do not\n"
-    ".TP\n\\fI/etc/fuse.conf\\fR\nthe line \"user_allow_other\" lets ordinary users use \\-o allow_other\n"
+    ".TP\n\\fI/dev/fuse\\fR\nneeded by \\fBwfs mount\\fR and \\fBwfs exec\\fR only\n"
+    ".TP\n\\fI/etc/fuse.conf\\fR\nthe line \"user_allow_other\" lets ordinary users give \\-o allow_other\n"
     ".TP\n\\fI/etc/fstab\\fR\nSOURCE MOUNTPOINT fuse.wfs defaults 0 0\n"
-    ".TP\n\\fIMOUNTPOINT/metadata.json\\fR\nof a mount: what it shows, what it does not, and why\n"
+    ".TP\n\\fIMOUNTPOINT/metadata.json\\fR\nwhat a mount shows, what it leaves out, and why\n"
     ".SH NOTES\n"
-    "A program that opens a mounted file with O_DIRECT and reads 4 MiB and more at a time gets it fastest. A read "
-    "that\n"
-    "fails is EIO, and its reason goes to syslog, to stderr with \\-f or \\-v, and to the file of \\-o log=. Files are "
-    "as\n"
-    "they were when wfs opened the source: what is replaced by a rename or deleted is served as before, what is "
-    "written\n"
-    "to or cut is EIO. Facts about tensors are extended attributes, \\fIuser.wfs.*\\fR.\n"
+    "Reads of 4 MiB or more with O_DIRECT are the fastest. If a read fails, the reader gets EIO; the reason goes to\n"
+    "syslog, to standard error with \\-f or \\-v, or to the file of \\-o log=. A mount shows its sources as they were "
+    "when\n"
+    "it was made: a source that is deleted or replaced by a rename keeps being shown, and a source that is written to "
+    "or\n"
+    "truncated fails with EIO. Facts about tensors are extended attributes, \\fIuser.wfs.*\\fR.\n"
     ".SH BUGS\n"
-    "Who changes a source through a mapping, or from another machine, is noticed when a file is next read, not "
-    "before.\n"
-    "\\-o auto_unmount is libfuse's: fusermount3 may lose the race with the end of wfs and leave a dead mount, which\n"
-    "\\fBwfs umount\\fR takes away.\n"
+    "A change to a source through a mapping, or from another machine, is noticed only when a file is read next.\n"
+    "\\-o auto_unmount is libfuse's: fusermount3 can lose the race with the end of wfs and leave a dead mount, which\n"
+    "\\fBwfs umount\\fR removes.\n"
     ".SH SEE ALSO\n\\fBfusermount3\\fR(1), \\fBmount\\fR(8), \\fBgetfattr\\fR(1)";
 
 static void print_man(void)
@@ -107,20 +104,19 @@ static void print_man(void)
             printf("\\fBwfs %s\\fR ", (*command)->name);
             print_roff_line("", (*command)->usage, "");
         }
-    puts(".fi\n.SH DESCRIPTION\nEach tensor of a checkpoint is a directory of files: its raw bytes, the same as F32, "
-         "F16, Q4_0 "
-         "and so on, and as numpy\n"
-         "arrays. \\fImodel.gguf\\fR and the files in \\fIgguf/\\fR are what llama.cpp's converter and "
-         "llama\\-quantize would "
-         "have written. All\n"
-         "of it is computed when it is read; nothing is stored.\n.PP\n"
-         "SOURCE is a file, a directory with a model or with a pipeline of several, or ORG/NAME of a model in the "
-         "local hub cache.");
+    puts(
+        ".fi\n.SH DESCRIPTION\nwfs shows each tensor of a checkpoint as a directory of files: its raw bytes, F32, F16, "
+        "Q4_0 "
+        "and other types, and numpy arrays.\n\\fImodel.gguf\\fR and the files in \\fIgguf/\\fR are byte\\-identical to "
+        "those of llama.cpp's converter and llama\\-quantize.\nwfs computes all files when they are read and stores "
+        "nothing.\n.PP\nSOURCE is a file, a directory with a model or with a pipeline of several, or ORG/NAME[@REV] of "
+        "a "
+        "model in the local hub cache.");
     puts(".SH COMMANDS");
     for (const struct command *const *command = commands; *command != NULL; command++)
         if (!(*command)->hidden)
             print_man_command(*command);
-    puts(".SH OPTIONS\n\\-o takes words separated by commas; a comma in a value is written \"\\e,\".");
+    puts(".SH OPTIONS\n\\-o takes options separated by commas; write a comma in a value as \"\\e,\".");
     for (const struct option_row *row = option_rows; row->name != NULL; row++) {
         fputs(".TP\n\\fB", stdout);
         print_roff(row->name);
@@ -142,7 +138,7 @@ const struct command manual_command = {
     .name = "manual",
     .usage = "",
     .summary = "Print the man page",
-    .examples = (const struct example[]){{"wfs manual | man -l -", "reads it"}, {0}},
+    .examples = (const struct example[]){{"wfs manual | man -l -", "read the man page"}, {0}},
     .max_arguments = 0,
     .hidden = true,
     .run = run,

@@ -1,35 +1,50 @@
 #include "base/report.h"
 #include "formats/components.h"
+#include "formats/location_local.h"
 #include "fs/cli/background.h"
 #include "fs/cli/command.h"
 #include "fs/mount/fuse_session.h"
 #include "fs/mount/mountpoint.h"
+#include "fs/tree/subjects.h"
 
 #include <stdlib.h>
-#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { FLAG_FOREGROUND, FLAG_REPLACE, FLAG_VERBOSE };
+enum { FLAG_FOREGROUND, FLAG_REPLACE, FLAG_VERBOSE, NOTES_MILLISECONDS = 1000 };
 
 struct mounting {
     struct background background;
     struct mountpoint mountpoint;
     bool verbose;
+    struct tree *tree;
     const struct checkpoint *checkpoint;
     unsigned n_signals;
 };
 
+/* Files at the top that are left out are noted when they are planned: that is waited for, but not long. */
+static void await_notes(struct tree *tree)
+{
+    for (int i = 0; i < NOTES_MILLISECONDS && !tree_prepare(tree, TREE_ROOT, NULL); i++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+}
+
 static void ready(void *context)
 {
     struct mounting *mounting = context;
-    for (size_t i = 0, n_notes = checkpoint_notes(mounting->checkpoint); i < n_notes; i++)
-        report("note: %s", checkpoint_note_text(mounting->checkpoint, i));
+    await_notes(mounting->tree);
+    for (size_t i = 0, n_notes = checkpoint_notes(mounting->checkpoint); i < n_notes; i++) {
+        struct note note = checkpoint_note_at(mounting->checkpoint, i);
+        if (!note.is_hint)
+            report("note: %s%s", subject_paths(note.subject), note.text);
+    }
     if (mounting->verbose && mounting->checkpoint->n_sources == 0)
         report("%s is mounted at %s: %s, %zu components", mounting->checkpoint->path, mounting->mountpoint.path,
                mounting->checkpoint->format, mounting->checkpoint->components->count);
     else if (mounting->verbose)
         report("%s is mounted at %s: %s, %zu tensors", mounting->checkpoint->path, mounting->mountpoint.path,
                mounting->checkpoint->format, mounting->checkpoint->tensors->n_tensors);
+    report_name(mounting->mountpoint.path);
     background_ready(&mounting->background, mounting->verbose);
 }
 
@@ -80,7 +95,8 @@ static bool serve(struct mounting *mounting, struct tree *tree, const struct inv
 {
     const struct options *options = invocation->options;
     const char *path = tree_checkpoint(tree)->path;
-    char *source = realpath(path, NULL);
+    struct arena *arena = arena_new();
+    const char *source = local_real_path(path, arena);
     struct served served = {tree, options->mount.uid, options->mount.gid, options->mount.umask};
     struct session_options session_options = options->mount.session;
     if (session_options.source == NULL)
@@ -91,7 +107,7 @@ static bool serve(struct mounting *mounting, struct tree *tree, const struct inv
         done = session_serve(session, &(struct session_events){ready, signalled, mounting}, error);
         session_free(session);
     }
-    free(source);
+    arena_free(arena);
     return done;
 }
 
@@ -106,10 +122,12 @@ static int run(const struct invocation *invocation)
         return EXIT_BAD_INPUT;
     struct error error;
     const char *log = invocation->options->mount.log;
+    mounting.tree = tree;
     mounting.checkpoint = tree_checkpoint(tree);
     mounting.verbose = invocation->flags[FLAG_VERBOSE];
-    bool done = (log == NULL || report_to_file(log, &error) || error_prefix(&error, "option log")) &&
-                serve(&mounting, tree, invocation, &error);
+    bool logged = log == NULL || report_to_file(log, &error) || error_prefix(&error, "option log");
+    background_close_inherited(&mounting.background, (const char *const *)invocation->arguments);
+    bool done = logged && serve(&mounting, tree, invocation, &error);
     if (!done)
         report("%s", error.message);
     command_close(tree);
@@ -121,27 +139,24 @@ const struct command mount_command = {
     .name = "mount",
     .usage = "SOURCE MOUNTPOINT",
     .summary = "Show SOURCE as files at MOUNTPOINT",
-    .text = "Returns when the files are there. A MOUNTPOINT that is missing is made, and removed at the end. It may be "
-            "/dev/fd/N, a\n"
-            "descriptor of /dev/fuse that is mounted already. SIGTERM and SIGINT unmount and let those who read "
-            "finish; a second\n"
-            "one ends at once. A line in /etc/fstab: SOURCE MOUNTPOINT fuse.wfs defaults 0 0. A file has the "
-            "permissions that all\n"
-            "the files it is computed from have, without those to write: with allow_other, others may read what they "
-            "could before.",
+    .text = "The command returns when the files are available. If MOUNTPOINT does not exist, wfs creates it, and "
+            "removes it at the end. MOUNTPOINT can be /dev/fd/N, a\ndescriptor of /dev/fuse that is mounted already. "
+            "SIGTERM and SIGINT unmount and let readers finish; a second signal\nends at once. For /etc/fstab: SOURCE "
+            "MOUNTPOINT fuse.wfs defaults 0 0. A user can read a file if the user can read\nevery source file it is "
+            "computed from; nobody can write.",
     .flags =
         (const struct flag[]){
-            {'f', "foreground", "stay in the foreground, and report on stderr"},
-            {0, "replace", "take away a wfs that is mounted there, alive or dead, first"},
-            {'v', "verbose", "say what is mounted, and go on to report on stderr, from the background too"},
+            {'f', "foreground", "stay in the foreground and log to standard error"},
+            {0, "replace", "first unmount a wfs that is mounted there, alive or dead"},
+            {'v', "verbose", "print what is mounted, and log to standard error even from the background"},
             {0},
         },
     .examples =
         (const struct example[]){
-            {"wfs mount model.safetensors /mnt/m",
-             "every tensor as files below /mnt/m/tensors, until `wfs umount /mnt/m`"},
-            {"wfs mount -o allow_other,umask=007 Qwen/Qwen2.5-0.5B /mnt/m", "a model from the hub cache, for a group"},
-            {"wfs mount -f ~/models/Llama-3.2-1B /mnt/m", "in the foreground, until ^C"},
+            {"wfs mount model.safetensors /mnt/m", "show every tensor below /mnt/m/tensors, until `wfs umount /mnt/m`"},
+            {"wfs mount -o allow_other,umask=007 Qwen/Qwen2.5-0.5B /mnt/m",
+             "mount a model from the hub cache for your group"},
+            {"wfs mount -f ~/models/Llama-3.2-1B /mnt/m", "stay in the foreground until ^C"},
             {0},
         },
     .min_arguments = 2,

@@ -1,10 +1,13 @@
 #include "base/arena.h"
+#include "base/buffer.h"
 #include "base/report.h"
 #include "base/sha256.h"
 #include "fs/cli/command.h"
 #include "fs/cli/copy.h"
+#include "fs/cli/json_page.h"
 #include "fs/cli/paths.h"
 #include "fs/cli/progress.h"
+#include "fs/cli/terminal.h"
 #include "fs/tree/pool.h"
 
 #include <nettle/base16.h>
@@ -14,7 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct sum {
+enum { FLAG_JSON };
+
+struct torch_sum {
     bool ready;
     char hex[SHA256_HEX + 1];
     char *failure; /* why there is none */
@@ -23,8 +28,9 @@ struct sum {
 struct summing {
     struct tree *tree;
     const struct found_list *files;
-    struct sum *sums;     /* of each */
-    pthread_mutex_t lock; /* guards what follows, and what is ready of the sums */
+    struct json_writer *writer; /* in the array of the files; NULL: lines are printed */
+    struct torch_sum *sums;     /* of each */
+    pthread_mutex_t lock;       /* guards what follows, and what is ready of the sums */
     struct progress progress;
     size_t n_printed;
     bool failed;
@@ -47,21 +53,32 @@ static bool take(void *context, const void *bytes, size_t length, struct error *
     return true;
 }
 
-/* A name with a newline in it is escaped, and the line begins with a backslash: as sha256sum writes and reads it. */
+/* As sha256sum writes and reads it: where a name has a backslash or an end of line in it, these are escaped, and the
+ * line begins with a backslash. */
 static void print_sum(const char *hex, const char *path)
 {
-    printf("%s%s  ", strpbrk(path, "\\\n\r") != NULL ? "\\" : "", hex);
-    for (; *path != '\0'; path++) {
-        if (*path == '\\')
-            fputs("\\\\", stdout);
-        else if (*path == '\n')
-            fputs("\\n", stdout);
-        else if (*path == '\r')
-            fputs("\\r", stdout);
+    struct buffer name = {0};
+    for (const char *c = path; *c != '\0'; c++)
+        if (*c == '\\' || *c == '\n' || *c == '\r')
+            buffer_append_text(&name, *c == '\\' ? "\\\\" : *c == '\n' ? "\\n" : "\\r");
         else
-            putchar(*path);
-    }
+            buffer_append(&name, c, 1);
+    printf("%s%s  ", name.length != strlen(path) ? "\\" : "", hex);
+    buffer_append(&name, "", 1);
+    print_name((const char *)name.bytes);
     putchar('\n');
+    buffer_free(&name);
+}
+
+static void put_sum(struct json_writer *writer, const struct found *file, const struct torch_sum *sum)
+{
+    json_break_line(writer);
+    json_begin_object(writer, NULL);
+    json_put_text(writer, "path", file->path);
+    json_put_number(writer, "size", file->attributes.size);
+    json_put_text(writer, "sha256", sum->failure == NULL ? sum->hex : NULL);
+    json_put_text(writer, "failure", sum->failure);
+    json_end(writer);
 }
 
 /* In the order of the files, as far as they are ready. Called with the lock held. */
@@ -71,11 +88,14 @@ static void print_ready(struct summing *summing)
         return;
     progress_hide(&summing->progress);
     while (summing->n_printed < summing->files->n_items && summing->sums[summing->n_printed].ready) {
-        struct sum *sum = &summing->sums[summing->n_printed];
+        struct torch_sum *sum = &summing->sums[summing->n_printed];
+        const struct found *file = &summing->files->items[summing->n_printed];
+        if (summing->writer != NULL)
+            put_sum(summing->writer, file, sum);
+        else if (sum->failure == NULL)
+            print_sum(sum->hex, file->path);
         if (sum->failure != NULL)
             report("%s", sum->failure);
-        else
-            print_sum(sum->hex, summing->files->items[summing->n_printed].path);
         summing->failed |= sum->failure != NULL;
         free(sum->failure);
         summing->n_printed++;
@@ -86,7 +106,7 @@ static void sum_file(void *context, size_t index)
 {
     struct summing *summing = context;
     const struct found *found = &summing->files->items[index];
-    struct sum *sum = &summing->sums[index];
+    struct torch_sum *sum = &summing->sums[index];
     struct reading reading = {.summing = summing};
     struct vfile file;
     struct error error;
@@ -108,9 +128,9 @@ static void sum_file(void *context, size_t index)
     pthread_mutex_unlock(&summing->lock);
 }
 
-static bool sum_files(struct tree *tree, const struct found_list *files)
+static bool sum_files(struct tree *tree, const struct found_list *files, struct json_writer *writer)
 {
-    struct summing summing = {.tree = tree, .files = files};
+    struct summing summing = {.tree = tree, .files = files, .writer = writer};
     uint64_t n_bytes = 0;
     for (size_t i = 0; i < files->n_items; i++)
         n_bytes += files->items[i].attributes.size;
@@ -125,7 +145,19 @@ static bool sum_files(struct tree *tree, const struct found_list *files)
     return !summing.failed;
 }
 
-/* What the arguments name, and of directories what is below them; true where all are there. */
+static bool print_json(struct tree *tree, const struct found_list *files)
+{
+    struct json_page page;
+    json_page_begin(&page);
+    json_break_line(&page.writer);
+    json_begin_array(&page.writer, "files");
+    bool all_read = sum_files(tree, files, &page.writer);
+    json_end(&page.writer);
+    json_page_print(&page);
+    return all_read;
+}
+
+/* Finds the files named by the arguments, and all files below named directories; returns true if all exist. */
 static bool find_files(struct tree *tree, const struct invocation *invocation, struct found_list *files)
 {
     struct found_list named = {0};
@@ -153,7 +185,8 @@ static int run(const struct invocation *invocation)
     if (tree == NULL)
         return EXIT_BAD_INPUT;
     struct found_list files = {0};
-    bool all_found = find_files(tree, invocation, &files), all_read = sum_files(tree, &files);
+    bool all_found = find_files(tree, invocation, &files),
+         all_read = invocation->flags[FLAG_JSON] ? print_json(tree, &files) : sum_files(tree, &files, NULL);
     found_free(&files);
     command_close(tree);
     return finish_output(all_found && all_read ? EXIT_SUCCESS : EXIT_BAD_INPUT);
@@ -162,13 +195,17 @@ static int run(const struct invocation *invocation)
 const struct command sha256_command = {
     .name = "sha256",
     .usage = "SOURCE [PATH...]",
-    .summary = "Print the SHA-256 of files of the tree, as sha256sum would of a mount, without writing them",
-    .text = "Of a directory, every file below it; without PATH, every file there is. With all cores.",
+    .summary = "Print the SHA-256 of virtual files without mounting, in sha256sum's format",
+    .text =
+        "A directory stands for every file below it. Without PATH, all files are summed. Several files are summed in "
+        "parallel.",
+    .flags = (const struct flag[]){{0, "json", "print JSON for scripts: path, size and sha256 of each file"}, {0}},
     .examples =
         (const struct example[]){
-            {"wfs sha256 ~/models/Llama-3.2-1B gguf/model-Q4_K_M.gguf", "what a file would be that exists nowhere"},
-            {"wfs sha256 Qwen/Qwen2.5-0.5B 'gguf/*' >SUMS; cd /mnt/m && sha256sum -c ~/SUMS",
-             "check a mount, or a copy"},
+            {"wfs sha256 ~/models/Llama-3.2-1B gguf/model-Q4_K_M.gguf",
+             "print the checksum of a file that is not on disk"},
+            {"wfs sha256 Qwen/Qwen2.5-0.5B 'gguf/*' >~/SUMS; cd /mnt/m && sha256sum -c ~/SUMS",
+             "check a mount or a copy"},
             {0},
         },
     .min_arguments = 1,

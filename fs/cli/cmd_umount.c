@@ -18,12 +18,12 @@ static int run(const struct invocation *invocation)
 const struct command umount_command = {
     .name = "umount",
     .usage = "MOUNTPOINT",
-    .summary = "Take a mount away, also one whose wfs has died",
-    .flags = (const struct flag[]){{'l', "lazy", "at once; who still reads may finish"}, {0}},
+    .summary = "Unmount, also if the wfs process has died",
+    .flags = (const struct flag[]){{'l', "lazy", "detach at once; programs that are reading can finish"}, {0}},
     .examples =
         (const struct example[]){
-            {"wfs umount /mnt/m", "when nobody uses it any more"},
-            {"wfs umount -l /mnt/m", "now"},
+            {"wfs umount /mnt/m", "unmount if no program uses the mount"},
+            {"wfs umount -l /mnt/m", "detach now"},
             {0},
         },
     .min_arguments = 1,

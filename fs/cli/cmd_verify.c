@@ -1,13 +1,14 @@
 #include "base/report.h"
 #include "base/text.h"
+#include "fs/cli/archives.h"
 #include "fs/cli/command.h"
+#include "fs/cli/json_page.h"
 #include "fs/cli/verification.h"
+#include "models/formats.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { EXIT_SAME = 0, EXIT_DIFFERENT = 1, EXIT_TROUBLE = 2, NAMED_KEYS = 3, SHOWN_ELEMENTS = 16 };
 enum { FLAG_ALL, FLAG_JSON };
@@ -55,7 +56,7 @@ static void say_error(struct buffer *out, const struct verification *verificatio
 {
     double times = most_times(verification, verdict);
     if (times > 0)
-        buffer_printf(out, ", with up to %.3g times the error that their types cost", times);
+        buffer_printf(out, ", with up to %.3g times the error of their types", times);
 }
 
 /* Nothing is guessed where the weights are others anyway. */
@@ -70,8 +71,7 @@ static void say_tensors(struct buffer *out, const struct verification *verificat
 {
     const size_t *counts = verification->counts;
     if (counts[TENSOR_OTHER_WEIGHTS] != 0) {
-        say(out, "weights that are not this model's: %zu of %zu tensors", counts[TENSOR_OTHER_WEIGHTS],
-            verification->n_tensors);
+        say(out, "weights of another model: %zu of %zu tensors", counts[TENSOR_OTHER_WEIGHTS], verification->n_tensors);
         say_error(out, verification, TENSOR_OTHER_WEIGHTS);
     }
     if (counts[TENSOR_OTHER_SHAPE] != 0)
@@ -79,11 +79,11 @@ static void say_tensors(struct buffer *out, const struct verification *verificat
     if (counts[TENSOR_MISSING] != 0)
         say(out, "%zu %s missing", counts[TENSOR_MISSING], tensors(counts[TENSOR_MISSING]));
     if (counts[TENSOR_UNKNOWN] != 0)
-        say(out, "%zu %s that the model does not have", counts[TENSOR_UNKNOWN], tensors(counts[TENSOR_UNKNOWN]));
+        say(out, "%zu extra %s", counts[TENSOR_UNKNOWN], tensors(counts[TENSOR_UNKNOWN]));
     if (counts[TENSOR_OTHER_TYPE] != 0)
         say(out, "another mix: %zu %s of other types", counts[TENSOR_OTHER_TYPE], tensors(counts[TENSOR_OTHER_TYPE]));
     if (counts[TENSOR_OTHER_ROUNDING] != 0) {
-        say(out, "%s%zu %s rounded otherwise", cause_of_rounding(verification), counts[TENSOR_OTHER_ROUNDING],
+        say(out, "%s%zu %s rounded differently", cause_of_rounding(verification), counts[TENSOR_OTHER_ROUNDING],
             tensors(counts[TENSOR_OTHER_ROUNDING]));
         say_error(out, verification, TENSOR_OTHER_ROUNDING);
     }
@@ -105,14 +105,14 @@ static void say_keys(struct buffer *out, const struct key_matches *keys)
         buffer_append_text(out, " ...");
 }
 
-/* What is different, on one line. */
+/* Returns all differences on one line. */
 static struct buffer verdict_text(const struct verification *verification)
 {
     struct buffer text = {0};
     say_tensors(&text, verification);
     say_keys(&text, &verification->keys);
     if (text.length == 0)
-        say(&text, "the same tensors and keys, laid out otherwise");
+        say(&text, "the same tensors and keys in another order or alignment");
     buffer_append(&text, "", 1);
     return text;
 }
@@ -127,11 +127,11 @@ static void print_tensor(const struct tensor_finding *finding)
     printf("tensor %s: %s", name, verdict_names[finding->verdict]);
     if (finding->found != NULL && finding->expected != NULL) {
         if (finding->found->dtype != finding->expected->dtype)
-            printf(", %s and not %s", finding->found->dtype->name, finding->expected->dtype->name);
+            printf(", %s instead of %s", finding->found->dtype->name, finding->expected->dtype->name);
         if (finding->weighed)
             printf(", error %.3g (%.3g of the model's)", finding->error, finding->relative);
         if (finding->weighed && finding->cost > 0)
-            printf(", %.3g times what %s costs", finding->error / finding->cost, finding->found->dtype->name);
+            printf(", %.3g times the error of %s", finding->error / finding->cost, finding->found->dtype->name);
     }
     putchar('\n');
 }
@@ -160,7 +160,7 @@ static void print_all(const struct verification *verification)
         else
             fputs(": missing", stdout);
         if (match->a != NULL)
-            print_value(", and not ", match->a);
+            print_value(" instead of ", match->a);
         putchar('\n');
     }
 }
@@ -202,41 +202,37 @@ static void put_key(struct json_writer *writer, const struct key_match *match)
 
 static void print_json(const struct verification *verification, const char *file, const char *source)
 {
-    struct buffer out = {0};
-    struct json_writer writer = {.out = &out, .letters = JSON_UTF8, .compact = true};
-    json_begin_object(&writer, NULL);
-    json_put_text(&writer, "file", file);
-    json_put_text(&writer, "source", source);
-    json_put_bool(&writer, "identical", verification->identical != NULL);
-    json_put_text(&writer, "nearest",
-                  verification->identical != NULL ? verification->identical : verification->nearest);
-    json_break_line(&writer);
-    json_begin_object(&writer, "counts");
+    struct json_page page;
+    struct json_writer *writer = &page.writer;
+    json_page_begin(&page);
+    json_put_text(writer, "file", file);
+    json_put_text(writer, "source", source);
+    json_put_bool(writer, "identical", verification->identical != NULL);
+    json_put_text(writer, "nearest", verification->identical != NULL ? verification->identical : verification->nearest);
+    json_break_line(writer);
+    json_begin_object(writer, "counts");
     for (size_t i = 0; verification->identical == NULL && i < TENSOR_VERDICTS; i++)
-        json_put_number(&writer, verdict_names[i], verification->counts[i]);
-    json_end(&writer);
-    json_break_line(&writer);
-    json_begin_array(&writer, "tensors");
+        json_put_number(writer, verdict_names[i], verification->counts[i]);
+    json_end(writer);
+    json_break_line(writer);
+    json_begin_array(writer, "tensors");
     for (size_t i = 0; i < verification->n_tensors; i++)
         if (verification->tensors[i].verdict != TENSOR_SAME)
-            put_tensor(&writer, &verification->tensors[i]);
-    json_end(&writer);
-    json_break_line(&writer);
-    json_begin_array(&writer, "keys");
+            put_tensor(writer, &verification->tensors[i]);
+    json_end(writer);
+    json_break_line(writer);
+    json_begin_array(writer, "keys");
     for (size_t i = 0; i < verification->keys.n_matches; i++)
-        put_key(&writer, &verification->keys.matches[i]);
-    json_end(&writer);
-    json_end(&writer);
-    buffer_append_text(&out, "\n");
-    fwrite(out.bytes, 1, out.length, stdout);
-    buffer_free(&out);
+        put_key(writer, &verification->keys.matches[i]);
+    json_end(writer);
+    json_page_print(&page);
 }
 
 static void print_line(const struct verification *verification, const char *file, const char *source)
 {
     text_put(file, stdout);
     fputs(verification->identical != NULL ? ": identical to " : ": not identical; the nearest is ", stdout);
-    fputs(verification->identical != NULL ? verification->identical : verification->nearest, stdout);
+    text_put(verification->identical != NULL ? verification->identical : verification->nearest, stdout);
     fputs(" of ", stdout);
     text_put(source, stdout);
     if (verification->identical == NULL) {
@@ -261,13 +257,49 @@ static int print(const struct verification *verification, const struct invocatio
     return finish_output(EXIT_SUCCESS) == EXIT_SUCCESS ? status : EXIT_TROUBLE;
 }
 
+/* Any zip archive is checked as it is; the archives of a directory or a hub folder by what opens there. */
+static enum archives check_named(const char *name, struct error *error)
+{
+    const struct open_options plain = {0};
+    struct error unused;
+    enum archives found = ARCHIVES_NONE;
+    struct source *file = location_open_file(name, &unused);
+    if (file != NULL && is_archive(file)) {
+        found = check_archive(file);
+        source_close(file);
+        return found;
+    }
+    source_close(file);
+    error_set(
+        error,
+        "%s: not a zip archive of torch or numpy, so it has no checksums; to compare a GGUF, name its SOURCE, too",
+        name);
+    const struct checkpoint *checkpoint = checkpoint_open(name, formats, &plain, error);
+    if (checkpoint != NULL)
+        found = check_archives(checkpoint);
+    checkpoint_close(checkpoint);
+    return found;
+}
+
+static int verify_archives(const char *name)
+{
+    struct error error;
+    enum archives found = check_named(name, &error);
+    if (found == ARCHIVES_NONE)
+        report("%s", error.message);
+    int status = found == ARCHIVES_WHOLE ? EXIT_SAME : found == ARCHIVES_NONE ? EXIT_TROUBLE : EXIT_DIFFERENT;
+    return finish_output(EXIT_SUCCESS) == EXIT_SUCCESS ? status : EXIT_TROUBLE;
+}
+
 static int run(const struct invocation *invocation)
 {
+    if (invocation->n_arguments == 1)
+        return verify_archives(invocation->arguments[0]);
     const struct open_options plain = {0};
     struct verification verification;
     struct error error;
     int status = EXIT_TROUBLE;
-    struct checkpoint *file = checkpoint_open(invocation->arguments[0], &plain, &error);
+    const struct checkpoint *file = checkpoint_open(invocation->arguments[0], formats, &plain, &error);
     if (file == NULL) {
         report("%s", error.message);
         return EXIT_TROUBLE;
@@ -287,28 +319,27 @@ static int run(const struct invocation *invocation)
 
 const struct command verify_command = {
     .name = "verify",
-    .usage = "FILE.gguf SOURCE",
-    .summary =
-        "Say whether a GGUF is what wfs makes of SOURCE, and so what llama.cpp's tools do, or in what it differs",
+    .usage = "FILE.gguf SOURCE | ARCHIVE",
+    .summary = "Compare a GGUF with the files that llama.cpp's tools make from SOURCE",
     .text =
-        "It is the same to the byte as one of the virtual GGUFs, or is compared with the nearest of them: which "
-        "tensors have\n"
-        "another type (another mix), which are rounded otherwise (an importance matrix), and which have more than 1.5 "
-        "times\n"
-        "the error that their type costs (weights that are not this model's); and which keys differ, + and - for those "
-        "that\n"
-        "only one has. Options such as -o name= or -o tensor-type= apply to SOURCE. The exit status is 0 where it is\n"
-        "identical, 1 where it is not, 2 where they could not be compared.",
-    .flags = (const struct flag[]){{'a', "all", "every tensor and key that differs, too"},
-                                   {0, "json", "the same as JSON, for scripts"},
+        "If FILE.gguf equals none of the virtual GGUFs byte for byte, it is compared with the nearest one. The report "
+        "counts tensors with another type\n(another mix), tensors rounded differently (an importance matrix), and "
+        "tensors with more than 1.5 times the error of\ntheir type (weights of another model), and lists the keys that "
+        "differ, with + and - for keys that only one file has.\nOptions such as -o name= or -o tensor-type= apply to "
+        "SOURCE. The exit status is 0 if the file is identical, 1 if it\nis not, 2 if it cannot be compared.\n"
+        "With one argument, a torch or numpy file or a directory of them, verify compares the checksum of every member "
+        "of the zip\narchives. The exit status is 1 if a member is damaged, 2 if there is no archive.",
+    .flags = (const struct flag[]){{'a', "all", "list every tensor and key that differs"},
+                                   {0, "json", "print JSON for scripts"},
                                    {0}},
     .examples =
         (const struct example[]){
-            {"wfs verify qwen2.5-0.5b-q4_k_m.gguf Qwen/Qwen2.5-0.5B", "whether a download is faithful to its model"},
-            {"wfs verify --json model.gguf ~/models/Qwen2.5-0.5B | jq .counts", "how many tensors are what"},
+            {"wfs verify qwen2.5-0.5b-q4_k_m.gguf Qwen/Qwen2.5-0.5B", "check a downloaded GGUF against its model"},
+            {"wfs verify pytorch_model.bin", "check a torch or numpy archive for damage"},
+            {"wfs verify --json model.gguf ~/models/Qwen2.5-0.5B | jq .counts", "count the tensors by result"},
             {0},
         },
-    .min_arguments = 2,
+    .min_arguments = 1,
     .max_arguments = 2,
     .takes_options = true,
     .compares = true,

@@ -23,7 +23,7 @@ struct example {
     const char *line, *meaning;
 };
 
-/* What was typed. */
+/* The parsed command line. */
 struct invocation {
     const struct command *command;
     const struct options *options;
@@ -54,19 +54,20 @@ struct command {
 /* NULL at the end. */
 extern const struct command *const commands[];
 
-/* What mount(8) and fstab mean when they name no command. */
+/* The command of mount(8) and fstab, which name none. */
 extern const struct command mount_command;
 
 const struct command *command_find(const char *name);
 
-/* Whether the command has a flag of that letter; -h is --help where it has none. */
+/* Reports whether the command has a flag of that letter; -h is --help where it has none. */
 bool command_has_letter(const struct command *command, char letter);
 
-/* Whether an option means something to a command that takes options. */
+/* Reports whether an option means something to a command that takes options. */
 bool command_takes_option(const struct command *command, const struct option_row *row);
 
 /* A source as the options have it, with the adapters that are to be merged. */
-struct checkpoint *command_open_checkpoint(const char *source, const struct options *options, struct error *error);
+const struct checkpoint *command_open_checkpoint(const char *source, const struct options *options,
+                                                 struct error *error);
 
 /* The tree of a source; where it cannot be opened, NULL, and the error has been reported. command_close() frees the
  * checkpoint as well. */

@@ -1,20 +1,14 @@
 #include "fs/cli/command.h"
 
-#include "base/report.h"
-#include "models/dense.h"
-#include "models/target.h"
-
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
-extern const struct command umount_command, exec_command, ls_command, cat_command, cp_command, info_command,
-    sha256_command, diff_command, verify_command, layout_command, complete_command, manual_command;
+extern const struct command umount_command, mounts_command, exec_command, ls_command, cat_command, cp_command,
+    info_command, sha256_command, diff_command, verify_command, layout_command, complete_command, manual_command;
 
 const struct command *const commands[] = {
-    &mount_command,  &umount_command,   &exec_command,   &ls_command,   &cat_command,
-    &cp_command,     &info_command,     &sha256_command, &diff_command, &verify_command,
-    &layout_command, &complete_command, &manual_command, NULL,
+    &mount_command,  &umount_command, &mounts_command,   &exec_command,   &ls_command,
+    &cat_command,    &cp_command,     &info_command,     &sha256_command, &diff_command,
+    &verify_command, &layout_command, &complete_command, &manual_command, NULL,
 };
 
 const struct command *command_find(const char *name)
@@ -23,84 +17,4 @@ const struct command *command_find(const char *name)
         if (strcmp((*command)->name, name) == 0)
             return *command;
     return NULL;
-}
-
-bool command_takes_option(const struct command *command, const struct option_row *row)
-{
-    return (command->mounts || !row->for_mounts) && (!command->only_opens || option_is_for_opening(row));
-}
-
-bool command_has_letter(const struct command *command, char letter)
-{
-    for (const struct flag *flag = command->flags; flag != NULL && flag->name != NULL; flag++)
-        if (flag->letter == letter)
-            return true;
-    return false;
-}
-
-struct checkpoint *command_open_checkpoint(const char *source, const struct options *options, struct error *error)
-{
-    struct checkpoint *checkpoint = checkpoint_open(source, &options->open, error);
-    if (checkpoint != NULL && !lora_merge(checkpoint, &options->loras, error)) {
-        checkpoint_close(checkpoint);
-        checkpoint = NULL;
-        error_prefix(error, "option lora");
-    }
-    if (checkpoint != NULL)
-        dense_open(checkpoint);
-    if (checkpoint != NULL && !target_open(checkpoint, options->content.base, error)) {
-        checkpoint_close(checkpoint);
-        checkpoint = NULL;
-        error_prefix(error, "option base");
-    }
-    return checkpoint;
-}
-
-/* Said where somebody looks into a component. */
-static void report_failure(void *unused, const struct checkpoint *checkpoint)
-{
-    (void)unused;
-    if (checkpoint->failure != NULL)
-        report("%s: %s", checkpoint->model_name, checkpoint->failure);
-}
-
-static struct tree *open_tree(const char *source, const struct options *opening, const struct options *options)
-{
-    struct error error;
-    struct checkpoint *checkpoint = command_open_checkpoint(source, opening, &error);
-    struct tree *tree = checkpoint != NULL ? tree_new(checkpoint, &options->content, &error) : NULL;
-    if (tree == NULL) {
-        report("%s", error.message);
-        checkpoint_close(checkpoint);
-        return NULL;
-    }
-    tree_on_checkpoint(tree, report_failure, NULL);
-    return tree;
-}
-
-struct tree *command_open(const char *source, const struct options *options)
-{
-    struct options with_components = *options;
-    with_components.open.components = true;
-    return open_tree(source, &with_components, options);
-}
-
-struct tree *command_open_model(const char *source, const struct options *options)
-{
-    return open_tree(source, options, options);
-}
-
-void command_close(struct tree *tree)
-{
-    struct checkpoint *checkpoint = (struct checkpoint *)tree_checkpoint(tree);
-    tree_free(tree);
-    checkpoint_close(checkpoint);
-}
-
-int finish_output(int status)
-{
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return status;
-    report("standard output: %s", strerror(errno));
-    return EXIT_BAD_INPUT;
 }

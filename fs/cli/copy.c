@@ -122,7 +122,7 @@ static struct chunk *take_chunk(struct copy *copy, size_t *ret_index)
     return chunk;
 }
 
-/* What we look at ourselves is read: a mapping may be gone. */
+/* Reads bytes that wfs itself inspects, because a mapping may lose pages. */
 static bool make_chunk(const struct copy *copy, size_t index, struct chunk *chunk, struct error *error)
 {
     uint64_t offset = (uint64_t)index * CHUNK_BYTES, left = copy->file->size - offset;

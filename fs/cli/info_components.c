@@ -7,7 +7,7 @@
 
 #include <inttypes.h>
 
-/* What the whole says that it is, or else what it is known by. */
+/* Returns the class that the pipeline declares for a component, or else the class it is recognized by. */
 static const char *class_of(const struct component *component, const struct profile *profile)
 {
     if (component->class_name != NULL)
@@ -18,11 +18,11 @@ static const char *class_of(const struct component *component, const struct prof
 static void append_weights(struct buffer *text, const struct profile *profile)
 {
     char number[NUMBER_TEXT], size[SIZE_TEXT];
-    buffer_printf(text, ", %s parameters in %" PRIu64 " tensor%s, %s", number_text(profile->n_parameters, number),
+    buffer_printf(text, ", %s parameters in %" PRIu64 " tensor%s, %s", number_text(profile->all.n_elements, number),
                   profile->all.n_tensors, profile->all.n_tensors == 1 ? "" : "s",
                   size_text(profile->all.n_bytes, size));
-    if (profile->n_dtypes > 0)
-        buffer_printf(text, " of %s%s", profile->by_dtype[0].dtype->name, profile->n_dtypes > 1 ? " and others" : "");
+    if (profile->n_kinds > 0)
+        buffer_printf(text, " of %s%s", profile->kinds[0].name, profile->n_kinds > 1 ? " and others" : "");
 }
 
 void component_text(struct tree *tree, const struct component *component, struct buffer *text)

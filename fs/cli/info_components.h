@@ -1,4 +1,4 @@
-/* What `wfs info` says of the components of a source. Each is opened for it. */
+/* The part of `wfs info` about a source's components, each of which it opens. */
 #pragma once
 
 #include "base/buffer.h"

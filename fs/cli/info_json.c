@@ -1,13 +1,13 @@
 #include "fs/cli/info_pages.h"
 
 #include "fs/cli/info_components.h"
+#include "fs/cli/json_page.h"
 #include "fs/tree/inventory.h"
-#include "models/families/family.h"
+#include "fs/tree/subjects.h"
+#include "models/families/families.h"
+#include "models/packings/packing.h"
 
-#include <stdio.h>
-#include <string.h>
-
-/* What is not known is 0. */
+/* Writes a number unless it is 0, which means unknown. */
 static void put_known(struct json_writer *writer, const char *key, uint64_t number)
 {
     if (number != 0)
@@ -16,17 +16,24 @@ static void put_known(struct json_writer *writer, const char *key, uint64_t numb
         json_put_null(writer, key);
 }
 
-static void put_dtypes(struct json_writer *writer, const struct profile *profile)
+/* Tensors as they are stored, or packed weights. */
+static void put_kinds(struct json_writer *writer, const char *key, const struct profile *profile, bool packed)
 {
     json_break_line(writer);
-    json_begin_array(writer, "dtypes");
-    for (size_t i = 0; i < profile->n_dtypes; i++) {
-        const struct dtype_total *total = &profile->by_dtype[i];
+    json_begin_array(writer, key);
+    for (size_t i = 0; i < profile->n_kinds; i++) {
+        const struct kind_total *kind = &profile->kinds[i];
+        if ((kind->packing != NULL) != packed)
+            continue;
         json_begin_object(writer, NULL);
-        json_put_text(writer, "dtype", total->dtype->name);
-        json_put_number(writer, "tensors", total->n_tensors);
-        json_put_number(writer, "parameters", total->n_elements);
-        json_put_number(writer, "bytes", total->n_bytes);
+        json_put_text(writer, packed ? "name" : "dtype", kind->name);
+        if (packed) {
+            json_put_text(writer, "packing", kind->packing->name);
+            json_put_number(writer, "bits", kind->bits);
+        }
+        json_put_number(writer, "tensors", kind->total.n_tensors);
+        json_put_number(writer, "parameters", kind->total.n_elements);
+        json_put_number(writer, "bytes", kind->total.n_bytes);
         json_end(writer);
     }
     json_end(writer);
@@ -46,11 +53,13 @@ static void put_left_out(struct json_writer *writer, const struct checkpoint *ch
     json_end(writer);
     json_break_line(writer);
     json_begin_array(writer, "notes");
+    struct arena *arena = arena_new();
     for (size_t i = 0, n_notes = checkpoint_notes(checkpoint); i < n_notes; i++) {
         json_break_line(writer);
-        json_put_text(writer, NULL, checkpoint_note_text(checkpoint, i));
+        json_put_text(writer, NULL, note_line(checkpoint_note_at(checkpoint, i), arena));
     }
     json_end(writer);
+    arena_free(arena);
 }
 
 static void put_model(struct json_writer *writer, const struct profile *profile)
@@ -70,34 +79,31 @@ static void put_model(struct json_writer *writer, const struct profile *profile)
     put_known(writer, "layers", profile->n_layers);
     put_known(writer, "context_length", profile->context_length);
     json_break_line(writer);
-    json_put_number(writer, "tensors", profile->all.n_tensors);
-    json_put_number(writer, "parameters", profile->n_parameters);
+    json_put_number(writer, "tensors", profile->n_stored);
+    json_put_number(writer, "parameters", profile->all.n_elements);
     json_put_number(writer, "bytes", profile->all.n_bytes);
 }
 
 static void put_profile(struct json_writer *writer, const struct profile *profile)
 {
     put_model(writer, profile);
-    put_dtypes(writer, profile);
+    put_kinds(writer, "dtypes", profile, false);
+    put_kinds(writer, "packings", profile, true);
 }
 
 void print_info_json(struct tree *tree, const struct profile *profile)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
-    struct buffer out = {0};
-    struct json_writer writer = {.out = &out, .letters = JSON_UTF8, .compact = true};
-    json_begin_object(&writer, NULL);
-    json_put_text(&writer, "wfs", WFS_VERSION);
-    json_put_text(&writer, "name", checkpoint->model_name);
-    json_put_text(&writer, "path", checkpoint->path);
-    json_put_text(&writer, "format", checkpoint->format);
-    put_profile(&writer, profile);
-    put_components(&writer, tree, put_profile);
-    put_sources(&writer, checkpoint);
-    put_files(&writer, tree);
-    put_left_out(&writer, checkpoint);
-    json_end(&writer);
-    buffer_append_text(&out, "\n");
-    fwrite(out.bytes, 1, out.length, stdout);
-    buffer_free(&out);
+    struct json_page page;
+    struct json_writer *writer = &page.writer;
+    json_page_begin(&page);
+    json_put_text(writer, "name", checkpoint->model_name);
+    json_put_text(writer, "path", checkpoint->path);
+    json_put_text(writer, "format", checkpoint->format);
+    put_profile(writer, profile);
+    put_components(writer, tree, put_profile);
+    put_sources(writer, checkpoint);
+    put_files(writer, tree);
+    put_left_out(writer, checkpoint);
+    json_page_print(&page);
 }

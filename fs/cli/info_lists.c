@@ -1,4 +1,5 @@
 #include "fs/cli/info_pages.h"
+#include "fs/tree/subjects.h"
 
 #include "base/text.h"
 #include "formats/layout.h"
@@ -26,13 +27,13 @@ static void print_metadata(const struct gguf_kvs *metadata)
     }
 }
 
-static void print_dtypes(const struct profile *profile)
+static void print_kinds(const struct profile *profile)
 {
     char number[NUMBER_TEXT], size[SIZE_TEXT];
-    printf("\n%-14s%10s  %16s  %12s\n", "DTYPE", "TENSORS", "PARAMETERS", "SIZE");
-    for (size_t i = 0; i < profile->n_dtypes; i++) {
-        const struct dtype_total *total = &profile->by_dtype[i];
-        printf("%-14s%10" PRIu64 "  %16s  %12s\n", total->dtype->name, total->n_tensors,
+    printf("\n%-22s  %8s  %16s  %12s\n", "TYPE", "TENSORS", "PARAMETERS", "SIZE");
+    for (size_t i = 0; i < profile->n_kinds; i++) {
+        const struct total *total = &profile->kinds[i].total;
+        printf("%-22s  %8" PRIu64 "  %16s  %12s\n", profile->kinds[i].name, total->n_tensors,
                number_text(total->n_elements, number), size_text(total->n_bytes, size));
     }
 }
@@ -85,12 +86,12 @@ static bool print_file(void *context, uint64_t index, const char *name, const st
 }
 
 /* Each kind of file below tensors/NAME, and how many tensors have it. */
-static void print_views(const struct shown *shown, const struct content_options *options)
+static void print_views(const struct shown_tensors *shown, const struct content_options *options)
 {
     for (unsigned slot = SLOT_RAW, n_slots = tensor_slots(); slot < n_slots; slot++) {
         struct tensor_file file, any = {0};
         size_t n_tensors = 0;
-        for (size_t i = 0, n_shown = shown_count(shown); i < n_shown; i++)
+        for (size_t i = 0, n_shown = shown_tensors_count(shown); i < n_shown; i++)
             if (tensor_file_at(shown, i, options, slot, &file)) {
                 any = file;
                 n_tensors++;
@@ -109,11 +110,13 @@ static void print_notes(const struct checkpoint *checkpoint)
         text_put(checkpoint->hidden[i].reason, stdout);
         putchar('\n');
     }
+    struct arena *arena = arena_new();
     for (size_t i = 0, n_notes = checkpoint_notes(checkpoint); i < n_notes; i++) {
         fputs(i ? "" : "\nNOTES\n", stdout);
-        text_put(checkpoint_note_text(checkpoint, i), stdout);
+        text_put(note_line(checkpoint_note_at(checkpoint, i), arena), stdout);
         putchar('\n');
     }
+    arena_free(arena);
 }
 
 void print_lists(struct tree *tree, const struct profile *profile)
@@ -121,7 +124,7 @@ void print_lists(struct tree *tree, const struct profile *profile)
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     print_metadata(&checkpoint->metadata);
     if (checkpoint->n_sources != 0) {
-        print_dtypes(profile);
+        print_kinds(profile);
         print_largest(checkpoint);
     }
     printf("\n%-10s  %s\n", "SIZE", "FILES");

@@ -1,11 +1,13 @@
 #include "fs/cli/info_models.h"
 
+#include "fs/cli/json_page.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/quantization_html.h"
 #include "fs/cli/terminal.h"
-#include "models/adapter.h"
+#include "models/families/families.h"
 #include "models/families/groups.h"
 #include "models/projectors/projector.h"
+#include "models/projectors/projectors.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,7 +25,7 @@ static void print_family(const struct family *family)
 
 void print_architectures(void)
 {
-    printf("  %-18s  %-36s  %s\n", "GGUF", "FAMILY, * compared with golden files", "HUGGING FACE");
+    printf("  %-18s  %-36s  %s\n", "GGUF", "FAMILY (* compared with the converter byte for byte)", "HUGGING FACE");
     for (const struct family_group *group = family_groups; group->title != NULL; group++) {
         bool has_title = false;
         for (const struct family *const *family = families; *family != NULL; family++) {
@@ -35,9 +37,42 @@ void print_architectures(void)
             print_family(*family);
         }
     }
-    puts("Parts that see and hear, for mmproj.gguf");
+    puts("Vision and audio encoders, for mmproj.gguf");
     for (const struct family *const *projector = projectors; *projector != NULL; projector++)
         print_family(*projector);
+}
+
+static void put_family(struct json_writer *writer, const struct family *family, const struct family_group *group)
+{
+    json_break_line(writer);
+    json_begin_object(writer, NULL);
+    json_put_text(writer, "gguf", family_architecture(family));
+    json_put_text(writer, "family", family->summary);
+    if (group != NULL)
+        json_put_text(writer, "group", group->title);
+    json_put_bool(writer, "compared", family_is_golden(family));
+    json_begin_array(writer, "hugging_face");
+    for (const struct family_name *hf = family->hf; hf->name != NULL; hf++)
+        json_put_text(writer, NULL, hf->name);
+    json_end(writer);
+    json_end(writer);
+}
+
+void print_architectures_json(void)
+{
+    struct json_page page;
+    json_page_begin(&page);
+    json_break_line(&page.writer);
+    json_begin_array(&page.writer, "architectures");
+    for (const struct family *const *family = families; *family != NULL; family++)
+        put_family(&page.writer, *family, family_group_of(*family));
+    json_end(&page.writer);
+    json_break_line(&page.writer);
+    json_begin_array(&page.writer, "projectors");
+    for (const struct family *const *projector = projectors; *projector != NULL; projector++)
+        put_family(&page.writer, *projector, NULL);
+    json_end(&page.writer);
+    json_page_print(&page);
 }
 
 /* The bar counts the values of all mixes together. */
@@ -77,7 +112,7 @@ static void print_not_made(const struct quantization *rows, size_t n_rows)
     const struct quantization *first = NULL;
     struct buffer names = {0};
     for (const struct quantization *row = rows; row < rows + n_rows; row++) {
-        if (quantization_is_possible(row))
+        if (row->is_possible)
             continue;
         buffer_printf(&names, "%s%s", first == NULL ? "Not made: " : ", ", row->mix->name);
         first = first == NULL ? row : first;
@@ -97,7 +132,7 @@ static void print_rows(const struct quantization *rows, size_t n_rows, const str
     const struct quantization *choice = quantization_choice(rows, n_rows);
     printf("%-10s  %10s  %6s  %10s  %s\n", "TYPE", "SIZE", "BITS", "ERROR", "LOSS");
     for (const struct quantization *row = rows; row < rows + n_rows; row++)
-        if (quantization_is_possible(row))
+        if (row->is_possible)
             print_row(row, row == choice, quantization_is_best(rows, n_rows, row), page->colour);
     print_not_made(rows, n_rows);
     unsigned columns = terminal_columns(STDOUT_FILENO);
@@ -116,13 +151,13 @@ static void print_rows_json(const struct quantization *rows, size_t n_rows)
 {
     const struct quantization *choice = quantization_choice(rows, n_rows);
     struct buffer out = {0};
-    struct json_writer writer = {.out = &out, .letters = JSON_UTF8, .compact = true};
+    struct json_writer writer = {.out = &out, .letters = stdout_letters(), .compact = true};
     json_begin_array(&writer, NULL);
     for (const struct quantization *row = rows; row < rows + n_rows; row++) {
         json_break_line(&writer);
         json_begin_object(&writer, NULL);
         json_put_text(&writer, "type", row->mix->name);
-        if (quantization_is_possible(row)) {
+        if (row->is_possible) {
             json_put_number(&writer, "bytes", row->file_bytes);
             json_put_f64(&writer, "bits_per_weight", row->bits_per_weight, 6);
             json_put_f64(&writer, "rmse", row->rmse, 6);
@@ -159,12 +194,13 @@ static bool print_html(const struct gguf_model *model, const struct quantization
 bool print_quantizations(const struct checkpoint *checkpoint, const struct quantize_options *options,
                          const struct quantization_page *page, struct error *error)
 {
-    if (adapter_is_source(checkpoint))
+    if (checkpoint->kind == CHECKPOINT_ADAPTER)
         return error_set(error, "%s: a LoRA adapter, and adapters are not quantized; -o lora= merges it with its base",
                          checkpoint->path);
     struct gguf_model *model = gguf_model_new(checkpoint, error);
     if (model == NULL)
         return false;
+    quantize_prepare(model);
     struct meter meter = {.bytes_per_mix = quantization_bytes(model, page->all)};
     bool done = model->family != NULL || model->is_gguf ||
                 error_set(error, "%s: no family of models is known for it, so nothing is quantized", checkpoint->path);

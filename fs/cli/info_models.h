@@ -3,10 +3,11 @@
 #pragma once
 
 #include "formats/checkpoint.h"
-#include "models/quantize.h"
+#include "models/quantize/quantize.h"
 
 /* The table of families: architectures of Hugging Face, and the GGUF one each becomes. */
 void print_architectures(void);
+void print_architectures_json(void);
 
 struct quantization_page {
     bool all; /* weights are measured, not a sample */

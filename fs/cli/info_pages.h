@@ -4,8 +4,8 @@
 #include "fs/cli/profile.h"
 #include "fs/tree/tree.h"
 
-/* What it is, what was read and what is left out, what a mount shows. On a terminal it has at most 24 lines of its
- * width. */
+/* Prints the source, the files read, the files of a mount and the files left out. On a terminal it breaks lines at
+ * words and shortens long lists, but no message. */
 void print_summary(struct tree *tree, const struct profile *profile, bool colour);
 
 /* Metadata, types, the largest tensors, every file, every type that tensors are shown in, what is not shown. */

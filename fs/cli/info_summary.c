@@ -3,8 +3,10 @@
 #include "base/text.h"
 #include "fs/cli/info_components.h"
 #include "fs/cli/terminal.h"
+#include "fs/tree/subjects.h"
 #include "fs/tree/tensor_views.h"
-#include "models/families/family.h"
+#include "models/families/families.h"
+#include "models/packings/packing.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,19 +15,16 @@
 
 enum {
     LABEL = 12,
-    SHOWN_NOTES = 3,
+    NOTE_LINES = 6,
     SHOWN_NAMES = 3,
-    SHOWN_DTYPES = 4,
-    NOTE_LINES = 2,
-    LINE_LINES = 2,
-    PARTS_LINES = 3,
+    SHOWN_KINDS = 4,
+    SHOWN_FILES = 4, /* kinds of file of a tensor */
     SHOWN_COMPONENTS = 5,
     SHOWN_MODULES = 2,
-    COMPONENT_LINES = 2,
 };
 
 struct page {
-    unsigned columns; /* 0: no terminal, nothing is cut or broken */
+    unsigned columns; /* 0: no terminal, nothing is broken or left out */
     bool colour;
 };
 
@@ -34,38 +33,45 @@ static void print_heading(const struct page *page, const char *text)
     printf(page->colour ? "\033[1m%s\033[0m\n" : "%s\n", text);
 }
 
-/* A line that is broken at words, after a label; on a terminal no more than `lines` of them. */
-static void print_labelled(const struct page *page, const char *label, struct buffer *text, unsigned lines)
+/* A text after a label, broken at words and never cut: what to do comes last in a message. Frees the text. */
+static void print_labelled(const struct page *page, const char *label, struct buffer *text)
 {
-    size_t most = page->columns > LABEL ? (size_t)(page->columns - LABEL) * lines - 8 : SIZE_MAX;
-    if (text->length > most) {
-        size_t space = most;
-        while (space > most / 2 && text->bytes[space] != ' ')
-            space--;
-        most = text->bytes[space] == ' ' ? space : most;
-        while ((text->bytes[most] & 0xc0) == 0x80) /* between characters */
-            most--;
-        text->length = most;
-        buffer_append_text(text, " ...");
-    }
     buffer_append(text, "", 1);
     printf("%-*s", LABEL, label);
     print_wrapped((const char *)text->bytes, LABEL, LABEL, page->columns);
     buffer_free(text);
 }
 
+/* How many lines a text takes after a label, or one more. */
+static size_t lines_of(const struct page *page, const char *text)
+{
+    size_t columns = page->columns > 2 * LABEL ? page->columns - LABEL : LABEL;
+    return 1 + strlen(text) * 8 / (columns * 7);
+}
+
+/* On a terminal the first notes, whole: one at least, and no more than fit. Hints are for the lists. */
 static void print_notes(const struct page *page, const struct checkpoint *checkpoint)
 {
-    size_t n_notes = checkpoint_notes(checkpoint),
-           n_shown = page->columns != 0 && n_notes > SHOWN_NOTES ? SHOWN_NOTES : n_notes;
-    const char *label = n_notes == 1 ? "note" : "notes";
-    for (size_t i = 0; i < n_shown; i++) {
+    size_t n_notes = checkpoint_notes(checkpoint), n_lines = 0, n_left = 0;
+    struct arena *arena = arena_new();
+    for (size_t i = 0; i < n_notes; i++) {
+        const struct note note = checkpoint_note_at(checkpoint, i);
+        const char *line = note_line(note, arena);
+        if (note.is_hint)
+            continue;
+        bool fits = n_lines == 0 || (n_left == 0 && n_lines + lines_of(page, line) <= NOTE_LINES);
+        if (page->columns != 0 && !fits) {
+            n_left++;
+            continue;
+        }
         struct buffer text = {0};
-        buffer_append_text(&text, checkpoint_note_text(checkpoint, i));
-        print_labelled(page, i == 0 ? label : "", &text, NOTE_LINES);
+        buffer_append_text(&text, line);
+        print_labelled(page, n_lines == 0 ? "notes" : "", &text);
+        n_lines += lines_of(page, line);
     }
-    if (n_shown < n_notes)
-        printf("%*s%zu more; --all shows them\n", LABEL, "", n_notes - n_shown);
+    arena_free(arena);
+    if (n_left != 0)
+        printf("%*s%zu more; --all shows them\n", LABEL, "", n_left);
 }
 
 static void print_kind(const struct page *page, const struct profile *profile)
@@ -73,7 +79,7 @@ static void print_kind(const struct page *page, const struct profile *profile)
     struct buffer text = {0};
     if (profile->adapter != NULL) {
         buffer_append_text(&text, profile->adapter);
-        print_labelled(page, "adapter", &text, LINE_LINES);
+        print_labelled(page, "adapter", &text);
         return;
     }
     if (profile->architecture == NULL)
@@ -88,7 +94,7 @@ static void print_kind(const struct page *page, const struct profile *profile)
         buffer_printf(&text, ", %" PRIu64 " layers", profile->n_layers);
     if (profile->context_length != 0)
         buffer_printf(&text, ", context %" PRIu64, profile->context_length);
-    print_labelled(page, "family", &text, LINE_LINES);
+    print_labelled(page, "family", &text);
 }
 
 /* "visual.* are the vision tower of Qwen2.5-VL, 315840 parameters in 54 tensors" */
@@ -103,7 +109,7 @@ static void append_tower(struct buffer *text, const struct profile *profile, con
                 separator = ", ";
                 break;
             }
-    buffer_printf(text, " are %s, %s parameters in %" PRIu64 " tensor%s", profile->projector->summary,
+    buffer_printf(text, ": %s, %s parameters in %" PRIu64 " tensor%s", profile->projector->summary,
                   number_text(profile->tower.n_elements, number), profile->tower.n_tensors,
                   profile->tower.n_tensors == 1 ? "" : "s");
 }
@@ -116,7 +122,7 @@ static void print_parts(const struct page *page, const struct profile *profile, 
     if (profile->projector != NULL)
         append_tower(&text, profile, set);
     if (text.length != 0)
-        print_labelled(page, "parts", &text, PARTS_LINES);
+        print_labelled(page, "parts", &text);
 }
 
 static void print_tokenizer(const struct page *page, const struct profile *profile)
@@ -125,54 +131,74 @@ static void print_tokenizer(const struct page *page, const struct profile *profi
     if (profile->tokenizer == NULL)
         return;
     buffer_printf(&text, "%s, %" PRIu64 " tokens", profile->tokenizer, profile->n_tokens);
-    print_labelled(page, "tokenizer", &text, 1);
+    print_labelled(page, "tokenizer", &text);
 }
 
+/* "17.56 million parameters in 21 tensors, 33.4 MB: F16 98 %, GPTQ 4 bit 2 %" */
 static void print_weights(const struct page *page, const struct profile *profile)
 {
     char number[NUMBER_TEXT], size[SIZE_TEXT];
+    const struct total *all = &profile->all;
     struct buffer text = {0};
-    buffer_printf(&text, "%s parameters in %" PRIu64 " tensor%s, %s", number_text(profile->n_parameters, number),
-                  profile->all.n_tensors, profile->all.n_tensors == 1 ? "" : "s",
-                  size_text(profile->all.n_bytes, size));
-    for (size_t i = 0; i < profile->n_dtypes && i < SHOWN_DTYPES; i++) {
-        const struct dtype_total *total = &profile->by_dtype[i];
-        double share = profile->all.n_bytes != 0 ? 100.0 * (double)total->n_bytes / (double)profile->all.n_bytes : 0;
-        buffer_printf(&text, "%s %s", i ? "," : ":", total->dtype->name);
-        if (profile->n_dtypes > 1)
+    buffer_printf(&text, "%s parameters in %" PRIu64 " tensor%s, %s", number_text(all->n_elements, number),
+                  all->n_tensors, all->n_tensors == 1 ? "" : "s", size_text(all->n_bytes, size));
+    for (size_t i = 0; i < profile->n_kinds && i < SHOWN_KINDS; i++) {
+        const struct kind_total *kind = &profile->kinds[i];
+        double share = all->n_bytes != 0 ? 100.0 * (double)kind->total.n_bytes / (double)all->n_bytes : 0;
+        buffer_printf(&text, "%s %s", i ? "," : ":", kind->name);
+        if (profile->n_kinds > 1)
             buffer_printf(&text, share < 1 ? " <1 %%" : " %.0f %%", share);
     }
-    if (profile->n_dtypes > SHOWN_DTYPES)
-        buffer_printf(&text, ", %zu more type%s", profile->n_dtypes - SHOWN_DTYPES,
-                      profile->n_dtypes - SHOWN_DTYPES == 1 ? "" : "s");
+    if (profile->n_kinds > SHOWN_KINDS)
+        buffer_printf(&text, ", %zu more type%s", profile->n_kinds - SHOWN_KINDS,
+                      profile->n_kinds - SHOWN_KINDS == 1 ? "" : "s");
     if (profile->file_type != NULL)
         buffer_printf(&text, "; file type %s", profile->file_type);
-    print_labelled(page, "weights", &text, LINE_LINES);
+    print_labelled(page, "weights", &text);
 }
 
-static bool is_source(const struct checkpoint *checkpoint, const char *name)
+/* Which weights are packed, and in how many of the tensors that the files hold. */
+static void print_packing(const struct page *page, const struct profile *profile)
 {
-    for (size_t i = 0; i < checkpoint->n_sources; i++)
+    char number[NUMBER_TEXT], size[SIZE_TEXT];
+    struct buffer text = {0};
+    for (size_t i = 0; i < profile->n_kinds; i++) {
+        const struct kind_total *kind = &profile->kinds[i];
+        if (kind->packing != NULL)
+            buffer_printf(&text, "%s%s: %" PRIu64 " weight%s of %s parameters in %s", text.length != 0 ? "; " : "",
+                          kind->name, kind->total.n_tensors, kind->total.n_tensors == 1 ? "" : "s",
+                          number_text(kind->total.n_elements, number), size_text(kind->total.n_bytes, size));
+    }
+    if (text.length == 0)
+        return;
+    buffer_printf(&text, "; the files hold %" PRIu64 " tensors", profile->n_stored);
+    print_labelled(page, "packed", &text);
+}
+
+/* Reports whether a file was read for the weights: one of them, or an index of theirs. */
+static bool was_read(const struct checkpoint *checkpoint, const char *name)
+{
+    for (size_t i = 0; i < checkpoint->n_sources + checkpoint->n_guides; i++)
         if (strcmp(source_name(checkpoint->sources[i]), name) == 0)
             return true;
     return false;
 }
 
-/* What is in the directory and not in the tree, but for what the weights were read from. */
+/* Prints the files of the directory that are not in the tree, except those that hold the weights. */
 static void print_ignored(const struct page *page, const struct checkpoint *checkpoint)
 {
     struct buffer text = {0};
     size_t n_ignored = 0;
     for (size_t i = 0; i < checkpoint->n_hidden; i++) {
         const struct hidden_file *hidden = &checkpoint->hidden[i];
-        if (is_source(checkpoint, hidden->name) || n_ignored++ >= SHOWN_NAMES)
+        if (was_read(checkpoint, hidden->name) || n_ignored++ >= SHOWN_NAMES)
             continue;
         buffer_printf(&text, "%s%s (%s)", n_ignored > 1 ? ", " : "", hidden->name, hidden->reason);
     }
     if (n_ignored > SHOWN_NAMES)
         buffer_printf(&text, ", %zu more", n_ignored - SHOWN_NAMES);
     if (n_ignored != 0)
-        print_labelled(page, "ignored", &text, LINE_LINES);
+        print_labelled(page, "ignored", &text);
 }
 
 static void print_components(const struct page *page, struct tree *tree)
@@ -186,7 +212,7 @@ static void print_components(const struct page *page, struct tree *tree)
     for (size_t i = 0; i < n_shown; i++) {
         struct buffer text = {0};
         component_text(tree, &components->items[i], &text);
-        print_labelled(page, i == 0 ? "components" : "", &text, is_pipeline ? COMPONENT_LINES : 1);
+        print_labelled(page, i == 0 ? "components" : "", &text);
     }
     if (n_shown < count)
         printf("%*s%zu more; --all shows them\n", LABEL, "", count - n_shown);
@@ -202,10 +228,10 @@ static void print_read(const struct page *page, const struct checkpoint *checkpo
     if (checkpoint->n_sources > SHOWN_NAMES)
         buffer_printf(&text, ", %zu more", checkpoint->n_sources - SHOWN_NAMES);
     buffer_printf(&text, " (%s)", checkpoint->format);
-    print_labelled(page, "read", &text, LINE_LINES);
+    print_labelled(page, "read", &text);
 }
 
-/* What is below a directory. */
+/* The files below a directory. */
 struct extent_of_files {
     struct tree *tree;
     uint64_t n_files, smallest, largest;
@@ -260,36 +286,41 @@ static bool add_top(void *context, uint64_t index, const char *name, const struc
     return true;
 }
 
-static unsigned count_types(const struct shown *shown, const struct content_options *options)
+/* Appends the kinds of file that tensors have, the first few by name. */
+static void append_tensor_files(struct buffer *text, const struct shown_tensors *shown,
+                                const struct content_options *options)
 {
-    unsigned n_types = 0;
+    struct tensor_file file;
+    size_t n_kinds = 0;
     for (unsigned slot = SLOT_RAW, n_slots = tensor_slots(); slot < n_slots; slot++) {
-        struct tensor_file file;
         size_t i = 0;
-        while (i < shown_count(shown) && !tensor_file_at(shown, i, options, slot, &file))
+        while (i < shown_tensors_count(shown) && !tensor_file_at(shown, i, options, slot, &file))
             i++;
-        n_types += i < shown_count(shown);
+        if (i < shown_tensors_count(shown) && n_kinds++ < SHOWN_FILES)
+            buffer_printf(text, "%s %s%s", n_kinds == 1 ? ":" : ",", file.name, file.numpy ? ".npy" : "");
     }
-    return n_types;
+    if (n_kinds > SHOWN_FILES)
+        buffer_printf(text, " and %zu more kinds of file", n_kinds - SHOWN_FILES);
 }
 
 /* Three lines. */
 static void print_tree(const struct page *page, struct tree *tree)
 {
-    const struct shown *shown = tree_shown(tree);
+    const struct shown_tensors *shown = tree_shown(tree);
     struct extent_of_files top = {.tree = tree};
     struct buffer tensors = {0};
     tree_list_names(tree, TREE_ROOT, 0, add_top, &top);
-    buffer_printf(&top.large, "%s%" PRIu64 " small one%s", top.large.length != 0 ? ", " : "", top.n_small,
+    buffer_printf(&top.large, "%s%" PRIu64 " small file%s", top.large.length != 0 ? ", " : "", top.n_small,
                   top.n_small == 1 ? "" : "s");
-    print_labelled(page, "files", &top.large, LINE_LINES);
+    print_labelled(page, "files", &top.large);
     if (top.directories.length != 0)
-        print_labelled(page, "", &top.directories, LINE_LINES);
+        print_labelled(page, "", &top.directories);
     if (tree_checkpoint(tree)->n_sources == 0)
         return;
-    buffer_printf(&tensors, "tensors/ with %zu tensor%s, in up to %u kinds of file: raw, f32, f32.npy, q4_0 ...",
-                  shown_count(shown), shown_count(shown) == 1 ? "" : "s", count_types(shown, tree_options(tree)));
-    print_labelled(page, "", &tensors, LINE_LINES);
+    buffer_printf(&tensors, "tensors/ with %zu tensor%s", shown_tensors_count(shown),
+                  shown_tensors_count(shown) == 1 ? "" : "s");
+    append_tensor_files(&tensors, shown, tree_options(tree));
+    print_labelled(page, "", &tensors);
 }
 
 void print_summary(struct tree *tree, const struct profile *profile, bool colour)
@@ -303,15 +334,16 @@ void print_summary(struct tree *tree, const struct profile *profile, bool colour
     buffer_free(&planned.directories);
     text_printable(checkpoint->model_name, strlen(checkpoint->model_name), name, sizeof name);
     print_heading(&page, name);
-    print_notes(&page, checkpoint);
     if (checkpoint->n_sources != 0) {
         print_kind(&page, profile);
         print_parts(&page, profile, checkpoint->tensors);
         print_tokenizer(&page, profile);
         print_weights(&page, profile);
+        print_packing(&page, profile);
     }
     print_components(&page, tree);
     print_read(&page, checkpoint);
     print_ignored(&page, checkpoint);
     print_tree(&page, tree);
+    print_notes(&page, checkpoint);
 }

@@ -1,6 +1,7 @@
 /* Arguments, as the tables of commands and options say. */
 #include "base/report.h"
 #include "base/text.h"
+#include "formats/location_local.h"
 #include "fs/cli/command.h"
 
 #include <fcntl.h>
@@ -27,11 +28,11 @@ static int misuse(const struct command *command, const char *why, const char *wh
     return EXIT_MISUSE;
 }
 
-/* What getopt_long() does not take: `word` is where it stands. */
+/* Reports a flag that getopt_long() rejects; `word` is the argument that holds it. */
 static int wrong_flag(const struct command *command, const char *word)
 {
     if (optopt >= HELP)
-        return misuse(command, "no value belongs to ", word);
+        return misuse(command, "this flag takes no value: ", word);
     return misuse(command, "unknown flag ", optopt != 0 ? (char[]){'-', (char)optopt, '\0'} : word);
 }
 
@@ -185,19 +186,48 @@ static bool is_mount_helper(int argc, char **argv)
            (argc > 3 && argv[1][0] != '-' && strcmp(argv[3], "-o") == 0 && command_find(argv[1]) == NULL);
 }
 
-static int unknown_command(const char *name)
+/* Verbs of other tools, and the command or file that does the same here. */
+static const struct {
+    const char *word, *hint;
+} other_words[] = {
+    {"convert", "'wfs cp SOURCE model.gguf DEST' writes a GGUF, 'wfs cp -r SOURCE hf DEST' a Hugging Face directory"},
+    {"quantize",
+     "'wfs cp SOURCE gguf/model-Q4_K_M.gguf DEST' writes a quantized GGUF; 'wfs ls SOURCE gguf' lists them"},
+};
+
+static bool is_source(const char *name)
 {
-    if (*name == '-') {
-        report("unknown flag %s; try 'wfs --help'", name);
-        return EXIT_MISUSE;
-    }
+    return strchr(name, '/') != NULL || local_kind(name) != LOCATION_NOTHING;
+}
+
+/* Guesses the meaning of a word that is not a command: a source, or another tool's verb. `directory` is the next word,
+ * or NULL. */
+static void report_meant(const char *name, const char *directory)
+{
+    char question[TEXT_QUESTION];
     struct text_guess guess = {.typed = name};
+    for (size_t i = 0; i < sizeof other_words / sizeof *other_words; i++)
+        if (strcmp(other_words[i].word, name) == 0) {
+            report("unknown command '%s'; %s", name, other_words[i].hint);
+            return;
+        }
     for (const struct command *const *command = commands; *command != NULL; command++)
         if (!(*command)->hidden)
             text_guess_try(&guess, (*command)->name);
-    char question[TEXT_QUESTION];
-    report("unknown command '%s'%s", name,
-           guess.best != NULL ? text_guess_question(&guess, question) : "; try 'wfs --help'");
+    if (is_source(name))
+        report("'%s' is not a command; did you mean 'wfs %s %s%s%s'?", name, directory != NULL ? "mount" : "info", name,
+               directory != NULL ? " " : "", directory != NULL ? directory : "");
+    else
+        report("unknown command '%s'%s", name,
+               guess.best != NULL ? text_guess_question(&guess, question) : "; try 'wfs --help'");
+}
+
+static int unknown_command(const char *name, const char *directory)
+{
+    if (*name == '-')
+        report("unknown flag %s; try 'wfs --help'", name);
+    else
+        report_meant(name, directory);
     return EXIT_MISUSE;
 }
 
@@ -211,7 +241,7 @@ static int help(int argc, char **argv)
     }
     const struct command *command = name != NULL ? command_find(name) : NULL;
     if (name != NULL && command == NULL)
-        return unknown_command(name);
+        return unknown_command(name, NULL);
     if (command != NULL)
         usage_print_command(command);
     else
@@ -222,6 +252,7 @@ static int help(int argc, char **argv)
 int main(int argc, char **argv)
 {
     hold_standard_descriptors();
+    setenv("TZ", ":/etc/localtime", 0); /* the default, but libzip's mktime() for each member need not look for it */
     if (argc > 1 && is_mount_helper(argc, argv))
         return run_mount_helper(argc, argv);
     if (argc < 2) {
@@ -240,6 +271,6 @@ int main(int argc, char **argv)
         return help(argc, argv);
     const struct command *command = command_find(argv[1]);
     if (command == NULL)
-        return unknown_command(argv[1]);
+        return unknown_command(argv[1], argv[2]);
     return run_command(command, argc - 1, argv + 1);
 }

@@ -13,6 +13,11 @@ static bool same_shape(const struct tensor *a, const struct tensor *b)
            memcmp(a->shape + skip_a, b->shape + skip_b, (a->rank - skip_a) * sizeof *a->shape) == 0;
 }
 
+bool match_is_same(const struct match *match)
+{
+    return match->pair != NULL && match->pair->difference.same_bytes;
+}
+
 static void add_match(struct matches *matches, const struct tensor *a, const struct tensor *b, struct arena *arena)
 {
     struct match *match = &matches->matches[matches->n_matches++];

@@ -11,6 +11,9 @@ struct match {
     struct pair *pair;          /* NULL where there is nothing to compare */
 };
 
+/* Reports whether both have the tensor, with the same dtype and stored bytes. */
+bool match_is_same(const struct match *match);
+
 /* In the order of `a`, then what only `b` has, in its order. */
 struct matches {
     struct match *matches;

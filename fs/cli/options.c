@@ -1,11 +1,11 @@
 #include "fs/cli/options.h"
 
 #include "base/text.h"
-#include "formats/format.h"
-#include "models/mix.h"
-#include "models/shards.h"
+#include "fs/cli/request.h"
+#include "models/formats.h"
+#include "models/huggingface/shards.h"
+#include "models/quantize/mix.h"
 
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static bool parse_text(void *field, const char *value, struct arena *arena, stru
 
 static bool parse_format(void *field, const char *value, struct arena *arena, struct error *error)
 {
-    return format_of_name(value, error) != NULL && parse_text(field, value, arena, error);
+    return format_of_name(formats, value, error) != NULL && parse_text(field, value, arena, error);
 }
 
 static bool parse_names(void *field, const char *value, struct arena *arena, struct error *error)
@@ -97,7 +97,7 @@ static bool parse_chat_template(void *field, const char *value, struct arena *ar
     enum { LIMIT = 16 << 20 };
     struct gguf_edits *edits = field;
     size_t length;
-    struct source *file = source_open(AT_FDCWD, value, value, error);
+    struct source *file = location_open_file(value, error);
     char *text = file != NULL ? source_read_text(file, LIMIT, &length, error) : NULL;
     source_close(file);
     if (text == NULL)
@@ -120,14 +120,14 @@ static bool parse_include_weights(void *field, const char *value, struct arena *
 {
     struct imatrix_filter *filter = field;
     add_to_list(&filter->include, value, arena);
-    return filter->exclude == NULL || error_set(error, "not together with exclude-weights");
+    return filter->exclude == NULL || error_set(error, "cannot be combined with exclude-weights");
 }
 
 static bool parse_exclude_weights(void *field, const char *value, struct arena *arena, struct error *error)
 {
     struct imatrix_filter *filter = field;
     add_to_list(&filter->exclude, value, arena);
-    return filter->include == NULL || error_set(error, "not together with include-weights");
+    return filter->include == NULL || error_set(error, "cannot be combined with include-weights");
 }
 
 static bool parse_split(void *field, const char *value, struct arena *arena, struct error *error)
@@ -183,7 +183,7 @@ static bool parse_lora(void *field, const char *value, struct arena *arena, stru
     return true;
 }
 
-/* Whether the process may let other users in; fusermount3 would refuse with less of a hint. */
+/* Reports whether the process may let other users in; fusermount3 would refuse with less of a hint. */
 static bool may_allow_other(void)
 {
     static const char line[] = "user_allow_other";
@@ -204,7 +204,7 @@ static bool parse_allow_other(void *field, const char *value, struct arena *aren
 {
     return parse_flag(field, value, arena, error) &&
            (may_allow_other() ||
-            error_set(error, "not for ordinary users until /etc/fuse.conf has the line \"user_allow_other\""));
+            error_set(error, "ordinary users need the line \"user_allow_other\" in /etc/fuse.conf"));
 }
 
 /* The kernel caches what it has seen for all users alike, so that libfuse's own check of who asks would be passed by:
@@ -220,7 +220,7 @@ static bool parse_subtype(void *field, const char *value, struct arena *arena, s
 {
     (void)field, (void)arena;
     return strcmp(value, "wfs") == 0 ||
-           error_set(error, "it is wfs; 'wfs umount' would not find a mount of '%s'", value);
+           error_set(error, "it is always wfs; 'wfs umount' would not find a mount of '%s'", value);
 }
 
 static bool parse_number(const char *value, int base, unsigned long limit, unsigned long *ret_number)
@@ -303,76 +303,82 @@ static void engine_values(struct buffer *words)
 #define FIELD(name) offsetof(struct options, name)
 
 const struct option_row option_rows[] = {
-    {"format", "NAME", "read the source as this format, where it could be several", false, parse_format,
+    {"format", "NAME", "read this format, if a directory holds several checkpoints", false, parse_format,
      FIELD(open.format), .values = format_values},
-    {"name", "NAME", "call the model so in model.gguf, instead of after its directory", false, parse_text,
+    {"name", "NAME", "the model's name in GGUF files; the default is the directory's name", false, parse_text,
      FIELD(open.name)},
-    {"names", "hf|gguf", "tensors/: names and layout of model.safetensors, or of model.gguf", false, parse_names,
+    {"names", "hf|gguf", "tensors/: use the names and layout of model.safetensors or of model.gguf", false, parse_names,
      FIELD(content.names), .values = names_values},
-    {"lora", "DIR[:SCALE]", "every file is of the weights merged with this LoRA adapter; may be repeated", false,
-     parse_lora, FIELD(loras)},
-    {"base", "DIR|ORG/NAME", "of a LoRA adapter or a draft model: the model that it is of, for its GGUF", false,
-     parse_text, FIELD(content.base)},
-    {"allow_trailing", NULL, "ignore bytes after the last tensor instead of refusing the file", false, parse_flag,
+    {"lora", "DIR[:SCALE]", "merge this LoRA adapter into every file; may be repeated", false, parse_lora, FIELD(loras),
+     .names_input = true},
+    {"base", "DIR|ORG/NAME", "for a LoRA adapter or a draft model: the base model, which its GGUF needs", false,
+     parse_text, FIELD(content.base), .names_input = true},
+    {"fold-scale", NULL, "LoRA adapters: adapter.gguf as strong in llama.cpp as in peft (rsLoRA, alpha_pattern)", false,
+     parse_flag, FIELD(content.fold_scale)},
+    {"allow_trailing", NULL, "accept a safetensors file with bytes after its last tensor", false, parse_flag,
      FIELD(open.allow_trailing)},
-    {"q4_0", "RULE", "how Q4_0 rounds, in tensors/ and gguf/: ggml (the default), or absmax7 as some Rust engines do",
+    {"follow-links", NULL, "follow symbolic links to files outside the model's directory", false, parse_flag,
+     FIELD(open.follow_links)},
+    {"q4_0", "RULE", "how Q4_0 rounds, in tensors/ and gguf/: ggml (the default) or absmax7, as some Rust engines do",
      false, parse_q4_0_rule, FIELD(content.quantize.q4_0_rule), .values = rule_values},
-    {"tensor-type", "PATTERN=TYPE", "quantized files: tensors whose name matches get this type; may be repeated", false,
-     parse_tensor_type, FIELD(content.quantize.tensor_types)},
-    {"token-embedding-type", "TYPE", "quantized files: type of the token embedding", false, parse_quantize_type,
+    {"tensor-type", "PATTERN=TYPE", "quantized files: use this type for tensors whose name matches; may be repeated",
+     false, parse_tensor_type, FIELD(content.quantize.tensor_types)},
+    {"token-embedding-type", "TYPE", "quantized files: the type of the token embedding", false, parse_quantize_type,
      FIELD(content.quantize.token_embedding_type), .values = type_values},
-    {"output-tensor-type", "TYPE", "quantized files: type of the output tensor", false, parse_quantize_type,
+    {"output-tensor-type", "TYPE", "quantized files: the type of the output tensor", false, parse_quantize_type,
      FIELD(content.quantize.output_tensor_type), .values = type_values},
-    {"pure", NULL, "quantized files: one type for all tensors, no mixture", false, parse_flag,
-     FIELD(content.quantize.pure)},
+    {"pure", NULL, "quantized files: use one type for all tensors", false, parse_flag, FIELD(content.quantize.pure)},
     {"leave-output-tensor", NULL, "quantized files: do not quantize the output tensor", false, parse_flag,
      FIELD(content.quantize.leave_output_tensor)},
-    {"imatrix", "FILE", "quantized files: go by this importance matrix, as llama-imatrix writes them", false,
-     parse_imatrix, FIELD(content.quantize.imatrix), .reads_file = true},
-    {"include-weights", "TEXT", "of the importance matrix only what TEXT is part of the name of; may be repeated",
-     false, parse_include_weights, FIELD(content.quantize.filter)},
-    {"exclude-weights", "TEXT", "of the importance matrix nothing that TEXT is part of the name of; may be repeated",
-     false, parse_exclude_weights, FIELD(content.quantize.filter)},
-    {"keep-split", NULL, "gguf/split/: quantized files in the parts that the source, a GGUF, is in", false, parse_flag,
+    {"imatrix", "FILE", "quantized files: use this importance matrix, a file of llama-imatrix", false, parse_imatrix,
+     FIELD(content.quantize.imatrix), .reads_file = true, .names_input = true},
+    {"include-weights", "TEXT", "importance matrix: use only entries whose name contains TEXT; may be repeated", false,
+     parse_include_weights, FIELD(content.quantize.filter)},
+    {"exclude-weights", "TEXT", "importance matrix: skip entries whose name contains TEXT; may be repeated", false,
+     parse_exclude_weights, FIELD(content.quantize.filter)},
+    {"keep-split", NULL, "gguf/split/: split quantized files as the source GGUF is split", false, parse_flag,
      FIELD(content.quantize.keep_split)},
-    {"prune-layers", "N,N,...", "quantized files: without these layers, counted from 0", false, parse_layers,
+    {"prune-layers", "N,N,...", "quantized files: remove these layers, counted from 0", false, parse_layers,
      FIELD(content.quantize.pruned), COMMAS_BEFORE_DIGITS},
-    {"requantize", NULL, "quantized files: also of a GGUF that is quantized already, at a loss", false, parse_flag,
-     FIELD(content.quantize.requantize)},
-    {"override-kv", "KEY=TYPE:VALUE",
-     "GGUF files: give a key another value, an int, float, bool or str; may be repeated", false, parse_override_kv,
-     FIELD(content.edits.override_kvs)},
-    {"chat-template", "FILE", "GGUF files: the text of FILE as tokenizer.chat_template", false, parse_chat_template,
-     FIELD(content.edits), .reads_file = true},
-    {"split", "SIZE|N", "gguf/split/: every GGUF file in parts of at most SIZE (500M, 2G) or N tensors", false,
+    {"requantize", NULL, "quantized files: also quantize a GGUF that is quantized already, losing precision twice",
+     false, parse_flag, FIELD(content.quantize.requantize)},
+    {"override-kv", "KEY=TYPE:VALUE", "GGUF files: set a key; TYPE is int, float, bool or str; may be repeated", false,
+     parse_override_kv, FIELD(content.edits.override_kvs)},
+    {"chat-template", "FILE", "GGUF files: use the text of FILE as tokenizer.chat_template", false, parse_chat_template,
+     FIELD(content.edits), .reads_file = true, .names_input = true},
+    {"split", "SIZE|N", "gguf/split/: split every GGUF file into parts of at most SIZE (500M, 2G) or N tensors", false,
      parse_split, FIELD(content.split)},
-    {"dtype", "TYPE", "model.safetensors and hf/: floating-point tensors as f32, f16 or bf16", false, parse_float_type,
-     FIELD(content.hf_type), .values = float_values},
-    {"shard-size", "SIZE", "hf/: the most bytes of a shard, 5GB by default", false, parse_shard_size,
+    {"dtype", "TYPE", "model.safetensors and hf/: store floating-point tensors as f32, f16 or bf16", false,
+     parse_float_type, FIELD(content.hf_type), .values = float_values},
+    {"shard-size", "SIZE", "hf/: the largest shard; the default is 5GB", false, parse_shard_size,
      FIELD(content.shard_size)},
     {"layout", "NAME[:PARAMETERS]",
-     "layouts/NAME/: the model as that layout or file says; may be repeated, each with its -o", false, parse_layout,
-     FIELD(content.layouts), COMMAS_AFTER_COLON, .values = layout_values},
-    {"shards", "ENGINE[:PARAMETERS]", "the same for the ranks of an engine: trtllm:tp=2,pp=2 or vllm:tp=4", false,
-     parse_layout, FIELD(content.layouts), COMMAS_AFTER_COLON, .values = engine_values},
-    {"allow_other", NULL, "let other users in; modes decide what they may read", true, parse_allow_other,
+     "layouts/NAME/: the model in a built-in layout, or as a layout FILE.json describes; to use several, repeat -o",
+     false, parse_layout, FIELD(content.layouts), COMMAS_AFTER_COLON, .values = layout_values, .names_input = true},
+    {"shards", "ENGINE[:PARAMETERS]",
+     "layouts/ENGINE/: files for each rank of an engine: trtllm:tp=2,pp=2 or vllm:tp=4", false, parse_layout,
+     FIELD(content.layouts), COMMAS_AFTER_COLON, .values = engine_values},
+    {"allow_other", NULL, "let other users read the mount, as far as file modes allow", true, parse_allow_other,
      FIELD(mount.session.allow_other)},
-    {"uid", "NUMBER", "owner of all files; the default is who mounts", true, parse_id, FIELD(mount.uid)},
-    {"gid", "NUMBER", "group of all files; the default is that of who mounts", true, parse_id, FIELD(mount.gid)},
-    {"umask", "OCTAL", "bits taken from the modes, which are those of the sources", true, parse_umask,
+    {"allow_rdwr", NULL, "let programs open files for reading and writing, as MLX does; every write fails with EROFS",
+     true, parse_flag, FIELD(mount.session.allow_rdwr)},
+    {"uid", "NUMBER", "owner of all files; the default is the user who mounts", true, parse_id, FIELD(mount.uid)},
+    {"gid", "NUMBER", "group of all files; the default is the group of the user who mounts", true, parse_id,
+     FIELD(mount.gid)},
+    {"umask", "OCTAL", "permission bits to remove from the modes of the sources", true, parse_umask,
      FIELD(mount.umask)},
-    {"allow_root", NULL, "let root in, and nobody else: allow_other with umask=077", true, parse_allow_root,
-     FIELD(mount)},
-    {"nonempty", NULL, "mount over a directory that has files in it", true, parse_flag, FIELD(mount.nonempty)},
-    {"no_readahead", NULL, "leave the kernel's read-ahead window as it is, instead of raising it to 4 MiB (root)", true,
-     parse_flag, FIELD(mount.session.no_readahead)},
-    {"noexec", NULL, "no file may be run as a program", true, parse_flag, FIELD(mount.session.noexec)},
-    {"auto_unmount", NULL, "fusermount3 takes the mount away where wfs is killed", true, parse_flag,
+    {"allow_root", NULL, "let root read the mount, and no other user: allow_other with umask=077", true,
+     parse_allow_root, FIELD(mount)},
+    {"nonempty", NULL, "mount over a directory that is not empty", true, parse_flag, FIELD(mount.nonempty)},
+    {"no_readahead", NULL, "do not raise the kernel's read-ahead window to 4 MiB (root only)", true, parse_flag,
+     FIELD(mount.session.no_readahead)},
+    {"noexec", NULL, "do not let files be run as programs", true, parse_flag, FIELD(mount.session.noexec)},
+    {"auto_unmount", NULL, "let fusermount3 unmount if wfs is killed", true, parse_flag,
      FIELD(mount.session.auto_unmount)},
-    {"fsname", "NAME", "what /proc/mounts and df call the source", true, parse_text, FIELD(mount.session.source)},
-    {"subtype", "wfs", "the type is fuse.wfs, whether it is said or not", true, parse_subtype, FIELD(mount),
+    {"fsname", "NAME", "the source's name in /proc/mounts and df", true, parse_text, FIELD(mount.session.source)},
+    {"subtype", "wfs", "the file system type; it is always fuse.wfs", true, parse_subtype, FIELD(mount),
      .values = subtype_values},
-    {"log", "FILE", "messages go to the end of FILE too, instead of syslog: why a read failed, say", true, parse_text,
+    {"log", "FILE", "append messages, such as why a read failed, to FILE instead of syslog", true, parse_text,
      FIELD(mount.log)},
     {0},
 };
@@ -392,9 +398,9 @@ static const char *const ignored_words[] = {
 static const struct {
     const char *word, *reason;
 } refused_words[] = {
-    {"rw", "a mount is read-only"},
-    {"suid", "a mount has no programs with the rights of their owner"},
-    {"dev", "a mount has no devices"},
+    {"rw", "a mount is read-only; allow_rdwr lets programs open its files for reading and writing"},
+    {"suid", "mounts do not support set-user-ID programs"},
+    {"dev", "mounts do not support devices"},
 };
 
 static bool is_ignored(const char *word)
@@ -468,7 +474,7 @@ static bool is_for_other_commands(const struct option_row *row, struct error *er
     for (const struct option_row *other = option_rows; other->name != NULL; other++)
         if (option_is_for_opening(other))
             buffer_printf(&names, "%s%s", names.length != 0 ? ", " : "", other->name);
-    error_set(error, "option %s changes nothing here, where there is only %.*s", row->name, (int)names.length,
+    error_set(error, "option %s has no effect on this command; it takes %.*s", row->name, (int)names.length,
               (const char *)names.bytes);
     buffer_free(&names);
     return false;
@@ -492,14 +498,17 @@ static bool set_word(struct options *options, const char *word, struct error *er
     if (row->argument == NULL && value != NULL)
         return error_set(error, "option %s takes no value", row->name);
     if (row->argument != NULL && (value == NULL || *value == '\0'))
-        return error_set(error, "option %s: '=%s' is missing", row->name, row->argument);
-    if (row->parse((char *)options + row->field, value, options->arena, error))
+        return error_set(error, "option %s needs a value: %s", row->name, row->argument);
+    if (row->parse((char *)options + row->field, value, options->arena, error)) {
+        if (!row->for_mounts)
+            request_add(options, row, value);
         return true;
+    }
     options->has_bad_file = row->reads_file;
     return error_prefix(error, "option %s", row->name);
 }
 
-/* Whether the comma between the beginning of a word and what follows belongs to the word. */
+/* Reports whether the comma between the beginning of a word and what follows belongs to the word. */
 static bool takes_comma(const char *word, size_t length, const char *after)
 {
     size_t name = strcspn(word, "=");
@@ -528,8 +537,10 @@ bool options_parse(struct options *options, const char *words, struct error *err
             if (*word != '\0' && !set_word(options, word, error))
                 return false;
             word = end;
-            if (*from == '\0')
+            if (*from == '\0') {
+                request_finish(options);
                 return true;
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 /* Options of the -o kind: the same words for mount, ls, cat, cp, info and exec, so that all show the same tree.
  *
  * One table says name, argument, help and which field an option fills; parsing, --help, the man page and the shell
- * completions all come from it. To add one: a row in options.c, which names the field of whoever goes by it. */
+ * completions all come from it. To add one: a row in options.c, which names the field that it fills. */
 #pragma once
 
 #include "base/buffer.h"
@@ -9,7 +9,7 @@
 #include "fs/mount/session_options.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/tree.h"
-#include "models/merge.h"
+#include "models/derive/merge.h"
 
 #include <sys/types.h>
 
@@ -22,9 +22,21 @@ struct mount_options {
     mode_t umask; /* taken from the modes of files and directories */
 };
 
+struct option_row;
+
+/* The options that change bytes, as they were given: request.h. */
+struct asked_options {
+    const struct asked_option {
+        const struct option_row *row;
+        const char *value; /* NULL: none */
+    } * items;
+    size_t count;
+};
+
 struct options {
     struct arena *arena; /* holds the texts */
-    bool has_bad_file;   /* what could not be parsed is in a file: bad input rather than misuse */
+    struct asked_options asked;
+    bool has_bad_file; /* what could not be parsed is in a file: bad input rather than misuse */
     struct open_options open;
     struct content_options content;
     struct lora_requests loras;
@@ -51,13 +63,14 @@ struct option_row {
     size_t field; /* its place in struct options */
     enum commas commas;
     bool reads_file;
+    bool names_input;                     /* the value is of files that bytes are made from */
     void (*values)(struct buffer *words); /* those there are, separated by spaces; NULL: too many to say */
 };
 
 /* Ended by a row without a name. */
 extern const struct option_row option_rows[];
 
-/* Whether it says how a source is opened, and not what is shown of it. */
+/* Reports whether the option affects how a source is opened, not only how it is shown. */
 bool option_is_for_opening(const struct option_row *row);
 
 /* The row of an option as it may be typed, or NULL. */

@@ -14,7 +14,7 @@
 
 static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
 
-/* What to remove when a signal ends the process. */
+/* The file to remove when a signal ends the process. */
 static const char *volatile named_temporary;
 
 static void remove_and_die(int number)
@@ -76,7 +76,7 @@ bool output_open(struct output *output, const char *path, uint64_t size, struct 
     struct stat status;
     int reason = stat(path, &status) == 0 ? 0 : errno;
     if (reason != 0 && lstat(path, &status) == 0)
-        return error_set_errno(error, reason, "%s: is a link that cannot be followed", path);
+        return error_set_errno(error, reason, "%s: a link that cannot be followed", path);
     char *real = realpath(path, NULL); /* a link keeps pointing at the file */
     *output = (struct output){.fd = -1, .path = real != NULL ? real : memory_strdup(path)};
     output->temporary = temporary_name(output->path);
@@ -85,7 +85,7 @@ bool output_open(struct output *output, const char *path, uint64_t size, struct 
     if (!output->is_file)
         output->fd = open(output->path, O_WRONLY | O_CLOEXEC);
     else if (open_temporary(output) && size != 0 && fallocate(output->fd, 0, 0, (off_t)size) != 0 && errno == ENOSPC) {
-        error_set(error, "%s: there is no room for its %llu bytes", path, (unsigned long long)size);
+        error_set(error, "%s: not enough space for its %llu bytes", path, (unsigned long long)size);
         output_discard(output);
         return false;
     }

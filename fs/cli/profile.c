@@ -1,12 +1,13 @@
 #include "fs/cli/profile.h"
 
 #include "formats/documents.h"
-#include "models/adapter.h"
-#include "models/from_gguf.h"
-#include "models/mix.h"
-#include "models/model.h"
+#include "models/convert/model.h"
+#include "models/derive/adapter.h"
+#include "models/families/families.h"
+#include "models/packings/packings.h"
 #include "models/projectors/projector.h"
-#include "models/shown.h"
+#include "models/projectors/projectors.h"
+#include "models/quantize/mix.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,34 +34,75 @@ char *number_text(uint64_t number, char out[NUMBER_TEXT])
     return out;
 }
 
-static void count(struct dtype_total *total, const struct tensor *tensor)
+/* A tensor of no packed weight, or a packed weight. */
+struct counted {
+    const char *name;
+    struct kind_total kind; /* with its own elements and bytes */
+};
+
+static void add(struct total *total, const struct total *more)
 {
-    total->n_tensors++;
-    total->n_elements += tensor_elements(tensor);
-    total->n_bytes += tensor_bytes(tensor);
+    total->n_tensors += more->n_tensors;
+    total->n_elements += more->n_elements;
+    total->n_bytes += more->n_bytes;
+}
+
+static struct counted count_packed(const struct unpacked *weight, const struct tensor_set *set, bool *is_part,
+                                   struct arena *arena)
+{
+    struct counted counted = {weight->name, {packing_label(weight, arena), weight->packing, weight->bits, {0}}};
+    counted.kind.total = (struct total){1, weight->view->n_elements, 0};
+    for (unsigned i = 0; i < weight->n_parts; i++) {
+        counted.kind.total.n_bytes += tensor_bytes(weight->parts[i]);
+        is_part[weight->parts[i] - set->tensors] = true;
+    }
+    return counted;
+}
+
+static struct counted count_stored(const struct tensor *tensor)
+{
+    const struct total own = {1, tensor_elements(tensor), tensor_bytes(tensor)};
+    return (struct counted){tensor->name, {tensor->dtype->name, NULL, 0, own}};
+}
+
+/* Lists tensors and packed weights to count, each once. A packed weight whose parts disagree counts as its parts. */
+static struct counted *list_counted(const struct checkpoint *checkpoint, struct arena *arena, size_t *ret_count)
+{
+    const struct tensor_set *set = checkpoint->tensors;
+    const struct unpacked_weights *found = &packings_of(checkpoint)->found;
+    struct counted *list = memory_alloc((set->n_tensors + found->n_weights + 1) * sizeof *list);
+    bool *is_part = arena_array(arena, set->n_tensors + 1, sizeof *is_part);
+    size_t count = 0;
+    for (size_t i = 0; i < found->n_weights; i++)
+        if (found->weights[i].view != NULL)
+            list[count++] = count_packed(&found->weights[i], set, is_part, arena);
+    for (size_t i = 0; i < set->n_tensors; i++)
+        if (!is_part[i])
+            list[count++] = count_stored(&set->tensors[i]);
+    *ret_count = count;
+    return list;
 }
 
 static int more_bytes_first(const void *a, const void *b)
 {
-    const struct dtype_total *left = a, *right = b;
-    return (left->n_bytes < right->n_bytes) - (left->n_bytes > right->n_bytes);
+    const struct kind_total *left = a, *right = b;
+    return (left->total.n_bytes < right->total.n_bytes) - (left->total.n_bytes > right->total.n_bytes);
 }
 
-static void sum_up(struct profile *profile, const struct tensor_set *set)
+static void sum_up(struct profile *profile, const struct counted *list, size_t count)
 {
-    for (size_t i = 0; i < set->n_tensors; i++) {
-        const struct tensor *tensor = &set->tensors[i];
+    for (size_t i = 0; i < count; i++) {
+        const struct kind_total *kind = &list[i].kind;
         size_t at = 0;
-        while (at < profile->n_dtypes && profile->by_dtype[at].dtype != tensor->dtype)
+        while (at < profile->n_kinds && strcmp(profile->kinds[at].name, kind->name) != 0)
             at++;
-        if (at == PROFILE_MAX_DTYPES)
-            continue;
-        if (at == profile->n_dtypes)
-            profile->by_dtype[profile->n_dtypes++].dtype = tensor->dtype;
-        count(&profile->by_dtype[at], tensor);
-        count(&profile->all, tensor);
+        add(&profile->all, &kind->total);
+        if (at < profile->n_kinds)
+            add(&profile->kinds[at].total, &kind->total);
+        else if (at < PROFILE_MAX_KINDS)
+            profile->kinds[profile->n_kinds++] = *kind;
     }
-    qsort(profile->by_dtype, profile->n_dtypes, sizeof *profile->by_dtype, more_bytes_first);
+    qsort(profile->kinds, profile->n_kinds, sizeof *profile->kinds, more_bytes_first);
 }
 
 static const char *text_of(const struct gguf_kvs *kvs, const char *key, struct arena *arena)
@@ -81,7 +123,7 @@ static const char *kind_of_tokenizer(const char *model)
     return model;
 }
 
-/* What GGUF's keys say. */
+/* Gathers facts from GGUF's keys. */
 static void gather_keys(struct profile *profile, const struct gguf_kvs *kvs, struct arena *arena)
 {
     enum gguf_type type;
@@ -140,21 +182,23 @@ static const char *parts_of(const struct tensor_set *set, struct arena *arena)
     return text;
 }
 
-/* The part that sees or hears, where there is any of it. */
-static void gather_tower(struct profile *profile, const struct hparams *hparams, const struct tensor_set *set)
+/* The vision or audio tower, where the source has tensors of it. */
+static void gather_tower(struct profile *profile, const struct hparams *hparams, const struct counted *list,
+                         size_t count)
 {
     struct error unused;
     const struct family_name *name;
     const struct family *projector = projector_find(hparams, &name, &unused);
-    for (size_t i = 0; projector != NULL && i < set->n_tensors; i++)
-        if (tower_has(projector->tower, set->tensors[i].name))
-            count(&profile->tower, &set->tensors[i]);
+    for (size_t i = 0; projector != NULL && i < count; i++)
+        if (tower_has(projector->tower, list[i].name))
+            add(&profile->tower, &list[i].kind.total);
     if (profile->tower.n_tensors != 0)
         profile->projector = projector;
 }
 
-/* What config.json says, also where no GGUF can be made. */
-static void gather_config(struct profile *profile, const struct checkpoint *checkpoint, struct arena *arena)
+/* Gathers facts from config.json, even if no GGUF can be made. */
+static void gather_config(struct profile *profile, const struct checkpoint *checkpoint, const struct counted *list,
+                          size_t count, struct arena *arena)
 {
     bool absent;
     struct error unused;
@@ -177,7 +221,7 @@ static void gather_config(struct profile *profile, const struct checkpoint *chec
         profile->context_length = number;
     if (projector_is_described(hparams))
         profile->parts = parts_of(checkpoint->tensors, arena);
-    gather_tower(profile, hparams, checkpoint->tensors);
+    gather_tower(profile, hparams, list, count);
     hparams_free(hparams);
 }
 
@@ -187,13 +231,16 @@ void profile_gather(struct profile *profile, const struct checkpoint *checkpoint
     *profile = (struct profile){0};
     if (checkpoint->n_sources == 0)
         return;
-    sum_up(profile, checkpoint->tensors);
-    profile->n_parameters = shown_parameters(checkpoint);
-    if (adapter_is_source(checkpoint)) {
+    size_t count;
+    struct counted *list = list_counted(checkpoint, arena, &count);
+    sum_up(profile, list, count);
+    profile->n_stored = checkpoint->tensors->n_tensors;
+    if (checkpoint->kind == CHECKPOINT_ADAPTER) {
         profile->adapter = adapter_summary(checkpoint, arena);
+        free(list);
         return;
     }
-    bool is_gguf = gguf_is_source(checkpoint);
+    bool is_gguf = checkpoint->kind == CHECKPOINT_GGUF;
     struct gguf_model *model = is_gguf ? NULL : gguf_model_new(checkpoint, &unused);
     if (is_gguf || (model != NULL && model->family != NULL)) {
         gather_keys(profile, is_gguf ? &checkpoint->metadata : &model->kvs, arena);
@@ -201,5 +248,6 @@ void profile_gather(struct profile *profile, const struct checkpoint *checkpoint
         profile->architecture = profile->gguf;
     }
     gguf_model_free(model);
-    gather_config(profile, checkpoint, arena);
+    gather_config(profile, checkpoint, list, count, arena);
+    free(list);
 }

@@ -1,16 +1,24 @@
-/* What there is to say of a source: for the pages of `wfs info`. */
+/* The facts about a source on the pages of `wfs info`. */
 #pragma once
 
 #include "formats/checkpoint.h"
 #include "fs/cli/progress.h"
 
-enum { PROFILE_MAX_DTYPES = 128 };
+enum { PROFILE_MAX_KINDS = 128 };
 
 struct family;
 
-struct dtype_total {
-    const struct dtype *dtype;
+struct total {
     uint64_t n_tensors, n_elements, n_bytes;
+};
+
+/* Tensors of one dtype, or weights of one packing and as many bits: each weight counts once, with the elements that it
+ * has unpacked and the bytes of all its parts, which count nowhere else. */
+struct kind_total {
+    const char *name;              /* "BF16", "GPTQ 4 bit" */
+    const struct packing *packing; /* NULL: a dtype */
+    unsigned bits;                 /* of an element of a packed weight */
+    struct total total;
 };
 
 /* 0 and NULL: not known, or there is none. */
@@ -23,11 +31,12 @@ struct profile {
     const char *tokenizer;    /* what llama.cpp calls its kind: "BPE" */
     const char *file_type;    /* of a GGUF: "Q4_K_M" */
     uint64_t n_layers, context_length, n_tokens;
-    const struct family *projector;                       /* of the part that sees or hears */
-    struct dtype_total tower;                             /* the tensors of that part, of whatever type */
-    struct dtype_total all, by_dtype[PROFILE_MAX_DTYPES]; /* the latter by bytes, the most first */
-    size_t n_dtypes;
-    uint64_t n_parameters; /* all.n_elements, packed weights as what they stand for */
+    const struct family *projector;             /* of the part that sees or hears */
+    struct total tower;                         /* the tensors of that part, of whatever kind */
+    struct total all;                           /* packed weights as in their kind */
+    struct kind_total kinds[PROFILE_MAX_KINDS]; /* by bytes, the most first */
+    size_t n_kinds;
+    uint64_t n_stored; /* tensors, the parts of packed weights each */
 };
 
 /* Texts live in the arena, or as long as the checkpoint. Makes the GGUF model, and what it notes. */

@@ -16,7 +16,7 @@ enum {
 
 /* Runs of one tensor, which are measured at once. */
 struct task {
-    const struct gguf_place *place;
+    const struct artifact_tensor *tensor;
     uint64_t first_run, n_runs, stride; /* every stride-th run of the tensor */
 };
 
@@ -30,8 +30,8 @@ struct measurement {
     const struct task *tasks;
     size_t n_tasks, n_done;
     double squares;            /* sum over tensors of mean square error times elements */
-    struct errors *of_tensors; /* summed, of each place of the plan */
-    const struct gguf_place *places;
+    struct errors *of_tensors; /* summed, of each tensor of the artifact */
+    const struct artifact_tensor *tensors;
     double largest;
     bool failed;
     struct error *error;
@@ -39,30 +39,30 @@ struct measurement {
     void *context;
 };
 
-static double weight_of(const struct gguf_place *place, uint64_t element)
+static double weight_of(const struct artifact_tensor *tensor, uint64_t element)
 {
-    const struct importance *known = &place->encoding.importance;
+    const struct importance *known = &tensor->encoding.importance;
     if (known->columns == NULL)
         return 1;
-    uint64_t rows_per_matrix = tensor_elements(place->tensor) / known->n_columns / known->n_matrices;
+    uint64_t rows_per_matrix = tensor_elements(tensor->tensor) / known->n_columns / known->n_matrices;
     uint64_t row = element / known->n_columns;
     return known->columns[row / rows_per_matrix * known->n_columns + element % known->n_columns];
 }
 
-static bool measure_run(const struct gguf_place *place, uint64_t run, struct errors *errors, struct error *error)
+static bool measure_run(const struct artifact_tensor *tensor, uint64_t run, struct errors *errors, struct error *error)
 {
     float exact[RUN_ELEMENTS], stored[RUN_ELEMENTS];
     unsigned char blocks[RUN_ELEMENTS * sizeof(float)];
-    const struct view *view = place->tensor->view;
+    const struct view *view = tensor->tensor->view;
     uint64_t first = run * RUN_ELEMENTS, left = view->n_elements - first;
     size_t n_elements = left < RUN_ELEMENTS ? (size_t)left : RUN_ELEMENTS,
-           block = place->encoding.dtype->block_elements;
+           block = tensor->encoding.dtype->block_elements;
     if (!convert_read(view, encoding_of(&f32_dtype), first, n_elements, exact, error) ||
-        !convert_read(view, place->encoding, first / block, n_elements / block, blocks, error))
-        return error_prefix(error, "%s", place->tensor->name);
-    dtype_kernels(place->encoding.dtype).decode(blocks, stored, n_elements / block);
+        !convert_read(view, tensor->encoding, first / block, n_elements / block, blocks, error))
+        return error_prefix(error, "tensor '%.200s'", tensor->tensor->name);
+    dtype_kernels(tensor->encoding.dtype).decode(blocks, stored, n_elements / block);
     for (size_t i = 0; i < n_elements; i++) {
-        double difference = fabs((double)exact[i] - (double)stored[i]), weight = weight_of(place, first + i);
+        double difference = fabs((double)exact[i] - (double)stored[i]), weight = weight_of(tensor, first + i);
         errors->squares += weight * difference * difference;
         errors->values += weight * (double)exact[i] * (double)exact[i];
         errors->weights += weight;
@@ -75,12 +75,12 @@ static void run_task(void *context, size_t index)
 {
     struct measurement *measurement = context;
     const struct task *task = &measurement->tasks[index];
-    const struct view *view = task->place->tensor->view;
+    const struct view *view = task->tensor->tensor->view;
     struct errors errors = {0};
     struct error error;
     bool measured = true;
     for (uint64_t i = 0; i < task->n_runs && measured; i++)
-        measured = measure_run(task->place, (task->first_run + i) * task->stride, &errors, &error);
+        measured = measure_run(task->tensor, (task->first_run + i) * task->stride, &errors, &error);
 
     pthread_mutex_lock(&measurement->lock);
     if (!measured && !measurement->failed) {
@@ -91,8 +91,8 @@ static void run_task(void *context, size_t index)
         uint64_t n_runs = (view->n_elements + RUN_ELEMENTS - 1) / RUN_ELEMENTS, n_measured = n_runs / task->stride;
         double share = (double)task->n_runs / (double)(n_measured ? n_measured : 1);
         measurement->squares += errors.squares / errors.weights * (double)view->n_elements * share;
-        measurement->of_tensors[task->place - measurement->places].squares += errors.squares;
-        measurement->of_tensors[task->place - measurement->places].values += errors.values;
+        measurement->of_tensors[task->tensor - measurement->tensors].squares += errors.squares;
+        measurement->of_tensors[task->tensor - measurement->tensors].values += errors.values;
     }
     measurement->largest = errors.largest > measurement->largest ? errors.largest : measurement->largest;
     measurement->n_done++;
@@ -102,17 +102,17 @@ static void run_task(void *context, size_t index)
 }
 
 /* The tasks of all tensors; counts them where `tasks` is NULL. */
-static size_t divide(const struct gguf_plan *plan, bool all, struct task *tasks)
+static size_t divide(const struct artifact *artifact, bool all, struct task *tasks)
 {
     size_t n_tasks = 0;
-    for (size_t i = 0; i < plan->n_tensors; i++) {
-        const struct gguf_place *place = &plan->places[i];
-        uint64_t n_runs = (place->tensor->view->n_elements + RUN_ELEMENTS - 1) / RUN_ELEMENTS;
+    for (size_t i = 0; i < artifact->n_tensors; i++) {
+        const struct artifact_tensor *tensor = &artifact->tensors[i];
+        uint64_t n_runs = (tensor->tensor->view->n_elements + RUN_ELEMENTS - 1) / RUN_ELEMENTS;
         uint64_t stride = all || n_runs <= SAMPLED_RUNS ? 1 : n_runs / SAMPLED_RUNS, n_measured = n_runs / stride;
         for (uint64_t first = 0; first < n_measured; first += RUNS_PER_TASK, n_tasks++)
             if (tasks != NULL)
                 tasks[n_tasks] = (struct task){
-                    .place = place,
+                    .tensor = tensor,
                     .first_run = first,
                     .n_runs = n_measured - first < RUNS_PER_TASK ? n_measured - first : RUNS_PER_TASK,
                     .stride = stride,
@@ -131,29 +131,29 @@ uint64_t quantization_bytes(const struct gguf_model *model, bool all)
     return n_elements * sizeof(float);
 }
 
-static void sum_sizes(const struct gguf_plan *plan, uint64_t *ret_elements, uint64_t *ret_bytes)
+static void sum_sizes(const struct artifact *artifact, uint64_t *ret_elements, uint64_t *ret_bytes)
 {
     uint64_t n_elements = 0, n_bytes = 0;
-    for (size_t i = 0; i < plan->n_tensors; i++) {
-        n_elements += plan->places[i].tensor->view->n_elements;
-        n_bytes += convert_bytes(plan->places[i].tensor->view, plan->places[i].encoding.dtype);
+    for (size_t i = 0; i < artifact->n_tensors; i++) {
+        n_elements += artifact->tensors[i].tensor->view->n_elements;
+        n_bytes += convert_bytes(artifact->tensors[i].tensor->view, artifact->tensors[i].encoding.dtype);
     }
     *ret_elements = n_elements;
     *ret_bytes = n_bytes;
 }
 
 /* The error of each matrix. */
-static void keep_matrices(struct quantization *quantization, const struct gguf_plan *plan,
+static void keep_matrices(struct quantization *quantization, const struct artifact *artifact,
                           const struct errors *of_tensors)
 {
     quantization->arena = arena_new();
-    quantization->tensors = arena_array(quantization->arena, plan->n_tensors, sizeof *quantization->tensors);
-    for (size_t i = 0; i < plan->n_tensors; i++) {
-        const struct tensor *tensor = plan->places[i].tensor;
+    quantization->tensors = arena_array(quantization->arena, artifact->n_tensors, sizeof *quantization->tensors);
+    for (size_t i = 0; i < artifact->n_tensors; i++) {
+        const struct tensor *tensor = artifact->tensors[i].tensor;
         if (tensor->view->rank >= 2 && of_tensors[i].values > 0)
             quantization->tensors[quantization->n_tensors++] = (struct quantized_tensor){
                 .name = arena_strdup(quantization->arena, tensor->name),
-                .type = plan->places[i].encoding.dtype,
+                .type = artifact->tensors[i].encoding.dtype,
                 .relative_error = sqrt(of_tensors[i].squares / of_tensors[i].values),
             };
     }
@@ -169,27 +169,27 @@ static double relative_error(const struct quantization *quantization)
 }
 
 /* Fills in all but the size of the file. */
-static bool measure(struct measurement *measurement, const struct gguf_plan *plan, bool all,
+static bool measure(struct measurement *measurement, const struct artifact *artifact, bool all,
                     struct quantization *quantization)
 {
     uint64_t n_elements, n_bytes;
-    measurement->n_tasks = divide(plan, all, NULL);
+    measurement->n_tasks = divide(artifact, all, NULL);
     struct task *tasks = memory_alloc(measurement->n_tasks * sizeof *tasks);
-    divide(plan, all, tasks);
+    divide(artifact, all, tasks);
     measurement->tasks = tasks;
-    measurement->places = plan->places;
-    measurement->of_tensors = memory_alloc((plan->n_tensors + 1) * sizeof *measurement->of_tensors);
-    memset(measurement->of_tensors, 0, plan->n_tensors * sizeof *measurement->of_tensors);
+    measurement->tensors = artifact->tensors;
+    measurement->of_tensors = memory_alloc((artifact->n_tensors + 1) * sizeof *measurement->of_tensors);
+    memset(measurement->of_tensors, 0, artifact->n_tensors * sizeof *measurement->of_tensors);
     pthread_mutex_init(&measurement->lock, NULL);
     pool_run(measurement->n_tasks, run_task, measurement);
     pthread_mutex_destroy(&measurement->lock);
     free(tasks);
 
-    sum_sizes(plan, &n_elements, &n_bytes);
+    sum_sizes(artifact, &n_elements, &n_bytes);
     quantization->bits_per_weight = n_elements ? (double)n_bytes * 8 / (double)n_elements : 0;
     quantization->rmse = n_elements ? sqrt(measurement->squares / (double)n_elements) : 0;
     quantization->largest_error = measurement->largest;
-    keep_matrices(quantization, plan, measurement->of_tensors);
+    keep_matrices(quantization, artifact, measurement->of_tensors);
     quantization->relative_error = relative_error(quantization);
     free(measurement->of_tensors);
     return !measurement->failed;
@@ -200,19 +200,20 @@ bool quantization_measure(const struct gguf_model *model, const struct mix *mix,
                           struct quantization *ret_quantization, struct error *error)
 {
     struct measurement measurement = {.error = error, .progress = progress, .context = context};
-    struct gguf_plan plan;
-    struct gguf_layout layout;
+    struct artifact artifact;
     *ret_quantization = (struct quantization){.mix = mix};
-    if (!gguf_plan_quantize(model, mix, options, &plan, &ret_quantization->reason))
+    ret_quantization->is_possible = quantize_artifact(model, mix, options, &artifact, &ret_quantization->reason);
+    if (!ret_quantization->is_possible)
         return true;
     struct arena *arena = arena_new();
-    bool good = gguf_lay_out(&plan, arena, &layout, error);
+    struct span_list spans = {.arena = arena};
+    bool good = artifact.container->lay_out(&artifact, &spans, error);
     arena_free(arena);
     if (good) {
-        ret_quantization->file_bytes = layout.size;
-        good = measure(&measurement, &plan, all, ret_quantization);
+        ret_quantization->file_bytes = spans.size;
+        good = measure(&measurement, &artifact, all, ret_quantization);
     }
-    gguf_plan_free(&plan);
+    artifact_free(&artifact);
     return good;
 }
 
@@ -221,15 +222,10 @@ void quantization_free(struct quantization *quantization)
     arena_free(quantization->arena);
 }
 
-bool quantization_is_possible(const struct quantization *quantization)
-{
-    return quantization->reason.message[0] == '\0';
-}
-
 bool quantization_is_best(const struct quantization *quantizations, size_t count, const struct quantization *one)
 {
     for (size_t i = 0; i < count; i++)
-        if (quantization_is_possible(&quantizations[i]) && quantizations[i].file_bytes <= one->file_bytes &&
+        if (quantizations[i].is_possible && quantizations[i].file_bytes <= one->file_bytes &&
             quantizations[i].relative_error < one->relative_error)
             return false;
     return true;
@@ -256,7 +252,7 @@ const struct quantization *quantization_choice(const struct quantization *quanti
     const struct quantization *choice = NULL;
     for (size_t i = 0; i < count; i++) {
         const struct quantization *candidate = &quantizations[i];
-        if (!quantization_is_possible(candidate) || !(candidate->relative_error < SMALL_LOSS_ENDS))
+        if (!candidate->is_possible || !(candidate->relative_error < SMALL_LOSS_ENDS))
             continue;
         if (choice == NULL || candidate->file_bytes < choice->file_bytes)
             choice = candidate;

@@ -6,7 +6,7 @@
  * tensor is encoded and decoded again: runs of whole blocks spread evenly over it, the same ones every time. */
 #pragma once
 
-#include "models/quantize.h"
+#include "models/quantize/quantize.h"
 
 /* A matrix of a file. */
 struct quantized_tensor {
@@ -17,7 +17,8 @@ struct quantized_tensor {
 
 struct quantization {
     const struct mix *mix;
-    struct error reason; /* why there is no such file; an empty message where there is one */
+    bool is_possible;
+    struct error reason; /* why there is no such file, where it is not possible */
     uint64_t file_bytes;
     double bits_per_weight; /* of all weights, those that stay F32 included */
     double rmse, largest_error;
@@ -30,10 +31,7 @@ struct quantization {
 
 void quantization_free(struct quantization *quantization);
 
-/* Whether there is such a file. */
-bool quantization_is_possible(const struct quantization *quantization);
-
-/* Whether no other file that is as small has less error. */
+/* Reports whether no other file that is as small has less error. */
 bool quantization_is_best(const struct quantization *quantizations, size_t count, const struct quantization *one);
 
 /* Bytes of F32 values that measuring one mix looks at. */

@@ -43,8 +43,8 @@ static void append_head(struct buffer *out, const struct quantization_report *re
     buffer_printf(out, ": quantizations</title>\n<style>%s</style>\n<h1>", style);
     append_html(out, report->model->checkpoint->model_name);
     buffer_printf(out,
-                  "</h1>\n<p>How small and how exact each file of <code>gguf/</code> would be. The error is the root "
-                  "mean square of what matrices differ from F32, as a share of theirs, in %s%s. Made by wfs %s.</p>\n",
+                  "</h1>\n<p>The size and error of each file in <code>gguf/</code>. The error is the root mean square "
+                  "difference of the matrices from F32, divided by their own, in %s%s. Made by wfs %s.</p>\n",
                   report->all ? "all weights" : "a sample of the weights",
                   report->by_importance ? "; each counts by the importance of its column" : "", WFS_VERSION);
 }
@@ -78,7 +78,7 @@ static double place_y(const struct scatter *plot, double error)
 
 static bool is_shown(const struct quantization *row)
 {
-    return quantization_is_possible(row) && row->relative_error > 0;
+    return row->is_possible && row->relative_error > 0;
 }
 
 static void take(struct scatter *plot, struct box box)
@@ -206,9 +206,9 @@ static void append_scatter(struct buffer *out, const struct quantization_report 
                            const struct quantization *const *front, size_t n_front)
 {
     struct scatter plot = scatter_of(report, out);
-    buffer_append_text(out,
-                       "<h2>Error against size</h2>\n<p>On the line are those that no file as small has less error "
-                       "than: take the largest that fits. The recommended one is the smallest of small loss.</p>\n");
+    buffer_append_text(
+        out, "<h2>Error against size</h2>\n<p>Files on the line have the least error of all files up to "
+             "their size: take the largest that fits. The recommended file is the smallest with a small loss.</p>\n");
     buffer_printf(out, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"error against size\">\n", PLOT_WIDTH,
                   PLOT_HEIGHT);
     append_axes(&plot);
@@ -311,7 +311,7 @@ static void append_maps(struct buffer *out, const struct quantization_report *re
     struct map *map = memory_alloc(sizeof *map);
     buffer_append_text(out,
                        "<h2>Error by layer and kind of tensor</h2>\n<p>Each cell is a matrix; light is 0.1 %, dark "
-                       "30 %. Pointed at, it says its type and error.</p>\n");
+                       "30 %. Point at a cell to see its type and error.</p>\n");
     for (size_t i = 0; i < n_front; i++) {
         bool is_open = front[i] == choice || (choice == NULL && i + 1 == n_front);
         buffer_printf(out, "<details%s><summary>%s, %.3g %%%s</summary>\n", is_open ? " open" : "", front[i]->mix->name,
@@ -364,11 +364,12 @@ static void append_histogram(struct buffer *out, const struct weight_kind *kind)
 
 static void append_histograms(struct buffer *out, const struct quantization_report *report)
 {
-    buffer_append_text(out,
-                       "<h2>Weights</h2>\n<p>How often each size of weight is there, by kind of matrix, in standard "
-                       "deviations (&#963;) of its own tensor and by powers of ten down to one in a million; the "
-                       "line is the normal distribution. What lies far outside it is what blocks with few bits "
-                       "lose others by. The outermost bars hold all that is further out.</p>\n<div class=\"few\">\n");
+    buffer_append_text(
+        out, "<h2>Weights</h2>\n<p>The distribution of the weights of each kind of matrix, in standard "
+             "deviations (&#963;) of their own tensor. The vertical axis shows powers of ten down to one in a "
+             "million; the line is the normal distribution. Weights far outside it cost blocks with few bits "
+             "the precision of their other weights. The outermost bars include all weights further out.</p>\n<div "
+             "class=\"few\">\n");
     for (size_t i = 0; i < report->n_kinds; i++)
         append_histogram(out, &report->kinds[i]);
     buffer_append_text(out, "</div>\n");
@@ -378,10 +379,10 @@ static void append_table(struct buffer *out, const struct quantization_report *r
 {
     const struct quantization *choice = quantization_choice(report->rows, report->n_rows);
     buffer_append_text(out,
-                       "<h2>All of them</h2>\n<table><tr><th>type<th>size<th>bits per weight<th>error<th>loss</tr>\n");
+                       "<h2>All files</h2>\n<table><tr><th>type<th>size<th>bits per weight<th>error<th>loss</tr>\n");
     for (const struct quantization *row = report->rows; row < report->rows + report->n_rows; row++) {
         char size[SIZE_TEXT];
-        if (!quantization_is_possible(row))
+        if (!row->is_possible)
             continue;
         buffer_printf(out, "<tr%s><td>%s<td>%s<td>%.3f<td>%.3g %%<td>%s%s%s</tr>\n",
                       row == choice ? " class=\"choice\"" : "", row->mix->name, size_text(row->file_bytes, size),
@@ -391,9 +392,9 @@ static void append_table(struct buffer *out, const struct quantization_report *r
     }
     buffer_append_text(out, "</table>\n");
     for (const struct quantization *row = report->rows; row < report->rows + report->n_rows; row++) {
-        if (quantization_is_possible(row))
+        if (row->is_possible)
             continue;
-        buffer_printf(out, "<p>%s is not made: ", row->mix->name);
+        buffer_printf(out, "<p>%s is left out: ", row->mix->name);
         append_html(out, row->reason.message);
         buffer_append_text(out, "</p>\n");
     }

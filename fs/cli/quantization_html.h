@@ -1,4 +1,4 @@
-/* What `wfs info --quantization` measures, as a page for a browser: one file that needs nothing from elsewhere. */
+/* The measurements of `wfs info --quantization` as a self-contained HTML page. */
 #pragma once
 
 #include "fs/cli/quantization.h"

@@ -41,6 +41,19 @@ void print_wrapped(const char *text, unsigned column, unsigned indent, unsigned 
     putchar('\n');
 }
 
+void print_name(const char *name)
+{
+    if (isatty(STDOUT_FILENO))
+        text_put(name, stdout);
+    else
+        fputs(name, stdout);
+}
+
+enum json_letters stdout_letters(void)
+{
+    return isatty(STDOUT_FILENO) ? JSON_ASCII : JSON_UTF8;
+}
+
 bool wants_colour(const char *when)
 {
     const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");

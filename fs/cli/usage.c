@@ -27,8 +27,8 @@ static void print_options(const struct command *command)
 {
     int last = command == NULL || command->mounts;
     for (int mounts = 0; mounts <= last; mounts++) {
-        puts(mounts ? "\nOptions that matter only for mounts:"
-                    : "\nOptions (-o NAME=VALUE,NAME,...; a comma in a value is \"\\,\"):");
+        puts(mounts ? "\nOptions for mounts only:"
+                    : "\nOptions (-o NAME=VALUE,NAME,...; write a comma in a value as \"\\,\"):");
         for (const struct option_row *row = option_rows; row->name != NULL; row++) {
             char words[64];
             snprintf(words, sizeof words, "%s%s%s", row->name, row->argument ? "=" : "",
@@ -47,22 +47,20 @@ static void print_example(const struct example *example)
 
 void usage_print(void)
 {
-    print_text("wfs shows any model checkpoint as files: each tensor in many types, model.gguf and its quantizations, "
-               "computed "
-               "on read.",
+    print_text("wfs shows any model checkpoint as files: each tensor in many types, model.gguf and its quantizations. "
+               "It computes them when they are read.",
                0, 0);
     putchar('\n');
     puts("Usage: wfs COMMAND [FLAGS] [-o OPTION,...] SOURCE ...\n");
-    print_text("SOURCE is a file of weights (safetensors, GGUF, torch), a directory with a model, or ORG/NAME in the "
-               "local hub "
-               "cache.",
+    print_text("SOURCE is a weights file (safetensors, GGUF, torch, numpy), a model directory, or ORG/NAME[@REV] in "
+               "the local Hugging Face cache.",
                0, 0);
     puts("\nCommands:");
     for (const struct command *const *command = commands; *command != NULL; command++)
         if (!(*command)->hidden)
             print_row((*command)->name, (*command)->summary);
-    print_row("COMMAND --help", "more about one, with examples");
-    print_row("--version", "which wfs this is");
+    print_row("COMMAND --help", "describe one command, with examples");
+    print_row("--version", "print the version");
     print_options(NULL);
     puts("\nExamples:");
     for (const struct command *const *command = commands; *command != NULL; command++)
@@ -89,7 +87,7 @@ void usage_print_command(const struct command *command)
                      flag->argument != NULL ? flag->argument : "", flag->argument != NULL ? "]" : "");
         print_row(words, flag->help);
     }
-    print_row(command_has_letter(command, 'h') ? "    --help" : "-h, --help", "this text");
+    print_row(command_has_letter(command, 'h') ? "    --help" : "-h, --help", "print this help");
     if (command->takes_options)
         print_options(command);
     puts("\nExamples:");

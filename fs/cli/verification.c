@@ -3,8 +3,8 @@
 #include "base/text.h"
 #include "fs/cli/paths.h"
 #include "fs/tree/pool.h"
-#include "models/from_gguf.h"
-#include "models/mix.h"
+#include "models/formats.h"
+#include "models/quantize/mix.h"
 #include "quant/convert.h"
 
 #include <pthread.h>
@@ -18,7 +18,7 @@ enum {
 
 static const double most_times_the_cost = 1.5, most_unexplained = 1e-3, unrelated = 0.7;
 
-/* Whether two files are the same, byte by byte. */
+/* Reports whether two files are the same, byte by byte. */
 
 struct identity {
     const struct vfile *expected;
@@ -108,7 +108,8 @@ static bool find_identical(struct tree *tree, const struct found_list *candidate
 /* A virtual GGUF, opened as if it were a file. Closed with the arena. */
 static void close_opened(void *context)
 {
-    checkpoint_close(context);
+    const struct checkpoint *const *opened = context;
+    checkpoint_close(*opened);
 }
 
 static const struct checkpoint *open_virtual(struct tree *tree, const struct found *found, struct arena *arena,
@@ -119,9 +120,9 @@ static const struct checkpoint *open_virtual(struct tree *tree, const struct fou
         error_prefix(error, "%s", found->path);
         return NULL;
     }
-    struct checkpoint *checkpoint = checkpoint_of_source(source_of_vfile(&file, found->path), error);
+    const struct checkpoint *checkpoint = checkpoint_of_source(source_of_vfile(&file, found->path), formats, error);
     if (checkpoint != NULL)
-        arena_on_free(arena, close_opened, checkpoint);
+        arena_on_free(arena, close_opened, arena_copy(arena, &checkpoint, sizeof checkpoint));
     return checkpoint;
 }
 
@@ -145,7 +146,7 @@ static uint64_t total_size(const struct checkpoint *checkpoint)
     return size;
 }
 
-/* What the file says it is. */
+/* Reports whether the file's own metadata name this candidate. */
 static bool is_named(const struct found *candidate, const struct checkpoint *file)
 {
     uint64_t file_type;
@@ -309,11 +310,12 @@ bool verify(const struct checkpoint *file, struct tree *tree, struct arena *aren
 {
     struct found_list candidates = {0};
     struct verification verification = {0};
-    if (!gguf_is_source(file))
-        return error_set(error, "%s: is not a GGUF file", file->path);
+    if (file->kind != CHECKPOINT_GGUF)
+        return error_set(error, "%s: not a GGUF file", file->path);
     find_candidates(tree, &candidates);
-    bool done = candidates.n_items != 0 ||
-                error_set(error, "%s: no GGUF can be made of it; wfs info says why", tree_checkpoint(tree)->path);
+    bool done =
+        candidates.n_items != 0 ||
+        error_set(error, "%s: no GGUF can be made from it; 'wfs info' gives the reason", tree_checkpoint(tree)->path);
     done = done && find_identical(tree, &candidates, file, &verification.identical, error) &&
            (verification.identical != NULL || judge(&verification, tree, &candidates, file, arena, error));
     if (verification.identical != NULL)

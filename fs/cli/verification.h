@@ -1,4 +1,4 @@
-/* Whether a GGUF is what wfs makes of a source, and if not, in what it differs: for `wfs verify`.
+/* Compares a GGUF with the files that wfs makes from a source: for `wfs verify`.
  *
  * The file is compared with the virtual GGUFs of its size, byte by byte. Where none is the same, the nearest is looked
  * at tensor by tensor and key by key. A tensor of other values is weighed: its error, the root of the mean square of
@@ -10,7 +10,7 @@
 #include "fs/cli/match.h"
 #include "fs/tree/tree.h"
 
-/* What is to be said of a tensor, the worst last. */
+/* Verdicts about a tensor, the worst last. */
 enum tensor_verdict {
     TENSOR_SAME,
     TENSOR_OTHER_TYPE,     /* with about the error that its type costs: another mix */

@@ -4,7 +4,7 @@
  * what is left is the shape, and how far its outliers lie from the rest. */
 #pragma once
 
-#include "models/model.h"
+#include "models/convert/model.h"
 
 /* Bins of a quarter of a standard deviation, the middle of the middle one at 0; what lies further out counts in the
  * outermost. */

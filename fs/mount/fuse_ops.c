@@ -59,7 +59,7 @@ static void say_failed(void *context)
 {
     const struct failed_read *failed = context;
     struct arena *arena = arena_new();
-    report("%s: a read failed: %s%s", tree_path(failed->tree, failed->id, arena), failed->error->message,
+    report("%s: read failed: %s%s", tree_path(failed->tree, failed->id, arena), failed->error->message,
            failed->last ? " (further failures are not reported)" : "");
     arena_free(arena);
 }
@@ -91,13 +91,15 @@ static void report_failed_read(struct tree *tree, node_id id, const struct error
     attempt(say_failed, &failed, &unsaid);
 }
 
-/* A file of no blocks would be a hole to whoever looks for holes before reading: tar -S would store nothing. */
+/* A file of no blocks would be a hole to programs that look for holes before they read: tar -S would store nothing. */
 static void fill_stat(const struct served *served, const struct node_attributes *attributes, struct stat *status)
 {
     gid_t group = served->gid != (gid_t)NO_GROUP ? served->gid : getgid();
     mode_t permissions = attributes->permissions;
     if (served->gid == (gid_t)NO_GROUP && attributes->group != group)
         permissions &= 0707 | (permissions & 07) << 3;
+    if (served->allows_rdwr)
+        permissions |= S_IWUSR;
     *status = (struct stat){
         .st_ino = attributes->id,
         .st_mode = (attributes->directory ? S_IFDIR : S_IFREG) | (permissions & ~served->umask),
@@ -149,17 +151,39 @@ static void look_up(const struct waiting_request *request)
     fuse_reply_entry(request->req, &entry);
 }
 
+/* A request about one file, whose answer memory may not suffice for. */
+struct question {
+    fuse_req_t req;
+    node_id id;
+    const char *name; /* of an attribute */
+    size_t size;
+};
+
+static void ask(void (*answer)(void *question), struct question question)
+{
+    struct error error;
+    if (!attempt(answer, &question, &error))
+        fuse_reply_err(question.req, ENOMEM);
+}
+
+static void answer_getattr(void *context)
+{
+    const struct question *question = context;
+    const struct served *served = served_by(question->req);
+    struct node_attributes attributes;
+    struct stat status;
+    if (!tree_attributes(served->tree, question->id, &attributes)) {
+        fuse_reply_err(question->req, ENOENT);
+        return;
+    }
+    fill_stat(served, &attributes, &status);
+    fuse_reply_attr(question->req, &status, forever);
+}
+
 static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     (void)fi;
-    struct node_attributes attributes;
-    struct stat status;
-    if (!tree_attributes(served_by(req)->tree, ino, &attributes)) {
-        fuse_reply_err(req, ENOENT);
-        return;
-    }
-    fill_stat(served_by(req), &attributes, &status);
-    fuse_reply_attr(req, &status, forever);
+    ask(answer_getattr, (struct question){.req = req, .id = ino});
 }
 
 /* The kernel asks once, and then opens files and directories without us, keeping what it has cached. */
@@ -302,9 +326,9 @@ static void list(const struct waiting_request *request)
     fuse_reply_buf(request->req, filling.bytes, filling.used);
 }
 
-static void answer(void *request)
+static void answer(void *context)
 {
-    const struct waiting_request *asked = request;
+    const struct waiting_request *const *request = context, *asked = *request;
     if (asked->name != NULL)
         look_up(asked);
     else
@@ -314,7 +338,7 @@ static void answer(void *request)
 static void answer_prepared(const struct waiting_request *request)
 {
     struct error error;
-    if (!attempt(answer, (void *)request, &error))
+    if (!attempt(answer, &request, &error))
         fuse_reply_err(request->req, ENOMEM);
 }
 
@@ -398,31 +422,42 @@ static void reply_xattr(fuse_req_t req, const struct buffer *value, size_t size)
         fuse_reply_buf(req, (const char *)value->bytes, value->length);
 }
 
+static void answer_getxattr(void *context)
+{
+    const struct question *question = context;
+    struct wanted_xattr wanted = {.name = question->name};
+    tree_xattrs(served_by(question->req)->tree, question->id, match_xattr, &wanted);
+    if (wanted.found)
+        reply_xattr(question->req, &wanted.value, question->size);
+    else
+        fuse_reply_err(question->req, ENODATA);
+    buffer_free(&wanted.value);
+}
+
 static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
 {
-    struct wanted_xattr wanted = {.name = name};
-    if (!text_starts_with(name, "user.")) { /* ls and cp take this as a hint not to ask again */
+    if (text_starts_with(name, "user."))
+        ask(answer_getxattr, (struct question){req, ino, name, size});
+    else /* ls and cp take this as a hint not to ask again */
         fuse_reply_err(req, ENOTSUP);
-        return;
-    }
-    tree_xattrs(served_by(req)->tree, ino, match_xattr, &wanted);
-    if (wanted.found)
-        reply_xattr(req, &wanted.value, size);
-    else
-        fuse_reply_err(req, ENODATA);
-    buffer_free(&wanted.value);
+}
+
+static void answer_listxattr(void *context)
+{
+    const struct question *question = context;
+    struct buffer names = {0};
+    tree_xattrs(served_by(question->req)->tree, question->id, name_xattr, &names);
+    reply_xattr(question->req, &names, question->size);
+    buffer_free(&names);
 }
 
 static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 {
-    struct buffer names = {0};
-    tree_xattrs(served_by(req)->tree, ino, name_xattr, &names);
-    reply_xattr(req, &names, size);
-    buffer_free(&names);
+    ask(answer_listxattr, (struct question){.req = req, .id = ino, .size = size});
 }
 
 /* Writers. The kernel refuses them for a mount that is `ro`; these are for one made by somebody else, or remounted by
- * root. */
+ * root, or with -o allow_rdwr. */
 
 static void refuse_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *status, int to_set, struct fuse_file_info *fi)
 {
@@ -473,11 +508,14 @@ static void refuse_create(fuse_req_t req, fuse_ino_t parent, const char *name, m
     fuse_reply_err(req, EROFS);
 }
 
+/* The kernel has put the bytes into its pages of the file by now. */
 static void refuse_write(fuse_req_t req, fuse_ino_t ino, const char *bytes, size_t size, off_t offset,
                          struct fuse_file_info *fi)
 {
-    (void)ino, (void)bytes, (void)size, (void)offset, (void)fi;
+    (void)bytes, (void)size, (void)offset, (void)fi;
+    struct watch *watch = served_by(req)->watch;
     fuse_reply_err(req, EROFS);
+    watch_refused_write(watch, ino);
 }
 
 static void refuse_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value, size_t size, int flags)
@@ -499,7 +537,7 @@ static void refuse_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off
     fuse_reply_err(req, EROFS);
 }
 
-/* What is absent is answered with ENOSYS, which makes the kernel do it alone: flush, locks, lseek. */
+/* Absent operations answer ENOSYS, after which the kernel handles them alone: flush, locks, lseek. */
 const struct fuse_lowlevel_ops fuse_ops = {
     .init = op_init,
     .lookup = op_lookup,

@@ -19,16 +19,17 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 
-/* What is served, and for whom. */
+/* The tree that is served, and its users. */
 struct served {
     struct tree *tree; /* NULL for a server that has other operations, and nothing to watch */
     uid_t uid;
     gid_t gid; /* NO_GROUP: that of who mounts, which gets no more than everybody where the sources have another */
     mode_t umask;
     struct watch *watch; /* made by the session */
+    bool allows_rdwr;    /* set by the session: who owns the files may open them for writing */
 };
 
-/* What the operations get as their user data. */
+/* The user data of the operations. */
 struct serving {
     const struct served *served;
     struct waiting_room *waiting;

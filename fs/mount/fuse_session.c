@@ -40,8 +40,8 @@ struct session {
     const struct session_events *events;
 };
 
-/* What libfuse last said: kept for the message of a mount that failed. While serving it complains about readers that
- * got EIO, which fuse_ops.c reports better. */
+/* libfuse's last message, for the error of a mount that fails. While serving, libfuse complains about reads that got
+ * EIO, which fuse_ops.c reports better. */
 static char last_words[256];
 
 static void keep_words(enum fuse_log_level level, const char *format, va_list arguments)
@@ -69,18 +69,12 @@ static sigset_t awaited_signals(void)
     return signals;
 }
 
-void session_unblock_signals(void)
-{
-    sigset_t signals = awaited_signals();
-    pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
-    signal(SIGPIPE, SIG_DFL);
-}
-
 /* "fsname=...", with what separates options escaped. */
 static char *mount_options(const struct session_options *options)
 {
     struct buffer text = {0};
-    buffer_append_text(&text, "ro,nosuid,nodev,default_permissions,subtype=wfs,fsname=");
+    buffer_append_text(&text, options->allow_rdwr ? "rw" : "ro");
+    buffer_append_text(&text, ",nosuid,nodev,default_permissions,subtype=wfs,fsname=");
     for (const char *c = options->source; *c != '\0'; c++)
         buffer_printf(&text, "%s%c", *c == ',' || *c == '\\' ? "\\" : "", *c);
     buffer_printf(&text, "%s%s%s", options->allow_other ? ",allow_other" : "", options->noexec ? ",noexec" : "",
@@ -156,13 +150,14 @@ struct session *session_new(const struct served *served, const char *mountpoint,
     struct fuse_args args = FUSE_ARGS_INIT(3, arguments);
     struct session *session = memory_alloc(sizeof *session);
     *session = (struct session){.served = *served, .mountpoint = mountpoint, .raise_readahead = !options->no_readahead};
+    session->served.allows_rdwr = options->allow_rdwr;
     struct fuse_session *fuse = fuse_session_new(&args, &fuse_ops, sizeof fuse_ops, &session->serving);
     fuse_opt_free_args(&args);
     free(fuse_options);
     char reason[FUSERMOUNT_WORDS] = "";
     bool mounted = fuse != NULL && fusermount_mount(fuse, mountpoint, reason);
     if (!mounted || !use_device_io(fuse)) {
-        const char *words = *last_words ? last_words : "libfuse does not say why";
+        const char *words = *last_words ? last_words : "libfuse gives no reason";
         obstacle_explain(mountpoint, *reason ? reason : words, error);
         if (mounted)
             fuse_session_unmount(fuse);
@@ -252,5 +247,5 @@ bool session_serve(struct session *session, const struct session_events *events,
     if (reason != 0)
         return error_set_errno(error, reason, "%s: cannot be served", session->mountpoint);
     return result == 0 || error_set(error, "%s: cannot be served: %s", session->mountpoint,
-                                    *last_words ? last_words : "libfuse does not say why");
+                                    *last_words ? last_words : "libfuse gives no reason");
 }

@@ -26,6 +26,3 @@ struct session_events {
 
 /* Serves until it is unmounted and its last user has left. */
 bool session_serve(struct session *session, const struct session_events *events, struct error *error);
-
-/* For a child that is about to become another program: the signals as they were. */
-void session_unblock_signals(void);

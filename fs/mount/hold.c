@@ -9,18 +9,29 @@
 
 enum { TAKEN_OVER_MILLISECONDS = 1000 }; /* nobody keeps others from holding for longer, except on purpose */
 
+static long milliseconds_since(const struct timespec *start)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (now.tv_sec - start->tv_sec) * 1000 + (now.tv_nsec - start->tv_nsec) / 1000000;
+}
+
 static int lock_directory(const char *path, int how, int milliseconds)
 {
+    struct timespec start;
     int directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    for (int i = 0; directory >= 0; i++) {
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    while (directory >= 0) {
         if (flock(directory, how | LOCK_NB) == 0)
             return directory;
-        if (errno != EWOULDBLOCK || i >= milliseconds)
+        if (errno != EWOULDBLOCK || milliseconds_since(&start) >= milliseconds)
             break;
         nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
     }
+    int reason = errno;
     if (directory >= 0)
         close(directory);
+    errno = reason;
     return -1;
 }
 

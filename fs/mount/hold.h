@@ -9,8 +9,8 @@
 int hold_take(const char *path);
 
 /* Waits until nobody holds the directory, `milliseconds` at most. Returns a descriptor that keeps others from holding
- * it until it is closed, or -1. */
+ * it until it is closed, or -1: with errno EWOULDBLOCK where somebody still holds it. */
 int hold_take_over(const char *path, int milliseconds);
 
-/* Whether the path still leads to the directory. */
+/* Reports whether the path still leads to the directory. */
 bool hold_is_of(int hold, const char *path);

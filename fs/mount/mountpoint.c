@@ -1,9 +1,11 @@
 #include "fs/mount/mountpoint.h"
 
 #include "base/arena.h"
+#include "base/report.h"
 #include "base/text.h"
 #include "fs/mount/fusermount.h"
 #include "fs/mount/hold.h"
+#include "fs/mount/processes.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -69,7 +71,7 @@ static void explain_unresolved(const char *path, int reason, struct error *error
 {
     char *above = directory_above(path);
     if (reason == ENOENT && access(above, F_OK) != 0 && errno == ENOENT)
-        error_set(error, "%s: cannot be made: there is no %s; 'mkdir -p %s' makes it", path, above, above);
+        error_set(error, "%s: cannot be created: %s does not exist; 'mkdir -p %s' creates it", path, above, above);
     else
         error_set_errno(error, reason, "%s", path);
     free(above);
@@ -81,7 +83,7 @@ static char *resolve(const char *path, struct error *error)
 {
     char current[PATH_MAX], target[PATH_MAX], *whole = NULL;
     if (*path == '\0') {
-        error_set(error, "the mount point is the empty text; is a variable not set?");
+        error_set(error, "the mount point is empty; is a variable unset?");
         return NULL;
     }
     snprintf(current, sizeof current, "%s", path);
@@ -115,7 +117,7 @@ static char *resolve(const char *path, struct error *error)
     return whole;
 }
 
-/* What is mounted at a path: the topmost. */
+/* The topmost mount at a path. */
 struct mounted {
     bool there, ours;
     uid_t user;
@@ -124,15 +126,27 @@ struct mounted {
 
 typedef void see_mount(void *context, const struct mntent *entry);
 
+/* The table is read as a whole first: it changes while who sees its entries takes time. */
 static void each_mount(see_mount *see, void *context)
 {
     FILE *table = setmntent("/proc/self/mounts", "re");
     char line[PATH_MAX * 2];
-    struct mntent entry;
-    while (table != NULL && getmntent_r(table, &entry, line, sizeof line) != NULL)
-        see(context, &entry);
+    struct arena *arena = arena_new();
+    struct mntent entry, *entries = NULL;
+    size_t count = 0;
+    while (table != NULL && getmntent_r(table, &entry, line, sizeof line) != NULL) {
+        entries = memory_resize(entries, (count + 1) * sizeof *entries);
+        entries[count++] = (struct mntent){.mnt_fsname = arena_strdup(arena, entry.mnt_fsname),
+                                           .mnt_dir = arena_strdup(arena, entry.mnt_dir),
+                                           .mnt_type = arena_strdup(arena, entry.mnt_type),
+                                           .mnt_opts = arena_strdup(arena, entry.mnt_opts)};
+    }
     if (table != NULL)
         endmntent(table);
+    for (size_t i = 0; i < count; i++)
+        see(context, &entries[i]);
+    free(entries);
+    arena_free(arena);
 }
 
 static bool is_wfs(const struct mntent *entry)
@@ -183,8 +197,8 @@ void mountpoint_each(void (*emit)(void *context, const char *path, const char *s
 
 enum answer { ANSWERS, DIED, IS_SILENT };
 
-/* Whether somebody serves a mount. A child asks, since whoever asks a server that is stopped waits for it, deaf to
- * signals where the server has taken the question: with no file of the caller's, who may wait for the end of a pipe.
+/* Reports whether a server answers for a mount. A child asks, because a process that asks a stopped server waits, deaf
+ * to signals where the server has taken the question: with no file of the caller's, who may wait for the end of a pipe.
  * stat would be answered from the kernel's cache. A server that is just ending drops the question: the connection is
  * aborted. */
 static enum answer ask(const char *path)
@@ -204,6 +218,14 @@ static enum answer ask(const char *path)
     if (child > 0)
         kill(child, SIGKILL);
     return IS_SILENT;
+}
+
+struct mount_server mountpoint_server(const char *path)
+{
+    struct process process;
+    if (process_serving(path, &process))
+        return (struct mount_server){process.pid, process.stopped ? MOUNT_STOPPED : MOUNT_SERVED};
+    return (struct mount_server){0, ask(path) == DIED ? MOUNT_DEAD : MOUNT_SERVED};
 }
 
 /* Makes the directory ours, to be removed at the end. */
@@ -242,21 +264,21 @@ static bool take_away(const char *path, const struct mounted *mounted, bool repl
         return mountpoint_detach(path, DETACH_LAZY, error);
     enum answer answer = ask(path);
     if (answer == DIED)
-        return error_set(error, "%s: the wfs that was mounted here has died; --replace or `wfs umount` clears it",
-                         path);
+        return error_set(
+            error, "%s: the wfs that was mounted here has died; --replace or `wfs umount` removes the mount", path);
     if (answer == IS_SILENT)
-        return error_set(error, "%s: %s is mounted here, and its wfs does not answer; --replace takes it away first",
+        return error_set(error, "%s: %s is mounted here, and its wfs does not answer; --replace unmounts it first",
                          path, mounted->source);
-    return error_set(error, "%s: %s is mounted here; --replace takes it away first", path, mounted->source);
+    return error_set(error, "%s: %s is mounted here; --replace unmounts it first", path, mounted->source);
 }
 
 static bool explain_unmade(const char *path, int reason, struct error *error)
 {
     char *above = directory_above(path);
     if (reason == EACCES)
-        error_set(error, "%s: cannot be made: you may not write to %s", path, above);
+        error_set(error, "%s: cannot be created: you cannot write to %s", path, above);
     else
-        error_set_errno(error, reason, "%s: cannot be made", path);
+        error_set_errno(error, reason, "%s: cannot be created", path);
     free(above);
     return false;
 }
@@ -274,9 +296,9 @@ static bool check_directory(struct mountpoint *mountpoint, bool nonempty, struct
     if (stat(path, &status) != 0)
         return error_set_errno(error, errno, "%s", path);
     if (!S_ISDIR(status.st_mode))
-        return error_set(error, "%s: is not a directory", path);
+        return error_set(error, "%s: not a directory", path);
     if (!nonempty && !is_empty(path))
-        return error_set(error, "%s: is not empty; -o nonempty hides what is in it", path);
+        return error_set(error, "%s: not empty; -o nonempty mounts over its contents", path);
     if (marked_by(path) != 0) /* by a wfs that was replaced, was killed, or is about to end */
         adopt(mountpoint);
     return true;
@@ -342,8 +364,8 @@ bool mountpoint_make_temporary(struct mountpoint *mountpoint, const char *parent
     for (;;) {
         snprintf(path, sizeof path, "%s/%sXXXXXX", parent, temporary_prefix);
         if (mkdtemp(path) == NULL)
-            return error_set(error, "%s: no directory can be made here to mount on: %s; TMPDIR names another place",
-                             parent, strerror(errno));
+            return error_set(error, "%s: cannot create a mount point here: %s; set TMPDIR to another directory", parent,
+                             strerror(errno));
         mountpoint->hold = hold_take(path);
         if (mountpoint->hold < 0 || hold_is_of(mountpoint->hold, path))
             break;
@@ -359,7 +381,7 @@ bool mountpoint_vanished(const struct mountpoint *mountpoint)
     return access(mountpoint->path, F_OK) != 0 && errno == ENOENT;
 }
 
-/* Whether the directory is still the one that we made, and no other wfs has made it its own. */
+/* Reports whether the directory is still the one that we made, and no other wfs has made it its own. */
 static bool is_ours(const struct mountpoint *mountpoint)
 {
     struct stat status;
@@ -377,6 +399,7 @@ void mountpoint_release(struct mountpoint *mountpoint)
     *mountpoint = (struct mountpoint){0};
 }
 
+/* Waits out a moment's use. */
 static bool detach_idle(const char *path)
 {
     for (int i = 0; umount2(path, UMOUNT_NOFOLLOW) != 0; i++) {
@@ -387,17 +410,88 @@ static bool detach_idle(const char *path)
     return true;
 }
 
+/* Who is in the way of an unmount. */
+static bool explain_in_use(const char *path, struct error *error)
+{
+    struct process server, user;
+    char use[PROCESS_USE], others[64] = "";
+    pid_t serving = process_serving(path, &server) ? server.pid : 0;
+    size_t count = processes_using(path, serving, &user, use);
+    if (count == 0)
+        return error_set(
+            error,
+            "%s: is in use by a process or a mount that is not to be seen; 'wfs umount -l %s' detaches it, "
+            "and lets its users finish",
+            path, path);
+    if (count > 1)
+        snprintf(others, sizeof others, ", and so %s %zu more process%s", count == 2 ? "does" : "do", count - 1,
+                 count == 2 ? "" : "es");
+    return error_set(
+        error,
+        "%s: is in use: %s (process %d) %s%s; end %s, or 'wfs umount -l %s' detaches the mount now and lets "
+        "its users finish",
+        path, user.name, (int)user.pid, use, others, count == 1 ? "it" : "them", path);
+}
+
+/* For an ordinary user: as detach_idle(), unless it is lazy. */
+static bool detach_by_fusermount(const char *path, enum detach how, struct error *error)
+{
+    enum { PAUSE_MILLISECONDS = 10 };
+    for (int waited = 0; !fusermount_unmount(path, how != DETACH_IDLE, error); waited += PAUSE_MILLISECONDS) {
+        if (!text_ends_with(error->message, strerror(EBUSY)))
+            return false;
+        if (waited >= IN_USE_MILLISECONDS)
+            return explain_in_use(path, error);
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_MILLISECONDS * 1000 * 1000}, NULL);
+    }
+    return true;
+}
+
 bool mountpoint_detach(const char *path, enum detach how, struct error *error)
 {
     if (how == DETACH_FORCE && umount2(path, UMOUNT_NOFOLLOW | MNT_DETACH | MNT_FORCE) == 0)
         return true;
     if (how == DETACH_IDLE ? detach_idle(path) : umount2(path, UMOUNT_NOFOLLOW | MNT_DETACH) == 0)
         return true;
-    if (errno == EPERM)
-        return fusermount_unmount(path, how != DETACH_IDLE, error);
     if (errno == EBUSY)
-        return error_set(error, "%s: is in use; -l detaches it and lets its users finish", path);
-    return error_set_errno(error, errno, "%s", path);
+        return explain_in_use(path, error);
+    if (errno != EPERM)
+        return error_set_errno(error, errno, "%s", path);
+    return detach_by_fusermount(path, how, error);
+}
+
+/* After a detach: waits until the server has closed its sources, unless that was lazy, and removes the directory that
+ * was made for the mount. `server` is NULL where it is not known. */
+static bool finish_clearing(const char *path, enum detach how, const struct process *server, struct error *error)
+{
+    struct process now;
+    bool waits = how == DETACH_IDLE, stopped = server != NULL && server->stopped;
+    int hold = waits ? hold_take_over(path, stopped ? 0 : ENDING_MILLISECONDS) : -1;
+    bool held = waits && hold < 0 && errno == EWOULDBLOCK;
+    if (marked_by(path) != 0)
+        rmdir(path);
+    if (hold >= 0)
+        close(hold);
+    if (!held || server == NULL || !process_find(server->pid, &now))
+        return true;
+    if (now.stopped)
+        return error_set(error,
+                         "%s: is unmounted, but its server, process %d, is stopped and keeps the model open; "
+                         "'kill -CONT %d' lets it end, 'kill -KILL %d' ends it",
+                         path, (int)now.pid, (int)now.pid, (int)now.pid);
+    report("note: %s: is unmounted, but its server, process %d, goes on: another mount namespace (a container, 'wfs "
+           "exec') "
+           "still has the mount, or a read is not finished; 'kill %d' asks it to end",
+           path, (int)now.pid, (int)now.pid);
+    return true;
+}
+
+static bool clear(const char *path, enum detach how, struct error *error)
+{
+    struct process server;
+    bool known = process_serving(path, &server);
+    return mountpoint_detach(path, how, error) &&
+           (find_mount(path).there || finish_clearing(path, how, known ? &server : NULL, error));
 }
 
 bool mountpoint_clear(const char *path, enum detach how, struct error *error)
@@ -410,17 +504,9 @@ bool mountpoint_clear(const char *path, enum detach how, struct error *error)
     if (!mounted.ours)
         error_set(error, "%s: no wfs is mounted here", path);
     else if (geteuid() != 0 && mounted.user != getuid())
-        error_set(error, "%s: mounted by the user with the number %u, who may take it away, as may root", path,
-                  mounted.user);
+        error_set(error, "%s: mounted by user %u; only that user or root can unmount it", path, mounted.user);
     else
-        done = mountpoint_detach(whole, how, error);
-    if (done && !find_mount(whole).there) {
-        int hold = how == DETACH_IDLE ? hold_take_over(whole, ENDING_MILLISECONDS) : -1;
-        if (marked_by(whole) != 0)
-            rmdir(whole);
-        if (hold >= 0)
-            close(hold);
-    }
+        done = clear(whole, how, error);
     free(whole);
     return done;
 }

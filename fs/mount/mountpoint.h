@@ -30,10 +30,10 @@ bool mountpoint_make_temporary(struct mountpoint *mountpoint, const char *parent
  * frees what was made. A mount point that is all zeros is allowed. */
 void mountpoint_release(struct mountpoint *mountpoint);
 
-/* Whether the directory is gone: the wfs that was there before may have removed it after we looked. */
+/* Reports whether the directory is gone: the wfs that was there before may have removed it after we looked. */
 bool mountpoint_vanished(const struct mountpoint *mountpoint);
 
-/* Whether it stands for a descriptor. */
+/* Reports whether it stands for a descriptor. */
 bool mountpoint_is_descriptor(const char *path);
 
 enum detach {
@@ -46,8 +46,17 @@ enum detach {
 bool mountpoint_detach(const char *path, enum detach how, struct error *error);
 
 /* For `wfs umount`: detaches a wfs, alive or dead, and removes the directory if a wfs had made it. With DETACH_IDLE
- * waits until the server has closed its sources, for some seconds. */
+ * waits until the server has closed its sources, for some seconds; a server that is stopped is an error then. */
 bool mountpoint_clear(const char *path, enum detach how, struct error *error);
+
+enum mount_state { MOUNT_SERVED, MOUNT_STOPPED, MOUNT_DEAD };
+
+/* Who serves the wfs that is mounted at an absolute path. */
+struct mount_server {
+    pid_t pid; /* 0: not known, as of other users' processes */
+    enum mount_state state;
+};
+struct mount_server mountpoint_server(const char *path);
 
 /* Calls `emit` for each place where a wfs is mounted, with what it shows. */
 void mountpoint_each(void (*emit)(void *context, const char *path, const char *source), void *context);

@@ -46,18 +46,17 @@ bool obstacle_explain(const char *mountpoint, const char *words, struct error *e
     int reason = open_device();
     if (reason == ENOENT || reason == ENODEV || reason == ENXIO)
         return error_set(error,
-                         "%s: cannot mount: there is no %s; 'modprobe fuse' loads it, a container is given it by "
-                         "'--device /dev/fuse --cap-add SYS_ADMIN'; %s",
+                         "%s: cannot mount: %s does not exist; 'modprobe fuse' loads it, containers need '--device "
+                         "/dev/fuse --cap-add SYS_ADMIN'; %s",
                          mountpoint, device, without);
     if (reason != 0)
         return error_set(error,
-                         "%s: cannot mount: %s: %s; a container may use it by '--device /dev/fuse --cap-add "
-                         "SYS_ADMIN'; %s",
+                         "%s: cannot mount: %s: %s; containers need '--device /dev/fuse --cap-add SYS_ADMIN'; %s",
                          mountpoint, device, strerror(reason), without);
     if (geteuid() != 0 && !has_fusermount())
         return error_set(error, "%s: cannot mount: fusermount3 is missing (package fuse3); %s", mountpoint, without);
     if (geteuid() != 0 && access(mountpoint, W_OK) != 0)
-        return error_set(error, "%s: cannot mount: you may not write to this directory; name one of your own, %s",
-                         mountpoint, "or one that is not there yet");
+        return error_set(error, "%s: cannot mount: you cannot write to this directory; name one of your own, %s",
+                         mountpoint, "or one that does not exist");
     return error_set(error, "%s: cannot mount: %s", mountpoint, words);
 }

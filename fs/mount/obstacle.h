@@ -1,4 +1,4 @@
-/* What keeps the system from mounting, by its name and with what to do about it. */
+/* Names the obstacle that keeps the system from mounting, with the remedy. */
 #pragma once
 
 #include "base/error.h"

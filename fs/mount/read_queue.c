@@ -33,11 +33,11 @@ void read_queue_free(struct read_queue *queue)
 bool read_queue_enter(struct read_queue *queue, const struct queued_read *read)
 {
     pthread_mutex_lock(&queue->lock);
-    bool may_begin = queue->n_reading < queue->most_at_once;
+    struct waiting_read *waiting = queue->n_reading < queue->most_at_once ? NULL : malloc(sizeof *waiting);
+    bool may_begin = waiting == NULL; /* also where no memory is left to wait in */
     if (may_begin) {
         queue->n_reading++;
     } else {
-        struct waiting_read *waiting = memory_alloc(sizeof *waiting);
         *waiting = (struct waiting_read){NULL, *read};
         *queue->end = waiting;
         queue->end = &waiting->next;

@@ -17,7 +17,8 @@ struct read_queue;
 struct read_queue *read_queue_new(size_t most_at_once);
 void read_queue_free(struct read_queue *queue);
 
-/* True where the read may begin now; false where it was queued, and is another thread's. */
+/* True where the read may begin now, also beyond the limit where no memory is left to queue it; false where it was
+ * queued, and is another thread's. */
 bool read_queue_enter(struct read_queue *queue, const struct queued_read *read);
 
 /* After a read: true, and the next one, where one waits; false where the thread is done. */

@@ -12,6 +12,7 @@ enum { LOOK_MILLISECONDS = 50 }; /* how often interrupted requests and the time 
 struct waiter {
     struct waiter *next;
     struct waiting_request request;
+    char *name; /* the request's own */
     time_t patience_ends;
 };
 
@@ -75,7 +76,7 @@ static bool attend_to(const struct waiting_room *room, const struct waiter *wait
 
 static void dismiss(struct waiter *waiter)
 {
-    free((char *)waiter->request.name);
+    free(waiter->name);
     free(waiter);
 }
 
@@ -123,7 +124,7 @@ bool waiting_room_add(struct waiting_room *room, const struct waiting_request *r
         free(waiter);
         free(name);
     } else {
-        *waiter = (struct waiter){.next = room->waiters, .request = *request, .patience_ends = LONG_MAX};
+        *waiter = (struct waiter){.next = room->waiters, .request = *request, .name = name, .patience_ends = LONG_MAX};
         waiter->request.name = name;
         if (name == NULL)
             waiter->patience_ends = after(0).tv_sec + LISTING_PATIENCE;

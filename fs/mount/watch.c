@@ -7,11 +7,12 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
-enum { READ_BITS = 1 << 19, WORD_BITS = 64 };
+enum { HASH_BITS = 19, WORD_BITS = 64, MAX_WRITTEN = 64 };
 
 struct watched {
     const struct source *source;
@@ -36,11 +37,13 @@ struct watch {
     watch_forget *forget;
     void *context;
 
-    pthread_mutex_t lock; /* events are taken, and groups added, by one at a time */
-    atomic_bool taking;   /* an event may have been taken that is not yet known to its source */
+    pthread_mutex_t lock; /* events are taken, and groups and written files added, by one at a time */
+    node_id written[MAX_WRITTEN];
+    size_t n_written;   /* more than MAX_WRITTEN: it may be any file that was read */
+    atomic_bool taking; /* an event may have been taken that is not yet known to its source */
 
     /* Files that have been read, by a hash of their number: a bit too many only makes the kernel forget one more. */
-    _Atomic uint64_t read[READ_BITS / WORD_BITS];
+    _Atomic uint64_t read[(1 << HASH_BITS) / WORD_BITS];
 };
 
 static void watch_source(struct watch *watch, struct watched_group *group, const struct source *source)
@@ -49,7 +52,7 @@ static void watch_source(struct watch *watch, struct watched_group *group, const
         group->watched[group->n_watched++] = (struct watched){source, source_watch(source, watch->inotify), false};
 }
 
-/* What happened to a source since it was opened, before it was watched, is found by looking at it. */
+/* Looks at each source, because it may have changed between its opening and the watch. */
 static void watch_checkpoint(void *context, const struct checkpoint *checkpoint)
 {
     struct watch *watch = context;
@@ -159,7 +162,7 @@ static void report_change(const struct watch *watch, const struct watched_group 
            is_component ? "/" : "", source_name(source), source_change(source, change));
 }
 
-/* Whether there are sources that are known to have changed since this was last asked. */
+/* Reports whether there are sources that are known to have changed since this was last asked. */
 static bool report_changes(struct watch *watch)
 {
     bool any = false;
@@ -177,9 +180,9 @@ static bool report_changes(struct watch *watch)
 
 static _Atomic uint64_t *word_of(struct watch *watch, node_id id, uint64_t *ret_bit)
 {
-    uint64_t hash = (id * 0x9e3779b97f4a7c15) >> 32;
+    uint64_t hash = (id * 0x9e3779b97f4a7c15) >> (64 - HASH_BITS); /* the only bits that all of the number's count in */
     *ret_bit = UINT64_C(1) << hash % WORD_BITS;
-    return &watch->read[hash / WORD_BITS % (READ_BITS / WORD_BITS)];
+    return &watch->read[hash / WORD_BITS];
 }
 
 void watch_reading(struct watch *watch, node_id id)
@@ -198,6 +201,34 @@ static void forget_if_read(void *context, node_id id)
         watch->forget(watch->context, id);
 }
 
+void watch_refused_write(struct watch *watch, node_id id)
+{
+    size_t i = 0;
+    pthread_mutex_lock(&watch->lock);
+    while (i < watch->n_written && i < MAX_WRITTEN && watch->written[i] != id)
+        i++;
+    if (i < MAX_WRITTEN)
+        watch->written[i] = id;
+    if (i == watch->n_written)
+        watch->n_written++;
+    pthread_mutex_unlock(&watch->lock);
+    ring(watch);
+}
+
+static void forget_written(struct watch *watch)
+{
+    node_id written[MAX_WRITTEN];
+    pthread_mutex_lock(&watch->lock);
+    size_t n_written = watch->n_written;
+    memcpy(written, watch->written, sizeof written);
+    watch->n_written = 0;
+    pthread_mutex_unlock(&watch->lock);
+    for (size_t i = 0; i < n_written && n_written <= MAX_WRITTEN; i++)
+        watch->forget(watch->context, written[i]);
+    if (n_written > MAX_WRITTEN)
+        tree_number_files(watch->tree, forget_if_read, watch);
+}
+
 /* A source is marked before files are forgotten: a reader of one meanwhile does not send what it has read. */
 static void *attend(void *context)
 {
@@ -208,6 +239,7 @@ static void *attend(void *context)
         poll(events, 2, -1);
         eventfd_read(watch->bell, &count);
         take_pending_events(watch);
+        forget_written(watch);
         if (report_changes(watch))
             tree_number_files(watch->tree, forget_if_read, watch);
         if (atomic_load(&watch->stopping))

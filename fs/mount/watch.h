@@ -27,8 +27,13 @@ void watch_stop(struct watch *watch);
 /* To be called before a file is read for the kernel. */
 void watch_reading(struct watch *watch, node_id id);
 
-/* Whether what has been read of a file may be sent: its sources are unchanged until now. */
+/* Reports whether what has been read of a file may be sent: its sources are unchanged until now. */
 bool watch_intact(struct watch *watch, const struct origin *origin);
 
-/* Whether a read has failed because a source has changed: that is said by the watch, and needs no other message. */
+/* To be called after a write was refused: the kernel, which others read from, has the new bytes in its pages of the
+ * file, and is made to forget them. */
+void watch_refused_write(struct watch *watch, node_id id);
+
+/* Reports whether a read has failed because a source has changed: that is said by the watch, and needs no other
+ * message. */
 bool watch_explains(struct watch *watch, const struct origin *origin);

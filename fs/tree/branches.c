@@ -12,13 +12,13 @@ static void planned_in_branch(void *context)
 }
 
 /* The plan of the node of a branch: there is no file. */
-static bool plan_branch(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+static enum outcome plan_branch(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     (void)arena, (void)ret_file;
-    struct tree_branch *branch = (struct tree_branch *)context;
+    struct tree_branch *branch = context;
     struct tree *owner = branch->owner, *tree = branch->open(branch->context, error);
     if (tree == NULL)
-        return false;
+        return FAILED;
     tree_on_planned(tree, planned_in_branch, owner);
     attempt_lock(&owner->lock);
     branch->tree = tree;
@@ -26,22 +26,24 @@ static bool plan_branch(const void *context, struct arena *arena, struct vfile *
     if (owner->opened != NULL)
         owner->opened(owner->opened_context, tree->checkpoint);
     attempt_unlock(&owner->lock);
-    return true;
+    return OK;
 }
 
 /* The same of a branch that has no tree of its own. */
-static bool plan_part_of_branch(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+static enum outcome plan_part_of_branch(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     (void)arena, (void)ret_file;
-    struct tree_branch *branch = (struct tree_branch *)context;
+    struct tree_branch *branch = context;
     struct node_attributes directory;
-    error->message[0] = '\0'; /* the other says it */
-    if (!node_plan(branch->owner, branch->owner->nodes[branch->of->node]))
-        return false;
+    const struct node *whole = branch->owner->nodes[branch->of->node];
+    if (!node_plan(branch->owner, branch->owner->nodes[branch->of->node])) {
+        error_set(error, "%s", whole->reason);
+        return REPORTED;
+    }
     bool found = tree_lookup(branch->of->tree, TREE_ROOT, branch->path, &directory) && directory.directory;
     branch->tree = branch->of->tree;
     branch->root = found ? directory.id : TREE_ROOT;
-    return true;
+    return OK;
 }
 
 static bool add_branch(struct tree *tree, node_id parent, const char *name, plan_function *plan,
@@ -62,7 +64,7 @@ static bool add_branch(struct tree *tree, node_id parent, const char *name, plan
     return true;
 }
 
-bool tree_add_branch(struct tree *tree, node_id parent, const char *name, branch_function *open, const void *context)
+bool tree_add_branch(struct tree *tree, node_id parent, const char *name, branch_function *open, void *context)
 {
     return add_branch(tree, parent, name, plan_branch, &(struct tree_branch){.open = open, .context = context});
 }

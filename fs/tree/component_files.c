@@ -12,10 +12,10 @@ struct shown_component {
     struct tree *tree;
     const struct content_options *options;
     const struct component *component;
-    struct checkpoint *checkpoint; /* once it has been opened */
+    const struct checkpoint *checkpoint; /* once it has been opened */
 };
 
-/* What can be made of the component, or with a reason why that is nothing, of its side files. */
+/* Makes the tree of the component, or, with the reason, of its side files alone. */
 static struct tree *make_tree(struct shown_component *shown, const struct error *failure, struct error *error)
 {
     shown->checkpoint = checkpoint_open_component(tree_checkpoint(shown->tree), shown->component, failure, error);
@@ -26,15 +26,15 @@ static struct tree *make_tree(struct shown_component *shown, const struct error 
     return tree;
 }
 
-static struct tree *open(const void *context, struct error *error)
+static struct tree *open(void *context, struct error *error)
 {
-    struct shown_component *shown = (struct shown_component *)context;
+    struct shown_component *shown = context;
     struct error failure;
     struct tree *tree = make_tree(shown, NULL, &failure);
     if (tree != NULL)
         return tree;
-    checkpoint_note(tree_checkpoint(shown->tree), "%s: nothing can be made of its weights: %s", shown->component->name,
-                    failure.message);
+    checkpoint_note(tree_checkpoint(shown->tree), SUBJECT_SOURCE, "%s: its weights cannot be used: %s",
+                    shown->component->name, failure.message);
     return make_tree(shown, &failure, error);
 }
 
@@ -76,7 +76,8 @@ static bool add(struct tree *tree, struct error *error)
         *shown = (struct shown_component){tree, options, &components->items[i], NULL};
         tree_on_free(tree, close, shown);
         if (!tree_add_branch(tree, TREE_ROOT, components->items[i].name, open, shown))
-            checkpoint_note(checkpoint, "%s is hidden by what is shown under that name", components->items[i].name);
+            checkpoint_note(checkpoint, SUBJECT_SOURCE, "%s is hidden by the entry of that name",
+                            components->items[i].name);
         else if (checkpoint->n_sources != 0)
             add_to_hf(tree, components->items[i].name);
     }
@@ -85,7 +86,6 @@ static bool add(struct tree *tree, struct error *error)
 
 const struct content component_files_content = {
     .name = "components",
-    .summary = "unet/, text_encoder/, 2_Dense/ ...: each checkpoint that the directory is made of, as if it alone had "
-               "been mounted",
+    .summary = "unet/, text_encoder/, 2_Dense/ ...: each component as if it were mounted alone",
     .add = add,
 };

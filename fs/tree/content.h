@@ -16,3 +16,6 @@ struct content {
 
 /* NULL at the end. */
 extern const struct content *const contents[];
+
+/* A tree with nothing in it, for tree_new(), which adds all contents. */
+struct tree *tree_empty(const struct checkpoint *checkpoint, const struct content_options *options);

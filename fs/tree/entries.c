@@ -1,9 +1,11 @@
-/* What directories have: attributes, names, lists, files. */
+/* Directory entries: attributes, names, lists and files. */
+#include "fs/tree/content_options.h"
+#include "fs/tree/identity.h"
 #include "fs/tree/nodes.h"
 
 #include <string.h>
 
-/* What a directory tells of its sources is names: of the tensors, for that of a collection. */
+/* Returns the inputs of a node. A directory reveals only names, so a collection's needs the tensors' names. */
 static struct origin node_origin(const struct tree *tree, const struct node *node)
 {
     if (!node->directory)
@@ -11,11 +13,34 @@ static struct origin node_origin(const struct tree *tree, const struct node *nod
     return node->collection != 0 ? origin_of_weights(tree->checkpoint) : (struct origin){0};
 }
 
-/* Who may read a directory may search it. */
+static bool is_of_weights(const struct checkpoint *checkpoint, const struct source *source)
+{
+    for (size_t i = 0; i < checkpoint->n_sources; i++)
+        if (checkpoint->sources[i] == source)
+            return true;
+    return false;
+}
+
+/* Returns the time of a file or directory. A small file that is shown as it is has its own; a directory has that of the
+ * weights. */
+static struct timespec time_of(const struct tree *tree, const struct origin *origin)
+{
+    const struct dated_origin *shared[] = {&tree->packed, &tree->model};
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+        if (origin->sources == shared[i]->origin.sources)
+            return shared[i]->time;
+    if (origin->sources == tree->checkpoint->sources || origin->n_sources == 0 ||
+        (origin->n_sources == 1 && is_of_weights(tree->checkpoint, origin->sources[0])))
+        return tree->weights.time;
+    return file_time(origin->sources, origin->n_sources, &tree->options->request);
+}
+
+/* Whoever may read a directory may search it. Its owner may write to it: nothing can be written here, but `cp -r` gives
+ * the copy these permissions, and without that one nobody but root could fill or remove the copy. */
 static mode_t permissions(const struct origin *origin, bool directory)
 {
     mode_t mode = origin_permissions(origin);
-    return directory ? mode | mode >> 2 : mode;
+    return directory ? mode | mode >> 2 | (mode & 0400) >> 1 : mode;
 }
 
 static bool node_attributes(struct tree *tree, uint32_t index, struct node_attributes *ret_attributes)
@@ -37,7 +62,7 @@ static bool node_attributes(struct tree *tree, uint32_t index, struct node_attri
         .group = origin_group(&origin),
         .size = node->directory ? 0 : node->file.size,
         .n_links = n_links,
-        .mtime = tree->mtime,
+        .mtime = time_of(tree, &origin),
     };
     return true;
 }
@@ -66,7 +91,7 @@ static bool computed_attributes(const struct tree *tree, const struct computed *
         .group = origin_group(&origin),
         .size = size,
         .n_links = computed->slot < 0 ? 2 : 1,
-        .mtime = tree->mtime,
+        .mtime = time_of(tree, &origin),
     };
     return true;
 }
@@ -263,21 +288,47 @@ bool tree_file(struct tree *tree, node_id id, struct arena *arena, struct vfile 
     if (branch_find(tree, id, &found) && found.tree != NULL)
         return tree_file(found.tree, found.id, arena, ret_file, error);
     if (node != NULL && !node->directory && node_plan(tree, node)) {
-        *ret_file = node->file;
-        return true;
+        bool is_whole = node_spans(tree, node, error);
+        *ret_file = is_whole ? node->file : (struct vfile){0};
+        return is_whole;
     }
     if (node == NULL && computed_of(tree, id, &computed) && computed.slot >= 0)
         return computed.owner->collection->plan(computed.owner->context, computed.item, (unsigned)computed.slot, arena,
                                                 ret_file, error);
-    return error_set(error, "there is no such file");
+    return error_set(error, "no such file");
+}
+
+static void emit_identity(struct tree *tree, node_id id, const struct origin *origin, tree_emit_xattr *emit,
+                          void *context)
+{
+    struct arena *arena = arena_new();
+    char identity[SHA256_HEX + 1];
+    file_identity(origin, tree->options->request.text, tree_path(tree, id, arena), identity);
+    emit(context, "user.wfs.identity", identity, SHA256_HEX);
+    arena_free(arena);
+}
+
+/* Asking for the attributes of a branch's directory must not open it, nor plan a file. */
+static void stored_xattrs(struct tree *tree, node_id id, tree_emit_xattr *emit, void *context)
+{
+    const struct node *node = node_of(tree, id);
+    if (!node->directory && node_plan_state(node) == PLANNED)
+        emit_identity(tree, id, &node->file.origin, emit, context);
 }
 
 void tree_xattrs(struct tree *tree, node_id id, tree_emit_xattr *emit, void *context)
 {
     struct computed computed;
     struct branch_node found;
-    if (branch_find(tree, id, &found) && found.tree != NULL)
+    if (node_of(tree, id) != NULL) {
+        stored_xattrs(tree, id, emit, context);
+    } else if (branch_find(tree, id, &found) && found.tree != NULL) {
         tree_xattrs(found.tree, found.id, emit, context);
-    else if (node_of(tree, id) == NULL && computed_of(tree, id, &computed))
-        computed.owner->collection->xattrs(computed.owner->context, computed.item, computed.slot, emit, context);
+    } else if (computed_of(tree, id, &computed)) {
+        const struct tree_collection *owner = computed.owner;
+        struct origin origin = owner->collection->origin(owner->context, computed.item);
+        owner->collection->xattrs(owner->context, computed.item, computed.slot, emit, context);
+        if (computed.slot >= 0)
+            emit_identity(tree, id, &origin, emit, context);
+    }
 }

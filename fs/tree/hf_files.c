@@ -7,35 +7,31 @@
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/lazy.h"
-#include "fs/tree/safetensors_file.h"
 #include "fs/tree/side_files.h"
 
 #include "base/text.h"
 #include "formats/components.h"
 #include "formats/documents.h"
-#include "models/adapter.h"
-#include "models/canonical.h"
-#include "models/from_gguf.h"
-#include "models/general.h"
-#include "models/generation_config.h"
-#include "models/plain_config.h"
-#include "models/pooling_of_keys.h"
-#include "models/shards.h"
+#include "models/card/general.h"
+#include "models/derive/plain_config.h"
+#include "models/huggingface/generation_config.h"
+#include "models/huggingface/hf_model.h"
+#include "models/huggingface/pooling_of_keys.h"
+#include "models/huggingface/shards.h"
 #include "models/tokenizers/rebuild.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct hf_files {
     struct tree *tree;
-    struct lazy model; /* a canonical_model */
+    struct lazy model; /* a hf_model */
     struct shards shards;
 };
 
-/* What the one file of weights is called: as peft opens an adapter. */
+/* Returns the name of the single weights file: for an adapter, the name that peft opens. */
 static const char *weights_name(const struct tree *tree)
 {
-    return adapter_is_source(tree_checkpoint(tree)) ? "adapter_model.safetensors" : "model.safetensors";
+    return tree_checkpoint(tree)->kind == CHECKPOINT_ADAPTER ? "adapter_model.safetensors" : "model.safetensors";
 }
 
 /* Diffusers looks for its own name, which model.safetensors is found by, too, where that was the source's. */
@@ -55,137 +51,116 @@ struct hf_shard {
 static void *make_model(void *context, struct error *error)
 {
     const struct tree *tree = ((const struct hf_files *)context)->tree;
-    return canonical_model_new(tree_checkpoint(tree), tree_options(tree)->hf_type, error);
+    return hf_model_new(tree_checkpoint(tree), tree_options(tree)->hf_type, error);
 }
 
-static const struct canonical_model *model_of(struct hf_files *files)
+/* NULL where there is none; the reason is noted once for all files. */
+static const struct hf_model *model_of(struct hf_files *files, struct error *error)
 {
-    struct error error;
-    const struct canonical_model *model = lazy_get(&files->model, make_model, files, &error);
-    if (error.message[0] != '\0')
-        checkpoint_note(tree_checkpoint(files->tree), "model.safetensors is left out, in hf/, too: %s", error.message);
+    void *model;
+    if (lazy_get(&files->model, make_model, files, &model, error) == FAILED)
+        checkpoint_note(tree_checkpoint(files->tree), SUBJECT_SOURCE, "model.safetensors is left out, in hf/, too: %s",
+                        error->message);
     return model;
 }
 
-/* The tensors of one shard, or of all where `shards` is NULL. */
-static bool render_shard(const struct canonical_model *model, const struct shards *shards, size_t shard,
-                         struct arena *arena, struct vfile *ret_file, struct error *error)
+static enum outcome plan_whole(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
-    static const struct safetensors_metadata metadata[] = {{"format", "pt"}, {0}};
-    size_t n_places = 0;
-    struct safetensors_place *places = memory_alloc((model->tensors->n_tensors + 1) * sizeof *places);
-    for (size_t i = 0; i < model->tensors->n_tensors; i++)
-        if (shards == NULL || shards->shard_of[i] == shard)
-            places[n_places++] =
-                (struct safetensors_place){.tensor = &model->tensors->tensors[i], .type = canonical_written(model, i)};
-    struct origin origin = origin_of_model(model->checkpoint, arena);
-    bool rendered = safetensors_file_plan(places, n_places, metadata, origin, arena, ret_file, error);
-    free(places);
-    return rendered;
-}
-
-static bool plan_whole(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
-{
-    const struct canonical_model *model = model_of((struct hf_files *)context);
+    const struct hf_files *files = context;
+    const struct hf_model *model = model_of(context, error);
+    struct artifact artifact;
     if (model == NULL)
-        return error_set(error, "%s", "");
+        return REPORTED;
     if (model->whole != NULL) {
         *ret_file = vfile_of_source(arena, model->whole, origin_of_weights(model->checkpoint));
-        return true;
+        return OK;
     }
-    return render_shard(model, NULL, 0, arena, ret_file, error);
+    shards_artifact(model, NULL, 0, &artifact);
+    return vfile_of_artifact(&artifact, tree_origin_of_model(files->tree), arena, ret_file, error);
 }
 
-static bool plan_shard(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+static enum outcome plan_shard(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     const struct hf_shard *shard = context;
-    return render_shard(shard->files->model.value, &shard->files->shards, shard->number, arena, ret_file, error);
+    const struct hf_files *files = shard->files;
+    struct artifact artifact;
+    shards_artifact(files->model.value, &files->shards, shard->number, &artifact);
+    return vfile_of_artifact(&artifact, tree_origin_of_model(files->tree), arena, ret_file, error);
 }
 
-static struct vfile file_of_text(const void *bytes, size_t length, struct origin origin, struct arena *arena)
-{
-    struct vfile_builder builder = {.arena = arena, .origin = origin};
-    vfile_add_literal(&builder, arena_copy(arena, bytes, length), length);
-    return vfile_finish(&builder);
-}
-
-static bool plan_index(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+static enum outcome write_index(void *context, struct buffer *out, struct error *error)
 {
     (void)error;
     const struct hf_files *files = context;
-    const struct canonical_model *model = files->model.value;
-    struct buffer text = {0};
-    shards_write_index(model, &files->shards, &text);
-    *ret_file = file_of_text(text.bytes, text.length, origin_of_model(model->checkpoint, arena), arena);
-    buffer_free(&text);
-    return true;
+    shards_write_index(files->model.value, &files->shards, out);
+    return OK;
 }
 
-/* What is made of keys. */
+/* Files made from keys. */
 
-static bool plan_config(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+static enum outcome write_config(void *context, struct buffer *out, struct error *error)
 {
-    const struct canonical_model *model = model_of((struct hf_files *)context);
+    const struct hf_model *model = model_of(context, error);
+    if (model != NULL && model->config == NULL)
+        error_set(error, "%s", model->kept_names);
     if (model == NULL || model->config == NULL)
-        return error_set(error, "%s", ""); /* said where the tensors' names are */
-    *ret_file = file_of_text(model->config, model->config_length, origin_of_weights(model->checkpoint), arena);
-    return true;
+        return REPORTED; /* with the names of tensors */
+    buffer_append(out, model->config, model->config_length);
+    return OK;
 }
 
-static bool plan_generation_config(const void *context, struct arena *arena, struct vfile *ret_file,
-                                   struct error *error)
+static enum outcome write_generation_config(void *context, struct buffer *out, struct error *error)
 {
-    const struct canonical_model *model = model_of((struct hf_files *)context);
-    struct buffer text = {0};
-    if (model == NULL || !canonical_generates(model))
-        return error_set(error, "%s", "");
-    generation_config_of_keys(&model->checkpoint->metadata, &text);
-    *ret_file = file_of_text(text.bytes, text.length, origin_of_weights(model->checkpoint), arena);
-    buffer_free(&text);
-    return true;
+    const struct hf_model *model = model_of(context, error);
+    if (model != NULL && !hf_generates(model))
+        error_set(error, "it is made only for text generation models of a known family");
+    if (model == NULL || !hf_generates(model))
+        return REPORTED;
+    generation_config_of_keys(&model->checkpoint->metadata, out);
+    return OK;
 }
 
 /* A file that is made of keys alone, or the text of one. */
 struct key_file {
-    const struct checkpoint *checkpoint;
+    const struct gguf_kvs *kvs;
     void (*write)(const struct gguf_kvs *kvs, struct buffer *out);
     const char *key;
 };
 
-static bool plan_key_file(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+static enum outcome write_key_file(void *context, struct buffer *out, struct error *error)
 {
     const struct key_file *file = context;
-    struct buffer text = {0};
     (void)error;
-    file->write(&file->checkpoint->metadata, &text);
-    *ret_file = file_of_text(text.bytes, text.length, origin_of_weights(file->checkpoint), arena);
-    buffer_free(&text);
-    return true;
+    file->write(file->kvs, out);
+    return OK;
 }
 
-static bool plan_key_text(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+static enum outcome write_key_text(void *context, struct buffer *out, struct error *error)
 {
     const struct key_file *file = context;
+    struct arena *arena = arena_new();
     size_t length;
-    const char *text = gguf_get_string(&file->checkpoint->metadata, file->key, arena, &length, error);
-    if (text == NULL)
-        return false;
-    *ret_file = file_of_text(text, length, origin_of_weights(file->checkpoint), arena);
-    return true;
+    const char *text = gguf_get_string(file->kvs, file->key, arena, &length, error);
+    if (text != NULL)
+        buffer_append(out, text, length);
+    arena_free(arena);
+    return text != NULL ? OK : FAILED;
 }
 
 /* Chat templates that have names: for tools, for retrieval. */
 static void add_templates(struct tree *tree, node_id directory)
 {
-    const struct gguf_kvs *kvs = &tree_checkpoint(tree)->metadata;
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    const struct gguf_kvs *kvs = &checkpoint->metadata;
     for (size_t i = 0; i < kvs->n_kvs; i++) {
         const char *name = rebuilt_template_name(kvs->kvs[i].key);
         node_id templates = name != NULL ? tree_add_directory(tree, directory, "additional_chat_templates") : 0;
         if (templates == 0)
             continue;
         struct key_file *file = arena_alloc(tree_arena(tree), sizeof *file);
-        *file = (struct key_file){.checkpoint = tree_checkpoint(tree), .key = kvs->kvs[i].key};
-        tree_add_file(tree, templates, arena_printf(tree_arena(tree), "%s.jinja", name), plan_key_text, file);
+        *file = (struct key_file){.kvs = kvs, .key = kvs->kvs[i].key};
+        tree_add_text(tree, templates, arena_printf(tree_arena(tree), "%s.jinja", name), origin_of_weights(checkpoint),
+                      write_key_text, file);
     }
 }
 
@@ -193,28 +168,22 @@ static void add_key_file(struct tree *tree, node_id directory, const char *name,
                          void (*write)(const struct gguf_kvs *kvs, struct buffer *out))
 {
     struct key_file *file = arena_alloc(tree_arena(tree), sizeof *file);
-    *file = (struct key_file){.checkpoint = tree_checkpoint(tree), .write = write};
-    tree_add_file(tree, directory, name, plan_key_file, file);
+    *file = (struct key_file){.kvs = &tree_checkpoint(tree)->metadata, .write = write};
+    tree_add_text(tree, directory, name, origin_of_weights(tree_checkpoint(tree)), write_key_file, file);
 }
 
 struct tokenizer_file {
-    const struct checkpoint *checkpoint;
+    const struct gguf_kvs *kvs;
     const struct rebuilt_file *file;
 };
 
-static bool plan_tokenizer(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+static enum outcome write_tokenizer(void *context, struct buffer *out, struct error *error)
 {
     const struct tokenizer_file *tokenizer = context;
-    const struct checkpoint *checkpoint = tokenizer->checkpoint;
-    struct buffer text = {0};
-    bool written = rebuilt_file_write(tokenizer->file, &checkpoint->metadata, &text, error);
-    if (written)
-        *ret_file = file_of_text(text.bytes, text.length, origin_of_weights(checkpoint), arena);
-    buffer_free(&text);
-    return written;
+    return rebuilt_file_write(tokenizer->file, tokenizer->kvs, out, error) ? OK : FAILED;
 }
 
-static const char from_keys[] = "it is made of the keys of the GGUF";
+static const char from_keys[] = "it is made from the GGUF's keys";
 
 static void add_tokenizer(struct tree *tree, node_id directory)
 {
@@ -223,13 +192,13 @@ static void add_tokenizer(struct tree *tree, node_id directory)
     const char *note = rebuilt_note(&checkpoint->metadata, arena);
     bool any = false;
     if (note != NULL)
-        checkpoint_note(checkpoint, "hf/: %s", note);
+        checkpoint_note(checkpoint, SUBJECT_DIRECTORY, "%s", note);
     for (const struct rebuilt_file *file = rebuilt_files; file->name != NULL; file++) {
         if (!rebuilt_file_applies(file, &checkpoint->metadata))
             continue;
         struct tokenizer_file *tokenizer = arena_alloc(arena, sizeof *tokenizer);
-        *tokenizer = (struct tokenizer_file){checkpoint, file};
-        tree_add_file(tree, directory, file->name, plan_tokenizer, tokenizer);
+        *tokenizer = (struct tokenizer_file){&checkpoint->metadata, file};
+        tree_add_text(tree, directory, file->name, origin_of_weights(checkpoint), write_tokenizer, tokenizer);
         tree_add_place(tree, file->name, arena_printf(arena, "hf/%s", file->name), from_keys);
         any = true;
     }
@@ -244,11 +213,10 @@ static void add_rebuilt(struct hf_files *files, node_id directory)
 {
     struct tree *tree = files->tree;
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
-    tree_add_file(tree, directory, "config.json", plan_config, files);
+    struct origin weights = origin_of_weights(checkpoint);
+    tree_add_text(tree, directory, "config.json", weights, write_config, files);
     tree_add_place(tree, "config.json", "hf/config.json", from_keys);
-    tree_add_file(tree, directory, "generation_config.json", plan_generation_config, files);
-    tree_add_hint(tree, "hf/generation_config.json",
-                  "it is made for models that generate text, of a family that is known");
+    tree_add_text(tree, directory, "generation_config.json", weights, write_generation_config, files);
     add_key_file(tree, directory, "README.md", general_write_card);
     if (pooling_is_known(&checkpoint->metadata)) {
         add_key_file(tree, directory, "modules.json", pooling_write_modules);
@@ -261,15 +229,15 @@ static void add_rebuilt(struct hf_files *files, node_id directory)
 }
 
 /* The most bytes that all tensors may have together. */
-static uint64_t most_bytes(const struct shown *shown, const struct dtype *type)
+static uint64_t most_bytes(const struct shown_tensors *shown, const struct dtype *type)
 {
     enum { LARGEST_ELEMENT = 4 }; /* of what blocks become */
     uint64_t bytes = 0;
-    for (size_t i = 0, n_tensors = shown_count(shown); i < n_tensors; i++) {
+    for (size_t i = 0, n_tensors = shown_tensors_count(shown); i < n_tensors; i++) {
         struct tensor room;
-        const struct tensor *tensor = shown_tensor(shown, i, &room);
+        const struct tensor *tensor = shown_tensors_at(shown, i, &room);
         uint64_t n_elements = tensor_elements(tensor), stored = dtype_bytes(tensor->dtype, n_elements);
-        bool converted = type != NULL || tensor->dtype->kind == DTYPE_BLOCK || shown_unpacked(shown, i) != NULL;
+        bool converted = type != NULL || tensor->dtype->kind == DTYPE_BLOCK || shown_tensors_unpacked(shown, i) != NULL;
         bytes += converted && n_elements * LARGEST_ELEMENT > stored ? n_elements * LARGEST_ELEMENT : stored;
     }
     return bytes;
@@ -284,7 +252,8 @@ static void add_shards(struct hf_files *files, node_id directory)
         *shard = (struct hf_shard){files, i};
         tree_add_file(files->tree, directory, shards_name(&files->shards, i, name), plan_shard, shard);
     }
-    tree_add_file(files->tree, directory, "model.safetensors.index.json", plan_index, files);
+    tree_add_text(files->tree, directory, "model.safetensors.index.json", tree_origin_of_model(files->tree),
+                  write_index, files);
 }
 
 /* Finds the shards; false where the weights cannot be in any. */
@@ -294,16 +263,16 @@ static bool plan_shards(struct hf_files *files)
     const struct content_options *options = tree_options(tree);
     uint64_t limit = options->shard_size != 0 ? options->shard_size : shards_usual_size;
     struct error error;
-    bool by_order = gguf_is_source(tree_checkpoint(tree)) && options->shard_size == 0;
+    bool by_order = tree_checkpoint(tree)->kind == CHECKPOINT_GGUF && options->shard_size == 0;
     bool by_size = most_bytes(tree_source_shown(tree), options->hf_type) > limit;
-    if ((!by_order && !by_size) || model_of(files) == NULL)
+    if ((!by_order && !by_size) || model_of(files, &error) == NULL)
         return true;
     if (by_order)
         files->shards = shards_of_order(files->model.value, tree_arena(tree));
     if (files->shards.n_shards > 1 || !by_size ||
         shards_plan(files->model.value, limit, tree_arena(tree), &files->shards, &error))
         return true;
-    checkpoint_note(tree_checkpoint(tree), "hf/: the weights are left out: %s", error.message);
+    checkpoint_note(tree_checkpoint(tree), SUBJECT_DIRECTORY, "the weights are left out: %s", error.message);
     tree_add_hint(tree, "hf/model.safetensors", arena_strdup(tree_arena(tree), error.message));
     return false;
 }
@@ -319,21 +288,14 @@ static void add_weights(struct hf_files *files, node_id directory)
 }
 
 /* config.json of a packed model, which is not packed here. */
-static bool plan_unpacked_config(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+static enum outcome write_unpacked_config(void *context, struct buffer *out, struct error *error)
 {
-    struct tree *tree = (struct tree *)context;
-    const struct side_file *side = checkpoint_side_file(tree_checkpoint(tree), "config.json");
-    struct buffer plain = {0};
-    bool absent;
-    size_t length;
-    char *text = document_text(tree_checkpoint(tree), "config.json", &length, &absent, error);
-    if (text == NULL)
-        return false;
-    plain_config(text, length, &plain);
-    *ret_file = file_of_text(plain.bytes, plain.length, (struct origin){&side->source, 1}, arena);
-    buffer_free(&plain);
-    free(text);
-    return true;
+    struct document *document;
+    if (!document_open(tree_checkpoint(context), "config.json", &document, error))
+        return FAILED;
+    plain_config(document_root(document), out);
+    document_close(document);
+    return OK;
 }
 
 /* Side files, but for those that say how a packed model is packed, and those of components that come with all of
@@ -344,8 +306,9 @@ static void add_side_files(struct tree *tree, node_id directory, const struct co
     static const char config[] = "config.json";
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     bool is_packed = tree_source_shown(tree)->unpacked != NULL;
-    if (is_packed && checkpoint_side_file(checkpoint, config) != NULL)
-        tree_add_file(tree, directory, config, plan_unpacked_config, tree);
+    const struct side_file *side = checkpoint_side_file(checkpoint, config);
+    if (is_packed && side != NULL)
+        tree_add_text(tree, directory, config, origin_of_side_file(checkpoint, side), write_unpacked_config, tree);
     for (size_t i = 0; i < checkpoint->n_side_files; i++) {
         const char *name = checkpoint->side_files[i].name;
         if (checkpoint->side_files[i].hidden || components_hold(components, name))
@@ -358,7 +321,7 @@ static void add_side_files(struct tree *tree, node_id directory, const struct co
 static void release(void *context)
 {
     struct hf_files *files = context;
-    canonical_model_free(files->model.value);
+    hf_model_free(files->model.value);
     lazy_destroy(&files->model);
 }
 
@@ -374,7 +337,7 @@ static struct hf_files *new_files(struct tree *tree)
 void hf_files_add_beside(struct tree *tree, node_id directory)
 {
     add_side_files(tree, directory, NULL);
-    if (gguf_is_source(tree_checkpoint(tree)))
+    if (tree_checkpoint(tree)->kind == CHECKPOINT_GGUF)
         add_rebuilt(new_files(tree), directory);
 }
 
@@ -389,7 +352,7 @@ static bool add(struct tree *tree, struct error *error)
     add_name_of_diffusers(tree, TREE_ROOT);
     add_name_of_diffusers(tree, directory);
     add_side_files(tree, directory, checkpoint->components);
-    if (gguf_is_source(checkpoint))
+    if (checkpoint->kind == CHECKPOINT_GGUF)
         add_rebuilt(files, directory);
     return true;
 }

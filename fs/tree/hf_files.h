@@ -1,4 +1,4 @@
-/* What from_pretrained() needs beside the weights, in any directory. */
+/* The files that from_pretrained() needs beside the weights, in any directory. */
 #pragma once
 
 #include "fs/tree/tree.h"

@@ -1,4 +1,4 @@
-/* What metadata.json and `wfs info --json` both list: what was read, and what is shown. */
+/* The lists shared by metadata.json and `wfs info --json`: files read and files shown. */
 #pragma once
 
 #include "formats/json_write.h"

@@ -5,15 +5,12 @@
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/hf_files.h"
-#include "fs/tree/safetensors_file.h"
 
 #include "models/layouts/make.h"
 
-#include <stdlib.h>
-
 struct layouts_tree {
     struct tree *tree;
-    struct canonical_model *model;
+    struct hf_model *model;
 };
 
 struct output_file {
@@ -21,57 +18,22 @@ struct output_file {
     const struct layout_output *output;
 };
 
-struct text_file {
-    const struct layouts_tree *files;
-    const struct layout_text *text;
-};
-
-static bool plan_safetensors(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+static enum outcome plan_output(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     const struct output_file *file = context;
-    const struct layout_output *output = file->output;
-    struct tensor_set *set = tensor_set_new(arena);
-    for (size_t i = 0; i < output->n_tensors; i++)
-        tensor_set_add_view(set, output->tensors[i].name, output->tensors[i].view);
-    if (!tensor_set_seal(set, error))
-        return false;
-    struct safetensors_place *places = memory_alloc((output->n_tensors + 1) * sizeof *places);
-    bool planned = true;
-    for (size_t i = 0; planned && i < output->n_tensors; i++) {
-        const struct tensor *tensor = &set->tensors[i];
-        places[i] = (struct safetensors_place){.tensor = tensor, .type = output->tensors[i].encoding.dtype};
-        const char *refusal = safetensors_refusal(tensor->name, tensor->name_length, places[i].type);
-        planned = refusal == NULL || error_set(error, "'%.200s': %s", tensor->name, refusal);
-    }
-    struct origin origin = origin_of_model(file->files->model->checkpoint, arena);
-    planned = planned && safetensors_file_plan(places, output->n_tensors, NULL, origin, arena, ret_file, error);
-    free(places);
-    return planned;
+    struct artifact artifact = {0};
+    if (layout_artifact(file->output, arena, &artifact, error))
+        return vfile_of_artifact(&artifact, tree_origin_of_model(file->files->tree), arena, ret_file, error);
+    artifact_free(&artifact);
+    return FAILED;
 }
 
-static bool plan_raw(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+static enum outcome write_text(void *context, struct buffer *out, struct error *error)
 {
+    const struct layout_text *text = context;
     (void)error;
-    const struct output_file *file = context;
-    const struct layout_tensor *tensor = &file->output->tensors[0];
-    struct vfile_builder builder = {
-        .arena = arena, .capacity = 1, .origin = origin_of_model(file->files->model->checkpoint, arena)};
-    builder.spans = arena_array(arena, builder.capacity, sizeof *builder.spans);
-    vfile_add_view(&builder, tensor->view, tensor->encoding);
-    *ret_file = vfile_finish(&builder);
-    return true;
-}
-
-static bool plan_text(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
-{
-    (void)error;
-    const struct text_file *file = context;
-    struct vfile_builder builder = {
-        .arena = arena, .capacity = 1, .origin = origin_of_model(file->files->model->checkpoint, arena)};
-    builder.spans = arena_array(arena, builder.capacity, sizeof *builder.spans);
-    vfile_add_literal(&builder, file->text->text, file->text->length);
-    *ret_file = vfile_finish(&builder);
-    return true;
+    buffer_append(out, text->text, text->length);
+    return OK;
 }
 
 static bool add_product(struct layouts_tree *files, node_id directory, const struct layout_file *layout,
@@ -81,15 +43,13 @@ static bool add_product(struct layouts_tree *files, node_id directory, const str
     for (size_t i = 0; i < product->n_outputs; i++) {
         struct output_file *file = arena_alloc(arena, sizeof *file);
         *file = (struct output_file){files, &product->outputs[i]};
-        if (!tree_add_file(files->tree, directory, product->outputs[i].name,
-                           layout->files.raw ? plan_raw : plan_safetensors, file))
-            return error_set(error, "layout %s: two files are called '%s'", layout->name, product->outputs[i].name);
+        if (!tree_add_file(files->tree, directory, product->outputs[i].name, plan_output, file))
+            return error_set(error, "layout %s: two files are named '%s'", layout->name, product->outputs[i].name);
     }
     for (size_t i = 0; i < product->n_texts; i++) {
-        struct text_file *file = arena_alloc(arena, sizeof *file);
-        *file = (struct text_file){files, &product->texts[i]};
-        if (!tree_add_file(files->tree, directory, product->texts[i].name, plan_text, file))
-            return error_set(error, "layout %s: two files are called '%s'", layout->name, product->texts[i].name);
+        struct layout_text *text = &product->texts[i];
+        if (!tree_add_text(files->tree, directory, text->name, tree_origin_of_model(files->tree), write_text, text))
+            return error_set(error, "layout %s: two files are named '%s'", layout->name, text->name);
     }
     if (layout->side_files)
         hf_files_add_beside(files->tree, directory);
@@ -110,7 +70,7 @@ static bool add_layout(struct layouts_tree *files, node_id parent, const struct 
 static void release(void *context)
 {
     struct layouts_tree *files = context;
-    canonical_model_free(files->model);
+    hf_model_free(files->model);
 }
 
 static bool add(struct tree *tree, struct error *error)
@@ -121,7 +81,7 @@ static bool add(struct tree *tree, struct error *error)
         tree_add_hint(tree, "layouts", "-o layout=NAME or -o shards=ENGINE asks for one");
         return true;
     }
-    *files = (struct layouts_tree){.tree = tree, .model = canonical_model_new(tree_checkpoint(tree), NULL, error)};
+    *files = (struct layouts_tree){.tree = tree, .model = hf_model_new(tree_checkpoint(tree), NULL, error)};
     if (files->model == NULL)
         return error_prefix(error, "layouts");
     tree_on_free(tree, release, files);
@@ -134,7 +94,7 @@ static bool add(struct tree *tree, struct error *error)
 
 const struct content layout_files_content = {
     .name = "layouts",
-    .summary = "layouts/NAME/: the model as an engine wants it, for -o layout=",
+    .summary = "layouts/NAME/: the model in an engine's layout, with -o layout=",
     .of_weights = true,
     .add = add,
 };

@@ -25,17 +25,22 @@ void lazy_destroy(struct lazy *lazy)
     pthread_mutex_destroy(&lazy->making);
 }
 
-void *lazy_get(struct lazy *lazy, lazy_maker *make, void *context, struct error *error)
+enum outcome lazy_get(struct lazy *lazy, lazy_maker *make, void *context, void **ret_value, struct error *error)
 {
     struct making making = {.make = make, .context = context, .error = error};
-    error->message[0] = '\0';
+    enum outcome outcome = REPORTED;
     attempt_lock(&lazy->making);
     if (lazy->value == NULL && !lazy->failed) {
         attempt(run_maker, &making, error);
         lazy->value = making.value;
         lazy->failed = making.value == NULL;
+        outcome = FAILED;
+        if (lazy->failed)
+            lazy->why = *error;
+    } else if (lazy->failed) {
+        *error = lazy->why;
     }
-    void *value = lazy->value;
+    *ret_value = lazy->value;
     attempt_unlock(&lazy->making);
-    return value;
+    return *ret_value != NULL ? OK : outcome;
 }

@@ -5,10 +5,10 @@
 #include "fs/tree/content_options.h"
 #include "fs/tree/inventory.h"
 #include "fs/tree/pool.h"
+#include "fs/tree/subjects.h"
 #include "fs/tree/tensor_views.h"
-#include "models/canonical.h"
+#include "models/huggingface/hf_model.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,18 +38,18 @@ static void put_totals(const struct checkpoint *checkpoint, struct json_writer *
         bytes += dtype_bytes(tensor->dtype, tensor_elements(tensor));
     }
     json_break_line(writer);
-    json_put_number(writer, "parameters", shown_parameters(checkpoint));
+    json_put_number(writer, "parameters", shown_tensors_parameters(checkpoint));
     json_put_number(writer, "bytes", bytes);
 }
 
-/* What model.safetensors has numbers as, where there is one. */
+/* Writes the dtype of model.safetensors, if that file exists. */
 static void put_safetensors(struct tree *tree, struct json_writer *writer)
 {
     struct node_attributes unused;
     const char *reason;
     if (!tree_lookup(tree, TREE_ROOT, "model.safetensors", &unused))
         return;
-    const struct dtype *type = canonical_type(tree_checkpoint(tree), tree_options(tree)->hf_type, &reason);
+    const struct dtype *type = hf_type(tree_checkpoint(tree), tree_options(tree)->hf_type, &reason);
     json_break_line(writer);
     json_begin_object(writer, "safetensors");
     json_put_text(writer, "dtype", type != NULL ? type->name : NULL);
@@ -67,8 +67,9 @@ static void put_notes(const struct checkpoint *checkpoint, struct json_writer *w
 {
     size_t n_notes = checkpoint_notes(checkpoint);
     const char **notes = memory_alloc(n_notes * sizeof *notes);
+    struct arena *arena = arena_new();
     for (size_t i = 0; i < n_notes; i++)
-        notes[i] = checkpoint_note_text(checkpoint, i);
+        notes[i] = note_line(checkpoint_note_at(checkpoint, i), arena);
     qsort(notes, n_notes, sizeof *notes, compare_texts);
     json_break_line(writer);
     json_begin_array(writer, "notes");
@@ -77,6 +78,7 @@ static void put_notes(const struct checkpoint *checkpoint, struct json_writer *w
         json_put_text(writer, NULL, notes[i]);
     }
     json_end(writer);
+    arena_free(arena);
     free(notes);
 }
 
@@ -93,7 +95,7 @@ static void put_hidden(const struct checkpoint *checkpoint, struct json_writer *
     json_end(writer);
 }
 
-/* What the directory tells of them: they may not have been opened. */
+/* Lists components from the directory alone: they may not have been opened. */
 static void put_listed_components(const struct checkpoint *checkpoint, struct json_writer *writer)
 {
     const struct components *components = checkpoint->components;
@@ -140,20 +142,24 @@ static const char *separator(size_t index)
     return index > 0 ? ",\n" : "\n";
 }
 
-static void tensor_text(const void *context, size_t index, struct buffer *out)
+/* The entries of a few tensors: a span for each would take more memory than the tensor. */
+enum { TENSORS_PER_TEXT = 16, TENSORS_PER_TASK = 32 * TENSORS_PER_TEXT };
+
+static void tensor_texts(const void *context, size_t text, struct buffer *out)
 {
     const struct tree *tree = context;
-    buffer_append_text(out, separator(index));
-    tensor_metadata(tree_shown(tree), index, tree_options(tree), out);
+    size_t first = text * TENSORS_PER_TEXT, end = first + TENSORS_PER_TEXT, n = shown_tensors_count(tree_shown(tree));
+    for (size_t i = first; i < end && i < n; i++) {
+        buffer_append_text(out, separator(i));
+        tensor_metadata(tree_shown(tree), i, tree_options(tree), out);
+    }
 }
 
-/* The lengths of the tensors' entries, in parts, by all cores, since there may be 100,000. */
-
-enum { TENSORS_PER_TASK = 512 };
+/* The lengths of the texts, in parts, by all cores, since there may be 100,000 tensors. */
 
 struct measuring {
     const struct tree *tree;
-    uint32_t *lengths;
+    uint64_t *lengths; /* of texts */
     size_t n_tensors;
 };
 
@@ -163,32 +169,33 @@ static void measure(void *context, size_t task)
     const struct tree *tree = measuring->tree;
     struct metadata_lengths lengths = {0};
     size_t first = task * TENSORS_PER_TASK, end = first + TENSORS_PER_TASK;
-    for (size_t i = first; i < end && i < measuring->n_tensors; i++)
-        measuring->lengths[i] = (uint32_t)(strlen(separator(i)) +
-                                           tensor_metadata_length(tree_shown(tree), i, tree_options(tree), &lengths));
+    for (size_t i = first; i < end && i < measuring->n_tensors; i++) {
+        uint64_t *length = &measuring->lengths[i / TENSORS_PER_TEXT];
+        *length = (i % TENSORS_PER_TEXT != 0 ? *length : 0) + strlen(separator(i)) +
+                  tensor_metadata_length(tree_shown(tree), i, tree_options(tree), &lengths);
+    }
     buffer_free(&lengths.text);
 }
 
-static bool plan(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+static enum outcome plan(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     (void)error;
-    struct tree *tree = (struct tree *)context;
-    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    struct tree *tree = context;
     struct buffer head = {0};
     write_head(tree, &head);
-    size_t n_tensors = shown_count(tree_shown(tree));
-    struct measuring measuring = {tree, arena_array(arena, n_tensors, sizeof(uint32_t)), n_tensors};
+    size_t n_tensors = shown_tensors_count(tree_shown(tree));
+    size_t n_texts = (n_tensors + TENSORS_PER_TEXT - 1) / TENSORS_PER_TEXT;
+    struct measuring measuring = {tree, memory_alloc(n_texts * sizeof(uint64_t)), n_tensors};
     pool_run((n_tensors + TENSORS_PER_TASK - 1) / TENSORS_PER_TASK, measure, &measuring);
-    struct vfile_builder builder = {.arena = arena, .capacity = n_tensors + 2};
-    builder.origin = origin_of_weights(checkpoint);
-    builder.spans = arena_array(arena, builder.capacity, sizeof *builder.spans);
-    vfile_add_literal(&builder, arena_copy(arena, head.bytes, head.length), head.length);
-    for (size_t i = 0; i < n_tensors; i++)
-        vfile_add_text(&builder, tensor_text, tree, i, measuring.lengths[i]);
-    vfile_add_literal(&builder, "]}\n", 3);
-    buffer_free(&head);
-    *ret_file = vfile_finish(&builder);
-    return true;
+    struct span_list spans = {.arena = arena};
+    spans_add_buffer(&spans, &head);
+    spans_reserve(&spans, n_texts + 1);
+    for (size_t i = 0; i < n_texts; i++)
+        spans_add_text(&spans, tensor_texts, tree, i, measuring.lengths[i]);
+    spans_add_literal(&spans, "]}\n", 3);
+    free(measuring.lengths);
+    *ret_file = vfile_of_spans(&spans, tree_origin_of_model(tree));
+    return OK;
 }
 
 static bool add(struct tree *tree, struct error *error)

@@ -2,15 +2,10 @@
  * and hear. */
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
-#include "fs/tree/converter_files.h"
+#include "fs/tree/target_files.h"
 
 #include "base/text.h"
-#include "models/model.h"
-
-static const struct converter_output outputs[] = {
-    {true, "mmproj.gguf", "auto"},       {false, "mmproj-F32.gguf", "f32"},   {false, "mmproj-F16.gguf", "f16"},
-    {false, "mmproj-BF16.gguf", "bf16"}, {false, "mmproj-Q8_0.gguf", "q8_0"}, {0},
-};
+#include "models/convert/model.h"
 
 /* The overrides of keys that such a file has: not those of the text model, and not its chat template. */
 static const struct gguf_edits *edits_of_towers(const struct tree *tree, struct arena *arena)
@@ -41,19 +36,20 @@ static bool add(struct tree *tree, struct error *error)
 {
     (void)error;
     if (!gguf_has_projector(tree_checkpoint(tree))) {
-        tree_add_hint(tree, "mmproj.gguf", "wfs knows of no part of this model that sees or hears");
+        tree_add_hint(tree, "mmproj.gguf", "this is not a vision or audio model that wfs knows");
         return true;
     }
-    struct converter_files *files = arena_alloc(tree_arena(tree), sizeof *files);
-    *files = (struct converter_files){
+    struct target_files *files = arena_alloc(tree_arena(tree), sizeof *files);
+    *files = (struct target_files){
         .tree = tree, .make = make_model, .context = tree, .left_out = "mmproj.gguf and gguf/mmproj-* are"};
-    converter_files_add(files, outputs);
+    target_files_init(files);
+    target_files_add_all(files, OF_PROJECTOR);
     return true;
 }
 
 const struct content mmproj_files_content = {
     .name = "mmproj",
-    .summary = "of a model that sees or hears: mmproj.gguf, gguf/mmproj-*.gguf",
+    .summary = "for vision and audio models: mmproj.gguf, gguf/mmproj-*.gguf",
     .of_weights = true,
     .add = add,
 };

@@ -3,7 +3,6 @@
 #include "base/sha256.h"
 #include "base/text.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,8 +1,7 @@
 /* The inside of a tree, for the files that implement tree.h and no others: its stored nodes, the numbers of computed
  * ones, the plans of files, and the branches.
  *
- * A tree is filled by one thread (tree.c) and does not change after that, but for the plans: those have the tree's
- * lock. */
+ * One thread fills a tree (tree.c). Afterwards only the plans change, under the tree's lock. */
 #pragma once
 
 #include "fs/tree/tree.h"
@@ -12,22 +11,24 @@
 
 enum plan_state { UNPLANNED, PLANNING, PLANNED, ABSENT };
 
-/* A node that is stored; those of collections are computed. Its number is its index + 1. */
+/* A stored node; a collection's nodes are computed. Its number is its index + 1. */
 struct node {
     const char *name, *alias;                               /* NULL: no other name */
-    uint32_t parent, first_child, last_child, next_sibling; /* indices; 0 (the root is nobody's child) ends a list */
+    uint32_t parent, first_child, last_child, next_sibling; /* indices; 0 ends a list, as the root is no child */
     uint32_t n_directories;                                 /* among its children */
     bool directory, certain;
-    uint16_t collection; /* 1 + the number of the collection whose directory it is; 0: none */
-    uint16_t branch;     /* the same of the branch */
+    uint16_t collection; /* 1 + the number of the collection in this directory; 0: none */
+    uint16_t branch;     /* 1 + the number of the branch; 0: none */
 
     plan_function *plan;
-    const void *context;
-    atomic_int state; /* enum plan_state; `file` is valid from PLANNED on */
-    bool prepared;    /* given to the planner; guarded by the tree's lock, as what follows is until then */
+    void *context;
+    atomic_int state; /* enum plan_state; the size and origin of `file` are valid from PLANNED on */
+    bool prepared;    /* given to the planner; the tree's lock guards this field, and until then the following ones */
     pthread_t planned_by;
-    struct arena *arena;
+    _Atomic(struct arena *) arena; /* of the file's spans; NULL: node_spans() makes them */
+    bool laying_out;               /* they are being made again; guarded by the lock */
     struct vfile file;
+    char *reason; /* the reason if it is ABSENT; freed with the tree */
 };
 
 struct tree_collection {
@@ -36,21 +37,27 @@ struct tree_collection {
     uint32_t node;
 };
 
-/* A directory that is one of another tree: its node is planned when that tree has been opened. */
+/* A directory of another tree: its node is planned when that tree has been opened. */
 struct tree_branch {
     struct tree *owner;
     uint32_t node;
     branch_function *open;
-    const void *context;
-    const struct tree_branch *of; /* whose tree it is of, from the directory `path` on; NULL: it has its own */
+    void *context;
+    const struct tree_branch *of; /* shares its tree, from the directory `path` on; NULL: none */
     const char *path;
     struct tree *tree; /* NULL until it has been opened */
     node_id root;      /* the directory there */
 };
 
+/* Inputs that many files share, and the time of such files. */
+struct dated_origin {
+    struct origin origin;
+    struct timespec time;
+};
+
 struct hint {
     const char *path, *text;
-    const char *place; /* where the like of it is, if that is there; NULL: nowhere */
+    const char *place; /* the path of an equivalent file, if that exists; NULL: none */
     const struct hint *next;
 };
 
@@ -63,10 +70,10 @@ struct tree {
     const struct checkpoint *checkpoint;
     const struct content_options *options;
     struct arena *arena;
-    struct shown source_shown;
-    const struct shown *shown;
-    struct timespec mtime;
-    struct node **nodes; /* nodes never move: other threads may hold them */
+    struct shown_tensors source_shown;
+    const struct shown_tensors *shown;
+    struct dated_origin weights, packed, model; /* as origin.h has them */
+    struct node **nodes;                        /* nodes never move: other threads may hold them */
     uint32_t n_nodes;
     struct tree_collection *collections;
     size_t n_collections;
@@ -78,6 +85,7 @@ struct tree {
     struct planner *planner;
     pthread_mutex_t lock; /* of the states of plans; not held while one is made */
     pthread_cond_t plan_ended;
+    size_t kept_bytes; /* of the spans of all files; guarded by the lock */
     void (*planned)(void *context);
     void *planned_context;
     tree_checkpoint_function *opened;
@@ -97,7 +105,7 @@ struct node *node_of(const struct tree *tree, node_id id);
 /* Adds one below the node of index `parent`; its index. */
 uint32_t node_add(struct tree *tree, uint32_t parent, const char *name, bool directory);
 
-/* Whether it has the name, or the alias. */
+/* Reports whether it has the name, or the alias. */
 bool node_is_called(const struct node *node, const char *name);
 
 /* The index of the child of that name; 0 where there is none. */
@@ -125,6 +133,12 @@ static inline int node_plan_state(const struct node *node)
  * others). */
 bool node_plan(struct tree *tree, struct node *node);
 
+/* Makes the spans of a planned file valid until the tree is freed. Plans keep them up to PLANS_KEPT bytes in a tree:
+ * listing a directory asks for the sizes of many files, and few of these are read. Of other files they are made again
+ * for the first reader. */
+enum { PLANS_KEPT = 32 * 1024 * 1024 };
+bool node_spans(struct tree *tree, struct node *node, struct error *error);
+
 /* Branches (branches.c). */
 
 /* A node that a branch has: which one it is there. */
@@ -135,7 +149,7 @@ struct branch_node {
     node_id top, prefix; /* its number here, and what its others have here */
 };
 
-/* Whether a node is in a branch, or the directory that one is. Opens it. */
+/* Reports whether a node is in a branch, or the directory that one is. Opens it. */
 bool branch_find(struct tree *tree, node_id id, struct branch_node *ret_found);
 
 /* The number here of a node of the branch. */

@@ -1,44 +1,54 @@
 #include "fs/tree/origin.h"
 
+#include "formats/documents.h"
+
 struct origin origin_of_weights(const struct checkpoint *checkpoint)
 {
-    return (struct origin){checkpoint->sources, checkpoint->n_sources + checkpoint->n_guides};
+    return (struct origin){.sources = checkpoint->sources, .n_sources = checkpoint->n_sources + checkpoint->n_guides};
 }
 
-struct origin origin_of_tensor(const struct checkpoint *checkpoint, const struct tensor *tensor)
+/* The inputs, and the side files of a checkpoint whose names are wanted; NULL: none. */
+static struct origin with_side_files(struct origin origin, const struct checkpoint *checkpoint,
+                                     bool (*is_wanted)(const char *name), struct arena *arena)
 {
-    if (tensor->view != NULL || tensor->source == NULL)
-        return origin_of_weights(checkpoint);
-    return (struct origin){&tensor->source, 1};
-}
-
-/* Adds the side files of a checkpoint that something has been made of. */
-static size_t add_consulted(const struct checkpoint *checkpoint, struct source **sources, size_t n_sources)
-{
+    if (checkpoint == NULL)
+        return origin;
+    struct source **sources = arena_array(arena, origin.n_sources + checkpoint->n_side_files, sizeof(struct source *));
+    for (size_t i = 0; i < origin.n_sources; i++)
+        sources[i] = origin.sources[i];
+    size_t n_sources = origin.n_sources;
     for (size_t i = 0; i < checkpoint->n_side_files; i++)
-        if (source_was_consulted(checkpoint->side_files[i].source))
+        if (is_wanted(checkpoint->side_files[i].name))
             sources[n_sources++] = checkpoint->side_files[i].source;
-    return n_sources;
+    return (struct origin){sources, n_sources};
+}
+
+static struct origin origin_with(const struct checkpoint *checkpoint, bool (*is_wanted)(const char *name),
+                                 struct arena *arena)
+{
+    struct origin own = with_side_files(origin_of_weights(checkpoint), checkpoint, is_wanted, arena);
+    return with_side_files(own, checkpoint_base(checkpoint, BASE_TARGET), is_wanted, arena);
+}
+
+struct origin origin_with_base(struct origin origin, const struct checkpoint *base, struct arena *arena)
+{
+    return with_side_files(origin, base, document_is_declared, arena);
+}
+
+struct origin origin_of_packed(const struct checkpoint *checkpoint, struct arena *arena)
+{
+    return origin_with(checkpoint, document_says_packing, arena);
 }
 
 struct origin origin_of_model(const struct checkpoint *checkpoint, struct arena *arena)
 {
-    const struct checkpoint *target = checkpoint->target;
-    struct origin weights = origin_of_weights(checkpoint);
-    size_t most = weights.n_sources + checkpoint->n_side_files + (target != NULL ? target->n_side_files : 0);
-    struct source **sources = arena_array(arena, most, sizeof(struct source *));
-    size_t n_sources = 0;
-    for (size_t i = 0; i < weights.n_sources; i++)
-        sources[n_sources++] = weights.sources[i];
-    n_sources = add_consulted(checkpoint, sources, n_sources);
-    if (target != NULL)
-        n_sources = add_consulted(target, sources, n_sources);
-    return (struct origin){sources, n_sources};
+    return origin_with(checkpoint, document_is_declared, arena);
 }
 
 struct origin origin_of_side_file(const struct checkpoint *checkpoint, const struct side_file *side)
 {
-    return source_is_file(side->source) ? (struct origin){&side->source, 1} : origin_of_weights(checkpoint);
+    return source_is_file(side->source) ? (struct origin){.sources = &side->source, .n_sources = 1}
+                                        : origin_of_weights(checkpoint);
 }
 
 mode_t origin_permissions(const struct origin *origin)

@@ -1,6 +1,7 @@
-/* Origins: the sources that a virtual file is computed from.
+/* Origins: the declared inputs of a virtual file, known before any of them is read.
  *
- * A file may be read by whoever may read all of its sources, and lives as long as none of them has changed. */
+ * Users may read a file if they may read all of its inputs, and it lives as long as none of them has changed. Which
+ * files were planned or read before changes nothing: an input counts whether or not it turns out to be needed. */
 #pragma once
 
 #include "formats/checkpoint.h"
@@ -13,12 +14,15 @@ struct origin {
 /* All files of weights, and the guides by which they belong together. */
 struct origin origin_of_weights(const struct checkpoint *checkpoint);
 
-/* The file that holds a tensor; as origin_of_weights() where it is computed. */
-struct origin origin_of_tensor(const struct checkpoint *checkpoint, const struct tensor *tensor);
+/* The weights, and the side files that say how they are packed. */
+struct origin origin_of_packed(const struct checkpoint *checkpoint, struct arena *arena);
 
-/* As origin_of_weights(), and the side files that something has been made of until now, also those of what a draft
- * model drafts for. */
+/* The weights, and all side files that models are made from (document_is_declared()), also those of the base of a draft
+ * model. */
 struct origin origin_of_model(const struct checkpoint *checkpoint, struct arena *arena);
+
+/* The same inputs, and those of the model that an adapter belongs to. */
+struct origin origin_with_base(struct origin origin, const struct checkpoint *base, struct arena *arena);
 
 /* A side file alone; as origin_of_weights() for one that the reader has made. */
 struct origin origin_of_side_file(const struct checkpoint *checkpoint, const struct side_file *side);
@@ -30,6 +34,6 @@ mode_t origin_permissions(const struct origin *origin);
 enum { NO_GROUP = -1 };
 gid_t origin_group(const struct origin *origin);
 
-/* Whether a source has changed, as source_changed() and source_verify() tell. */
+/* Reports whether a source has changed, as source_changed() and source_verify() tell. */
 bool origin_changed(const struct origin *origin);
 bool origin_verify(const struct origin *origin);

@@ -1,6 +1,6 @@
 /* Paths: the node of one, the one of a node, and why one leads nowhere. */
 #include "base/text.h"
-#include "fs/tree/absence.h"
+#include "fs/tree/name.h"
 #include "fs/tree/nodes.h"
 
 #include <stdio.h>
@@ -18,8 +18,8 @@ static const char *text_of_hint(struct tree *tree, const struct hint *hint, stru
     return arena_strdup(arena, error.message);
 }
 
-/* Why just this is absent, where that is known: by a note, by who computes the directory, by the list of what is not
- * shown, by a hint, or else by a note on its directory. */
+/* Why just this is absent, where that is known: from its plan, from the collection that computes the directory, from
+ * the list of hidden files, or from a hint. */
 static const char *reason_of_absence(struct tree *tree, node_id directory, const char *name, const char *path,
                                      struct arena *arena)
 {
@@ -29,7 +29,9 @@ static const char *reason_of_absence(struct tree *tree, node_id directory, const
     uint32_t child = node != NULL ? node_child(tree, node, name) : 0;
     if (child != 0)
         path = tree_path(tree, (node_id)child + 1, arena);
-    const char *reason = absence_in_notes(checkpoint, path);
+    const char *reason = NULL;
+    if (child != 0 && tree->nodes[child]->reason != NULL)
+        reason = arena_printf(arena, "%s is left out: %s", path, tree->nodes[child]->reason);
     if (reason == NULL && computed_of(tree, directory, &computed) && computed.slot < 0)
         reason = computed.owner->collection->refusal(computed.owner->context, computed.item, name);
     for (size_t i = 0; i < checkpoint->n_hidden && reason == NULL; i++)
@@ -38,7 +40,7 @@ static const char *reason_of_absence(struct tree *tree, node_id directory, const
     for (const struct hint *hint = tree->hints; hint != NULL && reason == NULL; hint = hint->next)
         if (strcmp(hint->path, path) == 0)
             reason = text_of_hint(tree, hint, arena);
-    return reason == NULL && child != 0 ? absence_of_directory(checkpoint, path) : reason;
+    return reason;
 }
 
 struct nearest {
@@ -58,7 +60,22 @@ static bool guess_name(void *context, uint64_t index, const char *name, const st
     return true;
 }
 
-/* What may be meant by the last part of a path, which is not in the directory: text to add to the message. */
+/* Of a tensor's name that stands where a path belongs, the file with its bytes, or its values; NULL: there is none. */
+static const char *file_of_tensor(struct tree *tree, const char *name, struct arena *arena)
+{
+    static const char *const files[] = {"raw", "f32"};
+    char directory[NAME_MAX_BYTES + 1];
+    struct node_attributes tensors, tensor, unused;
+    name_escape(name, strlen(name), directory);
+    if (!tree_lookup(tree, TREE_ROOT, "tensors", &tensors) || !tree_lookup(tree, tensors.id, directory, &tensor))
+        return NULL;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (tree_lookup(tree, tensor.id, files[i], &unused))
+            return arena_printf(arena, "tensors/%s/%s", directory, files[i]);
+    return NULL;
+}
+
+/* Returns a hint for the message about a path whose last part is not in the directory. */
 static const char *hint_at(struct tree *tree, node_id directory, const char *name, const char *path,
                            struct arena *arena)
 {
@@ -81,7 +98,7 @@ static bool is_absent(struct tree *tree, node_id directory, const char *name, co
                       struct error *error)
 {
     struct arena *arena = arena_new();
-    const char *path = arena_strndup(arena, whole, length), *from = path;
+    const char *path = arena_strndup(arena, whole, length), *from = path, *tensor;
     while (*from == '/' || (from[0] == '.' && from[1] == '/'))
         from++;
     const char *reason = reason_of_absence(tree, directory, name, from, arena);
@@ -89,6 +106,8 @@ static bool is_absent(struct tree *tree, node_id directory, const char *name, co
         error_set(error, "%s", reason);
     else if (reason != NULL)
         error_set(error, "there is no '%s': %s", path, reason);
+    else if (directory == TREE_ROOT && (tensor = file_of_tensor(tree, whole, arena)) != NULL)
+        error_set(error, "there is no file '%s'; the tensor of that name is '%s'", whole, tensor);
     else
         error_set(error, "there is no '%s'%s", path, hint_at(tree, directory, name, path, arena));
     arena_free(arena);

@@ -56,7 +56,7 @@ void planner_free(struct planner *planner)
     free(planner);
 }
 
-/* What plans needed besides is given back when none is being made any more: the lock is let go meanwhile. */
+/* Returns freed memory to the system after the last running plan; releases the lock meanwhile. */
 static void trim_after_last(struct planner *planner)
 {
     if (planner->n_unfinished > 0)

@@ -1,50 +1,135 @@
-/* Plans of files: each is made once, by who asks first or by a thread of its own. */
+/* Plans of files: each is made by who asks first or by a thread of its own, and again where its spans were not kept. */
 #include "base/attempt.h"
 #include "fs/tree/nodes.h"
 #include "fs/tree/planner.h"
 
-static void note_absence(const struct tree *tree, const struct node *node, const struct error *error)
+#include <string.h>
+
+struct absence {
+    const struct tree *tree;
+    const struct node *node;
+    const struct error *error;
+};
+
+static void note_absence(void *context)
 {
+    const struct absence *absence = context;
+    const struct tree *tree = absence->tree;
+    const struct node *node = absence->node;
     struct arena *arena = arena_new();
     const char *path = node->name;
     for (uint32_t above = node->parent; above != 0; above = tree->nodes[above]->parent)
         path = arena_printf(arena, "%s/%s", tree->nodes[above]->name, path);
-    checkpoint_note(tree->checkpoint, "%s is left out: %s", path, error->message);
+    checkpoint_note(tree->checkpoint, SUBJECT_SOURCE, "%s is left out: %s", path, absence->error->message);
     arena_free(arena);
 }
 
 struct planning {
-    struct node *node;
+    const struct node *node;
+    struct arena *arena;
+    struct vfile file;
     struct error *error;
-    bool planned;
+    enum outcome outcome;
 };
 
 static void plan(void *context)
 {
     struct planning *planning = context;
-    struct node *node = planning->node;
-    node->arena = arena_new();
-    planning->planned = node->plan(node->context, node->arena, &node->file, planning->error);
+    const struct node *node = planning->node;
+    planning->arena = arena_new();
+    planning->outcome = node->plan(node->context, planning->arena, &planning->file, planning->error);
+}
+
+/* Plans a node's file in an arena, which there is only where that succeeds. */
+static struct planning plan_file(const struct node *node, struct error *error)
+{
+    struct planning planning = {.node = node, .error = error, .outcome = FAILED};
+    if (!attempt(plan, &planning, error)) {
+        planning.arena = NULL;
+    } else if (planning.outcome != OK) {
+        arena_free(planning.arena);
+        planning.arena = NULL;
+    }
+    return planning;
+}
+
+/* Keeps the size and origin of a plan, and its spans while there is room for them. A certain file tells what is known
+ * when it is planned, so it is planned once. The caller has the lock. Returns the arena that is not kept. */
+static struct arena *keep_plan(struct tree *tree, struct node *node, const struct planning *planning)
+{
+    size_t n_bytes = arena_bytes(planning->arena);
+    node->file = planning->file;
+    if (!node->certain && tree->kept_bytes + n_bytes > PLANS_KEPT) {
+        node->file.spans = NULL;
+        node->file.n_spans = 0;
+        return planning->arena;
+    }
+    tree->kept_bytes += n_bytes;
+    atomic_store(&node->arena, planning->arena);
+    return NULL;
 }
 
 static void make_plan(struct tree *tree, struct node *node)
 {
-    struct error error;
-    struct planning planning = {.node = node, .error = &error};
-    bool made = attempt(plan, &planning, &error), planned = made && planning.planned;
-    if (!planned) {
-        if (made)
-            arena_free(node->arena);
-        node->arena = NULL;
-        if (error.message[0] != '\0')
-            note_absence(tree, node, &error);
-    }
+    struct error error, unnoted;
+    struct planning planning = plan_file(node, &error);
+    bool planned = planning.outcome == OK;
+    if (!planned)
+        node->reason = strdup(error.message);
+    if (planning.outcome == FAILED)
+        attempt(note_absence, &(struct absence){tree, node, &error}, &unnoted);
     pthread_mutex_lock(&tree->lock);
+    struct arena *unkept = planned ? keep_plan(tree, node, &planning) : NULL;
     atomic_store_explicit(&node->state, planned ? PLANNED : ABSENT, memory_order_release);
     pthread_cond_broadcast(&tree->plan_ended);
     if (tree->planned != NULL)
         tree->planned(tree->planned_context);
     pthread_mutex_unlock(&tree->lock);
+    arena_free(unkept);
+}
+
+/* Plans a file again. Its size is known by then, and stays: a source that was written to meanwhile may lead to another
+ * one. */
+static struct planning plan_again(const struct node *node, struct error *error)
+{
+    struct planning again = plan_file(node, error);
+    if (again.arena == NULL || again.file.size == node->file.size)
+        return again;
+    error_set(error, "its size would be %llu bytes, and was %llu: a source has changed; mount again",
+              (unsigned long long)again.file.size, (unsigned long long)node->file.size);
+    arena_free(again.arena);
+    again.arena = NULL;
+    return again;
+}
+
+/* Attributes are read meanwhile: they stay as they are. */
+static bool make_spans(struct tree *tree, struct node *node, struct error *error)
+{
+    struct planning again = plan_again(node, error);
+    pthread_mutex_lock(&tree->lock);
+    if (again.arena != NULL) {
+        tree->kept_bytes += arena_bytes(again.arena);
+        node->file.spans = again.file.spans;
+        node->file.n_spans = again.file.n_spans;
+        atomic_store_explicit(&node->arena, again.arena, memory_order_release);
+    }
+    node->laying_out = false;
+    pthread_cond_broadcast(&tree->plan_ended);
+    pthread_mutex_unlock(&tree->lock);
+    return again.arena != NULL;
+}
+
+bool node_spans(struct tree *tree, struct node *node, struct error *error)
+{
+    if (atomic_load_explicit(&node->arena, memory_order_acquire) != NULL)
+        return true;
+    pthread_mutex_lock(&tree->lock);
+    while (node->laying_out)
+        pthread_cond_wait(&tree->plan_ended, &tree->lock);
+    bool made = atomic_load(&node->arena) != NULL;
+    node->laying_out = !made;
+    pthread_mutex_unlock(&tree->lock);
+    return made || make_spans(tree, node, error);
 }
 
 bool node_plan(struct tree *tree, struct node *node)
@@ -71,8 +156,8 @@ static void plan_prepared(void *tree, void *node)
     node_plan(tree, node);
 }
 
-/* Whether the node is planned; otherwise, unless that has been done, its plan is begun on another thread, or made here
- * where there can be none. */
+/* Reports whether the node is planned; otherwise, unless that has been done, its plan is begun on another thread, or
+ * made here where there can be none. */
 static bool prepare_node(struct tree *tree, struct node *node)
 {
     if (node_plan_state(node) >= PLANNED)

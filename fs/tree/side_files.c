@@ -4,38 +4,25 @@
 #include "formats/components.h"
 #include "fs/tree/content.h"
 
-#include <string.h>
-
 struct shown_file {
     const struct checkpoint *checkpoint;
     const struct side_file *side;
 };
 
-static bool plan(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+static enum outcome plan(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     (void)error;
     const struct shown_file *shown = context;
     *ret_file = vfile_of_source(arena, shown->side->source, origin_of_side_file(shown->checkpoint, shown->side));
-    return true;
-}
-
-/* The directory that a name with slashes is in below `directory`, made where it is missing, or 0; *name becomes the
- * last part. */
-static node_id directory_of(struct tree *tree, node_id directory, const char **name)
-{
-    for (const char *slash; directory != 0 && (slash = strchr(*name, '/')) != NULL; *name = slash + 1) {
-        char *part = arena_strndup(tree_arena(tree), *name, (size_t)(slash - *name));
-        directory = tree_add_directory(tree, directory, part);
-    }
-    return directory;
+    return OK;
 }
 
 bool side_files_add(struct tree *tree, node_id directory, const struct side_file *side)
 {
-    const char *name = side->name;
+    const char *name;
     struct shown_file *shown = arena_alloc(tree_arena(tree), sizeof *shown);
     *shown = (struct shown_file){tree_checkpoint(tree), side};
-    directory = directory_of(tree, directory, &name);
+    directory = tree_add_path(tree, directory, side->name, &name);
     return directory != 0 && tree_add_file(tree, directory, name, plan, shown);
 }
 
@@ -47,13 +34,13 @@ static bool add(struct tree *tree, struct error *error)
         const struct side_file *file = &checkpoint->side_files[i];
         if (!file->hidden && !components_hold(checkpoint->components, file->name) &&
             !side_files_add(tree, TREE_ROOT, file))
-            checkpoint_note(checkpoint, "%s is hidden by the virtual file of that name", file->name);
+            checkpoint_note(checkpoint, SUBJECT_SOURCE, "%s is hidden by the virtual file of that name", file->name);
     }
     return true;
 }
 
 const struct content side_files_content = {
     .name = "side files",
-    .summary = "config.json, tokenizer.json, README.md ...: the source's small files, as they are",
+    .summary = "config.json, tokenizer.json, README.md ...: the source's small files, unchanged",
     .add = add,
 };

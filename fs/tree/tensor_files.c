@@ -5,7 +5,7 @@
 #include "fs/tree/content_options.h"
 #include "fs/tree/name.h"
 #include "fs/tree/tensor_views.h"
-#include "models/importances.h"
+#include "models/quantize/importances.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,8 +19,8 @@ struct cut_name {
 };
 
 struct tensor_files {
-    const struct checkpoint *checkpoint;
-    const struct shown *shown;
+    const struct tree *tree;
+    const struct shown_tensors *shown;
     const struct content_options *options;
     struct cut_name *cut; /* sorted */
     size_t n_cut;
@@ -28,13 +28,13 @@ struct tensor_files {
 
 static uint64_t count(const void *context)
 {
-    return shown_count(((const struct tensor_files *)context)->shown);
+    return shown_tensors_count(((const struct tensor_files *)context)->shown);
 }
 
 static void directory_name(const void *context, uint64_t item, char name[TREE_MAX_NAME + 1])
 {
     struct tensor room;
-    const struct tensor *tensor = shown_tensor(((const struct tensor_files *)context)->shown, item, &room);
+    const struct tensor *tensor = shown_tensors_at(((const struct tensor_files *)context)->shown, item, &room);
     name_escape(tensor->name, tensor->name_length, name);
 }
 
@@ -60,7 +60,7 @@ static bool find(const void *context, const char *name, uint64_t *ret_item)
     size_t length, index;
     if (!name_unescape(name, raw, &length))
         return find_cut(files, name, ret_item);
-    if (!shown_find(files->shown, raw, length, &index))
+    if (!shown_tensors_find(files->shown, raw, length, &index))
         return false;
     *ret_item = index;
     return true;
@@ -104,33 +104,38 @@ static const char *refusal(const void *context, uint64_t item, const char *name)
     return tensor_file_refusal(files->shown, item, files->options, name);
 }
 
+/* Values that are unpacked depend on what config.json says of the packing. */
 static struct origin origin(const void *context, uint64_t item)
 {
     const struct tensor_files *files = context;
-    const struct tensor *stored = shown_unpacked(files->shown, item) == NULL ? shown_stored(files->shown, item) : NULL;
-    return stored != NULL ? origin_of_tensor(files->checkpoint, stored) : origin_of_weights(files->checkpoint);
+    const struct tensor *stored =
+        shown_tensors_unpacked(files->shown, item) == NULL ? shown_tensors_stored(files->shown, item) : NULL;
+    if (stored == NULL || stored->view != NULL || stored->source == NULL)
+        return tree_origin_of_packed(files->tree);
+    return (struct origin){.sources = &stored->source, .n_sources = 1};
 }
 
 static bool plan(const void *context, uint64_t item, unsigned slot, struct arena *arena, struct vfile *ret_file,
                  struct error *error)
 {
     const struct tensor_files *files = context;
-    struct vfile_builder builder = {.arena = arena, .origin = origin(files, item)};
+    struct span_list spans = {.arena = arena};
     struct tensor_file file;
     if (slot == SLOT_METADATA) {
-        vfile_add_text(&builder, metadata_text, files, item, metadata_size(files, item));
-        *ret_file = vfile_finish(&builder);
+        spans_add_text(&spans, metadata_text, files, item, metadata_size(files, item));
+        *ret_file = vfile_of_spans(&spans, origin(files, item));
         return true;
     }
     if (!tensor_file_at(files->shown, item, files->options, slot, &file))
-        return error_set(error, "there is no such view of '%s'", shown_tensor(files->shown, item, &file.tensor)->name);
+        return error_set(error, "tensor '%s' has no such view",
+                         shown_tensors_at(files->shown, item, &file.tensor)->name);
     if (file.numpy) {
         char header[NUMPY_HEADER_MAX];
         size_t length = numpy_header(file.encoding.dtype, file.tensor.shape, file.tensor.rank, header);
-        vfile_add_literal(&builder, arena_copy(arena, header, length), length);
+        spans_add_literal(&spans, arena_copy(arena, header, length), length);
     }
-    vfile_add_view(&builder, tensor_view(&file.tensor, arena), file.encoding);
-    *ret_file = vfile_finish(&builder);
+    spans_add_tensor(&spans, &file.tensor, file.encoding);
+    *ret_file = vfile_of_spans(&spans, origin(files, item));
     return true;
 }
 
@@ -162,8 +167,8 @@ static void xattrs(const void *context, uint64_t item, int slot, tree_emit_xattr
 {
     const struct tensor_files *files = context;
     struct tensor room;
-    const struct tensor *tensor = shown_stored(files->shown, item);
-    const struct unpacked *unpacked = shown_unpacked(files->shown, item);
+    const struct tensor *tensor = shown_tensors_stored(files->shown, item);
+    const struct unpacked *unpacked = shown_tensors_unpacked(files->shown, item);
     struct tensor_file file;
     char shape[LAYOUT_MAX_RANK * 22];
     bool view = slot > SLOT_METADATA && tensor_file_at(files->shown, item, files->options, (unsigned)slot, &file);
@@ -172,7 +177,7 @@ static void xattrs(const void *context, uint64_t item, int slot, tree_emit_xattr
     if (view)
         tensor = &file.tensor;
     else if (tensor == NULL)
-        tensor = shown_tensor(files->shown, item, &room);
+        tensor = shown_tensors_at(files->shown, item, &room);
     emit(emit_context, "user.wfs.name", tensor->name, tensor->name_length);
     emit_text(emit, emit_context, "user.wfs.dtype", view ? file.encoding.dtype->name : tensor->dtype->name);
     emit_text(emit, emit_context, "user.wfs.shape",
@@ -199,11 +204,11 @@ static bool collect_cut_names(struct tensor_files *files, const char *path, stru
     struct tensor room;
     char name[NAME_MAX_BYTES + 1];
     size_t n_cut = 0;
-    for (size_t i = 0, n_tensors = shown_count(files->shown); i < n_tensors; i++)
-        n_cut += is_cut(shown_tensor(files->shown, i, &room));
+    for (size_t i = 0, n_tensors = shown_tensors_count(files->shown); i < n_tensors; i++)
+        n_cut += is_cut(shown_tensors_at(files->shown, i, &room));
     files->cut = arena_array(arena, n_cut, sizeof *files->cut);
     for (size_t i = 0; files->n_cut < n_cut; i++) {
-        if (!is_cut(shown_tensor(files->shown, i, &room)))
+        if (!is_cut(shown_tensors_at(files->shown, i, &room)))
             continue;
         directory_name(files, i, name);
         files->cut[files->n_cut++] = (struct cut_name){arena_strdup(arena, name), (uint32_t)i};
@@ -218,13 +223,13 @@ static bool collect_cut_names(struct tensor_files *files, const char *path, stru
 
 static void close_shown(void *shown)
 {
-    shown_close(shown);
+    shown_tensors_close(shown);
 }
 
 static bool rename_tensors(struct tree *tree, enum shown_names names, struct error *error)
 {
-    struct shown *renamed = arena_alloc(tree_arena(tree), sizeof *renamed);
-    if (!shown_renamed(tree_checkpoint(tree), names, tree_arena(tree), renamed, error))
+    struct shown_tensors *renamed = arena_alloc(tree_arena(tree), sizeof *renamed);
+    if (!shown_tensors_renamed(tree_checkpoint(tree), names, tree_arena(tree), renamed, error))
         return false;
     tree_on_free(tree, close_shown, renamed);
     tree_show(tree, renamed);
@@ -234,7 +239,7 @@ static bool rename_tensors(struct tree *tree, enum shown_names names, struct err
 static void weigh_tensors(struct tree *tree, const struct quantize_options *options)
 {
     struct arena *arena = tree_arena(tree);
-    struct shown *weighed = arena_copy(arena, tree_shown(tree), sizeof *weighed);
+    struct shown_tensors *weighed = arena_copy(arena, tree_shown(tree), sizeof *weighed);
     weighed->importances = importances_of(tree_checkpoint(tree), weighed, options->imatrix, &options->filter, arena);
     tree_show(tree, weighed);
 }
@@ -253,13 +258,13 @@ static bool add(struct tree *tree, struct error *error)
         .xattrs = xattrs,
     };
     struct tensor_files *files = arena_alloc(tree_arena(tree), sizeof *files);
-    files->checkpoint = tree_checkpoint(tree);
+    files->tree = tree;
     files->options = tree_options(tree);
     if (files->options->names != NAMES_OF_SOURCE && !rename_tensors(tree, files->options->names, error))
         return false;
     weigh_tensors(tree, &files->options->quantize);
     files->shown = tree_shown(tree);
-    if (!collect_cut_names(files, files->checkpoint->path, tree_arena(tree), error))
+    if (!collect_cut_names(files, tree_checkpoint(tree)->path, tree_arena(tree), error))
         return false;
     tree_add_collection(tree, TREE_ROOT, "tensors", &collection, files);
     return true;

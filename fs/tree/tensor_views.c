@@ -37,15 +37,15 @@ static bool wants_importance(const struct dtype *dtype)
 }
 
 /* Fills in the file of a slot; says why where there is none. */
-static const char *fill_in(const struct shown *shown, size_t index, const struct content_options *options,
+static const char *fill_in(const struct shown_tensors *shown, size_t index, const struct content_options *options,
                            unsigned slot, struct tensor_file *ret_file)
 {
     const char *reason;
     struct tensor room;
     const struct tensor *tensor =
-        slot < SLOT_FIRST_DTYPE ? shown_stored(shown, index) : shown_tensor(shown, index, &room);
+        slot < SLOT_FIRST_DTYPE ? shown_tensors_stored(shown, index) : shown_tensors_at(shown, index, &room);
     if (tensor == NULL)
-        return "the weight is packed: nothing is stored under its own name";
+        return "the weight is packed: no tensor is stored under its name";
     if (tensor->refusal != NULL)
         return tensor->refusal;
     struct tensor_file file = {*tensor, "raw", encoding_of(tensor->dtype), .numpy = slot == SLOT_RAW_NPY};
@@ -60,10 +60,10 @@ static const char *fill_in(const struct shown *shown, size_t index, const struct
     }
     struct view view = outline(tensor);
     if (file.name == NULL)
-        return "nothing is shown as this type";
+        return "this type is not supported";
     if (!convert_possible(&view, file.encoding, &reason))
         return options->quantize.imatrix == NULL && wants_importance(file.encoding.dtype)
-                   ? "it takes an importance matrix: -o imatrix=FILE"
+                   ? "it needs an importance matrix: -o imatrix=FILE"
                    : reason;
     if (file.numpy && file.encoding.dtype->numpy == NULL)
         return "numpy has no such type";
@@ -76,8 +76,8 @@ static const char *fill_in(const struct shown *shown, size_t index, const struct
     return NULL;
 }
 
-bool tensor_file_at(const struct shown *shown, size_t index, const struct content_options *options, unsigned slot,
-                    struct tensor_file *ret_file)
+bool tensor_file_at(const struct shown_tensors *shown, size_t index, const struct content_options *options,
+                    unsigned slot, struct tensor_file *ret_file)
 {
     return fill_in(shown, index, options, slot, ret_file) == NULL;
 }
@@ -98,7 +98,7 @@ static unsigned slot_of_name(const char *name)
     return SLOT_METADATA;
 }
 
-const char *tensor_file_refusal(const struct shown *shown, size_t index, const struct content_options *options,
+const char *tensor_file_refusal(const struct shown_tensors *shown, size_t index, const struct content_options *options,
                                 const char *name)
 {
     struct tensor_file unused;
@@ -138,7 +138,7 @@ static void put_path(struct path_text *paths, const struct tensor_file *file, st
 }
 
 /* Returns the number of files. */
-static size_t put_views(const struct shown *shown, size_t index, const struct content_options *options,
+static size_t put_views(const struct shown_tensors *shown, size_t index, const struct content_options *options,
                         struct path_text *paths, struct json_writer *writer)
 {
     size_t n_files = 0;
@@ -159,7 +159,7 @@ static size_t put_views(const struct shown *shown, size_t index, const struct co
     return n_files;
 }
 
-/* What a weight is put together of, and what that gives. */
+/* Writes a weight's packing, parts and result. */
 static void put_packing(const struct tensor *tensor, const struct unpacked *unpacked, struct json_writer *writer)
 {
     json_begin_object(writer, "packing");
@@ -176,7 +176,7 @@ static void put_packing(const struct tensor *tensor, const struct unpacked *unpa
     json_end(writer);
 }
 
-/* What is stored under the name counts, where something is: the packing says what is made of it. */
+/* Writes the place of the tensor that is stored under the name; the packing describes the result. */
 static void put_place(const struct tensor *stored, struct json_writer *writer)
 {
     uint64_t row_major[LAYOUT_MAX_RANK];
@@ -199,11 +199,12 @@ static void put_place(const struct tensor *stored, struct json_writer *writer)
 }
 
 /* All but the files. */
-static void put_tensor(const struct shown *shown, size_t index, struct path_text *paths, struct json_writer *writer)
+static void put_tensor(const struct shown_tensors *shown, size_t index, struct path_text *paths,
+                       struct json_writer *writer)
 {
     struct tensor room;
-    const struct tensor *tensor = shown_tensor(shown, index, &room), *stored = shown_stored(shown, index);
-    const struct unpacked *unpacked = shown_unpacked(shown, index);
+    const struct tensor *tensor = shown_tensors_at(shown, index, &room), *stored = shown_tensors_stored(shown, index);
+    const struct unpacked *unpacked = shown_tensors_unpacked(shown, index);
     char directory[NAME_MAX_BYTES + 1];
     name_escape(tensor->name, tensor->name_length, directory);
     begin_paths(paths, directory);
@@ -216,7 +217,8 @@ static void put_tensor(const struct shown *shown, size_t index, struct path_text
         json_put_text(writer, "refused", tensor->refusal);
 }
 
-void tensor_metadata(const struct shown *shown, size_t index, const struct content_options *options, struct buffer *out)
+void tensor_metadata(const struct shown_tensors *shown, size_t index, const struct content_options *options,
+                     struct buffer *out)
 {
     struct json_writer writer = {.out = out, .letters = JSON_UTF8, .compact = true};
     struct path_text paths = {0};
@@ -227,7 +229,7 @@ void tensor_metadata(const struct shown *shown, size_t index, const struct conte
     buffer_free(&paths.text);
 }
 
-/* Whether two tensors have the same files. */
+/* Reports whether two tensors have the same files. */
 static bool is_alike(const struct tensor *a, const struct tensor *b)
 {
     return a->dtype == b->dtype && a->rank == b->rank && a->refusal == NULL && b->refusal == NULL &&
@@ -237,11 +239,12 @@ static bool is_alike(const struct tensor *a, const struct tensor *b)
 
 /* The place of a length that is known, or one to remember it in. Importances go by the tensor: with them no two are
  * alike. */
-static struct metadata_length *find_length(struct metadata_lengths *lengths, const struct shown *shown, size_t index)
+static struct metadata_length *find_length(struct metadata_lengths *lengths, const struct shown_tensors *shown,
+                                           size_t index)
 {
     enum { MOST = sizeof lengths->known / sizeof *lengths->known };
     struct tensor room, nothing = {0};
-    const struct tensor *tensor = shown_tensor(shown, index, &room), *stored = shown_stored(shown, index);
+    const struct tensor *tensor = shown_tensors_at(shown, index, &room), *stored = shown_tensors_stored(shown, index);
     stored = stored != NULL ? stored : &nothing;
     for (size_t i = 0; i < lengths->n_known && i < MOST && shown->importances == NULL; i++)
         if (is_alike(&lengths->known[i].tensor, tensor) && is_alike(&lengths->known[i].stored, stored))
@@ -251,7 +254,7 @@ static struct metadata_length *find_length(struct metadata_lengths *lengths, con
     return length;
 }
 
-size_t tensor_metadata_length(const struct shown *shown, size_t index, const struct content_options *options,
+size_t tensor_metadata_length(const struct shown_tensors *shown, size_t index, const struct content_options *options,
                               struct metadata_lengths *lengths)
 {
     struct json_writer writer = {.out = &lengths->text, .letters = JSON_UTF8, .compact = true};

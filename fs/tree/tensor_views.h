@@ -1,7 +1,7 @@
-/* Which files a tensor has in tensors/NAME/, and what is in them.
+/* The files of a tensor in tensors/NAME/ and their contents.
  *
- * Slots number the files: they are stable whatever the tensor is, so that inode numbers can be computed. A slot is a
- * dtype to show the tensor as, in a numpy container or not; the first three are metadata.json, raw and raw.npy. */
+ * Slots number the files. They are the same for every tensor, so that inode numbers can be computed. A slot is a dtype
+ * for the tensor, with or without a numpy container; the first three are metadata.json, raw and raw.npy. */
 #pragma once
 
 #include "fs/tree/tree.h"
@@ -10,42 +10,42 @@ enum { SLOT_METADATA, SLOT_RAW, SLOT_RAW_NPY, SLOT_FIRST_DTYPE };
 
 /* How one file of a tensor is made. */
 struct tensor_file {
-    struct tensor tensor; /* what it shows: a packed one's raw file is that of what is stored under its name */
+    struct tensor tensor; /* the tensor it shows; for raw of a packed weight, the stored tensor of that name */
     const char *name;     /* "f32", without ".npy" */
     struct encoding encoding;
     bool numpy;
-    bool stored; /* the very bytes of the source */
+    bool stored; /* the source's own bytes */
     uint64_t size;
 };
 
-/* The number of slots. */
+/* Returns the number of slots. */
 unsigned tensor_slots(void);
 
-/* The file of tensor number `index` of those shown in a slot from SLOT_RAW on; false where the view is not defined for
- * the tensor. */
-bool tensor_file_at(const struct shown *shown, size_t index, const struct content_options *options, unsigned slot,
-                    struct tensor_file *ret_file);
+/* Gets the file in a slot from SLOT_RAW on of the shown tensor number `index`; returns false if the tensor has no such
+ * view. */
+bool tensor_file_at(const struct shown_tensors *shown, size_t index, const struct content_options *options,
+                    unsigned slot, struct tensor_file *ret_file);
 
-/* Why tensor number `index` has no file of that name; NULL where it has, or none of any tensor is called so. */
-const char *tensor_file_refusal(const struct shown *shown, size_t index, const struct content_options *options,
+/* Returns the reason why tensor number `index` has no file of that name; NULL if it has, or if no tensor can have. */
+const char *tensor_file_refusal(const struct shown_tensors *shown, size_t index, const struct content_options *options,
                                 const char *name);
 
-/* How long lists of files are that were written before: those of tensors of one dtype and shape differ in the name of
- * their directory alone. Zeroed at first; whoever asks has one, for one tree. */
+/* A cache of the lengths of file lists: lists of tensors with one dtype and shape differ only in the names of their
+ * directories. Zeroed at first; one for each caller and tree. */
 struct metadata_lengths {
     struct metadata_length {
-        struct tensor tensor, stored; /* that were described so: stored without a dtype where there was none */
+        struct tensor tensor, stored; /* `stored` has no dtype if no tensor is stored under the name */
         size_t length, n_paths;       /* in bytes, without the directories in the paths */
     } known[16];
     size_t n_known;
     struct buffer text; /* the caller's to free */
 };
 
-/* The length of what tensor_metadata() appends. */
-size_t tensor_metadata_length(const struct shown *shown, size_t index, const struct content_options *options,
+/* Returns the length of the text that tensor_metadata() appends. */
+size_t tensor_metadata_length(const struct shown_tensors *shown, size_t index, const struct content_options *options,
                               struct metadata_lengths *lengths);
 
-/* Appends the JSON object that describes tensor number `index` of those shown and its files: what is in its
- * metadata.json and, once for each tensor, in the one at the top. Without a newline. */
-void tensor_metadata(const struct shown *shown, size_t index, const struct content_options *options,
+/* Appends the JSON object of the shown tensor number `index` and its files, without a newline: the text of its
+ * metadata.json, and its entry in the top metadata.json. */
+void tensor_metadata(const struct shown_tensors *shown, size_t index, const struct content_options *options,
                      struct buffer *out);

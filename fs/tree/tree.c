@@ -1,10 +1,12 @@
 /* How a tree is filled, and freed. */
 #include "fs/tree/content.h"
+#include "fs/tree/content_options.h"
 #include "fs/tree/nodes.h"
 #include "fs/tree/planner.h"
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 node_id tree_add_directory(struct tree *tree, node_id parent, const char *name)
 {
@@ -16,7 +18,15 @@ node_id tree_add_directory(struct tree *tree, node_id parent, const char *name)
     return tree->nodes[there]->directory && is_plain ? (node_id)there + 1 : 0;
 }
 
-bool tree_add_file(struct tree *tree, node_id parent, const char *name, plan_function *plan, const void *context)
+node_id tree_add_path(struct tree *tree, node_id parent, const char *path, const char **ret_name)
+{
+    for (const char *slash; parent != 0 && (slash = strchr(path, '/')) != NULL; path = slash + 1)
+        parent = tree_add_directory(tree, parent, arena_strndup(tree_arena(tree), path, (size_t)(slash - path)));
+    *ret_name = path;
+    return parent;
+}
+
+bool tree_add_file(struct tree *tree, node_id parent, const char *name, plan_function *plan, void *context)
 {
     if (node_child(tree, node_of(tree, parent), name) != 0)
         return false;
@@ -27,13 +37,37 @@ bool tree_add_file(struct tree *tree, node_id parent, const char *name, plan_fun
     return true;
 }
 
-bool tree_add_certain_file(struct tree *tree, node_id parent, const char *name, plan_function *plan,
-                           const void *context)
+bool tree_add_certain_file(struct tree *tree, node_id parent, const char *name, plan_function *plan, void *context)
 {
     if (!tree_add_file(tree, parent, name, plan, context))
         return false;
     tree->nodes[tree->n_nodes - 1]->certain = true;
     return true;
+}
+
+struct text_file {
+    struct origin origin;
+    text_writer *write;
+    void *context;
+};
+
+static enum outcome plan_text(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    const struct text_file *file = context;
+    struct buffer text = {0};
+    enum outcome outcome = file->write(file->context, &text, error);
+    if (outcome == OK)
+        *ret_file = vfile_of_text(text.bytes, text.length, file->origin, arena);
+    buffer_free(&text);
+    return outcome;
+}
+
+bool tree_add_text(struct tree *tree, node_id parent, const char *name, struct origin origin, text_writer *write,
+                   void *context)
+{
+    struct text_file *file = arena_alloc(tree_arena(tree), sizeof *file);
+    *file = (struct text_file){origin, write, context};
+    return tree_add_file(tree, parent, name, plan_text, file);
 }
 
 void tree_add_alias(struct tree *tree, node_id parent, const char *name, const char *alias)
@@ -71,7 +105,7 @@ void tree_add_collection(struct tree *tree, node_id parent, const char *name, co
     tree->nodes[node]->collection = (uint16_t)tree->n_collections;
 }
 
-void tree_show(struct tree *tree, const struct shown *shown)
+void tree_show(struct tree *tree, const struct shown_tensors *shown)
 {
     tree->shown = shown;
 }
@@ -82,46 +116,47 @@ void tree_on_free(struct tree *tree, void (*release)(void *context), void *conte
     tree->releases[tree->n_releases++] = (struct release){release, context};
 }
 
-static void find_later(const struct source *source, struct timespec *latest)
+static struct dated_origin dated(const struct tree *tree, struct origin origin)
 {
-    struct timespec time = source_mtime(source);
-    if (time.tv_sec > latest->tv_sec || (time.tv_sec == latest->tv_sec && time.tv_nsec > latest->tv_nsec))
-        *latest = time;
+    return (struct dated_origin){origin, file_time(origin.sources, origin.n_sources, &tree->options->request)};
 }
 
-/* Of the weights; where there are none, of whatever there is. */
-static struct timespec newest(const struct checkpoint *checkpoint)
+/* Without weights, the weights' time is that of all inputs. */
+static void find_origins(struct tree *tree)
 {
-    struct timespec latest = {0};
-    size_t n_guides = checkpoint->n_sources == 0 ? checkpoint->n_guides : 0;
-    for (size_t i = 0; i < checkpoint->n_sources + n_guides; i++)
-        find_later(checkpoint->sources[i], &latest);
-    for (size_t i = 0; checkpoint->n_sources == 0 && i < checkpoint->n_side_files; i++)
-        find_later(checkpoint->side_files[i].source, &latest);
-    return latest;
+    const struct checkpoint *checkpoint = tree->checkpoint;
+    tree->packed = dated(tree, origin_of_packed(checkpoint, tree->arena));
+    tree->model = dated(tree, origin_of_model(checkpoint, tree->arena));
+    tree->weights = dated(tree, (struct origin){checkpoint->sources, checkpoint->n_sources});
+    if (checkpoint->n_sources == 0)
+        tree->weights.time = tree->model.time;
 }
 
-struct tree *tree_new(const struct checkpoint *checkpoint, const struct content_options *options, struct error *error)
+struct origin tree_origin_of_model(const struct tree *tree)
+{
+    return tree->model.origin;
+}
+
+struct origin tree_origin_of_packed(const struct tree *tree)
+{
+    return tree->packed.origin;
+}
+
+struct tree *tree_empty(const struct checkpoint *checkpoint, const struct content_options *options)
 {
     struct tree *tree = memory_alloc(sizeof *tree);
     *tree = (struct tree){
         .checkpoint = checkpoint,
         .options = options,
         .arena = arena_new(),
-        .mtime = newest(checkpoint),
         .planner = planner_new(),
     };
+    find_origins(tree);
     pthread_mutex_init(&tree->lock, NULL);
     pthread_cond_init(&tree->plan_ended, NULL);
-    tree->source_shown = shown_of(checkpoint, tree->arena);
+    tree->source_shown = shown_tensors_of(checkpoint, tree->arena);
     tree->shown = &tree->source_shown;
     node_add(tree, 0, "", true);
-    for (const struct content *const *content = contents; *content != NULL; content++)
-        if ((checkpoint->n_sources != 0 || !(*content)->of_weights) && !(*content)->add(tree, error)) {
-            tree_free(tree);
-            return NULL;
-        }
-    memory_trim();
     return tree;
 }
 
@@ -135,8 +170,10 @@ void tree_free(struct tree *tree)
             tree_free(tree->branches[i]->tree);
     for (size_t i = tree->n_releases; i-- > 0;)
         tree->releases[i].release(tree->releases[i].context);
-    for (uint32_t i = 0; i < tree->n_nodes; i++)
+    for (uint32_t i = 0; i < tree->n_nodes; i++) {
         arena_free(tree->nodes[i]->arena);
+        free(tree->nodes[i]->reason);
+    }
     free(tree->branches);
     pthread_cond_destroy(&tree->plan_ended);
     pthread_mutex_destroy(&tree->lock);
@@ -157,12 +194,12 @@ const struct content_options *tree_options(const struct tree *tree)
     return tree->options;
 }
 
-const struct shown *tree_shown(const struct tree *tree)
+const struct shown_tensors *tree_shown(const struct tree *tree)
 {
     return tree->shown;
 }
 
-const struct shown *tree_source_shown(const struct tree *tree)
+const struct shown_tensors *tree_source_shown(const struct tree *tree)
 {
     return &tree->source_shown;
 }

@@ -17,65 +17,36 @@ enum {
     LARGEST_BLOCK = 512,
 };
 
-static struct span *add_span(struct vfile_builder *builder, enum span_kind kind, uint64_t length)
+struct vfile vfile_of_spans(const struct span_list *spans, struct origin origin)
 {
-    if (builder->n_spans == builder->capacity) {
-        builder->capacity = builder->capacity * 2 + 4;
-        struct span *larger = arena_array(builder->arena, builder->capacity, sizeof *larger);
-        if (builder->n_spans != 0)
-            memcpy(larger, builder->spans, builder->n_spans * sizeof *larger);
-        builder->spans = larger;
-    }
-    struct span *span = &builder->spans[builder->n_spans++];
-    *span = (struct span){.offset = builder->size, .length = length, .kind = kind};
-    builder->size += length;
-    return span;
+    return (struct vfile){spans->size, spans->spans, spans->n_spans, origin};
 }
 
-void vfile_add_literal(struct vfile_builder *builder, const void *bytes, uint64_t length)
+enum outcome vfile_of_artifact(struct artifact *artifact, struct origin origin, struct arena *arena,
+                               struct vfile *ret_file, struct error *error)
 {
-    if (length != 0)
-        add_span(builder, SPAN_LITERAL, length)->literal = bytes;
+    struct span_list spans = {.arena = arena};
+    bool is_laid_out = artifact->container->lay_out(artifact, &spans, error);
+    artifact_free(artifact);
+    if (!is_laid_out)
+        return FAILED;
+    *ret_file = vfile_of_spans(&spans, origin);
+    return OK;
 }
 
-void vfile_add_zeros(struct vfile_builder *builder, uint64_t length)
+struct vfile vfile_of_text(const void *bytes, size_t length, struct origin origin, struct arena *arena)
 {
-    if (length != 0)
-        add_span(builder, SPAN_ZEROS, length);
-}
-
-void vfile_add_view(struct vfile_builder *builder, const struct view *view, struct encoding encoding)
-{
-    uint64_t length = convert_bytes(view, encoding.dtype);
-    if (length == 0)
-        return;
-    struct span *span = add_span(builder, SPAN_VIEW, length);
-    span->view = view;
-    span->encoding = encoding;
-}
-
-void vfile_add_text(struct vfile_builder *builder, text_function *text, const void *context, size_t index,
-                    uint64_t length)
-{
-    if (length == 0)
-        return;
-    struct span *span = add_span(builder, SPAN_TEXT, length);
-    span->text = text;
-    span->context = context;
-    span->index = index;
-}
-
-struct vfile vfile_finish(const struct vfile_builder *builder)
-{
-    return (struct vfile){builder->size, builder->spans, builder->n_spans, builder->origin};
+    struct span_list spans = {.arena = arena};
+    spans_add_literal(&spans, arena_copy(arena, bytes, length), length);
+    return vfile_of_spans(&spans, origin);
 }
 
 struct vfile vfile_of_source(struct arena *arena, struct source *source, struct origin origin)
 {
     uint64_t size = source_size(source);
-    struct vfile_builder builder = {.arena = arena, .origin = origin};
-    vfile_add_view(&builder, view_of_source(arena, source, 0, &u8_dtype, 1, &size), encoding_of(&u8_dtype));
-    return vfile_finish(&builder);
+    struct span_list spans = {.arena = arena};
+    spans_add_view(&spans, view_of_source(arena, source, 0, &u8_dtype, 1, &size), encoding_of(&u8_dtype));
+    return vfile_of_spans(&spans, origin);
 }
 
 struct wanted_byte {
@@ -286,7 +257,7 @@ static bool source_read_vfile(void *context, uint64_t offset, size_t length, voi
 struct source *source_of_vfile(const struct vfile *file, const char *name)
 {
     static const struct source_ops ops = {.read = source_read_vfile, .release = free};
-    const struct stat identity = {.st_mode = S_IFREG | 0444, .st_size = (off_t)file->size};
+    const struct source_identity identity = {.size = file->size, .permissions = 0444};
     struct vfile *copy = memory_alloc(sizeof *copy);
     *copy = *file;
     return source_new_file(&identity, name, &ops, copy);

@@ -1,12 +1,11 @@
 /* Virtual files: an exact size, and any range of bytes computed from just what it depends on.
  *
  * A vfile is a constant list of spans. It keeps no state: ranges may be read in any order, twice, and by many threads
- * at once. Spans, literals and views belong to whoever planned the file. */
+ * at once. Spans (formats/span.h), literals and views belong to the code that planned the file. */
 #pragma once
 
-#include "base/error.h"
+#include "formats/artifact.h"
 #include "fs/tree/origin.h"
-#include "fs/tree/span.h"
 
 #include <sys/uio.h>
 
@@ -17,21 +16,14 @@ struct vfile {
     struct origin origin;
 };
 
-/* Collects the spans of one file, each after the one before; what is empty is left out. */
-struct vfile_builder {
-    struct arena *arena;
-    struct origin origin;
-    struct span *spans; /* in the arena */
-    size_t n_spans, capacity;
-    uint64_t size;
-};
+struct vfile vfile_of_spans(const struct span_list *spans, struct origin origin);
 
-void vfile_add_literal(struct vfile_builder *builder, const void *bytes, uint64_t length);
-void vfile_add_zeros(struct vfile_builder *builder, uint64_t length);
-void vfile_add_view(struct vfile_builder *builder, const struct view *view, struct encoding encoding);
-void vfile_add_text(struct vfile_builder *builder, text_function *text, const void *context, size_t index,
-                    uint64_t length);
-struct vfile vfile_finish(const struct vfile_builder *builder);
+/* Makes the file of an artifact in the arena, and frees the artifact; its tensors and lent values live longer. */
+enum outcome vfile_of_artifact(struct artifact *artifact, struct origin origin, struct arena *arena,
+                               struct vfile *ret_file, struct error *error);
+
+/* A copy of a text, in the arena. */
+struct vfile vfile_of_text(const void *bytes, size_t length, struct origin origin, struct arena *arena);
 
 /* All of a source, as it is. */
 struct vfile vfile_of_source(struct arena *arena, struct source *source, struct origin origin);

@@ -2,8 +2,6 @@
 #include "models/families/experts.h"
 #include "models/families/llama.h"
 
-static const struct family_name names[] = {{"AfmoeForCausalLM"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.gate_proj", "blk.{}.attn_gate", .parallel = "row"},
     {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
@@ -38,17 +36,13 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {{"AfmoeForCausalLM", "afmoe", NULL, config_rows}, {0}};
-
 const struct family afmoe_family = {
     .name = "afmoe",
     .summary = "Trinity",
-    .hf = names,
+    .hf = FAMILY_NAMES({"AfmoeForCausalLM"}),
     .tensors = {tensors, experts_gate_first_tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"AfmoeForCausalLM", "afmoe", NULL, config_rows}),
     .keys = {base_keys, llama_keys, keys},
-    .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
+    LLAMA_VOCABS,
     .add_extras = add_rope_freqs,
-    .before_vocab = llama_before_vocab,
-    .after_vocab = llama_after_vocab,
 };

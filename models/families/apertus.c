@@ -8,8 +8,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const struct family_name names[] = {{"ApertusForCausalLM"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"model.layers.{}.mlp.act_fn.*", NULL},
     {"model.layers.{}.attention_layernorm", "blk.{}.attn_norm"},
@@ -36,25 +34,24 @@ static bool read_number(struct arena *arena, const struct tensor *tensor, float 
         return error_set(error, "tensor '%.200s' has no values", tensor->name);
     const struct view *view = tensor_view(tensor, arena);
     if (view->n_elements != 1)
-        return error_set(error, "tensor '%.200s' has %" PRIu64 " elements, where it should be 1", tensor->name,
-                         view->n_elements);
+        return error_set(error, "tensor '%.200s' has %" PRIu64 " elements, expected 1", tensor->name, view->n_elements);
     return convert_read(view, encoding_of(&f32_dtype), 0, 1, ret_value, error);
 }
 
 /* Sets the key where all layers have the number. */
-static bool set_parameter(struct draft *draft, const struct parameter *parameter, struct error *error)
+static bool set_parameter(struct model_builder *builder, const struct parameter *parameter, struct error *error)
 {
-    const struct tensor_set *set = draft->model->checkpoint->tensors;
-    uint64_t n_layers = draft->facts.n_layers, numbers[PATTERN_NUMBERS], n_found = 0;
+    const struct tensor_set *set = builder->model->checkpoint->tensors;
+    uint64_t n_layers = builder->dimensions.n_layers, numbers[PATTERN_NUMBERS], n_found = 0;
     if (n_layers > set->n_tensors)
         return true;
-    uint32_t *bits = arena_array(draft->model->arena, n_layers + 1, sizeof *bits);
+    uint32_t *bits = arena_array(builder->model->arena, n_layers + 1, sizeof *bits);
     for (size_t i = 0; i < set->n_tensors; i++) {
         const struct tensor *tensor = &set->tensors[i];
         float value;
         if (!pattern_match(parameter->tensor, tensor->name, tensor->name_length, numbers) || numbers[0] >= n_layers)
             continue;
-        if (!read_number(draft->model->arena, tensor, &value, error))
+        if (!read_number(builder->model->arena, tensor, &value, error))
             return false;
         memcpy(&bits[numbers[0]], &value, sizeof value);
         n_found++;
@@ -64,7 +61,7 @@ static bool set_parameter(struct draft *draft, const struct parameter *parameter
     struct buffer elements = {0};
     for (uint64_t i = 0; i < n_layers; i++)
         buffer_append_le(&elements, bits[i], 4);
-    gguf_set_array(&draft->model->kvs, parameter->key, GGUF_F32, n_layers, &elements);
+    gguf_set_array(&builder->model->kvs, parameter->key, GGUF_F32, n_layers, &elements);
     return true;
 }
 
@@ -79,22 +76,22 @@ static size_t last_of(const struct tensor_set *set, const struct parameter *para
 }
 
 /* The converter sets each key when it has read the last of its numbers. */
-static bool add_extras(struct draft *draft, struct error *error)
+static bool add_extras(struct model_builder *builder, struct error *error)
 {
     size_t lasts[N_PARAMETERS];
     bool is_done[N_PARAMETERS] = {false};
     for (size_t i = 0; i < N_PARAMETERS; i++)
-        lasts[i] = last_of(draft->model->checkpoint->tensors, &parameters[i]);
+        lasts[i] = last_of(builder->model->checkpoint->tensors, &parameters[i]);
     for (size_t n_done = 0; n_done < N_PARAMETERS; n_done++) {
         size_t next = N_PARAMETERS;
         for (size_t i = 0; i < N_PARAMETERS; i++)
             if (!is_done[i] && (next == N_PARAMETERS || lasts[i] < lasts[next]))
                 next = i;
         is_done[next] = true;
-        if (!set_parameter(draft, &parameters[next], error))
+        if (!set_parameter(builder, &parameters[next], error))
             return false;
     }
-    return add_rope_freqs(draft, error);
+    return add_rope_freqs(builder, error);
 }
 
 /* One number is a parameter with an axis, or a buffer without one. */
@@ -119,25 +116,30 @@ static void restore(const struct gguf_kvs *kvs, struct arena *arena, void *conte
     }
 }
 
-static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'xielu'"},
-    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
-    {"mlp_bias", FROM_TENSOR, "blk.0.ffn_up.bias"},
+#define CONFIG_ROWS                                                                                                    \
+    {"hidden_act", FROM_TEXT, .text = "'xielu'"}, {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},                \
+    {                                                                                                                  \
+        "mlp_bias", FROM_TENSOR, "blk.0.ffn_up.bias"                                                                   \
+    }
+
+static const struct config_row config_rows[] = {CONFIG_ROWS, {0}};
+static const struct config_row config_plain_rows[] = {CONFIG_ROWS, {"rope_scaling", FROM_TEXT, .text = "null"}, {0}};
+
+/* The class scales its rope unless that is denied. */
+static const struct config_form forms[] = {
+    {"ApertusForCausalLM", "apertus", "tensor:rope_freqs.weight|key:rope.scaling.type", config_rows},
+    {"ApertusForCausalLM", "apertus", NULL, config_plain_rows},
     {0},
 };
-
-static const struct config_form forms[] = {{"ApertusForCausalLM", "apertus", NULL, config_rows}, {0}};
 
 const struct family apertus_family = {
     .name = "apertus",
     .summary = "Apertus",
-    .hf = names,
+    .hf = FAMILY_NAMES({"ApertusForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
     .forms = forms,
     .restore = restore,
     .keys = {base_keys, llama_keys},
-    .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
+    LLAMA_VOCABS,
     .add_extras = add_extras,
-    .before_vocab = llama_before_vocab,
-    .after_vocab = llama_after_vocab,
 };

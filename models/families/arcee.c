@@ -1,10 +1,6 @@
 /* Arcee AFM. conversion/llama.py. */
 #include "models/families/llama.h"
 
-static const struct family_name names[] = {{"ArceeForCausalLM"}, {0}};
-
-static const struct key_row keys[] = {{.emit = emit_pooling_type}, {0}};
-
 static const struct config_row config_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'relu2'"},
     {"head_dim", FROM_KEY, "rope.dimension_count"},
@@ -13,20 +9,13 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"ArceeForCausalLM", "arcee", NULL, config_rows},
-    {0},
-};
-
 const struct family arcee_family = {
     .name = "arcee",
     .summary = "Arcee AFM",
-    .hf = names,
+    .hf = FAMILY_NAMES({"ArceeForCausalLM"}),
     .tensors = {llama_tensors, decoder_tensors},
-    .forms = forms,
-    .keys = {base_keys, llama_keys, keys},
-    .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
+    .forms = CONFIG_FORMS({"ArceeForCausalLM", "arcee", NULL, config_rows}),
+    .keys = {base_keys, llama_keys, KEYS({.emit = emit_pooling_type})},
+    LLAMA_VOCABS,
     .add_extras = add_rope_freqs,
-    .before_vocab = llama_before_vocab,
-    .after_vocab = llama_after_vocab,
 };

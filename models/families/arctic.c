@@ -1,8 +1,6 @@
 /* Arctic, of Snowflake: a dense MLP and experts beside each other. conversion/arctic.py. */
 #include "models/families/llama.h"
 
-static const struct family_name names[] = {{"ArcticForCausalLM"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"model.layers.{}.residual_layernorm", "blk.{}.ffn_norm"},
     {"model.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm_exps"},
@@ -21,7 +19,7 @@ static const struct key_row keys[] = {
 const struct family arctic_family = {
     .name = "arctic",
     .summary = "Arctic",
-    .hf = names,
+    .hf = FAMILY_NAMES({"ArcticForCausalLM"}),
     .tensors = {tensors, llama_tensors, sparse_moe_tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&arctic_vocab},

@@ -1,8 +1,6 @@
 /* Baichuan 1 and 2. conversion/baichuan.py, but for the names of tensors, over which it calls itself without end: they
  * are those that llama.cpp's loader asks for. */
-#include "models/families/family.h"
-
-static const struct family_name names[] = {{"BaichuanForCausalLM"}, {"BaiChuanForCausalLM"}, {0}};
+#include "models/families/shared.h"
 
 static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.W_pack", "blk.{}.attn_q, blk.{}.attn_k, blk.{}.attn_v",
@@ -12,10 +10,10 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool compute_head_width(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_head_width(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    uint64_t head = facts_get(&draft->facts, "head");
-    *ret_value = head > 0 ? (double)(facts_get(&draft->facts, "hidden") / head) : 0;
+    uint64_t head = dimensions_get(&builder->dimensions, "head");
+    *ret_value = head > 0 ? (double)(dimensions_get(&builder->dimensions, "hidden") / head) : 0;
     return head > 0 || error_set(error, "config.json: num_attention_heads is missing, or 0");
 }
 
@@ -25,29 +23,29 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     (void)hparams;
-    facts_set(facts, "query", 1); /* they tell the parts apart */
-    facts_set(facts, "key", 1);
-    facts_set(facts, "value", 1);
+    dimensions_set(dimensions, "query", 1); /* they tell the parts apart */
+    dimensions_set(dimensions, "key", 1);
+    dimensions_set(dimensions, "value", 1);
 }
 
-static bool note_names(struct draft *draft, struct error *error)
+static bool note_names(struct model_builder *builder, struct error *error)
 {
     (void)error;
-    checkpoint_note(draft->model->checkpoint,
-                    "model.gguf: the converter fails on Baichuan; tensors are called as llama.cpp reads them");
+    checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,
+                    "the converter fails on Baichuan; tensors are called as llama.cpp reads them");
     return true;
 }
 
 const struct family baichuan_family = {
     .name = "baichuan",
     .summary = "Baichuan 1 and 2",
-    .hf = names,
+    .hf = FAMILY_NAMES({"BaichuanForCausalLM"}, {"BaiChuanForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
     .adjust = note_names,
 };

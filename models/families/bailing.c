@@ -1,15 +1,10 @@
 /* Ling and Ring 1 and 2, the first two generations of Bailing, and Sarvam. conversion/bailingmoe.py. */
-#include "models/centered.h"
-#include "models/column_norm.h"
 #include "models/families/experts.h"
 #include "models/families/nextn.h"
+#include "quant/column_norm.h"
+#include "quant/less_mean.h"
 
 #include <math.h>
-
-static const struct family_name names[] = {{"BailingMoeForCausalLM"}, {0}};
-static const struct family_name names2[] = {{"BailingMoeV2ForCausalLM"}, {0}};
-static const struct family_name sarvam_names[] = {
-    {"SarvamMoEForCausalLM"}, {"modeling_sarvam_moe.SarvamMoEForCausalLM"}, {0}};
 
 static const struct relation_row common_tensors[] = {
     {"model.word_embeddings", "token_embd", .parallel = "row"},
@@ -17,10 +12,11 @@ static const struct relation_row common_tensors[] = {
     {0},
 };
 
-static const struct view *normalize(struct arena *arena, const struct facts *facts, enum direction direction,
+static const struct view *normalize(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                     const struct view *view)
 {
-    bool is_wanted = direction == FORWARD && view->rank == 2 && facts != NULL && facts_get(facts, "norm_head") != 0;
+    bool is_wanted =
+        direction == FORWARD && view->rank == 2 && dimensions != NULL && dimensions_get(dimensions, "norm_head") != 0;
     return is_wanted ? view_normalize_columns(arena, view) : view;
 }
 
@@ -52,11 +48,11 @@ static const struct relation_row tensors2[] = {
     {0},
 };
 
-static const struct view *center(struct arena *arena, const struct facts *facts, enum direction direction,
+static const struct view *center(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const struct view *view)
 {
-    const struct view *centered = direction == FORWARD ? view_centered(arena, view) : NULL;
-    (void)facts;
+    const struct view *centered = direction == FORWARD ? view_less_mean(arena, view) : NULL;
+    (void)dimensions;
     return centered != NULL ? centered : view;
 }
 
@@ -84,12 +80,12 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static bool compute_shared_width(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_shared_width(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double width, n_shared;
-    if (!draft_number(draft, "moe_shared_expert_intermediate_size", NAN, ret_value, error) ||
-        !draft_number(draft, "moe_intermediate_size", 0, &width, error) ||
-        !draft_number(draft, "num_shared_experts", 1, &n_shared, error))
+    if (!builder_number(builder, "moe_shared_expert_intermediate_size", NAN, ret_value, error) ||
+        !builder_number(builder, "moe_intermediate_size", 0, &width, error) ||
+        !builder_number(builder, "num_shared_experts", 1, &n_shared, error))
         return false;
     if (isnan(*ret_value))
         *ret_value = width * n_shared;
@@ -109,16 +105,16 @@ static const struct key_row keys2[] = {
     {0},
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     uint64_t head_dim = 0;
-    if (!json_u64(hparams_get(hparams, "head_dim"), &head_dim) && facts_get(facts, "head") != 0)
-        head_dim = facts_get(facts, "hidden") / facts_get(facts, "head");
-    facts_set(facts, "pair", head_dim / 2);
-    facts_set(facts, "query", 1);
-    facts_set(facts, "key", 1);
-    facts_set(facts, "value", 1);
-    facts_set(facts, "norm_head", json_bool(hparams_get(hparams, "norm_head"), false));
+    if (!json_u64(hparams_get(hparams, "head_dim"), &head_dim) && dimensions_get(dimensions, "head") != 0)
+        head_dim = dimensions_get(dimensions, "hidden") / dimensions_get(dimensions, "head");
+    dimensions_set(dimensions, "pair", head_dim / 2);
+    dimensions_set(dimensions, "query", 1);
+    dimensions_set(dimensions, "key", 1);
+    dimensions_set(dimensions, "value", 1);
+    dimensions_set(dimensions, "norm_head", json_bool(hparams_get(hparams, "norm_head"), false));
 }
 
 #define CONFIG_ROWS                                                                                                    \
@@ -146,44 +142,37 @@ static const struct config_row config2_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {{"BailingMoeForCausalLM", "bailing_moe", NULL, config_rows, OWN_CLASS_NOTE},
-                                           {0}};
-static const struct config_form forms2[] = {
-    {"BailingMoeV2ForCausalLM", "bailing_moe_v2", NULL, config2_rows, OWN_CLASS_NOTE}, {0}};
-
 const struct family bailingmoe_family = {
     .name = "bailingmoe",
     .summary = "Ling, Ring",
-    .hf = names,
+    .hf = FAMILY_NAMES({"BailingMoeForCausalLM"}),
     .tensors = {tensors, common_tensors, experts_tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"BailingMoeForCausalLM", "bailing_moe", NULL, config_rows, OWN_CLASS_NOTE}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
 };
 
 const struct family bailingmoe2_family = {
     .name = "bailingmoe2",
     .summary = "Ling 2, Ring 2",
-    .hf = names2,
+    .hf = FAMILY_NAMES({"BailingMoeV2ForCausalLM"}),
     .tensors = {tensors2, common_tensors, nextn_tensors, experts_tensors, decoder_tensors},
-    .forms = forms2,
+    .forms = CONFIG_FORMS({"BailingMoeV2ForCausalLM", "bailing_moe_v2", NULL, config2_rows, OWN_CLASS_NOTE}),
     .keys = {base_keys, keys2},
     .vocabs = {&bpe_vocab},
-    .add_facts = nextn_add_facts,
+    .add_dimensions = nextn_add_dimensions,
     .adjust = nextn_count_blocks,
 };
-
-static const struct key_row sarvam_keys[] = {{"rope.dimension_count", GGUF_U32, .compute = compute_head_dim}, {0}};
 
 const struct family sarvam_family = {
     .name = "sarvam",
     .architecture = "bailingmoe2",
     .summary = "Sarvam",
-    .hf = sarvam_names,
+    .hf = FAMILY_NAMES({"SarvamMoEForCausalLM"}, {"modeling_sarvam_moe.SarvamMoEForCausalLM"}),
     .tensors = {sarvam_tensors, tensors2, common_tensors, nextn_tensors, experts_tensors, decoder_tensors},
-    .keys = {base_keys, keys2, sarvam_keys},
+    .keys = {base_keys, keys2, KEYS({"rope.dimension_count", GGUF_U32, .compute = compute_head_dim})},
     .vocabs = {&bpe_vocab},
-    .add_facts = nextn_add_facts,
+    .add_dimensions = nextn_add_dimensions,
     .adjust = nextn_count_blocks,
 };

@@ -9,8 +9,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const struct family_name names[] = {{"BailingMoeV3ForCausalLM"}, {0}};
-
 #define ATTENTION "model.layers.{}.attention"
 
 /* "latent_gate" stands for the g_proj of layers with latent attention. */
@@ -42,20 +40,21 @@ static bool has_latent_attention(uint64_t layer, uint64_t n_layers, uint64_t gro
     return layer >= n_layers || (layer + 1) % group == 0 || layer >= n_layers / group * group;
 }
 
-static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
     static const char *const gates[] = {ATTENTION ".g_proj.weight", ATTENTION ".latent_gate.weight"};
-    uint64_t numbers[PATTERN_NUMBERS], group = facts_get(facts, "layer_group");
+    uint64_t numbers[PATTERN_NUMBERS], group = dimensions_get(dimensions, "layer_group");
     if (!pattern_match(gates[direction], name, strlen(name), numbers))
         return name;
-    bool is_latent = group > 0 && has_latent_attention(numbers[0], facts->n_layers - facts_get(facts, "nextn"), group);
+    bool is_latent = group > 0 && has_latent_attention(
+                                      numbers[0], dimensions->n_layers - dimensions_get(dimensions, "nextn"), group);
     return direction == BACKWARD || is_latent ? pattern_fill(arena, gates[!direction], numbers, "") : name;
 }
 
-static bool check_kind(struct draft *draft, struct error *error)
+static bool check_kind(struct model_builder *builder, struct error *error)
 {
-    const struct hparams *hparams = draft->model->hparams;
+    const struct hparams *hparams = builder->model->hparams;
     const struct json *gates = hparams_get(hparams, "gated_attention_proj_granularity_type");
     if (!json_bool(hparams_get(hparams, "no_kda_lora"), false))
         return error_set(error, "config.json: no_kda_lora is not true: projections of low rank are not supported");
@@ -63,28 +62,29 @@ static bool check_kind(struct draft *draft, struct error *error)
         return error_set(error, "config.json: kda_safe_gate is not true: other gates are not supported");
     if (!json_string_is(gates, "head_wise"))
         return error_set(error, "config.json: gated_attention_proj_granularity_type is not 'head_wise'");
-    if (facts_get(&draft->facts, "layer_group") == 0)
+    if (dimensions_get(&builder->dimensions, "layer_group") == 0)
         return error_set(error, "config.json: layer_group_size is missing, or not a whole number above 0");
-    kda_look(draft);
-    return nextn_count_blocks(draft, error) && hparams_override(draft->model->hparams, "num_key_value_heads", 1, error);
+    kda_look(builder);
+    return nextn_count_blocks(builder, error) &&
+           hparams_override(builder->model->hparams, "num_key_value_heads", 1, error);
 }
 
-static bool emit_kv_heads(struct draft *draft, struct error *error)
+static bool emit_kv_heads(struct model_builder *builder, struct error *error)
 {
-    uint64_t n_predicting = facts_get(&draft->facts, "nextn");
+    uint64_t n_predicting = dimensions_get(&builder->dimensions, "nextn");
     struct layers layers;
-    if (!layers_new(draft, &layers, error))
+    if (!layers_new(builder, &layers, error))
         return false;
     for (uint64_t i = 0; i < layers.n; i++)
-        layers.values[i] = has_latent_attention(i, layers.n - n_predicting, facts_get(&draft->facts, "layer_group"));
-    layers_set(draft, "attention.head_count_kv", GGUF_I32, &layers);
-    return true;
+        layers.values[i] =
+            has_latent_attention(i, layers.n - n_predicting, dimensions_get(&builder->dimensions, "layer_group"));
+    return layers_set_i32(builder, "attention.head_count_kv", &layers, error);
 }
 
-static bool emit_clamps(struct draft *draft, struct error *error)
+static bool emit_clamps(struct model_builder *builder, struct error *error)
 {
-    return layers_emit_listed(draft, "swiglu_clamp_exp", "expert_swiglu_limit_list", error) &&
-           layers_emit_listed(draft, "swiglu_clamp_shexp", "share_expert_swiglu_limit_list", error);
+    return layers_emit_listed(builder, "swiglu_clamp_exp", "expert_swiglu_limit_list", error) &&
+           layers_emit_listed(builder, "swiglu_clamp_shexp", "share_expert_swiglu_limit_list", error);
 }
 
 static const struct key_row keys[] = {
@@ -111,26 +111,26 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     enum { MOST = 1 << 16 };
     struct error unused;
     uint64_t group = 0;
-    mla_add_facts(facts, hparams);
-    nextn_add_facts(facts, hparams);
+    mla_add_dimensions(dimensions, hparams);
+    nextn_add_dimensions(dimensions, hparams);
     if (!hparams_count(hparams, "layer_group_size", 1, MOST, &group, &unused))
         group = 0;
-    facts_set(facts, "layer_group", group);
+    dimensions_set(dimensions, "layer_group", group);
 }
 
 const struct family bailingmoe3_family = {
     .name = "bailingmoe3",
     .summary = "Ling 3",
-    .hf = names,
+    .hf = FAMILY_NAMES({"BailingMoeV3ForCausalLM"}),
     .tensors = {tensors, kda_attention_tensors, nextn_tensors, experts_tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .rename = rename_tensor,
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
     .adjust = check_kind,
 };

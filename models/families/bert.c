@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct family_name names[] = {
-    {"BertModel"}, {"BertForMaskedLM"}, {"BertForSequenceClassification"}, {"CamembertModel"}, {0}};
-
 const struct relation_row bert_tensors[] = {
     {"embeddings.word_embeddings", "token_embd", .parallel = "row"},
     {"embeddings.position_embeddings", "position_embd"},
@@ -56,19 +53,19 @@ static int compare_labels(const void *a, const void *b)
 static const struct json *labels(const struct hparams *hparams)
 {
     const struct json *id2label = hparams_get(hparams, "id2label");
-    bool is_made_up = json_count(id2label) == 2 && json_string_is(json_get(id2label, "0"), "LABEL_0");
-    return json_is(id2label, JSON_OBJECT) && !is_made_up && json_count(id2label) != 0 ? id2label : NULL;
+    bool is_made_up = json_count_members(id2label) == 2 && json_string_is(json_get(id2label, "0"), "LABEL_0");
+    return !is_made_up && json_count_members(id2label) != 0 ? id2label : NULL;
 }
 
-static bool emit_labels(struct draft *draft, struct error *error)
+static bool emit_labels(struct model_builder *builder, struct error *error)
 {
-    const struct json *id2label = labels(draft->model->hparams);
+    const struct json *id2label = labels(builder->model->hparams);
     size_t n_labels = 0;
     if (id2label == NULL)
         return true;
-    struct label *sorted = memory_alloc(json_count(id2label) * sizeof *sorted);
-    for (const struct json *item = json_first(id2label); item != NULL; item = json_next(item))
-        sorted[n_labels++] = (struct label){strtoll(json_key(item, NULL), NULL, 10), item};
+    struct label *sorted = memory_alloc(json_count_members(id2label) * sizeof *sorted);
+    for (struct json_member item = {0}; json_next_member(id2label, &item);)
+        sorted[n_labels++] = (struct label){strtoll(item.key, NULL, 10), item.value};
     qsort(sorted, n_labels, sizeof *sorted, compare_labels);
 
     struct buffer elements = {0};
@@ -85,7 +82,8 @@ static bool emit_labels(struct draft *draft, struct error *error)
         buffer_free(&elements);
         return error_set(error, "config.json: a label of id2label is not a string");
     }
-    gguf_set_array(&draft->model->kvs, draft_key(draft, "classifier.output_labels"), GGUF_STRING, n_labels, &elements);
+    gguf_set_array(&builder->model->kvs, builder_key(builder, "classifier.output_labels"), GGUF_STRING, n_labels,
+                   &elements);
     return true;
 }
 
@@ -96,30 +94,28 @@ const struct key_row bert_keys[] = {
     {0},
 };
 
-void bert_add_facts(struct facts *facts, const struct hparams *hparams)
+void bert_add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     if (labels(hparams) != NULL)
-        facts_set(facts, "labels", 1);
+        dimensions_set(dimensions, "labels", 1);
     const char *architecture = hparams_architecture(hparams);
     if (architecture != NULL && text_ends_with(architecture, "ForSequenceClassification"))
-        facts_set(facts, "classifies", 1);
+        dimensions_set(dimensions, "classifies", 1);
 }
 
-const char *bert_rename(struct arena *arena, const struct facts *facts, enum direction direction, const char *name,
-                        const char *prefix)
+const char *bert_rename(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
+                        const char *name, const char *prefix)
 {
     bool is_below =
-        direction == BACKWARD && facts_get(facts, "classifies") != 0 && !text_starts_with(name, "classifier");
+        direction == BACKWARD && dimensions_get(dimensions, "classifies") != 0 && !text_starts_with(name, "classifier");
     return is_below ? arena_printf(arena, "%s%s", prefix, name) : name;
 }
 
-static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
-    return bert_rename(arena, facts, direction, name, "bert.");
+    return bert_rename(arena, dimensions, direction, name, "bert.");
 }
-
-static const char *const prefixes[] = {"bert.", NULL};
 
 static const struct config_row config_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'gelu'"},
@@ -144,23 +140,23 @@ static const struct config_row config_two_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"BertForSequenceClassification", "bert", "tensor:cls.output.weight", config_head_rows},
-    {"BertForSequenceClassification", "bert", "tensor:cls.weight", config_two_rows},
-    {"BertModel", "bert", NULL, config_rows},
-    {0},
-};
+#define POOLER_NOTE                                                                                                    \
+    "the GGUF lacks the pooler below the classifier, so transformers fills it with random numbers: take pooler.dense " \
+    "from the original checkpoint"
 
 const struct family bert_family = {
     .name = "bert",
-    .summary = "BERT, bge, E5 and their kin",
-    .hf = names,
+    .summary = "BERT, bge, E5 and similar models",
+    .hf = FAMILY_NAMES({"BertModel"}, {"BertForMaskedLM"}, {"BertForSequenceClassification"}, {"CamembertModel"}),
     .tensors = {bert_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS(
+        {"BertForSequenceClassification", "bert", "tensor:cls.output.weight", config_head_rows, POOLER_NOTE},
+        {"BertForSequenceClassification", "bert", "tensor:cls.weight", config_two_rows, POOLER_NOTE},
+        {"BertModel", "bert", NULL, config_rows}),
     .tokenizer_model = "bert",
     .keys = {base_keys, bert_keys},
     .vocabs = {&wordpiece_vocab},
-    .dropped_prefixes = prefixes,
+    .dropped_prefixes = TEXTS("bert."),
     .rename = rename_tensor,
-    .add_facts = bert_add_facts,
+    .add_dimensions = bert_add_dimensions,
 };

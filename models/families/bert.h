@@ -1,7 +1,7 @@
-/* What the BERT families share. */
+/* Shared by the BERT families. */
 #pragma once
 
-#include "models/families/family.h"
+#include "models/families/shared.h"
 
 extern const struct relation_row bert_tensors[];
 
@@ -15,15 +15,15 @@ extern const struct relation_row bert_tensors[];
 extern const struct key_row bert_keys[]; /* after base_keys */
 
 /* "labels": config.json has labels of its own. */
-void bert_add_facts(struct facts *facts, const struct hparams *hparams);
+void bert_add_dimensions(struct dimensions *dimensions, const struct hparams *hparams);
 
-/* What is around a classifier has the prefix of its class; for family.rename. */
-const char *bert_rename(struct arena *arena, const struct facts *facts, enum direction direction, const char *name,
-                        const char *prefix);
+/* Removes a class's prefix from the tensors around a classifier; for family.rename. */
+const char *bert_rename(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
+                        const char *name, const char *prefix);
 
 /* RoBERTa's positions: "padding", and context_length. */
-void roberta_add_facts(struct facts *facts, const struct hparams *hparams);
+void roberta_add_dimensions(struct dimensions *dimensions, const struct hparams *hparams);
 extern const struct key_row roberta_keys[]; /* after base_keys */
 
-/* Whether the checkpoint is one of Jina 3, with adapters to tasks. */
+/* Reports whether the checkpoint is one of Jina 3, with adapters to tasks. */
 bool bert_has_adapters(const struct hparams *hparams);

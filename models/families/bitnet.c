@@ -2,15 +2,13 @@
  *
  * The converter knows the names of its first release. llama.cpp computes silu alone, and has no other matrix for the
  * output than the embedding: with another activation it is unknown. */
-#include "models/families/family.h"
-#include "models/ternary.h"
+#include "models/families/shared.h"
+#include "quant/ternary_weights.h"
 
-static const struct family_name names[] = {{"BitnetForCausalLM"}, {"BitNetForCausalLM"}, {0}};
-
-static const struct view *make_ternary(struct arena *arena, const struct facts *facts, enum direction direction,
-                                       const struct view *view)
+static const struct view *make_ternary(struct arena *arena, const struct dimensions *dimensions,
+                                       enum direction direction, const struct view *view)
 {
-    (void)facts;
+    (void)dimensions;
     return direction == FORWARD ? view_ternary(arena, view) : view;
 }
 
@@ -57,14 +55,12 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {{"BitNetForCausalLM", "bitnet", NULL, config_rows}, {0}};
-
 const struct family bitnet_family = {
     .name = "bitnet",
     .summary = "BitNet b1.58",
-    .hf = names,
+    .hf = FAMILY_NAMES({"BitnetForCausalLM"}, {"BitNetForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"BitNetForCausalLM", "bitnet", NULL, config_rows}),
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab},
     .applies = has_silu,

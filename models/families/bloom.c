@@ -1,7 +1,5 @@
 /* Bloom. conversion/bloom.py. */
-#include "models/families/family.h"
-
-static const struct family_name names[] = {{"BloomForCausalLM"}, {"BloomModel"}, {0}};
+#include "models/families/shared.h"
 
 static const struct relation_row tensors[] = {
     {"^word_embeddings", "token_embd", .parallel = "row"},
@@ -29,8 +27,6 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const dropped_parts[] = {"transformer.", NULL};
-
 static const struct config_row config_rows[] = {
     {"hidden_size", FROM_KEY, "embedding_length"},
     {"n_layer", FROM_KEY, "block_count"},
@@ -40,19 +36,14 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"BloomForCausalLM", "bloom", NULL, config_rows},
-    {0},
-};
-
 const struct family bloom_family = {
     .name = "bloom",
     .summary = "Bloom",
-    .hf = names,
+    .hf = FAMILY_NAMES({"BloomForCausalLM"}, {"BloomModel"}),
     .tensors = {tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"BloomForCausalLM", "bloom", NULL, config_rows}),
     .keys = {keys},
     .vocabs = {&bpe_vocab},
     .prefix = "transformer.",
-    .dropped_parts = dropped_parts,
+    .dropped_parts = TEXTS("transformer."),
 };

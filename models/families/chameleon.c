@@ -6,8 +6,6 @@
  * There is no way back: the class wants to know which tokens are parts of images, and what makes them. */
 #include "models/families/llama.h"
 
-static const struct family_name names[] = {{"ChameleonForConditionalGeneration"}, {"ChameleonForCausalLM"}, {0}};
-
 #define ATTENTION "model.layers.{}.self_attn."
 
 #define OF_FIRST(name, heads)                                                                                          \
@@ -33,22 +31,22 @@ static const struct relation_row tensors[] = {
 
 static const struct key_row keys[] = {{"swin_norm", GGUF_BOOL, OR_DEFAULT, "swin_norm", 0}, {0}};
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
-    uint64_t head = facts_get(facts, "head");
+    uint64_t head = dimensions_get(dimensions, "head");
     (void)hparams;
     if (head != 0)
-        facts_set(facts, "first", head);
-    if (facts_get(facts, "kv_head") != head)
-        facts_set(facts, "grouped", 1);
+        dimensions_set(dimensions, "first", head);
+    if (dimensions_get(dimensions, "kv_head") != head)
+        dimensions_set(dimensions, "grouped", 1);
 }
 
-static bool note_shared_keys(struct draft *draft, struct error *error)
+static bool note_shared_keys(struct model_builder *builder, struct error *error)
 {
     (void)error;
-    if (facts_get(&draft->facts, "grouped") != 0)
-        checkpoint_note(draft->model->checkpoint,
-                        "model.gguf: the converter fails on Chameleon where heads share keys; "
+    if (dimensions_get(&builder->dimensions, "grouped") != 0)
+        checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,
+                        "the converter fails on Chameleon where heads share keys; "
                         "norms of queries and keys are those of each head");
     return true;
 }
@@ -56,10 +54,10 @@ static bool note_shared_keys(struct draft *draft, struct error *error)
 const struct family chameleon_family = {
     .name = "chameleon",
     .summary = "Chameleon",
-    .hf = names,
+    .hf = FAMILY_NAMES({"ChameleonForConditionalGeneration"}, {"ChameleonForCausalLM"}),
     .tensors = {tensors, llama_tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
     .adjust = note_shared_keys,
 };

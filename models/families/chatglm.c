@@ -1,11 +1,8 @@
 /* ChatGLM 2 and 3, glm-4-9b. conversion/chatglm.py. */
-#include "models/families/family.h"
+#include "models/families/shared.h"
 #include "models/tokenizers/chatglm3.h"
 
 #include <math.h>
-
-static const struct family_name names[] = {
-    {"GlmForCausalLM"}, {"ChatGLMModel"}, {"ChatGLMForConditionalGeneration"}, {0}};
 
 static const struct relation_row tensors[] = {
     {"encoder.layers.{}.self_attention.query_key_value", "blk.{}.attn_qkv", "(head d + kv_head k + kv_head v) ...",
@@ -38,23 +35,24 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static bool compute_rotary(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_rotary(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    uint64_t head = facts_get(&draft->facts, "head"), hidden = facts_get(&draft->facts, "hidden");
+    uint64_t head = dimensions_get(&builder->dimensions, "head"),
+             hidden = dimensions_get(&builder->dimensions, "hidden");
     double factor, width;
     if (head == 0 || hidden == 0)
         return error_set(error, "config.json: hidden_size or num_attention_heads is missing, 0, or too large");
-    if (!draft_number(draft, "rope.partial_rotary_factor", 0.5, &factor, error) ||
-        !draft_number(draft, "attention_dim", (double)(hidden / head), &width, error))
+    if (!builder_number(builder, "rope.partial_rotary_factor", 0.5, &factor, error) ||
+        !builder_number(builder, "attention_dim", (double)(hidden / head), &width, error))
         return false;
     *ret_value = trunc(width * factor);
     return true;
 }
 
-static bool compute_base(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_base(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double ratio;
-    if (!draft_number(draft, "rope_ratio", 1, &ratio, error))
+    if (!builder_number(builder, "rope_ratio", 1, &ratio, error))
         return false;
     *ret_value = 10000 * ratio;
     return true;
@@ -67,53 +65,51 @@ static const struct key_row rope_keys[] = {
     {0},
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     enum { MAX_HEADS = 1 << 24 };
     struct error unused;
     uint64_t n_kv_heads;
     if (hparams_get(hparams, "multi_query_group_num") == NULL && hparams_get(hparams, "seq_length") == NULL)
-        facts_set(facts, "hf_names", 1);
+        dimensions_set(dimensions, "hf_names", 1);
     if (hparams_count(hparams, "multi_query_group_num", 1, MAX_HEADS, &n_kv_heads, &unused))
-        facts_set(facts, "kv_head", n_kv_heads);
+        dimensions_set(dimensions, "kv_head", n_kv_heads);
 }
 
-static bool pad_vocabulary(struct draft *draft, const struct vocab_input *input, struct error *error)
+static bool pad_vocabulary(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     uint64_t n_tokens;
     (void)input;
-    if (is_chatglm3(draft->model->hparams))
+    if (is_chatglm3(builder->model->hparams))
         return true;
-    if (!hparams_count(draft->model->hparams, "vocab_size", 0, UINT32_MAX, &n_tokens, error) ||
-        !hparams_count(draft->model->hparams, "padded_vocab_size|vocab_size", 0, UINT32_MAX, &n_tokens, error))
+    if (!hparams_count(builder->model->hparams, "vocab_size", 0, UINT32_MAX, &n_tokens, error) ||
+        !hparams_count(builder->model->hparams, "padded_vocab_size|vocab_size", 0, UINT32_MAX, &n_tokens, error))
         return false;
-    return hparams_override(draft->model->hparams, "vocab_size", n_tokens, error);
+    return hparams_override(builder->model->hparams, "vocab_size", n_tokens, error);
 }
 
-static const char *const prefixes[] = {"transformer.", NULL};
+#define CONFIG_ROWS                                                                                                    \
+    {"hidden_act", FROM_TEXT, .text = "'silu'"}, {"intermediate_size", FROM_KEY, "feed_forward_length"},               \
+        {"rms_norm_eps", FROM_KEY, "attention.layer_norm_rms_epsilon"}, {"layernorm_epsilon", FROM_NOWHERE},           \
+        {"head_dim", FROM_QUOTIENT, "embedding_length", "attention.head_count"},                                       \
+        {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count"},                                            \
+    {                                                                                                                  \
+        "max_position_embeddings", FROM_KEY, "context_length"                                                          \
+    }
 
-static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"intermediate_size", FROM_KEY, "feed_forward_length"},
-    {"rms_norm_eps", FROM_KEY, "attention.layer_norm_rms_epsilon"},
-    {"layernorm_epsilon", FROM_NOWHERE},
-    {"head_dim", FROM_QUOTIENT, "embedding_length", "attention.head_count"},
-    {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count"},
-    {"max_position_embeddings", FROM_KEY, "context_length"},
-    {0},
-};
-
-static const struct config_form forms[] = {{"GlmForCausalLM", "glm", NULL, config_rows}, {0}};
+static const struct config_row config_rows[] = {CONFIG_ROWS, {"attention_bias", FROM_TEXT, .text = "true"}, {0}};
+static const struct config_row config_plain_rows[] = {CONFIG_ROWS, {"attention_bias", FROM_TEXT, .text = "false"}, {0}};
 
 const struct family chatglm_family = {
     .name = "chatglm",
     .summary = "ChatGLM 2 and 3, glm-4-9b",
-    .hf = names,
+    .hf = FAMILY_NAMES({"GlmForCausalLM"}, {"ChatGLMModel"}, {"ChatGLMForConditionalGeneration"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"GlmForCausalLM", "glm", "tensor:blk.0.attn_q.bias|tensor:blk.0.attn_qkv.bias", config_rows},
+                          {"GlmForCausalLM", "glm", NULL, config_plain_rows}),
     .keys = {keys, rope_keys},
     .vocabs = {&chatglm3_vocab, &chatglm_vocab},
-    .dropped_prefixes = prefixes,
-    .add_facts = add_facts,
+    .dropped_prefixes = TEXTS("transformer."),
+    .add_dimensions = add_dimensions,
     .before_vocab = pad_vocabulary,
 };

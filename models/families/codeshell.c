@@ -1,7 +1,5 @@
 /* CodeShell. conversion/codeshell.py. */
-#include "models/families/family.h"
-
-static const struct family_name names[] = {{"CodeShellForCausalLM"}, {0}};
+#include "models/families/shared.h"
 
 static const struct relation_row tensors[] = {
     {"transformer.wte", "token_embd", .parallel = "row"},
@@ -31,21 +29,21 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     enum { MAX_HEADS = 1 << 24 };
     struct error unused;
     uint64_t n_kv_heads;
     if (hparams_count(hparams, "num_query_groups", 1, MAX_HEADS, &n_kv_heads, &unused))
-        facts_set(facts, "kv_head", n_kv_heads);
+        dimensions_set(dimensions, "kv_head", n_kv_heads);
 }
 
 const struct family codeshell_family = {
     .name = "codeshell",
     .summary = "CodeShell",
-    .hf = names,
+    .hf = FAMILY_NAMES({"CodeShellForCausalLM"}),
     .tensors = {tensors},
     .keys = {keys},
     .vocabs = {&bpe_vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
 };

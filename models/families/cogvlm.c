@@ -3,8 +3,6 @@
 
 #define QKV "(head d + kv_head k + kv_head v) ..."
 
-static const struct family_name names[] = {{"CogVLMForCausalLM"}, {0}};
-
 /* Names of the experts for images without "vision_", by which they would be taken for parts of the vision tower. */
 static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.language_expert_query_key_value", "blk.{}.attn_qkv", QKV, "head kv_head"},
@@ -20,34 +18,31 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static void add_heads_of_keys(struct facts *facts, const struct hparams *hparams)
+static void add_heads_of_keys(struct dimensions *dimensions, const struct hparams *hparams)
 {
     uint64_t n_heads;
     if (json_u64(hparams_get(hparams, "num_multi_query_heads"), &n_heads))
-        facts_set(facts, "kv_head", n_heads);
+        dimensions_set(dimensions, "kv_head", n_heads);
 }
 
-static bool adjust(struct draft *draft, struct error *error)
+static bool adjust(struct model_builder *builder, struct error *error)
 {
     (void)error;
-    checkpoint_note(draft->model->checkpoint, "model.gguf: the converter leaves out the experts for images, which its"
-                                              " list of CogVLM's tensors has; here they are");
+    checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,
+                    "the converter leaves out the experts for images, which its"
+                    " list of CogVLM's tensors has; here they are");
     return true;
 }
 
-static const char *const dropped_parts[] = {"vision_", NULL};
-
 const struct family cogvlm_family = {
     .name = "cogvlm",
-    .summary = "CogVLM: the text half",
-    .hf = names,
+    .summary = "CogVLM (language model)",
+    .hf = FAMILY_NAMES({"CogVLMForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
     .keys = {base_keys, llama_keys},
-    .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
-    .dropped_parts = dropped_parts,
-    .add_facts = add_heads_of_keys,
+    LLAMA_VOCABS,
+    .dropped_parts = TEXTS("vision_"),
+    .add_dimensions = add_heads_of_keys,
     .adjust = adjust,
     .add_extras = add_rope_freqs,
-    .before_vocab = llama_before_vocab,
-    .after_vocab = llama_after_vocab,
 };

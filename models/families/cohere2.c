@@ -5,9 +5,6 @@
 #include "models/families/nextn.h"
 #include "quant/convert.h"
 
-static const struct family_name names[] = {{"Cohere2ForCausalLM"}, {0}};
-static const struct family_name moe_names[] = {{"Cohere2MoeForCausalLM"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"lm_head", NULL}, /* the embedding again: the architecture has no output */
     {0},
@@ -23,28 +20,28 @@ static const struct key_row keys[] = {
 };
 
 /* The first layer that is not dense. */
-static bool compute_dense_layers(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_dense_layers(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    const struct json *types = hparams_get(draft->model->hparams, "mlp_layer_types");
+    const struct json *types = hparams_get(builder->model->hparams, "mlp_layer_types");
     const struct json *type = json_is(types, JSON_ARRAY) ? json_first(types) : NULL;
     if (type == NULL)
-        return draft_number(draft, "first_k_dense_replace", 0, ret_value, error);
+        return builder_number(builder, "first_k_dense_replace", 0, ret_value, error);
     for (*ret_value = 0; type != NULL && json_string_is(type, "dense"); type = json_next(type))
         ++*ret_value;
     return true;
 }
 
-static bool emit_shared(struct draft *draft, struct error *error)
+static bool emit_shared(struct model_builder *builder, struct error *error)
 {
     uint64_t n_shared = 0, width;
-    const struct hparams *hparams = draft->model->hparams;
+    const struct hparams *hparams = builder->model->hparams;
     if (!json_u64(hparams_get(hparams, "num_shared_experts"), &n_shared) || n_shared == 0)
         return true;
     if (!hparams_count(hparams, "num_shared_experts", 1, UINT16_MAX, &n_shared, error) ||
         !hparams_count(hparams, "intermediate_size", 0, UINT16_MAX, &width, error))
         return false;
-    gguf_set_u32(&draft->model->kvs, draft_key(draft, "expert_shared_count"), (uint32_t)n_shared);
-    gguf_set_u32(&draft->model->kvs, draft_key(draft, "expert_shared_feed_forward_length"),
+    gguf_set_u32(&builder->model->kvs, builder_key(builder, "expert_shared_count"), (uint32_t)n_shared);
+    gguf_set_u32(&builder->model->kvs, builder_key(builder, "expert_shared_feed_forward_length"),
                  (uint32_t)(n_shared * width));
     return true;
 }
@@ -64,7 +61,7 @@ static const struct key_row moe_layer_keys[] = {
     {0},
 };
 
-/* Whether all of a tensor is 0. */
+/* Reports whether all of a tensor is 0. */
 static bool is_zero(struct arena *arena, const struct tensor *tensor, bool *ret_zero, struct error *error)
 {
     enum { PIECE = 4096, MOST = 1 << 20 };
@@ -84,30 +81,31 @@ static bool is_zero(struct arena *arena, const struct tensor *tensor, bool *ret_
 }
 
 /* These models have no biases; checkpoints that have some hold zeros in them, which are left out. */
-static bool check_biases(struct draft *draft, struct error *error)
+static bool check_biases(struct model_builder *builder, struct error *error)
 {
-    const struct checkpoint *checkpoint = draft->model->checkpoint;
+    const struct checkpoint *checkpoint = builder->model->checkpoint;
     size_t n_biases = 0;
     for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++) {
         const struct tensor *tensor = &checkpoint->tensors->tensors[i];
         bool zero;
         if (!text_ends_with(tensor->name, ".bias"))
             continue;
-        if (!is_zero(draft->model->arena, tensor, &zero, error))
+        if (!is_zero(builder->model->arena, tensor, &zero, error))
             return false;
         if (!zero)
             return error_set(error, "model.gguf: tensor '%.200s' is not 0, and Cohere 2 has no biases", tensor->name);
         n_biases++;
     }
     if (n_biases > 0)
-        checkpoint_note(checkpoint, "model.gguf: %zu biases that are 0 are left out; the converter fails on them",
+        checkpoint_note(checkpoint, SUBJECT_GGUF, "%zu biases that are 0 are left out; the converter fails on them",
                         n_biases);
     return true;
 }
 
-static const char *drop_bias(struct arena *arena, const struct facts *facts, enum direction direction, const char *name)
+static const char *drop_bias(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
+                             const char *name)
 {
-    (void)arena, (void)facts;
+    (void)arena, (void)dimensions;
     return direction == FORWARD && text_ends_with(name, ".bias") ? NULL : name;
 }
 
@@ -118,14 +116,12 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {{"Cohere2ForCausalLM", "cohere2", NULL, config_rows}, {0}};
-
 const struct family cohere2_family = {
     .name = "cohere2",
     .summary = "Command A, Command R7B",
-    .hf = names,
+    .hf = FAMILY_NAMES({"Cohere2ForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"Cohere2ForCausalLM", "cohere2", NULL, config_rows}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .adjust = check_biases,
@@ -147,16 +143,14 @@ static const struct config_row config_moe_rows[] = {
     {0},
 };
 
-static const struct config_form moe_forms[] = {{"Cohere2MoeForCausalLM", "cohere2_moe", NULL, config_moe_rows}, {0}};
-
 const struct family cohere2moe_family = {
     .name = "cohere2moe",
-    .summary = "Cohere 2 with experts",
-    .hf = moe_names,
+    .summary = "Cohere 2 MoE",
+    .hf = FAMILY_NAMES({"Cohere2MoeForCausalLM"}),
     .tensors = {nextn_tensors, experts_tensors, decoder_tensors},
-    .forms = moe_forms,
+    .forms = CONFIG_FORMS({"Cohere2MoeForCausalLM", "cohere2_moe", NULL, config_moe_rows}),
     .keys = {base_keys, moe_layer_keys},
     .vocabs = {&bpe_vocab},
-    .add_facts = nextn_add_facts,
+    .add_dimensions = nextn_add_dimensions,
     .adjust = nextn_count_blocks,
 };

@@ -1,7 +1,5 @@
 /* Command-R, Aya. conversion/command_r.py. */
-#include "models/families/family.h"
-
-static const struct family_name names[] = {{"CohereForCausalLM"}, {0}};
+#include "models/families/shared.h"
 
 static const struct relation_row tensors[] = {
     {"lm_head", NULL}, /* the embedding again: the architecture has no output */
@@ -26,17 +24,12 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"CohereForCausalLM", "cohere", NULL, config_rows},
-    {0},
-};
-
 const struct family command_r_family = {
     .name = "command-r",
     .summary = "Command-R, Aya",
-    .hf = names,
+    .hf = FAMILY_NAMES({"CohereForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"CohereForCausalLM", "cohere", NULL, config_rows}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
 };

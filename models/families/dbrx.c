@@ -1,7 +1,5 @@
 /* DBRX. conversion/dbrx.py. Its router is of the output's type, as all matrices are. */
-#include "models/families/family.h"
-
-static const struct family_name names[] = {{"DbrxForCausalLM"}, {0}};
+#include "models/families/shared.h"
 
 #define BLOCK "transformer.blocks.{}."
 
@@ -36,15 +34,15 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     enum { MAX_HEADS = 1 << 24 };
     struct error unused;
     uint64_t number;
     if (hparams_count(hparams, "attn_config.kv_n_heads", 1, MAX_HEADS, &number, &unused))
-        facts_set(facts, "kv_head", number);
+        dimensions_set(dimensions, "kv_head", number);
     if (hparams_count(hparams, "ffn_config.moe_num_experts", 1, MAX_HEADS, &number, &unused))
-        facts_set(facts, "expert", number);
+        dimensions_set(dimensions, "expert", number);
 }
 
 static const struct config_row config_rows[] = {
@@ -57,16 +55,14 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {{"DbrxForCausalLM", "dbrx", NULL, config_rows}, {0}};
-
 const struct family dbrx_family = {
     .name = "dbrx",
     .summary = "DBRX",
-    .hf = names,
+    .hf = FAMILY_NAMES({"DbrxForCausalLM"}),
     .tensors = {tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"DbrxForCausalLM", "dbrx", NULL, config_rows}),
     .keys = {keys},
     .vocabs = {&bpe_vocab},
     .matrices_alike = true,
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
 };

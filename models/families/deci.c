@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-static const struct family_name names[] = {{"DeciLMForCausalLM"}, {0}};
-
 /* Layers without key heads have one matrix for attention, or none. */
 static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", "(h half pair) ... -> (h pair half) ...", "h"},
@@ -16,7 +14,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* What a layer is, of block_configs. */
+/* The kind of a layer, from block_configs. */
 struct block {
     double n_heads, n_kv_heads, width;
 };
@@ -45,12 +43,14 @@ static bool read_block(const struct json *config, double n_heads, double hidden,
     return true;
 }
 
-static bool emit_blocks(struct draft *draft, struct error *error)
+static bool emit_blocks(struct model_builder *builder, struct error *error)
 {
-    const struct json *configs = hparams_get(draft->model->hparams, "block_configs"), *config = json_first(configs);
-    double n_heads = (double)facts_get(&draft->facts, "head"), hidden = (double)facts_get(&draft->facts, "hidden");
+    const struct json *configs = hparams_get(builder->model->hparams, "block_configs"), *config = json_first(configs);
+    double n_heads = (double)dimensions_get(&builder->dimensions, "head"),
+           hidden = (double)dimensions_get(&builder->dimensions, "hidden");
     struct layers heads, kv_heads, widths;
-    if (!layers_new(draft, &heads, error) || !layers_new(draft, &kv_heads, error) || !layers_new(draft, &widths, error))
+    if (!layers_new(builder, &heads, error) || !layers_new(builder, &kv_heads, error) ||
+        !layers_new(builder, &widths, error))
         return false;
     if (json_count(configs) != heads.n)
         return error_set(error, "config.json: block_configs has %zu layers, not %llu", (size_t)json_count(configs),
@@ -63,16 +63,15 @@ static bool emit_blocks(struct draft *draft, struct error *error)
         kv_heads.values[i] = block.n_kv_heads;
         widths.values[i] = block.width;
     }
-    layers_set(draft, "attention.head_count_kv", GGUF_I32, &kv_heads);
-    layers_set(draft, "attention.head_count", GGUF_I32, &heads);
-    layers_set(draft, "feed_forward_length", GGUF_I32, &widths);
-    return true;
+    return layers_set_i32(builder, "attention.head_count_kv", &kv_heads, error) &&
+           layers_set_i32(builder, "attention.head_count", &heads, error) &&
+           layers_set_i32(builder, "feed_forward_length", &widths, error);
 }
 
-static bool compute_head_width(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_head_width(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    uint64_t head = facts_get(&draft->facts, "head");
-    *ret_value = head > 0 ? (double)(facts_get(&draft->facts, "hidden") / head) : 0;
+    uint64_t head = dimensions_get(&builder->dimensions, "head");
+    *ret_value = head > 0 ? (double)(dimensions_get(&builder->dimensions, "hidden") / head) : 0;
     return head > 0 || error_set(error, "config.json: num_attention_heads is missing, or 0");
 }
 
@@ -95,11 +94,11 @@ static const struct key_row listed_keys[] = {
     {0},
 };
 
-static bool emit_by_kind(struct draft *draft, struct error *error)
+static bool emit_by_kind(struct model_builder *builder, struct error *error)
 {
-    if (hparams_get(draft->model->hparams, "block_configs") != NULL)
-        return draft_emit(draft, searched_keys, error);
-    return draft_emit(draft, base_keys, error) && draft_emit(draft, listed_keys, error);
+    if (hparams_get(builder->model->hparams, "block_configs") != NULL)
+        return builder_emit(builder, searched_keys, error);
+    return builder_emit(builder, base_keys, error) && builder_emit(builder, listed_keys, error);
 }
 
 static const struct key_row keys[] = {
@@ -110,12 +109,12 @@ static const struct key_row keys[] = {
 };
 
 /* Heads are of one size in all layers. */
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
-    uint64_t head_dim = 0, head = facts_get(facts, "head");
+    uint64_t head_dim = 0, head = dimensions_get(dimensions, "head");
     if (!json_u64(hparams_get(hparams, "head_dim"), &head_dim) && head > 0)
-        head_dim = facts_get(facts, "hidden") / head;
-    facts_set(facts, "pair", head_dim / 2);
+        head_dim = dimensions_get(dimensions, "hidden") / head;
+    dimensions_set(dimensions, "pair", head_dim / 2);
 }
 
 /* The vocabulary of Llama 3, or one from SentencePiece. */
@@ -124,7 +123,7 @@ static enum vocab_result add_vocab(struct gguf_kvs *kvs, const struct vocab_inpu
     enum { LLAMA3_VOCABULARY = 128256 };
     uint64_t n_vocab = LLAMA3_VOCABULARY;
     json_u64(hparams_get(input->hparams, "vocab_size"), &n_vocab);
-    return (n_vocab == LLAMA3_VOCABULARY ? &bpe_vocab : &llama_hf_vocab)->add(kvs, input, error);
+    return vocab_add(n_vocab == LLAMA3_VOCABULARY ? &bpe_vocab : &llama_hf_vocab, kvs, input, error);
 }
 
 static const struct vocab vocab = {.name = "DeciLM's", .file = "tokenizer.json", .add = add_vocab};
@@ -132,10 +131,10 @@ static const struct vocab vocab = {.name = "DeciLM's", .file = "tokenizer.json",
 const struct family deci_family = {
     .name = "deci",
     .summary = "Llama Nemotron 51B, Super 49B, Ultra 253B; DeciLM 7B",
-    .hf = names,
+    .hf = FAMILY_NAMES({"DeciLMForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
     .keys = {keys},
     .vocabs = {&vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
     .add_extras = add_rope_freqs,
 };

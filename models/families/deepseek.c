@@ -2,8 +2,6 @@
 #include "models/families/experts.h"
 #include "models/families/llama.h"
 
-static const struct family_name names[] = {{"DeepseekForCausalLM"}, {0}};
-
 static const struct key_row keys[] = {
     {"rope.dimension_count", GGUF_U32, .compute = compute_head_dim},
     {"rope.scaling.type", GGUF_STRING, ALWAYS, .text = "none"},
@@ -19,7 +17,7 @@ static const struct key_row keys[] = {
 const struct family deepseek_family = {
     .name = "deepseek",
     .summary = "DeepSeek MoE 16B",
-    .hf = names,
+    .hf = FAMILY_NAMES({"DeepseekForCausalLM"}),
     .tensors = {experts_tensors, llama_tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab, &bpe_vocab},

@@ -1,8 +1,8 @@
-/* What the relatives of DeepSeek V2 share: multi-head latent attention (MLA), whose keys and values come from one short
+/* Shared by the relatives of DeepSeek V2: multi-head latent attention (MLA), whose keys and values come from one short
  * vector, and its kind of experts. */
 #pragma once
 
-#include "models/families/family.h"
+#include "models/families/shared.h"
 
 extern const struct relation_row mla_tensors[];
 extern const struct relation_row deepseek_moe_tensors[]; /* of other families, too: all but */
@@ -10,21 +10,21 @@ extern const struct relation_row deepseek_expert_tensors[];
 extern const struct key_row mla_keys[]; /* after base_keys */
 
 /* nope, value: the sizes of a head's parts. tie_word_embeddings. */
-void mla_add_facts(struct facts *facts, const struct hparams *hparams);
+void mla_add_dimensions(struct dimensions *dimensions, const struct hparams *hparams);
 
 /* leading_dense_block_count: without first_k_dense_replace, all layers are dense where there are no experts, and none
  * where there are. */
-bool deepseek_dense_layers(const struct draft *draft, double *ret_value, struct error *error);
+bool deepseek_dense_layers(const struct model_builder *builder, double *ret_value, struct error *error);
 
 /* The sizes of keys: as the queries share them after absorption, and of each head before. */
-bool mla_absorbed_key_length(const struct draft *draft, double *ret_value, struct error *error);
-bool mla_key_length(const struct draft *draft, double *ret_value, struct error *error);
+bool mla_absorbed_key_length(const struct model_builder *builder, double *ret_value, struct error *error);
+bool mla_key_length(const struct model_builder *builder, double *ret_value, struct error *error);
 
-/* Whether the whole is DeepSeek-OCR or one of its kin, whatever its text model says it is. */
+/* Reports whether the whole is DeepSeek-OCR or one of its kin, whatever its text model says it is. */
 bool deepseek_is_ocr(const struct hparams *hparams);
 
 /* family.adjust: what the converter's class takes for granted where config.json is silent. */
-bool mla_adjust(struct draft *draft, struct error *error);
+bool mla_adjust(struct model_builder *builder, struct error *error);
 
 /* Lines of config.json of all that have the attention of mla_tensors. */
 #define DEEPSEEK_CONFIG_ROWS                                                                                           \

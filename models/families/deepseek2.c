@@ -3,14 +3,6 @@
 
 #include <string.h>
 
-static const struct family_name names[] = {{"DeepseekV2ForCausalLM"},
-                                           {"DeepseekV3ForCausalLM"},
-                                           {"KimiVLForConditionalGeneration"},
-                                           {"KimiK25ForConditionalGeneration"},
-                                           {"YoutuForCausalLM"},
-                                           {"YoutuVLForConditionalGeneration"},
-                                           {0}};
-
 static const struct relation_row tensors[] = {
     {"model.layers.{}.*", NULL, .when = "extra_layer"}, /* they predict more than one token */
     {"lm_head.weight", NULL, .when = "tie_word_embeddings"},
@@ -24,14 +16,17 @@ static const struct config_row config_v3_rows[] = {
     {0},
 };
 
-static const struct config_row config_v2_rows[] = {
-    DEEPSEEK_CONFIG_ROWS, {"topk_method", FROM_TEXT, .text = "'greedy'"}, {0}};
+static const char *choose_method(const struct config_material *material)
+{
+    double n_groups;
+    bool has_groups = config_number_of_layer(material, "expert_group_count", 0, &n_groups) && n_groups > 1;
+    return has_groups ? "\"group_limited_greedy\"" : "\"greedy\"";
+}
 
-static const struct config_form forms[] = {
-    {"DeepseekV3ForCausalLM", "deepseek_v3", "key:expert_gating_func=2", config_v3_rows}, /* sigmoid */
-    {"DeepseekV2ForCausalLM", "deepseek_v2", NULL, config_v2_rows},
-    {0},
-};
+static const struct config_row config_v2_rows[] = {DEEPSEEK_CONFIG_ROWS, {"topk_method", .make = choose_method}, {0}};
+
+/* Its router is a sigmoid, which older files say by the bias that only V3 has. */
+#define V3_CONDITION "key:expert_gating_func=2|!key:expert_gating_func tensor:blk.{}.exp_probs_b.bias"
 
 static bool applies(const struct hparams *hparams)
 {
@@ -41,12 +36,14 @@ static bool applies(const struct hparams *hparams)
 const struct family deepseek2_family = {
     .name = "deepseek2",
     .summary = "DeepSeek V2 and V3",
-    .hf = names,
+    .hf = FAMILY_NAMES({"DeepseekV2ForCausalLM"}, {"DeepseekV3ForCausalLM"}, {"KimiVLForConditionalGeneration"},
+                       {"KimiK25ForConditionalGeneration"}, {"YoutuForCausalLM"}, {"YoutuVLForConditionalGeneration"}),
     .tensors = {tensors, mla_tensors, deepseek_moe_tensors, deepseek_expert_tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"DeepseekV3ForCausalLM", "deepseek_v3", V3_CONDITION, config_v3_rows},
+                          {"DeepseekV2ForCausalLM", "deepseek_v2", NULL, config_v2_rows}),
     .keys = {base_keys, mla_keys},
     .vocabs = {&bpe_vocab, &kimi_vocab},
     .applies = applies,
-    .add_facts = mla_add_facts,
+    .add_dimensions = mla_add_dimensions,
     .adjust = mla_adjust,
 };

@@ -42,22 +42,23 @@ static const struct key_row keys[] = {
 };
 
 /* A template that says what each message says, unless the files have one: then that takes its place. */
-static bool add_template(struct draft *draft, struct error *error)
+static bool add_template(struct model_builder *builder, struct error *error)
 {
     (void)error;
-    gguf_set_text(&draft->model->kvs, "tokenizer.chat_template", "{% for m in messages %}{{m['content']}}{% endfor %}");
+    gguf_set_text(&builder->model->kvs, "tokenizer.chat_template",
+                  "{% for m in messages %}{{m['content']}}{% endfor %}");
     return true;
 }
 
 const struct family deepseek2_ocr_family = {
     .name = "deepseek2-ocr",
-    .summary = "DeepSeek-OCR: the text half",
+    .summary = "DeepSeek-OCR (language model)",
     .hf = names,
     .tensors = {tensors, deepseek_moe_tensors, deepseek_expert_tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .applies = deepseek_is_ocr,
-    .add_facts = mla_add_facts,
+    .add_dimensions = mla_add_dimensions,
     .adjust = mla_adjust,
     .add_extras = add_template,
 };

@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-static const struct family_name names[] = {{"DeepseekV4ForCausalLM"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"mtp.*", NULL},
     {"embed", "token_embd", .parallel = "row"},
@@ -59,30 +57,31 @@ static const struct relation_row tensors[] = {
 
 static const char table[] = "blk.{}.ffn_gate_tid2eid.weight";
 
-static bool set_number_of_each(struct draft *draft, const char *key, double number, struct error *error)
+static bool set_number_of_each(struct model_builder *builder, const char *key, double number, struct error *error)
 {
     struct layers layers;
-    if (!layers_new(draft, &layers, error))
+    if (!layers_new(builder, &layers, error))
         return false;
     for (uint64_t i = 0; i < layers.n; i++)
         layers.values[i] = number;
-    layers_set(draft, key, GGUF_F32, &layers);
+    layers_set(builder, key, GGUF_F32, &layers);
     return true;
 }
 
-static bool emit_clamps(struct draft *draft, struct error *error)
+static bool emit_clamps(struct model_builder *builder, struct error *error)
 {
     double limit;
-    if (!json_double(hparams_get(draft->model->hparams, "swiglu_limit"), &limit))
+    if (!json_double(hparams_get(builder->model->hparams, "swiglu_limit"), &limit))
         return error_set(error, "config.json: swiglu_limit is missing, or not a number");
-    return set_number_of_each(draft, "swiglu_clamp_exp", limit, error) &&
-           set_number_of_each(draft, "swiglu_clamp_shexp", limit, error);
+    return set_number_of_each(builder, "swiglu_clamp_exp", limit, error) &&
+           set_number_of_each(builder, "swiglu_clamp_shexp", limit, error);
 }
 
-static bool compute_width_out(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_width_out(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double width, copies;
-    if (!draft_number(draft, "hidden_size", -1, &width, error) || !draft_number(draft, "hc_mult", -1, &copies, error))
+    if (!builder_number(builder, "hidden_size", -1, &width, error) ||
+        !builder_number(builder, "hc_mult", -1, &copies, error))
         return false;
     *ret_value = width * copies;
     return (width >= 0 && copies >= 0) || error_set(error, "config.json: hidden_size or hc_mult is missing");
@@ -112,19 +111,19 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     enum { MOST = 1 << 16 };
     struct error unused;
     uint64_t n_groups, n_looked_up = 0;
     if (hparams_count(hparams, "o_groups", 1, MOST, &n_groups, &unused))
-        facts_set(facts, "group", n_groups);
+        dimensions_set(dimensions, "group", n_groups);
     hparams_count(hparams, "num_hash_layers", 0, MOST, &n_looked_up, &unused);
-    facts_set(facts, "looked_up", n_looked_up);
+    dimensions_set(dimensions, "looked_up", n_looked_up);
 }
 
 /* Images are another model's, and where experts are looked up nothing corrects the router. */
-static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
     uint64_t numbers[PATTERN_NUMBERS];
@@ -134,36 +133,38 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
     if (text_starts_with(name, "aligner.") || text_starts_with(name, "image_"))
         return NULL;
     bool is_bias = pattern_match("layers.{}.ffn.gate.bias", name, strlen(name), numbers);
-    return is_bias && numbers[0] < facts_get(facts, "looked_up") ? NULL : name;
+    return is_bias && numbers[0] < dimensions_get(dimensions, "looked_up") ? NULL : name;
 }
 
 /* Whole numbers of 64 bits cut to 32. */
 static const struct view *low_halves(struct arena *arena, const struct view *view)
 {
-    view = view_reinterpret(arena, view, dtype_by_name("I32"));
+    view = view_reinterpret(arena, view, &i32_dtype);
     return view_slice(arena, view, view->rank - 1, 0, view->shape[view->rank - 1] / 2, 2);
 }
 
-static void arrange(struct draft *draft)
+static const struct stored_type stored_types[] = {
+    {table, &i32_dtype},
+    {"*", &f32_dtype, &f32_dtype},
+    {"*", &bf16_dtype, &bf16_dtype},
+    {0},
+};
+
+static void arrange(struct model_builder *builder)
 {
     enum { FILE_TYPE_MXFP4 = 38 };
     static const char *const experts[] = {"blk.{}.ffn_gate_exps.weight", "blk.{}.ffn_down_exps.weight",
                                           "blk.{}.ffn_up_exps.weight", NULL};
     static const char *const tables[] = {table, NULL};
-    struct gguf_model *model = draft->model;
+    struct gguf_model *model = builder->model;
     uint64_t numbers[PATTERN_NUMBERS];
-    draft_put_first(draft, experts);
-    draft_put_first(draft, tables);
+    builder_put_first(builder, experts);
+    builder_put_first(builder, tables);
     for (size_t i = 0; i < model->tensors->n_tensors; i++) {
-        struct tensor *tensor = &model->tensors->tensors[i];
-        const struct dtype *dtype = tensor->view->dtype;
-        bool is_table = pattern_match(table, tensor->name, tensor->name_length, numbers);
-        if (is_table && tensor->view->rank > 0 && strcmp(dtype->name, "I64") == 0)
+        struct tensor *tensor = &tensor_set_edit(model->tensors)[i];
+        if (tensor->view->rank > 0 && tensor->view->dtype == &i64_dtype &&
+            pattern_match(table, tensor->name, tensor->name_length, numbers))
             tensor->view = low_halves(model->arena, tensor->view);
-        if (is_table)
-            model->forced[i] = dtype_by_name("I32");
-        else if (dtype == &f32_dtype || (dtype == &bf16_dtype && tensor->view->rank >= 2))
-            model->forced[i] = dtype;
     }
     model->packed_file_type = FILE_TYPE_MXFP4;
 }
@@ -188,18 +189,17 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {{"DeepseekV4ForCausalLM", "deepseek_v4", NULL, config_rows}, {0}};
-
 const struct family deepseek4_family = {
     .name = "deepseek4",
     .summary = "DeepSeek V4",
-    .hf = names,
+    .hf = FAMILY_NAMES({"DeepseekV4ForCausalLM"}),
     .tensors = {tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"DeepseekV4ForCausalLM", "deepseek_v4", NULL, config_rows}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .keeps_mxfp4 = true,
-    .add_facts = add_facts,
+    .stored_types = stored_types,
+    .add_dimensions = add_dimensions,
     .add_extras = hold_chat_template,
     .rename = rename_tensor,
     .arrange = arrange,

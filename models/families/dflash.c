@@ -5,8 +5,6 @@
 #include "models/families/layers.h"
 #include "models/families/qwen.h"
 
-static const struct family_name names[] = {{"DFlashDraftModel"}, {"Qwen3DSparkModel"}, {0}};
-
 /* The embedding and the output are those of the model that it drafts for. */
 static const struct relation_row tensors[] = {
     {"model.fc", "fc"},
@@ -19,51 +17,52 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
     static const char prefix[] = "model.";
-    (void)facts;
+    (void)dimensions;
     return direction == BACKWARD || text_starts_with(name, prefix) ? name : arena_printf(arena, "%s%s", prefix, name);
 }
 
 /* A hyperparameter of dflash_config, or of the whole where there is no such thing. */
-static const struct json *own_value(const struct draft *draft, const char *key)
+static const struct json *own_value(const struct model_builder *builder, const char *key)
 {
-    const struct hparams *hparams = draft->model->hparams;
+    const struct hparams *hparams = builder->model->hparams;
     const struct json *config = hparams_get(hparams, "dflash_config");
     return config != NULL ? json_get(config, key) : hparams_get(hparams, key);
 }
 
 /* Its numbers begin with the embedding. */
-static bool emit_target_layers(struct draft *draft, struct error *error)
+static bool emit_target_layers(struct model_builder *builder, struct error *error)
 {
-    return draft_list_target_layers(draft, own_value(draft, "target_layer_ids"), 1, error);
+    return draft_list_target_layers(builder, own_value(builder, "target_layer_ids"), 1, error);
 }
 
 /* The layers that the class takes for those with a window, where none are named. */
-static bool mark_last(struct draft *draft, struct error *error)
+static bool mark_last(struct model_builder *builder, struct error *error)
 {
     double first;
     struct layers layers;
-    if (!draft_number(draft, "max_window_layers", 28, &first, error) || !layers_new(draft, &layers, error))
+    if (!builder_number(builder, "max_window_layers", 28, &first, error) || !layers_new(builder, &layers, error))
         return false;
     for (uint64_t i = 0; i < layers.n; i++)
         layers.values[i] = (double)i >= first;
-    layers_set(draft, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
+    layers_set(builder, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
     return true;
 }
 
-static bool emit_window(struct draft *draft, struct error *error)
+static bool emit_window(struct model_builder *builder, struct error *error)
 {
-    const struct hparams *hparams = draft->model->hparams;
+    const struct hparams *hparams = builder->model->hparams;
     static const struct key_row row[] = {{"attention.sliding_window", GGUF_U32, IF_TRUE, "sliding_window"}, {0}};
     uint64_t window;
     if (!json_bool(hparams_get(hparams, "use_sliding_window"), false) ||
         !json_u64(hparams_get(hparams, "sliding_window"), &window) || window == 0)
         return true;
     bool is_listed = json_is(hparams_get(hparams, "layer_types"), JSON_ARRAY);
-    return draft_emit(draft, row, error) && (is_listed ? emit_sliding_layers(draft, error) : mark_last(draft, error));
+    return builder_emit(builder, row, error) &&
+           (is_listed ? emit_sliding_layers(builder, error) : mark_last(builder, error));
 }
 
 static const struct key_row keys[] = {
@@ -74,32 +73,32 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static bool check_target(struct draft *draft, struct error *error)
+static bool check_target(struct model_builder *builder, struct error *error)
 {
     struct document *config;
-    if (!draft_open_target(draft, &config, error))
+    if (!draft_open_target(builder, &config, error))
         return false;
     document_close(config);
     return true;
 }
 
-static bool set_mask_token(struct draft *draft, const struct vocab_input *input, struct error *error)
+static bool set_mask_token(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     uint64_t id;
-    const struct json *value = own_value(draft, "mask_token_id");
+    const struct json *value = own_value(builder, "mask_token_id");
     (void)input;
     if (value == NULL || json_type(value) == JSON_NULL)
         return true;
     if (!json_u64(value, &id) || id > UINT32_MAX)
         return error_set(error, "config.json: mask_token_id is not a token");
-    gguf_set_u32(&draft->model->kvs, "tokenizer.ggml.mask_token_id", (uint32_t)id);
+    gguf_set_u32(&builder->model->kvs, "tokenizer.ggml.mask_token_id", (uint32_t)id);
     return true;
 }
 
 const struct family dflash_family = {
     .name = "dflash",
     .summary = "DFlash, DSpark",
-    .hf = names,
+    .hf = FAMILY_NAMES({"DFlashDraftModel"}, {"Qwen3DSparkModel"}),
     .tensors = {tensors, qwen3_tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .drafts = true,

@@ -1,8 +1,7 @@
 /* DistilBERT. conversion/bert.py, DistilBertModel. */
 #include "models/families/bert.h"
 
-static const struct family_name names[] = {
-    {"DistilBertModel"}, {"DistilBertForMaskedLM"}, {"DistilBertForSequenceClassification"}, {0}};
+#include "base/text.h"
 
 static const struct relation_row tensors[] = {
     {"vocab_*", NULL},
@@ -19,18 +18,42 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static const struct key_row first_keys[] = {{"attention.layer_norm_epsilon", GGUF_F32, ALWAYS, .value = 1e-12}, {0}};
+/* The class computes with these constants, which are in no key; labels are those of its head. */
+#define CONFIG_ROWS                                                                                                    \
+    {"activation", FROM_TEXT, .text = "'gelu'"}, {"max_position_embeddings", FROM_ROWS, "position_embd.weight"},       \
+        {"sinusoidal_pos_embds", FROM_TEXT, .text = "false"}, {"dim", FROM_KEY, "embedding_length"},                   \
+        {"hidden_dim", FROM_KEY, "feed_forward_length"}, {"n_heads", FROM_KEY, "attention.head_count"},                \
+    {                                                                                                                  \
+        "n_layers", FROM_KEY, "block_count"                                                                            \
+    }
 
-static const char *const prefixes[] = {"distilbert.", NULL};
+static const struct config_row config_rows[] = {CONFIG_ROWS, {0}};
+static const struct config_row config_head_rows[] = {CONFIG_ROWS, BERT_LABEL_ROWS, {0}};
+static const struct config_row config_two_rows[] = {CONFIG_ROWS, {"num_labels", FROM_ROWS, "cls.output.weight"}, {0}};
+
+static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
+                                 const char *name)
+{
+    return text_starts_with(name, "pre_classifier") ? name
+                                                    : bert_rename(arena, dimensions, direction, name, "distilbert.");
+}
 
 const struct family distilbert_family = {
     .name = "distilbert",
     .architecture = "bert",
     .summary = "DistilBERT",
-    .hf = names,
+    .hf = FAMILY_NAMES({"DistilBertModel"}, {"DistilBertForMaskedLM"}, {"DistilBertForSequenceClassification"}),
     .tensors = {tensors, bert_tensors},
-    .keys = {first_keys, base_keys, bert_keys},
+    .keys = {KEYS({"attention.layer_norm_epsilon", GGUF_F32, ALWAYS, .value = 1e-12}), base_keys, bert_keys},
     .vocabs = {&wordpiece_vocab},
-    .dropped_prefixes = prefixes,
-    .add_facts = bert_add_facts,
+    .forms =
+        CONFIG_FORMS({"DistilBertForSequenceClassification", "distilbert",
+                      "tensor:cls.output.weight key:classifier.output_labels", config_head_rows},
+                     {"DistilBertForSequenceClassification", "distilbert", "tensor:cls.output.weight", config_two_rows},
+                     {"DistilBertModel", "distilbert", NULL, config_rows}),
+    .tokenizer_model = "bert",
+    .told_by = "!tensor:token_types.weight",
+    .dropped_prefixes = TEXTS("distilbert."),
+    .rename = rename_tensor,
+    .add_dimensions = bert_add_dimensions,
 };

@@ -1,8 +1,6 @@
 /* dots.llm1. conversion/dots1.py. */
 #include "models/families/experts.h"
 
-static const struct family_name names[] = {{"Dots1ForCausalLM"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
     {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
@@ -23,14 +21,12 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {{"Dots1ForCausalLM", "dots1", NULL, config_rows}, {0}};
-
 const struct family dots1_family = {
     .name = "dots1",
     .summary = "dots.llm1",
-    .hf = names,
+    .hf = FAMILY_NAMES({"Dots1ForCausalLM"}),
     .tensors = {tensors, experts_tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"Dots1ForCausalLM", "dots1", NULL, config_rows}),
     .keys = {base_keys, moe_keys, keys},
     .vocabs = {&bpe_vocab},
 };

@@ -1,7 +1,5 @@
 /* Dream, which writes by diffusion: Qwen 2 that looks both ways. conversion/dream.py. */
-#include "models/families/family.h"
-
-static const struct family_name names[] = {{"DreamModel"}, {0}};
+#include "models/families/shared.h"
 
 static const struct key_row keys[] = {
     {.emit = emit_pooling_type},
@@ -13,7 +11,7 @@ static const struct key_row keys[] = {
 const struct family dream_family = {
     .name = "dream",
     .summary = "Dream",
-    .hf = names,
+    .hf = FAMILY_NAMES({"DreamModel"}),
     .tensors = {decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab, &plain_bpe_vocab},

@@ -28,43 +28,43 @@ static bool applies(const struct hparams *hparams)
     return llama_is_eagle3(hparams) || strstr(hparams_architecture(hparams), "agle3") != NULL;
 }
 
-static const char *rename_layer(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_layer(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                 const char *name)
 {
     static const char middle[] = "midlayer.";
-    (void)facts;
+    (void)dimensions;
     bool is_layer = direction == FORWARD && text_starts_with(name, middle);
     return is_layer ? arena_printf(arena, "model.layers.0.%s", name + strlen(middle)) : name;
 }
 
-static bool set_target_layers(struct draft *draft, const struct document *config, struct error *error)
+static bool set_target_layers(struct model_builder *builder, const struct document *config, struct error *error)
 {
-    const struct json *given = json_get(hparams_raw(draft->model->hparams), "eagle_aux_hidden_state_layer_ids");
+    const struct json *given = json_get(hparams_raw(builder->model->hparams), "eagle_aux_hidden_state_layer_ids");
     uint64_t n_layers;
     if (json_is(given, JSON_ARRAY) && json_count(given) > 0)
-        return draft_list_target_layers(draft, given, 0, error);
+        return draft_list_target_layers(builder, given, 0, error);
     if (!json_u64(draft_target_value(config, "num_hidden_layers"), &n_layers) || n_layers > INT32_MAX)
         return error_set(error, "config.json of the base: num_hidden_layers is not a number of layers");
-    draft_set_target_layers(draft, (const int64_t[]){2, (int64_t)n_layers / 2, (int64_t)n_layers - 3}, 3);
+    draft_set_target_layers(builder, (const int64_t[]){2, (int64_t)n_layers / 2, (int64_t)n_layers - 3}, 3);
     return true;
 }
 
-static bool set_target_width(struct draft *draft, const struct document *config, struct error *error)
+static bool set_target_width(struct model_builder *builder, const struct document *config, struct error *error)
 {
-    const struct json *given = json_get(hparams_raw(draft->model->hparams), "target_hidden_size");
+    const struct json *given = json_get(hparams_raw(builder->model->hparams), "target_hidden_size");
     uint64_t width;
     if (given == NULL || json_type(given) == JSON_NULL)
         given = draft_target_value(config, "hidden_size");
     if (!json_u64(given, &width) || width > UINT32_MAX)
-        return error_set(error, "neither config.json nor that of the base says how wide its hidden states are");
-    gguf_set_u32(&draft->model->kvs, draft_key(draft, "target_hidden_size"), (uint32_t)width);
+        return error_set(error, "the width of its hidden states is in neither config.json nor the base's config.json");
+    gguf_set_u32(&builder->model->kvs, builder_key(builder, "target_hidden_size"), (uint32_t)width);
     return true;
 }
 
-static void set_flag(struct draft *draft, const char *name)
+static void set_flag(struct model_builder *builder, const char *name)
 {
-    bool value = json_bool(json_get(hparams_raw(draft->model->hparams), name), false);
-    gguf_set_bool(&draft->model->kvs, draft_key(draft, name), value);
+    bool value = json_bool(json_get(hparams_raw(builder->model->hparams), name), false);
+    gguf_set_bool(&builder->model->kvs, builder_key(builder, name), value);
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -87,11 +87,11 @@ static bool check_ids(const int64_t *ids, uint64_t n_ids, uint64_t n_vocab, stru
 }
 
 /* The token of the base for each of its own; stored is how much further on each is. */
-static bool add_tokens(struct draft *draft, const struct document *config, struct error *error)
+static bool add_tokens(struct model_builder *builder, const struct document *config, struct error *error)
 {
     static const char name[] = "d2t";
-    struct arena *arena = draft->model->arena;
-    const struct tensor *tensor = tensor_set_find_text(draft->model->checkpoint->tensors, name);
+    struct arena *arena = builder->model->arena;
+    const struct tensor *tensor = tensor_set_find_text(builder->model->checkpoint->tensors, name);
     uint64_t n_vocab;
     if (tensor == NULL)
         return true;
@@ -107,34 +107,33 @@ static bool add_tokens(struct draft *draft, const struct document *config, struc
         return false;
     for (uint64_t i = 0; i < n_ids; i++) {
         if (!(steps[i] > (float)INT32_MIN && steps[i] < (float)INT32_MAX))
-            return error_set(error, "tensor '%s' has what is not a whole number of 32 bits", name);
+            return error_set(error, "tensor '%s' has a value that is not a 32-bit integer", name);
         ids[i] = (int64_t)steps[i] + (int64_t)i;
     }
     if (!check_ids(ids, n_ids, n_vocab, arena, error))
         return false;
-    const struct dtype *dtype = dtype_by_name("I64");
-    draft_add_tensor(draft, name, view_literal(arena, dtype, 1, &n_ids, ids), dtype);
+    tensor_set_add_view(builder->model->tensors, name, view_literal(arena, &i64_dtype, 1, &n_ids, ids));
     return true;
 }
 
-static bool add_extras(struct draft *draft, struct error *error)
+static bool add_extras(struct model_builder *builder, struct error *error)
 {
     struct document *config;
-    if (!llama_is_eagle3(draft->model->hparams))
+    if (!llama_is_eagle3(builder->model->hparams))
         return error_set(error, "config.json: an EAGLE-3 model has draft_vocab_size, and num_hidden_layers is 1");
-    if (!draft_open_target(draft, &config, error))
+    if (!draft_open_target(builder, &config, error))
         return false;
-    bool added = set_target_layers(draft, config, error) && set_target_width(draft, config, error);
-    set_flag(draft, "norm_before_residual");
-    set_flag(draft, "norm_before_fc");
-    added = added && add_rope_freqs(draft, error) && add_tokens(draft, config, error);
+    bool added = set_target_layers(builder, config, error) && set_target_width(builder, config, error);
+    set_flag(builder, "norm_before_residual");
+    set_flag(builder, "norm_before_fc");
+    added = added && add_rope_freqs(builder, error) && add_tokens(builder, config, error);
     document_close(config);
     return added;
 }
 
-static void arrange(struct draft *draft)
+static void arrange(struct model_builder *builder)
 {
-    draft_put_last(draft, "d2t");
+    builder_put_last(builder, "d2t");
 }
 
 const struct family eagle3_family = {
@@ -143,12 +142,11 @@ const struct family eagle3_family = {
     .hf = names,
     .tensors = {tensors, llama_tensors, decoder_tensors},
     .keys = {base_keys, llama_keys},
-    .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
+    LLAMA_VOCABS,
     .drafts = true,
+    .stored_types = STORED_TYPES({"d2t", &i64_dtype}),
     .applies = applies,
     .add_extras = add_extras,
     .rename = rename_layer,
     .arrange = arrange,
-    .before_vocab = llama_before_vocab,
-    .after_vocab = llama_after_vocab,
 };

@@ -4,10 +4,6 @@
 
 #include <string.h>
 
-static const struct family_name names[] = {{"Ernie4_5ForCausalLM"}, {"Ernie4_5_ForCausalLM"}, {0}};
-static const struct family_name moe_names[] = {{"Ernie4_5_MoeForCausalLM"}, {0}};
-static const struct family_name paddle_names[] = {{"PaddleOCRVLForConditionalGeneration"}, {0}};
-
 /* Some checkpoints have queries, keys and values in one; "query", "key" and "value" are 1. */
 static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.qkv_proj", "blk.{}.attn_q, blk.{}.attn_k, blk.{}.attn_v",
@@ -25,16 +21,16 @@ static const struct relation_row moe_tensors[] = {
 };
 
 /* As the converter has it, whatever it may mean. */
-static bool emit_shared_width(struct draft *draft, struct error *error)
+static bool emit_shared_width(struct model_builder *builder, struct error *error)
 {
-    const struct hparams *hparams = draft->model->hparams;
+    const struct hparams *hparams = builder->model->hparams;
     uint64_t width, kv_heads, n_shared;
     if (!json_u64(hparams_get(hparams, "moe_num_shared_experts"), &n_shared) || n_shared == 0)
         return true;
     if (!hparams_count(hparams, "intermediate_size", 0, UINT32_MAX, &width, error) ||
         !hparams_count(hparams, "num_key_value_heads", 1, UINT32_MAX, &kv_heads, error))
         return false;
-    gguf_set_u32(&draft->model->kvs, draft_key(draft, "expert_shared_feed_forward_length"),
+    gguf_set_u32(&builder->model->kvs, builder_key(builder, "expert_shared_feed_forward_length"),
                  (uint32_t)(width / kv_heads));
     return true;
 }
@@ -50,33 +46,34 @@ static const struct key_row moe_layer_keys[] = {
     {0},
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     enum { MOST = 1 << 20 };
     struct error unused;
     uint64_t head_dim = 0, n_experts;
-    if (!json_u64(hparams_get(hparams, "head_dim"), &head_dim) && facts_get(facts, "head") != 0)
-        head_dim = facts_get(facts, "hidden") / facts_get(facts, "head");
-    facts_set(facts, "d", head_dim);
-    facts_set(facts, "query", 1);
-    facts_set(facts, "key", 1);
-    facts_set(facts, "value", 1);
+    if (!json_u64(hparams_get(hparams, "head_dim"), &head_dim) && dimensions_get(dimensions, "head") != 0)
+        head_dim = dimensions_get(dimensions, "hidden") / dimensions_get(dimensions, "head");
+    dimensions_set(dimensions, "d", head_dim);
+    dimensions_set(dimensions, "query", 1);
+    dimensions_set(dimensions, "key", 1);
+    dimensions_set(dimensions, "value", 1);
     if (hparams_count(hparams, "moe_num_experts", 1, MOST, &n_experts, &unused))
-        facts_set(facts, "expert", n_experts);
+        dimensions_set(dimensions, "expert", n_experts);
 }
 
-static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
     static const char ernie[] = "ernie.";
-    (void)facts;
+    (void)dimensions;
     const char *found = direction == FORWARD ? strstr(name, ernie) : NULL;
     if (found == NULL)
         return name;
     return arena_printf(arena, "%.*smodel.%s", (int)(found - name), name, found + sizeof ernie - 1);
 }
 
-#define ERNIE .vocabs = {&spm_vocab}, .add_facts = add_facts, .rename = rename_tensor, .after_vocab = llama_before_vocab
+#define ERNIE                                                                                                          \
+    .vocabs = {&spm_vocab}, .add_dimensions = add_dimensions, .rename = rename_tensor, .after_vocab = llama_before_vocab
 
 static const struct config_row config_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'silu'"},
@@ -92,33 +89,30 @@ static const struct config_row config_moe_rows[] = {
     {0},
 };
 
-static const struct config_form moe_forms[] = {{"Ernie4_5_MoeForCausalLM", "ernie4_5_moe", NULL, config_moe_rows}, {0}};
-static const struct config_form forms[] = {{"Ernie4_5ForCausalLM", "ernie4_5", NULL, config_rows}, {0}};
-
 const struct family ernie4_5_family = {
     .name = "ernie4_5",
     .summary = "ERNIE 4.5, dense",
-    .hf = names,
+    .hf = FAMILY_NAMES({"Ernie4_5ForCausalLM"}, {"Ernie4_5_ForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"Ernie4_5ForCausalLM", "ernie4_5", NULL, config_rows}),
     .keys = {base_keys},
     ERNIE,
 };
 
 const struct family ernie4_5_moe_family = {
     .name = "ernie4_5-moe",
-    .summary = "ERNIE 4.5 with experts",
-    .hf = moe_names,
+    .summary = "ERNIE 4.5 MoE",
+    .hf = FAMILY_NAMES({"Ernie4_5_MoeForCausalLM"}),
     .tensors = {moe_tensors, experts_gate_first_tensors, decoder_tensors},
-    .forms = moe_forms,
+    .forms = CONFIG_FORMS({"Ernie4_5_MoeForCausalLM", "ernie4_5_moe", NULL, config_moe_rows}),
     .keys = {base_keys, moe_layer_keys},
     ERNIE,
 };
 
 const struct family paddleocr_family = {
     .name = "paddleocr",
-    .summary = "PaddleOCR-VL, the text model",
-    .hf = paddle_names,
+    .summary = "PaddleOCR-VL (language model)",
+    .hf = FAMILY_NAMES({"PaddleOCRVLForConditionalGeneration"}),
     .tensors = {tensors, decoder_tensors},
     .keys = {base_keys},
     ERNIE,

@@ -1,7 +1,5 @@
 /* EuroBERT, Jina v5. conversion/bert.py. */
-#include "models/families/family.h"
-
-static const struct family_name names[] = {{"EuroBertModel", "model."}, {"JinaEmbeddingsV5Model", "model."}, {0}};
+#include "models/families/shared.h"
 
 static const struct key_row keys[] = {
     {"attention.causal", GGUF_BOOL, ALWAYS, .value = 0},
@@ -10,12 +8,10 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const prefixes[] = {"model.", NULL};
-
-static bool begin_no_texts(struct draft *draft, const struct vocab_input *input, struct error *error)
+static bool begin_no_texts(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     (void)input, (void)error;
-    gguf_set_bool(&draft->model->kvs, "tokenizer.ggml.add_bos_token", false);
+    gguf_set_bool(&builder->model->kvs, "tokenizer.ggml.add_bos_token", false);
     return true;
 }
 
@@ -27,16 +23,14 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {{"EuroBertModel", "eurobert", NULL, config_rows}, {0}};
-
 const struct family eurobert_family = {
     .name = "eurobert",
     .summary = "EuroBERT, Jina v5",
-    .hf = names,
+    .hf = FAMILY_NAMES({"EuroBertModel", "model."}, {"JinaEmbeddingsV5Model", "model."}),
     .tensors = {decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"EuroBertModel", "eurobert", NULL, config_rows}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
-    .dropped_prefixes = prefixes,
+    .dropped_prefixes = TEXTS("model."),
     .before_vocab = begin_no_texts,
 };

@@ -5,13 +5,8 @@
 #include "models/families/nextn.h"
 #include "models/families/rope_freqs.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
-
-static const struct family_name names[] = {{"ExaoneForCausalLM"}, {0}};
-static const struct family_name names4[] = {{"Exaone4ForCausalLM"}, {"Exaone4_5_ForConditionalGeneration"}, {0}};
-static const struct family_name moe_names[] = {{"ExaoneMoEForCausalLM"}, {"ExaoneMoeForCausalLM"}, {0}};
 
 static const struct relation_row tensors[] = {
     {"transformer.wte", "token_embd", .parallel = "row"},
@@ -42,39 +37,33 @@ static const struct relation_row tensors4[] = {
     {0},
 };
 
-static const struct relation_row moe_tensors[] = {
-    {"model.layers.{}.mlp.e_score_correction_bias", "blk.{}.exp_probs_b.bias"},
-    {0},
-};
-
-static bool compute_rotary(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_rotary(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    uint64_t head = facts_get(&draft->facts, "head"), hidden = facts_get(&draft->facts, "hidden");
-    const char *activation = json_string(hparams_get(draft->model->hparams, "activation_function"), NULL);
+    uint64_t head = dimensions_get(&builder->dimensions, "head"),
+             hidden = dimensions_get(&builder->dimensions, "hidden");
+    const char *activation = json_string(hparams_get(builder->model->hparams, "activation_function"), NULL);
     double factor;
     if (head == 0 || hidden == 0)
         return error_set(error, "config.json: hidden_size or num_attention_heads is missing, 0, or too large");
     if (activation != NULL && strcmp(activation, "silu") != 0)
         return error_set(error, "config.json: activation_function is '%.64s', not 'silu'", activation);
-    if (!draft_number(draft, "rope.partial_rotary_factor", 1, &factor, error))
+    if (!builder_number(builder, "rope.partial_rotary_factor", 1, &factor, error))
         return false;
     *ret_value = trunc(factor * (double)(hidden / head));
     return true;
 }
 
-static const struct key_row keys[] = {{"rope.dimension_count", GGUF_U32, .compute = compute_rotary}, {0}};
-
 /* Which layers look at a window: listed, by the letters L and G of a pattern in turn, or all but each nth; nothing
  * where neither is said. */
-static bool emit_window_pattern(struct draft *draft, struct error *error)
+static bool emit_window_pattern(struct model_builder *builder, struct error *error)
 {
-    const struct hparams *hparams = draft->model->hparams;
+    const struct hparams *hparams = builder->model->hparams;
     const struct json *types = hparams_get(hparams, "layer_types"),
                       *given = hparams_get(hparams, "sliding_window_pattern");
     struct layers layers;
     size_t length = 0;
     uint64_t each = 0;
-    if (!layers_new(draft, &layers, error))
+    if (!layers_new(builder, &layers, error))
         return false;
     if (json_is(types, JSON_ARRAY)) {
         /* as many as are listed, which may leave out what predicts */
@@ -84,21 +73,21 @@ static bool emit_window_pattern(struct draft *draft, struct error *error)
         const char *letters = json_string(given, &length);
         if (length == 0 && (!json_u64(given, &each) || each == 0))
             return true;
-        layers.n -= facts_get(&draft->facts, "nextn");
+        layers.n -= dimensions_get(&builder->dimensions, "nextn");
         for (uint64_t i = 0; i < layers.n; i++)
             layers.values[i] = length > 0 ? letters[i % length] == 'L' : (i + 1) % each != 0;
     }
-    layers_set(draft, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
+    layers_set(builder, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
     return true;
 }
 
-static bool emit_window(struct draft *draft, struct error *error)
+static bool emit_window(struct model_builder *builder, struct error *error)
 {
     uint64_t window;
-    if (!json_u64(hparams_get(draft->model->hparams, "sliding_window"), &window) || window > UINT32_MAX)
+    if (!json_u64(hparams_get(builder->model->hparams, "sliding_window"), &window) || window > UINT32_MAX)
         return true;
-    gguf_set_u32(&draft->model->kvs, draft_key(draft, "attention.sliding_window"), (uint32_t)window);
-    return emit_window_pattern(draft, error);
+    gguf_set_u32(&builder->model->kvs, builder_key(builder, "attention.sliding_window"), (uint32_t)window);
+    return emit_window_pattern(builder, error);
 }
 
 static const struct key_row keys4[] = {
@@ -108,11 +97,11 @@ static const struct key_row keys4[] = {
     {0},
 };
 
-static bool compute_shared_width(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_shared_width(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double width, n_shared;
-    if (!draft_number(draft, "moe_intermediate_size", 0, &width, error) ||
-        !draft_number(draft, "num_shared_experts|n_shared_experts", 0, &n_shared, error))
+    if (!builder_number(builder, "moe_intermediate_size", 0, &width, error) ||
+        !builder_number(builder, "num_shared_experts|n_shared_experts", 0, &n_shared, error))
         return false;
     *ret_value = width * n_shared;
     return true;
@@ -132,13 +121,10 @@ static const struct key_row moe_layer_keys[] = {
     {0},
 };
 
-/* More than one layer that predicts would share the tensors of the first. */
-static bool adjust(struct draft *draft, struct error *error)
+/* Layers that predict have four tensors in common, or all of them. */
+static void repeat_shared(struct model_builder *builder)
 {
-    uint64_t n = facts_get(&draft->facts, "nextn");
-    if (n > 1)
-        return error_set(error, "config.json: num_nextn_predict_layers is %" PRIu64 ", where 1 is known", n);
-    return nextn_count_blocks(draft, error);
+    nextn_repeat(builder, json_bool(hparams_get(builder->model->hparams, "mtp_share_layers"), false));
 }
 
 static const struct config_row config_rows[] = {
@@ -150,27 +136,25 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {{"ExaoneForCausalLM", "exaone", NULL, config_rows, OWN_CLASS_NOTE}, {0}};
-
 const struct family exaone_family = {
     .name = "exaone",
     .summary = "EXAONE 3",
-    .hf = names,
+    .hf = FAMILY_NAMES({"ExaoneForCausalLM"}),
     .tensors = {tensors},
-    .forms = forms,
-    .keys = {base_keys, keys},
+    .forms = CONFIG_FORMS({"ExaoneForCausalLM", "exaone", NULL, config_rows, OWN_CLASS_NOTE}),
+    .keys = {base_keys, KEYS({"rope.dimension_count", GGUF_U32, .compute = compute_rotary})},
     .vocabs = {&bpe_vocab},
     .add_extras = add_rope_freqs,
 };
 
 /* Without a factor of its own the rope is slowed by 16. */
-static bool add_freqs(struct draft *draft, struct error *error)
+static bool add_freqs(struct model_builder *builder, struct error *error)
 {
     double dimensions;
-    if (!rope_is_llama3(draft))
+    if (!rope_is_llama3(builder))
         return true;
-    return compute_head_dim(draft, &dimensions, error) &&
-           rope_freqs_add(draft, 16, dimensions, dimensions, false, error);
+    return compute_head_dim(builder, &dimensions, error) &&
+           rope_freqs_add(builder, 16, dimensions, dimensions, false, error);
 }
 
 static const struct config_row config4_rows[] = {
@@ -188,32 +172,28 @@ static const struct config_row config4_full_rows[] = {
     {0},
 };
 
-static const struct config_form forms4[] = {
-    {"Exaone4ForCausalLM", "exaone4", "key:attention.sliding_window_pattern", config4_rows},
-    {"Exaone4ForCausalLM", "exaone4", NULL, config4_full_rows},
-    {0},
-};
-
 /* Where no layer predicts, tensors for it are left out. */
-static const char *rename_or_leave_out(struct arena *arena, const struct facts *facts, enum direction direction,
-                                       const char *name)
+static const char *rename_or_leave_out(struct arena *arena, const struct dimensions *dimensions,
+                                       enum direction direction, const char *name)
 {
-    if (direction == FORWARD && facts_get(facts, "nextn") == 0 && text_starts_with(name, "mtp."))
+    if (direction == FORWARD && dimensions_get(dimensions, "nextn") == 0 && text_starts_with(name, "mtp."))
         return NULL;
-    return nextn_rename(arena, facts, direction, name);
+    return nextn_rename(arena, dimensions, direction, name);
 }
 
 const struct family exaone4_family = {
     .name = "exaone4",
     .summary = "EXAONE 4 and 4.5",
-    .hf = names4,
+    .hf = FAMILY_NAMES({"Exaone4ForCausalLM"}, {"Exaone4_5_ForConditionalGeneration"}),
     .tensors = {tensors4, norm_tensors, nextn_tensors, decoder_tensors},
-    .forms = forms4,
+    .forms = CONFIG_FORMS({"Exaone4ForCausalLM", "exaone4", "key:attention.sliding_window_pattern", config4_rows},
+                          {"Exaone4ForCausalLM", "exaone4", NULL, config4_full_rows}),
     .keys = {base_keys, keys4},
     .vocabs = {&bpe_vocab},
-    .add_facts = nextn_add_facts,
-    .adjust = adjust,
+    .add_dimensions = nextn_add_dimensions,
+    .adjust = nextn_count_blocks,
     .rename = rename_or_leave_out,
+    .arrange = repeat_shared,
     .add_extras = add_freqs,
 };
 
@@ -228,18 +208,18 @@ static const struct config_row config_moe_rows[] = {
     {0},
 };
 
-static const struct config_form moe_forms[] = {{"ExaoneMoeForCausalLM", "exaone_moe", NULL, config_moe_rows}, {0}};
-
 const struct family exaone_moe_family = {
     .name = "exaone-moe",
     .summary = "K-EXAONE",
-    .hf = moe_names,
-    .tensors = {moe_tensors, norm_tensors, experts_tensors, nextn_tensors, decoder_tensors},
-    .forms = moe_forms,
+    .hf = FAMILY_NAMES({"ExaoneMoEForCausalLM"}, {"ExaoneMoeForCausalLM"}),
+    .tensors = {TENSORS({"model.layers.{}.mlp.e_score_correction_bias", "blk.{}.exp_probs_b.bias"}), norm_tensors,
+                experts_tensors, nextn_tensors, decoder_tensors},
+    .forms = CONFIG_FORMS({"ExaoneMoeForCausalLM", "exaone_moe", NULL, config_moe_rows}),
     .keys = {base_keys, moe_layer_keys},
     .vocabs = {&bpe_vocab},
-    .add_facts = nextn_add_facts,
-    .adjust = adjust,
+    .add_dimensions = nextn_add_dimensions,
+    .adjust = nextn_count_blocks,
     .rename = nextn_rename,
+    .arrange = repeat_shared,
     .add_extras = add_freqs,
 };

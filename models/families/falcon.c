@@ -1,7 +1,5 @@
 /* Falcon. conversion/falcon.py. */
-#include "models/families/family.h"
-
-static const struct family_name names[] = {{"FalconForCausalLM"}, {"RWForCausalLM"}, {0}};
+#include "models/families/shared.h"
 
 static const struct relation_row tensors[] = {
     {"transformer.word_embeddings", "token_embd", .parallel = "row"},
@@ -32,10 +30,10 @@ static uint64_t count_key_heads(const struct hparams *hparams, uint64_t n_heads)
     return n_kv_heads == n_heads && json_bool(share, false) && !is_new ? 1 : n_kv_heads;
 }
 
-static bool compute_key_heads(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_key_heads(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     (void)error;
-    *ret_value = (double)count_key_heads(draft->model->hparams, facts_get(&draft->facts, "head"));
+    *ret_value = (double)count_key_heads(builder->model->hparams, dimensions_get(&builder->dimensions, "head"));
     return true;
 }
 
@@ -52,20 +50,28 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
-    uint64_t n_heads = facts_get(facts, "head"), n_kv_heads = count_key_heads(hparams, n_heads);
-    facts_set(facts, "kv_head", n_kv_heads);
-    facts_set(facts, "key", 1);
-    facts_set(facts, "value", 1);
+    uint64_t n_heads = dimensions_get(dimensions, "head"), n_kv_heads = count_key_heads(hparams, n_heads);
+    dimensions_set(dimensions, "kv_head", n_kv_heads);
+    dimensions_set(dimensions, "key", 1);
+    dimensions_set(dimensions, "value", 1);
     if (n_heads == 0)
         return;
-    facts_set(facts, "d", facts_get(facts, "hidden") / n_heads);
+    dimensions_set(dimensions, "d", dimensions_get(dimensions, "hidden") / n_heads);
     if (n_heads % n_kv_heads == 0)
-        facts_set(facts, "query", n_heads / n_kv_heads);
+        dimensions_set(dimensions, "query", n_heads / n_kv_heads);
+}
+
+static const char *shares_key_head(const struct config_material *material)
+{
+    double n_kv_heads;
+    bool shares = !config_number_of_layer(material, "attention.head_count_kv", 0, &n_kv_heads) || n_kv_heads == 1;
+    return shares ? "true" : "false";
 }
 
 static const struct config_row config_new_rows[] = {
+    {"num_kv_heads", FROM_KEY, "attention.head_count_kv"},
     {"alibi", FROM_TEXT, .text = "false"},
     {"bias", FROM_TENSOR, "blk.0.attn_qkv.bias"},
     {"ffn_hidden_size", FROM_KEY, "feed_forward_length"},
@@ -82,23 +88,18 @@ static const struct config_row config_old_rows[] = {
     {"ffn_hidden_size", FROM_KEY, "feed_forward_length"},
     {"parallel_attn", FROM_NO_TENSOR, "blk.0.ffn_norm.weight"},
     {"new_decoder_architecture", FROM_TEXT, .text = "false"},
-    {"multi_query", FROM_TEXT, .text = "true"},
-    {0},
-};
-
-static const struct config_form forms[] = {
-    {"FalconForCausalLM", "falcon", "tensor:blk.0.attn_norm_2.weight", config_new_rows},
-    {"FalconForCausalLM", "falcon", NULL, config_old_rows},
+    {"multi_query", .make = shares_key_head},
     {0},
 };
 
 const struct family falcon_family = {
     .name = "falcon",
     .summary = "Falcon",
-    .hf = names,
+    .hf = FAMILY_NAMES({"FalconForCausalLM"}, {"RWForCausalLM"}),
     .tensors = {tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"FalconForCausalLM", "falcon", "tensor:blk.0.attn_norm_2.weight", config_new_rows},
+                          {"FalconForCausalLM", "falcon", NULL, config_old_rows}),
     .keys = {keys},
     .vocabs = {&bpe_vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
 };

@@ -4,14 +4,12 @@
 #include "models/families/mamba2.h"
 #include "quant/unpack.h"
 
-static const struct family_name names[] = {{"FalconH1ForCausalLM"}, {0}};
-
 #define TIMES(id, text, ...)                                                                                           \
-    static const struct view *multiply_##id(struct arena *arena, const struct facts *facts, enum direction direction,  \
-                                            const struct view *view)                                                   \
+    static const struct view *multiply_##id(struct arena *arena, const struct dimensions *dimensions,                  \
+                                            enum direction direction, const struct view *view)                         \
     {                                                                                                                  \
         static const char *const factors[] = {__VA_ARGS__};                                                            \
-        return elementwise_multiply(arena, facts, direction, view, factors, sizeof factors / sizeof *factors);         \
+        return elementwise_multiply(arena, dimensions, direction, view, factors, sizeof factors / sizeof *factors);    \
     }                                                                                                                  \
     static const struct elementwise times_##id = {                                                                     \
         .forward_text = "x * " text,                                                                                   \
@@ -34,10 +32,10 @@ static const char *const part_factors[] = {"ssm_z", "ssm_x", "ssm_b", "ssm_c", "
 
 enum { N_PARTS = sizeof part_factors / sizeof *part_factors };
 
-static const struct view *multiply_parts(struct arena *arena, const struct facts *facts, enum direction direction,
-                                         const struct view *view)
+static const struct view *multiply_parts(struct arena *arena, const struct dimensions *dimensions,
+                                         enum direction direction, const struct view *view)
 {
-    const uint64_t channels = facts_get(facts, "inner"), states = facts_get(facts, "states"),
+    const uint64_t channels = dimensions_get(dimensions, "inner"), states = dimensions_get(dimensions, "states"),
                    sizes[N_PARTS] = {channels, channels, states, states, UINT64_MAX};
     const uint64_t n_rows = view->shape[0], shape[2] = {n_rows, 1};
     const struct sharing sharing = {1, view_row_elements(view), NULL};
@@ -45,25 +43,25 @@ static const struct view *multiply_parts(struct arena *arena, const struct facts
     for (uint64_t row = 0, part = 0, end = sizes[0]; row < n_rows; row++) {
         while (row >= end && part + 1 < N_PARTS)
             end = ++part + 1 < N_PARTS ? end + sizes[part] : UINT64_MAX;
-        factors[row] = facts_factor(facts, part_factors[part]);
+        factors[row] = dimensions_factor(dimensions, part_factors[part]);
     }
     return view_combine(arena, view, direction == FORWARD ? MULTIPLY : DIVIDE,
                         view_literal(arena, &f32_dtype, 2, shape, factors), &sharing);
 }
 
-static const struct view *multiply_ssm_in(struct arena *arena, const struct facts *facts, enum direction direction,
-                                          const struct view *view)
+static const struct view *multiply_ssm_in(struct arena *arena, const struct dimensions *dimensions,
+                                          enum direction direction, const struct view *view)
 {
     static const char *const all[] = {"ssm_in_multiplier"};
     const struct dtype *dtype = view->dtype;
-    if (facts == NULL || facts->n_factors == 0 || view->rank != 2 || view->n_elements == 0)
+    if (dimensions == NULL || dimensions->n_factors == 0 || view->rank != 2 || view->n_elements == 0)
         return view;
     if (direction == FORWARD)
-        view = elementwise_multiply(arena, facts, direction, view, all, 1);
-    view = multiply_parts(arena, facts, direction, view);
+        view = elementwise_multiply(arena, dimensions, direction, view, all, 1);
+    view = multiply_parts(arena, dimensions, direction, view);
     if (dtype == &f16_dtype)
         view = view_convert(arena, view, &f16_dtype);
-    return direction == FORWARD ? view : elementwise_multiply(arena, facts, direction, view, all, 1);
+    return direction == FORWARD ? view : elementwise_multiply(arena, dimensions, direction, view, all, 1);
 }
 
 static const struct elementwise times_ssm_in = {
@@ -92,15 +90,15 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool compute_heads(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_heads(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double inner, head_dim;
-    if (!draft_number(draft, "mamba_d_ssm", 0, &inner, error) ||
-        !draft_number(draft, "mamba_d_head|head_dim", 64, &head_dim, error))
+    if (!builder_number(builder, "mamba_d_ssm", 0, &inner, error) ||
+        !builder_number(builder, "mamba_d_head|head_dim", 64, &head_dim, error))
         return false;
     if (!(head_dim >= 1) || inner / head_dim != (double)(uint64_t)(inner / head_dim))
-        return error_set(error, "config.json: mamba_d_ssm is %.17g, which is not a multiple of mamba_d_head, %.17g",
-                         inner, head_dim);
+        return error_set(error, "config.json: mamba_d_ssm, %.17g, is not a multiple of mamba_d_head, %.17g", inner,
+                         head_dim);
     *ret_value = inner / head_dim;
     return true;
 }
@@ -126,14 +124,14 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void set_factor(struct facts *facts, const char *name, const struct json *value)
+static void set_factor(struct dimensions *dimensions, const char *name, const struct json *value)
 {
     double number;
     if (json_double(value, &number))
-        facts_set_factor(facts, name, (float)number);
+        dimensions_set_factor(dimensions, name, (float)number);
 }
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     static const char *const alone[] = {"key_multiplier",      "attention_in_multiplier", "attention_out_multiplier",
                                         "ssm_in_multiplier",   "ssm_out_multiplier",      "lm_head_multiplier",
@@ -144,18 +142,19 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
     const struct json *mlp = hparams_get(hparams, "mlp_multipliers"), *ssm = hparams_get(hparams, "ssm_multipliers");
     uint64_t inner = 0;
     json_u64(hparams_get(hparams, "mamba_d_ssm"), &inner);
-    mamba2_add_facts(facts, hparams, &sizes);
-    facts_set(facts, "inner", inner);
-    facts_set(facts, "states", facts_get(facts, "state_group") * facts_get(facts, "state"));
+    mamba2_add_dimensions(dimensions, hparams, &sizes);
+    dimensions_set(dimensions, "inner", inner);
+    dimensions_set(dimensions, "states",
+                   dimensions_get(dimensions, "state_group") * dimensions_get(dimensions, "state"));
     for (size_t i = 0; i < sizeof alone / sizeof *alone; i++)
-        set_factor(facts, alone[i], hparams_get(hparams, alone[i]));
+        set_factor(dimensions, alone[i], hparams_get(hparams, alone[i]));
     for (size_t i = 0; i < 2; i++)
-        set_factor(facts, of_mlp[i], json_is(mlp, JSON_ARRAY) ? json_at(mlp, i) : NULL);
+        set_factor(dimensions, of_mlp[i], json_is(mlp, JSON_ARRAY) ? json_at(mlp, i) : NULL);
     for (size_t i = 0; i < N_PARTS; i++)
-        set_factor(facts, part_factors[i], json_is(ssm, JSON_ARRAY) ? json_at(ssm, i) : NULL);
+        set_factor(dimensions, part_factors[i], json_is(ssm, JSON_ARRAY) ? json_at(ssm, i) : NULL);
 }
 
-/* What the model multiplies by is in the weights already. */
+/* The weights include the model's multipliers already. */
 static const struct config_row config_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'silu'"},
     {"attention_in_multiplier", FROM_TEXT, .text = "1.0"},
@@ -170,6 +169,7 @@ static const struct config_row config_rows[] = {
     {"mamba_n_heads", FROM_KEY, "ssm.time_step_rank"},
     {"mamba_d_head", FROM_QUOTIENT, "ssm.inner_size", "ssm.time_step_rank"},
     {"mamba_rms_norm", FROM_TENSOR, "blk.0.ssm_norm.weight"},
+    {"mamba_norm_before_gate", FROM_TEXT, .text = "false"}, /* the order in llama.cpp */
     {"mamba_conv_bias", FROM_TENSOR, "blk.0.ssm_conv1d.bias"},
     {"mamba_proj_bias", FROM_TENSOR, "blk.0.ssm_in.bias"},
     {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
@@ -178,15 +178,13 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {{"FalconH1ForCausalLM", "falcon_h1", NULL, config_rows}, {0}};
-
 const struct family falcon_h1_family = {
     .name = "falcon-h1",
     .summary = "Falcon-H1",
-    .hf = names,
+    .hf = FAMILY_NAMES({"FalconH1ForCausalLM"}),
     .tensors = {tensors, mamba2_layer_tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"FalconH1ForCausalLM", "falcon_h1", NULL, config_rows}),
     .keys = {keys},
     .vocabs = {&bpe_vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
 };

@@ -38,20 +38,20 @@ const struct relation_row gated_delta_grouped_tensors[] = {
     {0},
 };
 
-static bool compute_inner_size(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_inner_size(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double heads, size;
-    if (!draft_number(draft, "linear_num_value_heads", NAN, &heads, error) ||
-        !draft_number(draft, "linear_value_head_dim", NAN, &size, error))
+    if (!builder_number(builder, "linear_num_value_heads", NAN, &heads, error) ||
+        !builder_number(builder, "linear_value_head_dim", NAN, &size, error))
         return false;
     *ret_value = heads * size;
     return !isnan(*ret_value) ||
            error_set(error, "config.json: linear_num_value_heads or linear_value_head_dim is missing");
 }
 
-static bool compute_rotary(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_rotary(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    return rotary_of_head_dim(draft, 0.25, ret_value, error);
+    return rotary_of_head_dim(builder, 0.25, ret_value, error);
 }
 
 const struct key_row gated_delta_keys[] = {
@@ -66,7 +66,7 @@ const struct key_row gated_delta_keys[] = {
     {0},
 };
 
-void gated_delta_add_facts(struct facts *facts, const struct hparams *hparams)
+void gated_delta_add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     enum { MAX_SIZE = 1 << 20 };
     struct error error;
@@ -75,12 +75,12 @@ void gated_delta_add_facts(struct facts *facts, const struct hparams *hparams)
                  hparams_count(hparams, "linear_num_value_heads", 1, MAX_SIZE, &values, &error) &&
                  hparams_count(hparams, "linear_key_head_dim", 1, MAX_SIZE, &key_dim, &error) &&
                  hparams_count(hparams, "linear_value_head_dim", 1, MAX_SIZE, &value_dim, &error) && values % keys == 0;
-    nextn_add_facts(facts, hparams);             /* of what keys gave back; no configuration of these models has it */
-    facts_set(facts, "group", known ? keys : 0); /* 0: not to be guessed from shapes */
-    facts_set(facts, "share", known ? values / keys : 0);
-    facts_set(facts, "key_dim", known ? key_dim : 0);
-    facts_set(facts, "value_dim", known ? value_dim : 0);
-    facts_set(facts, "gate_dim", known ? value_dim : 0);
+    nextn_add_dimensions(dimensions, hparams); /* of what keys gave back; no configuration of these models has it */
+    dimensions_set(dimensions, "group", known ? keys : 0); /* 0: not to be guessed from shapes */
+    dimensions_set(dimensions, "share", known ? values / keys : 0);
+    dimensions_set(dimensions, "key_dim", known ? key_dim : 0);
+    dimensions_set(dimensions, "value_dim", known ? value_dim : 0);
+    dimensions_set(dimensions, "gate_dim", known ? value_dim : 0);
 }
 
 /* One more than the highest number of the layers below "mtp.", 0 where there are none. */
@@ -98,18 +98,18 @@ static uint64_t count_by_names(const struct tensor_set *set)
     return n;
 }
 
-bool gated_delta_count_predicting(struct draft *draft, struct error *error)
+bool gated_delta_count_predicting(struct model_builder *builder, struct error *error)
 {
     enum { MOST = 1 << 10 };
-    const struct gguf_model *model = draft->model;
+    const struct gguf_model *model = builder->model;
     struct error unused;
     uint64_t n;
     if (!hparams_count(model->hparams, "mtp_num_hidden_layers", 1, MOST, &n, &unused))
-        n = facts_get(&draft->facts, "without_mtp") != 0 ? 0 : count_by_names(model->checkpoint->tensors);
+        n = dimensions_get(&builder->dimensions, "without_mtp") != 0 ? 0 : count_by_names(model->checkpoint->tensors);
     if (n == 0)
-        checkpoint_note(model->checkpoint,
-                        "model.gguf: there are no tensors of multi-token prediction (mtp.), without which the "
-                        "converter fails: the file is what it makes with --no-mtp");
-    nextn_set(&draft->facts, n);
-    return nextn_count_blocks(draft, error);
+        checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                        "the converter fails without the tensors of multi-token prediction (mtp.); the file is as with "
+                        "its option --no-mtp");
+    nextn_set(&builder->dimensions, n);
+    return nextn_count_blocks(builder, error);
 }

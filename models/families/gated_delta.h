@@ -12,7 +12,7 @@ extern const struct relation_row gated_delta_tensors[];         /* of both */
 extern const struct relation_row gated_delta_grouped_tensors[]; /* of Qwen 3.5: the value heads go into another order */
 extern const struct key_row gated_delta_keys[];                 /* after moe_keys */
 
-void gated_delta_add_facts(struct facts *facts, const struct hparams *hparams);
+void gated_delta_add_dimensions(struct dimensions *dimensions, const struct hparams *hparams);
 
 /* family.adjust: how many layers predict. The converter has it from config.json, or from the tensors' names. */
-bool gated_delta_count_predicting(struct draft *draft, struct error *error);
+bool gated_delta_count_predicting(struct model_builder *builder, struct error *error);

@@ -1,8 +1,6 @@
 /* Gemma 1. conversion/gemma.py. */
 #include "models/families/gemma.h"
 
-static const struct family_name names[] = {{"GemmaForCausalLM"}, {0}};
-
 const struct relation_row gemma_tensors[] = {
     {"lm_head.weight", NULL},
     {"model.norm", "output_norm", .map = &plus_one},
@@ -25,20 +23,20 @@ const struct key_row gemma_keys[] = {
     {0},
 };
 
-bool gemma_after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error)
+bool gemma_after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     (void)input, (void)error;
-    gguf_set_bool(&draft->model->kvs, "tokenizer.ggml.add_space_prefix", false);
+    gguf_set_bool(&builder->model->kvs, "tokenizer.ggml.add_space_prefix", false);
     return true;
 }
 
-static bool after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error)
+static bool after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     enum { END_OF_TURN = 107 };
-    struct gguf_kvs *kvs = &draft->model->kvs;
+    struct gguf_kvs *kvs = &builder->model->kvs;
     if (gguf_kvs_find(kvs, "tokenizer.ggml.eot_token_id") == NULL)
         gguf_set_u32(kvs, "tokenizer.ggml.eot_token_id", END_OF_TURN);
-    return gemma_after_vocab(draft, input, error);
+    return gemma_after_vocab(builder, input, error);
 }
 
 static const struct config_row config_rows[] = {
@@ -49,17 +47,12 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"GemmaForCausalLM", "gemma", NULL, config_rows},
-    {0},
-};
-
 const struct family gemma_family = {
     .name = "gemma",
     .summary = "Gemma 1",
-    .hf = names,
+    .hf = FAMILY_NAMES({"GemmaForCausalLM"}),
     .tensors = {gemma_tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"GemmaForCausalLM", "gemma", NULL, config_rows}),
     .keys = {gemma_keys},
     .vocabs = {&spm_vocab},
     .after_vocab = after_vocab,

@@ -1,7 +1,7 @@
-/* What the Gemma families share. */
+/* Shared by the Gemma families. */
 #pragma once
 
-#include "models/families/family.h"
+#include "models/families/shared.h"
 
 extern const struct relation_row gemma_tensors[];  /* of all: norms are stored less one, the output is the embedding */
 extern const struct relation_row gemma2_tensors[]; /* of the second on: norms after attention and feed-forward, too */
@@ -18,14 +18,14 @@ extern const struct key_row gemma_keys[], gemma3_keys[], gemma4_keys[];
     }
 
 /* tokenizer.ggml.add_space_prefix is false. */
-bool gemma_after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error);
+bool gemma_after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error);
 
 /* The same, where the tokens are those of a SentencePiece model. */
-bool gemma3_after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error);
+bool gemma3_after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error);
 
 /* Rows of the embedding after the last token are padding, which llama.cpp does not expect. */
-bool gemma3_count_tokens(struct draft *draft, struct error *error);
+bool gemma3_count_tokens(struct model_builder *builder, struct error *error);
 
 /* rope_freqs.weight: only the first part of a head is rotated, and the frequencies of the rest are divided by a huge
  * number. */
-bool gemma4_add_rope_factors(struct draft *draft, struct error *error);
+bool gemma4_add_rope_factors(struct model_builder *builder, struct error *error);

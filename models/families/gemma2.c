@@ -1,8 +1,6 @@
 /* Gemma 2. conversion/gemma.py. */
 #include "models/families/gemma.h"
 
-static const struct family_name names[] = {{"Gemma2ForCausalLM"}, {0}};
-
 const struct relation_row gemma2_tensors[] = {
     {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm", .map = &plus_one},
     {"model.layers.{}.pre_feedforward_layernorm", "blk.{}.ffn_norm", .map = &plus_one},
@@ -12,7 +10,6 @@ const struct relation_row gemma2_tensors[] = {
 
 /* MERaLiON 2 is one that hears; the converter fails for what hears of it. */
 static const struct relation_row foreign_tensors[] = {{"ln_speech.*", NULL}, {"speech_encoder.*", NULL}, {0}};
-static const char *const dropped_prefixes[] = {"text_decoder.", NULL};
 
 static const struct key_row keys[] = {
     {"attn_logit_softcapping", GGUF_F32, REQUIRED, "attn_logit_softcapping"},
@@ -21,8 +18,8 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* What queries are scaled by is in no key: the size of a head, but that of the widest model is hidden_size shared out
- * among the heads. llama.cpp tells that one by its layers, too. */
+/* No key holds the scale of queries: it is the size of a head, but hidden_size divided by the heads in the widest
+ * model. llama.cpp tells that one by its layers, too. */
 #define CONFIG_ROWS                                                                                                    \
     {"hidden_act", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},                                                          \
         {"hidden_activation", FROM_TEXT, .text = "'gelu_pytorch_tanh'"}, {"rope_theta", FROM_TEXT, .text = "10000.0"}, \
@@ -42,20 +39,16 @@ static const struct config_row config_27b_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"Gemma2ForCausalLM", "gemma2", "tensor:blk.45.attn_q.weight !tensor:blk.46.attn_q.weight", config_27b_rows},
-    {"Gemma2ForCausalLM", "gemma2", NULL, config_rows},
-    {0},
-};
-
 const struct family gemma2_family = {
     .name = "gemma2",
     .summary = "Gemma 2",
-    .hf = names,
+    .hf = FAMILY_NAMES({"Gemma2ForCausalLM"}),
     .tensors = {foreign_tensors, gemma2_tensors, gemma_tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS(
+        {"Gemma2ForCausalLM", "gemma2", "tensor:blk.45.attn_q.weight !tensor:blk.46.attn_q.weight", config_27b_rows},
+        {"Gemma2ForCausalLM", "gemma2", NULL, config_rows}),
     .keys = {gemma_keys, keys},
     .vocabs = {&spm_vocab},
-    .dropped_prefixes = dropped_prefixes,
+    .dropped_prefixes = TEXTS("text_decoder."),
     .after_vocab = gemma_after_vocab,
 };

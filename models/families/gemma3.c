@@ -5,8 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-static const struct family_name names[] = {{"Gemma3ForCausalLM"}, {"Gemma3ForConditionalGeneration"}, {0}};
-
 const struct relation_row gemma3_tensors[] = {
     {"model.embed_tokens", "token_embd", "(token + unused) c -> token c", "row"},
     {"lm_head.weight", "output.weight", .parallel = "row"},
@@ -25,24 +23,24 @@ static bool window_is_halved(const struct hparams *hparams)
     return is_gemma3 && json_bool(hparams_get(hparams, "use_bidirectional_attention"), false);
 }
 
-static bool compute_window(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_window(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double window;
-    if (!draft_number(draft, "sliding_window", -1, &window, error))
+    if (!builder_number(builder, "sliding_window", -1, &window, error))
         return false;
     if (window < 0)
         return error_set(error, "config.json: sliding_window is missing");
-    *ret_value = window_is_halved(draft->model->hparams) ? floor(window / 2) + 1 : window;
+    *ret_value = window_is_halved(builder->model->hparams) ? floor(window / 2) + 1 : window;
     return true;
 }
 
-static bool emit_sliding_window(struct draft *draft, struct error *error)
+static bool emit_sliding_window(struct model_builder *builder, struct error *error)
 {
     static const struct key_row rows[] = {{"attention.sliding_window", GGUF_U32, .compute = compute_window}, {0}};
     uint64_t pattern;
-    if (json_u64(hparams_get(draft->model->hparams, "sliding_window_pattern"), &pattern) && pattern == 1)
+    if (json_u64(hparams_get(builder->model->hparams, "sliding_window_pattern"), &pattern) && pattern == 1)
         return true;
-    return draft_emit(draft, rows, error);
+    return builder_emit(builder, rows, error);
 }
 
 /* The converter sets most of these again; where the common emitter had nothing to say they are here. */
@@ -59,39 +57,38 @@ const struct key_row gemma3_keys[] = {
     {0},
 };
 
-static void known_tokens(struct draft *draft, uint64_t n_tokens)
+static void known_tokens(struct model_builder *builder, uint64_t n_tokens)
 {
     if (n_tokens == 0)
         return;
-    facts_forget(&draft->facts, "unused");
-    facts_set_limit(&draft->facts, "token", n_tokens);
+    dimensions_forget(&builder->dimensions, "unused");
+    dimensions_set_limit(&builder->dimensions, "token", n_tokens);
 }
 
-bool gemma3_count_tokens(struct draft *draft, struct error *error)
+bool gemma3_count_tokens(struct model_builder *builder, struct error *error)
 {
-    facts_set(&draft->facts, "unused", 0);
-    const struct checkpoint *checkpoint = draft->model->checkpoint;
+    dimensions_set(&builder->dimensions, "unused", 0);
+    const struct checkpoint *checkpoint = builder->model->checkpoint;
     if (checkpoint_side_file(checkpoint, "tokenizer.model") != NULL) {
         uint64_t n_tokens;
-        if (json_u64(hparams_find(draft->model->hparams, "vocab_size_per_layer_input|vocab_size"), &n_tokens))
-            known_tokens(draft, n_tokens);
+        if (json_u64(hparams_find(builder->model->hparams, "vocab_size_per_layer_input|vocab_size"), &n_tokens))
+            known_tokens(builder, n_tokens);
         return true;
     }
     struct document *tokenizer;
     if (!document_open(checkpoint, "tokenizer.json", &tokenizer, error))
         return false;
-    const struct json *root = document_root(tokenizer);
-    known_tokens(draft,
-                 json_count(json_get(json_get(root, "model"), "vocab")) + json_count(json_get(root, "added_tokens")));
+    const struct json *root = document_root(tokenizer), *vocab = json_get(json_get(root, "model"), "vocab");
+    known_tokens(builder, json_count(vocab) + json_count_members(vocab) + json_count(json_get(root, "added_tokens")));
     document_close(tokenizer);
     return true;
 }
 
-bool gemma3_after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error)
+bool gemma3_after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     if (checkpoint_side_file(input->checkpoint, "tokenizer.model") == NULL)
         return true;
-    return gemma_after_vocab(draft, input, error);
+    return gemma_after_vocab(builder, input, error);
 }
 
 static const struct config_row config_rows[] = {
@@ -107,18 +104,14 @@ static const struct config_row config_27b_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"Gemma3ForCausalLM", "gemma3_text", "tensor:blk.61.attn_q.weight !tensor:blk.62.attn_q.weight", config_27b_rows},
-    {"Gemma3ForCausalLM", "gemma3_text", NULL, config_rows},
-    {0},
-};
-
 const struct family gemma3_family = {
     .name = "gemma3",
-    .summary = "Gemma 3, the text model",
-    .hf = names,
+    .summary = "Gemma 3 (language model)",
+    .hf = FAMILY_NAMES({"Gemma3ForCausalLM"}, {"Gemma3ForConditionalGeneration"}),
     .tensors = {gemma3_tensors, gemma2_tensors, gemma_tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"Gemma3ForCausalLM", "gemma3_text",
+                           "tensor:blk.61.attn_q.weight !tensor:blk.62.attn_q.weight", config_27b_rows},
+                          {"Gemma3ForCausalLM", "gemma3_text", NULL, config_rows}),
     .keys = {base_keys, gemma3_keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
     .adjust = gemma3_count_tokens,

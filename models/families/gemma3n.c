@@ -5,8 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-static const struct family_name names[] = {{"Gemma3nForCausalLM"}, {"Gemma3nForConditionalGeneration"}, {0}};
-
 /* Three of a kind on each other; "even", "odd" and "last" are 1. */
 #define STACKED "(even i) o, (odd i) o, (last i) o -> (even + odd + last) i o"
 
@@ -39,30 +37,29 @@ static const struct relation_row tensors[] = {
 };
 
 /* One width is that of all layers. */
-static bool emit_feed_forward(struct draft *draft, struct error *error)
+static bool emit_feed_forward(struct model_builder *builder, struct error *error)
 {
-    const struct json *width = hparams_get(draft->model->hparams, "intermediate_size");
+    const struct json *width = hparams_get(builder->model->hparams, "intermediate_size");
     struct layers layers;
     double value;
     if (!json_double(width, &value))
         return true;
-    if (!layers_new(draft, &layers, error))
+    if (!layers_new(builder, &layers, error))
         return false;
     for (uint64_t i = 0; i < layers.n; i++)
         layers.values[i] = value;
-    layers_set(draft, "feed_forward_length", GGUF_I32, &layers);
-    return true;
+    return layers_set_i32(builder, "feed_forward_length", &layers, error);
 }
 
 /* How many standard deviations are below a share of a normal distribution, as torch computes it in F32: of the two
  * shares that there are. */
-static bool emit_sparsity(struct draft *draft, struct error *error)
+static bool emit_sparsity(struct model_builder *builder, struct error *error)
 {
     enum { SPARSE_LAYERS = 10 };
     const double share = 0.95, deviations = 1.6448535919189453;
-    const struct json *pattern = hparams_get(draft->model->hparams, "activation_sparsity_pattern");
+    const struct json *pattern = hparams_get(builder->model->hparams, "activation_sparsity_pattern");
     struct layers layers;
-    if (!layers_new(draft, &layers, error))
+    if (!layers_new(builder, &layers, error))
         return false;
     for (uint64_t i = 0; i < SPARSE_LAYERS && layers.n > SPARSE_LAYERS && !json_is(pattern, JSON_ARRAY); i++)
         layers.values[i] = share;
@@ -73,21 +70,21 @@ static bool emit_sparsity(struct draft *draft, struct error *error)
                              layers.values[i]);
         layers.values[i] = layers.values[i] == 0 ? (double)-INFINITY : deviations;
     }
-    layers_set(draft, "activation_sparsity_scale", GGUF_F32, &layers);
+    layers_set(builder, "activation_sparsity_scale", GGUF_F32, &layers);
     return true;
 }
 
-static bool emit_window_pattern(struct draft *draft, struct error *error)
+static bool emit_window_pattern(struct model_builder *builder, struct error *error)
 {
     enum { FULL_EACH = 5 };
     struct layers layers;
-    if (json_is(hparams_get(draft->model->hparams, "layer_types"), JSON_ARRAY))
-        return emit_sliding_layers(draft, error);
-    if (!layers_new(draft, &layers, error))
+    if (json_is(hparams_get(builder->model->hparams, "layer_types"), JSON_ARRAY))
+        return emit_sliding_layers(builder, error);
+    if (!layers_new(builder, &layers, error))
         return false;
     for (uint64_t i = 0; i < layers.n; i++)
         layers.values[i] = (i + 1) % FULL_EACH != 0;
-    layers_set(draft, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
+    layers_set(builder, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
     return true;
 }
 
@@ -103,45 +100,45 @@ static const struct key_row keys[] = {
 };
 
 /* Rows of zeros are added to an embedding until it has one for each token. */
-static void pad(struct draft *draft, const char *fact, const char *tensor_name)
+static void pad(struct model_builder *builder, const char *fact, const char *tensor_name)
 {
     struct error unused;
     uint64_t n_tokens;
-    const struct tensor_set *set = draft->model->checkpoint->tensors;
-    if (!hparams_count(draft->model->hparams, "vocab_size", 0, 1 << 24, &n_tokens, &unused))
+    const struct tensor_set *set = builder->model->checkpoint->tensors;
+    if (!hparams_count(builder->model->hparams, "vocab_size", 0, 1 << 24, &n_tokens, &unused))
         return;
     for (size_t i = 0; i < set->n_tensors; i++) {
         const struct tensor *tensor = &set->tensors[i];
         if (strstr(tensor->name, tensor_name) != NULL && tensor->rank == 2 && tensor->shape[0] < n_tokens &&
             strstr(tensor->name, "embed_vision") == NULL && strstr(tensor->name, "embed_audio") == NULL)
-            facts_set(&draft->facts, fact, n_tokens - tensor->shape[0]);
+            dimensions_set(&builder->dimensions, fact, n_tokens - tensor->shape[0]);
     }
 }
 
-static bool adjust(struct draft *draft, struct error *error)
+static bool adjust(struct model_builder *builder, struct error *error)
 {
     enum { INPUTS = 4 };
     uint64_t n_inputs;
-    pad(draft, "added", "embed_tokens.weight");
-    pad(draft, "added_per_layer", "embed_tokens_per_layer.weight");
-    return hparams_count(draft->model->hparams, "altup_num_inputs", INPUTS, INPUTS, &n_inputs, error);
+    pad(builder, "added", "embed_tokens.weight");
+    pad(builder, "added_per_layer", "embed_tokens_per_layer.weight");
+    return hparams_count(builder->model->hparams, "altup_num_inputs", INPUTS, INPUTS, &n_inputs, error);
 }
 
 /* The list has all tokens, not just those that the layers' embedding has. */
-static bool count_all_tokens(struct draft *draft, const struct vocab_input *input, struct error *error)
+static bool count_all_tokens(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     uint64_t n_tokens;
     (void)input;
-    return hparams_count(draft->model->hparams, "vocab_size", 0, UINT32_MAX, &n_tokens, error) &&
-           hparams_override(draft->model->hparams, "vocab_size_per_layer_input", n_tokens, error);
+    return hparams_count(builder->model->hparams, "vocab_size", 0, UINT32_MAX, &n_tokens, error) &&
+           hparams_override(builder->model->hparams, "vocab_size_per_layer_input", n_tokens, error);
 }
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     (void)hparams;
-    facts_set(facts, "last", 1);
-    facts_set(facts, "added", 0);
-    facts_set(facts, "added_per_layer", 0);
+    dimensions_set(dimensions, "last", 1);
+    dimensions_set(dimensions, "added", 0);
+    dimensions_set(dimensions, "added_per_layer", 0);
 }
 
 static const struct config_row config_rows[] = {
@@ -154,17 +151,15 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {{"Gemma3nForCausalLM", "gemma3n_text", NULL, config_rows}, {0}};
-
 const struct family gemma3n_family = {
     .name = "gemma3n",
-    .summary = "Gemma 3n, the text model",
-    .hf = names,
+    .summary = "Gemma 3n (language model)",
+    .hf = FAMILY_NAMES({"Gemma3nForCausalLM"}, {"Gemma3nForConditionalGeneration"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"Gemma3nForCausalLM", "gemma3n_text", NULL, config_rows}),
     .keys = {base_keys, gemma3_keys, keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
     .adjust = adjust,
     .before_vocab = count_all_tokens,
     .after_vocab = gemma3_after_vocab,

@@ -3,7 +3,7 @@
 #include "formats/documents.h"
 #include "models/families/gemma.h"
 #include "models/families/layers.h"
-#include "models/layer_marks.h"
+#include "models/family/layer_marks.h"
 #include "quant/convert.h"
 
 #include <math.h>
@@ -11,9 +11,6 @@
 #include <string.h>
 
 enum { MAX_HEAD_DIM = 65536 };
-
-static const struct family_name names[] = {
-    {"Gemma4ForConditionalGeneration"}, {"Gemma4ForCausalLM"}, {"Gemma4UnifiedForConditionalGeneration"}, {0}};
 
 #define LAYER "model.layers.{}."
 
@@ -50,20 +47,20 @@ static const struct json *of_full_layers(const struct hparams *hparams, const ch
     if (value != NULL && json_type(value) != JSON_NULL)
         return value;
     const struct json *types = hparams_get(hparams, "layer_types");
-    const struct json *layer = json_first(hparams_get(hparams, "per_layer_config"));
-    for (; layer != NULL; layer = json_next(layer)) {
-        uint64_t number = strtoull(json_key(layer, NULL), NULL, 10);
-        value = json_get(layer, key_of_layer);
+    const struct json *layers = hparams_get(hparams, "per_layer_config");
+    for (struct json_member layer = {0}; json_next_member(layers, &layer);) {
+        uint64_t number = strtoull(layer.key, NULL, 10);
+        value = json_get(layer.value, key_of_layer);
         if (value != NULL && number < json_count(types) && json_string_is(json_at(types, number), "full_attention"))
             return value;
     }
     return NULL;
 }
 
-static bool compute_global_head_dim(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_global_head_dim(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     uint64_t size;
-    if (!json_u64(of_full_layers(draft->model->hparams, "global_head_dim", "head_dim"), &size) || size > MAX_HEAD_DIM)
+    if (!json_u64(of_full_layers(builder->model->hparams, "global_head_dim", "head_dim"), &size) || size > MAX_HEAD_DIM)
         return error_set(error,
                          "config.json: neither global_head_dim nor per_layer_config has the size of a head of full "
                          "attention, of at most %d",
@@ -72,64 +69,62 @@ static bool compute_global_head_dim(const struct draft *draft, double *ret_value
     return true;
 }
 
-static bool compute_rotary_swa(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_rotary_swa(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double size, factor;
-    if (!draft_number(draft, "head_dim", NAN, &size, error) ||
-        !draft_number(draft, "rope_parameters.partial_rotary_factor", 1.0, &factor, error))
+    if (!builder_number(builder, "head_dim", NAN, &size, error) ||
+        !builder_number(builder, "rope_parameters.partial_rotary_factor", 1.0, &factor, error))
         return false;
     *ret_value = trunc(size * factor);
     return !isnan(size) || error_set(error, "config.json: head_dim is missing");
 }
 
 /* The layers that share the keys of others are twice as wide. */
-static bool emit_widths(struct draft *draft, struct error *error)
+static bool emit_widths(struct model_builder *builder, struct error *error)
 {
     double width, n_shared;
     struct layers layers;
-    if (!json_bool(hparams_get(draft->model->hparams, "use_double_wide_mlp"), false))
+    if (!json_bool(hparams_get(builder->model->hparams, "use_double_wide_mlp"), false))
         return true;
-    if (!draft_number(draft, "intermediate_size", 0, &width, error) ||
-        !draft_number(draft, "num_kv_shared_layers", 0, &n_shared, error) || !layers_new(draft, &layers, error))
+    if (!builder_number(builder, "intermediate_size", 0, &width, error) ||
+        !builder_number(builder, "num_kv_shared_layers", 0, &n_shared, error) || !layers_new(builder, &layers, error))
         return false;
     for (uint64_t i = 0; i < layers.n; i++)
         layers.values[i] = (double)i < (double)layers.n - n_shared ? width : 2 * width;
-    layers_set(draft, "feed_forward_length", GGUF_I32, &layers);
-    return true;
+    return layers_set_i32(builder, "feed_forward_length", &layers, error);
 }
 
-static bool emit_kv_heads(struct draft *draft, struct error *error)
+static bool emit_kv_heads(struct model_builder *builder, struct error *error)
 {
-    const struct hparams *hparams = draft->model->hparams;
+    const struct hparams *hparams = builder->model->hparams;
     double full, sliding;
     struct layers layers;
     if (!json_double(of_full_layers(hparams, "num_global_key_value_heads", "num_key_value_heads"), &full) ||
         !json_double(hparams_get(hparams, "num_key_value_heads"), &sliding))
         return true;
-    if (!layers_new(draft, &layers, error))
+    if (!layers_new(builder, &layers, error))
         return false;
     layers_mark(&layers, hparams_get(hparams, "layer_types"), "sliding_attention");
     for (uint64_t i = 0; i < layers.n; i++)
         layers.values[i] = layers.values[i] != 0 ? sliding : full;
-    layers_set(draft, "attention.head_count_kv", GGUF_I32, &layers);
-    return true;
+    return layers_set_i32(builder, "attention.head_count_kv", &layers, error);
 }
 
 /* Tokens that the unified model never says, of generation_config.json. */
-static bool emit_suppressed(struct draft *draft, struct error *error)
+static bool emit_suppressed(struct model_builder *builder, struct error *error)
 {
     struct document *config;
     struct buffer elements = {0};
     uint64_t n_tokens = 0;
-    if (strcmp(draft->hf->name, "Gemma4UnifiedForConditionalGeneration") != 0)
+    if (strcmp(builder->hf->name, "Gemma4UnifiedForConditionalGeneration") != 0)
         return true;
-    if (!document_open(draft->model->checkpoint, "generation_config.json", &config, error))
+    if (!document_open(builder->model->checkpoint, "generation_config.json", &config, error))
         return false;
     const struct json *token = json_first(json_get(document_root(config), "suppress_tokens"));
     for (int64_t id; token != NULL && json_i64(token, &id); token = json_next(token), n_tokens++)
         buffer_append_le(&elements, (uint32_t)id, 4);
     document_close(config);
-    gguf_set_array(&draft->model->kvs, "tokenizer.ggml.suppress_tokens", GGUF_I32, n_tokens, &elements);
+    gguf_set_array(&builder->model->kvs, "tokenizer.ggml.suppress_tokens", GGUF_I32, n_tokens, &elements);
     return true;
 }
 
@@ -150,22 +145,23 @@ const struct key_row gemma4_keys[] = {
     {0},
 };
 
-bool gemma4_add_rope_factors(struct draft *draft, struct error *error)
+bool gemma4_add_rope_factors(struct model_builder *builder, struct error *error)
 {
     double size = 0, factor;
-    if (!json_string_is(hparams_rope(draft->model->hparams, "rope_type"), "proportional"))
+    if (!json_string_is(hparams_rope(builder->model->hparams, "rope_type"), "proportional"))
         return error_set(error, "config.json: the rope_type of full attention is not proportional");
-    if (!compute_global_head_dim(draft, &size, error) ||
-        !draft_number(draft, "rope.partial_rotary_factor", NAN, &factor, error))
+    if (!compute_global_head_dim(builder, &size, error) ||
+        !builder_number(builder, "rope.partial_rotary_factor", NAN, &factor, error))
         return false;
     if (isnan(factor))
         return error_set(error, "config.json: full attention has no partial_rotary_factor");
-    struct arena *arena = draft->model->arena;
+    struct arena *arena = builder->model->arena;
     uint64_t n_factors = (uint64_t)size / 2;
     float *factors = arena_array(arena, n_factors + 1, sizeof *factors);
     for (uint64_t i = 0; i < n_factors; i++)
         factors[i] = (double)i < trunc(size * factor / 2) ? 1.0f : 1e30f;
-    draft_add_tensor(draft, "rope_freqs.weight", view_literal(arena, &f32_dtype, 1, &n_factors, factors), NULL);
+    tensor_set_add_view(builder->model->tensors, "rope_freqs.weight",
+                        view_literal(arena, &f32_dtype, 1, &n_factors, factors));
     return true;
 }
 
@@ -198,7 +194,7 @@ static const char *make_double_wide(const struct config_material *material)
                : "false";
 }
 
-/* Whether values are keys: then a layer has no matrix of its own for them. */
+/* Reports whether values are keys: then a layer has no matrix of its own for them. */
 static const char *make_keys_are_values(const struct config_material *material)
 {
     struct layer_marks keys, values;
@@ -224,7 +220,8 @@ static const char *make_rope(const struct config_material *material)
         tensor->shape[0] == 0 || tensor->shape[0] > MOST)
         return NULL;
     float *factors = arena_array(material->arena, tensor->shape[0], sizeof *factors);
-    if (!view_read(tensor_view(tensor, material->arena), 0, tensor->shape[0], factors, material->error))
+    *material->failed = !view_read(tensor_view(tensor, material->arena), 0, tensor->shape[0], factors, material->error);
+    if (*material->failed)
         return NULL;
     while (n_rotated < tensor->shape[0] && factors[n_rotated] == 1)
         n_rotated++;
@@ -265,18 +262,14 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"Gemma4ForCausalLM", "gemma4_text", NULL, config_rows,
-     "the text half alone, as a class of its own: its weights are all that the GGUF has"},
-    {0},
-};
-
 const struct family gemma4_family = {
     .name = "gemma4",
-    .summary = "Gemma 4, the text model",
-    .hf = names,
+    .summary = "Gemma 4 (language model)",
+    .hf = FAMILY_NAMES({"Gemma4ForConditionalGeneration"}, {"Gemma4ForCausalLM"},
+                       {"Gemma4UnifiedForConditionalGeneration"}),
     .tensors = {gemma4_tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"Gemma4ForCausalLM", "gemma4_text", NULL, config_rows,
+                           "only the language model, whose weights are all that the GGUF has"}),
     .keys = {base_keys, gemma3_keys, gemma4_keys},
     .vocabs = {&gemma4_vocab},
     .add_extras = gemma4_add_rope_factors,

@@ -1,8 +1,6 @@
-/* What drafts for Gemma 4: layers that have no keys and values but the last ones of the model that it drafts for, whose
- * states come in and go out by projections. conversion/gemma.py. */
+/* Draft models for Gemma 4: their layers use the last keys and values of the target model, whose states come in and go
+ * out by projections. conversion/gemma.py. */
 #include "models/families/gemma.h"
-
-static const struct family_name names[] = {{"Gemma4AssistantForCausalLM"}, {"Gemma4UnifiedAssistantForCausalLM"}, {0}};
 
 /* Which tokens are likely at all is for transformers alone. */
 static const struct relation_row tensors[] = {
@@ -20,8 +18,8 @@ static const struct key_row keys[] = {
 
 const struct family gemma4_assistant_family = {
     .name = "gemma4-assistant",
-    .summary = "draft models of Gemma 4",
-    .hf = names,
+    .summary = "Gemma 4 draft models",
+    .hf = FAMILY_NAMES({"Gemma4AssistantForCausalLM"}, {"Gemma4UnifiedAssistantForCausalLM"}),
     .tensors = {tensors, gemma4_tensors, decoder_tensors},
     .keys = {base_keys, gemma3_keys, gemma4_keys, keys},
     .vocabs = {&gemma4_vocab},

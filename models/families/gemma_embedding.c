@@ -4,24 +4,22 @@
 
 #include <string.h>
 
-static const struct family_name names[] = {{"Gemma3TextModel", "model."}, {0}};
-
 /* As in the file: transformers halves the window of models that look both ways. */
-static bool emit_window(struct draft *draft, struct error *error)
+static bool emit_window(struct model_builder *builder, struct error *error)
 {
     uint64_t window;
-    if (!json_u64(json_get(hparams_raw(draft->model->hparams), "sliding_window"), &window) || window > UINT32_MAX)
+    if (!json_u64(json_get(hparams_raw(builder->model->hparams), "sliding_window"), &window) || window > UINT32_MAX)
         return error_set(error, "config.json: sliding_window is missing, or not a whole number of 32 bits");
-    gguf_set_u32(&draft->model->kvs, draft_key(draft, "attention.sliding_window"), (uint32_t)window);
+    gguf_set_u32(&builder->model->kvs, builder_key(builder, "attention.sliding_window"), (uint32_t)window);
     return true;
 }
 
 static const struct key_row keys[] = {{.emit = emit_window}, {.emit = emit_pooling_type}, {0}};
 
-static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
-    (void)arena, (void)facts;
+    (void)arena, (void)dimensions;
     return direction == BACKWARD && text_starts_with(name, "model.") ? name + 6 : name;
 }
 
@@ -32,14 +30,12 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {{"Gemma3TextModel", "gemma3_text", NULL, config_rows}, {0}};
-
 const struct family gemma_embedding_family = {
     .name = "gemma-embedding",
     .summary = "EmbeddingGemma",
-    .hf = names,
+    .hf = FAMILY_NAMES({"Gemma3TextModel", "model."}),
     .tensors = {gemma3_tensors, gemma2_tensors, gemma_tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"Gemma3TextModel", "gemma3_text", NULL, config_rows}),
     .keys = {base_keys, gemma3_keys, keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
     .rename = rename_tensor,

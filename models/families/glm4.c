@@ -3,9 +3,6 @@
 
 #include <string.h>
 
-static const struct family_name names[] = {
-    {"Glm4ForCausalLM"}, {"Glm4vForConditionalGeneration"}, {"GlmOcrForConditionalGeneration"}, {0}};
-
 /* Multimodal models have their rotary rows in pairs; what does not rotate is after them. */
 #define QUERY_PAIRS "(head (pair half + rest)) ... -> (head (half pair + rest)) ..."
 #define KEY_PAIRS   "(kv_head (pair half + rest)) ... -> (kv_head (half pair + rest)) ..."
@@ -25,24 +22,24 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     const char *architecture = hparams_architecture(hparams);
     double factor = 0.5;
     uint64_t head_dim = 0;
     if (architecture != NULL && strcmp(architecture, "GlmOcrForConditionalGeneration") == 0)
-        nextn_add_facts(facts, hparams);
+        nextn_add_dimensions(dimensions, hparams);
     if (json_count(hparams_rope(hparams, "mrope_section")) == 0)
         return;
-    if (!json_u64(hparams_get(hparams, "head_dim"), &head_dim) && facts_get(facts, "head") != 0)
-        head_dim = facts_get(facts, "hidden") / facts_get(facts, "head");
+    if (!json_u64(hparams_get(hparams, "head_dim"), &head_dim) && dimensions_get(dimensions, "head") != 0)
+        head_dim = dimensions_get(dimensions, "hidden") / dimensions_get(dimensions, "head");
     json_double(hparams_rope(hparams, "partial_rotary_factor"), &factor);
     if (!(factor >= 0 && factor <= 1) || head_dim > UINT32_MAX)
         return;
     uint64_t pairs = (uint64_t)((double)head_dim * factor) / 2;
-    facts_set(facts, "mrope", 1);
-    facts_set(facts, "pair", pairs);
-    facts_set(facts, "rest", head_dim - 2 * pairs);
+    dimensions_set(dimensions, "mrope", 1);
+    dimensions_set(dimensions, "pair", pairs);
+    dimensions_set(dimensions, "rest", head_dim - 2 * pairs);
 }
 
 static const struct config_row config_rows[] = {
@@ -52,16 +49,14 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {{"Glm4ForCausalLM", "glm4", NULL, config_rows}, {0}};
-
 const struct family glm4_family = {
     .name = "glm4",
-    .summary = "GLM-4-0414, the text halves of GLM-4.1V and GLM-OCR",
-    .hf = names,
+    .summary = "GLM-4-0414; the language models of GLM-4.1V and GLM-OCR",
+    .hf = FAMILY_NAMES({"Glm4ForCausalLM"}, {"Glm4vForConditionalGeneration"}, {"GlmOcrForConditionalGeneration"}),
     .tensors = {tensors, nextn_tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"Glm4ForCausalLM", "glm4", NULL, config_rows}),
     .keys = {base_keys, keys},
     .vocabs = {&glm4_vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
     .adjust = nextn_count_blocks,
 };

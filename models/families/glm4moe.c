@@ -3,9 +3,6 @@
 #include "models/families/nextn.h"
 #include "models/families/qwen.h"
 
-static const struct family_name names[] = {{"Glm4MoeForCausalLM"}, {"Glm4vMoeForConditionalGeneration"}, {0}};
-static const struct family_name solar_names[] = {{"SolarOpenForCausalLM"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"},
     {0},
@@ -42,13 +39,13 @@ static const struct config_form forms[] = {
 
 const struct family glm4moe_family = {
     .name = "glm4moe",
-    .summary = "GLM-4.5 to 4.7 with experts",
-    .hf = names,
+    .summary = "GLM-4.5 to 4.7 MoE",
+    .hf = FAMILY_NAMES({"Glm4MoeForCausalLM"}, {"Glm4vMoeForConditionalGeneration"}),
     .tensors = {tensors, qwen3_tensors, deepseek_moe_tensors, deepseek_expert_tensors, nextn_tensors, decoder_tensors},
     .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&glm_vocab},
-    .add_facts = nextn_add_facts,
+    .add_dimensions = nextn_add_dimensions,
     .adjust = nextn_count_blocks,
 };
 
@@ -56,10 +53,10 @@ const struct family solar_open_family = {
     .name = "solar-open",
     .architecture = "glm4moe",
     .summary = "Solar Open",
-    .hf = solar_names,
+    .hf = FAMILY_NAMES({"SolarOpenForCausalLM"}),
     .tensors = {tensors, qwen3_tensors, deepseek_moe_tensors, deepseek_expert_tensors, nextn_tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&solar_vocab},
-    .add_facts = nextn_add_facts,
+    .add_dimensions = nextn_add_dimensions,
     .adjust = nextn_count_blocks,
 };

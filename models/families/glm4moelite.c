@@ -2,25 +2,21 @@
 #include "models/families/deepseek.h"
 #include "models/families/nextn.h"
 
-static const struct family_name names[] = {{"Glm4MoeLiteForCausalLM"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"model.layers.{}.*", NULL, .when = "extra_layer"},
     {"lm_head.weight", NULL, .when = "tie_word_embeddings"},
     {0},
 };
 
-static const struct key_row keys[] = {{.emit = nextn_emit}, {0}};
-
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
-    mla_add_facts(facts, hparams);
-    nextn_add_facts(facts, hparams);
+    mla_add_dimensions(dimensions, hparams);
+    nextn_add_dimensions(dimensions, hparams);
 }
 
-static bool adjust(struct draft *draft, struct error *error)
+static bool adjust(struct model_builder *builder, struct error *error)
 {
-    return mla_adjust(draft, error) && nextn_count_blocks(draft, error);
+    return mla_adjust(builder, error) && nextn_count_blocks(builder, error);
 }
 
 static const struct config_row config_rows[] = {
@@ -33,18 +29,16 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {{"Glm4MoeLiteForCausalLM", "glm4_moe_lite", NULL, config_rows}, {0}};
-
 const struct family glm4moelite_family = {
     .name = "glm4moelite",
     .architecture = "deepseek2",
     .summary = "GLM-4.7-Flash",
-    .hf = names,
+    .hf = FAMILY_NAMES({"Glm4MoeLiteForCausalLM"}),
     .tensors = {tensors, mla_tensors, deepseek_moe_tensors, deepseek_expert_tensors, nextn_tensors, decoder_tensors},
-    .forms = forms,
-    .told_by = "nextn_predict_layers",
-    .keys = {base_keys, mla_keys, keys},
+    .forms = CONFIG_FORMS({"Glm4MoeLiteForCausalLM", "glm4_moe_lite", NULL, config_rows}),
+    .told_by = "key:nextn_predict_layers",
+    .keys = {base_keys, mla_keys, KEYS({.emit = nextn_emit})},
     .vocabs = {&glm_vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
     .adjust = adjust,
 };

@@ -4,9 +4,6 @@
 
 #include <math.h>
 
-static const struct family_name glm_names[] = {{"GlmMoeDsaForCausalLM"}, {0}};
-static const struct family_name deepseek_names[] = {{"DeepseekV32ForCausalLM"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"lm_head.weight", NULL, .when = "tie_word_embeddings"},
     {"model.layers.{}.self_attn.indexer.wq_b", "blk.{}.indexer.attn_q_b"},
@@ -16,33 +13,30 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool compute_rotary(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_rotary(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double size, factor;
-    if (!draft_number(draft, "qk_rope_head_dim", NAN, &size, error) ||
-        !draft_number(draft, "rope.partial_rotary_factor", 1.0, &factor, error))
+    if (!builder_number(builder, "qk_rope_head_dim", NAN, &size, error) ||
+        !builder_number(builder, "rope.partial_rotary_factor", 1.0, &factor, error))
         return false;
     *ret_value = trunc(size * factor);
     return !isnan(size) || error_set(error, "config.json: qk_rope_head_dim is missing");
 }
 
 /* Which layers' indexers see all. */
-static bool emit_indexer_types(struct draft *draft, struct error *error)
+static bool emit_indexer_types(struct model_builder *builder, struct error *error)
 {
-    const struct json *types = hparams_get(draft->model->hparams, "indexer_types");
+    const struct json *types = hparams_get(builder->model->hparams, "indexer_types");
     struct buffer elements = {0};
     (void)error;
     if (!json_is(types, JSON_ARRAY))
         return true;
     for (const struct json *type = json_first(types); type != NULL; type = json_next(type))
         buffer_append_le(&elements, json_string_is(type, "full"), 1);
-    gguf_set_array(&draft->model->kvs, draft_key(draft, "attention.indexer.types"), GGUF_BOOL, json_count(types),
+    gguf_set_array(&builder->model->kvs, builder_key(builder, "attention.indexer.types"), GGUF_BOOL, json_count(types),
                    &elements);
     return true;
 }
-
-static const struct key_row rotary_keys[] = {{"rope.dimension_count", GGUF_U32, .compute = compute_rotary}, {0}};
-static const struct key_row types_keys[] = {{.emit = emit_indexer_types}, {0}};
 
 static const struct key_row keys[] = {
     {"nextn_predict_layers", GGUF_U32, IF_PRESENT, "num_nextn_predict_layers"},
@@ -52,15 +46,15 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
-    mla_add_facts(facts, hparams);
-    nextn_add_facts(facts, hparams);
+    mla_add_dimensions(dimensions, hparams);
+    nextn_add_dimensions(dimensions, hparams);
 }
 
-static bool adjust(struct draft *draft, struct error *error)
+static bool adjust(struct model_builder *builder, struct error *error)
 {
-    return mla_adjust(draft, error) && nextn_count_blocks(draft, error);
+    return mla_adjust(builder, error) && nextn_count_blocks(builder, error);
 }
 
 #define CONFIG_ROWS                                                                                                    \
@@ -80,30 +74,27 @@ static const struct config_row glm_rows[] = {
 
 static const struct config_row deepseek_rows[] = {CONFIG_ROWS, {0}};
 
-static const struct config_form glm_forms[] = {{"GlmMoeDsaForCausalLM", "glm_moe_dsa", NULL, glm_rows}, {0}};
-static const struct config_form deepseek_forms[] = {{"DeepseekV32ForCausalLM", "deepseek_v32", NULL, deepseek_rows},
-                                                    {0}};
-
 const struct family glm_dsa_family = {
     .name = "glm-dsa",
     .summary = "GLM-5",
-    .hf = glm_names,
+    .hf = FAMILY_NAMES({"GlmMoeDsaForCausalLM"}),
     .tensors = {tensors, mla_tensors, deepseek_moe_tensors, deepseek_expert_tensors, nextn_tensors, decoder_tensors},
-    .forms = glm_forms,
-    .keys = {base_keys, mla_keys, rotary_keys, keys, types_keys},
+    .forms = CONFIG_FORMS({"GlmMoeDsaForCausalLM", "glm_moe_dsa", NULL, glm_rows}),
+    .keys = {base_keys, mla_keys, KEYS({"rope.dimension_count", GGUF_U32, .compute = compute_rotary}), keys,
+             KEYS({.emit = emit_indexer_types})},
     .vocabs = {&glm_vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
     .adjust = adjust,
 };
 
 const struct family deepseek32_family = {
     .name = "deepseek32",
     .summary = "DeepSeek V3.2",
-    .hf = deepseek_names,
+    .hf = FAMILY_NAMES({"DeepseekV32ForCausalLM"}),
     .tensors = {tensors, mla_tensors, deepseek_moe_tensors, deepseek_expert_tensors, nextn_tensors, decoder_tensors},
-    .forms = deepseek_forms,
+    .forms = CONFIG_FORMS({"DeepseekV32ForCausalLM", "deepseek_v32", NULL, deepseek_rows}),
     .keys = {base_keys, mla_keys, keys},
     .vocabs = {&bpe_vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
     .adjust = adjust,
 };

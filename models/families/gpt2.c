@@ -1,9 +1,7 @@
 /* GPT-2. conversion/gpt2.py. Its linear layers are stored transposed (Conv1D). */
-#include "models/families/family.h"
+#include "models/families/shared.h"
 
 #include <string.h>
-
-static const struct family_name names[] = {{"GPT2LMHeadModel"}, {0}};
 
 static const struct relation_row tensors[] = {
     {"^wte", "token_embd", .parallel = "row"},
@@ -36,8 +34,6 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const prefixes[] = {"transformer.", NULL};
-
 static const struct config_row config_rows[] = {
     {"activation_function", FROM_TEXT, .text = "'gelu_new'"},
     {"n_positions", FROM_KEY, "context_length"},
@@ -46,19 +42,14 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"GPT2LMHeadModel", "gpt2", NULL, config_rows},
-    {0},
-};
-
 const struct family gpt2_family = {
     .name = "gpt2",
     .summary = "GPT-2",
-    .hf = names,
+    .hf = FAMILY_NAMES({"GPT2LMHeadModel"}),
     .tensors = {tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"GPT2LMHeadModel", "gpt2", NULL, config_rows}),
     .keys = {keys},
     .vocabs = {&bpe_vocab},
     .prefix = "transformer.",
-    .dropped_prefixes = prefixes,
+    .dropped_prefixes = TEXTS("transformer."),
 };

@@ -1,7 +1,5 @@
 /* gpt-oss, conversion/gpt_oss.py. */
-#include "models/families/family.h"
-
-static const struct family_name names[] = {{"GptOssForCausalLM"}, {0}};
+#include "models/families/shared.h"
 
 #define EXPERTS "model.layers.{}.mlp.experts."
 
@@ -29,23 +27,19 @@ static const struct config_row config_rows[] = {
     {"head_dim", FROM_KEY, "attention.key_length"},
     {"swiglu_limit", FROM_TEXT, .text = "7.0"},
     {"attention_bias", FROM_TEXT, .text = "true"},
+    {"rope_scaling.truncate", FROM_TEXT, .text = "false"},
     {"num_local_experts", FROM_KEY, "expert_count"},
     {"num_experts_per_tok", FROM_KEY, "expert_used_count"},
     {"intermediate_size", FROM_KEY, "expert_feed_forward_length"},
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"GptOssForCausalLM", "gpt_oss", NULL, config_rows},
-    {0},
-};
-
 const struct family gpt_oss_family = {
     .name = "gpt-oss",
     .summary = "gpt-oss",
-    .hf = names,
+    .hf = FAMILY_NAMES({"GptOssForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"GptOssForCausalLM", "gpt_oss", NULL, config_rows}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
 };

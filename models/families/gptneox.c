@@ -1,7 +1,5 @@
 /* GPT-NeoX, Pythia. conversion/gptneox.py. */
-#include "models/families/family.h"
-
-static const struct family_name names[] = {{"GPTNeoXForCausalLM"}, {0}};
+#include "models/families/shared.h"
 
 static const struct relation_row tensors[] = {
     {"gpt_neox.embed_in", "token_embd", .parallel = "row"},
@@ -38,17 +36,12 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"GPTNeoXForCausalLM", "gpt_neox", NULL, config_rows},
-    {0},
-};
-
 const struct family gptneox_family = {
     .name = "gptneox",
     .summary = "GPT-NeoX, Pythia",
-    .hf = names,
+    .hf = FAMILY_NAMES({"GPTNeoXForCausalLM"}),
     .tensors = {tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"GPTNeoXForCausalLM", "gpt_neox", NULL, config_rows}),
     .keys = {keys},
     .vocabs = {&bpe_vocab},
 };

@@ -7,32 +7,31 @@
 
 #include <string.h>
 
-static const struct family_name names[] = {{"GraniteForCausalLM"}, {0}};
-
-const char *granite_without_towers(struct arena *arena, const struct facts *facts, enum direction direction,
+const char *granite_without_towers(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                    const char *name)
 {
     (void)arena;
-    (void)facts;
+    (void)dimensions;
     bool is_of_tower = text_starts_with(name, "encoder.") || strstr(name, "image_") != NULL ||
                        strstr(name, "layerwise_projectors") != NULL || strstr(name, "spatial_projectors") != NULL;
     return direction == FORWARD && is_of_tower ? NULL : name;
 }
 
 /* Heads have no size of their own: takes back what config.json says of it. */
-static bool forget_head_dim(struct draft *draft, struct error *error)
+static bool forget_head_dim(struct model_builder *builder, struct error *error)
 {
     (void)error;
-    gguf_kvs_remove(&draft->model->kvs, draft_key(draft, "attention.key_length"));
-    gguf_kvs_remove(&draft->model->kvs, draft_key(draft, "attention.value_length"));
+    gguf_kvs_remove(&builder->model->kvs, builder_key(builder, "attention.key_length"));
+    gguf_kvs_remove(&builder->model->kvs, builder_key(builder, "attention.value_length"));
     return true;
 }
 
-static bool compute_rotary(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_rotary(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    if (facts_get(&draft->facts, "head") == 0 || facts_get(&draft->facts, "hidden") == 0)
+    if (dimensions_get(&builder->dimensions, "head") == 0 || dimensions_get(&builder->dimensions, "hidden") == 0)
         return error_set(error, "config.json: hidden_size or num_attention_heads is missing, 0, or too large");
-    *ret_value = (double)(facts_get(&draft->facts, "hidden") / facts_get(&draft->facts, "head"));
+    *ret_value =
+        (double)(dimensions_get(&builder->dimensions, "hidden") / dimensions_get(&builder->dimensions, "head"));
     return true;
 }
 
@@ -57,21 +56,14 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"GraniteForCausalLM", "granite", NULL, config_rows},
-    {0},
-};
-
 const struct family granite_family = {
     .name = "granite",
     .summary = "Granite 3",
-    .hf = names,
+    .hf = FAMILY_NAMES({"GraniteForCausalLM"}),
     .tensors = {llama_tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"GraniteForCausalLM", "granite", NULL, config_rows}),
     .keys = {base_keys, granite_keys},
-    .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
+    LLAMA_VOCABS,
     .add_extras = add_rope_freqs,
     .rename = granite_without_towers,
-    .before_vocab = llama_before_vocab,
-    .after_vocab = llama_after_vocab,
 };

@@ -4,8 +4,6 @@
 #include "models/families/granite.h"
 #include "models/families/llama.h"
 
-static const struct family_name names[] = {{"GraniteSwitchForCausalLM"}, {0}};
-
 #define ATTENTION    "model.layers.{}.self_attn."
 #define FEED_FORWARD "model.layers.{}.shared_mlp."
 #define STACKED      "n 1 o c -> (empty + n) o c"
@@ -45,13 +43,13 @@ static const struct relation_row tensors[] = {
 };
 
 /* Without experts config.json may still say how many are used. */
-static bool emit_used_experts(struct draft *draft, struct error *error)
+static bool emit_used_experts(struct model_builder *builder, struct error *error)
 {
     double n_experts;
-    if (!draft_number(draft, "num_local_experts", 0, &n_experts, error))
+    if (!builder_number(builder, "num_local_experts", 0, &n_experts, error))
         return false;
     if (n_experts == 0)
-        gguf_set_u32(&draft->model->kvs, draft_key(draft, "expert_used_count"), 0);
+        gguf_set_u32(&builder->model->kvs, builder_key(builder, "expert_used_count"), 0);
     return true;
 }
 
@@ -67,35 +65,34 @@ static const struct key_row keys[] = {
 };
 
 /* One of the layers that are counted is the switch, which has no weights. */
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     uint64_t head_dim = 0;
-    if (facts->n_layers > 0)
-        facts->n_layers--;
-    if (!json_u64(hparams_find(hparams, "projection_head_dim|head_dim"), &head_dim) && facts_get(facts, "head") != 0)
-        head_dim = facts_get(facts, "hidden") / facts_get(facts, "head");
-    facts_set(facts, "pair", head_dim / 2);
-    facts_set(facts, "empty", 1);
-    facts_set(facts, "query", 1); /* they tell the parts apart */
-    facts_set(facts, "key", 1);
-    facts_set(facts, "value", 1);
+    if (dimensions->n_layers > 0)
+        dimensions->n_layers--;
+    if (!json_u64(hparams_find(hparams, "projection_head_dim|head_dim"), &head_dim) &&
+        dimensions_get(dimensions, "head") != 0)
+        head_dim = dimensions_get(dimensions, "hidden") / dimensions_get(dimensions, "head");
+    dimensions_set(dimensions, "pair", head_dim / 2);
+    dimensions_set(dimensions, "empty", 1);
+    dimensions_set(dimensions, "query", 1); /* they tell the parts apart */
+    dimensions_set(dimensions, "key", 1);
+    dimensions_set(dimensions, "value", 1);
 }
 
-static bool count_layers(struct draft *draft, struct error *error)
+static bool count_layers(struct model_builder *builder, struct error *error)
 {
-    return hparams_override(draft->model->hparams, "n_layers", draft->facts.n_layers, error);
+    return hparams_override(builder->model->hparams, "n_layers", builder->dimensions.n_layers, error);
 }
 
 const struct family granite_switch_family = {
     .name = "graniteswitch",
     .summary = "Granite Switch",
-    .hf = names,
+    .hf = FAMILY_NAMES({"GraniteSwitchForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
     .keys = {base_keys, granite_keys, keys},
-    .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
-    .add_facts = add_facts,
+    LLAMA_VOCABS,
+    .add_dimensions = add_dimensions,
     .adjust = count_layers,
     .add_extras = add_rope_freqs,
-    .before_vocab = llama_before_vocab,
-    .after_vocab = llama_after_vocab,
 };

@@ -60,9 +60,9 @@ static bool read_pairs(const struct json *list, const char *name, const int64_t 
         if (vision != NULL)
             pairs[n].vision = *vision;
         else if (!is_pair || !json_i64(first, &pairs[n].vision))
-            return error_set(error, "config.json: %s holds what is not a pair of layers", name);
+            return error_set(error, "config.json: %s has an element that is not a pair of layers", name);
         if (!json_i64(text, &pairs[n].text))
-            return error_set(error, "config.json: %s holds what is not a layer", name);
+            return error_set(error, "config.json: %s has an element that is not a layer", name);
     }
     return true;
 }
@@ -95,21 +95,20 @@ bool granite_projectors_read(const struct json *config, struct granite_projector
            add_all(config, ret_projectors, GRANITE_SPATIAL, error);
 }
 
-bool emit_deepstack_mapping(struct draft *draft, struct error *error)
+bool emit_deepstack_mapping(struct model_builder *builder, struct error *error)
 {
-    const struct json *config = hparams_raw(draft->model->hparams);
+    const struct json *config = hparams_raw(builder->model->hparams);
     struct granite_projectors projectors;
     struct layers layers;
     if (json_count(json_get(config, "spatial_target_layers")) == 0 &&
         json_count(json_get(config, "deepstack_layer_map")) == 0)
         return true;
-    if (!granite_projectors_read(config, &projectors, error) || !layers_new(draft, &layers, error))
+    if (!granite_projectors_read(config, &projectors, error) || !layers_new(builder, &layers, error))
         return false;
     for (uint64_t i = 0; i < layers.n; i++)
         layers.values[i] = -1;
     for (unsigned i = 1; i < projectors.n; i++)
         if (projectors.list[i].text_layer < layers.n)
             layers.values[projectors.list[i].text_layer] = i;
-    layers_set(draft, "deepstack_mapping", GGUF_I32, &layers);
-    return true;
+    return layers_set_i32(builder, "deepstack_mapping", &layers, error);
 }

@@ -5,7 +5,7 @@
  * later. Source: conversion/granite.py, get_normalized_projector_map(). */
 #pragma once
 
-#include "models/families/family.h"
+#include "models/families/shared.h"
 
 enum { GRANITE_VISION_KINDS = 2, GRANITE_VISION_MOST = 8, GRANITE_VISION_ALL = 16 }; /* projectors of a kind, of both */
 
@@ -26,4 +26,4 @@ struct granite_projectors {
 bool granite_projectors_read(const struct json *config, struct granite_projectors *ret_projectors, struct error *error);
 
 /* For families of Granite: deepstack_mapping of the text model, where config.json names such layers. */
-bool emit_deepstack_mapping(struct draft *draft, struct error *error);
+bool emit_deepstack_mapping(struct model_builder *builder, struct error *error);

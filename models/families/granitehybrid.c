@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-static const struct family_name names[] = {{"GraniteMoeHybridForCausalLM"}, {"BambaForCausalLM"}, {0}};
-
 static const struct relation_row bamba_tensors[] = {
     {"model.final_layernorm", "output_norm", .when = "bamba"},
     {"model.layers.{}.pre_ff_layernorm", "blk.{}.ffn_norm", .when = "bamba"},
@@ -30,7 +28,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* Whether layer `i` has attention, where no list says so. */
+/* Reports whether layer `i` has attention, where no list says so. */
 static bool is_periodic(const struct hparams *hparams, uint64_t i)
 {
     uint64_t period, offset;
@@ -93,30 +91,30 @@ static bool is_attention_alone(const struct hparams *hparams)
     return !has_mamba_layers(hparams) && !has_experts(hparams);
 }
 
-static bool compute_inner_size(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_inner_size(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double width, factor;
-    if (!draft_number(draft, "mamba_head_dim|hidden_size|d_model", 0, &width, error) ||
-        !draft_number(draft, "expand|num_heads|mamba_expand|mamba_num_heads", 0, &factor, error))
+    if (!builder_number(builder, "mamba_head_dim|hidden_size|d_model", 0, &width, error) ||
+        !builder_number(builder, "expand|num_heads|mamba_expand|mamba_num_heads", 0, &factor, error))
         return false;
     *ret_value = width * factor;
     return true;
 }
 
-static bool emit_attention(struct draft *draft, struct error *error)
+static bool emit_attention(struct model_builder *builder, struct error *error)
 {
     struct layers layers;
-    struct gguf_kvs *kvs = &draft->model->kvs;
-    if (!layers_new(draft, &layers, error))
+    struct gguf_kvs *kvs = &builder->model->kvs;
+    if (!layers_new(builder, &layers, error))
         return false;
-    mark_attention(draft->model->hparams, &layers);
-    layers_note_later_names(draft, hparams_get(draft->model->hparams, "layer_types"));
-    bool has_rope = !has_mamba_layers(draft->model->hparams) || strcmp(draft->hf->name, "BambaForCausalLM") == 0;
-    if (!layers_set_kv_heads(draft, &layers, error))
+    mark_attention(builder->model->hparams, &layers);
+    layers_note_later_names(builder, hparams_get(builder->model->hparams, "layer_types"));
+    bool has_rope = !has_mamba_layers(builder->model->hparams) || strcmp(builder->hf->name, "BambaForCausalLM") == 0;
+    if (!layers_set_kv_heads(builder, &layers, error))
         return false;
-    gguf_set_bool(kvs, draft_key(draft, "rope.scaling.finetuned"), has_rope);
+    gguf_set_bool(kvs, builder_key(builder, "rope.scaling.finetuned"), has_rope);
     if (!has_rope)
-        gguf_set_u32(kvs, draft_key(draft, "context_length"), MAMBA2_CONTEXT);
+        gguf_set_u32(kvs, builder_key(builder, "context_length"), MAMBA2_CONTEXT);
     return true;
 }
 
@@ -131,21 +129,21 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     const struct mamba2_sizes sizes = {.groups = "n_groups|mamba_n_groups",
                                        .state = "state_size|d_state|mamba_state_size|mamba_d_state",
                                        .heads = "n_heads|mamba_n_heads"};
     const char *architecture = hparams_architecture(hparams);
-    mamba2_add_facts(facts, hparams, &sizes);
+    mamba2_add_dimensions(dimensions, hparams, &sizes);
     if (architecture != NULL && strcmp(architecture, "BambaForCausalLM") == 0)
-        facts_set(facts, "bamba", 1);
+        dimensions_set(dimensions, "bamba", 1);
 }
 
-static bool pad_vocabulary(struct draft *draft, const struct vocab_input *input, struct error *error)
+static bool pad_vocabulary(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     (void)input;
-    return !has_mamba_layers(draft->model->hparams) || mamba2_pad_vocabulary(draft, 8, error);
+    return !has_mamba_layers(builder->model->hparams) || mamba2_pad_vocabulary(builder, 8, error);
 }
 
 #define CONFIG_ROWS                                                                                                    \
@@ -178,6 +176,7 @@ static const struct config_row config_bamba_rows[] = {
     CONFIG_ROWS,
     {"attn_layer_indices", FROM_LISTED, "attention.head_count_kv"},
     {"attn_rotary_emb", FROM_KEY, "rope.dimension_count"},
+    {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count"},
     {0},
 };
 
@@ -190,10 +189,10 @@ static const struct config_form forms[] = {
 };
 
 #define GRANITE_HYBRID                                                                                                 \
-    .hf = names,                                                                                                       \
+    .hf = FAMILY_NAMES({"GraniteMoeHybridForCausalLM"}, {"BambaForCausalLM"}),                                         \
     .tensors = {bamba_tensors, tensors, mamba2_layer_tensors, granite_moe_tensors, llama_tensors, decoder_tensors},    \
     .keys = {base_keys, granite_keys, granite_moe_keys, keys}, .vocabs = {&spm_vocab, &bpe_vocab},                     \
-    .add_facts = add_facts, .add_extras = add_rope_freqs, .rename = granite_without_towers,                            \
+    .add_dimensions = add_dimensions, .add_extras = add_rope_freqs, .rename = granite_without_towers,                  \
     .before_vocab = pad_vocabulary
 
 const struct family granitehybrid_family = {
@@ -207,7 +206,7 @@ const struct family granitehybrid_family = {
 const struct family granite4_family = {
     .name = "granite4",
     .architecture = "granite",
-    .summary = "Granite 4 without layers of Mamba",
+    .summary = "Granite 4 without Mamba layers",
     .applies = is_attention_alone,
     GRANITE_HYBRID,
 };
@@ -215,7 +214,7 @@ const struct family granite4_family = {
 const struct family granite4moe_family = {
     .name = "granite4moe",
     .architecture = "granitemoe",
-    .summary = "Granite 4 without layers of Mamba, with experts",
+    .summary = "Granite 4 MoE without Mamba layers",
     .applies = is_attention_with_experts,
     GRANITE_HYBRID,
 };

@@ -2,8 +2,6 @@
 #include "models/families/granite.h"
 #include "models/families/llama.h"
 
-static const struct family_name names[] = {{"GraniteMoeForCausalLM"}, {"GraniteMoeSharedForCausalLM"}, {0}};
-
 const struct relation_row granite_moe_tensors[] = {
     {"model.layers.{}.block_sparse_moe.input_linear", "blk.{}.ffn_gate_exps, blk.{}.ffn_up_exps", GATE_UP, "gate up"},
     {"model.layers.{}.block_sparse_moe.output_linear", "blk.{}.ffn_down_exps", .parallel = "column"},
@@ -24,22 +22,16 @@ static const struct config_row config_form_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"GraniteMoeSharedForCausalLM", "granitemoeshared", "tensor:blk.0.ffn_gate_shexp.weight", config_form_rows},
-    {"GraniteMoeForCausalLM", "granitemoe", NULL, config_form_rows},
-    {0},
-};
-
 const struct family granitemoe_family = {
     .name = "granitemoe",
-    .summary = "Granite 3 with experts",
-    .hf = names,
+    .summary = "Granite 3 MoE",
+    .hf = FAMILY_NAMES({"GraniteMoeForCausalLM"}, {"GraniteMoeSharedForCausalLM"}),
     .tensors = {granite_moe_tensors, llama_tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS(
+        {"GraniteMoeSharedForCausalLM", "granitemoeshared", "tensor:blk.0.ffn_gate_shexp.weight", config_form_rows},
+        {"GraniteMoeForCausalLM", "granitemoe", NULL, config_form_rows}),
     .keys = {base_keys, granite_keys, granite_moe_keys},
-    .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
+    LLAMA_VOCABS,
     .add_extras = add_rope_freqs,
     .rename = granite_without_towers,
-    .before_vocab = llama_before_vocab,
-    .after_vocab = llama_after_vocab,
 };

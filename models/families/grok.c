@@ -1,9 +1,7 @@
 /* Grok 1 and 2. conversion/grok.py. */
-#include "models/families/family.h"
+#include "models/families/shared.h"
 
 #include <math.h>
-
-static const struct family_name names[] = {{"GrokForCausalLM"}, {"Grok1ForCausalLM"}, {0}};
 
 static const struct relation_row tensors[] = {
     {"model.layers.{}.pre_attn_norm", "blk.{}.attn_norm"},
@@ -34,7 +32,7 @@ static const struct relation_row first_tensors[] = {
 };
 
 /* "original" is YaRN, too. */
-static bool emit_rope_scaling(struct draft *draft, struct error *error)
+static bool emit_rope_scaling(struct model_builder *builder, struct error *error)
 {
     static const struct key_row keys[] = {
         {"rope.scaling.type", GGUF_STRING, ALWAYS, .text = "yarn"},
@@ -46,19 +44,19 @@ static bool emit_rope_scaling(struct draft *draft, struct error *error)
         {"rope.scaling.yarn_beta_slow", GGUF_F32, REQUIRED, "beta_slow"},
         {0},
     };
-    const struct json *type = hparams_get(draft->model->hparams, "rope_type");
+    const struct json *type = hparams_get(builder->model->hparams, "rope_type");
     bool is_yarn = json_string_is(type, "yarn") || json_string_is(type, "original");
-    return !is_yarn || draft_emit(draft, keys, error);
+    return !is_yarn || builder_emit(builder, keys, error);
 }
 
-static bool compute_output_scale(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_output_scale(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double head_dim;
-    if (!draft_number(draft, "attn_output_multiplier", NAN, ret_value, error))
+    if (!builder_number(builder, "attn_output_multiplier", NAN, ret_value, error))
         return false;
     if (!isnan(*ret_value))
         return true;
-    if (!compute_head_dim(draft, &head_dim, error))
+    if (!compute_head_dim(builder, &head_dim, error))
         return false;
     *ret_value = pow(head_dim, -0.5);
     return true;
@@ -80,7 +78,7 @@ static const struct key_row keys[] = {
 const struct family grok_family = {
     .name = "grok",
     .summary = "Grok 1 and 2",
-    .hf = names,
+    .hf = FAMILY_NAMES({"GrokForCausalLM"}, {"Grok1ForCausalLM"}),
     .tensors = {tensors, sparse_moe_tensors, decoder_tensors, first_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab, &bpe_vocab},

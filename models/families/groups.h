@@ -4,7 +4,7 @@
  * no row here. */
 #pragma once
 
-#include "models/families/family.h"
+#include "models/families/shared.h"
 
 enum { GROUP_MAX_BEGINNINGS = 12 };
 
@@ -18,6 +18,6 @@ extern const struct family_group family_groups[];
 
 const struct family_group *family_group_of(const struct family *family);
 
-/* Whether the files made of a checkpoint of the family are those that the converter makes, byte for byte but for what
- * README.md says of exactness: tests/interop/test_golden.py compares them. */
+/* Reports whether the files made of a checkpoint of the family are those that the converter makes, byte for byte but
+ * for what README.md says of exactness: tests/interop/test_golden.py compares them. */
 bool family_is_golden(const struct family *family);

@@ -1,8 +1,6 @@
 /* GroveMoE: Qwen 3 with experts, of which each two share a smaller one beside them. conversion/grovemoe.py. */
 #include "models/families/qwen.h"
 
-static const struct family_name names[] = {{"GroveMoeForCausalLM"}, {"modeling_grove_moe.GroveMoeForCausalLM"}, {0}};
-
 enum { EXPERTS_PER_GROUP = 2 };
 
 static const struct relation_row tensors[] = {
@@ -24,18 +22,18 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     (void)hparams;
-    facts_set(facts, "group", facts_get(facts, "expert") / EXPERTS_PER_GROUP);
+    dimensions_set(dimensions, "group", dimensions_get(dimensions, "expert") / EXPERTS_PER_GROUP);
 }
 
 const struct family grovemoe_family = {
     .name = "grovemoe",
     .summary = "GroveMoE",
-    .hf = names,
+    .hf = FAMILY_NAMES({"GroveMoeForCausalLM"}, {"modeling_grove_moe.GroveMoeForCausalLM"}),
     .tensors = {tensors, qwen3_tensors, qwen_moe_tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
 };

@@ -6,11 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-static const struct family_name names[] = {{"HunYuanDenseV1ForCausalLM"}, {0}};
-static const struct family_name moe_names[] = {{"HunYuanMoEV1ForCausalLM"}, {0}};
-static const struct family_name vl_names[] = {{"HunYuanVLForConditionalGeneration"}, {0}};
-static const struct family_name hy3_names[] = {{"HYV3ForCausalLM"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"lm_head", NULL, .when = "tied"},
     {"model.layers.{}.self_attn.query_layernorm", "blk.{}.attn_q_norm"},
@@ -39,39 +34,39 @@ static const struct relation_row hy3_tensors[] = {
 };
 
 /* Dynamic scaling is worked into the base of the rope once, for the longest context. */
-static bool scale_rope(struct draft *draft, double head_dim, double otherwise, struct error *error)
+static bool scale_rope(struct model_builder *builder, double head_dim, double otherwise, struct error *error)
 {
     enum { CONTEXT = 262144 };
-    struct gguf_kvs *kvs = &draft->model->kvs;
-    const char *type = json_string(hparams_rope(draft->model->hparams, "rope_type"), NULL);
+    struct gguf_kvs *kvs = &builder->model->kvs;
+    const char *type = json_string(hparams_rope(builder->model->hparams, "rope_type"), NULL);
     bool is_dynamic = type != NULL && strcmp(type, "dynamic") == 0;
     double theta, alpha;
     if (!is_dynamic && (type == NULL || strcmp(type, "xdrope") != 0))
         return true;
-    if (!draft_number(draft, "rope.alpha", otherwise, &alpha, error) ||
-        !draft_number(draft, "rope.rope_theta", 10000, &theta, error))
+    if (!builder_number(builder, "rope.alpha", otherwise, &alpha, error) ||
+        !builder_number(builder, "rope.rope_theta", 10000, &theta, error))
         return false;
-    gguf_set_f32(kvs, draft_key(draft, "rope.freq_base"), theta * pow(alpha, head_dim / (head_dim - 2)));
-    gguf_set_text(kvs, draft_key(draft, "rope.scaling.type"), "none");
-    gguf_set_f32(kvs, draft_key(draft, "rope.scaling.factor"), 1);
+    gguf_set_f32(kvs, builder_key(builder, "rope.freq_base"), theta * pow(alpha, head_dim / (head_dim - 2)));
+    gguf_set_text(kvs, builder_key(builder, "rope.scaling.type"), "none");
+    gguf_set_f32(kvs, builder_key(builder, "rope.scaling.factor"), 1);
     if (is_dynamic) {
-        gguf_set_u32(kvs, draft_key(draft, "rope.scaling.original_context_length"), CONTEXT);
-        gguf_set_u32(kvs, draft_key(draft, "context_length"), CONTEXT);
+        gguf_set_u32(kvs, builder_key(builder, "rope.scaling.original_context_length"), CONTEXT);
+        gguf_set_u32(kvs, builder_key(builder, "context_length"), CONTEXT);
     }
     return true;
 }
 
-static bool emit_rope(struct draft *draft, struct error *error)
+static bool emit_rope(struct model_builder *builder, struct error *error)
 {
     const double alpha = 50;
     double head_dim;
-    gguf_kvs_remove(&draft->model->kvs, draft_key(draft, "expert_count"));
-    return compute_head_dim(draft, &head_dim, error) && scale_rope(draft, head_dim, alpha, error);
+    gguf_kvs_remove(&builder->model->kvs, builder_key(builder, "expert_count"));
+    return compute_head_dim(builder, &head_dim, error) && scale_rope(builder, head_dim, alpha, error);
 }
 
 /* Of the model that sees the rope turns by four positions, whose shares of the dimensions are listed; newer releases of
  * transformers call that dynamic, too. */
-static bool emit_vl_rope(struct draft *draft, struct error *error)
+static bool emit_vl_rope(struct model_builder *builder, struct error *error)
 {
     static const struct key_row rows[] = {
         {"rope.freq_base", GGUF_F32, REQUIRED, "rope.rope_theta"},
@@ -82,43 +77,40 @@ static bool emit_vl_rope(struct draft *draft, struct error *error)
         {"context_length", GGUF_U32, REQUIRED, "max_position_embeddings"},
         {0},
     };
-    const struct json *type = hparams_rope(draft->model->hparams, "rope_type");
-    bool is_renamed = json_string_is(type, "dynamic") && hparams_rope(draft->model->hparams, "mrope_section") != NULL;
+    const struct json *type = hparams_rope(builder->model->hparams, "rope_type");
+    bool is_renamed = json_string_is(type, "dynamic") && hparams_rope(builder->model->hparams, "mrope_section") != NULL;
     const struct key_row section[] = {
         {"rope.dimension_sections", GGUF_U32, REQUIRED, is_renamed ? "rope.mrope_section" : "rope.xdrope_section"},
         {0}};
     if (!is_renamed && !json_string_is(type, "xdrope"))
-        return emit_rope(draft, error);
-    gguf_kvs_remove(&draft->model->kvs, draft_key(draft, "expert_count"));
-    return draft_emit(draft, rows, error) && draft_emit(draft, section, error);
+        return emit_rope(builder, error);
+    gguf_kvs_remove(&builder->model->kvs, builder_key(builder, "expert_count"));
+    return builder_emit(builder, rows, error) && builder_emit(builder, section, error);
 }
 
-static bool emit_moe_rope(struct draft *draft, struct error *error)
+static bool emit_moe_rope(struct model_builder *builder, struct error *error)
 {
     const double alpha = 1000, head_dim = 128;
-    return scale_rope(draft, head_dim, alpha, error);
+    return scale_rope(builder, head_dim, alpha, error);
 }
 
 /* One number that may be a list of the same for each layer. */
-static bool emit_count(struct draft *draft, const char *key, const char *from, struct error *error)
+static bool emit_count(struct model_builder *builder, const char *key, const char *from, struct error *error)
 {
-    const struct json *value = hparams_get(draft->model->hparams, from);
+    const struct json *value = hparams_get(builder->model->hparams, from);
     uint64_t count;
     if (!json_u64(json_is(value, JSON_ARRAY) ? json_first(value) : value, &count) || count > UINT32_MAX)
         return error_set(error, "config.json: %s is missing, or not a whole number of 32 bits", from);
-    gguf_set_u32(&draft->model->kvs, draft_key(draft, key), (uint32_t)count);
+    gguf_set_u32(&builder->model->kvs, builder_key(builder, key), (uint32_t)count);
     return true;
 }
 
-static bool emit_experts(struct draft *draft, struct error *error)
+static bool emit_experts(struct model_builder *builder, struct error *error)
 {
-    return emit_count(draft, "expert_feed_forward_length", "moe_intermediate_size", error) &&
-           emit_count(draft, "expert_used_count", "moe_topk", error) &&
-           emit_count(draft, "expert_shared_count", "num_shared_expert", error);
+    return emit_count(builder, "expert_feed_forward_length", "moe_intermediate_size", error) &&
+           emit_count(builder, "expert_used_count", "moe_topk", error) &&
+           emit_count(builder, "expert_shared_count", "num_shared_expert", error);
 }
-
-static const struct key_row keys[] = {{.emit = emit_rope}, {0}};
-static const struct key_row vl_keys[] = {{.emit = emit_vl_rope}, {0}};
 
 static const struct key_row moe_layer_keys[] = {
     {"expert_shared_feed_forward_length", GGUF_U32, REQUIRED, "intermediate_size"},
@@ -127,11 +119,11 @@ static const struct key_row moe_layer_keys[] = {
     {0},
 };
 
-static bool compute_shared_width(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_shared_width(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double width, n_shared;
-    if (!draft_number(draft, "moe_intermediate_size", 0, &width, error) ||
-        !draft_number(draft, "num_shared_experts", 1, &n_shared, error))
+    if (!builder_number(builder, "moe_intermediate_size", 0, &width, error) ||
+        !builder_number(builder, "num_shared_experts", 1, &n_shared, error))
         return false;
     *ret_value = width * n_shared;
     return true;
@@ -147,17 +139,17 @@ static const struct key_row hy3_keys[] = {
     {0},
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
-    facts_forget(facts, "expert");
+    dimensions_forget(dimensions, "expert");
     if (json_bool(hparams_get(hparams, "tie_word_embeddings"), false))
-        facts_set(facts, "tied", 1);
+        dimensions_set(dimensions, "tied", 1);
 }
 
-static void add_moe_facts(struct facts *facts, const struct hparams *hparams)
+static void add_moe_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     if (json_bool(hparams_get(hparams, "tie_word_embeddings"), false))
-        facts_set(facts, "tied", 1);
+        dimensions_set(dimensions, "tied", 1);
 }
 
 static const struct config_row config_rows[] = {
@@ -176,12 +168,6 @@ static const struct config_row config_moe_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {{"HunYuanDenseV1ForCausalLM", "hunyuan_v1_dense", NULL, config_rows}, {0}};
-static const struct config_form moe_forms[] = {
-    {"HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe", NULL, config_moe_rows},
-    {0},
-};
-
 static const struct config_row config_hy3_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'silu'"},
     {"head_dim", FROM_KEY, "attention.key_length"},
@@ -194,49 +180,47 @@ static const struct config_row config_hy3_rows[] = {
     {0},
 };
 
-static const struct config_form hy3_forms[] = {{"HYV3ForCausalLM", "hy_v3", NULL, config_hy3_rows}, {0}};
-
 const struct family hunyuan_dense_family = {
     .name = "hunyuan-dense",
     .summary = "Hunyuan, dense",
-    .hf = names,
+    .hf = FAMILY_NAMES({"HunYuanDenseV1ForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = forms,
-    .keys = {base_keys, keys},
+    .forms = CONFIG_FORMS({"HunYuanDenseV1ForCausalLM", "hunyuan_v1_dense", NULL, config_rows}),
+    .keys = {base_keys, KEYS({.emit = emit_rope})},
     .vocabs = {&hunyuan_vocab, &hunyuan_ranks_vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
 };
 
 const struct family hunyuan_vl_family = {
     .name = "hunyuan-vl",
     .architecture = "hunyuan_vl",
-    .summary = "HunyuanOCR and its kin: the text half",
-    .hf = vl_names,
+    .summary = "HunyuanOCR and similar models (language model)",
+    .hf = FAMILY_NAMES({"HunYuanVLForConditionalGeneration"}),
     .tensors = {tensors, decoder_tensors},
-    .keys = {base_keys, vl_keys},
+    .keys = {base_keys, KEYS({.emit = emit_vl_rope})},
     .vocabs = {&hunyuan_vocab, &hunyuan_ranks_vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
 };
 
 const struct family hunyuan_moe_family = {
     .name = "hunyuan-moe",
-    .summary = "Hunyuan with experts",
-    .hf = moe_names,
+    .summary = "Hunyuan MoE",
+    .hf = FAMILY_NAMES({"HunYuanMoEV1ForCausalLM"}),
     .tensors = {tensors, moe_tensors, experts_tensors, decoder_tensors},
-    .forms = moe_forms,
+    .forms = CONFIG_FORMS({"HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe", NULL, config_moe_rows}),
     .keys = {base_keys, moe_layer_keys},
     .vocabs = {&hunyuan_moe_ranks_vocab, &bpe_vocab},
-    .add_facts = add_moe_facts,
+    .add_dimensions = add_moe_dimensions,
 };
 
 const struct family hy_v3_family = {
     .name = "hy_v3",
     .summary = "Hy3",
-    .hf = hy3_names,
+    .hf = FAMILY_NAMES({"HYV3ForCausalLM"}),
     .tensors = {hy3_tensors, nextn_tensors, qwen_moe_tensors, decoder_tensors},
-    .forms = hy3_forms,
+    .forms = CONFIG_FORMS({"HYV3ForCausalLM", "hy_v3", NULL, config_hy3_rows}),
     .keys = {base_keys, hy3_keys},
     .vocabs = {&bpe_vocab},
-    .add_facts = nextn_add_facts,
+    .add_dimensions = nextn_add_dimensions,
     .adjust = nextn_count_blocks,
 };

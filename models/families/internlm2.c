@@ -2,9 +2,6 @@
  * rope_freqs.weight, which the converter gives to no model of it. */
 #include "models/families/llama.h"
 
-static const struct family_name names[] = {{"InternLM2ForCausalLM"}, {0}};
-static const struct family_name names3[] = {{"InternLM3ForCausalLM"}, {0}};
-
 /* Each key head has its queries, its key and its value after one another; "key" and "value" are 1. */
 static const struct relation_row tensors[] = {
     {"model.tok_embeddings", "token_embd", .parallel = "row"},
@@ -22,16 +19,16 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
-    uint64_t head = facts_get(facts, "head"), kv_head = facts_get(facts, "kv_head");
+    uint64_t head = dimensions_get(dimensions, "head"), kv_head = dimensions_get(dimensions, "kv_head");
     (void)hparams;
     if (head == 0 || kv_head == 0)
         return;
-    facts_set(facts, "share", head / kv_head);
-    facts_set(facts, "pair", facts_get(facts, "hidden") / head / 2);
-    facts_set(facts, "key", 1);
-    facts_set(facts, "value", 1);
+    dimensions_set(dimensions, "share", head / kv_head);
+    dimensions_set(dimensions, "pair", dimensions_get(dimensions, "hidden") / head / 2);
+    dimensions_set(dimensions, "key", 1);
+    dimensions_set(dimensions, "value", 1);
 }
 
 static const struct config_row config_rows[] = {
@@ -40,25 +37,22 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {{"InternLM2ForCausalLM", "internlm2", NULL, config_rows, OWN_CLASS_NOTE},
-                                           {0}};
-
 const struct family internlm2_family = {
     .name = "internlm2",
     .summary = "InternLM 2",
-    .hf = names,
+    .hf = FAMILY_NAMES({"InternLM2ForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"InternLM2ForCausalLM", "internlm2", NULL, config_rows, OWN_CLASS_NOTE}),
     .keys = {base_keys},
     .vocabs = {&internlm2_vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
 };
 
 const struct family internlm3_family = {
     .name = "internlm3",
     .architecture = "llama",
     .summary = "InternLM 3",
-    .hf = names3,
+    .hf = FAMILY_NAMES({"InternLM3ForCausalLM"}),
     .tensors = {llama_tensors, decoder_tensors},
     .keys = {base_keys, llama_keys},
     .vocabs = {&internlm3_vocab},

@@ -1,24 +1,22 @@
 /* Jais 1. conversion/jais.py. Its linear layers are stored transposed (Conv1D), and factors of the embedding and of the
  * output are multiplied into them. */
-#include "models/families/family.h"
+#include "models/families/shared.h"
 #include "quant/convert.h"
 
 #include <math.h>
 
-static const struct family_name names[] = {{"JAISLMHeadModel"}, {0}};
-
-static const struct view *scale_embedding(struct arena *arena, const struct facts *facts, enum direction direction,
-                                          const struct view *view)
+static const struct view *scale_embedding(struct arena *arena, const struct dimensions *dimensions,
+                                          enum direction direction, const struct view *view)
 {
     static const char *const factors[] = {"embeddings_scale"};
-    return elementwise_multiply(arena, facts, direction, view, factors, 1);
+    return elementwise_multiply(arena, dimensions, direction, view, factors, 1);
 }
 
-static const struct view *scale_output(struct arena *arena, const struct facts *facts, enum direction direction,
-                                       const struct view *view)
+static const struct view *scale_output(struct arena *arena, const struct dimensions *dimensions,
+                                       enum direction direction, const struct view *view)
 {
     static const char *const factors[] = {"width_scale"};
-    return elementwise_multiply(arena, facts, direction, view, factors, 1);
+    return elementwise_multiply(arena, dimensions, direction, view, factors, 1);
 }
 
 static const struct elementwise times_embeddings_scale = {
@@ -70,12 +68,12 @@ static const struct key_row keys[] = {
 };
 
 /* The slope of the first head is the one number of a weight that a key goes by. */
-static bool add_alibi_bias(struct draft *draft, struct error *error)
+static bool add_alibi_bias(struct model_builder *builder, struct error *error)
 {
     static const char slopes[] = "transformer.relative_pe.slopes";
-    struct gguf_model *model = draft->model;
+    struct gguf_model *model = builder->model;
     const struct tensor *tensor = tensor_set_find_text(model->checkpoint->tensors, slopes);
-    uint64_t closest = 1, n_heads = facts_get(&draft->facts, "head");
+    uint64_t closest = 1, n_heads = dimensions_get(&builder->dimensions, "head");
     double bias = 8;
     float first;
     while (closest * 2 <= n_heads)
@@ -89,33 +87,33 @@ static bool add_alibi_bias(struct draft *draft, struct error *error)
             return error_set(error, "tensor '%s': the first slope is %.9g, which has no logarithm", slopes,
                              (double)first);
     }
-    gguf_set_f32(&model->kvs, draft_key(draft, "attention.max_alibi_bias"), bias);
+    gguf_set_f32(&model->kvs, builder_key(builder, "attention.max_alibi_bias"), bias);
     return true;
 }
 
-/* What the class multiplies with, under the names of one release or the other. */
-static bool find_scales(struct draft *draft, struct error *error)
+/* Finds the multipliers of the class, under the names of either release. */
+static bool find_scales(struct model_builder *builder, struct error *error)
 {
     double embeddings, alpha, width;
-    const struct hparams *hparams = draft->model->hparams;
+    const struct hparams *hparams = builder->model->hparams;
     if (!json_string_is(hparams_get(hparams, "activation_function"), "swiglu") ||
         !json_string_is(hparams_get(hparams, "position_embedding_type"), "alibi"))
         return error_set(error, "config.json: activation_function is not swiglu, or position_embedding_type not alibi");
-    if (!draft_number(draft, "mup_embeddings_scale|embeddings_scale", NAN, &embeddings, error) ||
-        !draft_number(draft, "mup_output_alpha", NAN, &alpha, error) ||
-        !draft_number(draft, isnan(alpha) ? "width_scale" : "mup_width_scale", NAN, &width, error))
+    if (!builder_number(builder, "mup_embeddings_scale|embeddings_scale", NAN, &embeddings, error) ||
+        !builder_number(builder, "mup_output_alpha", NAN, &alpha, error) ||
+        !builder_number(builder, isnan(alpha) ? "width_scale" : "mup_width_scale", NAN, &width, error))
         return false;
     if (isnan(embeddings) || isnan(width))
         return error_set(error, "config.json: %s is missing", isnan(width) ? "width_scale" : "embeddings_scale");
-    facts_set_factor(&draft->facts, "embeddings_scale", (float)embeddings);
-    facts_set_factor(&draft->facts, "width_scale", (float)(isnan(alpha) ? width : alpha * width));
+    dimensions_set_factor(&builder->dimensions, "embeddings_scale", (float)embeddings);
+    dimensions_set_factor(&builder->dimensions, "width_scale", (float)(isnan(alpha) ? width : alpha * width));
     return true;
 }
 
 const struct family jais_family = {
     .name = "jais",
     .summary = "Jais 1",
-    .hf = names,
+    .hf = FAMILY_NAMES({"JAISLMHeadModel"}),
     .tensors = {tensors},
     .keys = {keys},
     .vocabs = {&bpe_vocab},

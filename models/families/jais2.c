@@ -1,15 +1,11 @@
 /* Jais 2. conversion/jais.py. */
-#include "models/families/family.h"
-
-static const struct family_name names[] = {{"Jais2ForCausalLM"}, {0}};
-
-static const struct key_row keys[] = {{"rope.dimension_count", GGUF_U32, .compute = compute_head_dim}, {0}};
+#include "models/families/shared.h"
 
 const struct family jais2_family = {
     .name = "jais2",
     .summary = "Jais 2",
-    .hf = names,
+    .hf = FAMILY_NAMES({"Jais2ForCausalLM"}),
     .tensors = {decoder_tensors},
-    .keys = {base_keys, keys},
+    .keys = {base_keys, KEYS({"rope.dimension_count", GGUF_U32, .compute = compute_head_dim})},
     .vocabs = {&bpe_vocab},
 };

@@ -6,8 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-static const struct family_name names[] = {{"JambaForCausalLM"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"model.final_layernorm", "output_norm"},
     {"model.layers.{}.pre_ff_layernorm", "blk.{}.ffn_norm"},
@@ -33,40 +31,40 @@ static const struct relation_row tensors[] = {
 };
 
 /* Key heads of the layers with attention, which come once in a period. */
-static bool emit_kv_heads(struct draft *draft, struct error *error)
+static bool emit_kv_heads(struct model_builder *builder, struct error *error)
 {
     struct layers layers;
     uint64_t period, offset;
-    const struct hparams *hparams = draft->model->hparams;
-    if (!layers_new(draft, &layers, error) ||
+    const struct hparams *hparams = builder->model->hparams;
+    if (!layers_new(builder, &layers, error) ||
         !hparams_count(hparams, "attn_layer_period", 1, UINT32_MAX, &period, error) ||
         !hparams_count(hparams, "attn_layer_offset", 0, UINT32_MAX, &offset, error))
         return false;
     for (uint64_t i = 0; i < layers.n; i++)
         layers.values[i] = i % period == offset;
-    return layers_set_kv_heads(draft, &layers, error);
+    return layers_set_kv_heads(builder, &layers, error);
 }
 
-static bool compute_inner_size(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_inner_size(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double width, expand;
-    if (!draft_number(draft, "hidden_size|mamba_d_model", 0, &width, error) ||
-        !draft_number(draft, "mamba_expand", 2, &expand, error))
+    if (!builder_number(builder, "hidden_size|mamba_d_model", 0, &width, error) ||
+        !builder_number(builder, "mamba_expand", 2, &expand, error))
         return false;
     *ret_value = width * expand;
     return true;
 }
 
 /* Where it is not said, or said to be "auto", a sixteenth of the width, rounded up. */
-static bool compute_rank(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_rank(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double width;
     uint64_t rank;
-    if (json_u64(hparams_get(draft->model->hparams, "mamba_dt_rank"), &rank) && rank > 0) {
+    if (json_u64(hparams_get(builder->model->hparams, "mamba_dt_rank"), &rank) && rank > 0) {
         *ret_value = (double)rank;
         return true;
     }
-    if (!draft_number(draft, "hidden_size|mamba_d_model", 0, &width, error))
+    if (!builder_number(builder, "hidden_size|mamba_d_model", 0, &width, error))
         return false;
     *ret_value = ceil(width / 16);
     return true;
@@ -106,11 +104,12 @@ static const char *after_layer(const char *name, uint64_t *ret_layer)
 }
 
 /* Mini-Jamba calls feed-forward networks moe. Layers without experts have one all the same, in some checkpoints. */
-static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
     static const char mini[] = "moe.", expert[] = "experts.0.", own[] = "feed_forward.";
-    uint64_t layer, period = facts_get(facts, "expert_period"), offset = facts_get(facts, "expert_offset");
+    uint64_t layer, period = dimensions_get(dimensions, "expert_period"),
+                    offset = dimensions_get(dimensions, "expert_offset");
     const char *rest = direction == FORWARD ? after_layer(name, &layer) : NULL;
     bool is_mini = rest != NULL && text_starts_with(rest, mini);
     if (rest == NULL || (!is_mini && !text_starts_with(rest, own)))
@@ -120,22 +119,22 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
     return arena_printf(arena, "model.layers.%" PRIu64 ".%s%s", layer, own, is_alone ? rest + sizeof expert - 1 : rest);
 }
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     struct error unused;
     uint64_t period, offset;
     if (hparams_count(hparams, "expert_layer_period", 1, UINT32_MAX, &period, &unused) &&
         hparams_count(hparams, "expert_layer_offset", 0, UINT32_MAX, &offset, &unused)) {
-        facts_set(facts, "expert_period", period);
-        facts_set(facts, "expert_offset", offset);
+        dimensions_set(dimensions, "expert_period", period);
+        dimensions_set(dimensions, "expert_offset", offset);
     }
 }
 
-static bool after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error)
+static bool after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     (void)error;
     if (checkpoint_side_file(input->checkpoint, "tokenizer.model") == NULL)
-        gguf_set_bool(&draft->model->kvs, "tokenizer.ggml.add_space_prefix", false);
+        gguf_set_bool(&builder->model->kvs, "tokenizer.ggml.add_space_prefix", false);
     return true;
 }
 
@@ -149,22 +148,21 @@ static const struct config_row config_rows[] = {
     {"expert_layer_period", FROM_PERIOD, "blk.{}.ffn_gate_inp.weight"},
     {"expert_layer_offset", FROM_OFFSET, "blk.{}.ffn_gate_inp.weight"},
     {"mamba_expand", FROM_QUOTIENT, "ssm.inner_size", "embedding_length"},
+    {"mamba_dt_rank", FROM_KEY, "ssm.time_step_rank"},
     {"mamba_conv_bias", FROM_TENSOR, "blk.0.ssm_conv1d.bias"},
     {"mamba_proj_bias", FROM_TENSOR, "blk.0.ssm_in.bias"},
     {0},
 };
 
-static const struct config_form forms[] = {{"JambaForCausalLM", "jamba", NULL, config_rows}, {0}};
-
 const struct family jamba_family = {
     .name = "jamba",
     .summary = "Jamba",
-    .hf = names,
+    .hf = FAMILY_NAMES({"JambaForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"JambaForCausalLM", "jamba", NULL, config_rows}),
     .keys = {keys},
     .vocabs = {&spm_vocab, &llama_hf_vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
     .rename = rename_tensor,
     .after_vocab = after_vocab,
 };

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-static const struct family_name names[] = {{"JinaBertModel"}, {"JinaBertForMaskedLM"}, {0}};
 /* The second is what transformers calls it, which the converter does not know. */
 static const struct family_name names3[] = {{"XLMRobertaModel"}, {"JinaEmbeddingsV3Model"}, {0}};
 
@@ -47,7 +46,7 @@ static enum vocab_result add_byte_level(struct gguf_kvs *kvs, const struct vocab
     bool by_whitespace =
         json_string_is(json_get(json_get(document_root(tokenizer), "pre_tokenizer"), "type"), "Whitespace");
     document_close(tokenizer);
-    enum vocab_result result = bpe_vocab.add(kvs, input, error);
+    enum vocab_result result = vocab_add(&bpe_vocab, kvs, input, error);
     if (result != VOCAB_ADDED)
         return result;
     if (by_whitespace) {
@@ -68,7 +67,7 @@ static enum vocab_result add_by_class(struct gguf_kvs *kvs, const struct vocab_i
     bool is_bert = json_string_is(class, "BertTokenizer"), is_roberta = json_string_is(class, "RobertaTokenizer");
     document_close(config);
     if (is_bert)
-        return wordpiece_vocab.add(kvs, input, error);
+        return vocab_add(&wordpiece_vocab, kvs, input, error);
     if (is_roberta)
         return add_byte_level(kvs, input, error);
     error_set(error, "tokenizer_config.json: tokenizer_class is neither BertTokenizer nor RobertaTokenizer");
@@ -77,26 +76,21 @@ static enum vocab_result add_by_class(struct gguf_kvs *kvs, const struct vocab_i
 
 static const struct vocab jina_vocab = {.name = "Jina's", .file = "tokenizer.json", .add = add_by_class};
 
-static const char *const prefixes[] = {"bert.", NULL};
-static const char *const prefixes3[] = {"roberta.", "bert.", NULL};
-static const char *const parts3[] = {".parametrizations", ".original", NULL};
-
 /* Adapters to tasks are files of their own in the converter's output. */
-static const char *leave_out_adapters(struct arena *arena, const struct facts *facts, enum direction direction,
-                                      const char *name)
+static const char *leave_out_adapters(struct arena *arena, const struct dimensions *dimensions,
+                                      enum direction direction, const char *name)
 {
-    (void)arena, (void)facts;
+    (void)arena, (void)dimensions;
     return direction == FORWARD && strstr(name, ".0.lora_") != NULL ? NULL : name;
 }
 
-static bool note_adapters(struct draft *draft, struct error *error)
+static bool note_adapters(struct model_builder *builder, struct error *error)
 {
     (void)error;
-    if (!bert_has_adapters(draft->model->hparams))
+    if (!bert_has_adapters(builder->model->hparams))
         return true;
-    checkpoint_note(
-        draft->model->checkpoint,
-        "model.gguf: the adapters to tasks, which the converter writes as files of their own, are left out");
+    checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,
+                    "the adapters to tasks, which the converter writes as files of their own, are left out");
     return true;
 }
 
@@ -118,31 +112,29 @@ static const struct config_row config3_rows[] = {
     {0},
 };
 
-static const struct config_form forms3[] = {{"JinaEmbeddingsV3Model", "jina_embeddings_v3", NULL, config3_rows}, {0}};
-
 const struct family jina_bert_v2_family = {
     .name = "jina-bert-v2",
-    .summary = "Jina's embeddings, version 2",
-    .hf = names,
+    .summary = "Jina embeddings v2",
+    .hf = FAMILY_NAMES({"JinaBertModel"}, {"JinaBertForMaskedLM"}),
     .tensors = {tensors, bert_tensors},
     .keys = {base_keys, bert_keys},
     .vocabs = {&jina_vocab},
-    .dropped_prefixes = prefixes,
-    .add_facts = bert_add_facts,
+    .dropped_prefixes = TEXTS("bert."),
+    .add_dimensions = bert_add_dimensions,
 };
 
 const struct family jina_bert_v3_family = {
     .name = "jina-bert-v3",
-    .summary = "Jina's embeddings, version 3",
+    .summary = "Jina embeddings v3",
     .hf = names3,
     .tensors = {tensors3, bert_tensors},
-    .forms = forms3,
+    .forms = CONFIG_FORMS({"JinaEmbeddingsV3Model", "jina_embeddings_v3", NULL, config3_rows}),
     .keys = {base_keys, roberta_keys, bert_keys},
     .vocabs = {&xlmr_vocab},
     .applies = is_version_3,
-    .dropped_prefixes = prefixes3,
-    .dropped_parts = parts3,
+    .dropped_prefixes = TEXTS("roberta.", "bert."),
+    .dropped_parts = TEXTS(".parametrizations", ".original"),
     .rename = leave_out_adapters,
-    .add_facts = roberta_add_facts,
+    .add_dimensions = roberta_add_dimensions,
     .adjust = note_adapters,
 };

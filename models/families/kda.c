@@ -17,12 +17,12 @@
 const struct relation_row kda_self_attention_tensors[] = {KDA("model.layers.{}.self_attn"), {0}};
 const struct relation_row kda_attention_tensors[] = {KDA("model.layers.{}.attention"), {0}};
 
-void kda_look(struct draft *draft)
+void kda_look(struct model_builder *builder)
 {
-    const struct tensor_set *set = draft->model->checkpoint->tensors;
+    const struct tensor_set *set = builder->model->checkpoint->tensors;
     for (size_t i = 0; i < set->n_tensors; i++)
         if (set->tensors[i].rank == 2 && text_ends_with(set->tensors[i].name, ".q_conv1d.weight")) {
-            facts_set(&draft->facts, "flat_convolution", 1);
+            dimensions_set(&builder->dimensions, "flat_convolution", 1);
             return;
         }
 }

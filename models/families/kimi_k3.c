@@ -51,28 +51,28 @@ bool kimi_linear_alone(const struct hparams *hparams)
     return !is_k3(hparams);
 }
 
-/* Whether a layer is in the list of those with latent attention, which are facts: bit i of word i / 64. */
-static bool has_latent_attention(const struct facts *facts, uint64_t layer)
+/* Reports whether a layer is in the list of those with latent attention, which are facts: bit i of word i / 64. */
+static bool has_latent_attention(const struct dimensions *dimensions, uint64_t layer)
 {
     static const char *const words[] = {"latent0", "latent1", "latent2", "latent3"};
-    return layer < 256 && (facts_get(facts, words[layer / 64]) >> layer % 64 & 1) != 0;
+    return layer < 256 && (dimensions_get(dimensions, words[layer / 64]) >> layer % 64 & 1) != 0;
 }
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     static const char *const words[] = {"latent0", "latent1", "latent2", "latent3"};
     const struct json *listed = hparams_get(hparams, "linear_attn_config.full_attn_layers");
     uint64_t bits[4] = {0}, number;
-    mla_add_facts(facts, hparams);
+    mla_add_dimensions(dimensions, hparams);
     for (const struct json *item = json_is(listed, JSON_ARRAY) ? json_first(listed) : NULL; item != NULL;
          item = json_next(item))
         if (json_u64(item, &number) && number >= 1 && number <= 256)
             bits[(number - 1) / 64] |= UINT64_C(1) << (number - 1) % 64;
     for (unsigned i = 0; i < 4; i++)
-        facts_set(facts, words[i], bits[i]);
+        dimensions_set(dimensions, words[i], bits[i]);
 }
 
-static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
     static const char *const gates[] = {ATTENTION ".g_proj.weight", ATTENTION ".latent_gate.weight"};
@@ -81,21 +81,21 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
         return NULL;
     if (!pattern_match(gates[direction], name, strlen(name), numbers))
         return name;
-    bool is_moved = direction == BACKWARD || has_latent_attention(facts, numbers[0]);
+    bool is_moved = direction == BACKWARD || has_latent_attention(dimensions, numbers[0]);
     return is_moved ? pattern_fill(arena, gates[!direction], numbers, "") : name;
 }
 
-static bool check_kind(struct draft *draft, struct error *error)
+static bool check_kind(struct model_builder *builder, struct error *error)
 {
-    struct hparams *hparams = draft->model->hparams;
+    struct hparams *hparams = builder->model->hparams;
     if (!json_bool(hparams_get(hparams, "mla_use_nope"), false))
         return error_set(error, "config.json: mla_use_nope is not true: other latent attention is not supported");
     if (!json_string_is(hparams_get(hparams, "moe_router_activation_func"), "sigmoid") ||
         !json_string_is(hparams_get(hparams, "hidden_act"), "situ"))
         return error_set(error, "config.json: moe_router_activation_func is not 'sigmoid', or hidden_act not 'situ'");
-    if (draft->facts.n_layers > 256)
+    if (builder->dimensions.n_layers > 256)
         return error_set(error, "config.json: more than 256 layers");
-    kda_look(draft);
+    kda_look(builder);
     return hparams_override(hparams, "num_key_value_heads", 1, error);
 }
 
@@ -140,7 +140,6 @@ static void multiply_pairs(struct gguf_model *model)
         struct tensor tensor = before->tensors[i];
         const char *end = strstr(tensor.name, "_res_score_norm");
         if (end == NULL) {
-            model->forced[set->n_tensors] = model->forced[i];
             tensor_set_add(set, &tensor);
             continue;
         }
@@ -153,39 +152,38 @@ static void multiply_pairs(struct gguf_model *model)
         static const struct sharing one_row = {1, 1, NULL};
         const struct view *product = view_combine(model->arena, flat_f32(model->arena, held[kind]->view), MULTIPLY,
                                                   flat_f32(model->arena, tensor.view), &one_row);
-        model->forced[set->n_tensors] = NULL;
         tensor_set_add_view(set, arena_printf(model->arena, "%.*s.weight", (int)stem, tensor.name), product);
         held[kind] = NULL;
     }
     model->tensors = set;
 }
 
-static void arrange(struct draft *draft)
+static void arrange(struct model_builder *builder)
 {
     enum { FILE_TYPE_MXFP4 = 38 };
     static const char *const experts[] = {"blk.{}.ffn_gate_exps.weight", "blk.{}.ffn_down_exps.weight",
                                           "blk.{}.ffn_up_exps.weight", NULL};
-    struct gguf_model *model = draft->model;
+    struct gguf_model *model = builder->model;
     bool is_packed = false;
     multiply_pairs(model);
     for (size_t i = 0; i < model->tensors->n_tensors && !is_packed; i++)
         is_packed = strcmp(model->tensors->tensors[i].view->dtype->name, "MXFP4") == 0;
     if (!is_packed)
         return;
-    draft_put_first(draft, experts);
+    builder_put_first(builder, experts);
     model->packed_file_type = FILE_TYPE_MXFP4;
 }
 
 /* The end of a turn is what config.json says, whatever the tokenizer does. */
-static bool after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error)
+static bool after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     static const struct key_row rows[] = {{".tokenizer.ggml.eos_token_id", GGUF_U32, IF_PRESENT, "eos_token_id"}, {0}};
-    return draft_emit(draft, rows, error) && release_chat_template(draft, input, error);
+    return builder_emit(builder, rows, error) && release_chat_template(builder, input, error);
 }
 
 const struct family kimi_k3_family = {
     .name = "kimi-k3",
-    .summary = "Kimi K3, the text model",
+    .summary = "Kimi K3 (language model)",
     .hf = names,
     .tensors = {tensors, kda_self_attention_tensors, mla_tensors, sparse_moe_tensors, decoder_tensors},
     .keys = {base_keys, keys},
@@ -193,7 +191,7 @@ const struct family kimi_k3_family = {
     .keeps_mxfp4 = true,
     .applies = is_k3,
     .rename = rename_tensor,
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
     .adjust = check_kind,
     .arrange = arrange,
     .after_vocab = after_vocab,

@@ -4,11 +4,9 @@
 #include "models/families/deepseek.h"
 #include "models/families/kda.h"
 #include "models/families/layers.h"
-#include "models/layer_marks.h"
+#include "models/family/layer_marks.h"
 
 #include <inttypes.h>
-
-static const struct family_name names[] = {{"KimiLinearForCausalLM"}, {"KimiLinearModel"}, {0}};
 
 #define ATTENTION "model.layers.{}.self_attn"
 #define EXPERTS   "model.layers.{}.block_sparse_moe"
@@ -27,11 +25,11 @@ static const struct relation_row tensors[] = {
 };
 
 /* Layers of latent attention are listed by their numbers from 1 on; they have one key for all queries. */
-bool kimi_linear_emit_kv_heads(struct draft *draft, struct error *error)
+bool kimi_linear_emit_kv_heads(struct model_builder *builder, struct error *error)
 {
-    const struct json *listed = hparams_get(draft->model->hparams, "linear_attn_config.full_attn_layers");
+    const struct json *listed = hparams_get(builder->model->hparams, "linear_attn_config.full_attn_layers");
     struct layers layers;
-    if (!layers_new(draft, &layers, error))
+    if (!layers_new(builder, &layers, error))
         return false;
     if (!json_is(listed, JSON_ARRAY))
         return error_set(error, "config.json: linear_attn_config.full_attn_layers is missing, or not a list");
@@ -40,20 +38,19 @@ bool kimi_linear_emit_kv_heads(struct draft *draft, struct error *error)
         if (json_u64(item, &number) && number >= 1 && number <= layers.n)
             layers.values[number - 1] = 1;
     }
-    layers_set(draft, "attention.head_count_kv", GGUF_I32, &layers);
-    return true;
+    return layers_set_i32(builder, "attention.head_count_kv", &layers, error);
 }
 
-bool kimi_linear_key_length(const struct draft *draft, double *ret_value, struct error *error)
+bool kimi_linear_key_length(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    return draft_sum(draft, "kv_lora_rank|n_lora_kv", "qk_rope_head_dim|n_rot", ret_value, error);
+    return builder_sum(builder, "kv_lora_rank|n_lora_kv", "qk_rope_head_dim|n_rot", ret_value, error);
 }
 
-bool kimi_linear_mla_key_length(const struct draft *draft, double *ret_value, struct error *error)
+bool kimi_linear_mla_key_length(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    if (!draft_number(draft, "n_embd_head_k_mla", -1, ret_value, error))
+    if (!builder_number(builder, "n_embd_head_k_mla", -1, ret_value, error))
         return false;
-    return *ret_value >= 0 || draft_sum(draft, "qk_nope_head_dim", "qk_rope_head_dim|n_rot", ret_value, error);
+    return *ret_value >= 0 || builder_sum(builder, "qk_nope_head_dim", "qk_rope_head_dim|n_rot", ret_value, error);
 }
 
 static const struct key_row keys[] = {
@@ -143,23 +140,21 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {{"KimiLinearForCausalLM", "kimi_linear", NULL, config_rows}, {0}};
-
-static bool adjust(struct draft *draft, struct error *error)
+static bool adjust(struct model_builder *builder, struct error *error)
 {
-    kda_look(draft);
-    return hparams_override(draft->model->hparams, "num_key_value_heads", 1, error);
+    kda_look(builder);
+    return hparams_override(builder->model->hparams, "num_key_value_heads", 1, error);
 }
 
 const struct family kimi_linear_family = {
     .name = "kimi-linear",
     .summary = "Kimi-Linear",
-    .hf = names,
+    .hf = FAMILY_NAMES({"KimiLinearForCausalLM"}, {"KimiLinearModel"}),
     .tensors = {tensors, kda_self_attention_tensors, mla_tensors, sparse_moe_tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"KimiLinearForCausalLM", "kimi_linear", NULL, config_rows}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab, &kimi_linear_vocab},
     .applies = kimi_linear_alone,
-    .add_facts = mla_add_facts,
+    .add_dimensions = mla_add_dimensions,
     .adjust = adjust,
 };

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct family_name names[] = {{"LagunaForCausalLM"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", "(h d) ...", "h"},
     {"model.layers.{}.self_attn.g_proj", "blk.{}.attn_gate", .parallel = "row"},
@@ -24,7 +22,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* What the gate of a layer is as wide as: its heads, or what they give. NULL where neither is said. */
+/* Returns the width of a layer's gate: its heads, or their outputs. NULL if neither is declared. */
 static const char *gate_kind(const struct json *value)
 {
     if (json_string_is(value, "per-element") || json_string_is(value, "per_element"))
@@ -36,18 +34,18 @@ static const char *gate_kind(const struct json *value)
 
 /* The gates are what gating says, or gating_types layer by layer. Runtimes read gating alone, so that the converter
  * asks for it where a gate is wide. */
-static bool check_gates(const struct draft *draft, struct error *error)
+static bool check_gates(const struct model_builder *builder, struct error *error)
 {
-    const struct json *gating = hparams_get(draft->model->hparams, "gating"),
-                      *types = hparams_get(draft->model->hparams, "gating_types"), *item = json_first(types);
+    const struct json *gating = hparams_get(builder->model->hparams, "gating"),
+                      *types = hparams_get(builder->model->hparams, "gating_types"), *item = json_first(types);
     const char *kind = gate_kind(gating);
     bool is_wide = kind != NULL && strcmp(kind, "per-element") == 0;
     if (json_count(types) == 0)
         return kind != NULL || json_is(gating, JSON_TRUE) ||
                error_set(error, "config.json: gating is neither 'per-element' nor 'per-head'");
-    if (json_count(types) != draft->facts.n_layers)
+    if (json_count(types) != builder->dimensions.n_layers)
         return error_set(error, "config.json: gating_types has %zu layers, not %llu", (size_t)json_count(types),
-                         (unsigned long long)draft->facts.n_layers);
+                         (unsigned long long)builder->dimensions.n_layers);
     for (; item != NULL; item = json_next(item)) {
         const char *of_layer = gate_kind(item);
         if (of_layer == NULL)
@@ -58,25 +56,24 @@ static bool check_gates(const struct draft *draft, struct error *error)
     return true;
 }
 
-static bool emit_heads(struct draft *draft, struct error *error)
+static bool emit_heads(struct model_builder *builder, struct error *error)
 {
-    const struct json *listed = hparams_get(draft->model->hparams, "num_attention_heads_per_layer");
+    const struct json *listed = hparams_get(builder->model->hparams, "num_attention_heads_per_layer");
     struct layers heads;
-    if (!check_gates(draft, error) || !layers_new(draft, &heads, error))
+    if (!check_gates(builder, error) || !layers_new(builder, &heads, error))
         return false;
     if (json_count(listed) != 0 && json_count(listed) != heads.n)
         return error_set(error, "config.json: num_attention_heads_per_layer has %zu layers, not %llu",
                          (size_t)json_count(listed), (unsigned long long)heads.n);
     for (uint64_t i = 0; i < heads.n; i++)
-        heads.values[i] = (double)facts_get(&draft->facts, "head");
+        heads.values[i] = (double)dimensions_get(&builder->dimensions, "head");
     layers_fill(&heads, listed);
-    layers_set(draft, "attention.head_count", GGUF_I32, &heads);
-    return true;
+    return layers_set_i32(builder, "attention.head_count", &heads, error);
 }
 
-static bool compute_dense_layers(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_dense_layers(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    const struct json *types = hparams_get(draft->model->hparams, "mlp_layer_types"), *item = json_first(types);
+    const struct json *types = hparams_get(builder->model->hparams, "mlp_layer_types"), *item = json_first(types);
     *ret_value = 0;
     for (; item != NULL && json_string_is(item, "dense"); item = json_next(item))
         *ret_value += 1;
@@ -84,30 +81,31 @@ static bool compute_dense_layers(const struct draft *draft, double *ret_value, s
 }
 
 /* How much of a head the rope turns, where the layers have parameters of their own. */
-static bool set_rotary(struct draft *draft, const char *key, const struct json *share, struct error *error)
+static bool set_rotary(struct model_builder *builder, const char *key, const struct json *share, struct error *error)
 {
     double head_dim, factor = 1;
-    if (!draft_number(draft, "head_dim", 0, &head_dim, error))
+    if (!builder_number(builder, "head_dim", 0, &head_dim, error))
         return false;
     if (share != NULL && !json_double(share, &factor))
         return error_set(error, "config.json: partial_rotary_factor is not a number");
     double turned = trunc(head_dim * factor);
     if (!(turned > 0 && turned <= UINT32_MAX))
         return error_set(error, "config.json: head_dim is missing, or partial_rotary_factor %g out of range", factor);
-    gguf_set_u32(&draft->model->kvs, draft_key(draft, key), (uint32_t)turned);
+    gguf_set_u32(&builder->model->kvs, builder_key(builder, key), (uint32_t)turned);
     return true;
 }
 
-static bool emit_rope(struct draft *draft, struct error *error)
+static bool emit_rope(struct model_builder *builder, struct error *error)
 {
-    const struct hparams *hparams = draft->model->hparams;
+    const struct hparams *hparams = builder->model->hparams;
     const struct json *all = hparams_get(hparams, "rope_parameters");
     if (!json_is(json_get(all, "full_attention"), JSON_OBJECT))
         return error_set(error, "config.json: rope_parameters has no full_attention");
-    if (!set_rotary(draft, "rope.dimension_count", hparams_rope(hparams, "partial_rotary_factor"), error))
+    if (!set_rotary(builder, "rope.dimension_count", hparams_rope(hparams, "partial_rotary_factor"), error))
         return false;
     return !json_is(json_get(all, "sliding_attention"), JSON_OBJECT) ||
-           set_rotary(draft, "rope.dimension_count_swa", hparams_rope_sliding(hparams, "partial_rotary_factor"), error);
+           set_rotary(builder, "rope.dimension_count_swa", hparams_rope_sliding(hparams, "partial_rotary_factor"),
+                      error);
 }
 
 static const struct key_row keys[] = {
@@ -126,9 +124,9 @@ static const struct key_row keys[] = {
 
 /* chat_template.jinja goes before what tokenizer_config.json has; what ends a turn is the first id of eos_token_id that
  * does not begin a text. */
-static bool after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error)
+static bool after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
-    struct gguf_kvs *kvs = &draft->model->kvs;
+    struct gguf_kvs *kvs = &builder->model->kvs;
     const struct json *ends = hparams_get(input->hparams, "eos_token_id"), *end;
     uint64_t begin = UINT64_MAX, id = UINT64_MAX;
     size_t length;
@@ -151,7 +149,7 @@ static bool after_vocab(struct draft *draft, const struct vocab_input *input, st
 const struct family laguna_family = {
     .name = "laguna",
     .summary = "Laguna",
-    .hf = names,
+    .hf = FAMILY_NAMES({"LagunaForCausalLM"}),
     .tensors = {tensors, qwen3_tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&laguna_vocab},

@@ -3,17 +3,17 @@
 #include <inttypes.h>
 #include <string.h>
 
-bool layers_new(const struct draft *draft, struct layers *ret_layers, struct error *error)
+bool layers_new(const struct model_builder *builder, struct layers *ret_layers, struct error *error)
 {
-    uint64_t n = draft->facts.n_layers;
+    uint64_t n = builder->dimensions.n_layers;
     if (n == 0 || n > MAX_LISTED_LAYERS)
-        return error_set(error, "config.json: %" PRIu64 " layers, outside 1 to %d", n, MAX_LISTED_LAYERS);
-    *ret_layers = (struct layers){n, arena_array(draft->model->arena, n, sizeof(double))};
+        return error_set(error, "config.json: %" PRIu64 " layers; the limits are 1 and %d", n, MAX_LISTED_LAYERS);
+    *ret_layers = (struct layers){n, arena_array(builder->model->arena, n, sizeof(double))};
     memset(ret_layers->values, 0, n * sizeof(double));
     return true;
 }
 
-/* What later releases of transformers call a kind of layer. */
+/* Returns the name of a layer type in later releases of transformers. */
 static const char *later_name(const char *text)
 {
     static const char *const names[][2] = {{"attention", "full_attention"}, {"mamba", "linear_attention"}};
@@ -31,13 +31,14 @@ void layers_mark(struct layers *layers, const struct json *list, const char *tex
         layers->values[i] = json_string_is(item, text) || json_string_is(item, later);
 }
 
-void layers_note_later_names(const struct draft *draft, const struct json *list)
+void layers_note_later_names(const struct model_builder *builder, const struct json *list)
 {
     for (const struct json *item = json_first(list); item != NULL; item = json_next(item))
         if (json_string_is(item, "full_attention") || json_string_is(item, "linear_attention")) {
-            checkpoint_note(draft->model->checkpoint,
-                            "model.gguf: kinds of layers have the names of later releases of transformers, which the "
-                            "converter does not know: it would take no layer for attention");
+            checkpoint_note(
+                builder->model->checkpoint, SUBJECT_GGUF,
+                "layer types have the names of later transformers releases; the converter does not know them "
+                "and would treat no layer as attention");
             return;
         }
 }
@@ -50,7 +51,7 @@ void layers_fill(struct layers *layers, const struct json *list)
             layers->values[i] = json_is(item, JSON_TRUE);
 }
 
-void layers_set(struct draft *draft, const char *key, enum gguf_type type, const struct layers *layers)
+void layers_set(struct model_builder *builder, const char *key, enum gguf_type type, const struct layers *layers)
 {
     struct buffer elements = {0};
     for (uint64_t i = 0; i < layers->n; i++) {
@@ -59,44 +60,56 @@ void layers_set(struct draft *draft, const char *key, enum gguf_type type, const
         memcpy(&bits, &value, sizeof bits);
         if (type == GGUF_F32)
             buffer_append_le(&elements, bits, 4);
-        else if (type == GGUF_BOOL)
-            buffer_append_le(&elements, layers->values[i] != 0, 1);
         else
-            buffer_append_le(&elements, (uint32_t)(int32_t)layers->values[i], 4);
+            buffer_append_le(&elements, layers->values[i] != 0, 1);
     }
-    gguf_set_array(&draft->model->kvs, draft_key(draft, key), type, layers->n, &elements);
+    gguf_set_array(&builder->model->kvs, builder_key(builder, key), type, layers->n, &elements);
 }
 
-bool layers_emit_listed(struct draft *draft, const char *key, const char *from, struct error *error)
+bool layers_set_i32(struct model_builder *builder, const char *key, const struct layers *layers, struct error *error)
 {
-    const struct json *list = hparams_get(draft->model->hparams, from);
+    struct buffer elements = {0};
+    for (uint64_t i = 0; i < layers->n; i++) {
+        if (!(layers->values[i] >= INT32_MIN && layers->values[i] <= INT32_MAX)) {
+            buffer_free(&elements);
+            return error_set(error, "config.json: layer %" PRIu64 ": %s would be %g, which is not a 32-bit number", i,
+                             key, layers->values[i]);
+        }
+        buffer_append_le(&elements, (uint32_t)(int32_t)layers->values[i], 4);
+    }
+    gguf_set_array(&builder->model->kvs, builder_key(builder, key), GGUF_I32, layers->n, &elements);
+    return true;
+}
+
+bool layers_emit_listed(struct model_builder *builder, const char *key, const char *from, struct error *error)
+{
+    const struct json *list = hparams_get(builder->model->hparams, from);
     struct layers layers;
     if (!json_is(list, JSON_ARRAY))
         return true;
-    if (!layers_new(draft, &layers, error))
+    if (!layers_new(builder, &layers, error))
         return false;
     layers_fill(&layers, list);
-    layers_set(draft, key, GGUF_F32, &layers);
+    layers_set(builder, key, GGUF_F32, &layers);
     return true;
 }
 
-bool layers_set_kv_heads(struct draft *draft, const struct layers *layers, struct error *error)
+bool layers_set_kv_heads(struct model_builder *builder, const struct layers *layers, struct error *error)
 {
     uint64_t kv_heads;
-    if (!hparams_count(draft->model->hparams, "num_key_value_heads|n_kv_heads", 0, INT32_MAX, &kv_heads, error))
+    if (!hparams_count(builder->model->hparams, "num_key_value_heads|n_kv_heads", 0, INT32_MAX, &kv_heads, error))
         return false;
     for (uint64_t i = 0; i < layers->n; i++)
         layers->values[i] = layers->values[i] != 0 ? (double)kv_heads : 0;
-    layers_set(draft, "attention.head_count_kv", GGUF_I32, layers);
-    return true;
+    return layers_set_i32(builder, "attention.head_count_kv", layers, error);
 }
 
-bool emit_sliding_layers(struct draft *draft, struct error *error)
+bool emit_sliding_layers(struct model_builder *builder, struct error *error)
 {
     struct layers layers;
-    if (!layers_new(draft, &layers, error))
+    if (!layers_new(builder, &layers, error))
         return false;
-    layers_mark(&layers, hparams_get(draft->model->hparams, "layer_types"), "sliding_attention");
-    layers_set(draft, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
+    layers_mark(&layers, hparams_get(builder->model->hparams, "layer_types"), "sliding_attention");
+    layers_set(builder, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
     return true;
 }

@@ -1,14 +1,11 @@
 /* LFM 2 and 2.5, dense and with experts: short convolutions, and attention in some layers. conversion/lfm2.py. */
 #include "base/text.h"
-#include "models/dense.h"
+#include "formats/components.h"
 #include "models/families/layers.h"
 
 #include <math.h>
 #include <string.h>
 
-static const struct family_name names[] = {{"Lfm2ForCausalLM"}, {"LFM2ForCausalLM"}, {0}};
-static const struct family_name audio_names[] = {{"Lfm25AudioTokenizer"}, {0}};
-static const struct family_name embed_names[] = {{"Lfm2Model", "model."}, {"Lfm2BidirectionalModel", "model."}, {0}};
 static const struct family_name moe_names[] = {{"Lfm2MoeForCausalLM"}, {0}};
 
 static const struct relation_row tensors[] = {
@@ -32,14 +29,12 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static const struct relation_row audio_tensors[] = {{"dense_2_out", "dense_2"}, {0}};
-
 /* The layers with attention: named, or listed by their numbers in full_attn_idxs; all where neither is. */
-static void mark_attention(const struct draft *draft, struct layers *layers)
+static void mark_attention(const struct model_builder *builder, struct layers *layers)
 {
-    const struct hparams *hparams = draft->model->hparams;
+    const struct hparams *hparams = builder->model->hparams;
     const struct json *types = hparams_get(hparams, "layer_types"), *listed = hparams_get(hparams, "full_attn_idxs");
-    bool is_moe = draft->hf == moe_names;
+    bool is_moe = builder->hf == moe_names;
     if (json_is(types, JSON_ARRAY)) {
         layers_mark(layers, types, is_moe ? "full_attention" : "conv");
         for (uint64_t i = 0; i < layers->n && !is_moe; i++)
@@ -55,24 +50,24 @@ static void mark_attention(const struct draft *draft, struct layers *layers)
     }
 }
 
-static bool emit_kv_heads(struct draft *draft, struct error *error)
+static bool emit_kv_heads(struct model_builder *builder, struct error *error)
 {
     struct layers layers;
-    if (!layers_new(draft, &layers, error))
+    if (!layers_new(builder, &layers, error))
         return false;
-    mark_attention(draft, &layers);
-    return layers_set_kv_heads(draft, &layers, error);
+    mark_attention(builder, &layers);
+    return layers_set_kv_heads(builder, &layers, error);
 }
 
 /* Two thirds of what is said, by a factor, and rounded up. */
-static bool compute_feed_forward(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_feed_forward(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double width, factor, multiple;
-    if (!draft_number(draft, "block_ff_dim|intermediate_size", 12288, &width, error) ||
-        !draft_number(draft, "block_ffn_dim_multiplier", 1, &factor, error) ||
-        !draft_number(draft, "block_multiple_of", 256, &multiple, error))
+    if (!builder_number(builder, "block_ff_dim|intermediate_size", 12288, &width, error) ||
+        !builder_number(builder, "block_ffn_dim_multiplier", 1, &factor, error) ||
+        !builder_number(builder, "block_multiple_of", 256, &multiple, error))
         return false;
-    if (!json_bool(hparams_get(draft->model->hparams, "block_auto_adjust_ff_dim"), false)) {
+    if (!json_bool(hparams_get(builder->model->hparams, "block_auto_adjust_ff_dim"), false)) {
         *ret_value = width;
         return true;
     }
@@ -98,11 +93,11 @@ static const struct key_row audio_keys[] = {
     {0},
 };
 
-static bool emit_causal(struct draft *draft, struct error *error)
+static bool emit_causal(struct model_builder *builder, struct error *error)
 {
     (void)error;
-    if (strcmp(draft->hf->name, "Lfm2BidirectionalModel") == 0)
-        gguf_set_bool(&draft->model->kvs, draft_key(draft, "attention.causal"), false);
+    if (strcmp(builder->hf->name, "Lfm2BidirectionalModel") == 0)
+        gguf_set_bool(&builder->model->kvs, builder_key(builder, "attention.causal"), false);
     return true;
 }
 
@@ -110,14 +105,31 @@ static const struct key_row embed_keys[] = {{.emit = emit_causal}, {.emit = emit
 
 static const char dense_folder[] = "1_Dense";
 
-static bool add_dense(struct draft *draft, struct error *error)
+/* Finds the matrix of the dense layer: NULL where there is no such folder. Fails where the folder has none. */
+static bool find_dense(const struct checkpoint *checkpoint, const struct tensor **ret_matrix, struct error *error)
 {
-    struct gguf_model *model = draft->model;
-    const struct tensor *dense = dense_find(model->checkpoint, dense_folder, error);
+    static const char name[] = "linear.weight";
+    const struct checkpoint *dense = checkpoint_base(checkpoint, BASE_DENSE);
+    *ret_matrix = NULL;
+    if (components_named(checkpoint->components, dense_folder) == NULL)
+        return true;
+    const struct tensor *tensor = dense != NULL ? tensor_set_find_text(dense->tensors, name) : NULL;
+    if (tensor == NULL || tensor->refusal != NULL || tensor->rank != 2 || dtype_kernels(tensor->dtype).decode == NULL)
+        return error_set(error, "%s: no readable matrix %s", dense_folder, name);
+    *ret_matrix = tensor;
+    return true;
+}
+
+static bool add_dense(struct model_builder *builder, struct error *error)
+{
+    struct gguf_model *model = builder->model;
+    const struct tensor *dense;
+    if (!find_dense(model->checkpoint, &dense, error))
+        return false;
     if (dense == NULL)
-        return error->message[0] == '\0';
-    gguf_set_u32(&model->kvs, draft_key(draft, "embedding_length_out"), (uint32_t)dense->shape[0]);
-    draft_add_tensor(draft, "dense_2.weight", tensor_view(dense, model->arena), NULL);
+        return true;
+    gguf_set_u32(&model->kvs, builder_key(builder, "embedding_length_out"), (uint32_t)dense->shape[0]);
+    tensor_set_add_view(builder->model->tensors, "dense_2.weight", tensor_view(dense, model->arena));
     return true;
 }
 
@@ -131,13 +143,13 @@ static const struct key_row moe_family_keys[] = {
     {0},
 };
 
-/* What belongs to the audio of LFM2-Audio is left out. */
-static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+/* Leaves out the audio tensors of LFM2-Audio. */
+static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
     static const char *const audio[] = {"audio",           "codebook",    "conformer",
                                         "depth_embedding", "depthformer", "depth_linear"};
-    (void)facts;
+    (void)dimensions;
     if (direction == BACKWARD)
         return name;
     for (size_t i = 0; i < sizeof audio / sizeof *audio; i++)
@@ -147,14 +159,14 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
 }
 
 /* And of its tokenizer, which makes sound of tokens, what comes before and after the layers. */
-static const char *rename_of_audio(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_of_audio(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                    const char *name)
 {
     if (direction == FORWARD && (strcmp(name, "istft.window") == 0 || text_starts_with(name, "emb.emb")))
         return NULL;
     if (direction == FORWARD && text_starts_with(name, "lin."))
         return arena_printf(arena, "dense_2_out%s", name + 3);
-    return rename_tensor(arena, facts, direction, name);
+    return rename_tensor(arena, dimensions, direction, name);
 }
 
 #define CONFIG_ROWS                                                                                                    \
@@ -171,9 +183,7 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {{"Lfm2ForCausalLM", "lfm2", NULL, config_rows}, {0}};
-
-/* Whether experts have a bias is told by no layer that is sure to be there; the class has one unless told. */
+/* No layer that always exists tells whether experts have a bias; the class has one by default. */
 static const struct config_row config_moe_rows[] = {
     CONFIG_ROWS,
     {"norm_eps", FROM_KEY, "attention.layer_norm_rms_epsilon"},
@@ -183,14 +193,12 @@ static const struct config_row config_moe_rows[] = {
     {0},
 };
 
-static const struct config_form moe_forms[] = {{"Lfm2MoeForCausalLM", "lfm2_moe", NULL, config_moe_rows}, {0}};
-
 const struct family lfm2_family = {
     .name = "lfm2",
     .summary = "LFM 2 and 2.5",
-    .hf = names,
+    .hf = FAMILY_NAMES({"Lfm2ForCausalLM"}, {"LFM2ForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"Lfm2ForCausalLM", "lfm2", NULL, config_rows}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .rename = rename_tensor,
@@ -198,10 +206,10 @@ const struct family lfm2_family = {
 
 const struct family lfm2moe_family = {
     .name = "lfm2moe",
-    .summary = "LFM 2 and 2.5 with experts",
+    .summary = "LFM 2 and 2.5 MoE",
     .hf = moe_names,
     .tensors = {tensors, decoder_tensors},
-    .forms = moe_forms,
+    .forms = CONFIG_FORMS({"Lfm2MoeForCausalLM", "lfm2_moe", NULL, config_moe_rows}),
     .keys = {base_keys, moe_family_keys},
     .vocabs = {&bpe_vocab},
     .rename = rename_tensor,
@@ -210,9 +218,9 @@ const struct family lfm2moe_family = {
 const struct family lfm2_audio_family = {
     .name = "lfm2-audio",
     .architecture = "lfm2",
-    .summary = "the audio tokenizer of LFM 2.5",
-    .hf = audio_names,
-    .tensors = {audio_tensors, tensors, decoder_tensors},
+    .summary = "LFM 2.5 audio tokenizer",
+    .hf = FAMILY_NAMES({"Lfm25AudioTokenizer"}),
+    .tensors = {TENSORS({"dense_2_out", "dense_2"}), tensors, decoder_tensors},
     .keys = {base_keys, keys, audio_keys},
     .vocabs = {&no_vocab},
     .tokenizer_model = "none",
@@ -222,12 +230,12 @@ const struct family lfm2_audio_family = {
 const struct family lfm2_embed_family = {
     .name = "lfm2-embed",
     .architecture = "lfm2",
-    .summary = "LFM 2 that embeds: LFM2-ColBERT",
-    .hf = embed_names,
+    .summary = "LFM2-ColBERT (embeddings)",
+    .hf = FAMILY_NAMES({"Lfm2Model", "model."}, {"Lfm2BidirectionalModel", "model."}),
     .tensors = {tensors, decoder_tensors},
     .keys = {base_keys, keys, embed_keys},
     .vocabs = {&bpe_vocab},
-    .told_by = "embedding_length_out|attention.causal|pooling_type",
+    .told_by = "key:embedding_length_out|key:attention.causal|key:pooling_type",
     .dense_folder = dense_folder,
     .add_extras = add_dense,
     .rename = rename_tensor,

@@ -1,9 +1,6 @@
 /* LLaDA, which writes by diffusion, and the same with experts. conversion/llada.py. */
 #include "models/families/experts.h"
 
-static const struct family_name names[] = {{"LLaDAModelLM"}, {0}};
-static const struct family_name moe_names[] = {{"LLaDAMoEModel"}, {"LLaDAMoEModelLM"}, {0}};
-
 #define BLOCK "model.transformer.blocks.{}."
 
 static const struct relation_row tensors[] = {
@@ -59,24 +56,24 @@ static bool rename_count(struct hparams *hparams, const char *name, const char *
     return hparams_override(hparams, name, count, error);
 }
 
-static bool adjust(struct draft *draft, struct error *error)
+static bool adjust(struct model_builder *builder, struct error *error)
 {
-    struct hparams *hparams = draft->model->hparams;
+    struct hparams *hparams = builder->model->hparams;
     return rename_count(hparams, "hidden_size", "d_model", error) &&
            rename_count(hparams, "intermediate_size", "mlp_hidden_size", error);
 }
 
-static bool begin_with_bos(struct draft *draft, const struct vocab_input *input, struct error *error)
+static bool begin_with_bos(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     (void)input, (void)error;
-    gguf_set_bool(&draft->model->kvs, "tokenizer.ggml.add_bos_token", true);
+    gguf_set_bool(&builder->model->kvs, "tokenizer.ggml.add_bos_token", true);
     return true;
 }
 
 const struct family llada_family = {
     .name = "llada",
     .summary = "LLaDA",
-    .hf = names,
+    .hf = FAMILY_NAMES({"LLaDAModelLM"}),
     .tensors = {tensors},
     .keys = {base_keys, keys},
     .vocabs = {&plain_bpe_vocab},
@@ -86,8 +83,8 @@ const struct family llada_family = {
 
 const struct family llada_moe_family = {
     .name = "llada-moe",
-    .summary = "LLaDA with experts",
-    .hf = moe_names,
+    .summary = "LLaDA MoE",
+    .hf = FAMILY_NAMES({"LLaDAMoEModel"}, {"LLaDAMoEModelLM"}),
     .tensors = {moe_tensors, experts_tensors, decoder_tensors},
     .keys = {base_keys, moe_layer_keys},
     .vocabs = {&bpe_vocab},

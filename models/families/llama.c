@@ -47,22 +47,22 @@ const struct key_row llama_keys[] = {
     {0},
 };
 
-bool llama_before_vocab(struct draft *draft, const struct vocab_input *input, struct error *error)
+bool llama_before_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     struct document *config;
     if (!document_open(input->checkpoint, "tokenizer_config.json", &config, error))
         return false;
     const struct json *value = json_get(document_root(config), "add_prefix_space");
     if (json_is(value, JSON_TRUE) || json_is(value, JSON_FALSE))
-        gguf_set_bool(&draft->model->kvs, "tokenizer.ggml.add_space_prefix", json_bool(value, false));
+        gguf_set_bool(&builder->model->kvs, "tokenizer.ggml.add_space_prefix", json_bool(value, false));
     document_close(config);
     return true;
 }
 
-bool llama_after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error)
+bool llama_after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     enum { CODE_LLAMA_VOCABULARY = 32016, CODE_LLAMA_EOT = 32010, GRANITE_VOCABULARY = 49152 };
-    struct gguf_kvs *kvs = &draft->model->kvs;
+    struct gguf_kvs *kvs = &builder->model->kvs;
     uint64_t n_vocab;
     (void)error;
     if (!json_u64(hparams_get(input->hparams, "vocab_size"), &n_vocab))
@@ -73,9 +73,6 @@ bool llama_after_vocab(struct draft *draft, const struct vocab_input *input, str
         gguf_set_bool(kvs, "tokenizer.ggml.add_bos_token", false);
     return true;
 }
-
-static const char *const dropped_prefixes[] = {"llm.", NULL};
-static const char *const dropped_parts[] = {"text_model.", NULL};
 
 static const struct config_row config_mixtral_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'silu'"},
@@ -109,14 +106,14 @@ static const struct config_form forms[] = {
 
 const struct family llama_family = {
     .name = "llama",
-    .summary = "Llama 1 to 3, Mistral, Mixtral and their kin",
+    .summary = "Llama 1 to 3, Mistral, Mixtral and similar models",
     .hf = names,
     .tensors = {foreign_tensors, llama_tensors, sparse_moe_tensors, decoder_tensors},
     .forms = forms,
     .keys = {base_keys, llama_keys},
     .vocabs = {&glm_asr_vocab, &spm_vocab, &llama_hf_vocab, &bpe_vocab, &tekken_vocab},
-    .dropped_prefixes = dropped_prefixes,
-    .dropped_parts = dropped_parts,
+    .dropped_prefixes = TEXTS("llm."),
+    .dropped_parts = TEXTS("text_model."),
     .applies = applies,
     .add_extras = add_rope_freqs,
     .before_vocab = llama_before_vocab,

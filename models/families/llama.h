@@ -1,16 +1,21 @@
-/* What the families built on Llama's take from it. */
+/* Shared by the families built on Llama's. */
 #pragma once
 
-#include "models/families/family.h"
+#include "models/families/shared.h"
 
 extern const struct relation_row llama_tensors[];
 extern const struct key_row llama_keys[];
 
-/* Whether it is EAGLE-3, a draft model, which may call itself Llama. */
+/* Reports whether it is EAGLE-3, a draft model, which may call itself Llama. */
 bool llama_is_eagle3(const struct hparams *hparams);
 
 /* tokenizer.ggml.add_space_prefix, where tokenizer_config.json says it. */
-bool llama_before_vocab(struct draft *draft, const struct vocab_input *input, struct error *error);
+bool llama_before_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error);
 
-/* What the sizes of the vocabularies of CodeLlama and of small Granite models stand for. */
-bool llama_after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error);
+/* Adds keys for CodeLlama and small Granite models, which are known by the sizes of their vocabularies. */
+bool llama_after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error);
+
+/* The tokenizers of Llama and the keys around them. */
+#define LLAMA_VOCABS                                                                                                   \
+    .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab}, .before_vocab = llama_before_vocab,                           \
+    .after_vocab = llama_after_vocab

@@ -1,8 +1,6 @@
 /* Llama 4, MobileLLM-R1: the text model. conversion/llama.py, Llama4Model. */
 #include "models/families/llama.h"
 
-static const struct family_name names[] = {{"Llama4ForCausalLM"}, {"Llama4ForConditionalGeneration"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"model.layers.{}.feed_forward.gate_proj", "blk.{}.ffn_gate", .parallel = "row"},
     {"model.layers.{}.feed_forward.up_proj", "blk.{}.ffn_up", .parallel = "row"},
@@ -17,7 +15,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* Whether all layers look at the whole context: by their types, or as transformers computes those. */
+/* Reports whether all layers look at the whole context: by their types, or as transformers computes those. */
 static bool all_are_full(const struct hparams *hparams)
 {
     const struct json *types = hparams_get(hparams, "layer_types"), *item;
@@ -38,15 +36,15 @@ static bool all_are_full(const struct hparams *hparams)
            (json_u64(hparams_get(hparams, "no_rope_layer_interval"), &interval) && interval == 1);
 }
 
-static bool emit_sliding_window(struct draft *draft, struct error *error)
+static bool emit_sliding_window(struct model_builder *builder, struct error *error)
 {
     (void)error;
-    if (all_are_full(draft->model->hparams))
-        gguf_set_u32(&draft->model->kvs, draft_key(draft, "attention.sliding_window"), 0);
+    if (all_are_full(builder->model->hparams))
+        gguf_set_u32(&builder->model->kvs, builder_key(builder, "attention.sliding_window"), 0);
     return true;
 }
 
-/* What config.json calls the intermediate size is that of experts. */
+/* config.json's intermediate_size is the experts'. */
 static const struct key_row keys[] = {
     {"feed_forward_length", GGUF_U32, REQUIRED, "intermediate_size_mlp"},
     {"interleave_moe_layer_step", GGUF_U32, REQUIRED, "interleave_moe_layer_step"},
@@ -55,8 +53,18 @@ static const struct key_row keys[] = {
     {0},
 };
 
+/* Maverick, which has 128 experts, is the model without: no key says so. */
+static const char *norms_queries(const struct config_material *material)
+{
+    enum { MAVERICK_EXPERTS = 128 };
+    double n_experts;
+    bool is_maverick = config_number_of_layer(material, "expert_count", 0, &n_experts) && n_experts == MAVERICK_EXPERTS;
+    return is_maverick ? "false" : "true";
+}
+
 #define CONFIG_ROWS                                                                                                    \
     {"hidden_act", FROM_TEXT, .text = "'silu'"}, {"head_dim", FROM_KEY, "attention.key_length"},                       \
+        {"use_qk_norm", .make = norms_queries},                                                                        \
     {                                                                                                                  \
         "attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"                                                             \
     }
@@ -72,18 +80,13 @@ static const struct config_row config_full_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"Llama4ForCausalLM", "llama4_text", "key:attention.sliding_window=0", config_full_rows},
-    {"Llama4ForCausalLM", "llama4_text", NULL, config_rows},
-    {0},
-};
-
 const struct family llama4_family = {
     .name = "llama4",
-    .summary = "Llama 4, the text model",
-    .hf = names,
+    .summary = "Llama 4 (language model)",
+    .hf = FAMILY_NAMES({"Llama4ForCausalLM"}, {"Llama4ForConditionalGeneration"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"Llama4ForCausalLM", "llama4_text", "key:attention.sliding_window=0", config_full_rows},
+                          {"Llama4ForCausalLM", "llama4_text", NULL, config_rows}),
     .keys = {base_keys, llama_keys, keys},
     .vocabs = {&bpe_vocab},
     .add_extras = add_rope_freqs,

@@ -1,15 +1,11 @@
 /* Maincoder. conversion/maincoder.py. */
 #include "models/families/qwen.h"
 
-static const struct family_name names[] = {{"MaincoderForCausalLM"}, {0}};
-
-static const struct key_row keys[] = {{"rope.dimension_count", GGUF_U32, IF_PRESENT, "head_dim"}, {0}};
-
 const struct family maincoder_family = {
     .name = "maincoder",
     .summary = "Maincoder",
-    .hf = names,
+    .hf = FAMILY_NAMES({"MaincoderForCausalLM"}),
     .tensors = {qwen3_tensors, decoder_tensors},
-    .keys = {base_keys, keys},
+    .keys = {base_keys, KEYS({"rope.dimension_count", GGUF_U32, IF_PRESENT, "head_dim"})},
     .vocabs = {&bpe_vocab},
 };

@@ -1,11 +1,9 @@
 /* Mamba and Falcon Mamba. conversion/mamba.py. */
-#include "models/families/family.h"
+#include "models/families/shared.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const struct family_name names[] = {{"MambaForCausalLM"}, {"MambaLMHeadModel"}, {"FalconMambaForCausalLM"}, {0}};
 
 static const struct relation_row tensors[] = {
     {"backbone.embeddings", "token_embd", .parallel = "row"},
@@ -25,60 +23,60 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool model_width(const struct draft *draft, double *ret_width, struct error *error)
+static bool model_width(const struct model_builder *builder, double *ret_width, struct error *error)
 {
-    if (!draft_number(draft, "hidden_size|d_model", 0, ret_width, error))
+    if (!builder_number(builder, "hidden_size|d_model", 0, ret_width, error))
         return false;
     return *ret_width > 0 || error_set(error, "config.json: hidden_size|d_model is missing");
 }
 
 /* A value that stands for "work it out" where it is 0 or absent. */
-static bool number_or(const struct draft *draft, const char *from, double otherwise, double *ret_value,
+static bool number_or(const struct model_builder *builder, const char *from, double otherwise, double *ret_value,
                       struct error *error)
 {
-    if (!draft_number(draft, from, 0, ret_value, error))
+    if (!builder_number(builder, from, 0, ret_value, error))
         return false;
     if (*ret_value == 0)
         *ret_value = otherwise;
     return true;
 }
 
-static bool compute_conv_kernel(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_conv_kernel(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    return number_or(draft, "conv_kernel|d_conv", 4, ret_value, error);
+    return number_or(builder, "conv_kernel|d_conv", 4, ret_value, error);
 }
 
-static bool compute_inner_size(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_inner_size(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double width;
-    if (!model_width(draft, &width, error) ||
-        !number_or(draft, "intermediate_size|d_inner", 2 * width, ret_value, error))
+    if (!model_width(builder, &width, error) ||
+        !number_or(builder, "intermediate_size|d_inner", 2 * width, ret_value, error))
         return false;
     return *ret_value == 2 * width ||
            error_set(error, "config.json: the inner size is %g, not twice the width %g", *ret_value, width);
 }
 
-static bool compute_state_size(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_state_size(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    return number_or(draft, "state_size|d_state", 16, ret_value, error);
+    return number_or(builder, "state_size|d_state", 16, ret_value, error);
 }
 
-static bool compute_time_step_rank(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_time_step_rank(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double width;
-    return model_width(draft, &width, error) &&
-           number_or(draft, "time_step_rank|dt_rank", ceil(width / 16), ret_value, error);
+    return model_width(builder, &width, error) &&
+           number_or(builder, "time_step_rank|dt_rank", ceil(width / 16), ret_value, error);
 }
 
-static bool compute_epsilon(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_epsilon(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    return number_or(draft, "layer_norm_epsilon|rms_norm_eps", 1e-5, ret_value, error);
+    return number_or(builder, "layer_norm_epsilon|rms_norm_eps", 1e-5, ret_value, error);
 }
 
-static bool compute_dt_norm(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_dt_norm(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     (void)error;
-    *ret_value = json_string_is(hparams_get(draft->model->hparams, "model_type"), "falcon_mamba");
+    *ret_value = json_string_is(hparams_get(builder->model->hparams, "model_type"), "falcon_mamba");
     return true;
 }
 
@@ -98,7 +96,7 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* Whether two tensors hold the same bytes: read only as far as they do. */
+/* Reports whether two tensors hold the same bytes: read only as far as they do. */
 static bool compare_values(const struct tensor *a, const struct tensor *b, bool *ret_same, struct error *error)
 {
     enum { PIECE_BYTES = 1 << 20 };
@@ -121,10 +119,10 @@ static bool compare_values(const struct tensor *a, const struct tensor *b, bool 
 }
 
 /* The output is left out where it is the embedding: the one rule that depends on values. */
-static bool compare_output(struct draft *draft, struct error *error)
+static bool compare_output(struct model_builder *builder, struct error *error)
 {
     static const char *const embeddings[] = {"backbone.embeddings.weight", "backbone.embedding.weight"};
-    const struct tensor_set *set = draft->model->checkpoint->tensors;
+    const struct tensor_set *set = builder->model->checkpoint->tensors;
     const struct tensor *output = tensor_set_find_text(set, "lm_head.weight");
     for (size_t i = 0; i < sizeof embeddings / sizeof *embeddings; i++) {
         const struct tensor *embedding = tensor_set_find_text(set, embeddings[i]);
@@ -132,23 +130,23 @@ static bool compare_output(struct draft *draft, struct error *error)
         if (embedding != NULL && output != NULL && !compare_values(embedding, output, &same, error))
             return false;
         if (same)
-            facts_set(&draft->facts, "output_is_embedding", 1);
+            dimensions_set(&builder->dimensions, "output_is_embedding", 1);
     }
     return true;
 }
 
 /* The list of tokens is as long as the embedding: padded. */
-static bool pad_vocabulary(struct draft *draft, const struct vocab_input *input, struct error *error)
+static bool pad_vocabulary(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     enum { MOST = 1 << 24 };
     uint64_t n_tokens, multiple = 8;
     (void)input;
-    if (!hparams_count(draft->model->hparams, "vocab_size", 0, MOST, &n_tokens, error) ||
-        (hparams_get(draft->model->hparams, "pad_vocab_size_multiple") != NULL &&
-         !hparams_count(draft->model->hparams, "pad_vocab_size_multiple", 1, MOST, &multiple, error)))
+    if (!hparams_count(builder->model->hparams, "vocab_size", 0, MOST, &n_tokens, error) ||
+        (hparams_get(builder->model->hparams, "pad_vocab_size_multiple") != NULL &&
+         !hparams_count(builder->model->hparams, "pad_vocab_size_multiple", 1, MOST, &multiple, error)))
         return false;
     n_tokens = (n_tokens + multiple - 1) / multiple * multiple;
-    return hparams_override(draft->model->hparams, "vocab_size", n_tokens, error);
+    return hparams_override(builder->model->hparams, "vocab_size", n_tokens, error);
 }
 
 static const struct config_row config_rows[] = {
@@ -166,17 +164,13 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"MambaForCausalLM", "mamba", NULL, config_rows},
-    {0},
-};
-
 const struct family mamba_family = {
     .name = "mamba",
     .summary = "Mamba, Falcon Mamba",
-    .hf = names,
+    .hf = FAMILY_NAMES({"MambaForCausalLM"}, {"MambaLMHeadModel"}, {"FalconMambaForCausalLM"}),
     .tensors = {tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"FalconMambaForCausalLM", "falcon_mamba", "key:ssm.dt_b_c_rms=1", config_rows},
+                          {"MambaForCausalLM", "mamba", NULL, config_rows}),
     .keys = {keys},
     .vocabs = {&bpe_vocab, &spm_vocab},
     .adjust = compare_output,

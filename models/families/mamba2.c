@@ -17,7 +17,8 @@
 const struct relation_row mamba2_layer_tensors[] = {MIXER("model.layers.{}.mamba"), {0}};
 const struct relation_row mamba2_backbone_tensors[] = {MIXER("backbone.layers.{}.mixer"), {0}};
 
-void mamba2_add_facts(struct facts *facts, const struct hparams *hparams, const struct mamba2_sizes *sizes)
+void mamba2_add_dimensions(struct dimensions *dimensions, const struct hparams *hparams,
+                           const struct mamba2_sizes *sizes)
 {
     enum { MOST = 1 << 24 };
     const struct {
@@ -28,16 +29,16 @@ void mamba2_add_facts(struct facts *facts, const struct hparams *hparams, const 
         uint64_t size = 0;
         if (!hparams_count(hparams, wanted[i].keys, 1, MOST, &size, &unused))
             size = 0;
-        facts_set(facts, wanted[i].name, size);
+        dimensions_set(dimensions, wanted[i].name, size);
     }
 }
 
-bool mamba2_pad_vocabulary(struct draft *draft, uint64_t multiple, struct error *error)
+bool mamba2_pad_vocabulary(struct model_builder *builder, uint64_t multiple, struct error *error)
 {
     enum { MOST = 1 << 24 };
     uint64_t n_tokens;
-    if (!hparams_count(draft->model->hparams, "vocab_size", 0, MOST, &n_tokens, error))
+    if (!hparams_count(builder->model->hparams, "vocab_size", 0, MOST, &n_tokens, error))
         return false;
-    return hparams_override(draft->model->hparams, "vocab_size", (n_tokens + multiple - 1) / multiple * multiple,
+    return hparams_override(builder->model->hparams, "vocab_size", (n_tokens + multiple - 1) / multiple * multiple,
                             error);
 }

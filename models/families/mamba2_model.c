@@ -1,8 +1,6 @@
 /* Mamba 2, Codestral Mamba. conversion/mamba.py. */
 #include "models/families/mamba2.h"
 
-static const struct family_name names[] = {{"Mamba2ForCausalLM"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"backbone.embeddings", "token_embd", .parallel = "row"},
     {"backbone.embedding", "token_embd", .parallel = "row", .forward_only = true},
@@ -12,21 +10,21 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool compute_inner_size(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_inner_size(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double width, expand;
-    if (!draft_number(draft, "hidden_size|d_model", 0, &width, error) ||
-        !draft_number(draft, "expand", 2, &expand, error) ||
-        !draft_number(draft, "intermediate_size|d_inner", width * expand, ret_value, error))
+    if (!builder_number(builder, "hidden_size|d_model", 0, &width, error) ||
+        !builder_number(builder, "expand", 2, &expand, error) ||
+        !builder_number(builder, "intermediate_size|d_inner", width * expand, ret_value, error))
         return false;
     return width > 0 || error_set(error, "config.json: hidden_size|d_model is missing");
 }
 
-static bool compute_heads(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_heads(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double inner, head_dim;
-    if (!compute_inner_size(draft, &inner, error) ||
-        !draft_number(draft, "mamba_d_head|head_dim", 64, &head_dim, error))
+    if (!compute_inner_size(builder, &inner, error) ||
+        !builder_number(builder, "mamba_d_head|head_dim", 64, &head_dim, error))
         return false;
     if (!(head_dim >= 1))
         return error_set(error, "config.json: head_dim is %g, below 1", head_dim);
@@ -50,26 +48,24 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     const struct mamba2_sizes sizes = {.groups = "n_groups", .state = "state_size|d_state", .heads = "num_heads"};
-    mamba2_add_facts(facts, hparams, &sizes);
-    if (facts_get(facts, "state_group") == 0)
-        facts_set(facts, "state_group", 1);
+    mamba2_add_dimensions(dimensions, hparams, &sizes);
+    if (dimensions_get(dimensions, "state_group") == 0)
+        dimensions_set(dimensions, "state_group", 1);
 }
 
-static bool pad_vocabulary(struct draft *draft, const struct vocab_input *input, struct error *error)
+static bool pad_vocabulary(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     enum { MOST = 1 << 16 };
     uint64_t multiple = 16;
     (void)input;
-    if (hparams_get(draft->model->hparams, "pad_vocab_size_multiple") != NULL &&
-        !hparams_count(draft->model->hparams, "pad_vocab_size_multiple", 1, MOST, &multiple, error))
+    if (hparams_get(builder->model->hparams, "pad_vocab_size_multiple") != NULL &&
+        !hparams_count(builder->model->hparams, "pad_vocab_size_multiple", 1, MOST, &multiple, error))
         return false;
-    return mamba2_pad_vocabulary(draft, multiple, error);
+    return mamba2_pad_vocabulary(builder, multiple, error);
 }
-
-static const char *const prefixes[] = {"model.", NULL};
 
 static const struct config_row config_rows[] = {
     {"num_hidden_layers", FROM_KEY, "block_count"},
@@ -85,17 +81,15 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {{"Mamba2ForCausalLM", "mamba2", NULL, config_rows}, {0}};
-
 const struct family mamba2_family = {
     .name = "mamba2",
     .summary = "Mamba 2, Codestral Mamba",
-    .hf = names,
+    .hf = FAMILY_NAMES({"Mamba2ForCausalLM"}),
     .tensors = {tensors, mamba2_backbone_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"Mamba2ForCausalLM", "mamba2", NULL, config_rows}),
     .keys = {keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
-    .dropped_prefixes = prefixes,
-    .add_facts = add_facts,
+    .dropped_prefixes = TEXTS("model."),
+    .add_dimensions = add_dimensions,
     .before_vocab = pad_vocabulary,
 };

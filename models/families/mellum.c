@@ -2,25 +2,23 @@
 #include "models/families/layers.h"
 #include "models/families/qwen.h"
 
-static const struct family_name names[] = {{"MellumForCausalLM"}, {0}};
-
-static bool emit_window(struct draft *draft, struct error *error)
+static bool emit_window(struct model_builder *builder, struct error *error)
 {
     static const struct key_row window[] = {{"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window"}, {0}};
-    const struct json *used = hparams_get(draft->model->hparams, "use_sliding_window"),
-                      *size = hparams_get(draft->model->hparams, "sliding_window"),
-                      *types = hparams_get(draft->model->hparams, "layer_types");
+    const struct json *used = hparams_get(builder->model->hparams, "use_sliding_window"),
+                      *size = hparams_get(builder->model->hparams, "sliding_window"),
+                      *types = hparams_get(builder->model->hparams, "layer_types");
     bool is_used = used == NULL || json_is(used, JSON_NULL) || json_is(used, JSON_TRUE);
     struct layers layers;
     if (!is_used || size == NULL || json_is(size, JSON_NULL))
         return true;
     if (!json_is(types, JSON_ARRAY))
         return error_set(error, "config.json: there is a sliding_window, and no layer_types");
-    if (!layers_new(draft, &layers, error) || !draft_emit(draft, window, error))
+    if (!layers_new(builder, &layers, error) || !builder_emit(builder, window, error))
         return false;
     layers_mark(&layers, types, "sliding_attention");
     layers.n = json_count(types) < layers.n ? json_count(types) : layers.n;
-    layers_set(draft, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
+    layers_set(builder, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
     return true;
 }
 
@@ -33,7 +31,7 @@ static const struct key_row keys[] = {
 const struct family mellum_family = {
     .name = "mellum",
     .summary = "Mellum 2",
-    .hf = names,
+    .hf = FAMILY_NAMES({"MellumForCausalLM"}),
     .tensors = {qwen3_tensors, qwen_moe_tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},

@@ -11,8 +11,6 @@
 
 enum { N_PREDICTING = 3 };
 
-static const struct family_name names[] = {{"MiMoV2FlashForCausalLM"}, {"MiMoV2ForCausalLM"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.attention_sink_bias", "blk.{}.attn_sinks.weight", .parallel = "row"},
     {"model.layers.{}.self_attn.qkv_proj", "blk.{}.attn_qkv", .parallel = "row"},
@@ -22,12 +20,12 @@ static const struct relation_row tensors[] = {
 };
 
 /* Layers that predict are below model.mtp, and have another name for a norm. */
-static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
     static const char stored[] = "model.mtp.layers.", counted[] = "model.layers.";
     const char *prefix = direction == FORWARD ? stored : counted;
-    uint64_t numbers[PATTERN_NUMBERS], first = facts->n_layers - facts_get(facts, "nextn");
+    uint64_t numbers[PATTERN_NUMBERS], first = dimensions->n_layers - dimensions_get(dimensions, "nextn");
     size_t length = strlen(prefix), digits;
     if (strncmp(name, prefix, length) != 0)
         return name;
@@ -45,10 +43,10 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
 }
 
 /* The layers that look at a window; those that predict do. */
-static bool mark_window(const struct draft *draft, struct layers *layers, struct error *error)
+static bool mark_window(const struct model_builder *builder, struct layers *layers, struct error *error)
 {
-    const struct json *pattern = hparams_get(draft->model->hparams, "hybrid_layer_pattern");
-    if (!layers_new(draft, layers, error))
+    const struct json *pattern = hparams_get(builder->model->hparams, "hybrid_layer_pattern");
+    if (!layers_new(builder, layers, error))
         return false;
     if (!json_is(pattern, JSON_ARRAY))
         return error_set(error, "config.json: hybrid_layer_pattern is missing, or not a list");
@@ -58,29 +56,29 @@ static bool mark_window(const struct draft *draft, struct layers *layers, struct
     return true;
 }
 
-static bool emit_windows(struct draft *draft, struct error *error)
+static bool emit_windows(struct model_builder *builder, struct error *error)
 {
     struct layers window, kv_heads;
     double n_full, n_window, size;
-    if (!mark_window(draft, &window, error) || !layers_new(draft, &kv_heads, error) ||
-        !draft_number(draft, "num_key_value_heads", -1, &n_full, error) ||
-        !draft_number(draft, "swa_num_key_value_heads", -1, &n_window, error) ||
-        !draft_number(draft, "sliding_window", -1, &size, error))
+    if (!mark_window(builder, &window, error) || !layers_new(builder, &kv_heads, error) ||
+        !builder_number(builder, "num_key_value_heads", -1, &n_full, error) ||
+        !builder_number(builder, "swa_num_key_value_heads", -1, &n_window, error) ||
+        !builder_number(builder, "sliding_window", -1, &size, error))
         return false;
     if (n_full < 0 || n_window < 0 || !(size >= 0 && size <= UINT32_MAX))
         return error_set(error,
                          "config.json: num_key_value_heads, swa_num_key_value_heads or sliding_window is missing");
     for (uint64_t i = 0; i < window.n; i++)
         kv_heads.values[i] = window.values[i] == 1 ? n_window : n_full;
-    layers_set(draft, "attention.head_count_kv", GGUF_I32, &kv_heads);
-    gguf_set_u32(&draft->model->kvs, draft_key(draft, "attention.sliding_window"), (uint32_t)size);
-    layers_set(draft, "attention.sliding_window_pattern", GGUF_I32, &window);
-    return true;
+    if (!layers_set_i32(builder, "attention.head_count_kv", &kv_heads, error))
+        return false;
+    gguf_set_u32(&builder->model->kvs, builder_key(builder, "attention.sliding_window"), (uint32_t)size);
+    return layers_set_i32(builder, "attention.sliding_window_pattern", &window, error);
 }
 
-static bool compute_rotary(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_rotary(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    return rotary_of_head_dim(draft, NAN, ret_value, error);
+    return rotary_of_head_dim(builder, NAN, ret_value, error);
 }
 
 static const struct key_row keys[] = {
@@ -95,10 +93,10 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     (void)hparams;
-    nextn_set(facts, N_PREDICTING);
+    nextn_set(dimensions, N_PREDICTING);
 }
 
 static const char window_pattern[] = "attention.sliding_window_pattern";
@@ -164,21 +162,16 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"MiMoV2ForCausalLM", "mimo_v2", "tensor:blk.0.attn_qkv.weight", config_rows, OWN_CLASS_NOTE},
-    {"MiMoV2FlashForCausalLM", "mimo_v2_flash", NULL, config_rows},
-    {0},
-};
-
 const struct family mimo2_family = {
     .name = "mimo2",
     .summary = "MiMo-V2",
-    .hf = names,
+    .hf = FAMILY_NAMES({"MiMoV2FlashForCausalLM"}, {"MiMoV2ForCausalLM"}),
     .tensors = {tensors, nextn_tensors, experts_gate_first_tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"MiMoV2ForCausalLM", "mimo_v2", "tensor:blk.0.attn_qkv.weight", config_rows, OWN_CLASS_NOTE},
+                          {"MiMoV2FlashForCausalLM", "mimo_v2_flash", NULL, config_rows}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .rename = rename_tensor,
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
     .adjust = nextn_count_blocks,
 };

@@ -6,9 +6,6 @@
 
 #include <math.h>
 
-static const struct family_name names[] = {{"MiniCPMForCausalLM"}, {0}};
-static const struct family_name names3[] = {{"MiniCPM3ForCausalLM"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.q_proj.weight", "blk.{}.attn_q.weight", QUERY_ROTARY, "head"},
     {"model.layers.{}.self_attn.k_proj.weight", "blk.{}.attn_k.weight", KEY_ROTARY, "kv_head"},
@@ -25,22 +22,22 @@ static const struct relation_row tensors3[] = {
     {0},
 };
 
-static bool compute_residual_scale(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_residual_scale(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double depth;
-    if (!draft_number(draft, "scale_depth", NAN, &depth, error))
+    if (!builder_number(builder, "scale_depth", NAN, &depth, error))
         return false;
-    if (isnan(depth) || draft->facts.n_layers == 0)
+    if (isnan(depth) || builder->dimensions.n_layers == 0)
         return error_set(error, "config.json: scale_depth or num_hidden_layers is missing");
-    *ret_value = depth / sqrt((double)draft->facts.n_layers);
+    *ret_value = depth / sqrt((double)builder->dimensions.n_layers);
     return true;
 }
 
-static bool compute_logit_scale(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_logit_scale(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double hidden, base;
-    if (!draft_number(draft, "hidden_size", 0, &hidden, error) ||
-        !draft_number(draft, "dim_model_base", 0, &base, error))
+    if (!builder_number(builder, "hidden_size", 0, &hidden, error) ||
+        !builder_number(builder, "dim_model_base", 0, &base, error))
         return false;
     if (!(base > 0))
         return error_set(error, "config.json: dim_model_base is missing, or not above 0");
@@ -72,17 +69,18 @@ static const struct key_row keys3[] = {
     {0},
 };
 
-static bool add_factors(struct draft *draft, struct error *error)
+static bool add_factors(struct model_builder *builder, struct error *error)
 {
-    uint64_t head = facts_get(&draft->facts, "head");
-    return head == 0 || add_rope_factor_tensors(draft, facts_get(&draft->facts, "hidden") / head / 2, error);
+    uint64_t head = dimensions_get(&builder->dimensions, "head");
+    return head == 0 ||
+           add_rope_factor_tensors(builder, dimensions_get(&builder->dimensions, "hidden") / head / 2, error);
 }
 
-static bool add_factors3(struct draft *draft, struct error *error)
+static bool add_factors3(struct model_builder *builder, struct error *error)
 {
     uint64_t dimensions;
-    return !json_u64(hparams_get(draft->model->hparams, "qk_rope_head_dim"), &dimensions) ||
-           add_rope_factor_tensors(draft, dimensions / 2, error);
+    return !json_u64(hparams_get(builder->model->hparams, "qk_rope_head_dim"), &dimensions) ||
+           add_rope_factor_tensors(builder, dimensions / 2, error);
 }
 
 static const char *make_depth_scale(const struct config_material *material)
@@ -101,14 +99,12 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {{"MiniCPMForCausalLM", "minicpm", NULL, config_rows, OWN_CLASS_NOTE}, {0}};
-
 const struct family minicpm_family = {
     .name = "minicpm",
     .summary = "MiniCPM 1, 2 and 4",
-    .hf = names,
+    .hf = FAMILY_NAMES({"MiniCPMForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"MiniCPMForCausalLM", "minicpm", NULL, config_rows, OWN_CLASS_NOTE}),
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab},
     .add_extras = add_factors,
@@ -125,7 +121,7 @@ static const char *make_value_size(const struct config_material *material)
     return arena_printf(material->arena, "%.0f", trunc((double)output->shape[1] / n_heads));
 }
 
-/* What scales the embeddings, the residuals and the logits is the same in all that are released. */
+/* All released models have the same scales of embeddings, residuals and logits. */
 static const struct config_row config3_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'silu'"},
     {"q_lora_rank", FROM_KEY, "attention.q_lora_rank", .text = "null"},
@@ -138,14 +134,12 @@ static const struct config_row config3_rows[] = {
     {0},
 };
 
-static const struct config_form forms3[] = {{"MiniCPM3ForCausalLM", "minicpm3", NULL, config3_rows}, {0}};
-
 const struct family minicpm3_family = {
     .name = "minicpm3",
     .summary = "MiniCPM 3",
-    .hf = names3,
+    .hf = FAMILY_NAMES({"MiniCPM3ForCausalLM"}),
     .tensors = {tensors3, decoder_tensors},
-    .forms = forms3,
+    .forms = CONFIG_FORMS({"MiniCPM3ForCausalLM", "minicpm3", NULL, config3_rows}),
     .keys = {keys3},
     .vocabs = {&spm_vocab},
     .add_extras = add_factors3,

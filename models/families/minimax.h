@@ -1,7 +1,7 @@
-/* What MiniMax M2 and M3 share. */
+/* Shared by MiniMax M2 and M3. */
 #pragma once
 
-#include "models/families/family.h"
+#include "models/families/shared.h"
 
 extern const struct relation_row minimax_tensors[];
 extern const struct key_row minimax_keys[]; /* after base_keys */

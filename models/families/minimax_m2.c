@@ -2,8 +2,6 @@
 #include "models/families/minimax.h"
 #include "models/families/qwen.h"
 
-static const struct family_name names[] = {{"MiniMaxM2ForCausalLM"}, {0}};
-
 const struct relation_row minimax_tensors[] = {
     {"model.layers.{}.block_sparse_moe.e_score_correction_bias", "blk.{}.exp_probs_b.bias"},
     {0},
@@ -25,14 +23,12 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {{"MiniMaxM2ForCausalLM", "minimax_m2", NULL, config_rows}, {0}};
-
 const struct family minimax_m2_family = {
     .name = "minimax-m2",
     .summary = "MiniMax M2",
-    .hf = names,
+    .hf = FAMILY_NAMES({"MiniMaxM2ForCausalLM"}),
     .tensors = {minimax_tensors, qwen3_tensors, sparse_moe_tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"MiniMaxM2ForCausalLM", "minimax_m2", NULL, config_rows}),
     .keys = {base_keys, minimax_keys},
     .vocabs = {&bpe_vocab},
 };

@@ -43,9 +43,9 @@ static const struct relation_row tensors[] = {
 };
 
 /* The zeros that moe_layer_freq begins with. */
-static bool compute_dense_layers(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_dense_layers(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    const struct json *item = json_first(hparams_get(draft->model->hparams, "moe_layer_freq"));
+    const struct json *item = json_first(hparams_get(builder->model->hparams, "moe_layer_freq"));
     uint64_t frequency;
     (void)error;
     *ret_value = 0;
@@ -86,18 +86,13 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"MiniMaxM3VLForCausalLM", "minimax_m3_vl_text", NULL, config_rows,
-     "the text half alone, as a class of its own: its weights are all that the GGUF has"},
-    {0},
-};
-
 const struct family minimax_m3_family = {
     .name = "minimax-m3",
     .summary = "MiniMax M3",
     .hf = names,
     .tensors = {text_tensors, tensors, minimax_tensors, sparse_moe_tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"MiniMaxM3VLForCausalLM", "minimax_m3_vl_text", NULL, config_rows,
+                           "only the language model, whose weights are all that the GGUF has"}),
     .keys = {base_keys, minimax_keys, keys},
     .vocabs = {&bpe_vocab},
 };

@@ -4,30 +4,26 @@
 
 #include <string.h>
 
-static const struct family_name names[] = {{"Mistral3ForConditionalGeneration"}, {"Ministral3ForCausalLM"}, {0}};
-
 static bool applies(const struct hparams *hparams)
 {
     return !json_string_is(hparams_get(hparams, "model_type"), "mistral4");
 }
 
 /* Ministral 3 stretches its context by YaRN, and attends the more sharply the longer it is. */
-static bool emit_stretching(struct draft *draft, struct error *error)
+static bool emit_stretching(struct model_builder *builder, struct error *error)
 {
     static const struct key_row rows[] = {
         {"rope.scaling.yarn_log_multiplier", GGUF_F32, REQUIRED, "rope.mscale_all_dim"},
         {"attention.temperature_scale", GGUF_F32, REQUIRED, "rope.llama_4_scaling_beta"},
         {0},
     };
-    const struct hparams *hparams = draft->model->hparams;
+    const struct hparams *hparams = builder->model->hparams;
     if (!json_string_is(hparams_get(hparams, "model_type"), "ministral3"))
         return true;
     if (!json_string_is(hparams_rope(hparams, "rope_type"), "yarn"))
         return error_set(error, "config.json: the rope_type of a ministral3 is not yarn");
-    return draft_emit(draft, rows, error);
+    return builder_emit(builder, rows, error);
 }
-
-static const struct key_row keys[] = {{.emit = emit_stretching}, {0}};
 
 static const struct config_row config_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'silu'"},
@@ -52,21 +48,17 @@ static const struct config_row config_stretched_rows[] = {
     {0},
 };
 
-#define HALF_NOTE "the text half alone, as a class of its own: its weights are all that the GGUF has"
-
-static const struct config_form forms[] = {
-    {"Ministral3ForCausalLM", "ministral3", "key:attention.temperature_scale", config_stretched_rows, HALF_NOTE},
-    {"MistralForCausalLM", "mistral", NULL, config_rows, HALF_NOTE},
-    {0},
-};
+#define HALF_NOTE "only the language model, whose weights are all that the GGUF has"
 
 const struct family mistral3_family = {
     .name = "mistral3",
     .summary = "Mistral Small 3.1, Devstral, Magistral, Ministral 3",
-    .hf = names,
+    .hf = FAMILY_NAMES({"Mistral3ForConditionalGeneration"}, {"Ministral3ForCausalLM"}),
     .tensors = {llama_tensors, decoder_tensors},
-    .forms = forms,
-    .keys = {base_keys, llama_keys, keys},
+    .forms = CONFIG_FORMS(
+        {"Ministral3ForCausalLM", "ministral3", "key:attention.temperature_scale", config_stretched_rows, HALF_NOTE},
+        {"MistralForCausalLM", "mistral", NULL, config_rows, HALF_NOTE}),
+    .keys = {base_keys, llama_keys, KEYS({.emit = emit_stretching})},
     .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab, &tekken_vocab},
     .applies = applies,
     .add_extras = add_rope_freqs,

@@ -28,21 +28,16 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"Mistral4ForCausalLM", "mistral4", NULL, config_rows,
-     "the text half alone, as a class of its own: its weights are all that the GGUF has"},
-    {0},
-};
-
 const struct family mistral4_family = {
     .name = "mistral4",
     .summary = "Mistral Small 4",
     .hf = names,
     .tensors = {tensors, mla_tensors, deepseek_moe_tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"Mistral4ForCausalLM", "mistral4", NULL, config_rows,
+                           "only the language model, whose weights are all that the GGUF has"}),
     .keys = {base_keys, mla_keys},
     .vocabs = {&bpe_vocab},
     .applies = applies,
-    .add_facts = mla_add_facts,
+    .add_dimensions = mla_add_dimensions,
     .adjust = mla_adjust,
 };

@@ -34,16 +34,16 @@ static const struct key_row yarn_keys[] = {
 static const struct key_row yarn_context_keys[] = {
     {"rope.scaling.original_context_length", GGUF_U32, REQUIRED, "yarn.original_max_position_embeddings"}, {0}};
 
-static bool emit_yarn(struct draft *draft, struct error *error)
+static bool emit_yarn(struct model_builder *builder, struct error *error)
 {
-    const struct hparams *hparams = draft->model->hparams;
+    const struct hparams *hparams = builder->model->hparams;
     if (!json_is(hparams_get(hparams, "yarn"), JSON_OBJECT))
         return true;
-    if (!draft_emit(draft, yarn_keys, error))
+    if (!builder_emit(builder, yarn_keys, error))
         return false;
-    gguf_set_f32(&draft->model->kvs, draft_key(draft, "rope.scaling.yarn_log_multiplier"),
+    gguf_set_f32(&builder->model->kvs, builder_key(builder, "rope.scaling.yarn_log_multiplier"),
                  json_bool(hparams_get(hparams, "yarn.apply_scale"), true) ? 0 : 1);
-    return draft_emit(draft, yarn_context_keys, error);
+    return builder_emit(builder, yarn_context_keys, error);
 }
 
 const struct key_row mistral_format_keys[] = {
@@ -78,7 +78,7 @@ const struct family mistral_llama_family = {
 const struct family mistral_scaled_family = {
     .name = "mistral-scaled",
     .architecture = "mistral3",
-    .summary = "Mistral's own format, attention scaled by position",
+    .summary = "Mistral's own format, with position-scaled attention",
     .hf = names,
     .tensors = {tensors},
     .keys = {base_keys, keys, mistral_format_keys},

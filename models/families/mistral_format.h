@@ -1,6 +1,6 @@
-/* What the families of Mistral's own format share. */
+/* Shared by the families of Mistral's own format. */
 #pragma once
 
-#include "models/families/family.h"
+#include "models/families/shared.h"
 
 extern const struct key_row mistral_format_keys[]; /* yarn, and attention scaled by position: after the others */

@@ -3,8 +3,6 @@
 #include "models/families/deepseek.h"
 #include "models/families/mistral_format.h"
 
-static const struct family_name names[] = {{"MistralMoeModel"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"output.weight", NULL, .when = "tie_word_embeddings"},
     {"tok_embeddings", "token_embd", .parallel = "row"},
@@ -43,11 +41,11 @@ static const struct key_row keys[] = {
 const struct family mistral_moe_family = {
     .name = "mistral-moe",
     .architecture = "deepseek2",
-    .summary = "Mistral's own format with experts",
-    .hf = names,
+    .summary = "Mistral's own format, MoE",
+    .hf = FAMILY_NAMES({"MistralMoeModel"}),
     .tensors = {tensors},
     .keys = {base_keys, mla_keys, mistral_format_keys, keys},
     .vocabs = {&tekken_vocab, &mistral_spm_vocab},
-    .add_facts = mla_add_facts,
+    .add_dimensions = mla_add_dimensions,
     .adjust = mla_adjust,
 };

@@ -30,21 +30,21 @@ const struct relation_row deepseek_expert_tensors[] = {
     {0},
 };
 
-bool deepseek_dense_layers(const struct draft *draft, double *ret_value, struct error *error)
+bool deepseek_dense_layers(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    bool has_experts = facts_get(&draft->facts, "expert") != 0;
-    return draft_number(draft, "first_k_dense_replace", has_experts ? 0 : (double)draft->facts.n_layers, ret_value,
-                        error);
+    bool has_experts = dimensions_get(&builder->dimensions, "expert") != 0;
+    return builder_number(builder, "first_k_dense_replace", has_experts ? 0 : (double)builder->dimensions.n_layers,
+                          ret_value, error);
 }
 
-bool mla_absorbed_key_length(const struct draft *draft, double *ret_value, struct error *error)
+bool mla_absorbed_key_length(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    return draft_sum(draft, "kv_lora_rank", "qk_rope_head_dim", ret_value, error);
+    return builder_sum(builder, "kv_lora_rank", "qk_rope_head_dim", ret_value, error);
 }
 
-bool mla_key_length(const struct draft *draft, double *ret_value, struct error *error)
+bool mla_key_length(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    return draft_sum(draft, "qk_nope_head_dim", "qk_rope_head_dim", ret_value, error);
+    return builder_sum(builder, "qk_nope_head_dim", "qk_rope_head_dim", ret_value, error);
 }
 
 /* Attention is written as what it becomes after absorption: all queries share one key. */
@@ -68,21 +68,21 @@ const struct key_row mla_keys[] = {
     {0},
 };
 
-void mla_add_facts(struct facts *facts, const struct hparams *hparams)
+void mla_add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     enum { MAX_SIZE = 1 << 24 };
     struct error error;
     uint64_t nope = 0, value = 0;
     if (json_bool(hparams_get(hparams, "tie_word_embeddings"), false))
-        facts_set(facts, "tie_word_embeddings", 1);
+        dimensions_set(dimensions, "tie_word_embeddings", 1);
     if (!hparams_count(hparams, "qk_nope_head_dim", 1, MAX_SIZE, &nope, &error) ||
         !hparams_count(hparams, "v_head_dim", 1, MAX_SIZE, &value, &error))
         nope = value = 0; /* not to be taken for halves */
-    facts_set(facts, "nope", nope);
-    facts_set(facts, "value", value);
+    dimensions_set(dimensions, "nope", nope);
+    dimensions_set(dimensions, "value", value);
 }
 
-bool mla_adjust(struct draft *draft, struct error *error)
+bool mla_adjust(struct model_builder *builder, struct error *error)
 {
-    return hparams_default(draft->model->hparams, "{'rms_norm_eps': 1e-06, 'kv_lora_rank': 512}", error);
+    return hparams_default(builder->model->hparams, "{'rms_norm_eps': 1e-06, 'kv_lora_rank': 512}", error);
 }

@@ -4,9 +4,6 @@
 
 #include <string.h>
 
-static const struct family_name names[] = {
-    {"ModernBertModel"}, {"ModernBertForMaskedLM"}, {"ModernBertForSequenceClassification"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"embeddings.tok_embeddings", "token_embd", .parallel = "row"},
     {"embeddings.norm", "token_embd_norm"},
@@ -33,10 +30,10 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
-    return text_starts_with(name, "head.") ? name : bert_rename(arena, facts, direction, name, "model.");
+    return text_starts_with(name, "head.") ? name : bert_rename(arena, dimensions, direction, name, "model.");
 }
 
 #define CONFIG_ROWS                                                                                                    \
@@ -57,47 +54,53 @@ static const struct config_row config_head_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"ModernBertForSequenceClassification", "modernbert", "tensor:cls.output.weight", config_head_rows},
-    {"ModernBertModel", "modernbert", NULL, config_rows},
-    {0},
-};
-
-static const char *const prefixes[] = {"model.", NULL};
-
-/* What predicts masked words is left out; the converter fails on it. */
-static bool note_head(struct draft *draft, struct error *error)
+/* The converter writes norm_eps under a key that llama.cpp does not read of this architecture. */
+static void note_epsilon(const struct model_builder *builder)
 {
-    const struct checkpoint *checkpoint = draft->model->checkpoint;
+    if (hparams_find(builder->model->hparams, "layer_norm_eps|layer_norm_epsilon|norm_epsilon") == NULL)
+        checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,
+                        "llama.cpp refuses this file without attention.layer_norm_epsilon, which the"
+                        " converter does not write from norm_eps; give it the value of norm_eps with"
+                        " -o override-kv=modern-bert.attention.layer_norm_epsilon=float:1e-05");
+}
+
+/* Leaves out the head that predicts masked words, on which the converter fails. */
+static bool add_notes(struct model_builder *builder, struct error *error)
+{
+    const struct checkpoint *checkpoint = builder->model->checkpoint;
     (void)error;
+    note_epsilon(builder);
     for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++)
         if (text_starts_with(checkpoint->tensors->tensors[i].name, "decoder.")) {
-            checkpoint_note(checkpoint, "model.gguf: the head for masked words is left out; the converter fails on it");
+            checkpoint_note(checkpoint, SUBJECT_GGUF,
+                            "the head for masked words is left out; the converter fails on it");
             break;
         }
     return true;
 }
 
-static bool frame_texts(struct draft *draft, const struct vocab_input *input, struct error *error)
+static bool frame_texts(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     (void)input, (void)error;
-    gguf_set_bool(&draft->model->kvs, "tokenizer.ggml.add_bos_token", true);
-    gguf_set_bool(&draft->model->kvs, "tokenizer.ggml.add_eos_token", true);
-    gguf_set_bool(&draft->model->kvs, "tokenizer.ggml.add_sep_token", true);
+    gguf_set_bool(&builder->model->kvs, "tokenizer.ggml.add_bos_token", true);
+    gguf_set_bool(&builder->model->kvs, "tokenizer.ggml.add_eos_token", true);
+    gguf_set_bool(&builder->model->kvs, "tokenizer.ggml.add_sep_token", true);
     return true;
 }
 
 const struct family modern_bert_family = {
     .name = "modern-bert",
     .summary = "ModernBERT",
-    .hf = names,
+    .hf = FAMILY_NAMES({"ModernBertModel"}, {"ModernBertForMaskedLM"}, {"ModernBertForSequenceClassification"}),
     .tensors = {tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS(
+        {"ModernBertForSequenceClassification", "modernbert", "tensor:cls.output.weight", config_head_rows},
+        {"ModernBertModel", "modernbert", NULL, config_rows}),
     .keys = {base_keys, bert_keys, keys},
     .vocabs = {&bpe_vocab},
-    .dropped_prefixes = prefixes,
-    .add_facts = bert_add_facts,
+    .dropped_prefixes = TEXTS("model."),
+    .add_dimensions = bert_add_dimensions,
     .rename = rename_tensor,
-    .adjust = note_head,
+    .adjust = add_notes,
     .before_vocab = frame_texts,
 };

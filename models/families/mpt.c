@@ -1,10 +1,8 @@
 /* MPT. conversion/mpt.py. */
 #include "formats/json_write.h"
-#include "models/families/family.h"
+#include "models/families/shared.h"
 
 #include <math.h>
-
-static const struct family_name names[] = {{"MPTForCausalLM"}, {0}};
 
 static const struct relation_row tensors[] = {
     {"transformer.wte", "token_embd", .parallel = "row"},
@@ -23,12 +21,12 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool compute_alibi_bias(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_alibi_bias(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     *ret_value = 0;
-    if (!json_bool(hparams_get(draft->model->hparams, "attn_config.alibi"), false))
+    if (!json_bool(hparams_get(builder->model->hparams, "attn_config.alibi"), false))
         return true;
-    return draft_number(draft, "attn_config.alibi_bias_max", 0, ret_value, error);
+    return builder_number(builder, "attn_config.alibi_bias_max", 0, ret_value, error);
 }
 
 /* There is no general.file_type. */
@@ -45,19 +43,19 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     enum { MAX_HEADS = 1 << 24 };
     struct error unused;
     uint64_t n_kv_heads;
     if (hparams_count(hparams, "attn_config.kv_n_heads", 1, MAX_HEADS, &n_kv_heads, &unused))
-        facts_set(facts, "kv_head", n_kv_heads);
+        dimensions_set(dimensions, "kv_head", n_kv_heads);
 }
 
 /* SEA-LION, which has a SentencePiece model alone, with tokens that it names nowhere. */
-static bool after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error)
+static bool after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
-    struct gguf_kvs *kvs = &draft->model->kvs;
+    struct gguf_kvs *kvs = &builder->model->kvs;
     (void)error;
     if (checkpoint_side_file(input->checkpoint, "tokenizer.json") != NULL)
         return true;
@@ -96,20 +94,15 @@ static const struct config_row config_learned_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"MPTForCausalLM", "mpt", "tensor:position_embd.weight", config_learned_rows},
-    {"MPTForCausalLM", "mpt", NULL, config_rows},
-    {0},
-};
-
 const struct family mpt_family = {
     .name = "mpt",
     .summary = "MPT",
-    .hf = names,
+    .hf = FAMILY_NAMES({"MPTForCausalLM"}),
     .tensors = {tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"MPTForCausalLM", "mpt", "tensor:position_embd.weight", config_learned_rows},
+                          {"MPTForCausalLM", "mpt", NULL, config_rows}),
     .keys = {keys},
     .vocabs = {&bpe_vocab, &spm_vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
     .after_vocab = after_vocab,
 };

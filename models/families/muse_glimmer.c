@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct family_name names[] = {{"MuseGlimmerForConditionalGeneration"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"model.layers.{}.input_layernorm", "blk.{}.attn_norm", .map = &plus_one},
     {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm", .map = &plus_one},
@@ -37,40 +35,28 @@ static const struct view *constant(struct arena *arena, uint64_t n, float value)
     return view_literal(arena, &f32_dtype, 1, &n, values);
 }
 
-static void append(struct tensor_set *set, const struct dtype **forced, const struct tensor *tensor,
-                   const struct dtype *type)
-{
-    forced[set->n_tensors] = type;
-    tensor_set_add(set, tensor);
-}
-
 /* Before the queries of each layer come two norms. */
-static void arrange(struct draft *draft)
+static void arrange(struct model_builder *builder)
 {
     static const char *const norms[] = {"blk.{}.attn_q_norm.weight", "blk.{}.attn_k_norm.weight"};
-    struct gguf_model *model = draft->model;
+    struct gguf_model *model = builder->model;
     const struct tensor_set *before = model->tensors;
     struct tensor_set *set = tensor_set_new(model->arena);
-    const struct dtype **forced = memory_alloc((before->n_tensors * 3 + 1) * sizeof *forced);
-    const struct view *views[2] = {
-        constant(model->arena, facts_get(&draft->facts, "head_dim"), facts_factor(&draft->facts, "qk_scale_factor")),
-        constant(model->arena, facts_get(&draft->facts, "head_dim"), 1)};
+    const struct view *views[2] = {constant(model->arena, dimensions_get(&builder->dimensions, "head_dim"),
+                                            dimensions_factor(&builder->dimensions, "qk_scale_factor")),
+                                   constant(model->arena, dimensions_get(&builder->dimensions, "head_dim"), 1)};
     uint64_t numbers[PATTERN_NUMBERS];
     for (size_t i = 0; i < before->n_tensors; i++) {
         const struct tensor *tensor = &before->tensors[i];
         bool is_query = pattern_match("blk.{}.attn_q.weight", tensor->name, tensor->name_length, numbers);
-        for (size_t j = 0; is_query && j < 2; j++) {
-            forced[set->n_tensors] = NULL;
+        for (size_t j = 0; is_query && j < 2; j++)
             tensor_set_add_view(set, pattern_fill(model->arena, norms[j], numbers, ""), views[j]);
-        }
-        append(set, forced, tensor, model->forced[i]);
+        tensor_set_add(set, tensor);
     }
-    free(model->forced);
-    model->forced = forced;
     model->tensors = set;
 }
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     enum { MOST = 1 << 16 };
     struct error unused;
@@ -78,23 +64,23 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
     double scale = 0;
     if (!hparams_count(hparams, "head_dim", 1, MOST, &head_dim, &unused))
         head_dim = 0;
-    facts_set(facts, "head_dim", head_dim);
+    dimensions_set(dimensions, "head_dim", head_dim);
     if (json_double(hparams_get(hparams, "qk_scale_factor"), &scale))
-        facts_set_factor(facts, "qk_scale_factor", (float)scale);
+        dimensions_set_factor(dimensions, "qk_scale_factor", (float)scale);
 }
 
-static bool check_sizes(struct draft *draft, struct error *error)
+static bool check_sizes(struct model_builder *builder, struct error *error)
 {
     double scale;
-    if (facts_get(&draft->facts, "head_dim") == 0)
+    if (dimensions_get(&builder->dimensions, "head_dim") == 0)
         return error_set(error, "config.json: head_dim is missing, 0, or too large");
-    if (!json_double(hparams_get(draft->model->hparams, "qk_scale_factor"), &scale))
+    if (!json_double(hparams_get(builder->model->hparams, "qk_scale_factor"), &scale))
         return error_set(error, "config.json: qk_scale_factor is missing, or not a number");
     return true;
 }
 
 /* The end of a turn, by its name. */
-static bool find_end_of_turn(struct draft *draft, const struct vocab_input *input, struct error *error)
+static bool find_end_of_turn(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     static const char end[] = "<|eot|>";
     struct document *tokenizer;
@@ -109,19 +95,19 @@ static bool find_end_of_turn(struct draft *draft, const struct vocab_input *inpu
     if (found == NULL)
         found = json_get(json_get(json_get(root, "model"), "vocab"), end);
     if (json_u64(found, &id) && id <= INT32_MAX)
-        gguf_set_u32(&draft->model->kvs, "tokenizer.ggml.eot_token_id", (uint32_t)id);
+        gguf_set_u32(&builder->model->kvs, "tokenizer.ggml.eot_token_id", (uint32_t)id);
     document_close(tokenizer);
     return true;
 }
 
 const struct family muse_glimmer_family = {
     .name = "muse-glimmer",
-    .summary = "Muse Glimmer, the text model",
-    .hf = names,
+    .summary = "Muse Glimmer (language model)",
+    .hf = FAMILY_NAMES({"MuseGlimmerForConditionalGeneration"}),
     .tensors = {tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
     .adjust = check_sizes,
     .arrange = arrange,
     .after_vocab = find_end_of_turn,

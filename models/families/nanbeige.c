@@ -1,12 +1,10 @@
 /* Nanbeige 4.2: Llama whose layers are run through several times. conversion/nanbeige.py. */
 #include "models/families/llama.h"
 
-static const struct family_name names[] = {{"NanbeigeForCausalLM"}, {0}};
-
 /* 0 and null are 1, too. */
-static bool compute_loops(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_loops(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    if (!draft_number(draft, "num_loops", 1, ret_value, error))
+    if (!builder_number(builder, "num_loops", 1, ret_value, error))
         return false;
     if (*ret_value < 1)
         *ret_value = 1;
@@ -22,11 +20,9 @@ static const struct key_row keys[] = {
 const struct family nanbeige_family = {
     .name = "nanbeige",
     .summary = "Nanbeige 4.2",
-    .hf = names,
+    .hf = FAMILY_NAMES({"NanbeigeForCausalLM"}),
     .tensors = {llama_tensors, sparse_moe_tensors, decoder_tensors},
     .keys = {base_keys, llama_keys, keys},
-    .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
+    LLAMA_VOCABS,
     .add_extras = add_rope_freqs,
-    .before_vocab = llama_before_vocab,
-    .after_vocab = llama_after_vocab,
 };

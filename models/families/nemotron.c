@@ -1,9 +1,7 @@
 /* Nemotron 4, Minitron. conversion/nemotron.py. */
-#include "models/families/family.h"
+#include "models/families/shared.h"
 
 #include <math.h>
-
-static const struct family_name names[] = {{"NemotronForCausalLM"}, {0}};
 
 /* Norms are stored less one. */
 static const struct relation_row tensors[] = {
@@ -13,28 +11,30 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool compute_rotary(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_rotary(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    uint64_t head = facts_get(&draft->facts, "head"), hidden = facts_get(&draft->facts, "hidden");
+    uint64_t head = dimensions_get(&builder->dimensions, "head"),
+             hidden = dimensions_get(&builder->dimensions, "hidden");
     double factor;
     if (head == 0 || hidden == 0)
         return error_set(error, "config.json: hidden_size or num_attention_heads is missing, 0, or too large");
-    if (!draft_number(draft, "rope.partial_rotary_factor", 0.5, &factor, error))
+    if (!builder_number(builder, "rope.partial_rotary_factor", 0.5, &factor, error))
         return false;
     *ret_value = floor(trunc(factor * (double)hidden) / (double)head);
     return true;
 }
 
-static bool emit_scaling(struct draft *draft, struct error *error)
+static bool emit_scaling(struct model_builder *builder, struct error *error)
 {
     double factor, of_rope;
-    if (!draft_number(draft, "factor", 0, &factor, error) || !draft_number(draft, "rope.factor", NAN, &of_rope, error))
+    if (!builder_number(builder, "factor", 0, &factor, error) ||
+        !builder_number(builder, "rope.factor", NAN, &of_rope, error))
         return false;
     if (factor == 0)
         factor = of_rope;
-    gguf_set_text(&draft->model->kvs, draft_key(draft, "rope.scaling.type"), isnan(factor) ? "none" : "linear");
+    gguf_set_text(&builder->model->kvs, builder_key(builder, "rope.scaling.type"), isnan(factor) ? "none" : "linear");
     if (!isnan(factor))
-        gguf_set_f32(&draft->model->kvs, draft_key(draft, "rope.scaling.factor"), factor);
+        gguf_set_f32(&builder->model->kvs, builder_key(builder, "rope.scaling.factor"), factor);
     return true;
 }
 
@@ -46,11 +46,11 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static bool after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error)
+static bool after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     (void)input, (void)error;
-    gguf_set_u32(&draft->model->kvs, "tokenizer.ggml.padding_token_id", 0);
-    gguf_set_u32(&draft->model->kvs, "tokenizer.ggml.unknown_token_id", 1);
+    gguf_set_u32(&builder->model->kvs, "tokenizer.ggml.padding_token_id", 0);
+    gguf_set_u32(&builder->model->kvs, "tokenizer.ggml.unknown_token_id", 1);
     return true;
 }
 
@@ -62,14 +62,12 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {{"NemotronForCausalLM", "nemotron", NULL, config_rows}, {0}};
-
 const struct family nemotron_family = {
     .name = "nemotron",
     .summary = "Nemotron 4, Minitron",
-    .hf = names,
+    .hf = FAMILY_NAMES({"NemotronForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"NemotronForCausalLM", "nemotron", NULL, config_rows}),
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab},
     .after_vocab = after_vocab,

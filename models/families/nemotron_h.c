@@ -49,20 +49,20 @@ static void mark_letters(struct layers *layers, const char *pattern, const char 
 }
 
 /* 1 where a layer is one of `letters`, or of the kind that layers_block_type has for them. */
-static bool mark(const struct draft *draft, struct layers *layers, const char *letters, const char *type,
+static bool mark(const struct model_builder *builder, struct layers *layers, const char *letters, const char *type,
                  struct error *error)
 {
-    const struct hparams *hparams = draft->model->hparams;
+    const struct hparams *hparams = builder->model->hparams;
     const struct json *types = hparams_get(hparams, "layers_block_type");
     size_t length = 0;
     const char *pattern = json_string(hparams_get(hparams, "hybrid_override_pattern"), &length);
-    uint64_t n_blocks = draft->facts.n_layers - facts_get(&draft->facts, "nextn");
-    if (!layers_new(draft, layers, error))
+    uint64_t n_blocks = builder->dimensions.n_layers - dimensions_get(&builder->dimensions, "nextn");
+    if (!layers_new(builder, layers, error))
         return false;
     if (pattern == NULL && !json_is(types, JSON_ARRAY))
-        return error_set(error, "config.json: there is no hybrid_override_pattern and no layers_block_type");
+        return error_set(error, "config.json: hybrid_override_pattern and layers_block_type are missing");
     if ((pattern != NULL ? length : json_count(types)) != n_blocks)
-        return error_set(error, "config.json: the pattern of layers has %zu, num_hidden_layers says %" PRIu64,
+        return error_set(error, "config.json: the layer pattern has %zu layers, but num_hidden_layers is %" PRIu64,
                          pattern != NULL ? length : json_count(types), n_blocks);
     if (pattern != NULL)
         mark_letters(layers, pattern, letters);
@@ -73,15 +73,15 @@ static bool mark(const struct draft *draft, struct layers *layers, const char *l
     return true;
 }
 
-static bool emit_attention(struct draft *draft, struct error *error)
+static bool emit_attention(struct model_builder *builder, struct error *error)
 {
     struct layers layers;
-    struct gguf_kvs *kvs = &draft->model->kvs;
-    if (!mark(draft, &layers, "*", "attention", error) || !layers_set_kv_heads(draft, &layers, error))
+    struct gguf_kvs *kvs = &builder->model->kvs;
+    if (!mark(builder, &layers, "*", "attention", error) || !layers_set_kv_heads(builder, &layers, error))
         return false;
-    layers_note_later_names(draft, hparams_get(draft->model->hparams, "layers_block_type"));
-    gguf_set_bool(kvs, draft_key(draft, "rope.scaling.finetuned"), false);
-    gguf_set_u32(kvs, draft_key(draft, "context_length"), MAMBA2_CONTEXT);
+    layers_note_later_names(builder, hparams_get(builder->model->hparams, "layers_block_type"));
+    gguf_set_bool(kvs, builder_key(builder, "rope.scaling.finetuned"), false);
+    gguf_set_u32(kvs, builder_key(builder, "context_length"), MAMBA2_CONTEXT);
     return true;
 }
 
@@ -95,26 +95,25 @@ static bool is_dense(const struct hparams *hparams)
     return !is_moe(hparams);
 }
 
-static bool emit_feed_forward(struct draft *draft, struct error *error)
+static bool emit_feed_forward(struct model_builder *builder, struct error *error)
 {
-    const struct hparams *hparams = draft->model->hparams;
+    const struct hparams *hparams = builder->model->hparams;
     struct layers layers;
     uint64_t width;
     const char *key = is_moe(hparams) ? "moe_intermediate_size" : "intermediate_size";
     if (!hparams_count(hparams, key, 0, INT32_MAX, &width, error) ||
-        !mark(draft, &layers, is_moe(hparams) ? "-E" : "-", is_moe(hparams) ? "moe" : "mlp", error))
+        !mark(builder, &layers, is_moe(hparams) ? "-E" : "-", is_moe(hparams) ? "moe" : "mlp", error))
         return false;
     for (uint64_t i = 0; i < layers.n; i++)
         layers.values[i] *= (double)width;
-    layers_set(draft, "feed_forward_length", GGUF_I32, &layers);
-    return true;
+    return layers_set_i32(builder, "feed_forward_length", &layers, error);
 }
 
-static bool compute_inner_size(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_inner_size(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double n_heads, size;
-    if (!draft_number(draft, "mamba_num_heads", 0, &n_heads, error) ||
-        !draft_number(draft, "mamba_head_dim", 0, &size, error))
+    if (!builder_number(builder, "mamba_num_heads", 0, &n_heads, error) ||
+        !builder_number(builder, "mamba_head_dim", 0, &size, error))
         return false;
     *ret_value = n_heads * size;
     return true;
@@ -133,11 +132,11 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static bool emit_predicted(struct draft *draft, struct error *error)
+static bool emit_predicted(struct model_builder *builder, struct error *error)
 {
     (void)error;
-    if (facts_get(&draft->facts, "nextn") != 0)
-        gguf_set_u32(&draft->model->kvs, draft_key(draft, "nextn_predict_layers"), 1);
+    if (dimensions_get(&builder->dimensions, "nextn") != 0)
+        gguf_set_u32(&builder->model->kvs, builder_key(builder, "nextn_predict_layers"), 1);
     return true;
 }
 
@@ -155,30 +154,31 @@ static const struct key_row moe_layer_keys[] = {
     {0},
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     uint64_t n;
     const struct mamba2_sizes sizes = {
         .groups = "n_groups", .state = "ssm_state_size|state_size|d_state", .heads = "mamba_num_heads"};
-    mamba2_add_facts(facts, hparams, &sizes);
+    mamba2_add_dimensions(dimensions, hparams, &sizes);
     if (is_moe(hparams) && json_u64(hparams_get(hparams, "num_nextn_predict_layers"), &n) && n == 1) {
-        facts_set(facts, "nextn", n);
-        facts->n_layers += n;
+        dimensions_set(dimensions, "nextn", n);
+        dimensions->n_layers += n;
     }
 }
 
-static bool adjust(struct draft *draft, struct error *error)
+static bool adjust(struct model_builder *builder, struct error *error)
 {
-    uint64_t n = 0, n_predicting = facts_get(&draft->facts, "nextn"), n_layers = draft->facts.n_layers;
-    struct hparams *hparams = draft->model->hparams;
+    uint64_t n = 0, n_predicting = dimensions_get(&builder->dimensions, "nextn"),
+             n_layers = builder->dimensions.n_layers;
+    struct hparams *hparams = builder->model->hparams;
     json_u64(hparams_get(hparams, "num_nextn_predict_layers"), &n);
     if (is_moe(hparams) && n > 1)
-        return error_set(error, "config.json: num_nextn_predict_layers is %" PRIu64 ", more than 1", n);
-    draft->model->renumbered_from = n_predicting != 0 ? n_layers - 1 : 0;
+        return error_set(error, "config.json: num_nextn_predict_layers is %" PRIu64 "; at most 1 is supported", n);
+    builder->model->renumbered_from = n_predicting != 0 ? n_layers - 1 : 0;
     return n_predicting == 0 || hparams_override(hparams, "n_layers", n_layers, error);
 }
 
-/* What the second of the layers below "mtp." has that the first has not. */
+/* Tensors of only the second layer below "mtp.". */
 static const char *const of_second[] = {"post_norm",
                                         "final_layernorm",
                                         "mixer.experts.",
@@ -187,14 +187,14 @@ static const char *const of_second[] = {"post_norm",
                                         "mixer.fc1_latent_proj",
                                         "mixer.fc2_latent_proj"};
 
-static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
     static const char first[] = "mtp.layers.0.", second[] = "mtp.layers.1.", layer[] = "backbone.layers.";
     uint64_t numbers[PATTERN_NUMBERS];
-    if (facts_get(facts, "nextn") == 0)
+    if (dimensions_get(dimensions, "nextn") == 0)
         return name;
-    uint64_t last = facts->n_layers - 1;
+    uint64_t last = dimensions->n_layers - 1;
     bool is_second = text_starts_with(name, second);
     if (direction == FORWARD && (is_second || text_starts_with(name, first))) {
         const char *rest = name + sizeof first - 1;
@@ -216,16 +216,16 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
 
 static const char *const prefixes[] = {"model.", NULL}; /* some have it before all names */
 
-static bool pad_vocabulary(struct draft *draft, const struct vocab_input *input, struct error *error)
+static bool pad_vocabulary(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     (void)input;
-    return mamba2_pad_vocabulary(draft, 8, error);
+    return mamba2_pad_vocabulary(builder, 8, error);
 }
 
-static bool begin_texts(struct draft *draft, const struct vocab_input *input, struct error *error)
+static bool begin_texts(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     (void)input, (void)error;
-    gguf_set_bool(&draft->model->kvs, "tokenizer.ggml.add_bos_token", true);
+    gguf_set_bool(&builder->model->kvs, "tokenizer.ggml.add_bos_token", true);
     return true;
 }
 
@@ -280,7 +280,7 @@ const struct family nemotron_h_family = {
     .dropped_prefixes = prefixes,
     .forms = forms,
     .applies = is_dense,
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
     .before_vocab = pad_vocabulary,
     .after_vocab = begin_texts,
 };
@@ -295,7 +295,7 @@ const struct family nemotron_h_moe_family = {
     .dropped_prefixes = prefixes,
     .forms = forms,
     .applies = is_moe,
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
     .adjust = adjust,
     .rename = rename_tensor,
     .before_vocab = pad_vocabulary,

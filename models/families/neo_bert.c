@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-static const struct family_name names[] = {{"NeoBERT"}, {"NeoBERTLMHead"}, {"NeoBERTForSequenceClassification"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"decoder*", NULL},
     {"dense", "cls"},
@@ -21,10 +19,10 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool compute_feed_forward(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_feed_forward(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double width;
-    if (!draft_number(draft, "intermediate_size", 0, &width, error))
+    if (!builder_number(builder, "intermediate_size", 0, &width, error))
         return false;
     *ret_value = trunc(2 * width / 3);
     return true;
@@ -39,8 +37,6 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const prefixes[] = {"model.", NULL};
-
 /* Of the width two thirds are kept. */
 static const char *make_width(const struct config_material *material)
 {
@@ -49,10 +45,10 @@ static const char *make_width(const struct config_material *material)
     return known ? arena_printf(material->arena, "%.0f", ceil(width * 3 / 2)) : NULL;
 }
 
-static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
-    return text_starts_with(name, "dense.") ? name : bert_rename(arena, facts, direction, name, "model.");
+    return text_starts_with(name, "dense.") ? name : bert_rename(arena, dimensions, direction, name, "model.");
 }
 
 #define CONFIG_ROWS                                                                                                    \
@@ -64,21 +60,17 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
 static const struct config_row config_rows[] = {CONFIG_ROWS, {0}};
 static const struct config_row config_head_rows[] = {CONFIG_ROWS, BERT_LABEL_ROWS, {0}};
 
-static const struct config_form forms[] = {
-    {"NeoBERTForSequenceClassification", "neobert", "tensor:cls.output.weight", config_head_rows, OWN_CLASS_NOTE},
-    {"NeoBERT", "neobert", NULL, config_rows, OWN_CLASS_NOTE},
-    {0},
-};
-
 const struct family neo_bert_family = {
     .name = "neo-bert",
     .summary = "NeoBERT",
-    .hf = names,
+    .hf = FAMILY_NAMES({"NeoBERT"}, {"NeoBERTLMHead"}, {"NeoBERTForSequenceClassification"}),
     .tensors = {tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS(
+        {"NeoBERTForSequenceClassification", "neobert", "tensor:cls.output.weight", config_head_rows, OWN_CLASS_NOTE},
+        {"NeoBERT", "neobert", NULL, config_rows, OWN_CLASS_NOTE}),
     .keys = {base_keys, bert_keys, keys},
     .vocabs = {&wordpiece_vocab},
-    .dropped_prefixes = prefixes,
-    .add_facts = bert_add_facts,
+    .dropped_prefixes = TEXTS("model."),
+    .add_dimensions = bert_add_dimensions,
     .rename = rename_tensor,
 };

@@ -1,5 +1,7 @@
 #include "models/families/nextn.h"
 
+#include "base/text.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -15,37 +17,53 @@ const struct relation_row nextn_tensors[] = {
     {0},
 };
 
-void nextn_set(struct facts *facts, uint64_t n)
+void nextn_set(struct dimensions *dimensions, uint64_t n)
 {
-    facts->n_layers += n - facts_get(facts, "nextn");
-    facts_set(facts, "nextn", n);
+    dimensions->n_layers += n - dimensions_get(dimensions, "nextn");
+    dimensions_set(dimensions, "nextn", n);
 }
 
-void nextn_add_facts(struct facts *facts, const struct hparams *hparams)
+void nextn_add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     struct error error;
     uint64_t n;
     if (hparams_count(hparams, "num_nextn_predict_layers", 0, MAX_PREDICTED, &n, &error))
-        nextn_set(facts, n);
+        nextn_set(dimensions, n);
 }
 
-bool nextn_count_blocks(struct draft *draft, struct error *error)
+bool nextn_count_blocks(struct model_builder *builder, struct error *error)
 {
-    if (facts_get(&draft->facts, "nextn") == 0)
+    if (dimensions_get(&builder->dimensions, "nextn") == 0)
         return true;
-    return hparams_override(draft->model->hparams, "n_layers", draft->facts.n_layers, error);
+    return hparams_override(builder->model->hparams, "n_layers", builder->dimensions.n_layers, error);
 }
 
-bool nextn_emit(struct draft *draft, struct error *error)
+bool nextn_emit(struct model_builder *builder, struct error *error)
 {
-    uint64_t n = facts_get(&draft->facts, "nextn");
+    uint64_t n = dimensions_get(&builder->dimensions, "nextn");
     (void)error;
     if (n != 0)
-        gguf_set_u32(&draft->model->kvs, draft_key(draft, "nextn_predict_layers"), (uint32_t)n);
+        gguf_set_u32(&builder->model->kvs, builder_key(builder, "nextn_predict_layers"), (uint32_t)n);
     return true;
 }
 
-/* What all of the layers below "mtp." share, and what it is of the first of them. */
+void nextn_repeat(struct model_builder *builder, bool all)
+{
+    struct arena *arena = builder->model->arena;
+    uint64_t n = dimensions_get(&builder->dimensions, "nextn"), first = builder->dimensions.n_layers - n;
+    const char *prefix = arena_printf(arena, all ? "blk.%" PRIu64 "." : "blk.%" PRIu64 ".nextn.", first);
+    for (size_t i = 0; i < builder->model->tensors->n_tensors; i++) {
+        const struct tensor original = builder->model->tensors->tensors[i];
+        if (!text_starts_with(original.name, prefix))
+            continue;
+        for (uint64_t layer = first + 1; layer < first + n; layer++) {
+            const char *rest = strchr(original.name + strlen("blk."), '.');
+            builder_insert_tensor(builder, ++i, arena_printf(arena, "blk.%" PRIu64 "%s", layer, rest), original.view);
+        }
+    }
+}
+
+/* Tensors shared by all layers below "mtp.", and their names in the first of these. */
 static const struct {
     const char *mtp, *of_layer;
 } shared[] = {
@@ -57,7 +75,7 @@ static const struct {
 
 enum { N_SHARED = sizeof shared / sizeof *shared };
 
-/* What is after `prefix` and a '.' in a name; NULL where it does not begin so. */
+/* Returns the rest of a name after `prefix` and a '.'; NULL if the name does not begin so. */
 static const char *after(const char *name, const char *prefix)
 {
     size_t length = strlen(prefix);
@@ -91,12 +109,15 @@ static const char *from_layers(struct arena *arena, uint64_t first, const char *
     const char *rest = layer + digits + 1;
     for (size_t i = 0; i < N_SHARED; i++)
         if (after(rest, shared[i].of_layer) != NULL)
-            return arena_printf(arena, "mtp.%s.%s", shared[i].mtp, after(rest, shared[i].of_layer));
+            return numbers[0] > first
+                       ? NULL
+                       : arena_printf(arena, "mtp.%s.%s", shared[i].mtp, after(rest, shared[i].of_layer));
     return arena_printf(arena, "mtp.layers.%" PRIu64 ".%s", numbers[0] - first, rest);
 }
 
-const char *nextn_rename(struct arena *arena, const struct facts *facts, enum direction direction, const char *name)
+const char *nextn_rename(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
+                         const char *name)
 {
-    uint64_t first = facts->n_layers - facts_get(facts, "nextn");
+    uint64_t first = dimensions->n_layers - dimensions_get(dimensions, "nextn");
     return direction == FORWARD ? to_layers(arena, first, name) : from_layers(arena, first, name);
 }

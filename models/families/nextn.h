@@ -1,26 +1,31 @@
 /* Layers that predict more than one token ahead (multi-token prediction, "NextN"): whole layers after the last one,
  * with a few tensors of their own.
  *
- * Checkpoints either count them on (model.layers.{N+i}), or have them below "mtp.", where those that all share lie
- * beside mtp.layers.{i}. In a GGUF they are layers like any other: block_count counts them. The fact "nextn" is their
- * number, and facts.n_layers includes them. */
+ * Checkpoints either number them on (model.layers.{N+i}), or have them below "mtp.", with shared tensors beside
+ * mtp.layers.{i}. In a GGUF they are ordinary layers: block_count counts them. The dimension "nextn" is their number,
+ * and dimensions.n_layers includes them. */
 #pragma once
 
-#include "models/families/family.h"
+#include "models/families/shared.h"
 
 extern const struct relation_row nextn_tensors[];
 
-/* Facts from num_nextn_predict_layers. */
-void nextn_add_facts(struct facts *facts, const struct hparams *hparams);
+/* Sets the dimension from num_nextn_predict_layers. */
+void nextn_add_dimensions(struct dimensions *dimensions, const struct hparams *hparams);
 
-/* Sets the fact to `n`, whatever it was. */
-void nextn_set(struct facts *facts, uint64_t n);
+/* Sets the dimension to `n`, whatever it was. */
+void nextn_set(struct dimensions *dimensions, uint64_t n);
 
-/* Makes block_count count the layers of the facts: for family.adjust. */
-bool nextn_count_blocks(struct draft *draft, struct error *error);
+/* Makes block_count count the layers of the dimensions: for family.adjust. */
+bool nextn_count_blocks(struct model_builder *builder, struct error *error);
 
-/* nextn_predict_layers, where there are any. */
-bool nextn_emit(struct draft *draft, struct error *error);
+/* Sets nextn_predict_layers if there are such layers. */
+bool nextn_emit(struct model_builder *builder, struct error *error);
 
-/* family.rename of those that lie below "mtp." */
-const char *nextn_rename(struct arena *arena, const struct facts *facts, enum direction direction, const char *name);
+/* For family.arrange: gives each further layer that predicts its own copy of what it shares with the first, after the
+ * original: the tensors beside mtp.layers.{i}, or, with `all`, every tensor of the layer. */
+void nextn_repeat(struct model_builder *builder, bool all);
+
+/* family.rename of those that lie below "mtp." Backwards, copies of what layers share are left out. */
+const char *nextn_rename(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
+                         const char *name);

@@ -21,18 +21,18 @@ static const struct relation_row tensors[] = {
 };
 
 /* n_positions is what there could be; this is what the model was trained for. */
-static bool emit_context_length(struct draft *draft, struct error *error)
+static bool emit_context_length(struct model_builder *builder, struct error *error)
 {
     enum { V1_POSITIONS = 8192, V1_CONTEXT = 2048, V2_POSITIONS = 2048, V2_CONTEXT = 512, TRAINED = 2048 };
     double n_positions, n_trained;
-    if (!draft_number(draft, "n_positions", 0, &n_positions, error) ||
-        !draft_number(draft, "max_trained_positions", TRAINED, &n_trained, error))
+    if (!builder_number(builder, "n_positions", 0, &n_positions, error) ||
+        !builder_number(builder, "max_trained_positions", TRAINED, &n_trained, error))
         return false;
     if ((n_positions != V1_POSITIONS && n_positions != V2_POSITIONS) || n_trained != TRAINED)
         return error_set(error, "config.json: n_positions %g with max_trained_positions %g is not a known Nomic BERT",
                          n_positions, n_trained);
-    if (hparams_find(draft->model->hparams, "max_position_embeddings|n_ctx") == NULL)
-        gguf_set_u32(&draft->model->kvs, draft_key(draft, "context_length"),
+    if (hparams_find(builder->model->hparams, "max_position_embeddings|n_ctx") == NULL)
+        gguf_set_u32(&builder->model->kvs, builder_key(builder, "context_length"),
                      n_positions == V1_POSITIONS ? V1_CONTEXT : V2_CONTEXT);
     return true;
 }
@@ -91,14 +91,6 @@ static const struct config_row config_expert_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"NomicBertModel", "nomic_bert", "tensor:blk.0.ffn_gate.weight", config_rows},
-    {"NomicBertModel", "nomic_bert", NULL, config_plain_rows},
-    {0},
-};
-
-static const struct config_form expert_forms[] = {{"NomicBertModel", "nomic_bert", NULL, config_expert_rows}, {0}};
-
 static const char *const prefixes[] = {"bert.", NULL};
 
 const struct family nomic_bert_family = {
@@ -106,23 +98,24 @@ const struct family nomic_bert_family = {
     .summary = "Nomic BERT",
     .hf = names,
     .tensors = {tensors, bert_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"NomicBertModel", "nomic_bert", "tensor:blk.0.ffn_gate.weight", config_rows},
+                          {"NomicBertModel", "nomic_bert", NULL, config_plain_rows}),
     .keys = {base_keys, keys, bert_keys},
     .vocabs = {&xlmr_vocab, &wordpiece_vocab},
     .dropped_prefixes = prefixes,
     .applies = has_no_experts,
-    .add_facts = bert_add_facts,
+    .add_dimensions = bert_add_dimensions,
 };
 
 const struct family nomic_bert_moe_family = {
     .name = "nomic-bert-moe",
-    .summary = "Nomic BERT with experts",
+    .summary = "Nomic BERT MoE",
     .hf = names,
     .tensors = {tensors, bert_tensors},
-    .forms = expert_forms,
+    .forms = CONFIG_FORMS({"NomicBertModel", "nomic_bert", NULL, config_expert_rows}),
     .keys = {base_keys, keys, bert_keys, expert_keys},
     .vocabs = {&xlmr_vocab, &wordpiece_vocab},
     .dropped_prefixes = prefixes,
     .applies = has_experts,
-    .add_facts = bert_add_facts,
+    .add_dimensions = bert_add_dimensions,
 };

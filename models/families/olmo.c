@@ -1,7 +1,5 @@
 /* OLMo 1. conversion/olmo.py. */
-#include "models/families/family.h"
-
-static const struct family_name names[] = {{"OlmoForCausalLM"}, {"OLMoForCausalLM"}, {0}};
+#include "models/families/shared.h"
 
 static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.q_proj.weight", "blk.{}.attn_q.weight", QUERY_ROTARY, "head"},
@@ -22,17 +20,12 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"OlmoForCausalLM", "olmo", NULL, config_rows},
-    {0},
-};
-
 const struct family olmo_family = {
     .name = "olmo",
     .summary = "OLMo 1",
-    .hf = names,
+    .hf = FAMILY_NAMES({"OlmoForCausalLM"}, {"OLMoForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"OlmoForCausalLM", "olmo", NULL, config_rows}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
 };

@@ -1,7 +1,5 @@
 /* OLMo 2 and 3. conversion/olmo.py. */
-#include "models/families/family.h"
-
-static const struct family_name names[] = {{"Olmo2ForCausalLM"}, {"Olmo3ForCausalLM"}, {0}};
+#include "models/families/shared.h"
 
 static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
@@ -12,10 +10,10 @@ static const struct relation_row tensors[] = {
 };
 
 /* Which layers attend to a window only: as config.json says, else all but every fourth. */
-static bool emit_window_pattern(struct draft *draft, struct error *error)
+static bool emit_window_pattern(struct model_builder *builder, struct error *error)
 {
     enum { FULL_EVERY = 4 };
-    const struct hparams *hparams = draft->model->hparams;
+    const struct hparams *hparams = builder->model->hparams;
     const struct json *types = json_first(hparams_get(hparams, "layer_types"));
     struct buffer pattern = {0};
     uint64_t n_layers = 0;
@@ -25,9 +23,9 @@ static bool emit_window_pattern(struct draft *draft, struct error *error)
     for (; types != NULL; types = json_next(types), n_layers++)
         buffer_append_le(&pattern, json_string_is(types, "sliding_attention"), 1);
     if (n_layers == 0)
-        for (; n_layers < draft->facts.n_layers; n_layers++)
+        for (; n_layers < builder->dimensions.n_layers; n_layers++)
             buffer_append_le(&pattern, (n_layers + 1) % FULL_EVERY != 0, 1);
-    gguf_set_array(&draft->model->kvs, draft_key(draft, "attention.sliding_window_pattern"), GGUF_BOOL, n_layers,
+    gguf_set_array(&builder->model->kvs, builder_key(builder, "attention.sliding_window_pattern"), GGUF_BOOL, n_layers,
                    &pattern);
     return true;
 }
@@ -44,18 +42,13 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"Olmo3ForCausalLM", "olmo3", "key:attention.sliding_window", config_rows},
-    {"Olmo2ForCausalLM", "olmo2", NULL, config_rows},
-    {0},
-};
-
 const struct family olmo2_family = {
     .name = "olmo2",
     .summary = "OLMo 2 and 3",
-    .hf = names,
+    .hf = FAMILY_NAMES({"Olmo2ForCausalLM"}, {"Olmo3ForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"Olmo3ForCausalLM", "olmo3", "key:attention.sliding_window", config_rows},
+                          {"Olmo2ForCausalLM", "olmo2", NULL, config_rows}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
 };

@@ -1,7 +1,5 @@
 /* OLMoE. conversion/olmo.py. */
-#include "models/families/family.h"
-
-static const struct family_name names[] = {{"OlmoeForCausalLM"}, {0}};
+#include "models/families/shared.h"
 
 static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
@@ -13,8 +11,6 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static const struct key_row keys[] = {{"attention.layer_norm_rms_epsilon", GGUF_F32, ALWAYS, .value = 1e-5}, {0}};
-
 static const struct config_row config_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'silu'"},
     {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
@@ -23,17 +19,12 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"OlmoeForCausalLM", "olmoe", NULL, config_rows},
-    {0},
-};
-
 const struct family olmoe_family = {
     .name = "olmoe",
     .summary = "OLMoE",
-    .hf = names,
+    .hf = FAMILY_NAMES({"OlmoeForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = forms,
-    .keys = {base_keys, keys},
+    .forms = CONFIG_FORMS({"OlmoeForCausalLM", "olmoe", NULL, config_rows}),
+    .keys = {base_keys, KEYS({"attention.layer_norm_rms_epsilon", GGUF_F32, ALWAYS, .value = 1e-5})},
     .vocabs = {&bpe_vocab},
 };

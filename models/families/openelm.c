@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-static const struct family_name names[] = {{"OpenELMForCausalLM"}, {0}};
-
 #define LAYER "transformer.layers.{}."
 
 static const struct relation_row tensors[] = {
@@ -29,10 +27,11 @@ static double multiple_near(double value, double divisor)
     return near < 0.9 * value ? near + divisor : near;
 }
 
-static bool read_list(const struct draft *draft, const char *name, struct layers *ret_layers, struct error *error)
+static bool read_list(const struct model_builder *builder, const char *name, struct layers *ret_layers,
+                      struct error *error)
 {
-    const struct json *list = hparams_get(draft->model->hparams, name);
-    if (!layers_new(draft, ret_layers, error))
+    const struct json *list = hparams_get(builder->model->hparams, name);
+    if (!layers_new(builder, ret_layers, error))
         return false;
     if (!json_is(list, JSON_ARRAY) || json_count(list) != ret_layers->n)
         return error_set(error, "config.json: %s is not a list with a value for each layer", name);
@@ -40,14 +39,15 @@ static bool read_list(const struct draft *draft, const char *name, struct layers
     return true;
 }
 
-static bool emit_lists(struct draft *draft, struct error *error)
+static bool emit_lists(struct model_builder *builder, struct error *error)
 {
     struct layers widths, heads, kv_heads;
     double divisor, width;
-    if (!read_list(draft, "ffn_multipliers", &widths, error) || !read_list(draft, "num_query_heads", &heads, error) ||
-        !read_list(draft, "num_kv_heads", &kv_heads, error) ||
-        !draft_number(draft, "ffn_dim_divisor", 0, &divisor, error) ||
-        !draft_number(draft, "model_dim", 0, &width, error))
+    if (!read_list(builder, "ffn_multipliers", &widths, error) ||
+        !read_list(builder, "num_query_heads", &heads, error) ||
+        !read_list(builder, "num_kv_heads", &kv_heads, error) ||
+        !builder_number(builder, "ffn_dim_divisor", 0, &divisor, error) ||
+        !builder_number(builder, "model_dim", 0, &width, error))
         return false;
     if (!(divisor >= 1))
         return error_set(error, "config.json: ffn_dim_divisor is missing, or less than 1");
@@ -56,10 +56,9 @@ static bool emit_lists(struct draft *draft, struct error *error)
         if (!(widths.values[i] <= INT32_MAX))
             return error_set(error, "config.json: ffn_multipliers makes a layer too wide");
     }
-    layers_set(draft, "feed_forward_length", GGUF_I32, &widths);
-    layers_set(draft, "attention.head_count", GGUF_I32, &heads);
-    layers_set(draft, "attention.head_count_kv", GGUF_I32, &kv_heads);
-    return true;
+    return layers_set_i32(builder, "feed_forward_length", &widths, error) &&
+           layers_set_i32(builder, "attention.head_count", &heads, error) &&
+           layers_set_i32(builder, "attention.head_count_kv", &kv_heads, error);
 }
 
 static const struct key_row keys[] = {
@@ -76,20 +75,20 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     uint64_t n_layers;
     struct error unused;
     if (hparams_count(hparams, "num_transformer_layers", 1, MAX_LISTED_LAYERS, &n_layers, &unused))
-        facts->n_layers = n_layers;
+        dimensions->n_layers = n_layers;
 }
 
 const struct family openelm_family = {
     .name = "openelm",
     .summary = "OpenELM",
-    .hf = names,
+    .hf = FAMILY_NAMES({"OpenELMForCausalLM"}),
     .tensors = {tensors},
     .keys = {keys},
     .vocabs = {&spm_vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
 };

@@ -1,7 +1,5 @@
 /* Orion 14B. conversion/orion.py. What config.json calls the epsilon of an RMS norm is that of a layer norm. */
-#include "models/families/family.h"
-
-static const struct family_name names[] = {{"OrionForCausalLM"}, {0}};
+#include "models/families/shared.h"
 
 static const struct key_row keys[] = {
     FILE_TYPE_KEY,
@@ -19,7 +17,7 @@ static const struct key_row keys[] = {
 const struct family orion_family = {
     .name = "orion",
     .summary = "Orion",
-    .hf = names,
+    .hf = FAMILY_NAMES({"OrionForCausalLM"}),
     .tensors = {decoder_tensors},
     .keys = {keys},
     .vocabs = {&spm_vocab},

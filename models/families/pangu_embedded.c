@@ -1,19 +1,17 @@
 /* Pangu Embedded, of Huawei. conversion/pangu.py. */
 #include "models/families/llama.h"
 
-static const struct family_name names[] = {{"PanguEmbeddedForCausalLM"}, {0}};
-
 /* A head that is tied is left out, whether it is stored or not. */
 static const struct relation_row tensors[] = {{"lm_head.weight", NULL, .when = "tied"}, {0}};
 
 /* Without head_dim the sizes of keys and values come after its other keys. */
-static bool emit_head_lengths(struct draft *draft, struct error *error)
+static bool emit_head_lengths(struct model_builder *builder, struct error *error)
 {
     static const struct key_row rows[] = {{"attention.key_length", GGUF_U32, .compute = compute_head_dim},
                                           {"attention.value_length", GGUF_U32, .compute = compute_head_dim},
                                           {0}};
-    const struct json *given = hparams_get(draft->model->hparams, "head_dim");
-    return (given != NULL && !json_is(given, JSON_NULL)) || draft_emit(draft, rows, error);
+    const struct json *given = hparams_get(builder->model->hparams, "head_dim");
+    return (given != NULL && !json_is(given, JSON_NULL)) || builder_emit(builder, rows, error);
 }
 
 static const struct key_row keys[] = {
@@ -23,18 +21,18 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
-    facts_set(facts, "tied", json_bool(hparams_get(hparams, "tie_word_embeddings"), false));
+    dimensions_set(dimensions, "tied", json_bool(hparams_get(hparams, "tie_word_embeddings"), false));
 }
 
 const struct family pangu_embedded_family = {
     .name = "pangu-embedded",
     .summary = "Pangu Embedded",
-    .hf = names,
+    .hf = FAMILY_NAMES({"PanguEmbeddedForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
     .after_vocab = llama_before_vocab,
 };

@@ -1,7 +1,5 @@
 /* Phi 1, 1.5 and 2. conversion/phi.py. */
-#include "models/families/family.h"
-
-static const struct family_name names[] = {{"PhiForCausalLM"}, {0}};
+#include "models/families/shared.h"
 
 static const struct relation_row tensors[] = {
     {"model.final_layernorm", "output_norm"},
@@ -34,17 +32,12 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"PhiForCausalLM", "phi", NULL, config_rows},
-    {0},
-};
-
 const struct family phi2_family = {
     .name = "phi2",
     .summary = "Phi 1, 1.5 and 2",
-    .hf = names,
+    .hf = FAMILY_NAMES({"PhiForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"PhiForCausalLM", "phi", NULL, config_rows}),
     .keys = {keys},
     .vocabs = {&bpe_vocab},
 };

@@ -7,8 +7,6 @@
 
 enum { MAX_FACTORS = 65536 };
 
-static const struct family_name names[] = {{"Phi3ForCausalLM"}, {"Phi4ForCausalLMV"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.qkv_proj", "blk.{}.attn_qkv", "(head d + kv_head k + kv_head v) ...", "head kv_head"},
     {"model.layers.{}.mlp.gate_up_proj", "blk.{}.ffn_up", "(gate + up) ...", "gate up"},
@@ -31,20 +29,20 @@ const struct key_row phi3_keys[] = {
     {0},
 };
 
-/* What attention is scaled by when the context is longer than the one of training. transformers takes "su" and "yarn"
- * for "longrope" where the scaling has just the three members that it knows. */
-static bool attention_factor(const struct draft *draft, double *ret_factor, struct error *error)
+/* Computes the scale of attention for contexts longer than in training. transformers reads "su" and "yarn" as
+ * "longrope" if the scaling has just the three members that it knows. */
+static bool attention_factor(const struct model_builder *builder, double *ret_factor, struct error *error)
 {
-    const struct hparams *hparams = draft->model->hparams;
+    const struct hparams *hparams = builder->model->hparams;
     const char *type = json_string(hparams_rope(hparams, "rope_type"), NULL);
     double length, original;
-    if (!draft_number(draft, "n_positions|max_position_embeddings", NAN, &length, error) ||
-        !draft_number(draft, "rope.original_max_position_embeddings", NAN, &original, error))
+    if (!builder_number(builder, "n_positions|max_position_embeddings", NAN, &length, error) ||
+        !builder_number(builder, "rope.original_max_position_embeddings", NAN, &original, error))
         return false;
     double scale = length / original;
     if (type == NULL || !(scale > 0) || !(original > 1))
         return error_set(error, "config.json: rope_scaling has no type, or the lengths of context make no sense");
-    bool is_known = json_count(hparams_get(hparams, "rope_scaling")) == 3;
+    bool is_known = json_count_members(hparams_get(hparams, "rope_scaling")) == 3;
     if (strcasecmp(type, "longrope") == 0 || strcasecmp(type, "su") == 0 || (is_known && strcmp(type, "yarn") == 0))
         *ret_factor = scale > 1 ? sqrt(1 + log(scale) / log(original)) : 1.0;
     else if (strcasecmp(type, "yarn") == 0)
@@ -54,14 +52,14 @@ static bool attention_factor(const struct draft *draft, double *ret_factor, stru
     return true;
 }
 
-static bool add_factors(struct draft *draft, const char *name, const struct json *array, uint64_t n_expected,
+static bool add_factors(struct model_builder *builder, const char *name, const struct json *array, uint64_t n_expected,
                         struct error *error)
 {
     uint64_t n_factors = json_count(array);
     if (n_factors != n_expected || n_factors > MAX_FACTORS)
         return error_set(error, "config.json: rope_scaling has %zu factors, expected %zu", (size_t)n_factors,
                          (size_t)n_expected);
-    struct arena *arena = draft->model->arena;
+    struct arena *arena = builder->model->arena;
     float *factors = arena_array(arena, n_factors, sizeof *factors);
     const struct json *item = json_first(array);
     for (uint64_t i = 0; i < n_factors; i++, item = json_next(item)) {
@@ -70,31 +68,31 @@ static bool add_factors(struct draft *draft, const char *name, const struct json
             return error_set(error, "config.json: a factor of rope_scaling is not a number");
         factors[i] = (float)value;
     }
-    draft_add_tensor(draft, name, view_literal(arena, &f32_dtype, 1, &n_factors, factors), NULL);
+    tensor_set_add_view(builder->model->tensors, name, view_literal(arena, &f32_dtype, 1, &n_factors, factors));
     return true;
 }
 
-bool add_rope_factor_tensors(struct draft *draft, uint64_t n_factors, struct error *error)
+bool add_rope_factor_tensors(struct model_builder *builder, uint64_t n_factors, struct error *error)
 {
-    const struct hparams *hparams = draft->model->hparams;
+    const struct hparams *hparams = builder->model->hparams;
     const struct json *factors[] = {hparams_rope(hparams, "long_factor"), hparams_rope(hparams, "short_factor")};
     if (factors[0] == NULL && factors[1] == NULL)
         return true;
-    return add_factors(draft, "rope_factors_long.weight", factors[0], n_factors, error) &&
-           add_factors(draft, "rope_factors_short.weight", factors[1], n_factors, error);
+    return add_factors(builder, "rope_factors_long.weight", factors[0], n_factors, error) &&
+           add_factors(builder, "rope_factors_short.weight", factors[1], n_factors, error);
 }
 
-bool phi3_add_rope_factors(struct draft *draft, struct error *error)
+bool phi3_add_rope_factors(struct model_builder *builder, struct error *error)
 {
     double attention = 0, dimensions = 0;
-    if (json_count(hparams_rope(draft->model->hparams, "long_factor")) == 0)
+    if (json_count(hparams_rope(builder->model->hparams, "long_factor")) == 0)
         return true;
-    if (!attention_factor(draft, &attention, error) || !compute_rotary_of_hidden(draft, &dimensions, error))
+    if (!attention_factor(builder, &attention, error) || !compute_rotary_of_hidden(builder, &dimensions, error))
         return false;
     if (dimensions < 0 || dimensions > 2.0 * MAX_FACTORS)
         return error_set(error, "config.json: partial_rotary_factor makes no sense");
-    gguf_set_f32(&draft->model->kvs, draft_key(draft, "rope.scaling.attn_factor"), attention);
-    return add_rope_factor_tensors(draft, (uint64_t)dimensions / 2, error);
+    gguf_set_f32(&builder->model->kvs, builder_key(builder, "rope.scaling.attn_factor"), attention);
+    return add_rope_factor_tensors(builder, (uint64_t)dimensions / 2, error);
 }
 
 #define CONFIG_ROWS                                                                                                    \
@@ -107,18 +105,13 @@ bool phi3_add_rope_factors(struct draft *draft, struct error *error)
 static const struct config_row config_rows[] = {CONFIG_ROWS, {0}};
 static const struct config_row config_full_rows[] = {CONFIG_ROWS, {"sliding_window", FROM_TEXT, .text = "null"}, {0}};
 
-static const struct config_form forms[] = {
-    {"Phi3ForCausalLM", "phi3", "key:attention.sliding_window=0", config_full_rows},
-    {"Phi3ForCausalLM", "phi3", NULL, config_rows},
-    {0},
-};
-
 const struct family phi3_family = {
     .name = "phi3",
     .summary = "Phi 3 and 4",
-    .hf = names,
+    .hf = FAMILY_NAMES({"Phi3ForCausalLM"}, {"Phi4ForCausalLMV"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"Phi3ForCausalLM", "phi3", "key:attention.sliding_window=0", config_full_rows},
+                          {"Phi3ForCausalLM", "phi3", NULL, config_rows}),
     .keys = {phi3_keys},
     .vocabs = {&phi3_vocab, &bpe_vocab},
     .add_extras = phi3_add_rope_factors,

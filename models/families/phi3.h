@@ -1,12 +1,12 @@
-/* What the Phi 3 families share. */
+/* Shared by the Phi 3 families. */
 #pragma once
 
-#include "models/families/family.h"
+#include "models/families/shared.h"
 
 extern const struct key_row phi3_keys[];
 
 /* rope_factors_long and rope_factors_short, and what attention is scaled by with them. */
-bool phi3_add_rope_factors(struct draft *draft, struct error *error);
+bool phi3_add_rope_factors(struct model_builder *builder, struct error *error);
 
 /* The two tensors alone, of `n_factors` each, where rope_scaling has them. */
-bool add_rope_factor_tensors(struct draft *draft, uint64_t n_factors, struct error *error);
+bool add_rope_factor_tensors(struct model_builder *builder, uint64_t n_factors, struct error *error);

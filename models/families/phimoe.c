@@ -1,8 +1,6 @@
 /* Phi 3.5 with experts. conversion/phi.py, PhiMoeModel. */
 #include "models/families/phi3.h"
 
-static const struct family_name names[] = {{"PhiMoEForCausalLM"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"model.layers.{}.block_sparse_moe.gate", "blk.{}.ffn_gate_inp"},
     {"model.layers.{}.block_sparse_moe.experts.{expert}.w1", "blk.{}.ffn_gate_exps", .parallel = "row"},
@@ -17,7 +15,7 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* What the rope is multiplied by is in no key: that of the one model there is. */
+/* No key holds the rope's factor: this is the only released model's. */
 #define CONFIG_ROWS                                                                                                    \
     {"hidden_act", FROM_TEXT, .text = "'silu'"}, {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},                 \
         {"lm_head_bias", FROM_TENSOR, "output.bias"},                                                                  \
@@ -30,18 +28,13 @@ static const struct key_row keys[] = {
 static const struct config_row config_rows[] = {CONFIG_ROWS, {0}};
 static const struct config_row config_full_rows[] = {CONFIG_ROWS, {"sliding_window", FROM_TEXT, .text = "null"}, {0}};
 
-static const struct config_form forms[] = {
-    {"PhiMoEForCausalLM", "phimoe", "key:attention.sliding_window=0", config_full_rows},
-    {"PhiMoEForCausalLM", "phimoe", NULL, config_rows},
-    {0},
-};
-
 const struct family phimoe_family = {
     .name = "phimoe",
-    .summary = "Phi 3.5 with experts",
-    .hf = names,
+    .summary = "Phi 3.5 MoE",
+    .hf = FAMILY_NAMES({"PhiMoEForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"PhiMoEForCausalLM", "phimoe", "key:attention.sliding_window=0", config_full_rows},
+                          {"PhiMoEForCausalLM", "phimoe", NULL, config_rows}),
     .keys = {phi3_keys, keys},
     .vocabs = {&phi3_vocab, &bpe_vocab},
     .add_extras = phi3_add_rope_factors,

@@ -1,8 +1,6 @@
 /* PLaMo 1: queries are ordered by which of a key's they are, llama.cpp's by the key. conversion/plamo.py, which has the
  * sizes of the 13B, the only one, as constants; here they follow from config.json. */
-#include "models/families/family.h"
-
-static const struct family_name names[] = {{"PlamoForCausalLM"}, {0}};
+#include "models/families/shared.h"
 
 #define LAYER "model.layers.layers.{}."
 
@@ -20,9 +18,9 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool compute_kv_heads(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_kv_heads(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    *ret_value = (double)facts_get(&draft->facts, "kv_head");
+    *ret_value = (double)dimensions_get(&builder->dimensions, "kv_head");
     return *ret_value > 0 ||
            error_set(error, "config.json: num_attention_heads is missing, or less than n_shared_head");
 }
@@ -39,24 +37,24 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* What num_key_value_heads says is not so. */
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+/* Corrects num_key_value_heads, which is wrong. */
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     enum { N_SHARED = 8, MAX_SHARED = 1 << 16 };
     struct error unused;
     uint64_t n_shared;
     if (!hparams_count(hparams, "n_shared_head", 1, MAX_SHARED, &n_shared, &unused))
         n_shared = N_SHARED;
-    facts_set(facts, "query", n_shared);
-    facts_set(facts, "kv_head", facts_get(facts, "head") / n_shared);
+    dimensions_set(dimensions, "query", n_shared);
+    dimensions_set(dimensions, "kv_head", dimensions_get(dimensions, "head") / n_shared);
 }
 
 const struct family plamo_family = {
     .name = "plamo",
     .summary = "PLaMo 1",
-    .hf = names,
+    .hf = FAMILY_NAMES({"PlamoForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
     .keys = {keys},
     .vocabs = {&spm_vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
 };

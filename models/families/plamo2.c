@@ -5,8 +5,6 @@
 #include "quant/f16.h"
 #include "quant/unpack.h"
 
-static const struct family_name names[] = {{"Plamo2ForCausalLM"}, {"PLaMo2ForCausalLM"}, {0}};
-
 /* In F16 the number that is added is of F16, too. */
 static const struct view *add(struct arena *arena, enum direction direction, const struct view *view, float number)
 {
@@ -17,17 +15,17 @@ static const struct view *add(struct arena *arena, enum direction direction, con
     return view_convert(arena, view, is_half ? &f16_dtype : &f32_dtype);
 }
 
-static const struct view *add_fifth(struct arena *arena, const struct facts *facts, enum direction direction,
+static const struct view *add_fifth(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                     const struct view *view)
 {
-    (void)facts;
+    (void)dimensions;
     return add(arena, direction, view, 0.2f);
 }
 
-static const struct view *add_root(struct arena *arena, const struct facts *facts, enum direction direction,
+static const struct view *add_root(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                    const struct view *view)
 {
-    (void)facts;
+    (void)dimensions;
     return add(arena, direction, view, 0.08944271909999159f);
 }
 
@@ -78,16 +76,16 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool emit_heads(struct draft *draft, struct error *error)
+static bool emit_heads(struct model_builder *builder, struct error *error)
 {
     struct layers heads, kv_heads;
     double step, n_heads, n_kv_heads;
-    if (json_is(hparams_get(draft->model->hparams, "mamba_enabled"), JSON_FALSE))
+    if (json_is(hparams_get(builder->model->hparams, "mamba_enabled"), JSON_FALSE))
         return true;
-    if (!layers_new(draft, &heads, error) || !layers_new(draft, &kv_heads, error) ||
-        !draft_number(draft, "mamba_step", 2, &step, error) ||
-        !draft_number(draft, "num_attention_heads", 32, &n_heads, error) ||
-        !draft_number(draft, "num_key_value_heads", 4, &n_kv_heads, error))
+    if (!layers_new(builder, &heads, error) || !layers_new(builder, &kv_heads, error) ||
+        !builder_number(builder, "mamba_step", 2, &step, error) ||
+        !builder_number(builder, "num_attention_heads", 32, &n_heads, error) ||
+        !builder_number(builder, "num_key_value_heads", 4, &n_kv_heads, error))
         return false;
     if (!(step >= 1 && step <= INT32_MAX))
         return error_set(error, "config.json: mamba_step is not a number of layers");
@@ -97,16 +95,15 @@ static bool emit_heads(struct draft *draft, struct error *error)
         heads.values[i] = has_attention ? n_heads : 0;
         kv_heads.values[i] = has_attention ? n_kv_heads : 0;
     }
-    layers_set(draft, "attention.head_count_kv", GGUF_I32, &kv_heads);
-    layers_set(draft, "attention.head_count", GGUF_I32, &heads);
-    return true;
+    return layers_set_i32(builder, "attention.head_count_kv", &kv_heads, error) &&
+           layers_set_i32(builder, "attention.head_count", &heads, error);
 }
 
-static bool compute_inner_size(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_inner_size(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double n_heads, width;
-    if (!draft_number(draft, "mamba_num_heads", 64, &n_heads, error) ||
-        !draft_number(draft, "hidden_size_per_head", 128, &width, error))
+    if (!builder_number(builder, "mamba_num_heads", 64, &n_heads, error) ||
+        !builder_number(builder, "hidden_size_per_head", 128, &width, error))
         return false;
     *ret_value = n_heads * width;
     return true;
@@ -135,7 +132,7 @@ static const struct key_row keys[] = {
 const struct family plamo2_family = {
     .name = "plamo2",
     .summary = "PLaMo 2",
-    .hf = names,
+    .hf = FAMILY_NAMES({"Plamo2ForCausalLM"}, {"PLaMo2ForCausalLM"}),
     .tensors = {tensors, plamo2_tensors, decoder_tensors},
     .keys = {keys},
     .vocabs = {&plamo_vocab},

@@ -1,6 +1,6 @@
-/* What PLaMo 2 and 3 share: norms before and after what they are about, and the MLP. */
+/* Shared by PLaMo 2 and 3: norms before and after each block, and the MLP. */
 #pragma once
 
-#include "models/families/family.h"
+#include "models/families/shared.h"
 
 extern const struct relation_row plamo2_tensors[];

@@ -6,8 +6,6 @@
 
 #include <stdlib.h>
 
-static const struct family_name names[] = {{"Plamo3ForCausalLM"}, {"PLaMo3ForCausalLM"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"model.layers.layers.{}.mixer.q_norm", "blk.{}.attn_q_norm", .map = &plus_one},
     {"model.layers.layers.{}.mixer.k_norm", "blk.{}.attn_k_norm", .map = &plus_one},
@@ -15,28 +13,28 @@ static const struct relation_row tensors[] = {
 };
 
 /* Which layers look through the window: a period, or a list. */
-static bool emit_window(struct draft *draft, struct error *error)
+static bool emit_window(struct model_builder *builder, struct error *error)
 {
     static const struct key_row window_rows[] = {
         {"attention.sliding_window", GGUF_U32, REQUIRED, "window_size|sliding_window"}, {0}};
     static const struct key_row period_rows[] = {
         {"attention.sliding_window_pattern", GGUF_U32, REQUIRED, "sliding_window_pattern"}, {0}};
-    const struct hparams *hparams = draft->model->hparams;
+    const struct hparams *hparams = builder->model->hparams;
     const struct json *window = hparams_find(hparams, "window_size|sliding_window"),
                       *pattern = hparams_get(hparams, "sliding_window_pattern");
     struct layers layers;
     if (window == NULL || json_is(window, JSON_NULL))
         return true;
-    if (!draft_emit(draft, window_rows, error))
+    if (!builder_emit(builder, window_rows, error))
         return false;
     if (!json_is(pattern, JSON_ARRAY))
-        return draft_emit(draft, period_rows, error);
-    if (!layers_new(draft, &layers, error))
+        return builder_emit(builder, period_rows, error);
+    if (!layers_new(builder, &layers, error))
         return false;
     if (json_count(pattern) != layers.n)
         return error_set(error, "config.json: sliding_window_pattern is not a list with a value for each layer");
     layers_fill(&layers, pattern);
-    layers_set(draft, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
+    layers_set(builder, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
     return true;
 }
 
@@ -46,9 +44,9 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static bool add_chat_template(struct draft *draft, const struct vocab_input *input, struct error *error)
+static bool add_chat_template(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
-    struct gguf_kvs *kvs = &draft->model->kvs;
+    struct gguf_kvs *kvs = &builder->model->kvs;
     struct document *config;
     size_t length;
     bool absent;
@@ -72,7 +70,7 @@ static bool add_chat_template(struct draft *draft, const struct vocab_input *inp
 const struct family plamo3_family = {
     .name = "plamo3",
     .summary = "PLaMo 3",
-    .hf = names,
+    .hf = FAMILY_NAMES({"Plamo3ForCausalLM"}, {"PLaMo3ForCausalLM"}),
     .tensors = {tensors, plamo2_tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&plamo_vocab},

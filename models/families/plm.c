@@ -1,7 +1,5 @@
 /* PLM: latent attention, and a feed-forward without gate. conversion/plm.py. */
-#include "models/families/family.h"
-
-static const struct family_name names[] = {{"PLMForCausalLM"}, {0}};
+#include "models/families/shared.h"
 
 static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.kv_a_proj_with_mqa", "blk.{}.attn_kv_a_mqa"},
@@ -10,11 +8,11 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool compute_key_length(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_key_length(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double nope, rope;
-    if (!draft_number(draft, "qk_nope_head_dim", 0, &nope, error) ||
-        !draft_number(draft, "qk_rope_head_dim", 0, &rope, error))
+    if (!builder_number(builder, "qk_nope_head_dim", 0, &nope, error) ||
+        !builder_number(builder, "qk_rope_head_dim", 0, &rope, error))
         return false;
     *ret_value = nope + rope;
     return true;
@@ -32,7 +30,7 @@ static const struct key_row keys[] = {
 const struct family plm_family = {
     .name = "plm",
     .summary = "PLM",
-    .hf = names,
+    .hf = FAMILY_NAMES({"PLMForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},

@@ -1,8 +1,6 @@
 /* Qwen 1. conversion/qwen.py. The width that config.json says is that of both halves of a feed-forward together, and so
  * it is written. */
-#include "models/families/family.h"
-
-static const struct family_name names[] = {{"QWenLMHeadModel"}, {0}};
+#include "models/families/shared.h"
 
 #define LAYER "transformer.h.{}."
 
@@ -23,7 +21,7 @@ static const struct relation_row tensors[] = {
 const struct family qwen_family = {
     .name = "qwen",
     .summary = "Qwen 1",
-    .hf = names,
+    .hf = FAMILY_NAMES({"QWenLMHeadModel"}),
     .tensors = {tensors},
     .keys = {base_keys},
     .vocabs = {&qwen_vocab},

@@ -1,11 +1,11 @@
-/* What the Qwen families share. */
+/* Shared by the Qwen families. */
 #pragma once
 
-#include "models/families/family.h"
+#include "models/families/shared.h"
 
 extern const struct relation_row qwen_moe_tensors[];
 extern const struct relation_row qwen3_tensors[];
 
 /* And those of the text halves of the models that see: of a text, the three positions of their rope are one. */
 extern const struct config_form qwen2_half_forms[], qwen3_half_forms[], qwen3moe_half_forms[];
-#define QWEN_HALF_NOTE "the text half alone, as a class of its own: its weights are all that the GGUF has"
+#define QWEN_HALF_NOTE "only the language model, whose weights are all that the GGUF has"

@@ -1,16 +1,6 @@
 /* Qwen 1.5, 2 and 2.5. conversion/qwen.py. */
 #include "models/families/qwen.h"
 
-static const struct family_name names[] = {
-    {"Qwen2ForCausalLM"},
-    {"Qwen2Model", "model."},
-    {"Qwen2AudioForConditionalGeneration"},
-    {"AudioFlamingo3ForConditionalGeneration"},
-    {"DotsOCRForCausalLM"},
-    {"KORMoForCausalLM"},
-    {0},
-};
-
 /* Korean Open Reasoning Model's names of the norms */
 static const struct relation_row tensors[] = {
     {"model.layers.{}.pre_attention_layernorm", "blk.{}.attn_norm", .forward_only = true},
@@ -18,15 +8,12 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static const struct key_row keys[] = {{.emit = emit_pooling_type}, {0}};
-
 static const struct config_row config_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'silu'"},
     {"use_sliding_window", FROM_TEXT, .text = "false"},
     {0},
 };
 
-static const struct config_form forms[] = {{"Qwen2ForCausalLM", "qwen2", NULL, config_rows}, {0}};
 const struct config_form qwen2_half_forms[] = {
     {"Qwen2ForCausalLM", "qwen2", NULL, config_rows, QWEN_HALF_NOTE},
     {0},
@@ -35,9 +22,10 @@ const struct config_form qwen2_half_forms[] = {
 const struct family qwen2_family = {
     .name = "qwen2",
     .summary = "Qwen 1.5, 2 and 2.5",
-    .hf = names,
+    .hf = FAMILY_NAMES({"Qwen2ForCausalLM"}, {"Qwen2Model", "model."}, {"Qwen2AudioForConditionalGeneration"},
+                       {"AudioFlamingo3ForConditionalGeneration"}, {"DotsOCRForCausalLM"}, {"KORMoForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = forms,
-    .keys = {base_keys, keys},
+    .forms = CONFIG_FORMS({"Qwen2ForCausalLM", "qwen2", NULL, config_rows}),
+    .keys = {base_keys, KEYS({.emit = emit_pooling_type})},
     .vocabs = {&spm_vocab, &bpe_vocab},
 };

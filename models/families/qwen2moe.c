@@ -1,8 +1,6 @@
 /* Qwen 1.5 and 2 with experts; its rows for experts are Qwen 3's, too. conversion/qwen.py. */
 #include "models/families/qwen.h"
 
-static const struct family_name names[] = {{"Qwen2MoeForCausalLM"}, {0}};
-
 const struct relation_row qwen_moe_tensors[] = {
     {"model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"},
     {"model.layers.{}.mlp.experts.{expert}.down_proj", "blk.{}.ffn_down_exps", .parallel = "column"},
@@ -28,17 +26,12 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"Qwen2MoeForCausalLM", "qwen2_moe", NULL, config_rows},
-    {0},
-};
-
 const struct family qwen2moe_family = {
     .name = "qwen2moe",
-    .summary = "Qwen 1.5 and 2 with experts",
-    .hf = names,
+    .summary = "Qwen 1.5 and 2 MoE",
+    .hf = FAMILY_NAMES({"Qwen2MoeForCausalLM"}),
     .tensors = {qwen_moe_tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"Qwen2MoeForCausalLM", "qwen2_moe", NULL, config_rows}),
     .keys = {base_keys, moe_keys},
     .vocabs = {&bpe_vocab},
 };

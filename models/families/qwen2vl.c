@@ -1,31 +1,22 @@
 /* Qwen2-VL, Qwen2.5-VL, Qwen2.5-Omni and Fast-dVLM: their text halves. conversion/qwenvl.py. */
 #include "models/families/qwen.h"
 
-static const struct family_name names[] = {{"Qwen2VLForConditionalGeneration"},
-                                           {"Qwen2_5_VLForConditionalGeneration"},
-                                           {"Qwen2VLModel"},
-                                           {"Qwen2_5OmniModel"},
-                                           {0}};
-
-static const char *const dropped_prefixes[] = {"thinker.", NULL};
-
 const struct family qwen2vl_family = {
     .name = "qwen2vl",
-    .summary = "Qwen2-VL, Qwen2.5-VL, Qwen2.5-Omni: the text half",
-    .hf = names,
+    .summary = "Qwen2-VL, Qwen2.5-VL, Qwen2.5-Omni (language model)",
+    .hf = FAMILY_NAMES({"Qwen2VLForConditionalGeneration"}, {"Qwen2_5_VLForConditionalGeneration"}, {"Qwen2VLModel"},
+                       {"Qwen2_5OmniModel"}),
     .tensors = {decoder_tensors},
     .forms = qwen2_half_forms,
     .keys = {base_keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
-    .dropped_prefixes = dropped_prefixes,
+    .dropped_prefixes = TEXTS("thinker."),
 };
 
-static const struct family_name fast_names[] = {{"Fast_dVLMForConditionalGeneration"}, {0}};
-
 /* The size that is said of the whole, not of its text part. */
-static bool compute_block_size(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_block_size(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    const struct json *size = json_get(hparams_raw(draft->model->hparams), "bd_size");
+    const struct json *size = json_get(hparams_raw(builder->model->hparams), "bd_size");
     uint64_t whole = 32;
     if (size != NULL && !json_u64(size, &whole))
         return error_set(error, "config.json: bd_size is not a whole number");
@@ -46,8 +37,8 @@ static const struct key_row fast_keys[] = {
 const struct family fast_dvlm_family = {
     .name = "fast-dvlm",
     .architecture = "qwen2vl",
-    .summary = "Fast-dVLM: the text half",
-    .hf = fast_names,
+    .summary = "Fast-dVLM (language model)",
+    .hf = FAMILY_NAMES({"Fast_dVLMForConditionalGeneration"}),
     .tensors = {decoder_tensors},
     .keys = {base_keys, fast_keys},
     .vocabs = {&spm_vocab, &bpe_vocab},

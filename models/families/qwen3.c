@@ -2,9 +2,6 @@
 #include "models/families/qwen.h"
 #include "models/families/qwen3_reranker.h"
 
-static const struct family_name names[] = {
-    {"Qwen3ForCausalLM"}, {"Qwen3Model", "model."}, {"StepVLForConditionalGeneration"}, {0}};
-
 const struct relation_row qwen3_tensors[] = {
     {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
     {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
@@ -20,7 +17,6 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {{"Qwen3ForCausalLM", "qwen3", NULL, config_rows}, {0}};
 const struct config_form qwen3_half_forms[] = {
     {"Qwen3ForCausalLM", "qwen3", NULL, config_rows, QWEN_HALF_NOTE},
     {0},
@@ -29,9 +25,9 @@ const struct config_form qwen3_half_forms[] = {
 const struct family qwen3_family = {
     .name = "qwen3",
     .summary = "Qwen 3",
-    .hf = names,
+    .hf = FAMILY_NAMES({"Qwen3ForCausalLM"}, {"Qwen3Model", "model."}, {"StepVLForConditionalGeneration"}),
     .tensors = {qwen3_tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"Qwen3ForCausalLM", "qwen3", NULL, config_rows}),
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
     .adjust = reranker_look,

@@ -3,9 +3,6 @@
 
 #include <string.h>
 
-static const struct family_name names[] = {
-    {"Qwen3_5ForConditionalGeneration"}, {"Qwen3_5ForCausalLM"}, {"MiniCPMV4_6ForConditionalGeneration"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"mtp*", NULL, .when = "without_mtp"},
     {"model.merger.*", NULL},
@@ -13,16 +10,16 @@ static const struct relation_row tensors[] = {
 };
 
 /* Where config.json has none, those of the released models. */
-static bool emit_rope_sections(struct draft *draft, struct error *error)
+static bool emit_rope_sections(struct model_builder *builder, struct error *error)
 {
     static const uint32_t sections[] = {11, 11, 10, 0};
     struct buffer elements = {0};
     (void)error;
-    if (hparams_rope(draft->model->hparams, "mrope_section") != NULL)
+    if (hparams_rope(builder->model->hparams, "mrope_section") != NULL)
         return true;
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         buffer_append_le(&elements, sections[i], 4);
-    gguf_set_array(&draft->model->kvs, draft_key(draft, "rope.dimension_sections"), GGUF_I32,
+    gguf_set_array(&builder->model->kvs, builder_key(builder, "rope.dimension_sections"), GGUF_I32,
                    sizeof sections / sizeof *sections, &elements);
     return true;
 }
@@ -30,36 +27,32 @@ static bool emit_rope_sections(struct draft *draft, struct error *error)
 const struct key_row qwen35_keys[] = {{.emit = emit_rope_sections}, {0}};
 
 /* MiniCPM-V's predicting layers are left out, and yet counted where config.json says how many there are. */
-static bool adjust(struct draft *draft, struct error *error)
+static bool adjust(struct model_builder *builder, struct error *error)
 {
-    if (strcmp(draft->hf->name, "MiniCPMV4_6ForConditionalGeneration") == 0)
-        facts_set(&draft->facts, "without_mtp", 1);
-    return gated_delta_count_predicting(draft, error);
+    if (strcmp(builder->hf->name, "MiniCPMV4_6ForConditionalGeneration") == 0)
+        dimensions_set(&builder->dimensions, "without_mtp", 1);
+    return gated_delta_count_predicting(builder, error);
 }
 
-static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
-    return facts_get(facts, "without_mtp") != 0 ? name : nextn_rename(arena, facts, direction, name);
+    return dimensions_get(dimensions, "without_mtp") != 0 ? name : nextn_rename(arena, dimensions, direction, name);
 }
 
 static const struct config_row config_rows[] = {QWEN35_CONFIG_ROWS, {0}};
 
-static const struct config_form forms[] = {
-    {"Qwen3_5ForCausalLM", "qwen3_5_text", NULL, config_rows, QWEN_HALF_NOTE},
-    {0},
-};
-
 const struct family qwen35_family = {
     .name = "qwen35",
     .summary = "Qwen 3.5, 3.6 and 3.8, dense",
-    .hf = names,
+    .hf = FAMILY_NAMES({"Qwen3_5ForConditionalGeneration"}, {"Qwen3_5ForCausalLM"},
+                       {"MiniCPMV4_6ForConditionalGeneration"}),
     .tensors = {tensors, gated_delta_grouped_tensors, gated_delta_tensors, nextn_tensors, qwen_moe_tensors,
                 decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"Qwen3_5ForCausalLM", "qwen3_5_text", NULL, config_rows, QWEN_HALF_NOTE}),
     .keys = {base_keys, moe_keys, gated_delta_keys, qwen35_keys},
     .vocabs = {&bpe_vocab},
-    .add_facts = gated_delta_add_facts,
+    .add_dimensions = gated_delta_add_dimensions,
     .adjust = adjust,
     .rename = rename_tensor,
 };

@@ -1,4 +1,4 @@
-/* What dense Qwen 3.5 and that with experts share. */
+/* Shared by Qwen 3.5 with and without experts. */
 #pragma once
 
 #include "models/families/gated_delta.h"

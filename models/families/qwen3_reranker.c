@@ -39,24 +39,23 @@ static bool ranks(const struct gguf_model *model)
            is_named_so(json_string(hparams_get(model->hparams, "model_type"), NULL)) || card_says_so(checkpoint);
 }
 
-static bool find_answers(struct draft *draft, const struct hf_vocabulary *vocabulary, struct error *error)
+static bool find_answers(struct model_builder *builder, const struct hf_vocabulary *vocabulary, struct error *error)
 {
     for (size_t i = 0; i < 2; i++) {
         uint64_t id;
         if (!hf_token_id(vocabulary, answers[i], strlen(answers[i]), &id))
-            return error_set(error, "the model is named as one that ranks, and its tokenizer has no token '%s'",
-                             answers[i]);
-        facts_set(&draft->facts, rows[i], id);
+            return error_set(error, "the model's name says reranker, but its tokenizer has no token '%s'", answers[i]);
+        dimensions_set(&builder->dimensions, rows[i], id);
     }
-    facts_set(&draft->facts, "ranks", 1);
+    dimensions_set(&builder->dimensions, "ranks", 1);
     return true;
 }
 
-bool reranker_look(struct draft *draft, struct error *error)
+bool reranker_look(struct model_builder *builder, struct error *error)
 {
-    const struct gguf_model *model = draft->model;
+    const struct gguf_model *model = builder->model;
     const struct vocab_input input = {
-        model->checkpoint, model->hparams, family_architecture(draft->family), draft->hf->name, 0, model->hparams};
+        model->checkpoint, model->hparams, family_architecture(builder->family), builder->hf->name, 0, model->hparams};
     struct tokenizer_files files;
     struct hf_vocabulary vocabulary;
     if (!ranks(model))
@@ -64,27 +63,27 @@ bool reranker_look(struct draft *draft, struct error *error)
     if (!tokenizer_files_load(model->checkpoint, &files, error))
         return false;
     enum vocab_result result = hf_vocabulary_load(&input, &files, &vocabulary, error);
-    bool found = result == VOCAB_ADDED && find_answers(draft, &vocabulary, error);
+    bool found = result == VOCAB_ADDED && find_answers(builder, &vocabulary, error);
     if (result == VOCAB_ADDED)
         hf_vocabulary_free(&vocabulary);
     else if (result == VOCAB_ABSENT)
-        error_set(error, "the model is named as one that ranks, and has no tokenizer.json");
+        error_set(error, "the model's name says reranker, but tokenizer.json is missing");
     tokenizer_files_free(&files);
     return found;
 }
 
-static bool is_tied(const struct draft *draft)
+static bool is_tied(const struct model_builder *builder)
 {
-    return json_bool(hparams_get(draft->model->hparams, "tie_word_embeddings"), false);
+    return json_bool(hparams_get(builder->model->hparams, "tie_word_embeddings"), false);
 }
 
 /* The two rows of a matrix; NULL where it has not both. */
-static const struct view *rows_of_answers(const struct draft *draft, const struct view *view)
+static const struct view *rows_of_answers(const struct model_builder *builder, const struct view *view)
 {
-    struct arena *arena = draft->model->arena;
+    struct arena *arena = builder->model->arena;
     const struct view *parts[2];
     for (size_t i = 0; i < 2; i++) {
-        uint64_t row = facts_get(&draft->facts, rows[i]);
+        uint64_t row = dimensions_get(&builder->dimensions, rows[i]);
         if (view->rank != 2 || row >= view->shape[0])
             return NULL;
         parts[i] = view_slice(arena, view, 0, row, 1, 1);
@@ -92,30 +91,29 @@ static const struct view *rows_of_answers(const struct draft *draft, const struc
     return view_concatenate(arena, parts, 2, 0);
 }
 
-void reranker_arrange(struct draft *draft)
+void reranker_arrange(struct model_builder *builder)
 {
     static const char name[] = "cls.output.weight";
-    struct gguf_model *model = draft->model;
-    const char *source = is_tied(draft) ? "token_embd.weight" : "output.weight";
+    struct gguf_model *model = builder->model;
+    const char *source = is_tied(builder) ? "token_embd.weight" : "output.weight";
     size_t at = 0;
-    if (facts_get(&draft->facts, "ranks") == 0)
+    if (dimensions_get(&builder->dimensions, "ranks") == 0)
         return;
     while (at < model->tensors->n_tensors && strcmp(model->tensors->tensors[at].name, source) != 0)
         at++;
     if (at == model->tensors->n_tensors)
         return;
-    const struct view *view = rows_of_answers(draft, model->tensors->tensors[at].view);
+    const struct view *view = rows_of_answers(builder, model->tensors->tensors[at].view);
     if (view == NULL) {
-        facts_set(&draft->facts, "lacks_rows", 1);
+        dimensions_set(&builder->dimensions, "lacks_rows", 1);
         return;
     }
-    draft_insert_tensor(draft, at, name, view);
-    model->forced[at] = model->forced[at + 1];
-    if (is_tied(draft))
+    builder_insert_tensor(builder, at, name, view);
+    if (is_tied(builder))
         return;
     size_t n_after = --model->tensors->n_tensors - (at + 1);
-    memmove(&model->tensors->tensors[at + 1], &model->tensors->tensors[at + 2], n_after * sizeof(struct tensor));
-    memmove(&model->forced[at + 1], &model->forced[at + 2], n_after * sizeof *model->forced);
+    struct tensor *tensors = tensor_set_edit(model->tensors);
+    memmove(&tensors[at + 1], &tensors[at + 2], n_after * sizeof *tensors);
 }
 
 static void set_texts(struct gguf_kvs *kvs, const char *key, const char *const *texts, size_t n_texts)
@@ -126,7 +124,7 @@ static void set_texts(struct gguf_kvs *kvs, const char *key, const char *const *
     gguf_set_array(kvs, key, GGUF_STRING, n_texts, &elements);
 }
 
-bool emit_reranker(struct draft *draft, struct error *error)
+bool emit_reranker(struct model_builder *builder, struct error *error)
 {
     enum { POOLING_RANK = 4 };
     static const char *const template_names[] = {"rerank"};
@@ -136,13 +134,13 @@ bool emit_reranker(struct draft *draft, struct error *error)
         "<|im_start|>user\n<Instruct>: Given a web search query, retrieve relevant passages that answer the query\n"
         "<Query>: {query}\n<Document>: {document}<|im_end|>\n"
         "<|im_start|>assistant\n<think>\n\n</think>\n\n";
-    struct gguf_kvs *kvs = &draft->model->kvs;
-    if (facts_get(&draft->facts, "ranks") == 0)
+    struct gguf_kvs *kvs = &builder->model->kvs;
+    if (dimensions_get(&builder->dimensions, "ranks") == 0)
         return true;
-    if (facts_get(&draft->facts, "lacks_rows") != 0)
+    if (dimensions_get(&builder->dimensions, "lacks_rows") != 0)
         return error_set(error, "the output has no row for the token 'yes' or for 'no'");
-    gguf_set_u32(kvs, draft_key(draft, "pooling_type"), POOLING_RANK);
-    set_texts(kvs, draft_key(draft, "classifier.output_labels"), answers, 2);
+    gguf_set_u32(kvs, builder_key(builder, "pooling_type"), POOLING_RANK);
+    set_texts(kvs, builder_key(builder, "classifier.output_labels"), answers, 2);
     gguf_set_text(kvs, "tokenizer.chat_template.rerank", template);
     set_texts(kvs, "tokenizer.chat_templates", template_names, 1);
     return true;

@@ -4,13 +4,13 @@
  * that classifies sequences. conversion/qwen.py, Qwen3Model. */
 #pragma once
 
-#include "models/families/family.h"
+#include "models/families/shared.h"
 
 /* For family.adjust: whether it ranks, and the two tokens. */
-bool reranker_look(struct draft *draft, struct error *error);
+bool reranker_look(struct model_builder *builder, struct error *error);
 
 /* For family.arrange: cls.output.weight before the embedding, where that is the output, too, or else in its place. */
-void reranker_arrange(struct draft *draft);
+void reranker_arrange(struct model_builder *builder);
 
 /* Keys of one that ranks; after pooling_type. */
-bool emit_reranker(struct draft *draft, struct error *error);
+bool emit_reranker(struct model_builder *builder, struct error *error);

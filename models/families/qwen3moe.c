@@ -1,8 +1,6 @@
 /* Qwen 3 with experts. conversion/qwen.py. */
 #include "models/families/qwen.h"
 
-static const struct family_name names[] = {{"Qwen3MoeForCausalLM"}, {0}};
-
 static const struct config_row config_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'silu'"},
     {"head_dim", FROM_KEY, "attention.key_length"},
@@ -13,7 +11,6 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {{"Qwen3MoeForCausalLM", "qwen3_moe", NULL, config_rows}, {0}};
 const struct config_form qwen3moe_half_forms[] = {
     {"Qwen3MoeForCausalLM", "qwen3_moe", NULL, config_rows, QWEN_HALF_NOTE},
     {0},
@@ -21,10 +18,10 @@ const struct config_form qwen3moe_half_forms[] = {
 
 const struct family qwen3moe_family = {
     .name = "qwen3moe",
-    .summary = "Qwen 3 with experts",
-    .hf = names,
+    .summary = "Qwen 3 MoE",
+    .hf = FAMILY_NAMES({"Qwen3MoeForCausalLM"}),
     .tensors = {qwen3_tensors, qwen_moe_tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"Qwen3MoeForCausalLM", "qwen3_moe", NULL, config_rows}),
     .keys = {base_keys, moe_keys},
     .vocabs = {&bpe_vocab},
 };

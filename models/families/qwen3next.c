@@ -2,8 +2,6 @@
 #include "models/families/gated_delta.h"
 #include "models/families/qwen.h"
 
-static const struct family_name names[] = {{"Qwen3NextForCausalLM"}, {0}};
-
 /* Each key head's queries, keys, values and gates lie together. */
 static const struct relation_row tensors[] = {
     {"model.layers.{}.linear_attn.in_proj_qkvz", "blk.{}.attn_qkv, blk.{}.attn_gate",
@@ -23,17 +21,15 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {{"Qwen3NextForCausalLM", "qwen3_next", NULL, config_rows}, {0}};
-
 const struct family qwen3next_family = {
     .name = "qwen3next",
     .summary = "Qwen3-Next, Qwen3-Coder-Next",
-    .hf = names,
+    .hf = FAMILY_NAMES({"Qwen3NextForCausalLM"}),
     .tensors = {tensors, gated_delta_tensors, nextn_tensors, qwen_moe_tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"Qwen3NextForCausalLM", "qwen3_next", NULL, config_rows}),
     .keys = {base_keys, moe_keys, gated_delta_keys},
     .vocabs = {&bpe_vocab},
-    .add_facts = gated_delta_add_facts,
+    .add_dimensions = gated_delta_add_dimensions,
     .adjust = gated_delta_count_predicting,
     .rename = nextn_rename,
 };

@@ -1,4 +1,4 @@
-/* What dense Qwen3-VL and that with experts share. */
+/* Shared by Qwen3-VL with and without experts. */
 #pragma once
 
 #include "models/families/qwen.h"
@@ -10,4 +10,4 @@ extern const char *const qwen3vl_dropped_parts[];
 
 /* family.after_vocab: the models that speak or listen begin and end with <|im_end|>, and recognizers have a template of
  * their own. */
-bool qwen3vl_after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error);
+bool qwen3vl_after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error);

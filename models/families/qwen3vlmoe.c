@@ -2,9 +2,6 @@
 #include "base/text.h"
 #include "models/families/qwen3vl.h"
 
-static const struct family_name names[] = {
-    {"Qwen3VLMoeForConditionalGeneration"}, {"Qwen3OmniMoeForConditionalGeneration"}, {0}};
-
 /* Experts are stored in one piece, transposed, but for those that later releases of transformers save; they come back
  * as those of Qwen 3. */
 static const struct relation_row tensors[] = {
@@ -16,20 +13,20 @@ static const struct relation_row tensors[] = {
 };
 
 /* Where the width of an expert is that of the model, both look alike: then they are as released. */
-static bool look_at_experts(struct draft *draft, struct error *error)
+static bool look_at_experts(struct model_builder *builder, struct error *error)
 {
-    const struct tensor_set *set = draft->model->checkpoint->tensors;
-    uint64_t hidden = facts_get(&draft->facts, "hidden");
+    const struct tensor_set *set = builder->model->checkpoint->tensors;
+    uint64_t hidden = dimensions_get(&builder->dimensions, "hidden");
     (void)error;
-    facts_set(&draft->facts, "transposed", 1);
+    dimensions_set(&builder->dimensions, "transposed", 1);
     for (size_t i = 0; i < set->n_tensors; i++) {
         const struct tensor *tensor = &set->tensors[i];
         if (tensor->rank == 3 && text_ends_with(tensor->name, ".mlp.experts.down_proj")) {
             bool is_transposed = tensor->shape[1] != hidden || tensor->shape[2] == hidden;
-            facts_set(&draft->facts, "transposed", is_transposed);
+            dimensions_set(&builder->dimensions, "transposed", is_transposed);
             if (!is_transposed)
-                checkpoint_note(draft->model->checkpoint,
-                                "model.gguf: experts lie as later releases of transformers save them; the converter "
+                checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,
+                                "experts lie as later releases of transformers save them; the converter "
                                 "would transpose them");
             return true;
         }
@@ -39,8 +36,8 @@ static bool look_at_experts(struct draft *draft, struct error *error)
 
 const struct family qwen3vlmoe_family = {
     .name = "qwen3vlmoe",
-    .summary = "Qwen3-VL, Qwen3-Omni with experts: the text half",
-    .hf = names,
+    .summary = "Qwen3-VL, Qwen3-Omni MoE (language model)",
+    .hf = FAMILY_NAMES({"Qwen3VLMoeForConditionalGeneration"}, {"Qwen3OmniMoeForConditionalGeneration"}),
     .tensors = {tensors, qwen3_tensors, qwen_moe_tensors, decoder_tensors},
     .forms = qwen3moe_half_forms,
     .keys = {base_keys, moe_keys, qwen3vl_keys},

@@ -1,10 +1,8 @@
 /* Refact. conversion/refact.py. */
-#include "models/families/family.h"
+#include "models/families/shared.h"
 #include "models/tokenizers/tokenizer_files.h"
 
 #include <math.h>
-
-static const struct family_name names[] = {{"GPTRefactForCausalLM"}, {0}};
 
 /* All heads have one key and one value, "kv_head" being 1. */
 static const struct relation_row tensors[] = {
@@ -23,11 +21,11 @@ static const struct relation_row tensors[] = {
 };
 
 /* Two thirds of four times the width, up to the next multiple. */
-static bool compute_feed_forward(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_feed_forward(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     enum { MULTIPLE = 256 };
     double width;
-    if (!draft_number(draft, "n_embd", 0, &width, error))
+    if (!builder_number(builder, "n_embd", 0, &width, error))
         return false;
     *ret_value = ceil(trunc(8 * width / 3) / MULTIPLE) * MULTIPLE;
     return true;
@@ -45,21 +43,21 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     (void)hparams;
-    facts_set(facts, "kv_head", 1);
+    dimensions_set(dimensions, "kv_head", 1);
 }
 
-/* What ends a turn is asked for when all else is written. */
-static bool add_turn_end(struct draft *draft, const struct vocab_input *input, struct error *error)
+/* Adds the end of a turn after all other keys. */
+static bool add_turn_end(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     static const char *const types[] = {"eot", NULL};
     const struct special_vocab_options options = {.more_types = types};
     struct tokenizer_files files;
     if (!tokenizer_files_load(input->checkpoint, &files, error))
         return false;
-    bool written = special_vocab_write(&draft->model->kvs, input, &files, &options, error);
+    bool written = special_vocab_write(&builder->model->kvs, input, &files, &options, error);
     tokenizer_files_free(&files);
     return written;
 }
@@ -67,10 +65,10 @@ static bool add_turn_end(struct draft *draft, const struct vocab_input *input, s
 const struct family refact_family = {
     .name = "refact",
     .summary = "Refact",
-    .hf = names,
+    .hf = FAMILY_NAMES({"GPTRefactForCausalLM"}),
     .tensors = {tensors},
     .keys = {keys},
     .vocabs = {&bpe_vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
     .after_vocab = add_turn_end,
 };

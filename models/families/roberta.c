@@ -5,28 +5,25 @@
 
 #include <string.h>
 
-static const struct family_name roberta_names[] = {{"RobertaModel"}, {"RobertaForSequenceClassification"}, {0}};
-static const struct family_name xlm_names[] = {{"XLMRobertaModel"}, {"XLMRobertaForSequenceClassification"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"embeddings.position_embeddings", "position_embd", "(padding + row) c -> row c"}, {0}};
 
-void roberta_add_facts(struct facts *facts, const struct hparams *hparams)
+void roberta_add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     enum { MAX_PADDING = 1 << 24 };
     uint64_t padding;
     bool has_padding = json_u64(hparams_get(hparams, "pad_token_id"), &padding) && padding < MAX_PADDING;
-    facts_set(facts, "padding", has_padding ? padding + 1 : 0);
-    bert_add_facts(facts, hparams);
+    dimensions_set(dimensions, "padding", has_padding ? padding + 1 : 0);
+    bert_add_dimensions(dimensions, hparams);
 }
 
-static bool compute_context_length(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_context_length(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    if (!draft_number(draft, "max_position_embeddings", -1, ret_value, error))
+    if (!builder_number(builder, "max_position_embeddings", -1, ret_value, error))
         return false;
-    if (*ret_value < (double)facts_get(&draft->facts, "padding"))
+    if (*ret_value < (double)dimensions_get(&builder->dimensions, "padding"))
         return error_set(error, "config.json: max_position_embeddings is missing, or less than pad_token_id");
-    *ret_value -= (double)facts_get(&draft->facts, "padding");
+    *ret_value -= (double)dimensions_get(&builder->dimensions, "padding");
     return true;
 }
 
@@ -38,22 +35,22 @@ static bool has_no_adapters(const struct hparams *hparams)
 }
 
 /* A byte-level tokenizer does not say itself what the token type embeddings are for. */
-static bool after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error)
+static bool after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     static const struct key_row rows[] = {
         {".tokenizer.ggml.token_type_count", GGUF_U32, OR_DEFAULT, "type_vocab_size", 1}, {0}};
     (void)input;
-    if (gguf_kvs_find(&draft->model->kvs, "tokenizer.ggml.token_type_count") != NULL)
+    if (gguf_kvs_find(&builder->model->kvs, "tokenizer.ggml.token_type_count") != NULL)
         return true;
-    return draft_emit(draft, rows, error);
+    return builder_emit(builder, rows, error);
 }
 
 static const char *const prefixes[] = {"roberta.", "bert.", NULL};
 
-static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
-    return bert_rename(arena, facts, direction, name, "roberta.");
+    return bert_rename(arena, dimensions, direction, name, "roberta.");
 }
 
 static const struct config_row config_rows[] = {
@@ -71,31 +68,20 @@ static const struct config_row config_head_rows[] = {
     {0},
 };
 
-static const struct config_form roberta_forms[] = {
-    {"RobertaForSequenceClassification", "roberta", "tensor:cls.output.weight", config_head_rows},
-    {"RobertaModel", "roberta", NULL, config_rows},
-    {0},
-};
-
-static const struct config_form xlm_forms[] = {
-    {"XLMRobertaForSequenceClassification", "xlm-roberta", "tensor:cls.output.weight", config_head_rows},
-    {"XLMRobertaModel", "xlm-roberta", NULL, config_rows},
-    {0},
-};
-
 const struct family roberta_family = {
     .name = "roberta",
     .architecture = "bert",
     .summary = "RoBERTa",
-    .hf = roberta_names,
+    .hf = FAMILY_NAMES({"RobertaModel"}, {"RobertaForSequenceClassification"}),
     .tensors = {tensors, bert_tensors},
-    .forms = roberta_forms,
+    .forms = CONFIG_FORMS({"RobertaForSequenceClassification", "roberta", "tensor:cls.output.weight", config_head_rows},
+                          {"RobertaModel", "roberta", NULL, config_rows}),
     .tokenizer_model = "gpt2",
     .keys = {base_keys, roberta_keys, bert_keys},
     .vocabs = {&bpe_vocab, &wordpiece_vocab},
     .dropped_prefixes = prefixes,
     .rename = rename_tensor,
-    .add_facts = roberta_add_facts,
+    .add_dimensions = roberta_add_dimensions,
     .after_vocab = after_vocab,
 };
 
@@ -104,13 +90,15 @@ const struct family xlm_roberta_family = {
     .architecture = "bert",
     .summary = "XLM-RoBERTa, bge-m3, multilingual E5",
     .applies = has_no_adapters,
-    .hf = xlm_names,
+    .hf = FAMILY_NAMES({"XLMRobertaModel"}, {"XLMRobertaForSequenceClassification"}),
     .tensors = {tensors, bert_tensors},
-    .forms = xlm_forms,
+    .forms = CONFIG_FORMS(
+        {"XLMRobertaForSequenceClassification", "xlm-roberta", "tensor:cls.output.weight", config_head_rows},
+        {"XLMRobertaModel", "xlm-roberta", NULL, config_rows}),
     .tokenizer_model = "t5",
     .keys = {base_keys, roberta_keys, bert_keys},
     .vocabs = {&xlmr_vocab},
     .dropped_prefixes = prefixes,
     .rename = rename_tensor,
-    .add_facts = roberta_add_facts,
+    .add_dimensions = roberta_add_dimensions,
 };

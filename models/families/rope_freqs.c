@@ -9,13 +9,14 @@
 
 enum { MAX_ROTARY_DIMENSIONS = 65536 };
 
-static bool read_scaling(const struct draft *draft, double factor, struct rope_freqs *ret_scaling, struct error *error)
+static bool read_scaling(const struct model_builder *builder, double factor, struct rope_freqs *ret_scaling,
+                         struct error *error)
 {
-    return draft_number(draft, "rope.rope_theta", 10000.0, &ret_scaling->theta, error) &&
-           draft_number(draft, "rope.factor", factor, &ret_scaling->factor, error) &&
-           draft_number(draft, "rope.low_freq_factor", 1.0, &ret_scaling->low_factor, error) &&
-           draft_number(draft, "rope.high_freq_factor", 4.0, &ret_scaling->high_factor, error) &&
-           draft_number(draft, "rope.original_max_position_embeddings", 8192, &ret_scaling->old_context, error);
+    return builder_number(builder, "rope.rope_theta", 10000.0, &ret_scaling->theta, error) &&
+           builder_number(builder, "rope.factor", factor, &ret_scaling->factor, error) &&
+           builder_number(builder, "rope.low_freq_factor", 1.0, &ret_scaling->low_factor, error) &&
+           builder_number(builder, "rope.high_freq_factor", 4.0, &ret_scaling->high_factor, error) &&
+           builder_number(builder, "rope.original_max_position_embeddings", 8192, &ret_scaling->old_context, error);
 }
 
 float rope_freq_factor(const struct rope_freqs *scaling, float exponent)
@@ -44,16 +45,16 @@ static float factor_in_doubles(const struct rope_freqs *scaling, float exponent)
     return (float)(1.0 / ((1.0 - smooth) / scaling->factor + smooth));
 }
 
-bool rope_freqs_add(struct draft *draft, double factor, double turned, double head_dim, bool in_doubles,
+bool rope_freqs_add(struct model_builder *builder, double factor, double turned, double head_dim, bool in_doubles,
                     struct error *error)
 {
     struct rope_freqs scaling;
-    if (!read_scaling(draft, factor, &scaling, error))
+    if (!read_scaling(builder, factor, &scaling, error))
         return false;
     if (!(turned >= 1 && turned <= head_dim && head_dim <= MAX_ROTARY_DIMENSIONS))
         return error_set(error, "config.json: head_dim is %.17g, of which %.17g are turned, outside 1 to %d", head_dim,
                          turned, MAX_ROTARY_DIMENSIONS);
-    struct arena *arena = draft->model->arena;
+    struct arena *arena = builder->model->arena;
     uint64_t n_turned = ((uint64_t)turned + 1) / 2, n = (uint64_t)head_dim / 2;
     uint64_t n_factors = n_turned > n ? n_turned : n;
     float *factors = arena_array(arena, n_factors, sizeof *factors);
@@ -63,21 +64,22 @@ bool rope_freqs_add(struct draft *draft, double factor, double turned, double he
         float exponent = (float)(2 * i) / (float)turned;
         factors[i] = in_doubles ? factor_in_doubles(&scaling, exponent) : rope_freq_factor(&scaling, exponent);
     }
-    draft_add_tensor(draft, "rope_freqs.weight", view_literal(arena, &f32_dtype, 1, &n_factors, factors), NULL);
+    tensor_set_add_view(builder->model->tensors, "rope_freqs.weight",
+                        view_literal(arena, &f32_dtype, 1, &n_factors, factors));
     return true;
 }
 
-bool rope_is_llama3(const struct draft *draft)
+bool rope_is_llama3(const struct model_builder *builder)
 {
-    const char *type = json_string(hparams_rope(draft->model->hparams, "rope_type"), NULL);
+    const char *type = json_string(hparams_rope(builder->model->hparams, "rope_type"), NULL);
     return type != NULL && strcasecmp(type, "llama3") == 0;
 }
 
-bool add_rope_freqs(struct draft *draft, struct error *error)
+bool add_rope_freqs(struct model_builder *builder, struct error *error)
 {
     double dimensions;
-    if (!rope_is_llama3(draft))
+    if (!rope_is_llama3(builder))
         return true;
-    return compute_head_dim(draft, &dimensions, error) &&
-           rope_freqs_add(draft, 8, dimensions, dimensions, false, error);
+    return compute_head_dim(builder, &dimensions, error) &&
+           rope_freqs_add(builder, 8, dimensions, dimensions, false, error);
 }

@@ -1,7 +1,7 @@
 /* The factors by which Llama 3 slows its rotary frequencies. */
 #pragma once
 
-#include "models/families/family.h"
+#include "models/families/shared.h"
 
 struct rope_freqs {
     double theta, factor, low_factor, high_factor, old_context; /* as in rope_scaling of config.json */
@@ -10,11 +10,11 @@ struct rope_freqs {
 /* That of the frequency of dimension 2 i, whose exponent is 2 i / dimensions. */
 float rope_freq_factor(const struct rope_freqs *scaling, float exponent);
 
-/* Whether the rope is scaled the Llama 3 way. */
-bool rope_is_llama3(const struct draft *draft);
+/* Reports whether the rope is scaled the Llama 3 way. */
+bool rope_is_llama3(const struct model_builder *builder);
 
 /* Adds rope_freqs.weight for such a rope: of `turned` dimensions of `head_dim`, the others with
  * factors of 1. `factor` is that of a rope that names none. Classes of the converter compute in F32, or in
  * doubles. */
-bool rope_freqs_add(struct draft *draft, double factor, double turned, double head_dim, bool in_doubles,
+bool rope_freqs_add(struct model_builder *builder, double factor, double turned, double head_dim, bool in_doubles,
                     struct error *error);

@@ -1,7 +1,5 @@
 /* ruGPT-3 XL: GPT-2 in Llama's names, with queries, keys and values of their own. conversion/gpt2.py. */
-#include "models/families/family.h"
-
-static const struct family_name names[] = {{"RuGPT3XLForCausalLM"}, {0}};
+#include "models/families/shared.h"
 
 static const struct relation_row tensors[] = {
     {"model.embed_positions", "position_embd"},
@@ -14,7 +12,7 @@ const struct family rugpt3xl_family = {
     .name = "rugpt3xl",
     .architecture = "gpt2",
     .summary = "ruGPT-3 XL",
-    .hf = names,
+    .hf = FAMILY_NAMES({"RuGPT3XLForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
     .keys = {base_keys},
     .vocabs = {&bpe_vocab},

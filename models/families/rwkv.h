@@ -1,7 +1,7 @@
-/* What the RWKV families share. */
+/* Shared by the RWKV families. */
 #pragma once
 
-#include "models/families/family.h"
+#include "models/families/shared.h"
 
 /* For all that have the tokenizer of RWKV's world: a place for the chat template that the converter has for them. */
-bool rwkv_after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error);
+bool rwkv_after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error);

@@ -1,13 +1,10 @@
 /* RWKV 6, and RWKV6-Qwen2, which has the feed-forward of Qwen 2. conversion/rwkv.py. */
 #include "models/families/rwkv.h"
-#include "models/pattern.h"
+#include "models/relation/pattern.h"
 #include "quant/convert.h"
 #include "quant/unpack.h"
 
 #include <math.h>
-
-static const struct family_name names[] = {{"Rwkv6ForCausalLM"}, {0}};
-static const struct family_name hybrid_names[] = {{"RWKV6Qwen2ForCausalLM"}, {0}};
 
 #define BLOCK "rwkv.blocks.{}."
 #define MIX   BLOCK "attention."
@@ -61,18 +58,18 @@ static const struct view *swap_parts(struct arena *arena, const struct view *vie
     return view_concatenate(arena, parts, PARTS, axis);
 }
 
-static const struct view *swap_first(struct arena *arena, const struct facts *facts, enum direction direction,
+static const struct view *swap_first(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                      const struct view *view)
 {
-    (void)facts, (void)direction;
+    (void)dimensions, (void)direction;
     return swap_parts(arena, view, 0);
 }
 
 /* Of a matrix that is transposed. */
-static const struct view *swap_transposed(struct arena *arena, const struct facts *facts, enum direction direction,
-                                          const struct view *view)
+static const struct view *swap_transposed(struct arena *arena, const struct dimensions *dimensions,
+                                          enum direction direction, const struct view *view)
 {
-    (void)facts;
+    (void)dimensions;
     return swap_parts(arena, view, direction == FORWARD ? 0 : 1);
 }
 
@@ -107,16 +104,16 @@ static const struct relation_row hybrid_tensors[] = {
 };
 
 /* Outputs are halved every so many layers, for the range of F16; what is made of the GGUF keeps that. */
-static void rescale(struct draft *draft)
+static void rescale(struct model_builder *builder)
 {
     static const char *const rescaled[] = {"blk.{}.time_mix_output.weight", "blk.{}.channel_mix_value.weight"};
-    struct gguf_model *model = draft->model;
+    struct gguf_model *model = builder->model;
     uint64_t n_layers, numbers[PATTERN_NUMBERS];
     if (!json_u64(hparams_get(model->hparams, "rescale_every"), &n_layers) || n_layers == 0)
         return;
     for (size_t i = 0; i < model->tensors->n_tensors; i++)
         for (size_t j = 0; j < sizeof rescaled / sizeof *rescaled; j++) {
-            struct tensor *tensor = &model->tensors->tensors[i];
+            struct tensor *tensor = &tensor_set_edit(model->tensors)[i];
             if (!pattern_match(rescaled[j], tensor->name, tensor->name_length, numbers) || numbers[0] < n_layers)
                 continue;
             const struct dtype *dtype = tensor->view->dtype == &f16_dtype ? &f16_dtype : &f32_dtype;
@@ -126,34 +123,34 @@ static void rescale(struct draft *draft)
         }
 }
 
-static bool compute_width(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_width(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double hidden, width;
-    if (!draft_number(draft, "hidden_size", 0, &hidden, error) ||
-        !draft_number(draft, "intermediate_size", NAN, &width, error))
+    if (!builder_number(builder, "hidden_size", 0, &hidden, error) ||
+        !builder_number(builder, "intermediate_size", NAN, &width, error))
         return false;
     *ret_value = isnan(width) ? trunc(floor(hidden * 3.5 / 32) * 32) : width;
     return true;
 }
 
 /* Ranks that the configuration does not have. */
-static bool compute_rank(const struct draft *draft, double usual, double *ret_value, struct error *error)
+static bool compute_rank(const struct model_builder *builder, double usual, double *ret_value, struct error *error)
 {
     double hidden;
-    if (!draft_number(draft, "hidden_size", 0, &hidden, error))
+    if (!builder_number(builder, "hidden_size", 0, &hidden, error))
         return false;
     *ret_value = hidden == 4096 ? 2 * usual : usual;
     return true;
 }
 
-static bool compute_mix_rank(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_mix_rank(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    return compute_rank(draft, 32, ret_value, error);
+    return compute_rank(builder, 32, ret_value, error);
 }
 
-static bool compute_decay_rank(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_decay_rank(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    return compute_rank(draft, 64, ret_value, error);
+    return compute_rank(builder, 64, ret_value, error);
 }
 
 enum { UNLIMITED = 1 << 20 };
@@ -173,11 +170,11 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static bool compute_head_size(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_head_size(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double hidden, n_heads;
-    if (!draft_number(draft, "hidden_size", 0, &hidden, error) ||
-        !draft_number(draft, "num_attention_heads", 0, &n_heads, error))
+    if (!builder_number(builder, "hidden_size", 0, &hidden, error) ||
+        !builder_number(builder, "num_attention_heads", 0, &n_heads, error))
         return false;
     if (n_heads < 1)
         return error_set(error, "config.json: num_attention_heads is missing, or 0");
@@ -186,23 +183,23 @@ static bool compute_head_size(const struct draft *draft, double *ret_value, stru
 }
 
 /* The same of the hybrid, which may say it. */
-static bool compute_said_rank(const struct draft *draft, const char *from, double usual, double *ret_value,
+static bool compute_said_rank(const struct model_builder *builder, const char *from, double usual, double *ret_value,
                               struct error *error)
 {
     double hidden;
-    if (!draft_number(draft, "hidden_size", 0, &hidden, error))
+    if (!builder_number(builder, "hidden_size", 0, &hidden, error))
         return false;
-    return draft_number(draft, from, hidden >= 4096 ? 2 * usual : usual, ret_value, error);
+    return builder_number(builder, from, hidden >= 4096 ? 2 * usual : usual, ret_value, error);
 }
 
-static bool compute_shift_rank(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_shift_rank(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    return compute_said_rank(draft, "lora_rank_tokenshift", 32, ret_value, error);
+    return compute_said_rank(builder, "lora_rank_tokenshift", 32, ret_value, error);
 }
 
-static bool compute_said_decay_rank(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_said_decay_rank(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    return compute_said_rank(draft, "lora_rank_decay", 64, ret_value, error);
+    return compute_said_rank(builder, "lora_rank_decay", 64, ret_value, error);
 }
 
 static const struct key_row hybrid_keys[] = {
@@ -224,7 +221,7 @@ static const struct key_row hybrid_keys[] = {
 const struct family rwkv6_family = {
     .name = "rwkv6",
     .summary = "RWKV 6",
-    .hf = names,
+    .hf = FAMILY_NAMES({"Rwkv6ForCausalLM"}),
     .tensors = {tensors},
     .keys = {keys},
     .vocabs = {&rwkv_vocab},
@@ -235,7 +232,7 @@ const struct family rwkv6_family = {
 const struct family rwkv6qwen2_family = {
     .name = "rwkv6qwen2",
     .summary = "RWKV6-Qwen2",
-    .hf = hybrid_names,
+    .hf = FAMILY_NAMES({"RWKV6Qwen2ForCausalLM"}),
     .tensors = {hybrid_tensors, decoder_tensors},
     .keys = {hybrid_keys},
     .vocabs = {&spm_vocab, &bpe_vocab},

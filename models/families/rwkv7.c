@@ -6,15 +6,12 @@
 #include <math.h>
 #include <string.h>
 
-static const struct family_name names[] = {{"Rwkv7ForCausalLM"}, {"RWKV7ForCausalLM"}, {0}};
-static const struct family_name hybrid_names[] = {{"RwkvHybridForCausalLM"}, {0}};
-
 /* Parameters that are vectors, with dimensions of 1 or without. */
-static const struct view *as_vector(struct arena *arena, const struct facts *facts, enum direction direction,
+static const struct view *as_vector(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                     const struct view *view)
 {
     const uint64_t shape[] = {view->n_elements};
-    (void)facts;
+    (void)dimensions;
     return direction == FORWARD ? view_reshape(arena, view, 1, shape) : view;
 }
 
@@ -26,10 +23,10 @@ static const struct elementwise vector = {
 };
 
 /* A matrix of what each kind of input is mixed by. */
-static const struct view *as_mixes(struct arena *arena, const struct facts *facts, enum direction direction,
+static const struct view *as_mixes(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                    const struct view *view)
 {
-    uint64_t n_mixes = facts != NULL && facts_get(facts, "ungated") != 0 ? 5 : 6;
+    uint64_t n_mixes = dimensions != NULL && dimensions_get(dimensions, "ungated") != 0 ? 5 : 6;
     const uint64_t shape[] = {n_mixes, 1, 1, view->n_elements / n_mixes};
     return direction == FORWARD && view->n_elements % n_mixes == 0 ? view_reshape(arena, view, 4, shape) : view;
 }
@@ -134,7 +131,7 @@ static const char *replaced(struct arena *arena, const char *name, const char *f
 }
 
 /* One name for what the two kinds call differently. */
-static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
     static const struct {
@@ -143,60 +140,60 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
         {"blocks", "layers"}, {"ffn", "feed_forward"},      {"self_attn", "attention"}, {"attn", "attention"},
         {"time_mixer.", ""},  {"feed_forward_norm", "ln2"}, {"g_norm", "ln_x"},
     };
-    (void)facts;
+    (void)dimensions;
     for (size_t i = 0; direction == FORWARD && i < sizeof changes / sizeof *changes; i++)
         name = replaced(arena, name, changes[i].from, changes[i].to);
     return name;
 }
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     uint64_t size;
     if (json_u64(hparams_find(hparams, "head_size|head_dim"), &size))
-        facts_set(facts, "d", size);
-    facts_set(facts, "ungated", json_is(hparams_get(hparams, "wkv_has_gate"), JSON_FALSE));
+        dimensions_set(dimensions, "d", size);
+    dimensions_set(dimensions, "ungated", json_is(hparams_get(hparams, "wkv_has_gate"), JSON_FALSE));
 }
 
-static bool look(struct draft *draft, struct error *error)
+static bool look(struct model_builder *builder, struct error *error)
 {
-    const struct tensor_set *set = draft->model->checkpoint->tensors;
+    const struct tensor_set *set = builder->model->checkpoint->tensors;
     (void)error;
     for (size_t i = 0; i < set->n_tensors; i++) {
         if (strstr(set->tensors[i].name, "_lora.lora") != NULL)
-            facts_set(&draft->facts, "lora", 1);
+            dimensions_set(&builder->dimensions, "lora", 1);
         if (text_ends_with(set->tensors[i].name, ".x_x"))
-            facts_set(&draft->facts, "joined", 1);
+            dimensions_set(&builder->dimensions, "joined", 1);
     }
     return true;
 }
 
 /* llama.cpp wants something for the first layer's: what its neighbours have. */
-static void repeat_first(struct draft *draft)
+static void repeat_first(struct model_builder *builder)
 {
     static const char beginning[] = "blk.0.time_mix_a";
-    struct gguf_model *model = draft->model;
+    struct gguf_model *model = builder->model;
     for (size_t i = 0; i < model->tensors->n_tensors; i++) {
         const struct tensor *tensor = &model->tensors->tensors[i];
         if (!text_starts_with(tensor->name, beginning))
             continue;
         const char *name = arena_printf(model->arena, "blk.0.time_mix_v%s", tensor->name + strlen(beginning));
-        draft_insert_tensor(draft, i++, name, tensor->view);
+        builder_insert_tensor(builder, i++, name, tensor->view);
     }
 }
 
-static bool set_number(struct draft *draft, const char *key, const char *from, struct error *error)
+static bool set_number(struct model_builder *builder, const char *key, const char *from, struct error *error)
 {
     const struct key_row rows[] = {{key, GGUF_U32, REQUIRED, from}, {0}};
-    return draft_emit(draft, rows, error);
+    return builder_emit(builder, rows, error);
 }
 
-static bool is_present(const struct draft *draft, const char *key)
+static bool is_present(const struct model_builder *builder, const char *key)
 {
-    return hparams_get(draft->model->hparams, key) != NULL;
+    return hparams_get(builder->model->hparams, key) != NULL;
 }
 
 /* The two kinds of configuration call them differently. */
-static bool emit_norm_and_heads(struct draft *draft, struct error *error)
+static bool emit_norm_and_heads(struct model_builder *builder, struct error *error)
 {
     static const struct key_row rows[2][3] = {
         {{"attention.layer_norm_epsilon", GGUF_F32, REQUIRED, "norm_eps"},
@@ -206,27 +203,28 @@ static bool emit_norm_and_heads(struct draft *draft, struct error *error)
          {"wkv.head_size", GGUF_U32, REQUIRED, "head_size"},
          {0}},
     };
-    return draft_emit(draft, rows[is_present(draft, "head_size") && is_present(draft, "layer_norm_epsilon")], error);
+    return builder_emit(builder, rows[is_present(builder, "head_size") && is_present(builder, "layer_norm_epsilon")],
+                        error);
 }
 
 /* A rank, which follows from the width where it is null. */
-static bool emit_rank(struct draft *draft, const char *key, const char *from, double exponent, double factor,
+static bool emit_rank(struct model_builder *builder, const char *key, const char *from, double exponent, double factor,
                       struct error *error)
 {
     double width;
-    const struct json *value = hparams_get(draft->model->hparams, from);
+    const struct json *value = hparams_get(builder->model->hparams, from);
     if (value == NULL || json_type(value) != JSON_NULL)
-        return set_number(draft, key, from, error);
-    if (!draft_number(draft, "hidden_size", 0, &width, error))
+        return set_number(builder, key, from, error);
+    if (!builder_number(builder, "hidden_size", 0, &width, error))
         return false;
     double rank = fmax(1, rint(pow(width, exponent) * factor / 32)) * 32;
     if (!(width > 0 && rank <= UINT32_MAX))
-        return error_set(error, "config.json: hidden_size is not a width");
-    gguf_set_u32(&draft->model->kvs, draft_key(draft, key), (uint32_t)rank);
+        return error_set(error, "config.json: hidden_size is out of range");
+    gguf_set_u32(&builder->model->kvs, builder_key(builder, key), (uint32_t)rank);
     return true;
 }
 
-static bool emit_ranks(struct draft *draft, struct error *error)
+static bool emit_ranks(struct model_builder *builder, struct error *error)
 {
     static const struct {
         const char *key, *from, *other;
@@ -240,19 +238,19 @@ static bool emit_ranks(struct draft *draft, struct error *error)
     enum { N_RANKS = sizeof ranks / sizeof *ranks };
     bool has_all = true;
     for (size_t i = 0; i < N_RANKS; i++)
-        has_all &= is_present(draft, ranks[i].from);
+        has_all &= is_present(builder, ranks[i].from);
     for (size_t i = 0; i < N_RANKS; i++)
-        if (!emit_rank(draft, ranks[i].key, has_all ? ranks[i].from : ranks[i].other, ranks[i].exponent,
+        if (!emit_rank(builder, ranks[i].key, has_all ? ranks[i].from : ranks[i].other, ranks[i].exponent,
                        ranks[i].factor, error))
             return false;
     return true;
 }
 
-static bool compute_width(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_width(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double hidden, width;
-    if (!draft_number(draft, "hidden_size", 0, &hidden, error) ||
-        !draft_number(draft, "intermediate_size", NAN, &width, error))
+    if (!builder_number(builder, "hidden_size", 0, &hidden, error) ||
+        !builder_number(builder, "intermediate_size", NAN, &width, error))
         return false;
     *ret_value = isnan(width) ? hidden * 4 : width;
     return true;
@@ -272,9 +270,9 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static bool compute_gate_rank(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_gate_rank(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    const struct json *has_gate = hparams_get(draft->model->hparams, "wkv_has_gate");
+    const struct json *has_gate = hparams_get(builder->model->hparams, "wkv_has_gate");
     if (has_gate == NULL)
         return error_set(error, "config.json: wkv_has_gate is missing");
     *ret_value = json_bool(has_gate, false) ? 128 : 0;
@@ -298,20 +296,20 @@ static const struct key_row hybrid_keys[] = {
     {0},
 };
 
-bool rwkv_after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error)
+bool rwkv_after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
-    bool has_template = gguf_kvs_find(&draft->model->kvs, "tokenizer.chat_template") != NULL;
-    return has_template || (hold_chat_template(draft, error) && release_chat_template(draft, input, error));
+    bool has_template = gguf_kvs_find(&builder->model->kvs, "tokenizer.chat_template") != NULL;
+    return has_template || (hold_chat_template(builder, error) && release_chat_template(builder, input, error));
 }
 
 const struct family rwkv7_family = {
     .name = "rwkv7",
     .summary = "RWKV 7",
-    .hf = names,
+    .hf = FAMILY_NAMES({"Rwkv7ForCausalLM"}, {"RWKV7ForCausalLM"}),
     .tensors = {first_layer, own_tensors, tensors},
     .keys = {keys},
     .vocabs = {&rwkv_vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
     .adjust = look,
     .rename = rename_tensor,
     .arrange = repeat_first,
@@ -321,11 +319,11 @@ const struct family rwkv7_family = {
 const struct family arwkv7_family = {
     .name = "arwkv7",
     .summary = "ARWKV 7",
-    .hf = hybrid_names,
+    .hf = FAMILY_NAMES({"RwkvHybridForCausalLM"}),
     .tensors = {first_layer, hybrid_tensors, tensors},
     .keys = {hybrid_keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
     .adjust = look,
     .rename = rename_tensor,
     .arrange = repeat_first,

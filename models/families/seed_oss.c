@@ -1,12 +1,5 @@
 /* Seed-OSS. conversion/seed_oss.py. */
-#include "models/families/family.h"
-
-static const struct family_name names[] = {{"SeedOssForCausalLM"}, {0}};
-
-static const struct relation_row tensors[] = {
-    {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"},
-    {0},
-};
+#include "models/families/shared.h"
 
 static const struct config_row config_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'silu'"},
@@ -16,14 +9,12 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {{"SeedOssForCausalLM", "seed_oss", NULL, config_rows}, {0}};
-
 const struct family seed_oss_family = {
     .name = "seed_oss",
     .summary = "Seed-OSS",
-    .hf = names,
-    .tensors = {tensors, decoder_tensors},
-    .forms = forms,
+    .hf = FAMILY_NAMES({"SeedOssForCausalLM"}),
+    .tensors = {TENSORS({"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"}), decoder_tensors},
+    .forms = CONFIG_FORMS({"SeedOssForCausalLM", "seed_oss", NULL, config_rows}),
     .keys = {base_keys},
     .vocabs = {&bpe_vocab},
 };

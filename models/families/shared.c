@@ -1,26 +1,10 @@
-/* What families share: tables, and hooks that several of them use. */
+#include "models/families/shared.h"
+
 #include "base/text.h"
 #include "formats/documents.h"
-#include "models/families/family.h"
 
 #include <math.h>
 #include <string.h>
-
-const struct relation_row decoder_tensors[] = {
-    {"model.embed_tokens", "token_embd", .parallel = "row"},
-    {"model.norm", "output_norm"},
-    {"lm_head", "output", .parallel = "row"},
-    {"model.layers.{}.input_layernorm", "blk.{}.attn_norm"},
-    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", "(head d) ...", "head"},
-    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", "(kv_head d) ...", "kv_head"},
-    {"model.layers.{}.self_attn.v_proj", "blk.{}.attn_v", "(kv_head d) ...", "kv_head"},
-    {"model.layers.{}.self_attn.o_proj", "blk.{}.attn_output", .parallel = "column"},
-    {"model.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm"},
-    {"model.layers.{}.mlp.gate_proj", "blk.{}.ffn_gate", .parallel = "row"},
-    {"model.layers.{}.mlp.up_proj", "blk.{}.ffn_up", .parallel = "row"},
-    {"model.layers.{}.mlp.down_proj", "blk.{}.ffn_down", .parallel = "column"},
-    {0},
-};
 
 const struct relation_row sparse_moe_tensors[] = {
     {"model.layers.{}.block_sparse_moe.gate", "blk.{}.ffn_gate_inp"},
@@ -34,10 +18,10 @@ const struct relation_row sparse_moe_tensors[] = {
     {0},
 };
 
-static bool set_rope_f32(struct draft *draft, const char *key, const char *from, struct error *error)
+static bool set_rope_f32(struct model_builder *builder, const char *key, const char *from, struct error *error)
 {
     const struct key_row rows[] = {{.key = key, .type = GGUF_F32, .from = from}, {0}};
-    return draft_emit(draft, rows, error);
+    return builder_emit(builder, rows, error);
 }
 
 static const struct key_row yarn_keys[] = {
@@ -50,9 +34,9 @@ static const struct key_row yarn_keys[] = {
 };
 
 /* rope.scaling.*: only for the types of scaling that llama.cpp computes itself. */
-static bool emit_rope_scaling(struct draft *draft, struct error *error)
+static bool emit_rope_scaling(struct model_builder *builder, struct error *error)
 {
-    const struct hparams *hparams = draft->model->hparams;
+    const struct hparams *hparams = builder->model->hparams;
     const char *type = json_string(hparams_rope(hparams, "rope_type"), NULL);
     const struct json *factor = hparams_rope(hparams, "factor");
     bool has_factor = factor != NULL && json_type(factor) != JSON_NULL;
@@ -63,23 +47,23 @@ static bool emit_rope_scaling(struct draft *draft, struct error *error)
     if (!is_long && !(has_factor && (is_linear || is_yarn)))
         return true;
     const char *written = is_long ? "longrope" : type;
-    gguf_set_text(&draft->model->kvs, draft_key(draft, "rope.scaling.type"), written);
+    gguf_set_text(&builder->model->kvs, builder_key(builder, "rope.scaling.type"), written);
     if (!is_linear && !is_yarn)
         return true;
-    if (!set_rope_f32(draft, "rope.scaling.factor", "rope.factor", error))
+    if (!set_rope_f32(builder, "rope.scaling.factor", "rope.factor", error))
         return false;
     if (is_linear)
         return true;
     const char *attention = hparams_rope(hparams, "attention_factor") ? "rope.attention_factor" : "rope.attn_factor";
-    return draft_emit(draft, yarn_keys, error) &&
-           set_rope_f32(draft, "rope.scaling.yarn_attn_factor", attention, error) &&
-           set_rope_f32(draft, "rope.scaling.yarn_beta_fast", "rope.beta_fast", error) &&
-           set_rope_f32(draft, "rope.scaling.yarn_beta_slow", "rope.beta_slow", error);
+    return builder_emit(builder, yarn_keys, error) &&
+           set_rope_f32(builder, "rope.scaling.yarn_attn_factor", attention, error) &&
+           set_rope_f32(builder, "rope.scaling.yarn_beta_fast", "rope.beta_fast", error) &&
+           set_rope_f32(builder, "rope.scaling.yarn_beta_slow", "rope.beta_slow", error);
 }
 
-static bool emit_rope_sections(struct draft *draft, struct error *error)
+static bool emit_rope_sections(struct model_builder *builder, struct error *error)
 {
-    const struct json *section = json_first(hparams_rope(draft->model->hparams, "mrope_section"));
+    const struct json *section = json_first(hparams_rope(builder->model->hparams, "mrope_section"));
     struct buffer elements = {0};
     if (section == NULL)
         return true;
@@ -87,31 +71,31 @@ static bool emit_rope_sections(struct draft *draft, struct error *error)
         int64_t number = 0;
         if (section != NULL && (!json_i64(section, &number) || number < INT32_MIN || number > INT32_MAX)) {
             buffer_free(&elements);
-            return error_set(error, "config.json: mrope_section holds what is not a whole number of 32 bits");
+            return error_set(error, "config.json: mrope_section has an element that is not a whole 32-bit number");
         }
         buffer_append_le(&elements, (uint32_t)number, 4);
     }
-    gguf_set_array(&draft->model->kvs, draft_key(draft, "rope.dimension_sections"), GGUF_I32, 4, &elements);
+    gguf_set_array(&builder->model->kvs, builder_key(builder, "rope.dimension_sections"), GGUF_I32, 4, &elements);
     return true;
 }
 
-static bool emit_freq_base_swa(struct draft *draft, struct error *error)
+static bool emit_freq_base_swa(struct model_builder *builder, struct error *error)
 {
-    const struct json *theta = hparams_rope_sliding(draft->model->hparams, "rope_theta");
+    const struct json *theta = hparams_rope_sliding(builder->model->hparams, "rope_theta");
     double value;
     if (theta == NULL || json_type(theta) == JSON_NULL)
         return true;
     if (!json_double(theta, &value))
         return error_set(error, "config.json: the rope_theta of sliding attention is not a number");
-    gguf_set_f32(&draft->model->kvs, draft_key(draft, "rope.freq_base_swa"), value);
+    gguf_set_f32(&builder->model->kvs, builder_key(builder, "rope.freq_base_swa"), value);
     return true;
 }
 
-static bool emit_causal(struct draft *draft, struct error *error)
+static bool emit_causal(struct model_builder *builder, struct error *error)
 {
     (void)error;
-    if (json_is(hparams_get(draft->model->hparams, "is_causal"), JSON_FALSE))
-        gguf_set_bool(&draft->model->kvs, draft_key(draft, "attention.causal"), false);
+    if (json_is(hparams_get(builder->model->hparams, "is_causal"), JSON_FALSE))
+        gguf_set_bool(&builder->model->kvs, builder_key(builder, "attention.causal"), false);
     return true;
 }
 
@@ -135,26 +119,27 @@ const char *config_gating_function(const struct config_material *material)
     return NULL;
 }
 
-static bool emit_gating_function(struct draft *draft, struct error *error)
+static bool emit_gating_function(struct model_builder *builder, struct error *error)
 {
     const struct json *value =
-        hparams_find(draft->model->hparams, "score_function|scoring_func|score_func|moe_router_activation|"
-                                            "moe_router_activation_func|expert_selection_fn");
+        hparams_find(builder->model->hparams, "score_function|scoring_func|score_func|moe_router_activation|"
+                                              "moe_router_activation_func|expert_selection_fn");
     if (value == NULL || json_type(value) == JSON_NULL)
         return true;
     for (size_t i = 0; i < N_GATING_FUNCTIONS; i++)
         if (json_string_is(value, gating_functions[i].name)) {
-            gguf_set_u32(&draft->model->kvs, draft_key(draft, "expert_gating_func"), gating_functions[i].id);
+            gguf_set_u32(&builder->model->kvs, builder_key(builder, "expert_gating_func"), gating_functions[i].id);
             return true;
         }
     const char *name = json_string(value, NULL);
     if (name != NULL && strcmp(name, "noaux_tc") == 0) { /* which says how the groups are chosen */
-        gguf_set_u32(&draft->model->kvs, draft_key(draft, "expert_gating_func"), SIGMOID);
-        checkpoint_note(draft->model->checkpoint, "model.gguf: the converter refuses the scoring_func noaux_tc of "
-                                                  "config.json; it is taken for sigmoid, which it goes with");
+        gguf_set_u32(&builder->model->kvs, builder_key(builder, "expert_gating_func"), SIGMOID);
+        checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,
+                        "the converter refuses scoring_func noaux_tc in config.json; wfs reads it as sigmoid, which "
+                        "such models use");
         return true;
     }
-    return error_set(error, "config.json: no expert gating function is called '%.64s'", name ? name : "?");
+    return error_set(error, "config.json: unknown expert gating function '%.64s'", name ? name : "?");
 }
 
 const struct key_row base_keys[] = {
@@ -220,14 +205,14 @@ static const char *pooling_directory(const struct json *modules)
     return NULL;
 }
 
-bool emit_pooling_type(struct draft *draft, struct error *error)
+bool emit_pooling_type(struct model_builder *builder, struct error *error)
 {
-    const struct checkpoint *checkpoint = draft->model->checkpoint;
+    const struct checkpoint *checkpoint = builder->model->checkpoint;
     struct document *modules, *config;
     if (!document_open_if_valid(checkpoint, "modules.json", &modules, error))
         return false;
     const char *directory = pooling_directory(document_root(modules));
-    char *name = directory ? arena_printf(draft->model->arena, "%s/config.json", directory) : NULL;
+    char *name = directory ? arena_printf(builder->model->arena, "%s/config.json", directory) : NULL;
     document_close(modules);
     if (name == NULL)
         return true;
@@ -236,89 +221,91 @@ bool emit_pooling_type(struct draft *draft, struct error *error)
     uint32_t type = pooling_type(document_root(config));
     document_close(config);
     if (type == 0)
-        return error_set(error, "%s: no kind of pooling that GGUF knows", name);
-    gguf_set_u32(&draft->model->kvs, draft_key(draft, "pooling_type"), type);
+        return error_set(error, "%s: GGUF does not support this kind of pooling", name);
+    gguf_set_u32(&builder->model->kvs, builder_key(builder, "pooling_type"), type);
     return true;
 }
 
 /* hidden_size and the number of heads, for what is computed from them. */
-static bool head_dimensions(const struct draft *draft, struct error *error)
+static bool head_dimensions(const struct model_builder *builder, struct error *error)
 {
-    if (facts_get(&draft->facts, "head") != 0 && facts_get(&draft->facts, "hidden") != 0)
+    if (dimensions_get(&builder->dimensions, "head") != 0 && dimensions_get(&builder->dimensions, "hidden") != 0)
         return true;
     return error_set(error, "config.json: hidden_size or num_attention_heads is missing, 0, or too large");
 }
 
-bool compute_head_dim(const struct draft *draft, double *ret_value, struct error *error)
+bool compute_head_dim(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     uint64_t head_dim;
-    if (!head_dimensions(draft, error))
+    if (!head_dimensions(builder, error))
         return false;
-    if (!json_u64(hparams_get(draft->model->hparams, "head_dim"), &head_dim))
-        head_dim = facts_get(&draft->facts, "hidden") / facts_get(&draft->facts, "head");
+    if (!json_u64(hparams_get(builder->model->hparams, "head_dim"), &head_dim))
+        head_dim = dimensions_get(&builder->dimensions, "hidden") / dimensions_get(&builder->dimensions, "head");
     *ret_value = (double)head_dim;
     return true;
 }
 
-bool compute_rotary_of_hidden(const struct draft *draft, double *ret_value, struct error *error)
+bool compute_rotary_of_hidden(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double factor;
-    if (!head_dimensions(draft, error) || !draft_number(draft, "rope.partial_rotary_factor", 1.0, &factor, error))
+    if (!head_dimensions(builder, error) || !builder_number(builder, "rope.partial_rotary_factor", 1.0, &factor, error))
         return false;
-    *ret_value =
-        floor(trunc(factor * (double)facts_get(&draft->facts, "hidden")) / (double)facts_get(&draft->facts, "head"));
+    *ret_value = floor(trunc(factor * (double)dimensions_get(&builder->dimensions, "hidden")) /
+                       (double)dimensions_get(&builder->dimensions, "head"));
     return true;
 }
 
-bool compute_rotary_of_head(const struct draft *draft, double *ret_value, struct error *error)
+bool compute_rotary_of_head(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double factor;
-    if (!head_dimensions(draft, error))
+    if (!head_dimensions(builder, error))
         return false;
-    const char *from = hparams_get(draft->model->hparams, "rotary_pct") ? "rotary_pct" : "rope.partial_rotary_factor";
-    if (!draft_number(draft, from, NAN, &factor, error))
+    const char *from = hparams_get(builder->model->hparams, "rotary_pct") ? "rotary_pct" : "rope.partial_rotary_factor";
+    if (!builder_number(builder, from, NAN, &factor, error))
         return false;
     if (isnan(factor))
-        return error_set(error, "config.json: there is no rotary_pct and no partial_rotary_factor");
-    *ret_value = trunc(factor * (double)(facts_get(&draft->facts, "hidden") / facts_get(&draft->facts, "head")));
+        return error_set(error, "config.json: rotary_pct and partial_rotary_factor are missing");
+    *ret_value = trunc(factor * (double)(dimensions_get(&builder->dimensions, "hidden") /
+                                         dimensions_get(&builder->dimensions, "head")));
     return true;
 }
 
-bool rotary_of_head_dim(const struct draft *draft, double otherwise, double *ret_value, struct error *error)
+bool rotary_of_head_dim(const struct model_builder *builder, double otherwise, double *ret_value, struct error *error)
 {
     double head_dim, factor;
-    if (!compute_head_dim(draft, &head_dim, error) ||
-        !draft_number(draft, "rope.partial_rotary_factor", otherwise, &factor, error))
+    if (!compute_head_dim(builder, &head_dim, error) ||
+        !builder_number(builder, "rope.partial_rotary_factor", otherwise, &factor, error))
         return false;
     *ret_value = trunc(head_dim * factor);
     return !isnan(factor) || error_set(error, "config.json: partial_rotary_factor is missing");
 }
 
-bool compute_rotary_of_half(const struct draft *draft, double *ret_value, struct error *error)
+bool compute_rotary_of_half(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    return rotary_of_head_dim(draft, 0.5, ret_value, error);
+    return rotary_of_head_dim(builder, 0.5, ret_value, error);
 }
 
 static const char template_key[] = "tokenizer.chat_template";
 
-bool hold_chat_template(struct draft *draft, struct error *error)
+bool hold_chat_template(struct model_builder *builder, struct error *error)
 {
     (void)error;
-    gguf_set_bool(&draft->model->kvs, template_key, false);
+    gguf_set_bool(&builder->model->kvs, template_key, false);
     return true;
 }
 
-bool release_chat_template(struct draft *draft, const struct vocab_input *input, struct error *error)
+bool release_chat_template(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
-    struct gguf_kvs *kvs = &draft->model->kvs;
+    struct gguf_kvs *kvs = &builder->model->kvs;
     const struct gguf_kv *kv = gguf_kvs_find(kvs, template_key);
     (void)error;
     if (kv == NULL || kv->type == GGUF_STRING)
         return true;
-    draft->model->chat_template_place = (size_t)(kv - kvs->kvs);
+    builder->model->chat_template_place = (size_t)(kv - kvs->kvs);
     gguf_kvs_remove(kvs, template_key);
-    checkpoint_note(input->checkpoint,
-                    "model.gguf: the files have no chat template, and the one that the converter has for this model is "
-                    "not known here: it has none; -o chat-template=FILE puts one in its place");
+    checkpoint_note(
+        input->checkpoint, SUBJECT_GGUF,
+        "no chat template: the files have none, and wfs does not have the converter's template for this model; "
+        "-o chat-template=FILE adds a template");
     return true;
 }

@@ -1,8 +1,6 @@
 /* SmallThinker. conversion/smallthinker.py. */
 #include "models/families/layers.h"
 
-static const struct family_name names[] = {{"SmallThinkerForCausalLM"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"model.layers.{}.block_sparse_moe.experts.{expert}.down", "blk.{}.ffn_down_exps", .parallel = "column"},
     {"model.layers.{}.block_sparse_moe.experts.{expert}.gate", "blk.{}.ffn_gate_exps", .parallel = "row"},
@@ -11,24 +9,24 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool compute_gating(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_gating(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     enum { SOFTMAX = 1, SIGMOID = 2 };
     (void)error;
     *ret_value =
-        json_bool(hparams_get(draft->model->hparams, "moe_primary_router_apply_softmax"), false) ? SOFTMAX : SIGMOID;
+        json_bool(hparams_get(builder->model->hparams, "moe_primary_router_apply_softmax"), false) ? SOFTMAX : SIGMOID;
     return true;
 }
 
-static bool emit_window(struct draft *draft, struct error *error)
+static bool emit_window(struct model_builder *builder, struct error *error)
 {
     static const struct key_row rows[] = {{"attention.sliding_window", GGUF_U32, IF_TRUE, "sliding_window_size"}, {0}};
-    const struct json *layout = hparams_get(draft->model->hparams, "sliding_window_layout");
+    const struct json *layout = hparams_get(builder->model->hparams, "sliding_window_layout");
     for (const struct json *item = json_is(layout, JSON_ARRAY) ? json_first(layout) : NULL; item != NULL;
          item = json_next(item)) {
         double slides;
         if (json_double(item, &slides) && slides != 0)
-            return draft_emit(draft, rows, error);
+            return builder_emit(builder, rows, error);
     }
     return true;
 }
@@ -43,13 +41,13 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     enum { MOST = 1 << 20 };
     struct error unused;
     uint64_t n_experts;
     if (hparams_count(hparams, "num_experts|moe_num_primary_experts", 1, MOST, &n_experts, &unused))
-        facts_set(facts, "expert", n_experts);
+        dimensions_set(dimensions, "expert", n_experts);
 }
 
 /* Every fourth layer, from the first on, looks at all of the text and has no positions, where others have a window. */
@@ -86,16 +84,13 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"SmallThinkerForCausalLM", "smallthinker", NULL, config_rows, OWN_CLASS_NOTE}, {0}};
-
 const struct family smallthinker_family = {
     .name = "smallthinker",
     .summary = "SmallThinker",
-    .hf = names,
+    .hf = FAMILY_NAMES({"SmallThinkerForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"SmallThinkerForCausalLM", "smallthinker", NULL, config_rows, OWN_CLASS_NOTE}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
 };

@@ -1,8 +1,6 @@
 /* SmolLM 3. conversion/llama.py's tensors and keys under another name. */
 #include "models/families/llama.h"
 
-static const struct family_name names[] = {{"SmolLM3ForCausalLM"}, {0}};
-
 static const struct config_row config_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'silu'"},
     {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
@@ -10,20 +8,13 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"SmolLM3ForCausalLM", "smollm3", NULL, config_rows},
-    {0},
-};
-
 const struct family smollm3_family = {
     .name = "smollm3",
     .summary = "SmolLM 3",
-    .hf = names,
+    .hf = FAMILY_NAMES({"SmolLM3ForCausalLM"}),
     .tensors = {llama_tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"SmolLM3ForCausalLM", "smollm3", NULL, config_rows}),
     .keys = {base_keys, llama_keys},
-    .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
+    LLAMA_VOCABS,
     .add_extras = add_rope_freqs,
-    .before_vocab = llama_before_vocab,
-    .after_vocab = llama_after_vocab,
 };

@@ -1,9 +1,6 @@
 /* StableLM. conversion/stablelm.py, but for the norms of single heads (StableLM 2 12B), which it means to stack and
  * then fails on: they are stacked, as llama.cpp's loader expects. */
-#include "models/families/family.h"
-
-static const struct family_name names[] = {
-    {"StableLmForCausalLM"}, {"StableLMEpochForCausalLM"}, {"LlavaStableLMEpochForCausalLM"}, {0}};
+#include "models/families/shared.h"
 
 static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.q_layernorm.norms.{head}", "blk.{}.attn_q_norm"},
@@ -34,17 +31,12 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"StableLmForCausalLM", "stablelm", NULL, config_rows},
-    {0},
-};
-
 const struct family stablelm_family = {
     .name = "stablelm",
     .summary = "StableLM",
-    .hf = names,
+    .hf = FAMILY_NAMES({"StableLmForCausalLM"}, {"StableLMEpochForCausalLM"}, {"LlavaStableLMEpochForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"StableLmForCausalLM", "stablelm", NULL, config_rows}),
     .keys = {keys},
     .vocabs = {&bpe_vocab},
 };

@@ -1,7 +1,5 @@
 /* GPTBigCode: SantaCoder, StarCoder. conversion/starcoder.py. */
-#include "models/families/family.h"
-
-static const struct family_name names[] = {{"GPTBigCodeForCausalLM"}, {0}};
+#include "models/families/shared.h"
 
 static const struct relation_row tensors[] = {
     {"transformer.wte", "token_embd", .parallel = "row"},
@@ -31,12 +29,12 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     if (!json_bool(hparams_get(hparams, "multi_query"), true))
         return;
-    facts_set(facts, "multi_query", 1);
-    facts_set(facts, "kv_head", 1);
+    dimensions_set(dimensions, "multi_query", 1);
+    dimensions_set(dimensions, "kv_head", 1);
 }
 
 static const struct config_row config_rows[] = {
@@ -46,18 +44,13 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"GPTBigCodeForCausalLM", "gpt_bigcode", NULL, config_rows},
-    {0},
-};
-
 const struct family starcoder_family = {
     .name = "starcoder",
     .summary = "GPTBigCode: SantaCoder, StarCoder",
-    .hf = names,
+    .hf = FAMILY_NAMES({"GPTBigCodeForCausalLM"}),
     .tensors = {tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"GPTBigCodeForCausalLM", "gpt_bigcode", NULL, config_rows}),
     .keys = {keys},
     .vocabs = {&bpe_vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
 };

@@ -1,7 +1,5 @@
 /* StarCoder 2. conversion/starcoder.py. */
-#include "models/families/family.h"
-
-static const struct family_name names[] = {{"Starcoder2ForCausalLM"}, {0}};
+#include "models/families/shared.h"
 
 static const struct relation_row tensors[] = {
     {"model.layers.{}.mlp.c_fc", "blk.{}.ffn_up", .parallel = "row"},
@@ -16,17 +14,12 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {
-    {"Starcoder2ForCausalLM", "starcoder2", NULL, config_rows},
-    {0},
-};
-
 const struct family starcoder2_family = {
     .name = "starcoder2",
     .summary = "StarCoder 2",
-    .hf = names,
+    .hf = FAMILY_NAMES({"Starcoder2ForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = forms,
+    .forms = CONFIG_FORMS({"Starcoder2ForCausalLM", "starcoder2", NULL, config_rows}),
     .keys = {base_keys},
     .vocabs = {&bpe_vocab},
 };

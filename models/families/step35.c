@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct family_name names[] = {{"Step3p5ForCausalLM"}, {"Step3p7ForConditionalGeneration"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"model.norm", "output_norm", .map = &plus_one},
     {"model.layers.{}.input_layernorm", "blk.{}.attn_norm", .map = &plus_one},
@@ -33,7 +31,7 @@ static const struct relation_row tensors[] = {
 };
 
 /* Layers that predict have their head a level deeper. */
-static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
     static const struct {
@@ -43,7 +41,7 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
         {"model.layers.{}.transformer.shared_head.norm.weight", "model.layers.{}.shared_head.norm.weight"},
     };
     uint64_t numbers[PATTERN_NUMBERS];
-    (void)facts;
+    (void)dimensions;
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
         const char *from = direction == FORWARD ? heads[i].stored : heads[i].known;
         if (pattern_match(from, name, strlen(name), numbers))
@@ -53,7 +51,7 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
 }
 
 /* The numbers of heads and of their keys, in layers with a window and in others. */
-static bool emit_heads(struct draft *draft, struct error *error)
+static bool emit_heads(struct model_builder *builder, struct error *error)
 {
     static const char *const keys[] = {"attention.head_count", "attention.head_count_kv"};
     static const char *const full[] = {"num_attention_heads", "num_attention_groups"};
@@ -62,24 +60,25 @@ static bool emit_heads(struct draft *draft, struct error *error)
     struct layers marked, heads;
     for (size_t i = 0; i < 2; i++) {
         double n_full, n_window;
-        if (!layers_new(draft, &marked, error) || !layers_new(draft, &heads, error) ||
-            !draft_number(draft, full[i], -1, &n_full, error) ||
-            !draft_number(draft, window[i], n_full, &n_window, error))
+        if (!layers_new(builder, &marked, error) || !layers_new(builder, &heads, error) ||
+            !builder_number(builder, full[i], -1, &n_full, error) ||
+            !builder_number(builder, window[i], n_full, &n_window, error))
             return false;
         if (n_full < 0)
             return error_set(error, "config.json: %s is missing", full[i]);
-        layers_mark(&marked, hparams_get(draft->model->hparams, "layer_types"), "sliding_attention");
+        layers_mark(&marked, hparams_get(builder->model->hparams, "layer_types"), "sliding_attention");
         for (uint64_t layer = 0; layer < heads.n; layer++)
             heads.values[layer] = marked.values[layer] != 0 ? n_window : n_full;
-        layers_set(draft, keys[i], GGUF_I32, &heads);
+        if (!layers_set_i32(builder, keys[i], &heads, error))
+            return false;
     }
     return true;
 }
 
 /* The first of the numbers that moe_layers_enum lists: "3,4,5". */
-static bool compute_leading(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_leading(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    const char *listed = json_string(hparams_get(draft->model->hparams, "moe_layers_enum"), NULL);
+    const char *listed = json_string(hparams_get(builder->model->hparams, "moe_layers_enum"), NULL);
     char *end;
     (void)error;
     *ret_value = 0;
@@ -93,10 +92,10 @@ static bool compute_leading(const struct draft *draft, double *ret_value, struct
     return true;
 }
 
-static bool emit_clamps(struct draft *draft, struct error *error)
+static bool emit_clamps(struct model_builder *builder, struct error *error)
 {
-    return layers_emit_listed(draft, "swiglu_clamp_exp", "swiglu_limits", error) &&
-           layers_emit_listed(draft, "swiglu_clamp_shexp", "swiglu_limits_shared", error);
+    return layers_emit_listed(builder, "swiglu_clamp_exp", "swiglu_limits", error) &&
+           layers_emit_listed(builder, "swiglu_clamp_shexp", "swiglu_limits_shared", error);
 }
 
 static const struct key_row keys[] = {
@@ -119,10 +118,10 @@ static const struct key_row keys[] = {
 };
 
 /* A list is of full attention, and of that with a window. */
-static bool split_theta(struct draft *draft, struct error *error)
+static bool split_theta(struct model_builder *builder, struct error *error)
 {
     static const char *const keys[] = {"rope_theta", "local_rope_theta"};
-    struct hparams *hparams = draft->model->hparams;
+    struct hparams *hparams = builder->model->hparams;
     const struct json *list = hparams_get(hparams, "rope_theta");
     double values[2];
     if (!json_is(list, JSON_ARRAY))
@@ -136,19 +135,19 @@ static bool split_theta(struct draft *draft, struct error *error)
     return true;
 }
 
-static bool adjust(struct draft *draft, struct error *error)
+static bool adjust(struct model_builder *builder, struct error *error)
 {
-    return split_theta(draft, error) && nextn_count_blocks(draft, error);
+    return split_theta(builder, error) && nextn_count_blocks(builder, error);
 }
 
 /* Of full attention a part of each head is turned, which the first layer of the kind says. */
-static bool add_freqs(struct draft *draft, struct error *error)
+static bool add_freqs(struct model_builder *builder, struct error *error)
 {
-    const struct hparams *hparams = draft->model->hparams;
+    const struct hparams *hparams = builder->model->hparams;
     const struct json *types = hparams_get(hparams, "layer_types"),
                       *factors = hparams_get(hparams, "partial_rotary_factors");
     double head_dim, factor = 0;
-    if (!rope_is_llama3(draft))
+    if (!rope_is_llama3(builder))
         return true;
     const struct json *type = json_is(types, JSON_ARRAY) ? json_first(types) : NULL,
                       *of_type = json_is(factors, JSON_ARRAY) ? json_first(factors) : NULL;
@@ -158,19 +157,19 @@ static bool add_freqs(struct draft *draft, struct error *error)
     }
     if (type == NULL || !json_double(of_type, &factor))
         return error_set(error, "config.json: no layer of full attention has its partial_rotary_factor");
-    return compute_head_dim(draft, &head_dim, error) &&
-           rope_freqs_add(draft, 8, (double)(uint64_t)(head_dim * factor), head_dim, true, error);
+    return compute_head_dim(builder, &head_dim, error) &&
+           rope_freqs_add(builder, 8, (double)(uint64_t)(head_dim * factor), head_dim, true, error);
 }
 
 const struct family step35_family = {
     .name = "step35",
-    .summary = "Step 3.5 and 3.7, the text model",
-    .hf = names,
+    .summary = "Step 3.5 and 3.7 (language model)",
+    .hf = FAMILY_NAMES({"Step3p5ForCausalLM"}, {"Step3p7ForConditionalGeneration"}),
     .tensors = {tensors, nextn_tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .rename = rename_tensor,
     .add_extras = add_freqs,
-    .add_facts = nextn_add_facts,
+    .add_dimensions = nextn_add_dimensions,
     .adjust = adjust,
 };

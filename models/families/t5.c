@@ -1,10 +1,5 @@
 /* T5, mT5, UMT5, and T5's encoder alone. conversion/t5.py. */
-#include "models/families/family.h"
-
-static const struct family_name t5_names[] = {
-    {"T5ForConditionalGeneration"},   {"T5WithLMHeadModel"}, {"MT5ForConditionalGeneration"},
-    {"UMT5ForConditionalGeneration"}, {"UMT5Model"},         {0}};
-static const struct family_name encoder_names[] = {{"T5EncoderModel"}, {0}};
+#include "models/families/shared.h"
 
 static const struct relation_row encoder_tensors[] = {
     /* the embedding has up to three names, any of which may be stored */
@@ -62,11 +57,6 @@ static const struct key_row head_keys[] = {
     {0},
 };
 
-static const struct key_row decoder_block_keys[] = {
-    {"decoder_block_count", GGUF_U32, IF_PRESENT, "num_decoder_layers"},
-    {0},
-};
-
 static const struct key_row attention_keys[] = {
     {"attention.head_count", GGUF_U32, REQUIRED, "num_heads"},
     {"attention.key_length", GGUF_U32, REQUIRED, "d_kv"},
@@ -105,28 +95,25 @@ static const struct config_form t5_forms[] = {
     {0},
 };
 
-static const struct config_form encoder_forms[] = {
-    {"T5EncoderModel", "t5", "tensor:enc.blk.0.ffn_gate.weight", config_gated_rows},
-    {"T5EncoderModel", "t5", NULL, config_rows},
-    {0},
-};
-
 const struct family t5_family = {
     .name = "t5",
     .summary = "T5, mT5, UMT5",
-    .hf = t5_names,
+    .hf = FAMILY_NAMES({"T5ForConditionalGeneration"}, {"T5WithLMHeadModel"}, {"MT5ForConditionalGeneration"},
+                       {"UMT5ForConditionalGeneration"}, {"UMT5Model"}),
     .tensors = {encoder_tensors, t5_decoder_tensors},
     .forms = t5_forms,
-    .keys = {head_keys, decoder_block_keys, attention_keys, t5_tail_keys},
+    .keys = {head_keys, KEYS({"decoder_block_count", GGUF_U32, IF_PRESENT, "num_decoder_layers"}), attention_keys,
+             t5_tail_keys},
     .vocabs = {&t5_vocab, &spm_vocab},
 };
 
 const struct family t5encoder_family = {
     .name = "t5encoder",
-    .summary = "T5's encoder",
-    .hf = encoder_names,
+    .summary = "T5 encoder",
+    .hf = FAMILY_NAMES({"T5EncoderModel"}),
     .tensors = {encoder_tensors},
-    .forms = encoder_forms,
+    .forms = CONFIG_FORMS({"T5EncoderModel", "t5", "tensor:enc.blk.0.ffn_gate.weight", config_gated_rows},
+                          {"T5EncoderModel", "t5", NULL, config_rows}),
     .keys = {head_keys, attention_keys, encoder_tail_keys},
     .vocabs = {&t5_vocab, &spm_vocab},
 };

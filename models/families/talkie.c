@@ -1,11 +1,9 @@
 /* Talkie: heads that turn the other way around, and gains in the place of norms. conversion/talkie.py. */
 #include "base/text.h"
-#include "models/families/family.h"
+#include "models/families/shared.h"
 #include "quant/convert.h"
 
 #include <float.h>
-
-static const struct family_name names[] = {{"TalkieForCausalLM"}, {0}};
 
 static const struct elementwise opposite_rope;
 
@@ -36,10 +34,10 @@ static void negate(float *values, size_t n)
 }
 
 /* The second half of each head is negated, which is its own inverse. */
-static const struct view *turn(struct arena *arena, const struct facts *facts, enum direction direction,
+static const struct view *turn(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                const struct view *view)
 {
-    uint64_t d = facts != NULL ? facts_get(facts, "d") : 0;
+    uint64_t d = dimensions != NULL ? dimensions_get(dimensions, "d") : 0;
     (void)direction;
     if (d < 2 || view->rank != 2 || view->shape[0] % d != 0)
         return view;
@@ -59,33 +57,34 @@ static const struct elementwise opposite_rope = {
     .exactness = "exact",
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     uint64_t head_dim;
     if (json_u64(hparams_get(hparams, "head_dim"), &head_dim))
-        facts_set(facts, "d", head_dim);
+        dimensions_set(dimensions, "d", head_dim);
 }
 
-static bool check_head_dim(struct draft *draft, struct error *error)
+static bool check_head_dim(struct model_builder *builder, struct error *error)
 {
-    return facts_get(&draft->facts, "d") != 0 || error_set(error, "config.json: head_dim is missing, or not a size");
+    return dimensions_get(&builder->dimensions, "d") != 0 ||
+           error_set(error, "config.json: head_dim is missing, or not a size");
 }
 
 /* Parameters that are no module's are called so without a suffix. */
-static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
-    (void)facts;
+    (void)dimensions;
     bool is_bare = direction == FORWARD && (text_ends_with(name, "lm_head") || text_ends_with(name, ".embed"));
     return is_bare ? arena_printf(arena, "%s.weight", name) : name;
 }
 
 /* The gain of the output is a key. */
-static bool add_gain(struct draft *draft, struct error *error)
+static bool add_gain(struct model_builder *builder, struct error *error)
 {
     static const char name[] = "lm_head_gain.w_g";
-    struct arena *arena = draft->model->arena;
-    const struct tensor *tensor = tensor_set_find_text(draft->model->checkpoint->tensors, name);
+    struct arena *arena = builder->model->arena;
+    const struct tensor *tensor = tensor_set_find_text(builder->model->checkpoint->tensors, name);
     float gain;
     if (tensor == NULL)
         return true;
@@ -93,23 +92,18 @@ static bool add_gain(struct draft *draft, struct error *error)
         return error_set(error, "tensor '%s' is not one number", name);
     if (!view_read(view_convert(arena, tensor_view(tensor, arena), &f32_dtype), 0, 1, &gain, error))
         return false;
-    gguf_set_f32(&draft->model->kvs, draft_key(draft, "logit_scale"), gain);
+    gguf_set_f32(&builder->model->kvs, builder_key(builder, "logit_scale"), gain);
     return true;
 }
-
-static const struct key_row keys[] = {
-    {"attention.layer_norm_rms_epsilon", GGUF_F32, ALWAYS, .value = FLT_EPSILON},
-    {0},
-};
 
 const struct family talkie_family = {
     .name = "talkie",
     .summary = "Talkie",
-    .hf = names,
+    .hf = FAMILY_NAMES({"TalkieForCausalLM"}),
     .tensors = {tensors},
-    .keys = {base_keys, keys},
+    .keys = {base_keys, KEYS({"attention.layer_norm_rms_epsilon", GGUF_F32, ALWAYS, .value = FLT_EPSILON})},
     .vocabs = {&bpe_vocab},
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
     .adjust = check_head_dim,
     .add_extras = add_gain,
     .rename = rename_tensor,

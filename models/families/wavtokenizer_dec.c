@@ -1,9 +1,7 @@
 /* The decoder of WavTokenizer, which makes sound of OuteTTS' tokens: convolutions, and one layer of attention.
  * conversion/wavtokenizer.py. */
 #include "base/text.h"
-#include "models/families/family.h"
-
-static const struct family_name names[] = {{"WavTokenizerDec"}, {0}};
+#include "models/families/shared.h"
 
 #define POSNET   "backbone.posnet.{}."
 #define CONVNEXT "backbone.convnext.{}."
@@ -31,11 +29,11 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
     static const char *const of_training[] = {"codebook.cluster_size", "codebook.embed_avg", "codebook.inited"};
-    (void)arena, (void)facts;
+    (void)arena, (void)dimensions;
     for (size_t i = 0; direction == FORWARD && i < sizeof of_training / sizeof *of_training; i++)
         if (text_ends_with(name, of_training[i]))
             return NULL;
@@ -58,8 +56,8 @@ static const struct key_row keys[] = {
 
 const struct family wavtokenizer_dec_family = {
     .name = "wavtokenizer-dec",
-    .summary = "the decoder of WavTokenizer",
-    .hf = names,
+    .summary = "WavTokenizer decoder",
+    .hf = FAMILY_NAMES({"WavTokenizerDec"}),
     .tensors = {tensors},
     .keys = {base_keys, keys},
     .vocabs = {&no_vocab},

@@ -1,7 +1,8 @@
 #include "models/layouts/cut.h"
 
-#include "models/family_tensors.h"
-#include "models/relation.h"
+#include "models/families/families.h"
+#include "models/family/tensors.h"
+#include "models/relation/relation.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -17,12 +18,12 @@ bool cutter_init(struct cutter *cutter, struct scope *scope, struct arena *arena
         return false;
     if (scope->hparams == NULL)
         return true;
-    facts_read(&scope->facts, scope->hparams);
+    dimensions_read(&scope->dimensions, scope->hparams);
     const struct family *family = cutter->family = family_find(scope->hparams, &cutter->hf);
     if (family == NULL)
         return true;
-    if (family->add_facts != NULL)
-        family->add_facts(&scope->facts, scope->hparams);
+    if (family->add_dimensions != NULL)
+        family->add_dimensions(&scope->dimensions, scope->hparams);
     cutter->relation = relation_new(arena, family->name, family->prefix, family->tensors, error);
     return cutter->relation != NULL;
 }
@@ -114,7 +115,7 @@ static bool cut_axis(struct cutter *cutter, struct division *division, const cha
                      struct error *error)
 {
     bool is_shared = strcmp(name, "kv_head") == 0 || strcmp(name, "state_group") == 0;
-    uint64_t size = facts_get(&cutter->scope->facts, name);
+    uint64_t size = dimensions_get(&cutter->scope->dimensions, name);
     uint64_t parts = is_shared && size > 0 && size < tp->size ? size : tp->size;
     const char *part = arena_printf(cutter->arena, "part_of_%s", name);
     if (tp->size % parts != 0 || size % parts != 0)
@@ -144,7 +145,7 @@ static bool cut_axes(struct cutter *cutter, struct division *division, const cha
     return true;
 }
 
-/* Whether a name is one of those in a list. */
+/* Reports whether a name is one of those in a list. */
 static bool is_listed(const char *list, const char *name)
 {
     size_t length = strlen(name);
@@ -162,7 +163,7 @@ static bool divide(struct cutter *cutter, struct division *division, const struc
     if (!cut_axes(cutter, division, parallel, error))
         return false;
     for (unsigned i = 0; i < axes->n_names; i++) {
-        uint64_t size = facts_get(&cutter->scope->facts, axes->names[i]);
+        uint64_t size = dimensions_get(&cutter->scope->dimensions, axes->names[i]);
         if (size > 0 && !is_listed(parallel, axes->names[i]))
             division->sizes[division->known.n_sizes++] = (struct axis_size){.name = axes->names[i], .size = size};
     }
@@ -181,24 +182,24 @@ static const struct rearrangement *source_axes(struct cutter *cutter, const stru
         return axes;
     if (view->rank < sizeof plain / sizeof *plain)
         return parse(cutter, plain[view->rank], error);
-    error_set(error, "it has %u dimensions", view->rank);
+    error_set(error, "the tensor has %u dimensions", view->rank);
     return NULL;
 }
 
-/* What a relation says of a source. */
+/* Finds a source's row in the relation. */
 static bool find_match(struct cutter *cutter, const struct layout_sources *sources, unsigned which,
                        struct relation_match *ret_match, struct error *error)
 {
-    const struct facts *facts = &cutter->scope->facts;
+    const struct dimensions *dimensions = &cutter->scope->dimensions;
     const struct relation *relation = sources->by_keys != NULL ? cutter->of_keys : cutter->relation;
     const char *name = sources->names[which], *own;
     if (relation == NULL)
-        return error_set(error, "no family is known that says how ranks divide '%.200s'", name);
+        return error_set(error, "cannot divide '%.200s' among ranks: its family is unknown", name);
     if (sources->by_keys != NULL)
         own = sources->by_keys[which];
     else
-        own = family_tensor_name(cutter->family, cutter->hf, facts, name, cutter->arena);
-    return (own != NULL && relation_find(relation, FORWARD, facts, NULL, own, ret_match)) ||
+        own = family_tensor_name(cutter->family, cutter->hf, dimensions, name, cutter->arena);
+    return (own != NULL && relation_find(relation, FORWARD, dimensions, NULL, own, ret_match)) ||
            error_set(error, "tensor '%.200s' is unknown to the family %s", name, relation->name);
 }
 
@@ -230,7 +231,7 @@ static bool cut_all(struct cutter *cutter, const struct layout_sources *sources,
                     unsigned n_views, struct error *error)
 {
     if (n_views != sources->count)
-        return error_set(error, "axes: parallel is of %u tensors, and there are %u", sources->count, n_views);
+        return error_set(error, "axes: parallel takes %u tensors, but the row has %u", sources->count, n_views);
     for (unsigned i = 0; i < n_views; i++)
         if (!cut_parallel(cutter, sources, i, &views[i], error))
             return false;
@@ -250,7 +251,7 @@ bool cutter_cut(struct cutter *cutter, const struct layout_row *row, const struc
         if (axes == NULL)
             continue;
         if (axes->n_tensors[FORWARD] != n_views)
-            return error_set(error, "axes: '%.200s' is of %u tensors, and there are %u", axes->text,
+            return error_set(error, "axes: '%.200s' takes %u tensors, but the row has %u", axes->text,
                              axes->n_tensors[FORWARD], n_views);
         if (!apply(cutter, axes, now, next, error))
             return false;
@@ -258,5 +259,5 @@ bool cutter_cut(struct cutter *cutter, const struct layout_row *row, const struc
         memcpy(now, next, n_views * sizeof *now);
     }
     *ret_view = now[0];
-    return n_views == 1 || row->constant != NULL || error_set(error, "%u sources, and no axes that join them", n_views);
+    return n_views == 1 || row->constant != NULL || error_set(error, "%u sources without axes to join them", n_views);
 }

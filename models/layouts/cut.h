@@ -6,7 +6,7 @@
  * of states, several ranks have the same. */
 #pragma once
 
-#include "models/families/family.h"
+#include "models/family/model_builder.h"
 #include "models/layouts/scope.h"
 
 enum { CUTTER_PARSED = 64 };
@@ -25,7 +25,7 @@ struct cutter {
 /* Reads the facts of the model into the scope, too. */
 bool cutter_init(struct cutter *cutter, struct scope *scope, struct arena *arena, struct error *error);
 
-/* What a row makes a tensor of. */
+/* The sources of a row's tensor. */
 struct layout_sources {
     const char *const *names;
     const char *const *by_keys; /* what they are called by the keys of the layout alone; NULL: not translated */

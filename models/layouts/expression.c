@@ -59,7 +59,7 @@ static bool fail(const struct evaluation *evaluation, const char *at, const char
                      (size_t)(at - evaluation->text) + 1, reason);
 }
 
-/* Whether the next thing is that; it is passed then. */
+/* Reports whether the next thing is that; it is passed then. */
 static bool take(struct evaluation *evaluation, const char *token)
 {
     while (isspace((unsigned char)*evaluation->at))
@@ -93,7 +93,7 @@ static bool quoted(struct evaluation *evaluation, struct value *ret_value)
 {
     const char *start = ++evaluation->at, *end = strchr(start, '\'');
     if (end == NULL)
-        return fail(evaluation, start - 1, "the text is not closed");
+        return fail(evaluation, start - 1, "a closing ' is missing");
     evaluation->at = end + 1;
     *ret_value = evaluation->skips ? value_of_number(0)
                                    : value_of_text(arena_strndup(evaluation->arena, start, (size_t)(end - start)));
@@ -108,7 +108,7 @@ static bool call_known(struct evaluation *evaluation, const char *start, const c
     if (n_arguments != 2 || arguments[0].kind != VALUE_NUMBER || arguments[1].kind != VALUE_NUMBER)
         return fail(evaluation, start, "takes two numbers");
     if (is_ceil && (a < 0 || b <= 0))
-        return fail(evaluation, start, "takes a number and one above 0");
+        return fail(evaluation, start, "takes a number and a number above 0");
     if (is_ceil)
         *ret_value = value_of_number(a / b + (a % b != 0));
     else
@@ -174,7 +174,7 @@ static bool primary(struct evaluation *evaluation, struct value *ret_value)
         return number(evaluation, ret_value);
     if (isalpha((unsigned char)*evaluation->at) || *evaluation->at == '_')
         return name(evaluation, ret_value);
-    return fail(evaluation, evaluation->at, "expected a number, a name, a text or (");
+    return fail(evaluation, evaluation->at, "expected a number, a name, a string or (");
 }
 
 static bool unary(struct evaluation *evaluation, struct value *ret_value)
@@ -235,7 +235,7 @@ static bool arithmetic(struct evaluation *evaluation, const char *operators,
         if (ret_value->kind != VALUE_NUMBER || other.kind != VALUE_NUMBER)
             return fail(evaluation, at, "both sides must be whole numbers");
         if (!calculate(*at, ret_value->number, other.number, &ret_value->number))
-            return fail(evaluation, at, "this has no result");
+            return fail(evaluation, at, "the operation has no result");
     }
 }
 

@@ -36,7 +36,7 @@ struct value value_of_text(const char *text);
 struct value value_of_json(const struct json *json); /* null for NULL */
 bool value_is_true(const struct value *value);
 
-/* What names and functions mean. */
+/* The meaning of names and functions. */
 struct names {
     void *context;
     bool (*look_up)(void *context, const char *name, struct value *ret_value, struct error *error);
@@ -48,5 +48,5 @@ struct names {
 bool expression_evaluate(const char *text, const struct names *names, struct arena *arena, struct value *ret_value,
                          struct error *error);
 
-/* Whether it is one, whatever names mean. */
+/* Reports whether it is one, whatever names mean. */
 bool expression_check(const char *text, struct error *error);

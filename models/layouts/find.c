@@ -1,13 +1,9 @@
 #include "models/layouts/find.h"
 
 #include "base/text.h"
-#include "formats/location.h"
+#include "formats/location_local.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Of installed layouts, and of those in the build directory. */
 static const char *const places[] = {"../share/wfs/layouts", "models/layouts"};
@@ -16,13 +12,10 @@ enum { N_PLACES = sizeof places / sizeof *places };
 /* NULL where the program's own path is not known. */
 static const char *place_at(size_t i, struct arena *arena)
 {
-    char program[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (length <= 0)
+    const char *program = local_real_path("/proc/self/exe", arena);
+    if (program == NULL)
         return NULL;
-    program[length] = '\0';
-    *strrchr(program, '/') = '\0';
-    return arena_printf(arena, "%s/%s", program, places[i]);
+    return arena_printf(arena, "%.*s/%s", (int)(strrchr(program, '/') - program), program, places[i]);
 }
 
 static const char *installed_path(const char *name, struct arena *arena)
@@ -30,7 +23,7 @@ static const char *installed_path(const char *name, struct arena *arena)
     for (size_t i = 0; i < N_PLACES; i++) {
         const char *place = place_at(i, arena);
         const char *path = place != NULL ? arena_printf(arena, "%s/%s.json", place, name) : NULL;
-        if (path != NULL && access(path, R_OK) == 0)
+        if (path != NULL && local_kind(path) == LOCATION_FILE)
             return path;
     }
     return NULL;
@@ -46,16 +39,17 @@ static const char *base_name(const char *path, struct arena *arena)
 const char *const *layout_names(struct arena *arena)
 {
     struct error unused;
-    const char *const *names, **layouts = arena_array(arena, 1, sizeof *layouts);
-    size_t n_names, n_layouts = 0;
+    const char **layouts = arena_array(arena, 1, sizeof *layouts);
+    struct location_list list;
+    size_t n_layouts = 0;
     for (size_t i = 0; i < N_PLACES && n_layouts == 0; i++) {
         const char *place = place_at(i, arena);
-        struct location *location = place != NULL ? location_of_directory(place, &unused) : NULL;
-        if (location != NULL && location_names(location, "", arena, &names, &n_names, &unused)) {
-            layouts = arena_array(arena, n_names + 1, sizeof *layouts);
-            for (size_t j = 0; j < n_names; j++)
-                if (text_ends_with(names[j], ".json"))
-                    layouts[n_layouts++] = base_name(names[j], arena);
+        struct location *location = place != NULL ? location_open(place, LOCATION_INSIDE, NULL, &unused) : NULL;
+        if (location != NULL && location_list(location, "", arena, &list, &unused)) {
+            layouts = arena_array(arena, list.count + 1, sizeof *layouts);
+            for (size_t j = 0; j < list.count; j++)
+                if (text_ends_with(list.entries[j].name, ".json"))
+                    layouts[n_layouts++] = base_name(list.entries[j].name, arena);
         }
         location_close(location);
     }
@@ -85,8 +79,8 @@ bool layout_find(const char *text, struct arena *arena, struct layout_request *r
     if (path == NULL)
         return refuse_name(given, arena, error);
     if (*name == '\0' || *name == '.')
-        return error_set(error, "'%.200s' does not name a layout file", given);
-    struct source *source = source_open(AT_FDCWD, path, path, error);
+        return error_set(error, "'%.200s' names no layout file", given);
+    struct source *source = location_open_file(path, error);
     if (source == NULL)
         return false;
     ret_request->file = layout_file_read(source, name, arena, error);

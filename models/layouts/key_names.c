@@ -41,7 +41,7 @@ bool key_names_add(struct key_names *keys, const struct json *dictionary, const 
                    struct error *error)
 {
     struct key_names merged = *keys;
-    size_t most = keys->n_entries + json_count(dictionary);
+    size_t most = keys->n_entries + json_count_members(dictionary);
     if (!json_is(dictionary, JSON_OBJECT))
         return error_set(error, "%s:%u: not an object", file, json_line(dictionary));
     if (most > KEY_ENTRIES_MAX)
@@ -49,11 +49,10 @@ bool key_names_add(struct key_names *keys, const struct json *dictionary, const 
     merged.entries = arena_array(arena, most + 1, sizeof *merged.entries);
     if (keys->n_entries > 0)
         memcpy(merged.entries, keys->entries, keys->n_entries * sizeof *keys->entries);
-    for (const struct json *member = json_first(dictionary); member != NULL; member = json_next(member)) {
-        size_t length;
-        const struct key_entry entry = {json_key(member, &length), member, file};
+    for (struct json_member member = {0}; json_next_member(dictionary, &member);) {
+        const struct key_entry entry = {member.key, member.value, file};
         struct key_entry *earlier = find_entry(keys, entry.key, strlen(entry.key));
-        if (strlen(entry.key) != length || !is_of_texts(member))
+        if (strlen(entry.key) != member.key_length || !is_of_texts(member.value))
             return fail(error, &entry, "is neither a text nor a list of texts");
         merged.entries[earlier != NULL ? (size_t)(earlier - keys->entries) : merged.n_entries++] = entry;
     }
@@ -61,7 +60,7 @@ bool key_names_add(struct key_names *keys, const struct json *dictionary, const 
     return true;
 }
 
-/* Whether `key` is whole sections of `name`. */
+/* Reports whether `key` is whole sections of `name`. */
 static bool has_sections(const char *name, const char *key)
 {
     size_t length = strlen(key);

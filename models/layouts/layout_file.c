@@ -2,8 +2,10 @@
 
 #include "base/text.h"
 #include "formats/documents.h"
+#include "models/families/families.h"
 #include "models/layouts/expression.h"
 #include "models/layouts/key_names.h"
+#include "models/packings/packings.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,12 +62,14 @@ static bool read_texts(const struct reading *reading, const struct json *value, 
     const char **texts = arena_array(reading->arena, count + 1, sizeof *texts);
     const struct json *element = is_array ? json_first(value) : value;
     if (count > MAX_SOURCES)
-        return fail_at(reading, place, key, "more than 16");
+        return fail_at(reading, place, key, "more than 16 elements");
+    if (is_array && count == 0)
+        return fail_at(reading, place, key, "an empty array");
     for (size_t i = 0; i < count; i++, element = json_next(element)) {
         size_t length;
         texts[i] = json_string(element, &length);
         if (texts[i] == NULL || strlen(texts[i]) != length)
-            return fail_at(reading, place, key, "not a text or an array of texts");
+            return fail_at(reading, place, key, "neither a string nor an array of strings");
     }
     *ret_texts = texts;
     *ret_count = (unsigned)count;
@@ -79,7 +83,7 @@ static bool read_text(const struct reading *reading, const struct json *object, 
     const struct json *value = json_get(object, key);
     *ret_text = json_string(value, &length);
     if (value != NULL && (*ret_text == NULL || strlen(*ret_text) != length))
-        return fail_at(reading, place, key, "not a text");
+        return fail_at(reading, place, key, "not a string");
     return true;
 }
 
@@ -87,10 +91,12 @@ static bool read_text(const struct reading *reading, const struct json *object, 
 static bool read_expression(const struct reading *reading, const struct json *value, const char *place, const char *key,
                             const char **ret_expression)
 {
-    *ret_expression = json_is(value, JSON_NUMBER) ? json_number_text(value) : json_string(value, NULL);
+    size_t length = 0;
+    const char *text = json_string(value, &length);
+    *ret_expression = json_is(value, JSON_NUMBER) ? json_number_text(value) : text;
     if (value == NULL)
         return true;
-    if (*ret_expression == NULL)
+    if (*ret_expression == NULL || (text != NULL && strlen(text) != length))
         return fail_at(reading, place, key, "not an expression");
     return expression_check(*ret_expression, reading->error) || prefix_at(reading, place, key);
 }
@@ -100,12 +106,12 @@ static bool check_members(const struct reading *reading, const struct json *obje
 {
     if (!json_is(object, JSON_OBJECT))
         return fail_at(reading, place, "", "not an object");
-    for (const struct json *member = json_first(object); member != NULL; member = json_next(member)) {
-        const char *key = json_key(member, NULL), *const *name = known;
-        while (*name != NULL && strcmp(*name, key) != 0)
+    for (struct json_member member = {0}; json_next_member(object, &member);) {
+        const char *const *name = known;
+        while (*name != NULL && strcmp(*name, member.key) != 0)
             name++;
-        if (*name == NULL)
-            return fail_at(reading, place, key, "unknown");
+        if (*name == NULL || strlen(member.key) != member.key_length)
+            return fail_at(reading, place, member.key, "unknown");
     }
     return true;
 }
@@ -140,6 +146,31 @@ static bool read_template(const struct reading *reading, const struct json *obje
            (*ret_text == NULL || check_template(reading, *ret_text, place, key));
 }
 
+static bool has_part(const struct layout_file *file, const char *name)
+{
+    for (size_t i = 0; i < file->n_axes; i++)
+        if (strcmp(file->axes[i].name, name) == 0)
+            return file->axes[i].part != NULL;
+    return false;
+}
+
+/* Reports whether a rearrangement has an effect and loses only axes of which "axes" in the file names a part. */
+static bool check_rearrangement(const struct reading *reading, const struct layout_row *row,
+                                const struct rearrangement *axes)
+{
+    uint32_t parts = rearrangement_parts(axes);
+    if (axes->is_identity)
+        return fail_at(reading, row->place, "axes", "both sides are the same, which changes nothing; leave it out");
+    for (unsigned i = 0; i < axes->n_names; i++)
+        if ((parts >> i & 1) != 0 && !has_part(reading->file, axes->names[i]))
+            return fail_at(reading, row->place, "axes",
+                           arena_printf(reading->arena,
+                                        "'%.200s' loses the axis %.40s: keep it, or select a part, with "
+                                        "\"axes\": {\"%.40s\": {\"size\": ..., \"part\": ...}} in the layout file",
+                                        axes->text, axes->names[i], axes->names[i]));
+    return true;
+}
+
 static bool read_row_axes(const struct reading *reading, const struct json *object, struct layout_row *row)
 {
     const char *const *texts;
@@ -157,13 +188,16 @@ static bool read_row_axes(const struct reading *reading, const struct json *obje
         if (axes[i] == NULL)
             return prefix_at(reading, row->place, "axes");
         if (before != NULL && axes[i]->n_tensors[FORWARD] != before->n_tensors[BACKWARD])
-            return fail_at(reading, row->place, "axes", "one takes other tensors than the one before it makes");
+            return fail_at(reading, row->place, "axes",
+                           "a step takes another number of tensors than the step before it makes");
+        if (!check_rearrangement(reading, row, axes[i]))
+            return false;
         before = axes[i];
     }
     row->axes = axes;
     row->n_axes = count;
     return before == NULL || before->n_tensors[BACKWARD] == 1 ||
-           fail_at(reading, row->place, "axes", "more than one tensor is made");
+           fail_at(reading, row->place, "axes", "the last step must make one tensor");
 }
 
 static bool check_keys(const struct reading *reading, const struct json *keys)
@@ -200,32 +234,54 @@ static bool read_row_values(const struct reading *reading, const struct json *ob
     if (!read_flag(reading, object, row->place, "optional", &row->optional))
         return false;
     if (row->constant != NULL && !is_constant(row->constant))
-        return fail_at(reading, row->place, "constant", "neither a number nor some numbers");
+        return fail_at(reading, row->place, "constant", "neither a number nor an array of numbers");
     return check_keys(reading, row->keys);
 }
 
-/* {"when": ..., "scales": ...} */
+/* {"when": ..., "as": ..., "scales": ...} */
 static bool read_scaled(const struct reading *reading, const struct json *object, struct layout_row *row)
 {
-    static const char *const known[] = {"when", "scales", NULL};
+    static const char *const known[] = {"when", "as", "scales", NULL};
     const struct json *scaled = json_get(object, "scaled");
-    const char *place = arena_printf(reading->arena, "%s.scaled", row->place);
-    row->scaled_when = "true";
-    if (scaled == NULL) {
-        row->scaled_when = NULL;
+    const char *place = arena_printf(reading->arena, "%s.scaled", row->place), *as;
+    if (scaled == NULL)
         return true;
-    }
+    row->packed_when = "true";
     if (!json_is(scaled, JSON_OBJECT))
         return fail_at(reading, row->place, "scaled", "not an object");
     if (json_get(scaled, "when") != NULL &&
-        !read_expression(reading, json_get(scaled, "when"), place, "when", &row->scaled_when))
+        !read_expression(reading, json_get(scaled, "when"), place, "when", &row->packed_when))
         return false;
-    return check_members(reading, scaled, place, known) &&
-           read_template(reading, scaled, place, "scales", &row->scales) &&
-           (row->scales != NULL || fail_at(reading, place, "scales", "missing"));
+    if (!check_members(reading, scaled, place, known) || !read_text(reading, scaled, place, "as", &as) ||
+        !read_template(reading, scaled, place, "scales", &row->scales))
+        return false;
+    row->packer = packer_find(as != NULL ? as : "FP8_PER_CHANNEL_PER_TOKEN");
+    return row->packer != NULL || fail_at(reading, place, "as", "unknown");
 }
 
-/* What a tensor is called that has the name of its source. */
+/* {"base": ..., "factors": ..., "positions": ..., "trained": ...} */
+static bool read_rotary(const struct reading *reading, const struct json *object, struct layout_row *row)
+{
+    static const char *const known[] = {"base", "factors", "positions", "trained", NULL};
+    const struct json *json = json_get(object, "rotary");
+    const char *place = arena_printf(reading->arena, "%s.rotary", row->place);
+    struct layout_rotary *rotary = arena_alloc(reading->arena, sizeof *rotary);
+    if (json == NULL)
+        return true;
+    if (!check_members(reading, json, place, known) ||
+        !read_expression(reading, json_get(json, "base"), place, "base", &rotary->base) ||
+        !read_expression(reading, json_get(json, "factors"), place, "factors", &rotary->factors) ||
+        !read_expression(reading, json_get(json, "positions"), place, "positions", &rotary->positions) ||
+        !read_expression(reading, json_get(json, "trained"), place, "trained", &rotary->trained))
+        return false;
+    row->rotary = rotary;
+    if (rotary->base == NULL || rotary->factors == NULL)
+        return fail_at(reading, place, rotary->base == NULL ? "base" : "factors", "missing");
+    return (rotary->positions == NULL) == (rotary->trained == NULL) ||
+           fail_at(reading, place, rotary->trained == NULL ? "trained" : "positions", "missing");
+}
+
+/* Returns the name of a tensor that keeps the name of its source. */
 static const char *name_of_source(struct arena *arena, const char *from)
 {
     if (!text_ends_with(from, "*"))
@@ -236,8 +292,8 @@ static const char *name_of_source(struct arena *arena, const char *from)
 static bool read_row(const struct reading *reading, const struct json *object, const char *place,
                      struct layout_row *row)
 {
-    static const char *const known[] = {"to",  "from", "translated", "when", "axes",     "dtype",  "rule",
-                                        "map", "keys", "constant",   "each", "optional", "scaled", NULL};
+    static const char *const known[] = {"to",   "from",     "translated", "when",     "axes",   "dtype",  "rule", "map",
+                                        "keys", "constant", "each",       "optional", "scaled", "rotary", NULL};
     row->place = place;
     if (!check_members(reading, object, place, known) || !read_template(reading, object, place, "to", &row->to) ||
         !read_template(reading, object, place, "translated", &row->translated) ||
@@ -248,11 +304,11 @@ static bool read_row(const struct reading *reading, const struct json *object, c
         if (!check_template(reading, row->from[i], place, "from"))
             return false;
     if ((row->n_from > 0) == (row->translated != NULL))
-        return fail_at(reading, place, "from", "either this or \"translated\"");
+        return fail_at(reading, place, "from", "use either \"from\" or \"translated\"");
     if (row->to == NULL)
         row->to = row->translated != NULL ? row->translated : name_of_source(reading->arena, row->from[0]);
     return read_row_axes(reading, object, row) && read_row_values(reading, object, row) &&
-           read_scaled(reading, object, row);
+           read_scaled(reading, object, row) && read_rotary(reading, object, row);
 }
 
 static char *replaced(struct arena *arena, const char *text, const char *name, const char *value)
@@ -284,7 +340,8 @@ static bool add_row(const struct reading *reading, const struct json *object, co
                     struct layout_block *block)
 {
     struct layout_row row = {0};
-    const struct json *choices = json_get(object, "each"), *each = json_first(choices);
+    const struct json *choices = json_get(object, "each");
+    struct json_member each = {0};
     const char *const *texts;
     unsigned count;
     if (!read_row(reading, object, place, &row))
@@ -293,12 +350,12 @@ static bool add_row(const struct reading *reading, const struct json *object, co
         block->rows[block->n_rows++] = row;
         return true;
     }
-    if (!json_is(choices, JSON_OBJECT) || json_count(choices) != 1)
-        return fail_at(reading, place, "each", "not an object of one name and its texts");
-    if (!read_texts(reading, each, place, "each", &texts, &count))
+    if (json_count_members(choices) != 1 || !json_next_member(choices, &each))
+        return fail_at(reading, place, "each", "not an object with one name and an array of strings");
+    if (!read_texts(reading, each.value, place, "each", &texts, &count))
         return false;
     for (unsigned i = 0; i < count; i++)
-        block->rows[block->n_rows++] = row_for(reading->arena, &row, json_key(each, NULL), texts[i]);
+        block->rows[block->n_rows++] = row_for(reading->arena, &row, each.key, texts[i]);
     return true;
 }
 
@@ -306,13 +363,14 @@ static bool add_row(const struct reading *reading, const struct json *object, co
 static bool read_for(const struct reading *reading, const struct json *object, const char *place, const char **ret_name,
                      const char **ret_count)
 {
-    const struct json *value = json_get(object, "for"), *member = json_first(value);
+    const struct json *value = json_get(object, "for");
+    struct json_member member = {0};
     if (value == NULL)
         return true;
-    if (!json_is(value, JSON_OBJECT) || json_count(value) != 1)
-        return fail_at(reading, place, "for", "not an object of one name and its number");
-    *ret_name = json_key(member, NULL);
-    return read_expression(reading, member, place, "for", ret_count);
+    if (json_count_members(value) != 1 || !json_next_member(value, &member))
+        return fail_at(reading, place, "for", "not an object with one name and its number");
+    *ret_name = member.key;
+    return read_expression(reading, member.value, place, "for", ret_count);
 }
 
 static bool read_block(const struct reading *reading, const struct json *object, const char *place,
@@ -355,11 +413,11 @@ static bool read_blocks(const struct reading *reading, const struct json *root, 
 static bool read_lets(const struct reading *reading, const struct json *root, struct layout_file *file)
 {
     const struct json *lets = json_get(root, "let");
-    file->lets = arena_array(reading->arena, json_count(lets) + 1, sizeof *file->lets);
-    for (const struct json *member = json_first(lets); member != NULL; member = json_next(member)) {
+    file->lets = arena_array(reading->arena, json_count_members(lets) + 1, sizeof *file->lets);
+    for (struct json_member member = {0}; json_next_member(lets, &member);) {
         struct layout_value *let = &file->lets[file->n_lets++];
-        let->name = json_key(member, NULL);
-        if (!read_expression(reading, member, "let", let->name, &let->expression))
+        let->name = member.key;
+        if (!read_expression(reading, member.value, "let", let->name, &let->expression))
             return false;
     }
     return true;
@@ -369,18 +427,20 @@ static bool read_axes(const struct reading *reading, const struct json *root, st
 {
     static const char *const known[] = {"size", "part", NULL};
     const struct json *axes = json_get(root, "axes");
-    file->axes = arena_array(reading->arena, json_count(axes) + 1, sizeof *file->axes);
-    for (const struct json *member = json_first(axes); member != NULL; member = json_next(member)) {
+    file->axes = arena_array(reading->arena, json_count_members(axes) + 1, sizeof *file->axes);
+    for (struct json_member member = {0}; json_next_member(axes, &member);) {
         struct layout_axis *axis = &file->axes[file->n_axes++];
-        bool is_object = json_is(member, JSON_OBJECT);
-        axis->name = json_key(member, NULL);
-        if (is_object && !check_members(reading, member, arena_printf(reading->arena, "axes.%s", axis->name), known))
+        bool is_object = json_is(member.value, JSON_OBJECT);
+        axis->name = member.key;
+        if (is_object &&
+            !check_members(reading, member.value, arena_printf(reading->arena, "axes.%s", axis->name), known))
             return false;
-        if (!read_expression(reading, is_object ? json_get(member, "size") : member, "axes", axis->name, &axis->size) ||
-            !read_expression(reading, is_object ? json_get(member, "part") : NULL, "axes", axis->name, &axis->part))
+        if (!read_expression(reading, is_object ? json_get(member.value, "size") : member.value, "axes", axis->name,
+                             &axis->size) ||
+            !read_expression(reading, json_get(member.value, "part"), "axes", axis->name, &axis->part))
             return false;
         if (axis->size == NULL)
-            return fail_at(reading, "axes", axis->name, "the size is missing");
+            return fail_at(reading, "axes", axis->name, "\"size\" is missing");
     }
     return true;
 }
@@ -413,8 +473,8 @@ static bool check_sections(const struct reading *reading, const struct layout_do
         if (!check_members(reading, section, own, known) ||
             !read_expression(reading, json_get(section, "when"), own, "when", &when))
             return false;
-        if (json_get(section, "set") != NULL && !json_is(json_get(section, "set"), JSON_OBJECT))
-            return fail_at(reading, own, "set", "not an object");
+        if (!json_is(json_get(section, "set"), JSON_OBJECT))
+            return fail_at(reading, own, "set", "missing, or not an object");
     }
     return true;
 }
@@ -455,12 +515,14 @@ static bool read_files(const struct reading *reading, const struct json *root, s
         !read_expression(reading, json_get(object, "part_size"), "files", "part_size", &files->part_size))
         return false;
     if (files->name == NULL || strchr(files->name, '/') != NULL)
-        return fail_at(reading, "files", "name", "missing, or with a slash");
+        return fail_at(reading, "files", "name", "missing, or contains a slash");
     files->raw = format != NULL && strcmp(format, "raw") == 0;
     if (format != NULL && !files->raw && strcmp(format, "safetensors") != 0)
         return fail_at(reading, "files", "format", "neither safetensors nor raw");
+    if (!files->raw && files->manifest != NULL)
+        return fail_at(reading, "files", "manifest", "only raw files have a manifest");
     if (files->raw && (files->manifest == NULL || strchr(files->manifest, '/') != NULL || files->each.name != NULL))
-        return fail_at(reading, "files", "manifest", "raw files have one, and no \"for\"");
+        return fail_at(reading, "files", "manifest", "raw files need a manifest, and no \"for\"");
     return true;
 }
 

@@ -15,9 +15,10 @@
 
 #include "formats/json.h"
 #include "formats/source.h"
-#include "models/axes.h"
-#include "models/elementwise.h"
-#include "models/families/family.h"
+#include "models/family/family.h"
+#include "models/packings/packing.h"
+#include "models/relation/axes.h"
+#include "models/relation/elementwise.h"
 
 /* A name and an expression. */
 struct layout_value {
@@ -27,6 +28,13 @@ struct layout_value {
 /* An axis whose size is known: all of it, or the equal part at an index. */
 struct layout_axis {
     const char *name, *size, *part; /* expressions; part may be NULL */
+};
+
+/* A table of rotary positions: see quant/rotary.h. All but `factors` are expressions of numbers. */
+struct layout_rotary {
+    const char *base, *factors; /* factors: of an array of numbers */
+    const char *positions;      /* NULL: the table is of the frequencies themselves */
+    const char *trained;        /* the number of positions that the model was trained on */
 };
 
 /* A rule that makes tensors. */
@@ -46,9 +54,11 @@ struct layout_row {
     const struct rule *rule;
     const struct elementwise *map;
     const struct json *constant; /* a number that is the value of a scalar in F32, or several of a vector; NULL: none */
-    const char *scaled_when;     /* F8_E4M3 where this holds, rows divided by scales; NULL: never */
-    const char *scales;          /* the name of these, a template */
-    bool optional;               /* nothing where the sources are not there */
+    const struct layout_rotary *rotary; /* the tensor is such a table instead; NULL: none */
+    const char *packed_when;            /* the tensor is packed where this holds; NULL: never */
+    const struct packer *packer;        /* how */
+    const char *scales;                 /* the name of the second part, a template; NULL: as the packer has it */
+    bool optional;                      /* nothing where the sources are not there */
 };
 
 /* Rows that are done one after the other for each number from 0 on, if `name` is not NULL. */

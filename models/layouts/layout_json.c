@@ -40,21 +40,24 @@ static bool put_expression(const struct writing *writing, const char *expression
 }
 
 /* As deep as the document, which has a limit (JSON_MAX_DEPTH). */
-static bool put_container(const struct writing *writing, const struct json *container)
+static bool put_object(const struct writing *writing, const struct json *object)
 {
-    bool is_object = json_is(container, JSON_OBJECT);
-    if (is_object)
-        json_begin_object(writing->json, NULL);
-    else
-        json_begin_array(writing->json, NULL);
-    for (const struct json *value = json_first(container); value != NULL; value = json_next(value)) {
-        size_t length;
-        const char *key = json_key(value, &length);
-        if (is_object)
-            json_put_key(writing->json, key, length);
-        if (!put_json(writing, value))
+    json_begin_object(writing->json, NULL);
+    for (struct json_member member = {0}; json_next_member(object, &member);) {
+        json_put_key(writing->json, member.key, member.key_length);
+        if (!put_json(writing, member.value))
             return false;
     }
+    json_end(writing->json);
+    return true;
+}
+
+static bool put_array(const struct writing *writing, const struct json *array)
+{
+    json_begin_array(writing->json, NULL);
+    for (const struct json *element = json_first(array); element != NULL; element = json_next(element))
+        if (!put_json(writing, element))
+            return false;
     json_end(writing->json);
     return true;
 }
@@ -70,8 +73,10 @@ static bool put_json(const struct writing *writing, const struct json *value)
         json_put_text_n(writing->json, NULL, text, length);
     else if (json_is(value, JSON_NUMBER))
         json_put_raw(writing->json, NULL, json_number_text(value));
-    else if (json_is(value, JSON_OBJECT) || json_is(value, JSON_ARRAY))
-        return put_container(writing, value);
+    else if (json_is(value, JSON_OBJECT))
+        return put_object(writing, value);
+    else if (json_is(value, JSON_ARRAY))
+        return put_array(writing, value);
     else
         json_put_raw(writing->json, NULL, words[json_type(value)]);
     return true;
@@ -97,14 +102,12 @@ static bool put_sections(const struct writing *writing, const struct sections *s
     const struct writing plain = {.json = writing->json, .error = writing->error};
     json_begin_object(writing->json, NULL);
     for (unsigned i = 0; i < sections->n_objects; i++)
-        for (const struct json *member = json_first(sections->objects[i]); member != NULL; member = json_next(member)) {
-            size_t length;
-            const char *key = json_key(member, &length);
-            if (is_set_later(sections, i, key, length))
+        for (struct json_member member = {0}; json_next_member(sections->objects[i], &member);) {
+            if (is_set_later(sections, i, member.key, member.key_length))
                 continue;
-            json_put_key(writing->json, key, length);
-            if (!put_json(i == 0 && sections->first_is_plain ? &plain : writing, member))
-                return error_prefix(writing->error, "%.100s", key);
+            json_put_key(writing->json, member.key, member.key_length);
+            if (!put_json(i == 0 && sections->first_is_plain ? &plain : writing, member.value))
+                return error_prefix(writing->error, "%.100s", member.key);
         }
     json_end(writing->json);
     return true;

@@ -2,12 +2,13 @@
 
 #include "base/checked.h"
 #include "formats/documents.h"
+#include "formats/location.h"
+#include "formats/safetensors/write.h"
 #include "models/layouts/layout_json.h"
 #include "models/layouts/making.h"
 #include "models/layouts/row.h"
 #include "quant/convert.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ static bool make_rows(struct making *making, const struct layout_block *block)
         bool made = row_make(making, &block->rows[i]);
         making->n_steps += LAYOUT_ROW_STEPS;
         if (made && making->n_steps > LAYOUT_MAX_STEPS)
-            made = error_set(making->error, "there are too many rows and tensors");
+            made = error_set(making->error, "too many rows and tensors");
         if (!made)
             return fail_at(making, block->rows[i].place);
     }
@@ -54,7 +55,7 @@ static bool add_output(struct making *making, const char *name, struct layout_te
 {
     struct layout_product *product = making->product;
     if (*name == '\0' || *name == '.' || strchr(name, '/') != NULL || strlen(name) > MAX_NAME)
-        return error_set(making->error, "'%.300s' cannot be the name of a file", name) || fail_at(making, "files.name");
+        return error_set(making->error, "'%.300s' is not a valid file name", name) || fail_at(making, "files.name");
     if (product->n_outputs == product->capacity) {
         size_t capacity = product->capacity * 2 + 16;
         struct layout_output *outputs = arena_array(making->arena, capacity, sizeof *outputs);
@@ -63,7 +64,8 @@ static bool add_output(struct making *making, const char *name, struct layout_te
         product->outputs = outputs;
         product->capacity = capacity;
     }
-    product->outputs[product->n_outputs++] = (struct layout_output){name, tensors, n_tensors};
+    product->outputs[product->n_outputs++] = (struct layout_output){
+        name, making->file->files.raw ? &raw_container : &safetensors_container, tensors, n_tensors};
     return true;
 }
 
@@ -139,8 +141,8 @@ static bool check_names(struct making *making)
     qsort(sorted, making->n_tensors, sizeof *sorted, compare_names);
     for (size_t i = 1; differ && i < making->n_tensors; i++)
         if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
-            differ = error_set(making->error, "tensor '%.200s' has been made by %s", sorted[i]->name,
-                               sorted[i - 1]->row->place) ||
+            differ = error_set(making->error, "%s makes the tensor '%.200s', too", sorted[i - 1]->row->place,
+                               sorted[i]->name) ||
                      fail_at(making, sorted[i]->row->place);
     free(sorted);
     return differ;
@@ -163,7 +165,7 @@ static bool check_files(struct making *making)
     qsort(names, count, sizeof *names, compare_texts);
     for (size_t i = 1; differ && i < count; i++)
         if (strcmp(names[i - 1], names[i]) == 0)
-            differ = error_set(making->error, "two files are called '%s'", names[i]) || fail_at(making, "files");
+            differ = error_set(making->error, "two files have the name '%s'", names[i]) || fail_at(making, "files");
     free(names);
     return differ;
 }
@@ -249,14 +251,16 @@ static bool read_keys(struct making *making, struct json_document **ret_document
     scope->keys.by_sections = rules.kind == VALUE_TEXT && strcmp(rules.text, "sections") == 0;
     if (!value_is_true(&path))
         return true;
-    struct source *source = source_open(AT_FDCWD, path.text, path.text, making->error);
+    if (path.kind != VALUE_TEXT)
+        return error_set(making->error, "layout %s: keymap: not the name of a file", making->file->name);
+    struct source *source = location_open_file(path.text, making->error);
     *ret_document = source != NULL ? document_parse(source, making->error) : NULL;
     source_close(source);
     return *ret_document != NULL &&
            key_names_add(&scope->keys, json_root(*ret_document), path.text, making->arena, making->error);
 }
 
-static bool make_all(struct making *making, const char *parameters, const struct canonical_model *model)
+static bool make_all(struct making *making, const char *parameters, const struct hf_model *model)
 {
     struct json_document *keys = NULL;
     bool absent = false;
@@ -273,7 +277,7 @@ static bool make_all(struct making *making, const char *parameters, const struct
     return made;
 }
 
-bool layout_make(const struct layout_file *file, const char *parameters, const struct canonical_model *model,
+bool layout_make(const struct layout_file *file, const char *parameters, const struct hf_model *model,
                  struct arena *arena, struct layout_product *ret_product, struct error *error)
 {
     struct making making = {
@@ -287,4 +291,19 @@ bool layout_make(const struct layout_file *file, const char *parameters, const s
     bool made = make_all(&making, parameters, model);
     free(making.tensors);
     return made;
+}
+
+bool layout_artifact(const struct layout_output *output, struct arena *arena, struct artifact *ret_artifact,
+                     struct error *error)
+{
+    struct tensor_set *set = tensor_set_new(arena);
+    *ret_artifact = (struct artifact){.container = output->container};
+    for (size_t i = 0; i < output->n_tensors; i++)
+        tensor_set_add_view(set, output->tensors[i].name, output->tensors[i].view);
+    if (!tensor_set_seal(set, error))
+        return false;
+    artifact_reserve(ret_artifact, output->n_tensors);
+    for (size_t i = 0; i < output->n_tensors; i++)
+        ret_artifact->tensors[i] = (struct artifact_tensor){&set->tensors[i], output->tensors[i].encoding};
+    return true;
 }

@@ -2,9 +2,9 @@
  * exact. */
 #pragma once
 
-#include "models/canonical.h"
+#include "formats/artifact.h"
+#include "models/huggingface/hf_model.h"
 #include "models/layouts/layout_file.h"
-#include "quant/encoding.h"
 
 /* A tensor of a file, and how it came about. */
 struct layout_tensor {
@@ -18,6 +18,7 @@ struct layout_tensor {
 
 struct layout_output {
     const char *name;
+    const struct container *container;
     struct layout_tensor *tensors; /* of a raw file one */
     size_t n_tensors;
 };
@@ -37,5 +38,10 @@ struct layout_product {
 
 /* `parameters` are those that a user gave, "tp=2,pp=2", or NULL. An error names the layout file and the place in it.
  * All that is made lives in the arena. */
-bool layout_make(const struct layout_file *file, const char *parameters, const struct canonical_model *model,
+bool layout_make(const struct layout_file *file, const char *parameters, const struct hf_model *model,
                  struct arena *arena, struct layout_product *ret_product, struct error *error);
+
+/* The artifact of an output, whose tensors are made in the arena; to be freed with artifact_free() also after a
+ * failure. */
+bool layout_artifact(const struct layout_output *output, struct arena *arena, struct artifact *ret_artifact,
+                     struct error *error);

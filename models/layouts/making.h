@@ -5,8 +5,8 @@
 #include "models/layouts/make.h"
 #include "models/layouts/scope.h"
 
-/* What a layout may cost: rows that are done, tensors that are looked at. A second or two; 64 ranks of the largest
- * models need less. */
+/* The budget of a layout, in rows made and tensors examined: a second or two; 64 ranks of the largest models need less.
+ */
 enum { LAYOUT_MAX_STEPS = 100 * 1000 * 1000, LAYOUT_ROW_STEPS = 64 };
 
 struct making {

@@ -3,7 +3,7 @@
 #include "base/binary_search.h"
 #include "base/text.h"
 #include "models/layouts/row_tensor.h"
-#include "models/pattern.h"
+#include "models/relation/pattern.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -112,7 +112,7 @@ static size_t lower_bound(const struct tensor_set *set, const char *text, size_t
     return search_first(set->n_tensors, name_comes_before, &(struct wanted_name){set, text, length});
 }
 
-/* Whether a row names a tensor otherwise than by '*'. */
+/* Reports whether a row names a tensor otherwise than by '*'. */
 static bool is_named(struct making *making, const struct tensor *tensor)
 {
     const struct layout_file *file = making->file;
@@ -154,7 +154,7 @@ static void find_tensors(struct search *search)
         qsort_r(search->found, search->n_found, sizeof *search->found, compare_found, search);
 }
 
-/* What a '*' stands for: what the name has after the part before it. */
+/* Returns the text that a '*' matches: the rest of the name after the part before the '*'. */
 static const char *rest_of(const struct search *search, const struct found *found)
 {
     char *before = pattern_fill(search->making->arena, search->pattern, found->numbers, "");
@@ -184,8 +184,7 @@ static bool stack_members(struct search *search, const char *from, size_t n_memb
             *ret_name = name;
         if (members[i]->dtype != members[0]->dtype || members[i]->rank != members[0]->rank ||
             memcmp(members[i]->shape, members[0]->shape, members[0]->rank * sizeof *members[0]->shape) != 0)
-            return error_set(making->error, "tensor '%.200s' is of another shape or dtype than '%.200s'", name,
-                             *ret_name);
+            return error_set(making->error, "tensor '%.200s' differs in shape or dtype from '%.200s'", name, *ret_name);
     }
     *ret_view = view_stack(making->arena, members, n_members);
     return true;
@@ -237,7 +236,7 @@ static bool same_but_member(const struct search *search, const struct found *a, 
     return search->member >= 0;
 }
 
-/* Whether a template has that name in it. */
+/* Reports whether a template has that name in it. */
 static bool mentions(const char *text, const char *name)
 {
     size_t length = strlen(name);
@@ -262,7 +261,7 @@ static bool make_searched(struct making *making, const struct layout_row *row, c
         if (mentions(row->to, search.names[i]))
             continue;
         if (search.member >= 0)
-            return error_set(making->error, "two numbers are not in the name that is made");
+            return error_set(making->error, "the output name lacks two of the input name's numbers");
         search.member = (int)i;
     }
     find_tensors(&search);

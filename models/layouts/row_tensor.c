@@ -1,7 +1,7 @@
 #include "models/layouts/row_tensor.h"
 
 #include "quant/convert.h"
-#include "quant/scaled_rows.h"
+#include "quant/rotary.h"
 
 static void add_tensor(struct making *making, const struct layout_tensor *tensor)
 {
@@ -12,7 +12,7 @@ static void add_tensor(struct making *making, const struct layout_tensor *tensor
     making->tensors[making->n_tensors++] = *tensor;
 }
 
-/* What a tensor is written as: the first of the dtypes that its shape allows. */
+/* Chooses a tensor's dtype: the first of the row's dtypes that its shape allows. */
 static bool choose_encoding(struct making *making, const struct layout_row *row, const struct view *view,
                             struct encoding *ret_encoding)
 {
@@ -20,7 +20,7 @@ static bool choose_encoding(struct making *making, const struct layout_row *row,
     unsigned n_dtypes = row->n_dtypes > 0 ? row->n_dtypes : making->file->n_dtypes;
     const char *reason = NULL;
     *ret_encoding = encoding_of(view->dtype);
-    if (row->constant != NULL || n_dtypes == 0 ||
+    if (row->constant != NULL || row->rotary != NULL || n_dtypes == 0 ||
         (view->dtype->kind != DTYPE_FLOAT && view->dtype->kind != DTYPE_BLOCK))
         return true;
     for (unsigned i = 0; i < n_dtypes; i++) {
@@ -67,30 +67,83 @@ static const struct view *constant_view(struct making *making, const struct json
     return view_literal(making->arena, &f32_dtype, is_vector, &count, numbers);
 }
 
-/* Adds the tensor, or where the row says so its rows in FP8 and their scales: of the values that it would have been
- * written with. */
-static bool add_scaled(struct making *making, const struct layout_row *row, const struct layout_tensor *tensor)
+static bool read_base(struct making *making, const char *expression, double *ret_base)
 {
-    struct layout_tensor scaled = *tensor, scales = *tensor;
+    struct value value;
+    if (!scope_value(&making->scope, expression, &value, making->error))
+        return false;
+    *ret_base = (double)value.number;
+    return value.kind == VALUE_NUMBER || (value.kind == VALUE_JSON && json_double(value.json, ret_base)) ||
+           error_set(making->error, "'%.200s' is not a number", expression);
+}
+
+static bool read_factors(struct making *making, const char *expression, float **ret_factors, uint64_t *ret_count)
+{
+    struct value value;
+    uint64_t i = 0;
+    if (!scope_value(&making->scope, expression, &value, making->error))
+        return false;
+    const struct json *array = value.kind == VALUE_JSON ? value.json : NULL;
+    *ret_count = json_is(array, JSON_ARRAY) ? json_count(array) : 0;
+    if (*ret_count == 0 || *ret_count > ROTARY_MAX_FREQUENCIES)
+        return error_set(making->error, "'%.200s' is not an array of 1 to %d numbers", expression,
+                         ROTARY_MAX_FREQUENCIES);
+    *ret_factors = arena_array(making->arena, *ret_count, sizeof **ret_factors);
+    for (const struct json *number = json_first(array); number != NULL; number = json_next(number)) {
+        double factor;
+        if (!json_double(number, &factor))
+            return error_set(making->error, "an element of '%.200s' is not a number", expression);
+        (*ret_factors)[i++] = (float)factor;
+    }
+    return true;
+}
+
+/* The table of a row's "rotary". */
+static bool make_rotary(struct making *making, const struct layout_rotary *rotary, const struct view **ret_view)
+{
+    double base;
+    float *factors = NULL;
+    uint64_t count, n_positions, n_trained;
+    if (!read_base(making, rotary->base, &base) || !read_factors(making, rotary->factors, &factors, &count))
+        return false;
+    const float *frequencies = rotary_frequencies(making->arena, base, factors, count);
+    if (rotary->positions == NULL) {
+        *ret_view = view_literal(making->arena, &f32_dtype, 2, (const uint64_t[]){1, count}, frequencies);
+        return true;
+    }
+    if (!scope_number(&making->scope, rotary->positions, ROTARY_MAX_POSITIONS, &n_positions, making->error) ||
+        !scope_number(&making->scope, rotary->trained, ROTARY_MAX_POSITIONS, &n_trained, making->error))
+        return false;
+    if (n_trained < 2)
+        return error_set(making->error, "'%.200s' is less than 2", rotary->trained);
+    *ret_view = view_rotary(making->arena, frequencies, count, n_positions, rotary_scale(n_positions, n_trained));
+    return true;
+}
+
+/* Adds the tensor, or its parts if the row packs it. The parts have the values that the tensor would have had. */
+static bool add_packed(struct making *making, const struct layout_row *row, const struct layout_tensor *tensor)
+{
+    struct arena *arena = making->arena;
+    struct packed_part parts[PACKING_MAX_PARTS];
     bool holds = false;
-    if (row->scaled_when != NULL && !scope_holds(&making->scope, row->scaled_when, &holds, making->error))
+    if (row->packed_when != NULL && !scope_holds(&making->scope, row->packed_when, &holds, making->error))
         return false;
     if (!holds) {
         add_tensor(making, tensor);
         return true;
     }
-    if (tensor->view->rank == 0 || tensor->encoding.dtype->kind != DTYPE_FLOAT)
-        return error_set(making->error, "only rows of floats are scaled");
-    const struct view *written = view_convert(making->arena, tensor->view, tensor->encoding.dtype);
-    scaled.view = view_scaled_rows(making->arena, written);
-    scaled.encoding = encoding_of(scaled.view->dtype);
-    scales.view = view_row_scales(making->arena, written);
-    scales.encoding = encoding_of(&f32_dtype);
-    if (!scope_fill(&making->scope, row->scales, &scales.name, making->error))
-        return false;
-    add_tensor(making, &scaled);
-    add_tensor(making, &scales);
-    return true;
+    const struct view *written = view_convert(arena, tensor->view, tensor->encoding.dtype);
+    unsigned n_parts = row->packer->pack(row->packer, arena, written, parts, making->error);
+    for (unsigned i = 0; i < n_parts; i++) {
+        struct layout_tensor part = *tensor;
+        part.name = packed_part_name(arena, tensor->name, parts[i].suffix);
+        part.view = parts[i].view;
+        part.encoding = encoding_of(part.view->dtype);
+        if (i == 1 && row->scales != NULL && !scope_fill(&making->scope, row->scales, &part.name, making->error))
+            return false;
+        add_tensor(making, &part);
+    }
+    return n_parts > 0;
 }
 
 bool row_make_tensor(struct making *making, const struct layout_row *row, const struct layout_sources *sources)
@@ -103,10 +156,12 @@ bool row_make_tensor(struct making *making, const struct layout_row *row, const 
     bool made = cutter_cut(&making->cutter, row, sources, &tensor.view, making->error);
     if (made && row->constant != NULL)
         tensor.view = constant_view(making, row->constant);
+    if (made && row->rotary != NULL)
+        made = make_rotary(making, row->rotary, &tensor.view);
     if (made && row->map != NULL)
         tensor.view = elementwise_apply(making->arena, row->map, NULL, FORWARD, tensor.view);
     made = made && scope_fill(scope, row->to, &tensor.name, making->error) &&
-           choose_encoding(making, row, tensor.view, &tensor.encoding) && add_scaled(making, row, &tensor);
+           choose_encoding(making, row, tensor.view, &tensor.encoding) && add_packed(making, row, &tensor);
     scope_pop(scope);
     scope_pop(scope);
     return made;

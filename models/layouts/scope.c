@@ -1,11 +1,11 @@
 #include "models/layouts/scope.h"
 
 #include "base/text.h"
-#include "models/shards.h"
+#include "models/huggingface/shards.h"
+#include "models/packings/packings.h"
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_DEPTH = 16, MAX_LOOKED_UP = 20 * 1000 * 1000 };
@@ -46,9 +46,9 @@ static bool refuse_parameter(const struct scope *scope, const char *word, struct
     const char *known = "";
     struct text_guess guess = {.typed = word};
     char question[TEXT_QUESTION];
-    for (const struct json *member = json_first(scope->file->parameters); member != NULL; member = json_next(member)) {
-        text_guess_try(&guess, json_key(member, NULL));
-        known = arena_printf(scope->arena, "%s%s%s", known, *known != '\0' ? ", " : "", json_key(member, NULL));
+    for (struct json_member member = {0}; json_next_member(scope->file->parameters, &member);) {
+        text_guess_try(&guess, member.key);
+        known = arena_printf(scope->arena, "%s%s%s", known, *known != '\0' ? ", " : "", member.key);
     }
     return error_set(error, "%s: unknown parameter '%.100s' (known: %s)%s", scope->file->name, word, known,
                      text_guess_question(&guess, question));
@@ -80,12 +80,12 @@ static bool set_parameter(struct scope *scope, char *word, struct error *error)
 bool scope_read_parameters(struct scope *scope, const char *text, struct error *error)
 {
     const struct json *parameters = scope->file->parameters;
-    scope->parameters = arena_array(scope->arena, json_count(parameters) + 1, sizeof *scope->parameters);
-    for (const struct json *member = json_first(parameters); member != NULL; member = json_next(member)) {
-        char *name = arena_strdup(scope->arena, json_key(member, NULL));
+    scope->parameters = arena_array(scope->arena, json_count_members(parameters) + 1, sizeof *scope->parameters);
+    for (struct json_member member = {0}; json_next_member(parameters, &member);) {
+        char *name = arena_strdup(scope->arena, member.key);
         for (char *at = name; *at != '\0'; at++)
             *at = *at == '-' ? '_' : *at;
-        scope->parameters[scope->n_parameters++] = (struct scope_name){name, value_of_json(member)};
+        scope->parameters[scope->n_parameters++] = (struct scope_name){name, value_of_json(member.value)};
     }
     char *rest = text != NULL ? arena_strdup(scope->arena, text) : NULL, *word;
     while ((word = strsep(&rest, ",")) != NULL)
@@ -94,10 +94,10 @@ bool scope_read_parameters(struct scope *scope, const char *text, struct error *
     return true;
 }
 
-/* What is known of the model. */
+/* Looks a name up in the model's dimensions and configuration. */
 static bool look_up_model(const struct scope *scope, const char *name, struct value *ret_value)
 {
-    static const char *const facts[] = {"hidden", "head", "kv_head", "expert"};
+    static const char *const dimensions[] = {"hidden", "head", "kv_head", "expert"};
     *ret_value = (struct value){.kind = VALUE_NULL};
     if (text_starts_with(name, "config.") || text_starts_with(name, "rope.")) {
         bool is_rope = *name == 'r';
@@ -112,12 +112,12 @@ static bool look_up_model(const struct scope *scope, const char *name, struct va
         return true;
     }
     if (strcmp(name, "layers") == 0) {
-        *ret_value = value_of_number((int64_t)scope->facts.n_layers);
+        *ret_value = value_of_number((int64_t)scope->dimensions.n_layers);
         return true;
     }
-    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
-        if (strcmp(name, facts[i]) == 0) {
-            *ret_value = value_of_number((int64_t)facts_get(&scope->facts, name));
+    for (size_t i = 0; i < sizeof dimensions / sizeof *dimensions; i++)
+        if (strcmp(name, dimensions[i]) == 0) {
+            *ret_value = value_of_number((int64_t)dimensions_get(&scope->dimensions, name));
             return true;
         }
     return false;
@@ -144,6 +144,30 @@ static bool look_up(void *context, const char *name, struct value *ret_value, st
     return look_up_model(scope, name, ret_value) || error_set(error, "unknown name '%s'", name);
 }
 
+static void release(void *document)
+{
+    json_free(document);
+}
+
+static bool quantization(struct scope *scope, const char *name, struct value *ret_value, struct error *error)
+{
+    const struct packer *packer = packer_find(name);
+    struct buffer text = {0};
+    struct json_writer writer = {.out = &text, .letters = JSON_ASCII};
+    if (packer == NULL)
+        return error_set(error, "no packing is called '%.100s'", name);
+    json_begin_object(&writer, NULL);
+    packer->write_config(packer, &writer);
+    json_end(&writer);
+    struct json_document *document = json_parse((const char *)text.bytes, text.length, error);
+    buffer_free(&text);
+    if (document == NULL)
+        return false;
+    arena_on_free(scope->arena, release, document);
+    *ret_value = value_of_json(json_root(document));
+    return true;
+}
+
 static bool call(void *context, const char *name, const struct value *arguments, unsigned n_arguments,
                  struct value *ret_value, struct error *error)
 {
@@ -151,7 +175,7 @@ static bool call(void *context, const char *name, const struct value *arguments,
     const char *filled, *names[KEY_NAMES_MAX];
     unsigned n_names;
     if (n_arguments == 0 || arguments[0].kind != VALUE_TEXT)
-        return error_set(error, "%s() takes a text", name);
+        return error_set(error, "%s() takes a string", name);
     if (strcmp(name, "fail") == 0)
         return error_set(error, "%s", arguments[0].text);
     if (strcmp(name, "of") == 0 && n_arguments == 2 && arguments[1].kind == VALUE_TEXT) {
@@ -159,11 +183,13 @@ static bool call(void *context, const char *name, const struct value *arguments,
         return true;
     }
     if (n_arguments != 1 || !scope_fill(scope, arguments[0].text, &filled, error))
-        return n_arguments == 1 ? false : error_set(error, "%s() takes one text", name);
+        return n_arguments == 1 ? false : error_set(error, "%s() takes one string", name);
     if (strcmp(name, "has") == 0) {
         *ret_value = value_of_boolean(tensor_set_find_text(scope->set, filled) != NULL);
         return true;
     }
+    if (strcmp(name, "quantization") == 0)
+        return quantization(scope, filled, ret_value, error);
     if (strcmp(name, "translated") != 0)
         return error_set(error, "unknown function '%s'", name);
     if (!key_names_translate(&scope->keys, filled, scope->arena, names, &n_names, error))
@@ -226,7 +252,7 @@ bool scope_fill(struct scope *scope, const char *text, const char **ret_text, st
         else if (value.kind == VALUE_NUMBER)
             result = arena_printf(scope->arena, "%s%.*s%" PRId64, result, (int)(open - text), text, value.number);
         else
-            return error_set(error, "'%.200s': neither a number nor a text", open);
+            return error_set(error, "'%.200s' is neither a number nor a string", open);
     }
     *ret_text = arena_printf(scope->arena, "%s%s", result, text);
     return true;

@@ -1,5 +1,5 @@
-/* What names in the expressions of a layout file mean: numbers that count files and layers, parameters of the layout,
- * its own definitions, and what is known of the model. In this order, the first that has a name counts:
+/* The names in the expressions of a layout file: numbers that count files and layers, the layout's parameters, its
+ * definitions, and values of the model. The first of these with a name wins, in this order:
  *
  *     locals       rank, layer ...; rows, columns: of the first source
  *     parameters   with '_' for '-'
@@ -8,14 +8,15 @@
  *     architecture, layers, hidden, head, kv_head, expert
  *
  * Functions: has('NAME'), whether the model has that tensor; translated('NAME'), the first name that the keys make of
- * it; of('PART', 'TEXT'): whether one text is part of another; fail('REASON'): an error. */
+ * it; of('PART', 'TEXT'): whether one text is part of another; quantization('NAME'), what a configuration says of the
+ * packer of that name (models/packings/packing.h); fail('REASON'): an error. */
 #pragma once
 
-#include "models/canonical.h"
-#include "models/facts.h"
+#include "models/huggingface/hf_model.h"
 #include "models/layouts/expression.h"
 #include "models/layouts/key_names.h"
 #include "models/layouts/layout_file.h"
+#include "models/relation/facts.h"
 
 enum { SCOPE_MAX_LOCALS = 16 };
 
@@ -28,7 +29,7 @@ struct scope {
     const struct layout_file *file;
     const struct tensor_set *set;
     struct hparams *hparams; /* NULL: there is no config.json */
-    struct facts facts;
+    struct dimensions dimensions;
     struct scope_name *parameters;
     size_t n_parameters;
     struct scope_name locals[SCOPE_MAX_LOCALS];
@@ -48,7 +49,7 @@ bool scope_number(struct scope *scope, const char *expression, uint64_t limit, u
                   struct error *error);
 bool scope_holds(struct scope *scope, const char *expression, bool *ret_holds, struct error *error);
 
-/* Whether a name has a meaning. */
+/* Reports whether a name has a meaning. */
 bool scope_knows(struct scope *scope, const char *name);
 
 /* A template with its {expressions} replaced. */

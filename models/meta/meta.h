@@ -21,7 +21,7 @@
 #include "formats/json.h"
 #include "models/tokenizers/tiktoken.h"
 
-/* What params.json and the shards say, in Hugging Face's words. */
+/* The contents of params.json and the shards, in Hugging Face's words. */
 struct meta_params {
     uint64_t dim, n_layers, n_heads, n_kv_heads;
     const char *norm_eps, *rope_theta; /* as spelled */
@@ -42,7 +42,7 @@ struct meta_params {
 /* The values of params.json, whose texts must outlive the result. The error names the key. */
 bool meta_params_parse(const struct json *root, struct meta_params *ret_params, struct error *error);
 
-/* Whether this is one of the small models of Llama 3.2, which tie their output. */
+/* Reports whether this is one of the small models of Llama 3.2, which tie their output. */
 bool meta_is_small_llama32(const struct meta_params *params);
 
 /* The texts of the files. */

@@ -1,7 +1,8 @@
+#include "formats/checkpoint_builder.h"
 #include "formats/documents.h"
 #include "formats/format.h"
-#include "models/families/family.h"
 #include "models/meta/meta.h"
+#include "models/relation/rearrangement.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -86,7 +87,7 @@ static enum probe meta_probe(const struct input *input)
 
 static bool read_params(struct reader *reader, struct error *error)
 {
-    struct source *source = location_open(reader->input->location, "params.json", error);
+    struct source *source = location_source(reader->input->location, "params.json", error);
     if (source == NULL)
         return false;
     checkpoint_add_guide(reader->checkpoint, source);
@@ -102,7 +103,7 @@ static bool read_tokenizer(struct reader *reader, struct error *error)
     bool damaged;
     if (!input_has(reader->input, "tokenizer.model"))
         return true;
-    struct source *source = location_open(reader->input->location, "tokenizer.model", error);
+    struct source *source = location_source(reader->input->location, "tokenizer.model", error);
     if (source == NULL)
         return false;
     checkpoint_add_guide(reader->checkpoint, source);
@@ -138,11 +139,11 @@ static bool count_shards(struct reader *reader, struct error *error)
 
 static bool read_shard(struct reader *reader, const char *name, struct tensor_set *shard, struct error *error)
 {
-    struct source *source = location_open(reader->input->location, name, error);
+    struct source *source = location_source(reader->input->location, name, error);
     if (source == NULL)
         return false;
     checkpoint_add_source(reader->checkpoint, source);
-    const struct format *format = format_of_file(source, error);
+    const struct format *format = format_of_file(reader->input->formats, source, error);
     return format != NULL && format->read_file(reader->checkpoint, source, shard, reader->options, error) &&
            tensor_set_seal(shard, error);
 }
@@ -245,7 +246,7 @@ static void merge_parts(struct reader *reader, struct parts *parts, enum merge_r
         drop_repeated_heads(reader, parts);
     int axis = joining_axis(reader, parts, rule);
     if (axis < 0) {
-        merged->refusal = "its parts in the shards do not fit each other";
+        merged->refusal = "its parts in the shards disagree in shape";
         return;
     }
     for (unsigned i = 0; i < parts->n; i++)
@@ -291,14 +292,15 @@ static bool add_merged(struct reader *reader, const struct tensor *first, struct
     for (unsigned i = 0; i < parts.n && merged.refusal == NULL; i++)
         merged.refusal = parts.tensors[i]->refusal;
     if (rule == UNKNOWN && reader->n_shards > 1)
-        merged.refusal = "how its parts in the shards are to be merged is not known";
+        merged.refusal = "it is unknown how to merge its parts in the shards";
     else if (rule != UNKNOWN && rule != SAME && merged.refusal == NULL)
         merge_parts(reader, &parts, rule, &merged);
     if (rule != UNKNOWN) {
         merged.name = arena_strdup(reader->checkpoint->arena, name);
         merged.name_length = (uint32_t)strlen(name);
     } else {
-        checkpoint_note(reader->checkpoint, "tensors that Llama does not have keep their names: '%.200s'", first->name);
+        checkpoint_note(reader->checkpoint, SUBJECT_SOURCE, "tensors unknown to Llama keep their names: '%.200s'",
+                        first->name);
     }
     tensor_set_add(reader->merged, &merged);
     return true;
@@ -318,7 +320,7 @@ static const struct tensor *tied_output(struct reader *reader)
     reader->params.tied = output == NULL || same_bytes(embedding, output) || meta_is_small_llama32(&reader->params);
     if (output == NULL || !reader->params.tied)
         return NULL;
-    checkpoint_note(reader->checkpoint, "output.weight is left out: it is tied to the embedding");
+    checkpoint_note(reader->checkpoint, SUBJECT_SOURCE, "output.weight is left out: it is tied to the embedding");
     return output;
 }
 
@@ -357,7 +359,7 @@ static bool merge(struct reader *reader, struct error *error)
     for (size_t i = 0; i < merged->n_tensors && good; i++) {
         const struct tensor *tensor = &merged->tensors[merged->by_name[i]];
         if (tensor != left_out)
-            tensor_set_add(reader->checkpoint->tensors, tensor);
+            tensor_set_add(reader->checkpoint->unsealed, tensor);
     }
     arena_free(scratch);
     return good;
@@ -371,7 +373,7 @@ static void add_text(const struct reader *reader, const char *name, struct buffe
     if (!input_has(reader->input, name)) {
         const struct source *base = checkpoint->sources[0];
         checkpoint_add_side_file(checkpoint, name, source_of_text(base, name, (const char *)text->bytes, text->length));
-        checkpoint_note(checkpoint, "%s is made of params.json%s", name,
+        checkpoint_note(checkpoint, SUBJECT_SOURCE, "%s is made of params.json%s", name,
                         strcmp(name, "config.json") == 0 ? " and the shapes of the tensors" : " and tokenizer.model");
     }
     buffer_free(text);
@@ -409,8 +411,8 @@ static bool meta_open(struct checkpoint *checkpoint, const struct input *input, 
                 read_shards(&reader, error) && merge(&reader, error);
     if (good) {
         if (input->file_name != NULL && reader.n_shards > 1)
-            checkpoint_note(checkpoint,
-                            "%s is the first of %u shards, which are shown merged; -o format=torch shows it alone",
+            checkpoint_note(checkpoint, SUBJECT_SOURCE,
+                            "%s is the first of %u shards, shown merged; -o format=torch shows it alone",
                             input->file_name, reader.n_shards);
         add_made_files(&reader);
         format_add_side_files(checkpoint, input);
@@ -424,6 +426,7 @@ static bool meta_open(struct checkpoint *checkpoint, const struct input *input, 
 
 const struct format meta_format = {
     .name = "meta",
+    .directory_name = "consolidated.00.pth",
     .summary = "Meta's Llama directories: params.json, consolidated.00.pth ...",
     .probe = meta_probe,
     .open = meta_open,

@@ -7,7 +7,6 @@
 #include "quant/codebooks.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 extern const struct packing aqlm_packing;
 
@@ -15,23 +14,28 @@ static const char own[] = ".codes";
 
 static bool is_key(const struct packing_input *input, const struct tensor *tensor)
 {
-    return packing_has_suffix(tensor, own) && packing_partner(input, tensor, own, ".codebooks") != NULL;
+    return packing_has_suffix(tensor, own) && packing_partner(input->set, tensor, own, ".codebooks") != NULL;
 }
 
 static bool check(const struct packed *packed, const struct view *codes, const struct view *books,
                   const struct view *scales)
 {
     if (codes->rank != 3 || codes->n_elements == 0 || codes->shape[2] > CODEBOOKS_MAX)
-        return packed_misfit(packed, own, codes, "not codes of rows, columns and books");
+        return packed_misfit(packed, own, codes, "must hold codes of rows, columns and books");
     if (books->rank != 4 || books->n_elements == 0 || books->shape[0] != codes->shape[2])
-        return packed_misfit(packed, ".codebooks", books, "not %" PRIu64 " books of matrices", codes->shape[2]);
+        return packed_misfit(packed, ".codebooks", books, "must hold %" PRIu64 " books of matrices", codes->shape[2]);
     uint64_t n_vectors = books->shape[1];
     if ((n_vectors & (n_vectors - 1)) != 0 || n_vectors > CODEBOOKS_MAX_VECTORS ||
         books->n_elements > CODEBOOKS_MAX_ELEMENTS)
-        return packed_misfit(packed, ".codebooks", books, "not a power of two of vectors, or too many");
+        return packed_misfit(packed, ".codebooks", books, "must hold a power of two of vectors, %d at most",
+                             CODEBOOKS_MAX_VECTORS);
     if (scales->n_elements != codes->shape[0])
-        return packed_misfit(packed, ".scales", scales, "not one for each of %" PRIu64, codes->shape[0]);
-    return true;
+        return packed_misfit(packed, ".scales", scales, "must hold one scale for each of %" PRIu64 " rows",
+                             codes->shape[0]);
+    return packed_agrees(packed, "num_codebooks", books->shape[0]) &&
+           packed_agrees(packed, "nbits_per_codebook", (uint64_t)__builtin_ctzll(n_vectors)) &&
+           packed_agrees(packed, "out_group_size", books->shape[2]) &&
+           packed_agrees(packed, "in_group_size", books->shape[3]);
 }
 
 static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
@@ -60,6 +64,7 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
 
 const struct packing aqlm_packing = {
     .name = "aqlm",
+    .titles = {"AQLM"},
     .methods = {"aqlm"},
     .summary = "AQLM's sums of codebooks",
     .place = IN_PLACE,

@@ -20,7 +20,7 @@ enum { FIELDS = 8, BITS = 4 };
 /* Without a configuration that names it: what no GPTQ looks like. */
 static bool looks_like_gemm(const struct packing_input *input, const struct tensor *words)
 {
-    const struct tensor *scales = packing_partner(input, words, own, ".scales");
+    const struct tensor *scales = packing_partner(input->set, words, own, ".scales");
     return *input->method == '\0' && scales != NULL && scales->rank == 2 && words->rank == 2 &&
            words->shape[1] <= UINT64_MAX / FIELDS && scales->shape[1] == FIELDS * words->shape[1];
 }
@@ -71,7 +71,7 @@ static bool unpack_gemm(struct packed *packed, const struct view *words, const s
     if (zeros == NULL || !find_group_size(packed, n_columns, n_groups, &group_size))
         return false;
     if (group_size == 0 || n_columns / group_size != n_groups)
-        return packed_misfit(packed, ".scales", scales, "which does not fit %" PRIu64 " columns", n_columns);
+        return packed_misfit(packed, ".scales", scales, "the weight has %" PRIu64 " columns", n_columns);
     const struct view *codes = view_transpose(arena, view_fields(arena, words, &fields));
     packed->unpacked->view = scale_codes(packed, codes, view_transpose(arena, view_fields(arena, zeros, &fields)),
                                          view_transpose(arena, scales), group_size);
@@ -91,7 +91,7 @@ static bool unpack_gemv(struct packed *packed, const struct view *words, const s
     if (zeros == NULL)
         return false;
     if (n_groups == 0 || scales->shape[1] % FIELDS != 0 || n_groups > scales->shape[1])
-        return packed_misfit(packed, ".scales", scales, "which does not fit %" PRIu64 " columns", n_columns);
+        return packed_misfit(packed, ".scales", scales, "the weight has %" PRIu64 " columns", n_columns);
     packed->unpacked->view = scale_codes(packed, view_fields(arena, words, &fields),
                                          packed_cut(arena, view_fields(arena, zeros, &fields), n_rows, n_groups),
                                          packed_cut(arena, scales, n_rows, n_groups), group_size);
@@ -122,8 +122,8 @@ static bool unpack_fast(struct packed *packed, const struct view *words, const s
     if (zeros == NULL)
         return false;
     if (n_groups == 0 || n_groups > scales->shape[0] || scales->shape[1] != n_rows || n_columns % BLOCK != 0)
-        return packed_misfit(packed, ".scales", scales, "which does not fit %" PRIu64 " rows of %" PRIu64, n_rows,
-                             n_columns);
+        return packed_misfit(packed, ".scales", scales, "the weight has %" PRIu64 " rows of %" PRIu64 " columns",
+                             n_rows, n_columns);
     const struct view *codes = view_fields(arena, words, &fields);
     codes = exchange(arena, codes, (uint64_t[]){n_rows / ROWS, n_columns / BLOCK, ROWS, BLOCK, 1}, 1, 2);
     codes = exchange(arena, codes, (uint64_t[]){n_rows, n_columns / PART, 4, 2, 4}, 3, 4);
@@ -147,12 +147,14 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
     if (scales == NULL)
         return false;
     if (!packed_is_matrix(words) || !packed_is_matrix(scales))
-        return packed_misfit(&packed, own, words, "not a matrix with scales that are one");
-    uint64_t bits;
-    if (!packed_bits(&packed, &bits))
+        return packed_misfit(&packed, own, words, "the weight and its scales must be matrices");
+    uint64_t bits, older_bits;
+    if (!packed_bits(&packed, "bits", &bits) || !packed_bits(&packed, "w_bit", &older_bits))
         return false;
-    if ((bits != 0 && bits != BITS) || json_string_is(json_get(input->config, "version"), "marlin"))
-        return error_set(error, "AWQ of %" PRIu64 " bits, or in the order of marlin, is not known", bits);
+    if ((bits != 0 && bits != BITS) || (older_bits != 0 && older_bits != BITS))
+        return error_set(error, "AWQ with %" PRIu64 " bits is not supported", bits != 0 ? bits : older_bits);
+    if (json_string_is(json_get(input->config, "backend"), "llm-awq"))
+        return error_set(error, "the word order of llm-awq is not supported");
     unpacked->bits = BITS;
     if (words->dtype->block_bytes == 2)
         return unpack_fast(&packed, words, scales);
@@ -160,11 +162,12 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
         return unpack_gemm(&packed, words, scales);
     if (scales->shape[0] == words->shape[0])
         return unpack_gemv(&packed, words, scales);
-    return packed_misfit(&packed, ".scales", scales, "which no order of AWQ has");
+    return packed_misfit(&packed, ".scales", scales, "no word order of AWQ has this shape");
 }
 
 const struct packing awq_packing = {
     .name = "awq",
+    .titles = {"AWQ"},
     .methods = {"awq"},
     .summary = "AWQ in the orders of gemm, gemv and gemv_fast",
     .place = IN_PLACE,

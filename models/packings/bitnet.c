@@ -17,7 +17,7 @@ enum { ROWS = 4, BITS = 2 };
 static bool is_key(const struct packing_input *input, const struct tensor *tensor)
 {
     return strcmp(input->method, "bitnet") == 0 && tensor->dtype == &u8_dtype && packing_has_suffix(tensor, own) &&
-           packing_partner(input, tensor, own, scale_suffix) != NULL;
+           packing_partner(input->set, tensor, own, scale_suffix) != NULL;
 }
 
 static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
@@ -31,9 +31,9 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
     if (scale == NULL)
         return false;
     if (!packed_is_matrix(bytes))
-        return packed_misfit(&packed, own, bytes, "not a matrix");
+        return packed_misfit(&packed, own, bytes, "must be a matrix");
     if (scale->n_elements != 1)
-        return packed_misfit(&packed, scale_suffix, scale, "not one number");
+        return packed_misfit(&packed, scale_suffix, scale, "must hold one number");
     for (unsigned i = 0; i < ROWS; i++) {
         const struct fields fields = {.word_units = 1, .n_fields = 1, .bits = BITS, .shifts = {(uint8_t)(BITS * i)}};
         codes[i] = view_fields(arena, bytes, &fields);
@@ -49,6 +49,7 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
 
 const struct packing bitnet_packing = {
     .name = "bitnet",
+    .titles = {"BitNet"},
     .methods = {"bitnet"},
     .summary = "ternary weights of BitNet",
     .place = IN_PLACE,

@@ -12,7 +12,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 extern const struct packing bitsandbytes_packing;
 
@@ -45,10 +44,11 @@ static const float fp4[TABLE] = {
 
 static const struct kind {
     const char *suffix; /* of the tensor that holds the state */
+    const char *name;   /* that the state has, too */
     const float *table;
 } kinds[] = {
-    {".weight.quant_state.bitsandbytes__nf4", nf4},
-    {".weight.quant_state.bitsandbytes__fp4", fp4},
+    {".weight.quant_state.bitsandbytes__nf4", "nf4", nf4},
+    {".weight.quant_state.bitsandbytes__fp4", "fp4", fp4},
 };
 
 static const char own[] = ".weight";
@@ -56,7 +56,7 @@ static const char own[] = ".weight";
 static const struct kind *kind_of(const struct packing_input *input, const struct tensor *tensor)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (packing_partner(input, tensor, own, kinds[i].suffix) != NULL)
+        if (packing_partner(input->set, tensor, own, kinds[i].suffix) != NULL)
             return &kinds[i];
     return NULL;
 }
@@ -65,30 +65,38 @@ static bool is_key(const struct packing_input *input, const struct tensor *tenso
 {
     if (!packing_has_suffix(tensor, own))
         return false;
-    return (tensor->dtype->kind == DTYPE_INTEGER && packing_partner(input, tensor, own, ".SCB") != NULL) ||
-           packing_partner(input, tensor, own, ".weight.absmax") != NULL;
+    return (tensor->dtype->kind == DTYPE_INTEGER && packing_partner(input->set, tensor, own, ".SCB") != NULL) ||
+           packing_partner(input->set, tensor, own, ".weight.absmax") != NULL;
 }
 
-/* What the text of the state says. */
+/* The contents of the state's text. */
 struct state {
     uint64_t shape[2], block_size, nested_block_size;
     float nested_offset;
     const struct dtype *dtype;
 };
 
-static bool read_state(const struct json *json, struct state *state)
+static bool is_or_absent(const struct json *value, const char *text)
+{
+    return value == NULL || json_is(value, JSON_NULL) || json_string_is(value, text);
+}
+
+static bool read_state(const struct json *json, const struct kind *kind, struct state *state)
 {
     static const struct {
         const char *name, *dtype;
     } names[] = {{"bfloat16", "BF16"}, {"float16", "F16"}, {"float32", "F32"}};
     const struct json *shape = json_get(json, "shape");
     double offset = 0;
+    if (!is_or_absent(json_get(json, "quant_type"), kind->name) ||
+        !is_or_absent(json_get(json, "nested_dtype"), "float32"))
+        return false;
     *state = (struct state){.block_size = packed_number(json, "blocksize"),
                             .nested_block_size = packed_number(json, "nested_blocksize")};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (json_string_is(json_get(json, "dtype"), names[i].name))
             state->dtype = dtype_by_name(names[i].dtype);
-    if (json_count(shape) != 2 || !json_is(shape, JSON_ARRAY) || state->dtype == NULL || state->block_size == 0 ||
+    if (json_count(shape) != 2 || state->dtype == NULL || state->block_size == 0 ||
         !json_u64(json_at(shape, 0), &state->shape[0]) || !json_u64(json_at(shape, 1), &state->shape[1]))
         return false;
     bool has_offset = json_get(json, "nested_offset") != NULL;
@@ -104,13 +112,13 @@ static bool find_state(struct packed *packed, const struct kind *kind, struct st
     if (view == NULL)
         return false;
     if (view->n_elements > sizeof text)
-        return packed_misfit(packed, kind->suffix, view, "longer than %zu bytes", sizeof text);
+        return packed_misfit(packed, kind->suffix, view, "must be no longer than %zu bytes", sizeof text);
     if (!view_read(view, 0, view_units(view), text, packed->error))
         return false;
     struct json_document *document = json_parse(text, view->n_elements, &reason);
-    bool good = document != NULL && read_state(json_root(document), state);
+    bool good = document != NULL && read_state(json_root(document), kind, state);
     json_free(document);
-    return good || packed_misfit(packed, kind->suffix, view, "not the state of a weight of bitsandbytes");
+    return good || packed_misfit(packed, kind->suffix, view, "must hold the state of a bitsandbytes weight");
 }
 
 /* The factors of blocks, flat. */
@@ -123,7 +131,7 @@ static const struct view *find_factors(struct packed *packed, const struct state
     if (codes == NULL)
         return NULL;
     if (codes->n_elements != n_blocks) {
-        packed_misfit(packed, codes_suffix, codes, "not the %" PRIu64 " blocks of the weight", n_blocks);
+        packed_misfit(packed, codes_suffix, codes, "the weight has %" PRIu64 " blocks", n_blocks);
         return NULL;
     }
     codes = view_reshape(arena, codes, 1, &n_blocks);
@@ -134,8 +142,8 @@ static const struct view *find_factors(struct packed *packed, const struct state
         return NULL;
     if (map->n_elements != NESTED_MAP || state->nested_block_size == 0 ||
         nested->n_elements != rounded_up(n_blocks, state->nested_block_size)) {
-        packed_misfit(packed, nested_suffix, nested, "which does not fit %" PRIu64 " blocks of %" PRIu64, n_blocks,
-                      state->nested_block_size);
+        packed_misfit(packed, nested_suffix, nested, "the weight has %" PRIu64 " blocks in groups of %" PRIu64,
+                      n_blocks, state->nested_block_size);
         return NULL;
     }
     const struct sharing sharing = {1, state->nested_block_size, NULL};
@@ -158,8 +166,8 @@ static bool unpack_4(struct packed *packed, const struct kind *kind)
     if (n_elements == 0 || state.shape[0] == 0 || n_elements % state.shape[0] != 0 ||
         n_elements / state.shape[0] != state.shape[1] ||
         (bytes->rank == 2 && bytes->shape[1] != 1 && bytes->dtype == &u8_dtype))
-        return packed_misfit(packed, own, bytes, "where its state says [%" PRIu64 ", %" PRIu64 "]", state.shape[0],
-                             state.shape[1]);
+        return packed_misfit(packed, own, bytes, "its quantization state says [%" PRIu64 ", %" PRIu64 "]",
+                             state.shape[0], state.shape[1]);
     const struct view *factors = find_factors(packed, &state, rounded_up(n_elements, state.block_size));
     if (factors == NULL)
         return false;
@@ -184,12 +192,12 @@ static bool unpack_8(struct packed *packed)
     if (codes == NULL || factors == NULL)
         return false;
     if (!packed_is_matrix(codes) || factors->n_elements != codes->shape[0])
-        return packed_misfit(packed, ".SCB", factors, "not one for each row");
-    if (packing_partner(packed->input, packed->key, own, ".weight_format") != NULL &&
+        return packed_misfit(packed, ".SCB", factors, "must hold one number for each row");
+    if (packing_partner(packed->input->set, packed->key, own, ".weight_format") != NULL &&
         !packed_integers(packed, ".weight_format", U8, &order, 1))
         return false;
     if (order != 0)
-        return packed_misfit(packed, own, codes, "in the order %" PRId64 " of weight_format, which is not by row",
+        return packed_misfit(packed, own, codes, "weight_format is %" PRId64 ", and only 0 (by row) is supported",
                              order);
     const uint64_t column[2] = {codes->shape[0], 1};
     const struct sharing sharing = {1, codes->shape[1], NULL};
@@ -205,13 +213,15 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
     struct packed packed = packed_begin(input, key, own, unpacked, error);
     const struct kind *kind = kind_of(input, key);
     packed_name(&packed, own);
-    if (packing_partner(input, key, own, ".SCB") != NULL)
+    if (packing_partner(input->set, key, own, ".SCB") != NULL)
         return unpack_8(&packed);
-    return kind != NULL ? unpack_4(&packed, kind) : error_set(error, "it has no state that is known, nf4 or fp4");
+    return kind != NULL ? unpack_4(&packed, kind)
+                        : error_set(error, "the weight has no quantization state of nf4 or fp4");
 }
 
 const struct packing bitsandbytes_packing = {
     .name = "bitsandbytes",
+    .titles = {"bitsandbytes"},
     .methods = {"bitsandbytes"},
     .summary = "NF4, FP4 and 8 bits of bitsandbytes",
     .place = IN_PLACE,

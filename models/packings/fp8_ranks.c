@@ -47,7 +47,7 @@ static bool is_key(const struct packing_input *input, const struct tensor *tenso
     uint64_t layer;
     return (strcmp(dtype, "F8_E4M3") == 0 || strcmp(dtype, "F8_E5M2") == 0) && strcmp(input->method, "fp8") == 0 &&
            find_layer(tensor, &layer) && is_of_model(input->model) &&
-           packing_partner(input, tensor, own, scale_suffix) != NULL;
+           packing_partner(input->set, tensor, own, scale_suffix) != NULL;
 }
 
 /* Rows of queries, keys and values. */
@@ -59,7 +59,7 @@ static bool read_number(const struct json *model, const char *name, uint64_t *re
 {
     if (json_u64(json_get(model, name), ret_number) && *ret_number >= 1 && *ret_number <= MOST)
         return true;
-    return error_set(error, "config.json: %s is missing, or not a number from 1 to %d", name, MOST);
+    return error_set(error, "config.json: %s must be a number from 1 to %d", name, MOST);
 }
 
 static bool find_rows(const struct json *model, uint64_t layer, struct rows *ret_rows, struct error *error)
@@ -123,13 +123,14 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
     if (scale == NULL || !find_rows(input->model, layer, &rows, error))
         return false;
     if (!packed_is_matrix(weight) || weight->shape[0] != rows.q + rows.k + rows.v)
-        return packed_misfit(&packed, own, weight, "where there are %" PRIu64 " rows of queries, keys and values",
+        return packed_misfit(&packed, own, weight, "config.json makes %" PRIu64 " rows of queries, keys and values",
                              rows.q + rows.k + rows.v);
     if (!packed_is_matrix(scale) || scale->shape[1] < rounded_up(weight->shape[1], SIDE))
-        return packed_misfit(&packed, scale_suffix, scale, "which does not fit %" PRIu64 " columns", weight->shape[1]);
+        return packed_misfit(&packed, scale_suffix, scale, "the weight has %" PRIu64 " columns", weight->shape[1]);
     uint64_t n = find_ranks(weight->shape[0], &rows, scale->shape[0]);
     if (n == 0)
-        return packed_misfit(&packed, scale_suffix, scale, "which does not fit %" PRIu64 " rows of 8 or 4 ranks",
+        return packed_misfit(&packed, scale_suffix, scale,
+                             "%" PRIu64 " rows split over 8 or 4 ranks have another number of blocks",
                              weight->shape[0]);
     unpacked->view = uncut(input->arena, weight, scale, n, &rows);
     unpacked->bits = 8;

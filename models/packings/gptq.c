@@ -8,6 +8,8 @@
  * Zero points that became one more are not cut to the bits again: 15 becomes 16. */
 #include "models/packings/repack.h"
 
+#include "base/text.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -45,10 +47,10 @@ static bool find_bits(const struct packed *packed, struct layout *layout, const 
                       const struct view *zeros, uint64_t n_columns)
 {
     uint64_t declared;
-    if (!packed_bits(packed, &declared))
+    if (!packed_bits(packed, "bits", &declared))
         return false;
     if (declared != 0 && declared != 2 && declared != 3 && declared != 4 && declared != 8)
-        return error_set(packed->error, "GPTQ of %" PRIu64 " bits is not known", declared);
+        return error_set(packed->error, "GPTQ with %" PRIu64 " bits is not supported", declared);
     const unsigned all[] = {(unsigned)declared, 4, 8, 2, 3};
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
         layout->bits = all[i];
@@ -59,9 +61,8 @@ static bool find_bits(const struct packed *packed, struct layout *layout, const 
             words_of(layout, layout->n_rows) == zeros->shape[1])
             return true;
     }
-    return packed_misfit(packed, ".qzeros", zeros,
-                         "which does not fit %" PRIu64 " rows and %" PRIu64 " words of columns", layout->n_rows,
-                         words->shape[0]);
+    return packed_misfit(packed, ".qzeros", zeros, "the weight has %" PRIu64 " rows and %" PRIu64 " words of columns",
+                         layout->n_rows, words->shape[0]);
 }
 
 /* Single layers may have groups of another size, too. Where g_idx says of which each column is, nothing else counts. */
@@ -75,13 +76,13 @@ static bool find_group_size(const struct packed *packed, struct layout *layout, 
         return false;
     bool fits = layout->group_size > 0 && rounded_up(layout->n_columns, layout->group_size) == layout->n_groups;
     if (!fits && layout->group_size > 0 && !may_differ)
-        return packed_misfit(packed, ".scales", scales, "which does not fit %" PRIu64 " columns in groups of %" PRIu64,
+        return packed_misfit(packed, ".scales", scales, "the weight has %" PRIu64 " columns in groups of %" PRIu64,
                              layout->n_columns, layout->group_size);
     if (!fits)
         layout->group_size = rounded_up(layout->n_columns, layout->n_groups);
     return (layout->n_groups <= SHARING_MAX_GROUPS &&
             rounded_up(layout->n_columns, layout->group_size) == layout->n_groups) ||
-           packed_misfit(packed, ".scales", scales, "which does not fit %" PRIu64 " columns", layout->n_columns);
+           packed_misfit(packed, ".scales", scales, "the weight has %" PRIu64 " columns", layout->n_columns);
 }
 
 /* Fields along rows of words. */
@@ -96,7 +97,7 @@ static const struct view *cut(struct arena *arena, const struct layout *layout, 
     return packed_cut(arena, view_fields(arena, words, &fields), words->shape[0], n);
 }
 
-/* Whether zero points are stored as one less: nothing in the file tells, but for what it says of itself. */
+/* Reports whether zero points are stored minus one, which only the configuration tells. */
 static bool is_first_version(const struct packing_input *input)
 {
     const char *format = json_string(json_get(input->config, "checkpoint_format"), NULL);
@@ -105,7 +106,7 @@ static bool is_first_version(const struct packing_input *input)
     return (format == NULL || strcmp(format, "gptq") == 0) && !has_format(input, "gptqmodel");
 }
 
-/* What says of itself that it is symmetric, and in the order of its columns, is taken at its word. */
+/* Repacks weights that declare themselves symmetric and ordered by columns; trusts that declaration. */
 static void repack(const struct packed *packed, const struct layout *layout, struct repacking *repacking)
 {
     const struct json *config = packed->input->config;
@@ -136,7 +137,7 @@ static bool check_groups(const struct packed *packed, const struct view *groups)
 {
     if (groups == NULL || (groups->rank == 1 && groups->n_elements > 0))
         return true;
-    return packed_misfit(packed, ".g_idx", groups, "not a vector");
+    return packed_misfit(packed, ".g_idx", groups, "must be a vector");
 }
 
 static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
@@ -144,35 +145,39 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
 {
     struct packed packed = packed_begin(input, key, own, unpacked, error);
     const struct view *words, *zeros, *scales, *groups;
+    const char *data_type = json_string(json_get(input->config, "data_type"), NULL);
     packed_name(&packed, ".weight");
-    if (has_format(input, "fp8") || json_string_is(json_get(input->config, "checkpoint_format"), "marlin"))
-        return error_set(error, "the order of this format's words is not known");
+    if (has_format(input, "fp8") || json_bool(json_get(input->config, "is_marlin_format"), false))
+        return error_set(error, "the word order of GPTQ's fp8 and Marlin formats is not supported");
+    if (data_type != NULL && !text_starts_with(data_type, "int"))
+        return error_set(error, "data_type '%.40s' of quantization_config is not supported", data_type);
     if ((words = packed_need(&packed, own, U8 | I8 | I16 | WORDS | I64)) == NULL ||
         (zeros = packed_need(&packed, ".qzeros", U8 | I8 | I16 | WORDS | I64)) == NULL ||
         (scales = packed_need(&packed, ".scales", F16_F32)) == NULL ||
         !packed_find(&packed, ".g_idx", WORDS | I64, &groups) || !check_groups(&packed, groups))
         return false;
     if (!packed_is_matrix(words) || !packed_is_matrix(scales) || scales->shape[1] != words->shape[1])
-        return packed_misfit(&packed, own, words, "where scales have %" PRIu64 " columns", view_row_elements(scales));
+        return packed_misfit(&packed, own, words, "the scales have %" PRIu64 " columns", view_row_elements(scales));
     struct layout layout = {.n_rows = words->shape[1], .word_bits = words->dtype->block_bytes * 8u};
     if (!packed_is_matrix(zeros) || zeros->dtype != words->dtype || zeros->shape[0] != scales->shape[0])
-        return packed_misfit(&packed, ".qzeros", zeros, "where there are %" PRIu64 " groups", scales->shape[0]);
+        return packed_misfit(&packed, ".qzeros", zeros, "there are %" PRIu64 " groups of scales", scales->shape[0]);
     if (!find_bits(&packed, &layout, words, zeros, groups != NULL ? groups->n_elements : 0) ||
         !find_group_size(&packed, &layout, scales, groups))
         return false;
     if (layout.bits == 3 && ((layout.n_rows | layout.n_columns) & 31) != 0)
-        return packed_misfit(&packed, own, words, "whose 3 bits are supported in rows and columns of multiples of 32");
+        return packed_misfit(&packed, own, words, "3 bits are supported only if rows and columns are multiples of 32");
     unpacked->view = put_together(&packed, &layout, words, zeros, scales, groups);
     unpacked->bits = layout.bits;
     if (groups == NULL)
         unpacked->beyond = "GPTQ without g_idx";
     else if (layout.bits == 3)
-        unpacked->beyond = "GPTQ of 3 bits";
+        unpacked->beyond = "GPTQ with 3 bits";
     return true;
 }
 
 const struct packing gptq_packing = {
     .name = "gptq",
+    .titles = {"GPTQ"},
     .methods = {"gptq", "auto-round", "intel/auto-round"},
     .summary = "GPTQ of 2, 3, 4 and 8 bits",
     .place = AFTER_ALL,

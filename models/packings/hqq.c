@@ -16,9 +16,13 @@ static const char own[] = ".W_q";
 /* How the parts lie. */
 static const struct packing_layout {
     unsigned bits, n_parts, first_shift, word_bytes;
-} layouts[] = {{8, 1, 0, 1}, {6, 1, 0, 1}, {5, 1, 0, 1}, {4, 2, 4, 1}, {3, 10, 27, 4}, {2, 4, 6, 1}, {1, 8, 7, 1}};
+    const char *name; /* that HQQ has for it */
+} layouts[] = {
+    {8, 1, 0, 1, "8bit_u8"},   {6, 1, 0, 1, "8bit_u8"}, {5, 1, 0, 1, "8bit_u8"}, {4, 2, 4, 1, "4bit_u8"},
+    {3, 10, 27, 4, "3bit_32"}, {2, 4, 6, 1, "2bit_u8"}, {1, 8, 7, 1, "1bit_u8"},
+};
 
-enum { MAX_PARTS = 10 };
+enum { MAX_PARTS = 10, MAX_NAME = 16 };
 
 static bool is_key(const struct packing_input *input, const struct tensor *tensor)
 {
@@ -43,9 +47,26 @@ static bool find_shape(struct packed *packed, const struct view *words, struct s
             shape->layout = &layouts[i];
     if (shape->layout == NULL || shape->layout->word_bytes != words->dtype->block_bytes || !packed_is_matrix(words) ||
         shape->axis < 0 || shape->axis > 1)
-        return packed_misfit(packed, own, words, "where there are %" PRId64 " bits along axis %" PRId64, shape->bits,
+        return packed_misfit(packed, own, words, "it declares %" PRId64 " bits along axis %" PRId64, shape->bits,
                              shape->axis);
     return true;
+}
+
+/* Reports whether the packing, where it is stored, is the one that goes with the bits. */
+static bool check_packing(struct packed *packed, const struct packing_layout *layout)
+{
+    char text[MAX_NAME];
+    const struct tensor *name = packing_partner(packed->input->set, packed->key, own, ".packing");
+    const struct view *view = name != NULL ? tensor_view(name, packed->input->scratch) : NULL;
+    if (view == NULL || view->dtype != &u8_dtype)
+        return true;
+    size_t length = strlen(layout->name);
+    if (view->n_elements != length)
+        return packed_misfit(packed, ".packing", view, "must hold the text '%s'", layout->name);
+    return view_read(view, 0, length, text, packed->error) &&
+           (memcmp(text, layout->name, length) == 0 ||
+            error_set(packed->error, "packing is '%.*s', but %u bits need '%s'", (int)length, text, layout->bits,
+                      layout->name));
 }
 
 /* The number of groups follows from the scales, and has to fit all else. */
@@ -56,11 +77,11 @@ static bool find_groups(const struct packed *packed, const struct view *words, c
     uint64_t limit = words->n_elements * shape->layout->n_parts;
     if (shape->sides[0] < 1 || shape->sides[1] < 1 || (uint64_t)shape->sides[0] > limit ||
         (uint64_t)shape->sides[1] > limit / (uint64_t)shape->sides[0])
-        return packed_misfit(packed, own, words, "too small for [%" PRId64 ", %" PRId64 "]", shape->sides[0],
+        return packed_misfit(packed, own, words, "is too small for [%" PRId64 ", %" PRId64 "]", shape->sides[0],
                              shape->sides[1]);
     n_elements = (uint64_t)shape->sides[0] * (uint64_t)shape->sides[1];
     if (n_groups == 0 || n_elements % n_groups != 0)
-        return packed_misfit(packed, ".scale", scale, "which does not divide %" PRIu64 " elements", n_elements);
+        return packed_misfit(packed, ".scale", scale, "the weight has %" PRIu64 " elements", n_elements);
     shape->rows = shape->axis == 0 ? n_elements / n_groups : n_groups;
     shape->columns = n_elements / shape->rows;
     if (shape->axis == 0) {
@@ -92,7 +113,8 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
     const struct view *words = packed_need(&packed, own, U8 | WORDS);
     const struct view *scale = words != NULL ? packed_need(&packed, ".scale", F16_F32) : NULL;
     const struct view *zero = scale != NULL ? packed_need(&packed, ".zero", F16_F32) : NULL;
-    if (zero == NULL || !find_shape(&packed, words, &shape) || !find_groups(&packed, words, scale, &shape) ||
+    if (zero == NULL || !find_shape(&packed, words, &shape) || !check_packing(&packed, shape.layout) ||
+        !find_groups(&packed, words, scale, &shape) ||
         !packed_check(&packed, ".zero", zero, scale->shape[0], scale->shape[1]))
         return false;
     const struct sharing sharing = {shape.axis == 0 ? shape.rows : 1, shape.axis == 0 ? 1 : shape.columns, NULL};
@@ -122,6 +144,7 @@ static const char *const beside[] = {
 
 const struct packing hqq_packing = {
     .name = "hqq",
+    .titles = {"HQQ"},
     .methods = {"hqq"},
     .summary = "HQQ of 1 to 8 bits",
     .place = IN_PLACE,

@@ -1,8 +1,17 @@
-/* MLX: integers of 2 to 8 bits in a stream of words, each group with a scale and a bias.
+/* MLX: integers of 2 to 8 bits in a stream of words, each group with a scale and a bias, or floats of 4 and 8 bits,
+ * each group with a scale.
  *
- * A weight B.weight [rows, columns] is itself U32 [rows, columns * bits / 32], the first element in the least
- * significant bits, with B.scales and B.biases [rows, groups]: code * scale + bias. Layers may have other bits than
- * config.json says, which follow from the shapes; the size of groups is in the configuration alone. */
+ * A weight B.weight [..., rows, columns] is itself U32 [..., rows, columns * bits / 32], the first element in the least
+ * significant bits. The mode is in config.json's `quantization`, as are the size of groups and the bits; an entry of
+ * the layer's own name takes the place of all three:
+ *
+ *     affine  B.scales and B.biases [..., rows, groups]: code * scale + bias
+ *     mxfp4   B.scales U8, exponents of 2 for 32 columns: E2M1 * 2^(scale - 127)
+ *     mxfp8   the same with E4M3
+ *     nvfp4   B.scales U8, E4M3 for 16 columns: E2M1 * scale
+ *
+ * What mx.quantize() does not take is refused: another mode, another size of groups than the mode's, and bits that do
+ * not fit the shapes. */
 #include "models/packings/repack.h"
 
 #include <inttypes.h>
@@ -12,56 +21,207 @@ extern const struct packing mlx_packing;
 
 static const char own[] = ".weight";
 
+enum { DEFAULT_GROUP_SIZE = 64, MAX_GROUP_SIZE = 1 << 20 };
+
+struct parts {
+    struct arena *arena;
+    const struct view *words, *scales, *biases; /* matrices; no biases of floats */
+    struct sharing sharing;
+    unsigned bits;
+    struct unpacked_forms *forms;
+};
+
+static const struct view *unpack_affine(const struct parts *parts)
+{
+    struct arena *arena = parts->arena;
+    const struct fields of_stream = fields_of_stream(parts->bits), of_words = fields_of_words(32, parts->bits);
+    const struct view *codes = 32 % parts->bits == 0
+                                   ? view_fields(arena, parts->words, &of_words)
+                                   : view_fields(arena, view_reinterpret(arena, parts->words, &u8_dtype), &of_stream);
+    if (parts->forms != NULL)
+        parts->forms->repacked =
+            view_of_repacked(arena, &(struct repacking){codes, parts->scales, parts->biases, .bits = parts->bits,
+                                                        .group_size = parts->sharing.columns});
+    const struct view *product = view_combine(arena, codes, MULTIPLY, parts->scales, &parts->sharing);
+    return view_combine(arena, product, ADD, parts->biases, &parts->sharing);
+}
+
+static const struct view *unpack_mxfp4(const struct parts *parts)
+{
+    return packed_mxfp4(parts->arena, view_reinterpret(parts->arena, parts->words, &u8_dtype), parts->scales);
+}
+
+static const struct view *multiply_floats(const struct parts *parts, const char *dtype, const struct view *scales)
+{
+    const struct view *bytes = view_reinterpret(parts->arena, parts->words, &u8_dtype);
+    const struct view *floats = view_reinterpret(parts->arena, bytes, dtype_by_name(dtype));
+    return view_combine(parts->arena, floats, MULTIPLY, scales, &parts->sharing);
+}
+
+static const struct view *unpack_mxfp8(const struct parts *parts)
+{
+    return multiply_floats(parts, "F8_E4M3", packed_powers(parts->arena, parts->scales));
+}
+
+static const struct view *unpack_nvfp4(const struct parts *parts)
+{
+    return multiply_floats(parts, "F4", view_reinterpret(parts->arena, parts->scales, dtype_by_name("F8_E4M3")));
+}
+
+static const struct mode {
+    const char *name;
+    uint64_t group_size, bits; /* 0: as the configuration says */
+    unsigned scales;           /* kinds */
+    bool has_biases;
+    const struct view *(*unpack)(const struct parts *parts);
+} modes[] = {
+    {"affine", 0, 0, F16_F32, true, unpack_affine},
+    {"mxfp4", 32, 4, U8, false, unpack_mxfp4},
+    {"mxfp8", 32, 8, U8, false, unpack_mxfp8},
+    {"nvfp4", 16, 4, U8, false, unpack_nvfp4},
+};
+
+/* How one weight is packed. */
+struct way {
+    const struct mode *mode;
+    uint64_t group_size, bits; /* bits 0: as the shapes say */
+};
+
 static bool is_key(const struct packing_input *input, const struct tensor *tensor)
 {
     return tensor->dtype->block_bytes == 4 && tensor->dtype->kind == DTYPE_INTEGER && packing_has_suffix(tensor, own) &&
-           packing_partner(input, tensor, own, ".biases") != NULL;
+           packing_partner(input->set, tensor, own, ".scales") != NULL;
 }
 
-/* The size of groups of this layer: an entry of its own counts. */
-static uint64_t group_size_of(const struct packed *packed)
+static bool find_mode(const struct json *said, const struct mode **ret_mode, struct error *error)
 {
-    const struct json *config = packed->input->config;
-    uint64_t group_size = packed_number(json_get_n(config, packed->key->name, packed->stem), "group_size");
-    return group_size > 0 ? group_size : packed_number(config, "group_size");
+    const char *name = json_string(said, NULL);
+    *ret_mode = &modes[0];
+    if (said == NULL || json_is(said, JSON_NULL))
+        return true;
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+        if (json_string_is(said, modes[i].name)) {
+            *ret_mode = &modes[i];
+            return true;
+        }
+    if (name == NULL)
+        return error_set(error, "quantization.mode is not a string");
+    return error_set(error, "the quantization mode '%.40s' is not supported", name);
+}
+
+/* A number that has to fit `fixed` where that is not 0; where there is none, `otherwise`. */
+static bool find_number(const struct json *said, const char *name, uint64_t fixed, uint64_t otherwise,
+                        uint64_t *ret_number, struct error *error)
+{
+    *ret_number = fixed != 0 ? fixed : otherwise;
+    if (said == NULL || json_is(said, JSON_NULL))
+        return true;
+    if (!json_u64(said, ret_number) || *ret_number == 0 || *ret_number > MAX_GROUP_SIZE)
+        return error_set(error, "quantization.%s is not a number from 1 to %d", name, MAX_GROUP_SIZE);
+    return fixed == 0 || *ret_number == fixed ||
+           error_set(error, "quantization.%s is %" PRIu64 ", but its mode needs %" PRIu64, name, *ret_number, fixed);
+}
+
+/* As MLX reads it: an entry of the layer's own has defaults of its own. */
+static bool find_way(const struct packed *packed, struct way *way)
+{
+    const struct json *own_config = json_get(packed->input->model, "quantization"),
+                      *config = json_is(own_config, JSON_OBJECT) ? own_config : packed->input->config,
+                      *entry = json_get_n(config, packed->key->name, packed->stem);
+    if (json_is(entry, JSON_FALSE))
+        return error_set(packed->error, "config.json declares this layer unquantized, but it is packed");
+    const struct json *layer = json_is(entry, JSON_OBJECT) ? entry : config, *group_size;
+    if (!find_mode(json_get(layer, "mode"), &way->mode, packed->error))
+        return false;
+    group_size = json_get(layer, "group_size");
+    if (group_size == NULL && layer == config && way->mode->group_size == 0)
+        return error_set(packed->error, "config.json has no quantization.group_size");
+    return find_number(group_size, "group_size", way->mode->group_size, DEFAULT_GROUP_SIZE, &way->group_size,
+                       packed->error) &&
+           find_number(json_get(layer, "bits"), "bits", way->mode->bits, 0, &way->bits, packed->error);
+}
+
+/* The rows of experts, or of whatever else is stacked, one after the other. */
+static const struct view *flat(struct arena *arena, const struct view *view)
+{
+    uint64_t n_columns = view->shape[view->rank - 1];
+    return view_reshape(arena, view, 2, (const uint64_t[]){view->n_elements / n_columns, n_columns});
+}
+
+/* Reports whether a part has the rows of the words, and `n_columns` columns. */
+static bool fits(const struct packed *packed, const char *suffix, const struct view *part, const struct view *words,
+                 uint64_t n_columns)
+{
+    return (part->rank == words->rank &&
+            memcmp(part->shape, words->shape, (part->rank - 1u) * sizeof *part->shape) == 0 &&
+            part->shape[part->rank - 1] == n_columns) ||
+           packed_misfit(packed, suffix, part, "must have the rows of the weight, and %" PRIu64 " columns", n_columns);
+}
+
+static bool find_parts(struct packed *packed, const struct way *way, const struct view *words, struct parts *parts)
+{
+    const struct view *scales = packed_need(packed, ".scales", way->mode->scales), *biases;
+    if (scales == NULL || !packed_find(packed, ".biases", F16_F32, &biases))
+        return false;
+    if ((biases != NULL) != way->mode->has_biases)
+        return error_set(packed->error,
+                         biases != NULL ? "the quantization mode '%s' has no biases, but this weight has biases"
+                                        : "the quantization mode '%s' needs biases, but this weight has none",
+                         way->mode->name);
+    if (words->rank < 2 || words->n_elements == 0 || scales->rank < 2 || scales->n_elements == 0)
+        return packed_misfit(packed, own, words, "the weight and its scales must have rows and columns");
+    uint64_t n_groups = scales->shape[scales->rank - 1];
+    if (!fits(packed, ".scales", scales, words, n_groups) ||
+        (biases != NULL && !fits(packed, ".biases", biases, words, n_groups)))
+        return false;
+    *parts = (struct parts){.arena = packed->input->arena,
+                            .words = flat(packed->input->arena, words),
+                            .scales = flat(packed->input->arena, scales),
+                            .biases = biases != NULL ? flat(packed->input->arena, biases) : NULL,
+                            .sharing = {1, way->group_size, NULL}};
+    return true;
+}
+
+static bool find_bits(const struct packed *packed, const struct way *way, const struct view *words, struct parts *parts)
+{
+    uint64_t n_columns = way->group_size * parts->scales->shape[1], n_bits = parts->words->shape[1] * 32,
+             bits = n_bits / n_columns;
+    if (bits < 1 || bits > 8 || bits == 7 || bits * n_columns != n_bits || n_columns % 8 != 0)
+        return packed_misfit(packed, own, words, "must hold %" PRIu64 " columns (a multiple of 8) of 1 to 6 or 8 bits",
+                             n_columns);
+    if (way->bits != 0 && way->bits != bits)
+        return packed_misfit(packed, own, words, "the shapes make %" PRIu64 " bits, and config.json says %" PRIu64,
+                             bits, way->bits);
+    parts->bits = (unsigned)bits;
+    return true;
 }
 
 static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
                    struct error *error)
 {
     struct packed packed = packed_begin(input, key, own, unpacked, error);
-    struct arena *arena = input->arena;
-    const struct view *words = tensor_view(key, arena), *scales, *biases;
-    uint64_t group_size = group_size_of(&packed), n_columns;
+    const struct view *words = tensor_view(key, input->arena);
+    uint64_t shape[VIEW_MAX_RANK];
+    struct parts parts;
+    struct way way;
     packed_name(&packed, own);
-    if ((scales = packed_need(&packed, ".scales", F16_F32)) == NULL ||
-        (biases = packed_need(&packed, ".biases", F16_F32)) == NULL)
+    if (!find_way(&packed, &way) || !find_parts(&packed, &way, words, &parts) ||
+        !find_bits(&packed, &way, words, &parts))
         return false;
-    if (!packed_is_matrix(words) || !packed_is_matrix(scales) ||
-        !packed_check(&packed, ".scales", scales, words->shape[0], scales->shape[1]) ||
-        !packed_check(&packed, ".biases", biases, scales->shape[0], scales->shape[1]))
-        return packed_misfit(&packed, own, words, "which does not fit its scales and biases");
-    if (group_size == 0 || group_size > (1 << 20))
-        return error_set(error, "the configuration has no group_size");
-    n_columns = group_size * scales->shape[1];
-    uint64_t bits = words->shape[1] * 32 / n_columns;
-    if (bits < 1 || bits > 8 || bits * n_columns != words->shape[1] * 32 || n_columns % 8 != 0)
-        return packed_misfit(&packed, own, words, "which is not of whole bits for %" PRIu64 " columns", n_columns);
-    const struct fields fields = fields_of_stream((unsigned)bits), of_words = fields_of_words(32, (unsigned)bits);
-    const struct sharing sharing = {1, group_size, NULL};
-    const struct view *codes = 32 % bits == 0 ? view_fields(arena, words, &of_words)
-                                              : view_fields(arena, view_reinterpret(arena, words, &u8_dtype), &fields);
-    unpacked->view = view_combine(arena, view_combine(arena, codes, MULTIPLY, scales, &sharing), ADD, biases, &sharing);
-    unpacked->bits = (unsigned)bits;
-    unpacked->forms->repacked = view_of_repacked(
-        arena, &(struct repacking){codes, scales, biases, .bits = (unsigned)bits, .group_size = group_size});
+    parts.forms = words->rank == 2 ? unpacked->forms : NULL;
+    memcpy(shape, words->shape, words->rank * sizeof *shape);
+    shape[words->rank - 1] = parts.scales->shape[1] * way.group_size;
+    unpacked->view = view_reshape(input->arena, way.mode->unpack(&parts), words->rank, shape);
+    unpacked->bits = (uint8_t)parts.bits;
+    unpacked->title = (uint8_t)(way.mode - modes);
     return true;
 }
 
 const struct packing mlx_packing = {
     .name = "mlx",
+    .titles = {"MLX", "MLX MXFP4", "MLX MXFP8", "MLX NVFP4"}, /* in the order of modes */
     .methods = {"mlx"},
-    .summary = "MLX's integers with scales and biases",
+    .summary = "MLX's integers with scales and biases, and its mxfp4, mxfp8 and nvfp4",
     .place = IN_PLACE,
     .is_key = is_key,
     .unpack = unpack,

@@ -31,7 +31,11 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
         return false;
     if (!packed_is_matrix(bytes) || !packed_is_matrix(scales) || scales->shape[0] / 2 != bytes->shape[0] ||
         scales->shape[0] % 2 != 0 || bytes->shape[1] % scales->shape[1] != 0)
-        return packed_misfit(&packed, other, scales, "which does not fit %" PRIu64 " pairs of rows", bytes->shape[0]);
+        return packed_misfit(&packed, other, scales, "the weight has %" PRIu64 " pairs of rows", bytes->shape[0]);
+    if (packing_partner(input->set, key, own, ".weight_scale_2") != NULL)
+        return error_set(error, "4-bit integers with a second scale (weight_scale_2) are not supported");
+    if (!packed_agrees(&packed, "group_size", bytes->shape[1] / scales->shape[1]))
+        return false;
     const uint64_t shape[2] = {scales->shape[0], bytes->shape[1]}, pairs[3] = {bytes->shape[0], 1, bytes->shape[1]};
     for (unsigned i = 0; i < 2; i++) {
         const struct fields half = {1, 1, 4, {(uint8_t)(4 * i)}};
@@ -42,15 +46,15 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
     codes = view_lookup(arena, codes, view_literal(arena, &f32_dtype, 1, n_codes, signed_codes));
     unpacked->view = view_combine(arena, codes, MULTIPLY, scales, &sharing);
     unpacked->bits = 4;
-    unpacked->beyond =
-        of_inputs != NULL ? "weights whose inputs are scaled (pre_quant_scale)" : "integers of 4 bits of ModelOpt";
+    unpacked->beyond = of_inputs != NULL ? "weights with scaled inputs (pre_quant_scale)" : "ModelOpt's 4-bit integers";
     return true;
 }
 
 const struct packing modelopt_int4_packing = {
     .name = "modelopt-int4",
+    .titles = {"ModelOpt"},
     .methods = {"modelopt"},
-    .summary = "ModelOpt's integers of 4 bits",
+    .summary = "ModelOpt's 4-bit integers",
     .place = IN_PLACE,
     .is_key = is_key,
     .unpack = unpack,

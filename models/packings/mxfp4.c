@@ -7,8 +7,8 @@
  *
  * The converter writes these weights before all others, and keeps them in every output. */
 #include "base/checked.h"
-#include "models/block_views.h"
 #include "models/packings/packed.h"
+#include "quant/block_views.h"
 
 #include <string.h>
 
@@ -81,7 +81,7 @@ static bool is_key(const struct packing_input *input, const struct tensor *tenso
 {
     if (!packing_has_suffix(tensor, own) || !is_bytes(tensor))
         return false;
-    return strcmp(input->method, "mxfp4") == 0 || packing_partner(input, tensor, own, other) != NULL;
+    return strcmp(input->method, "mxfp4") == 0 || packing_partner(input->set, tensor, own, other) != NULL;
 }
 
 /* The bytes of each row next to each other. */
@@ -105,7 +105,7 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
         return false;
     const struct view *blocks = packed_mxfp4_blocks(arena, tensor_view(key, arena), scales);
     if (blocks == NULL)
-        return error_set(error, "blocks and scales are not those of one MXFP4 tensor");
+        return error_set(error, "the shapes of blocks and scales disagree");
     unsigned order[VIEW_MAX_RANK];
     for (unsigned i = 0; i < blocks->rank; i++)
         order[i] = i;
@@ -119,6 +119,7 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
 
 const struct packing mxfp4_packing = {
     .name = "mxfp4",
+    .titles = {"MXFP4"},
     .methods = {"mxfp4"},
     .summary = "MXFP4, as gpt-oss is published",
     .place = BEFORE_ALL,

@@ -22,7 +22,7 @@ static const struct spelling *find_spelling(const struct packing_input *input, c
         const struct spelling *spelling = &spellings[i];
         if (strcmp(tensor->dtype->name, spelling->dtype) != 0 || !packing_has_suffix(tensor, spelling->own))
             continue;
-        const struct tensor *scale = packing_partner(input, tensor, spelling->own, spelling->other);
+        const struct tensor *scale = packing_partner(input->set, tensor, spelling->own, spelling->other);
         if (scale != NULL && strcmp(scale->dtype->name, spelling->other_dtype) == 0)
             return spelling;
     }
@@ -49,7 +49,7 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
     const struct view *bytes = tensor_view(key, arena);
     packed_name(&packed, ".weight");
     if (!packed_is_matrix(bytes) || bytes->shape[1] % (GROUP / 2) != 0)
-        return packed_misfit(&packed, spelling->own, bytes, "not whole groups of 16 bytes");
+        return packed_misfit(&packed, spelling->own, bytes, "must have rows of whole groups of 16 bytes");
     const struct view *scales =
         packed_matrix(&packed, spelling->other, U8 | E8M0, bytes->shape[0], bytes->shape[1] * 2 / GROUP);
     if (scales == NULL)
@@ -66,6 +66,7 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
 
 const struct packing mxfp4_packed_packing = {
     .name = "mxfp4-pack-quantized",
+    .titles = {"MXFP4"},
     .methods = {"compressed-tensors", "fp8"},
     .summary = "MXFP4, as compressed-tensors and DeepSeek V4 have it",
     .place = AFTER_ALL,

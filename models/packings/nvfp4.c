@@ -10,7 +10,7 @@
 #include "models/packings/packed.h"
 
 #include "base/text.h"
-#include "models/block_views.h"
+#include "quant/block_views.h"
 
 #include <string.h>
 
@@ -31,7 +31,7 @@ static bool is_key(const struct packing_input *input, const struct tensor *tenso
     bool is_packed = packing_has_suffix(tensor, keys[1]);
     if (tensor->dtype != &u8_dtype || tensor->rank != 2 || (!is_packed && !packing_has_suffix(tensor, keys[0])))
         return false;
-    const struct tensor *scale = packing_partner(input, tensor, keys[is_packed], ".weight_scale");
+    const struct tensor *scale = packing_partner(input->set, tensor, keys[is_packed], ".weight_scale");
     return scale != NULL && scale->rank == 2 && strcmp(scale->dtype->name, "F8_E4M3") == 0;
 }
 
@@ -90,7 +90,7 @@ static bool find_one(struct packed *packed, const char *suffix, const struct vie
     if (!packed_find(packed, suffix, F16_F32, ret_view))
         return false;
     return *ret_view == NULL || (*ret_view)->n_elements == 1 ||
-           packed_misfit(packed, suffix, *ret_view, "not one number");
+           packed_misfit(packed, suffix, *ret_view, "must hold one number");
 }
 
 /* F32 [1], or one divided by it. */
@@ -106,21 +106,13 @@ static const struct view *factor_of(struct arena *arena, const struct view *view
     return view_combine_one(arena, view_literal(arena, &f32_dtype, 1, shape, &one), DIVIDE, view);
 }
 
-/* NVFP4_AWQ, NVFP4_SVD and their kin have more factors than these. */
-static bool is_plain_nvfp4(const struct json *config)
-{
-    const char *algorithm = json_string(json_get(config, "quant_algo"), NULL);
-    return algorithm == NULL || strcmp(algorithm, "NVFP4") == 0 || strcmp(algorithm, "W4A16_NVFP4") == 0 ||
-           strcmp(algorithm, "MIXED_PRECISION") == 0;
-}
-
 /* The converter gathers experts by the names that most families have. */
 static const char *find_beyond(const char *name)
 {
     static const char *const endings[] = {".w1.weight", ".w2.weight", ".w3.weight"};
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
         if (text_ends_with(name, endings[i]) && strstr(name, ".experts.") != NULL)
-            return "NVFP4 experts that are called w1, w2 and w3";
+            return "NVFP4 experts named w1, w2 and w3";
     return NULL;
 }
 
@@ -133,9 +125,7 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
     const struct view *bytes = tensor_view(key, arena), *scales, *all, *inputs;
     packed_name(&packed, keys[0]);
     if (!packed_is_matrix(bytes) || bytes->shape[1] % (GROUP / 2) != 0)
-        return packed_misfit(&packed, keys[is_divisor], bytes, "not whole groups of 8 bytes");
-    if (!is_plain_nvfp4(input->config))
-        return error_set(error, "what else it is multiplied with is not known");
+        return packed_misfit(&packed, keys[is_divisor], bytes, "must have rows of whole groups of 8 bytes");
     scales = packed_matrix(&packed, ".weight_scale", F8, bytes->shape[0], bytes->shape[1] * 2 / GROUP);
     if (scales == NULL || !find_one(&packed, is_divisor ? ".weight_global_scale" : ".weight_scale_2", &all) ||
         !find_one(&packed, is_divisor ? ".input_global_scale" : ".input_scale", &inputs))
@@ -157,6 +147,7 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
 
 const struct packing nvfp4_packing = {
     .name = "nvfp4",
+    .titles = {"NVFP4"},
     .methods = {"modelopt", "compressed-tensors"},
     .summary = "NVFP4 of ModelOpt and compressed-tensors",
     .place = BEFORE_ALL,

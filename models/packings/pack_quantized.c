@@ -8,7 +8,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 extern const struct packing pack_quantized_packing;
 
@@ -26,7 +25,7 @@ struct layout {
     bool is_dense, is_by_row; /* by row: the configuration names no groups of columns */
 };
 
-/* Whether the words of a row are those of as many bits, in the manner of old or new libraries. */
+/* Reports whether the words of a row are those of as many bits, in the manner of old or new libraries. */
 static bool is_of_bits(struct layout *layout, uint64_t bits)
 {
     if (bits < 1 || bits > 8)
@@ -45,9 +44,8 @@ static bool is_of_groups(const struct layout *layout, uint64_t group_size)
 static bool find_bits(const struct packing_input *input, struct layout *layout)
 {
     const struct json *groups = json_get(input->config, "config_groups");
-    const struct json *group = json_is(groups, JSON_OBJECT) ? json_first(groups) : NULL;
-    for (; group != NULL; group = json_next(group)) {
-        const struct json *weights = json_get(group, "weights");
+    for (struct json_member group = {0}; json_next_member(groups, &group);) {
+        const struct json *weights = json_get(group.value, "weights");
         uint64_t group_size = packed_number(weights, "group_size");
         layout->is_by_row = group_size == 0;
         if (is_of_bits(layout, packed_number(weights, "num_bits")) && is_of_groups(layout, group_size))
@@ -64,16 +62,15 @@ static bool find_layout(struct packed *packed, const struct view *words, const s
         return false;
     if (!packed_is_matrix(words) || shape[0] < 1 || (uint64_t)shape[0] != words->shape[0] || shape[1] < 1 ||
         (uint64_t)shape[1] > words->shape[1] * 32)
-        return packed_misfit(packed, own, words, "where weight_shape is [%" PRId64 ", %" PRId64 "]", shape[0],
-                             shape[1]);
+        return packed_misfit(packed, own, words, "weight_shape is [%" PRId64 ", %" PRId64 "]", shape[0], shape[1]);
     *layout = (struct layout){.n_rows = words->shape[0], .n_columns = (uint64_t)shape[1], .n_words = words->shape[1]};
     if (!packed_is_matrix(scale) || scale->shape[0] != layout->n_rows || layout->n_columns % scale->shape[1] != 0)
-        return packed_misfit(packed, ".weight_scale", scale, "which does not fit %" PRIu64 " rows of %" PRIu64,
+        return packed_misfit(packed, ".weight_scale", scale, "the weight has %" PRIu64 " rows of %" PRIu64 " columns",
                              layout->n_rows, layout->n_columns);
     layout->n_groups = scale->shape[1];
     return find_bits(packed->input, layout) ||
            packed_misfit(packed, own, words,
-                         "which no group of the configuration makes of %" PRIu64 " columns in %" PRIu64 " groups",
+                         "no group of quantization_config packs %" PRIu64 " columns in %" PRIu64 " groups so",
                          layout->n_columns, layout->n_groups);
 }
 
@@ -119,7 +116,7 @@ static bool find_groups(struct packed *packed, const struct layout *layout, stru
     if (groups == NULL)
         return true;
     if (groups->rank != 1 || groups->n_elements != layout->n_columns || layout->n_groups > SHARING_MAX_GROUPS)
-        return packed_misfit(packed, ".weight_g_idx", groups, "not [%" PRIu64 "] of at most %d groups",
+        return packed_misfit(packed, ".weight_g_idx", groups, "must be [%" PRIu64 "] with at most %d groups",
                              layout->n_columns, SHARING_MAX_GROUPS);
     int32_t *stored = memory_alloc(layout->n_columns * sizeof *stored);
     bool good = view_read(groups, 0, layout->n_columns, stored, packed->error), is_filled = true;
@@ -127,7 +124,7 @@ static bool find_groups(struct packed *packed, const struct layout *layout, stru
         is_filled &= stored[i] != -1;
     free(stored);
     sharing->groups = is_filled ? groups : NULL;
-    packed->unpacked->beyond = "groups of columns in any order (weight_g_idx)";
+    packed->unpacked->beyond = "columns grouped in any order (weight_g_idx)";
     return good;
 }
 
@@ -143,7 +140,7 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
         return false;
     struct sharing sharing = {1, layout.n_columns / layout.n_groups, NULL};
     if (layout.is_dense && ((layout.n_rows | layout.n_columns) & 7) != 0)
-        return packed_misfit(&packed, own, words, "whose %u bits are supported in rows and columns of multiples of 8",
+        return packed_misfit(&packed, own, words, "%u bits are supported only if rows and columns are multiples of 8",
                              layout.bits);
     static const char *const strategies[] = {"group", NULL};
     unpacked->beyond = packed_beyond_groups(input, strategies);
@@ -154,7 +151,7 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
     if (!find_groups(&packed, &layout, &sharing))
         return false;
     const struct view *codes = cut(input->arena, &layout, words, layout.n_columns);
-    if (sharing.groups == NULL && packing_partner(input, key, own, ".weight_zero_point") == NULL)
+    if (sharing.groups == NULL && packing_partner(input->set, key, own, ".weight_zero_point") == NULL)
         unpacked->forms->repacked = view_of_repacked(
             input->arena, &(struct repacking){codes, scale, .bits = layout.bits, .group_size = sharing.columns});
     unpacked->view = scale_codes(&packed, &layout, codes, scale, &sharing);
@@ -164,6 +161,7 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
 
 const struct packing pack_quantized_packing = {
     .name = "pack-quantized",
+    .titles = {"compressed-tensors"},
     .methods = {"compressed-tensors"},
     .summary = "compressed-tensors' integers of 1 to 8 bits",
     .place = AFTER_ALL,

@@ -54,8 +54,8 @@ static bool find_part(struct packed *packed, const char *suffix, unsigned kinds,
     if (tensor->refusal != NULL)
         return error_set(packed->error, "'%s': %s", part_name(packed, suffix), tensor->refusal);
     if ((kind_of(tensor->dtype) & kinds) == 0)
-        return error_set(packed->error, "'%s' is %s, which this packing does not have there", part_name(packed, suffix),
-                         tensor->dtype->name);
+        return error_set(packed->error, "'%s' is %s, a type that this packing does not use there",
+                         part_name(packed, suffix), tensor->dtype->name);
     struct unpacked *unpacked = packed->unpacked;
     if (tensor != packed->key && unpacked->n_parts < PACKING_MAX_PARTS)
         unpacked->parts[unpacked->n_parts++] = tensor;
@@ -67,7 +67,7 @@ static const struct view *need_part(struct packed *packed, const char *suffix, u
 {
     const struct view *view;
     if (find_part(packed, suffix, kinds, arena, &view) && view == NULL)
-        error_set(packed->error, "there is no '%s'", part_name(packed, suffix));
+        error_set(packed->error, "'%s' is missing", part_name(packed, suffix));
     return view;
 }
 
@@ -93,7 +93,7 @@ bool packed_misfit(const struct packed *packed, const char *suffix, const struct
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
-    return error_set(packed->error, "'%s' is %s %s, %s", part_name(packed, suffix), view->dtype->name,
+    return error_set(packed->error, "'%s' is %s %s, but %s", part_name(packed, suffix), view->dtype->name,
                      layout_shape_text(view->shape, view->rank, shape, sizeof shape), reason);
 }
 
@@ -101,7 +101,7 @@ bool packed_check(const struct packed *packed, const char *suffix, const struct 
                   uint64_t n_columns)
 {
     return (view->rank == 2 && view->shape[0] == n_rows && view->shape[1] == n_columns) ||
-           packed_misfit(packed, suffix, view, "not [%" PRIu64 ", %" PRIu64 "]", n_rows, n_columns);
+           packed_misfit(packed, suffix, view, "must be [%" PRIu64 ", %" PRIu64 "]", n_rows, n_columns);
 }
 
 const struct view *packed_matrix(struct packed *packed, const char *suffix, unsigned kinds, uint64_t n_rows,
@@ -118,7 +118,7 @@ bool packed_integers(struct packed *packed, const char *suffix, unsigned kinds, 
     if (view == NULL)
         return false;
     if (view->n_elements != n)
-        return packed_misfit(packed, suffix, view, "not %zu number%s", n, n == 1 ? "" : "s");
+        return packed_misfit(packed, suffix, view, "must hold %zu number%s", n, n == 1 ? "" : "s");
     unsigned size = view->dtype->block_bytes;
     assert(n * size <= sizeof bytes);
     if (!view_read(view, 0, n, bytes, packed->error))
@@ -140,16 +140,17 @@ void packed_name(const struct packed *packed, const char *suffix)
 
 const char *packed_beyond_groups(const struct packing_input *input, const char *const *strategies)
 {
-    const struct json *groups = json_get(input->config, "config_groups"), *weights;
-    if (strcmp(input->method, "compressed-tensors") != 0 || !json_is(groups, JSON_OBJECT) || json_count(groups) == 0)
+    const struct json *groups = json_get(input->config, "config_groups");
+    struct json_member group = {0};
+    if (strcmp(input->method, "compressed-tensors") != 0 || !json_next_member(groups, &group))
         return NULL;
-    if (json_count(groups) > 1)
+    if (json_count_members(groups) > 1)
         return "several groups of compressed-tensors";
-    weights = json_get(json_first(groups), "weights");
-    const char *text = json_string(json_get(weights, "strategy"), NULL), *strategy = text != NULL ? text : "";
+    const char *text = json_string(json_get(json_get(group.value, "weights"), "strategy"), NULL),
+               *strategy = text != NULL ? text : "";
     while (*strategies != NULL && strcmp(*strategies, strategy) != 0)
         strategies++;
-    return *strategies != NULL ? NULL : arena_printf(input->arena, "the strategy '%.40s' of its weights", strategy);
+    return *strategies != NULL ? NULL : arena_printf(input->arena, "weights with the strategy '%.40s'", strategy);
 }
 
 bool packed_group_size(const struct packed *packed, const char *key, uint64_t n_columns, uint64_t *ret_size)
@@ -160,22 +161,31 @@ bool packed_group_size(const struct packed *packed, const char *key, uint64_t n_
     if (said == NULL || json_is(said, JSON_NULL))
         return true;
     if (!json_i64(said, &number) || (number < 1 && number != -1))
-        return error_set(packed->error, "%s of quantization_config is not a number of columns, nor -1", key);
+        return error_set(packed->error, "%s of quantization_config is neither a number of columns nor -1", key);
     *ret_size = number == -1 ? n_columns : (uint64_t)number;
     return true;
 }
 
-bool packed_bits(const struct packed *packed, uint64_t *ret_bits)
+bool packed_bits(const struct packed *packed, const char *key, uint64_t *ret_bits)
 {
-    const struct json *said = json_get(packed->input->config, "bits");
+    const struct json *said = json_get(packed->input->config, key);
     int64_t number = 0;
     *ret_bits = 0;
     if (said == NULL || json_is(said, JSON_NULL))
         return true;
     if (!json_i64(said, &number) || number < 1 || number > 8)
-        return error_set(packed->error, "bits of quantization_config is not a number from 1 to 8");
+        return error_set(packed->error, "%s of quantization_config is not a number from 1 to 8", key);
     *ret_bits = (uint64_t)number;
     return true;
+}
+
+bool packed_agrees(const struct packed *packed, const char *key, uint64_t stored)
+{
+    const struct json *said = json_get(packed->input->config, key);
+    uint64_t number = 0;
+    return said == NULL || json_is(said, JSON_NULL) || (json_u64(said, &number) && number == stored) ||
+           error_set(packed->error, "%s of quantization_config does not match the tensors, which have %" PRIu64, key,
+                     stored);
 }
 
 uint64_t packed_number(const struct json *config, const char *key)
@@ -193,11 +203,10 @@ const struct view *packed_cut(struct arena *arena, const struct view *view, uint
     return view;
 }
 
-const struct view *packed_mxfp4(struct arena *arena, const struct view *bytes, const struct view *scales)
+const struct view *packed_powers(struct arena *arena, const struct view *scales)
 {
-    enum { EXPONENTS = 256, COLUMNS = 32 };
+    enum { EXPONENTS = 256 };
     static const uint64_t shape[1] = {EXPONENTS};
-    static const struct sharing sharing = {1, COLUMNS, NULL};
     /* an exponent of F32 has the same bias; its 0 is that of a subnormal 2^-127 */
 #define ONE(i)        (uint32_t)(i) << 23
 #define FOUR(i)       ONE(i), ONE((i) + 1), ONE((i) + 2), ONE((i) + 3)
@@ -207,7 +216,13 @@ const struct view *packed_mxfp4(struct arena *arena, const struct view *bytes, c
         0x00400000,  ONE(1),      ONE(2),      ONE(3),         FOUR(4),         FOUR(8),         FOUR(12),
         SIXTEEN(16), SIXTEEN(32), SIXTEEN(48), SIXTY_FOUR(64), SIXTY_FOUR(128), SIXTY_FOUR(192),
     };
-    scales = view_lookup(arena, view_reinterpret(arena, scales, &u8_dtype),
-                         view_literal(arena, &f32_dtype, 1, shape, powers));
-    return view_combine(arena, view_reinterpret(arena, bytes, dtype_by_name("F4")), MULTIPLY, scales, &sharing);
+    return view_lookup(arena, view_reinterpret(arena, scales, &u8_dtype),
+                       view_literal(arena, &f32_dtype, 1, shape, powers));
+}
+
+const struct view *packed_mxfp4(struct arena *arena, const struct view *bytes, const struct view *scales)
+{
+    static const struct sharing sharing = {1, 32, NULL};
+    return view_combine(arena, view_reinterpret(arena, bytes, dtype_by_name("F4")), MULTIPLY,
+                        packed_powers(arena, scales), &sharing);
 }

@@ -1,8 +1,8 @@
-/* What packings share: finding the parts of a weight, and saying what does not fit.
+/* Shared by packings: find the parts of a weight, and report parts that disagree.
  *
- * Parts are tensors whose names begin as that of the key does. What is found is noted in the weight that is being put
- * together. Sizes come from a file: a packing compares every shape with what it follows from before it makes a view of
- * it. Errors name the part, what it is, and what it would have to be. */
+ * Parts are tensors whose names begin like the key's name. The functions here add each part they find to the weight.
+ * Shapes come from a file: a packing checks every shape against the others before it makes a view of it. Errors name
+ * the part, its dtype and shape, and the fact that disagrees. */
 #pragma once
 
 #include "models/packings/packing.h"
@@ -11,12 +11,12 @@
 struct packed {
     const struct packing_input *input;
     const struct tensor *key;
-    size_t stem; /* bytes of the key's name that those of its parts begin with */
+    size_t stem; /* the length of the start that the key's name shares with its parts' names */
     struct unpacked *unpacked;
     struct error *error;
 };
 
-/* What a part may hold. */
+/* Kinds of dtypes that a part may have. */
 enum {
     F8 = 1,
     F16_F32 = 2,
@@ -29,60 +29,67 @@ enum {
     BYTES = F8 | U8 | I8
 };
 
-/* Begins a weight whose key is the stem and `own`, which the key's name ends with; the key is the first part. */
+/* Begins a weight whose key is named by the stem and `own`. The key is the first part. */
 struct packed packed_begin(const struct packing_input *input, const struct tensor *key, const char *own,
                            struct unpacked *unpacked, struct error *error);
 
-/* The part that is called as the stem and `suffix`. Where there is none *ret_view is NULL. */
+/* Finds the part named by the stem and `suffix`; *ret_view is NULL if it is missing. Fails if its kind is none of
+ * `kinds`. */
 bool packed_find(struct packed *packed, const char *suffix, unsigned kinds, const struct view **ret_view);
 
-/* The same where there has to be one; NULL where there is none. */
+/* Like packed_find() for a required part: returns NULL, with an error, if it is missing. */
 const struct view *packed_need(struct packed *packed, const char *suffix, unsigned kinds);
 
-/* The same of a matrix of that shape. */
+/* Like packed_need() for a matrix that must have this shape. */
 const struct view *packed_matrix(struct packed *packed, const char *suffix, unsigned kinds, uint64_t n_rows,
                                  uint64_t n_columns);
 
-/* Whether a view is a matrix of rows and columns, of which it has at least one each. */
+/* Reports whether a view is a matrix with at least one row and one column. */
 bool packed_is_matrix(const struct view *view);
 
-/* Whether a part is a matrix of that shape. */
+/* Reports whether a part is a matrix of this shape; else sets the error. */
 bool packed_check(const struct packed *packed, const char *suffix, const struct view *view, uint64_t n_rows,
                   uint64_t n_columns);
 
-/* Says that the shape of a part does not fit, and why; false. */
+/* Sets the error "'PART' is DTYPE SHAPE, but ...", completed by the format; returns false. */
 bool packed_misfit(const struct packed *packed, const char *suffix, const struct view *view, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Reads a part that has to be there and to hold `n` integers, 8 at most; for parts that say what shape others are. */
+/* Reads a required part of `n` integers, 8 at most: such parts hold the shapes of others. */
 bool packed_integers(struct packed *packed, const char *suffix, unsigned kinds, int64_t *values, size_t n);
 
-/* The name of the weight: the stem and `suffix`. */
+/* Names the weight: the stem and `suffix`. */
 void packed_name(const struct packed *packed, const char *suffix);
 
-/* What the converter refuses in the groups of compressed-tensors, which it takes one of, of certain strategies, up to a
- * NULL; NULL: nothing. */
+/* Returns the feature of compressed-tensors' groups that makes the converter refuse them; NULL: none. The converter
+ * accepts one group with one of `strategies`, which end with a NULL. */
 const char *packed_beyond_groups(const struct packing_input *input, const char *const *strategies);
 
-/* The columns of a group as quantization_config says under the key, -1 standing for all of them; 0 where it says
- * nothing. Fails where it says what no group can be of. */
+/* Reads the columns of a group from this key of quantization_config: -1 means all columns, and *ret_size is 0 if the
+ * key is missing. Fails if the value is invalid. */
 bool packed_group_size(const struct packed *packed, const char *key, uint64_t n_columns, uint64_t *ret_size);
 
-/* The bits of an element, the same way; fails where they are not a number of one digit. */
-bool packed_bits(const struct packed *packed, uint64_t *ret_bits);
+/* Like packed_group_size() for the bits of an element, 1 to 8. */
+bool packed_bits(const struct packed *packed, const char *key, uint64_t *ret_bits);
 
-/* A number of quantization_config that is a whole one above 0; 0 where there is none. */
+/* Fails if quantization_config has the key with another value than the tensors. */
+bool packed_agrees(const struct packed *packed, const char *key, uint64_t stored);
+
+/* Returns a whole number above 0 from quantization_config; 0 if there is none. */
 uint64_t packed_number(const struct json *config, const char *key);
 
-/* Elements [0, n_rows) x [0, n_columns) of a matrix that may be larger. */
+/* Returns elements [0, n_rows) x [0, n_columns) of a matrix. */
 const struct view *packed_cut(struct arena *arena, const struct view *view, uint64_t n_rows, uint64_t n_columns);
 
-/* MXFP4: bytes of two elements each, the first in the low half, in blocks of 32 columns with an exponent of 2 each,
- * whose bias is 127 and which has no code for what is not a number. The columns of scales fit those of bytes. */
+/* Returns the powers of 2 of bytes that hold exponents with a bias of 127. No code stands for NaN: 255 is infinite. */
+const struct view *packed_powers(struct arena *arena, const struct view *scales);
+
+/* Dequantizes MXFP4: bytes of two elements, the first in the low half, in blocks of 32 columns with one packed_powers()
+ * each. The caller has checked the columns of `scales`. */
 const struct view *packed_mxfp4(struct arena *arena, const struct view *bytes, const struct view *scales);
 
-/* The same as ggml's blocks: bytes [..., n, 16], exponents [..., n] become MXFP4 [..., n * 32]. NULL where the two
- * shapes are not of one weight. */
+/* Like packed_mxfp4(), but as ggml's blocks: bytes [..., n, 16] and exponents [..., n] become MXFP4 [..., n * 32].
+ * Returns NULL if the two shapes disagree. */
 const struct view *packed_mxfp4_blocks(struct arena *arena, const struct view *bytes, const struct view *scales);
 
 static inline uint64_t rounded_up(uint64_t number, uint64_t divisor)

@@ -6,7 +6,6 @@
 #include "models/packings/packed.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 extern const struct packing quanto_packing;
 
@@ -25,7 +24,7 @@ static bool unpack_bytes(struct packed *packed)
     if (scale == NULL)
         return false;
     if (!packed_is_matrix(codes))
-        return packed_misfit(packed, plain_own, codes, "not a matrix");
+        return packed_misfit(packed, plain_own, codes, "must be a matrix");
     packed->unpacked->bits = 8;
     if (scale->n_elements == 1) {
         packed->unpacked->view = view_combine_one(packed->input->arena, codes, MULTIPLY, scale);
@@ -57,15 +56,15 @@ static bool unpack_rows(struct packed *packed)
     if (shift == NULL)
         return false;
     if (bits == 0)
-        return error_set(packed->error, "the configuration says neither qint4 nor qint2");
+        return error_set(packed->error, "weights of quantization_config is neither qint4 nor qint2");
     uint64_t n_elements = bytes->n_elements * n_parts, n_groups = scale->n_elements;
     if (!packed_is_matrix(bytes) || n_groups == 0 || n_elements % n_groups != 0)
-        return packed_misfit(packed, packed_own, bytes, "which does not fit %" PRIu64 " groups", n_groups);
+        return packed_misfit(packed, packed_own, bytes, "there are %" PRIu64 " groups of scales", n_groups);
     const uint64_t shape[2] = {bytes->shape[0] * n_parts, bytes->shape[1]},
                    groups[2] = {n_groups, n_elements / n_groups};
     if (shape[1] % groups[1] != 0 || !packed_check(packed, ".weight._scale", scale, n_groups, 1) ||
         !packed_check(packed, ".weight._shift", shift, n_groups, 1))
-        return packed_misfit(packed, packed_own, bytes, "which does not fit %" PRIu64 " groups", n_groups);
+        return packed_misfit(packed, packed_own, bytes, "there are %" PRIu64 " groups of scales", n_groups);
     for (unsigned i = 0; i < n_parts; i++) {
         const struct fields part = {1, 1, (uint8_t)bits, {(uint8_t)(i * bits)}};
         parts[i] = view_fields(arena, bytes, &part);
@@ -91,6 +90,7 @@ static const char *const beside[] = {".input_scale", ".output_scale", NULL};
 
 const struct packing quanto_packing = {
     .name = "quanto",
+    .titles = {"Quanto"},
     .methods = {"quanto"},
     .summary = "Quanto's FP8 and integers of 2, 4 and 8 bits",
     .place = IN_PLACE,

@@ -14,7 +14,7 @@ struct repacked {
     uint64_t n_groups; /* of a row */
 };
 
-/* What a number of rows of groups hold, all of them read at once. */
+/* The contents of some rows of groups, read at once. */
 struct shared {
     unsigned char *scales, *offsets, *zeros;
     uint64_t first_row;
@@ -32,7 +32,7 @@ static bool check_zeros(const struct repacked *repacked, const struct shared *sh
 {
     for (uint64_t i = 0; repacked->of.zeros != NULL && i < n_rows * repacked->n_groups; i++)
         if (shared->zeros[i] != repacked->of.zero)
-            return error_set(error, "row %" PRIu64 " has a zero point of %u, and its blocks only one of %u",
+            return error_set(error, "row %" PRIu64 " has the zero point %u, but repacked blocks need %u",
                              shared->first_row + i / repacked->n_groups, shared->zeros[i], repacked->of.zero);
     return true;
 }
@@ -47,7 +47,7 @@ static bool check_groups(const struct repacked *repacked, struct error *error)
     bool good = view_read(groups, 0, groups->n_elements, stored, error);
     for (uint64_t i = 0; good && i < groups->n_elements; i++)
         if (read_le(stored + i * size, size) != i / repacked->of.group_size)
-            good = error_set(error, "column %" PRIu64 " is not of the group %" PRIu64 ", as blocks have it", i,
+            good = error_set(error, "column %" PRIu64 " is not in group %" PRIu64 ", where repacked blocks need it", i,
                              i / repacked->of.group_size);
     free(stored);
     return good;

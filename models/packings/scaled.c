@@ -7,6 +7,7 @@
  * of 2, which the converter writes as Q8_0. */
 #include "models/packings/packed.h"
 #include "quant/convert.h"
+#include "quant/scaled_rows.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -31,7 +32,7 @@ static const struct spelling *find_spelling(const struct packing_input *input, c
     for (size_t i = 0; i < N_SPELLINGS; i++) {
         const struct spelling *spelling = &spellings[i];
         const struct tensor *scale = packing_has_suffix(tensor, spelling->own)
-                                         ? packing_partner(input, tensor, spelling->own, spelling->scale)
+                                         ? packing_partner(input->set, tensor, spelling->own, spelling->scale)
                                          : NULL;
         bool fits = i != EXPONENTS ||
                     (*tensor->dtype->name == 'F' && scale != NULL && strcmp(scale->dtype->name, "F8_E8M0") == 0);
@@ -64,14 +65,14 @@ static bool read_sides(const struct json *array, uint64_t sides[2])
     return true;
 }
 
-/* Whether scales of that shape are those of blocks; rows and columns of more blocks than there are count for nothing.
+/* Reports whether scales of that shape are those of blocks; rows and columns of more blocks than there are count for
+ * nothing.
  */
 static bool fits_blocks(const struct json *array, const struct view *scale, uint64_t n_rows, uint64_t n_columns,
                         struct sharing *ret_sharing)
 {
     uint64_t sides[2];
-    if (!json_is(array, JSON_ARRAY) || !read_sides(array, sides) || scale->rank < 2 ||
-        scale->shape[scale->rank - 2] < rounded_up(n_rows, sides[0]) ||
+    if (!read_sides(array, sides) || scale->rank < 2 || scale->shape[scale->rank - 2] < rounded_up(n_rows, sides[0]) ||
         scale->shape[scale->rank - 1] < rounded_up(n_columns, sides[1]))
         return false;
     *ret_sharing = (struct sharing){sides[0], sides[1], NULL};
@@ -84,14 +85,14 @@ static bool find_blocks(const struct json *config, const struct view *scale, uin
     if (fits_blocks(json_get(config, "weight_block_size"), scale, n_rows, n_columns, ret_sharing))
         return true;
     const struct json *groups = json_get(config, "config_groups");
-    const struct json *group = json_is(groups, JSON_OBJECT) ? json_first(groups) : NULL;
-    for (; group != NULL; group = json_next(group))
-        if (fits_blocks(json_get(json_get(group, "weights"), "block_structure"), scale, n_rows, n_columns, ret_sharing))
+    for (struct json_member group = {0}; json_next_member(groups, &group);)
+        if (fits_blocks(json_get(json_get(group.value, "weights"), "block_structure"), scale, n_rows, n_columns,
+                        ret_sharing))
             return true;
     return false;
 }
 
-/* Whether the configuration says of blocks how large they are. */
+/* Reports whether the configuration says of blocks how large they are. */
 static bool has_block_size(const struct json *config)
 {
     uint64_t sides[2];
@@ -120,7 +121,8 @@ static const struct view *fit(const struct packed *packed, const char *suffix, c
     bool is_beside =
         rank >= 2 && scale->rank == rank && memcmp(scale->shape, weight->shape, (rank - 2) * sizeof *shape) == 0;
     if (!is_beside || scale->n_elements == 0) {
-        packed_misfit(packed, suffix, scale, "which does not fit %" PRIu64 " rows of %" PRIu64, n_rows, n_columns);
+        packed_misfit(packed, suffix, scale, "the weight has %" PRIu64 " rows of %" PRIu64 " columns", n_rows,
+                      n_columns);
         return NULL;
     }
     uint64_t shared_rows = scale->shape[rank - 2], shared_columns = scale->shape[rank - 1];
@@ -129,7 +131,8 @@ static const struct view *fit(const struct packed *packed, const char *suffix, c
         shared_columns = rounded_up(n_columns, ret_sharing->columns);
     } else if ((shared_rows != n_rows && shared_rows != 1) || n_columns % shared_columns != 0 ||
                (has_block_size(packed->input->config) && shared_columns != 1 && shared_columns != n_columns)) {
-        packed_misfit(packed, suffix, scale, "which does not fit %" PRIu64 " rows of %" PRIu64, n_rows, n_columns);
+        packed_misfit(packed, suffix, scale, "the weight has %" PRIu64 " rows of %" PRIu64 " columns", n_rows,
+                      n_columns);
         return NULL;
     } else {
         *ret_sharing = (struct sharing){shared_rows == 1 ? n_rows : 1, n_columns / shared_columns, NULL};
@@ -140,14 +143,14 @@ static const struct view *fit(const struct packed *packed, const char *suffix, c
 
 static const char *const strategies[] = {"channel", "block", NULL}; /* that the converter takes */
 
-/* What the converter does not read. */
+/* Returns the feature that the converter does not read; NULL: none. */
 static const char *find_beyond(const struct packing_input *input, const struct spelling *spelling, bool has_zeros,
                                const struct view *scale)
 {
     if (has_zeros)
         return "weights with zero points";
     if (!spelling->is_known && strcmp(input->method, "fp8") == 0)
-        return "scales that are not called weight_scale_inv";
+        return "scales not named weight_scale_inv";
     if (scale->dtype->kind == DTYPE_INTEGER)
         return "MXFP8";
     return packed_beyond_groups(input, strategies);
@@ -176,10 +179,10 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
         return false;
     unpacked->beyond = find_beyond(input, spelling, zeros != NULL, scale);
     if (weight->rank == 0 || weight->n_elements == 0)
-        return error_set(error, "it has no rows");
+        return error_set(error, "the weight has no elements");
     if (scale->dtype->kind == DTYPE_INTEGER &&
         (weight->rank < 2 || scale->rank == 0 || scale->shape[scale->rank - 1] * 32 != weight->shape[weight->rank - 1]))
-        return packed_misfit(&packed, suffix, scale, "where exponents are of 32 columns each");
+        return packed_misfit(&packed, suffix, scale, "each exponent must cover 32 columns");
     if (scale->dtype->kind == DTYPE_INTEGER)
         scale = view_reinterpret(arena, scale, dtype_by_name("F8_E8M0"));
     scale = fit(&packed, suffix, weight, scale, &sharing);
@@ -199,6 +202,36 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
     return true;
 }
 
+/* FP8 rows as TensorRT-LLM's converters write them. */
+static unsigned pack_rows(const struct packer *packer, struct arena *arena, const struct view *weight,
+                          struct packed_part *parts, struct error *error)
+{
+    (void)packer;
+    if (weight->rank == 0 || weight->dtype->kind != DTYPE_FLOAT)
+        return error_set(error, "only rows of floats are scaled");
+    parts[0] = (struct packed_part){".weight", view_scaled_rows(arena, weight)};
+    parts[1] = (struct packed_part){".per_channel_scale", view_row_scales(arena, weight)};
+    return 2;
+}
+
+static void write_rows_config(const struct packer *packer, struct json_writer *writer)
+{
+    json_put_text(writer, "quant_algo", packer->name);
+    json_put_null(writer, "kv_cache_quant_algo");
+    json_put_number(writer, "group_size", 128);
+    json_put_f32(writer, "smoothquant_val", 0.5F);
+    json_begin_array(writer, "clamp_val");
+    json_put_f32(writer, NULL, -SCALED_ROWS_LIMIT);
+    json_put_f32(writer, NULL, SCALED_ROWS_LIMIT);
+    json_end(writer);
+    json_put_bool(writer, "use_meta_recipe", false);
+    json_put_bool(writer, "has_zero_point", false);
+    json_put_bool(writer, "pre_quant_scale", false);
+    json_put_null(writer, "exclude_modules");
+}
+
+static const struct packer packers[] = {{"FP8_PER_CHANNEL_PER_TOKEN", pack_rows, write_rows_config}, {0}};
+
 const struct packing scaled_packing = {
     .name = "scaled",
     .methods = {"fp8", "fbgemm_fp8", "modelopt", "compressed-tensors"},
@@ -206,4 +239,5 @@ const struct packing scaled_packing = {
     .place = IN_PLACE,
     .is_key = is_key,
     .unpack = unpack,
+    .packers = packers,
 };

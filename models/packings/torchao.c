@@ -8,11 +8,10 @@
 #include "models/packings/packed.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 extern const struct packing torchao_packing;
 
-/* What a subclass calls its codes, the scales and the zero points; and what is between it and them. */
+/* A subclass's names for codes, scales and zero points, and the part of the name before them. */
 static const struct naming {
     const char *codes, *scale, *zero, *between;
 } namings[] = {
@@ -32,14 +31,14 @@ static const struct naming *naming_of(const struct tensor *tensor)
 static bool is_key(const struct packing_input *input, const struct tensor *tensor)
 {
     const struct naming *naming = naming_of(tensor);
-    const struct tensor *outer = naming != NULL ? packing_partner(input, tensor, naming->codes, ".weight") : NULL;
+    const struct tensor *outer = naming != NULL ? packing_partner(input->set, tensor, naming->codes, ".weight") : NULL;
     return outer != NULL && outer->refusal != NULL;
 }
 
 /* Adds a part that has no values, which says what the weight is; NULL where there is none. */
 static const struct tensor *add_shell(struct packed *packed, const char *own, const char *suffix)
 {
-    const struct tensor *shell = suffix != NULL ? packing_partner(packed->input, packed->key, own, suffix) : NULL;
+    const struct tensor *shell = suffix != NULL ? packing_partner(packed->input->set, packed->key, own, suffix) : NULL;
     if (shell != NULL)
         packed->unpacked->parts[packed->unpacked->n_parts++] = shell;
     return shell;
@@ -55,7 +54,8 @@ static const struct view *spread(struct packed *packed, const char *suffix, cons
     else if (view->rank == 2 && view->shape[0] == n_rows && view->shape[1] > 0 && n_columns % view->shape[1] == 0)
         shape[1] = view->shape[1];
     else if (view->rank != 1 || view->shape[0] != n_rows) {
-        packed_misfit(packed, suffix, view, "which does not fit %" PRIu64 " rows of %" PRIu64, n_rows, n_columns);
+        packed_misfit(packed, suffix, view, "the weight has %" PRIu64 " rows of %" PRIu64 " columns", n_rows,
+                      n_columns);
         return NULL;
     }
     return view_reshape(packed->input->arena, view, 2, shape);
@@ -82,7 +82,7 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
         !packed_find(&packed, naming->zero, I8 | WORDS | I64, &zero))
         return false;
     if (!packed_is_matrix(codes) || shell->rank != 2)
-        return packed_misfit(&packed, naming->codes, codes, "not a matrix");
+        return packed_misfit(&packed, naming->codes, codes, "must be a matrix");
     if (!packed_check(&packed, naming->codes, codes, shell->shape[0], shell->shape[1]) ||
         (scale = spread(&packed, naming->scale, scale, codes)) == NULL ||
         (zero != NULL && (zero = spread(&packed, naming->zero, zero, codes)) == NULL))
@@ -95,6 +95,7 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
 
 const struct packing torchao_packing = {
     .name = "torchao",
+    .titles = {"TorchAO"},
     .methods = {"torchao"},
     .summary = "TorchAO's FP8, and integers in bytes",
     .place = IN_PLACE,

@@ -37,9 +37,8 @@ static const struct view *factor_of(const struct norm *norm)
 }
 
 /* Adds the two of one whose statistics are four parts of a vector. */
-static void add_folded(struct draft *draft, const struct view *statistics, const char *name)
+static void add_folded(struct tensor_set *set, struct arena *arena, const struct view *statistics, const char *name)
 {
-    struct arena *arena = draft->model->arena;
     uint64_t n = statistics->n_elements / 4;
     const struct norm norm = {
         .arena = arena,
@@ -50,28 +49,25 @@ static void add_folded(struct draft *draft, const struct view *statistics, const
         .var = view_slice(arena, statistics, 0, 3 * n, n, 1),
     };
     const struct view *factor = factor_of(&norm), *shift = combine(&norm, norm.mean, MULTIPLY, factor);
-    draft_add_tensor(draft, arena_printf(arena, "%s.weight", name), factor, NULL);
-    draft_add_tensor(draft, arena_printf(arena, "%s.bias", name), combine(&norm, norm.bias, SUBTRACT, shift), NULL);
+    tensor_set_add_view(set, arena_printf(arena, "%s.weight", name), factor);
+    tensor_set_add_view(set, arena_printf(arena, "%s.bias", name), combine(&norm, norm.bias, SUBTRACT, shift));
 }
 
-void fold_batch_norms(struct draft *draft)
+void fold_batch_norms(struct model_builder *builder)
 {
     static const char pattern[] = "a.blk.{}.conv_norm.statistics", last[] = ".statistics";
-    struct gguf_model *model = draft->model;
+    struct gguf_model *model = builder->model;
     const struct tensor_set *set = model->tensors;
-    const struct dtype **forced = memory_alloc((set->n_tensors + 1) * sizeof *forced);
-    memcpy(forced, model->forced, set->n_tensors * sizeof *forced);
     model->tensors = tensor_set_new(model->arena);
     for (size_t i = 0; i < set->n_tensors; i++) {
         const struct tensor *tensor = &set->tensors[i];
         uint64_t numbers[PATTERN_NUMBERS];
         const struct view *view = tensor_view(tensor, model->arena);
         if (!pattern_match(pattern, tensor->name, tensor->name_length, numbers)) {
-            draft_add_tensor(draft, tensor->name, view, forced[i]);
+            tensor_set_add_view(model->tensors, tensor->name, view);
             continue;
         }
         size_t length = tensor->name_length - strlen(last);
-        add_folded(draft, view, arena_printf(model->arena, "%.*s", (int)length, tensor->name));
+        add_folded(model->tensors, model->arena, view, arena_printf(model->arena, "%.*s", (int)length, tensor->name));
     }
-    free(forced);
 }

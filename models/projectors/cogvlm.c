@@ -1,8 +1,6 @@
 /* CogVLM: what sees. conversion/cogvlm.py, CogVLMVisionModel. */
 #include "models/projectors/projector.h"
 
-static const struct family_name names[] = {{"CogVLMForCausalLM"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"^patch_embedding.cls_embedding", "v.class_embd"},
     {"^patch_embedding.proj", "v.patch_embd"},
@@ -29,18 +27,13 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const parts[] = {"model.vision.", NULL};
-static const char *const dropped_prefixes[] = {"model.vision.", NULL};
-static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = parts};
-
 const struct family cogvlm_projector = {
     .name = "cogvlm",
-    .architecture = "clip",
-    .summary = "the vision tower of CogVLM",
-    .hf = names,
+    .summary = "CogVLM (vision encoder)",
+    .hf = FAMILY_NAMES({"CogVLMForCausalLM"}),
     .tensors = {tensors},
     .keys = {tower_keys, vision_keys, keys},
     .prefix = "model.vision.",
-    .dropped_prefixes = dropped_prefixes,
-    .tower = &tower,
+    .dropped_prefixes = TEXTS("model.vision."),
+    .tower = TOWER(.config = {.vision = "vision_config"}, .parts = TEXTS("model.vision.")),
 };

@@ -5,9 +5,6 @@
 
 #include <math.h>
 
-static const struct family_name first_names[] = {{"DeepseekOCRForCausalLM"}, {"UnlimitedOCRForCausalLM"}, {0}};
-static const struct family_name second_names[] = {{"DeepseekOCR2ForCausalLM"}, {0}};
-
 static const struct relation_row sam_tensors[] = {
     {"model.sam_model.pos_embed", "v.sam.pos_embd.weight"},
     {"model.sam_model.patch_embed.proj", "v.sam.patch_embd"},
@@ -58,51 +55,53 @@ static const struct relation_row qwen2_tensors[] = {
     {0},
 };
 
-/* What the CLIP says counts before what is said of the whole; the converter has four times the heads as the width of
- * the inner layers. */
-static bool adjust_first(struct draft *draft, struct error *error)
+/* The CLIP's own values come before those of the whole; the converter uses four times the heads as the width of the
+ * inner layers. */
+static bool adjust_first(struct model_builder *builder, struct error *error)
 {
     static const char *const names[][2] = {{"width.clip-l-14-224.image_size", "image_size"},
                                            {"width.clip-l-14-224.patch_size", "patch_size"},
                                            {"width.clip-l-14-224.layers", "layers"},
                                            {"width.clip-l-14-224.width|width", "hidden_size"},
                                            {"width.clip-l-14-224.heads|heads", "num_heads"}};
-    struct hparams *hparams = draft->model->hparams;
+    struct hparams *hparams = builder->model->hparams;
     uint64_t value, n_heads;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (json_u64(hparams_find(hparams, names[i][0]), &value) &&
             !hparams_override(hparams, names[i][1], value, error))
             return false;
-    tower_count_layers(&draft->facts, hparams);
+    tower_count_layers(&builder->dimensions, hparams);
     return !json_u64(hparams_find(hparams, "width.clip-l-14-224.heads|heads"), &n_heads) || n_heads > UINT32_MAX ||
            hparams_override(hparams, "intermediate_size", n_heads * 4, error);
 }
 
 /* Its layers are those of Qwen2 0.5B, whatever config.json leaves out. */
-static bool adjust_second(struct draft *draft, struct error *error)
+static bool adjust_second(struct model_builder *builder, struct error *error)
 {
-    struct hparams *hparams = draft->model->hparams;
+    struct hparams *hparams = builder->model->hparams;
     uint64_t width;
     return hparams_default(hparams,
                            "{'layers': 24, 'patch_size': 16, 'intermediate_size': 4864, 'num_attention_heads': 14}",
                            error) &&
-           adjust_first(draft, error) && hparams_count(hparams, "width.qwen2-0-5b.dim", 1, UINT32_MAX, &width, error) &&
+           adjust_first(builder, error) &&
+           hparams_count(hparams, "width.qwen2-0-5b.dim", 1, UINT32_MAX, &width, error) &&
            hparams_override(hparams, "hidden_size", width, error);
 }
 
 /* How many patches of a side become one, where they are not the usual four. */
-static bool emit_scale_factor(struct draft *draft, struct error *error)
+static bool emit_scale_factor(struct model_builder *builder, struct error *error)
 {
     double length, image, patch;
-    if (!draft_number(draft, "preprocessor.image_seq_length", 256, &length, error) ||
-        !draft_number(draft, "image_size", 0, &image, error) || !draft_number(draft, "patch_size", 0, &patch, error))
+    if (!builder_number(builder, "preprocessor.image_seq_length", 256, &length, error) ||
+        !builder_number(builder, "image_size", 0, &image, error) ||
+        !builder_number(builder, "patch_size", 0, &patch, error))
         return false;
     if (!(length >= 1 && patch >= 1))
         return error_set(error, "config.json: patch_size is %.17g, and image_seq_length of the preprocessor %.17g",
                          patch, length);
     double factor = floor(floor(image / patch) / floor(sqrt(length)));
     const struct key_row rows[] = {{"vision.projector.scale_factor", GGUF_U32, ALWAYS, .value = factor}, {0}};
-    return factor <= 0 || factor == 4 || draft_emit(draft, rows, error);
+    return factor <= 0 || factor == 4 || builder_emit(builder, rows, error);
 }
 
 static const struct key_row first_type[] = {PROJECTOR_TYPE("deepseekocr"), {0}};
@@ -119,7 +118,9 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const struct key_row second_keys[] = {{"vision.attention.head_count_kv", GGUF_U32, ALWAYS, .value = 2}, {0}};
+static const struct tower tower = {.config = {.vision = "vision_config"},
+                                   .parts = TEXTS("model.sam_model.", "model.vision_model.", "model.qwen2_model.",
+                                                  "model.projector.", "model.view_seperator", "model.image_newline")};
 
 static const struct stored_type stored_types[] = {
     {"v.patch_embd.weight", &f32_dtype},
@@ -132,33 +133,25 @@ static const struct stored_type stored_types[] = {
     {0},
 };
 
-static const char *const parts[] = {"model.sam_model.",
-                                    "model.vision_model.",
-                                    "model.qwen2_model.",
-                                    "model.projector.",
-                                    "model.view_seperator",
-                                    "model.image_newline",
-                                    NULL};
-static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = parts, .stored_types = stored_types};
-
 const struct family deepseek_ocr_projector = {
     .name = "deepseekocr",
-    .architecture = "clip",
-    .summary = "the vision tower of DeepSeek-OCR",
-    .hf = first_names,
+    .summary = "DeepSeek-OCR (vision encoder)",
+    .hf = FAMILY_NAMES({"DeepseekOCRForCausalLM"}, {"UnlimitedOCRForCausalLM"}),
     .tensors = {clip_tensors, sam_tensors},
     .keys = {tower_keys, vision_keys, first_type, keys},
     .tower = &tower,
+    .stored_types = stored_types,
     .adjust = adjust_first,
 };
 
 const struct family deepseek_ocr2_projector = {
     .name = "deepseekocr2",
-    .architecture = "clip",
-    .summary = "the vision tower of DeepSeek-OCR 2",
-    .hf = second_names,
+    .summary = "DeepSeek-OCR 2 (vision encoder)",
+    .hf = FAMILY_NAMES({"DeepseekOCR2ForCausalLM"}),
     .tensors = {qwen2_tensors, sam_tensors},
-    .keys = {tower_keys, vision_keys, second_type, keys, second_keys},
+    .keys = {tower_keys, vision_keys, second_type, keys,
+             KEYS({"vision.attention.head_count_kv", GGUF_U32, ALWAYS, .value = 2})},
     .tower = &tower,
+    .stored_types = stored_types,
     .adjust = adjust_second,
 };

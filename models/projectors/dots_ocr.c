@@ -1,8 +1,6 @@
 /* dots.ocr: what sees. conversion/dotsocr.py. */
 #include "models/projectors/projector.h"
 
-static const struct family_name names[] = {{"DotsOCRForCausalLM"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"vision_tower.patch_embed.patchifier.proj", "v.patch_embd"},
     {"vision_tower.patch_embed.patchifier.norm", "v.pre_ln"},
@@ -20,9 +18,9 @@ static const struct relation_row tensors[] = {
 };
 
 /* Its images are of any size; the key must be there. */
-static bool adjust(struct draft *draft, struct error *error)
+static bool adjust(struct model_builder *builder, struct error *error)
 {
-    return hparams_override(draft->model->hparams, "image_size", 0, error);
+    return hparams_override(builder->model->hparams, "image_size", 0, error);
 }
 
 static const struct key_row keys[] = {
@@ -35,16 +33,12 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const parts[] = {"vision_tower.", NULL};
-static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = parts};
-
 const struct family dots_ocr_projector = {
     .name = "dots_ocr",
-    .architecture = "clip",
-    .summary = "the vision tower of dots.ocr",
-    .hf = names,
+    .summary = "dots.ocr (vision encoder)",
+    .hf = FAMILY_NAMES({"DotsOCRForCausalLM"}),
     .tensors = {tensors},
     .keys = {tower_keys, vision_keys, keys},
-    .tower = &tower,
+    .tower = TOWER(.config = {.vision = "vision_config"}, .parts = TEXTS("vision_tower.")),
     .adjust = adjust,
 };

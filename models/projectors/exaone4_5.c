@@ -1,21 +1,17 @@
 /* EXAONE 4.5: what sees, a Qwen2.5-VL that shares keys among heads. conversion/exaone.py, Exaone4_5VisionModel. */
 #include "models/projectors/projector.h"
 
-static const struct family_name names[] = {{"Exaone4_5_ForConditionalGeneration"}, {0}};
-
-static const struct relation_row tensors[] = {{"visual.blocks.{}.attn.qkv", "v.blk.{}.attn_qkv"}, {0}};
-
-static bool adjust(struct draft *draft, struct error *error)
+static bool adjust(struct model_builder *builder, struct error *error)
 {
-    facts_set(&draft->facts, "gated", 1);
-    return hparams_default(draft->model->hparams, "{'image_size': 560}", error);
+    dimensions_set(&builder->dimensions, "gated", 1);
+    return hparams_default(builder->model->hparams, "{'image_size': 560}", error);
 }
 
-static bool emit_windows(struct draft *draft, struct error *error)
+static bool emit_windows(struct model_builder *builder, struct error *error)
 {
     static const struct key_row rows[] = {{"vision.n_wa_pattern", GGUF_U32, .compute = compute_window_pattern}, {0}};
-    const struct json *full = hparams_get(draft->model->hparams, "fullatt_block_indexes");
-    return !json_is(full, JSON_ARRAY) || json_count(full) == 0 || draft_emit(draft, rows, error);
+    const struct json *full = hparams_get(builder->model->hparams, "fullatt_block_indexes");
+    return !json_is(full, JSON_ARRAY) || json_count(full) == 0 || builder_emit(builder, rows, error);
 }
 
 static const struct key_row keys[] = {
@@ -30,18 +26,13 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const parts[] = {"visual.", "model.visual.", NULL};
-static const char *const dropped_prefixes[] = {"model.", NULL};
-static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = parts};
-
 const struct family exaone4_5_projector = {
     .name = "exaone4_5",
-    .architecture = "clip",
-    .summary = "the vision tower of EXAONE 4.5",
-    .hf = names,
-    .tensors = {tensors, qwen2_vision_tensors},
+    .summary = "EXAONE 4.5 (vision encoder)",
+    .hf = FAMILY_NAMES({"Exaone4_5_ForConditionalGeneration"}),
+    .tensors = {TENSORS({"visual.blocks.{}.attn.qkv", "v.blk.{}.attn_qkv"}), qwen2_vision_tensors},
     .keys = {tower_keys, vision_keys, keys},
-    .dropped_prefixes = dropped_prefixes,
-    .tower = &tower,
+    .dropped_prefixes = TEXTS("model."),
+    .tower = TOWER(.config = {.vision = "vision_config"}, .parts = TEXTS("visual.", "model.visual.")),
     .adjust = adjust,
 };

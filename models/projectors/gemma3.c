@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-static const struct family_name names[] = {{"Gemma3ForConditionalGeneration"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"multi_modal_projector.mm_input_projection_weight", "mm.input_projection.weight"},
     {"multi_modal_projector.mm_soft_emb_norm", "mm.soft_emb_norm", .map = &plus_one},
@@ -13,9 +11,9 @@ static const struct relation_row tensors[] = {
 };
 
 /* The images of smaller models are pooled by another factor. */
-static bool emit_scale_factor(struct draft *draft, struct error *error)
+static bool emit_scale_factor(struct model_builder *builder, struct error *error)
 {
-    const struct hparams *hparams = draft->model->hparams;
+    const struct hparams *hparams = builder->model->hparams;
     uint64_t image, patch, n_tokens = 256;
     if (!hparams_count(hparams, "image_size", 1, UINT32_MAX, &image, error) ||
         !hparams_count(hparams, "patch_size", 1, UINT32_MAX, &patch, error))
@@ -25,7 +23,7 @@ static bool emit_scale_factor(struct draft *draft, struct error *error)
         return false;
     uint64_t factor = image / patch / (uint64_t)sqrt((double)n_tokens);
     if (factor > 0 && factor != 4)
-        gguf_set_u32(&draft->model->kvs, draft_key(draft, "vision.projector.scale_factor"), (uint32_t)factor);
+        gguf_set_u32(&builder->model->kvs, builder_key(builder, "vision.projector.scale_factor"), (uint32_t)factor);
     return true;
 }
 
@@ -37,25 +35,16 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const struct stored_type stored_types[] = {
-    {"mm.input_projection.weight", &f16_dtype},
-    {"v.patch_embd.weight", &f32_dtype},
-    {0},
-};
-
-static const char *const parts[] = {"multi_modal_projector.", "vision_tower.", "model.multi_modal_projector.",
-                                    "model.vision_tower.", NULL};
-static const char *const dropped_prefixes[] = {"model.", "vision_tower.vision_model.", NULL};
-static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = parts, .stored_types = stored_types};
-
 const struct family gemma3_projector = {
     .name = "gemma3",
-    .architecture = "clip",
-    .summary = "the vision tower of Gemma 3",
-    .hf = names,
+    .summary = "Gemma 3 (vision encoder)",
+    .hf = FAMILY_NAMES({"Gemma3ForConditionalGeneration"}),
     .tensors = {tensors, siglip_tensors},
     .keys = {tower_keys, vision_keys, keys},
     .prefix = "vision_tower.vision_model.",
-    .dropped_prefixes = dropped_prefixes,
-    .tower = &tower,
+    .dropped_prefixes = TEXTS("model.", "vision_tower.vision_model."),
+    .tower = TOWER(.config = {.vision = "vision_config"},
+                   .parts = TEXTS("multi_modal_projector.", "vision_tower.", "model.multi_modal_projector.",
+                                  "model.vision_tower.")),
+    .stored_types = STORED_TYPES({"mm.input_projection.weight", &f16_dtype}, {"v.patch_embd.weight", &f32_dtype}),
 };

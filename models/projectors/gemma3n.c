@@ -1,8 +1,6 @@
 /* Gemma 3n: what sees, a MobileNet, and what hears, a conformer. conversion/gemma.py, Gemma3nVisionAudioModel. */
 #include "models/projectors/projector.h"
 
-static const struct family_name names[] = {{"Gemma3nForConditionalGeneration"}, {0}};
-
 /* A block of the MobileNet: its stage and its number in that. */
 #define BLOCK(name)                                                                                                    \
     {                                                                                                                  \
@@ -82,17 +80,11 @@ static const struct relation_row audio_tensors[] = {
     {0},
 };
 
-static const struct stored_type stored_types[] = {
-    {"v.conv_stem.conv.weight", &f32_dtype}, {"v.conv_stem.conv.bias", &f32_dtype},
-    {"a.pre_encode.out.weight", &f16_dtype}, {"a.conv1d.{}.weight", &f32_dtype},
-    {"a.blk.{}.conv_dw.weight", &f32_dtype}, {0},
-};
-
 static void note_norms(const struct checkpoint *checkpoint)
 {
     if (tensor_set_find_text(checkpoint->tensors, "model.audio_tower.subsample_conv_projection.conv_0.norm.weight"))
-        checkpoint_note(checkpoint,
-                        "mmproj.gguf: the norms after the first convolutions of sound are called as those of "
+        checkpoint_note(checkpoint, SUBJECT_PROJECTOR,
+                        "the norms after the first convolutions of sound are called as those of "
                         "Gemma 4 are, where the converter fails");
 }
 
@@ -100,18 +92,18 @@ enum { N_LAYERS = 128 }; /* what the converter counts of a model with two towers
 
 /* The sizes of a transformer, which what sees is not: the keys must be there. A preprocessor's image is 16 tokens wide
  * where it makes 256 of them; the converter divides by their number. */
-static bool adjust(struct draft *draft, struct error *error)
+static bool adjust(struct model_builder *builder, struct error *error)
 {
-    struct hparams *hparams = draft->model->hparams;
+    struct hparams *hparams = builder->model->hparams;
     double image, n_tokens, inner;
-    if (!draft_number(draft, "preprocessor.size.height", 768, &image, error) ||
-        !draft_number(draft, "preprocessor.image_seq_length", 256, &n_tokens, error) ||
-        !draft_number(draft, "intermediate_size", 2048, &inner, error))
+    if (!builder_number(builder, "preprocessor.size.height", 768, &image, error) ||
+        !builder_number(builder, "preprocessor.image_seq_length", 256, &n_tokens, error) ||
+        !builder_number(builder, "intermediate_size", 2048, &inner, error))
         return false;
     if (!(image >= 0 && image <= UINT32_MAX && n_tokens >= 1 && inner >= 0 && inner <= UINT32_MAX / 4))
         return error_set(error, "the size of images, their image_seq_length or intermediate_size is out of range");
-    draft->facts.n_layers = N_LAYERS;
-    note_norms(draft->model->checkpoint);
+    builder->dimensions.n_layers = N_LAYERS;
+    note_norms(builder->model->checkpoint);
     return hparams_override(hparams, "image_size", (uint64_t)image, error) &&
            hparams_override(hparams, "patch_size", (uint64_t)(image / n_tokens), error) &&
            hparams_override(hparams, "intermediate_size", (uint64_t)inner * 4, error) &&
@@ -119,11 +111,11 @@ static bool adjust(struct draft *draft, struct error *error)
            hparams_default(hparams, "{'num_attention_heads': 8}", error);
 }
 
-static bool emit_normalization(struct draft *draft, struct error *error)
+static bool emit_normalization(struct model_builder *builder, struct error *error)
 {
     static const double mean[] = {0, 0, 0}, deviation[] = {1, 1, 1};
     (void)error;
-    set_normalization(draft, mean, deviation);
+    set_normalization(builder, mean, deviation);
     return true;
 }
 
@@ -143,20 +135,18 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const parts[] = {"model.vision_tower.", "model.audio_tower.", "model.embed_vision.",
-                                    "model.embed_audio.", NULL};
-static const char *const dropped_prefixes[] = {"model.", NULL};
-static const struct tower tower = {
-    .config = {.vision = "vision_config", .audio = "audio_config"}, .parts = parts, .stored_types = stored_types};
-
 const struct family gemma3n_projector = {
     .name = "gemma3nv",
-    .architecture = "clip",
-    .summary = "the vision and audio towers of Gemma 3n",
-    .hf = names,
+    .summary = "Gemma 3n (vision and audio encoders)",
+    .hf = FAMILY_NAMES({"Gemma3nForConditionalGeneration"}),
     .tensors = {vision_tensors, audio_tensors},
     .keys = {tower_keys, vision_size_keys, keys},
-    .dropped_prefixes = dropped_prefixes,
-    .tower = &tower,
+    .dropped_prefixes = TEXTS("model."),
+    .tower =
+        TOWER(.config = {.vision = "vision_config", .audio = "audio_config"},
+              .parts = TEXTS("model.vision_tower.", "model.audio_tower.", "model.embed_vision.", "model.embed_audio.")),
+    .stored_types = STORED_TYPES({"v.conv_stem.conv.weight", &f32_dtype}, {"v.conv_stem.conv.bias", &f32_dtype},
+                                 {"a.pre_encode.out.weight", &f16_dtype}, {"a.conv1d.{}.weight", &f32_dtype},
+                                 {"a.blk.{}.conv_dw.weight", &f32_dtype}),
     .adjust = adjust,
 };

@@ -1,8 +1,6 @@
 /* Gemma 4: what sees and what hears. conversion/gemma.py, Gemma4VisionAudioModel. */
 #include "models/projectors/projector.h"
 
-static const struct family_name names[] = {{"Gemma4ForConditionalGeneration"}, {0}};
-
 /* A linear layer that may keep what goes in and comes out within limits. */
 #define LINEAR(here, there)                                                                                            \
     {here ".linear.weight", there ".weight"}, {here ".weight", there ".weight", .forward_only = true},                 \
@@ -70,49 +68,68 @@ static const struct relation_row audio_tensors[] = {
     {0},
 };
 
-static const struct stored_type stored_types[] = {
-    {"a.conv1d.{}.weight", &f32_dtype},
-    {"a.input_projection.weight", &f32_dtype},
-    {"a.blk.{}.conv_dw.weight", &f32_dtype},
-    {0},
-};
+enum { PATCH_SIZE = 16, AUDIO_LAYERS = 12 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     struct error unused;
     uint64_t patch;
     if (!hparams_count(hparams, "patch_size", 1, 1 << 16, &patch, &unused))
-        return;
-    facts_set(facts, "y", patch);
-    facts_set(facts, "x", patch);
+        patch = PATCH_SIZE;
+    dimensions_set(dimensions, "y", patch);
+    dimensions_set(dimensions, "x", patch);
 }
 
-/* Its images are of any size; the key must be there. */
-static bool adjust(struct draft *draft, struct error *error)
+static bool hears(const struct model_builder *builder)
 {
-    return hparams_override(draft->model->hparams, "image_size", 224, error);
+    return json_count_members(hparams_get(builder->model->hparams, "outer.audio_config")) > 0;
 }
 
-static bool hears(const struct draft *draft)
+static void count_layers(struct model_builder *builder)
 {
-    return json_count(hparams_get(draft->model->hparams, "outer.audio_config")) > 0;
+    const struct hparams *hparams = builder->model->hparams;
+    bool is_silent = hears(builder) && hparams_find(hparams, AUDIO_BLOCK_COUNT) == NULL;
+    tower_count_layers(&builder->dimensions, hparams);
+    if (is_silent && builder->dimensions.n_layers < AUDIO_LAYERS)
+        builder->dimensions.n_layers = AUDIO_LAYERS;
 }
 
-static bool emit_hearing(struct draft *draft, struct error *error)
+/* Sizes that config.json leaves out are those of transformers' Gemma4VisionConfig and Gemma4AudioConfig, which the
+ * converter reads where transformers has these classes. Images are of any size; the key must be there. */
+static bool adjust(struct model_builder *builder, struct error *error)
+{
+    if (!hparams_override(builder->model->hparams, "image_size", 224, error) ||
+        !hparams_default(builder->model->hparams,
+                         "{'hidden_size': 768, 'intermediate_size': 3072, 'num_hidden_layers': 16,"
+                         " 'num_attention_heads': 12, 'patch_size': 16}",
+                         error))
+        return false;
+    count_layers(builder);
+    return true;
+}
+
+/* Pixels stay from 0 to 1 where no processor says otherwise. */
+static bool emit_normalization(struct model_builder *builder, struct error *error)
+{
+    static const double zero[3] = {0, 0, 0}, one[3] = {1, 1, 1};
+    return emit_normalization_or(builder, zero, one, error);
+}
+
+static bool emit_hearing(struct model_builder *builder, struct error *error)
 {
     static const struct key_row rows[] = {
         FLAG("has_audio_encoder"),
         {"audio.projection_dim", GGUF_U32, REQUIRED, "text.hidden_size"},
-        {"audio.embedding_length", GGUF_U32, REQUIRED, "audio.hidden_size"},
-        {"audio.feed_forward_length", GGUF_U32, REQUIRED, "audio.hidden_size", .times = 4},
-        {"audio.block_count", GGUF_U32, REQUIRED, AUDIO_BLOCK_COUNT},
-        {"audio.attention.head_count", GGUF_U32, REQUIRED, "audio.num_attention_heads"},
+        {"audio.embedding_length", GGUF_U32, OR_DEFAULT, "audio.hidden_size", 1024},
+        {"audio.feed_forward_length", GGUF_U32, OR_DEFAULT, "audio.hidden_size", 1024, 4},
+        {"audio.block_count", GGUF_U32, OR_DEFAULT, AUDIO_BLOCK_COUNT, AUDIO_LAYERS},
+        {"audio.attention.head_count", GGUF_U32, OR_DEFAULT, "audio.num_attention_heads", 8},
         {0},
     };
-    return !hears(draft) || draft_emit(draft, rows, error);
+    return !hears(builder) || builder_emit(builder, rows, error);
 }
 
-static bool emit_sound(struct draft *draft, struct error *error)
+static bool emit_sound(struct model_builder *builder, struct error *error)
 {
     static const struct key_row rows[] = {
         {"audio.projector_type", GGUF_STRING, ALWAYS, .text = "gemma4a"},
@@ -120,10 +137,11 @@ static bool emit_sound(struct draft *draft, struct error *error)
         {"audio.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "audio.layer_norm_eps", 1e-6},
         {0},
     };
-    return !hears(draft) || draft_emit(draft, rows, error);
+    return !hears(builder) || builder_emit(builder, rows, error);
 }
 
 static const struct key_row keys[] = {
+    {.emit = emit_normalization},
     {.emit = emit_hearing},
     {"vision.projector_type", GGUF_STRING, ALWAYS, .text = "gemma4v"},
     {"vision.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "layer_norm_eps", 1e-6},
@@ -131,21 +149,18 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const parts[] = {"model.vision_tower.", "model.audio_tower.", "model.embed_vision.",
-                                    "model.embed_audio.", NULL};
-static const char *const dropped_prefixes[] = {"model.", NULL};
-static const struct tower tower = {
-    .config = {.vision = "vision_config", .audio = "audio_config"}, .parts = parts, .stored_types = stored_types};
-
 const struct family gemma4_projector = {
     .name = "gemma4v",
-    .architecture = "clip",
-    .summary = "the vision and audio towers of Gemma 4",
-    .hf = names,
+    .summary = "Gemma 4 (vision and audio encoders)",
+    .hf = FAMILY_NAMES({"Gemma4ForConditionalGeneration"}),
     .tensors = {vision_tensors, audio_tensors},
-    .keys = {tower_keys, vision_keys, keys},
-    .dropped_prefixes = dropped_prefixes,
-    .tower = &tower,
-    .add_facts = add_facts,
+    .keys = {tower_keys, vision_size_keys, keys},
+    .dropped_prefixes = TEXTS("model."),
+    .tower =
+        TOWER(.config = {.vision = "vision_config", .audio = "audio_config"},
+              .parts = TEXTS("model.vision_tower.", "model.audio_tower.", "model.embed_vision.", "model.embed_audio.")),
+    .stored_types = STORED_TYPES({"a.conv1d.{}.weight", &f32_dtype}, {"a.input_projection.weight", &f32_dtype},
+                                 {"a.blk.{}.conv_dw.weight", &f32_dtype}),
+    .add_dimensions = add_dimensions,
     .adjust = adjust,
 };

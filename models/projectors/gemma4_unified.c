@@ -2,8 +2,6 @@
  * conversion/gemma.py, Gemma4UnifiedVisionAudioModel. */
 #include "models/projectors/projector.h"
 
-static const struct family_name names[] = {{"Gemma4UnifiedForConditionalGeneration"}, {0}};
-
 /* A patch is a row of pixels with their colours, where ggml wants planes. */
 static const struct relation_row tensors[] = {
     {"vision_embedder.patch_dense.weight", "v.patch_embd.weight", "o (y x c) -> o (c y x)"},
@@ -32,14 +30,14 @@ static bool find_patch(const struct hparams *hparams, uint64_t *ret_patch, struc
 }
 
 /* The sizes of a tower of layers, which there is not: the keys must be there. */
-static bool adjust(struct draft *draft, struct error *error)
+static bool adjust(struct model_builder *builder, struct error *error)
 {
-    struct hparams *hparams = draft->model->hparams;
+    struct hparams *hparams = builder->model->hparams;
     uint64_t width, patch;
     if (!hparams_count(hparams, "mm_embed_dim", 1, UINT32_MAX, &width, error) || !find_patch(hparams, &patch, error))
         return false;
-    facts_set(&draft->facts, "y", patch);
-    facts_set(&draft->facts, "x", patch);
+    dimensions_set(&builder->dimensions, "y", patch);
+    dimensions_set(&builder->dimensions, "x", patch);
     return hparams_override(hparams, "image_size", IMAGE, error) &&
            hparams_override(hparams, "hidden_size", width, error) &&
            hparams_override(hparams, "intermediate_size", 0, error) &&
@@ -62,18 +60,14 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const parts[] = {"model.vision_embedder.", "model.embed_vision.", "model.embed_audio.", NULL};
-static const char *const dropped_prefixes[] = {"model.", NULL};
-static const struct tower tower = {.config = {.vision = "vision_config", .audio = "audio_config"}, .parts = parts};
-
 const struct family gemma4_unified_projector = {
     .name = "gemma4uv",
-    .architecture = "clip",
-    .summary = "what sees and hears of Gemma 4 Unified",
-    .hf = names,
+    .summary = "Gemma 4 Unified (vision and audio encoders)",
+    .hf = FAMILY_NAMES({"Gemma4UnifiedForConditionalGeneration"}),
     .tensors = {tensors},
     .keys = {tower_keys, vision_keys, keys},
-    .dropped_prefixes = dropped_prefixes,
-    .tower = &tower,
+    .dropped_prefixes = TEXTS("model."),
+    .tower = TOWER(.config = {.vision = "vision_config", .audio = "audio_config"},
+                   .parts = TEXTS("model.vision_embedder.", "model.embed_vision.", "model.embed_audio.")),
     .adjust = adjust,
 };

@@ -1,9 +1,6 @@
 /* GLM-4.1V, GLM-4.5V, GLM-OCR: what sees. conversion/qwen3vl.py, Glm4VVisionModel. */
 #include "models/projectors/projector.h"
 
-static const struct family_name names[] = {
-    {"Glm4vForConditionalGeneration"}, {"Glm4vMoeForConditionalGeneration"}, {"GlmOcrForConditionalGeneration"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"visual.patch_embed.proj.weight", "v.patch_embd.weight, v.patch_embd.weight.1", TWO_FRAMES},
     {"visual.patch_embed.proj.bias", "v.patch_embd.bias"},
@@ -35,18 +32,14 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const parts[] = {"visual.", "model.visual.", NULL};
-static const char *const dropped_prefixes[] = {"model.", NULL};
-static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = parts};
-
 const struct family glm4v_projector = {
     .name = "glm4v",
-    .architecture = "clip",
-    .summary = "the vision tower of GLM-4.1V, GLM-4.5V and GLM-OCR",
-    .hf = names,
+    .summary = "GLM-4.1V, GLM-4.5V and GLM-OCR (vision encoder)",
+    .hf = FAMILY_NAMES({"Glm4vForConditionalGeneration"}, {"Glm4vMoeForConditionalGeneration"},
+                       {"GlmOcrForConditionalGeneration"}),
     .tensors = {tensors},
     .keys = {tower_keys, vision_keys, keys},
-    .dropped_prefixes = dropped_prefixes,
-    .tower = &tower,
+    .dropped_prefixes = TEXTS("model."),
+    .tower = TOWER(.config = {.vision = "vision_config"}, .parts = TEXTS("visual.", "model.visual.")),
     .adjust = adjust_image_of_positions,
 };

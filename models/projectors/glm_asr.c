@@ -1,8 +1,6 @@
 /* GLM-ASR: what hears, an encoder of Whisper. conversion/ultravox.py, GlmASRWhisperEncoderModel. */
 #include "models/projectors/projector.h"
 
-static const struct family_name names[] = {{"GlmasrModel"}, {0}};
-
 /* A matrix that only training has use for is left out, as the converter means to, and fails. */
 static const struct relation_row tensors[] = {
     {"audio_encoder.layer_norm", "mm.a.norm_pre"},
@@ -15,19 +13,20 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static const char *rename_encoder(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_encoder(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                   const char *name)
 {
-    (void)facts;
+    (void)dimensions;
     return rename_whisper(arena, direction, name, "audio_encoder.whisper.");
 }
 
-static bool adjust(struct draft *draft, struct error *error)
+static bool adjust(struct model_builder *builder, struct error *error)
 {
     (void)error;
-    if (tensor_set_find_text(draft->model->checkpoint->tensors, "audio_encoder.proj.weight") != NULL)
-        checkpoint_note(draft->model->checkpoint, "mmproj.gguf: audio_encoder.proj is left out, where the converter "
-                                                  "fails");
+    if (tensor_set_find_text(builder->model->checkpoint->tensors, "audio_encoder.proj.weight") != NULL)
+        checkpoint_note(builder->model->checkpoint, SUBJECT_PROJECTOR,
+                        "audio_encoder.proj is left out, where the converter "
+                        "fails");
     return true;
 }
 
@@ -37,18 +36,14 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const parts[] = {"audio_encoder.", NULL};
-static const struct tower tower = {
-    .config = {.audio = "whisper_config|audio_config"}, .parts = parts, .stored_types = whisper_stored_types};
-
 const struct family glm_asr_projector = {
     .name = "glma",
-    .architecture = "clip",
-    .summary = "the audio tower of GLM-ASR",
-    .hf = names,
+    .summary = "GLM-ASR (audio encoder)",
+    .hf = FAMILY_NAMES({"GlmasrModel"}),
     .tensors = {tensors, whisper_tensors},
     .keys = {tower_keys, audio_keys, keys},
-    .tower = &tower,
+    .tower = TOWER(.config = {.audio = "whisper_config|audio_config"}, .parts = TEXTS("audio_encoder.")),
+    .stored_types = whisper_stored_types,
     .rename = rename_encoder,
     .adjust = adjust,
 };

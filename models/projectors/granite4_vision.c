@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct family_name names[] = {{"Granite4VisionForConditionalGeneration"}, {0}};
-
 /* Projectors are counted in each kind by a checkpoint, and all together by a GGUF: `rename`. */
 static const struct relation_row tensors[] = {
     {"image_newline", "v.image_newline"},
@@ -37,30 +35,30 @@ static const struct relation_row tensors[] = {
 };
 
 /* The number of each in a GGUF, one more, since 0 is what is not known. */
-static const char *const number_facts[GRANITE_VISION_KINDS][GRANITE_VISION_MOST] = {
+static const char *const number_dimensions[GRANITE_VISION_KINDS][GRANITE_VISION_MOST] = {
     {"layerwise 0", "layerwise 1", "layerwise 2", "layerwise 3", "layerwise 4", "layerwise 5", "layerwise 6",
      "layerwise 7"},
     {"spatial 0", "spatial 1", "spatial 2", "spatial 3", "spatial 4", "spatial 5", "spatial 6", "spatial 7"},
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     struct granite_projectors projectors;
     struct error unused;
     if (!granite_projectors_read(hparams_raw(hparams), &projectors, &unused))
         return;
     for (unsigned i = 0; i < projectors.n; i++)
-        facts_set(facts, number_facts[projectors.list[i].kind][projectors.list[i].number], i + 1);
+        dimensions_set(dimensions, number_dimensions[projectors.list[i].kind][projectors.list[i].number], i + 1);
 }
 
-static const char *rename_projector(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_projector(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                     const char *name)
 {
     static const char *const kinds[] = {"layerwise_projectors.", "spatial_projectors."}, all[] = "projectors.";
     for (unsigned kind = 0; kind < GRANITE_VISION_KINDS; kind++)
         for (unsigned i = 0; i < GRANITE_VISION_MOST; i++) {
             char from[40], to[40];
-            uint64_t number = facts_get(facts, number_facts[kind][i]);
+            uint64_t number = dimensions_get(dimensions, number_dimensions[kind][i]);
             if (number == 0)
                 continue;
             snprintf(from, sizeof from, "%s%u.", kinds[kind], i);
@@ -72,52 +70,51 @@ static const char *rename_projector(struct arena *arena, const struct facts *fac
     return name;
 }
 
-static bool emit_rate(struct draft *draft, struct error *error)
+static bool emit_rate(struct model_builder *builder, struct error *error)
 {
-    const char *rate = json_string(hparams_get(draft->model->hparams, "outer.downsample_rate"), NULL);
+    const char *rate = json_string(hparams_get(builder->model->hparams, "outer.downsample_rate"), NULL);
     uint32_t query, window;
     char rest;
     if (rate == NULL || sscanf(rate, "%" SCNu32 "/%" SCNu32 "%c", &query, &window, &rest) != 2)
         return error_set(error, "config.json: downsample_rate is not as in \"1/4\"");
-    gguf_set_u32(&draft->model->kvs, draft_key(draft, "vision.projector.query_side"), query);
-    gguf_set_u32(&draft->model->kvs, draft_key(draft, "vision.projector.window_side"), window);
+    gguf_set_u32(&builder->model->kvs, builder_key(builder, "vision.projector.query_side"), query);
+    gguf_set_u32(&builder->model->kvs, builder_key(builder, "vision.projector.window_side"), window);
     return true;
 }
 
-static bool emit_layers(struct draft *draft, struct error *error)
+static bool emit_layers(struct model_builder *builder, struct error *error)
 {
     double vision_layers[GRANITE_VISION_ALL], offsets[GRANITE_VISION_ALL];
     struct granite_projectors projectors;
-    if (!granite_projectors_read(hparams_raw(draft->model->hparams), &projectors, error))
+    if (!granite_projectors_read(hparams_raw(builder->model->hparams), &projectors, error))
         return false;
     for (unsigned i = 0; i < projectors.n; i++) {
         const struct granite_projector *one = &projectors.list[i];
         vision_layers[i] = (double)one->vision_layer;
         offsets[i] = one->kind == GRANITE_SPATIAL ? (double)one->number : -1;
     }
-    layers_set(draft, "vision.feature_layer", GGUF_I32, &(struct layers){projectors.n, vision_layers});
-    layers_set(draft, "vision.projector.spatial_offsets", GGUF_I32, &(struct layers){projectors.n, offsets});
-    return true;
+    return layers_set_i32(builder, "vision.feature_layer", &(struct layers){projectors.n, vision_layers}, error) &&
+           layers_set_i32(builder, "vision.projector.spatial_offsets", &(struct layers){projectors.n, offsets}, error);
 }
 
 /* Sizes of images, height before width in config.json. */
-static bool emit_pinpoints(struct draft *draft, struct error *error)
+static bool emit_pinpoints(struct model_builder *builder, struct error *error)
 {
-    const struct json *list = hparams_get(draft->model->hparams, "outer.image_grid_pinpoints");
+    const struct json *list = hparams_get(builder->model->hparams, "outer.image_grid_pinpoints");
     struct layers sizes = {.n = 0};
     if (json_count(list) == 0)
         return true;
-    sizes.values = arena_array(draft->model->arena, 2 * json_count(list), sizeof *sizes.values);
+    sizes.values = arena_array(builder->model->arena, 2 * json_count(list), sizeof *sizes.values);
     for (const struct json *item = json_first(list); item != NULL; item = json_next(item)) {
         uint64_t height, width;
         if (json_count(item) != 2 || !json_u64(json_first(item), &height) ||
             !json_u64(json_next(json_first(item)), &width) || height > INT32_MAX || width > INT32_MAX)
-            return error_set(error, "config.json: image_grid_pinpoints holds what is not a height and a width");
+            return error_set(error,
+                             "config.json: image_grid_pinpoints has an element that is not a height and a width");
         sizes.values[sizes.n++] = (double)width;
         sizes.values[sizes.n++] = (double)height;
     }
-    layers_set(draft, "vision.image_grid_pinpoints", GGUF_I32, &sizes);
-    return true;
+    return layers_set_i32(builder, "vision.image_grid_pinpoints", &sizes, error);
 }
 
 static const struct key_row keys[] = {
@@ -131,21 +128,17 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const parts[] = {"model.vision_tower.", "model.layerwise_projectors.", "model.spatial_projectors.",
-                                    "model.image_newline", NULL};
-static const char *const dropped_prefixes[] = {"model.", "vision_tower.vision_model.", NULL};
-static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = parts};
-
 const struct family granite4_vision_projector = {
     .name = "granite4_vision",
-    .architecture = "clip",
-    .summary = "the vision tower of Granite 4 Vision",
-    .hf = names,
+    .summary = "Granite 4 Vision (vision encoder)",
+    .hf = FAMILY_NAMES({"Granite4VisionForConditionalGeneration"}),
     .tensors = {tensors, siglip_tensors},
     .keys = {tower_keys, vision_keys, keys},
     .prefix = "vision_tower.vision_model.",
-    .dropped_prefixes = dropped_prefixes,
-    .tower = &tower,
+    .dropped_prefixes = TEXTS("model.", "vision_tower.vision_model."),
+    .tower = TOWER(.config = {.vision = "vision_config"},
+                   .parts = TEXTS("model.vision_tower.", "model.layerwise_projectors.", "model.spatial_projectors.",
+                                  "model.image_newline")),
     .rename = rename_projector,
-    .add_facts = add_facts,
+    .add_dimensions = add_dimensions,
 };

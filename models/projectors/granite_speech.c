@@ -51,45 +51,38 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static const struct stored_type stored_types[] = {
-    {"a.blk.{}.conv_pw1.weight", &f32_dtype},
-    {"a.blk.{}.conv_pw2.weight", &f32_dtype},
-    {"a.blk.{}.conv_dw.weight", &f32_dtype},
-    {0},
-};
-
-static bool adjust(struct draft *draft, struct error *error)
+static bool adjust(struct model_builder *builder, struct error *error)
 {
     (void)error;
-    checkpoint_note(draft->model->checkpoint,
-                    "mmproj.gguf: the norms of convolutions are called conv_norm, as llama.cpp reads them, where the "
-                    "converter calls them conv_norm_var");
+    checkpoint_note(
+        builder->model->checkpoint, SUBJECT_PROJECTOR,
+        "the norms of convolutions have the name that llama.cpp reads, conv_norm; the converter writes conv_norm_var");
     return true;
 }
 
-static bool compute_feed_forward(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_feed_forward(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     uint64_t width, times;
-    if (!hparams_count(draft->model->hparams, "hidden_dim", 0, UINT32_MAX, &width, error) ||
-        !hparams_count(draft->model->hparams, "feedforward_mult", 0, UINT32_MAX, &times, error))
+    if (!hparams_count(builder->model->hparams, "hidden_dim", 0, UINT32_MAX, &width, error) ||
+        !hparams_count(builder->model->hparams, "feedforward_mult", 0, UINT32_MAX, &times, error))
         return false;
     *ret_value = (double)width * (double)times;
     return true;
 }
 
-static bool is_plus(const struct draft *draft)
+static bool is_plus(const struct model_builder *builder)
 {
-    return draft->hf == &names[1];
+    return builder->hf == &names[1];
 }
 
 /* Granite Speech Plus: the layers whose results the projector is given besides the last one's. */
-static bool emit_feature_layers(struct draft *draft, struct error *error)
+static bool emit_feature_layers(struct model_builder *builder, struct error *error)
 {
     static const struct key_row rows[] = {{"audio.feature_layer", GGUF_U32, IF_PRESENT, "cat_hidden_layers"}, {0}};
-    const struct hparams *hparams = draft->model->hparams;
+    const struct hparams *hparams = builder->model->hparams;
     const struct json *layers = hparams_get(hparams, "cat_hidden_layers");
     uint64_t width, projected;
-    if (!is_plus(draft) || json_count(layers) == 0)
+    if (!is_plus(builder) || json_count(layers) == 0)
         return true;
     if (!hparams_count(hparams, "hidden_dim", 0, UINT32_MAX, &width, error) ||
         !hparams_count(hparams, "outer.projector_config.encoder_hidden_size", 0, UINT32_MAX, &projected, error))
@@ -97,10 +90,10 @@ static bool emit_feature_layers(struct draft *draft, struct error *error)
     uint64_t joined = width * (json_count(layers) + 1);
     if (projected != joined)
         return error_set(error,
-                         "config.json: encoder_hidden_size of the projector is %" PRIu64 ", but the layers that it is "
-                         "given make %" PRIu64,
+                         "config.json: the projector's encoder_hidden_size is %" PRIu64
+                         ", but its input layers have a width of %" PRIu64,
                          projected, joined);
-    return draft_emit(draft, rows, error);
+    return builder_emit(builder, rows, error);
 }
 
 static const struct key_row keys[] = {
@@ -123,17 +116,15 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const parts[] = {"encoder.", "projector.", NULL};
-static const struct tower tower = {.config = {.audio = "encoder_config"}, .parts = parts, .stored_types = stored_types};
-
 const struct family granite_speech_projector = {
     .name = "granite_speech",
-    .architecture = "clip",
-    .summary = "the audio tower of Granite Speech",
+    .summary = "Granite Speech (audio encoder)",
     .hf = names,
     .tensors = {tensors},
     .keys = {tower_keys, keys},
-    .tower = &tower,
+    .tower = TOWER(.config = {.audio = "encoder_config"}, .parts = TEXTS("encoder.", "projector.")),
+    .stored_types = STORED_TYPES({"a.blk.{}.conv_pw1.weight", &f32_dtype}, {"a.blk.{}.conv_pw2.weight", &f32_dtype},
+                                 {"a.blk.{}.conv_dw.weight", &f32_dtype}),
     .adjust = adjust,
     .arrange = fold_batch_norms,
 };

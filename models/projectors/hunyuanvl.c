@@ -1,8 +1,6 @@
 /* HunyuanVL and HunyuanOCR: what sees. conversion/hunyuan.py, HunyuanVLVisionModel. */
 #include "models/projectors/projector.h"
 
-static const struct family_name names[] = {{"HunYuanVLForConditionalGeneration"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"vit.embeddings.patch_embedding", "v.patch_embd"},
     {"vit.embeddings.position_embedding.weight", "v.position_embd.weight", "(padding + row) c -> row c"},
@@ -26,12 +24,12 @@ static const struct relation_row tensors[] = {
 };
 
 /* The first position is that of a class, which nothing asks for. */
-static bool adjust(struct draft *draft, struct error *error)
+static bool adjust(struct model_builder *builder, struct error *error)
 {
-    struct hparams *hparams = draft->model->hparams;
+    struct hparams *hparams = builder->model->hparams;
     double size;
-    facts_set(&draft->facts, "padding", 1);
-    if (!draft_number(draft, "image_size|max_image_size", 2048, &size, error))
+    dimensions_set(&builder->dimensions, "padding", 1);
+    if (!builder_number(builder, "image_size|max_image_size", 2048, &size, error))
         return false;
     if (!(size >= 0 && size <= UINT32_MAX))
         return error_set(error, "config.json: max_image_size is %.17g", size);
@@ -48,18 +46,13 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const parts[] = {"vit.", NULL};
-static const char *const f16_or_f32_names[] = {"mm.0.weight", "mm.2.weight", NULL};
-static const struct tower tower = {
-    .config = {.vision = "vision_config"}, .parts = parts, .f16_or_f32_names = f16_or_f32_names};
-
 const struct family hunyuanvl_projector = {
     .name = "hunyuanvl",
-    .architecture = "clip",
-    .summary = "the vision tower of HunyuanVL",
-    .hf = names,
+    .summary = "HunyuanVL (vision encoder)",
+    .hf = FAMILY_NAMES({"HunYuanVLForConditionalGeneration"}),
     .tensors = {tensors},
     .keys = {tower_keys, vision_keys, keys},
-    .tower = &tower,
+    .tower = TOWER(.config = {.vision = "vision_config"}, .parts = TEXTS("vit."),
+                   .f16_or_f32_names = TEXTS("mm.0.weight", "mm.2.weight")),
     .adjust = adjust,
 };

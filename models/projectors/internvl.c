@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-static const struct family_name names[] = {{"InternVisionModel"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"vision_model.embeddings.class_embedding", "v.class_embd", .when = "!renamed"},
     {"vision_model.embeddings.patch_embedding", "v.patch_embd", .when = "!renamed"},
@@ -58,19 +56,19 @@ static bool use_first(struct hparams *hparams, const char *key, struct error *er
     return hparams_override(hparams, key, first, error);
 }
 
-static bool adjust(struct draft *draft, struct error *error)
+static bool adjust(struct model_builder *builder, struct error *error)
 {
-    struct hparams *hparams = draft->model->hparams;
-    const struct tensor_set *set = draft->model->checkpoint->tensors;
+    struct hparams *hparams = builder->model->hparams;
+    const struct tensor_set *set = builder->model->checkpoint->tensors;
     for (size_t i = 0; i < set->n_tensors; i++)
         if (strstr(set->tensors[i].name, "vision_tower.") != NULL)
-            facts_set(&draft->facts, "renamed", 1);
+            dimensions_set(&builder->dimensions, "renamed", 1);
     return use_first(hparams, "image_size", error) && use_first(hparams, "patch_size", error);
 }
 
-static bool compute_scale_factor(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_scale_factor(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    return projector_scale_factor(draft, "outer.downsample_ratio", ret_value, error);
+    return projector_scale_factor(builder, "outer.downsample_ratio", ret_value, error);
 }
 
 static const struct key_row keys[] = {
@@ -83,20 +81,15 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const parts[] = {
-    "vision_model.",          "mlp1.", "model.vision_tower.", "model.multi_modal_projector.", "vision_tower.",
-    "multi_modal_projector.", NULL};
-static const char *const dropped_prefixes[] = {"model.", NULL};
-static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = parts};
-
 const struct family internvl_projector = {
     .name = "internvl",
-    .architecture = "clip",
-    .summary = "the vision tower of InternVL",
-    .hf = names,
+    .summary = "InternVL (vision encoder)",
+    .hf = FAMILY_NAMES({"InternVisionModel"}),
     .tensors = {tensors},
     .keys = {tower_keys, vision_keys, keys},
-    .dropped_prefixes = dropped_prefixes,
-    .tower = &tower,
+    .dropped_prefixes = TEXTS("model."),
+    .tower = TOWER(.config = {.vision = "vision_config"},
+                   .parts = TEXTS("vision_model.", "mlp1.", "model.vision_tower.", "model.multi_modal_projector.",
+                                  "vision_tower.", "multi_modal_projector.")),
     .adjust = adjust,
 };

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct family_name names[] = {{"JanusForConditionalGeneration"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"^encoder.layers.{}.self_attn.projection_layer", "v.blk.{}.attn_out"},
     {"model.aligner.{}", "mm.{}"},
@@ -15,11 +13,11 @@ static const struct relation_row tensors[] = {
 };
 
 /* The layers of the projector are counted from its first one, which has a name of its own. */
-static const char *rename_aligner(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_aligner(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                   const char *name)
 {
     static const char first[] = "model.aligner.fc1.", others[] = "model.aligner.hidden_layers.";
-    (void)facts;
+    (void)dimensions;
     if (direction == FORWARD && text_starts_with(name, first))
         return arena_printf(arena, "model.aligner.0.%s", name + strlen(first));
     if (direction != FORWARD || !text_starts_with(name, others))
@@ -29,11 +27,11 @@ static const char *rename_aligner(struct arena *arena, const struct facts *facts
     return number < UINT32_MAX ? arena_printf(arena, "model.aligner.%lu%s", number + 1, rest) : name;
 }
 
-static bool adjust(struct draft *draft, struct error *error)
+static bool adjust(struct model_builder *builder, struct error *error)
 {
-    const struct hparams *hparams = draft->model->hparams;
+    const struct hparams *hparams = builder->model->hparams;
     bool is_said = hparams_get(hparams, "intermediate_size") != NULL || hparams_get(hparams, "mlp_ratio") == NULL;
-    return is_said || projector_inner_width(draft, 1, error);
+    return is_said || projector_inner_width(builder, 1, error);
 }
 
 static const struct key_row keys[] = {
@@ -43,20 +41,15 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const parts[] = {"model.vision_model.", "model.aligner.", NULL};
-static const char *const dropped_prefixes[] = {"model.vision_model.", NULL};
-static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = parts};
-
 const struct family janus_projector = {
     .name = "janus_pro",
-    .architecture = "clip",
-    .summary = "the vision tower of Janus-Pro",
-    .hf = names,
+    .summary = "Janus-Pro (vision encoder)",
+    .hf = FAMILY_NAMES({"JanusForConditionalGeneration"}),
     .tensors = {tensors, siglip_tensors},
     .keys = {tower_keys, vision_keys, keys},
     .prefix = "model.vision_model.",
-    .dropped_prefixes = dropped_prefixes,
-    .tower = &tower,
+    .dropped_prefixes = TEXTS("model.vision_model."),
+    .tower = TOWER(.config = {.vision = "vision_config"}, .parts = TEXTS("model.vision_model.", "model.aligner.")),
     .rename = rename_aligner,
     .adjust = adjust,
 };

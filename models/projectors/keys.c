@@ -19,55 +19,61 @@ static bool all_are_whole(const struct json *array)
 }
 
 /* An array of F32 from one that the preprocessor has. */
-static bool set_channels(struct draft *draft, const char *key, const char *from, struct error *error)
+static bool set_channels(struct model_builder *builder, const char *key, const char *from, struct error *error)
 {
-    const struct json *array = hparams_get(draft->model->hparams, from);
+    const struct json *array = hparams_get(builder->model->hparams, from);
     struct layers channels = {.n = json_count(array)};
     if (!json_is(array, JSON_ARRAY) || channels.n == 0 || channels.n > MAX_CHANNELS)
         return error_set(error, "neither preprocessor_config.json nor processor_config.json has the %s of the channels",
                          from + strlen("preprocessor."));
-    channels.values = arena_array(draft->model->arena, channels.n, sizeof *channels.values);
+    channels.values = arena_array(builder->model->arena, channels.n, sizeof *channels.values);
     layers_fill(&channels, array);
-    layers_set(draft, key, GGUF_F32, &channels);
+    layers_set(builder, key, GGUF_F32, &channels);
     if (all_are_whole(array))
-        checkpoint_note(draft->model->checkpoint,
-                        "mmproj.gguf: %s are numbers of F32, as llama.cpp reads them, where"
+        checkpoint_note(builder->model->checkpoint, SUBJECT_PROJECTOR,
+                        "%s are numbers of F32, as llama.cpp reads them, where"
                         " the converter writes those of I32",
                         from + strlen("preprocessor."));
     return true;
 }
 
-static bool emit_normalization(struct draft *draft, struct error *error)
+static bool emit_normalization(struct model_builder *builder, struct error *error)
 {
-    return set_channels(draft, "vision.image_mean", "preprocessor.image_mean", error) &&
-           set_channels(draft, "vision.image_std", "preprocessor.image_std", error);
+    return set_channels(builder, "vision.image_mean", "preprocessor.image_mean", error) &&
+           set_channels(builder, "vision.image_std", "preprocessor.image_std", error);
 }
 
-void set_normalization(struct draft *draft, const double mean[3], const double deviation[3])
+void set_normalization(struct model_builder *builder, const double mean[3], const double deviation[3])
 {
     double values[2][3];
     memcpy(values[0], mean, sizeof values[0]);
     memcpy(values[1], deviation, sizeof values[1]);
-    layers_set(draft, "vision.image_mean", GGUF_F32, &(struct layers){3, values[0]});
-    layers_set(draft, "vision.image_std", GGUF_F32, &(struct layers){3, values[1]});
+    layers_set(builder, "vision.image_mean", GGUF_F32, &(struct layers){3, values[0]});
+    layers_set(builder, "vision.image_std", GGUF_F32, &(struct layers){3, values[1]});
+}
+
+bool emit_normalization_or(struct model_builder *builder, const double mean[3], const double deviation[3],
+                           struct error *error)
+{
+    const struct hparams *hparams = builder->model->hparams;
+    bool has_mean = hparams_get(hparams, "preprocessor.image_mean") != NULL;
+    bool has_deviation = hparams_get(hparams, "preprocessor.image_std") != NULL;
+    set_normalization(builder, mean, deviation);
+    return (!has_mean || set_channels(builder, "vision.image_mean", "preprocessor.image_mean", error)) &&
+           (!has_deviation || set_channels(builder, "vision.image_std", "preprocessor.image_std", error));
 }
 
 const double clip_mean[3] = {0.48145466, 0.4578275, 0.40821073};
 const double clip_deviation[3] = {0.26862954, 0.26130258, 0.27577711};
 
-bool emit_normalization_or_clip(struct draft *draft, struct error *error)
+bool emit_normalization_or_clip(struct model_builder *builder, struct error *error)
 {
-    const struct hparams *hparams = draft->model->hparams;
-    bool has_mean = hparams_get(hparams, "preprocessor.image_mean") != NULL;
-    bool has_deviation = hparams_get(hparams, "preprocessor.image_std") != NULL;
-    set_normalization(draft, clip_mean, clip_deviation);
-    return (!has_mean || set_channels(draft, "vision.image_mean", "preprocessor.image_mean", error)) &&
-           (!has_deviation || set_channels(draft, "vision.image_std", "preprocessor.image_std", error));
+    return emit_normalization_or(builder, clip_mean, clip_deviation, error);
 }
 
-static bool emit_sizes(struct draft *draft, struct error *error)
+static bool emit_sizes(struct model_builder *builder, struct error *error)
 {
-    return draft_emit(draft, vision_size_keys, error);
+    return builder_emit(builder, vision_size_keys, error);
 }
 
 const struct key_row tower_keys[] = {FILE_TYPE_KEY, {0}};
@@ -98,10 +104,11 @@ const struct key_row audio_keys[] = {
     {0},
 };
 
-bool projector_scale_factor(const struct draft *draft, const char *ratio, double *ret_value, struct error *error)
+bool projector_scale_factor(const struct model_builder *builder, const char *ratio, double *ret_value,
+                            struct error *error)
 {
     double value;
-    if (!draft_number(draft, ratio, 0, &value, error))
+    if (!builder_number(builder, ratio, 0, &value, error))
         return false;
     if (!(value > 0))
         return error_set(error, "config.json: %s is missing, or not above 0",
@@ -110,59 +117,69 @@ bool projector_scale_factor(const struct draft *draft, const char *ratio, double
     return true;
 }
 
-bool projector_take_break(struct draft *draft, const char *embeddings, uint64_t id, struct error *error)
+bool projector_take_break(struct model_builder *builder, const char *embeddings, uint64_t id, struct error *error)
 {
-    const struct tensor *tensor = tensor_set_find_text(draft->model->checkpoint->tensors, embeddings);
+    const struct tensor *tensor = tensor_set_find_text(builder->model->checkpoint->tensors, embeddings);
     if (tensor == NULL || tensor->rank != 2 || id == 0)
         return true;
     if (id >= tensor->shape[0])
         return error_set(error, "the token [IMG_BREAK] is %" PRIu64 ", but there are %" PRIu64 " embeddings", id,
                          tensor->shape[0]);
-    facts_set_index(&draft->facts, "token", tensor->shape[0], id);
+    dimensions_set_index(&builder->dimensions, "token", tensor->shape[0], id);
     return true;
 }
 
-bool projector_inner_width(struct draft *draft, double ratio, struct error *error)
+bool projector_inner_width(struct model_builder *builder, double ratio, struct error *error)
 {
     double size;
-    if (!draft_number(draft, "hidden_size|width", 0, &size, error) ||
-        !draft_number(draft, "mlp_ratio", ratio, &ratio, error))
+    if (!builder_number(builder, "hidden_size|width", 0, &size, error) ||
+        !builder_number(builder, "mlp_ratio", ratio, &ratio, error))
         return false;
     double inner = rint(size * ratio);
     if (!(inner >= 0 && inner <= UINT32_MAX))
         return error_set(error, "config.json: hidden_size times mlp_ratio is out of range");
-    return hparams_override(draft->model->hparams, "intermediate_size", (uint64_t)inner, error);
+    return hparams_override(builder->model->hparams, "intermediate_size", (uint64_t)inner, error);
 }
 
-bool emit_activation(struct draft *draft, struct error *error)
+bool emit_activation(struct model_builder *builder, struct error *error)
 {
     static const struct key_row gelu[] = {FLAG("use_gelu"), {0}}, silu[] = {FLAG("use_silu"), {0}};
-    const struct json *function = hparams_get(draft->model->hparams, "hidden_act");
+    const struct json *function = hparams_get(builder->model->hparams, "hidden_act");
     if (json_string_is(function, "gelu"))
-        return draft_emit(draft, gelu, error);
+        return builder_emit(builder, gelu, error);
     if (json_string_is(function, "silu"))
-        return draft_emit(draft, silu, error);
+        return builder_emit(builder, silu, error);
     return error_set(error, "config.json: hidden_act of the vision tower is neither gelu nor silu");
 }
 
-bool emit_known_activation(struct draft *draft, struct error *error)
+bool emit_known_activation(struct model_builder *builder, struct error *error)
 {
-    const struct json *function = hparams_get(draft->model->hparams, "hidden_act");
+    const struct json *function = hparams_get(builder->model->hparams, "hidden_act");
     bool is_known = json_string_is(function, "gelu") || json_string_is(function, "silu");
-    return !is_known || emit_activation(draft, error);
+    return !is_known || emit_activation(builder, error);
 }
 
-bool adjust_image_of_positions(struct draft *draft, struct error *error)
+bool adjust_image_of_positions(struct model_builder *builder, struct error *error)
 {
-    struct hparams *hparams = draft->model->hparams;
+    struct hparams *hparams = builder->model->hparams;
     double n_positions, patch;
     if (hparams_get(hparams, "image_size") != NULL)
         return true;
-    if (!draft_number(draft, "num_position_embeddings", 2304, &n_positions, error) ||
-        !draft_number(draft, "patch_size", 16, &patch, error))
+    if (!builder_number(builder, "num_position_embeddings", 2304, &n_positions, error) ||
+        !builder_number(builder, "patch_size", 16, &patch, error))
         return false;
     double size = sqrt(n_positions) * patch;
     if (!(size >= 0 && size <= UINT32_MAX))
         return error_set(error, "config.json: num_position_embeddings is %.17g", n_positions);
     return hparams_override(hparams, "image_size", (uint64_t)size, error);
+}
+
+void tower_count_layers(struct dimensions *dimensions, const struct hparams *hparams)
+{
+    static const char *const keys[] = {VISION_BLOCK_COUNT, AUDIO_BLOCK_COUNT};
+    struct error error;
+    uint64_t n_layers;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (hparams_count(hparams, keys[i], 1, UINT32_MAX, &n_layers, &error) && n_layers > dimensions->n_layers)
+            dimensions->n_layers = n_layers;
 }

@@ -3,10 +3,6 @@
 
 #include <string.h>
 
-static const struct family_name first_names[] = {{"KimiVLForConditionalGeneration"}, {0}};
-static const struct family_name second_names[] = {
-    {"KimiK25ForConditionalGeneration"}, {"Glm5vForConditionalGeneration"}, {0}};
-
 static const struct relation_row moonvit_tensors[] = {
     {"vision_tower.patch_embed.proj", "v.patch_embd"},
     {"vision_tower.encoder.blocks.{}.wo", "v.blk.{}.attn_out"},
@@ -42,49 +38,49 @@ static const struct relation_row second_tensors[] = {
 enum { IMAGE = 64 * 14, LEAST_PATCHES = 8 };
 
 /* GLM-5V counts the layers of the projector. */
-static const char *rename_projector(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_projector(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                     const char *name)
 {
     static const char *const glm[] = {"mm_projector.linear_1", "mm_projector.linear_2"};
     static const char *const kimi[] = {"mm_projector.proj.0", "mm_projector.proj.2"};
-    (void)facts;
+    (void)dimensions;
     for (size_t i = 0; direction == FORWARD && i < sizeof glm / sizeof *glm; i++)
         if (strncmp(name, glm[i], strlen(glm[i])) == 0)
             return arena_printf(arena, "%s%s", kimi[i], name + strlen(glm[i]));
     return name;
 }
 
-static void add_size_facts(struct facts *facts, const struct hparams *hparams)
+static void add_size_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     struct error unused;
     uint64_t size;
     if (hparams_count(hparams, "init_pos_emb_height", 1, 1 << 16, &size, &unused))
-        facts_set(facts, "y", size);
+        dimensions_set(dimensions, "y", size);
     if (hparams_count(hparams, "init_pos_emb_width", 1, 1 << 16, &size, &unused))
-        facts_set(facts, "x", size);
+        dimensions_set(dimensions, "x", size);
 }
 
 /* Its images are of any size; the key must be there. */
-static bool adjust_first(struct draft *draft, struct error *error)
+static bool adjust_first(struct model_builder *builder, struct error *error)
 {
-    return hparams_override(draft->model->hparams, "image_size", IMAGE, error);
+    return hparams_override(builder->model->hparams, "image_size", IMAGE, error);
 }
 
-static bool adjust_second(struct draft *draft, struct error *error)
+static bool adjust_second(struct model_builder *builder, struct error *error)
 {
     static const char *const ones[] = {"query", "key", "value"};
     double height, patch, n_heads;
-    if (!draft_number(draft, "init_pos_emb_height", 64, &height, error) ||
-        !draft_number(draft, "patch_size", 14, &patch, error) ||
-        !draft_number(draft, "num_attention_heads", 16, &n_heads, error))
+    if (!builder_number(builder, "init_pos_emb_height", 64, &height, error) ||
+        !builder_number(builder, "patch_size", 14, &patch, error) ||
+        !builder_number(builder, "num_attention_heads", 16, &n_heads, error))
         return false;
     if (!(height * patch >= 0 && height * patch <= UINT32_MAX && n_heads >= 1 && n_heads <= UINT32_MAX))
         return error_set(error, "config.json: init_pos_emb_height, patch_size or num_attention_heads is out of range");
     for (size_t i = 0; i < sizeof ones / sizeof *ones; i++)
-        facts_set(&draft->facts, ones[i], 1);
-    facts_set(&draft->facts, "pair", 2);
-    facts_set(&draft->facts, "head", (uint64_t)n_heads);
-    return hparams_override(draft->model->hparams, "image_size", (uint64_t)(height * patch), error);
+        dimensions_set(&builder->dimensions, ones[i], 1);
+    dimensions_set(&builder->dimensions, "pair", 2);
+    dimensions_set(&builder->dimensions, "head", (uint64_t)n_heads);
+    return hparams_override(builder->model->hparams, "image_size", (uint64_t)(height * patch), error);
 }
 
 static const struct key_row first_keys[] = {
@@ -95,17 +91,17 @@ static const struct key_row first_keys[] = {
     {0},
 };
 
-static bool compute_gelu(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_gelu(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    const struct json *function = hparams_get(draft->model->hparams, "projector_hidden_act");
+    const struct json *function = hparams_get(builder->model->hparams, "projector_hidden_act");
     (void)error;
     *ret_value = function == NULL || json_string_is(function, "gelu");
     return true;
 }
 
-static bool compute_scale_factor(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_scale_factor(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    const struct json *sizes = hparams_get(draft->model->hparams, "merge_kernel_size");
+    const struct json *sizes = hparams_get(builder->model->hparams, "merge_kernel_size");
     uint64_t first = 2;
     if (sizes != NULL && !json_u64(json_first(sizes), &first))
         return error_set(error, "config.json: merge_kernel_size does not begin with a whole number");
@@ -113,25 +109,26 @@ static bool compute_scale_factor(const struct draft *draft, double *ret_value, s
     return true;
 }
 
-static bool compute_pixels(const struct draft *draft, double n_patches, double *ret_value, struct error *error)
+static bool compute_pixels(const struct model_builder *builder, double n_patches, double *ret_value,
+                           struct error *error)
 {
     double patch;
-    if (!draft_number(draft, "patch_size", 14, &patch, error))
+    if (!builder_number(builder, "patch_size", 14, &patch, error))
         return false;
     *ret_value = n_patches * patch * patch;
     return true;
 }
 
-static bool compute_least_pixels(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_least_pixels(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    return compute_pixels(draft, LEAST_PATCHES, ret_value, error);
+    return compute_pixels(builder, LEAST_PATCHES, ret_value, error);
 }
 
-static bool compute_most_pixels(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_most_pixels(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double n_patches;
-    return draft_number(draft, "preprocessor.in_patch_limit", 16384, &n_patches, error) &&
-           compute_pixels(draft, n_patches, ret_value, error);
+    return builder_number(builder, "preprocessor.in_patch_limit", 16384, &n_patches, error) &&
+           compute_pixels(builder, n_patches, ret_value, error);
 }
 
 static const struct key_row second_keys[] = {
@@ -147,31 +144,24 @@ static const struct key_row second_keys[] = {
     {0},
 };
 
-static const char *const first_parts[] = {"vision_tower.", "multi_modal_projector.", NULL};
-static const char *const second_parts[] = {"vision_tower.", "mm_projector.", NULL};
-static const struct tower first_tower = {.config = {.vision = "vision_config"}, .parts = first_parts};
-static const struct tower second_tower = {.config = {.vision = "vision_config"}, .parts = second_parts};
-
 const struct family kimivl_projector = {
     .name = "kimivl",
-    .architecture = "clip",
-    .summary = "the vision tower of Kimi-VL",
-    .hf = first_names,
+    .summary = "Kimi-VL (vision encoder)",
+    .hf = FAMILY_NAMES({"KimiVLForConditionalGeneration"}),
     .tensors = {first_tensors, moonvit_tensors},
     .keys = {tower_keys, vision_keys, first_keys},
-    .tower = &first_tower,
-    .add_facts = add_size_facts,
+    .tower = TOWER(.config = {.vision = "vision_config"}, .parts = TEXTS("vision_tower.", "multi_modal_projector.")),
+    .add_dimensions = add_size_dimensions,
     .adjust = adjust_first,
 };
 
 const struct family kimik25_projector = {
     .name = "kimik25",
-    .architecture = "clip",
-    .summary = "the vision tower of Kimi-K2.5 and GLM-5V",
-    .hf = second_names,
+    .summary = "Kimi-K2.5 and GLM-5V (vision encoder)",
+    .hf = FAMILY_NAMES({"KimiK25ForConditionalGeneration"}, {"Glm5vForConditionalGeneration"}),
     .tensors = {second_tensors, moonvit_tensors},
     .keys = {tower_keys, vision_keys, second_keys},
-    .tower = &second_tower,
+    .tower = TOWER(.config = {.vision = "vision_config"}, .parts = TEXTS("vision_tower.", "mm_projector.")),
     .rename = rename_projector,
     .adjust = adjust_second,
 };

@@ -1,8 +1,6 @@
 /* LFM2-Audio: what hears, a conformer. What speaks is left out. conversion/lfm2.py, LFM2AudioModel. */
 #include "models/projectors/projector.h"
 
-static const struct family_name names[] = {{"Lfm2AudioForConditionalGeneration"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"conformer.pre_encode.conv.{}.weight", "a.conv1d.{}.weight"},
     {"conformer.pre_encode.conv.{}.bias", "a.conv1d.{}.bias", "c -> c 1 1"},
@@ -37,14 +35,6 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static const struct stored_type stored_types[] = {
-    {"a.conv1d.{}.weight", &f32_dtype},
-    {"a.blk.{}.conv_pw1.weight", &f32_dtype},
-    {"a.blk.{}.conv_pw2.weight", &f32_dtype},
-    {"a.blk.{}.conv_dw.weight", &f32_dtype},
-    {0},
-};
-
 static const struct key_row keys[] = {
     FLAG("has_audio_encoder"),
     {"audio.projection_dim", GGUF_U32, REQUIRED, "text.hidden_size|text.n_embd"},
@@ -58,16 +48,14 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const parts[] = {"conformer.", "audio_adapter.", "audio_embedding.", NULL};
-static const struct tower tower = {.config = {.audio = "encoder"}, .parts = parts, .stored_types = stored_types};
-
 const struct family lfm2_audio_projector = {
     .name = "lfm2a",
-    .architecture = "clip",
-    .summary = "the audio tower of LFM2-Audio",
-    .hf = names,
+    .summary = "LFM2-Audio (audio encoder)",
+    .hf = FAMILY_NAMES({"Lfm2AudioForConditionalGeneration"}),
     .tensors = {tensors},
     .keys = {tower_keys, keys},
-    .tower = &tower,
+    .tower = TOWER(.config = {.audio = "encoder"}, .parts = TEXTS("conformer.", "audio_adapter.", "audio_embedding.")),
+    .stored_types = STORED_TYPES({"a.conv1d.{}.weight", &f32_dtype}, {"a.blk.{}.conv_pw1.weight", &f32_dtype},
+                                 {"a.blk.{}.conv_pw2.weight", &f32_dtype}, {"a.blk.{}.conv_dw.weight", &f32_dtype}),
     .arrange = fold_batch_norms,
 };

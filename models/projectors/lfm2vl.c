@@ -1,8 +1,6 @@
 /* LFM2-VL: what sees, a SigLIP 2. conversion/lfm2.py, LFM2VLModel. */
 #include "models/projectors/projector.h"
 
-static const struct family_name names[] = {{"Lfm2VlForConditionalGeneration"}, {0}};
-
 enum { PATCH = 16, IMAGE = 256 };
 
 /* A patch is a row of pixels with their colours, where ggml wants planes. */
@@ -15,25 +13,25 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     (void)hparams;
-    facts_set(facts, "y", PATCH);
-    facts_set(facts, "x", PATCH);
+    dimensions_set(dimensions, "y", PATCH);
+    dimensions_set(dimensions, "x", PATCH);
 }
 
 /* Its images are of any size; the key must be there. */
-static bool adjust(struct draft *draft, struct error *error)
+static bool adjust(struct model_builder *builder, struct error *error)
 {
-    return hparams_override(draft->model->hparams, "image_size", IMAGE, error);
+    return hparams_override(builder->model->hparams, "image_size", IMAGE, error);
 }
 
-/* What comes out of the layer that vision_feature_layer counts from the end is used. */
-static bool compute_used_layers(const struct draft *draft, double *ret_value, struct error *error)
+/* Counts the used layers: vision_feature_layer names the last one, counted from the end. */
+static bool compute_used_layers(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double n_layers, last;
-    if (!draft_number(draft, VISION_BLOCK_COUNT, 0, &n_layers, error) ||
-        !draft_number(draft, "outer.vision_feature_layer", -1, &last, error))
+    if (!builder_number(builder, VISION_BLOCK_COUNT, 0, &n_layers, error) ||
+        !builder_number(builder, "outer.vision_feature_layer", -1, &last, error))
         return false;
     *ret_value = n_layers + last + 1;
     return true;
@@ -48,21 +46,17 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const parts[] = {"model.vision_tower.", "model.multi_modal_projector.", "vision_tower.",
-                                    "multi_modal_projector.", NULL};
-static const char *const dropped_prefixes[] = {"model.", "vision_tower.vision_model.", NULL};
-static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = parts};
-
 const struct family lfm2vl_projector = {
     .name = "lfm2",
-    .architecture = "clip",
-    .summary = "the vision tower of LFM2-VL",
-    .hf = names,
+    .summary = "LFM2-VL (vision encoder)",
+    .hf = FAMILY_NAMES({"Lfm2VlForConditionalGeneration"}),
     .tensors = {tensors, siglip_tensors},
     .keys = {tower_keys, vision_keys, keys},
     .prefix = "vision_tower.vision_model.",
-    .dropped_prefixes = dropped_prefixes,
-    .tower = &tower,
-    .add_facts = add_facts,
+    .dropped_prefixes = TEXTS("model.", "vision_tower.vision_model."),
+    .tower = TOWER(.config = {.vision = "vision_config"},
+                   .parts = TEXTS("model.vision_tower.", "model.multi_modal_projector.", "vision_tower.",
+                                  "multi_modal_projector.")),
+    .add_dimensions = add_dimensions,
     .adjust = adjust,
 };

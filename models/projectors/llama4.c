@@ -4,8 +4,6 @@
  * llama.cpp does not look for it: clip.cpp asks for ln2. It is that here. */
 #include "models/projectors/projector.h"
 
-static const struct family_name names[] = {{"Llama4ForConditionalGeneration"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"vision_model.class_embedding", "v.class_embd"},
     {"vision_model.patch_embedding.linear", "v.patch_embd"},
@@ -26,17 +24,18 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool adjust(struct draft *draft, struct error *error)
+static bool adjust(struct model_builder *builder, struct error *error)
 {
     (void)error;
-    checkpoint_note(draft->model->checkpoint, "mmproj.gguf: the norm after attention is called ln2, as llama.cpp "
-                                              "reads it, where the converter writes attn_post_norm");
+    checkpoint_note(builder->model->checkpoint, SUBJECT_PROJECTOR,
+                    "the norm after attention is called ln2, as llama.cpp "
+                    "reads it, where the converter writes attn_post_norm");
     return true;
 }
 
-static bool compute_scale_factor(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_scale_factor(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    return projector_scale_factor(draft, "pixel_shuffle_ratio", ret_value, error);
+    return projector_scale_factor(builder, "pixel_shuffle_ratio", ret_value, error);
 }
 
 static const struct key_row keys[] = {
@@ -47,19 +46,15 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const parts[] = {"vision_model.", "multi_modal_projector.", "model.vision_model.",
-                                    "model.multi_modal_projector.", NULL};
-static const char *const dropped_prefixes[] = {"model.", NULL};
-static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = parts};
-
 const struct family llama4_projector = {
     .name = "llama4",
-    .architecture = "clip",
-    .summary = "the vision tower of Llama 4",
-    .hf = names,
+    .summary = "Llama 4 (vision encoder)",
+    .hf = FAMILY_NAMES({"Llama4ForConditionalGeneration"}),
     .tensors = {tensors},
     .keys = {tower_keys, vision_keys, keys},
-    .dropped_prefixes = dropped_prefixes,
-    .tower = &tower,
+    .dropped_prefixes = TEXTS("model."),
+    .tower = TOWER(.config = {.vision = "vision_config"},
+                   .parts = TEXTS("vision_model.", "multi_modal_projector.", "model.vision_model.",
+                                  "model.multi_modal_projector.")),
     .adjust = adjust,
 };

@@ -1,8 +1,6 @@
 /* MERaLiON 2: what hears, an encoder of Whisper. conversion/ultravox.py, MERaLiONWhisperEncoderModel. */
 #include "models/projectors/projector.h"
 
-static const struct family_name names[] = {{"MERaLiON2ForConditionalGeneration"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"ln_speech", "mm.a.norm_pre"},
     {"speech_audio_adapter.mlp_adapter.0", "mm.a.mlp.0"},
@@ -13,10 +11,10 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static const char *rename_encoder(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_encoder(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                   const char *name)
 {
-    (void)facts;
+    (void)dimensions;
     return rename_whisper(arena, direction, name, "speech_encoder.");
 }
 
@@ -26,17 +24,14 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const parts[] = {"speech_encoder.", "ln_speech.", "speech_audio_adapter.", NULL};
-static const struct tower tower = {
-    .config = {.audio = "speech_config"}, .parts = parts, .stored_types = whisper_stored_types};
-
 const struct family meralion_projector = {
     .name = "meralion",
-    .architecture = "clip",
-    .summary = "the audio tower of MERaLiON 2",
-    .hf = names,
+    .summary = "MERaLiON 2 (audio encoder)",
+    .hf = FAMILY_NAMES({"MERaLiON2ForConditionalGeneration"}),
     .tensors = {tensors, whisper_tensors},
     .keys = {tower_keys, audio_keys, keys},
-    .tower = &tower,
+    .tower = TOWER(.config = {.audio = "speech_config"},
+                   .parts = TEXTS("speech_encoder.", "ln_speech.", "speech_audio_adapter.")),
+    .stored_types = whisper_stored_types,
     .rename = rename_encoder,
 };

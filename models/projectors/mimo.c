@@ -2,14 +2,12 @@
  * conversion/mimo.py, MiMoV2VisionAudioModel. */
 #include "formats/components.h"
 #include "models/families/layers.h"
-#include "models/family_tensors.h"
+#include "models/family/tensors.h"
 #include "models/projectors/projector.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const struct family_name names[] = {{"MiMoV2ForCausalLM"}, {0}};
 
 #define LOCAL "audio_encoder.input_local_transformer."
 
@@ -45,30 +43,23 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static const struct stored_type stored_types[] = {
-    {"a.conv1d.{}.weight", &f32_dtype},
-    {"a.downsample.conv.weight", &f32_dtype},
-    {"mm.a.code_embd.weight", &f32_dtype},
-    {0},
-};
-
-static const char *rename_encoder(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_encoder(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                   const char *name)
 {
-    (void)facts;
+    (void)dimensions;
     return rename_whisper(arena, direction, name, "encoder.");
 }
 
 enum { N_LAYERS = 128, MOST_CODEBOOKS = 256 }; /* the converter's count of a model with two towers */
 
-static bool adjust(struct draft *draft, struct error *error)
+static bool adjust(struct model_builder *builder, struct error *error)
 {
-    struct hparams *hparams = draft->model->hparams;
+    struct hparams *hparams = builder->model->hparams;
     uint64_t n_channels;
     if (!hparams_count(hparams, "outer.audio_config.audio_channels", 1, UINT32_MAX, &n_channels, error))
         return false;
-    facts_set(&draft->facts, "book", n_channels);
-    draft->facts.n_layers = N_LAYERS;
+    dimensions_set(&builder->dimensions, "book", n_channels);
+    builder->dimensions.n_layers = N_LAYERS;
     return hparams_default(hparams, "{'image_size': 560, 'depth': 28}", error);
 }
 
@@ -84,22 +75,22 @@ static bool is_codebook(const struct tensor *tensor)
            tensor->dtype->block_elements == 1 && dtype_kernels(tensor->dtype).decode != NULL;
 }
 
-static bool find_codebooks(const struct draft *draft, struct codebooks *books, struct error *error)
+static bool find_codebooks(const struct model_builder *builder, struct codebooks *books, struct error *error)
 {
-    const struct tensor_set *set = draft->model->part->tensors;
-    struct arena *arena = draft->model->arena;
+    const struct tensor_set *set = builder->model->part->tensors;
+    struct arena *arena = builder->model->arena;
     for (; books->n < MOST_CODEBOOKS; books->n++) {
         const char *name = arena_printf(arena, "encoder.quantizer.vq.layers.%" PRIu64 "._codebook.embed", books->n);
         const struct tensor *tensor = tensor_set_find_text(set, name);
         if (tensor == NULL)
             break;
         if (!is_codebook(tensor) || (books->n > 0 && tensor->shape[1] != books->dimension))
-            return error_set(error, "audio_tokenizer: tensor '%s' is no codebook beside the others", name);
+            return error_set(error, "audio_tokenizer: tensor '%s' is not a codebook of the others' width", name);
         books->dimension = tensor->shape[1];
         books->most = books->most > tensor->shape[0] ? books->most : tensor->shape[0];
         books->views[books->n] = view_convert(arena, tensor_view(tensor, arena), &f32_dtype);
     }
-    return books->n > 0 || error_set(error, "audio_tokenizer: there are no codebooks");
+    return books->n > 0 || error_set(error, "audio_tokenizer: the codebooks are missing");
 }
 
 static const struct view *fill_up(struct arena *arena, const struct view *book, uint64_t n)
@@ -114,13 +105,13 @@ static const struct view *fill_up(struct arena *arena, const struct view *book, 
     return view_concatenate(arena, (const struct view *const[]){book, zeros}, 2, 0);
 }
 
-static void add_codebooks(struct draft *draft, const struct codebooks *books)
+static void add_codebooks(struct model_builder *builder, const struct codebooks *books)
 {
-    struct arena *arena = draft->model->arena;
+    struct arena *arena = builder->model->arena;
     const struct view *filled[MOST_CODEBOOKS];
     for (uint64_t i = 0; i < books->n; i++)
         filled[i] = fill_up(arena, books->views[i], books->most);
-    draft_add_tensor(draft, "a.rvq.codebook.weight", view_stack(arena, filled, books->n), &f32_dtype);
+    tensor_set_add_view(builder->model->tensors, "a.rvq.codebook.weight", view_stack(arena, filled, books->n));
 }
 
 static int compare_offsets(const void *a, const void *b)
@@ -130,54 +121,47 @@ static int compare_offsets(const void *a, const void *b)
 }
 
 /* The tensors of the codec as they lie in its file, which is the order in which the converter takes them. */
-static bool add_encoder(struct draft *draft, struct error *error)
+static bool add_encoder(struct model_builder *builder, struct error *error)
 {
-    const struct tensor_set *set = draft->model->part->tensors;
-    struct tensor_set *ordered = tensor_set_new(draft->model->arena);
+    const struct tensor_set *set = builder->model->part->tensors;
+    struct tensor_set *ordered = tensor_set_new(builder->model->arena);
     for (size_t i = 0; i < set->n_tensors; i++)
         tensor_set_add(ordered, &set->tensors[i]);
-    qsort(ordered->tensors, ordered->n_tensors, sizeof *ordered->tensors, compare_offsets);
-    return tensors_relate(draft, ordered, error);
+    qsort(tensor_set_edit(ordered), ordered->n_tensors, sizeof *ordered->tensors, compare_offsets);
+    return tensors_relate(builder, ordered, error);
 }
 
 /* Opens the codec, and adds its encoder. */
-static bool add_codec(struct draft *draft, struct error *error)
+static bool add_codec(struct model_builder *builder, struct error *error)
 {
     static const char folder[] = "audio_tokenizer";
-    const struct components *components = draft->model->checkpoint->components;
+    const struct component *codec = components_named(builder->model->checkpoint->components, folder);
     struct codebooks books = {.n = 0};
-    for (size_t i = 0; components != NULL && i < components->count && draft->model->part == NULL; i++)
-        if (strcmp(components->items[i].name, folder) == 0) {
-            draft->model->part =
-                checkpoint_open_component(draft->model->checkpoint, &components->items[i], NULL, error);
-            if (draft->model->part == NULL)
-                return false;
-        }
-    if (draft->model->part == NULL)
-        return error_set(error, "there are no weights in the folder %s", folder);
-    if (!add_encoder(draft, error) || !find_codebooks(draft, &books, error))
+    if (codec == NULL)
+        return error_set(error, "the folder %s has no weights", folder);
+    builder->model->part = checkpoint_open_component(builder->model->checkpoint, codec, NULL, error);
+    if (builder->model->part == NULL || !add_encoder(builder, error) || !find_codebooks(builder, &books, error))
         return false;
-    add_codebooks(draft, &books);
+    add_codebooks(builder, &books);
     return true;
 }
 
-static bool emit_codebooks(struct draft *draft, struct error *error)
+static bool emit_codebooks(struct model_builder *builder, struct error *error)
 {
     struct codebooks books = {.n = 0};
-    if (!find_codebooks(draft, &books, error))
+    if (!find_codebooks(builder, &books, error))
         return false;
-    struct layers sizes = {books.n, arena_array(draft->model->arena, books.n, sizeof *sizes.values)};
+    struct layers sizes = {books.n, arena_array(builder->model->arena, books.n, sizeof *sizes.values)};
     for (uint64_t i = 0; i < books.n; i++)
         sizes.values[i] = (double)books.views[i]->shape[0];
-    gguf_set_u32(&draft->model->kvs, draft_key(draft, "audio.rvq.num_quantizers"), (uint32_t)books.n);
-    layers_set(draft, "audio.rvq.codebook_size", GGUF_I32, &sizes);
-    return true;
+    gguf_set_u32(&builder->model->kvs, builder_key(builder, "audio.rvq.num_quantizers"), (uint32_t)books.n);
+    return layers_set_i32(builder, "audio.rvq.codebook_size", &sizes, error);
 }
 
 /* -1 for layers of the codec that see all there is, 0 for those that see a window: all but each swa_per_block-th. */
-static bool emit_windows(struct draft *draft, struct error *error)
+static bool emit_windows(struct model_builder *builder, struct error *error)
 {
-    const struct hparams *hparams = draft->model->hparams;
+    const struct hparams *hparams = builder->model->hparams;
     const struct json *sizes = hparams_get(hparams, "audio.encoder_attn_window_size");
     uint64_t n_layers, period = 1, size;
     if (!hparams_count(hparams, "audio.encoder_layers", 1, MAX_LISTED_LAYERS, &n_layers, error) ||
@@ -185,13 +169,14 @@ static bool emit_windows(struct draft *draft, struct error *error)
          !hparams_count(hparams, "audio.swa_per_block", 0, UINT32_MAX, &period, error)))
         return false;
     bool is_hybrid = json_bool(hparams_get(hparams, "audio.hybrid_attention"), false) && period > 1;
-    struct layers layers = {n_layers, arena_array(draft->model->arena, n_layers, sizeof *layers.values)};
+    struct layers layers = {n_layers, arena_array(builder->model->arena, n_layers, sizeof *layers.values)};
     for (uint64_t i = 0; i < n_layers; i++)
         layers.values[i] = is_hybrid && i % period < period - 1 ? 0 : -1;
-    layers_set(draft, "audio.wa_pattern_mode", GGUF_I32, &layers);
+    if (!layers_set_i32(builder, "audio.wa_pattern_mode", &layers, error))
+        return false;
     if (!json_u64(json_first(sizes), &size) || size > UINT32_MAX)
         return error_set(error, "audio_tokenizer/config.json: encoder_attn_window_size does not begin with a number");
-    gguf_set_u32(&draft->model->kvs, draft_key(draft, "audio.window_size"), (uint32_t)size);
+    gguf_set_u32(&builder->model->kvs, builder_key(builder, "audio.window_size"), (uint32_t)size);
     return true;
 }
 
@@ -225,21 +210,16 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const parts[] = {"visual.", "speech_embeddings.", "audio_encoder.", "encoder.", NULL};
-static const struct tower tower = {
-    .config = {.vision = "vision_config", .audio_file = "audio_tokenizer/config.json"},
-    .parts = parts,
-    .stored_types = stored_types,
-};
-
 const struct family mimo_projector = {
     .name = "mimovl",
-    .architecture = "clip",
-    .summary = "the vision and audio towers of MiMo V2.5",
-    .hf = names,
+    .summary = "MiMo V2.5 (vision and audio encoders)",
+    .hf = FAMILY_NAMES({"MiMoV2ForCausalLM"}),
     .tensors = {tensors, whisper_tensors},
     .keys = {tower_keys, vision_keys, hearing_keys, keys},
-    .tower = &tower,
+    .tower = TOWER(.config = {.vision = "vision_config", .audio_file = "audio_tokenizer/config.json"},
+                   .parts = TEXTS("visual.", "speech_embeddings.", "audio_encoder.", "encoder.")),
+    .stored_types = STORED_TYPES({"a.rvq.codebook.weight", &f32_dtype}, {"a.conv1d.{}.weight", &f32_dtype},
+                                 {"a.downsample.conv.weight", &f32_dtype}, {"mm.a.code_embd.weight", &f32_dtype}),
     .rename = rename_encoder,
     .adjust = adjust,
     .add_extras = add_codec,

@@ -3,8 +3,6 @@
 #include "models/families/layers.h"
 #include "models/projectors/projector.h"
 
-static const struct family_name names[] = {{"MiniCPMV4_6ForConditionalGeneration"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"^vit_merger.layer_norm1", "v.vit_merger.ln1", .when = "!sparse"},
     {"^vit_merger.self_attn.q_proj", "v.vit_merger.attn_q", .when = "!sparse"},
@@ -22,34 +20,33 @@ static const struct relation_row tensors[] = {
 };
 
 /* An image is seen in slices, whose size the preprocessor has; it may do without the merger between the layers. */
-static bool adjust(struct draft *draft, struct error *error)
+static bool adjust(struct model_builder *builder, struct error *error)
 {
-    struct hparams *hparams = draft->model->hparams;
+    struct hparams *hparams = builder->model->hparams;
     const struct json *mode = hparams_get(hparams, "preprocessor.downsample_mode");
     uint64_t size;
     if (json_string_is(mode, "4x"))
-        facts_set(&draft->facts, "sparse", 1);
+        dimensions_set(&builder->dimensions, "sparse", 1);
     else if (mode != NULL && !json_string_is(mode, "16x"))
         return error_set(error, "preprocessor_config.json: downsample_mode is neither 4x nor 16x");
     return !json_u64(hparams_get(hparams, "preprocessor.scale_resolution"), &size) ||
            hparams_override(hparams, "image_size", size, error);
 }
 
-static bool compute_scale_factor(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_scale_factor(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     (void)error;
-    *ret_value = facts_get(&draft->facts, "sparse") != 0 ? 2 : 4;
+    *ret_value = dimensions_get(&builder->dimensions, "sparse") != 0 ? 2 : 4;
     return true;
 }
 
-static bool emit_merger_place(struct draft *draft, struct error *error)
+static bool emit_merger_place(struct model_builder *builder, struct error *error)
 {
     double layer;
-    if (!draft_number(draft, "outer.insert_layer_id|insert_layer_id", 6, &layer, error))
+    if (!builder_number(builder, "outer.insert_layer_id|insert_layer_id", 6, &layer, error))
         return false;
     const struct layers layers = {.n = 1, .values = &layer};
-    layers_set(draft, "vision.wa_layer_indexes", GGUF_I32, &layers);
-    return true;
+    return layers_set_i32(builder, "vision.wa_layer_indexes", &layers, error);
 }
 
 static const struct key_row keys[] = {
@@ -61,19 +58,14 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const parts[] = {"model.vision_tower.", "model.merger.", NULL};
-static const char *const dropped_prefixes[] = {"model.vision_tower.", NULL};
-static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = parts};
-
 const struct family minicpmv_projector = {
     .name = "minicpmv4_6",
-    .architecture = "clip",
-    .summary = "the vision tower of MiniCPM-V 4.6",
-    .hf = names,
+    .summary = "MiniCPM-V 4.6 (vision encoder)",
+    .hf = FAMILY_NAMES({"MiniCPMV4_6ForConditionalGeneration"}),
     .tensors = {tensors, siglip_tensors},
     .keys = {tower_keys, vision_keys, keys},
     .prefix = "model.vision_tower.",
-    .dropped_prefixes = dropped_prefixes,
-    .tower = &tower,
+    .dropped_prefixes = TEXTS("model.vision_tower."),
+    .tower = TOWER(.config = {.vision = "vision_config"}, .parts = TEXTS("model.vision_tower.", "model.merger.")),
     .adjust = adjust,
 };

@@ -1,9 +1,6 @@
 /* MiniMax M3: what sees. conversion/minimax.py, MiniMaxM3VisionModel. */
 #include "models/projectors/projector.h"
 
-static const struct family_name names[] = {
-    {"MiniMaxM3SparseForConditionalGeneration"}, {"MiniMaxM3VLForConditionalGeneration"}, {0}};
-
 /* In each head the rotary pairs of time, height and width lie first halves before second ones: here both halves of each
  * lie together, before what is not turned. */
 #define PAIRS_OF_AXES "(head (half part n + rest)) ... -> (head (part half n + rest)) ..."
@@ -20,7 +17,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     struct error unused;
     uint64_t width, n_heads;
@@ -28,9 +25,9 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
         !hparams_count(hparams, "num_attention_heads", 1, UINT32_MAX, &n_heads, &unused))
         return;
     uint64_t head_dim = width / n_heads, n_pairs = 2 * (head_dim / 2) / 3 / 2;
-    facts_set(facts, "head", n_heads);
-    facts_set(facts, "n", n_pairs);
-    facts_set(facts, "rest", head_dim - 6 * n_pairs);
+    dimensions_set(dimensions, "head", n_heads);
+    dimensions_set(dimensions, "n", n_pairs);
+    dimensions_set(dimensions, "rest", head_dim - 6 * n_pairs);
 }
 
 static const struct key_row keys[] = {
@@ -41,19 +38,15 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const parts[] = {"vision_tower.", "multi_modal_projector.", "patch_merge_mlp.", NULL};
-static const char *const dropped_prefixes[] = {"vision_tower.vision_model.", NULL};
-static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = parts};
-
 const struct family minimax_m3_projector = {
     .name = "minimax_m3",
-    .architecture = "clip",
-    .summary = "the vision tower of MiniMax M3",
-    .hf = names,
+    .summary = "MiniMax M3 (vision encoder)",
+    .hf = FAMILY_NAMES({"MiniMaxM3SparseForConditionalGeneration"}, {"MiniMaxM3VLForConditionalGeneration"}),
     .tensors = {tensors, siglip_tensors},
     .keys = {tower_keys, vision_keys, keys},
     .prefix = "vision_tower.vision_model.",
-    .dropped_prefixes = dropped_prefixes,
-    .tower = &tower,
-    .add_facts = add_facts,
+    .dropped_prefixes = TEXTS("vision_tower.vision_model."),
+    .tower = TOWER(.config = {.vision = "vision_config"},
+                   .parts = TEXTS("vision_tower.", "multi_modal_projector.", "patch_merge_mlp.")),
+    .add_dimensions = add_dimensions,
 };

@@ -2,8 +2,6 @@
 #include "formats/documents.h"
 #include "models/projectors/projector.h"
 
-static const struct family_name names[] = {{"MistralModel"}, {"MistralMoeModel"}, {0}};
-
 /* Nothing is permuted: the rotary halves are pairs already. */
 static const struct relation_row tensors[] = {
     {"vision_encoder.patch_conv", "v.patch_embd"},
@@ -40,30 +38,30 @@ static bool find_token(const struct checkpoint *checkpoint, const char *text, ui
     return found || error_set(error, "tekken.json does not have the token %s", text);
 }
 
-static bool adjust(struct draft *draft, struct error *error)
+static bool adjust(struct model_builder *builder, struct error *error)
 {
-    const struct gguf_model *model = draft->model;
+    const struct gguf_model *model = builder->model;
     uint64_t id;
     if (hparams_get(model->hparams, "image_break_token_id") == NULL)
         return error_set(error, "params.json: image_break_token_id is missing");
     if (!json_u64(hparams_get(model->hparams, "image_break_token_id"), &id) &&
         !find_token(model->checkpoint, "[IMG_BREAK]", &id, error))
         return false;
-    return projector_take_break(draft, "tok_embeddings.weight", id, error);
+    return projector_take_break(builder, "tok_embeddings.weight", id, error);
 }
 
-static bool emit_merge_size(struct draft *draft, struct error *error)
+static bool emit_merge_size(struct model_builder *builder, struct error *error)
 {
     static const struct key_row rows[] = {{"vision.spatial_merge_size", GGUF_U32, REQUIRED, "spatial_merge_size"}, {0}};
-    bool merges = json_string_is(hparams_get(draft->model->hparams, "mm_projector_id"), "patch_merge");
-    return !merges || draft_emit(draft, rows, error);
+    bool merges = json_string_is(hparams_get(builder->model->hparams, "mm_projector_id"), "patch_merge");
+    return !merges || builder_emit(builder, rows, error);
 }
 
 /* The format has no file for them: those of CLIP. */
-static bool emit_normalization(struct draft *draft, struct error *error)
+static bool emit_normalization(struct model_builder *builder, struct error *error)
 {
     (void)error;
-    set_normalization(draft, clip_mean, clip_deviation);
+    set_normalization(builder, clip_mean, clip_deviation);
     return true;
 }
 
@@ -77,19 +75,15 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const parts[] = {"vision_encoder.", "vision_language_adapter.", "patch_merger.",
-                                    "pre_mm_projector_norm", NULL};
-static const char *const borrowed[] = {"tok_embeddings.weight", NULL};
-static const struct tower tower = {
-    .config = {.vision = "vision_encoder"}, .parts = parts, .borrowed = borrowed, .type_of_all = true};
-
 const struct family mistral_vision_projector = {
     .name = "pixtral, Mistral's own format",
-    .architecture = "clip",
-    .summary = "the vision tower of Mistral's own format",
-    .hf = names,
+    .summary = "Mistral's own format (vision encoder)",
+    .hf = FAMILY_NAMES({"MistralModel"}, {"MistralMoeModel"}),
     .tensors = {tensors},
     .keys = {tower_keys, vision_size_keys, keys},
-    .tower = &tower,
+    .tower =
+        TOWER(.config = {.vision = "vision_encoder"},
+              .parts = TEXTS("vision_encoder.", "vision_language_adapter.", "patch_merger.", "pre_mm_projector_norm"),
+              .borrowed = TEXTS("tok_embeddings.weight"), .type_of_all = true),
     .adjust = adjust,
 };

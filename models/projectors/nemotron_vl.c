@@ -1,20 +1,18 @@
 /* Nemotron Nano VL: what sees, a RADIO, and what hears of those that do, a Parakeet. conversion/nemotron.py,
  * NemotronNanoV2VLModel. */
-#include "models/bilinear.h"
 #include "models/projectors/projector.h"
+#include "quant/bilinear.h"
 
 #include <math.h>
-
-static const struct family_name names[] = {{"NemotronH_Nano_VL_V2"}, {"RADIOModel"}, {0}};
 
 /* Sizes of RADIO v2.5-h, which config.json does not say. */
 enum { WIDTH = 1280, INNER_WIDTH = 5120, N_LAYERS = 32, N_HEADS = 16, MOST_SIDE = 4096 };
 
 /* Positions of the largest picture become those of the one size that is used. */
-static const struct view *resize(struct arena *arena, const struct facts *facts, enum direction direction,
+static const struct view *resize(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const struct view *view)
 {
-    uint64_t side = facts != NULL ? facts_get(facts, "side") : 0;
+    uint64_t side = dimensions != NULL ? dimensions_get(dimensions, "side") : 0;
     if (direction == BACKWARD || side == 0 || view->rank != 3 || view->shape[1] == side * side)
         return view;
     const struct view *resized = view_bilinear(arena, view, side);
@@ -86,15 +84,7 @@ static const struct relation_row audio_tensors[] = {
     {0},
 };
 
-static const struct stored_type stored_types[] = {
-    {"a.conv1d.{}.weight", &f32_dtype},
-    {"a.blk.{}.conv_pw1.weight", &f32_dtype},
-    {"a.blk.{}.conv_pw2.weight", &f32_dtype},
-    {"a.blk.{}.conv_dw.weight", &f32_dtype},
-    {0},
-};
-
-/* Whether the positions are those of a square. */
+/* Reports whether the positions are those of a square. */
 static bool has_square(const struct tensor_set *set, struct error *error)
 {
     static const char *const positions[] = {RADIO "patch_generator.pos_embed",
@@ -102,26 +92,26 @@ static bool has_square(const struct tensor_set *set, struct error *error)
     for (size_t i = 0; i < sizeof positions / sizeof *positions; i++) {
         const struct tensor *tensor = tensor_set_find_text(set, positions[i]);
         if (tensor != NULL && bilinear_side(tensor->rank, tensor->shape) == 0)
-            return error_set(error, "tensor '%s' is not of as many positions as a square has", positions[i]);
+            return error_set(error, "the number of positions of tensor '%s' is not a square", positions[i]);
     }
     return true;
 }
 
-static bool adjust(struct draft *draft, struct error *error)
+static bool adjust(struct model_builder *builder, struct error *error)
 {
-    struct hparams *hparams = draft->model->hparams;
+    struct hparams *hparams = builder->model->hparams;
     double image;
     uint64_t patch;
-    if (!draft_number(draft, "outer.force_image_size", 512, &image, error) ||
+    if (!builder_number(builder, "outer.force_image_size", 512, &image, error) ||
         !hparams_count(hparams, "patch_size", 1, MOST_SIDE, &patch, error))
         return false;
     if (!(image >= (double)patch && image <= (double)patch * MOST_SIDE))
         return error_set(error, "config.json: force_image_size is %g, with patches of %g", image, (double)patch);
-    facts_set(&draft->facts, "y", patch);
-    facts_set(&draft->facts, "x", patch);
-    facts_set(&draft->facts, "side", (uint64_t)image / patch);
-    draft->facts.n_layers = N_LAYERS;
-    return has_square(draft->model->checkpoint->tensors, error) &&
+    dimensions_set(&builder->dimensions, "y", patch);
+    dimensions_set(&builder->dimensions, "x", patch);
+    dimensions_set(&builder->dimensions, "side", (uint64_t)image / patch);
+    builder->dimensions.n_layers = N_LAYERS;
+    return has_square(builder->model->checkpoint->tensors, error) &&
            hparams_override(hparams, "hidden_size", WIDTH, error) &&
            hparams_override(hparams, "intermediate_size", INNER_WIDTH, error) &&
            hparams_override(hparams, "num_hidden_layers", N_LAYERS, error) &&
@@ -129,12 +119,12 @@ static bool adjust(struct draft *draft, struct error *error)
            hparams_override(hparams, "image_size", (uint64_t)image, error);
 }
 
-static bool hears(const struct draft *draft)
+static bool hears(const struct model_builder *builder)
 {
-    return json_is(hparams_get(draft->model->hparams, "outer.sound_config"), JSON_OBJECT);
+    return json_is(hparams_get(builder->model->hparams, "outer.sound_config"), JSON_OBJECT);
 }
 
-static bool emit_types(struct draft *draft, struct error *error)
+static bool emit_types(struct model_builder *builder, struct error *error)
 {
     static const struct key_row both[] = {
         {"audio.num_mel_bins", GGUF_U32, REQUIRED, "audio.num_mel_bins"},
@@ -146,28 +136,28 @@ static bool emit_types(struct draft *draft, struct error *error)
         {0},
     };
     static const struct key_row one[] = {PROJECTOR_TYPE("nemotron_v2_vl"), {0}};
-    return draft_emit(draft, hears(draft) ? both : one, error);
+    return builder_emit(builder, hears(builder) ? both : one, error);
 }
 
-static bool emit_normalization(struct draft *draft, struct error *error)
+static bool emit_normalization(struct model_builder *builder, struct error *error)
 {
     static const double mean[] = {0.485, 0.456, 0.406}, deviation[] = {0.229, 0.224, 0.225};
-    const struct hparams *hparams = draft->model->hparams;
+    const struct hparams *hparams = builder->model->hparams;
     if (hparams_get(hparams, "preprocessor.image_mean") != NULL || hparams_get(hparams, "preprocessor.image_std"))
-        return draft_emit(draft, normalization_keys, error);
-    set_normalization(draft, mean, deviation);
+        return builder_emit(builder, normalization_keys, error);
+    set_normalization(builder, mean, deviation);
     return true;
 }
 
-static bool emit_hearing(struct draft *draft, struct error *error)
+static bool emit_hearing(struct model_builder *builder, struct error *error)
 {
-    return !hears(draft) || draft_emit(draft, audio_keys, error);
+    return !hears(builder) || builder_emit(builder, audio_keys, error);
 }
 
-static bool compute_scale_factor(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_scale_factor(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double ratio;
-    if (!draft_number(draft, "outer.downsample_ratio", 0.5, &ratio, error))
+    if (!builder_number(builder, "outer.downsample_ratio", 0.5, &ratio, error))
         return false;
     if (!(ratio > 0))
         return error_set(error, "config.json: downsample_ratio is not above 0");
@@ -175,7 +165,6 @@ static bool compute_scale_factor(const struct draft *draft, double *ret_value, s
     return true;
 }
 
-static const struct key_row first_keys[] = {{.emit = emit_types}, {0}};
 static const struct key_row keys[] = {
     {.emit = emit_normalization},
     {.emit = emit_hearing},
@@ -185,17 +174,15 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const parts[] = {RADIO, "mlp1.", "sound_encoder.", "sound_projection.", NULL};
-static const struct tower tower = {
-    .config = {.vision = "vision_config", .audio = "sound_config"}, .parts = parts, .stored_types = stored_types};
-
 const struct family nemotron_vl_projector = {
     .name = "nemotron_v2_vl",
-    .architecture = "clip",
-    .summary = "the vision and audio towers of Nemotron Nano VL",
-    .hf = names,
+    .summary = "Nemotron Nano VL (vision and audio encoders)",
+    .hf = FAMILY_NAMES({"NemotronH_Nano_VL_V2"}, {"RADIOModel"}),
     .tensors = {vision_tensors, audio_tensors},
-    .keys = {first_keys, tower_keys, vision_size_keys, keys},
-    .tower = &tower,
+    .keys = {KEYS({.emit = emit_types}), tower_keys, vision_size_keys, keys},
+    .tower = TOWER(.config = {.vision = "vision_config", .audio = "sound_config"},
+                   .parts = TEXTS(RADIO, "mlp1.", "sound_encoder.", "sound_projection.")),
+    .stored_types = STORED_TYPES({"a.conv1d.{}.weight", &f32_dtype}, {"a.blk.{}.conv_pw1.weight", &f32_dtype},
+                                 {"a.blk.{}.conv_pw2.weight", &f32_dtype}, {"a.blk.{}.conv_dw.weight", &f32_dtype}),
     .adjust = adjust,
 };

@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-static const struct family_name names[] = {{"PaddleOCRVisionModel"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"^embeddings.packing_position_embedding", NULL},
     {"^head.*", NULL},
@@ -14,14 +12,14 @@ static const struct relation_row tensors[] = {
 };
 
 /* The size of the largest square that the preprocessor lets through. */
-static bool adjust(struct draft *draft, struct error *error)
+static bool adjust(struct model_builder *builder, struct error *error)
 {
     double n_pixels;
-    if (!draft_number(draft, "preprocessor.max_pixels", -1, &n_pixels, error))
+    if (!builder_number(builder, "preprocessor.max_pixels", -1, &n_pixels, error))
         return false;
     if (!(n_pixels >= 0 && n_pixels <= UINT32_MAX))
         return error_set(error, "preprocessor_config.json has no max_pixels, or no such number of pixels");
-    return hparams_override(draft->model->hparams, "image_size", (uint64_t)sqrt(n_pixels), error);
+    return hparams_override(builder->model->hparams, "image_size", (uint64_t)sqrt(n_pixels), error);
 }
 
 static const struct key_row keys[] = {
@@ -33,19 +31,14 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const parts[] = {"visual.vision_model.", "mlp_AR.", NULL};
-static const char *const dropped_prefixes[] = {"visual.vision_model.", NULL};
-static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = parts};
-
 const struct family paddleocr_projector = {
     .name = "paddleocr",
-    .architecture = "clip",
-    .summary = "the vision tower of PaddleOCR-VL",
-    .hf = names,
+    .summary = "PaddleOCR-VL (vision encoder)",
+    .hf = FAMILY_NAMES({"PaddleOCRVisionModel"}),
     .tensors = {tensors, siglip_tensors},
     .keys = {tower_keys, vision_keys, keys},
     .prefix = "visual.vision_model.",
-    .dropped_prefixes = dropped_prefixes,
-    .tower = &tower,
+    .dropped_prefixes = TEXTS("visual.vision_model."),
+    .tower = TOWER(.config = {.vision = "vision_config"}, .parts = TEXTS("visual.vision_model.", "mlp_AR.")),
     .adjust = adjust,
 };

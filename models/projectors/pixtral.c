@@ -9,8 +9,6 @@
 static const struct family_name names[] = {
     {"LlavaForConditionalGeneration"}, {"Mistral3ForConditionalGeneration"}, {0}};
 
-static const struct family_name lighton_names[] = {{"LightOnOCRForConditionalGeneration"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"vision_tower.patch_conv", "v.patch_embd"},
     {"vision_tower.ln_pre", "v.pre_ln"},
@@ -39,44 +37,55 @@ static bool applies(const struct hparams *text)
            (type == NULL && json_string_is(json_get(hparams_raw(text), "model_type"), "mistral3"));
 }
 
-/* The number of a token of that text among `tokens`, whose keys or members "id" are the numbers; UINT64_MAX: none. */
-static uint64_t token_of(const struct json *tokens, const char *text)
+/* The number of a token of that text in added_tokens_decoder, whose keys are the numbers, of tokenizer_config.json. */
+static bool find_in_config(const struct json *config, const char *text, uint64_t *ret_id)
 {
-    for (const struct json *token = json_first(tokens); token != NULL; token = json_next(token)) {
-        uint64_t id;
-        if (!json_string_is(json_get(token, "content"), text))
-            continue;
-        if (json_u64(json_get(token, "id"), &id))
-            return id;
-        if (json_key(token, NULL) != NULL)
-            return strtoull(json_key(token, NULL), NULL, 10);
-    }
-    return UINT64_MAX;
+    const struct json *decoder = json_get(config, "added_tokens_decoder");
+    for (struct json_member token = {0}; json_next_member(decoder, &token);)
+        if (json_string_is(json_get(token.value, "content"), text)) {
+            *ret_id = strtoull(token.key, NULL, 10);
+            return true;
+        }
+    return false;
+}
+
+static bool find_in_tokenizer(const struct json *tokenizer, const char *text, uint64_t *ret_id)
+{
+    const struct json *token = json_first(json_get(tokenizer, "added_tokens"));
+    while (token != NULL && !json_string_is(json_get(token, "content"), text))
+        token = json_next(token);
+    return json_u64(json_get(token, "id"), ret_id);
 }
 
 static bool find_token(const struct checkpoint *checkpoint, const char *text, uint64_t *ret_id, struct error *error)
 {
-    static const struct {
-        const char *file, *tokens;
-    } places[] = {{"tokenizer_config.json", "added_tokens_decoder"}, {"tokenizer.json", "added_tokens"}};
-    *ret_id = UINT64_MAX;
-    for (size_t i = 0; i < sizeof places / sizeof *places && *ret_id == UINT64_MAX; i++) {
-        struct document *document;
-        if (!document_open(checkpoint, places[i].file, &document, error))
-            return false;
-        *ret_id = token_of(json_get(document_root(document), places[i].tokens), text);
-        document_close(document);
-    }
-    if (*ret_id == UINT64_MAX)
-        return error_set(error, "neither tokenizer_config.json nor tokenizer.json has the token %s", text);
-    return true;
+    struct document *config = NULL, *tokenizer = NULL;
+    bool opened = document_open(checkpoint, "tokenizer_config.json", &config, error) &&
+                  document_open(checkpoint, "tokenizer.json", &tokenizer, error);
+    bool found = opened && (find_in_config(document_root(config), text, ret_id) ||
+                            find_in_tokenizer(document_root(tokenizer), text, ret_id));
+    if (opened && !found)
+        error_set(error, "neither tokenizer_config.json nor tokenizer.json has the token %s", text);
+    document_close(config);
+    document_close(tokenizer);
+    return found;
 }
 
-static bool adjust(struct draft *draft, struct error *error)
+/* The converter looks for the embedding of [IMG_BREAK] under this name alone, and writes no such tensor without. */
+static const char embeddings[] = "model.embed_tokens.weight";
+
+static bool adjust(struct model_builder *builder, struct error *error)
 {
     uint64_t id;
-    return find_token(draft->model->checkpoint, "[IMG_BREAK]", &id, error) &&
-           projector_take_break(draft, "model.embed_tokens.weight", id, error);
+    const struct checkpoint *checkpoint = builder->model->checkpoint;
+    if (!find_token(checkpoint, "[IMG_BREAK]", &id, error) || !projector_take_break(builder, embeddings, id, error))
+        return false;
+    if (tensor_set_find_text(checkpoint->tensors, embeddings) == NULL)
+        checkpoint_note(checkpoint, SUBJECT_PROJECTOR,
+                        "llama.cpp refuses this file: it needs v.token_embd.img_break, which the converter"
+                        " takes from '%s' alone, and the checkpoint names its embeddings otherwise; rename that tensor",
+                        embeddings);
+    return true;
 }
 
 static const struct key_row lighton_keys[] = {PROJECTOR_TYPE("lightonocr"), {0}};
@@ -88,26 +97,25 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const parts[] = {"multi_modal_projector.", "vision_tower.", "model.multi_modal_projector.",
-                                    "model.vision_tower.", NULL};
-static const char *const borrowed[] = {"model.embed_tokens.weight", NULL};
 static const struct tower tower = {
-    .config = {.vision = "vision_config"}, .parts = parts, .borrowed = borrowed, .type_of_all = true};
+    .config = {.vision = "vision_config"},
+    .parts = TEXTS("multi_modal_projector.", "vision_tower.", "model.multi_modal_projector.", "model.vision_tower."),
+    .borrowed = TEXTS(embeddings),
+    .type_of_all = true};
 
 /* Names that a later transformers gives the same tensors. */
-static const char *rename_newer(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_newer(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                 const char *name)
 {
     static const char prefix[] = "model.";
-    (void)arena, (void)facts;
+    (void)arena, (void)dimensions;
     bool is_newer = direction == FORWARD && text_starts_with(name, prefix) && tower_has(&tower, name);
     return is_newer ? name + strlen(prefix) : name;
 }
 
 const struct family pixtral_projector = {
     .name = "pixtral",
-    .architecture = "clip",
-    .summary = "the vision tower of Pixtral and Mistral 3",
+    .summary = "Pixtral and Mistral 3 (vision encoder)",
     .hf = names,
     .tensors = {tensors},
     .keys = {tower_keys, vision_keys, pixtral_keys, keys},
@@ -118,14 +126,12 @@ const struct family pixtral_projector = {
 };
 
 static const char *const lighton_parts[] = {"model.vision_encoder.", "model.vision_projection.", NULL};
-static const struct tower lighton_tower = {
-    .config = {.vision = "vision_config"}, .parts = lighton_parts, .type_of_all = true};
 
-static const char *rename_lighton(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_lighton(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                   const char *name)
 {
     static const char *const names_there[] = {"vision_tower.", "multi_modal_projector."};
-    (void)facts;
+    (void)dimensions;
     for (size_t i = 0; lighton_parts[i] != NULL; i++)
         if (direction == FORWARD && strncmp(name, lighton_parts[i], strlen(lighton_parts[i])) == 0)
             return arena_printf(arena, "%s%s", names_there[i], name + strlen(lighton_parts[i]));
@@ -134,12 +140,11 @@ static const char *rename_lighton(struct arena *arena, const struct facts *facts
 
 const struct family lighton_ocr_projector = {
     .name = "lightonocr",
-    .architecture = "clip",
-    .summary = "the vision tower of LightOnOCR",
-    .hf = lighton_names,
+    .summary = "LightOnOCR (vision encoder)",
+    .hf = FAMILY_NAMES({"LightOnOCRForConditionalGeneration"}),
     .tensors = {tensors},
     .keys = {tower_keys, vision_keys, lighton_keys, keys},
-    .tower = &lighton_tower,
+    .tower = TOWER(.config = {.vision = "vision_config"}, .parts = lighton_parts, .type_of_all = true),
     .applies = applies,
     .rename = rename_lighton,
 };

@@ -45,11 +45,11 @@ static bool is_fast(const struct hparams *text)
     return json_string_is(json_get(hparams_raw(text), "model_type"), "fast_dvlm");
 }
 
-/* What Qwen2-VL calls the hidden size is that of the result: the converter takes it for the width of the inner layers.
+/* Qwen2-VL's hidden_size is the width of the result; the converter uses it as the width of the inner layers.
  */
-static bool adjust_first(struct draft *draft, struct error *error)
+static bool adjust_first(struct model_builder *builder, struct error *error)
 {
-    struct hparams *hparams = draft->model->hparams;
+    struct hparams *hparams = builder->model->hparams;
     uint64_t width, hidden;
     if (!hparams_default(hparams, "{'image_size': 560}", error))
         return false;
@@ -60,18 +60,19 @@ static bool adjust_first(struct draft *draft, struct error *error)
            hparams_override(hparams, "hidden_size", width, error);
 }
 
-static bool adjust_second(struct draft *draft, struct error *error)
+static bool adjust_second(struct model_builder *builder, struct error *error)
 {
-    facts_set(&draft->facts, "gated", 1);
-    return hparams_default(draft->model->hparams, "{'image_size': 560}", error);
+    dimensions_set(&builder->dimensions, "gated", 1);
+    return hparams_default(builder->model->hparams, "{'image_size': 560}", error);
 }
 
-bool compute_window_pattern(const struct draft *draft, double *ret_value, struct error *error)
+bool compute_window_pattern(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    const struct json *full = json_first(hparams_get(draft->model->hparams, "fullatt_block_indexes"));
+    const struct json *full = json_first(hparams_get(builder->model->hparams, "fullatt_block_indexes"));
     uint64_t first, index, previous;
     if (!json_u64(full, &first) || first >= UINT32_MAX)
-        return error_set(error, "config.json: fullatt_block_indexes is missing, or holds what is not a number");
+        return error_set(error,
+                         "config.json: fullatt_block_indexes is missing, or has an element that is not a number");
     previous = first;
     while ((full = json_next(full)) != NULL) {
         if (!json_u64(full, &index) || index - previous != first + 1)
@@ -100,14 +101,12 @@ static const struct key_row fast_keys[] = {
     {0},
 };
 
-static const char *const parts[] = {"visual.", "model.visual.", NULL};
 static const char *const dropped_prefixes[] = {"model.", NULL};
-static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = parts};
+static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = TEXTS("visual.", "model.visual.")};
 
 const struct family qwen2vl_projector = {
     .name = "qwen2vl_merger",
-    .architecture = "clip",
-    .summary = "the vision tower of Qwen2-VL and Sarashina 2.2 Vision",
+    .summary = "Qwen2-VL and Sarashina 2.2 Vision (vision encoder)",
     .hf = names,
     .tensors = {qwen2_vision_tensors},
     .keys = {tower_keys, vision_keys, first_keys, last_keys},
@@ -119,8 +118,7 @@ const struct family qwen2vl_projector = {
 
 const struct family qwen2_5vl_projector = {
     .name = "qwen2.5vl_merger",
-    .architecture = "clip",
-    .summary = "the vision tower of Qwen2.5-VL",
+    .summary = "Qwen2.5-VL (vision encoder)",
     .hf = names,
     .tensors = {qwen2_vision_tensors},
     .keys = {tower_keys, vision_keys, second_keys, last_keys},
@@ -132,8 +130,7 @@ const struct family qwen2_5vl_projector = {
 
 const struct family fast_dvlm_projector = {
     .name = "qwen2.5vl_merger, Fast-dVLM",
-    .architecture = "clip",
-    .summary = "the vision tower of Fast-dVLM",
+    .summary = "Fast-dVLM (vision encoder)",
     .hf = names,
     .tensors = {qwen2_vision_tensors},
     .keys = {tower_keys, vision_keys, second_keys, fast_keys, last_keys},

@@ -5,12 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const struct family_name names[] = {{"Qwen3VLForConditionalGeneration"},
-                                           {"Qwen3VLMoeForConditionalGeneration"},
-                                           {"Qwen3_5ForConditionalGeneration"},
-                                           {"Qwen3_5MoeForConditionalGeneration"},
-                                           {0}};
-
 /* deepstack_merger_list counts on its own in a checkpoint, and by the layers that feed it in a GGUF: `rename`. */
 const struct relation_row qwen3_vision_tensors[] = {
     {"visual.patch_embed.proj.weight", "v.patch_embd.weight, v.patch_embd.weight.1", TWO_FRAMES},
@@ -32,21 +26,22 @@ const struct relation_row qwen3_vision_tensors[] = {
 };
 
 /* The layers that deepstack_visual_indexes names, one more each, since 0 is what is not known. */
-static const char *const deepstack_facts[] = {"deepstack 0", "deepstack 1", "deepstack 2", "deepstack 3",
-                                              "deepstack 4", "deepstack 5", "deepstack 6", "deepstack 7"};
-enum { MAX_DEEPSTACK = sizeof deepstack_facts / sizeof *deepstack_facts };
+static const char *const deepstack_dimensions[] = {"deepstack 0", "deepstack 1", "deepstack 2", "deepstack 3",
+                                                   "deepstack 4", "deepstack 5", "deepstack 6", "deepstack 7"};
+enum { MAX_DEEPSTACK = sizeof deepstack_dimensions / sizeof *deepstack_dimensions };
 
-void add_deepstack_facts(struct facts *facts, const struct hparams *hparams)
+void add_deepstack_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     const struct json *item = json_first(hparams_get(hparams, "deepstack_visual_indexes"));
     for (size_t i = 0; item != NULL && i < MAX_DEEPSTACK; item = json_next(item), i++) {
         uint64_t layer;
         if (json_u64(item, &layer) && layer < MAX_LISTED_LAYERS)
-            facts_set(facts, deepstack_facts[i], layer + 1);
+            dimensions_set(dimensions, deepstack_dimensions[i], layer + 1);
     }
 }
 
-const char *rename_deepstack(struct arena *arena, const struct facts *facts, enum direction direction, const char *name)
+const char *rename_deepstack(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
+                             const char *name)
 {
     static const char pattern[] = "visual.deepstack_merger_list.{}.*";
     uint64_t numbers[PATTERN_NUMBERS];
@@ -54,7 +49,7 @@ const char *rename_deepstack(struct arena *arena, const struct facts *facts, enu
         return name;
     const char *rest = strchr(name + strlen("visual.deepstack_merger_list."), '.');
     for (size_t i = 0; i < MAX_DEEPSTACK; i++) {
-        uint64_t layer = facts_get(facts, deepstack_facts[i]);
+        uint64_t layer = dimensions_get(dimensions, deepstack_dimensions[i]);
         if (layer != 0 && numbers[0] == (direction == FORWARD ? i : layer - 1))
             return arena_printf(arena, "visual.deepstack_merger_list.%" PRIu64 "%s",
                                 direction == FORWARD ? layer - 1 : i, rest);
@@ -62,26 +57,26 @@ const char *rename_deepstack(struct arena *arena, const struct facts *facts, enu
     return name;
 }
 
-bool emit_deepstack(struct draft *draft, struct error *error)
+bool emit_deepstack(struct model_builder *builder, struct error *error)
 {
-    struct hparams *hparams = draft->model->hparams;
+    struct hparams *hparams = builder->model->hparams;
     struct layers layers;
     uint64_t n_layers;
     if (!hparams_count(hparams, "depth", 0, MAX_LISTED_LAYERS, &n_layers, error))
         return false;
     if (n_layers == 0)
         return true;
-    draft->facts.n_layers = n_layers;
-    if (!layers_new(draft, &layers, error))
+    builder->dimensions.n_layers = n_layers;
+    if (!layers_new(builder, &layers, error))
         return false;
     const struct json *item = json_first(hparams_get(hparams, "deepstack_visual_indexes"));
     for (; item != NULL; item = json_next(item)) {
         uint64_t layer;
         if (!json_u64(item, &layer) || layer >= n_layers)
-            return error_set(error, "config.json: deepstack_visual_indexes holds what is not a layer");
+            return error_set(error, "config.json: deepstack_visual_indexes has an element that is not a layer");
         layers.values[layer] = 1;
     }
-    layers_set(draft, "vision.is_deepstack_layers", GGUF_BOOL, &layers);
+    layers_set(builder, "vision.is_deepstack_layers", GGUF_BOOL, &layers);
     return true;
 }
 
@@ -94,20 +89,16 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const parts[] = {"visual.", "model.visual.", NULL};
-static const char *const dropped_prefixes[] = {"model.", NULL};
-static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = parts};
-
 const struct family qwen3vl_projector = {
     .name = "qwen3vl_merger",
-    .architecture = "clip",
-    .summary = "the vision tower of Qwen3-VL",
-    .hf = names,
+    .summary = "Qwen3-VL (vision encoder)",
+    .hf = FAMILY_NAMES({"Qwen3VLForConditionalGeneration"}, {"Qwen3VLMoeForConditionalGeneration"},
+                       {"Qwen3_5ForConditionalGeneration"}, {"Qwen3_5MoeForConditionalGeneration"}),
     .tensors = {qwen3_vision_tensors},
     .keys = {tower_keys, vision_keys, keys},
-    .dropped_prefixes = dropped_prefixes,
-    .tower = &tower,
+    .dropped_prefixes = TEXTS("model."),
+    .tower = TOWER(.config = {.vision = "vision_config"}, .parts = TEXTS("visual.", "model.visual.")),
     .rename = rename_deepstack,
-    .add_facts = add_deepstack_facts,
+    .add_dimensions = add_deepstack_dimensions,
     .adjust = adjust_image_of_positions,
 };

@@ -4,15 +4,11 @@
  * The converter fails for the part of Qwen3-Omni that sees, by a name that it gives the tensors itself: here they are
  * what they are in Qwen3-VL. */
 #include "base/text.h"
-#include "models/exponential.h"
 #include "models/projectors/projector.h"
+#include "quant/exponential.h"
 
 #include <math.h>
 #include <string.h>
-
-static const struct family_name second_names[] = {{"Qwen2_5OmniModel"}, {0}};
-static const struct family_name third_names[] = {{"Qwen3OmniMoeForConditionalGeneration"}, {0}};
-static const struct family_name asr_names[] = {{"Qwen3ASRForConditionalGeneration"}, {0}};
 
 static const struct relation_row second_tensors[] = {
     {"visual.blocks.{}.attn.q", "v.blk.{}.attn_q"},
@@ -59,21 +55,22 @@ static void compute_positions(float *positions, uint64_t width)
     }
 }
 
-static bool add_positions(struct draft *draft, struct error *error)
+static bool add_positions(struct model_builder *builder, struct error *error)
 {
-    struct arena *arena = draft->model->arena;
+    struct arena *arena = builder->model->arena;
     uint64_t width;
-    if (!hparams_count(draft->model->hparams, "audio.d_model", LEAST_WIDTH, MOST_WIDTH, &width, error))
+    if (!hparams_count(builder->model->hparams, "audio.d_model", LEAST_WIDTH, MOST_WIDTH, &width, error))
         return false;
     uint64_t shape[] = {N_POSITIONS, width / 2 * 2};
     float *positions = arena_array(arena, N_POSITIONS * width, sizeof *positions);
     compute_positions(positions, width);
-    draft_add_tensor(draft, "a.position_embd.weight", view_literal(arena, &f32_dtype, 2, shape, positions), NULL);
+    tensor_set_add_view(builder->model->tensors, "a.position_embd.weight",
+                        view_literal(arena, &f32_dtype, 2, shape, positions));
     return true;
 }
 
 /* Names of the later ones are those of Qwen2.5-VL in the part that sees. */
-static const char *rename_merger(struct arena *arena, const struct facts *facts, enum direction direction,
+static const char *rename_merger(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
     static const char *const here[] = {"ln_q.", "mlp.0.", "mlp.2."}, *const there[] = {"norm.", "linear_fc1.",
@@ -87,20 +84,21 @@ static const char *rename_merger(struct arena *arena, const struct facts *facts,
         if (found != NULL)
             name = arena_printf(arena, "%.*s%s%s", (int)(found - name), name, there[i], found + strlen(here[i]));
     }
-    return rename_deepstack(arena, facts, direction, name);
+    return rename_deepstack(arena, dimensions, direction, name);
 }
 
-static bool adjust_second(struct draft *draft, struct error *error)
+static bool adjust_second(struct model_builder *builder, struct error *error)
 {
-    facts_set(&draft->facts, "gated", 1);
-    return hparams_default(draft->model->hparams, "{'image_size': 560}", error);
+    dimensions_set(&builder->dimensions, "gated", 1);
+    return hparams_default(builder->model->hparams, "{'image_size': 560}", error);
 }
 
-static bool adjust_third(struct draft *draft, struct error *error)
+static bool adjust_third(struct model_builder *builder, struct error *error)
 {
-    checkpoint_note(draft->model->checkpoint, "mmproj.gguf: the part that sees is written as that of Qwen3-VL is, "
-                                              "where the converter fails");
-    return adjust_image_of_positions(draft, error);
+    checkpoint_note(builder->model->checkpoint, SUBJECT_PROJECTOR,
+                    "the part that sees is written as that of Qwen3-VL is, "
+                    "where the converter fails");
+    return adjust_image_of_positions(builder, error);
 }
 
 static const struct key_row sound_keys[] = {
@@ -133,46 +131,44 @@ static const char *const dropped_prefixes[] = {"thinker.", NULL};
 
 #define AUDIO_CONFIG "thinker_config.audio_config"
 static const struct tower both = {.config = {.vision = "thinker_config.vision_config", .audio = AUDIO_CONFIG},
-                                  .parts = parts,
-                                  .stored_types = stored_types};
-static const struct tower sound = {.config = {.audio = AUDIO_CONFIG}, .parts = parts, .stored_types = stored_types};
+                                  .parts = parts};
 
 const struct family qwen2_5_omni_projector = {
     .name = "qwen2.5o",
-    .architecture = "clip",
-    .summary = "the vision and audio towers of Qwen2.5-Omni",
-    .hf = second_names,
+    .summary = "Qwen2.5-Omni (vision and audio encoders)",
+    .hf = FAMILY_NAMES({"Qwen2_5OmniModel"}),
     .tensors = {second_tensors, qwen2_vision_tensors, whisper_tensors},
     .keys = {tower_keys, vision_keys, audio_keys, sound_keys, second_keys},
     .dropped_prefixes = dropped_prefixes,
     .tower = &both,
+    .stored_types = stored_types,
     .add_extras = add_positions,
     .adjust = adjust_second,
 };
 
 const struct family qwen3_omni_projector = {
     .name = "qwen3o",
-    .architecture = "clip",
-    .summary = "the vision and audio towers of Qwen3-Omni",
-    .hf = third_names,
+    .summary = "Qwen3-Omni (vision and audio encoders)",
+    .hf = FAMILY_NAMES({"Qwen3OmniMoeForConditionalGeneration"}),
     .tensors = {third_tensors, qwen3_vision_tensors, whisper_tensors},
     .keys = {tower_keys, vision_keys, audio_keys, sound_keys, third_keys, asr_keys},
     .dropped_prefixes = dropped_prefixes,
     .tower = &both,
+    .stored_types = stored_types,
     .add_extras = add_positions,
-    .add_facts = add_deepstack_facts,
+    .add_dimensions = add_deepstack_dimensions,
     .rename = rename_merger,
     .adjust = adjust_third,
 };
 
 const struct family qwen3_asr_projector = {
     .name = "qwen3a",
-    .architecture = "clip",
-    .summary = "the audio tower of Qwen3-ASR",
-    .hf = asr_names,
+    .summary = "Qwen3-ASR (audio encoder)",
+    .hf = FAMILY_NAMES({"Qwen3ASRForConditionalGeneration"}),
     .tensors = {third_tensors, whisper_tensors},
     .keys = {tower_keys, audio_keys, sound_keys, asr_keys},
     .dropped_prefixes = dropped_prefixes,
-    .tower = &sound,
+    .tower = TOWER(.config = {.audio = AUDIO_CONFIG}, .parts = parts),
+    .stored_types = stored_types,
     .add_extras = add_positions,
 };

@@ -1,9 +1,6 @@
 /* Step3-VL and Step 3.7: what sees. conversion/step3.py, Step3VLVisionModel. */
 #include "models/projectors/projector.h"
 
-static const struct family_name names[] = {
-    {"StepVLForConditionalGeneration"}, {"Step3p7ForConditionalGeneration"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"vision_model.conv1", "v.patch_embd"},
     {"vision_model.positional_embedding", "v.position_embd.weight"},
@@ -35,21 +32,22 @@ static bool is_validated(const struct hparams *hparams)
            hparams_count(hparams, "num_hidden_layers|layers", 47, 47, &n_layers, &unused);
 }
 
-static bool adjust(struct draft *draft, struct error *error)
+static bool adjust(struct model_builder *builder, struct error *error)
 {
-    const struct hparams *hparams = draft->model->hparams;
+    const struct hparams *hparams = builder->model->hparams;
     uint64_t width;
     if (!is_validated(hparams))
-        checkpoint_note(draft->model->checkpoint, "mmproj.gguf: the converter takes no other Step3-VL than that whose"
-                                                  " vision tower has 47 layers of 1536, for images of 728");
+        checkpoint_note(builder->model->checkpoint, SUBJECT_PROJECTOR,
+                        "the converter takes no other Step3-VL than that whose"
+                        " vision tower has 47 layers of 1536, for images of 728");
     bool is_said = json_u64(hparams_get(hparams, "intermediate_size"), &width) && width > 0;
-    return is_said || projector_inner_width(draft, 8960.0 / 1536, error);
+    return is_said || projector_inner_width(builder, 8960.0 / 1536, error);
 }
 
-static bool compute_scale_factor(const struct draft *draft, double *ret_value, struct error *error)
+static bool compute_scale_factor(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double stride;
-    if (!draft_number(draft, "outer.understand_projector_stride", 0, &stride, error))
+    if (!builder_number(builder, "outer.understand_projector_stride", 0, &stride, error))
         return false;
     *ret_value = stride * stride;
     return stride >= 1 || error_set(error, "config.json: understand_projector_stride is missing, or not above 0");
@@ -64,16 +62,14 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const parts[] = {"vision_model.", "vit_large_projector.weight", NULL};
-static const char *const f16_or_f32_names[] = {"mm.0.weight", "mm.1.weight", NULL};
-static const struct tower tower = {
-    .config = {.vision = "vision_config"}, .parts = parts, .f16_or_f32_names = f16_or_f32_names};
+static const struct tower tower = {.config = {.vision = "vision_config"},
+                                   .parts = TEXTS("vision_model.", "vit_large_projector.weight"),
+                                   .f16_or_f32_names = TEXTS("mm.0.weight", "mm.1.weight")};
 
 const struct family step3vl_projector = {
     .name = "step3vl",
-    .architecture = "clip",
-    .summary = "the vision tower of Step3-VL and Step 3.7",
-    .hf = names,
+    .summary = "Step3-VL and Step 3.7 (vision encoder)",
+    .hf = FAMILY_NAMES({"StepVLForConditionalGeneration"}, {"Step3p7ForConditionalGeneration"}),
     .tensors = {tensors},
     .keys = {tower_keys, vision_size_keys, keys},
     .tower = &tower,

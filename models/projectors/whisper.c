@@ -64,25 +64,22 @@ static const struct key_row flamingo_keys[] = {WHISPER_KEYS("musicflamingo"), {0
 
 static const char *const parts[] = {"audio_tower.", "multi_modal_projector.", "model.audio_tower.",
                                     "model.multi_modal_projector.", NULL};
-static const char *const dropped_prefixes[] = {"model.", NULL};
-static const struct tower tower = {
-    .config = {.audio = "whisper_config|audio_config"}, .parts = parts, .stored_types = whisper_stored_types};
-static const struct tower flamingo_tower = {
-    .config = {.audio = "audio_config"}, .parts = parts, .stored_types = flamingo_stored_types};
+static const struct tower tower = {.config = {.audio = "whisper_config|audio_config"}, .parts = parts};
+static const struct tower flamingo_tower = {.config = {.audio = "audio_config"}, .parts = parts};
 
-#define WHISPER_PROJECTOR(label, people, hf_names, key_rows, its_tower)                                                \
+#define WHISPER_PROJECTOR(label, people, hf_names, key_rows, its_tower, types)                                         \
     {                                                                                                                  \
-        .name = label, .architecture = "clip", .summary = people, .hf = hf_names,                                      \
-        .tensors = {tensors, whisper_tensors}, .keys = {tower_keys, audio_keys, key_rows},                             \
-        .dropped_prefixes = dropped_prefixes, .tower = &its_tower                                                      \
+        .name = label, .summary = people, .hf = hf_names, .tensors = {tensors, whisper_tensors},                       \
+        .keys = {tower_keys, audio_keys, key_rows}, .dropped_prefixes = TEXTS("model."), .tower = &its_tower,          \
+        .stored_types = types                                                                                          \
     }
 
-const struct family qwen2_audio_projector =
-    WHISPER_PROJECTOR("qwen2a", "the audio tower of Qwen2-Audio", qwen2_audio_names, qwen2_audio_keys, tower);
-const struct family ultravox_projector =
-    WHISPER_PROJECTOR("ultravox", "the audio tower of Ultravox", ultravox_names, ultravox_keys, tower);
+const struct family qwen2_audio_projector = WHISPER_PROJECTOR(
+    "qwen2a", "Qwen2-Audio (audio encoder)", qwen2_audio_names, qwen2_audio_keys, tower, whisper_stored_types);
+const struct family ultravox_projector = WHISPER_PROJECTOR("ultravox", "Ultravox (audio encoder)", ultravox_names,
+                                                           ultravox_keys, tower, whisper_stored_types);
 const struct family voxtral_projector =
-    WHISPER_PROJECTOR("voxtral", "the audio tower of Voxtral", voxtral_names, voxtral_keys, tower);
+    WHISPER_PROJECTOR("voxtral", "Voxtral (audio encoder)", voxtral_names, voxtral_keys, tower, whisper_stored_types);
 const struct family musicflamingo_projector =
-    WHISPER_PROJECTOR("musicflamingo", "the audio tower of Audio Flamingo 3 and Music Flamingo", flamingo_names,
-                      flamingo_keys, flamingo_tower);
+    WHISPER_PROJECTOR("musicflamingo", "Audio Flamingo 3 and Music Flamingo (audio encoder)", flamingo_names,
+                      flamingo_keys, flamingo_tower, flamingo_stored_types);

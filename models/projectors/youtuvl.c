@@ -1,8 +1,6 @@
 /* Youtu-VL: what sees, a SigLIP 2. conversion/youtuvl.py. */
 #include "models/projectors/projector.h"
 
-static const struct family_name names[] = {{"YoutuVLForConditionalGeneration"}, {0}};
-
 static const struct relation_row tensors[] = {
     {"^embeddings.position_embedding.*", NULL},
     {"merger.ln_q", "mm.input_norm"},
@@ -13,20 +11,20 @@ static const struct relation_row tensors[] = {
 /* The converter leaves out what it does not know. */
 static const struct relation_row other_tensors[] = {{"*", NULL}, {0}};
 
-static bool adjust(struct draft *draft, struct error *error)
+static bool adjust(struct model_builder *builder, struct error *error)
 {
-    return hparams_default(draft->model->hparams, "{'image_size': 560}", error);
+    return hparams_default(builder->model->hparams, "{'image_size': 560}", error);
 }
 
-static bool emit_any_activation(struct draft *draft, struct error *error)
+static bool emit_any_activation(struct model_builder *builder, struct error *error)
 {
     static const char *const gelus[] = {"gelu", "gelu_pytorch_tanh", "gelu_fast", "gelu_new", "gelu_accurate"};
     static const struct key_row gelu[] = {FLAG("use_gelu"), {0}};
-    const struct json *function = hparams_get(draft->model->hparams, "hidden_act");
+    const struct json *function = hparams_get(builder->model->hparams, "hidden_act");
     bool is_gelu = function == NULL;
     for (size_t i = 0; i < sizeof gelus / sizeof *gelus; i++)
         is_gelu |= json_string_is(function, gelus[i]);
-    return is_gelu ? draft_emit(draft, gelu, error) : emit_activation(draft, error);
+    return is_gelu ? builder_emit(builder, gelu, error) : emit_activation(builder, error);
 }
 
 static const struct key_row keys[] = {
@@ -39,19 +37,14 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const char *const parts[] = {"siglip2.", "merger.", NULL};
-static const char *const dropped_prefixes[] = {"siglip2.vision_model.", NULL};
-static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = parts};
-
 const struct family youtuvl_projector = {
     .name = "youtuvl",
-    .architecture = "clip",
-    .summary = "the vision tower of Youtu-VL",
-    .hf = names,
+    .summary = "Youtu-VL (vision encoder)",
+    .hf = FAMILY_NAMES({"YoutuVLForConditionalGeneration"}),
     .tensors = {tensors, siglip_tensors, other_tensors},
     .keys = {tower_keys, vision_keys, keys},
     .prefix = "siglip2.vision_model.",
-    .dropped_prefixes = dropped_prefixes,
-    .tower = &tower,
+    .dropped_prefixes = TEXTS("siglip2.vision_model."),
+    .tower = TOWER(.config = {.vision = "vision_config"}, .parts = TEXTS("siglip2.", "merger.")),
     .adjust = adjust,
 };

@@ -47,25 +47,15 @@ static bool make_list(const struct vocab_input *input, const sentencepiece_model
     return true;
 }
 
-static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
+static bool write_pieces(struct gguf_kvs *kvs, const struct vocab_input *input, const struct sentencepiece *given,
+                         struct error *error)
 {
-    sentencepiece_model *model;
-    struct tokenizer_files files;
     struct token_list list;
-    if (!is_chatglm3(input->hparams))
-        return VOCAB_ABSENT;
-    enum vocab_result result = sentencepiece_load(input->checkpoint, "tokenizer.model", &model, error);
-    if (result != VOCAB_ADDED)
-        return result;
-    result = VOCAB_FAILED;
-    if (tokenizer_files_load(input->checkpoint, &files, error)) {
-        if (make_list(input, model, &list, error) &&
-            sentencepiece_write(kvs, input, "chatglm-spm", &list, &files, error))
-            result = VOCAB_ADDED;
-        tokenizer_files_free(&files);
-    }
-    sentencepiece_free(model);
-    return result;
+    return make_list(input, given->model, &list, error) &&
+           sentencepiece_write(kvs, input, "chatglm-spm", &list, given->files, error);
 }
 
-const struct vocab chatglm3_vocab = {.name = "SentencePiece of ChatGLM 3", .file = "tokenizer.model", .add = add};
+const struct vocab chatglm3_vocab = {.name = "SentencePiece of ChatGLM 3",
+                                     .file = "tokenizer.model",
+                                     .applies = is_chatglm3,
+                                     .write_pieces = write_pieces};

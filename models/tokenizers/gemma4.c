@@ -35,9 +35,5 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     return true;
 }
 
-static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
-{
-    return hf_vocabulary_add(kvs, input, llama_hf_fits, write_keys, error);
-}
-
-const struct vocab gemma4_vocab = {.name = "Gemma 4's BPE with byte fallback", .file = "tokenizer.json", .add = add};
+const struct vocab gemma4_vocab = {
+    .name = "Gemma 4's BPE with byte fallback", .file = "tokenizer.json", .fits = llama_hf_fits, .write = write_keys};

@@ -53,37 +53,17 @@ static bool write_chatglm(struct gguf_kvs *kvs, const struct vocab_input *input,
     return write_with(kvs, input, vocabulary, offers, error);
 }
 
-static enum vocab_result add_glm(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
-{
-    return hf_vocabulary_add(kvs, input, NULL, write_glm, error);
-}
-
-static enum vocab_result add_solar(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
-{
-    return hf_vocabulary_add(kvs, input, NULL, write_solar, error);
-}
-
-static enum vocab_result add_glm4(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
-{
-    return hf_vocabulary_add(kvs, input, NULL, write_glm4, error);
-}
-
 /* The text model of GLM-ASR calls itself a Llama. */
-static enum vocab_result add_glm_asr(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
+static bool is_glm_asr(const struct hparams *hparams)
 {
-    const struct json *architectures = json_get(hparams_raw(input->hparams), "architectures");
-    if (!json_string_is(json_first(architectures), "GlmasrModel"))
-        return VOCAB_ABSENT;
-    return add_glm4(kvs, input, error);
+    return json_string_is(json_first(json_get(hparams_raw(hparams), "architectures")), "GlmasrModel");
 }
 
-static enum vocab_result add_chatglm(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
-{
-    return hf_vocabulary_add(kvs, input, NULL, write_chatglm, error);
-}
-
-const struct vocab glm_vocab = {.name = "GLM's byte-level BPE", .file = "tokenizer.json", .add = add_glm};
-const struct vocab solar_vocab = {.name = "Solar Open's byte-level BPE", .file = "tokenizer.json", .add = add_solar};
-const struct vocab glm4_vocab = {.name = "GLM-4's byte-level BPE", .file = "tokenizer.json", .add = add_glm4};
-const struct vocab glm_asr_vocab = {.name = "GLM-ASR's byte-level BPE", .file = "tokenizer.json", .add = add_glm_asr};
-const struct vocab chatglm_vocab = {.name = "ChatGLM's byte-level BPE", .file = "tokenizer.json", .add = add_chatglm};
+const struct vocab glm_vocab = {.name = "GLM's byte-level BPE", .file = "tokenizer.json", .write = write_glm};
+const struct vocab solar_vocab = {
+    .name = "Solar Open's byte-level BPE", .file = "tokenizer.json", .write = write_solar};
+const struct vocab glm4_vocab = {.name = "GLM-4's byte-level BPE", .file = "tokenizer.json", .write = write_glm4};
+const struct vocab glm_asr_vocab = {
+    .name = "GLM-ASR's byte-level BPE", .file = "tokenizer.json", .applies = is_glm_asr, .write = write_glm4};
+const struct vocab chatglm_vocab = {
+    .name = "ChatGLM's byte-level BPE", .file = "tokenizer.json", .write = write_chatglm};

@@ -4,7 +4,6 @@
 #include "models/tokenizers/hf_split.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The merges that can matter: those that make a piece of one of the segments. There may be 300,000 of them, and a few

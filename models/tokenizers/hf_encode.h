@@ -8,7 +8,7 @@
  * Whatever the file asks for, it takes no more than the work that it is given (work.h) besides time in O(N log N) for
  * merges of N bytes; what would take more is an error too, and leaves no work.
  *
- * Source: huggingface/tokenizers 0.22. */
+ * Source: huggingface/tokenizers. */
 #pragma once
 
 #include "models/tokenizers/hf_vocabulary.h"

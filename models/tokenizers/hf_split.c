@@ -152,7 +152,7 @@ struct normalizing {
     size_t length;
 };
 
-/* Whether a step may make a text of that length; asked before it is built. */
+/* Reports whether a step may make a text of that length; asked before it is built. */
 static bool may_make(struct normalizing *normalizing, size_t length, struct error *error)
 {
     if (length > MAX_TEXT) {
@@ -258,7 +258,7 @@ static bool replace_all(struct normalizing *normalizing, const struct json *sett
     const char *content = json_string(json_get(settings, "content"), &content_length);
     const char *from = normalizing->text, *end = from + normalizing->length, *found;
     if (pattern == NULL || pattern_length == 0 || content == NULL)
-        return error_set(error, "a normalizer replaces in a way that is not known");
+        return error_set(error, "a normalizer replaces in an unsupported way");
     if (content_length > MAX_TEXT)
         return may_make(normalizing, content_length, error);
     for (const char *at = from; (found = memmem(at, (size_t)(end - at), pattern, pattern_length)) != NULL; count++)
@@ -339,8 +339,7 @@ static bool normalize(struct normalizing *normalizing, const struct json *normal
     if (json_string_is(type, "Strip"))
         return strip(normalizing, normalizer);
     if (!json_string_is(type, "Sequence") || depth == MAX_DEPTH)
-        return error_set(error, "the normalizer '%s' is not known",
-                         json_string(type, NULL) ? json_string(type, NULL) : "");
+        return error_set(error, "unknown normalizer '%s'", json_string(type, NULL) ? json_string(type, NULL) : "");
     for (const struct json *each = json_first(json_get(normalizer, "normalizers")); each != NULL;
          each = json_next(each))
         if (!normalize(normalizing, each, depth + 1, error))
@@ -459,7 +458,7 @@ static bool cut_all(struct segments *segments, const char *pattern, size_t patte
     struct cut cut = {.behavior = behavior, .invert = invert};
     cut.pattern = pcre2_compile((PCRE2_SPTR)pattern, pattern_length, options, &code, &place, NULL);
     if (cut.pattern == NULL)
-        return error_set(error, "a pattern of the pre-tokenizer is not understood: %.200s", pattern);
+        return error_set(error, "invalid pattern in the pre-tokenizer: %.200s", pattern);
     cut.match = pcre2_match_data_create_from_pattern(cut.pattern, NULL);
     cut.limits = pcre2_match_context_create(NULL);
     struct segments out = {.arena = segments->arena, .work = segments->work};
@@ -573,8 +572,7 @@ static bool pre_tokenize(const struct hf_vocabulary *vocabulary, const struct js
     if (json_string_is(type, "BertPreTokenizer"))
         return cut_by(segments, "\\s", REMOVED, false, error) && cut_by(segments, PUNCTUATION, ISOLATED, false, error);
     if (!json_string_is(type, "Sequence") || depth == MAX_DEPTH)
-        return error_set(error, "the pre-tokenizer '%s' is not known",
-                         json_string(type, NULL) ? json_string(type, NULL) : "");
+        return error_set(error, "unknown pre-tokenizer '%s'", json_string(type, NULL) ? json_string(type, NULL) : "");
     for (const struct json *each = json_first(json_get(settings, "pretokenizers")); each != NULL;
          each = json_next(each))
         if (!pre_tokenize(vocabulary, each, depth + 1, segments, error))
@@ -582,7 +580,7 @@ static bool pre_tokenize(const struct hf_vocabulary *vocabulary, const struct js
     return true;
 }
 
-/* What a tokenizer without tokenizer.json has: GPT-2's pre-tokenizer. */
+/* Uses GPT-2's pre-tokenizer, the one of tokenizers without tokenizer.json. */
 static bool plain_byte_level(const struct hf_vocabulary *vocabulary, struct segments *segments, struct error *error)
 {
     return pre_byte_level(vocabulary, segments, NULL, true, error);

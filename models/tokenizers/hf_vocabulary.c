@@ -18,7 +18,7 @@ enum { ATTRIBUTES = sizeof special_attributes / sizeof *special_attributes };
 static const char *const special_lists[] = {"additional_special_tokens", "extra_special_tokens"};
 enum { SPECIAL_LISTS = sizeof special_lists / sizeof *special_lists };
 
-/* What a class of tokenizers calls its special tokens where its files do not say, in the order of special_attributes.
+/* A tokenizer class's default special tokens, in the order of special_attributes.
  */
 static const struct class_defaults {
     const char *class_name;
@@ -142,15 +142,13 @@ static enum vocab_result load_plain_vocab(const struct checkpoint *checkpoint, s
 
 static bool count_model_tokens(struct hf_vocabulary *vocabulary, struct error *error)
 {
-    vocabulary->n_model_tokens = vocabulary->next_id = json_count(vocabulary->vocab);
-    vocabulary->n_ids = json_is(vocabulary->vocab, JSON_ARRAY) ? vocabulary->n_model_tokens : 0;
-    if (!json_is(vocabulary->vocab, JSON_OBJECT))
-        return true;
-    for (const struct json *token = json_first(vocabulary->vocab); token != NULL; token = json_next(token)) {
+    vocabulary->n_ids = json_count(vocabulary->vocab);
+    vocabulary->n_model_tokens = vocabulary->next_id = vocabulary->n_ids + json_count_members(vocabulary->vocab);
+    for (struct json_member token = {0}; json_next_member(vocabulary->vocab, &token);) {
         uint64_t id;
-        if (!json_u64(token, &id) || id >= TOKEN_LIST_MAX)
-            return error_set(error, "tokenizer: the id of token '%s' is not a whole number below %d",
-                             json_key(token, NULL), TOKEN_LIST_MAX);
+        if (!json_u64(token.value, &id) || id >= TOKEN_LIST_MAX)
+            return error_set(error, "tokenizer: the id of token '%s' is not a whole number below %d", token.key,
+                             TOKEN_LIST_MAX);
         vocabulary->n_ids = id >= vocabulary->n_ids ? id + 1 : vocabulary->n_ids;
     }
     return true;
@@ -335,6 +333,20 @@ const char *hf_special_token(const struct hf_vocabulary *vocabulary, const char 
     return NULL;
 }
 
+/* The special tokens of a list: ["<image>"], or {"image_token": "<image>"}, where they have names. */
+static const struct json **listed_tokens(const struct hf_vocabulary *vocabulary, const char *name, size_t *ret_count)
+{
+    const struct json *list = named_token(vocabulary->files, name);
+    size_t most = json_count(list) + json_count_members(list);
+    const struct json **tokens = arena_array(vocabulary->arena, most + 1, sizeof *tokens);
+    *ret_count = 0;
+    for (const struct json *token = json_first(list); token != NULL; token = json_next(token))
+        tokens[(*ret_count)++] = token;
+    for (struct json_member token = {0}; json_next_member(list, &token);)
+        tokens[(*ret_count)++] = token.value;
+    return tokens;
+}
+
 void hf_index_named_specials(const struct hf_vocabulary *vocabulary, struct text_index *specials)
 {
     size_t length;
@@ -344,9 +356,10 @@ void hf_index_named_specials(const struct hf_vocabulary *vocabulary, struct text
             text_index_add(specials, text, length, i);
     }
     for (size_t i = 0; i < SPECIAL_LISTS; i++) {
-        const struct json *more = named_token(vocabulary->files, special_lists[i]);
-        for (const struct json *token = json_first(more); token != NULL; token = json_next(token)) {
-            const char *text = token_content(token, &length);
+        size_t n_tokens;
+        const struct json **tokens = listed_tokens(vocabulary, special_lists[i], &n_tokens);
+        for (size_t j = 0; j < n_tokens; j++) {
+            const char *text = token_content(tokens[j], &length);
             if (text != NULL)
                 text_index_add(specials, text, length, ATTRIBUTES);
         }
@@ -361,44 +374,56 @@ static int compare_ids(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* A token of added_tokens.json: {"<pad>": 3}. False where it has no id. */
-static bool read_legacy(const struct json *token, struct added_token *ret_added)
-{
-    *ret_added = (struct added_token){.normalized = true};
-    ret_added->text = json_key(token, &ret_added->length);
-    return json_u64(token, &ret_added->id);
-}
+/* Added tokens of the files, which are as many as `tokens` has room for. Those of `specials` are special. */
+struct collection {
+    struct text_index specials;
+    struct added_token *tokens;
+    size_t n_tokens;
+};
 
-/* A token of added_tokens_decoder: {"3": {"content": "<pad>"}}. */
-static bool read_decoder(const struct json *token, struct added_token *ret_added)
-{
-    *ret_added = read_token(token, false);
-    ret_added->id = strtoull(json_key(token, NULL), NULL, 10);
-    return ret_added->text != NULL;
-}
-
-/* A token of tokenizer.json's added_tokens: {"id": 3, "content": "<pad>"}. */
-static bool read_serialized(const struct json *token, struct added_token *ret_added)
-{
-    *ret_added = read_token(token, false);
-    return ret_added->text != NULL && json_u64(json_get(token, "id"), &ret_added->id);
-}
-
-/* Appends to `list` the tokens of one file; those that have names are special. */
-static size_t collect(const struct json *tokens, bool (*read)(const struct json *, struct added_token *),
-                      const struct text_index *specials, struct added_token *list, size_t n_list)
+static bool is_special(const struct collection *collection, const char *text, size_t length)
 {
     size_t number;
-    for (const struct json *token = json_first(tokens); token != NULL; token = json_next(token)) {
-        struct added_token *added = &list[n_list];
-        if (!read(token, added))
-            continue;
-        bool named = text_index_find(specials, added->text, added->length, &number);
-        added->special |= named;
-        added->normalized &= !(read == read_legacy && named);
-        added->rank = n_list++;
+    return text_index_find(&collection->specials, text, length, &number);
+}
+
+static void collect(struct collection *collection, struct added_token added)
+{
+    added.special |= is_special(collection, added.text, added.length);
+    added.rank = collection->n_tokens;
+    collection->tokens[collection->n_tokens++] = added;
+}
+
+/* Tokens of added_tokens_decoder: {"3": {"content": "<pad>"}}. */
+static void collect_decoder(struct collection *collection, const struct json *decoder)
+{
+    for (struct json_member token = {0}; json_next_member(decoder, &token);) {
+        struct added_token added = read_token(token.value, false);
+        added.id = strtoull(token.key, NULL, 10);
+        if (added.text != NULL)
+            collect(collection, added);
     }
-    return n_list;
+}
+
+/* Tokens of added_tokens.json: {"<pad>": 3}. */
+static void collect_legacy(struct collection *collection, const struct json *added_tokens)
+{
+    for (struct json_member token = {0}; json_next_member(added_tokens, &token);) {
+        struct added_token added = {.text = token.key, .length = token.key_length};
+        added.normalized = !is_special(collection, added.text, added.length);
+        if (json_u64(token.value, &added.id))
+            collect(collection, added);
+    }
+}
+
+/* Tokens of tokenizer.json's added_tokens: {"id": 3, "content": "<pad>"}. */
+static void collect_serialized(struct collection *collection, const struct json *tokens)
+{
+    for (const struct json *token = json_first(tokens); token != NULL; token = json_next(token)) {
+        struct added_token added = read_token(token, false);
+        if (added.text != NULL && json_u64(json_get(token, "id"), &added.id))
+            collect(collection, added);
+    }
 }
 
 /* added_tokens_decoder of tokenizer_config.json, by id; where there is none, what older files have: added_tokens.json,
@@ -408,31 +433,31 @@ static void add_decoder_tokens(struct hf_vocabulary *vocabulary)
     const struct tokenizer_files *files = vocabulary->files;
     const struct json *decoder = json_get(files->config, "added_tokens_decoder");
     const struct json *serialized = json_get(files->tokenizer, "added_tokens");
-    size_t n_tokens, most = json_count(decoder) + json_count(files->added_tokens) + json_count(serialized);
-    struct text_index specials = {0};
-    struct added_token *sorted = arena_array(vocabulary->arena, most + 1, sizeof *sorted);
-    hf_index_named_specials(vocabulary, &specials);
+    size_t most = json_count_members(decoder) + json_count_members(files->added_tokens) + json_count(serialized);
+    struct collection collection = {.tokens = arena_array(vocabulary->arena, most + 1, sizeof *collection.tokens)};
+    hf_index_named_specials(vocabulary, &collection.specials);
     if (decoder != NULL) {
-        n_tokens = collect(decoder, read_decoder, &specials, sorted, 0);
+        collect_decoder(&collection, decoder);
     } else {
-        n_tokens = collect(files->added_tokens, read_legacy, &specials, sorted, 0);
-        n_tokens = collect(serialized, read_serialized, &specials, sorted, n_tokens);
+        collect_legacy(&collection, files->added_tokens);
+        collect_serialized(&collection, serialized);
     }
-    text_index_free(&specials);
-    qsort(sorted, n_tokens, sizeof *sorted, compare_ids);
-    for (size_t i = 0; i < n_tokens; i++)
-        if (i + 1 == n_tokens || sorted[i + 1].id != sorted[i].id)
+    text_index_free(&collection.specials);
+    const struct added_token *sorted = collection.tokens;
+    qsort(collection.tokens, collection.n_tokens, sizeof *sorted, compare_ids);
+    for (size_t i = 0; i < collection.n_tokens; i++)
+        if (i + 1 == collection.n_tokens || sorted[i + 1].id != sorted[i].id)
             add_token(vocabulary, &sorted[i]);
 }
 
-/* Whether added_tokens_decoder, or what stands for it where there is none, has a token of that text, whose flags then
- * count. */
+/* Reports whether added_tokens_decoder, or what stands for it where there is none, has a token of that text, whose
+ * flags then count. */
 static bool has_decoder_token(const struct hf_vocabulary *vocabulary, const char *text, size_t length)
 {
     const struct json *decoder = json_get(vocabulary->files->config, "added_tokens_decoder");
-    for (const struct json *token = json_first(decoder); token != NULL; token = json_next(token)) {
+    for (struct json_member token = {0}; json_next_member(decoder, &token);) {
         size_t token_length;
-        const char *content = token_content(token, &token_length);
+        const char *content = token_content(token.value, &token_length);
         if (content != NULL && token_length == length && memcmp(content, text, length) == 0)
             return true;
     }
@@ -464,11 +489,12 @@ static void add_named_specials(struct hf_vocabulary *vocabulary)
             add_special(vocabulary, named_token(vocabulary->files, special_attributes[i]), text, length);
     }
     for (size_t i = 0; i < SPECIAL_LISTS; i++) {
-        const struct json *more = named_token(vocabulary->files, special_lists[i]);
-        for (const struct json *token = json_first(more); token != NULL; token = json_next(token)) {
-            const char *text = token_content(token, &length);
+        size_t n_tokens;
+        const struct json **tokens = listed_tokens(vocabulary, special_lists[i], &n_tokens);
+        for (size_t j = 0; j < n_tokens; j++) {
+            const char *text = token_content(tokens[j], &length);
             if (text != NULL && !text_index_find(&seen, text, length, &number))
-                add_special(vocabulary, token, text, length);
+                add_special(vocabulary, tokens[j], text, length);
         }
     }
     text_index_free(&seen);
@@ -574,7 +600,7 @@ void hf_vocabulary_free(struct hf_vocabulary *vocabulary)
     arena_free(vocabulary->arena);
 }
 
-/* Whether one of the tokenizer's decoders turns U+2581 into a space. */
+/* Reports whether one of the tokenizer's decoders turns U+2581 into a space. */
 static bool decodes_blocks(const struct json *decoder, int depth)
 {
     const struct json *type = json_get(decoder, "type");
@@ -589,7 +615,7 @@ static bool decodes_blocks(const struct json *decoder, int depth)
     return false;
 }
 
-/* Whether the tokenizer decodes the alphabet of bytes. */
+/* Reports whether the tokenizer decodes the alphabet of bytes. */
 static bool decodes_bytes(const struct hf_vocabulary *vocabulary)
 {
     const struct json *decoder = json_get(vocabulary->files->tokenizer, "decoder");
@@ -601,7 +627,7 @@ static bool decodes_bytes(const struct hf_vocabulary *vocabulary)
     return json_string_is(json_get(decoder, "type"), "ByteLevel");
 }
 
-/* What a decoder of bytes makes of an added token, all of whose characters are in their alphabet. */
+/* Returns a byte decoder's form of an added token whose characters are all in its alphabet. */
 static const char *decoded_bytes(struct token_list *list, const char *text, size_t *length)
 {
     unsigned char *bytes = arena_alloc(list->arena, *length + 1);
@@ -616,7 +642,7 @@ static const char *decoded_bytes(struct token_list *list, const char *text, size
     return decoded;
 }
 
-/* What a decoder of SentencePiece's kind makes of an added token: it gives spaces and loses the first one. */
+/* Returns a SentencePiece decoder's form of an added token: it adds spaces and drops the first one. */
 static const char *decoded(struct token_list *list, const char *text, size_t *length)
 {
     const char *plain = token_plain_spaces(list, text, length);
@@ -633,26 +659,31 @@ bool hf_count_fits(const struct vocab_input *input, const struct hf_vocabulary *
     return token_count_fits(input, n_tokens, vocabulary->n_model_tokens + vocabulary->n_added, error);
 }
 
+/* Of a vocabulary {token: id}, or [[token, score], ...]. */
+static void set_model_tokens(const struct json *vocab, struct token_list *list)
+{
+    uint64_t id = 0;
+    size_t length;
+    for (struct json_member token = {0}; json_next_member(vocab, &token);)
+        if (json_u64(token.value, &id))
+            token_list_set(list, id, token.key, token.key_length, 0, TOKEN_NORMAL);
+    id = 0;
+    for (const struct json *token = json_first(vocab); token != NULL; token = json_next(token), id++) {
+        const char *text = json_string(json_first(token), &length);
+        if (text != NULL)
+            token_list_set(list, id, text, length, 0, TOKEN_NORMAL);
+    }
+}
+
 bool hf_token_list(const struct hf_vocabulary *vocabulary, uint64_t n_tokens, struct token_list *ret_list,
                    struct error *error)
 {
     if (vocabulary->n_ids > n_tokens)
-        return error_set(error, "the tokenizer has ids up to %" PRIu64 ", vocab_size is %" PRIu64,
+        return error_set(error, "the tokenizer has ids up to %" PRIu64 ", but vocab_size is %" PRIu64,
                          vocabulary->n_ids - 1, n_tokens);
     if (!token_list_init(ret_list, n_tokens, 0, error))
         return false;
-    uint64_t id = 0;
-    for (const struct json *token = json_first(vocabulary->vocab); token != NULL; token = json_next(token), id++) {
-        size_t length;
-        const char *text;
-        if (json_is(vocabulary->vocab, JSON_OBJECT)) {
-            text = json_key(token, &length);
-            json_u64(token, &id);
-        } else if ((text = json_string(json_first(token), &length)) == NULL) {
-            continue;
-        }
-        token_list_set(ret_list, id, text, length, 0, TOKEN_NORMAL);
-    }
+    set_model_tokens(vocabulary->vocab, ret_list);
     bool keeps = vocabulary->keeps_added,
          blocks = !keeps && decodes_blocks(json_get(vocabulary->files->tokenizer, "decoder"), 0),
          bytes = !keeps && decodes_bytes(vocabulary);

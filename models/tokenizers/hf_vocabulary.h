@@ -6,7 +6,7 @@
  *
  * Files of N bytes are loaded in O(N log N): every text is found by an index, whatever it is looked for in.
  *
- * Source: PreTrainedTokenizerFast.__init__ and _from_pretrained of transformers 4.57; tokenizers' added_vocabulary.rs.
+ * Source: PreTrainedTokenizerFast.__init__ and _from_pretrained of transformers; tokenizers' added_vocabulary.rs.
  */
 #pragma once
 
@@ -69,7 +69,7 @@ bool hf_token_list(const struct hf_vocabulary *vocabulary, uint64_t n_tokens, st
 bool hf_count_fits(const struct vocab_input *input, const struct hf_vocabulary *vocabulary, uint64_t n_tokens,
                    struct error *error);
 
-/* What vocab->add() of these kinds does: reads the files, asks `fits` (may be NULL) whether tokenizer.json is of the
+/* What vocab_add() does for these kinds: reads the files, asks `fits` (may be NULL) whether tokenizer.json is of the
  * kind, loads the vocabulary and writes the keys. */
 enum vocab_result hf_vocabulary_add(struct gguf_kvs *kvs, const struct vocab_input *input,
                                     bool (*fits)(const struct json *tokenizer),

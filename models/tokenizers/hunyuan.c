@@ -38,11 +38,6 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     return set_ends(kvs, input, error);
 }
 
-static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
-{
-    return hf_vocabulary_add(kvs, input, NULL, write_keys, error);
-}
-
 /* Special tokens are constants of the tokenizer's code, which has as many tokens as vocab_size says. */
 static const char *const named_specials[] = {"<|endoftext|>", "<|startoftext|>", "<|bos|>", "<|eos|>", "<|pad|>"};
 enum { N_NAMED_SPECIALS = sizeof named_specials / sizeof *named_specials };
@@ -70,7 +65,7 @@ static enum vocab_result add_ranks(struct gguf_kvs *kvs, const struct vocab_inpu
     return ranked_add(kvs, input, &kind, error);
 }
 
-/* What config.json says of the token that begins a text is wrong in the one dense model that has such a file. */
+/* Adds a dense model's vocabulary. The one dense model with such a file names the wrong BOS token in config.json. */
 static enum vocab_result add_dense(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
 {
     enum { WIDTH_OF_7B = 4096, BEGIN_OF_7B = 127958 };
@@ -93,7 +88,7 @@ static enum vocab_result add_moe(struct gguf_kvs *kvs, const struct vocab_input 
     return result;
 }
 
-const struct vocab hunyuan_vocab = {.name = "byte-level BPE of Hunyuan", .file = "tokenizer.json", .add = add};
+const struct vocab hunyuan_vocab = {.name = "byte-level BPE of Hunyuan", .file = "tokenizer.json", .write = write_keys};
 const struct vocab hunyuan_ranks_vocab = {
     .name = "ranked tokens of Hunyuan, dense", .file = "hy.tiktoken", .add = add_dense};
 const struct vocab hunyuan_moe_ranks_vocab = {

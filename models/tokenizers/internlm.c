@@ -46,21 +46,18 @@ static bool list_of_2(const struct vocab_input *input, const sentencepiece_model
                       const struct tokenizer_files *files, struct token_list *list, uint64_t *turn_end_id,
                       struct error *error)
 {
-    uint64_t n_tokens = sentencepiece_vocab_size(input, model), n_added = json_count(files->added_tokens);
+    uint64_t n_tokens = sentencepiece_vocab_size(input, model), n_added = json_count_members(files->added_tokens);
     if (n_tokens > model->n_pieces)
         return error_set(error, "tokenizer.model: %zu pieces, fewer than vocab_size", model->n_pieces);
     if (!sentencepiece_list(input, model, n_tokens + n_added, list, error))
         return false;
     patch_pieces(list, n_tokens);
     uint64_t id = n_tokens;
-    for (const struct json *token = json_first(files->added_tokens); token != NULL; token = json_next(token), id++) {
-        size_t length;
-        const char *text = json_key(token, &length);
-        token_list_set(list, id, text, length, -1000.f, TOKEN_USER_DEFINED);
-    }
+    for (struct json_member token = {0}; json_next_member(files->added_tokens, &token); id++)
+        token_list_set(list, id, token.key, token.key_length, -1000.f, TOKEN_USER_DEFINED);
     const struct json *decoder = json_get(files->config, "added_tokens_decoder");
-    for (const struct json *token = json_first(decoder); token != NULL; token = json_next(token))
-        set_added(list, token, strtoull(json_key(token, NULL), NULL, 10), turn_end_id);
+    for (struct json_member token = {0}; json_next_member(decoder, &token);)
+        set_added(list, token.value, strtoull(token.key, NULL, 10), turn_end_id);
     const struct json *added = json_get(files->tokenizer, "added_tokens");
     for (const struct json *token = json_first(added); token != NULL; token = json_next(token))
         if (json_u64(json_get(token, "id"), &id))
@@ -77,11 +74,11 @@ static bool list_of_3(const struct vocab_input *input, const sentencepiece_model
     sentencepiece_add_file(list, files->added_tokens);
     sentencepiece_add_decoder(list, files->config, true);
     const struct json *decoder = json_get(files->config, "added_tokens_decoder");
-    for (const struct json *token = json_first(decoder); token != NULL; token = json_next(token)) {
+    for (struct json_member token = {0}; json_next_member(decoder, &token);) {
         size_t length;
-        const char *text = json_string(json_get(token, "content"), &length);
-        if (text != NULL && json_bool(json_get(token, "special"), false))
-            see(text, length, strtoull(json_key(token, NULL), NULL, 10), turn_end_id);
+        const char *text = json_string(json_get(token.value, "content"), &length);
+        if (text != NULL && json_bool(json_get(token.value, "special"), false))
+            see(text, length, strtoull(token.key, NULL, 10), turn_end_id);
     }
     return true;
 }
@@ -117,32 +114,19 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     return written;
 }
 
-static enum vocab_result add_tokens(struct gguf_kvs *kvs, const struct vocab_input *input, bool is_2,
-                                    struct error *error)
+static bool write_2(struct gguf_kvs *kvs, const struct vocab_input *input, const struct sentencepiece *given,
+                    struct error *error)
 {
-    sentencepiece_model *model;
-    struct tokenizer_files files;
-    enum vocab_result result = sentencepiece_load(input->checkpoint, "tokenizer.model", &model, error);
-    if (result != VOCAB_ADDED)
-        return result;
-    bool loaded = tokenizer_files_load(input->checkpoint, &files, error);
-    if (!loaded || !write_keys(kvs, input, model, &files, is_2, error))
-        result = VOCAB_FAILED;
-    if (loaded)
-        tokenizer_files_free(&files);
-    sentencepiece_free(model);
-    return result;
+    return write_keys(kvs, input, given->model, given->files, true, error);
 }
 
-static enum vocab_result add_2(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
+static bool write_3(struct gguf_kvs *kvs, const struct vocab_input *input, const struct sentencepiece *given,
+                    struct error *error)
 {
-    return add_tokens(kvs, input, true, error);
+    return write_keys(kvs, input, given->model, given->files, false, error);
 }
 
-static enum vocab_result add_3(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
-{
-    return add_tokens(kvs, input, false, error);
-}
-
-const struct vocab internlm2_vocab = {.name = "SentencePiece of InternLM 2", .file = "tokenizer.model", .add = add_2};
-const struct vocab internlm3_vocab = {.name = "SentencePiece of InternLM 3", .file = "tokenizer.model", .add = add_3};
+const struct vocab internlm2_vocab = {
+    .name = "SentencePiece of InternLM 2", .file = "tokenizer.model", .write_pieces = write_2};
+const struct vocab internlm3_vocab = {
+    .name = "SentencePiece of InternLM 3", .file = "tokenizer.model", .write_pieces = write_3};

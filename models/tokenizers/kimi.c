@@ -21,29 +21,20 @@ static void set_specials(struct token_list *list, uint64_t first, uint64_t count
         token_list_set(list, id, text, strlen(text), 0, TOKEN_CONTROL);
     }
     const struct json *decoder = json_get(files->config, "added_tokens_decoder");
-    for (const struct json *token = json_first(decoder); token != NULL; token = json_next(token)) {
+    for (struct json_member token = {0}; json_next_member(decoder, &token);) {
         size_t length;
-        const char *text = json_string(json_get(token, "content"), &length);
-        uint64_t id = strtoull(json_key(token, NULL), NULL, 10);
+        const char *text = json_string(json_get(token.value, "content"), &length);
+        uint64_t id = strtoull(token.key, NULL, 10);
         if (text != NULL && id >= first && id < first + count)
             token_list_set(list, id, text, length, 0, TOKEN_CONTROL);
     }
 }
 
-static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
-{
-    static const struct ranked_kind kind = {"tiktoken.model", TIKTOKEN_RANKS_SAID, "kimi-k2",
-                                            count_specials,   set_specials,        NULL};
-    return ranked_add(kvs, input, &kind, error);
-}
+static const struct ranked_kind kimi = {"tiktoken.model", TIKTOKEN_RANKS_SAID, "kimi-k2",
+                                        count_specials,   set_specials,        NULL};
+static const struct ranked_kind kimi_linear = {"tiktoken.model", TIKTOKEN_RANKS_SAID, "kimi-k2",
+                                               count_specials,   set_specials,        "[EOS]"};
 
-static enum vocab_result add_linear(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
-{
-    static const struct ranked_kind kind = {"tiktoken.model", TIKTOKEN_RANKS_SAID, "kimi-k2",
-                                            count_specials,   set_specials,        "[EOS]"};
-    return ranked_add(kvs, input, &kind, error);
-}
-
-const struct vocab kimi_vocab = {.name = "Kimi's ranked tokens", .file = "tiktoken.model", .add = add};
+const struct vocab kimi_vocab = {.name = "Kimi's ranked tokens", .file = "tiktoken.model", .ranked = &kimi};
 const struct vocab kimi_linear_vocab = {
-    .name = "Kimi Linear's ranked tokens", .file = "tiktoken.model", .add = add_linear};
+    .name = "Kimi Linear's ranked tokens", .file = "tiktoken.model", .ranked = &kimi_linear};

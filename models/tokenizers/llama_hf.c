@@ -26,11 +26,12 @@ bool llama_hf_list(const struct vocab_input *input, const struct hf_vocabulary *
         !token_list_init(ret_list, vocabulary->n_ids, -1000.f, error))
         return false;
     hf_index_named_specials(vocabulary, &specials);
-    for (const struct json *token = json_first(vocabulary->vocab); token != NULL; token = json_next(token)) {
+    for (struct json_member token = {0}; json_next_member(vocabulary->vocab, &token);) {
         uint64_t id = 0;
-        const char *text = json_key(token, &length);
+        const char *text = token.key;
+        length = token.key_length;
         enum token_type type = text_index_find(&specials, text, length, &number) ? TOKEN_CONTROL : TOKEN_NORMAL;
-        json_u64(token, &id);
+        json_u64(token.value, &id);
         token_list_set(ret_list, id, text, length, -1000.f, llama_hf_is_byte(text, length) ? TOKEN_BYTE : type);
     }
     for (size_t i = 0; i < vocabulary->n_added; i++) {
@@ -58,9 +59,5 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     return special_vocab_write(kvs, input, vocabulary->files, &options, error);
 }
 
-static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
-{
-    return hf_vocabulary_add(kvs, input, llama_hf_fits, write_keys, error);
-}
-
-const struct vocab llama_hf_vocab = {.name = "BPE with byte fallback", .file = "tokenizer.json", .add = add};
+const struct vocab llama_hf_vocab = {
+    .name = "BPE with byte fallback", .file = "tokenizer.json", .fits = llama_hf_fits, .write = write_keys};

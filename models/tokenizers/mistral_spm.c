@@ -7,7 +7,6 @@
 #include "models/tokenizers/mistral_tokens.h"
 #include "models/tokenizers/sentencepiece.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { VERSION_DIGITS = 2 };

@@ -11,14 +11,14 @@ bool mistral_write_ids(struct gguf_kvs *kvs, const struct mistral_ids *ids, cons
         const char *key, *what;
         uint64_t id;
     } rows[] = {
-        {"tokenizer.ggml.bos_token_id", "begins a text", ids->begin},
-        {"tokenizer.ggml.eos_token_id", "ends a text", ids->end},
-        {"tokenizer.ggml.unknown_token_id", "stands for what is unknown", ids->unknown},
-        {"tokenizer.ggml.padding_token_id", "fills up", ids->padding != MISTRAL_NO_ID ? ids->padding : ids->end},
+        {"tokenizer.ggml.bos_token_id", "BOS", ids->begin},
+        {"tokenizer.ggml.eos_token_id", "EOS", ids->end},
+        {"tokenizer.ggml.unknown_token_id", "unknown", ids->unknown},
+        {"tokenizer.ggml.padding_token_id", "padding", ids->padding != MISTRAL_NO_ID ? ids->padding : ids->end},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (rows[i].id == MISTRAL_NO_ID)
-            return error_set(error, "%s: there is no token that %s", file, rows[i].what);
+            return error_set(error, "%s has no %s token", file, rows[i].what);
         gguf_set_u32(kvs, rows[i].key, (uint32_t)rows[i].id);
     }
     return true;
@@ -42,10 +42,11 @@ bool mistral_write_end(struct gguf_kvs *kvs, const struct vocab_input *input, ui
     else if (name != NULL)
         gguf_set_text(kvs, "tokenizer.chat_template", name);
     else
-        checkpoint_note(input->checkpoint,
-                        "model.gguf: there is no chat_template.jinja, and the one that the converter has for "
-                        "tokenizers of version %.16s is not known here: it has no chat template",
-                        version);
+        checkpoint_note(
+            input->checkpoint, SUBJECT_GGUF,
+            "no chat template: chat_template.jinja is missing, and wfs does not have the converter's template for "
+            "tokenizers of version %.16s; -o chat-template=FILE adds a template",
+            version);
     free(text);
     return true;
 }

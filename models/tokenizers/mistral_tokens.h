@@ -1,4 +1,4 @@
-/* What the tokenizers of Mistral's own format have in common, whatever their tokens are read from: gguf-py vocab.py,
+/* Shared by the tokenizers of Mistral's own format, whatever file has their tokens: gguf-py vocab.py,
  * MistralVocab; conversion/base.py, _set_vocab_mistral. */
 #pragma once
 

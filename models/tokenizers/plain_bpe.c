@@ -10,9 +10,4 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     return bpe_write(kvs, input, &plain, NULL, 0, error);
 }
 
-static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
-{
-    return hf_vocabulary_add(kvs, input, NULL, write_keys, error);
-}
-
-const struct vocab plain_bpe_vocab = {.name = "plain byte-level BPE", .file = "tokenizer.json", .add = add};
+const struct vocab plain_bpe_vocab = {.name = "plain byte-level BPE", .file = "tokenizer.json", .write = write_keys};

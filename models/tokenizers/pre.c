@@ -75,7 +75,7 @@ static const char *name_of_ids(const char *hex)
     return name;
 }
 
-/* What transformers makes of vocab.json and merges.txt, by the class of the tokenizer. */
+/* Returns the pre-tokenizer that transformers uses with vocab.json and merges.txt, by tokenizer class. */
 static const char *name_of_class(const char *class_name)
 {
     static const char *const known[][2] = {
@@ -86,16 +86,19 @@ static const char *name_of_class(const char *class_name)
     return "default";
 }
 
-/* A pre-tokenizer that the converter does not know, and why. */
+/* The name for a pre-tokenizer that the converter does not know, as a note tells; `failure`: why the check text could
+ * not be encoded, or NULL. */
 static const char *guess_name(const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
-                              const char *reason)
+                              const char *failure)
 {
     const struct json *steps = vocabulary->steps;
     const char *name =
         steps != NULL ? name_of_structure(json_get(steps, "pre_tokenizer")) : name_of_class(vocabulary->class_name);
-    checkpoint_note(input->checkpoint,
-                    "model.gguf: the converter does not know this tokenizer (%s), its pre-tokenizer is taken for '%s'",
-                    reason, name);
+    checkpoint_note(input->checkpoint, SUBJECT_GGUF,
+                    "the converter does not know the pre-tokenizer of %s (%.100s)%s%s; wfs calls it '%s', which splits "
+                    "text most like it; -o override-kv=tokenizer.ggml.pre=str:NAME changes that",
+                    input->checkpoint->model_name, vocabulary->class_name, failure != NULL ? ": " : "",
+                    failure != NULL ? failure : "", name);
     return name;
 }
 
@@ -110,8 +113,10 @@ bool pre_write(struct gguf_kvs *kvs, const struct vocab_input *input, const stru
     if (hf_encode(vocabulary, pre_check_text, strlen(pre_check_text), &work, &ids, &count, error)) {
         hash_ids(ids, count, hex);
         name = name_of_ids(hex);
-        if (name == NULL)
-            name = guess_name(input, vocabulary, hex);
+        if (name == NULL) {
+            name = guess_name(input, vocabulary, NULL);
+            checkpoint_hint(input->checkpoint, SUBJECT_GGUF, "the converter's hash of this tokenizer is %s", hex);
+        }
     } else if (work.left == 0) {
         return error_prefix(error, "tokenizer.json");
     } else {

@@ -25,7 +25,7 @@ static void set_specials(struct token_list *list, uint64_t first, uint64_t count
     }
 }
 
-/* Whether the files name any special token. */
+/* Reports whether the files name any special token. */
 static bool names_specials(const struct vocab_input *input, const struct tokenizer_files *files)
 {
     static const char *const types[] = {"bos", "eos", "unk", "sep", "pad", "cls", "mask"};
@@ -52,15 +52,11 @@ static size_t list_ids(const struct vocab_input *input, const struct tokenizer_f
     return n_ids;
 }
 
-static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
-{
-    static const struct ranked_kind kind = {.file = "qwen.tiktoken",
-                                            .ranks = TIKTOKEN_RANKS_SAID,
-                                            .pre = "qwen2",
-                                            .count_specials = count_specials,
-                                            .set_specials = set_specials,
-                                            .list_ids = list_ids};
-    return ranked_add(kvs, input, &kind, error);
-}
+static const struct ranked_kind kind = {.file = "qwen.tiktoken",
+                                        .ranks = TIKTOKEN_RANKS_SAID,
+                                        .pre = "qwen2",
+                                        .count_specials = count_specials,
+                                        .set_specials = set_specials,
+                                        .list_ids = list_ids};
 
-const struct vocab qwen_vocab = {.name = "ranked tokens of Qwen 1", .file = "qwen.tiktoken", .add = add};
+const struct vocab qwen_vocab = {.name = "ranked tokens of Qwen 1", .file = "qwen.tiktoken", .ranked = &kind};

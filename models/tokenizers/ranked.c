@@ -118,7 +118,7 @@ enum vocab_result ranked_add(struct gguf_kvs *kvs, const struct vocab_input *inp
         if (damaged)
             error_prefix(error, "%s", kind->file);
         else
-            error_set(error, "%s: its lines are not tokens in base64 and their ranks", kind->file);
+            error_set(error, "%s: not lines of base64 tokens and ranks", kind->file);
         return VOCAB_FAILED;
     }
     bool written = tokenizer_files_load(input->checkpoint, &files, error);

@@ -6,7 +6,7 @@
 #include "models/tokenizers/token_list.h"
 #include "models/tokenizers/tokenizer_files.h"
 
-/* What is known of one kind of them. */
+/* One kind of ranked vocabulary. */
 struct ranked_kind {
     const char *file; /* "tiktoken.model" */
     enum tiktoken_ranks ranks;
@@ -26,6 +26,6 @@ struct ranked_kind {
                        struct special_id *ret_ids);
 };
 
-/* What vocab->add() of these kinds does. */
+/* What vocab_add() does for these kinds. */
 enum vocab_result ranked_add(struct gguf_kvs *kvs, const struct vocab_input *input, const struct ranked_kind *kind,
                              struct error *error);

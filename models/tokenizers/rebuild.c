@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char block[] = "\xe2\x96\x81"; /* U+2581, which stands for a space */
@@ -110,7 +109,7 @@ static void drop_moved_padding(struct stored_vocab *vocab)
     vocab->n_tokens = n;
 }
 
-/* Whether the four tokens that the converter puts before the pieces are there. */
+/* Reports whether the four tokens that the converter puts before the pieces are there. */
 static bool has_xlmr_order(const struct stored_vocab *vocab)
 {
     static const char *const front[] = {"<s>", "<pad>", "</s>", "<unk>"};
@@ -120,7 +119,7 @@ static bool has_xlmr_order(const struct stored_vocab *vocab)
     return true;
 }
 
-/* What is not among the keys has the id that it has in all of them. */
+/* Sets ids that no key holds; they are the same in all such models. */
 static void set_xlmr_ids(struct stored_vocab *vocab)
 {
     uint64_t last = vocab->n_tokens - 1; /* there are four at least */
@@ -291,8 +290,8 @@ bool rebuild_usual_template(const struct stored_vocab *vocab, bool adds_bos, str
 
 /* tokenizer_config.json, special_tokens_map.json and the templates. */
 
-/* Whether the configuration of the tokenizer names the token of a key: its ids come in a fixed order, and those that
- * config.json alone has after them. */
+/* Reports whether the configuration of the tokenizer names the token of a key: its ids come in a fixed order, and those
+ * that config.json alone has after them. */
 static bool is_named_in_config(const struct stored_vocab *vocab, const char *key)
 {
     static const char *const keys[] = {"tokenizer.ggml.bos_token_id",     "tokenizer.ggml.eos_token_id",
@@ -520,20 +519,20 @@ const char *rebuilt_note(const struct gguf_kvs *kvs, struct arena *arena)
     const char *model = text_of(kvs, "tokenizer.ggml.model", arena), *pre = text_of(kvs, "tokenizer.ggml.pre", arena);
     bool known = false;
     if (model == NULL || gguf_kvs_find(kvs, "tokenizer.ggml.tokens") == NULL)
-        return "the GGUF has no tokenizer, so there is none";
+        return "the GGUF has no tokenizer";
     for (const struct rebuilt_file *file = rebuilt_files; file->name != NULL; file++)
         known |= file->model != NULL && strcmp(file->model, model) == 0;
     if (!known)
-        return arena_printf(arena, "no tokenizer is made of a vocabulary of the kind '%.64s'", model);
+        return arena_printf(arena, "wfs makes no tokenizer files from a vocabulary of type '%.64s'", model);
     if (strcmp(model, "gpt2") != 0)
         return NULL;
     if (pre == NULL)
-        return "tokenizer.json: the GGUF names no pre-tokenizer, so texts are split as by GPT-2";
+        return "tokenizer.json splits text as GPT-2 does, because the GGUF names no pre-tokenizer";
     pre_row_find(pre, &known);
     return known
                ? NULL
                : arena_printf(arena,
-                              "tokenizer.json: the pre-tokenizer '%.64s' is not known, so texts are split as by GPT-2",
+                              "tokenizer.json splits text as GPT-2 does, because the pre-tokenizer '%.64s' is unknown",
                               pre);
 }
 

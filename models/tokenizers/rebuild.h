@@ -5,7 +5,7 @@
  * Ids of texts are those of the original but for such cases. Memory and time are those of the keys, times a logarithm;
  * a tokenizer.json whose merges have more than 64 bytes for each byte of the pieces is not made.
  *
- * Sources: transformers 4.57 (convert_slow_tokenizer.py, tokenization_utils_base.py), tokenizers 0.22, the
+ * Sources: transformers (convert_slow_tokenizer.py, tokenization_utils_base.py), tokenizers, the
  * SentencePiece format.
  */
 #pragma once
@@ -42,14 +42,14 @@ struct rebuilt_file {
 /* All kinds, up to one without a name. */
 extern const struct rebuilt_file rebuilt_files[];
 
-/* What is not in the files or may be otherwise in them, since it is not known how: one line, in the arena; NULL where
- * all is known. Reads no long value. */
+/* Returns one line about files that are missing or may differ, because the GGUF lacks the facts; NULL if all is known.
+ * In the arena. Reads no long value. */
 const char *rebuilt_note(const struct gguf_kvs *kvs, struct arena *arena);
 
 /* The name of a chat template besides the usual one, where the key is of such; else NULL. */
 const char *rebuilt_template_name(const char *key);
 
-/* Whether these keys have a vocabulary that the file can be made of. Reads no long value. */
+/* Reports whether these keys have a vocabulary that the file can be made of. Reads no long value. */
 bool rebuilt_file_applies(const struct rebuilt_file *file, const struct gguf_kvs *kvs);
 
 /* Appends the text of the file. */
@@ -68,8 +68,8 @@ bool rebuild_unigram_json(const struct stored_vocab *vocab, struct buffer *out, 
 bool rebuild_wordpiece_json(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
 bool rebuild_wordpiece_text(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
 
-/* Whether a token is one that is found in texts before they are split: control and user-defined ones, and the unknown
- * one. */
+/* Reports whether a token is one that is found in texts before they are split: control and user-defined ones, and the
+ * unknown one. */
 bool token_is_added(const struct token *token);
 
 /* Begins tokenizer.json, up to added_tokens. */

@@ -184,14 +184,14 @@ static bool add_pairs(const struct stored_vocab *vocab, const struct chains *cha
     return true;
 }
 
-/* Whether an added token has taken the place of a piece, whose score is lost. A piece that is nothing else may have
- * that score for its own. */
+/* Reports whether an added token has taken the place of a piece, whose score is lost. A piece that is nothing else may
+ * have that score for its own. */
 static bool is_filled(const struct token *token)
 {
     return (token->type == TOKEN_CONTROL || token->type == TOKEN_USER_DEFINED) && token->score == TOKEN_NO_PIECE;
 }
 
-/* What a piece is sorted by: its score, 0 where that is lost; where there are no scores, its place. */
+/* Returns the sort key of a piece: its score, 0 if that is lost; without scores, its place. */
 static float piece_score(const struct stored_vocab *vocab, uint64_t id)
 {
     if (!vocab->has_scores)
@@ -229,7 +229,8 @@ static bool find_merges(const struct stored_vocab *vocab, struct merges *ret_mer
         qsort(merges.merges, merges.n_merges, sizeof *merges.merges, compare_merges);
     *ret_merges = merges;
     return found ||
-           error_set(error, "tokenizer.ggml.tokens: the merges of pieces of %" PRIu64 " bytes have more than %" PRIu64,
+           error_set(error,
+                     "tokenizer.ggml.tokens: pieces of %" PRIu64 " bytes need merges of more than %" PRIu64 " bytes",
                      n_bytes, merges.most_bytes);
 }
 
@@ -473,7 +474,7 @@ bool rebuild_xlmr_model(const struct stored_vocab *vocab, struct buffer *out, st
 {
     enum { BEGIN, PADDING, END, UNKNOWN, FRONT, MODEL_FRONT = 3 };
     if (!vocab->is_xlmr)
-        return error_set(error, "%s", ""); /* the order of its pieces is not known */
+        return error_set(error, "the order of this vocabulary's pieces is unknown");
     struct stored_vocab pieces = *vocab;
     pieces.n_tokens = vocab->n_tokens - (vocab->mask != NO_TOKEN) - FRONT + MODEL_FRONT;
     pieces.tokens = arena_array(vocab->arena, pieces.n_tokens, sizeof *pieces.tokens);

@@ -6,7 +6,6 @@
 #include "models/tokenizers/tokenizer_files.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
 
@@ -42,7 +41,7 @@ static bool append_character(struct buffer *out, uint32_t character)
     return true;
 }
 
-/* What stands for one character: after the backslash. */
+/* Reads an escape, after the backslash. */
 static bool take_escape(struct literal *literal, struct buffer *out)
 {
     static const char letters[] = "abfnrtv\\'\"", meant[] = "\a\b\f\n\r\t\v\\'\"";
@@ -160,7 +159,7 @@ static bool add_tokens(struct gguf_kvs *kvs, const struct vocab_input *input, ch
     uint64_t n_given = 1 + count_lines(text, length);
     json_u64(hparams_get(input->hparams, "vocab_size"), &n_tokens);
     if (n_given > n_tokens)
-        return error_set(error, "%s has %" PRIu64 " tokens, vocab_size is %" PRIu64, file_name, n_given, n_tokens);
+        return error_set(error, "%s has %" PRIu64 " tokens, but vocab_size is %" PRIu64, file_name, n_given, n_tokens);
     bool added = token_count_fits(input, n_tokens, n_given, error) && token_list_init(&list, n_tokens, 0, error) &&
                  read_lines(&list, text, length, error);
     if (added) {

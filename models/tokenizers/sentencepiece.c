@@ -55,6 +55,25 @@ void sentencepiece_free(sentencepiece_model *model)
         wfs__sentencepiece__model__free_unpacked(model, NULL);
 }
 
+enum vocab_result sentencepiece_add(struct gguf_kvs *kvs, const struct vocab_input *input, const struct vocab *vocab,
+                                    struct error *error)
+{
+    sentencepiece_model *model;
+    struct tokenizer_files files;
+    enum vocab_result result = sentencepiece_load(input->checkpoint, vocab->file, &model, error);
+    if (result != VOCAB_ADDED)
+        return result;
+    result = VOCAB_FAILED;
+    if (tokenizer_files_load(input->checkpoint, &files, error)) {
+        const struct sentencepiece given = {model, &files};
+        if (vocab->write_pieces(kvs, input, &given, error))
+            result = VOCAB_ADDED;
+        tokenizer_files_free(&files);
+    }
+    sentencepiece_free(model);
+    return result;
+}
+
 enum { UNKNOWN_PIECE = 2, CONTROL_PIECE, USER_DEFINED_PIECE, UNUSED_PIECE, BYTE_PIECE };
 
 /* SentencePiece (0.2.3) takes a piece of one NUL for an unused one where bytes stand for what is unknown. */
@@ -127,12 +146,10 @@ bool sentencepiece_write(struct gguf_kvs *kvs, const struct vocab_input *input, 
 
 void sentencepiece_add_file(struct token_list *list, const struct json *added_tokens)
 {
-    for (const struct json *token = json_first(added_tokens); token != NULL; token = json_next(token)) {
+    for (struct json_member token = {0}; json_next_member(added_tokens, &token);) {
         uint64_t id;
-        size_t length;
-        const char *text = json_key(token, &length);
-        if (json_u64(token, &id))
-            token_list_set(list, id, text, length, -1000.f, TOKEN_USER_DEFINED);
+        if (json_u64(token.value, &id))
+            token_list_set(list, id, token.key, token.key_length, -1000.f, TOKEN_USER_DEFINED);
     }
 }
 
@@ -146,13 +163,14 @@ uint64_t sentencepiece_vocab_size(const struct vocab_input *input, const sentenc
 void sentencepiece_add_decoder(struct token_list *list, const struct json *config, bool by_looks)
 {
     const struct json *decoder = json_get(config, "added_tokens_decoder");
-    for (const struct json *token = json_first(decoder); token != NULL; token = json_next(token)) {
+    for (struct json_member token = {0}; json_next_member(decoder, &token);) {
         size_t length;
-        const char *text = json_string(json_get(token, "content"), &length);
-        uint64_t id = strtoull(json_key(token, NULL), NULL, 10);
+        const char *text = json_string(json_get(token.value, "content"), &length);
+        uint64_t id = strtoull(token.key, NULL, 10);
         if (text == NULL)
             continue;
-        bool control = json_bool(json_get(token, "special"), false) || (by_looks && token_looks_special(text, length));
+        bool control =
+            json_bool(json_get(token.value, "special"), false) || (by_looks && token_looks_special(text, length));
         if (!control && by_looks)
             text = token_plain_spaces(list, text, &length);
         token_list_set(list, id, text, length, -1000.f, control ? TOKEN_CONTROL : TOKEN_USER_DEFINED);

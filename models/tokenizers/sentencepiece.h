@@ -10,13 +10,21 @@ typedef Wfs__Sentencepiece__Model sentencepiece_model;
 
 enum { SENTENCEPIECE_UNIGRAM = 1, SENTENCEPIECE_BPE = 2 };
 
-/* What a model may take of memory for each byte of its file: ordinary pieces take 6 to 9, empty ones 50. */
+/* The limit of a model's memory for each byte of its file: ordinary pieces take 6 to 9 bytes, empty ones 50. */
 enum { SENTENCEPIECE_MEMORY = 16 };
 
 /* Reads the model in a side file. VOCAB_ABSENT where there is no such file. */
 enum vocab_result sentencepiece_load(const struct checkpoint *checkpoint, const char *name,
                                      sentencepiece_model **ret_model, struct error *error);
 void sentencepiece_free(sentencepiece_model *model);
+
+/* A model with the tokenizer's side files, for vocab->write_pieces. */
+struct sentencepiece {
+    const sentencepiece_model *model;
+    const struct tokenizer_files *files;
+};
+enum vocab_result sentencepiece_add(struct gguf_kvs *kvs, const struct vocab_input *input, const struct vocab *vocab,
+                                    struct error *error);
 
 /* A list of `n_tokens` with the model's pieces; what it has more is dropped, what it has less is "[PADn]" of score
  * -10000. Texts are the model's: it must live as long. Fails as token_count_fits() does. */

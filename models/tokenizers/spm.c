@@ -2,8 +2,6 @@
  * way of its own. */
 #include "models/tokenizers/sentencepiece.h"
 
-#include <stdlib.h>
-
 /* Phi-3: the added tokens of tokenizer.json besides. */
 static void add_tokenizer_tokens(struct token_list *list, const struct json *tokenizer)
 {
@@ -18,47 +16,32 @@ static void add_tokenizer_tokens(struct token_list *list, const struct json *tok
     }
 }
 
-static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, const sentencepiece_model *model,
+static bool write_list(struct gguf_kvs *kvs, const struct vocab_input *input, const struct sentencepiece *given,
                        bool phi3, struct error *error)
 {
-    struct tokenizer_files files;
     struct token_list list;
-    if (!tokenizer_files_load(input->checkpoint, &files, error))
+    uint64_t n_tokens = sentencepiece_vocab_size(input, given->model);
+    if (!sentencepiece_list(input, given->model, n_tokens, &list, error))
         return false;
-    bool written = sentencepiece_list(input, model, sentencepiece_vocab_size(input, model), &list, error);
-    if (written) {
-        sentencepiece_add_file(&list, files.added_tokens);
-        sentencepiece_add_decoder(&list, files.config, !phi3);
-        if (phi3)
-            add_tokenizer_tokens(&list, files.tokenizer);
-        written = sentencepiece_write(kvs, input, "default", &list, &files, error);
-    }
-    tokenizer_files_free(&files);
-    return written;
+    sentencepiece_add_file(&list, given->files->added_tokens);
+    sentencepiece_add_decoder(&list, given->files->config, !phi3);
+    if (phi3)
+        add_tokenizer_tokens(&list, given->files->tokenizer);
+    return sentencepiece_write(kvs, input, "default", &list, given->files, error);
 }
 
-static enum vocab_result add_spm(struct gguf_kvs *kvs, const struct vocab_input *input, bool phi3, struct error *error)
+static bool write_pieces(struct gguf_kvs *kvs, const struct vocab_input *input, const struct sentencepiece *given,
+                         struct error *error)
 {
-    sentencepiece_model *model;
-    enum vocab_result result = sentencepiece_load(input->checkpoint, "tokenizer.model", &model, error);
-    if (result != VOCAB_ADDED)
-        return result;
-    if (!write_keys(kvs, input, model, phi3, error))
-        result = VOCAB_FAILED;
-    sentencepiece_free(model);
-    return result;
+    return write_list(kvs, input, given, false, error);
 }
 
-static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
+static bool write_phi3(struct gguf_kvs *kvs, const struct vocab_input *input, const struct sentencepiece *given,
+                       struct error *error)
 {
-    return add_spm(kvs, input, false, error);
+    return write_list(kvs, input, given, true, error);
 }
 
-static enum vocab_result add_phi3(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
-{
-    return add_spm(kvs, input, true, error);
-}
-
-const struct vocab spm_vocab = {.name = "SentencePiece", .file = "tokenizer.model", .add = add};
+const struct vocab spm_vocab = {.name = "SentencePiece", .file = "tokenizer.model", .write_pieces = write_pieces};
 const struct vocab phi3_vocab = {
-    .name = "SentencePiece with Phi-3's added tokens", .file = "tokenizer.model", .add = add_phi3};
+    .name = "SentencePiece with Phi-3's added tokens", .file = "tokenizer.model", .write_pieces = write_phi3};

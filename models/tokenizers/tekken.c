@@ -10,7 +10,6 @@
 #include "models/tokenizers/tokenizer_files.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +32,7 @@ struct tekken {
 static bool read_count(const struct json *config, const char *key, uint64_t *ret_count, struct error *error)
 {
     return (json_u64(json_get(config, key), ret_count) && *ret_count <= MAX_TOKENS) ||
-           error_set(error, "tekken.json: %s is missing, or above %d", key, MAX_TOKENS);
+           error_set(error, "tekken.json: %s is missing or above %d", key, MAX_TOKENS);
 }
 
 static bool read_special(struct tekken *tekken, const struct json *tokens, struct error *error)
@@ -96,8 +95,8 @@ static bool read_ranks(struct tekken *tekken, const struct json *vocabulary, str
         struct text *text = &tekken->ranks[rank];
         if (!decode(tekken->arena, token, text) || !json_u64(json_get(token, "rank"), &number) || number != rank)
             return error_set(error,
-                             "tekken.json: token %" PRIu64 " of vocab is not in its place, or not of 1 to %d bytes",
-                             rank, MAX_TOKEN_BYTES);
+                             "tekken.json: token %" PRIu64 " of vocab is out of place, or not 1 to %d bytes long", rank,
+                             MAX_TOKEN_BYTES);
         text_index_add(&tekken->index, text->bytes, text->length, rank);
     }
     return rank == tekken->n_ranks ||
@@ -113,13 +112,12 @@ static bool read_tekken(struct tekken *tekken, struct error *error)
         return false;
     if (n_tokens < tekken->n_special || n_tokens - tekken->n_special > json_count(json_get(root, "vocab")))
         return error_set(error,
-                         "tekken.json: default_vocab_size is %" PRIu64 ", which %" PRIu64
-                         " special and %zu other tokens do "
-                         "not make",
+                         "tekken.json: default_vocab_size is %" PRIu64 ", but the file has %" PRIu64
+                         " special and %zu other tokens",
                          n_tokens, tekken->n_special, json_count(json_get(root, "vocab")));
     if (tekken->n_special > 2 * json_count(json_get(root, "special_tokens")) + N_BYTES + MAX_TOKEN_BYTES)
-        return error_set(error, "tekken.json: %" PRIu64 " special tokens, of which %zu are there", tekken->n_special,
-                         json_count(json_get(root, "special_tokens")));
+        return error_set(error, "tekken.json: %" PRIu64 " special tokens are declared, but %zu are listed",
+                         tekken->n_special, json_count(json_get(root, "special_tokens")));
     tekken->n_ranks = n_tokens - tekken->n_special;
     tekken->special = arena_array(tekken->arena, tekken->n_special + 1, sizeof *tekken->special);
     tekken->ranks = arena_array(tekken->arena, tekken->n_ranks + 1, sizeof *tekken->ranks);
@@ -252,8 +250,9 @@ static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *inp
     if (tekken.document == NULL)
         return VOCAB_ABSENT;
     if (strcmp(input->checkpoint->format, "mistral") != 0)
-        checkpoint_note(input->checkpoint, "model.gguf: there is no tokenizer but tekken.json, on which the converter "
-                                           "fails: it is written as of a model in Mistral's own format");
+        checkpoint_note(input->checkpoint, SUBJECT_GGUF,
+                        "the converter fails if tekken.json is the only tokenizer; wfs writes it as for a model in "
+                        "Mistral's own format");
     tekken.arena = arena_new();
     bool added = read_tekken(&tekken, error) && write_keys(kvs, input, &tekken, error);
     text_index_free(&tekken.index);

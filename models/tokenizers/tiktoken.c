@@ -94,7 +94,7 @@ static bool index_tokens(struct tiktoken *tiktoken, enum tiktoken_ranks ranks, s
     return true;
 }
 
-/* Whether finding the merges takes no more than a file of `length` bytes may ask for. */
+/* Reports whether finding the merges takes no more than a file of `length` bytes may ask for. */
 static bool is_worth_splitting(const struct tiktoken *tiktoken, size_t length, struct error *error)
 {
     enum { SMALL_FILE = 64 << 10 };
@@ -107,7 +107,7 @@ static bool is_worth_splitting(const struct tiktoken *tiktoken, size_t length, s
                                      work, TIKTOKEN_WORK);
 }
 
-/* Whether the text starts like a line of such a file. */
+/* Reports whether the text starts like a line of such a file. */
 static bool looks_like_tiktoken(const char *text, size_t length)
 {
     const char *end = memchr(text, '\n', length < 256 ? length : 256);

@@ -9,17 +9,16 @@ bool token_count_fits(const struct vocab_input *input, uint64_t n_tokens, uint64
     uint64_t limit = input->n_rows != 0 ? input->n_rows : 2 * n_given;
     return n_tokens <= n_given || n_tokens < limit + TOKEN_LIST_PADDING ||
            error_set(error,
-                     "a vocabulary of %" PRIu64 " tokens, of which the tokenizer gives %" PRIu64
-                     ", is more than the %" PRIu64 " %s",
+                     "the vocabulary has %" PRIu64 " tokens, %" PRIu64
+                     " of them in the tokenizer: more than the %" PRIu64 " %s",
                      n_tokens, n_given, limit,
-                     input->n_rows != 0 ? "rows of the token embedding" : "that are taken where there is no embedding");
+                     input->n_rows != 0 ? "rows of the token embedding" : "accepted without an embedding");
 }
 
 bool token_list_init(struct token_list *list, uint64_t n_tokens, float score, struct error *error)
 {
     if (n_tokens > TOKEN_LIST_MAX)
-        return error_set(error, "a vocabulary of %" PRIu64 " tokens is more than the limit of %d", n_tokens,
-                         TOKEN_LIST_MAX);
+        return error_set(error, "vocabulary too large: %" PRIu64 " tokens, the limit is %d", n_tokens, TOKEN_LIST_MAX);
     list->arena = arena_new();
     list->n_tokens = n_tokens;
     list->tokens = arena_array(list->arena, n_tokens, sizeof *list->tokens);

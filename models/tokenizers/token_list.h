@@ -40,7 +40,8 @@ void token_list_set(struct token_list *list, uint64_t id, const char *text, size
 /* Writes tokenizer.ggml.tokens, .scores (if wanted) and .token_type. */
 void token_list_write(const struct token_list *list, bool with_scores, struct gguf_kvs *kvs);
 
-/* Whether the text looks like a control token whatever its file says: "<|im_start|>", "<pad>", "<unused12>" ... */
+/* Reports whether the text looks like a control token whatever its file says: "<|im_start|>", "<pad>", "<unused12>" ...
+ */
 bool token_looks_special(const char *text, size_t length);
 
 /* `text` with every U+2581 replaced by a space, in the list's arena; *length is updated. */

@@ -12,7 +12,8 @@ struct tokenizer_files {
     const struct json *added_tokens; /* added_tokens.json, or NULL */
 };
 
-/* Reads those that are there. Fails where one is not valid JSON, or not an object. */
+/* Reads the files that are there. Fails where one is not valid JSON or not an object, or has its added tokens in a
+ * container of the wrong type. */
 bool tokenizer_files_load(const struct checkpoint *checkpoint, struct tokenizer_files *ret_files, struct error *error);
 void tokenizer_files_free(struct tokenizer_files *files);
 

@@ -1,4 +1,4 @@
-/* What the Unigram vocabularies share: the keys that a SentencePiece model's normalizer becomes. */
+/* Shared by the Unigram vocabularies: the keys for a SentencePiece model's normalizer. */
 #pragma once
 
 #include "models/tokenizers/sentencepiece.h"

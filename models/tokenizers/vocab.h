@@ -1,18 +1,18 @@
 /* Tokenizers: the tokenizer.* keys of a GGUF, from a checkpoint's side files.
  *
- * A kind of vocabulary is a constant; a family (families/family.h) names those it tries, in order. To add one, write
- * `models/tokenizers/x.c` and a row in vocabs.c. Tokenizer files are read when somebody asks for the size of a GGUF,
- * never before, and their memory is given back when the keys are made.
+ * A kind of vocabulary is a constant; a family (models/family/family.h) names those it tries, in order. To add one,
+ * write `models/tokenizers/x.c`, and declare the constant below. Tokenizer files are read when somebody asks for the
+ * size of a GGUF, never before, and their memory is given back when the keys are made.
  *
  * Tokenizer files of N bytes cost O(N log N) time and at most 128 N bytes of memory, besides 128 bytes for each row of
  * the token embedding and what encoding the check text takes (work.h). What would cost more is a failure with its
  * reason.
  *
- * Source: gguf-py vocab.py (SpecialVocab), conversion/base.py of llama.cpp 34af94cd9, transformers 4.57 tokenizers. */
+ * Source: gguf-py vocab.py (SpecialVocab), conversion/base.py of llama.cpp, transformers tokenizers. */
 #pragma once
 
 #include "formats/gguf/kv.h"
-#include "models/hparams.h"
+#include "models/config/hparams.h"
 
 struct vocab_input {
     const struct checkpoint *checkpoint; /* its side files, and where warnings go: checkpoint_note() */
@@ -30,14 +30,38 @@ enum vocab_result {
     VOCAB_FAILED,
 };
 
+struct hf_vocabulary;
+struct ranked_kind;
+struct sentencepiece;
+
 struct vocab {
     const char *name;
-    const char *file; /* the one that it cannot do without, for messages: "tokenizer.model" */
+    const char *file; /* the one that it cannot do without: "tokenizer.model" */
+
+    /* Reports whether it is for this model; NULL: it is for any. */
+    bool (*applies)(const struct hparams *hparams);
+
+    /* How the keys are made, by one of these four.
+     * From tokenizer.json or the files of its kind (hf_vocabulary.h), if tokenizer.json `fits` (NULL: whatever it is).
+     */
+    bool (*write)(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
+                  struct error *error);
+    bool (*fits)(const struct json *tokenizer);
+
+    /* From the SentencePiece model `file`. */
+    bool (*write_pieces)(struct gguf_kvs *kvs, const struct vocab_input *input, const struct sentencepiece *given,
+                         struct error *error);
+
+    /* From the ranks of tokens in `file`. */
+    const struct ranked_kind *ranked;
+
+    /* From whatever it likes. */
     enum vocab_result (*add)(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error);
 };
 
-/* NULL at the end. */
-extern const struct vocab *const vocabs[];
+/* Adds the keys of a kind of vocabulary. */
+enum vocab_result vocab_add(const struct vocab *vocab, struct gguf_kvs *kvs, const struct vocab_input *input,
+                            struct error *error);
 
 extern const struct vocab spm_vocab;       /* "llama", from tokenizer.model (SentencePiece) */
 extern const struct vocab llama_hf_vocab;  /* "llama", from a tokenizer.json with byte fallback */
@@ -77,7 +101,7 @@ struct special_id {
     uint64_t id;
 };
 
-/* What special_vocab_write() goes by (tokenizer_files.h). */
+/* The inputs of special_vocab_write() (tokenizer_files.h). */
 enum { SPECIAL_IDS = 8 };
 struct special_vocab_options {
     bool load_merges;

@@ -49,9 +49,4 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
                                error);
 }
 
-static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
-{
-    return hf_vocabulary_add(kvs, input, NULL, write_keys, error);
-}
-
-const struct vocab wordpiece_vocab = {.name = "WordPiece", .file = "tokenizer.json", .add = add};
+const struct vocab wordpiece_vocab = {.name = "WordPiece", .file = "tokenizer.json", .write = write_keys};

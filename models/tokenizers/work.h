@@ -1,4 +1,4 @@
-/* What encoding the check text may cost, whatever a tokenizer's file asks for: templates multiply, normalizers and
+/* The budget of encoding the check text, whatever a tokenizer's file asks for: templates multiply, normalizers and
  * pre-tokenizers repeat and grow, patterns backtrack. Everything that is built or run is counted before it is, in steps
  * of some 100 nanoseconds and at most 16 bytes of memory; ordinary tokenizers take some 30,000. */
 #pragma once

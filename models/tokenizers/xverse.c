@@ -14,11 +14,11 @@ static bool make_list(const struct vocab_input *input, const struct hf_vocabular
                          (unsigned long long)n_tokens, (unsigned long long)vocabulary->n_ids);
     if (!hf_count_fits(input, vocabulary, n_tokens, error) || !token_list_init(list, n_tokens, 0, error))
         return false;
-    for (const struct json *token = json_first(vocabulary->vocab); token != NULL; token = json_next(token)) {
-        size_t length;
+    for (struct json_member token = {0}; json_next_member(vocabulary->vocab, &token);) {
+        const char *text = token.key;
+        size_t length = token.key_length;
         uint64_t id = 0;
-        const char *text = json_key(token, &length);
-        json_u64(token, &id);
+        json_u64(token.value, &id);
         if (length == 1 && *text == '\0')
             token_list_set(list, id, nul_text, sizeof nul_text - 1, 0, TOKEN_BYTE);
         else
@@ -47,9 +47,5 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     return special_vocab_write(kvs, input, vocabulary->files, &options, error);
 }
 
-static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
-{
-    return hf_vocabulary_add(kvs, input, llama_hf_fits, write_keys, error);
-}
-
-const struct vocab xverse_vocab = {.name = "BPE of XVERSE", .file = "tokenizer.json", .add = add};
+const struct vocab xverse_vocab = {
+    .name = "BPE of XVERSE", .file = "tokenizer.json", .fits = llama_hf_fits, .write = write_keys};

@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 
 import numpy
 
@@ -294,7 +295,7 @@ def writers(root):
     refused(os.rename, file, new)
     refused(os.rename, directory, new)
     refused(os.chmod, file, 0o777)
-    refused(os.chown, file, 1, 1)
+    refused(os.chown, file, os.getuid(), os.getgid())
     refused(os.utime, file)
     refused(os.setxattr, file, "user.x", b"x")
     refused(os.setxattr, file, "user.wfs.dtype", b"x")
@@ -305,6 +306,40 @@ def writers(root):
         raise AssertionError("writing to a descriptor that is open for reading works")
     except OSError as error:
         assert error.errno == errno.EBADF, error
+
+
+def allow_rdwr(root, path, source):
+    """Opened for reading and writing, a file is read and mapped; no byte of it changes for anybody else."""
+    file, wanted = f"{root}/{path}", pathlib.Path(source).read_bytes()
+    with open(file, "r+b", buffering=0) as opened:
+        assert opened.read(len(wanted) + 1) == wanted
+        with mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as mapping:
+            assert mapping[:] == wanted
+        other = mmap.mmap(os.open(file, os.O_RDONLY), 0, access=mmap.ACCESS_READ)
+        opened.seek(4096)
+        refused(opened.write, b"written")
+        await_bytes(lambda: other[:], wanted)
+    # As gguflib, which MLX reads GGUF with.
+    descriptor = os.open(file, os.O_RDWR | os.O_APPEND)
+    mapping = mmap.mmap(descriptor, 0)
+    assert mapping[:] == wanted
+    mapping[0:4] = b"oops"
+    try:
+        mapping.flush()
+        raise AssertionError("what was stored into a mapping is written")
+    except OSError:
+        pass
+    for read in lambda: other[:], lambda: mapping[:], lambda: pathlib.Path(file).read_bytes():
+        await_bytes(read, wanted)
+
+
+def await_bytes(read, wanted):
+    """The kernel is told to forget pages as soon as the write is refused."""
+    for _ in range(200):
+        if read() == wanted:
+            return
+        time.sleep(0.05)
+    raise AssertionError("the bytes of the file have changed")
 
 
 def writers_of_read_only_mount(root):
@@ -332,7 +367,7 @@ def attributes(root):
         assert status.st_uid == os.getuid() and status.st_gid == os.getgid(), path
         if os.path.isdir(path):
             subdirectories = sum(entry.is_dir() for entry in os.scandir(path))
-            assert status.st_mode == 0o040555 and status.st_nlink == 2 + subdirectories, path
+            assert status.st_mode == 0o040755 and status.st_nlink == 2 + subdirectories, path
         else:
             assert status.st_mode == 0o100444 and status.st_nlink == 1, path
             assert status.st_size == len(pathlib.Path(path).read_bytes()), path

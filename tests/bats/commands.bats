@@ -12,6 +12,7 @@ setup_file() {
 }
 
 setup() {
+    need_numpy
     MODEL=$BATS_FILE_TMPDIR/model
     SOURCE=$MODEL/model.safetensors
     LARGE=$BATS_FILE_TMPDIR/large.safetensors
@@ -19,7 +20,7 @@ setup() {
     mkdir "$OUT"
 }
 
-@test "ls: the tree, sorted as it is" {
+@test "ls lists the tree in its own order" {
     [ "$("$WFS" ls "$SOURCE" tensors/c64)" = "metadata.json
 raw
 raw.npy" ]
@@ -28,16 +29,16 @@ raw.npy" ]
     [ "$("$WFS" ls "$SOURCE" tensors | wc -l)" -eq 18 ]
 }
 
-@test "ls -l and -R: mode, exact size, time" {
+@test "ls -l and ls -R print mode, exact size and time" {
     touch -d '2024-02-03 04:05:06' "$SOURCE"
     [ "$("$WFS" ls -l "$SOURCE" tensors/f32/q8_0)" = "-r--r--r-- 34816 2024-02-03 04:05 tensors/f32/q8_0" ]
-    "$WFS" ls -l "$SOURCE" tensors | grep -qE '^dr-xr-xr-x +[0-9]+ 2024-02-03 04:05 f32$'
+    "$WFS" ls -l "$SOURCE" tensors | grep -qE '^drwxr-xr-x +[0-9]+ 2024-02-03 04:05 f32$'
     "$WFS" ls -lR "$SOURCE" | grep -qE '^-r--r--r-- +34816 .* q8_0$'
     [ "$("$WFS" ls -R "$SOURCE" | grep -c '^tensors/.*:$')" -eq 18 ]
     [ "$("$WFS" ls --recursive --long "$SOURCE")" = "$("$WFS" ls -Rl "$SOURCE")" ]
 }
 
-@test "ls: several paths and patterns, -h, -a, -d" {
+@test "ls takes several paths and patterns, -h, -a and -d" {
     [ "$("$WFS" ls "$SOURCE" tensors/u8/raw ./metadata.json tensors/c64)" = "tensors/u8/raw
 metadata.json
 
@@ -58,19 +59,19 @@ tensors/u8
     [[ $stderr == *"there is no 'no'"* ]]
 }
 
-@test "cat: one file, several, ranges of a pipe" {
+@test "cat writes one file, several files, or a range through a pipe" {
     cmp <("$WFS" cat "$SOURCE" tensors/f32/raw) <("$WFS" cat "$SOURCE" tensors/f32/f32)
     cmp <("$WFS" cat "$SOURCE" tensors/u8/raw tensors/i8/raw) <("$WFS" cat "$SOURCE" tensors/u8/raw; "$WFS" cat "$SOURCE" tensors/i8/raw)
     [ "$("$WFS" cat "$LARGE" tensors/large/f32 | head -c 1000 | wc -c)" -eq 1000 ]
     [ "$("$WFS" cat "$LARGE" tensors/large/q4_0 | wc -c)" -eq $((64 * 1024 * 1024 / 2 / 32 * 18)) ]
 }
 
-@test "cat: nothing is said of a reader that goes away" {
+@test "cat is silent when its reader exits" {
     run --separate-stderr bash -c '"$0" cat "$1" tensors/large/f32 | true' "$WFS" "$LARGE"
     [ -z "$stderr" ]
 }
 
-@test "what is not there" {
+@test "a missing path exits with 1 and a hint" {
     fails 1 "there is no 'tensors/nothing'" "$WFS" cat "$SOURCE" tensors/nothing
     fails 1 "there is no 'nothing'" "$WFS" ls "$SOURCE" nothing/else
     fails 1 "is not a directory" "$WFS" cat "$SOURCE" metadata.json/x
@@ -84,7 +85,7 @@ tensors/u8
     done
 }
 
-@test "mistakes: status 2, and where to read on" {
+@test "a usage error exits with 2 and names the help" {
     fails 2 "no command given; try 'wfs --help'" "$WFS"
     fails 2 "missing operand; usage: wfs mount SOURCE MOUNTPOINT" "$WFS" mount
     fails 2 "umount: extra operand 'b'; usage: wfs umount MOUNTPOINT" "$WFS" umount a b
@@ -97,7 +98,7 @@ tensors/u8
     fails 2 "an argument must follow -o" "$WFS" ls "$SOURCE" -o
     fails 2 "unknown option 'nonsense'" "$WFS" ls -o nonsense "$OUT/nothing"
     fails 2 "option pure takes no value" "$WFS" ls -o pure=1 "$SOURCE"
-    fails 2 "option name: '=NAME' is missing" "$WFS" ls -o name "$SOURCE"
+    fails 2 "option name needs a value: NAME" "$WFS" ls -o name "$SOURCE"
     fails 2 "option q4_0: 'best'" "$WFS" ls -o q4_0=best "$SOURCE"
     fails 2 "option umask: '999' is not an octal number" "$WFS" ls -o umask=999 "$SOURCE"
     fails 2 "option uid: '-1'" "$WFS" ls -o uid=-1 "$SOURCE"
@@ -105,7 +106,7 @@ tensors/u8
     fails 2 "'Q9_9' is not a type" "$WFS" ls -o token-embedding-type=Q9_9 "$SOURCE"
 }
 
-@test "options: a comma in a value, '-' for '_', words of fstab, several -o" {
+@test "options accept a comma in a value, '-' for '_', words of fstab, and several -o" {
     "$WFS" cat "$SOURCE" metadata.json -o 'name=a\,b' | grep -qF '"a,b"'
     "$WFS" ls -o leave_output_tensor,token_embedding_type=q8_0 -o output-tensor-type=F16 -o 'tensor_type=a\,b\.c=q4_K' "$SOURCE"
     "$WFS" ls -o defaults,ro,noauto,nofail,_netdev,x-anything=1,,umask=022 "$SOURCE"
@@ -114,7 +115,7 @@ tensors/u8
     "$WFS" ls -- "$SOURCE" tensors
 }
 
-@test "cp: to a file, into a directory, over a file, through a link, to a pipe" {
+@test "cp writes to a file, into a directory, over a file, through a link and to a pipe" {
     "$WFS" cat "$LARGE" tensors/large/q8_0 >"$OUT/wanted"
     "$WFS" cp "$LARGE" tensors/large/q8_0 "$OUT/file"
     cmp "$OUT/file" "$OUT/wanted"
@@ -133,26 +134,38 @@ tensors/u8
     [ -z "$(find "$OUT" -name '.*' -type f)" ]
 }
 
-@test "cat and cp: several files, and patterns" {
+@test "cat and cp take several files and patterns" {
     cmp <("$WFS" cat "$SOURCE" 'tensors/[ui]8/raw') <("$WFS" cat "$SOURCE" tensors/i8/raw tensors/u8/raw)
     cmp <("$WFS" cat "$SOURCE" ./metadata.json) <("$WFS" cat "$SOURCE" /metadata.json)
     fails 1 "there is no 'tensors/z" "$WFS" cat "$SOURCE" 'tensors/z*/raw'
     "$WFS" cp "$SOURCE" metadata.json 'tensors/f32/q4_*' "$OUT"
     [ "$(ls "$OUT" | tr '\n' ' ')" = "metadata.json q4_0 q4_1 q4_k " ]
     cmp "$OUT/q4_1" <("$WFS" cat "$SOURCE" tensors/f32/q4_1)
-    fails 1 "is not a directory, and there are 2 files to copy" "$WFS" cp "$SOURCE" metadata.json tensors/f32/raw "$OUT/file"
+    fails 1 "is not a directory, and 2 files are to be copied; name a directory" "$WFS" cp "$SOURCE" metadata.json tensors/f32/raw "$OUT/file"
     [ ! -e "$OUT/file" ]
 }
 
-@test "why a file is absent, and what was meant" {
+@test "cp writes nothing if one of several files is missing" {
+    fails 1 "there is no 'typo.json'" "$WFS" cp "$SOURCE" metadata.json typo.json "$OUT"
+    [ -z "$(ls -A "$OUT")" ]
+    run --separate-stderr "$WFS" cp "$SOURCE" metadata.json typo.json "$OUT/file"
+    [ "$status" -eq 1 ]
+    [ ! -e "$OUT/file" ]
+    run --separate-stderr "$WFS" cp "$SOURCE" metadata.json tensors "$OUT"
+    [ "$status" -eq 1 ]
+    [ "$stderr" = "wfs: tensors: is a directory; -r copies what is in it" ]
+    [ -z "$(ls -A "$OUT")" ]
+}
+
+@test "a missing file's message says why, or suggests another name" {
     local llama=$HERE/../data/gguf/models/llama-tiny
     fails 1 "gguf/model-Q4_0.gguf is left out: tensor 'blk.0.ffn_down.weight': a row of 48" "$WFS" cat "$llama" ./gguf/model-Q4_0.gguf
-    fails 1 "'gguf/model-Q4_0.gguf': gguf/: nothing is quantized, since no family is known" "$WFS" cp "$LARGE" gguf/model-Q4_0.gguf "$OUT"
+    fails 1 "gguf/model-Q4_0.gguf is left out: nothing is quantized, because the model's family is unknown" "$WFS" cp "$LARGE" gguf/model-Q4_0.gguf "$OUT"
     fails 1 "there is no 'metadata.jsn'; did you mean 'metadata.json'?" "$WFS" cat "$llama" metadata.jsn
     fails 1 "there is no 'gguf/model-q6_k.gguf'; did you mean 'gguf/model-Q6_K.gguf'?" "$WFS" cat "$llama" gguf/model-q6_k.gguf
     fails 1 "there is no 'gguf/model-Q2_K.ggu'; did you mean 'gguf/model-Q2_K.gguf'?" "$WFS" cat "$llama" gguf/model-Q2_K.ggu
     fails 1 "'tensors/i8/q4_k': its row length is not a multiple of 256" "$WFS" cat "$SOURCE" tensors/i8/q4_k
-    fails 1 "'tensors/f32/iq1_s': it takes an importance matrix: -o imatrix=FILE" "$WFS" cat "$SOURCE" tensors/f32/iq1_s
+    fails 1 "'tensors/f32/iq1_s': it needs an importance matrix: -o imatrix=FILE" "$WFS" cat "$SOURCE" tensors/f32/iq1_s
     fails 1 "'tensors/f32/bf16.npy': numpy has no such type" "$WFS" cat "$SOURCE" tensors/f32/bf16.npy
     fails 1 "'tensors/f32/F16'; did you mean 'tensors/f32/f16'?" "$WFS" cat "$SOURCE" tensors/f32/F16
     fails 1 "there is no 'gguf/split': -o split=SIZE|N" "$WFS" cat "$llama" gguf/split/model-00001-of-00002.gguf
@@ -160,7 +173,7 @@ tensors/u8
     fails 2 "unknown command 'muont'; did you mean 'mount'?" "$WFS" muont
     fails 2 "help: extra operand 'ls'" "$WFS" help cat ls
     fails 2 "unknown flag --hlp; try 'wfs --help'" "$WFS" --hlp
-    fails 2 "info: no value belongs to --json=x; try" "$WFS" info --json=x "$llama"
+    fails 2 "info: this flag takes no value: --json=x; try" "$WFS" info --json=x "$llama"
     fails 2 "option layout: there is no layout 'vlm' (known: antigravity, trtllm, vllm); did you mean 'vllm'?" \
         "$WFS" ls -o layout=vlm "$llama"
     fails 1 "vllm: unknown parameter 'ttp' (known: tp, " "$WFS" ls -o shards=vllm:ttp=2 "$llama"
@@ -175,7 +188,7 @@ tensors/u8
     [ "$("$WFS" help)" = "$("$WFS" --help)" ]
 }
 
-@test "llama-quantize's other names of its types find the same file, and are not listed" {
+@test "llama-quantize's other names for its types open the same file, but are not listed" {
     local model=$OUT/sample
     "$PYTHON" "$HERE/../data/make.py" sample "$model"
     for bits in 3 4 5; do
@@ -184,7 +197,7 @@ tensors/u8
     run ! grep -q 'K\.gguf$' <<<"$("$WFS" ls "$model" gguf | grep -v "Q[26]_K")"
 }
 
-@test "the name of a lone file: its directory's where that is a model's, else its own" {
+@test "a lone file takes its directory's name if that is a model's, else its own" {
     need jq
     mkdir "$OUT/Downloads"
     for file in model.safetensors tiny.v2.safetensors part-00001-of-00002.safetensors; do
@@ -197,7 +210,7 @@ tensors/u8
     [ "$("$WFS" cat "$OUT/a-model/model.safetensors" metadata.json | jq -r .name)" = a-model ]
 }
 
-@test "-o q4_0=absmax7: the same blocks in tensors/ and in gguf/" {
+@test "-o q4_0=absmax7 makes the same blocks in tensors/ and gguf/" {
     local model=$OUT/sample up=tensors/model.layers.0.mlp.up_proj.weight/q4_0
     "$PYTHON" "$HERE/../data/make.py" sample "$model"
     for rule in ggml absmax7; do
@@ -213,15 +226,15 @@ for rule, other in (("ggml", "absmax7"), ("absmax7", "ggml")):
 END
 }
 
-@test "what wfs does not read is called by its name" {
+@test "an unsupported file is named by its format" {
     mkdir "$OUT/lfs" "$OUT/pipeline" "$OUT/pipeline/unet" "$OUT/onnx"
     printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n' >"$OUT/lfs/model.safetensors"
-    fails 1 "model.safetensors: a pointer of Git LFS" "$WFS" ls "$OUT/lfs/model.safetensors"
-    fails 1 "model.safetensors: a pointer of Git LFS" "$WFS" ls "$OUT/lfs"
+    fails 1 "model.safetensors: a Git LFS pointer" "$WFS" ls "$OUT/lfs/model.safetensors"
+    fails 1 "model.safetensors: a Git LFS pointer" "$WFS" ls "$OUT/lfs"
     echo '<!DOCTYPE html><html>' >"$OUT/page.safetensors"
-    fails 1 "page.safetensors: a page of HTML" "$WFS" ls "$OUT/page.safetensors"
+    fails 1 "page.safetensors: an HTML page" "$WFS" ls "$OUT/page.safetensors"
     echo '{}' >"$OUT/pipeline/model_index.json"
-    fails 1 "a pipeline (model_index.json) whose models are not there" "$WFS" ls "$OUT/pipeline"
+    fails 1 "a pipeline (model_index.json) whose models are missing" "$WFS" ls "$OUT/pipeline"
     echo x >"$OUT/onnx/model.onnx"
     fails 1 "model.onnx is ONNX, which wfs does not read" "$WFS" ls "$OUT/onnx"
     fails 1 "model.onnx: ONNX, which wfs does not read" "$WFS" ls "$OUT/onnx/model.onnx"
@@ -230,39 +243,39 @@ END
     printf 'PK\3\4' >"$OUT/model.keras"
     fails 1 "model.keras: Keras" "$WFS" ls "$OUT/model.keras"
     cp "$OUT/model.keras" "$OUT/model.pt2"
-    fails 1 "model.pt2: an exported program of torch" "$WFS" ls "$OUT/model.pt2"
+    fails 1 "model.pt2: a torch exported program" "$WFS" ls "$OUT/model.pt2"
     echo '{"error":"Repository not found"}' >"$OUT/answer.safetensors"
-    fails 1 "answer.safetensors: a text, not a checkpoint: it begins with '{\"error\":\"Reposi'" "$WFS" ls "$OUT/answer.safetensors"
+    fails 1 "answer.safetensors: a text file, not a checkpoint: it starts with '{\"error\":\"Reposi'" "$WFS" ls "$OUT/answer.safetensors"
     for pair in flax_model.msgpack:Flax tf_model.h5:HDF5 saved_model.pb:TensorFlow model.ckpt.index:TensorFlow \
-        __0_0.distcp:"a part of a distributed checkpoint of torch; 'python -m torch" x.nemo:"an archive of NeMo; unpack it" \
-        mp_rank_00_model_states.pt:"a part of a checkpoint of DeepSpeed; zero_to_fp32.py" \
-        manifest.ocdbt:"of Orbax (JAX)" openvino_model.xml:OpenVINO model.safetensors.gz:"compressed by gzip; decompress it" \
-        model.safetensors.incomplete:"half a download; let it finish"; do
+        __0_0.distcp:"part of a distributed torch checkpoint; 'python -m torch" x.nemo:"a NeMo archive; unpack the" \
+        mp_rank_00_model_states.pt:"part of a DeepSpeed checkpoint; join it with" \
+        manifest.ocdbt:"an Orbax (JAX)" openvino_model.xml:OpenVINO model.safetensors.gz:"compressed by gzip; decompress it" \
+        model.safetensors.incomplete:"an unfinished download; let it finish"; do
         rm -rf "$OUT/one"
         mkdir "$OUT/one"
         head -c 40 /dev/zero >"$OUT/one/${pair%%:*}"
-        fails 1 "no checkpoint that wfs can read is in this directory; ${pair%%:*} is ${pair#*:}" "$WFS" ls "$OUT/one"
+        fails 1 "no checkpoint that wfs can read in this directory; ${pair%%:*} is ${pair#*:}" "$WFS" ls "$OUT/one"
     done
 }
 
-@test "a directory without a checkpoint: what is in it, or below" {
+@test "a directory without a checkpoint: the message says what the directory holds" {
     mkdir -p "$OUT/all/a" "$OUT/all/b" "$OUT/all/c" "$OUT/exported/onnx" "$OUT/nothing"
     touch "$OUT/all/a/model.safetensors" "$OUT/all/b/x.gguf" "$OUT/all/c/README.md" "$OUT/exported/onnx/model.onnx"
-    fails 1 "no checkpoint that wfs can read is in this directory; name a directory in it: a, b" "$WFS" ls "$OUT/all"
+    fails 1 "no checkpoint that wfs can read in this directory; name one of its directories: a, b" "$WFS" ls "$OUT/all"
     fails 1 "in this directory; onnx/model.onnx is ONNX, which wfs does not read" "$WFS" ls "$OUT/exported"
     mkdir -p "$OUT/hub/models--org--name"
-    fails 1 "in this directory; it is a hub cache: name a model in it as ORG/NAME" "$WFS" ls "$OUT/hub"
+    fails 1 "in this directory; it is a hub cache: name a model as ORG/NAME" "$WFS" ls "$OUT/hub"
     fails 1 "in this directory; it is empty" "$WFS" ls "$OUT/nothing"
     echo '{}' >"$OUT/nothing/config.json"
-    fails 1 "in this directory, just its config.json; 'hf download ORG/NAME'" "$WFS" ls "$OUT/nothing"
+    fails 1 "in this directory, only its config.json; 'hf download ORG/NAME'" "$WFS" ls "$OUT/nothing"
     fails 1 "model.safetensors: the file is empty; an interrupted download?" "$WFS" ls "$OUT/all/a"
     printf 'tjgg\3\0\0\0' >"$OUT/ggml-model.bin"
-    fails 1 "ggml-model.bin: GGML of before GGUF" "$WFS" ls "$OUT/ggml-model.bin"
+    fails 1 "ggml-model.bin: GGML, which wfs does not read" "$WFS" ls "$OUT/ggml-model.bin"
     fails 1 "/dev/null: neither a file nor a directory" "$WFS" ls /dev/null
-    HF_HUB_CACHE=$OUT fails 1 "gpt2: no such file or directory, nor is there a $OUT/models--gpt2 in the hub cache" "$WFS" ls gpt2
+    HF_HUB_CACHE=$OUT fails 1 "gpt2: no such file or directory, and no $OUT/models--gpt2 in the hub cache" "$WFS" ls gpt2
 }
 
-@test "a directory with one checkpoint of any name: that one, whatever else is there" {
+@test "a directory with one checkpoint of any name opens it, whatever else it holds" {
     local torch=$HERE/../data/torch/views-5.pt
     for name in model.pt best.pth last.ckpt finetuned.bin; do
         mkdir "$OUT/$name"
@@ -274,14 +287,14 @@ END
     cp "$torch" "$OUT/model.pt/model.v2.pt"
     "$WFS" ls "$OUT/model.pt" # the usual name wins
     cp "$torch" "$OUT/best.pth/last.pth"
-    fails 1 "best.pth and last.pth: which of them belong together is not known without an index; name one file" "$WFS" ls "$OUT/best.pth"
+    fails 1 "best.pth and last.pth: without an index, it is unknown which files belong together; name one file" "$WFS" ls "$OUT/best.pth"
     rm "$OUT/last.ckpt/last.ckpt"
-    fails 1 "no checkpoint that wfs can read is in this directory" "$WFS" ls "$OUT/last.ckpt"
+    fails 1 "no checkpoint that wfs can read in this directory" "$WFS" ls "$OUT/last.ckpt"
 }
 
-@test "cp: a link that leads nowhere stays as it is" {
+@test "cp keeps a dangling link" {
     ln -s nowhere "$OUT/link"
-    fails 1 "link: is a link that cannot be followed: No such file or directory" "$WFS" cp "$SOURCE" tensors/f32/raw "$OUT/link"
+    fails 1 "link: a link that cannot be followed: No such file or directory" "$WFS" cp "$SOURCE" tensors/f32/raw "$OUT/link"
     [ "$(readlink "$OUT/link")" = nowhere ]
     [ ! -e "$OUT/nowhere" ]
     ln -s loop "$OUT/loop"
@@ -289,7 +302,7 @@ END
     [ -L "$OUT/loop" ]
 }
 
-@test "cp: one writer, in order, however many cores compute" {
+@test "cp writes in order from one thread, however many cores compute" {
     need_strace
     for view in raw f32; do
         strace -f -o "$OUT/trace" -e trace=writev,pwritev -e inject=writev,pwritev:delay_exit=2000 \
@@ -299,7 +312,7 @@ END
     done
 }
 
-@test "cp -r: a directory; without -r it is refused" {
+@test "cp copies a directory only with -r" {
     fails 1 "is a directory; -r" "$WFS" cp "$SOURCE" tensors "$OUT/x"
     "$WFS" cp -r "$SOURCE" tensors/f32 "$OUT"
     [ "$(ls "$OUT/f32" | wc -l)" -eq "$("$WFS" ls "$SOURCE" tensors/f32 | wc -l)" ]
@@ -308,7 +321,7 @@ END
     cmp "$OUT/all/tensors/%2E%2E/raw" <("$WFS" cat "$SOURCE" tensors/%2E%2E/raw)
 }
 
-@test "cp: a copy that fails leaves nothing, and the old file alone" {
+@test "cp that fails leaves no new file and keeps the old one" {
     echo old >"$OUT/file"
     fails 1 "is not finite" "$WFS" cp "$BATS_FILE_TMPDIR/infinite.safetensors" tensors/infinite/q4_0 "$OUT/file"
     [ "$(cat "$OUT/file")" = old ]
@@ -316,7 +329,7 @@ END
     fails 1 "No such file or directory" "$WFS" cp "$SOURCE" metadata.json "$OUT/no/such/place"
 }
 
-@test "cp: a full disk leaves nothing" {
+@test "cp to a full disk leaves nothing" {
     need_strace
     run strace -f -o /dev/null -e trace=writev -e inject=writev:error=ENOSPC:when=3+ \
         "$WFS" cp "$LARGE" tensors/large/f32 "$OUT/file"
@@ -325,11 +338,11 @@ END
     run strace -f -o /dev/null -e trace=fallocate -e inject=fallocate:error=ENOSPC \
         "$WFS" cp "$LARGE" tensors/large/f32 "$OUT/file"
     [ "$status" -eq 1 ]
-    [[ $output == *"there is no room for its 134217728 bytes"* ]]
+    [[ $output == *"not enough space for its 134217728 bytes"* ]]
     [ -z "$(ls -A "$OUT")" ]
 }
 
-@test "cp: where files cannot be made without a name, a signal leaves nothing either" {
+@test "cp leaves nothing after a signal, even without unnamed files" {
     need_strace
     need pgrep
     refuse_tmpfile=(-f -o /dev/null -P "$OUT" -e trace=openat -e inject=openat:error=EOPNOTSUPP)
@@ -337,7 +350,7 @@ END
     cmp "$OUT/file" <("$WFS" cat "$LARGE" tensors/large/q8_0)
     rm "$OUT/file"
     mkfifo "$BATS_TEST_TMPDIR/fifo"
-    strace -f -o /dev/null -P "$OUT" -P "$LARGE" -e trace=openat,pread64 -e inject=openat:error=EOPNOTSUPP:when=2+ \
+    strace -f -o /dev/null -P "$OUT" -P "$LARGE" -e trace=openat,pread64 -e inject=openat:error=EOPNOTSUPP \
         -e inject=pread64:delay_enter=300000:when=5+ "$WFS" cp "$LARGE" tensors/large/q8_0 "$OUT/file" 3>&- &
     tracer=$!
     await has_temporary
@@ -349,7 +362,7 @@ END
     [ -z "$(ls -A "$OUT")" ]
 }
 
-@test "cp: what is refused when the file is closed is a failure" {
+@test "cp fails if closing the file fails" {
     need_strace
     local trace=(strace -f -y -o "$OUT/trace" -e "trace=openat,close") copy=("$WFS" cp "$SOURCE" metadata.json "$OUT/file") n
     "${trace[@]}" "${copy[@]}"
@@ -368,7 +381,7 @@ has_temporary() {
     [ -n "$(find "$OUT" -name '.file.wfs-*')" ]
 }
 
-@test "cp: a bar on a terminal, silence in a pipe" {
+@test "cp shows progress on a terminal only" {
     need script
     run --separate-stderr "$WFS" cp "$LARGE" tensors/large/q8_0 "$OUT/file"
     [ -z "$output$stderr" ]
@@ -376,7 +389,7 @@ has_temporary() {
     [[ $output == *"f32"*"100%"*"134 MB of 134 MB"*"/s"* ]]
 }
 
-@test "info: a page about it" {
+@test "info prints a page about the source" {
     run --separate-stderr "$WFS" info "$MODEL"
     [ "$status" -eq 0 ]
     [ -z "$stderr" ]
@@ -385,7 +398,7 @@ has_temporary() {
     grep -qE '^weights     .* parameters in 18 tensors, .*: F32 [0-9]+ %, ' <<<"$output"
     [[ $output != *$'\nSIZE'* && $output != *$'\e'* ]]
     run "$WFS" info --all "$MODEL"
-    [[ $output == *"DTYPE"*"F8_E4M3"* ]]
+    [[ $output == *"TYPE"*"PARAMETERS"*"F8_E4M3"* ]]
     grep -qE '^F32 +8 ' <<<"$output"
     grep -qE '^131 kB +F32 +\[64, 512\] +f32$' <<<"$output"
     grep -qE '^[0-9]+ +tensors/NAME/q8_0$' <<<"$output"
@@ -394,7 +407,7 @@ has_temporary() {
     [[ $output == *"33.55 million"* || $output == *"33.6 million"* ]]
 }
 
-@test "info: the part of a model that sees, and which tensors are its" {
+@test "info names the vision encoder and its tensors" {
     need jq
     local model=$OUT/seeing
     mkdir -p "$model"
@@ -407,14 +420,14 @@ header = json.dumps({name: {"dtype": "F16", "shape": [2, 2], "data_offsets": [8 
 open(sys.argv[1], "wb").write(struct.pack("<Q", len(header)) + header + bytes(16))
 EOF
     run --separate-stderr "$WFS" info --all "$model"
-    grep -qF 'visual.* are the vision tower of Qwen2.5-VL, 4 parameters in 1 tensor' <<<"$output"
+    grep -qF 'visual.*: Qwen2.5-VL (vision encoder), 4 parameters in 1 tensor' <<<"$output"
     grep -qF 'mmproj.gguf and gguf/mmproj-* are left out: neither preprocessor_config.json' <<<"$output"
-    "$WFS" info --json "$model" | jq -e '.tower == "the vision tower of Qwen2.5-VL" and .tower_tensors == 1'
+    "$WFS" info --json "$model" | jq -e '.tower == "Qwen2.5-VL (vision encoder)" and .tower_tensors == 1'
     run --separate-stderr "$WFS" info "$MODEL"
     [[ $output != *tower* ]]
 }
 
-@test "info: one screen of a terminal, whatever there is to note; colours where they are wanted" {
+@test "info fits one screen, however many notes there are, and uses colours on request" {
     need script
     local llama=$HERE/../data/gguf/models/llama-tiny
     for columns in 80 50; do
@@ -431,7 +444,225 @@ EOF
     fails 2 "--color=blue" "$WFS" info --color=blue "$llama"
 }
 
-@test "info --quantization: sizes that are exact, words for losses, and the smallest of small loss" {
+# What a terminal of 80 columns gets.
+on_terminal() {
+    script -qec "stty cols 80 rows 24; TERM=xterm NO_COLOR=1 $*" /dev/null | tr -d '\r'
+}
+
+@test "info prints facts first, hints only with --all, and cuts no message" {
+    need script
+    local llama=$HERE/../data/gguf/models/llama-tiny model=$OUT/gpt-two
+    "$PYTHON" "$HERE/../data/make.py" sample "$model"
+    on_terminal "'$WFS' info '$model'" >"$OUT/page"
+    [ "$(sed -n 2p "$OUT/page" | cut -d ' ' -f 1)" = family ]
+    run ! grep -q 'importance' "$OUT/page"
+    "$WFS" info --all "$model" | grep -qF 'gguf/: IQ1_S to IQ2_M, IQ3_XXS, IQ3_XS and Q2_K_S need an importance matrix: -o imatrix=FILE'
+    on_terminal "'$WFS' info '$llama'" >"$OUT/page"
+    run ! grep -qF ' ...' "$OUT/page"
+    tr -s ' \n' ' ' <"$OUT/page" | grep -qF "a row of 48 elements is not a multiple of 32, as Q4_0 needs it "
+    [ "$(awk 'length > 80' "$OUT/page" | wc -l)" -eq 0 ]
+}
+
+@test "info names an unknown pre-tokenizer and the remedy, and its hash with --all" {
+    local model=$OUT/gpt-two
+    "$PYTHON" "$HERE/../data/make.py" sample "$model"
+    "$WFS" info "$model" >"$OUT/page"
+    grep -qF "model.gguf: the converter does not know the pre-tokenizer of gpt-two (" "$OUT/page"
+    grep -qF -- "-o override-kv=tokenizer.ggml.pre=str:NAME" "$OUT/page"
+    run ! grep -qE '[0-9a-f]{64}' "$OUT/page"
+    "$WFS" info --all "$model" | grep -qE "^model.gguf: the converter's hash of this tokenizer is [0-9a-f]{64}\$"
+    "$WFS" cat -o override-kv=tokenizer.ggml.pre=str:llama-bpe "$model" model.gguf >"$OUT/named.gguf"
+    "$WFS" info --all "$OUT/named.gguf" | grep -qx 'tokenizer.ggml.pre = llama-bpe'
+}
+
+@test "info does not list an index that was read as ignored" {
+    local model=$OUT/sharded
+    mkdir "$model"
+    cp "$SOURCE" "$model/model-00001-of-00001.safetensors"
+    "$PYTHON" - "$model" <<'END'
+import json, struct, sys
+data = open(f"{sys.argv[1]}/model-00001-of-00001.safetensors", "rb").read()
+header = json.loads(data[8:8 + struct.unpack("<Q", data[:8])[0]])
+names = {name: "model-00001-of-00001.safetensors" for name in header if name != "__metadata__"}
+json.dump({"weight_map": names}, open(f"{sys.argv[1]}/model.safetensors.index.json", "w"))
+END
+    "$WFS" info "$model" >"$OUT/page"
+    grep -q '^read        model-00001-of-00001.safetensors' "$OUT/page"
+    run ! grep -q '^ignored' "$OUT/page"
+    echo x >"$model/optimizer.pt"
+    "$WFS" info "$model" | grep -qx 'ignored     optimizer.pt (weights)'
+}
+
+# Elements as numpy unpacks them, bytes of all parts: tests/data/packed has both.
+@test "info names packings and counts packed weights as weights" {
+    need jq
+    local packed=$HERE/../data/packed row
+    for row in 'gptq-4/GPTQ 4 bit/848' 'fp8-blocks/FP8/1048' 'bnb-nf4/bitsandbytes 4 bit/' 'mlx-8/MLX 8 bit/' \
+        'nvfp4-modelopt/NVFP4/' 'mxfp4-compressed/MXFP4/' 'mlx-mxfp4/MLX MXFP4/' 'mlx-mxfp8/MLX MXFP8/' 'mlx-nvfp4/MLX NVFP4/'; do
+        IFS=/ read -r name label bytes <<<"$row"
+        "$WFS" info --json "$packed/$name" >"$OUT/info.json"
+        [ "$(jq -r '.packings[0].name' "$OUT/info.json")" = "$label" ]
+        [ "$(jq '.packings[0].parameters' "$OUT/info.json")" -eq "$(($(stat -c %s "$packed/$name/expected.f32") / 4))" ]
+        [ -z "$bytes" ] || [ "$(jq '.packings[0].bytes' "$OUT/info.json")" -eq "$bytes" ]
+        "$WFS" info "$packed/$name" | grep -qE "^packed      $label: 1 weight of "
+    done
+    "$WFS" info --json "$packed/gptq-4" | jq -e '.dtypes == [] and .parameters == 1024 and .tensors == 4'
+    "$WFS" info --all "$packed/gptq-4" | grep -qE '^GPTQ 4 bit +1 +1024 '
+    run ! grep -qE '^I32 ' <("$WFS" info --all "$packed/gptq-4")
+}
+
+@test "info names only kinds of files that tensors/ has" {
+    local integers=$OUT/integers.safetensors
+    "$PYTHON" - "$integers" <<'END'
+import json, struct, sys
+header = json.dumps({"a": {"dtype": "I64", "shape": [3], "data_offsets": [0, 24]}}).encode()
+open(sys.argv[1], "wb").write(struct.pack("<Q", len(header)) + header + bytes(24))
+END
+    for source in "$integers" "$SOURCE" "$HERE/../data/packed/gptq-4"; do
+        line=$("$WFS" info "$source" | grep -oP 'tensors/ with .*?: \K.*')
+        for file in $(sed 's/ and [0-9]* more kinds of file//; s/,//g' <<<"$line"); do
+            "$WFS" ls "$source" "tensors/*/$file"
+        done
+    done
+}
+
+@test "--json of ls, diff, sha256, info and verify prints one object with version and schema" {
+    need jq
+    local llama=$OUT/sample
+    "$PYTHON" "$HERE/../data/make.py" sample "$llama"
+    "$WFS" ls --json -R "$SOURCE" tensors >"$OUT/ls.json"
+    "$WFS" sha256 --json "$SOURCE" tensors/f32 >"$OUT/sha256.json"
+    "$WFS" info --architectures --json >"$OUT/architectures.json"
+    "$WFS" info --json "$llama" >"$OUT/info.json"
+    "$WFS" cat "$llama" gguf/model-Q8_0.gguf >"$OUT/q8_0.gguf"
+    run -1 --separate-stderr "$WFS" diff --json "$llama" "$OUT/q8_0.gguf"
+    printf '%s\n' "$output" >"$OUT/diff.json"
+    "$WFS" verify --json "$OUT/q8_0.gguf" "$llama" >"$OUT/verify.json"
+    for file in "$OUT"/*.json; do
+        jq -e '.schema == 1 and .wfs == $version' --arg version "$("$WFS" --version | cut -d ' ' -f 2)" "$file"
+    done
+    [ "$(jq '.entries | length' "$OUT/ls.json")" -eq "$(($("$WFS" ls -R "$SOURCE" tensors | grep -vc '^$\|:$')))" ]
+    [ "$(jq '.entries[] | select(.path == "tensors/f32/q8_0") | .size' "$OUT/ls.json")" -eq 34816 ]
+    jq -e '.entries[] | select(.path == "tensors/f32") | .type == "directory" and .size == null' "$OUT/ls.json"
+    [ "$("$WFS" ls --json -d "$SOURCE" tensors | jq -c '[.entries[].path]')" = '["tensors"]' ]
+    diff <(jq -r '.files[] | "\(.sha256)  \(.path)"' "$OUT/sha256.json") <("$WFS" sha256 "$SOURCE" tensors/f32)
+    jq -e 'any(.architectures[]; .gguf == "llama" and (.hugging_face | contains(["LlamaForCausalLM"])))' "$OUT/architectures.json"
+    jq -e '.projectors | length > 10' "$OUT/architectures.json"
+    run -1 "$WFS" diff -q "$llama" "$OUT/q8_0.gguf"
+    [ "$output" = "$(jq -r '.counts | "\(.tensors_differ) of \(.tensors) tensors (\(.values_differ) in their values) and \(.keys_differ) key\(if .keys_differ == 1 then "" else "s" end) differ"' "$OUT/diff.json")" ]
+    jq -e '(.tensors | length) == .counts.tensors_differ and (.keys | length) == .counts.keys_differ and .names == "GGUF"' "$OUT/diff.json"
+    jq -e '.tensors[0] | .a.dtype == "BF16" and .b.dtype == "Q8_0" and .different > 0' "$OUT/diff.json"
+    "$WFS" diff --json "$SOURCE" "$SOURCE" | jq -e '.tensors == [] and .keys == []'
+}
+
+@test "sha256 --json says why a file is unreadable" {
+    need jq
+    run -1 --separate-stderr "$WFS" sha256 --json "$BATS_FILE_TMPDIR/infinite.safetensors" tensors/infinite/q4_0 tensors/infinite/raw
+    [[ $stderr == *"not finite"* ]]
+    jq -e '.files[0].sha256 == null and (.files[0].failure | contains("not finite")) and .files[1].failure == null' <<<"$output"
+}
+
+@test "a tensor name as a path, a missing command and other tools' commands get hints" {
+    fails 1 "there is no file 'u8'; the tensor of that name is 'tensors/u8/raw'" "$WFS" cat "$SOURCE" u8
+    fails 1 "there is no file 'a/b: c%'; the tensor of that name is 'tensors/a%2Fb: c%25/raw'" "$WFS" cat "$SOURCE" 'a/b: c%'
+    fails 1 "the tensor of that name is 'tensors/model.layers.0.mlp.down_proj.weight/f32'" \
+        "$WFS" cat "$HERE/../data/packed/gptq-4" model.layers.0.mlp.down_proj.weight
+    "$WFS" cat "$SOURCE" 'tensors/a%2Fb: c%25/raw' | wc -c | grep -qx 128
+    fails 2 "'$SOURCE' is not a command; did you mean 'wfs mount $SOURCE $OUT/m'?" "$WFS" "$SOURCE" "$OUT/m"
+    fails 2 "'Qwen/Qwen2.5-0.5B' is not a command; did you mean 'wfs info Qwen/Qwen2.5-0.5B'?" "$WFS" Qwen/Qwen2.5-0.5B
+    fails 2 "'wfs cp SOURCE model.gguf DEST' writes a GGUF" "$WFS" convert "$SOURCE"
+    fails 2 "'wfs cp SOURCE gguf/model-Q4_K_M.gguf DEST' writes a quantized GGUF" "$WFS" quantize "$SOURCE"
+    local llama=$OUT/sample
+    "$PYTHON" "$HERE/../data/make.py" sample "$llama"
+    "$WFS" cp "$llama" model.gguf "$OUT/a.gguf"
+    "$WFS" cp "$llama" gguf/model-Q4_K_M.gguf "$OUT/b.gguf"
+    "$WFS" cp -r "$llama" hf "$OUT/hf"
+}
+
+@test "cat refuses to print a binary file on a terminal" {
+    need script
+    for file in tensors/f32/raw tensors/u8/raw model.safetensors; do
+        run script -qec "'$WFS' cat '$SOURCE' $file" /dev/null
+        [ "$status" -eq 1 ]
+        [[ $output == "wfs: $file: a binary file, which would garble the terminal; redirect it to a file with '>FILE', or print it with --binary"* ]]
+    done
+    run script -qec "'$WFS' cat --binary '$SOURCE' tensors/scalar/raw" /dev/null
+    [ "$status" -eq 0 ]
+    run script -qec "'$WFS' cat '$MODEL' config.json metadata.json" /dev/null
+    [ "$status" -eq 0 ]
+    [[ $output == *LlamaForCausalLM* ]]
+    [ "$(script -qec "'$WFS' cat '$SOURCE' tensors/u8/raw >'$OUT/raw'" /dev/null)" = "" ]
+    [ "$(stat -c %s "$OUT/raw")" -eq 256 ]
+}
+
+@test "a Git LFS pointer is named as such for every kind of file" {
+    local llama=$HERE/../data/gguf/models/llama-tiny
+    local pointer='version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n'
+    for file in config.json tokenizer.model tokenizer.json tokenizer_config.json generation_config.json; do
+        rm -rf "$OUT/clone"
+        cp -r "$llama" "$OUT/clone"
+        chmod -R u+w "$OUT/clone"
+        [ -e "$OUT/clone/$file" ] || echo '{}' >"$OUT/clone/$file"
+        "$WFS" cat "$OUT/clone" model.gguf >/dev/null
+        printf "$pointer" >"$OUT/clone/$file"
+        fails 1 "$file: a Git LFS pointer, not the file itself; 'git lfs pull' fetches the file" "$WFS" cat "$OUT/clone" model.gguf
+        cmp <("$WFS" cat "$OUT/clone" "$file") "$OUT/clone/$file"
+    done
+    for file in model.safetensors model-00001-of-00001.safetensors model.safetensors.index.json pytorch_model.bin model.gguf \
+        consolidated.00.pth model.npz adapter_model.safetensors; do
+        rm -rf "$OUT/clone"
+        mkdir "$OUT/clone"
+        if [[ $file == consolidated* ]]; then
+            make_input meta "$OUT/clone"
+        else
+            echo '{}' >"$OUT/clone/config.json"
+        fi
+        printf "$pointer" >"$OUT/clone/$file"
+        fails 1 "$file: a Git LFS pointer" "$WFS" ls "$OUT/clone"
+    done
+}
+
+@test "weights behind a link out of the model are refused with the remedy; -o follow-links follows the link" {
+    mkdir "$OUT/store" "$OUT/linked"
+    cp "$SOURCE" "$OUT/store/weights"
+    echo '{"architectures":["LlamaForCausalLM"]}' >"$OUT/store/config"
+    ln -s ../store/weights "$OUT/linked/model.safetensors"
+    ln -s ../store/config "$OUT/linked/config.json"
+    fails 1 "model.safetensors: a symbolic link to $OUT/store/weights, outside of the model's directory; -o follow-links follows it" \
+        "$WFS" ls "$OUT/linked"
+    cmp <("$WFS" cat -o follow-links "$OUT/linked" tensors/f32/raw) <("$WFS" cat "$SOURCE" tensors/f32/raw)
+    cmp <("$WFS" cat -o follow-links "$OUT/linked" config.json) "$OUT/store/config"
+    rm "$OUT/linked/model.safetensors"
+    cp "$SOURCE" "$OUT/linked"
+    fails 1 "config.json: a symbolic link to $OUT/store/config, outside of the model's directory; -o follow-links follows it" \
+        "$WFS" cat "$OUT/linked" config.json
+    run -0 "$WFS" ls -o follow_links "$OUT/linked" config.json
+}
+
+@test "the message names the tensor of a value that no block can store" {
+    local model=$OUT/sample
+    "$PYTHON" "$HERE/../data/make.py" sample "$model"
+    "$PYTHON" - "$model/model.safetensors" <<'END'
+import json, struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+length = struct.unpack("<Q", data[:8])[0]
+begin = json.loads(data[8:8 + length])["model.layers.1.mlp.up_proj.weight"]["data_offsets"][0]
+at = 8 + length + begin + 2000
+data[at:at + 2] = b"\xc0\x7f"
+open(sys.argv[1], "wb").write(data)
+END
+    fails_cat() {
+        run --separate-stderr bash -c '"$0" cat "$1" "$2" >/dev/null' "$WFS" "$model" "$1"
+        [ "$status" -eq 1 ]
+        [[ $stderr == "wfs: $1: tensor '$2' has a value that is not finite, which $3 cannot store; F32, F16 and BF16 files store it" ]]
+    }
+    fails_cat gguf/model-Q8_0.gguf blk.1.ffn_up.weight Q8_0
+    fails_cat gguf/model-Q4_0.gguf blk.1.ffn_up.weight Q4_0
+    fails_cat tensors/model.layers.1.mlp.up_proj.weight/q4_0 model.layers.1.mlp.up_proj.weight Q4_0
+    "$WFS" cat "$model" gguf/model-BF16.gguf >/dev/null
+}
+
+@test "info --quantization prints exact sizes, words for losses, and recommends the smallest small loss" {
     need jq
     local llama=$HERE/../data/gguf/models/llama-tiny
     "$WFS" info --quantization --all --json "$llama" >"$OUT/rows"
@@ -448,7 +679,7 @@ EOF
     [ "$(awk 'length > 95' <<<"$output" | wc -l)" -eq 0 ]
 }
 
-@test "info --quantization --html: a page that needs nothing from elsewhere, with the figures of the others" {
+@test "info --quantization --html prints a self-contained page with the same figures" {
     need jq
     local model=$OUT/'<b>&model'
     "$PYTHON" "$HERE/../data/make.py" sample "$model"
@@ -483,10 +714,10 @@ for row in rows:
 sigmas = [float(value) for value in re.findall(r"\u03c3 ([0-9.e-]+) to", text)]
 assert len(sigmas) == 9 and all(abs(sigma - 0.02) < 0.001 for sigma in sigmas), sigmas
 END
-    fails 2 "--html is for --quantization" "$WFS" info --html "$model"
+    fails 2 "--html needs --quantization" "$WFS" info --html "$model"
 }
 
-@test "info --json: what the page says, and every file" {
+@test "info --json has the facts of the page, and every file" {
     need jq
     local llama=$HERE/../data/gguf/models/llama-tiny
     "$WFS" info --json "$llama" >"$OUT/info.json"
@@ -498,7 +729,7 @@ END
     jq -r '.notes[]' "$OUT/info.json" | grep -qF 'gguf/model-Q4_0.gguf is left out'
 }
 
-@test "output that cannot be written is an error" {
+@test "a failed write to standard output is an error" {
     [ -w /dev/full ] || skip "there is no /dev/full"
     for command in "ls $SOURCE" "cat $SOURCE metadata.json" "info $SOURCE" --help "help ls" --version; do
         run --separate-stderr bash -c "'$WFS' $command >/dev/full"
@@ -510,7 +741,7 @@ END
     done
 }
 
-@test "--help teaches, --version says" {
+@test "--help and --version print their texts" {
     [[ $("$WFS" --version) =~ ^wfs\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
     run --separate-stderr "$WFS" --help
     [ "$status" -eq 0 ]
@@ -551,7 +782,7 @@ clean() {
     ! LC_ALL=C grep -qP '[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xaa-\xae]|\xe2\x81[\xa6-\xa9]' <<<"$1"
 }
 
-@test "foreign names reach no terminal unescaped: config.json's, files', directories'" {
+@test "names from config.json, files and directories are escaped on a terminal" {
     local model=$OUT/model odd=$'o\e]0;x\ad\u009b31m\u202e'
     mkdir "$model" "$model/$odd"
     cp "$SOURCE" "$model/model.safetensors"
@@ -559,12 +790,12 @@ clean() {
     echo hello >"$model/$odd.txt"
     echo hello >"$model/$odd/$odd.json"
     ln -s "/$odd" "$model/a$odd"
-    for arguments in "info" "ls" "ls -R" "ls -lR"; do
-        run script -qec "NO_COLOR=1 $(printf '%q ' "$WFS" $arguments "$model")" /dev/null
+    for arguments in "info" "info --all" "info --json" "ls" "ls -R" "ls -lR" "sha256"; do
+        run script -qec "NO_COLOR=1 $(printf '%q ' "$WFS" $arguments "$model") 2>/dev/null" /dev/null # where a bar is
         echo "$output"
         [ "$status" -eq 0 ]
         clean "$output"
-        grep -qF '\x1b' <<<"$output"
+        grep -qE '\\(x|u00)1b' <<<"$output"
     done
     run "$WFS" ls "$model" "no$odd"
     [ "$status" -eq 1 ]
@@ -573,9 +804,10 @@ clean() {
     [ "$status" -eq 2 ]
     clean "$output"
     "$WFS" ls "$model" | grep -qF "$odd.txt"
+    (cd "$model" && "$WFS" sha256 . "$odd.txt" | sha256sum --check --strict)
 }
 
-@test "info: the parts of a model that sees" {
+@test "info lists the parts of a vision model" {
     need python3
     mkdir "$OUT/sees"
     python3 - "$OUT/sees" <<'END'
@@ -588,4 +820,22 @@ header = json.dumps({n: {"dtype": "U8", "shape": [1], "data_offsets": [i, i + 1]
 END
     "$WFS" info "$OUT/sees" | grep -qx 'parts       tensors of lm_head 1, model.language_model 1, model.visual 2'
     [ "$("$WFS" info --json "$OUT/sees" | jq -r .parts)" = 'tensors of lm_head 1, model.language_model 1, model.visual 2' ]
+}
+
+@test "info: a header of 400,000 tensors takes less than 600 bytes of memory a tensor" {
+    need python3
+    ! grep -qE '__(asan|tsan)_init' "$WFS" || skip "a sanitizer takes memory of its own for every block"
+    python3 - "$WFS" "$OUT/many.safetensors" <<'END'
+import resource, struct, subprocess, sys
+wfs, path = sys.argv[1:]
+n_tensors = 400_000
+entry = '"%x":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}'
+header = ("{" + ",".join(entry % i for i in range(n_tensors)) + "}").encode()
+with open(path, "wb") as file:
+    file.write(struct.pack("<Q", len(header)) + header)
+subprocess.run([wfs, "info", path], check=True, stdout=subprocess.DEVNULL)
+kib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+print(kib * 1024 // n_tensors, "bytes a tensor")
+sys.exit(kib * 1024 >= 600 * n_tensors)
+END
 }

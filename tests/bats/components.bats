@@ -3,6 +3,7 @@
 load lib
 
 setup() {
+    need_numpy
     OUT=$BATS_TEST_TMPDIR/out
     MNT=$BATS_TEST_TMPDIR/mnt
     mkdir "$OUT"
@@ -13,7 +14,7 @@ make_pipeline() {
     PIPELINE=$OUT/pipeline
 }
 
-@test "each component is shown as a mount of its directory shows it" {
+@test "each component looks like a mount of its own directory" {
     need_fuse
     make_pipeline
     cd "$OUT" # a relative path leads to the same later, in the background
@@ -35,7 +36,7 @@ make_pipeline() {
     "$WFS" umount "$MNT"
 }
 
-@test "the values of a component are those that numpy wrote" {
+@test "a component's values are those that numpy wrote" {
     need_fuse
     make_pipeline
     serve "$PIPELINE" "$MNT"
@@ -66,14 +67,16 @@ END
     unmount "$MNT"
 }
 
-@test "nothing of a component is opened before somebody looks into it" {
+@test "a component is opened only when its directory is listed" {
     need_fuse
+    need getfattr
     make_pipeline
     serve "$PIPELINE" "$MNT"
     opened() {
         find "/proc/$SERVER/fd" -lname "$PIPELINE/$1/*.safetensors" -o -lname "$PIPELINE/$1/*.bin" | grep -c . || true
     }
     ls -l "$MNT" >/dev/null
+    getfattr -d "$MNT"/* >/dev/null # as `ls -l` of coreutils 9.7 does
     cat "$MNT/metadata.json" >/dev/null
     [ "$(opened unet)" -eq 0 ]
     [ "$(opened text_encoder)" -eq 0 ]
@@ -83,7 +86,7 @@ END
     unmount "$MNT"
 }
 
-@test "many look into a component at once" {
+@test "many processes list a component at once" {
     need_fuse
     make_pipeline
     serve "$PIPELINE" "$MNT"
@@ -97,20 +100,20 @@ END
     unmount "$MNT"
 }
 
-@test "a component that is broken says why, and the others are not" {
+@test "a broken component says why, and the others work" {
     need_fuse
     make_pipeline
     printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n' >"$PIPELINE/text_encoder/model.safetensors"
     serve "$PIPELINE" "$MNT"
     diff <(ls "$MNT/text_encoder") <(printf '%s\n' config.json metadata.json)
     cmp "$PIPELINE/text_encoder/config.json" "$MNT/text_encoder/config.json"
-    grep -q 'nothing can be made of the weights: model.safetensors: a pointer of Git LFS' "$MNT/text_encoder/metadata.json"
-    grep -q '^wfs: text_encoder: model.safetensors: a pointer of Git LFS' "$SERVER_LOG"
+    grep -q 'the weights cannot be used: model.safetensors: a Git LFS pointer' "$MNT/text_encoder/metadata.json"
+    grep -q "^wfs: $MNT: text_encoder: model.safetensors: a Git LFS pointer" "$SERVER_LOG"
     "$WFS" cat "$PIPELINE/unet" model.safetensors | cmp - "$MNT/unet/model.safetensors"
     unmount "$MNT"
     run -1 "$WFS" cat "$PIPELINE" text_encoder/model.gguf
-    [[ ${lines[-1]} == "wfs: "*"there is no 'model.gguf': model.safetensors: a pointer of Git LFS"* ]]
-    "$WFS" info "$PIPELINE" 2>/dev/null | grep -q 'text_encoder/: CLIPTextModel, nothing can be made of it: model.safetensors: a pointer'
+    [[ ${lines[-1]} == "wfs: "*"there is no 'model.gguf': model.safetensors: a Git LFS pointer"* ]]
+    "$WFS" info "$PIPELINE" 2>/dev/null | grep -q 'text_encoder/: CLIPTextModel, nothing can be made of it: model.safetensors: a Git LFS pointer'
     "$WFS" info --json "$PIPELINE" 2>/dev/null >"$OUT/info"
     "$PYTHON" - "$OUT/info" <<'END'
 import json, sys
@@ -121,7 +124,7 @@ assert vae["format"] == "huggingface" and vae["dtypes"][0]["dtype"] == "F32"
 END
 }
 
-@test "a component whose source changes fails, and the others do not" {
+@test "a component fails if its source changes, and the others work" {
     need_fuse
     make_pipeline
     serve "$PIPELINE" "$MNT"
@@ -129,22 +132,22 @@ END
     printf x | dd of="$(echo "$PIPELINE"/unet/*.safetensors)" bs=1 seek=300 conv=notrunc status=none
     await unreadable "$MNT/unet/model.safetensors"
     cat "$MNT/text_encoder/model.safetensors" >/dev/null
-    await grep -q 'wfs: unet/diffusion_pytorch_model.safetensors: changed since it was mounted' "$SERVER_LOG"
+    await grep -q "wfs: $MNT: unet/diffusion_pytorch_model.safetensors: changed since it was mounted" "$SERVER_LOG"
     unmount "$MNT"
 }
 
-@test "permissions are those of the files that a component is made of" {
+@test "a component has the permissions of its files" {
     need_fuse
     make_pipeline
     chmod 640 "$PIPELINE"/unet/*.safetensors
     serve "$PIPELINE" "$MNT"
     [ "$(stat -c %a "$MNT/unet/model.gguf")" = 440 ]
-    [ "$(stat -c %a "$MNT/unet/tensors")" = 550 ]
+    [ "$(stat -c %a "$MNT/unet/tensors")" = 750 ]
     [ "$(stat -c %a "$MNT/text_encoder/model.gguf")" = 444 ]
     unmount "$MNT"
 }
 
-@test "nothing outside of the directory is a component, or shown in one" {
+@test "nothing outside the directory becomes a component or appears in one" {
     make_pipeline
     mkdir "$OUT/elsewhere"
     cp "$PIPELINE"/unet/* "$OUT/elsewhere"
@@ -158,7 +161,7 @@ END
     cmp <("$WFS" cat "$PIPELINE" unet/metadata.json) <("$WFS" cat "$PIPELINE/unet" metadata.json)
 }
 
-@test "options are those of each component; what needs one model says so" {
+@test "options apply to every component; options for one model are refused" {
     make_pipeline
     for options in names=gguf dtype=f16 tensor-type=conv=f32 split=1 format=safetensors allow_trailing; do
         diff <("$WFS" ls -lR -o "$options" "$PIPELINE" unet | sed 's|^unet/||') <("$WFS" ls -lR -o "$options" "$PIPELINE/unet")
@@ -167,7 +170,7 @@ END
     "$WFS" cat -o format=pipeline,name=whole "$PIPELINE" metadata.json | grep -qF '"name":"whole"'
     "$WFS" cat -o format=pipeline,name=whole "$PIPELINE" unet/metadata.json | grep -qF '"name":"unet"'
     run -1 "$WFS" cat -o format=torch "$PIPELINE" unet/model.gguf
-    [[ ${lines[-1]} == "wfs: "*"unet: no weights of the format torch are in this directory"* ]]
+    [[ ${lines[-1]} == "wfs: "*"unet: this directory has no weights of the format torch"* ]]
     "$WFS" ls -o format=torch "$PIPELINE" vae/model.gguf
     fails 1 "option lora: $PIPELINE: a pipeline of 3 models (model_index.json): text_encoder, unet, vae; name one" \
         "$WFS" ls -o "lora=$OUT" "$PIPELINE"
@@ -178,7 +181,7 @@ END
     fails 1 "unet: there is no 'tensor'; did you mean 'tensors'?" "$WFS" ls "$PIPELINE" unet/tensor
 }
 
-@test "programs see a pipeline by exec" {
+@test "exec shows a pipeline to a program" {
     need_fuse
     make_pipeline
     "$WFS" cat "$PIPELINE/unet" model.gguf >"$OUT/wanted"
@@ -187,7 +190,7 @@ END
     "$WFS" exec "$PIPELINE" -- sh -c "cd {} && sha256sum --quiet -c '$OUT/sums'" 2>/dev/null
 }
 
-@test "the hub's cache: files that are links to its blobs" {
+@test "components open from the hub cache, whose files are links" {
     make_pipeline
     local repository=$OUT/hub/models--org--sd part file blob
     mkdir -p "$repository/snapshots/abc" "$repository/refs" "$repository/blobs"
@@ -204,7 +207,7 @@ END
     HF_HUB_CACHE=$OUT/hub "$WFS" info org/sd | grep -qx sd
 }
 
-@test "modules of a model: each is a checkpoint beside it, and hf/ has them all" {
+@test "each module of a model is a checkpoint of its own, and hf/ has all modules" {
     need_fuse
     make_input modules "$OUT/model"
     serve "$OUT/model" "$MNT"
@@ -228,7 +231,7 @@ END
     "$WFS" diff "$OUT/model" "$OUT/bare"
 }
 
-@test "a model all of whose modules are in folders" {
+@test "a model may have all modules in folders" {
     make_input modules "$OUT/model"
     mkdir "$OUT/model/0_Transformer"
     (cd "$OUT/model" && mv model.safetensors config.json tokenizer*.json 0_Transformer)

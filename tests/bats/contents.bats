@@ -4,25 +4,26 @@ load lib
 
 setup_file() {
     load lib
-    need_fuse
     make_input dtypes "$BATS_FILE_TMPDIR/model.safetensors"
     make_input large "$BATS_FILE_TMPDIR/large.safetensors"
 }
 
 setup() {
+    need_fuse
+    need_numpy
     SOURCE=$BATS_FILE_TMPDIR/model.safetensors
     LARGE=$BATS_FILE_TMPDIR/large.safetensors
     MNT=$BATS_TEST_TMPDIR/mnt
 }
 
-@test "every tensor: names, views, sizes, bytes, metadata" {
+@test "every tensor has the right name, views, sizes, bytes and metadata" {
     serve "$SOURCE" "$MNT"
     check contents "$MNT" "$SOURCE"
     unmount "$MNT"
     server_is_quiet
 }
 
-@test "-o q4_0=absmax7 is the other rule" {
+@test "-o q4_0=absmax7 quantizes by the other rule" {
     serve -o q4_0=absmax7 "$SOURCE" "$MNT"
     check contents "$MNT" "$SOURCE" absmax7
     unmount "$MNT"
@@ -34,7 +35,7 @@ setup() {
     unmount "$MNT"
 }
 
-@test "what a mount shows is what wfs cat and wfs cp give" {
+@test "a mount, wfs cat and wfs cp give the same bytes" {
     serve "$SOURCE" "$MNT"
     "$WFS" cp -r "$SOURCE" / "$BATS_TEST_TMPDIR/copy"
     diff -r "$MNT" "$BATS_TEST_TMPDIR/copy"
@@ -42,14 +43,14 @@ setup() {
     unmount "$MNT"
 }
 
-@test "large files: eight readers at once, stored and computed" {
+@test "eight readers at once read large files, stored and computed" {
     serve "$LARGE" "$MNT"
     check threads "$MNT/tensors/large/raw"
     check threads "$MNT/tensors/large/q8_0"
     unmount "$MNT"
 }
 
-@test "large files: mappings, sendfile, holes, locks" {
+@test "large files support mappings, sendfile, holes and locks" {
     serve "$LARGE" "$MNT"
     for view in raw f32 q4_0; do
         check mapped "$MNT/tensors/large/$view"
@@ -58,7 +59,7 @@ setup() {
     unmount "$MNT"
 }
 
-@test "large files: what programs read is what numpy reads" {
+@test "programs and numpy read the same from large files" {
     serve "$LARGE" "$MNT"
     file=$MNT/tensors/large/f32
     sum=$(sha256sum <"$file")
@@ -74,7 +75,7 @@ setup() {
     unmount "$MNT"
 }
 
-@test "a second mount of the same source shows the same, inode numbers included" {
+@test "a second mount of a source is the same, including inode numbers" {
     serve "$SOURCE" "$MNT"
     before=$(cd "$MNT" && find . -type f -printf '%i %s %P\n' -exec sha256sum {} + | sort)
     unmount "$MNT"

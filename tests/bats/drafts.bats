@@ -4,8 +4,6 @@ load lib
 
 setup_file() {
     load lib
-    need_fuse
-    need_numpy
     "$PYTHON" - "$BATS_FILE_TMPDIR" <<'EOF'
 import json, os, struct, sys
 def model(name, config, tensors):
@@ -30,12 +28,14 @@ EOF
 }
 
 setup() {
+    need_fuse
+    need_numpy
     BASE=$BATS_FILE_TMPDIR/base
     DRAFT=$BATS_FILE_TMPDIR/draft
     MNT=$BATS_TEST_TMPDIR/mnt
 }
 
-@test "a draft model: the tokenizer of its base, and the tokens of the base that its own stand for" {
+@test "a draft model has its base's tokenizer and the map of its tokens to the base's" {
     serve -o "base=$BASE" "$DRAFT" "$MNT"
     cmp "$MNT/model.gguf" <("$WFS" cat -o "base=$BASE" "$DRAFT" model.gguf)
     "$WFS" info "$MNT/model.gguf" | grep -q '^tokenizer   BPE, 5 tokens'
@@ -44,11 +44,11 @@ setup() {
     server_is_quiet
 }
 
-@test "a draft model whose base nobody names: everything else, and why" {
+@test "a draft model without a base shows everything else, and says why" {
     "$WFS" cat "$DRAFT" model.safetensors | cmp - "$DRAFT/model.safetensors"
     run "$WFS" cat "$DRAFT" model.gguf
     [ "$status" -eq 1 ]
-    [[ "$output" == *"a draft model has the tokenizer of the model that it drafts for; -o base=DIR says where that is"* ]]
+    [[ "$output" == *"a draft model needs the tokenizer of the model it drafts for; use -o base=DIR"* ]]
     run "$WFS" ls -o "base=$BATS_TEST_TMPDIR/absent" "$DRAFT"
     [ "$status" -eq 1 ]
     [[ "$output" == *"option base: $BATS_TEST_TMPDIR/absent: No such file or directory" ]]

@@ -65,7 +65,7 @@ while IFS= read -r line; do
         bash -c "$line"
         ! mounted
         ;;
-    *"cd /mnt/m"*)
+    *"cd /mnt/m"* | "wfs mounts"*)
         wfs mount Qwen/Qwen2.5-0.5B /mnt/m 2>err
         run "$line"
         wfs umount /mnt/m

@@ -4,11 +4,12 @@ load lib
 
 setup_file() {
     load lib
-    need_fuse
     make_input dtypes "$BATS_FILE_TMPDIR/model.safetensors"
 }
 
 setup() {
+    need_fuse
+    need_numpy
     SOURCE=$BATS_FILE_TMPDIR/model.safetensors
     export TMPDIR=$BATS_TEST_TMPDIR
 }
@@ -32,25 +33,38 @@ nothing_remains() {
     nothing_remains
 }
 
-@test "why a file that is named is not there" {
+@test "exec says why a named file is missing" {
     run --separate-stderr "$WFS" exec "$SOURCE" -- test -e {}/gguf/model-Q4_0.gguf
     [ "$status" -eq 1 ]
-    [[ $stderr == "wfs: note: there is no 'gguf/model-Q4_0.gguf': gguf/: nothing is quantized"* ]]
+    [[ $stderr == "wfs: note: gguf/model-Q4_0.gguf is left out: nothing is quantized"* ]]
     nothing_remains
 }
 
-@test "{} is the mount point, wherever it stands in an argument" {
+@test "exec replaces {} by the mount point anywhere in an argument" {
     run "$WFS" exec "$SOURCE" -- sh -c 'cmp "{}/tensors/f32/raw" {}/tensors/f32/f32 && echo "$1" | sed "s,$0,@,g"' '{}' '<{}:{}>{'
     [ "$status" -eq 0 ]
     [ "$output" = '<@:@>{' ]
     nothing_remains
 }
 
-@test "input and output are the program's" {
+@test "the program has the caller's input and output" {
     [ "$(echo hello | "$WFS" exec "$SOURCE" -- tr a-z A-Z)" = HELLO ]
 }
 
-@test "the mount is seen by nobody else, and gone afterwards" {
+@test "the program gets the caller's descriptors and none of wfs" {
+    show='cd /proc/self/fd && for fd in *; do ! [ -e "$fd" ] || stat -Lc "%F %s" "$fd"; done; trap "" TERM; grep -E "^Sig(Blk|Ign)" /proc/self/status'
+    exec 8<"$SOURCE"
+    without=$(sh -c "$show" | cat)
+    for option in noexec auto_unmount; do
+        [ "$option" != auto_unmount ] || command -v fusermount3 >/dev/null || continue
+        [ "$("$WFS" exec -o "$option" "$SOURCE" -- sh -c "$show" | cat)" = "$without" ]
+    done
+    exec 8<&-
+    [[ $without == *"file $(stat -c %s "$SOURCE")"* ]]
+}
+
+@test "no other process sees the mount, which ends with the program" {
+    need_hidden_mounts
     mkfifo "$BATS_TEST_TMPDIR/go"
     "$WFS" exec "$SOURCE" -- sh -c 'ls {} >/dev/null && echo there >"$1"; read -r _ <"$0"; ls {}' "$BATS_TEST_TMPDIR/go" "$BATS_TEST_TMPDIR/out" >"$BATS_TEST_TMPDIR/list" 3>&- &
     wfs=$!
@@ -62,7 +76,7 @@ nothing_remains() {
     nothing_remains
 }
 
-@test "signals are handed on, once" {
+@test "signals reach the program once" {
     for signal in TERM HUP INT USR1; do # what is started in the background ignores INT, and under nohup HUP
         env --default-signal="$signal" "$WFS" exec "$SOURCE" -- bash -c 'trap "echo got >>$0; exit 9" '$signal'; echo up >$0; while :; do sleep 0.05; done' "$BATS_TEST_TMPDIR/out" 3>&- &
         wfs=$!
@@ -77,13 +91,14 @@ nothing_remains() {
     nothing_remains
 }
 
-@test "a program that leaves others behind does not hold it up" {
+@test "exec ends even if the program leaves processes behind" {
+    need_hidden_mounts
     need timeout
     timeout 60 "$WFS" exec "$SOURCE" -- sh -c 'cd {} && exec 1>&- 2>&- && sleep 70 3>&- & exit 3' || [ "$?" -eq 3 ]
     nothing_remains
 }
 
-@test "kill -9: its program ends too, and the next one removes its directory" {
+@test "kill -9 ends the program too, and the next exec removes the directory" {
     "$WFS" exec "$SOURCE" -- sh -c 'echo $$ >"$0"; exec sleep 1000' "$BATS_TEST_TMPDIR/pid" 3>&- &
     wfs=$!
     await test -s "$BATS_TEST_TMPDIR/pid"
@@ -102,7 +117,7 @@ has_ended() {
     ! kill -0 "$1" 2>/dev/null
 }
 
-@test "a source that is bad: nothing is run" {
+@test "exec runs nothing if the source is invalid" {
     run --separate-stderr "$WFS" exec "$BATS_TEST_TMPDIR/nothing" -- touch "$BATS_TEST_TMPDIR/run"
     [ "$status" -eq 1 ]
     [[ $stderr == "wfs: "*"No such file or directory" ]]
@@ -114,7 +129,7 @@ has_ended() {
     nothing_remains
 }
 
-@test "an ordinary user, by a user namespace" {
+@test "an ordinary user can exec in a user namespace" {
     need_fuse_for_others
     chmod a+w "$BATS_TEST_TMPDIR"
     as_other unshare -Um true || skip "no user namespaces for users here"

@@ -4,13 +4,14 @@ load lib
 
 setup_file() {
     load lib
-    need_fuse
     make_input dtypes "$BATS_FILE_TMPDIR/model.safetensors"
     make_input large "$BATS_FILE_TMPDIR/large.safetensors"
     make_input infinite "$BATS_FILE_TMPDIR/infinite.safetensors"
 }
 
 setup() {
+    need_fuse
+    need_numpy
     SOURCE=$BATS_TEST_TMPDIR/source.safetensors
     MNT=$BATS_TEST_TMPDIR/mnt
 }
@@ -24,7 +25,7 @@ has_changed() {
     done
     ls -lR "$MNT" >/dev/null
     unmount "$MNT"
-    grep -qxE "wfs: source.safetensors: changed since it was mounted${1:-}; mount again" "$SERVER_LOG"
+    grep -qxE "wfs: $MNT: source.safetensors: changed since it was mounted${1:-}; mount again" "$SERVER_LOG"
     [ "$(server_lines)" -eq 1 ]
 }
 
@@ -37,29 +38,29 @@ serve_copy() {
     head -c 10000000 "$MNT/model.gguf" >/dev/null
 }
 
-@test "a source that is cut: EIO from all that is computed from it, even when it is put back" {
+@test "truncating a source makes its files fail with EIO, even if it is restored" {
     serve_copy
     truncate -s 30000001 "$SOURCE"
     await unreadable "$MNT/tensors/large/raw"
     cp "$BATS_FILE_TMPDIR/large.safetensors" "$SOURCE"
-    has_changed "(: it has 30000001 bytes now, and had [0-9]+)?"
+    has_changed "(: it has 30000001 bytes, and had [0-9]+)?"
 }
 
-@test "a source that grows" {
+@test "a growing source makes its files fail" {
     serve_copy
     local size
     size=$(stat -c %s "$SOURCE")
     echo more >>"$SOURCE"
-    has_changed ": it has $((size + 5)) bytes now, and had $size"
+    has_changed ": it has $((size + 5)) bytes, and had $size"
 }
 
-@test "a source that is written to: EIO from all that is computed from it" {
+@test "writing to a source makes its files fail with EIO" {
     serve_copy
     printf x | dd of="$SOURCE" conv=notrunc bs=1 seek=5000000 status=none
     has_changed
 }
 
-@test "a source that is written to by another name, and its time put back" {
+@test "writing to a source by another name is noticed, even if its time is restored" {
     serve_copy
     touch -r "$SOURCE" "$BATS_TEST_TMPDIR/time"
     ln "$SOURCE" "$BATS_TEST_TMPDIR/other"
@@ -69,7 +70,7 @@ serve_copy() {
     has_changed
 }
 
-@test "a source that is written to through a mapping, which nothing tells: noticed by who reads" {
+@test "writing to a source through a mapping is noticed when a file is read" {
     serve_copy
     run "$PYTHON" - "$SOURCE" <<'END'
 import mmap, os, sys
@@ -84,7 +85,7 @@ END
     has_changed
 }
 
-@test "half is read, the source is written to: no byte of after, whatever the file" {
+@test "after a write to the source, a half-read file shows no new byte" {
     for file in raw f32 q8_0 f32.npy ../../model.gguf; do
         serve_copy
         "$PYTHON" - "$MNT/tensors/large/$file" "$SOURCE" <<'END'
@@ -114,7 +115,7 @@ END
     done
 }
 
-@test "permissions, links and renames of a source change nothing" {
+@test "changing a source's permissions, links or name has no effect" {
     serve_copy
     chmod 600 "$SOURCE"
     ln "$SOURCE" "$BATS_TEST_TMPDIR/link"
@@ -128,7 +129,7 @@ END
     server_is_quiet
 }
 
-@test "one shard or side file changes: what is computed from others lives" {
+@test "if one shard or side file changes, files computed from others keep working" {
     model=$BATS_TEST_TMPDIR/model
     mkdir "$model"
     cp "$BATS_FILE_TMPDIR/model.safetensors" "$model/model-00001-of-00002.safetensors"
@@ -143,16 +144,16 @@ END
     echo '{"model_type":"another"}' >"$model/config.json"
     await unreadable "$MNT/config.json"
     await unreadable "$MNT/model.gguf"
-    cat "$MNT/tensors/large/raw" "$MNT/tensors/f32/f32" "$MNT/metadata.json" >/dev/null
+    await unreadable "$MNT/metadata.json" # which tells what config.json says
+    cat "$MNT/tensors/large/raw" "$MNT/tensors/f32/f32" >/dev/null
     printf x | dd of="$model/model-00001-of-00002.safetensors" conv=notrunc bs=1 seek=50000 status=none
     await unreadable "$MNT/tensors/f32/raw"
-    await unreadable "$MNT/metadata.json"
     cmp "$MNT/tensors/large/f32" <("$WFS" cat "$BATS_FILE_TMPDIR/large.safetensors" tensors/large/f32)
     unmount "$MNT"
     [ "$(server_lines)" -eq 3 ] # one for each file
 }
 
-@test "params.json changes: what was made by it fails, the rest lives; said once" {
+@test "if params.json changes, its files fail, the others work, and one log line says so" {
     mkdir "$BATS_TEST_TMPDIR/model"
     make_input meta "$BATS_TEST_TMPDIR/model"
     serve "$BATS_TEST_TMPDIR/model" "$MNT"
@@ -163,11 +164,11 @@ END
     await unreadable "$MNT/params.json"
     cat "$MNT/tensors/model.norm.weight/raw" >/dev/null
     unmount "$MNT"
-    grep -qxE "wfs: params.json: changed since it was mounted: it has [03] bytes now, and had [0-9]+; mount again" "$SERVER_LOG"
+    grep -qxE "wfs: $MNT: params.json: changed since it was mounted: it has [03] bytes, and had [0-9]+; mount again" "$SERVER_LOG"
     [ "$(server_lines)" -eq 1 ]
 }
 
-@test "a reader who has mapped the file when the source is cut: the server lives" {
+@test "the server survives a truncated source that a reader has mapped" {
     cp "$BATS_FILE_TMPDIR/large.safetensors" "$SOURCE"
     serve "$SOURCE" "$MNT"
     run "$PYTHON" - "$MNT/tensors/large/raw" "$SOURCE" <<'END'
@@ -183,7 +184,7 @@ END
     unmount "$MNT"
 }
 
-@test "a source that is replaced by a rename: the old one is served" {
+@test "a source replaced by a rename is still served" {
     cp "$BATS_FILE_TMPDIR/model.safetensors" "$SOURCE"
     serve "$SOURCE" "$MNT"
     cp "$BATS_FILE_TMPDIR/large.safetensors" "$SOURCE.new"
@@ -194,7 +195,7 @@ END
     server_is_quiet
 }
 
-@test "a source that is deleted, with its directory: it is served to the end" {
+@test "a source deleted with its directory is still served" {
     mkdir "$BATS_TEST_TMPDIR/model"
     cp "$BATS_FILE_TMPDIR/model.safetensors" "$BATS_TEST_TMPDIR/model/"
     serve "$BATS_TEST_TMPDIR/model" "$MNT"
@@ -204,8 +205,8 @@ END
     server_is_quiet
 }
 
-@test "a failing disk: EIO, and the files live when it does again" {
-    need_strace
+@test "a failing disk gives EIO, and files work again when it recovers" {
+    need_attached_strace
     cp "$BATS_FILE_TMPDIR/large.safetensors" "$SOURCE"
     serve -o no_readahead "$SOURCE" "$MNT"
     strace -f -o "$BATS_TEST_TMPDIR/trace" -e trace=pread64 -e inject=pread64:error=EIO -p "$SERVER" 2>"$BATS_TEST_TMPDIR/attached" 3>&- &
@@ -218,7 +219,7 @@ END
     wait "$tracer" || true
     cmp "$MNT/tensors/large/f32" <("$WFS" cat "$SOURCE" tensors/large/f32)
     unmount "$MNT"
-    grep "^wfs: tensors/large/f32: a read failed: source.safetensors: offset .*: Input/output error" "$SERVER_LOG"
+    grep "^wfs: $MNT: tensors/large/f32: read failed: source.safetensors: offset .*: Input/output error" "$SERVER_LOG"
     [ "$(server_lines)" -eq 1 ]
 }
 
@@ -230,7 +231,7 @@ make_model() {
     echo '{"temperature": 0.5}' >"$MODEL/generation_config.json"
 }
 
-@test "a small file that may not be read: what would be made without it is not made" {
+@test "if a small file is unreadable, no file is made without it" {
     need_root
     need setpriv
     make_model
@@ -239,7 +240,7 @@ make_model() {
     open_to_others "$BATS_TEST_TMPDIR"
     for file in README.md config.json generation_config.json tokenizer.model; do
         chmod 600 "$MODEL/$file"
-        fails 1 "model.gguf and gguf/ are left out: $file: Permission denied" as_other "$BATS_TEST_TMPDIR/wfs" cat "$MODEL" model.gguf
+        fails 1 "model.gguf is left out: $file: Permission denied" as_other "$BATS_TEST_TMPDIR/wfs" cat "$MODEL" model.gguf
         fails 1 "$file: Permission denied" as_other "$BATS_TEST_TMPDIR/wfs" cat "$MODEL" "$file"
         as_other "$BATS_TEST_TMPDIR/wfs" info "$MODEL" | grep -F "$file: Permission denied"
         as_other "$BATS_TEST_TMPDIR/wfs" cat "$MODEL" model.safetensors | cmp - "$MODEL/model.safetensors"
@@ -249,14 +250,14 @@ make_model() {
     as_other "$BATS_TEST_TMPDIR/wfs" cat "$MODEL" model.gguf | cmp - <("$WFS" cat "$MODEL" model.gguf)
 }
 
-@test "a small file that is a link out of the model: neither shown nor done without" {
+@test "a small file that links out of the model is not shown, and no file is made without it" {
     make_model
     echo '{"temperature": 1}' >"$BATS_TEST_TMPDIR/secret"
     ln -sf ../secret "$MODEL/generation_config.json"
     run -0 --separate-stderr "$WFS" ls "$MODEL"
     [[ $output != *generation_config.json* && $output != *model.gguf* && $output == *model.safetensors* ]]
     fails 1 "generation_config.json: a symbolic link to $BATS_TEST_TMPDIR/secret, outside of the model's directory" "$WFS" cat "$MODEL" generation_config.json
-    fails 1 "model.gguf and gguf/ are left out: generation_config.json: a symbolic link to $BATS_TEST_TMPDIR/secret" "$WFS" cat "$MODEL" model.gguf
+    fails 1 "model.gguf is left out: generation_config.json: a symbolic link to $BATS_TEST_TMPDIR/secret" "$WFS" cat "$MODEL" model.gguf
     run ! grep temperature <("$WFS" cat "$MODEL" metadata.json)
     ln -sf nowhere "$MODEL/generation_config.json" # as no file
     "$WFS" cat "$MODEL" model.gguf >"$BATS_TEST_TMPDIR/linked"
@@ -264,7 +265,7 @@ make_model() {
     "$WFS" cat "$MODEL" model.gguf | cmp - "$BATS_TEST_TMPDIR/linked"
 }
 
-@test "whichever call fails: model.gguf is what it is, or it fails" {
+@test "whichever system call fails, model.gguf is exact or fails" {
     need_strace
     make_model
     "$WFS" cat "$MODEL" model.gguf >"$BATS_TEST_TMPDIR/right"
@@ -291,7 +292,7 @@ make_model() {
     done
 }
 
-@test "a weight that is not finite: EIO for the quantized range that holds it, said once" {
+@test "a weight that is not finite: its quantized range gives EIO, logged once" {
     serve "$BATS_FILE_TMPDIR/infinite.safetensors" "$MNT"
     file=$MNT/tensors/infinite/q8_0
     dd if="$file" iflag=direct bs=68 skip=39 count=1 status=none | wc -c | grep -qx 68
@@ -303,12 +304,12 @@ make_model() {
     dd if="$file" iflag=direct bs=68 skip=41 count=1 status=none | wc -c | grep -qx 68
     cmp "$MNT/tensors/infinite/f32" "$MNT/tensors/infinite/raw"
     unmount "$MNT"
-    grep "^wfs: tensors/infinite/q8_0: a read failed: .*is not finite" "$SERVER_LOG"
+    grep "^wfs: $MNT: tensors/infinite/q8_0: read failed: .*is not finite" "$SERVER_LOG"
     [ "$(server_lines)" -eq 1 ]
 }
 
-@test "/dev/fuse that cannot be opened twice: served all the same" {
-    need_strace
+@test "a mount works even if /dev/fuse cannot be opened twice" {
+    need_traced_mount
     cp "$BATS_FILE_TMPDIR/large.safetensors" "$SOURCE"
     SERVER_LOG=$BATS_TEST_TMPDIR/server.log
     strace -f -o "$BATS_TEST_TMPDIR/trace" -P /dev/fuse -e trace=openat -e inject=openat:error=EPERM:when=2+ \
@@ -321,21 +322,22 @@ make_model() {
     server_is_quiet
 }
 
-@test "tokenizers that would take for ever: model.gguf is absent with the reason, everything else is there" {
+@test "a tokenizer that would take forever: model.gguf is left out with the reason, and other files work" {
     need timeout
     make_input endless "$BATS_TEST_TMPDIR"
     for kind in split write; do
         serve "$BATS_TEST_TMPDIR/$kind" "$MNT"
-        timeout 100 ls -l "$MNT/tensors" "$MNT" >/dev/null
+        timeout 100 ls -l "$MNT/tensors" >/dev/null
         run timeout 100 stat "$MNT/model.gguf"
         [[ $status -eq 1 && $output == *"No such file"* ]]
+        timeout 100 ls -l "$MNT" >/dev/null # before, on a busy machine, it may list model.gguf: a listing does not wait for ever
         timeout 100 cat "$MNT/tokenizer.json" "$MNT"/tensors/*/raw >/dev/null
         timeout 100 cat "$MNT/metadata.json" | grep -F 'tokenizer.json: ' | grep -F 'encoding a short text takes more than'
         unmount "$MNT"
     done
 }
 
-@test "a file that memory does not suffice for is absent with the reason, and the rest is served" {
+@test "a file that needs too much memory is left out with the reason, and other files work" {
     need timeout
     ! grep -qE '__(asan|tsan)_init' "$WFS" || skip "a sanitizer takes more address space than a limit could leave"
     make_input wordy "$BATS_TEST_TMPDIR/wordy"
@@ -354,15 +356,18 @@ make_model() {
         if $served && [ "$status" -ne 0 ] && grep -q 'out of memory (' "$MNT/metadata.json"; then
             lacking=$((lacking + 1))
         fi
-        unmount "$MNT"
+        if ! unmount "$MNT"; then # libfuse 3.17 had none for a buffer, which it takes when it needs it
+            grep -q ': cannot be served: ' "$SERVER_LOG"
+            continue
+        fi
         [ "$status" -ne 0 ] || break
     done
     [ "$lacking" -gt 0 ]
     [ "$status" -eq 0 ]
 }
 
-@test "names and attributes are not after slow reads" {
-    need_strace
+@test "names and attributes do not wait for slow reads" {
+    need_attached_strace
     cp "$BATS_FILE_TMPDIR/large.safetensors" "$SOURCE"
     serve -o no_readahead "$SOURCE" "$MNT"
     strace -f -o /dev/null -e trace=pread64 -e inject=pread64:delay_enter=100000000 -p "$SERVER" 2>"$BATS_TEST_TMPDIR/attached" 3>&- &

@@ -4,7 +4,6 @@ load lib
 
 setup_file() {
     load lib
-    need_fuse
     mkdir "$BATS_FILE_TMPDIR/model"
     make_input dtypes "$BATS_FILE_TMPDIR/model/model.safetensors"
     echo '{}' >"$BATS_FILE_TMPDIR/model/config.json"
@@ -12,18 +11,41 @@ setup_file() {
 }
 
 setup() {
+    need_fuse
+    need_numpy
     SOURCE=$BATS_FILE_TMPDIR/model/model.safetensors
     MNT=$BATS_TEST_TMPDIR/mnt
 }
 
-@test "nothing can be written: EROFS" {
+@test "-o allow_rdwr lets programs open files for writing, but every write fails" {
+    serve -o allow_rdwr "$SOURCE" "$MNT"
+    grep -q " $MNT fuse.wfs rw," /proc/self/mounts
+    "$WFS" sha256 "$SOURCE" >"$BATS_TEST_TMPDIR/before"
+    check writers "$MNT"
+    for path in tensors/f32/raw tensors/f32/q4_k model.gguf; do
+        "$WFS" cat "$SOURCE" "$path" >"$BATS_TEST_TMPDIR/wanted"
+        check allow_rdwr "$MNT" "$path" "$BATS_TEST_TMPDIR/wanted"
+    done
+    for command in "touch $MNT/new" "touch $MNT/model.gguf" "rm -f $MNT/model.gguf" "chmod 777 $MNT/model.gguf" "mkdir $MNT/new" \
+        "truncate -s 0 $MNT/model.gguf" "rmdir $MNT/tensors" "mv $MNT/model.gguf $MNT/new" "cp $MNT/metadata.json $MNT/new"; do
+        run $command
+        [ "$status" -ne 0 ]
+        [[ $output == *"Read-only file system"* ]]
+    done
+    (cd "$MNT" && sha256sum --quiet -c "$BATS_TEST_TMPDIR/before")
+    unmount "$MNT"
+    server_is_quiet
+    "$WFS" exec -o allow_rdwr "$SOURCE" -- sh -c 'exec 7<>{}/model.gguf && ! { echo >&7; } 2>/dev/null'
+}
+
+@test "every write fails with EROFS" {
     serve "$SOURCE" "$MNT"
     check writers_of_read_only_mount "$MNT"
     unmount "$MNT"
     server_is_quiet
 }
 
-@test "root who remounts it read-write still gets EROFS" {
+@test "writes fail with EROFS even after root remounts read-write" {
     need_root
     serve "$SOURCE" "$MNT"
     mount -o remount,rw "$MNT" || skip "this mount program does not remount"
@@ -31,20 +53,20 @@ setup() {
     unmount "$MNT"
 }
 
-@test "attributes are the same in listings, stat and fstat, and complete" {
+@test "listings, stat and fstat give the same complete attributes" {
     serve "$SOURCE" "$MNT"
     check attributes "$MNT"
     check same_times "$MNT" "$SOURCE"
     unmount "$MNT"
 }
 
-@test "mountinfo: ro, nosuid, nodev, type fuse.wfs, the source's path" {
+@test "mountinfo has ro, nosuid, nodev, type fuse.wfs and the source's path" {
     serve "$SOURCE" "$MNT"
     grep -F " $MNT ro,nosuid,nodev" /proc/self/mountinfo | grep -F " - fuse.wfs $SOURCE ro" | grep default_permissions
     unmount "$MNT"
 }
 
-@test "mountinfo: a source with commas, spaces and backslashes in its path" {
+@test "mountinfo escapes commas, spaces and backslashes in the source's path" {
     directory="$BATS_TEST_TMPDIR/a, b\\c"
     mkdir "$directory"
     cp "$SOURCE" "$directory/m,o=1.safetensors"
@@ -54,14 +76,36 @@ setup() {
     unmount "$MNT"
 }
 
-@test "uid, gid and umask" {
-    serve -o uid=123,gid=456,umask=027 "$SOURCE" "$MNT"
-    [ "$(stat -c '%u %g %a' "$MNT/metadata.json" "$MNT/tensors")" = "123 456 440
-123 456 550" ]
+mode() {
+    stat -c %a "$MNT/$1"
+}
+
+@test "-o uid, gid and umask set owner, group and mode" {
+    serve -o uid=123,gid=456 "$SOURCE" "$MNT"
+    [ "$(stat -c '%u %g %a' "$MNT/metadata.json" "$MNT/tensors")" = "123 456 444
+123 456 755" ]
+    unmount "$MNT"
+    serve -o umask=0227 "$SOURCE" "$MNT"
+    [ "$(mode metadata.json) $(mode tensors)" = "440 550" ]
     unmount "$MNT"
 }
 
-@test "allow_other lets others in, and modes decide" {
+@test "the owner of a copy can remove it" {
+    serve "$SOURCE" "$MNT"
+    mkdir "$BATS_TEST_TMPDIR/out"
+    cp -r "$MNT" "$BATS_TEST_TMPDIR/out/copy"
+    unmount "$MNT"
+    local as_owner=()
+    if is_root; then
+        need setpriv
+        as_owner=(as_other)
+        open_to_others "$BATS_TEST_TMPDIR"
+        chown -R 65534 "$BATS_TEST_TMPDIR/out"
+    fi
+    "${as_owner[@]}" rm -rf "$BATS_TEST_TMPDIR/out/copy"
+}
+
+@test "-o allow_other admits other users, and modes decide" {
     need_root
     need setpriv
     open_to_others "$BATS_TEST_TMPDIR"
@@ -76,11 +120,7 @@ setup() {
     unmount "$MNT"
 }
 
-mode() {
-    stat -c %a "$MNT/$1"
-}
-
-@test "a file has the permissions that all of its sources have, and no more" {
+@test "a file has only the permissions that all its sources have" {
     model=$BATS_TEST_TMPDIR/model
     mkdir "$model"
     cp "$SOURCE" "$model/model-00001-of-00002.safetensors"
@@ -94,15 +134,15 @@ mode() {
     serve "$model" "$MNT"
     [ "$(mode tensors/f32/raw)" = 440 ]
     [ "$(mode tensors/f32/metadata.json)" = 440 ]
-    [ "$(mode tensors/f32)" = 550 ]
+    [ "$(mode tensors/f32)" = 750 ]
     [ "$(mode tensors/large/raw)" = 404 ]
-    [ "$(mode tensors/large)" = 505 ]
-    [ "$(mode tensors)" = 500 ]
+    [ "$(mode tensors/large)" = 705 ]
+    [ "$(mode tensors)" = 700 ]
     [ "$(mode metadata.json)" = 400 ]
     [ "$(mode model.gguf)" = 400 ]
     [ "$(mode config.json)" = 444 ]
     [ "$(mode README.md)" = 400 ]
-    [ "$(mode .)" = 555 ]
+    [ "$(mode .)" = 755 ]
     unmount "$MNT"
     serve -o umask=004 "$model" "$MNT"
     [ "$(mode tensors/f32/raw)" = 440 ]
@@ -111,7 +151,7 @@ mode() {
     unmount "$MNT"
 }
 
-@test "model.gguf is as private as the config.json that it is made of" {
+@test "model.gguf is as private as its config.json" {
     model=$BATS_TEST_TMPDIR/model
     mkdir "$model"
     cp "$SOURCE" "$model"
@@ -127,7 +167,7 @@ mode() {
     unmount "$MNT"
 }
 
-@test "what an index and params.json are needed for is as private as they are" {
+@test "files that need an index or params.json are as private as these" {
     model=$BATS_TEST_TMPDIR/model
     mkdir "$model" "$BATS_TEST_TMPDIR/meta"
     cp "$SOURCE" "$model/model-00001-of-00001.safetensors"
@@ -154,7 +194,7 @@ END
     unmount "$MNT"
 }
 
-@test "a group that is not that of the source gets no more than others" {
+@test "a group other than the source's gets no more than others" {
     need_root
     cp "$SOURCE" "$BATS_TEST_TMPDIR/a.safetensors"
     chmod 640 "$BATS_TEST_TMPDIR/a.safetensors"
@@ -163,10 +203,10 @@ END
     unmount "$MNT"
     chgrp 456 "$BATS_TEST_TMPDIR/a.safetensors"
     serve "$BATS_TEST_TMPDIR/a.safetensors" "$MNT"
-    [ "$(mode tensors/f32/raw) $(mode tensors/f32) $(mode gguf)" = "400 500 555" ]
+    [ "$(mode tensors/f32/raw) $(mode tensors/f32) $(mode gguf)" = "400 700 755" ]
     unmount "$MNT"
     serve -o gid=456 "$BATS_TEST_TMPDIR/a.safetensors" "$MNT"
-    [ "$(mode tensors/f32/raw) $(mode tensors/f32)" = "440 550" ]
+    [ "$(mode tensors/f32/raw) $(mode tensors/f32)" = "440 750" ]
     unmount "$MNT"
 }
 
@@ -190,12 +230,13 @@ END
     serve -o allow_other "$home/a.safetensors" "$MNT"
     [ "$(ls -A "$MNT" | tr '\n' ' ')" = "config.json gguf hf metadata.json model.gguf model.safetensors tensors " ]
     run ! as_other cat "$MNT/config.json"
-    as_other cat "$MNT/metadata.json" >/dev/null
+    run ! as_other cat "$MNT/metadata.json" # which tells what config.json says
+    as_other cat "$MNT/tensors/f32/raw" >/dev/null
     run ! grep -E 'netrc|notes.txt' "$MNT/metadata.json"
     unmount "$MNT"
 }
 
-@test "df, du, find, tar, ls" {
+@test "df, du, find, tar and ls work" {
     serve "$SOURCE" "$MNT"
     [ "$(df --output=size -B4096 "$MNT" | tail -1)" -gt 0 ]
     [ "$(df --output=avail "$MNT" | tail -1)" -eq 0 ]
@@ -215,7 +256,7 @@ END
     unmount "$MNT"
 }
 
-@test "blocks: the size in blocks of 512 bytes, rounded up, and none for directories" {
+@test "files count blocks of 512 bytes, rounded up, and directories none" {
     serve "$SOURCE" "$MNT"
     find "$MNT" -type f -printf '%s %b\n' | awk '$2 != int(($1 + 511) / 512) { exit 1 }'
     find "$MNT" -type d -printf '%b\n' | sort -u | grep -qx 0
@@ -230,7 +271,7 @@ round_trip() {
     rm -r "$BATS_TEST_TMPDIR/out"
 }
 
-@test "sparse copies: tar -S, cp --sparse=always" {
+@test "tar -S and cp --sparse=always make sparse copies" {
     serve "$SOURCE" "$MNT"
     out=$BATS_TEST_TMPDIR/out
     for detection in raw seek; do
@@ -244,7 +285,7 @@ round_trip() {
     unmount "$MNT"
 }
 
-@test "sparse copies: rsync -S" {
+@test "rsync -S makes sparse copies" {
     need rsync
     serve "$SOURCE" "$MNT"
     rsync -rS "$MNT/" "$BATS_TEST_TMPDIR/out/"
@@ -252,7 +293,7 @@ round_trip() {
     unmount "$MNT"
 }
 
-@test "sparse copies: bsdtar" {
+@test "bsdtar makes sparse copies" {
     need bsdtar
     serve "$SOURCE" "$MNT"
     bsdtar -C "$MNT" -cf "$BATS_TEST_TMPDIR/all.tar" .
@@ -262,7 +303,7 @@ round_trip() {
     unmount "$MNT"
 }
 
-@test "names that are not there stay away" {
+@test "missing names stay missing" {
     serve "$SOURCE" "$MNT"
     for name in nothing tensors/nothing tensors/f32/nothing tensors/c64/f32 metadata.json/x "tensors/$(printf 'x%.0s' {1..255})"; do
         [ ! -e "$MNT/$name" ]
@@ -271,7 +312,7 @@ round_trip() {
     unmount "$MNT"
 }
 
-@test "extended attributes" {
+@test "extended attributes describe each file" {
     need getfattr
     serve "$SOURCE" "$MNT"
     file=$MNT/tensors/f16/f32
@@ -285,7 +326,7 @@ round_trip() {
     getfattr --absolute-names -d "$MNT/tensors/f16" | grep -qF 'user.wfs.dtype="F16"'
     getfattr --absolute-names -d "$MNT/tensors/f16" | grep -qF 'user.wfs.shape="[33'
     getfattr --absolute-names -e hex -d "$MNT/tensors/nul%00name" | grep -qx 'user.wfs.name=0x6e756c006e616d65'
-    [ -z "$(getfattr --absolute-names -d "$MNT/metadata.json")" ]
+    [ "$(getfattr --absolute-names -d "$MNT/metadata.json" | grep -c user.wfs)" -eq 1 ]
     run getfattr --absolute-names -n user.wfs.nothing "$file"
     [[ $output == *"No such attribute"* ]]
     run getfattr --absolute-names -n security.selinux "$file"
@@ -293,7 +334,7 @@ round_trip() {
     unmount "$MNT"
 }
 
-@test "fifty thousand tensors are listed without a wait" {
+@test "fifty thousand tensors are listed without delay" {
     make_input many "$BATS_TEST_TMPDIR/many.safetensors" 50000
     need timeout
     serve "$BATS_TEST_TMPDIR/many.safetensors" "$MNT"
@@ -302,4 +343,28 @@ round_trip() {
     [ "$(timeout 100 find "$MNT/tensors" -maxdepth 1 -type d | sort -u | wc -l)" -eq 50001 ]
     [ "$(stat -c %s "$MNT/tensors/model.layers.781.experts.15.weight/f32")" -eq 16 ]
     unmount "$MNT"
+}
+
+# Reads the mode, time, size and identity of every file below a mount, sorted.
+facts_of() {
+    (cd "$1" && find . -type f | sort | while read -r file; do
+        printf '%s %s %s\n' "$file" "$(stat -c '%a %Y %s' "$file")" "$(getfattr --only-values -n user.wfs.identity "$file")"
+    done)
+}
+
+@test "modes, times and identities do not depend on the order of reads" {
+    need getfattr
+    local model=$BATS_TEST_TMPDIR/model first=$BATS_TEST_TMPDIR/first second=$BATS_TEST_TMPDIR/second
+    cp -r "$HERE/../data/gguf/models/llama-tiny" "$model"
+    chmod 640 "$model/tokenizer.model"
+    mkdir "$first" "$second"
+    serve "$model" "$first"
+    facts_of "$first" >"$BATS_TEST_TMPDIR/facts"
+    serve "$model" "$second"
+    cat "$second/gguf/model-F16.gguf" "$second/hf/config.json" "$second/metadata.json" >/dev/null
+    find "$second" -type f | sort -r | xargs cat >/dev/null
+    diff "$BATS_TEST_TMPDIR/facts" <(facts_of "$second")
+    [ "$(cut -d' ' -f5 "$BATS_TEST_TMPDIR/facts" | sort -u | wc -l)" -eq "$(wc -l <"$BATS_TEST_TMPDIR/facts")" ]
+    [ "$(stat -c %a "$second/model.gguf")" = 440 ]
+    umount "$first" "$second"
 }

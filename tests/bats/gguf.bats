@@ -4,18 +4,19 @@ load lib
 
 setup_file() {
     load lib
-    need_fuse
     make_input gguf "$BATS_FILE_TMPDIR/model.gguf"
-    rm -rf "$BATS_FILE_TMPDIR/q" && mkdir "$BATS_FILE_TMPDIR/q"
-    mv "$BATS_FILE_TMPDIR/model.gguf" "$BATS_FILE_TMPDIR/q/"
+    mkdir "$BATS_FILE_TMPDIR/q"
+    [ ! -e "$BATS_FILE_TMPDIR/model.gguf" ] || mv "$BATS_FILE_TMPDIR/model.gguf" "$BATS_FILE_TMPDIR/q/"
 }
 
 setup() {
+    need_fuse
+    need_numpy
     SOURCE=$BATS_FILE_TMPDIR/q/model.gguf
     MNT=$BATS_TEST_TMPDIR/mnt
 }
 
-@test "a GGUF: its tensors under their names, blocks as they are and as numbers; model.gguf is the file" {
+@test "a GGUF shows its tensors as blocks and as numbers, and model.gguf is the file" {
     need jq
     serve "$SOURCE" "$MNT"
     [ "$(ls "$MNT/tensors" | sort | tr '\n' ' ')" = "blk.0.ffn_gate_exps.weight blk.0.ffn_up.bias blk.0.ffn_up.weight token_embd.weight " ]
@@ -28,7 +29,7 @@ setup() {
     server_is_quiet
 }
 
-@test "keys in metadata.json have their types, long arrays their length; info shows them, with --all whole" {
+@test "metadata.json gives keys with types and long arrays with lengths; info --all prints them in full" {
     need jq
     [ "$("$WFS" cat "$SOURCE" metadata.json | jq -c .metadata)" = '{"general.architecture":"llama","general.file_type":7,"llama.context_length":4096,"llama.rope.freq_base":0.1,"flag":true,"numbers":[-1,0,7],"tokenizer.ggml.tokens":{"type":"string","length":1000}}' ]
     run "$WFS" info "$SOURCE"
@@ -44,7 +45,7 @@ setup() {
     "$WFS" info --all "$HERE/../fuzz/corpus/gguf/nul-texts" | grep -xF 's = a\x00b'
 }
 
-@test "names=hf and names=gguf: tensors/ as model.safetensors or model.gguf has them, blocks in the other order too" {
+@test "names=hf and names=gguf show tensors/ as in model.safetensors or model.gguf, reordered blocks included" {
     need jq
     local llama=$HERE/../data/gguf/models/llama-tiny file=$BATS_TEST_TMPDIR/model.gguf name
     "$WFS" cp "$llama" gguf/model-F32.gguf "$file"
@@ -68,29 +69,29 @@ setup() {
     [[ $output == *"option names: 'other' is neither hf nor gguf"* ]]
 }
 
-@test "what is quantized already is quantized again only when asked to" {
-    "$WFS" info "$SOURCE" | grep -F 'gguf/: the source is quantized already; -o requantize shows it quantized again'
-    fails 1 "there is no 'gguf/model-Q4_0.gguf': gguf/: the source is quantized already" "$WFS" cat "$SOURCE" gguf/model-Q4_0.gguf
+@test "a quantized GGUF is quantized again only with -o requantize" {
+    "$WFS" info "$SOURCE" | grep -F 'gguf/: the source is already quantized; -o requantize quantizes it again'
+    fails 1 "gguf/model-Q4_0.gguf is left out: the source is already quantized" "$WFS" cat "$SOURCE" gguf/model-Q4_0.gguf
     "$WFS" cat -o requantize -o pure "$SOURCE" gguf/model-Q4_0.gguf | head -c 4 | grep -q GGUF
 }
 
-@test "what a GGUF does not have beside it: where the like of it is, or why that is absent, too" {
+@test "a missing file of a GGUF: the message names the equivalent, or says why that is missing too" {
     local llama=$BATS_TEST_TMPDIR/llama.gguf why
     "$WFS" cp "$HERE/../data/gguf/models/llama-tiny" model.gguf "$llama"
     for file in config.json tokenizer.json; do
-        fails 1 "there is no '$file': it is made of the keys of the GGUF, as hf/$file" "$WFS" cat "$llama" $file
+        fails 1 "there is no '$file': it is made from the GGUF's keys, as hf/$file" "$WFS" cat "$llama" $file
     done
     fails 1 "there is no 'hf/confg.json'; did you mean 'hf/config.json'?" "$WFS" cat "$llama" hf/confg.json
-    why="hf/config.json is left out, and the tensors of model.safetensors and hf/ keep GGUF's names and layout: the key llama.block_count is missing"
+    why="hf/config.json is left out: the key llama.block_count is missing"
     fails 1 "$why" "$WFS" cat "$SOURCE" hf/config.json
     fails 1 "there is no 'config.json': $why" "$WFS" cat "$SOURCE" config.json
     for file in hf/tokenizer.json tokenizer.json hf/tokenizer_config.json; do
-        fails 1 "there is no '$file': the GGUF has no tokenizer, so there is none" "$WFS" cat "$SOURCE" $file
+        fails 1 "there is no '$file': the GGUF has no tokenizer" "$WFS" cat "$SOURCE" $file
     done
-    fails 1 "there is no 'hf/generation_config.json': it is made for models that generate text" "$WFS" cat "$SOURCE" hf/generation_config.json
+    fails 1 "hf/generation_config.json is left out: it is made only for text generation models of a known family" "$WFS" cat "$SOURCE" hf/generation_config.json
 }
 
-@test "model.gguf of hf/ of a GGUF is the GGUF: of checkpoints in one file and in shards, with experts, of Mistral" {
+@test "hf/ of a GGUF converts back to the same GGUF: single files, shards, experts, Mistral" {
     need jq
     local name size out=$BATS_TEST_TMPDIR
     for name in llama-tiny mixtral-tiny gemma-tiny; do
@@ -118,22 +119,22 @@ setup() {
     [ "$("$WFS" ls "$out/quantized.gguf" hf | grep -c safetensors)" -eq 1 ]
 }
 
-@test "hf/ of a GGUF: chat templates with names, and a note on what is not known of its tokenizer" {
+@test "hf/ of a GGUF has named chat templates, and notes an unknown tokenizer" {
     local file=$BATS_TEST_TMPDIR/model.gguf
     "$WFS" cp -o "override-kv=tokenizer.chat_template.tool_use=str:{{ tools }}" \
         -o "override-kv=tokenizer.chat_template.a/b=str:no" "$HERE/../data/gguf/models/llama-tiny" model.gguf "$file"
     [ "$("$WFS" cat "$file" hf/additional_chat_templates/tool_use.jinja)" = "{{ tools }}" ]
     [ "$("$WFS" ls "$file" hf/additional_chat_templates)" = tool_use.jinja ]
     "$WFS" cp -o "override-kv=tokenizer.ggml.model=str:rwkv" "$HERE/../data/gguf/models/llama-tiny" model.gguf "$file.2"
-    "$WFS" info "$file.2" | tr -s ' \n' ' ' | grep -F "no tokenizer is made of a vocabulary of the kind 'rwkv'"
+    "$WFS" info "$file.2" | tr -s ' \n' ' ' | grep -F "wfs makes no tokenizer files from a vocabulary of type 'rwkv'"
     [[ $("$WFS" ls "$file.2" hf) != *"tokenizer.json"* ]]
 }
 
-@test "hf/ of a GGUF whose keys are missing, of another type or absurd: one line says which, and the rest is there" {
+@test "hf/ of a GGUF with missing, mistyped or absurd keys: one line names the key, and other files work" {
     local seeds=$HERE/../fuzz/corpus/gguf file=$BATS_TEST_TMPDIR/model.gguf reason
     while IFS=: read -r seed reason; do
         cp "$seeds/hf-llama-$seed" "$file"
-        [ "$("$WFS" info "$file" | tr -s ' \n' ' ' | grep -oF "GGUF's names and layout: $reason" | wc -l)" -eq 1 ]
+        [ "$("$WFS" info "$file" | tr -s ' \n' ' ' | grep -oF "GGUF names and shapes: $reason" | wc -l)" -eq 1 ]
         [[ $("$WFS" ls "$file") == *model.safetensors*tensors* ]]
         [ "$("$WFS" sha256 "$file" model.gguf | cut -c-64)" = "$(sha256sum "$file" | cut -c-64)" ]
     done <<'END'
@@ -150,75 +151,75 @@ written_type() {
         sort | uniq -c | sort -n | tail -1 | sed 's/.* //'
 }
 
-@test "metadata.json says what model.safetensors has numbers as, and why" {
+@test "metadata.json says which dtype model.safetensors has, and why" {
     need jq strings
     local llama=$HERE/../data/gguf/models/llama-tiny file=$BATS_TEST_TMPDIR/model.gguf
-    [ "$("$WFS" cat "$llama" metadata.json | jq -c .safetensors)" = '{"dtype":null,"reason":"each tensor as the source has it"}' ]
+    [ "$("$WFS" cat "$llama" metadata.json | jq -c .safetensors)" = '{"dtype":null,"reason":"each tensor has its stored type"}' ]
     "$WFS" cp "$llama" gguf/converter/model-q8_0.gguf "$file"
     [ "$("$WFS" cat "$file" metadata.json | jq -r .safetensors.dtype)" = BF16 ]
     [ "$(written_type "$file")" = BF16 ]
-    "$WFS" cat "$file" metadata.json | jq -r .safetensors.reason | grep -q 'rounded; -o dtype=f32 shows just what they are'
+    "$WFS" cat "$file" metadata.json | jq -r .safetensors.reason | grep -q 'rounded to BF16; -o dtype=f32 shows them exactly'
     [ "$("$WFS" cat -o dtype=f32 "$file" metadata.json | jq -c .safetensors)" = '{"dtype":"F32","reason":"-o dtype= asks for it"}' ]
     [ "$(written_type -o dtype=f32 "$file")" = F32 ]
     "$WFS" cp "$llama" model.gguf "$file"
     [ "$("$WFS" cat "$file" metadata.json | jq -r .safetensors.dtype)" = "$(written_type "$file")" ]
 }
 
-@test "what llama-quantize does not know it is not asked for: gguf/ is left out, with the reason" {
+@test "gguf/ is left out, with the reason, for architectures that llama-quantize does not know" {
     local file=$BATS_TEST_TMPDIR/model.gguf
     "$WFS" cp -o override-kv=general.architecture=str:other "$HERE/../data/gguf/models/llama-tiny" model.gguf "$file"
     run -1 "$WFS" cat "$file" gguf/model-Q4_0.gguf
-    [[ $output == *"gguf/ is left out: llama-quantize does not know the architecture 'other'" ]]
+    [[ $output == *"gguf/model-Q4_0.gguf is left out: nothing is quantized: llama-quantize does not know the architecture 'other'" ]]
     [ -z "$("$WFS" ls "$file" gguf)" ]
     "$WFS" cat "$file" model.gguf | cmp - "$file"
     run -1 "$WFS" cat -o override-kv=general.architecture=str:another,requantize "$SOURCE" gguf/model-Q4_0.gguf
-    [[ $output == *"gguf/ is left out: llama-quantize does not know the architecture 'another'" ]]
+    [[ $output == *"gguf/model-Q4_0.gguf is left out: nothing is quantized: llama-quantize does not know the architecture 'another'" ]]
 }
 
-@test "blocks of the other byte order: shown as they are, and one line says why nothing is made of them" {
+@test "blocks in the other byte order are shown raw, and one line says why nothing is made of them" {
     local file=$HERE/../fuzz/corpus/gguf/v3-big-endian-blocks
     run -0 "$WFS" info "$file"
     [[ $output == *"family      llama, 1 layers"* ]]
-    [[ $output == *"tensor 'output.weight': Q8_0 blocks of the other byte order cannot be written"* ]]
+    [[ $output == *"tensor 'output.weight': byte-swapped Q8_0 blocks cannot be written"* ]]
     cmp <("$WFS" cat "$file" tensors/output.weight/raw) <(tail -c 64 "$file" | head -c 34)
     cmp <("$WFS" cat "$file" model.gguf) "$file"
     run -1 "$WFS" cat -o requantize "$file" gguf/model-Q4_0.gguf
-    [[ $output == *"Q8_0 blocks of the other byte order cannot be written" ]]
+    [[ $output == *"byte-swapped Q8_0 blocks cannot be written" ]]
     run -1 "$WFS" cat -o override-kv=a=int:1 "$file" model.gguf
-    [[ $output == *"Q8_0 blocks of the other byte order cannot be written" ]]
+    [[ $output == *"byte-swapped Q8_0 blocks cannot be written" ]]
 }
 
-@test "an importance matrix: files that want one say so, its keys are written, another text is refused" {
+@test "an importance matrix: files that need one say so, its keys are written, other files are refused" {
     local matrix=$HERE/../data/gguf/imatrix.gguf text=$BATS_TEST_TMPDIR/text
-    "$WFS" info -o requantize "$SOURCE" | grep -F 'need an importance matrix: -o imatrix=FILE'
-    "$WFS" info -o requantize,tensor-type=.*=f16,imatrix="$matrix" "$SOURCE" >"$BATS_TEST_TMPDIR/page"
+    "$WFS" info --all -o requantize "$SOURCE" | grep -F 'need an importance matrix: -o imatrix=FILE'
+    "$WFS" info --all -o requantize,tensor-type=.*=f16,imatrix="$matrix" "$SOURCE" >"$BATS_TEST_TMPDIR/page"
     run ! grep -F 'need an importance matrix' "$BATS_TEST_TMPDIR/page"
     "$WFS" cat -o requantize,imatrix="$matrix" "$SOURCE" gguf/model-Q8_0.gguf | grep -a -F quantize.imatrix.entries_count
-    "$WFS" info -o requantize,imatrix="$matrix" --all "$SOURCE" | grep -F 'saw nothing of 1 matrices or experts'
+    "$WFS" info -o requantize,imatrix="$matrix" --all "$SOURCE" | grep -F 'has no counts for 1 matrices or experts'
     run ! "$WFS" cat -o requantize,imatrix="$matrix",include-weights=none "$SOURCE" gguf/model-IQ2_M.gguf
-    "$WFS" info -o requantize,imatrix="$matrix" --all "$SOURCE" | grep -F 'says nothing of any tensor that is quantized'
+    "$WFS" info -o requantize,imatrix="$matrix" --all "$SOURCE" | grep -F 'has no data for any quantized tensor'
     run -1 "$WFS" cat -o imatrix="$matrix" "$HERE/../data/gguf/models/llama-tiny" gguf/model-Q4_K_M.gguf
     [[ $output == *"gguf/model-Q4_K_M.gguf is left out: $matrix has 4 values for tensor"* ]]
     run -1 "$WFS" cat -o split=2,override-kv=general.alignment=str:x "$SOURCE" gguf/split/model-00001-of-00002.gguf
     [[ $output == *"gguf/split/model-00001-of-00002.gguf is left out: general.alignment is string, not u32" ]]
     run ! "$WFS" cat -o imatrix="$matrix",include-weights=a,exclude-weights=b "$SOURCE" metadata.json
-    [[ $output == *"option exclude-weights: not together with include-weights"* ]]
+    [[ $output == *"option exclude-weights: cannot be combined with include-weights"* ]]
     echo "this is not an importance matrix" >"$text"
     run -1 "$WFS" cat -o imatrix="$text" "$SOURCE" metadata.json
     [[ $output == *"not an importance matrix"* ]]
     run -2 "$WFS" diff -o imatrix="$text" "$SOURCE" "$SOURCE"
 }
 
-@test "prune-layers: quantized files without them, which say how many are left" {
+@test "prune-layers removes layers from quantized files and corrects their count" {
     "$WFS" info -o requantize,prune-layers=1,7,imatrix="$HERE/../data/gguf/imatrix.gguf" "$SOURCE" | grep -F 'prune-layers: each layer has'
     "$WFS" cat -o requantize,prune-layers=0 "$SOURCE" gguf/model-Q8_0.gguf >"$BATS_TEST_TMPDIR/pruned.gguf"
     run "$WFS" ls "$BATS_TEST_TMPDIR/pruned.gguf" tensors
     [[ $output != *blk.* ]]
     run -2 "$WFS" ls -o prune-layers=one "$SOURCE"
-    [[ $output == *"option prune-layers: 'one' is not numbers of layers with commas between them"* ]]
+    [[ $output == *"option prune-layers: 'one' is not a list of layer numbers separated by commas"* ]]
 }
 
-@test "info --quantization: a row for each type, or why there is none, and which to take" {
+@test "info --quantization prints a row or the reason for each type, and recommends one" {
     local matrix=$HERE/../data/gguf/imatrix.gguf
     "$WFS" info --quantization -o requantize "$SOURCE" >"$BATS_TEST_TMPDIR/page"
     grep -E '^[A-Z0-9_]+ +[0-9.]+ .* \*( <- recommended)?$' "$BATS_TEST_TMPDIR/page"
@@ -227,7 +228,7 @@ written_type() {
     "$WFS" info --quantization -o requantize,imatrix="$matrix",include-weights=attn_v "$SOURCE" | grep -F 'by the importance of its column'
 }
 
-@test "in parts, and the parts in one" {
+@test "a GGUF can be split, and splits joined" {
     mkdir "$BATS_TEST_TMPDIR/parts"
     serve -o split=3 "$SOURCE" "$MNT"
     cp "$MNT"/gguf/split/model-0000?-of-00002.gguf "$BATS_TEST_TMPDIR/parts"
@@ -242,10 +243,10 @@ written_type() {
     done
     rm "$BATS_TEST_TMPDIR/parts/model-00002-of-00002.gguf"
     run -1 "$WFS" ls "$BATS_TEST_TMPDIR/parts"
-    [ "$output" = "wfs: model-00002-of-00002.gguf is missing: it is part 2 of 2" ]
+    [ "$output" = "wfs: model-00002-of-00002.gguf is missing: split 2 of 2" ]
 }
 
-@test "keep-split: quantized files in the parts of the source, its tensors in their order" {
+@test "keep-split keeps the source's splits and its order of tensors" {
     mkdir "$BATS_TEST_TMPDIR/parts" "$BATS_TEST_TMPDIR/kept"
     "$WFS" cp -o split=1 "$SOURCE" gguf/split/model-00001-of-00004.gguf "$BATS_TEST_TMPDIR/parts"
     for i in 2 3 4; do "$WFS" cp -o split=1 "$SOURCE" "gguf/split/model-0000$i-of-00004.gguf" "$BATS_TEST_TMPDIR/parts"; done
@@ -257,7 +258,7 @@ written_type() {
         cmp <("$WFS" cat "$BATS_TEST_TMPDIR/kept" "tensors/$name/raw") <("$WFS" cat "$BATS_TEST_TMPDIR/model-Q5_0.gguf" "tensors/$name/raw")
     done
     [ "$("$WFS" ls "$BATS_TEST_TMPDIR/kept" tensors | wc -l)" -eq 4 ]
-    "$WFS" info -o keep-split "$SOURCE" | grep -F 'keep-split: the source is not a GGUF in parts'
+    "$WFS" info -o keep-split "$SOURCE" | grep -F 'keep-split: the source is not a split GGUF'
     mkdir "$BATS_TEST_TMPDIR/later"
     make_input parts "$BATS_TEST_TMPDIR/later"
     [ "$("$WFS" ls -o keep-split "$BATS_TEST_TMPDIR/later" gguf/split | grep -c 'model-Q8_0-0000[123]-of-00003.gguf')" -eq 3 ]
@@ -265,7 +266,7 @@ written_type() {
     [ "$("$WFS" ls "$BATS_TEST_TMPDIR/model-Q8_0-00001-of-00003.gguf" tensors | xargs)" = "blk.1.ffn_up.weight blk.2.ffn_up.weight" ]
 }
 
-@test "other keys: overridden ones move to the end, a chat template keeps its place" {
+@test "overridden keys move to the end; a chat template keeps its place" {
     need jq
     echo '{{ x }}' >"$BATS_TEST_TMPDIR/template"
     "$WFS" cat -o override-kv=llama.context_length=int:8192 -o override-kv=new=str:a -o "chat-template=$BATS_TEST_TMPDIR/template" \
@@ -283,7 +284,7 @@ written_type() {
     [[ $output == *"'a=u32:1' is not KEY=TYPE:VALUE"* ]]
 }
 
-@test "a GGUF that is cut while it is mounted: reading fails, and the server lives" {
+@test "a GGUF truncated while mounted: reads fail, and the server survives" {
     cp "$SOURCE" "$BATS_TEST_TMPDIR/cut.gguf"
     serve "$BATS_TEST_TMPDIR/cut.gguf" "$MNT"
     truncate -s 9000 "$BATS_TEST_TMPDIR/cut.gguf"

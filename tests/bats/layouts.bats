@@ -8,12 +8,12 @@ layouts() {
 
 setup_file() {
     load lib
-    need_numpy
     "$PYTHON" "$HERE/layouts.py" make "$BATS_FILE_TMPDIR/model"
     "$PYTHON" "$HERE/layouts.py" make "$BATS_FILE_TMPDIR/tied" tied
 }
 
 setup() {
+    need_numpy
     MODEL=$BATS_FILE_TMPDIR/model
     OUT=$BATS_TEST_TMPDIR/out
     OWN=$BATS_TEST_TMPDIR/own.json
@@ -48,28 +48,28 @@ own_layout() {
 JSON
 }
 
-@test "antigravity: names, dtypes, bytes and the manifest" {
+@test "antigravity has the right names, dtypes, bytes and manifest" {
     copy_layout "$MODEL" antigravity antigravity
     layouts antigravity "$MODEL" "$OUT"
 }
 
-@test "antigravity: a tied head is the embedding quantized" {
+@test "antigravity quantizes the embedding for a tied head" {
     copy_layout "$BATS_FILE_TMPDIR/tied" antigravity antigravity
     layouts antigravity "$BATS_FILE_TMPDIR/tied" "$OUT"
 }
 
-@test "a layout of one's own: parts, joined, stacked, padded, repeated names, a document" {
+@test "a layout of your own can divide, join, stack and pad, repeat names, and write a document" {
     own_layout
     copy_layout "$MODEL" "$OWN:tp=2" own
     layouts own "$MODEL" "$OUT"
 }
 
-@test "several layouts at once, and other options before the last" {
+@test "several layouts work at once, with other options between them" {
     own_layout
     [ "$("$WFS" ls -o layout=antigravity -o "dtype=f16,layout=$OWN:tp=4" "$MODEL" layouts | sort | xargs)" = "antigravity own" ]
 }
 
-@test "wfs layout check: each tensor with its sources and its row, and what is not used" {
+@test "wfs layout check prints each tensor with its sources and row, and unused tensors" {
     own_layout
     run -0 "$WFS" layout check "$OWN:tp=2" "$MODEL"
     [[ $output == *"block1.qk BF16 [48, 64] <- model.layers.0.self_attn.q_proj.weight, model.layers.0.self_attn.k_proj.weight  (tensors[1])"* ]]
@@ -86,15 +86,15 @@ refused() {
     [ "$output" = "wfs: $OWN:$1" ] || { echo "$output"; return 1; }
 }
 
-@test "a layout file that is wrong or does not fit: one line with the place" {
+@test "an invalid or unfitting layout file gets one line with the place" {
     refused "14: tensors[1].axes: '(tp q c, (tp k) c -> (q + k) c': column 8: expected a name, 1, ... or (" 's/(tp q) c/(tp q c/'
     refused "15: tensors[2].form: unknown" 's/"all_down", "from"/"all_down", "form"/'
     refused "11: tensors[0]: the model has no tensor 'model.embed_token.weight'" 's/model.embed_tokens/model.embed_token/'
     refused "3: axes.padding: 'ceil(rows, tp * tp - rows': column 26: expected , or )" 's/ceil(rows, tp)/ceil(rows, tp/'
     refused "11: tensors[0]: 'ceil(row, tp) * tp - rows': column 6: unknown name 'row'" 's/ceil(rows/ceil(row/'
     refused "17: tensors[4].optional: not true or false" 's/"optional": true/"optional": 1/'
-    refused "16: tensors[3]: tensor 'all_down' has been made by tensors[2]" 's/"to": "one"/"to": "all_down"/'
-    refused "4: files: two files are called 'same'" 's/part-{rank}.safetensors/same/'
+    refused "16: tensors[3]: tensors[2] makes the tensor 'all_down', too" 's/"to": "one"/"to": "all_down"/'
+    refused "4: files: two files have the name 'same'" 's/part-{rank}.safetensors/same/'
     echo '[]' >"$OWN"
     run -1 "$WFS" layout check "$OWN" "$MODEL"
     [ "$output" = "wfs: $OWN:1: not an object" ]
@@ -107,13 +107,13 @@ refused() {
     [[ $output == "wfs: own: unknown parameter 'tq' (known: "*"); did you mean 'tp'?" ]]
 }
 
-@test "a layout that would go on for hours ends in one line" {
+@test "a layout that would take hours is refused in one line" {
     echo '{"files": {"name": "{r}", "for": {"r": "4096"}}, "tensors": [{"for": {"x": "1000000"}, "tensors": [{"from": "a", "optional": true}]}]}' >"$OWN"
     run -1 "$WFS" layout check "$OWN" "$MODEL"
-    [ "$output" = "wfs: $OWN:1: tensors[0].tensors[0]: there are too many rows and tensors" ]
+    [ "$output" = "wfs: $OWN:1: tensors[0].tensors[0]: too many rows and tensors" ]
 }
 
-@test "a parameter that the layout refuses: no tree, one line" {
+@test "a parameter that the layout refuses gets one line and no tree" {
     own_layout
     run -1 "$WFS" ls -o "layout=$OWN:tp=3" "$MODEL"
     [ "$output" = "wfs: layout own: 3 does not divide 4 heads" ]
@@ -121,27 +121,27 @@ refused() {
     [[ $output == *"there is no layout 'nothing'"* ]]
 }
 
-@test "ranks of TensorRT-LLM and vLLM, put together, are the model: random shapes, tp and pp" {
+@test "ranks of TensorRT-LLM and vLLM join to the model: random shapes, tp and pp" {
     for seed in 1 2 3 4 5 6 7 8; do
         layouts ranks "$WFS" "$BATS_TEST_TMPDIR" "$seed"
     done
 }
 
-@test "experts of ranks of TensorRT-LLM and vLLM, put together, are the model's: random counts, tp and moe-ep" {
+@test "experts of the ranks of TensorRT-LLM and vLLM join to the model's: random counts, tp and moe-ep" {
     for seed in 1 2 3 4 5 6; do
         layouts experts "$WFS" "$BATS_TEST_TMPDIR" "$seed"
     done
 }
 
-@test "ranks of a model that is Meta's .pth, GGUF, FP8 or GPTQ are those of the same values in safetensors; so is a layout" {
+@test "ranks and layouts of Meta's .pth, GGUF, FP8 and GPTQ equal those of the same values in safetensors" {
     "$PYTHON" "$HERE/layout_sources.py" "$WFS" "$BATS_TEST_TMPDIR"
 }
 
-@test "a model that lacks what an engine wants is refused in one line" {
+@test "a model without the tensors of an engine is refused in one line" {
     layouts missing "$WFS" "$BATS_TEST_TMPDIR"
 }
 
-@test "TensorRT-LLM: a keymap names the parameters of a model that is called otherwise" {
+@test "TensorRT-LLM: a keymap renames the parameters of a model" {
     "$WFS" cp -r -o shards=trtllm:tp=2 "$MODEL" layouts/trtllm "$OUT"
     mkdir "$BATS_TEST_TMPDIR/other"
     cp "$MODEL/config.json" "$BATS_TEST_TMPDIR/other"
@@ -151,32 +151,42 @@ refused() {
     diff -r "$OUT" "$OUT.2"
 }
 
-@test "TensorRT-LLM: random dictionaries name what its loader would look for, by both rules" {
+@test "TensorRT-LLM: random dictionaries give the names of its loader, by both rules" {
     # shellcheck disable=SC2046
     "$PYTHON" "$HERE/layout_keys.py" "$WFS" "$BATS_TEST_TMPDIR" $(seq 1 16)
 }
 
-@test "ranks of Falcon's key heads, packed q, k and v, rows and a vocabulary that are filled up, shared experts, names below language_model" {
+@test "ranks handle Falcon's key heads, packed q, k and v, padding, shared experts and names below language_model" {
     for what in falcon phi filled vocabulary transposed shared below; do
         layouts "$what" "$WFS" "$BATS_TEST_TMPDIR"
     done
 }
 
-@test "ranks of a torch checkpoint are those of the same weights in safetensors" {
+@test "TensorRT-LLM has Phi-3's tables of long factors" {
+    layouts long_rope "$WFS" "$BATS_TEST_TMPDIR"
+}
+
+@test "vLLM's ranks have transformers' names for GPT-NeoX and StarCoder2, and Falcon's own" {
+    for what in neox starcoder falcon_shards; do
+        layouts "$what" "$WFS" "$BATS_TEST_TMPDIR"
+    done
+}
+
+@test "ranks of a torch checkpoint equal those of the same weights in safetensors" {
     layouts torch "$WFS" "$MODEL" "$BATS_TEST_TMPDIR"
 }
 
-@test "ranks of a model of 1.2 billion parameters: their sizes, from a file that is a hole" {
+@test "ranks of 1.2 billion parameters have the right sizes, from a sparse file" {
     layouts sizes "$WFS" "$BATS_TEST_TMPDIR"
 }
 
-@test "TensorRT-LLM and vLLM refuse what the engines refuse: one line" {
+@test "the layouts of TensorRT-LLM and vLLM refuse in one line what the engines refuse" {
     run -1 "$WFS" ls -o shards=trtllm:tp=3 "$MODEL"
     [ "$output" = "wfs: layout trtllm: num_attention_heads must be divisible by tp: 4 heads, tp=3" ]
     run -1 "$WFS" ls -o shards=vllm:tp=8 "$MODEL"
     [ "$output" = "wfs: layout vllm: the number of attention heads must be divisible by tp: 4 heads, tp=8" ]
     run -1 "$WFS" ls -o shards=trtllm:pp=9 "$MODEL"
-    [ "$output" = "wfs: layout trtllm: pp=9 is more than the 3 layers" ]
+    [ "$output" = "wfs: layout trtllm: pp=9 exceeds the 3 layers" ]
     run -1 "$WFS" ls -o shards=trtllm:dtype=int8 "$MODEL"
     [ "$output" = "wfs: layout trtllm: dtype=int8 is none of float16, bfloat16, float32" ]
     run -1 "$WFS" ls -o shards=trtllm:release=2 "$MODEL"
@@ -184,4 +194,7 @@ refused() {
     printf '{"dense": "o",\n"qkv": 3}' >"$OUT.json"
     run -1 "$WFS" ls -o "shards=trtllm:keymap=$OUT.json" "$MODEL"
     [ "$output" = "wfs: $OUT.json:2: 'qkv' is neither a text nor a list of texts" ]
+    sed 's/"keymap": ""/"keymap": [{}]/' "$HERE/../../models/layouts/trtllm.json" >"$OUT.json"
+    run -1 "$WFS" ls -o "shards=$OUT.json" "$MODEL"
+    [ "$output" = "wfs: layout out: keymap: not the name of a file" ]
 }

@@ -4,7 +4,7 @@
     antigravity SOURCE OUT    what the layout made, by the engine's own rules
     own SOURCE OUT            what own.json made
     rename SOURCE DIRECTORY   the same model under other names
-    falcon|filled|vocabulary|phi|transposed|shared|below WFS DIRECTORY   ranks of such models, by the rules of the engines
+    falcon|filled|vocabulary|phi|transposed|shared|below|neox|starcoder|falcon_shards|long_rope WFS DIRECTORY   ranks of such models, by the rules of the engines
     experts WFS DIRECTORY SEED    ranks of random experts, put together again
     missing WFS DIRECTORY     a model that lacks tensors is refused
     torch WFS SOURCE DIRECTORY    ranks of the model in a torch file are those of SOURCE
@@ -351,6 +351,146 @@ def phi(wfs, directory):
             same(rank, layer + "self_attn.o_proj.weight", numpy.split(made[layer + "self_attn.o_proj.weight"], tp, 1)[i])
 
 
+def long_rope(wfs, directory):
+    """Phi-3 of 128000 positions and more: the tables of its long factors, numpy's sines and cosines to a unit or two in the last place."""
+    positions, trained, layer = 128000, 4096, "model.layers.0."
+    short, factors, source = [1.0, 1.25, 1.5, 2.0], [1.05, 1.5, 20.25, 64.1], pathlib.Path(directory) / "long"
+    config = {"architectures": ["Phi3ForCausalLM"], "model_type": "phi3", "hidden_size": 16, "num_attention_heads": 2, "num_key_value_heads": 2,
+              "num_hidden_layers": 1, "intermediate_size": 32, "vocab_size": 70, "torch_dtype": "bfloat16", "rope_theta": 10000.0,
+              "max_position_embeddings": positions, "original_max_position_embeddings": trained,
+              "rope_scaling": {"type": "longrope", "short_factor": short, "long_factor": factors}}
+    write_model(source, {
+        "model.embed_tokens.weight": [70, 16], "lm_head.weight": [70, 16], "model.norm.weight": [16],
+        layer + "input_layernorm.weight": [16], layer + "post_attention_layernorm.weight": [16], layer + "self_attn.qkv_proj.weight": [48, 16],
+        layer + "self_attn.o_proj.weight": [16, 16], layer + "mlp.gate_up_proj.weight": [64, 16], layer + "mlp.down_proj.weight": [16, 32]}, config)
+    out = shown(wfs, source, "trtllm", "tp=1")
+    rank, made = read(out / "rank0.safetensors"), json.loads((out / "config.json").read_text())
+    wanted = {"position_embedding_type": "long_rope", "original_max_position_embeddings": trained, "rotary_scaling": None,
+              "longrope_scaling_short_factors": short, "longrope_scaling_long_factors": factors}
+    assert {key: made.get(key) for key in wanted} == wanted, made
+    frequencies = 1 / (numpy.array(factors, "<f4") * (10000.0 ** (numpy.arange(0, 8, 2) / 8)).astype("<f4"))
+    assert rank["long_rope_rotary_inv_freq"] == ("F32", [1, 4], frequencies.astype("<f4").tobytes())
+    dtype, shape, raw = rank["long_rope_embed_positions_for_gpt_attention"]
+    assert (dtype, shape) == ("F32", [1, positions * 8]), (dtype, shape)
+    angles = (numpy.arange(positions, dtype="<f4")[:, None] * frequencies).astype("f8")
+    exact = numpy.stack([numpy.cos(angles), numpy.sin(angles)], -1).ravel() * (1 + numpy.log(positions / trained) / numpy.log(trained)) ** 0.5
+    off = numpy.abs(numpy.frombuffer(raw, "<f4") - exact) / numpy.spacing(numpy.abs(exact).astype("<f4"))
+    assert off.max() < 3, off.max()
+    (source / "config.json").write_text(json.dumps({**config, "rope_scaling": None}))
+    refused = subprocess.run([wfs, "layout", "check", "trtllm:tp=1", source], capture_output=True, text=True)
+    assert refused.returncode == 1 and "no short_factor and long_factor" in refused.stderr, refused.stderr
+
+
+def padded(values, rows):
+    return numpy.pad(values, ((0, rows - len(values)), (0, 0)))
+
+
+def same_shard(out, tp, i, wanted):
+    """A rank of vLLM has these tensors and no others but the scales of attention, which are 1."""
+    rank = read(out / f"model-rank-{i}-part-0.safetensors")
+    scales = {name for name in rank if name.endswith("_scale")}
+    assert set(rank) - scales == set(wanted), (tp, set(rank) - scales ^ set(wanted))
+    assert all(rank[name] == ("F32", [], struct.pack("<f", 1)) for name in scales)
+    for name, values in wanted.items():
+        same(rank, name, values)
+    return scales
+
+
+def modules(prefix, shapes):
+    """Weights of these shapes, and biases of as many elements as they have rows."""
+    return {f"{prefix}{name}.{kind}": shape if kind == "weight" else shape[:1] for name, shape in shapes.items() for kind in ("weight", "bias")}
+
+
+def neox(wfs, directory):
+    """vLLM runs the class of transformers: its names below "model.", by its plan for tensor parallelism."""
+    heads, width, hidden, inner = 4, 6, 24, 40
+    layer, source = "gpt_neox.layers.0.", pathlib.Path(directory) / "neox"
+    made = write_model(source, {
+        "gpt_neox.embed_in.weight": [70, hidden], "embed_out.weight": [70, hidden], layer + "attention.rotary_emb.inv_freq": [3],
+        **modules("gpt_neox.", {"final_layer_norm": [hidden]}),
+        **modules(layer, {"input_layernorm": [hidden], "post_attention_layernorm": [hidden], "mlp.dense_h_to_4h": [inner, hidden],
+                          "mlp.dense_4h_to_h": [hidden, inner], "attention.query_key_value": [3 * heads * width, hidden],
+                          "attention.dense": [hidden, hidden]})},
+        {"architectures": ["GPTNeoXForCausalLM"], "model_type": "gpt_neox", "hidden_size": hidden, "num_attention_heads": heads,
+         "num_hidden_layers": 1, "intermediate_size": inner, "vocab_size": 70, "torch_dtype": "bfloat16"})
+    del made[layer + "attention.rotary_emb.inv_freq"]
+    for tp in (1, 2, 4):
+        out = shown(wfs, source, "vllm", f"tp={tp}")
+        for i in range(tp):
+            wanted = {name.replace("gpt_neox", "model").replace("embed_out", "lm_head"): values for name, values in made.items()}
+            for name in list(wanted):
+                if "embed_in" in name or "lm_head" in name:
+                    wanted[name] = numpy.split(padded(wanted[name], 128), tp)[i]
+                elif "query_key_value" in name or "dense_h_to_4h" in name:
+                    wanted[name] = numpy.split(wanted[name], tp)[i]
+                elif name.endswith((".dense.weight", "dense_4h_to_h.weight")):
+                    wanted[name] = numpy.split(wanted[name], tp, 1)[i]
+            assert same_shard(out, tp, i, wanted) == {f"model.layers.0.attention.attn._{n}_scale" for n in ("q", "k", "v", "prob")}
+    refused = subprocess.run([wfs, "layout", "check", "vllm:tp=1,release=0.13", source], capture_output=True, text=True)
+    assert refused.returncode == 1 and "GPTNeoXForCausalLM is supported only with release=0.33" in refused.stderr, refused.stderr
+
+
+def starcoder(wfs, directory):
+    """As transformers has StarCoder2, with q, k and v joined; the head is the embedding."""
+    heads, width, hidden, inner = 12, 4, 24, 48
+    layer = "model.layers.0."
+    for keys, tp in ((2, 2), (3, 6), (4, 4), (1, 2), (2, 1)):
+        source = pathlib.Path(directory) / f"starcoder{keys}-{tp}"
+        made = write_model(source, {
+            "model.embed_tokens.weight": [70, hidden], **modules("model.", {"norm": [hidden]}),
+            **modules(layer, {"input_layernorm": [hidden], "post_attention_layernorm": [hidden], "mlp.c_fc": [inner, hidden],
+                              "mlp.c_proj": [hidden, inner], "self_attn.q_proj": [heads * width, hidden],
+                              "self_attn.k_proj": [keys * width, hidden], "self_attn.v_proj": [keys * width, hidden],
+                              "self_attn.o_proj": [hidden, heads * width]})},
+            {"architectures": ["Starcoder2ForCausalLM"], "model_type": "starcoder2", "hidden_size": hidden, "num_attention_heads": heads,
+             "num_key_value_heads": keys, "head_dim": width, "num_hidden_layers": 1, "intermediate_size": inner, "vocab_size": 70,
+             "torch_dtype": "bfloat16", "use_bias": True})
+        out, copies = shown(wfs, source, "vllm", f"tp={tp}"), max(1, tp // keys)
+        for i in range(tp):
+            wanted = {name: values for name, values in made.items() if "_proj." not in name and "embed" not in name}
+            wanted["lm_head.weight"] = numpy.split(padded(made["model.embed_tokens.weight"], -(-128 // tp) * tp), tp)[i]
+            for kind in ("weight", "bias"):
+                q, k, v = (made[f"{layer}self_attn.{n}_proj.{kind}"] for n in "qkv")
+                k, v = (numpy.repeat(part.reshape(keys, width, -1), copies, 0).reshape(-1, *part.shape[1:]) for part in (k, v))
+                wanted[f"{layer}self_attn.qkv_proj.{kind}"] = numpy.concatenate([numpy.split(part, tp)[i] for part in (q, k, v)])
+                wanted[f"{layer}mlp.c_fc.{kind}"] = numpy.split(made[f"{layer}mlp.c_fc.{kind}"], tp)[i]
+            for name in ("self_attn.o_proj", "mlp.c_proj"):
+                wanted[f"{layer}{name}.weight"] = numpy.split(made[f"{layer}{name}.weight"], tp, 1)[i]
+                wanted[f"{layer}{name}.bias"] = made[f"{layer}{name}.bias"]
+            assert len(same_shard(out, tp, i, wanted)) == 4
+
+
+def falcon_shards(wfs, directory):
+    """Falcon's own class in vLLM keeps the names; groups of queries with their key and value become all queries, keys, values."""
+    heads, width, hidden, layer = 8, 4, 32, "transformer.h.0."
+    for keys, config, norms in ((2, {"new_decoder_architecture": True, "num_kv_heads": 2}, ("ln_attn", "ln_mlp")),
+                                (1, {"multi_query": True}, ("input_layernorm",)),
+                                (8, {"multi_query": False, "parallel_attn": False, "bias": True}, ("input_layernorm", "post_attention_layernorm"))):
+        source, biased = pathlib.Path(directory) / f"falcon-vllm{keys}", "bias" in config
+        shapes = modules(layer, {"self_attention.query_key_value": [(heads + 2 * keys) * width, hidden], "self_attention.dense": [hidden, hidden],
+                                 "mlp.dense_h_to_4h": [4 * hidden, hidden], "mlp.dense_4h_to_h": [hidden, 4 * hidden]})
+        made = write_model(source, {
+            "transformer.word_embeddings.weight": [70, hidden], **{name: shape for name, shape in shapes.items() if biased or "bias" not in name},
+            **modules(layer, {norm: [hidden] for norm in norms}), **modules("transformer.", {"ln_f": [hidden]})},
+            {"architectures": ["FalconForCausalLM"], "model_type": "falcon", "num_attention_heads": heads, "hidden_size": hidden,
+             "num_hidden_layers": 1, "vocab_size": 70, "bias": False, "layer_norm_epsilon": 1e-5, "torch_dtype": "bfloat16", **config})
+        for tp in (1, 2, 4, 8):
+            out, copies = shown(wfs, source, "vllm", f"tp={tp}"), max(1, tp // keys)
+            for i in range(tp):
+                wanted = {name: values for name, values in made.items() if "embeddings" not in name}
+                wanted["lm_head.weight"] = numpy.split(padded(made["transformer.word_embeddings.weight"], 128), tp)[i]
+                for name in list(wanted):
+                    if "query_key_value" in name:
+                        groups = made[name].reshape(keys, heads // keys + 2, width, *made[name].shape[1:])
+                        parts = groups[:, :-2], *(numpy.repeat(groups[:, j], copies, 0) for j in (-2, -1))
+                        wanted[name] = numpy.concatenate([numpy.split(part.reshape(-1, *made[name].shape[1:]), tp)[i] for part in parts])
+                    elif "dense_h_to_4h" in name:
+                        wanted[name] = numpy.split(made[name], tp)[i]
+                    elif name.endswith((".dense.weight", "dense_4h_to_h.weight")):
+                        wanted[name] = numpy.split(made[name], tp, 1)[i]
+                assert same_shard(out, tp, i, wanted) == {f"{layer}self_attention.attn._{n}_scale" for n in ("q", "k", "v", "prob")}
+
+
 def experts(wfs, directory, seed):
     """Ranks of random experts put together: TensorRT-LLM's have some experts each, and a part of those; vLLM's a part of all."""
     choose = random.Random(int(seed))
@@ -506,4 +646,5 @@ def sizes(wfs, directory):
 if __name__ == "__main__":
     {"make": make, "antigravity": antigravity, "own": own, "ranks": ranks, "rename": rename, "falcon": falcon, "filled": filled,
      "vocabulary": vocabulary, "phi": phi, "experts": experts, "missing": missing, "transposed": transposed,
-     "shared": shared, "below": below, "torch": torch, "sizes": sizes}[sys.argv[1]](*sys.argv[2:])
+     "shared": shared, "below": below, "neox": neox, "starcoder": starcoder, "falcon_shards": falcon_shards, "long_rope": long_rope, "torch": torch,
+     "sizes": sizes}[sys.argv[1]](*sys.argv[2:])

@@ -8,8 +8,9 @@ HERE=$BATS_TEST_DIRNAME
 WFS=${WFS:-$HERE/../../build/wfs}
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
-# A python3 that has numpy: Debian's, where another one is first in PATH.
-PYTHON=
+# A python3 that has numpy: Debian's, where another one is first in PATH. Where none has, `:`, so that setup_file() makes
+# nothing, and need_numpy in setup() says why.
+PYTHON=:
 for candidate in python3 /usr/bin/python3; do
     if "$candidate" -c 'import numpy' 2>/dev/null; then
         PYTHON=$candidate
@@ -17,7 +18,10 @@ for candidate in python3 /usr/bin/python3; do
     fi
 done
 
-# Skips the test; fails where everything must be there.
+# What a test needs. These are for setup() and tests: bats 1.8 cannot skip in setup_file(), and shows no reason there.
+#
+# need_root skips what no ordinary user can do, always: CI tests that as root. A tool or a device that the machine lacks
+# is `missing`: skipped as well, but with WFS_TEST_STRICT, as in CI, a failure.
 missing() {
     if [ "${WFS_TEST_STRICT:-}" = 1 ]; then
         echo "missing: $1" >&2
@@ -39,21 +43,52 @@ need_strace() {
     export ASAN_OPTIONS=detect_leaks=0 # not while traced
 }
 
+# Traces a server that runs: `strace -p`. Ubuntu's kernel lets users trace what they start, and nothing else.
+need_attached_strace() {
+    need_strace
+    is_root || [ "$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)" -eq 0 ] ||
+        skip "only root can trace a running process here (kernel.yama.ptrace_scope)"
+}
+
+# Starts `wfs mount` under strace: fusermount3, which mounts for a user, has no rights of root while a user traces it.
+need_traced_mount() {
+    need_root
+    need_strace
+}
+
 need_numpy() {
-    [ -n "$PYTHON" ] || missing "python3 with numpy"
+    [ "$PYTHON" != : ] || missing "python3 with numpy"
 }
 
 need_fuse() {
-    [ -w /dev/fuse ] || missing "a /dev/fuse that may be opened"
-    [ "$(id -u)" -eq 0 ] || command -v fusermount3 >/dev/null || missing "fusermount3"
+    local reason
+    reason=$( (: <>/dev/fuse) 2>&1) || missing "/dev/fuse cannot be opened: ${reason##*: }"
+    is_root || command -v fusermount3 >/dev/null || missing "fusermount3"
+}
+
+is_root() {
+    [ "$(id -u)" -eq 0 ]
 }
 
 need_root() {
-    [ "$(id -u)" -eq 0 ] || missing "root"
+    is_root || skip "only root can"
+}
+
+# For `unshare -m`, which fails in a chroot whose root is no mount point.
+need_mount_namespace() {
+    need_root
+    need unshare
+    unshare -m true 2>/dev/null || missing "the right to make a mount namespace, and a root that is a mount point"
+}
+
+# For mounts that `wfs exec` hides from others. In a chroot the kernel gives an ordinary user no namespaces.
+need_hidden_mounts() {
+    local flags=-m
+    is_root || flags=-Um
+    unshare "$flags" --propagation unchanged true 2>/dev/null || skip "no mount namespaces for this user here"
 }
 
 make_input() {
-    need_numpy
     "$PYTHON" "$HERE/make_inputs.py" "$@"
 }
 
@@ -76,8 +111,8 @@ as_other() {
 
 # Runs a command as another user who may open /dev/fuse, in a mount namespace of its own.
 need_fuse_for_others() {
-    need_root
-    need unshare setpriv fusermount3
+    need_mount_namespace
+    need setpriv fusermount3
     [ -e "$BATS_TEST_TMPDIR/fuse" ] || mknod -m 666 "$BATS_TEST_TMPDIR/fuse" c 10 229 || missing "the right to make devices"
     open_to_others "$BATS_TEST_TMPDIR"
     open_to_others "$BATS_FILE_TMPDIR"

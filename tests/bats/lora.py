@@ -202,8 +202,23 @@ def check(f32, f16):
             assert tensors[name].dtype == dtype and numpy.array_equal(tensors[name], value.astype(dtype)), name
 
 
+def folded(plain, path):
+    """llama.cpp multiplies B A with adapter.lora.alpha / rank; peft with alpha / sqrt(rank), and alpha of alpha_pattern, of the adapter `other`."""
+    (keys, stored), (folded_keys, tensors) = read_gguf(plain), read_gguf(path)
+    assert keys == folded_keys and list(stored) == list(tensors), folded_keys
+    for name, value in tensors.items():
+        if name.endswith("lora_a"):
+            assert numpy.array_equal(value, stored[name]), name
+            continue
+        peft = (3 if "ffn_up" in name else 8) / RANK**0.5
+        by_llama = value.astype("<f8") * keys["adapter.lora.alpha"] / RANK
+        assert numpy.allclose(by_llama, stored[name].astype("<f8") * peft, rtol=1e-6, atol=0), name
+
+
 if sys.argv[1] == "check":
     check(*sys.argv[2:])
+elif sys.argv[1] == "folded":
+    folded(*sys.argv[2:])
 elif sys.argv[1] == "packed":
     packed(*sys.argv[2:])
 elif sys.argv[1] == "merged":

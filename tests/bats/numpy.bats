@@ -4,7 +4,6 @@ load lib
 
 setup_file() {
     load lib
-    need_numpy
     "$PYTHON" - "$BATS_FILE_TMPDIR" <<'END'
 import sys
 import numpy
@@ -37,11 +36,12 @@ END
 }
 
 setup() {
+    need_numpy
     D=$BATS_FILE_TMPDIR
     OUT=$BATS_TEST_TMPDIR
 }
 
-@test "a .npz: each array is the one that numpy loads" {
+@test "each array of a .npz is the array that numpy loads" {
     for file in stored deflated; do
         "$WFS" cp -r "$D/$file.npz" tensors "$OUT/$file" 2>/dev/null
         "$PYTHON" - "$D/$file.npz" "$OUT/$file" <<'END'
@@ -63,23 +63,23 @@ END
     cmp <("$WFS" cat "$D/stored.npz" model.safetensors) <("$WFS" cat "$D/deflated.npz" model.safetensors)
 }
 
-@test "a .npy is one tensor, called after the file" {
+@test "a .npy is one tensor, named after the file" {
     [ "$("$WFS" ls "$D/one.npy" tensors)" = one ]
     "$WFS" cat "$D/one.npy" tensors/one/raw.npy >"$OUT/raw.npy"
     "$PYTHON" -c 'import numpy, sys; assert (numpy.load(sys.argv[1]) == numpy.load(sys.argv[2])).all()' "$D/one.npy" "$OUT/raw.npy"
 }
 
-@test "what has no values is listed with the reason; two bytes without a type are bfloat16" {
+@test "arrays without values are listed with the reason; two-byte void is bfloat16" {
     need jq
     "$WFS" cat "$D/odd.npz" metadata.json >"$OUT/metadata.json"
-    for pair in text:texts structured:'structured elements' objects:'objects, which are pickled' void:'elements without a type'; do
+    for pair in text:texts structured:'structured elements' objects:'pickled objects' void:'elements without a type'; do
         [ "$(jq -r --arg name "${pair%%:*}" '.tensors[] | select(.name == $name) | .refused' "$OUT/metadata.json")" = "${pair#*:}" ]
     done
     [ "$(jq -r '.tensors[] | select(.name == "bfloat16") | .dtype' "$OUT/metadata.json")" = BF16 ]
     [ "$("$WFS" cat "$D/odd.npz" tensors/bfloat16/f32 | od -A n -t f4 | tr -s ' ')" = " 1 -2 0.33203125" ]
 }
 
-@test "weights.npz in a model's directory" {
+@test "weights.npz can be a model's weights" {
     mkdir "$OUT/model"
     cp "$D/stored.npz" "$OUT/model/weights.npz"
     echo '{"architectures":["NoSuchModel"]}' >"$OUT/model/config.json"
@@ -100,22 +100,22 @@ END
     [[ $stderr == *"$1"* ]]
 }
 
-@test "headers that contradict themselves are refused with one line" {
+@test "contradictory headers are refused in one line" {
     local good="'fortran_order': False, 'shape': (2, 3), "
     refuses "" "{'descr': '<f4', $good}" 24 0
     refuses "" "{\"shape\": (2, 3L), 'descr': '|u1', 'fortran_order': True}  " 6 0
-    refuses "truncated: 20 bytes of elements instead of 24" "{'descr': '<f4', $good}" 20
-    refuses "1 bytes after the last element; -o allow_trailing" "{'descr': '<f4', $good}" 25
+    refuses "truncated: 20 bytes of elements, expected 24" "{'descr': '<f4', $good}" 20
+    refuses "1 extra bytes after the last element; -o allow_trailing" "{'descr': '<f4', $good}" 25
     for header in "" "{" "{}" "{'descr': '<f4', $good" "{'descr': '<f4', $good 'x': 1}" "{'descr': '<f4', $good}}" \
         "{'descr': '<f4', $good 'descr': '<f4'}" "{'descr': '<f4', 'fortran_order': 0, 'shape': (2, 3)}" \
         "{'descr': '<f4', 'fortran_order': False, 'shape': (2 3)}" "{'descr': '<f4', 'fortran_order': False, 'shape': (6)}" \
         "{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 3)}" "{'descr': [('x', '<f4', $good}" \
         "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}"; do
-        refuses "the header is not the dictionary that numpy writes" "$header"
+        refuses "the header is not a dictionary as numpy writes it" "$header"
     done
-    refuses "a shape whose size is more than there can be" \
+    refuses "the size of its shape overflows" \
         "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}"
     printf '\x93NUMPY\x07\0\0\0\0\0' >"$OUT/bad.npy"
     run --separate-stderr "$WFS" ls "$OUT/bad.npy"
-    [[ $stderr == *"version 7 of the format is not known" ]]
+    [[ $stderr == *"unknown format version 7" ]]
 }

@@ -3,33 +3,61 @@
 load lib
 
 setup() {
-    PACKAGING=$HERE/../../packaging
+    need_numpy
     need systemd-analyze
+    PACKAGING=$HERE/../../packaging
+    UNIT=$(dirname "$WFS")/wfs@.service
 }
 
-@test "the unit of systemd is one" {
+# A line of the unit, with this program.
+line() {
+    sed -n "s/^$1=//p" "$UNIT" | sed "s|^/[^ ]*/bin/wfs |$(realpath "$WFS") |"
+}
+
+@test "the systemd unit is valid" {
     local unit=$BATS_TEST_TMPDIR/wfs@.service
-    sed "s|/usr/bin/wfs|$(realpath "$WFS")|" "$PACKAGING/wfs@.service" >"$unit"
+    sed "s|=/[^ ]*/bin/wfs |=$(realpath "$WFS") |" "$UNIT" >"$unit"
     run systemd-analyze verify --man=no "$BATS_TEST_TMPDIR/wfs@llama.service" 2>&1
     echo "$output"
     [ "$status" -eq 0 ]
     run ! grep -F "wfs@" <<<"$output"
 }
 
-@test "what the unit runs mounts, and unmounts" {
+@test "the unit's commands mount and unmount" {
     need_fuse
     make_input dtypes "$BATS_TEST_TMPDIR/model.safetensors"
-    line() {
-        sed -n "s/^$1=//p" "$PACKAGING/wfs@.service"
-    }
     local mnt=$BATS_TEST_TMPDIR/llama options source start stop
     options=$(line Environment) source=$BATS_TEST_TMPDIR/model.safetensors
-    start=$(line ExecStart | sed "s|/usr/bin/wfs|\$WFS|; s|/run/wfs/%i|$mnt|; s|\${OPTIONS}|${options#OPTIONS=}|; s|\${SOURCE}|$source|")
-    stop=$(line ExecStop | sed "s|/usr/bin/wfs|\$WFS|; s|/run/wfs/%i|$mnt|")
+    start=$(line ExecStart | sed "s|/run/wfs/%i|$mnt|; s|\${OPTIONS}|${options#OPTIONS=}|; s|\${SOURCE}|$source|")
+    stop=$(line ExecStop | sed "s|/run/wfs/%i|$mnt|")
     eval "$start"
     is_mounted "$mnt"
     eval "$stop"
     not_mounted "$mnt"
+}
+
+# What a build directory would install, below $ROOT.
+install_to_root() {
+    ROOT=$BATS_TEST_TMPDIR/root
+    rm -rf "$ROOT"
+    DESTDIR=$ROOT meson install -C "$BUILD" --no-rebuild >/dev/null
+}
+
+@test "a new prefix of an existing build directory reaches the unit and mount.wfs" {
+    need meson
+    BUILD=$BATS_TEST_TMPDIR/build
+    meson setup -Dtests=false "$BUILD" "$HERE/../.." >/dev/null
+    mkdir -p "$BUILD" && cp "$WFS" "$BUILD/wfs" && touch "$BUILD/wfs.1"
+    for prefix in /usr /opt/wfs; do
+        meson configure --prefix="$prefix" "$BUILD"
+        ninja -C "$BUILD" --quiet build.ninja >/dev/null
+        install_to_root
+        cmp "$WFS" "$ROOT$prefix/bin/wfs"
+        for name in mount.wfs mount.fuse.wfs; do
+            [ "$(readlink "$ROOT$prefix/sbin/$name")" = "$prefix/bin/wfs" ]
+        done
+        grep -qxF "ExecStop=$prefix/bin/wfs umount -l /run/wfs/%i" "$ROOT$prefix/lib/systemd/system/wfs@.service"
+    done
 }
 
 @test "the line of fstab becomes a mount unit and an automount" {
@@ -53,10 +81,10 @@ setup() {
     run ! bash -c 'exec -a mount.wfs "$0" /srv/models/Llama-3.2-1B /mnt/llama -f -o "$1,no_such"' "$WFS" "$options"
 }
 
-@test "the drawing is what its script draws" {
+@test "the drawing matches its script" {
     "$PYTHON" "$HERE/../../scripts/drawing" --check
 }
 
-@test "the plots are what their script draws" {
+@test "the plots match their script" {
     "$PYTHON" "$HERE/../../scripts/plots" --check
 }

@@ -2,26 +2,22 @@
 
 load lib
 
-setup_file() {
-    load lib
-    need_fuse
-    need getfattr
-}
-
 setup() {
+    need_fuse
+    need_numpy
+    need getfattr
     PACKED=$BATS_TEST_DIRNAME/../data/packed
     WEIGHT=tensors/model.layers.0.mlp.down_proj.weight
     MNT=$BATS_TEST_TMPDIR/mnt
 }
 
-@test "a weight of other names: values without raw, its parts as they are" {
+@test "a packed weight has values but no raw; its parts keep theirs" {
     serve "$PACKED/gptq-4" "$MNT"
     cmp "$MNT/$WEIGHT/f32" "$PACKED/gptq-4/expected.f32"
     [ ! -e "$MNT/$WEIGHT/raw" ]
     [ "$(stat -c %s "$MNT/tensors/model.layers.0.mlp.down_proj.qweight/raw")" -eq 512 ]
     [ "$(getfattr --only-values -n user.wfs.packing "$MNT/$WEIGHT/f32")" = gptq ]
     getfattr --only-values -n user.wfs.parts "$MNT/$WEIGHT" | grep -qx model.layers.0.mlp.down_proj.g_idx
-    need_numpy
     "$PYTHON" - "$MNT" <<'END'
 import json, sys
 tensors = {t["name"]: t for t in json.load(open(sys.argv[1] + "/metadata.json"))["tensors"]}
@@ -34,7 +30,7 @@ END
     server_is_quiet
 }
 
-@test "a weight that is called as a part of it: raw is bytes, views are values" {
+@test "if a weight and its part share a name, raw is the part's bytes and views are the weight's values" {
     serve "$PACKED/fp8-blocks" "$MNT"
     cmp "$MNT/$WEIGHT/f32" "$PACKED/fp8-blocks/expected.f32"
     cmp "$MNT/$WEIGHT/raw" <(tail -c $((1024 + 24)) "$PACKED/fp8-blocks/model.safetensors" | head -c 1024)
@@ -45,7 +41,7 @@ END
     server_is_quiet
 }
 
-@test "a shape of its own: raw has that of the bytes" {
+@test "if a weight and its bytes differ in shape, raw has the shape of the bytes" {
     serve "$PACKED/bnb-nf4" "$MNT"
     cmp "$MNT/$WEIGHT/f32" "$PACKED/bnb-nf4/expected.f32"
     [ "$(getfattr --only-values -n user.wfs.shape "$MNT/$WEIGHT/raw")" = "[512, 1]" ]
@@ -53,19 +49,19 @@ END
     unmount "$MNT"
 }
 
-@test "a weight that does not fit says why, and all else is there" {
+@test "if the parts of a weight disagree, metadata.json says why, and other weights work" {
     mkdir "$BATS_TEST_TMPDIR/model"
     cp "$PACKED/fp8-blocks/model.safetensors" "$BATS_TEST_TMPDIR/model/"
     echo '{"quantization_config":{"quant_method":"fp8","weight_block_size":[2,2]}}' >"$BATS_TEST_TMPDIR/model/config.json"
     serve "$BATS_TEST_TMPDIR/model" "$MNT"
     [ "$(ls "$MNT/$WEIGHT" | tr '\n' ' ')" = "metadata.json raw " ]
-    grep -q "\"refused\":\"'model.layers.0.mlp.down_proj.weight_scale_inv' is BF16 \[4, 3\], which does not fit 16 rows of 64\"" \
+    grep -q "\"refused\":\"'model.layers.0.mlp.down_proj.weight_scale_inv' is BF16 \[4, 3\], but the weight has 16 rows of 64 columns\"" \
         "$MNT/$WEIGHT/metadata.json"
     [ -s "$MNT/${WEIGHT}_scale_inv/f32" ]
     unmount "$MNT"
 }
 
-@test "hf/ and model.safetensors are the plain model" {
+@test "hf/ and model.safetensors hold the dequantized model" {
     serve "$PACKED/gptq-4" "$MNT"
     run -0 "$PYTHON" - "$MNT" <<'END'
 import json, struct, sys
@@ -83,7 +79,29 @@ END
     server_is_quiet
 }
 
-@test "a model of no known family: the plain container has the weight, not its parts" {
+@test "-o dtype= rounds the exact values of packed weights once" {
+    need_numpy
+    local sample dtype
+    # bits by offsets or second scales: most values have more than 16 bits
+    for sample in mlx-6 gptq-4 bnb-nf4-nested; do
+        for dtype in f32 f16 bf16; do
+            echo "# $sample as $dtype"
+            "$PYTHON" - "$dtype" "$PACKED/$sample/expected.f32" >"$BATS_TEST_TMPDIR/expected" <<'END'
+import sys
+import numpy as np
+values = np.fromfile(sys.argv[2], np.float32)
+bits = values.view(np.uint32)
+rounded = {"f32": values, "f16": values.astype(np.float16), "bf16": (bits + 0x7FFF + (bits >> 16 & 1) >> 16).astype(np.uint16)}[sys.argv[1]]
+sys.stdout.buffer.write(rounded.tobytes())
+END
+            for file in model.safetensors hf/model.safetensors; do
+                cmp <("$WFS" cat -o "dtype=$dtype" "$PACKED/$sample" "$file" | tail -c "$(stat -c %s "$BATS_TEST_TMPDIR/expected")") "$BATS_TEST_TMPDIR/expected"
+            done
+        done
+    done
+}
+
+@test "model.gguf of an unknown family holds the weight, not its parts" {
     mkdir "$BATS_TEST_TMPDIR/model"
     cp "$PACKED/gptq-4/model.safetensors" "$BATS_TEST_TMPDIR/model/"
     sed 's/LlamaForCausalLM/NobodyForCausalLM/' "$PACKED/gptq-4/config.json" >"$BATS_TEST_TMPDIR/model/config.json"
@@ -92,20 +110,44 @@ END
     cmp <("$WFS" cat "$BATS_TEST_TMPDIR/plain.gguf" "$WEIGHT/raw") <("$WFS" cat "$PACKED/gptq-4" "$WEIGHT/bf16")
 }
 
-@test "what the converter refuses is named" {
+@test "info names the packing that the converter refuses" {
     mkdir "$BATS_TEST_TMPDIR/model"
     cp "$PACKED/fp8-blocks/model.safetensors" "$BATS_TEST_TMPDIR/model/"
     sed 's/"quantization_config": *{/&"config_groups":{"a":{"weights":{"strategy":"tensor"}}},/; s/"fp8"/"compressed-tensors"/' \
         "$PACKED/fp8-blocks/config.json" >"$BATS_TEST_TMPDIR/model/config.json"
-    "$WFS" info --all "$BATS_TEST_TMPDIR/model" | grep -F "the converter refuses the strategy 'tensor' of its weights"
+    "$WFS" info --all "$BATS_TEST_TMPDIR/model" | grep -F "the converter refuses weights with the strategy 'tensor'"
 }
 
-@test "what is in blocks already is not quantized again without being asked: one note says so" {
+@test "a quantized source is not quantized again without -o requantize: one note says so" {
     make_input nvfp4 "$BATS_TEST_TMPDIR/model"
     run -0 "$WFS" info "$BATS_TEST_TMPDIR/model"
     [ "$(grep -c requantize <<<"$output")" -eq 1 ]
-    [[ $output == *"gguf/: the source is quantized already; -o requantize shows it quantized again"* ]]
+    [[ $output == *"gguf/: the source is already quantized; -o requantize quantizes it again"* ]]
     run -1 "$WFS" cat "$BATS_TEST_TMPDIR/model" gguf/model-Q4_0.gguf
-    [[ $output == *"'gguf/model-Q4_0.gguf': gguf/: the source is quantized already"* ]]
+    [[ $output == *"gguf/model-Q4_0.gguf is left out: the source is already quantized"* ]]
     "$WFS" ls -o requantize "$BATS_TEST_TMPDIR/model" gguf/model-Q4_0.gguf
+}
+
+@test "an unknown quantization is never shown as values: the reason names it" {
+    local folder=$BATS_TEST_TMPDIR/model name
+    mkdir "$folder"
+    while read -r sample edit reason; do
+        rm -f "$folder"/*
+        cp "$PACKED/$sample"/* "$folder/"
+        sed -i "$edit" "$folder/config.json" "$folder/model.safetensors"
+        name=$("$WFS" ls "$PACKED/$sample" tensors | grep '[.]weight$')
+        echo "# $sample: $reason"
+        "$WFS" cat "$folder" "tensors/$name/metadata.json" | grep -F "\"refused\":\"" | grep -F "$reason"
+        run ! "$WFS" cat "$folder" "tensors/$name/f32"
+        [[ $output == *"$reason"* ]]
+        run ! "$WFS" cat "$folder" model.safetensors
+        [[ $output == *"$reason"* ]]
+    done <<'END'
+mlx-mxfp4 s/mxfp4/mxfp5/ the quantization mode 'mxfp5' is not supported
+mlx-entry s/"bits":.8/"mode":"none"/ the quantization mode 'none' is not supported
+bnb-int8 s/"bitsandbytes"/"eetq"/ the quantization method 'eetq' is not supported
+fp8-tensor s/"fp8"/"quark"/ the quantization method 'quark' is not supported
+hqq-4-axis1 s/4bit_u8/4bit_u9/ packing is '4bit_u9', but 4 bits need '4bit_u8'
+bnb-nf4 s/"nf4"/"fp4"/ but must hold the state of a bitsandbytes weight
+END
 }

@@ -11,6 +11,7 @@ setup_file() {
 }
 
 setup() {
+    need_numpy
     MODEL=$BATS_FILE_TMPDIR/model
     SOURCE=$MODEL/model.safetensors
     LARGE=$BATS_FILE_TMPDIR/large.safetensors
@@ -18,7 +19,7 @@ setup() {
     mkdir "$OUT"
 }
 
-@test "sha256: stored, computed and empty files are what sha256sum says of the copies, in the order asked for" {
+@test "sha256 of stored, computed and empty files equals sha256sum of copies, in the order given" {
     for path in tensors/large/q8_0 metadata.json tensors/large/raw; do
         "$WFS" cat "$LARGE" "$path" | sha256sum | sed "s,-\$,$path,"
     done >"$OUT/wanted"
@@ -27,7 +28,7 @@ setup() {
     [ "$("$WFS" sha256 "$SOURCE" tensors/empty/raw)" = "$(sha256sum </dev/null | sed 's,-$,tensors/empty/raw,')" ]
 }
 
-@test "sha256: directories and all there is, in sha256sum's own format" {
+@test "sha256 sums directories and whole trees in sha256sum's format" {
     echo hello >"$MODEL/odd\\name.txt"
     "$WFS" sha256 "$MODEL" >"$OUT/SUMS"
     "$WFS" cp -r "$MODEL" / "$OUT/all"
@@ -37,7 +38,7 @@ setup() {
     [ "$("$WFS" sha256 "$MODEL" tensors/f32 | wc -l)" -eq "$("$WFS" ls "$MODEL" tensors/f32 | wc -l)" ]
 }
 
-@test "sha256: patterns, and names that only look like them" {
+@test "sha256 takes patterns, and names that look like patterns" {
     [ "$("$WFS" sha256 "$SOURCE" 'tensors/f*/raw' | awk '{ print $2 }')" = "tensors/f16/raw
 tensors/f32/raw
 tensors/f64/raw" ]
@@ -47,7 +48,7 @@ tensors/f64/raw" ]
     [ "$("$WFS" sha256 "$MODEL" 'a[1].txt')" = "$(cd "$MODEL" && sha256sum 'a[1].txt')" ]
 }
 
-@test "sha256: what cannot be read is said, and the others are summed" {
+@test "sha256 reports unreadable files and sums the others" {
     run --separate-stderr "$WFS" sha256 "$BATS_FILE_TMPDIR/infinite.safetensors" tensors/infinite/q4_0 no/such 'x*' tensors/infinite/raw
     [ "$status" -eq 1 ]
     [ "${#lines[@]}" -eq 1 ]
@@ -65,7 +66,7 @@ differs() {
     [ -z "$stderr" ]
 }
 
-@test "diff: what differs, by how much, as numpy says; the same is silent" {
+@test "diff measures differences as numpy does, and is silent about equal sources" {
     make_input differing "$OUT"
     differs 1 "$WFS" diff "$OUT/a.safetensors" "$OUT/b.safetensors"
     diff <(sort "$OUT/differences") <(sort <<<"$output")
@@ -77,7 +78,7 @@ differs() {
     WFS_CPU=portable differs 0 "$WFS" diff "$MODEL" "$SOURCE"
 }
 
-@test "diff: a model and its GGUF are compared as GGUF has them" {
+@test "diff compares a model and its GGUF with GGUF names" {
     local llama=$HERE/../data/gguf/models/llama-tiny
     "$WFS" cp "$llama" gguf/model-F32.gguf "$OUT/f32.gguf"
     "$WFS" cp "$llama" gguf/converter/model-q8_0.gguf "$OUT/q8_0.gguf"
@@ -90,7 +91,7 @@ differs() {
     differs 1 "$WFS" diff "$OUT/f32.gguf" "$llama"
     [ "${lines[-1]}" = "20 of 21 tensors (0 in their values) and 0 keys differ" ]
     differs 1 "$WFS" diff "$llama" "$OUT/q8_0.gguf"
-    [[ ${lines[0]} == "compared by GGUF's names and layout" ]]
+    [[ ${lines[0]} == "compared with GGUF names and shapes" ]]
     grep -qE '^tensor blk\.0\.ffn_up\.weight: .* in A, Q8_0 in B; [0-9]+ of [0-9]+ values differ, by .* \(0\.00[0-9]+ of A' <<<"$output"
     [[ $output != *"key "* ]]
     differs 1 "$WFS" diff -o name=other "$llama" "$OUT/f32.gguf"
@@ -99,7 +100,7 @@ differs() {
     [[ $output == *"key general.file_type: 0 (u32) in A, 7 (u32) in B"* ]]
 }
 
-@test "diff: of a GGUF in parts no keys are others than the model's" {
+@test "diff ignores the split keys of a sharded GGUF" {
     local llama=$HERE/../data/gguf/models/llama-tiny
     mkdir -p "$OUT/parts"
     "$WFS" cp "$llama" model.gguf "$OUT/whole.gguf"
@@ -108,28 +109,28 @@ differs() {
     [[ $output == *"(0 in their values) and 0 keys differ" ]]
 }
 
-@test "diff: weights without a configuration and a GGUF are compared as Hugging Face has them" {
+@test "diff compares weights without a configuration with a GGUF by Hugging Face names" {
     local llama=$HERE/../data/gguf/models/llama-tiny
     mkdir -p "$OUT/alone"
     cp "$llama/model.safetensors" "$OUT/alone/weights.safetensors"
     "$WFS" cp "$llama" gguf/model-F32.gguf "$OUT/f32.gguf"
     differs 1 "$WFS" diff "$OUT/alone/weights.safetensors" "$OUT/f32.gguf"
-    [[ ${lines[0]} == "compared by Hugging Face's names and layout" ]]
+    [[ ${lines[0]} == "compared with Hugging Face names and shapes" ]]
     grep -F "tensor model.layers.0.self_attn.q_proj.weight: F16 in A, F32 in B; the values are equal" <<<"$output"
     run ! grep -E "^tensor .*: only in " <<<"$output"
 }
 
-@test "diff: an option that would change nothing is refused" {
+@test "diff refuses an option without effect" {
     for option in lora=x q4_0=absmax7 layout=y pure dtype=f32 allow_other; do
         run --separate-stderr "$WFS" diff -o "$option" "$SOURCE" "$SOURCE"
         [ "$status" -eq 2 ]
-        [ "$stderr" = "wfs: option ${option%%=*} changes nothing here, where there is only format, name, allow_trailing" ]
+        [ "$stderr" = "wfs: option ${option%%=*} has no effect on this command; it takes format, name, allow_trailing, follow-links" ]
     done
     differs 0 "$WFS" diff -o name=a,format=safetensors "$SOURCE" "$SOURCE"
     [[ $("$WFS" diff --help) != *lora* ]]
 }
 
-@test "diff: what cannot be compared is 2" {
+@test "diff exits with 2 if it cannot compare" {
     local wanted="no/such: No such file or directory"
     run --separate-stderr "$WFS" diff "$SOURCE" ./no/such
     [ "$status" -eq 2 ]
@@ -146,7 +147,7 @@ verdict() {
     echo "$output"
 }
 
-@test "verify: identical to the byte; other keys; another mix" {
+@test "verify reports identical files, other keys and another mix" {
     local llama=$HERE/../data/gguf/models/llama-tiny
     for path in model.gguf gguf/model-Q4_K_M.gguf gguf/converter/model-q8_0.gguf; do
         "$WFS" cp "$llama" "$path" "$OUT/x.gguf"
@@ -160,10 +161,10 @@ verdict() {
     "$WFS" cp -o tensor-type=attn_v=q8_0,tensor-type=ffn_up=f16 "$llama" gguf/model-Q4_K_M.gguf "$OUT/mix.gguf"
     verdict --all "$OUT/mix.gguf" "$llama"
     [[ ${lines[0]} == *"gguf/model-Q4_K_M.gguf of $llama: another mix: "[34]" tensors of other types" ]]
-    grep -qE '^tensor blk\.1\.ffn_up\.weight: other type, F16 and not [A-Z0-9_]+, error ' <<<"$output"
+    grep -qE '^tensor blk\.1\.ffn_up\.weight: other type, F16 instead of [A-Z0-9_]+, error ' <<<"$output"
 }
 
-@test "verify: rounded otherwise, and other weights, told by the error that numpy finds" {
+@test "verify tells rounding from other weights by the error that numpy finds" {
     need jq
     local llama=$HERE/../data/gguf/models/llama-tiny file=$OUT/q8_0.gguf offset length
     "$WFS" cp "$llama" gguf/converter/model-q8_0.gguf "$file"
@@ -172,7 +173,7 @@ verdict() {
     cost=$(make_input error "$file" "$offset" "$length" "$OUT/f32")
     make_input patch "$file" "$offset" "$length" nudge
     verdict "$file" "$llama"
-    [[ $output == *": an importance matrix, or another tool: 1 tensor rounded otherwise, with up to 1."*" times the error that their types cost" ]]
+    [[ $output == *": an importance matrix, or another tool: 1 tensor rounded differently, with up to 1."*" times the error of their types" ]]
     run -1 "$WFS" verify --json "$file" "$llama"
     [ "$(jq -c '[.identical, .nearest, .counts.same, .counts."other rounding", .keys]' <<<"$output")" = '[false,"gguf/converter/model-q8_0.gguf",20,1,[]]' ]
     [ "$(jq -r '.tensors[] | .name, .verdict' <<<"$output" | xargs)" = "blk.0.ffn_up.weight other rounding" ]
@@ -181,10 +182,10 @@ verdict() {
         '.tensors[0] | (.cost / $cost - 1 | fabs) < 1e-4 and (.error / $error - 1 | fabs) < 1e-4' <<<"$output"
     make_input patch "$file" "$offset" "$length" reverse
     verdict "$file" "$llama"
-    [[ $output == *": weights that are not this model's: 1 of 21 tensors, with up to "*" times the error that their types cost" ]]
+    [[ $output == *": weights of another model: 1 of 21 tensors, with up to "*" times the error of their types" ]]
 }
 
-@test "verify: an importance matrix is known by its keys, and with it the file is identical" {
+@test "verify recognizes an importance matrix by its keys, and needs it for an identical file" {
     need jq
     local llama=$HERE/../data/gguf/models/llama-tiny matrix=$OUT/imatrix.gguf name
     make_input imatrix "$matrix"
@@ -192,14 +193,14 @@ verdict() {
         "$WFS" cp -o "imatrix=$matrix" "$llama" "gguf/model-$name.gguf" "$OUT/$name.gguf"
         differs 0 "$WFS" verify -o "imatrix=$matrix" "$OUT/$name.gguf" "$llama"
         verdict "$OUT/$name.gguf" "$llama"
-        [[ $output == *"the nearest is gguf/model-$name.gguf of $llama: an importance matrix: "*" tensors rounded otherwise, with up to 1."* ]]
+        [[ $output == *"the nearest is gguf/model-$name.gguf of $llama: an importance matrix: "*" tensors rounded differently, with up to 1."* ]]
         run -1 "$WFS" verify --json "$OUT/$name.gguf" "$llama"
         jq -e '.counts."other rounding" > 5 and .counts."other weights" == 0' <<<"$output"
         [ "$(jq -c '[.keys[].key | select(startswith("quantize.imatrix."))] | length' <<<"$output")" = 4 ]
     done
 }
 
-@test "verify: weights of another model, and what another version writes" {
+@test "verify reports weights of another model, and files of another version" {
     need jq
     local llama=$HERE/../data/gguf/models/llama-tiny name
     for name in Q4_K_M Q2_K; do
@@ -211,14 +212,44 @@ verdict() {
         run -1 "$WFS" verify --json "$OUT/gemma.gguf" "$llama"
         [ "$(jq -c '[.identical, (.counts."other weights" > 5), .counts.missing, (.keys[0].key)]' <<<"$output")" = '[false,true,1,"general.architecture"]' ]
         verdict "$OUT/gemma.gguf" "$llama"
-        [[ ${#lines[@]} -eq 1 && $output == *": weights that are not this model's: "*" times the error that their types cost; "*" of another shape; 1 tensor missing; "* ]]
+        [[ ${#lines[@]} -eq 1 && $output == *": weights of another model: "*" times the error of their types; "*" of another shape; 1 tensor missing; "* ]]
     done
 }
 
-@test "verify: what cannot be verified is 2" {
+@test "verify exits with 2 if it cannot compare" {
+    fails 2 "out/missing.gguf: No such file or directory" "$WFS" verify out/missing.gguf "$SOURCE"
+    [[ $stderr != *download* ]]
     run --separate-stderr "$WFS" verify "$SOURCE" "$HERE/../data/gguf/models/llama-tiny"
     [ "$status" -eq 2 ]
-    [[ $stderr == *"is not a GGUF file"* ]]
+    [[ $stderr == *": not a GGUF file"* ]]
     run --separate-stderr "$WFS" verify "$OUT/none.gguf" "$SOURCE"
     [ "$status" -eq 2 ]
+}
+
+@test "verify ARCHIVE and info --check test every member's CRC and name damaged members" {
+    python3 - "$OUT" "$BATS_TEST_DIRNAME" <<'EOF'
+import sys, zipfile
+sys.path.insert(0, sys.argv[2])
+import make_torch_file
+out = sys.argv[1]
+make_torch_file.write(f"{out}/good.pt", {"a": (None, (8,), b"\1\2" * 8), "b": (None, (8,), b"\3\4" * 8)})
+data = bytearray(open(f"{out}/good.pt", "rb").read())
+data[data.index(b"\3\4" * 8)] ^= 1
+open(f"{out}/bad.pt", "wb").write(data)
+EOF
+    run --separate-stderr "$WFS" verify "$OUT/good.pt"
+    [ "$status" -eq 0 ]
+    [[ $output == "$OUT/good.pt: 4 of 4 members have the CRC of the directory, "* ]]
+    [ -z "$stderr" ]
+    run --separate-stderr "$WFS" verify "$OUT/bad.pt"
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"/bad.pt: archive/data/1: damaged: "* ]]
+    run "$WFS" info --check "$OUT/good.pt"
+    [ "$status" -eq 0 ]
+    [[ $output == *"4 of 4 members"* ]]
+    run "$WFS" info --check "$OUT/bad.pt"
+    [ "$status" -eq 1 ]
+    run "$WFS" verify "$SOURCE"
+    [ "$status" -eq 2 ]
+    [[ $output == *"not a zip archive of torch or numpy"* ]]
 }

@@ -249,14 +249,14 @@ def hqq():
         padded[:shape[0]] = q
         w = sum(padded[i * step:(i + 1) * step] << top - i * bits for i in range(parts)).astype(dtype)
         little = {"." + k: np.int32(v).reshape(()) for k, v in dict(nbits=bits, axis=axis, group_size=group).items()}
-        write(f"hqq-{bits}-axis{axis}", dict(quant_method="hqq"), {".W_q": w, ".scale": s, ".zero": z, ".shape": np.array([R, C]), ".packing": np.frombuffer(b"4bit_u8", np.uint8), **little},
+        write(f"hqq-{bits}-axis{axis}", dict(quant_method="hqq"), {".W_q": w, ".scale": s, ".zero": z, ".shape": np.array([R, C]), ".packing": np.frombuffer({3: "3bit_32"}.get(bits, f"{bits}bit_u8").encode(), np.uint8), **little},
               ((f32(q) - value(z)) * value(s)).reshape(R, C))
 
 
 def mlx():
     for bits in (2, 3, 4, 5, 6, 8):
         q, s, b = rng.integers(0, 1 << bits, (R, C)), scales(R, 2).astype(np.float16), bf16(scales(R, 2))
-        quantization = dict(group_size=32, bits=4, mode="affine")
+        quantization = dict(group_size=32, bits=bits, mode="affine")
         write(f"mlx-{bits}", quantization, {".weight": pack(q, bits, dense=True).view(np.uint32), ".scales": s, ".biases": b}, f32(q) * spread(value(s), 1, 32) + spread(value(b), 1, 32), key="quantization")
 
 
@@ -285,6 +285,24 @@ def fp8_ranks():
           hybrid_layer_pattern=[0, 1])
 
 
+def mlx_floats():
+    """Modes of the model, of a stack of experts, and an affine layer with an entry of its own in a model of mxfp4."""
+    q, e = rng.integers(0, 16, (R, C)), rng.integers(0, 255, (R, C // 32), dtype=np.uint8)
+    expected = E2M1[q] * spread(value(As(e, "F8_E8M0")), 1, 32)
+    t = {".weight": pack(q, 4).view(np.uint32), ".scales": e}
+    write("mlx-mxfp4", dict(group_size=32, bits=4, mode="mxfp4"), t, expected, key="quantization")
+    experts = {".weight": t[".weight"].reshape(2, R // 2, -1), ".scales": e.reshape(2, R // 2, -1)}
+    name = "model.layers.0.mlp.switch_mlp.up_proj"
+    write("mlx-mxfp4-experts", {"group_size": 64, "bits": 8, "mode": "affine", name: dict(group_size=32, bits=4, mode="mxfp4")}, experts, expected, key="quantization", base=name)
+    w, e = f8((R, C)), rng.integers(20, 230, (R, C // 32), dtype=np.uint8)
+    write("mlx-mxfp8", dict(group_size=32, bits=8, mode="mxfp8"), {".weight": w.array.view(np.uint32), ".scales": e}, value(w) * spread(value(As(e, "F8_E8M0")), 1, 32), key="quantization")
+    s = f8((R, C // 16))
+    write("mlx-nvfp4", dict(group_size=16, bits=4, mode="nvfp4"), {".weight": pack(q, 4).view(np.uint32), ".scales": s.array}, E2M1[q] * spread(value(s), 1, 16), key="quantization")
+    q, s, b = rng.integers(0, 256, (R, C)), scales(R, 1).astype(np.float16), bf16(scales(R, 1))
+    write("mlx-entry", {"group_size": 32, "bits": 4, "mode": "mxfp4", BASE: dict(group_size=64, bits=8)},
+          {".weight": pack(q, 8).view(np.uint32), ".scales": s, ".biases": b}, f32(q) * spread(value(s), 1, 64) + spread(value(b), 1, 64), key="quantization")
+
+
 CORPUS.mkdir(parents=True, exist_ok=True)
-for make in (scaled, pack_quantized, gptq, bitnet, nvfp4, mxfp4, modelopt_int4, awq, bitsandbytes, hqq, mlx, quanto, mxfp4_experts, fp8_ranks):
+for make in (scaled, pack_quantized, gptq, bitnet, nvfp4, mxfp4, modelopt_int4, awq, bitsandbytes, hqq, mlx, quanto, mxfp4_experts, fp8_ranks, mlx_floats):
     make()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes tests/data/gguf/quantized.gguf: what llama-quantize writes as Q4_0 of the model in tests/unit/models/quantize.c.
+"""Makes tests/data/gguf/quantized.gguf: what llama-quantize writes as Q4_0 of the model in tests/unit/models/quantize/quantize.c.
 
     python3 tests/data/make_quantized.py LLAMA_QUANTIZE
 

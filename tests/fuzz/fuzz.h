@@ -1,8 +1,9 @@
 /* What the harnesses share. */
 #pragma once
 
+#include "formats/checkpoint_builder.h"
 #include "formats/format.h"
-#include "formats/open.h"
+#include "formats/source_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,12 +25,10 @@ static inline void require_one_line(const struct error *error)
 
 static inline struct source *source_of_bytes(const uint8_t *data, size_t size, const char *name)
 {
-    char path[64];
     struct error error;
     int fd = memfd_create("input", MFD_CLOEXEC);
     require(fd >= 0 && write(fd, data, size) == (ssize_t)size);
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    struct source *source = source_open(-1, path, name, &error);
+    struct source *source = source_file_open(fd, name, &error);
     require(source != NULL);
     close(fd);
     return source;

@@ -2,8 +2,9 @@
  *
  * An input is as write_model() has it, its first line adapter_config.json; the base
  * is always the same. Holds: what is merged can be read, and any part of it is the same as in the whole. */
-#include "models/adapter.h"
-#include "models/merge.h"
+#include "models/derive/adapter.h"
+#include "models/derive/derive.h"
+#include "models/formats.h"
 #include "quant/convert.h"
 
 #include "tests/fuzz/read_tensors.h"
@@ -83,16 +84,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     write_model("adapter_config.json", "adapter_model.safetensors", data, size);
     path_of("base", path);
     const struct lora_request request = {directory, 0.5};
-    struct checkpoint *base = checkpoint_open(path, &(struct open_options){0}, &error),
-                      *adapter = checkpoint_open(directory, &(struct open_options){0}, &error);
+    const struct checkpoint *base = checkpoint_open(path, formats, &(struct open_options){0}, &error),
+                            *adapter = checkpoint_open(directory, formats, &(struct open_options){0}, &error);
     require(base != NULL);
-    struct gguf_model *model = adapter != NULL ? gguf_adapter_new(adapter, base, &error) : NULL;
+    struct gguf_model *model = adapter != NULL ? gguf_adapter_new(adapter, base, true, &error) : NULL;
     if (model != NULL)
         read_set(model->tensors);
     else
         require_one_line(&error);
-    gguf_model_free(model); /* only what nobody uses yet is merged into */
-    if (lora_merge(base, &(struct lora_requests){&request, 1}, &error))
+    gguf_model_free(model);
+    base = derive(base, &(struct derive_options){.loras = {&request, 1}}, &error);
+    if (base != NULL)
         read_set(base->tensors);
     else
         require_one_line(&error);

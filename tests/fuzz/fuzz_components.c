@@ -5,6 +5,7 @@
  * components itself; what is shown is found again by its name. */
 #include "fs/tree/component_files.h"
 #include "fs/tree/content_options.h"
+#include "models/formats.h"
 
 #include "tests/fuzz/write_model.h"
 
@@ -84,7 +85,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool is_array = size > 0 && data[0] == '[';
     remove_file(lists[!is_array]);
     write_file(lists[is_array], (const char *)data, size, NULL, 0);
-    struct checkpoint *checkpoint = checkpoint_open(directory, &(struct open_options){.components = true}, &error);
+    const struct checkpoint *checkpoint =
+        checkpoint_open(directory, formats, &(struct open_options){.components = true}, &error);
     struct tree *tree = checkpoint != NULL ? tree_new(checkpoint, &content_options, &error) : NULL;
     if (tree == NULL) {
         require_one_line(&error);

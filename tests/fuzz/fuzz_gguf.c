@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct checkpoint *checkpoint = checkpoint_new("input.gguf");
     struct source *file = source_of_bytes(data, size, "input.gguf");
     checkpoint_add_source(checkpoint, file);
-    if (gguf_format.read_file(checkpoint, file, checkpoint->tensors, &options, &error)) {
+    if (gguf_format.read_file(checkpoint, file, checkpoint->unsealed, &options, &error)) {
         check_tensors(checkpoint);
         read_tensors(checkpoint);
         check_values(&checkpoint->metadata);

@@ -1,7 +1,7 @@
 /* Any bytes as an importance matrix, of either form.
  *
  * Holds for what is accepted: each entry is found by its name, and has values, all of which can be read. */
-#include "models/imatrix.h"
+#include "models/quantize/imatrix.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <math.h>

@@ -2,6 +2,7 @@
  * after "@keymap", that TensorRT-LLM's layout is made with.
  *
  * Holds for what is accepted: all tensors of all files are read, and files have names. */
+#include "models/formats.h"
 #include "models/layouts/find.h"
 #include "models/layouts/make.h"
 #include "quant/convert.h"
@@ -12,8 +13,8 @@
 enum { MOST_BYTES = 1 << 16, MOST_READ = 1 << 12, MOST_TENSORS = 200 };
 
 static char directory[] = "/tmp/wfs-fuzz-XXXXXX";
-static struct checkpoint *checkpoint;
-static struct canonical_model *model;
+static const struct checkpoint *checkpoint;
+static struct hf_model *model;
 
 static const char *path_of(const char *name)
 {
@@ -31,7 +32,7 @@ static void write_file(const char *name, const void *data, size_t size)
 static void remove_directory(void)
 {
     static const char *const names[] = {"config.json", "model.safetensors", "input.json"};
-    canonical_model_free(model);
+    hf_model_free(model);
     checkpoint_close(checkpoint);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         unlink(path_of(names[i]));
@@ -55,7 +56,8 @@ static void write_model(void)
 {
     static const char config[] =
         "{\"architectures\":[\"LlamaForCausalLM\"],\"model_type\":\"llama\",\"hidden_size\":8,\"intermediate_size\":12,"
-        "\"num_attention_heads\":2,\"num_key_value_heads\":1,\"num_hidden_layers\":1,\"vocab_size\":10,"
+        "\"num_attention_heads\":2,\"num_key_value_heads\":1,\"num_hidden_layers\":1,\"vocab_size\":10,\"factors\":[1,"
+        "2.5],"
         "\"rms_norm_eps\":1e-5,\"torch_dtype\":\"bfloat16\"}";
     static const struct {
         const char *name;
@@ -91,9 +93,9 @@ static void open_model(void)
     require(mkdtemp(directory) != NULL);
     write_model();
     atexit(remove_directory);
-    checkpoint = checkpoint_open(directory, &options, &error);
+    checkpoint = checkpoint_open(directory, formats, &options, &error);
     require(checkpoint != NULL);
-    model = canonical_model_new(checkpoint, NULL, &error);
+    model = hf_model_new(checkpoint, NULL, &error);
     require(model != NULL);
 }
 

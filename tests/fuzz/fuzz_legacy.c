@@ -12,8 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct checkpoint *checkpoint = checkpoint_new("input.pt");
     struct source *file = source_of_bytes(data, size, "input.pt");
     checkpoint_add_source(checkpoint, file);
-    if (torch_format.read_file(checkpoint, file, checkpoint->tensors, &options, &error)) {
-        require(tensor_set_seal(checkpoint->tensors, &error));
+    if (torch_format.read_file(checkpoint, file, checkpoint->unsealed, &options, &error)) {
+        require(tensor_set_seal(checkpoint->unsealed, &error));
         read_tensors(checkpoint);
     } else {
         require_one_line(&error);

@@ -4,6 +4,8 @@
  * always the same: model.safetensors, or the two shards that an index may name. */
 #include "fs/tree/content_options.h"
 #include "fs/tree/tree.h"
+#include "models/families/families.h"
+#include "models/formats.h"
 #include "models/tokenizers/vocab.h"
 
 #include "tests/fuzz/fuzz.h"
@@ -103,18 +105,35 @@ static void write_parts(const uint8_t *data, size_t size)
     }
 }
 
+static void make_vocabulary(const struct vocab *vocab, const struct vocab_input *input)
+{
+    struct error error = {""};
+    struct gguf_kvs kvs = {0};
+    if (vocab_add(vocab, &kvs, input, &error) == VOCAB_FAILED)
+        require_one_line(&error);
+    gguf_kvs_free(&kvs);
+}
+
+/* Reports whether no family before `end` has the kind. */
+static bool is_new(const struct vocab *vocab, const struct family *const *end)
+{
+    for (const struct family *const *family = families; family < end; family++)
+        for (size_t i = 0; i < FAMILY_MAX_VOCABS; i++)
+            if ((*family)->vocabs[i] == vocab)
+                return false;
+    return true;
+}
+
 static void make_vocabularies(const struct checkpoint *checkpoint)
 {
     struct error error = {""};
     bool absent;
     struct hparams *hparams = hparams_load(checkpoint, &absent, &error);
     struct vocab_input input = {checkpoint, hparams, "llama", "LlamaForCausalLM", EMBEDDING_ROWS, hparams};
-    for (size_t i = 0; hparams != NULL && vocabs[i] != NULL; i++) {
-        struct gguf_kvs kvs = {0};
-        if (vocabs[i]->add(&kvs, &input, &error) == VOCAB_FAILED)
-            require_one_line(&error);
-        gguf_kvs_free(&kvs);
-    }
+    for (const struct family *const *family = families; hparams != NULL && *family != NULL; family++)
+        for (size_t i = 0; i < FAMILY_MAX_VOCABS && (*family)->vocabs[i] != NULL; i++)
+            if (is_new((*family)->vocabs[i], family))
+                make_vocabulary((*family)->vocabs[i], &input);
     hparams_free(hparams);
 }
 
@@ -149,7 +168,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     write_weights("model.safetensors", "model.embed_tokens.weight");
     write_parts(data, size);
-    struct checkpoint *checkpoint = checkpoint_open(directory, &options, &error);
+    const struct checkpoint *checkpoint = checkpoint_open(directory, formats, &options, &error);
     struct tree *tree = checkpoint != NULL ? tree_new(checkpoint, &content_options, &error) : NULL;
     if (tree != NULL) {
         make_vocabularies(checkpoint);

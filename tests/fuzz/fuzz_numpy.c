@@ -13,8 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct checkpoint *checkpoint = checkpoint_new("input.npz");
     struct source *file = source_of_bytes(data, size, "input.npz");
     checkpoint_add_source(checkpoint, file);
-    if (numpy_format.read_file(checkpoint, file, checkpoint->tensors, &options, &error) &&
-        tensor_set_seal(checkpoint->tensors, &error))
+    if (numpy_format.read_file(checkpoint, file, checkpoint->unsealed, &options, &error) &&
+        tensor_set_seal(checkpoint->unsealed, &error))
         read_tensors(checkpoint);
     else
         require_one_line(&error);

@@ -3,7 +3,9 @@
  * An input is as write_model() has it, its first line config.json. Holds: a weight that is not refused can be read, all
  * of it or any part, and is the same.
  */
-#include "models/shown.h"
+#include "models/formats.h"
+#include "models/packings/packings.h"
+#include "models/shown_tensors.h"
 
 #include "tests/fuzz/read_tensors.h"
 #include "tests/fuzz/write_model.h"
@@ -36,11 +38,11 @@ static void unpack(const struct checkpoint *checkpoint)
     struct error error;
     struct plain_set plain;
     struct arena *arena = arena_new();
-    struct shown shown = shown_of(checkpoint, arena);
-    for (size_t i = 0; i < shown_count(&shown); i++) {
+    struct shown_tensors shown = shown_tensors_of(checkpoint, arena);
+    for (size_t i = 0; i < shown_tensors_count(&shown); i++) {
         struct tensor room;
-        const struct tensor *tensor = shown_tensor(&shown, i, &room);
-        bool is_unpacked = shown_unpacked(&shown, i) != NULL;
+        const struct tensor *tensor = shown_tensors_at(&shown, i, &room);
+        bool is_unpacked = shown_tensors_unpacked(&shown, i) != NULL;
         require((tensor->refusal == NULL) == (tensor->view != NULL) || !is_unpacked);
         if (is_unpacked && tensor->view != NULL)
             read_view(tensor->view);
@@ -66,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     make_directory(remove_directory);
     write_model("config.json", "model.safetensors", data, size);
-    struct checkpoint *checkpoint = checkpoint_open(directory, &options, &error);
+    const struct checkpoint *checkpoint = checkpoint_open(directory, formats, &options, &error);
     if (checkpoint != NULL)
         unpack(checkpoint);
     else

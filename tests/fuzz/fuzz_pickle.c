@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     checkpoint_add_source(checkpoint, file);
     struct torch_container container = {
         .checkpoint = checkpoint,
-        .tensors = checkpoint->tensors,
+        .tensors = checkpoint->unsealed,
         .file = file,
         .place = "input.pt: data.pkl",
         .pickle_bytes = (const char *)data,
@@ -69,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             resolve(&container, &pickle, storages, &error) && torch_add_tensors(&container, &pickle, scratch, &error);
     }
     if (good) {
-        require(tensor_set_seal(checkpoint->tensors, &error));
+        require(tensor_set_seal(checkpoint->unsealed, &error));
         check(checkpoint);
     } else {
         require_one_line(&error);

@@ -2,7 +2,8 @@
  *
  * An input is as write_model() has it, its first line config.json. Holds: what becomes a tensor of mmproj.gguf can be
  * read. */
-#include "models/model.h"
+#include "models/convert/model.h"
+#include "models/formats.h"
 
 #include "tests/fuzz/read_tensors.h"
 #include "tests/fuzz/write_model.h"
@@ -21,17 +22,17 @@ static void remove_directory(void)
 static void project(const struct checkpoint *checkpoint)
 {
     struct error error;
-    struct gguf_plan plan;
+    struct artifact artifact;
     gguf_has_projector(checkpoint);
     struct gguf_model *model = gguf_projector_new(checkpoint, &error);
     if (model == NULL) {
         require_one_line(&error);
         return;
     }
-    require(gguf_plan_converter(model, "q8_0", &plan, &error));
+    require(converter_artifact(model, "q8_0", &artifact, &error));
     for (size_t i = 0; i < model->tensors->n_tensors; i++)
         read_ends(model->tensors->tensors[i].view);
-    gguf_plan_free(&plan);
+    artifact_free(&artifact);
     gguf_model_free(model);
 }
 
@@ -44,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     make_directory(remove_directory);
     write_file("preprocessor_config.json", preprocessor, sizeof preprocessor - 1, NULL, 0);
     write_model("config.json", "model.safetensors", data, size);
-    struct checkpoint *checkpoint = checkpoint_open(directory, &options, &error);
+    const struct checkpoint *checkpoint = checkpoint_open(directory, formats, &options, &error);
     if (checkpoint != NULL)
         project(checkpoint);
     else

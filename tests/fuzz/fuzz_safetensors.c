@@ -32,8 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct checkpoint *checkpoint = checkpoint_new("input.safetensors");
     struct source *file = source_of_bytes(data, size, "input.safetensors");
     checkpoint_add_source(checkpoint, file);
-    if (safetensors_format.read_file(checkpoint, file, checkpoint->tensors, &options, &error)) {
-        require(tensor_set_seal(checkpoint->tensors, &error));
+    if (safetensors_format.read_file(checkpoint, file, checkpoint->unsealed, &options, &error)) {
+        require(tensor_set_seal(checkpoint->unsealed, &error));
         check_tensors(checkpoint, size);
     } else {
         require_one_line(&error);

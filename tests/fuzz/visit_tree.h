@@ -6,6 +6,7 @@
 
 #include "fs/tree/content_options.h"
 #include "fs/tree/tree.h"
+#include "models/formats.h"
 
 #include "tests/fuzz/fuzz.h"
 
@@ -60,7 +61,7 @@ static inline void visit_path(const char *path, const struct content_options *co
 {
     struct error error = {""};
     struct open_options options = {0};
-    struct checkpoint *checkpoint = checkpoint_open(path, &options, &error);
+    const struct checkpoint *checkpoint = checkpoint_open(path, formats, &options, &error);
     struct tree *tree = checkpoint != NULL ? tree_new(checkpoint, content_options, &error) : NULL;
     if (tree != NULL) {
         struct visit root = {.tree = tree, .skipped = skipped, .directory = TREE_ROOT};

@@ -2,6 +2,7 @@
  * fields: "refused" and the reason, or "accepted" and of each tensor its name in hexadecimal, dtype, shape, offset and
  * length. */
 #include "formats/checkpoint.h"
+#include "models/formats.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@ int main(int argc, char **argv)
     const struct open_options options = {.format = argc > 1 ? argv[1] : NULL};
     for (int i = 2; i < argc; i++) {
         struct error error;
-        struct checkpoint *checkpoint = checkpoint_open(argv[i], &options, &error);
+        const struct checkpoint *checkpoint = checkpoint_open(argv[i], formats, &options, &error);
         if (checkpoint == NULL) {
             printf("refused\t%s\n", error.message);
             continue;

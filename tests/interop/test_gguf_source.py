@@ -18,7 +18,7 @@ SEEDS = ROOT / "tests" / "fuzz" / "corpus" / "gguf"
 
 # What wfs refuses, and ggml does not: the number of elements wraps to 0, a key holds a NUL, data is missing. And a part of a split
 # file, which is more than one file.
-STRICTER = re.compile(r"larger than 64 bits|NUL byte|tensor bytes are missing|data begins at|its name says otherwise")
+STRICTER = re.compile(r"size of more than 64 bits|NUL byte|tensor bytes are missing|data begins at|its file name says otherwise")
 
 
 class Parameters(ctypes.Structure):

@@ -23,10 +23,10 @@ N_MUTATED = 4000
 # Reasons for which wfs refuses what the library accepts.
 DELIBERATE = {
     "appears twice in one object": "a key twice: the library takes the last, the description of the format forbids it",
-    "not described by an object": "a tensor as an array: only the library's JSON parser reads that as a tensor",
+    "its description is not an object": "a tensor as an array: only the library's JSON parser reads that as a tensor",
     "dtype is not a string": "a dtype as an object: likewise",
     "shape has ": "more than 64 dimensions: numpy and torch have no such tensors",
-    "is over the limit of 65536": "names of more than 64 KiB",
+    "its name is too long": "names of more than 64 KiB",
 }
 
 

@@ -63,7 +63,7 @@ static inline void files_write_text(const char *path, const char *text)
     files_write(path, text, strlen(text));
 }
 
-/* Whether so many files may be open at once, and some more: the hard limit of descriptors allows it. */
+/* Reports whether so many files, and some more, may be open at once: the hard limit of descriptors allows it. */
 static inline bool files_may_be_open(size_t n_files)
 {
     enum { OTHERS = 64 };
@@ -77,17 +77,4 @@ static inline void files_link(const char *path, const char *target)
 {
     files_make_parents(path);
     files_must(symlink(target, path) == 0, path);
-}
-
-/* A safetensors file of that header, and `n_data` bytes 0, 1, 2 ... after it. */
-static inline void files_write_safetensors(const char *path, const char *header, size_t header_length, size_t n_data)
-{
-    unsigned char *bytes = malloc(8 + header_length + n_data + 1);
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (unsigned char)((uint64_t)header_length >> (8 * i));
-    memcpy(bytes + 8, header, header_length);
-    for (size_t i = 0; i < n_data; i++)
-        bytes[8 + header_length + i] = (unsigned char)i;
-    files_write(path, bytes, 8 + header_length + n_data);
-    free(bytes);
 }

@@ -5,11 +5,11 @@
 
 #include <string.h>
 
-/* Whether a note has that text in it. */
+/* Reports whether a note has that text in it. */
 static inline bool has_note(const struct checkpoint *checkpoint, const char *part)
 {
     for (size_t i = 0; i < checkpoint_notes(checkpoint); i++)
-        if (strstr(checkpoint_note_text(checkpoint, i), part) != NULL)
+        if (strstr(checkpoint_note_at(checkpoint, i).text, part) != NULL)
             return true;
     return false;
 }

@@ -3,7 +3,7 @@
 
     make_models.py CONVERTER    path of convert_hf_to_gguf.py (llama.cpp)
 
-The rows printed belong into tests/unit/models/model.c. Needs torch, transformers 4.57, sentencepiece, safetensors.
+The rows printed belong into tests/unit/models/convert/model.c. Needs torch, transformers 4.57, sentencepiece, safetensors.
 """
 import hashlib
 import io

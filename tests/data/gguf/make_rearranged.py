@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the rows of tests/unit/models/rearrangement.c: what numpy makes of numbers counted up from 0.
+"""Prints the rows of tests/unit/models/relation/rearrangement.c: what numpy makes of numbers counted up from 0.
 
 The formulas are those of modify_tensors() in llama.cpp's conversion/, and of tensor parallelism, spelled with numpy. `backs` is
 what the way back gives where that is not the source itself, `cut` says that it does not know the sizes.

@@ -1,21 +1,20 @@
 /* Checkpoints that are put together by hand: notes, what is made once, side files, metadata, who owns what (the
  * sanitizers tell). */
-#include "formats/checkpoint.h"
+#include "formats/checkpoint_builder.h"
 
 #include "formats/documents.h"
-#include "formats/open.h"
+#include "formats/location.h"
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"
 #include "tests/unit/notes.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 
 static struct source *open_source(const char *name, const char *text)
 {
     struct error error;
     files_write_text(name, text);
-    struct source *source = source_open(AT_FDCWD, name, name, &error);
+    struct source *source = location_open_file(name, &error);
     files_must(source != NULL, name);
     return source;
 }
@@ -25,16 +24,20 @@ static void test_notes(void)
 {
     struct checkpoint *checkpoint = checkpoint_new("here");
     CHECK(checkpoint_notes(checkpoint) == 0);
-    checkpoint_note(checkpoint, "%s: %d", "a", 1);
-    checkpoint_note(checkpoint, "a: 2");
-    checkpoint_note(checkpoint, "a: 1");
+    checkpoint_note(checkpoint, SUBJECT_SOURCE, "%s: %d", "a", 1);
+    checkpoint_note(checkpoint, SUBJECT_SOURCE, "a: 2");
+    checkpoint_note(checkpoint, SUBJECT_SOURCE, "a: 1");
     CHECK(checkpoint_notes(checkpoint) == 2);
-    CHECK_TEXT(checkpoint_note_text(checkpoint, 0), "a: 1");
-    CHECK_TEXT(checkpoint_note_text(checkpoint, 1), "a: 2");
+    checkpoint_hint(checkpoint, SUBJECT_SOURCE, "a: %d", 1); /* a note already */
+    CHECK(checkpoint_notes(checkpoint) == 2 && !checkpoint_note_at(checkpoint, 0).is_hint);
+    CHECK_TEXT(checkpoint_note_at(checkpoint, 0).text, "a: 1");
+    CHECK_TEXT(checkpoint_note_at(checkpoint, 1).text, "a: 2");
+    checkpoint_hint(checkpoint, SUBJECT_SOURCE, "a: %d", 3);
+    CHECK(checkpoint_notes(checkpoint) == 3 && checkpoint_note_at(checkpoint, 2).is_hint);
     for (int i = 0; i < 300; i++)
-        checkpoint_note(checkpoint, "number %d", i);
+        checkpoint_note(checkpoint, SUBJECT_SOURCE, "number %d", i);
     CHECK(checkpoint_notes(checkpoint) == 256);
-    CHECK(has_note(checkpoint, "number 253") && !has_note(checkpoint, "number 254"));
+    CHECK(has_note(checkpoint, "number 252") && !has_note(checkpoint, "number 253"));
     CHECK_TEXT(checkpoint->path, "here");
     checkpoint_close(checkpoint);
     checkpoint_close(NULL);
@@ -83,10 +86,7 @@ static void test_once(void)
 static void test_side_files(void)
 {
     struct checkpoint *checkpoint = checkpoint_new("here");
-    struct document *document;
-    struct error error;
-    uint64_t number = 0;
-    checkpoint_add_side_file(checkpoint, "a.json", open_source("a.json", "{\"a\": 1}"));
+    checkpoint_add_side_file(checkpoint, "a", open_source("a", "a"));
     checkpoint_add_side_file(checkpoint, "b", open_source("b", "b"));
     checkpoint_add_side_file(checkpoint, "c", open_source("c", "c"));
     CHECK(checkpoint_side_file(checkpoint, "b") == &checkpoint->side_files[1]);
@@ -97,36 +97,70 @@ static void test_side_files(void)
     CHECK(checkpoint->n_hidden == 1);
     CHECK_TEXT(checkpoint->hidden[0].name, "b");
     CHECK_TEXT(checkpoint->hidden[0].reason, "for a reason");
-    CHECK(document_open(checkpoint, "a.json", &document, &error));
-    CHECK(json_u64(json_get(document_root(document), "a"), &number) && number == 1);
-    document_close(document);
-    checkpoint_change_side_file(checkpoint, "a.json", "{\"a\": 22}", 9);
-    CHECK(checkpoint->n_sources == 0 && checkpoint->n_guides == 1);
-    CHECK(source_size(checkpoint_side_file(checkpoint, "a.json")->source) == 9);
-    CHECK(document_open(checkpoint, "a.json", &document, &error)); /* it is not the one that was parsed before */
-    CHECK(json_u64(json_get(document_root(document), "a"), &number) && number == 22);
-    document_close(document);
     checkpoint_close(checkpoint);
 }
 
-/* Weights come first, and only they count; those of a checkpoint that is kept are guides. */
+static uint64_t number_in(const struct checkpoint *checkpoint)
+{
+    struct document *document;
+    struct error error;
+    uint64_t number = 0;
+    CHECK(document_open(checkpoint, "config.json", &document, &error));
+    CHECK(json_u64(json_get(document_root(document), "a"), &number));
+    document_close(document);
+    return number;
+}
+
+/* What is derived has changes that its origin has not; they share the rest, and their notes. */
+static void test_derived(void)
+{
+    struct checkpoint *origin = checkpoint_new("here");
+    struct source *weights = open_source("weights", "1234");
+    checkpoint_add_source(origin, weights);
+    checkpoint_add_side_file(origin, "config.json", open_source("config.json", "{\"a\": 1}"));
+    checkpoint_add_side_file(origin, "b", open_source("b", "b"));
+    checkpoint_add_metadata(origin, "key", "value");
+    CHECK(number_in(origin) == 1);
+    struct checkpoint *derived = checkpoint_derive(origin);
+    checkpoint_change_side_file(derived, "config.json", "{\"a\": 22}", 9);
+    checkpoint_hide_side_file(derived, "b", "for a reason");
+    gguf_set_u32(&derived->metadata, "key", 1);
+    checkpoint_note(derived, SUBJECT_SOURCE, "derived");
+    CHECK(derived->tensors == origin->tensors && derived->sources[0] == weights);
+    CHECK(derived->n_sources == 1 && derived->n_guides == 1 && origin->n_guides == 0);
+    CHECK(number_in(derived) == 22 && number_in(origin) == 1);
+    CHECK(derived->n_side_files == 1 && origin->n_side_files == 2 && derived->n_hidden == 1 && origin->n_hidden == 0);
+    CHECK(gguf_kvs_find(&derived->metadata, "key")->type == GGUF_U32);
+    CHECK(gguf_kvs_find(&origin->metadata, "key")->type == GGUF_STRING);
+    CHECK(has_note(origin, "derived"));
+    checkpoint_close(derived);
+}
+
+/* Weights come first, and only they count; those of a checkpoint that is used are guides, those of one that is kept are
+ * not. A base of the origin is one of what is derived from it. */
 static void test_sources(void)
 {
-    struct checkpoint *checkpoint = checkpoint_new("here"), *other = checkpoint_new("there");
+    struct checkpoint *checkpoint = checkpoint_new("here"), *other = checkpoint_new("there"),
+                      *target = checkpoint_new("elsewhere");
     struct source *guide = open_source("guide", "12345"), *first = open_source("first", "123"),
-                  *second = open_source("second", "1234"), *kept = open_source("kept", "1");
+                  *second = open_source("second", "1234"), *used = open_source("used", "1");
     checkpoint_add_guide(checkpoint, guide);
     checkpoint_add_source(checkpoint, first);
     checkpoint_add_source(checkpoint, second);
     CHECK(checkpoint->n_sources == 2 && checkpoint->n_guides == 1);
     CHECK(checkpoint->sources[0] == first && checkpoint->sources[1] == second && checkpoint->sources[2] == guide);
     CHECK(checkpoint_bytes(checkpoint) == 7);
-    checkpoint_add_source(other, kept);
-    checkpoint_keep(checkpoint, other);
-    CHECK(checkpoint->n_sources == 2 && checkpoint->n_guides == 2 && checkpoint->sources[3] == kept);
-    CHECK(checkpoint_bytes(checkpoint) == 7 && other->n_sources == 0);
-    checkpoint_keep(checkpoint, checkpoint_new("elsewhere"));
-    checkpoint_close(checkpoint);
+    checkpoint_add_source(other, used);
+    checkpoint_use(checkpoint, BASE_ADAPTER, other);
+    CHECK(checkpoint->n_sources == 2 && checkpoint->n_guides == 2 && checkpoint->sources[3] == used);
+    CHECK(checkpoint_bytes(checkpoint) == 7 && checkpoint_bytes(other) == 1);
+    checkpoint_add_source(target, open_source("target", "12"));
+    struct checkpoint *derived = checkpoint_derive(checkpoint);
+    checkpoint_keep(derived, BASE_TARGET, target);
+    CHECK(derived->n_sources == 2 && derived->n_guides == 2);
+    CHECK(checkpoint_base(derived, BASE_ADAPTER) == other && checkpoint_base(derived, BASE_TARGET) == target);
+    CHECK(checkpoint_base(checkpoint, BASE_TARGET) == NULL && checkpoint_base(derived, BASE_DENSE) == NULL);
+    checkpoint_close(derived);
 }
 
 /* Of a key the first value stays; where another one is different the key is among the differing. */
@@ -151,6 +185,7 @@ int main(void)
     test_notes();
     test_once();
     test_side_files();
+    test_derived();
     test_sources();
     test_metadata();
     files_remove();

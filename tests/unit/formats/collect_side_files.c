@@ -1,7 +1,8 @@
 #include "formats/checkpoint.h"
 
 #include "tests/unit/check.h"
-#include "tests/unit/files.h"
+#include "tests/unit/formats/readers_table.h"
+#include "tests/unit/write_safetensors.h"
 
 static const struct open_options usual = {.format = NULL};
 static const char header[] = "{}";
@@ -71,7 +72,7 @@ static void directory(void)
 {
     struct error error = {""};
     make_directory();
-    struct checkpoint *checkpoint = checkpoint_open("model", &usual, &error);
+    const struct checkpoint *checkpoint = checkpoint_open("model", readers, &usual, &error);
     if (!CHECK(checkpoint != NULL))
         return;
     CHECK_TEXT(side_files(checkpoint),
@@ -144,14 +145,14 @@ static void single_file(void)
 {
     struct error error = {""};
     make_home();
-    struct checkpoint *checkpoint = checkpoint_open("home/downloaded", &usual, &error);
+    const struct checkpoint *checkpoint = checkpoint_open("home/downloaded", readers, &usual, &error);
     CHECK_TEXT(side_files(checkpoint), "");
     CHECK(checkpoint->n_hidden == 0);
     checkpoint_close(checkpoint);
 
     files_write_text("home/tokenizer.json", "{}");
     files_link("home/config.json", "../outside");
-    checkpoint = checkpoint_open("home/downloaded", &usual, &error);
+    checkpoint = checkpoint_open("home/downloaded", readers, &usual, &error);
     CHECK_TEXT(side_files(checkpoint),
                "1_Pooling/config.json LICENSE.txt README.md additional_chat_templates/tools.jinja "
                "chat_template.jinja merges.txt modules.json qwen.tiktoken spiece.model tokenizer.json "
@@ -167,12 +168,12 @@ static void linked_file(void)
 {
     struct error error = {""};
     files_link("home/linked.safetensors", "../model/model.safetensors");
-    struct checkpoint *checkpoint = checkpoint_open("home/linked.safetensors", &usual, &error);
+    const struct checkpoint *checkpoint = checkpoint_open("home/linked.safetensors", readers, &usual, &error);
     CHECK(checkpoint != NULL);
     CHECK_TEXT(checkpoint->model_name, "home");
     checkpoint_close(checkpoint);
     files_must(remove("home/downloaded") == 0, "home/downloaded");
-    CHECK(checkpoint_open("home", &usual, &error) == NULL);
+    CHECK(checkpoint_open("home", readers, &usual, &error) == NULL);
     CHECK(strstr(error.message, "linked.safetensors: a symbolic link to ") == error.message);
 }
 
@@ -189,7 +190,7 @@ static void many_files(size_t n_files, bool all)
         snprintf(path, sizeof path, "many/%04zu", i);
         files_write_text(path, "");
     }
-    struct checkpoint *checkpoint = checkpoint_open("many", &usual, &error);
+    const struct checkpoint *checkpoint = checkpoint_open("many", readers, &usual, &error);
     CHECK(checkpoint != NULL && checkpoint->n_side_files + checkpoint->n_hidden == 4096);
     CHECK(checkpoint_notes(checkpoint) == (all ? 0 : 1));
     checkpoint_close(checkpoint);

@@ -1,7 +1,8 @@
 #include "formats/components.h"
 
 #include "tests/unit/check.h"
-#include "tests/unit/files.h"
+#include "tests/unit/formats/readers_table.h"
+#include "tests/unit/write_safetensors.h"
 
 static const char header[] = "{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}}";
 static const struct open_options with_components = {.components = true};
@@ -28,7 +29,7 @@ static const char *names(const struct checkpoint *checkpoint)
 static bool has_note(const struct checkpoint *checkpoint, const char *note)
 {
     for (size_t i = 0; i < checkpoint_notes(checkpoint); i++)
-        if (strcmp(checkpoint_note_text(checkpoint, i), note) == 0)
+        if (strcmp(checkpoint_note_at(checkpoint, i).text, note) == 0)
             return true;
     return false;
 }
@@ -54,16 +55,16 @@ static void pipeline(void)
                    "\"gone\": [\"l\", \"C\"], \"off\": [null, null], \"linked\": [\"l\", \"L\"], \"flag\": true,"
                    "\"../outside\": [\"l\", \"O\"], \"scheduler\": [\"diffusers\", \"S\"], \"_x\": [\"l\", \"X\"]}");
     files_link("p/linked", "../outside");
-    struct checkpoint *checkpoint = checkpoint_open("p", &with_components, &error);
+    const struct checkpoint *checkpoint = checkpoint_open("p", readers, &with_components, &error);
     if (!CHECK(checkpoint != NULL))
         return;
     CHECK_TEXT(checkpoint->format, "pipeline");
     CHECK_TEXT(names(checkpoint), "extra: unet:UNet");
     CHECK(checkpoint->tensors->n_tensors == 0 && checkpoint->n_sources == 0 && checkpoint->n_guides == 1);
     CHECK(checkpoint_notes(checkpoint) == 3);
-    CHECK(has_note(checkpoint, "gone is not there, which model_index.json names (C)"));
-    CHECK(has_note(checkpoint, "../outside is not there, which model_index.json names (O)"));
-    CHECK(has_note(checkpoint, "vae: there are no weights in it that wfs reads (VAE)"));
+    CHECK(has_note(checkpoint, "gone is missing, but model_index.json names it (C)"));
+    CHECK(has_note(checkpoint, "../outside is missing, but model_index.json names it (O)"));
+    CHECK(has_note(checkpoint, "vae: contains no weights that wfs can read (VAE)"));
     CHECK(checkpoint->components->items[1].bytes == 8 + sizeof header - 1 + 4);
     CHECK(checkpoint_bytes(checkpoint) == 2 * (8 + sizeof header - 1 + 4));
     CHECK(components_hold(checkpoint->components, "unet/config.json"));
@@ -71,7 +72,7 @@ static void pipeline(void)
     CHECK(!components_hold(checkpoint->components, "unet2/config.json"));
     CHECK(!components_hold(checkpoint->components, "scheduler/scheduler_config.json"));
     checkpoint_close(checkpoint);
-    CHECK(checkpoint_open("p", &(struct open_options){0}, &error) == NULL);
+    CHECK(checkpoint_open("p", readers, &(struct open_options){0}, &error) == NULL);
     CHECK_TEXT(error.message, "p: a pipeline of 2 models (model_index.json): extra, unet; name one, such as p/extra");
 }
 
@@ -79,11 +80,12 @@ static void pipeline(void)
 static void opened_later(void)
 {
     struct error error = {""}, failure = {"no"};
-    struct checkpoint *whole = checkpoint_open("p", &(struct open_options){.components = true, .name = "x"}, &error);
+    const struct checkpoint *whole =
+        checkpoint_open("p", readers, &(struct open_options){.components = true, .name = "x"}, &error);
     files_must(rename("p", "q") == 0, "q");
     write_weights("p/unet/other.safetensors");
     const struct component *unet = &whole->components->items[1], *extra = &whole->components->items[0];
-    struct checkpoint *checkpoint = checkpoint_open_component(whole, unet, NULL, &error);
+    const struct checkpoint *checkpoint = checkpoint_open_component(whole, unet, NULL, &error);
     if (CHECK(checkpoint != NULL)) {
         CHECK_TEXT(checkpoint->model_name, "unet");
         CHECK_TEXT(checkpoint->path, "p/unet");
@@ -109,16 +111,16 @@ static void unreadable_list(void)
 {
     struct error error = {""};
     files_write_text("q/model_index.json", "{\"a\": [1, ");
-    struct checkpoint *checkpoint = checkpoint_open("q", &with_components, &error);
+    const struct checkpoint *checkpoint = checkpoint_open("q", readers, &with_components, &error);
     if (CHECK(checkpoint != NULL))
         CHECK_TEXT(names(checkpoint), "moved: unet:");
     CHECK(checkpoint_notes(checkpoint) == 1);
-    CHECK(strstr(checkpoint_note_text(checkpoint, 0), "model_index.json: line 1") != NULL);
+    CHECK(strstr(checkpoint_note_at(checkpoint, 0).text, "model_index.json: line 1") != NULL);
     checkpoint_close(checkpoint);
     static const char *const odd[] = {"[]", "3", "{}", "null", "{\"unet\": {}, \"moved\": [\"a\"]}"};
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         files_write_text("q/model_index.json", odd[i]);
-        checkpoint = checkpoint_open("q", &with_components, &error);
+        checkpoint = checkpoint_open("q", readers, &with_components, &error);
         CHECK_NAMED(checkpoint != NULL && strcmp(names(checkpoint), "moved: unet:") == 0, odd[i]);
         checkpoint_close(checkpoint);
     }
@@ -139,7 +141,7 @@ static void modules(void)
     write_weights("s/2_Dense/model.safetensors");
     write_weights("s/3_Dense/model-00001-of-00002.safetensors");
     write_weights("s/onnx/model.safetensors");
-    struct checkpoint *checkpoint = checkpoint_open("s", &(struct open_options){0}, &error);
+    const struct checkpoint *checkpoint = checkpoint_open("s", readers, &(struct open_options){0}, &error);
     if (!CHECK(checkpoint != NULL))
         return;
     CHECK_TEXT(checkpoint->format, "huggingface");
@@ -149,12 +151,12 @@ static void modules(void)
     CHECK(checkpoint->n_hidden == 2); /* the model, and what nothing names */
     checkpoint_close(checkpoint);
 
-    checkpoint = checkpoint_open("s/model.safetensors", &with_components, &error);
+    checkpoint = checkpoint_open("s/model.safetensors", readers, &with_components, &error);
     CHECK(checkpoint != NULL && checkpoint->components == NULL);
     checkpoint_close(checkpoint);
 
     files_must(remove("s/model.safetensors") == 0, "s/model.safetensors");
-    checkpoint = checkpoint_open("s", &with_components, &error);
+    checkpoint = checkpoint_open("s", readers, &with_components, &error);
     CHECK(checkpoint != NULL && strcmp(checkpoint->format, "pipeline") == 0);
     checkpoint_close(checkpoint);
 }
@@ -168,7 +170,7 @@ static void codec(void)
     write_weights("t/model.safetensors");
     write_weights("t/audio_tokenizer/model.safetensors");
     write_weights("t/other/model.safetensors");
-    struct checkpoint *checkpoint = checkpoint_open("t", &(struct open_options){0}, &error);
+    const struct checkpoint *checkpoint = checkpoint_open("t", readers, &(struct open_options){0}, &error);
     if (!CHECK(checkpoint != NULL))
         return;
     CHECK_TEXT(checkpoint->format, "huggingface");
@@ -176,7 +178,7 @@ static void codec(void)
     CHECK(checkpoint_side_file(checkpoint, "audio_tokenizer/config.json") != NULL);
     checkpoint_close(checkpoint);
     files_must(remove("t/model.safetensors") == 0, "t/model.safetensors");
-    CHECK(checkpoint_open("t", &with_components, &error) == NULL);
+    CHECK(checkpoint_open("t", readers, &with_components, &error) == NULL);
 }
 
 static void many(void)
@@ -188,9 +190,9 @@ static void many(void)
         write_weights(path);
     }
     files_write_text("m/model_index.json", "{}");
-    struct checkpoint *checkpoint = checkpoint_open("m", &with_components, &error);
+    const struct checkpoint *checkpoint = checkpoint_open("m", readers, &with_components, &error);
     CHECK(checkpoint != NULL && checkpoint->components->count == COMPONENTS_MAX);
-    CHECK(has_note(checkpoint, "there are more than 64 folders of weights: not all are shown"));
+    CHECK(has_note(checkpoint, "more than 64 folders of weights: the rest are not shown"));
     checkpoint_close(checkpoint);
 }
 

@@ -2,10 +2,10 @@
 #include "formats/documents.h"
 
 #include "base/text.h"
-#include "formats/open.h"
+#include "formats/checkpoint_builder.h"
+#include "formats/location.h"
 #include "tests/unit/check.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -115,19 +115,19 @@ static void errors(const struct checkpoint *checkpoint)
     bool absent;
     CHECK(document_open(checkpoint, "absent.json", &document, &error) && document == NULL &&
           document_root(document) == NULL);
-    CHECK(!document_open(checkpoint, "bad.json", &document, &error) && document == NULL);
-    CHECK_NAMED(text_starts_with(error.message, "bad.json: "), "an error names the file");
+    CHECK(!document_open(checkpoint, "merges.txt", &document, &error) && document == NULL);
+    CHECK_NAMED(text_starts_with(error.message, "merges.txt: "), "an error names the file");
     CHECK(!document_open(checkpoint, "params.json", &document, &error));
-    CHECK_TEXT(error.message, "params.json: 1048577 bytes are more than the limit of 1048576");
-    CHECK(document_open_if_valid(checkpoint, "bad.json", &document, &error) && document == NULL &&
+    CHECK_TEXT(error.message, "params.json: too large: 1048577 bytes, the limit is 1048576");
+    CHECK(document_open_if_valid(checkpoint, "merges.txt", &document, &error) && document == NULL &&
           checkpoint_notes(checkpoint) == 1);
-    CHECK(text_starts_with(checkpoint_note_text(checkpoint, 0), "bad.json: ") &&
-          text_ends_with(checkpoint_note_text(checkpoint, 0), "; it is not used"));
+    CHECK(text_starts_with(checkpoint_note_at(checkpoint, 0).text, "merges.txt: ") &&
+          text_ends_with(checkpoint_note_at(checkpoint, 0).text, "; it is not used"));
     CHECK(!document_open_if_valid(checkpoint, "params.json", &document, &error));
     CHECK(document_open_if_valid(checkpoint, "absent.json", &document, &error) && document == NULL);
     CHECK(document_text(checkpoint, "absent.txt", &length, &absent, &error) == NULL && absent);
     CHECK(document_text(checkpoint, "params.json", &length, &absent, &error) == NULL && !absent);
-    char *text = document_text(checkpoint, "bad.json", &length, &absent, &error);
+    char *text = document_text(checkpoint, "merges.txt", &length, &absent, &error);
     CHECK(text != NULL && length == 4 && strcmp(text, "{,  ") == 0);
     free(text);
 }
@@ -137,11 +137,11 @@ int main(void)
     struct counted small, large, shared, bad, limited;
     struct error error;
     struct checkpoint *checkpoint = checkpoint_new(".");
-    checkpoint_add_source(checkpoint, source_open(AT_FDCWD, "/proc/self/exe", "self", &error));
+    checkpoint_add_source(checkpoint, location_open_file("/proc/self/exe", &error));
     add(checkpoint, &small, "config.json", "{\"a\": 1}", 64);
     add(checkpoint, &large, "tokenizer.json", "{\"a\": 1}", 1 << 17);
     add(checkpoint, &shared, "vocab.json", "{\"a\": 1}", 1 << 17);
-    add(checkpoint, &bad, "bad.json", "{,", 4);
+    add(checkpoint, &bad, "merges.txt", "{,", 4);
     add(checkpoint, &limited, "params.json", "{\"a\": 1}", (1 << 20) + 1);
     forgotten(checkpoint, &small, &large);
     threads(checkpoint, &shared);

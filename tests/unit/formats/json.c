@@ -4,8 +4,10 @@
 #include "tests/unit/check.h"
 
 #include <math.h>
-
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 
 static const struct {
     const char *name, *text;
@@ -153,7 +155,7 @@ static void values(void)
     int64_t i = 0;
     double d = 0;
     size_t length;
-    CHECK(json_count(root) == 10);
+    CHECK(json_count_members(root) == 10);
     CHECK(json_u64(json_get(root, "u"), &u) && u == UINT64_MAX);
     CHECK(!json_u64(json_get(root, "big"), &u));
     CHECK(!json_u64(json_get(root, "n"), &u) && json_i64(json_get(root, "n"), &i) && i == -1);
@@ -165,22 +167,98 @@ static void values(void)
     CHECK(json_bool(json_get(root, "t"), false));
     CHECK(json_is(json_get(root, "v"), JSON_NULL) && json_get(root, "absent") == NULL);
     const struct json *array = json_get(json_get(root, "o"), "k");
-    length = 1;
     CHECK(json_next(NULL) == NULL && json_first(NULL) == NULL && json_count(NULL) == 0);
-    CHECK(json_key(NULL, &length) == NULL && length == 0 && json_string(NULL, NULL) == NULL);
+    CHECK(json_string(NULL, NULL) == NULL);
     CHECK(json_bool(NULL, true) && !json_bool(NULL, false) && !json_u64(NULL, &u));
     CHECK(json_count(array) == 3 && json_u64(json_at(array, 2), &u) && u == 4 && json_at(array, 3) == NULL);
     CHECK(json_u64(json_at(json_at(array, 1), 1), &u) && u == 3);
     json_free(document);
 }
 
+/* What is of one type is not walked as if it were of the other, and no walk leaves its container. */
+static void containers(void)
+{
+    static const char text[] = "{\"o\": {\"a\": 1, \"\": [2]}, \"l\": [{\"b\": 3}, 4], \"e\": {}, \"n\": 5}";
+    struct error error;
+    struct json_document *document = json_parse(text, strlen(text), &error);
+    const struct json *root = json_root(document), *object = json_get(root, "o"), *list = json_get(root, "l");
+    struct json_member member = {0}, none = {0};
+    CHECK(json_count(object) == 0 && json_first(object) == NULL && json_at(object, 0) == NULL);
+    CHECK(json_next(json_get(object, "a")) == NULL && json_next(root) == NULL);
+    CHECK(json_count_members(list) == 0 && !json_next_member(list, &none) && none.key == NULL);
+    CHECK(!json_next_member(NULL, &none) && !json_next_member(json_get(root, "n"), &none));
+    CHECK(!json_next_member(json_get(root, "e"), &none) && json_count_members(json_get(root, "e")) == 0);
+    CHECK(json_count_members(object) == 2 && json_count_members(NULL) == 0);
+    CHECK(json_next_member(object, &member) && strcmp(member.key, "a") == 0 && member.key_length == 1);
+    CHECK(json_is(member.value, JSON_NUMBER));
+    CHECK(json_next_member(object, &member) && member.key != NULL && member.key_length == 0);
+    CHECK(json_count(member.value) == 1 && !json_next_member(object, &member));
+    CHECK(json_count(list) == 2 && json_next(json_first(list)) == json_at(list, 1));
+    json_free(document);
+}
+
+struct taken {
+    size_t n, n_wanted;
+    uint64_t sum;
+};
+
+static bool take(void *context, const struct json_member *member, struct error *error)
+{
+    struct taken *taken = context;
+    uint64_t number = 0;
+    if (taken->n == taken->n_wanted)
+        return error_set(error, "enough");
+    json_u64(json_at(json_get(member->value, "n"), 1), &number);
+    taken->sum += number + member->key_length;
+    taken->n++;
+    return true;
+}
+
+static void check_members(void)
+{
+    static const char text[] = "{\"a\": {\"n\": [1, 2]}, \"bb\": 7, \"a\": {\"n\": [[], 30]}, \"\": null}";
+    struct error error = {""};
+    struct taken taken = {.n_wanted = 9};
+    CHECK(json_parse_members(text, sizeof text - 1, take, &taken, &error) && taken.n == 4 && taken.sum == 2 + 30 + 4);
+    taken = (struct taken){.n_wanted = 2};
+    CHECK(!json_parse_members(text, sizeof text - 1, take, &taken, &error) && taken.n == 2);
+    CHECK_TEXT(error.message, "enough");
+    static const char *const others[] = {"[{}]", "null", "\"a\"", "1"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        CHECK(!json_parse_members(others[i], strlen(others[i]), take, &taken, &error) && taken.n == 2);
+        CHECK_TEXT(error.message, "not a JSON object");
+    }
+    CHECK(!json_parse_members("{\"a\": 1", 7, take, &(struct taken){.n_wanted = 9}, &error));
+}
+
+/* The members of a long object do not pile up: parsing takes less memory than the text. */
+static void check_memory_of_members(void)
+{
+    enum { N_MEMBERS = 400000, LONGEST = 64 };
+    struct error error = {""};
+    struct rusage before, after;
+    struct taken taken = {.n_wanted = N_MEMBERS};
+    char *text = malloc((size_t)N_MEMBERS * LONGEST), *at = text;
+    for (size_t i = 0; i < N_MEMBERS; i++)
+        at += sprintf(at, "%c\"%zu\":{\"t\":\"U8\",\"s\":[1],\"n\":[1,1]}", i == 0 ? '{' : ',', i);
+    *at++ = '}';
+    getrusage(RUSAGE_SELF, &before);
+    CHECK(json_parse_members(text, (size_t)(at - text), take, &taken, &error) && taken.n == N_MEMBERS);
+    getrusage(RUSAGE_SELF, &after);
+    CHECK((after.ru_maxrss - before.ru_maxrss) * 1024 < at - text);
+    free(text);
+}
+
 int main(void)
 {
+    check_members();
+    check_memory_of_members();
     validity();
     lines();
     infinity();
     depth();
     number_of_values();
     values();
+    containers();
     return check_done();
 }

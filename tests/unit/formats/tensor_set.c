@@ -1,9 +1,10 @@
 /* Sets of stored and of derived tensors. */
 #include "formats/tensor_set.h"
 
+#include "formats/location.h"
+
 #include "tests/unit/check.h"
 
-#include <fcntl.h>
 #include <string.h>
 
 static const uint64_t shape[] = {2, 3};
@@ -87,7 +88,7 @@ static void values(struct source *source)
     float out[6];
     add(set, "stored", 6, source);
     add(set, "strided", 7, source);
-    set->tensors[1].strides = transposed;
+    tensor_set_edit(set)[1].strides = transposed;
     tensor_set_add_view(set, "derived", numbers(arena));
     CHECK(tensor_set_seal(set, &error));
     const struct tensor *stored = &set->tensors[0], *strided = &set->tensors[1], *derived = &set->tensors[2];
@@ -113,7 +114,7 @@ static void twins(struct source *first, struct source *second)
     tensor_set_add_view(derived, "y", numbers(arena));
     tensor_set_add_view(derived, "y", numbers(arena));
     CHECK(!tensor_set_seal(derived, &error));
-    CHECK_TEXT(error.message, "two tensors of the checkpoint would both be 'y'");
+    CHECK_TEXT(error.message, "two tensors would have the name 'y'");
     arena_free(arena);
 }
 
@@ -136,7 +137,7 @@ static void many(void)
 int main(void)
 {
     struct error error;
-    struct source *self = source_open(AT_FDCWD, "/proc/self/exe", "self", &error);
+    struct source *self = location_open_file("/proc/self/exe", &error);
     struct source *first = source_of_floats("first", self), *second = source_of_floats("second", self);
     struct arena *arena = arena_new();
     struct tensor_set *empty = tensor_set_new(arena);

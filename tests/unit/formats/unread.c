@@ -4,11 +4,16 @@
 #include "base/text.h"
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"
+#include "tests/unit/formats/readers_table.h"
 
 static struct input file_of(const char *name, const void *head, size_t length)
 {
     static char no_source; /* which is not looked at */
-    struct input input = {.path = name, .file_name = name, .file = (struct source *)&no_source, .head_length = length};
+    struct input input = {.formats = readers,
+                          .path = name,
+                          .file_name = name,
+                          .file = (struct source *)&no_source,
+                          .head_length = length};
     memcpy(input.head, head, length);
     return input;
 }
@@ -20,20 +25,20 @@ static const struct {
     const char *what;
 } contents[] = {
     {"a", "", 0, "a: the file is empty; an interrupted download?"},
-    {"a", "version https://git-lfs.github.com/spec/v1\n", 43, "a: a pointer of Git LFS"},
+    {"a", "version https://git-lfs.github.com/spec/v1\n", 43, "a: a Git LFS pointer"},
     {"a", "version https://git-lf", 22, NULL},
-    {"a", "<!DOCTYPE html>", 15, "a: a page of HTML"},
-    {"a", "<html lang=", 11, "a: a page of HTML"},
+    {"a", "<!DOCTYPE html>", 15, "a: an HTML page"},
+    {"a", "<html lang=", 11, "a: an HTML page"},
     {"a", "\x89HDF\r\n\x1a\n", 8, "a: HDF5"},
     {"a", "\x1c\0\0\0TFL3", 8, "a: TensorFlow Lite"},
     {"a", "TFL3\0\0\0\0", 8, NULL},
     {"a", "\x1f\x8b", 2, "a: compressed by gzip"},
     {"a", "\x1f", 1, NULL},
     {"a", "\xfd\x37zXZ\0", 6, "a: compressed by xz"},
-    {"a", "tjgg\1\0\0\0", 8, "a: GGML of before GGUF"},
+    {"a", "tjgg\1\0\0\0", 8, "a: GGML, which wfs does not read"},
     {"a", "GGUF\3\0\0\0", 8, NULL},
     {"a.keras", "PK\3\4", 4, "a.keras: Keras"},
-    {"a.pt2", "PK\3\4\0", 5, "a.pt2: an exported program of torch"},
+    {"a.pt2", "PK\3\4\0", 5, "a.pt2: a torch exported program"},
     {"a.pt", "PK\3\4\0", 5, NULL},
     {"a.keras", "\x80\2", 2, NULL},
 };
@@ -55,10 +60,10 @@ static void test_texts(void)
     struct error error = {""};
     struct input input = file_of("a", sixteen, 16);
     CHECK(!unread_check_text(&input, &error));
-    CHECK_TEXT(error.message, "a: a text, not a checkpoint: it begins with 'Invalid username'");
+    CHECK_TEXT(error.message, "a: a text file, not a checkpoint: it starts with 'Invalid username'");
     input = file_of("config.json", sixteen, 16);
     CHECK(!unread_check_text(&input, &error));
-    CHECK_TEXT(error.message, "config.json: a text, not a checkpoint; the directory that it is in may be one");
+    CHECK_TEXT(error.message, "config.json: a text file, not a checkpoint; name its directory if that is a model");
     input = file_of("a", sixteen, 15);
     CHECK(unread_check_text(&input, &error));
     input = file_of("a", binary, 17);
@@ -71,28 +76,29 @@ static void test_texts(void)
 static const struct {
     const char *files, *directory, *message;
 } explained[] = {
-    {"d/", "d", "no checkpoint that wfs can read is in this directory; it is empty"},
-    {"d/model_index.json", "d", "a pipeline (model_index.json) whose models are not there"},
+    {"d/", "d", "no checkpoint that wfs can read in this directory; it is empty"},
+    {"d/model_index.json", "d", "a pipeline (model_index.json) whose models are missing"},
     {"d/a d/b.onnx", "d",
-     "no checkpoint that wfs can read is in this directory; b.onnx is ONNX, which wfs does not read; name the "
-     "checkpoint that it was exported from"},
-    {"d/a", "d", "no checkpoint that wfs can read is in this directory"},
+     "no checkpoint that wfs can read in this directory; b.onnx is ONNX, which wfs does not read; use the checkpoint "
+     "it was exported from"},
+    {"d/a", "d", "no checkpoint that wfs can read in this directory"},
     {"d/config.json", "d",
-     "no checkpoint that wfs can read is in this directory, just its config.json; 'hf download ORG/NAME' fetches "
-     "models whole"},
+     "no checkpoint that wfs can read in this directory, only its config.json; 'hf download ORG/NAME' fetches complete "
+     "models"},
     {"d/x/model.gguf d/y/z d/z/a.safetensors d/.h/b.gguf", "d",
-     "no checkpoint that wfs can read is in this directory; name a directory in it: x, z"},
+     "no checkpoint that wfs can read in this directory; name one of its directories: x, z"},
+    {"d/x/weights.npz d/y/data.bin d/z/array.npy d/torch/pytorch_model.bin", "d",
+     "no checkpoint that wfs can read in this directory; name one of its directories: torch, x"},
     {"d/x/a.nemo", "d",
-     "no checkpoint that wfs can read is in this directory; x/a.nemo is an archive of NeMo; unpack it by tar, the "
-     "checkpoint is in it"},
+     "no checkpoint that wfs can read in this directory; x/a.nemo is a NeMo archive; unpack the checkpoint with tar"},
     {"d/config.json d/.cache/huggingface/download/x.incomplete", "d",
-     "no checkpoint that wfs can read is in this directory; half a download (*.incomplete in "
+     "no checkpoint that wfs can read in this directory; unfinished download (*.incomplete in "
      ".cache/huggingface/download): let 'hf download' finish it"},
     {"d/x/config.json d/.cache/huggingface/download/x/y.incomplete", "d/x",
-     "no checkpoint that wfs can read is in this directory; half a download (*.incomplete in "
+     "no checkpoint that wfs can read in this directory; unfinished download (*.incomplete in "
      ".cache/huggingface/download): let 'hf download' finish it"},
     {"d/models--org--name/refs/main", "d",
-     "no checkpoint that wfs can read is in this directory; it is a hub cache: name a model in it as ORG/NAME"},
+     "no checkpoint that wfs can read in this directory; it is a hub cache: name a model as ORG/NAME"},
 };
 
 static void test_directories(void)
@@ -112,10 +118,9 @@ static void test_directories(void)
                 files_write_text(file, "");
         }
         snprintf(path, sizeof path, "%s/%s", root, explained[i].directory);
-        struct input input = {.path = path, .location = location_of_directory(path, &error)};
-        files_must(input.location != NULL &&
-                       location_names(input.location, "", arena, &input.names, &input.n_names, &error),
-                   path);
+        struct input input = {
+            .formats = readers, .path = path, .location = location_open(path, LOCATION_INSIDE, NULL, &error)};
+        files_must(input.location != NULL && location_list(input.location, "", arena, &input.list, &error), path);
         snprintf(expected, sizeof expected, "%s: %s", path, explained[i].message);
         CHECK(!unread_explain(&input, &error));
         CHECK_TEXT(error.message, expected);
@@ -138,15 +143,15 @@ static void test_files(void)
 /* An error about what is missing keeps its text where there is no half a download. */
 static void test_half_downloads(void)
 {
-    static const char *const none[] = {"a", "b.safetensors"}, *const half[] = {"a", "b.safetensors.part"};
+    static const struct location_entry none[] = {{"a"}, {"b.safetensors"}}, half[] = {{"a"}, {"b.safetensors.part"}};
     struct error error;
-    struct input input = {.path = "nowhere", .names = none, .n_names = 2};
+    struct input input = {.path = "nowhere", .formats = readers, .list = {none, 2}};
     error_set(&error, "c is missing");
     CHECK(!unread_add_half_download(&input, &error));
     CHECK_TEXT(error.message, "c is missing");
-    input.names = half;
+    input.list.entries = half;
     CHECK(!unread_add_half_download(&input, &error));
-    CHECK_TEXT(error.message, "c is missing; half a download (b.safetensors.part): let it finish");
+    CHECK_TEXT(error.message, "c is missing; unfinished download (b.safetensors.part): let it finish");
 }
 
 int main(void)

@@ -1,6 +1,8 @@
 /* Every row of every family and projector: unique, well-formed, and readable in both directions. That they come back is
  * in relation.c. */
+#include "models/families/families.h"
 #include "models/projectors/projector.h"
+#include "models/projectors/projectors.h"
 #include "tests/unit/check.h"
 
 #include <ctype.h>
@@ -61,7 +63,7 @@ static void check_entry(struct arena *arena, const struct relation_entry *entry)
         }
 }
 
-/* Whether a condition of one row denies one of the other. */
+/* Reports whether a condition of one row denies one of the other. */
 static bool exclude_each_other(const struct relation_row *a, const struct relation_row *b)
 {
     char condition[128];

@@ -1,30 +1,36 @@
-/* The bytes before the data of a planned GGUF. */
+/* The file of an artifact, in memory. */
 #pragma once
 
-#include "formats/gguf/write.h"
+#include "formats/artifact.h"
+#include "quant/convert.h"
 
 #include "tests/unit/check.h"
 
-static inline struct buffer laid_out(struct gguf_plan *plan, struct gguf_layout *ret_layout)
+static inline struct buffer laid_out(const struct artifact *artifact)
 {
-    struct arena *arena = arena_new();
-    struct buffer header = {0};
+    struct span_list spans = {.arena = arena_new()};
+    struct buffer file = {0};
     struct error error = {""};
-    struct gguf_layout layout = {0};
-    CHECK(gguf_lay_out(plan, arena, &layout, &error));
+    CHECK(artifact->container->lay_out(artifact, &spans, &error));
     CHECK_TEXT(error.message, "");
-    for (size_t i = 0; i < layout.n_pieces; i++) {
-        const struct gguf_piece *piece = &layout.pieces[i];
-        size_t place = header.length;
-        buffer_append_zeros(&header, piece->length);
-        if (piece->bytes != NULL)
-            memcpy(header.bytes + place, piece->bytes, piece->length);
-        else
-            CHECK(view_read(piece->view, 0, piece->length, header.bytes + place, &error));
+    for (size_t i = 0; i < spans.n_spans; i++) {
+        const struct span *span = &spans.spans[i];
+        CHECK(span->offset == file.length);
+        buffer_append_zeros(&file, span->length);
+        unsigned char *at = file.bytes + span->offset;
+        if (span->kind == SPAN_LITERAL)
+            memcpy(at, span->literal, span->length);
+        else if (span->kind == SPAN_VIEW)
+            CHECK(convert_read(span->view, span->encoding, 0,
+                               span->view->n_elements / span->encoding.dtype->block_elements, at, &error));
     }
-    CHECK(header.length == layout.data);
-    *ret_layout = layout;
-    ret_layout->pieces = NULL; /* they go with the arena */
-    arena_free(arena);
-    return header;
+    CHECK(file.length == spans.size);
+    arena_free(spans.arena);
+    return file;
+}
+
+/* Reports whether the file begins with these bytes. */
+static inline bool begins_with(const struct buffer *file, const struct buffer *expected)
+{
+    return file->length >= expected->length && memcmp(file->bytes, expected->bytes, expected->length) == 0;
 }

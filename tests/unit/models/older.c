@@ -1,8 +1,8 @@
 /* GGUFs as older versions of the converter wrote them: an expert a tensor until April 2024, and until April 2025 the
  * keys and values of latent attention in one tensor, with the sizes of its heads under other keys. And biases of OLMo
  * 1, which the converter leaves as they are where it moves the rows of weights. */
-#include "models/config_of_keys.h"
-#include "models/families/family.h"
+#include "models/family/model_builder.h"
+#include "models/huggingface/config_of_keys.h"
 #include "tests/unit/check.h"
 
 extern const struct family llama_family, deepseek2_family, olmo_family;
@@ -25,18 +25,18 @@ static void check_name(const struct family *family, const char *older, const cha
     static const float zeros[8];
     struct arena *arena = arena_new();
     struct error error = {""};
-    struct facts facts = {.n_layers = 2};
+    struct dimensions dimensions = {.n_layers = 2};
     struct tensor_set *set = tensor_set_new(arena), *back = tensor_set_new(arena);
     struct relation_match match;
     const struct view *view = view_literal(arena, &f32_dtype, 2, shape, zeros);
-    facts_set(&facts, "expert", 2);
+    dimensions_set(&dimensions, "expert", 2);
     tensor_set_add_view(set, older, view);
     CHECK(tensor_set_seal(set, &error));
     const struct relation_job job = {
         .relation = relation_new(arena, family->name, family->prefix, family->tensors, &error),
         .direction = BACKWARD,
-        .facts = &facts,
-        .facts_name = "the keys",
+        .dimensions = &dimensions,
+        .dimensions_name = "the keys",
         .set = set,
         .arena = arena,
         .context = back,
@@ -49,7 +49,7 @@ static void check_name(const struct family *family, const char *older, const cha
         CHECK_TEXT(back->tensors[0].name, wanted);
         CHECK(back->tensors[0].view == view);
     }
-    CHECK(relation_find(job.relation, FORWARD, &facts, NULL, wanted, &match) && !match.entry->row->backward_only);
+    CHECK(relation_find(job.relation, FORWARD, &dimensions, NULL, wanted, &match) && !match.entry->row->backward_only);
     arena_free(arena);
 }
 

@@ -1,11 +1,12 @@
 /* Packings against numpy: tests/data/packed/NAME holds one packed weight each (make_packed.py), and the values that it
  * has. Then what does not fit: one line each, and no weight, whatever a part is. */
+#include "models/packings/packings.h"
 #include "formats/checkpoint.h"
-#include "models/packings/packing.h"
+#include "models/formats.h"
 #include "quant/convert.h"
 
 #include "tests/unit/check.h"
-#include "tests/unit/files.h"
+#include "tests/unit/write_safetensors.h"
 
 #include <dirent.h>
 
@@ -19,7 +20,7 @@ static uint64_t below(uint64_t limit)
 
 /* A checkpoint's packed weights. */
 struct found {
-    struct checkpoint *checkpoint;
+    const struct checkpoint *checkpoint;
     struct arena *arena;
     struct packing_config config;
     struct unpacked_weights weights;
@@ -29,7 +30,7 @@ static bool find(const char *path, struct found *found)
 {
     static const struct open_options options = {0};
     struct error error;
-    *found = (struct found){.checkpoint = checkpoint_open(path, &options, &error), .arena = arena_new()};
+    *found = (struct found){.checkpoint = checkpoint_open(path, formats, &options, &error), .arena = arena_new()};
     if (found->checkpoint == NULL || !packing_config_open(found->checkpoint, found->arena, &found->config, &error)) {
         fprintf(stderr, "  %s\n", error.message);
         return false;
@@ -217,88 +218,169 @@ static void test_values(const char *data)
     "{\"quant_method\":\"compressed-tensors\",\"format\":\"pack-quantized\",\"config_groups\":"                        \
     "{\"g\":{\"weights\":{\"num_bits\":4,\"group_size\":8}}}}"
 
+#define PACK           "a.weight_packed I32 [8,2] 64;a.weight_scale F16 [8,2] 32;a.weight_shape I64 [2] 16"
+#define NVFP4          "a.weight U8 [2,8] 16;a.weight_scale F8_E4M3 [2,1] 2"
+#define BITNET         "a.weight U8 [2,8] 16;a.weight_scale F32 [1] 4"
+#define MLX            "a.weight U32 [2,2] 16;a.scales F16 [2,1] 4;a.biases F16 [2,1] 4"
+#define MLX_MODE(m)    "{\"group_size\":32,\"bits\":4,\"mode\":" m "}"
+#define MLX_LAYER(l)   "{\"group_size\":64,\"bits\":8,\"mode\":\"affine\",\"a\":" l "}"
+#define INT4           "{\"quant_method\":\"modelopt\",\"quant_algo\":\"W4A16_AWQ\""
+#define INT4_WEIGHT    "a.weight U8 [2,16] 32;a.weight_scale F16 [4,2] 16"
+#define AQLM           "a.codes I8 [2,4,1] 8;a.codebooks F16 [1,256,1,2] 1024;a.scales F16 [2,1,1,1] 4"
+#define GROUP(weights) "{\"quant_method\":\"compressed-tensors\",\"config_groups\":{\"g\":{\"weights\":{" weights "}}}}"
+
 static const struct {
     const char *config, *tensors; /* "NAME DTYPE SHAPE BYTES;..." */
     const char *refusal;          /* a part of it; NULL: fits */
 } misfits[] = {
     {FP8_CONFIG("[4,4]"), FP8("[2,4]"), NULL},
-    {FP8_CONFIG("[4,4]"), FP8("[4,2]"), "'a.weight_scale_inv' is F32 [4, 2], which does not fit 8 rows of 16"},
-    {FP8_CONFIG("[0,8]"), FP8("[4,2]"), "does not fit 8 rows of 16"},
-    {FP8_CONFIG("[-1,true]"), FP8("[4,2]"), "does not fit 8 rows of 16"},
-    {FP8_CONFIG("[4.0,8]"), FP8("[4,2]"), "does not fit 8 rows of 16"},
-    {FP8_CONFIG("[4,8]"), FP8("[4,2,1]"), "does not fit 8 rows of 16"},
-    {FP8_CONFIG("[4,8]"), "a.weight F8_E4M3 [0,16] 0;a.weight_scale_inv F32 [1] 4", "it has no rows"},
+    {FP8_CONFIG("[4,4]"), FP8("[4,2]"), "'a.weight_scale_inv' is F32 [4, 2], but the weight has 8 rows of 16 columns"},
+    {FP8_CONFIG("[0,8]"), FP8("[4,2]"), "but the weight has 8 rows of 16 columns"},
+    {FP8_CONFIG("[-1,true]"), FP8("[4,2]"), "but the weight has 8 rows of 16 columns"},
+    {FP8_CONFIG("[4.0,8]"), FP8("[4,2]"), "but the weight has 8 rows of 16 columns"},
+    {FP8_CONFIG("[4,8]"), FP8("[4,2,1]"), "but the weight has 8 rows of 16 columns"},
+    {FP8_CONFIG("[4,8]"), "a.weight F8_E4M3 [0,16] 0;a.weight_scale_inv F32 [1] 4", "the weight has no elements"},
     {FP8_CONFIG("[4,8]"), "a.weight F8_E4M3 [8,16] 128;a.weight_scale_inv I64 [4] 32", "'a.weight_scale_inv' is I64"},
     {GPTQ_CONFIG, GPTQ("[2,1]", "[2,8]"), NULL},
-    {GPTQ_CONFIG, GPTQ("[1,2]", "[2,8]"), "'a.qzeros' is I32 [1, 2], where there are 2 groups"},
-    {GPTQ_CONFIG, GPTQ("[2,1]", "[1,16]"), "where scales have 16 columns"},
-    {GPTQ_CONFIG, GPTQ("[2,1]", "[16]"), "where scales have 16 columns"},
-    {GPTQ_CONFIG, GPTQ("[2,1]", "[2,8]") ";a.g_idx I32 [1] 4", "does not fit 8 rows and 2 words"},
-    {GPTQ_CONFIG, GPTQ("[2,1]", "[2,8]") ";a.g_idx I32 [4,4] 64", "'a.g_idx' is I32 [4, 4], not a vector"},
+    {GPTQ_CONFIG, GPTQ("[1,2]", "[2,8]"), "'a.qzeros' is I32 [1, 2], but there are 2 groups of scales"},
+    {GPTQ_CONFIG, GPTQ("[2,1]", "[1,16]"), "but the scales have 16 columns"},
+    {GPTQ_CONFIG, GPTQ("[2,1]", "[16]"), "but the scales have 16 columns"},
+    {GPTQ_CONFIG, GPTQ("[2,1]", "[2,8]") ";a.g_idx I32 [1] 4", "but the weight has 8 rows and 2 words of columns"},
+    {GPTQ_CONFIG, GPTQ("[2,1]", "[2,8]") ";a.g_idx I32 [4,4] 64", "'a.g_idx' is I32 [4, 4], but must be a vector"},
     {GPTQ_CONFIG, GPTQ("[2,1]", "[2,8]") ";a.g_idx F32 [16] 64", "'a.g_idx' is F32"},
-    {GPTQ_CONFIG, "a.qweight I32 [2,8] 64", "there is no 'a.qzeros'"},
+    {GPTQ_CONFIG, "a.qweight I32 [2,8] 64", "'a.qzeros' is missing"},
     {"{\"quant_method\":\"gptq\",\"bits\":4,\"group_size\":0}", GPTQ("[2,1]", "[2,8]"),
      "group_size of quantization_config"},
     {"{\"quant_method\":\"gptq\",\"bits\":4,\"group_size\":-1}", GPTQ("[2,1]", "[2,8]"),
-     "'a.scales' is F16 [2, 8], which does not fit 16 columns in groups of 16"},
+     "'a.scales' is F16 [2, 8], but the weight has 16 columns in groups of 16"},
     {"{\"quant_method\":\"gptq\",\"bits\":4,\"group_size\":-1,\"dynamic\":{}}", GPTQ("[2,1]", "[2,8]"), NULL},
     {"{\"quant_method\":\"gptq\",\"bits\":4,\"group_size\":0}", GPTQ("[2,1]", "[2,8]") ";a.g_idx I32 [16] 64", NULL},
-    {"{\"quant_method\":\"gptq\",\"bits\":5}", GPTQ("[2,1]", "[2,8]"), "GPTQ of 5 bits is not known"},
+    {"{\"quant_method\":\"gptq\",\"bits\":5}", GPTQ("[2,1]", "[2,8]"), "GPTQ with 5 bits is not supported"},
     {"{\"quant_method\":\"gptq\",\"bits\":\"4\"}", GPTQ("[2,1]", "[2,8]"), "bits of quantization_config"},
     {"{\"quant_method\":\"awq\",\"bits\":\"4\"}", AWQ, "bits of quantization_config"},
     {"{\"quant_method\":\"awq\",\"group_size\":8}", AWQ, NULL},
-    {"{\"quant_method\":\"awq\",\"group_size\":-1}", AWQ, "'a.scales' is F16 [2, 8], which does not fit 16 columns"},
+    {"{\"quant_method\":\"awq\",\"group_size\":-1}", AWQ, "'a.scales' is F16 [2, 8], but the weight has 16 columns"},
     {"{\"quant_method\":\"awq\",\"group_size\":0}", AWQ, "group_size of quantization_config"},
-    {FP8_CONFIG("[4,4]"), "a.weight F8_E4M3 [8,16] 128;a.weight_scale_inv F32 [1,2] 8", "does not fit 8 rows of 16"},
+    {FP8_CONFIG("[4,4]"), "a.weight F8_E4M3 [8,16] 128;a.weight_scale_inv F32 [1,2] 8",
+     "but the weight has 8 rows of 16 columns"},
     {FP8_CONFIG("[4,4]"), FP8("[8,1]"), NULL},
     {"{\"quant_method\":\"gptq\",\"checkpoint_format\":\"marlin\"}", GPTQ("[2,1]", "[2,8]"),
-     "order of this format's words"},
-    {PACK_CONFIG, "a.weight_packed I32 [8,2] 64;a.weight_scale F16 [8,2] 32", "there is no 'a.weight_shape'"},
+     "checkpoint_format 'marlin' of quantization_config is not supported"},
+    {PACK_CONFIG, "a.weight_packed I32 [8,2] 64;a.weight_scale F16 [8,2] 32", "'a.weight_shape' is missing"},
     {PACK_CONFIG, "a.weight_packed I32 [8,2] 64;a.weight_scale F16 [8,2] 32;a.weight_shape I64 [2] 16",
-     "where weight_shape is ["},
+     "but weight_shape is ["},
     {PACK_CONFIG, "a.weight_packed I32 [8,2] 64;a.weight_scale F16 [8,2] 32;a.weight_shape I64 [3] 24",
-     "not 2 numbers"},
-    {"{\"quant_method\":\"bitnet\"}", "a.weight U8 [2,8] 16;a.weight_scale F32 [2] 8", "not one number"},
+     "but must hold 2 numbers"},
+    {"{\"quant_method\":\"bitnet\"}", "a.weight U8 [2,8] 16;a.weight_scale F32 [2] 8", "but must hold one number"},
     {"{\"quant_method\":\"modelopt\",\"quant_algo\":\"NVFP4_AWQ\"}",
-     "a.weight U8 [2,8] 16;a.weight_scale F8_E4M3 [2,1] 2", "what else it is multiplied with is not known"},
+     "a.weight U8 [2,8] 16;a.weight_scale F8_E4M3 [2,1] 2", "quant_algo 'NVFP4_AWQ' of quantization_config"},
     {"{\"quant_method\":\"modelopt\"}", "a.weight U8 [2,8] 16;a.weight_scale F8_E4M3 [1,2] 2",
-     "is F8_E4M3 [1, 2], not [2, 1]"},
+     "is F8_E4M3 [1, 2], but must be [2, 1]"},
     {"{\"quant_method\":\"awq\"}", "a.qweight I32 [16,1] 64;a.scales F16 [3,8] 48;a.qzeros I32 [3,1] 12",
-     "does not fit 16 columns"},
+     "but the weight has 16 columns"},
     {"{\"quant_method\":\"bitsandbytes\"}",
      "a.weight U8 [32,1] 32;a.weight.absmax F32 [1] 4;a.weight.quant_state.bitsandbytes__nf4 U8 [40] 40",
-     "not the state of a weight of bitsandbytes"},
-    {"{\"quant_method\":\"hqq\"}", "a.W_q U8 [4,4] 16;a.scale F16 [4,1] 8;a.zero F16 [4,1] 8", "there is no 'a.shape'"},
+     "but must hold the state of a bitsandbytes weight"},
+    {"{\"quant_method\":\"hqq\"}", "a.W_q U8 [4,4] 16;a.scale F16 [4,1] 8;a.zero F16 [4,1] 8", "'a.shape' is missing"},
     {"{\"quant_method\":\"quanto\"}",
      "a.weight._data._data U8 [4,4] 16;a.weight._scale F32 [4,1] 16;a.weight._shift F32 [4,1] 16",
      "neither qint4 nor qint2"},
-    {"{\"group_size\":0}", "a.weight U32 [2,2] 16;a.scales F16 [2,1] 4;a.biases F16 [2,1] 4",
-     "the configuration has no group_size"},
-    {"{\"group_size\":24}", "a.weight U32 [2,2] 16;a.scales F16 [2,1] 4;a.biases F16 [2,1] 4",
-     "not of whole bits for 24 columns"},
-    {"{\"quant_method\":\"mxfp4\"}", "a_blocks U8 [2,1,16] 32;a_scales U8 [1,2] 2", "not those of one MXFP4 tensor"},
+    {"{\"group_size\":0}", MLX, "quantization.group_size is not a number from 1 to 1048576"},
+    {"{\"bits\":4}", MLX, "config.json has no quantization.group_size"},
+    {"{\"group_size\":24}", MLX, "must hold 24 columns (a multiple of 8) of 1 to 6 or 8 bits"},
+    {"{\"quant_method\":\"mxfp4\"}", "a_blocks U8 [2,1,16] 32;a_scales U8 [1,2] 2",
+     "the shapes of blocks and scales disagree"},
     {FP8_CONFIG("[4,8]"), "a.weight F8_E4M3 [8,16] 128;a.scale F8_E8M0 [2,2] 4", NULL},
     {FP8_CONFIG("[4,8]"), "a.weight F8_E4M3 [8,16] 128;a.scale F8_E8M0 [3,1] 3", "'a.scale' is F8_E8M0 [3, 1]"},
     {FP8_CONFIG("[4,8]"), "a.weight I8 [2,16] 32;a.scale F8_E8M0 [2,1] 2", NULL},
-    {FP8_CONFIG("[4,8]"), "a.weight I8 [2,16] 32;a.scale F8_E8M0 [1,2] 2", "is F8_E8M0 [1, 2], not [2, 1]"},
+    {FP8_CONFIG("[4,8]"), "a.weight I8 [2,16] 32;a.scale F8_E8M0 [1,2] 2", "is F8_E8M0 [1, 2], but must be [2, 1]"},
+    /* words of the configuration that are not known, each by its name */
+    {MLX_MODE("\"mxfp4\""), "a.weight U32 [2,4] 32;a.scales U8 [2,1] 2", NULL},
+    {MLX_MODE("\"mxfp5\""), "a.weight U32 [2,4] 32;a.scales U8 [2,1] 2",
+     "the quantization mode 'mxfp5' is not supported"},
+    {MLX_MODE("4"), "a.weight U32 [2,4] 32;a.scales U8 [2,1] 2", "quantization.mode is not a string"},
+    {MLX_MODE("null"), "a.weight U32 [2,4] 32;a.scales U8 [2,1] 2", "'a.scales' is U8"},
+    {MLX_MODE("\"mxfp8\""), "a.weight U32 [2,8] 64;a.scales U8 [2,1] 2",
+     "quantization.bits is 4, but its mode needs 8"},
+    {MLX_MODE("\"nvfp4\""), "a.weight U32 [2,4] 32;a.scales U8 [2,2] 4",
+     "quantization.group_size is 32, but its mode needs 16"},
+    {MLX_MODE("\"mxfp4\""), "a.weight U32 [2,4] 32;a.scales U8 [2,2] 4",
+     "the shapes make 2 bits, and config.json says 4"},
+    {MLX_MODE("\"mxfp4\""), "a.weight U32 [2,4] 32;a.scales U8 [1,1] 1", "must have the rows of the weight"},
+    {MLX_MODE("\"mxfp4\""), "a.weight U32 [2,4] 32;a.scales U8 [2,1] 2;a.biases F16 [2,1] 4", "'mxfp4' has no biases"},
+    {MLX_MODE("\"affine\""), "a.weight U32 [2,4] 32;a.scales F16 [2,1] 4", "'affine' needs biases"},
+    {MLX_LAYER("{\"mode\":\"mxfp4\"}"), "a.weight U32 [2,4] 32;a.scales U8 [2,1] 2", NULL},
+    {MLX_LAYER("{\"mode\":\"none\"}"), "a.weight U32 [2,4] 32;a.scales U8 [2,1] 2", "mode 'none' is not supported"},
+    {MLX_LAYER("{\"bits\":2}"), "a.weight U32 [2,4] 32;a.scales F16 [2,1] 4;a.biases F16 [2,1] 4", NULL},
+    {MLX_LAYER("{\"bits\":3}"), "a.weight U32 [2,4] 32;a.scales F16 [2,1] 4;a.biases F16 [2,1] 4",
+     "the shapes make 2 bits, and config.json says 3"},
+    {MLX_LAYER("{\"bits\":\"2\"}"), "a.weight U32 [2,4] 32;a.scales F16 [2,1] 4;a.biases F16 [2,1] 4",
+     "quantization.bits is not a number"},
+    {MLX_LAYER("false"), "a.weight U32 [2,4] 32;a.scales F16 [2,1] 4;a.biases F16 [2,1] 4",
+     "declares this layer unquantized, but it is packed"},
+    {"{\"quant_method\":\"eetq\"}", "a.weight I8 [8,16] 128;a.weight_scales F16 [16] 32",
+     "quantization method 'eetq' is not supported"},
+    {"{\"quant_method\":\"quark\"}", "a.weight F8_E4M3 [8,16] 128;a.weight_scale F32 [1] 4",
+     "quantization method 'quark' is not supported"},
+    {"{\"quant_method\":7}", "a.weight F8_E4M3 [8,16] 128;a.weight_scale F32 [1] 4",
+     "quant_method of quantization_config is not a string"},
+    {"{\"quant_method\":\"gptq\"}", "a.weight I8 [8,16] 128", "stored as I8, which no known packing of 'gptq' uses"},
+    {"{\"load_in_8bit\":true}", "a.weight I8 [8,16] 128", "quantization_config describes no known packing"},
+    {"{\"quant_method\":\"gptq\",\"checkpoint_format\":\"gptq_v3\"}", GPTQ("[2,1]", "[2,8]"),
+     "checkpoint_format 'gptq_v3'"},
+    {"{\"quant_method\":\"gptq\",\"checkpoint_format\":2}", GPTQ("[2,1]", "[2,8]"),
+     "checkpoint_format of quantization_config is not a string"},
+    {"{\"quant_method\":\"gptq\",\"is_marlin_format\":true}", GPTQ("[2,1]", "[2,8]"),
+     "word order of GPTQ's fp8 and Marlin formats is not supported"},
+    {"{\"quant_method\":\"auto-round\",\"packing_format\":\"auto_round:zip\"}", GPTQ("[2,1]", "[2,8]"),
+     "packing_format 'auto_round:zip'"},
+    {"{\"quant_method\":\"auto-round\",\"packing_format\":\"auto_round:fp8\"}", GPTQ("[2,1]", "[2,8]"),
+     "word order of GPTQ's fp8 and Marlin formats is not supported"},
+    {"{\"quant_method\":\"auto-round\",\"data_type\":\"nv_fp\"}", GPTQ("[2,1]", "[2,8]"), "data_type 'nv_fp'"},
+    {"{\"quant_method\":\"auto-round\",\"data_type\":\"int\"}", GPTQ("[2,1]", "[2,8]"), NULL},
+    {"{\"quant_method\":\"awq\",\"version\":\"GEMM\"}", AWQ, NULL},
+    {"{\"quant_method\":\"awq\",\"version\":\"marlin\"}", AWQ, "version 'marlin'"},
+    {"{\"quant_method\":\"awq\",\"version\":\"gemm2\"}", AWQ, "version 'gemm2'"},
+    {"{\"quant_method\":\"awq\",\"backend\":\"llm-awq\"}", AWQ, "the word order of llm-awq is not supported"},
+    {"{\"quant_method\":\"awq\",\"w_bit\":3}", AWQ, "AWQ with 3 bits"},
+    {"{\"quant_method\":\"modelopt\",\"quant_algo\":\"W4A8_NVFP4_FP8\"}", NVFP4, "quant_algo 'W4A8_NVFP4_FP8'"},
+    {"{\"quant_method\":\"modelopt\",\"quant_algo\":\"MIXED_PRECISION\",\"quantized_layers\":{\"a\":{\"quant_algo\":"
+     "\"NVFP4\"}}}",
+     NVFP4, NULL},
+    {"{\"quant_method\":\"modelopt\",\"quant_algo\":\"MIXED_PRECISION\",\"quantized_layers\":{\"a\":{\"quant_algo\":"
+     "\"NVFP4_SVD\"}}}",
+     NVFP4, "quant_algo 'NVFP4_SVD'"},
+    {INT4 "}", INT4_WEIGHT, NULL},
+    {INT4 ",\"group_size\":4}", INT4_WEIGHT,
+     "group_size of quantization_config does not match the tensors, which have 8"},
+    {INT4 "}", INT4_WEIGHT ";a.weight_scale_2 F32 [1] 4", "with a second scale (weight_scale_2) are not supported"},
+    {"{\"quant_method\":\"bitnet\",\"linear_class\":\"trilinear\"}", BITNET, "linear_class 'trilinear'"},
+    {"{\"quant_method\":\"bitnet\",\"quantization_mode\":\"later\"}", BITNET, "quantization_mode 'later'"},
+    {"{\"quant_method\":\"quanto\",\"weights\":\"qint3\"}", "a.weight._data I8 [4,4] 16;a.weight._scale F32 [4,1] 16",
+     "weights 'qint3'"},
+    {"{\"quant_method\":\"compressed-tensors\",\"format\":\"marlin-24\"}", PACK, "format 'marlin-24'"},
+    {GROUP("\"num_bits\":4,\"strategy\":\"spiral\""), PACK, "strategy 'spiral'"},
+    {GROUP("\"num_bits\":4,\"type\":\"posit\""), PACK, "type 'posit'"},
+    {GROUP("\"num_bits\":\"4\""), PACK, "num_bits of quantization_config is not a number of bits"},
+    {"{\"quant_method\":\"aqlm\",\"nbits_per_codebook\":8,\"in_group_size\":2}", AQLM, NULL},
+    {"{\"quant_method\":\"aqlm\",\"nbits_per_codebook\":4}", AQLM,
+     "nbits_per_codebook of quantization_config does not match the tensors, which have 8"},
+    {"{\"quant_method\":\"aqlm\",\"in_group_size\":8}", AQLM,
+     "in_group_size of quantization_config does not match the tensors, which have 2"},
 };
 
 /* A safetensors file of what `tensors` lists, one after the other. */
 static void write_tensors(const char *tensors)
 {
-    char header[4096] = "{", name[128], dtype[16], shape[32];
-    size_t length = 1, n_data = 0;
+    char name[128], dtype[16], shape[32];
+    struct safetensors file = {0};
     unsigned n_bytes;
     for (const char *at = tensors; at != NULL; at = strchr(at, ';')) {
         at += *at == ';';
-        files_must(sscanf(at, "%127s %15s %31s %u", name, dtype, shape, &n_bytes) == 4, at);
-        length += (size_t)snprintf(header + length, sizeof header - length,
-                                   "%s\"%s\":{\"dtype\":\"%s\",\"shape\":%s,\"data_offsets\":[%zu,%zu]}",
-                                   length > 1 ? "," : "", name, dtype, shape, n_data, n_data + n_bytes);
-        n_data += n_bytes;
+        files_must(sscanf(at, "%127s %15s [%31[0-9,]] %u", name, dtype, shape, &n_bytes) == 4, at);
+        safetensors_add(&file, name, dtype, shape, NULL, n_bytes);
     }
-    header[length++] = '}';
-    files_write_safetensors("model/model.safetensors", header, length, n_data);
+    safetensors_write(&file, "model/model.safetensors");
 }
 
 static void check_misfit(size_t i)

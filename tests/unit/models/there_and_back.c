@@ -4,7 +4,9 @@
  *
  * Every combination of the conditions of a family's rows is tried that can be. */
 #include "base/text.h"
+#include "models/families/families.h"
 #include "models/projectors/projector.h"
+#include "models/projectors/projectors.h"
 #include "tests/unit/check.h"
 
 #include <inttypes.h>
@@ -17,7 +19,7 @@ struct trial {
     struct arena *arena;
     const struct family *family;
     const struct relation *relation;
-    struct facts facts;
+    struct dimensions dimensions;
     const char *conditions[MAX_CONDITIONS];
     unsigned n_conditions;
     uint32_t truth; /* bit i: condition i holds */
@@ -70,7 +72,7 @@ static uint64_t size_of(const struct trial *trial, const char *name)
     exit(1);
 }
 
-/* Whether a condition of this trial holds. */
+/* Reports whether a condition of this trial holds. */
 static bool is_so(const struct trial *trial, const char *condition, size_t length)
 {
     for (unsigned i = 0; i < trial->n_conditions; i++)
@@ -97,7 +99,7 @@ static void collect_conditions(struct trial *trial)
         }
 }
 
-static void set_facts(struct trial *trial)
+static void set_dimensions(struct trial *trial)
 {
     static const char *const known[] = {"head",    "kv_head",     "expert",   "half",       "part",
                                         "even",    "odd",         "nope",     "value",      "query",
@@ -106,20 +108,20 @@ static void set_facts(struct trial *trial)
                                         "last",    "rest",        "inner",    "states",     "pair",
                                         "d",       "state_group", "state",    "mamba_head", "y",
                                         "x",       "empty",       "book"};
-    trial->facts = (struct facts){.n_layers = N_LAYERS};
+    trial->dimensions = (struct dimensions){.n_layers = N_LAYERS};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        facts_set(&trial->facts, known[i], size_of(trial, known[i]));
+        dimensions_set(&trial->dimensions, known[i], size_of(trial, known[i]));
     static const char *const factors[] = {
         "down",  "key_multiplier", "attention_in_multiplier", "ssm_in_multiplier", "ssm_z",
         "ssm_b", "ssm_dt",         "lm_head_multiplier"};
     for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
-        facts_set_factor(&trial->facts, factors[i], 0.1f + 0.3f * (float)i);
+        dimensions_set_factor(&trial->dimensions, factors[i], 0.1f + 0.3f * (float)i);
     for (unsigned i = 0; i < trial->n_conditions; i++)
         if (!text_starts_with(trial->conditions[i], "has:"))
-            facts_set(&trial->facts, trial->conditions[i], trial->truth >> i & 1);
+            dimensions_set(&trial->dimensions, trial->conditions[i], trial->truth >> i & 1);
 }
 
-/* Whether the row is of this trial: its conditions hold, and what it makes is not said to be absent. */
+/* Reports whether the row is of this trial: its conditions hold, and what it makes is not said to be absent. */
 static bool is_tried(const struct trial *trial, const struct relation_entry *entry)
 {
     const struct relation_row *row = entry->row;
@@ -138,7 +140,7 @@ static bool is_tried(const struct trial *trial, const struct relation_entry *ent
     return row->there != NULL && !row->forward_only && !row->backward_only;
 }
 
-/* Whether what is said to be there is made by a row. */
+/* Reports whether a row makes what is said to be there. */
 static bool is_consistent(const struct trial *trial)
 {
     for (unsigned i = 0; i < trial->n_conditions; i++) {
@@ -216,7 +218,7 @@ static void add_tensor(struct trial *trial, const struct relation_entry *entry, 
     tensor_set_add_view(trial->here, name, view_literal(trial->arena, &f32_dtype, rank, shape, values));
 }
 
-/* Whether a name has its suffix already. */
+/* Reports whether a name has its suffix already. */
 static bool is_whole(const char *pattern)
 {
     size_t length = strlen(pattern);
@@ -226,7 +228,8 @@ static bool is_whole(const char *pattern)
 
 static void add_entry(struct trial *trial, const struct relation_entry *entry)
 {
-    uint64_t n_members = entry->member[FORWARD] != NULL ? facts_get(&trial->facts, entry->member[FORWARD]) : 1;
+    uint64_t n_members =
+        entry->member[FORWARD] != NULL ? dimensions_get(&trial->dimensions, entry->member[FORWARD]) : 1;
     bool is_whole_name = is_whole(entry->names[FORWARD][0]) || is_whole(entry->names[BACKWARD][0]);
     const struct rearrangement *axes = entry->axes[FORWARD];
     bool is_open = entry->row->axes == NULL || axes->sides[FORWARD][0].has_rest;
@@ -238,7 +241,7 @@ static void add_entry(struct trial *trial, const struct relation_entry *entry)
         }
 }
 
-/* Whether two patterns make the same names, one of them perhaps with its suffix. */
+/* Reports whether two patterns make the same names, one of them perhaps with its suffix. */
 static bool is_same_name(const char *a, const char *b)
 {
     size_t length = strlen(a) < strlen(b) ? strlen(a) : strlen(b);
@@ -246,14 +249,14 @@ static bool is_same_name(const char *a, const char *b)
     return strncmp(a, b, length) == 0 && (*rest == '\0' || strcmp(rest, ".weight") == 0);
 }
 
-/* Whether an earlier table, or a row that leaves it out, says something else of a name. */
+/* Reports whether an earlier table, or a row that leaves it out, says something else of a name. */
 static bool is_overridden(const struct trial *trial, const struct relation_entry *entry)
 {
     const uint64_t numbers[PATTERN_NUMBERS] = {LAYER, 0};
     struct relation_match match;
     const char *pattern = relation_bare_name(entry->names[FORWARD][0]);
     const char *name = pattern_fill(trial->arena, pattern, numbers, is_whole(pattern) ? "" : ".weight");
-    if (!relation_find(trial->relation, FORWARD, &trial->facts, NULL, name, &match))
+    if (!relation_find(trial->relation, FORWARD, &trial->dimensions, NULL, name, &match))
         return false;
     if (match.entry->table < entry->table || match.entry->row->there == NULL)
         return true;
@@ -283,8 +286,8 @@ static bool turn(const struct trial *trial, enum direction direction, const stru
     const struct relation_job job = {
         .relation = trial->relation,
         .direction = direction,
-        .facts = &trial->facts,
-        .facts_name = "the test",
+        .dimensions = &trial->dimensions,
+        .dimensions_name = "the test",
         .set = from,
         .arena = trial->arena,
         .context = to,
@@ -324,7 +327,7 @@ static bool is_back(const struct trial *trial, const struct tensor *tensor)
     struct relation_match match;
     struct error error;
     const char *prefix = trial->family->prefix ? trial->family->prefix : "";
-    relation_find(trial->relation, FORWARD, &trial->facts, NULL, tensor->name, &match);
+    relation_find(trial->relation, FORWARD, &trial->dimensions, NULL, tensor->name, &match);
     if (*match.entry->names[FORWARD][match.which] != '^')
         prefix = "";
     const struct tensor *back =
@@ -381,7 +384,7 @@ static void try_all_conditions(const struct family *family)
     }
     collect_conditions(&trial);
     for (trial.truth = 0; trial.truth >> trial.n_conditions == 0; trial.truth++) {
-        set_facts(&trial);
+        set_dimensions(&trial);
         if (is_consistent(&trial))
             try_family(&trial);
     }

@@ -1,8 +1,9 @@
-/* Values of keys that config.json does not have as they are: what convert_hf_to_gguf.py of llama.cpp 34af94cd9 writes
+/* Values of keys that config.json does not have as they are: what convert_hf_to_gguf.py of llama.cpp writes
  * for such configurations. */
-#include "models/model.h"
+#include "models/convert/model.h"
+#include "models/formats.h"
 #include "tests/unit/check.h"
-#include "tests/unit/files.h"
+#include "tests/unit/write_safetensors.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -114,16 +115,11 @@ static bool find_value(const struct gguf_kvs *kvs, const char *key, uint64_t *re
 }
 
 /* One tensor, of zeros. */
-static void write_model(const char *name)
+static void write_model(const char *embedding)
 {
-    struct buffer file = {0}, header = {0};
-    buffer_printf(&header, "{\"%s.weight\":{\"dtype\":\"BF16\",\"shape\":[8,4],\"data_offsets\":[0,64]}}", name);
-    buffer_append_le(&file, header.length, 8);
-    buffer_append(&file, header.bytes, header.length);
-    buffer_append_zeros(&file, 64);
-    files_write("model.safetensors", file.bytes, file.length);
-    buffer_free(&header);
-    buffer_free(&file);
+    char name[64];
+    snprintf(name, sizeof name, "%s.weight", embedding);
+    safetensors_write_one("model.safetensors", name, "BF16", "8,4", NULL, 64);
 }
 
 static void check(size_t i)
@@ -139,7 +135,7 @@ static void check(size_t i)
     } else {
         files_write_text("tokenizer.json", rows[i].tokenizer != NULL ? rows[i].tokenizer : tokenizer);
     }
-    struct checkpoint *checkpoint = checkpoint_open(".", &options, &error);
+    const struct checkpoint *checkpoint = checkpoint_open(".", formats, &options, &error);
     struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, &error) : NULL;
     if (!CHECK_NAMED(model != NULL, rows[i].key))
         fprintf(stderr, "  %s\n", error.message);

@@ -3,7 +3,10 @@
  * WFS_GOLDEN names a directory of checkpoints; without it the tiny ones of tests/data are tried. config.json is made of
  * the keys alone, and what rearrangements need to know is read from that. */
 #include "base/text.h"
-#include "models/families/family.h"
+#include "models/convert/model.h"
+#include "models/family/family.h"
+#include "models/formats.h"
+#include "models/huggingface/config_of_keys.h"
 #include "quant/convert.h"
 #include "tests/unit/check.h"
 
@@ -48,7 +51,7 @@ static struct tensor_set *weights(const struct way_back *way)
 static bool come_back(struct way_back *way, struct error *error)
 {
     struct buffer config = {0};
-    const struct family *family = family_of_keys(&way->model->kvs);
+    const struct family *family = family_of_keys(&way->model->kvs, way->model->tensors);
     struct tensor_set *set = weights(way);
     if (family == NULL)
         return error_set(error, "no family has these keys");
@@ -56,17 +59,17 @@ static bool come_back(struct way_back *way, struct error *error)
         return false;
     way->hparams = hparams_parse((const char *)config.bytes, config.length, error);
     buffer_free(&config);
-    struct facts facts;
+    struct dimensions dimensions;
     if (way->hparams == NULL)
         return false;
-    facts_read(&facts, way->hparams);
-    if (family->add_facts != NULL)
-        family->add_facts(&facts, way->hparams);
+    dimensions_read(&dimensions, way->hparams);
+    if (family->add_dimensions != NULL)
+        family->add_dimensions(&dimensions, way->hparams);
     const struct relation_job job = {
         .relation = relation_new(way->arena, family->name, family->prefix, family->tensors, error),
         .direction = BACKWARD,
-        .facts = &facts,
-        .facts_name = "the keys",
+        .dimensions = &dimensions,
+        .dimensions_name = "the keys",
         .set = set,
         .arena = way->arena,
         .context = way->back,
@@ -117,8 +120,8 @@ static void check_tensors(const struct way_back *way, const char *name, const st
 static void check_all_back(const struct way_back *way, const struct family *family)
 {
     struct error error;
-    struct facts facts;
-    facts_read(&facts, way->hparams);
+    struct dimensions dimensions;
+    dimensions_read(&dimensions, way->hparams);
     const struct relation *relation = relation_new(way->arena, family->name, family->prefix, family->tensors, &error);
     for (size_t i = 0; i < way->checkpoint->tensors->n_tensors; i++) {
         struct relation_match match;
@@ -127,7 +130,7 @@ static void check_all_back(const struct way_back *way, const struct family *fami
         bool is_back =
             tensor_set_find_text(way->back, name) != NULL || tensor_set_find_text(way->back, prefixed) != NULL;
         bool is_dropped =
-            relation_find(relation, FORWARD, &facts, NULL, name, &match) && match.entry->row->there == NULL;
+            relation_find(relation, FORWARD, &dimensions, NULL, name, &match) && match.entry->row->there == NULL;
         CHECK_NAMED(is_back || is_dropped, name);
     }
 }
@@ -174,7 +177,7 @@ static void check_config(const struct way_back *way, const char *name)
 static void check_checkpoint(const char *path, const char *name)
 {
     struct error error;
-    struct checkpoint *checkpoint = checkpoint_open(path, &(struct open_options){0}, &error);
+    const struct checkpoint *checkpoint = checkpoint_open(path, formats, &(struct open_options){0}, &error);
     struct way_back way = {.arena = arena_new(), .checkpoint = checkpoint};
     way.model = checkpoint != NULL ? gguf_model_new(checkpoint, &error) : NULL;
     way.back = tensor_set_new(way.arena);

@@ -72,7 +72,7 @@ static void check_experts(const struct dtype *dtype, const float *values)
     arena_free(arena);
 }
 
-/* Blocks of IQ1_M as llama.cpp 34af94cd9 encodes numbers made of a hash, with weights or not. Other versions search
+/* Blocks of IQ1_M as llama.cpp encodes numbers made of a hash, with weights or not. Other versions search
  * otherwise. */
 static const struct {
     uint64_t seed;

@@ -97,9 +97,16 @@ static void test_not_finite(struct arena *arena)
     values[80] = 1e38F;
     CHECK(convert_read(view, q8_0, 0, 1, block, &error));
     CHECK(!convert_read(view, q8_0, 1, 1, block, &error));
-    CHECK_TEXT(error.message, "a weight is not finite, so it has no Q8_0 value");
+    CHECK_TEXT(error.message, "a value that is not finite, which Q8_0 cannot store; F32, F16 and BF16 files store it");
     CHECK(!convert_read(view, q8_0, 2, 1, block, &error));
-    CHECK_TEXT(error.message, "a weight is too large for the scale of Q8_0");
+    CHECK_TEXT(
+        error.message,
+        "a value that is too large for the scale of its block, which Q8_0 cannot store; F32 and BF16 files store it");
+    struct encoding named = q8_0;
+    named.tensor = "a.weight";
+    CHECK(!convert_read(view, named, 1, 1, block, &error));
+    CHECK_TEXT(error.message, "tensor 'a.weight' has a value that is not finite, which Q8_0 cannot store; "
+                              "F32, F16 and BF16 files store it");
     CHECK(convert_read(view, encoding_of(&f16_dtype), 0, 96, halves, &error));
     CHECK(halves[0] == 0 && (halves[40] & 0x7fff) > 0x7c00 && halves[80] == 0x7c00);
 }

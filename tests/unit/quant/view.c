@@ -444,10 +444,12 @@ static void refusals(void)
                             &reason));
     CHECK(convert_read(view, encoding_of(&q4_0_dtype), 0, 1, out, &error));
     CHECK(!convert_read(view, encoding_of(&q4_0_dtype), 1, 1, out, &error));
-    CHECK_TEXT(error.message, "a weight is too large for the scale of Q4_0");
+    CHECK_TEXT(
+        error.message,
+        "a value that is too large for the scale of its block, which Q4_0 cannot store; F32 and BF16 files store it");
     values[3] = NAN;
     CHECK(!convert_read(view, encoding_of(&q4_0_dtype), 0, 1, out, &error));
-    CHECK_TEXT(error.message, "a weight is not finite, so it has no Q4_0 value");
+    CHECK_TEXT(error.message, "a value that is not finite, which Q4_0 cannot store; F32, F16 and BF16 files store it");
     values[3] = -INFINITY;
     CHECK(!convert_read(view, encoding_of(&q4_0_dtype), 0, 1, out, &error));
     CHECK(convert_read(view, encoding_of(&f16_dtype), 0, 32, out, &error));

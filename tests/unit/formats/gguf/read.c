@@ -4,7 +4,8 @@
 #include "formats/checkpoint.h"
 
 #include "tests/unit/check.h"
-#include "tests/unit/formats/gguf/assemble.h"
+#include "tests/unit/formats/readers_table.h"
+#include "tests/unit/write_gguf.h"
 
 static const struct open_options usual;
 
@@ -13,7 +14,7 @@ static const char *outcome(const char *path)
 {
     static char text[1100];
     struct error error = {""};
-    struct checkpoint *checkpoint = checkpoint_open(path, &usual, &error);
+    const struct checkpoint *checkpoint = checkpoint_open(path, readers, &usual, &error);
     if (checkpoint != NULL)
         snprintf(text, sizeof text, "ok %zu", checkpoint->tensors->n_tensors);
     else
@@ -57,9 +58,9 @@ static void reads(unsigned version, bool big_endian)
     put_model(&file, version);
     write_file(&file, "m.gguf");
     buffer_free(&file.bytes);
-    struct checkpoint *checkpoint = checkpoint_open("m.gguf", &usual, &error);
+    const struct checkpoint *checkpoint = checkpoint_open("m.gguf", readers, &usual, &error);
     CHECK_TEXT(error.message, "");
-    CHECK(checkpoint->tensors->n_tensors == 2 && strcmp(checkpoint->format, "gguf") == 0);
+    CHECK(checkpoint->tensors->n_tensors == 2 && checkpoint->kind == CHECKPOINT_GGUF);
     CHECK(gguf_get_u64(&checkpoint->metadata, "llama.context_length", &context) && context == 4096);
     const struct tensor *a = tensor_set_find(checkpoint->tensors, "a.weight", 8),
                         *b = tensor_set_find(checkpoint->tensors, "b.weight", 8);
@@ -105,14 +106,14 @@ static void header_attacks(void)
 {
     struct assembly file = {0};
     begin(&file, 3, 0, 0), file.bytes.bytes[3] = 'G';
-    gives(&file, "not a GGUF file: it does not begin with GGUF");
+    gives(&file, "not a GGUF file: it does not start with GGUF");
     buffer_append(&file.bytes, "GGU", 3);
-    gives(&file, "truncated: 4 bytes are wanted at offset 0 of 3");
+    gives(&file, "truncated: 4 bytes expected at offset 0 of 3");
     buffer_append(&file.bytes, "GGUF\3\0\0", 7);
-    gives(&file, "truncated: 4 bytes are wanted at offset 4 of 7");
-    begin(&file, 0, 0, 0), gives(&file, "version 0 is not one of 1 to 3");
-    begin(&file, 4, 0, 0), gives(&file, "version 4 is not one of 1 to 3");
-    begin(&file, 0x00010000, 0, 0), gives(&file, "version 256 is not one of 1 to 3");
+    gives(&file, "truncated: 4 bytes expected at offset 4 of 7");
+    begin(&file, 0, 0, 0), gives(&file, "unsupported version 0: known versions are 1 to 3");
+    begin(&file, 4, 0, 0), gives(&file, "unsupported version 4: known versions are 1 to 3");
+    begin(&file, 0x00010000, 0, 0), gives(&file, "unsupported version 256: known versions are 1 to 3");
     begin(&file, 3, UINT64_C(1) << 63, 0);
     gives(&file, "truncated: 9223372036854775808 tensors, and only 0 bytes follow");
     begin(&file, 3, 0, UINT64_C(1) << 63);
@@ -131,17 +132,17 @@ static void key_attacks(void)
 {
     struct assembly file = {0};
     begin(&file, 3, 0, 1), put(&file, UINT64_MAX, 8), put_data(&file, 1, 32);
-    gives(&file, "key 1 of 1: a string of 18446744073709551615 bytes is over the limit of 1073741824");
+    gives(&file, "key 1 of 1: string too long: 18446744073709551615 bytes, the limit is 1073741824");
     begin(&file, 3, 0, 1), put_key(&file, "", 4), put_data(&file, 1, 32);
     gives(&file, "key 1 of 1: its name is empty");
     begin(&file, 3, 0, 1), put_key(&file, "k", 13), put_data(&file, 1, 32);
-    gives(&file, "key 1 of 1: 'k': 13 is not a type of values");
+    gives(&file, "key 1 of 1: 'k': unknown value type 13");
     begin(&file, 3, 0, 2), put_u32_key(&file, "k", 1), put_u32_key(&file, "k", 2), put_data(&file, 32, 0);
     gives(&file, "key 2 of 2: 'k' occurs twice");
     begin(&file, 3, 0, 1), put_key(&file, "k", 9), put_array(&file, 0, UINT64_C(1) << 63), put_data(&file, 1, 32);
-    gives(&file, "key 1 of 1: 'k': an array of 9223372036854775808 elements is over the limit of 1073741824");
+    gives(&file, "key 1 of 1: 'k': array too long: 9223372036854775808 elements, the limit is 1073741824");
     begin(&file, 3, 0, 1), put_key(&file, "k", 9), put_array(&file, 12, 1 << 29), put_data(&file, 1, 32);
-    gives(&file, "key 1 of 1: 'k': truncated: an array of 536870912 elements, and only 32 bytes follow");
+    gives(&file, "key 1 of 1: 'k': truncated: an array of 536870912 elements, but only 32 bytes follow");
     static const uint32_t alignments[] = {0, 3, 31, 0x7fffffff};
     static const char *const reasons[] = {
         "general.alignment is 0, not a power of two",
@@ -170,9 +171,9 @@ static void name_attacks(void)
     char name[65] = "";
     memset(name, 'n', 64);
     begin(&file, 3, 1, 0), put_tensor(&file, name, DIMENSIONS(1), 0, 0), put_data(&file, 32, 4);
-    gives(&file, "tensor 1 of 1: a name of 64 bytes is longer than 63");
+    gives(&file, "tensor 1 of 1: name too long: 64 bytes, the limit is 63");
     begin(&file, 3, 1, 0), put(&file, UINT64_MAX, 8), put_data(&file, 32, 64);
-    gives(&file, "tensor 1 of 1: a name of 18446744073709551615 bytes is longer than 63");
+    gives(&file, "tensor 1 of 1: name too long: 18446744073709551615 bytes, the limit is 63");
     begin(&file, 3, 2, 0), put_tensor(&file, "t", DIMENSIONS(1), 0, 0), put_tensor(&file, "t", DIMENSIONS(1), 0, 32);
     put_data(&file, 32, 64);
     gives(&file, "tensor 't' is also in m.gguf");
@@ -188,27 +189,27 @@ static void tensor_attacks(void)
     char expected[128];
     for (size_t i = 0; i < sizeof removed / sizeof *removed; i++) {
         begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(256), removed[i], 0), put_data(&file, 32, 1024);
-        snprintf(expected, sizeof expected, "tensor 't': %u is not a type of tensors", removed[i]);
+        snprintf(expected, sizeof expected, "tensor 't': unknown tensor type %u", removed[i]);
         gives(&file, expected);
     }
     begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(1, 1, 1, 1, 1), 0, 0), put_data(&file, 32, 4);
-    gives(&file, "tensor 't': 5 dimensions are more than 4");
+    gives(&file, "tensor 't': too many dimensions: 5, the limit is 4");
     begin(&file, 3, 1, 0), put_string(&file, "t"), put(&file, 0x80000000, 4), put_data(&file, 32, 64);
-    gives(&file, "tensor 't': 2147483648 dimensions are more than 4");
+    gives(&file, "tensor 't': too many dimensions: 2147483648, the limit is 4");
     begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(1, UINT64_MAX), 0, 0), put_data(&file, 32, 4);
     gives(&file, "tensor 't': dimension 1 is -1");
     begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(UINT64_C(1) << 32, UINT64_C(1) << 32), 0, 0),
         put_data(&file, 32, 4);
-    gives(&file, "tensor 't': F32 [4294967296, 4294967296] is larger than 64 bits can say");
+    gives(&file, "tensor 't': F32 [4294967296, 4294967296] has a size of more than 64 bits");
     begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(INT64_MAX), 24, 0), put_data(&file, 32, 4);
-    gives(&file, "tensor 't': I8 [9223372036854775807] is larger than 64 bits can say");
+    gives(&file, "tensor 't': I8 [9223372036854775807] has a size of more than 64 bits");
     begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(UINT64_C(1) << 61), 0, 0), put_data(&file, 32, 4);
     gives(&file,
           "truncated: 9223372036854775804 of 9223372036854775808 tensor bytes are missing; an interrupted download?");
     begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(UINT64_C(1) << 62), 0, 0), put_data(&file, 32, 4);
-    gives(&file, "tensor 't': F32 [4611686018427387904] is larger than 64 bits can say");
+    gives(&file, "tensor 't': F32 [4611686018427387904] has a size of more than 64 bits");
     begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(UINT64_C(1) << 62, 4, 0), 0, 0), put_data(&file, 32, 4);
-    gives(&file, "tensor 't': F32 [0, 4, 4611686018427387904] is larger than 64 bits can say");
+    gives(&file, "tensor 't': F32 [0, 4, 4611686018427387904] has a size of more than 64 bits");
     begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(0, 4, UINT64_C(1) << 62), 0, 0), put_data(&file, 32, 4);
     gives(&file, "ok 1");
     begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(100, 2), 12, 0), put_data(&file, 32, 1024);
@@ -227,12 +228,12 @@ static void offset_attacks(void)
         begin(&file, 3, 2, 0), put_tensor(&file, "a", DIMENSIONS(4), 0, 0),
             put_tensor(&file, "b", DIMENSIONS(4), 0, offsets[i]);
         put_data(&file, 32, 256);
-        snprintf(expected, sizeof expected, "tensor 'b': its offset is %llu, but the tensors before it end at 32",
+        snprintf(expected, sizeof expected, "tensor 'b': its offset is %llu, but the previous tensor ends at 32",
                  (unsigned long long)offsets[i]);
         gives(&file, expected);
     }
     begin(&file, 3, 1, 0), put_tensor(&file, "a", DIMENSIONS(4), 0, 32), put_data(&file, 32, 256);
-    gives(&file, "tensor 'a': its offset is 32, but the tensors before it end at 0");
+    gives(&file, "tensor 'a': its offset is 32, but the previous tensor ends at 0");
     begin(&file, 3, 1, 0), put_tensor(&file, "a", DIMENSIONS(1000), 0, 0), put_data(&file, 32, 3999);
     gives(&file, "truncated: 1 of 4000 tensor bytes are missing; an interrupted download?");
     begin(&file, 3, 1, 0), put_tensor(&file, "a", DIMENSIONS(UINT64_C(1) << 40), 0, 0), put_data(&file, 32, 0);
@@ -307,31 +308,35 @@ static void split(void)
     CHECK_TEXT(outcome("s"), "ok 3");
     CHECK_TEXT(outcome("s/m-00001-of-00003.gguf"), "ok 3");
     CHECK_TEXT(outcome("s/m-00002-of-00003.gguf"),
-               "m-00002-of-00003.gguf: part 2 of 3; name the first part, or the directory");
+               "m-00002-of-00003.gguf: split 2 of 3; name the first split or the directory");
     write_part("s/m-00002-of-00003.gguf", 2, 3, 3, "b");
-    CHECK_TEXT(outcome("s"), "m-00002-of-00003.gguf: says that it is part 3 of 3, not part 2");
+    CHECK_TEXT(outcome("s"), "m-00002-of-00003.gguf: its header says split 3 of 3, its place is split 2");
     write_part("s/m-00002-of-00003.gguf", 1, 4, 3, "b");
-    CHECK_TEXT(outcome("s"), "m-00002-of-00003.gguf: belongs to another model: of 4 parts and 3 tensors, not 3 and 3");
+    CHECK_TEXT(
+        outcome("s"),
+        "m-00002-of-00003.gguf: belongs to another model: it has 4 splits and 3 tensors, the first split says 3 and 3");
     write_part("s/m-00002-of-00003.gguf", 1, 3, 9, "b");
-    CHECK_TEXT(outcome("s"), "m-00002-of-00003.gguf: belongs to another model: of 3 parts and 9 tensors, not 3 and 3");
+    CHECK_TEXT(
+        outcome("s"),
+        "m-00002-of-00003.gguf: belongs to another model: it has 3 splits and 9 tensors, the first split says 3 and 3");
     write_part("s/m-00002-of-00003.gguf", 1, 3, 3, "a");
     CHECK_TEXT(outcome("s"), "m-00002-of-00003.gguf: tensor 'a' is also in m-00001-of-00003.gguf");
     files_must(unlink("s/m-00002-of-00003.gguf") == 0, "unlink");
-    CHECK_TEXT(outcome("s"), "m-00002-of-00003.gguf is missing: it is part 2 of 3");
+    CHECK_TEXT(outcome("s"), "m-00002-of-00003.gguf is missing: split 2 of 3");
     files_must(unlink("s/m-00001-of-00003.gguf") == 0, "unlink");
-    CHECK_TEXT(outcome("s"), "s: m-00001-of-00003.gguf is missing: it is the first part");
+    CHECK_TEXT(outcome("s"), "s: the first split m-00001-of-00003.gguf is missing");
     write_part("t/m-00001-of-00002.gguf", 0, 2, 7, "a");
     write_part("t/m-00002-of-00002.gguf", 1, 2, 7, "b");
-    CHECK_TEXT(outcome("t"), "m-00001-of-00002.gguf: its 2 parts hold 2 tensors, but split.tensors.count is 7");
+    CHECK_TEXT(outcome("t"), "m-00001-of-00002.gguf: its 2 splits have 2 tensors, but split.tensors.count is 7");
     write_part("u/other.gguf", 0, 2, 2, "a");
-    CHECK_TEXT(outcome("u"), "other.gguf: holds part 1 of 2, and its name says otherwise");
+    CHECK_TEXT(outcome("u"), "other.gguf: its header says split 1 of 2, its file name says otherwise");
     write_part("v/one-00001-of-00001.gguf", 0, 1, 1, "a");
     CHECK_TEXT(outcome("v"), "ok 1");
     write_part("v/two.gguf", 0, 0, 1, "a");
-    CHECK_TEXT(outcome("v"), "v: 2 GGUF models are in this directory, name one: one-00001-of-00001.gguf, two.gguf");
+    CHECK_TEXT(outcome("v"), "v: this directory contains 2 GGUF models; name one: one-00001-of-00001.gguf, two.gguf");
     CHECK_TEXT(outcome("v/two.gguf"), "ok 1");
     files_write_text("w/m.gguf", "what?");
-    CHECK_TEXT(outcome("w/m.gguf"), "m.gguf: not a GGUF file: it does not begin with GGUF");
+    CHECK_TEXT(outcome("w/m.gguf"), "m.gguf: not a GGUF file: it does not start with GGUF");
 }
 
 int main(void)

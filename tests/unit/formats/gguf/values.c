@@ -1,23 +1,22 @@
 /* Values of every type, in every version and byte order: read, taken and written again. */
 #include "base/arena.h"
 #include "formats/gguf/kv.h"
+#include "formats/location.h"
 
 #include "tests/unit/check.h"
-#include "tests/unit/formats/gguf/assemble.h"
-
-#include <fcntl.h>
+#include "tests/unit/write_gguf.h"
 
 /* Where the values of the keys begin: nothing but keys is in these files. */
 static struct source *source_of(const struct assembly *file)
 {
     struct error error;
     write_file(file, "keys");
-    struct source *source = source_open(AT_FDCWD, "keys", "keys", &error);
+    struct source *source = location_open_file("keys", &error);
     files_must(source != NULL, "keys");
     return source;
 }
 
-static bool read_all(struct gguf_kvs *kvs, const struct source *source, const struct assembly *file, unsigned n,
+static bool read_all(struct gguf_kvs *kvs, struct source *source, const struct assembly *file, unsigned n,
                      struct error *error)
 {
     struct gguf_cursor cursor =
@@ -227,29 +226,29 @@ static void refuses_all(void)
 {
     struct assembly file = {.version = 3};
     put(&file, UINT64_MAX, 8);
-    refuses(&file, "a string of 18446744073709551615 bytes is over the limit of 1073741824");
+    refuses(&file, "string too long: 18446744073709551615 bytes, the limit is 1073741824");
     put(&file, 5, 8);
-    refuses(&file, "truncated: a string of 5 bytes, and only 0 follow");
+    refuses(&file, "truncated: a string of 5 bytes, but only 0 bytes follow");
     put_key(&file, "", 4), put(&file, 1, 4);
     refuses(&file, "its name is empty");
     put_text(&file, "a\0b", 3), put(&file, 4, 4), put(&file, 1, 4);
-    refuses(&file, "its name holds a NUL byte");
+    refuses(&file, "its name contains a NUL byte");
     put_key(&file, "k", 13), put(&file, 1, 8);
-    refuses(&file, "'k': 13 is not a type of values");
+    refuses(&file, "'k': unknown value type 13");
     put_key(&file, "k", 9), put_array(&file, 13, 1);
-    refuses(&file, "'k': 13 is not a type of values");
+    refuses(&file, "'k': unknown value type 13");
     put_key(&file, "k", 9), put_array(&file, 0, UINT64_C(1) << 63);
-    refuses(&file, "'k': an array of 9223372036854775808 elements is over the limit of 1073741824");
+    refuses(&file, "'k': array too long: 9223372036854775808 elements, the limit is 1073741824");
     put_key(&file, "k", 9), put_array(&file, 8, 3), put(&file, 0, 8), put(&file, 0, 8);
-    refuses(&file, "'k': truncated: an array of 3 elements, and only 16 bytes follow");
+    refuses(&file, "'k': truncated: an array of 3 elements, but only 16 bytes follow");
     put_key(&file, "k", 9), put_array(&file, 8, 1), put(&file, 1, 8);
-    refuses(&file, "'k': truncated: a string of 1 bytes, and only 0 follow");
+    refuses(&file, "'k': truncated: a string of 1 bytes, but only 0 bytes follow");
     put_key(&file, "k", 9);
     for (int depth = 0; depth < 9; depth++)
         put_array(&file, 9, 1);
     refuses(&file, "'k': arrays are nested more than 8 deep");
     put_key(&file, "k", 10), put(&file, 1, 4);
-    refuses(&file, "'k': truncated: 8 bytes are wanted at offset 13 of 17");
+    refuses(&file, "'k': truncated: 8 bytes expected at offset 13 of 17");
 }
 
 static const char *shown(const struct gguf_kv *kv)

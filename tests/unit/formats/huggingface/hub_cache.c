@@ -3,7 +3,8 @@
 #include "formats/checkpoint.h"
 
 #include "tests/unit/check.h"
-#include "tests/unit/files.h"
+#include "tests/unit/formats/readers_table.h"
+#include "tests/unit/write_safetensors.h"
 
 #define FOLDER "hub/models--org--a-model"
 
@@ -30,7 +31,7 @@ static const char *outcome(const char *path)
 {
     static char text[1100];
     struct error error = {""};
-    struct checkpoint *checkpoint = checkpoint_open(path, &usual, &error);
+    const struct checkpoint *checkpoint = checkpoint_open(path, readers, &usual, &error);
     if (checkpoint == NULL)
         return strcpy(text, error.message);
     size_t n_shown = 0;
@@ -61,24 +62,33 @@ static void folders(void)
     CHECK_TEXT(outcome(FOLDER "/snapshots/1111/"), "a-model: 2 side files, 0 notes");
     CHECK_TEXT(outcome(FOLDER "/snapshots/1111/model.safetensors"), "a-model: 2 side files, 0 notes");
     write_snapshot(FOLDER, "2222");
-    CHECK(strstr(outcome(FOLDER),
-                 "there is no refs/main, and 2 snapshots (1111, 2222 ...): name the directory of one") != NULL);
+    CHECK(strstr(outcome(FOLDER), "no refs/main, and 2 snapshots (1111, 2222 ...); name the directory of one") != NULL);
     files_write_text(FOLDER "/refs/main", "2222\n");
     CHECK_TEXT(outcome(FOLDER), "a-model: 2 side files, 0 notes");
     files_write_text(FOLDER "/refs/main", "3333");
-    CHECK(strstr(outcome(FOLDER), "hub/models--org--a-model: there is no snapshot of the revision 3333") != NULL);
+    CHECK(strstr(outcome(FOLDER), "hub/models--org--a-model: no snapshot of the revision 3333") != NULL);
     files_write_text(FOLDER "/refs/main", "../../../etc");
-    CHECK(strstr(outcome(FOLDER), "refs/main: holds no revision") != NULL);
+    CHECK(strstr(outcome(FOLDER), "refs/main: contains no revision") != NULL);
     files_write(FOLDER "/refs/main", "\0\0\0\0", 4);
-    CHECK(strstr(outcome(FOLDER), "refs/main: holds no revision") != NULL);
+    CHECK(strstr(outcome(FOLDER), "refs/main: contains no revision") != NULL);
     files_write(FOLDER "/refs/main", "2222\0", 5);
-    CHECK(strstr(outcome(FOLDER), "refs/main: holds no revision") != NULL);
+    CHECK(strstr(outcome(FOLDER), "refs/main: contains no revision") != NULL);
     files_write_text(FOLDER "/refs/main", "");
-    CHECK(strstr(outcome(FOLDER), "refs/main: holds no revision") != NULL);
+    CHECK(strstr(outcome(FOLDER), "refs/main: contains no revision") != NULL);
+    files_must(unlink(FOLDER "/refs/main") == 0, "unlink");
+    files_link(FOLDER "/refs/main", "../../elsewhere");
+    files_write_text("hub/elsewhere", "2222");
+    CHECK(strstr(outcome(FOLDER), FOLDER ": refs/main: a symbolic link to ") != NULL);
+    CHECK(strstr(outcome(FOLDER), "/hub/elsewhere, outside of the model's directory") != NULL);
+    files_must(unlink(FOLDER "/refs/main") == 0, "unlink");
+    files_link(FOLDER "/refs/main", "v2");
+    files_write_text(FOLDER "/refs/v2", "2222");
+    CHECK_TEXT(outcome(FOLDER), "a-model: 2 side files, 0 notes");
+    files_must(unlink(FOLDER "/refs/main") == 0, "unlink");
 
     files_must(mkdir("hub/models--org--empty", 0755) == 0 && mkdir("hub/models--org--empty/snapshots", 0755) == 0,
                "empty");
-    CHECK(strstr(outcome("hub/models--org--empty"), "there is no snapshot") != NULL);
+    CHECK(strstr(outcome("hub/models--org--empty"), "contains no snapshot") != NULL);
     write_snapshot("hub/models--bare", "1");
     CHECK_TEXT(outcome("hub/models--bare"), "bare: 2 side files, 0 notes");
 }
@@ -93,6 +103,31 @@ static void links_that_leave(void)
     remove("hub/models--org--evil/snapshots/1/model.safetensors");
     files_link("hub/models--org--evil/snapshots/1/model.safetensors", "../../../models--org--a-model/blobs/weights");
     CHECK(strstr(outcome("hub/models--org--evil"), "outside of the model's directory") != NULL);
+}
+
+/* A revision that is a link to a directory: to another one of the repository, and to one that it does not hold. */
+static void linked_snapshots(void)
+{
+    const struct open_options following = {.follow_links = true};
+    struct error error;
+    write_snapshot("hub/models--org--linked", "1");
+    write_snapshot("elsewhere", "1");
+    files_link("hub/models--org--linked/snapshots/2", "1");
+    files_write_text("hub/models--org--linked/refs/main", "2");
+    CHECK_TEXT(outcome("hub/models--org--linked"), "linked: 2 side files, 0 notes");
+    files_link("hub/models--org--linked/snapshots/3", "../../../elsewhere/snapshots/1");
+    files_write_text("hub/models--org--linked/refs/main", "3");
+    const char *refused = outcome("hub/models--org--linked");
+    CHECK(strstr(refused, "hub/models--org--linked/snapshots/3: a symbolic link to ") != NULL &&
+          strstr(refused, "/elsewhere/snapshots/1, outside of the model's directory; -o follow-links follows it"));
+    const struct checkpoint *followed = checkpoint_open("hub/models--org--linked", readers, &following, &error);
+    CHECK(followed != NULL && followed->n_sources == 1);
+    checkpoint_close(followed);
+
+    /* So is one of all snapshots. */
+    files_link("hub/models--org--moved/snapshots", "../../elsewhere/snapshots");
+    files_write_text("hub/models--org--moved/refs/main", "1");
+    CHECK(strstr(outcome("hub/models--org--moved"), "moved/snapshots/1: a symbolic link to ") != NULL);
 }
 
 /* Blobs are for models--NAME/snapshots/REVISION and what is below, for no other directory called snapshots. */
@@ -122,17 +157,16 @@ static void shorthand(void)
     setenv("HF_HUB_CACHE", "hub", 1);
     CHECK_TEXT(outcome("org/a-model"), "a-model: 2 side files, 0 notes");
     CHECK_TEXT(outcome("org/a-model@2222"), "a-model: 2 side files, 0 notes");
-    CHECK_TEXT(outcome("org/a-model@3333"), "hub/models--org--a-model: there is no snapshot of the revision 3333");
+    CHECK_TEXT(outcome("org/a-model@3333"), "hub/models--org--a-model: no snapshot of the revision 3333");
     files_write_text(FOLDER "/refs/pr/1", "2222");
     CHECK_TEXT(outcome("org/a-model@pr/1"), "a-model: 2 side files, 0 notes");
     CHECK_TEXT(outcome("org/a-model@../snapshots"), "org/a-model@../snapshots: No such file or directory");
-    CHECK_TEXT(outcome("org/unknown"),
-               "org/unknown: no such file or directory, nor is there a hub/models--org--unknown in the hub "
-               "cache; 'hf download org/unknown' fetches it");
+    CHECK_TEXT(outcome("org/unknown"), "org/unknown: no such file or directory, and no hub/models--org--unknown in the "
+                                       "hub cache; 'hf download org/unknown' fetches it");
+    CHECK_TEXT(outcome("org/missing.gguf"), "org/missing.gguf: No such file or directory");
     write_snapshot("hub/models--alone", "1");
     CHECK_TEXT(outcome("alone"), "alone: 2 side files, 0 notes");
-    CHECK_TEXT(outcome("nobody"),
-               "nobody: no such file or directory, nor is there a hub/models--nobody in the hub cache");
+    CHECK_TEXT(outcome("nobody"), "nobody: no such file or directory, and no hub/models--nobody in the hub cache");
     CHECK_TEXT(outcome("nobody.bin"), "nobody.bin: No such file or directory");
     CHECK_TEXT(outcome("../unknown"), "../unknown: No such file or directory");
     CHECK_TEXT(outcome("org/x/unknown"), "org/x/unknown: No such file or directory");
@@ -203,6 +237,7 @@ int main(void)
     folders();
     interrupted();
     links_that_leave();
+    linked_snapshots();
     layouts();
     shorthand();
     places();

@@ -2,19 +2,19 @@
 #include "formats/checkpoint.h"
 
 #include "tests/unit/check.h"
-#include "tests/unit/files.h"
+#include "tests/unit/formats/readers_table.h"
+#include "tests/unit/write_safetensors.h"
 
 /* A file of one-byte tensors with those names, separated by spaces. */
 static void write_shard(const char *path, const char *names)
 {
-    char header[4096] = "{\"__metadata__\":{\"format\":\"pt\"}", copy[1024];
-    size_t n_tensors = 0;
+    char copy[1024];
+    struct safetensors file = {0};
+    buffer_append_text(&file.header, "\"__metadata__\":{\"format\":\"pt\"}");
     strcpy(copy, names);
-    for (char *name = strtok(copy, " "); name != NULL; name = strtok(NULL, " "), n_tensors++)
-        sprintf(header + strlen(header), ",\"%s\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[%zu,%zu]}", name,
-                n_tensors, n_tensors + 1);
-    strcat(header, "}");
-    files_write_safetensors(path, header, strlen(header), n_tensors);
+    for (char *name = strtok(copy, " "); name != NULL; name = strtok(NULL, " "))
+        safetensors_add(&file, name, "U8", "1", NULL, 1);
+    safetensors_write(&file, path);
 }
 
 /* Opens the directory and closes it again; "ok: " and the tensors in their order, or the error. */
@@ -22,14 +22,14 @@ static const char *outcome(const char *directory, const struct open_options *opt
 {
     static char text[64 * 1024];
     struct error error = {""};
-    struct checkpoint *checkpoint = checkpoint_open(directory, options, &error);
+    const struct checkpoint *checkpoint = checkpoint_open(directory, readers, options, &error);
     if (checkpoint == NULL)
         return strcpy(text, error.message);
     strcpy(text, "ok:");
     for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++)
         sprintf(text + strlen(text), " %s", checkpoint->tensors->tensors[i].name);
     for (size_t i = 0; i < checkpoint_notes(checkpoint); i++)
-        sprintf(text + strlen(text), "; %s", checkpoint_note_text(checkpoint, i));
+        sprintf(text + strlen(text), "; %s", checkpoint_note_at(checkpoint, i).text);
     checkpoint_close(checkpoint);
     return text;
 }
@@ -48,39 +48,56 @@ static void single_files(void)
     write_shard("single/adapter_model.safetensors", "lora");
     CHECK_TEXT(outcome("single", &usual), "ok: a b");
     files_write_text("single/" INDEX, "{}");
-    CHECK_TEXT(outcome("single", &usual), "ok: a b; " INDEX " is not used: there is a model.safetensors");
+    CHECK_TEXT(outcome("single", &usual), "ok: a b; " INDEX " is not used, because model.safetensors exists");
 
     write_shard("other/adapter_model.safetensors", "lora");
     CHECK_TEXT(outcome("other", &usual), "ok: lora");
     write_shard("other/z.safetensors", "z");
-    CHECK_TEXT(outcome("other", &usual), "other: adapter_model.safetensors and z.safetensors: which of them belong "
-                                         "together is not known without an index; name "
-                                         "one file");
+    CHECK_TEXT(outcome("other", &usual), "other: adapter_model.safetensors and z.safetensors: without an index, it is "
+                                         "unknown which files belong together; name one file");
     files_write_text("other/adapter_config.json", "{}");
     CHECK_TEXT(outcome("other", &usual), "ok: lora");
 
     files_write_text("none/config.json", "{}");
-    CHECK_TEXT(outcome("none", &usual), "none: no checkpoint that wfs can read is in this directory, just its "
-                                        "config.json; 'hf download ORG/NAME' fetches models whole");
+    CHECK_TEXT(outcome("none", &usual), "none: no checkpoint that wfs can read in this directory, only its "
+                                        "config.json; 'hf download ORG/NAME' fetches complete models");
     CHECK_TEXT(outcome("nowhere/else/at/all", &usual), "nowhere/else/at/all: No such file or directory");
+}
+
+static bool is_of_kind(const char *path, enum checkpoint_kind kind)
+{
+    struct error error;
+    const struct checkpoint *checkpoint = checkpoint_open(path, readers, &usual, &error);
+    bool is = checkpoint != NULL && checkpoint->kind == kind;
+    checkpoint_close(checkpoint);
+    return is;
+}
+
+static void kinds_of_checkpoints(void)
+{
+    write_shard("lora/adapter_model.safetensors", "lora");
+    CHECK(is_of_kind("lora", CHECKPOINT_WEIGHTS)); /* nothing says that it is peft's */
+    files_write_text("lora/adapter_config.json", "{}");
+    CHECK(is_of_kind("lora", CHECKPOINT_ADAPTER) && is_of_kind("lora/adapter_model.safetensors", CHECKPOINT_ADAPTER));
+    write_shard("lora/model.safetensors", "a"); /* the model, beside which an adapter lies */
+    CHECK(is_of_kind("lora", CHECKPOINT_WEIGHTS) && is_of_kind("lora/model.safetensors", CHECKPOINT_WEIGHTS));
 }
 
 static void shards_without_index(void)
 {
     write_shard("sharded/" SHARD_1, "z y");
-    CHECK_TEXT(outcome("sharded", &usual), "sharded: " SHARD_2 " is missing: 1 of 2 shards are there");
+    CHECK_TEXT(outcome("sharded", &usual), "sharded: " SHARD_2 " is missing: 1 of 2 shards found");
     CHECK_TEXT(outcome("sharded/" SHARD_1, &usual),
-               "ok: y z; " SHARD_1
-               ": one of 2 shards, without the tensors of the others; name their directory for all");
+               "ok: y z; " SHARD_1 ": only one of 2 shards; name the directory for all tensors");
     write_shard("sharded/" SHARD_2, "a");
     CHECK_TEXT(outcome("sharded", &usual), "ok: y z a");
     write_shard("sharded/consolidated.safetensors", "wq");
     CHECK_TEXT(outcome("sharded", &usual), "ok: y z a");
     write_shard("sharded/model-00001-of-00003.safetensors", "x");
-    CHECK(strstr(outcome("sharded", &usual), "belong together is not known without an index") != NULL);
+    CHECK(strstr(outcome("sharded", &usual), "without an index, it is unknown which files belong together") != NULL);
 
     write_shard("first/" SHARD_2, "a");
-    CHECK_TEXT(outcome("first", &usual), "first: " SHARD_1 " is missing: 1 of 2 shards are there");
+    CHECK_TEXT(outcome("first", &usual), "first: " SHARD_1 " is missing: 1 of 2 shards found");
 
     write_shard("twice/" SHARD_1, "a b");
     write_shard("twice/" SHARD_2, "b c");
@@ -102,33 +119,32 @@ static const struct {
     {"several that are not listed", "{\"weight_map\":{\"a\":\"" SHARD_1 "\",\"c\":\"" SHARD_2 "\"}}",
      "ok: a b c d; " INDEX " does not list tensor 'b' of " SHARD_1 ", nor others"},
     {"a tensor that is in no shard", "{\"weight_map\":{\"a\":\"" SHARD_1 "\",\"x\":\"" SHARD_1 "\"}}",
-     INDEX ": tensor 'x' should be in " SHARD_1 ", and is in none of the shards"},
+     INDEX ": tensor 'x' should be in " SHARD_1 ", but is in no shard"},
     {"a tensor that is in another shard", "{\"weight_map\":{\"a\":\"" SHARD_2 "\",\"b\":\"" SHARD_1 "\"}}",
-     INDEX ": tensor 'a' should be in " SHARD_2 ", and is in " SHARD_1},
+     INDEX ": tensor 'a' should be in " SHARD_2 ", but is in " SHARD_1},
     {"a missing shard", "{\"weight_map\":{\"a\":\"model-00009.safetensors\"}}",
      INDEX ": model-00009.safetensors: No such file or directory"},
     {"a path to the parent", "{\"weight_map\":{\"a\":\"../single/model.safetensors\"}}",
-     INDEX ": the shard '../single/model.safetensors' of tensor 'a' is not the name of a file in this directory"},
+     INDEX ": the shard '../single/model.safetensors' of tensor 'a' is not a file name"},
     {"a path below", "{\"weight_map\":{\"a\":\"x/" SHARD_1 "\"}}",
-     INDEX ": the shard 'x/" SHARD_1 "' of tensor 'a' is not the name of a file in this directory"},
+     INDEX ": the shard 'x/" SHARD_1 "' of tensor 'a' is not a file name"},
     {"an absolute path", "{\"weight_map\":{\"a\":\"/etc/passwd\"}}",
-     INDEX ": the shard '/etc/passwd' of tensor 'a' is not the name of a file in this directory"},
+     INDEX ": the shard '/etc/passwd' of tensor 'a' is not a file name"},
     {"a dot before the name", "{\"weight_map\":{\"a\":\"./" SHARD_1 "\"}}",
-     INDEX ": the shard './" SHARD_1 "' of tensor 'a' is not the name of a file in this directory"},
-    {"two dots", "{\"weight_map\":{\"a\":\"..\"}}",
-     INDEX ": the shard '..' of tensor 'a' is not the name of a file in this directory"},
-    {"no name", "{\"weight_map\":{\"a\":\"\"}}",
-     INDEX ": the shard '' of tensor 'a' is not the name of a file in this directory"},
+     INDEX ": the shard './" SHARD_1 "' of tensor 'a' is not a file name"},
+    {"two dots", "{\"weight_map\":{\"a\":\"..\"}}", INDEX ": the shard '..' of tensor 'a' is not a file name"},
+    {"no name", "{\"weight_map\":{\"a\":\"\"}}", INDEX ": the shard '' of tensor 'a' is not a file name"},
     {"a NUL in the name", "{\"weight_map\":{\"a\":\"" SHARD_1 "\\u0000x\"}}",
-     INDEX ": the shard '" SHARD_1 "' of tensor 'a' is not the name of a file in this directory"},
+     INDEX ": the shard '" SHARD_1 "' of tensor 'a' is not a file name"},
     {"the index itself as shard", "{\"weight_map\":{\"a\":\"" INDEX "\"}}",
-     INDEX ": a text, not a checkpoint; the directory that it is in may be one"},
+     INDEX ": a text file, not a checkpoint; name its directory if that is a model"},
     {"a directory as shard", "{\"weight_map\":{\"a\":\"directory\"}}", INDEX ": directory: not a regular file"},
     {"a FIFO as shard", "{\"weight_map\":{\"a\":\"fifo\"}}", INDEX ": fifo: not a regular file"},
     {"a link inside the directory", "{\"weight_map\":{\"c\":\"link.safetensors\"}}",
      "ok: c d; " INDEX " does not list tensor 'd' of link.safetensors"},
     {"a link out of the directory", "{\"weight_map\":{\"wq\":\"away.safetensors\"}}",
-     INDEX ": away.safetensors: a symbolic link to DIR/single/model.safetensors, outside of the model's directory"},
+     INDEX ": away.safetensors: a symbolic link to DIR/single/model.safetensors, outside of the model's directory; "
+           "-o follow-links follows it"},
     {"a tensor in two shards",
      "{\"weight_map\":{\"a\":\"" SHARD_1 "\",\"c\":\"" SHARD_2 "\",\"d\":\"link.safetensors\"}}",
      SHARD_2 ": tensor 'c' is also in link.safetensors"},
@@ -136,8 +152,8 @@ static const struct {
     {"a tensor twice", "{\"weight_map\":{\"a\":\"" SHARD_1 "\",\"a\":\"" SHARD_1 "\"}}",
      INDEX ": line 1: key 'a' appears twice in one object"},
     {"an empty map", "{\"weight_map\":{}}", INDEX ": weight_map is empty"},
-    {"no map", "{\"metadata\":{}}", INDEX ": there is no object weight_map"},
-    {"a list", "[]", INDEX ": there is no object weight_map"},
+    {"no map", "{\"metadata\":{}}", INDEX ": the object weight_map is missing"},
+    {"a list", "[]", INDEX ": the object weight_map is missing"},
 };
 
 static void indexed(void)
@@ -180,7 +196,7 @@ static void many_shards(size_t n_shards, bool accepted)
     if (accepted)
         CHECK(text_starts_with(text, "ok: t0000 t0001 "));
     else
-        CHECK_TEXT(text, INDEX ": 4097 shards are more than 4096");
+        CHECK_TEXT(text, INDEX ": too many shards: 4097, the limit is 4096");
 }
 
 /* A shard that is missing, and what is there of it: beside the others, where the hub's client keeps it, or, of a
@@ -188,12 +204,12 @@ static void many_shards(size_t n_shards, bool accepted)
 static void half_downloads(void)
 {
     static const char beside[] =
-        "half: " SHARD_2 " is missing: 1 of 2 shards are there; half a download (" SHARD_2 ".part): let it finish";
+        "half: " SHARD_2 " is missing: 1 of 2 shards found; unfinished download (" SHARD_2 ".part): let it finish";
     static const char index[] = "{\"weight_map\":{\"a\":\"" SHARD_1 "\",\"c\":\"" SHARD_2 "\"}}";
     static const char missing[] = INDEX ": " SHARD_2 ": No such file or directory";
     char expected[512];
     write_shard("half/" SHARD_1, "a b");
-    CHECK_TEXT(outcome("half", &usual), "half: " SHARD_2 " is missing: 1 of 2 shards are there");
+    CHECK_TEXT(outcome("half", &usual), "half: " SHARD_2 " is missing: 1 of 2 shards found");
     files_write_text("half/" SHARD_2 ".part", "x");
     CHECK_TEXT(outcome("half", &usual), beside);
     remove("half/" SHARD_2 ".part");
@@ -201,7 +217,8 @@ static void half_downloads(void)
     CHECK_TEXT(outcome("half", &usual), missing);
     files_write_text("half/.cache/huggingface/download/x=.0.incomplete", "x");
     snprintf(expected, sizeof expected,
-             "%s; half a download (*.incomplete in .cache/huggingface/download): let 'hf download' finish it", missing);
+             "%s; unfinished download (*.incomplete in .cache/huggingface/download): let 'hf download' finish it",
+             missing);
     CHECK_TEXT(outcome("half", &usual), expected);
 
     write_shard("whole/unet/" SHARD_1, "a b");
@@ -218,7 +235,7 @@ static void half_downloads(void)
     CHECK_TEXT(outcome("models--o--n/snapshots/r", &usual), missing);
     files_write_text("models--o--n/blobs/0.incomplete", "x");
     snprintf(expected, sizeof expected,
-             "%s; half a download (*.incomplete among the blobs): let 'hf download' finish it", missing);
+             "%s; unfinished download (*.incomplete among the blobs): let 'hf download' finish it", missing);
     CHECK_TEXT(outcome("models--o--n/snapshots/r", &usual), expected);
     CHECK_TEXT(outcome("models--o--n/snapshots/r/unet", &usual), expected);
     files_link("models--o--n/snapshots/r/" SHARD_2, "../../blobs/0");
@@ -232,7 +249,7 @@ static void kinds_of_weights(void)
     write_shard("kinds/model.safetensors", "a");
     CHECK_TEXT(outcome("kinds", &as_safetensors), "ok: a");
     CHECK_TEXT(outcome("kinds", &as_directory), "ok: a");
-    CHECK_TEXT(outcome("kinds", &as_unknown), "'tarot' is not a format (known: gguf, huggingface, meta, "
+    CHECK_TEXT(outcome("kinds", &as_unknown), "'tarot' is not a format (known: gguf, huggingface, "
                                               "mistral, numpy, pipeline, safetensors, torch)");
     CHECK(!text_starts_with(outcome("kinds", &as_torch), "ok"));
 
@@ -252,7 +269,7 @@ static void names_of_diffusers(void)
     write_shard("diffusers/diffusion_pytorch_model.fp16.safetensors", "half");
     CHECK_TEXT(outcome("diffusers", &usual), "ok: half");
     write_shard("diffusers/diffusion_pytorch_model.non_ema.safetensors", "other");
-    CHECK(strstr(outcome("diffusers", &usual), "which of them belong together is not known") != NULL);
+    CHECK(strstr(outcome("diffusers", &usual), "without an index, it is unknown which files belong together") != NULL);
     write_shard("diffusers/diffusion_pytorch_model.safetensors", "full");
     write_shard("diffusers/diffusion_pytorch_model.bin", "torch");
     write_shard("diffusers/diffusion_pytorch_model.fp16.bin", "torch half");
@@ -274,14 +291,14 @@ static void metadata(void)
     struct error error;
     write_shard("metadata/" SHARD_1, "a");
     files_write_safetensors("metadata/" SHARD_2, header, sizeof header - 1, 1);
-    struct checkpoint *checkpoint = checkpoint_open("metadata", &usual, &error);
+    const struct checkpoint *checkpoint = checkpoint_open("metadata", readers, &usual, &error);
     CHECK(checkpoint != NULL && checkpoint->metadata.n_kvs == 2);
     size_t length;
     CHECK_TEXT(checkpoint->metadata.kvs[0].key, "format");
     CHECK_TEXT(gguf_get_string(&checkpoint->metadata, "format", checkpoint->arena, &length, &error), "pt");
     CHECK_TEXT(checkpoint->metadata.kvs[1].key, "only");
-    CHECK_TEXT(checkpoint_note_text(checkpoint, 0),
-               "the shards differ in the metadata 'format': that of the first is shown");
+    CHECK_TEXT(checkpoint_note_at(checkpoint, 0).text,
+               "the shards differ in the metadata key 'format': the first shard's value is shown");
     CHECK_TEXT(checkpoint->format, "huggingface");
     CHECK_TEXT(checkpoint->model_name, "metadata");
     CHECK(checkpoint->n_sources == 2 && checkpoint->tensors->tensors[1].source == checkpoint->sources[1]);
@@ -303,12 +320,12 @@ static void different_metadata(void)
                                 (size_t)(end - header), 1);
         free(header);
     }
-    struct checkpoint *checkpoint = checkpoint_open("different", &usual, &error);
+    const struct checkpoint *checkpoint = checkpoint_open("different", readers, &usual, &error);
     CHECK(checkpoint != NULL && checkpoint->metadata.n_kvs == KEYS && checkpoint_notes(checkpoint) == 1);
-    CHECK_TEXT(checkpoint_note_text(checkpoint, 0),
-               "the shards differ in 20000 keys of the metadata, 'k00000' first: those of the first are shown");
+    CHECK_TEXT(checkpoint_note_at(checkpoint, 0).text,
+               "the shards differ in 20000 metadata keys, first 'k00000': the first shard's values are shown");
     for (int i = 0; i < 1000; i++)
-        checkpoint_note(checkpoint, "note %d", i);
+        checkpoint_note(checkpoint, SUBJECT_SOURCE, "note %d", i);
     CHECK(checkpoint_notes(checkpoint) == 256);
     checkpoint_close(checkpoint);
 }
@@ -317,6 +334,7 @@ int main(void)
 {
     files_begin();
     single_files();
+    kinds_of_checkpoints();
     shards_without_index();
     indexed();
     many_shards(4096, true);

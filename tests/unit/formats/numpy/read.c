@@ -35,20 +35,21 @@ static const struct {
     {"{'descr': '<i2', 'fortran_order': False, 'shape': (1, 1, ), }", 2, "x I16 [1, 1] 256"},
 
     /* What has no numbers is listed. */
-    {HEADER("'|O'", "False", "(2,)"), 30, "x U8 [2] (objects, which are pickled)"},
+    {HEADER("'|O'", "False", "(2,)"), 30, "x U8 [2] (pickled objects)"},
     {HEADER("'<U3'", "False", "(2,)"), 24, "x U8 [2] (texts)"},
     {HEADER("'|S5'", "False", "(2,)"), 10, "x U8 [2] (texts)"},
     {HEADER("'|V3'", "False", "(2,)"), 6, "x U8 [2] (elements without a type)"},
-    {HEADER("'<M8[ns]'", "False", "(2,)"), 16, "x U8 [2] (elements that wfs has no type for)"},
+    {HEADER("'<M8[ns]'", "False", "(2,)"), 16, "x U8 [2] (elements of an unsupported type)"},
     {HEADER("[('a', '<f4'), (']', '<i4', (2,))]", "False", "(2,)"), 24, "x U8 [2] (structured elements)"},
 
     /* Elements. */
-    {HEADER("'<i2'", "False", "(2,)"), 3, "x.npy: truncated: 3 bytes of elements instead of 4"},
-    {HEADER("'<i2'", "False", "(2,)"), 5, "x.npy: 1 bytes after the last element; -o allow_trailing ignores them"},
-    {HEADER("'<i2'", "False", "(4294967296, 4294967296)"), 0, "x.npy: a shape whose size is more than there can be"},
+    {HEADER("'<i2'", "False", "(2,)"), 3, "x.npy: truncated: 3 bytes of elements, expected 4"},
+    {HEADER("'<i2'", "False", "(2,)"), 5,
+     "x.npy: 1 extra bytes after the last element; -o allow_trailing ignores them"},
+    {HEADER("'<i2'", "False", "(4294967296, 4294967296)"), 0, "x.npy: the size of its shape overflows"},
 
 /* Headers. */
-#define BAD "x.npy: the header is not the dictionary that numpy writes"
+#define BAD "x.npy: the header is not a dictionary as numpy writes it"
     {"", 2, BAD},
     {"{", 1, BAD},
     {"{}", 0, BAD},
@@ -96,16 +97,16 @@ static void check_versions(void)
     static const char header[] = HEADER("'<i2'", "False", "(2,)");
     check_array(2, header, 4, &defaults, "x I16 [2] 256 770");
     check_array(3, header, 4, &defaults, "x I16 [2] 256 770");
-    check_array(4, header, 4, &defaults, "x.npy: version 4 of the format is not known");
-    check_array(0, header, 4, &defaults, "x.npy: version 0 of the format is not known");
+    check_array(4, header, 4, &defaults, "x.npy: unknown format version 4");
+    check_array(0, header, 4, &defaults, "x.npy: unknown format version 0");
     check_array(1, header, 5, &trailing, "x I16 [2] 256 770");
     files_write("x.npy", "\x93NUMPY\1\0\1", 9);
     char *described = archive_describe("x.npy", &defaults);
-    CHECK_TEXT(described, "x.npy: truncated: there is no header of an array");
+    CHECK_TEXT(described, "x.npy: truncated: the array header is missing");
     free(described);
     files_write("x.npy", "\x93NUMPY\2\0\1\0\x10\0{", 13);
     described = archive_describe("x.npy", &defaults);
-    CHECK_TEXT(described, "x.npy: a header of more than a megabyte");
+    CHECK_TEXT(described, "x.npy: the header is longer than a megabyte");
     free(described);
 }
 
@@ -146,13 +147,13 @@ static void check_archive(void)
         const struct archive_member bad[] = {{"a.npy", cut.bytes, cut.length, is_deflated}};
         archive_write("x.npz", bad, 1);
         described = archive_describe("x.npz", &defaults);
-        CHECK_TEXT(described, "x.npz: a.npy: truncated: 3 bytes of elements instead of 4");
+        CHECK_TEXT(described, "x.npz: a.npy: truncated: 3 bytes of elements, expected 4");
         free(described);
     }
     const struct archive_member other[] = {{"a.npy", "not an array at all", 19}};
     archive_write("x.npz", other, 1);
     described = archive_describe("x.npz", &defaults);
-    CHECK_TEXT(described, "x.npz: a.npy: not an array of numpy: it does not begin with \\x93NUMPY");
+    CHECK_TEXT(described, "x.npz: a.npy: not a numpy array: it does not start with \\x93NUMPY");
     free(described);
     buffer_free(&file);
     buffer_free(&cut);

@@ -5,7 +5,8 @@
 #include "formats/json.h"
 
 #include "tests/unit/check.h"
-#include "tests/unit/files.h"
+#include "tests/unit/formats/readers_table.h"
+#include "tests/unit/write_safetensors.h"
 
 #include <limits.h>
 
@@ -36,14 +37,14 @@ static const struct row rows[] = {
     {"an empty header", TEXT(""), 0, "header: "},
     {"white space only", TEXT("   "), 0, "header: "},
     {"no tensors [test_empty]", TEXT("{}"), 0, NULL},
-    {"no tensors and 4 bytes", TEXT("{}"), 4, "4 bytes follow the last tensor"},
-    {"an array", TEXT("[]"), 0, "the header is not a JSON object"},
-    {"null", TEXT("null"), 0, "the header is not a JSON object"},
+    {"no tensors and 4 bytes", TEXT("{}"), 4, "4 extra bytes after the last tensor"},
+    {"an array", TEXT("[]"), 0, "header: not a JSON object"},
+    {"null", TEXT("null"), 0, "header: not a JSON object"},
     {"not JSON [test_invalid_header_not_json]", TEXT("{"), 0, "header: "},
     {"not UTF-8 [test_invalid_header_non_utf8]", TEXT("\xff"), 0, "header: invalid UTF-8 at offset 0"},
 
     {"a name twice", TEXT("{\"a\":" T ",\"a\":" T "}"), 4, "'a' appears twice"},
-    {"a name twice, the last one valid", TEXT("{\"a\":1,\"a\":" T "}"), 4, "'a' appears twice"},
+    {"a name twice, the last one valid", TEXT("{\"a\":1,\"a\":" T "}"), 4, "'a': its description is not an object"},
     {"a name twice, the first one empty",
      TEXT("{\"a\":{\"dtype\":\"I32\",\"shape\":[0],\"data_offsets\":[0,0]},\"a\":" T "}"), 4, "'a' appears twice"},
     {"a name twice, once escaped", TEXT("{\"a\":" T ",\"\\u0061\":" T "}"), 4, "'a' appears twice"},
@@ -66,35 +67,35 @@ static const struct row rows[] = {
      "appears twice"},
 
     {"a dimension 4.0", TEXT(ONE("U8", "[4.0]", "[0,4]")), 4,
-     "tensor 'a': shape holds what is not an unsigned 64-bit integer"},
-    {"a dimension 4e0", TEXT(ONE("U8", "[4e0]", "[0,4]")), 4, "shape holds"},
-    {"a dimension -0", TEXT(ONE("U8", "[-0]", "[0,0]")), 0, "shape holds"},
-    {"a dimension -1", TEXT(ONE("U8", "[-1]", "[0,0]")), 0, "shape holds"},
+     "tensor 'a': shape contains an element that is not an unsigned 64-bit integer"},
+    {"a dimension 4e0", TEXT(ONE("U8", "[4e0]", "[0,4]")), 4, "shape contains"},
+    {"a dimension -0", TEXT(ONE("U8", "[-0]", "[0,0]")), 0, "shape contains"},
+    {"a dimension -1", TEXT(ONE("U8", "[-1]", "[0,0]")), 0, "shape contains"},
     {"a dimension 04", TEXT(ONE("U8", "[04]", "[0,4]")), 4, "header: "},
     {"a dimension +4", TEXT(ONE("U8", "[+4]", "[0,4]")), 4, "header: "},
-    {"a dimension \"4\"", TEXT(ONE("U8", "[\"4\"]", "[0,4]")), 4, "shape holds"},
-    {"a dimension 2^64", TEXT(ONE("U8", "[18446744073709551616]", "[0,4]")), 4, "shape holds"},
-    {"a dimension 2^64 - 1", TEXT(ONE("U8", "[18446744073709551615]", "[0,4]")), 4, "larger than 64 bits can say"},
-    {"an offset 4.0", TEXT(ONE("U8", "[4]", "[0,4.0]")), 4, "data_offsets holds"},
-    {"an offset -0", TEXT(ONE("U8", "[4]", "[-0,4]")), 4, "data_offsets holds"},
-    {"an offset 2^64", TEXT(ONE("U8", "[4]", "[0,18446744073709551616]")), 4, "data_offsets holds"},
+    {"a dimension \"4\"", TEXT(ONE("U8", "[\"4\"]", "[0,4]")), 4, "shape contains"},
+    {"a dimension 2^64", TEXT(ONE("U8", "[18446744073709551616]", "[0,4]")), 4, "shape contains"},
+    {"a dimension 2^64 - 1", TEXT(ONE("U8", "[18446744073709551615]", "[0,4]")), 4, "a size of more than 64 bits"},
+    {"an offset 4.0", TEXT(ONE("U8", "[4]", "[0,4.0]")), 4, "data_offsets contains"},
+    {"an offset -0", TEXT(ONE("U8", "[4]", "[-0,4]")), 4, "data_offsets contains"},
+    {"an offset 2^64", TEXT(ONE("U8", "[4]", "[0,18446744073709551616]")), 4, "data_offsets contains"},
 
-    {"one offset", TEXT(ONE("U8", "[4]", "[4]")), 4, "data_offsets has 1 numbers instead of 2"},
+    {"one offset", TEXT(ONE("U8", "[4]", "[4]")), 4, "data_offsets has 1 numbers, expected 2"},
     {"three offsets", TEXT(ONE("U8", "[4]", "[0,4,4]")), 4, "data_offsets has 3 numbers"},
     {"offsets in an object", TEXT(ONE("U8", "[4]", "{\"0\":0,\"1\":4}")), 4, "data_offsets is not an array"},
     {"reversed offsets", TEXT(ONE("U8", "[4]", "[4,0]")), 4, "data_offsets [4, 0] are reversed"},
-    {"a hole at the start", TEXT(ONE("U8", "[4]", "[1,5]")), 5, "data_offsets [1, 5] leave a hole"},
+    {"a hole at the start", TEXT(ONE("U8", "[4]", "[1,5]")), 5, "data_offsets [1, 5] leave a gap"},
     {"a hole in the middle", TEXT("{\"a\":" T ",\"b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[5,6]}}"), 6,
-     "tensor 'b': data_offsets [5, 6] leave a hole"},
+     "tensor 'b': data_offsets [5, 6] leave a gap"},
     {"tensors that overlap", TEXT("{\"a\":" T ",\"b\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[2,6]}}"), 6,
      "tensor 'b': data_offsets [2, 6] overlap"},
     {"tensors on the same bytes [test_json_attack]", TEXT("{\"a\":" T ",\"b\":" T ",\"c\":" T "}"), 4, "overlap"},
     {"a byte missing", TEXT("{\"a\":" T "}"), 3, "truncated: 1 of 4 tensor bytes are missing"},
     {"2 bytes missing [test_metadata_incomplete_buffer]", TEXT("{\"a\":" T "}"), 2,
      "truncated: 2 of 4 tensor bytes are missing"},
-    {"a byte too many", TEXT("{\"a\":" T "}"), 5, ": 1 bytes follow the last tensor"},
+    {"a byte too many", TEXT("{\"a\":" T "}"), 5, ": 1 extra bytes after the last tensor"},
     {"8 bytes too many [test_metadata_incomplete_buffer]", TEXT("{\"a\":" T "}"), 12,
-     ": 8 bytes follow the last tensor"},
+     ": 8 extra bytes after the last tensor"},
     {"offsets shorter than the shape [test_invalid_info]", TEXT(ONE("I32", "[2,2]", "[0,4]")), 4,
      "tensor 'a': data_offsets [0, 4] do not match I32 [2, 2] (16 bytes)"},
     {"offsets longer than the shape", TEXT(ONE("I32", "[1]", "[0,8]")), 8, "do not match I32 [1] (4 bytes)"},
@@ -109,8 +110,8 @@ static const struct row rows[] = {
     {"no dtype", TEXT("{\"a\":{\"shape\":[1],\"data_offsets\":[0,4]}}"), 4, "tensor 'a': no dtype"},
     {"no shape", TEXT("{\"a\":{\"dtype\":\"I32\",\"data_offsets\":[0,4]}}"), 4, "tensor 'a': no shape"},
     {"no data_offsets", TEXT("{\"a\":{\"dtype\":\"I32\",\"shape\":[1]}}"), 4, "tensor 'a': no data_offsets"},
-    {"a tensor as an array", TEXT("{\"a\":[\"I32\",[1],[0,4]]}"), 4, "tensor 'a': not described by an object"},
-    {"a tensor that is null", TEXT("{\"a\":null}"), 0, "tensor 'a': not described by an object"},
+    {"a tensor as an array", TEXT("{\"a\":[\"I32\",[1],[0,4]]}"), 4, "tensor 'a': its description is not an object"},
+    {"a tensor that is null", TEXT("{\"a\":null}"), 0, "tensor 'a': its description is not an object"},
     {"a dtype as an object", TEXT("{\"a\":{\"dtype\":{\"I32\":null},\"shape\":[1],\"data_offsets\":[0,4]}}"), 4,
      "dtype is not a string"},
     {"an unknown dtype", TEXT(ONE("I33", "[1]", "[0,4]")), 4, "unknown dtype 'I33'"},
@@ -124,16 +125,16 @@ static const struct row rows[] = {
     {"a scalar", TEXT(ONE("I32", "[]", "[0,4]")), 4, NULL},
     {"an empty tensor [test_zero_sized_tensor]", TEXT(ONE("I32", "[2,0,3]", "[0,0]")), 0, NULL},
     {"0 before an overflow", TEXT(ONE("I32", "[0,9223372036854775808,4]", "[0,0]")), 0, NULL},
-    {"0 after an overflow", TEXT(ONE("I32", "[9223372036854775808,4,0]", "[0,0]")), 0, "larger than 64 bits can say"},
+    {"0 after an overflow", TEXT(ONE("I32", "[9223372036854775808,4,0]", "[0,0]")), 0, "a size of more than 64 bits"},
     {"bits that overflow", TEXT(ONE("F32", "[576460752303423488]", "[0,2305843009213693952]")), 0,
-     "larger than 64 bits can say"},
+     "a size of more than 64 bits"},
     {"elements that overflow [test_validation_overflow]", TEXT(ONE("I32", "[2,18446744073709551614]", "[0,16]")), 16,
-     "larger than 64 bits can say"},
+     "a size of more than 64 bits"},
     {"bytes that overflow [test_validation_overflow]", TEXT(ONE("I32", "[2,9223372036854775807]", "[0,16]")), 16,
-     "larger than 64 bits can say"},
+     "a size of more than 64 bits"},
     {"a product that wraps to 4", TEXT(ONE("U8", "[4194305,4194305,211106198978564]", "[0,4]")), 4,
-     "larger than 64 bits can say"},
-    {"an end that wraps", TEXT(ONE("U8", "[4]", "[18446744073709551612,18446744073709551615]")), 4, "leave a hole"},
+     "a size of more than 64 bits"},
+    {"an end that wraps", TEXT(ONE("U8", "[4]", "[18446744073709551612,18446744073709551615]")), 4, "leave a gap"},
     {"an empty tensor between two",
      TEXT("{\"a\":" T ",\"b\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[4,4]},"
           "\"c\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[4,5]}}"),
@@ -141,7 +142,7 @@ static const struct row rows[] = {
     {"an empty tensor inside another",
      TEXT("{\"a\":" T ",\"b\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[2,2]}}"), 4, "overlap"},
     {"an empty tensor after the end",
-     TEXT("{\"a\":" T ",\"b\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[5,5]}}"), 4, "leave a hole"},
+     TEXT("{\"a\":" T ",\"b\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[5,5]}}"), 4, "leave a gap"},
     {"F4 [4] [test_serialization_fp4]", TEXT(ONE("F4", "[4]", "[0,2]")), 2, NULL},
     {"F4 [3] [test_serialization_fp4_misaligned]", TEXT(ONE("F4", "[3]", "[0,2]")), 2,
      "F4 [3] is not a whole number of bytes"},
@@ -169,10 +170,10 @@ static const struct row rows[] = {
 
 static const struct open_options strict = {.format = NULL};
 
-static struct checkpoint *open_row(const struct row *row, struct error *error)
+static const struct checkpoint *open_row(const struct row *row, struct error *error)
 {
     files_write_safetensors("model.safetensors", row->header, row->header_length, row->n_data);
-    return checkpoint_open("model.safetensors", &strict, error);
+    return checkpoint_open("model.safetensors", readers, &strict, error);
 }
 
 static void acceptance(void)
@@ -180,7 +181,7 @@ static void acceptance(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct row *row = &rows[i];
         struct error error = {""};
-        struct checkpoint *checkpoint = open_row(row, &error);
+        const struct checkpoint *checkpoint = open_row(row, &error);
         bool as_wanted = row->error == NULL ? checkpoint != NULL
                                             : checkpoint == NULL && strstr(error.message, row->error) != NULL &&
                                                   text_starts_with(error.message, "model.safetensors: ");
@@ -199,23 +200,22 @@ static void beginnings(void)
         const char *error;
     } files[] = {
         {"an empty file [test_header_too_small]", "", 0, "the file is empty; an interrupted download?"},
-        {"7 bytes", "\x02\0\0\0\0\0\0", 7, "it has 7 of the 8 bytes"},
+        {"7 bytes", "\x02\0\0\0\0\0\0", 7, "it has 7 of the first 8 bytes"},
         {"a length and nothing more [test_invalid_header_length]", "\x02\0\0\0\0\0\0\0", 8,
-         "a header of 2 bytes in a file of 8"},
-        {"a length beyond the file by one", "\x03\0\0\0\0\0\0\0{}", 10, "a header of 3 bytes in a file of 10"},
-        {"a length over the limit [test_header_too_large]", "\x3c\0\0\0\0\xff\xff\xff{}", 10,
-         "over the limit of 100000000"},
-        {"a length that wraps", "\xff\xff\xff\xff\xff\xff\xff\xff{}", 10, "over the limit"},
-        {"a length that wraps with the 8 bytes", "\xf8\xff\xff\xff\xff\xff\xff\xff{}", 10, "over the limit"},
-        {"a length of 2^63", "\0\0\0\0\0\0\0\x80{}", 10, "over the limit"},
+         "a header of 2 bytes, but the file has 8"},
+        {"a length beyond the file by one", "\x03\0\0\0\0\0\0\0{}", 10, "a header of 3 bytes, but the file has 10"},
+        {"a length over the limit [test_header_too_large]", "\x3c\0\0\0\0\xff\xff\xff{}", 10, "the limit is 100000000"},
+        {"a length that wraps", "\xff\xff\xff\xff\xff\xff\xff\xff{}", 10, "the limit is 100000000"},
+        {"a length that wraps with the 8 bytes", "\xf8\xff\xff\xff\xff\xff\xff\xff{}", 10, "the limit is 100000000"},
+        {"a length of 2^63", "\0\0\0\0\0\0\0\x80{}", 10, "the limit is 100000000"},
         {"a header of the limit in a small file", "\x00\xe1\xf5\x05\0\0\0\0{}", 10,
-         "a header of 100000000 bytes in a file of 10"},
-        {"a header of one more", "\x01\xe1\xf5\x05\0\0\0\0{}", 10, "a header of 100000001 bytes is over"},
+         "a header of 100000000 bytes, but the file has 10"},
+        {"a header of one more", "\x01\xe1\xf5\x05\0\0\0\0{}", 10, "header too long: 100000001 bytes"},
     };
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         struct error error = {""};
         files_write("model.safetensors", files[i].bytes, files[i].length);
-        struct checkpoint *checkpoint = checkpoint_open("model.safetensors", &strict, &error);
+        const struct checkpoint *checkpoint = checkpoint_open("model.safetensors", readers, &strict, &error);
         if (!CHECK_NAMED(checkpoint == NULL && strstr(error.message, files[i].error) != NULL, files[i].name))
             fprintf(stderr, "  %s\n", error.message);
         checkpoint_close(checkpoint);
@@ -226,7 +226,7 @@ static bool accepts(const char *header, size_t length, size_t n_data)
 {
     struct error error;
     const struct row row = {.header = header, .header_length = length, .n_data = n_data};
-    struct checkpoint *checkpoint = open_row(&row, &error);
+    const struct checkpoint *checkpoint = open_row(&row, &error);
     checkpoint_close(checkpoint);
     return checkpoint != NULL;
 }
@@ -288,12 +288,12 @@ static void trailing(void)
     static const struct open_options lenient = {.allow_trailing = true};
     struct error error;
     files_write_safetensors("model.safetensors", TEXT("{\"a\":" T "}"), 9);
-    struct checkpoint *checkpoint = checkpoint_open("model.safetensors", &lenient, &error);
+    const struct checkpoint *checkpoint = checkpoint_open("model.safetensors", readers, &lenient, &error);
     CHECK(checkpoint != NULL && checkpoint_notes(checkpoint) == 1);
-    CHECK_TEXT(checkpoint_note_text(checkpoint, 0), "model.safetensors: the 5 bytes after the last tensor are ignored");
+    CHECK_TEXT(checkpoint_note_at(checkpoint, 0).text, "model.safetensors: ignored 5 bytes after the last tensor");
     checkpoint_close(checkpoint);
     files_write_safetensors("model.safetensors", TEXT("{\"a\":" T "}"), 3);
-    CHECK(checkpoint_open("model.safetensors", &lenient, &error) == NULL);
+    CHECK(checkpoint_open("model.safetensors", readers, &lenient, &error) == NULL);
 }
 
 static const char order_header[] = "{\"z\":{\"dtype\":\"BF16\",\"shape\":[2,1],\"data_offsets\":[4,8]},"
@@ -320,7 +320,7 @@ static void order(void)
     };
     struct error error = {""};
     files_write_safetensors("model.safetensors", TEXT(order_header), 9);
-    struct checkpoint *checkpoint = checkpoint_open("model.safetensors", &strict, &error);
+    const struct checkpoint *checkpoint = checkpoint_open("model.safetensors", readers, &strict, &error);
     if (!CHECK(checkpoint != NULL && checkpoint->tensors->n_tensors == 6)) {
         fprintf(stderr, "  %s\n", error.message);
         return;
@@ -353,7 +353,7 @@ static void shapes(void)
                            i > 0 ? "," : "", i, i % n_shapes % 3 == 0 ? "1," : "", i % n_shapes);
         strcpy(out, "}");
         files_write_safetensors("model.safetensors", header, strlen(header), 0);
-        struct checkpoint *checkpoint = checkpoint_open("model.safetensors", &strict, &error);
+        const struct checkpoint *checkpoint = checkpoint_open("model.safetensors", readers, &strict, &error);
         if (!CHECK(checkpoint != NULL && checkpoint->tensors->n_tensors == N_TENSORS))
             return;
         bool right = true, shared = true;

@@ -1,5 +1,4 @@
-/* Checkpoints of torch for tests: zip archives of stored members, pickles written in text opcodes, and what is read as
- * a text. */
+/* Checkpoints of torch for tests: pickles written in text opcodes, and what is read as a text. */
 #pragma once
 
 #include "base/buffer.h"
@@ -7,79 +6,10 @@
 #include "formats/layout.h"
 
 #include "tests/unit/check.h"
-#include "tests/unit/files.h"
+#include "tests/unit/formats/readers_table.h"
+#include "tests/unit/write_zip.h"
 
 #include <inttypes.h>
-#include <zlib.h>
-
-struct archive_member {
-    const char *name;
-    const void *bytes;
-    size_t length;
-    bool deflated; /* else stored */
-};
-
-/* The bytes of a member as they are in the archive, to be freed. */
-static inline unsigned char *archive_data(const struct archive_member *member, size_t *ret_length)
-{
-    unsigned char *data = malloc(member->length + 100);
-    z_stream stream = {.next_in = (Bytef *)member->bytes, .avail_in = (uInt)member->length, .next_out = data};
-    stream.avail_out = (uInt)member->length + 100;
-    memcpy(data, member->bytes, member->length);
-    *ret_length = member->length;
-    if (member->deflated) {
-        deflateInit2(&stream, 9, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY);
-        deflate(&stream, Z_FINISH);
-        deflateEnd(&stream);
-        *ret_length = stream.total_out;
-    }
-    return data;
-}
-
-/* Writes an archive of `n` members. */
-static inline void archive_write(const char *path, const struct archive_member *members, size_t n)
-{
-    struct buffer file = {0}, directory = {0};
-    for (size_t i = 0; i < n; i++) {
-        const struct archive_member *member = &members[i];
-        struct buffer head = {0};
-        size_t n_data;
-        unsigned char *data = archive_data(member, &n_data);
-        buffer_append_le(&head, 20, 2);
-        buffer_append_le(&head, 0, 2);
-        buffer_append_le(&head, member->deflated ? 8 : 0, 2);
-        buffer_append_le(&head, 0, 4);
-        buffer_append_le(&head, crc32(0, member->bytes, (uInt)member->length), 4);
-        buffer_append_le(&head, n_data, 4);
-        buffer_append_le(&head, member->length, 4);
-        buffer_append_le(&head, strlen(member->name), 2);
-        buffer_append_le(&head, 0, 2);
-        buffer_append_le(&directory, 0x02014b50, 4);
-        buffer_append_le(&directory, 20, 2);
-        buffer_append(&directory, head.bytes, head.length);
-        buffer_append_zeros(&directory, 10);
-        buffer_append_le(&directory, file.length, 4);
-        buffer_append_text(&directory, member->name);
-        buffer_append_le(&file, 0x04034b50, 4);
-        buffer_append(&file, head.bytes, head.length);
-        buffer_append_text(&file, member->name);
-        buffer_append(&file, data, n_data);
-        buffer_free(&head);
-        free(data);
-    }
-    uint64_t offset = file.length;
-    buffer_append(&file, directory.bytes, directory.length);
-    buffer_append_le(&file, 0x06054b50, 4);
-    buffer_append_le(&file, 0, 4);
-    buffer_append_le(&file, n, 2);
-    buffer_append_le(&file, n, 2);
-    buffer_append_le(&file, directory.length, 4);
-    buffer_append_le(&file, offset, 4);
-    buffer_append_le(&file, 0, 2);
-    files_write(path, file.bytes, file.length);
-    buffer_free(&file);
-    buffer_free(&directory);
-}
 
 /* Pieces of pickles. Integers are "I1\n", a tuple's items stand one after the other. */
 #define PICKLE_STORAGE(class, key, n) "(Vstorage\nctorch\n" class "\nV" key "\nVcpu\nI" n "\ntQ"
@@ -116,7 +46,7 @@ static inline char *archive_describe(const char *path, const struct open_options
 {
     struct buffer out = {0};
     struct error error;
-    struct checkpoint *checkpoint = checkpoint_open(path, options, &error);
+    const struct checkpoint *checkpoint = checkpoint_open(path, readers, options, &error);
     if (checkpoint == NULL)
         buffer_append_text(&out, error.message);
     for (size_t i = 0; checkpoint != NULL && i < checkpoint->tensors->n_tensors; i++) {

@@ -99,9 +99,9 @@ int main(void)
     files_begin();
     check_rows();
     check_length(TENSOR_MAX_NAME, false, NULL);
-    check_length(TENSOR_MAX_NAME + 1, false, "a name of more than 65536 bytes");
-    check_length(1024, true, "a name of more than 65536 bytes");
-    check_length(1 << 20, true, "a name of more than 65536 bytes");
+    check_length(TENSOR_MAX_NAME + 1, false, "a name longer than 65536 bytes");
+    check_length(1024, true, "a name longer than 65536 bytes");
+    check_length(1 << 20, true, "a name longer than 65536 bytes");
     files_remove();
     return check_done();
 }

@@ -3,6 +3,7 @@
 #include "formats/layout.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/formats/readers_table.h"
 
 #include <stdlib.h>
 
@@ -49,20 +50,20 @@ static bool split(char *line, struct expected *expected)
     return true;
 }
 
-static struct checkpoint *open_data(const char *file)
+static const struct checkpoint *open_data(const char *file)
 {
     char path[1024];
     struct error error;
     static const struct open_options options = {.format = "torch"};
     snprintf(path, sizeof path, "%s/torch/%s", getenv("WFS_TEST_DATA"), file);
-    struct checkpoint *checkpoint = checkpoint_open(path, &options, &error);
+    const struct checkpoint *checkpoint = checkpoint_open(path, readers, &options, &error);
     if (!CHECK_NAMED(checkpoint != NULL, file))
         fprintf(stderr, "  %s\n", error.message);
     return checkpoint;
 }
 
 /* As many tensors as are expected, and no others. */
-static void close_data(struct checkpoint *checkpoint, size_t n_expected)
+static void close_data(const struct checkpoint *checkpoint, size_t n_expected)
 {
     if (checkpoint != NULL)
         CHECK_NAMED(checkpoint->tensors->n_tensors == n_expected, "no other tensors");
@@ -73,7 +74,7 @@ static void check_files(FILE *lines)
 {
     static char line[MAX_LINE];
     char file[128] = "";
-    struct checkpoint *checkpoint = NULL;
+    const struct checkpoint *checkpoint = NULL;
     struct expected expected;
     size_t n_expected = 0;
     while (fgets(line, sizeof line, lines) != NULL && split(line, &expected)) {
@@ -92,7 +93,7 @@ static void check_files(FILE *lines)
 
 static void check_extras(void)
 {
-    struct checkpoint *checkpoint = open_data("nested-2.pt");
+    const struct checkpoint *checkpoint = open_data("nested-2.pt");
     CHECK_TEXT(checkpoint->extras,
                "{\"optimizer\":{\"param_groups\":[{\"lr\":0.001,\"betas\":[0.9,0.999],\"eps\":1e-08,\"weight_decay\":0,"
                "\"amsgrad\":"
@@ -103,7 +104,7 @@ static void check_extras(void)
     checkpoint_close(checkpoint);
 }
 
-/* Whether the extras hold a member of that text. */
+/* Reports whether the extras hold a member of that text. */
 static void check_member(const struct checkpoint *checkpoint, const char *member)
 {
     CHECK_NAMED(checkpoint->extras != NULL && strstr(checkpoint->extras, member) != NULL, member);
@@ -132,7 +133,7 @@ static void check_odd(const char *file, const char *builtins)
         "\"storage\":{\"torch.storage.UntypedStorage\":[\"2\",\"cpu\",12]}",
     };
     char text[200];
-    struct checkpoint *checkpoint = open_data(file);
+    const struct checkpoint *checkpoint = open_data(file);
     if (checkpoint == NULL)
         return;
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
@@ -150,9 +151,9 @@ static void check_odd(const char *file, const char *builtins)
 
 static void check_notes(void)
 {
-    struct checkpoint *checkpoint = open_data("module.pt");
+    const struct checkpoint *checkpoint = open_data("module.pt");
     CHECK(checkpoint_notes(checkpoint) == 3 &&
-          strstr(checkpoint_note_text(checkpoint, 1), "torch.nn.modules.linear.Linear") != NULL);
+          strstr(checkpoint_note_at(checkpoint, 1).text, "torch.nn.modules.linear.Linear") != NULL);
     checkpoint_close(checkpoint);
 }
 

@@ -54,13 +54,13 @@ static void a_refusal_names_the_option_once(void)
         {"override-kv=a", "option override-kv: 'a' is not KEY=TYPE:VALUE with a TYPE of int, float, bool or str"},
         {"split=x", "option split: 'x' is neither a size such as 500M or 2G nor a number of tensors"},
         {"dtype=q4_0", "option dtype: 'q4_0' is not f32, f16 or bf16"},
-        {"exclude-weights=a,include-weights=b", "option include-weights: not together with exclude-weights"},
-        {"include-weights=a,exclude-weights=b", "option exclude-weights: not together with include-weights"},
+        {"exclude-weights=a,include-weights=b", "option include-weights: cannot be combined with exclude-weights"},
+        {"include-weights=a,exclude-weights=b", "option exclude-weights: cannot be combined with include-weights"},
         {"uid=4294967295", "option uid: '4294967295' is not a number from 0 to 4294967294"},
         {"gid=-1", "option gid: '-1' is not a number from 0 to 4294967294"},
         {"umask=1000", "option umask: '1000' is not an octal number from 0 to 777"},
         {"pure=1", "option pure takes no value"},
-        {"name", "option name: '=NAME' is missing"},
+        {"name", "option name needs a value: NAME"},
         {"layout=no-such", "option layout: there is no layout 'no-such'"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)

@@ -32,17 +32,20 @@ static void check_reason(lazy_maker *maker, const char *reason)
     struct lazy lazy;
     struct error error;
     lazy_init(&lazy);
-    CHECK(lazy_get(&lazy, maker, NULL, &error) == NULL);
+    void *value = &lazy;
+    CHECK(lazy_get(&lazy, maker, NULL, &value, &error) == FAILED && value == NULL);
     CHECK_TEXT(error.message, reason);
-    CHECK(lazy_get(&lazy, make, &lazy, &error) == NULL);
-    CHECK_TEXT(error.message, "");
+    error_set(&error, "nothing");
+    CHECK(lazy_get(&lazy, make, &lazy, &value, &error) == REPORTED && value == NULL);
+    CHECK_TEXT(error.message, reason);
     lazy_destroy(&lazy);
 }
 
 static void *get(void *context)
 {
     struct error error;
-    return lazy_get(context, make, context, &error);
+    void *value;
+    return lazy_get(context, make, context, &value, &error) == OK ? value : NULL;
 }
 
 int main(void)

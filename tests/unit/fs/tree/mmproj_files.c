@@ -7,9 +7,10 @@
 #include "base/sha256.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/tree.h"
+#include "models/formats.h"
 #include "tests/unit/check.h"
-#include "tests/unit/files.h"
 #include "tests/unit/notes.h"
+#include "tests/unit/write_safetensors.h"
 
 /* Tensors, one a line: "NAME 32x48", a [0-3] in the name for every number from 0 to 3; a '*' at its end is for a
  * .weight of that shape and a .bias of its rows, a '+' after a shape for values above 0. All are BF16. */
@@ -22,77 +23,56 @@ struct tower_case {
 
 #include "tests/unit/fs/tree/mmproj_files.inc"
 
-struct file {
-    struct buffer header, data;
-    uint32_t state; /* of the values */
+struct tensor_line {
+    struct safetensors *file;
+    uint32_t *state; /* of the values */
+    const char *suffix, *shape;
 };
 
 /* Values between 2^-7 and 2 of both signs, or of one. */
-static void add_values(struct file *file, uint64_t count, bool is_positive)
+static struct buffer make_values(uint32_t *state, uint64_t count, bool is_positive)
 {
+    struct buffer values = {0};
     for (uint64_t i = 0; i < count; i++) {
-        file->state = file->state * 1664525 + 1013904223;
-        uint64_t sign = is_positive ? 0 : file->state >> 6 & 0x8000;
-        buffer_append_le(&file->data, (0x3c00 + (file->state >> 22)) | sign, 2);
+        *state = *state * 1664525 + 1013904223;
+        uint64_t sign = is_positive ? 0 : *state >> 6 & 0x8000;
+        buffer_append_le(&values, (0x3c00 + (*state >> 22)) | sign, 2);
     }
+    return values;
 }
 
-static void add_tensor(struct file *file, const char *name, const char *suffix, const char *shape)
+static void add_tensor(void *context, const char *name)
 {
-    uint64_t count = 1, begin = file->data.length;
-    buffer_printf(&file->header, "%s\"%s%s\":{\"dtype\":\"BF16\",\"shape\":[", file->header.length > 8 ? "," : "{",
-                  name, suffix);
-    for (const char *at = strcmp(shape, "0") == 0 ? "" : shape; *at != '\0';) {
-        char *end;
-        unsigned long size = strtoul(at, &end, 10);
-        bool is_last = *end != 'x' || strcmp(suffix, ".bias") == 0;
-        buffer_printf(&file->header, "%lu%s", size, is_last ? "" : ",");
-        count *= size;
-        at = is_last ? "" : end + 1;
-    }
-    add_values(file, count, strchr(shape, '+') != NULL);
-    buffer_printf(&file->header, "],\"data_offsets\":[%zu,%zu]}", (size_t)begin, file->data.length);
-}
-
-/* A name with the ranges in it written out. */
-static void add_tensors(struct file *file, const char *name, const char *suffix, const char *shape)
-{
-    const char *open = strchr(name, '['), *close = open ? strchr(open, ']') : NULL;
-    unsigned first, last;
-    if (open == NULL) {
-        add_tensor(file, name, suffix, shape);
-        return;
-    }
-    CHECK_NAMED(sscanf(open, "[%u-%u]", &first, &last) == 2, name);
-    for (unsigned i = first; i <= last; i++) {
-        char one[256];
-        snprintf(one, sizeof one, "%.*s%u%s", (int)(open - name), name, i, close + 1);
-        add_tensors(file, one, suffix, shape);
-    }
+    const struct tensor_line *line = context;
+    char shape[64] = "", dimensions[64], whole[256];
+    uint64_t count = 1;
+    snprintf(whole, sizeof whole, "%s%s", name, line->suffix);
+    snprintf(dimensions, sizeof dimensions, "%s", line->shape);
+    if (strcmp(line->suffix, ".bias") == 0)
+        dimensions[strspn(dimensions, "0123456789")] = '\0';
+    if (strcmp(dimensions, "0") != 0)
+        count = safetensors_shape(dimensions, shape);
+    struct buffer values = make_values(line->state, count, strchr(line->shape, '+') != NULL);
+    safetensors_add(line->file, whole, "BF16", shape, values.bytes, values.length);
+    buffer_free(&values);
 }
 
 static void write_tensors(const char *path, const char *lines)
 {
-    struct file file = {.state = 1};
-    buffer_append_zeros(&file.header, 8);
+    struct safetensors file = {0};
+    uint32_t state = 1;
     while (*lines != '\0') {
         char name[200], shape[50];
         CHECK(sscanf(lines, "%199s %49s", name, shape) == 2);
         char *star = strchr(name, '*');
         if (star != NULL)
             *star = '\0';
-        add_tensors(&file, name, star != NULL ? ".weight" : "", shape);
+        each_name(name, add_tensor, &(struct tensor_line){&file, &state, star != NULL ? ".weight" : "", shape});
         if (star != NULL)
-            add_tensors(&file, name, ".bias", shape);
+            each_name(name, add_tensor, &(struct tensor_line){&file, &state, ".bias", shape});
         lines = strchr(lines, '\n') + 1;
     }
-    buffer_append_text(&file.header, "}");
-    for (size_t length = file.header.length - 8, i = 0; i < 8; i++)
-        file.header.bytes[i] = (unsigned char)(length >> 8 * i);
-    buffer_append(&file.header, file.data.bytes, file.data.length);
-    files_write(path, file.header.bytes, file.header.length);
-    buffer_free(&file.header);
-    buffer_free(&file.data);
+    safetensors_write(&file, path);
 }
 
 static void write_or_remove(const char *path, const char *text)
@@ -138,7 +118,7 @@ static void check_tower(const struct tower_case *tower)
     if (tower->codec_tensors != NULL)
         write_tensors("Model/audio_tokenizer/model.safetensors", tower->codec_tensors);
     rmdir("Model/audio_tokenizer");
-    struct checkpoint *checkpoint = checkpoint_open("Model", &(struct open_options){0}, &error);
+    const struct checkpoint *checkpoint = checkpoint_open("Model", formats, &(struct open_options){0}, &error);
     struct tree *tree = checkpoint == NULL ? NULL : tree_new(checkpoint, &content_options, &error);
     if (CHECK_NAMED(tree != NULL, tower->name)) {
         check_file(tree, "mmproj.gguf", tower->as_stored, tower->name);
@@ -168,7 +148,7 @@ static void check_overrides(void)
     const struct content_options options = {.edits.override_kvs = overrides};
     struct error error = {""};
     struct node_attributes attributes;
-    struct checkpoint *checkpoint = checkpoint_open("Model", &(struct open_options){0}, &error);
+    const struct checkpoint *checkpoint = checkpoint_open("Model", formats, &(struct open_options){0}, &error);
     struct tree *tree = checkpoint == NULL ? NULL : tree_new(checkpoint, &options, &error);
     if (CHECK(tree != NULL && tree_walk(tree, "mmproj.gguf", &attributes, &error))) {
         struct arena *arena = arena_new();

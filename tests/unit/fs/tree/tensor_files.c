@@ -1,9 +1,10 @@
 /* tensors/: directories by name, those with names that are cut among them. */
 #include "fs/tree/content_options.h"
 #include "fs/tree/tree.h"
+#include "models/formats.h"
 
 #include "tests/unit/check.h"
-#include "tests/unit/files.h"
+#include "tests/unit/write_safetensors.h"
 
 enum { LONG_NAMES = 20000, NAME_BYTES = 300 };
 
@@ -38,7 +39,7 @@ static void long_names(void)
     files_write_safetensors("long.safetensors", header, (size_t)(end - header), 0);
     free(header);
 
-    struct checkpoint *checkpoint = checkpoint_open("long.safetensors", &options, &error);
+    const struct checkpoint *checkpoint = checkpoint_open("long.safetensors", formats, &options, &error);
     struct tree *tree = checkpoint != NULL ? tree_new(checkpoint, &content_options, &error) : NULL;
     struct node_attributes tensors, nothing;
     if (!CHECK(tree != NULL && tree_lookup(tree, TREE_ROOT, "tensors", &tensors)))

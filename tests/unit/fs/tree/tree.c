@@ -1,8 +1,9 @@
 #include "fs/tree/tree.h"
+#include "models/formats.h"
 
 #include "fs/tree/content_options.h"
 #include "tests/unit/check.h"
-#include "tests/unit/files.h"
+#include "tests/unit/write_safetensors.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -15,26 +16,26 @@ static const char header[] = "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_off
 static sem_t slow_began, slow_may_end;
 static int n_plans;
 
-static bool slow(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+static enum outcome slow(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     (void)error;
     n_plans++;
     sem_post(&slow_began);
     sem_wait(&slow_may_end);
-    struct vfile_builder builder = {.arena = arena};
-    vfile_add_literal(&builder, context, strlen(context));
-    *ret_file = vfile_finish(&builder);
-    return true;
+    struct span_list spans = {.arena = arena};
+    spans_add_literal(&spans, context, strlen(context));
+    *ret_file = vfile_of_spans(&spans, (struct origin){0});
+    return OK;
 }
 
-static bool quick(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+static enum outcome quick(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
-    struct vfile_builder builder = {.arena = arena};
+    struct span_list spans = {.arena = arena};
     if (context == NULL)
-        return error_set(error, "nobody knows it");
-    vfile_add_literal(&builder, context, strlen(context));
-    *ret_file = vfile_finish(&builder);
-    return true;
+        return error_set(error, "nobody knows it") ? OK : FAILED;
+    spans_add_literal(&spans, context, strlen(context));
+    *ret_file = vfile_of_spans(&spans, (struct origin){0});
+    return OK;
 }
 
 static bool look_up(struct tree *tree, const char *name, uint64_t size)
@@ -116,7 +117,7 @@ static void prepared_listing(struct tree *tree)
 
 static bool is_planned;
 
-static bool certain(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+static enum outcome certain(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     is_planned = true;
     return quick(context, arena, ret_file, error);
@@ -154,19 +155,20 @@ static void paths(struct tree *tree)
 static sem_t opening, may_open;
 static int n_openings;
 
-static struct tree *open_slowly(const void *checkpoint, struct error *error)
+static struct tree *open_slowly(void *context, struct error *error)
 {
+    const struct checkpoint *const *checkpoint = context;
     static const struct content_options content_options = {0};
     n_openings++;
     sem_post(&opening);
     sem_wait(&may_open);
-    struct tree *tree = tree_new(checkpoint, &content_options, error);
+    struct tree *tree = tree_new(*checkpoint, &content_options, error);
     if (tree != NULL)
         tree_add_file(tree, TREE_ROOT, "slow", slow, "slow");
     return tree;
 }
 
-static struct tree *fail_to_open(const void *context, struct error *error)
+static struct tree *fail_to_open(void *context, struct error *error)
 {
     (void)context;
     error_set(error, "it is broken");
@@ -332,7 +334,7 @@ static void broken_branch(struct tree *tree)
     CHECK(seen.n_certain == 0 && !tree_lookup(tree, broken.id, "metadata.json", &attributes));
     CHECK(tree_branch(tree, broken.id) == NULL && tree_is_open(tree, broken.id));
     CHECK(checkpoint_notes(tree_checkpoint(tree)) == n_notes + 1);
-    CHECK_TEXT(checkpoint_note_text(tree_checkpoint(tree), n_notes), "broken is left out: it is broken");
+    CHECK_TEXT(checkpoint_note_at(tree_checkpoint(tree), n_notes).text, "broken is left out: it is broken");
     CHECK(!tree_walk(tree, "broken/x", &attributes, &error));
     CHECK(tree_walk(tree, "broken", &attributes, &error) && attributes.id == broken.id);
 }
@@ -344,7 +346,7 @@ static void branches(const struct checkpoint *checkpoint)
     struct tree *tree = tree_new(checkpoint, &content_options, &error);
     sem_init(&opening, 0, 0);
     sem_init(&may_open, 0, 0);
-    CHECK(tree_add_branch(tree, TREE_ROOT, "branch", open_slowly, checkpoint));
+    CHECK(tree_add_branch(tree, TREE_ROOT, "branch", open_slowly, &checkpoint));
     CHECK(tree_add_branch(tree, TREE_ROOT, "broken", fail_to_open, NULL));
     CHECK(!tree_add_branch(tree, TREE_ROOT, "tensors", fail_to_open, NULL));
     CHECK(tree_add_directory(tree, TREE_ROOT, "branch") == 0);
@@ -357,6 +359,80 @@ static void branches(const struct checkpoint *checkpoint)
     tree_free(tree);
 }
 
+enum { N_LARGE = 3, LARGE = 20 * 1024 * 1024 };
+
+static int n_large_plans, n_large_kept;
+
+static void let_go(void *context)
+{
+    (void)context;
+    n_large_kept--;
+}
+
+static enum outcome large(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    n_large_plans++;
+    n_large_kept++;
+    arena_on_free(arena, let_go, NULL);
+    arena_alloc(arena, LARGE);
+    return quick(context, arena, ret_file, error);
+}
+
+static void *read_large(void *tree)
+{
+    struct node_attributes attributes;
+    struct vfile file;
+    struct error error;
+    char text[4];
+    bool good = tree_lookup(tree, TREE_ROOT, "large2", &attributes) &&
+                tree_file(tree, attributes.id, tree_arena(tree), &file, &error) && file.size == sizeof text &&
+                vfile_read(&file, 0, sizeof text, text, &error) && memcmp(text, "cccc", sizeof text) == 0;
+    return good ? tree : NULL;
+}
+
+/* A plan that is made again for another size: its source has been written to. */
+static void large_plan_of_another_size(struct tree *tree, char text[5])
+{
+    struct node_attributes attributes;
+    struct vfile file;
+    struct error error;
+    text[0] = '\0';
+    CHECK(tree_lookup(tree, TREE_ROOT, "large1", &attributes) && attributes.size == 2);
+    CHECK(!tree_file(tree, attributes.id, tree_arena(tree), &file, &error));
+    CHECK_TEXT(error.message, "its size would be 0 bytes, and was 2: a source has changed; mount again");
+    CHECK(n_large_kept == 1);
+}
+
+/* Sizes are kept, and spans up to a limit: beyond it the first read makes them again, once for all readers. */
+static void large_plans(const struct checkpoint *checkpoint)
+{
+    static const char *const names[N_LARGE] = {"large0", "large1", "large2"};
+    static char texts[N_LARGE][5] = {"a", "bb", "cccc"};
+    enum { N_READERS = 3 };
+    struct error error;
+    struct content_options content_options = {0};
+    struct tree *tree = tree_new(checkpoint, &content_options, &error);
+    pthread_t readers[N_READERS];
+    for (size_t i = 0; i < N_LARGE; i++)
+        tree_add_file(tree, TREE_ROOT, names[i], large, texts[i]);
+    for (int round = 0; round < 2; round++)
+        for (size_t i = 0; i < N_LARGE; i++)
+            CHECK_NAMED(look_up(tree, names[i], strlen(texts[i])), names[i]);
+    CHECK(n_large_plans == N_LARGE && n_large_kept == 1);
+    large_plan_of_another_size(tree, texts[1]);
+    n_large_plans = N_LARGE;
+    for (int i = 0; i < N_READERS; i++)
+        pthread_create(&readers[i], NULL, read_large, tree);
+    for (int i = 0; i < N_READERS; i++) {
+        void *read = NULL;
+        pthread_join(readers[i], &read);
+        CHECK(read == tree);
+    }
+    CHECK(n_large_plans == N_LARGE + 1 && n_large_kept == 2);
+    tree_free(tree);
+    CHECK(n_large_kept == 0);
+}
+
 int main(void)
 {
     struct error error;
@@ -364,7 +440,7 @@ int main(void)
     alarm(PATIENCE);
     files_begin();
     files_write_safetensors("a.safetensors", header, sizeof header - 1, 4);
-    struct checkpoint *checkpoint = checkpoint_open("a.safetensors", &(struct open_options){0}, &error);
+    const struct checkpoint *checkpoint = checkpoint_open("a.safetensors", formats, &(struct open_options){0}, &error);
     struct tree *tree = checkpoint == NULL ? NULL : tree_new(checkpoint, &content_options, &error);
     sem_init(&slow_began, 0, 0);
     sem_init(&slow_may_end, 0, 0);
@@ -378,6 +454,7 @@ int main(void)
         certain_file(tree);
         paths(tree);
         branches(checkpoint);
+        large_plans(checkpoint);
     }
     tree_free(tree);
     if (checkpoint != NULL)

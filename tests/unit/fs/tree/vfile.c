@@ -1,10 +1,10 @@
 #include "fs/tree/vfile.h"
 
 #include "formats/checkpoint.h"
+#include "formats/location.h"
 #include "fs/tree/pool.h"
 #include "tests/unit/check.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static struct source *numbers(float *values)
         values[i] = (float)i;
     ssize_t written = write(fd, values, ROWS * COLUMNS * sizeof *values);
     close(fd);
-    struct source *source = written < 0 ? NULL : source_open(AT_FDCWD, path, "numbers", &error);
+    struct source *source = written < 0 ? NULL : location_open_file(path, &error);
     unlink(path);
     return source;
 }
@@ -38,17 +38,17 @@ static struct vfile make_file(struct arena *arena, struct source *source)
 {
     uint64_t shape[2] = {ROWS, COLUMNS};
     const struct view *stored = view_of_source(arena, source, 0, &f32_dtype, 2, shape);
-    struct vfile_builder builder = {.arena = arena};
-    vfile_add_literal(&builder, "header", 6);
-    vfile_add_view(&builder, stored, encoding_of(&f32_dtype));
-    vfile_add_zeros(&builder, 27);
-    vfile_add_literal(&builder, "", 0);
-    vfile_add_view(&builder, stored, encoding_of(&f16_dtype));
-    vfile_add_view(&builder, view_transpose(arena, stored), encoding_of(&f32_dtype));
-    vfile_add_view(&builder, view_slice(arena, stored, 0, 7, 97, 3), encoding_of(&f32_dtype));
+    struct span_list spans = {.arena = arena};
+    spans_add_literal(&spans, "header", 6);
+    spans_add_view(&spans, stored, encoding_of(&f32_dtype));
+    spans_add_zeros(&spans, 27);
+    spans_add_literal(&spans, "", 0);
+    spans_add_view(&spans, stored, encoding_of(&f16_dtype));
+    spans_add_view(&spans, view_transpose(arena, stored), encoding_of(&f32_dtype));
+    spans_add_view(&spans, view_slice(arena, stored, 0, 7, 97, 3), encoding_of(&f32_dtype));
     for (size_t i = 0; i < 50; i++)
-        vfile_add_text(&builder, numbered_line, "line", i, 12);
-    return vfile_finish(&builder);
+        spans_add_text(&spans, numbered_line, "line", i, 12);
+    return vfile_of_spans(&spans, (struct origin){0});
 }
 
 /* What it must hold, written down without any of the code under test but for the rounding to F16. */

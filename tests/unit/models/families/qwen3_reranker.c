@@ -1,8 +1,10 @@
-/* Qwen 3 that ranks: which checkpoints do, and what convert_hf_to_gguf.py of llama.cpp 34af94cd9 writes of them. */
+/* Qwen 3 that ranks: which checkpoints do, and what convert_hf_to_gguf.py of llama.cpp writes of them. */
 #include "models/families/qwen3_reranker.h"
+#include "models/convert/model.h"
+#include "models/formats.h"
 #include "quant/convert.h"
 #include "tests/unit/check.h"
-#include "tests/unit/files.h"
+#include "tests/unit/write_safetensors.h"
 
 #define QWEN3                                                                                                          \
     "{\"architectures\":[\"Qwen3ForCausalLM\"],\"vocab_size\":4,\"hidden_size\":4,\"num_hidden_layers\":0,"            \
@@ -59,7 +61,7 @@ static void check(size_t i)
     files_write_text("config.json", rows[i].config);
     if (rows[i].card != NULL)
         files_write_text("README.md", rows[i].card);
-    struct checkpoint *checkpoint = checkpoint_open(".", &options, &error);
+    const struct checkpoint *checkpoint = checkpoint_open(".", formats, &options, &error);
     struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, &error) : NULL;
     if (CHECK_NAMED(model != NULL, error.message))
         check_model(model, i);
@@ -76,31 +78,22 @@ static void check_without_answer(void)
     files_write_text("config.json", QWEN3 "\"tie_word_embeddings\":true}");
     files_write_text("tokenizer.json", "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"yes\":1},\"merges\":[]},"
                                        "\"pre_tokenizer\":{\"type\":\"ByteLevel\"}}");
-    struct checkpoint *checkpoint = checkpoint_open(".", &options, &error);
+    const struct checkpoint *checkpoint = checkpoint_open(".", formats, &options, &error);
     CHECK(checkpoint != NULL && gguf_model_new(checkpoint, &error) == NULL);
-    CHECK_TEXT(error.message, "the model is named as one that ranks, and its tokenizer has no token 'no'");
+    CHECK_TEXT(error.message, "the model's name says reranker, but its tokenizer has no token 'no'");
     checkpoint_close(checkpoint);
 }
 
 int main(void)
 {
     /* the first number of each row: 0, 1, 2, 3 of the embedding, 10, 11, 12, 13 of the head */
-    static const char header[] =
-        "{\"model.embed_tokens.weight\":{\"dtype\":\"BF16\",\"shape\":[4,4],\"data_offsets\":[0,32]},"
-        "\"lm_head.weight\":{\"dtype\":\"BF16\",\"shape\":[4,4],\"data_offsets\":[32,64]}}";
-    struct buffer file = {0};
+    static const uint16_t embedding[4][4] = {{0}, {0x3f80}, {0x4000}, {0x4040}},
+                          head[4][4] = {{0x4120}, {0x4130}, {0x4140}, {0x4150}};
+    struct safetensors file = {0};
     files_begin();
-    buffer_append_le(&file, sizeof header - 1, 8);
-    buffer_append_text(&file, header);
-    for (int i = 0; i < 8; i++) {
-        float value = (float)(i % 4 + i / 4 * 10);
-        uint32_t bits;
-        memcpy(&bits, &value, sizeof bits);
-        buffer_append_le(&file, bits >> 16, 2);
-        buffer_append_zeros(&file, 6);
-    }
-    files_write("model.safetensors", file.bytes, file.length);
-    buffer_free(&file);
+    safetensors_add(&file, "model.embed_tokens.weight", "BF16", "4,4", embedding, sizeof embedding);
+    safetensors_add(&file, "lm_head.weight", "BF16", "4,4", head, sizeof head);
+    safetensors_write(&file, "model.safetensors");
     files_write_text("tokenizer.json",
                      "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"yes\":1,\"b\":2,\"no\":3},\"merges\":[]},"
                      "\"pre_tokenizer\":{\"type\":\"ByteLevel\"}}");

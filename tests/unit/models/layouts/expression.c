@@ -54,12 +54,12 @@ static const struct {
 static const struct {
     const char *text, *message;
 } wrong[] = {
-    {"1 +", "'1 +': column 4: expected a number, a name, a text or ("},
+    {"1 +", "'1 +': column 4: expected a number, a name, a string or ("},
     {"(1", "'(1': column 3: expected an operator or )"},
     {"1 2", "'1 2': column 3: expected an operator"},
-    {"'a", "'\\'a': column 1: the text is not closed"},
-    {"1 / 0", "'1 / 0': column 3: this has no result"},
-    {"9223372036854775807 + 1", "'9223372036854775807 + 1': column 21: this has no result"},
+    {"'a", "'\\'a': column 1: a closing ' is missing"},
+    {"1 / 0", "'1 / 0': column 3: the operation has no result"},
+    {"9223372036854775807 + 1", "'9223372036854775807 + 1': column 21: the operation has no result"},
     {"9223372036854775808", "'9223372036854775808': column 1: the number is too large"},
     {"unknown", "'unknown': column 1: unknown name 'unknown'"},
     {"config.kind + 1", "'config.kind + 1': column 13: both sides must be whole numbers"},

@@ -1,16 +1,16 @@
 /* Layout files: what is read of them, and the file, the line and the place of what is wrong. */
 #include "models/layouts/layout_file.h"
 
+#include "formats/location.h"
+
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"
-
-#include <fcntl.h>
 
 /* The file, or NULL. */
 static const struct layout_file *read_text(const char *text, struct arena *arena, struct error *error)
 {
     files_write_text("own.json", text);
-    struct source *source = source_open(AT_FDCWD, "own.json", "own.json", error);
+    struct source *source = location_open_file("own.json", error);
     files_must(source != NULL, "own.json");
     const struct layout_file *file = layout_file_read(source, "own", arena, error);
     source_close(source);
@@ -29,48 +29,69 @@ static const struct {
     {"[]", "1: not an object"},
     {"{\"odd\": 1}", "1: odd: unknown"},
     {"{}", "1: files: not an object"},
-    {FILES_OF("\"for\": {\"a\": 2}"), "2: files.name: missing, or with a slash"},
-    {FILES_OF("\"name\": \"a/b\""), "2: files.name: missing, or with a slash"},
-    {FILES_OF("\"name\": \"a\\u0000\""), "2: files.name: not a text"},
+    {FILES_OF("\"for\": {\"a\": 2}"), "2: files.name: missing, or contains a slash"},
+    {FILES_OF("\"name\": \"a/b\""), "2: files.name: missing, or contains a slash"},
+    {FILES_OF("\"name\": \"a\\u0000\""), "2: files.name: not a string"},
     {FILES_OF("\"name\": \"{a\""), "2: files.name: { without }"},
-    {FILES_OF("\"name\": \"{1 +}\""), "2: files.name: '1 +': column 4: expected a number, a name, a text or ("},
+    {FILES_OF("\"name\": \"{1 +}\""), "2: files.name: '1 +': column 4: expected a number, a name, a string or ("},
     {FILES_OF("\"name\": \"a\", \"format\": \"zip\""), "2: files.format: neither safetensors nor raw"},
-    {FILES_OF("\"name\": \"a\", \"format\": \"raw\""), "2: files.manifest: raw files have one, and no \"for\""},
+    {FILES_OF("\"name\": \"a\", \"format\": \"raw\""), "2: files.manifest: raw files need a manifest, and no \"for\""},
     {FILES_OF("\"name\": \"a\", \"format\": \"raw\", \"manifest\": \"m\", \"for\": {\"a\": 1}"),
-     "2: files.manifest: raw files have one, and no \"for\""},
-    {FILES_OF("\"name\": \"a\", \"for\": {}"), "2: files.for: not an object of one name and its number"},
+     "2: files.manifest: raw files need a manifest, and no \"for\""},
+    {FILES_OF("\"name\": \"a\", \"manifest\": \"m\""), "2: files.manifest: only raw files have a manifest"},
+    {FILES_OF("\"name\": \"a\", \"for\": {}"), "2: files.for: not an object with one name and its number"},
     {FILES_OF("\"name\": \"a\", \"for\": {\"a\": 1, \"b\": 1}"),
-     "2: files.for: not an object of one name and its number"},
+     "2: files.for: not an object with one name and its number"},
     {FILES_OF("\"name\": \"a\", \"part_size\": []"), "2: files.part_size: not an expression"},
     {"{\"files\": {\"name\": \"a\"}}", "1: tensors: not an array of 1 to 4096 rows"},
     {TENSORS_OF(""), "2: tensors: not an array of 1 to 4096 rows"},
     {TENSORS_OF("\n5"), "3: tensors[0]: not an object"},
-    {TENSORS_OF("{\"to\": \"a\"}"), "2: tensors[0].from: either this or \"translated\""},
-    {TENSORS_OF("{\"from\": \"a\", \"translated\": \"b\"}"), "2: tensors[0].from: either this or \"translated\""},
+    {TENSORS_OF("{\"to\": \"a\"}"), "2: tensors[0].from: use either \"from\" or \"translated\""},
+    {TENSORS_OF("{\"from\": \"a\", \"translated\": \"b\"}"),
+     "2: tensors[0].from: use either \"from\" or \"translated\""},
     {TENSORS_OF("{\"tensors\": 1}"), "2: tensors[0].tensors: not an array"},
     {TENSORS_OF("{\"tensors\": [],\n\"form\": 1}"), "3: tensors[0].form: unknown"},
     {TENSORS_OF("{\"tensors\": [{\"from\": \"a\"},\n{\"from\": 1}]}"),
-     "3: tensors[0].tensors[1].from: not a text or an array of texts"},
-    {ROW_OF("\"dtype\": [" TEN("\"F32\", ") TEN("\"F32\", ") "\"F32\"]"), "3: tensors[1].dtype: more than 16"},
+     "3: tensors[0].tensors[1].from: neither a string nor an array of strings"},
+    {ROW_OF("\"dtype\": [" TEN("\"F32\", ") TEN("\"F32\", ") "\"F32\"]"), "3: tensors[1].dtype: more than 16 elements"},
     {ROW_OF("\"axes\": \"a a\""), "3: tensors[1].axes: 'a a': column 3: a name comes twice in one tensor"},
     {ROW_OF("\"axes\": [\"a -> a, a\", \"a -> a\"]"),
-     "3: tensors[1].axes: one takes other tensors than the one before it makes"},
-    {ROW_OF("\"axes\": \"a -> a, a\""), "3: tensors[1].axes: more than one tensor is made"},
+     "3: tensors[1].axes: a step takes another number of tensors than the step before it makes"},
+    {ROW_OF("\"axes\": \"a\""), "3: tensors[1].axes: both sides are the same, which changes nothing; leave it out"},
+    {ROW_OF("\"axes\": \"a b -> a b\""),
+     "3: tensors[1].axes: both sides are the same, which changes nothing; leave it out"},
+    {ROW_OF("\"axes\": \"row column -> column\""),
+     "3: tensors[1].axes: 'row column -> column' loses the axis row: keep it, or select a part, with "
+     "\"axes\": {\"row\": {\"size\": ..., \"part\": ...}} in the layout file"},
+    {ROW_OF("\"axes\": \"(a (b + c d)) -> (a d)\""),
+     "3: tensors[1].axes: '(a (b + c d)) -> (a d)' loses the axis c: keep it, or select a part, with "
+     "\"axes\": {\"c\": {\"size\": ..., \"part\": ...}} in the layout file"},
+    {ROW_OF("\"axes\": []"), "3: tensors[1].axes: an empty array"},
+    {ROW_OF("\"when\": \"1\\u0000\""), "3: tensors[1].when: not an expression"},
+    {ROW_OF("\"when\\u0000\": \"1\""), "3: tensors[1].when: unknown"},
+    {ROW_OF("\"axes\": \"a -> a, a\""), "3: tensors[1].axes: the last step must make one tensor"},
     {ROW_OF("\"rule\": \"x\""), "3: tensors[1].rule: unknown"},
     {ROW_OF("\"map\": \"x + 2\""), "3: tensors[1].map: unknown"},
     {ROW_OF("\"optional\": null"), "3: tensors[1].optional: not true or false"},
-    {ROW_OF("\"constant\": [1, \"2\"]"), "3: tensors[1].constant: neither a number nor some numbers"},
+    {ROW_OF("\"constant\": [1, \"2\"]"), "3: tensors[1].constant: neither a number nor an array of numbers"},
     {ROW_OF("\"scaled\": true"), "3: tensors[1].scaled: not an object"},
-    {ROW_OF("\"scaled\": {\"when\": 1}"), "3: tensors[1].scaled.scales: missing"},
+    {ROW_OF("\"scaled\": {\"as\": \"FP9\"}"), "3: tensors[1].scaled.as: unknown"},
     {ROW_OF("\"scaled\": {\"scale\": \"a\"}"), "3: tensors[1].scaled.scale: unknown"},
-    {ROW_OF("\"each\": [\"a\"]"), "3: tensors[1].each: not an object of one name and its texts"},
-    {ROW_OF("\"each\": {\"a\": \"b\", \"c\": \"d\"}"), "3: tensors[1].each: not an object of one name and its texts"},
-    {ROW_OF("\"each\": {\"a\": [1]}"), "3: tensors[1].each: not a text or an array of texts"},
+    {ROW_OF("\"rotary\": 1"), "3: tensors[1].rotary: not an object"},
+    {ROW_OF("\"rotary\": {\"base\": 10000}"), "3: tensors[1].rotary.factors: missing"},
+    {ROW_OF("\"rotary\": {\"base\": 1, \"factors\": \"rope.f\", \"positions\": 9}"),
+     "3: tensors[1].rotary.trained: missing"},
+    {ROW_OF("\"rotary\": {\"base\": \"1 +\", \"factors\": \"a\"}"),
+     "3: tensors[1].rotary.base: '1 +': column 4: expected a number, a name, a string or ("},
+    {ROW_OF("\"each\": [\"a\"]"), "3: tensors[1].each: not an object with one name and an array of strings"},
+    {ROW_OF("\"each\": {\"a\": \"b\", \"c\": \"d\"}"),
+     "3: tensors[1].each: not an object with one name and an array of strings"},
+    {ROW_OF("\"each\": {\"a\": [1]}"), "3: tensors[1].each: neither a string nor an array of strings"},
     {ROW_OF("\"keys\": {\"a\": 1}"), "3: 'a' is neither a text nor a list of texts"},
     {FILE_OF("\"side_files\": \"yes\""), "3: side_files: not true or false"},
     {FILE_OF("\"parameters\": []"), "3: parameters: not an object"},
     {FILE_OF("\"let\": {\"a\": null}"), "3: let.a: not an expression"},
-    {FILE_OF("\"axes\": {\"a\": {\"part\": 1}}"), "3: axes.a: the size is missing"},
+    {FILE_OF("\"axes\": {\"a\": {\"part\": 1}}"), "3: axes.a: \"size\" is missing"},
     {FILE_OF("\"axes\": {\"a\": {\"size\": 1, \"of\": 1}}"), "3: axes.a.of: unknown"},
     {FILE_OF("\"family\": \"nobody\""), "3: family: unknown"},
     {FILE_OF("\"refuse\": {}"), "3: refuse: not an array"},
@@ -78,10 +99,12 @@ static const struct {
     {FILE_OF("\"documents\": {\"a\": {}}"), "3: documents: not an array"},
     {FILE_OF("\"documents\": [{\"name\": \"a/b\", \"members\": []}]"),
      "3: documents[0]: \"name\" or \"members\" is missing"},
-    {FILE_OF("\"documents\": [{\"name\": \"a\", \"members\": [{},\n{\"sets\": {}}]}]"),
+    {FILE_OF("\"documents\": [{\"name\": \"a\", \"members\": [{\"set\": {}},\n{\"sets\": {}}]}]"),
      "4: documents[0].members[1].sets: unknown"},
     {FILE_OF("\"documents\": [{\"name\": \"a\", \"members\": [{\"set\": [1]}]}]"),
-     "3: documents[0].members[0].set: not an object"},
+     "3: documents[0].members[0].set: missing, or not an object"},
+    {FILE_OF("\"documents\": [{\"name\": \"a\", \"members\": [{\"when\": 1}]}]"),
+     "3: documents[0].members[0].set: missing, or not an object"},
     {FILE_OF("\"documents\": [{\"name\": \"a\", \"members\": [{\"set\": {}, \"when\": []}]}]"),
      "3: documents[0].members[0].when: not an expression"},
 };
@@ -122,7 +145,7 @@ static void rows_of_a_file(void)
     CHECK_TEXT(row->from[1], "d");
     CHECK_TEXT(row->when, "'x' == 'y'");
     CHECK(row->n_from == 2 && row->n_axes == 2 && row->axes[0] != NULL && row->axes[1] == NULL && row->is_parallel);
-    CHECK(row->n_dtypes == 1 && row->map == &minus_exp && row->scaled_when == NULL);
+    CHECK(row->n_dtypes == 1 && row->map == &minus_exp && row->packed_when == NULL);
     CHECK_TEXT(row[1].to, "{k}.c"); /* what is put in is not looked at again */
     CHECK_TEXT(file->blocks[2].name, "n");
     CHECK_TEXT(file->blocks[2].count, "3");
@@ -130,7 +153,8 @@ static void rows_of_a_file(void)
     row = &file->blocks[2].rows[0];
     CHECK_TEXT(row->to, "t{n}");
     CHECK_TEXT(row->place, "tensors[2].tensors[0]");
-    CHECK_TEXT(row->scaled_when, "true");
+    CHECK_TEXT(row->packed_when, "true");
+    CHECK_TEXT(row->packer->name, "FP8_PER_CHANNEL_PER_TOKEN");
     CHECK(row->constant != NULL && row->n_from == 0);
     CHECK_TEXT(layout_file_place(file, "tensors[9].to", arena), "own.json:2: tensors[9].to");
     arena_free(arena);

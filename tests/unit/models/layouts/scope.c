@@ -1,10 +1,10 @@
 /* Names in layout files: which meaning counts, parameters that a user gives, templates, and what goes on too long. */
 #include "models/layouts/scope.h"
 
+#include "formats/location.h"
+
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"
-
-#include <fcntl.h>
 
 static const char text[] =
     "{\"parameters\": {\"tp\": 1, \"fast-mode\": false, \"kind\": \"a\"}, \"files\": {\"name\": \"f\"},"
@@ -76,9 +76,12 @@ static void test_values(const struct layout_file *file, struct arena *arena)
     CHECK(scope_fill(&scope, "a{tp + 1}b{kind}c", &filled, &error));
     CHECK_TEXT(filled, "a2bac");
     CHECK(!scope_fill(&scope, "{config.none}", &filled, &error));
-    CHECK_TEXT(error.message, "'{config.none}': neither a number nor a text");
+    CHECK_TEXT(error.message, "'{config.none}' is neither a number nor a string");
     CHECK(!scope_holds(&scope, "fail('no such thing')", &holds, &error));
     CHECK(strstr(error.message, "no such thing") != NULL);
+    CHECK(!scope_holds(&scope, "quantization('FP9')", &holds, &error));
+    CHECK(strstr(error.message, "no packing is called 'FP9'") != NULL);
+    CHECK(scope_holds(&scope, "quantization('FP8_PER_CHANNEL_PER_TOKEN')", &holds, &error) && holds);
     CHECK(!scope_number(&scope, "circle", 9, &number, &error));
     CHECK(strstr(error.message, "definitions use each other too deeply") != NULL);
     CHECK(scope_number(&scope, "b1", 9, &number, &error) && number == 2); /* it goes on after that */
@@ -90,7 +93,7 @@ int main(void)
     struct arena *arena = arena_new();
     files_begin();
     files_write_text("own.json", text);
-    struct source *source = source_open(AT_FDCWD, "own.json", "own.json", &error);
+    struct source *source = location_open_file("own.json", &error);
     const struct layout_file *file = layout_file_read(source, "own", arena, &error);
     if (CHECK(file != NULL)) {
         test_parameters(file, arena);

@@ -61,17 +61,17 @@ static void test_parts(void)
     add(&trial, "a.weight_packed", "I32", 2, 3, zeros);
     add(&trial, "a.weight_scale", "F16", 2, 1, zeros);
     add(&trial, "a.bad", "F32", 2, 1, zeros);
-    trial.set->tensors[2].refusal = "it is broken";
+    tensor_set_edit(trial.set)[2].refusal = "it is broken";
     struct packed *packed = seal(&trial, "_packed");
     CHECK(trial.unpacked.stem == strlen("a.weight"));
     CHECK(packed_find(packed, "_packed", WORDS, &view) && view != NULL && trial.unpacked.n_parts == 0);
     CHECK(packed_find(packed, "_zero", WORDS, &view) && view == NULL);
     CHECK(packed_need(packed, "_zero", WORDS) == NULL);
-    CHECK_TEXT(trial.error.message, "there is no 'a.weight_zero'");
+    CHECK_TEXT(trial.error.message, "'a.weight_zero' is missing");
     CHECK(!packed_find(packed, "_scale", F8 | WORDS, &view) && view == NULL);
-    CHECK_TEXT(trial.error.message, "'a.weight_scale' is F16, which this packing does not have there");
+    CHECK_TEXT(trial.error.message, "'a.weight_scale' is F16, a type that this packing does not use there");
     CHECK(packed_matrix(packed, "_scale", F16_F32, 3, 1) == NULL);
-    CHECK_TEXT(trial.error.message, "'a.weight_scale' is F16 [2, 1], not [3, 1]");
+    CHECK_TEXT(trial.error.message, "'a.weight_scale' is F16 [2, 1], but must be [3, 1]");
     trial.unpacked.n_parts = 0;
     CHECK(packed_matrix(packed, "_scale", F16_F32, 2, 1) != NULL);
     CHECK(trial.unpacked.n_parts == 1 && trial.parts[0] == &trial.set->tensors[1]);
@@ -99,11 +99,11 @@ static void test_integers(void)
     CHECK(packed_integers(packed, "", WORDS, values, 3));
     CHECK(values[0] == -1 && values[1] == INT32_MIN && values[2] == INT32_MAX);
     CHECK(!packed_integers(packed, "", WORDS, values, 2));
-    CHECK_TEXT(trial.error.message, "'a' is I32 [1, 3], not 2 numbers");
+    CHECK_TEXT(trial.error.message, "'a' is I32 [1, 3], but must hold 2 numbers");
     CHECK(!packed_integers(packed, ".longs", I64, values, 1));
-    CHECK_TEXT(trial.error.message, "'a.longs' is I64 [2, 1], not 1 number");
+    CHECK_TEXT(trial.error.message, "'a.longs' is I64 [2, 1], but must hold 1 number");
     CHECK(!packed_integers(packed, ".axis", I64, values, 1));
-    CHECK_TEXT(trial.error.message, "there is no 'a.axis'");
+    CHECK_TEXT(trial.error.message, "'a.axis' is missing");
     CHECK(packed_integers(packed, ".longs", I64, values, 2));
     CHECK(values[0] == -1 && values[1] == INT64_MIN);
     end(&trial);
@@ -134,7 +134,7 @@ static void test_numbers(void)
         struct packed *packed = seal(&trial, "");
         bool good = packed_group_size(packed, "group", 64, &number);
         CHECK_NAMED(good ? (int64_t)number == rows[i].size : rows[i].size == -1, rows[i].config);
-        good = packed_bits(packed, &number);
+        good = packed_bits(packed, "bits", &number);
         CHECK_NAMED(good ? (int64_t)number == rows[i].bits : rows[i].bits == -1, rows[i].config);
         CHECK_NAMED(packed_number(trial.input.config, "bits") == (uint64_t)(rows[i].bits > 0 ? rows[i].bits
                                                                             : i == 5         ? 9
@@ -151,9 +151,8 @@ static void test_groups(void)
         {"{}", NULL},
         {"{\"config_groups\": []}", NULL},
         {"{\"config_groups\": {\"a\": {\"weights\": {\"strategy\": \"channel\"}}}}", NULL},
-        {"{\"config_groups\": {\"a\": {\"weights\": {\"strategy\": \"block\"}}}}",
-         "the strategy 'block' of its weights"},
-        {"{\"config_groups\": {\"a\": 1}}", "the strategy '' of its weights"},
+        {"{\"config_groups\": {\"a\": {\"weights\": {\"strategy\": \"block\"}}}}", "weights with the strategy 'block'"},
+        {"{\"config_groups\": {\"a\": 1}}", "weights with the strategy ''"},
         {"{\"config_groups\": {\"a\": 1, \"b\": 1}}", "several groups of compressed-tensors"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -63,11 +63,11 @@ static void refusals(struct arena *arena)
     zeros[GROUPS] = 6;
     CHECK(view_read(view, 0, 1, block, &error));
     CHECK(!view_read(view, COLUMNS / 32, 1, block, &error) && !view_repacked_holds(view));
-    CHECK_TEXT(error.message, "row 1 has a zero point of 6, and its blocks only one of 7");
+    CHECK_TEXT(error.message, "row 1 has the zero point 6, but repacked blocks need 7");
     zeros[GROUPS] = 7;
     groups[5] = 1;
     CHECK(!view_read(view, 0, 1, block, &error) && !view_repacked_holds(view));
-    CHECK_TEXT(error.message, "column 5 is not of the group 0, as blocks have it");
+    CHECK_TEXT(error.message, "column 5 is not in group 0, where repacked blocks need it");
     repacking.group_size = 16;
     CHECK_NAMED(view_of_repacked(arena, &repacking) == NULL, "groups smaller than a block");
     repacking = make(arena, 3, false);

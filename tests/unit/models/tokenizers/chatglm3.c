@@ -1,23 +1,7 @@
 /* SentencePiece pieces and what becomes of them: ChatGLM 3's tokens, and a piece of one NUL. The expected keys are the
  * converter's, of the same files beside small checkpoints. */
 #include "tests/unit/models/tokenizers/kinds.h"
-
-static void put_piece(struct buffer *model, const char *text, size_t length, float score, unsigned type)
-{
-    uint32_t bits;
-    memcpy(&bits, &score, sizeof bits);
-    buffer_printf(model, "\x0a%c\x0a%c", (int)length + 9, (int)length);
-    buffer_append(model, text, length);
-    buffer_append_text(model, "\x15");
-    buffer_append_le(model, bits, 4);
-    buffer_printf(model, "\x18%c", (int)type);
-}
-
-static void write_model(struct buffer *model)
-{
-    files_write("tokenizer.model", model->bytes, model->length);
-    buffer_free(model);
-}
+#include "tests/unit/write_pieces.h"
 
 static void chatglm3(void)
 {
@@ -27,14 +11,14 @@ static void chatglm3(void)
     struct buffer model = {0};
     struct gguf_kvs kvs = {0};
     struct error error = {""};
-    put_piece(&model, "x", 1, -1, 1);
-    put_piece(&model, "<unk>", 5, 0, 2);
-    put_piece(&model, "a", 1, -2, 1);
-    put_piece(&model, "<s>", 3, 0, 3);
-    put_piece(&model, "</s>", 4, 0, 3);
-    put_piece(&model, "[U]", 3, 0, 5);
-    put_piece(&model, "uu", 2, -4, 4);
-    write_model(&model);
+    piece_add(&model, "x", 1, -1, PIECE_NORMAL);
+    piece_add(&model, "<unk>", 5, 0, PIECE_UNKNOWN);
+    piece_add(&model, "a", 1, -2, PIECE_NORMAL);
+    piece_add(&model, "<s>", 3, 0, PIECE_CONTROL);
+    piece_add(&model, "</s>", 4, 0, PIECE_CONTROL);
+    piece_add(&model, "[U]", 3, 0, PIECE_UNUSED);
+    piece_add(&model, "uu", 2, -4, PIECE_USER);
+    pieces_write(&model, "tokenizer.model");
     CHECK(!kinds_add(&chatglm3_vocab, files, "{\"padded_vocab_size\":18}", &kvs, &error));
     CHECK_NAMED(kinds_add(&chatglm3_vocab, files, config, &kvs, &error), error.message);
     kinds_check_array(&kvs, "tokenizer.ggml.tokens",
@@ -54,12 +38,12 @@ static void nul(void)
         struct buffer model = {0};
         struct gguf_kvs kvs = {0};
         struct error error = {""};
-        put_piece(&model, "<unk>", 5, 0, 2);
-        put_piece(&model, "\0", 1, -1, 1);
-        put_piece(&model, "a", 1, -2, 1);
+        piece_add(&model, "<unk>", 5, 0, PIECE_UNKNOWN);
+        piece_add(&model, "\0", 1, -1, PIECE_NORMAL);
+        piece_add(&model, "a", 1, -2, PIECE_NORMAL);
         if (has_bytes)
             buffer_append(&model, "\x12\x03\x98\x02\x01", 5);
-        write_model(&model);
+        pieces_write(&model, "tokenizer.model");
         CHECK_NAMED(kinds_add(&spm_vocab, files, "{}", &kvs, &error), error.message);
         kinds_check_array(&kvs, "tokenizer.ggml.token_type", types[has_bytes]);
         gguf_kvs_free(&kvs);

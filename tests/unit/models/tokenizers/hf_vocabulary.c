@@ -1,5 +1,6 @@
 /* Vocabularies of many tokens, many of them added, each of which is looked for among the others: comparing them one by
  * one would take hours. */
+#include "models/formats.h"
 #include "models/tokenizers/hf_encode.h"
 
 #include "tests/unit/check.h"
@@ -145,7 +146,7 @@ static void check_extra(const struct hf_vocabulary *vocabulary, const struct tok
     CHECK(token_is(list, 3, "<video>", TOKEN_CONTROL));
 }
 
-/* Special tokens by names of the model's own: what get_vocab_base() of the converter gives with transformers 4.57.6. */
+/* Special tokens by names of the model's own: what get_vocab_base() of the converter gives with transformers. */
 static void extra_specials(void)
 {
     struct buffer tokenizer = {0}, config = {0};
@@ -159,7 +160,7 @@ static void extra_specials(void)
     buffer_free(&config);
 }
 
-/* The ids of a text by what is made of vocab.txt; expected: BertTokenizerFast of transformers 4.57.6. */
+/* The ids of a text by what is made of vocab.txt; expected: BertTokenizerFast of transformers. */
 static void check_lines(const char *config, const uint32_t *expected, size_t n_expected)
 {
     static const char text[] = "The cats \xc3\x89 \xe4\xb8\xad\xe4\xb8\xad x";
@@ -170,7 +171,7 @@ static void check_lines(const char *config, const uint32_t *expected, size_t n_e
     uint32_t *ids = NULL;
     size_t n_ids = 0;
     files_write_text("tokenizer_config.json", config);
-    struct checkpoint *checkpoint = checkpoint_open_side_files(".", &error);
+    const struct checkpoint *checkpoint = checkpoint_open_side_files(".", formats, false, &error);
     struct hparams *hparams = hparams_parse("{}", 2, &error);
     const struct vocab_input input = {.checkpoint = checkpoint, .hparams = hparams, .owner = hparams, .family = "bert"};
     CHECK(checkpoint != NULL && tokenizer_files_load(checkpoint, &files, &error));
@@ -181,6 +182,28 @@ static void check_lines(const char *config, const uint32_t *expected, size_t n_e
     tokenizer_files_free(&files);
     hparams_free(hparams);
     checkpoint_close(checkpoint);
+}
+
+/* Added tokens in a container of the wrong type are refused, as transformers refuses them. */
+static void wrong_containers(void)
+{
+    static const char *const rows[][3] = {
+        {"tokenizer_config.json", "{\"added_tokens_decoder\":[{\"content\":\"<a>\"}]}",
+         "tokenizer_config.json: added_tokens_decoder is not an object"},
+        {"tokenizer.json", "{\"added_tokens\":{\"0\":{\"id\":0,\"content\":\"<a>\"}}}",
+         "tokenizer.json: added_tokens is not an array"},
+        {"added_tokens.json", "[\"<a>\"]", "added_tokens.json: not a JSON object"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct error error = {""};
+        struct tokenizer_files files;
+        files_write_text(rows[i][0], rows[i][1]);
+        const struct checkpoint *checkpoint = checkpoint_open_side_files(".", formats, false, &error);
+        CHECK(checkpoint != NULL && !tokenizer_files_load(checkpoint, &files, &error));
+        CHECK_TEXT(error.message, rows[i][2]);
+        checkpoint_close(checkpoint);
+        remove(rows[i][0]);
+    }
 }
 
 static void lines(void)
@@ -194,6 +217,7 @@ static void lines(void)
                 cased, sizeof cased / sizeof *cased);
     check_lines("{\"tokenizer_class\":\"BertTokenizer\",\"strip_accents\":false}", accents,
                 sizeof accents / sizeof *accents);
+    wrong_containers();
     files_remove();
 }
 

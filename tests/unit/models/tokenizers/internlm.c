@@ -1,8 +1,9 @@
 /* InternLM 3: the order of its tokenizer's keys, and that no rope_freqs.weight is among its tensors. Expected values:
  * what convert_hf_to_gguf.py writes for such a checkpoint. */
-#include "models/model.h"
+#include "models/convert/model.h"
+#include "models/formats.h"
 #include "tests/unit/check.h"
-#include "tests/unit/files.h"
+#include "tests/unit/write_safetensors.h"
 
 static const char config[] =
     "{\"architectures\":[\"InternLM3ForCausalLM\"],\"model_type\":\"internlm3\",\"vocab_size\":5,\"hidden_size\":4,"
@@ -16,20 +17,14 @@ static const char tokenizer_config[] =
 
 static void write_checkpoint(void)
 {
-    static const char header[] =
-        "{\"model.embed_tokens.weight\":{\"dtype\":\"BF16\",\"shape\":[5,4],\"data_offsets\":[0,40]}}";
     static const char piece[] = "\x0a\x09\x0a\x02zz\x15\x00\x00\x80\x3f";
-    struct buffer file = {0}, pieces = {0};
-    buffer_append_le(&file, sizeof header - 1, 8);
-    buffer_append_text(&file, header);
-    buffer_append_zeros(&file, 40);
-    files_write("model.safetensors", file.bytes, file.length);
+    struct buffer pieces = {0};
+    safetensors_write_one("model.safetensors", "model.embed_tokens.weight", "BF16", "5,4", NULL, 40);
     for (int i = 0; i < 4; i++)
         buffer_append(&pieces, piece, sizeof piece - 1);
     files_write("tokenizer.model", pieces.bytes, pieces.length);
     files_write_text("config.json", config);
     files_write_text("tokenizer_config.json", tokenizer_config);
-    buffer_free(&file);
     buffer_free(&pieces);
 }
 
@@ -54,7 +49,7 @@ int main(void)
     struct error error = {""};
     files_begin();
     write_checkpoint();
-    struct checkpoint *checkpoint = checkpoint_open(".", &options, &error);
+    const struct checkpoint *checkpoint = checkpoint_open(".", formats, &options, &error);
     struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, &error) : NULL;
     CHECK_TEXT(error.message, "");
     if (CHECK(model != NULL))

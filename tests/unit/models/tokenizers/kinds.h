@@ -2,25 +2,24 @@
  * (files.h). */
 #pragma once
 
-#include "formats/open.h"
+#include "formats/checkpoint_builder.h"
+#include "formats/location.h"
 #include "models/tokenizers/vocab.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"
 
-#include <fcntl.h>
-
-/* Whether the vocabulary of the side files, up to a NULL, is made; `*error` says why not. */
+/* Reports whether the vocabulary of the side files, up to a NULL, is made; `*error` says why not. */
 static inline bool kinds_add(const struct vocab *vocab, const char *const *files, const char *config,
                              struct gguf_kvs *kvs, struct error *error)
 {
     struct checkpoint *checkpoint = checkpoint_new(".");
     files_write_text("config.json", config);
     for (; *files != NULL; files++)
-        checkpoint_add_side_file(checkpoint, *files, source_open(AT_FDCWD, *files, *files, error));
+        checkpoint_add_side_file(checkpoint, *files, location_open_file(*files, error));
     struct hparams *hparams = hparams_parse(config, strlen(config), error);
     struct vocab_input input = {checkpoint, hparams, "llama", "LlamaForCausalLM", 16, hparams};
-    bool added = vocab->add(kvs, &input, error) == VOCAB_ADDED;
+    bool added = vocab_add(vocab, kvs, &input, error) == VOCAB_ADDED;
     hparams_free(hparams);
     checkpoint_close(checkpoint);
     return added;

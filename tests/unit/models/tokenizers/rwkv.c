@@ -54,10 +54,9 @@ static void sizes(void)
     static const struct {
         const char *config, *error;
     } rows[] = {
-        {"{\"vocab_size\":2}", "rwkv_vocab_v20230424.txt has 3 tokens, vocab_size is 2"},
-        {"{\"vocab_size\":16000000}",
-         "a vocabulary of 16000000 tokens, of which the tokenizer gives 3, is more than the "
-         "16 rows of the token embedding"},
+        {"{\"vocab_size\":2}", "rwkv_vocab_v20230424.txt has 3 tokens, but vocab_size is 2"},
+        {"{\"vocab_size\":16000000}", "the vocabulary has 16000000 tokens, 3 of them in the tokenizer: more than the "
+                                      "16 rows of the token embedding"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct gguf_kvs kvs = {0};

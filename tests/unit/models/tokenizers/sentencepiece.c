@@ -1,13 +1,13 @@
 /* Vocabularies that a small file makes large: refused with a reason, before anything is made. */
-#include "formats/open.h"
+#include "formats/checkpoint_builder.h"
+
+#include "formats/location.h"
 #include "models/tokenizers/vocab.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"
 
-#include <fcntl.h>
-
-/* Whether the vocabulary of the side files is made; *error says why not. */
+/* Reports whether the vocabulary of the side files is made; *error says why not. */
 static bool add(const struct vocab *vocab, const char *const files[], size_t n_files, const char *config,
                 uint64_t n_rows, struct error *error)
 {
@@ -17,8 +17,8 @@ static bool add(const struct vocab *vocab, const char *const files[], size_t n_f
     struct gguf_kvs kvs = {0};
     error->message[0] = '\0';
     for (size_t i = 0; i < n_files; i++)
-        checkpoint_add_side_file(checkpoint, files[i], source_open(AT_FDCWD, files[i], files[i], error));
-    bool added = vocab->add(&kvs, &input, error) == VOCAB_ADDED;
+        checkpoint_add_side_file(checkpoint, files[i], location_open_file(files[i], error));
+    bool added = vocab_add(vocab, &kvs, &input, error) == VOCAB_ADDED;
     gguf_kvs_free(&kvs);
     hparams_free(hparams);
     checkpoint_close(checkpoint);
@@ -55,13 +55,13 @@ static void padding(void)
     CHECK(add(&spm_vocab, model_files, 1, "{\"vocab_size\":128}", 128, &error));
     CHECK(!add(&spm_vocab, model_files, 1, "{\"vocab_size\":16000000}", 128, &error));
     CHECK_TEXT(error.message,
-               "a vocabulary of 16000000 tokens, of which the tokenizer gives 100, is more than the 128 rows of the "
+               "the vocabulary has 16000000 tokens, 100 of them in the tokenizer: more than the 128 rows of the "
                "token embedding");
     files_write_text("tokenizer.json",
                      "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":16000000},\"merges\":[]}}");
     CHECK(!add(&bpe_vocab, json_files, 1, "{}", 128, &error));
     CHECK_TEXT(error.message,
-               "a vocabulary of 16000001 tokens, of which the tokenizer gives 2, is more than the 128 rows of the "
+               "the vocabulary has 16000001 tokens, 2 of them in the tokenizer: more than the 128 rows of the "
                "token embedding");
     files_write_text("tokenizer.json", "{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":0,\"b\":1}}}");
     CHECK(!add(&wordpiece_vocab, json_files, 1, "{\"vocab_size\":16000000}", 128, &error));

@@ -1,12 +1,12 @@
 /* What a GGUF says of a tokenizer's special tokens, and which pre-tokenizer it is: rules of gguf-py's SpecialVocab and
  * of get_vocab_base_pre(), whose answers these are. */
-#include "formats/open.h"
+#include "formats/checkpoint_builder.h"
+
+#include "formats/location.h"
 #include "models/tokenizers/vocab.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"
-
-#include <fcntl.h>
 
 static struct gguf_kvs keys_of(const char *const *files)
 {
@@ -16,8 +16,8 @@ static struct gguf_kvs keys_of(const char *const *files)
     struct vocab_input input = {checkpoint, hparams, "llama", "LlamaForCausalLM", 16, hparams};
     struct gguf_kvs kvs = {0};
     for (; *files != NULL; files++)
-        checkpoint_add_side_file(checkpoint, *files, source_open(AT_FDCWD, *files, *files, &error));
-    CHECK_NAMED(bpe_vocab.add(&kvs, &input, &error) == VOCAB_ADDED, "a vocabulary");
+        checkpoint_add_side_file(checkpoint, *files, location_open_file(*files, &error));
+    CHECK_NAMED(vocab_add(&bpe_vocab, &kvs, &input, &error) == VOCAB_ADDED, "a vocabulary");
     hparams_free(hparams);
     checkpoint_close(checkpoint);
     return kvs;

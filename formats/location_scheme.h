@@ -1,0 +1,32 @@
+/* Kinds of locations: for the files that implement one.
+ *
+ * To add one: `formats/location_x.c` exporting `const struct location_scheme x_scheme`, its declaration here, and a row
+ * in the table of location.c. */
+#pragma once
+
+#include "formats/location.h"
+
+/* Adds an entry to the list of a folder, in any order. Copies the name. */
+struct location_listing;
+void location_add(struct location_listing *listing, const char *name, enum location_kind kind);
+
+/* What a location can do, as the functions of location.h say; each from any number of threads. */
+struct location_ops {
+    void (*close)(void *context); /* frees the context */
+    struct location *(*folder)(const void *context, const char *folder, const char *name, struct error *error);
+    bool (*list)(const void *context, const char *folder, struct location_listing *listing, struct error *error);
+    enum location_kind (*kind)(const void *context, const char *path);
+    bool (*identify)(const void *context, const char *path, struct source_identity *ret_identity, bool *ret_inside);
+    /* the source's name begins the error */
+    struct source *(*open)(const void *context, const char *path, const char *name, struct error *error);
+};
+
+/* Takes the context. */
+struct location *location_new(const struct location_ops *ops, void *context);
+
+struct location_scheme {
+    const char *prefix; /* of the texts that name such a location: "https://"; "": of all that have no row before it */
+    struct location *(*open)(const char *text, enum location_links links, const char **ret_file, struct error *error);
+};
+
+extern const struct location_scheme local_scheme;

@@ -1,0 +1,57 @@
+/* Spans: the pieces a file is made of, sorted by offset and without gaps.
+ *
+ * Containers lay artifacts out as spans (artifact.h); fs/tree reads ranges of them. Nothing is read here, and nothing
+ * is copied: literals, views and the contexts of texts belong to the caller and live as long as the spans. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buffer.h"
+#include "formats/tensor_set.h"
+#include "quant/encoding.h"
+#include "quant/view.h"
+
+/* Appends the text of piece `index`: the same bytes every time, as many as were counted when the file was planned. */
+typedef void text_function(const void *context, size_t index, struct buffer *out);
+
+enum span_kind { SPAN_LITERAL, SPAN_ZEROS, SPAN_VIEW, SPAN_TEXT };
+
+struct span {
+    uint64_t offset, length; /* bytes of the file */
+    enum span_kind kind;
+    union {
+        const void *literal;
+        struct {
+            const struct view *view;
+            struct encoding encoding; /* of the view's values */
+        };
+        struct {
+            text_function *text;
+            const void *context;
+            size_t index;
+        };
+    };
+};
+
+/* The spans of one file while they are collected, each after the one before; empty pieces are left out. Begins with an
+ * arena and zeros. */
+struct span_list {
+    struct arena *arena;
+    struct span *spans; /* in the arena */
+    size_t n_spans, capacity;
+    uint64_t size; /* bytes of all spans */
+};
+
+/* Makes room for `n` more spans at once, for callers that know how many there will be. */
+void spans_reserve(struct span_list *list, size_t n);
+
+/* Adds the bytes of a buffer, which it leaves empty: the arena takes them. */
+void spans_add_buffer(struct span_list *list, struct buffer *buffer);
+
+void spans_add_literal(struct span_list *list, const void *bytes, uint64_t length);
+void spans_add_zeros(struct span_list *list, uint64_t length);
+void spans_add_view(struct span_list *list, const struct view *view, struct encoding encoding);
+
+/* Adds the values of a tensor, as spans_add_view(); a read that fails for a value of its names it. The name lives as
+ * long as the list. */
+void spans_add_tensor(struct span_list *list, const struct tensor *tensor, struct encoding encoding);
+void spans_add_text(struct span_list *list, text_function *text, const void *context, size_t index, uint64_t length);

@@ -1,0 +1,77 @@
+#include "fs/cli/archives.h"
+
+#include "base/report.h"
+#include "base/text.h"
+#include "formats/zip/zip.h"
+#include "fs/cli/progress.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool is_archive(const struct source *source)
+{
+    char head[4];
+    struct error unused;
+    return source_is_file(source) && source_size(source) >= sizeof head &&
+           source_read(source, 0, sizeof head, head, &unused) && memcmp(head, "PK\3\4", sizeof head) == 0;
+}
+
+static void add_progress(void *context, uint64_t n_bytes)
+{
+    progress_add(context, n_bytes);
+}
+
+static uint64_t content_bytes(const struct zip_directory *directory)
+{
+    uint64_t n_bytes = 0;
+    for (size_t i = 0; i < directory->n_members; i++)
+        n_bytes += directory->members[i].size;
+    return n_bytes;
+}
+
+/* Returns the number of damaged members. */
+static size_t check_members(const struct zip_directory *directory, const char *name)
+{
+    struct progress progress;
+    size_t n_damaged = 0;
+    progress_begin(&progress, name, content_bytes(directory));
+    for (size_t i = 0; i < directory->n_members; i++) {
+        struct error error;
+        if (zip_member_check(directory, &directory->members[i], add_progress, &progress, &error))
+            continue;
+        progress_hide(&progress);
+        report("%s", error.message);
+        n_damaged++;
+    }
+    progress_end(&progress);
+    return n_damaged;
+}
+
+enum archives check_archive(const struct source *source)
+{
+    char size[SIZE_TEXT];
+    struct error error;
+    struct zip_directory directory;
+    struct arena *arena = arena_new();
+    size_t n_damaged = 1;
+    if (!zip_directory_read(&directory, source, arena, &error)) {
+        report("%s", error.message);
+    } else {
+        n_damaged = check_members(&directory, source_name(source));
+        text_put(source_name(source), stdout);
+        printf(": %zu of %zu members have the CRC of the directory, %s in all\n", directory.n_members - n_damaged,
+               directory.n_members, size_text(content_bytes(&directory), size));
+    }
+    arena_free(arena);
+    return n_damaged != 0 ? ARCHIVES_DAMAGED : ARCHIVES_WHOLE;
+}
+
+enum archives check_archives(const struct checkpoint *checkpoint)
+{
+    enum archives found = ARCHIVES_NONE;
+    for (size_t i = 0; i < checkpoint->n_sources; i++) {
+        enum archives one = is_archive(checkpoint->sources[i]) ? check_archive(checkpoint->sources[i]) : ARCHIVES_NONE;
+        found = one > found ? one : found;
+    }
+    return found;
+}

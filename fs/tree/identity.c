@@ -1,0 +1,22 @@
+#include "fs/tree/identity.h"
+
+#include <string.h>
+
+/* Changes whenever the rest of the program makes other bytes of the same inputs and request, or hashes them otherwise.
+ */
+static const char format_version[] = "wfs identity 1 " WFS_VERSION;
+
+void file_identity(const struct origin *origin, const char *request, const char *path, char identity[SHA256_HEX + 1])
+{
+    struct buffer hashed = {0};
+    buffer_append(&hashed, format_version, sizeof format_version);
+    buffer_append_le(&hashed, origin->n_sources, 8);
+    for (size_t i = 0; i < origin->n_sources; i++)
+        source_append_identity(origin->sources[i], &hashed);
+    if (request != NULL)
+        buffer_append_text(&hashed, request);
+    buffer_append(&hashed, "", 1);
+    buffer_append(&hashed, path, strlen(path) + 1);
+    sha256_hex(hashed.bytes, hashed.length, identity);
+    buffer_free(&hashed);
+}

@@ -1,0 +1,62 @@
+#include "fs/tree/target_files.h"
+
+#include "fs/tree/content_options.h"
+
+struct target_file {
+    struct target_files *files;
+    const struct target *target;
+};
+
+enum outcome target_files_make(struct target_files *files, const struct target *target,
+                               const struct quantize_options *options, struct artifact *ret_artifact,
+                               struct error *error)
+{
+    void *model;
+    enum outcome outcome = lazy_get(&files->model, files->make, files->context, &model, error);
+    if (outcome == FAILED && files->left_out != NULL)
+        checkpoint_note(tree_checkpoint(files->tree), SUBJECT_SOURCE, "%s left out: %s", files->left_out,
+                        error->message);
+    return model != NULL ? target->make(model, target->type, options, ret_artifact, error) : REPORTED;
+}
+
+static enum outcome plan(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    const struct target_file *file = context;
+    const struct tree *tree = file->files->tree;
+    struct quantize_options options = tree_options(tree)->quantize;
+    struct artifact artifact;
+    options.keep_split = false; /* the parts are in gguf/split/ */
+    enum outcome outcome = target_files_make(file->files, file->target, &options, &artifact, error);
+    struct origin origin = file->files->origin.n_sources != 0 ? file->files->origin : tree_origin_of_model(tree);
+    return outcome == OK ? vfile_of_artifact(&artifact, origin, arena, ret_file, error) : outcome;
+}
+
+static void release(void *context)
+{
+    struct target_files *files = context;
+    gguf_model_free(files->model.value);
+    lazy_destroy(&files->model);
+}
+
+void target_files_init(struct target_files *files)
+{
+    lazy_init(&files->model);
+    tree_on_free(files->tree, release, files);
+}
+
+void target_files_add(struct target_files *files, const struct target *target)
+{
+    const char *name;
+    struct target_file *file = arena_alloc(tree_arena(files->tree), sizeof *file);
+    *file = (struct target_file){files, target};
+    node_id directory = tree_add_path(files->tree, TREE_ROOT, target->path, &name);
+    tree_add_file(files->tree, directory, name, plan, file);
+}
+
+void target_files_add_all(struct target_files *files, enum target_model of)
+{
+    tree_add_directory(files->tree, TREE_ROOT, "gguf");
+    for (const struct target *target = targets; target->path != NULL; target++)
+        if (target->of == of)
+            target_files_add(files, target);
+}

@@ -1,0 +1,433 @@
+#include "models/card/front_matter.h"
+
+#include "base/buffer.h"
+#include "base/text.h"
+
+#include <math.h>
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <yaml.h>
+
+enum {
+    /* What all merges together may look into, in values of the document: they nest and name each other, so that their
+     * number can grow with its square, or without end. */
+    MERGED_VALUES_RATIO = 8,
+    MERGED_VALUES_CONSTANT = 1024,
+    MAX_MERGE_DEPTH = 256,
+
+    /* libyaml takes for each anchor, alias, directive and opening bracket as long as there are others of them. */
+    MAX_ANCHORS = 128,
+    MAX_DIRECTIVES = 16,
+    MAX_DEPTH = 128,
+};
+
+/* Lines end where Python's str.splitlines() ends them. Returns the length of the line, and of its end. */
+static size_t end_of_line(const char *text, size_t length)
+{
+    const unsigned char *c = (const unsigned char *)text;
+    if (length > 1 && ((c[0] == '\r' && c[1] == '\n') || (c[0] == 0xc2 && c[1] == 0x85)))
+        return 2;
+    if (length > 2 && c[0] == 0xe2 && c[1] == 0x80 && (c[2] == 0xa8 || c[2] == 0xa9))
+        return 3;
+    return (c[0] >= '\n' && c[0] <= '\r') || (c[0] >= 0x1c && c[0] <= 0x1e);
+}
+
+static size_t line_length(const char *text, size_t length, size_t *ret_end)
+{
+    size_t i = 0;
+    *ret_end = 0;
+    while (i < length && (*ret_end = end_of_line(text + i, length - i)) == 0)
+        i++;
+    return i;
+}
+
+static bool line_is(const char *line, size_t length, const char *text)
+{
+    return length == strlen(text) && memcmp(line, text, length) == 0;
+}
+
+/* A line as the reference hands it to its parser: "- no" is the language, not false, and tabs are spaces. */
+static void append_line(struct buffer *out, const char *line, size_t length)
+{
+    static const char no[] = "- no";
+    size_t suffix = sizeof no - 1;
+    bool norway = length >= suffix && memcmp(line + length - suffix, no, suffix) == 0;
+    if (norway)
+        length -= suffix;
+    for (size_t i = 0; i < length; i++)
+        buffer_append(out, line[i] == '\t' ? "  " : &line[i], line[i] == '\t' ? 2 : 1);
+    buffer_append_text(out, norway ? "- \"no\"\n" : "\n");
+}
+
+/* The lines between the fences; false where there are none. Without a second fence the text ends it. */
+static bool cut_front_matter(const char *readme, size_t length, struct buffer *out)
+{
+    size_t end, n = line_length(readme, length, &end);
+    if (!line_is(readme, n, "---"))
+        return false;
+    while (readme += n + end, length -= n + end, length > 0) {
+        n = line_length(readme, length, &end);
+        if (line_is(readme, n, "---"))
+            break;
+        append_line(out, readme, n);
+    }
+    return out->length != 0;
+}
+
+/* The types of a plain scalar, in the order in which PyYAML tries them; any other scalar is a string. */
+static const struct {
+    enum card_type type;
+    const char *pattern;
+} scalar_types[] = {
+    {CARD_BOOL, "yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF"},
+    {CARD_FLOAT, "[-+]?[0-9][0-9_]*\\.[0-9_]*(?:[eE][-+][0-9]+)?|\\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?"
+                 "|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\\.[0-9_]*|[-+]?\\.(?:inf|Inf|INF)|\\.(?:nan|NaN|NAN)"},
+    {CARD_INTEGER, "[-+]?0b[0-1_]+|[-+]?0[0-7_]+|[-+]?(?:0|[1-9][0-9_]*)|[-+]?0x[0-9a-fA-F_]+"
+                   "|[-+]?[1-9][0-9_]*(?::[0-5]?[0-9])+"},
+    {CARD_NULL, "~|null|Null|NULL|"},
+    {CARD_DATE, "[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt]|[ \\t]+)[0-9]{1,2}:[0-9]{2}:[0-9]{2}"
+                "(?:\\.[0-9]*)?(?:[ \\t]*(?:Z|[-+][0-9]{1,2}(?::[0-9]{2})?))?"},
+};
+enum { N_SCALAR_TYPES = sizeof scalar_types / sizeof *scalar_types };
+
+/* A document being turned into values: its nodes, and the values at the same indices. */
+struct reading {
+    struct arena *arena;
+    pcre2_code *patterns[N_SCALAR_TYPES];
+    pcre2_match_data *match;
+    yaml_document_t document;
+    struct card_value *values;
+};
+
+static void reading_start(struct reading *reading)
+{
+    reading->match = pcre2_match_data_create(1, NULL);
+    for (size_t i = 0; i < N_SCALAR_TYPES; i++) {
+        int code;
+        size_t offset;
+        reading->patterns[i] = pcre2_compile((PCRE2_SPTR)scalar_types[i].pattern, PCRE2_ZERO_TERMINATED,
+                                             PCRE2_ANCHORED | PCRE2_ENDANCHORED, &code, &offset, NULL);
+    }
+}
+
+static void reading_end(struct reading *reading)
+{
+    for (size_t i = 0; i < N_SCALAR_TYPES; i++)
+        pcre2_code_free(reading->patterns[i]);
+    pcre2_match_data_free(reading->match);
+}
+
+static enum card_type plain_type(const struct reading *reading, const char *text, size_t length)
+{
+    for (size_t i = 0; i < N_SCALAR_TYPES; i++)
+        if (pcre2_match(reading->patterns[i], (PCRE2_SPTR)text, length, 0, 0, reading->match, NULL) >= 0)
+            return scalar_types[i].type;
+    return CARD_STRING;
+}
+
+/* `digits` without underscores, which are decoration. */
+static char *without_underscores(struct arena *arena, const char *digits)
+{
+    char *text = arena_strdup(arena, digits), *out = text;
+    for (const char *in = text; *in != 0; in++)
+        if (*in != '_')
+            *out++ = *in;
+    *out = 0;
+    return text;
+}
+
+/* Returns the base named by the prefix of the digits, and skips the prefix. */
+static int take_base(const char **text)
+{
+    bool is_binary = text_starts_with(*text, "0b");
+    if (is_binary || text_starts_with(*text, "0x")) {
+        *text += 2;
+        return is_binary ? 2 : 16;
+    }
+    return **text == '0' ? 8 : 10;
+}
+
+/* Binary, octal and hexadecimal by their prefix, and 1:30:00 in base 60. */
+static int64_t integer_value(struct arena *arena, const char *written)
+{
+    const char *text = without_underscores(arena, written);
+    bool negative = text[0] == '-';
+    text += text[0] == '-' || text[0] == '+';
+    int base = take_base(&text);
+    int64_t value = 0;
+    for (const char *field = text; field != NULL; field = strchr(field, ':')) {
+        field += *field == ':';
+        int64_t scaled, sum, part = strtoll(field, NULL, base);
+        if (__builtin_mul_overflow(value, 60, &scaled) || __builtin_add_overflow(scaled, part, &sum))
+            sum = INT64_MAX;
+        value = sum;
+    }
+    return negative ? -value : value;
+}
+
+static double float_value(struct arena *arena, const char *written)
+{
+    const char *text = without_underscores(arena, written);
+    bool negative = text[0] == '-';
+    text += text[0] == '-' || text[0] == '+';
+    if (strcasecmp(text, ".inf") == 0)
+        return negative ? -INFINITY : INFINITY;
+    if (strcasecmp(text, ".nan") == 0)
+        return NAN;
+    double value = 0;
+    for (const char *field = text; field != NULL; field = strchr(field, ':')) {
+        field += *field == ':';
+        value = value * 60 + strtod(field, NULL);
+    }
+    return negative ? -value : value;
+}
+
+static void read_scalar(struct reading *reading, const yaml_node_t *node, struct card_value *value)
+{
+    const char *text = (const char *)node->data.scalar.value;
+    size_t length = node->data.scalar.length;
+    value->text = arena_strndup(reading->arena, text, length);
+    bool plain =
+        node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && strcmp((const char *)node->tag, YAML_STR_TAG) == 0;
+    value->type = plain ? plain_type(reading, text, length) : CARD_STRING;
+    if (value->type == CARD_BOOL)
+        value->integer = strchr("yYtT", text[0]) != NULL || strcasecmp(text, "on") == 0;
+    if (value->type == CARD_INTEGER)
+        value->integer = integer_value(reading->arena, value->text);
+    if (value->type == CARD_FLOAT)
+        value->real = float_value(reading->arena, value->text);
+}
+
+static void read_list(struct reading *reading, const yaml_node_t *node, struct card_value *value)
+{
+    value->type = CARD_LIST;
+    value->n_pairs = (size_t)(node->data.sequence.items.top - node->data.sequence.items.start);
+    value->pairs = arena_array(reading->arena, value->n_pairs, sizeof *value->pairs);
+    for (size_t i = 0; i < value->n_pairs; i++)
+        value->pairs[i].value = &reading->values[node->data.sequence.items.start[i] - 1];
+}
+
+static void read_mapping(struct reading *reading, const yaml_node_t *node, struct card_value *value)
+{
+    value->type = CARD_MAPPING;
+    value->n_pairs = (size_t)(node->data.mapping.pairs.top - node->data.mapping.pairs.start);
+    value->pairs = arena_array(reading->arena, value->n_pairs, sizeof *value->pairs);
+    for (size_t i = 0; i < value->n_pairs; i++) {
+        yaml_node_pair_t pair = node->data.mapping.pairs.start[i];
+        value->pairs[i] = (struct card_pair){&reading->values[pair.key - 1], &reading->values[pair.value - 1]};
+    }
+}
+
+/* All nodes of the document; the first is the root. */
+static void read_nodes(struct reading *reading)
+{
+    const yaml_node_t *nodes = reading->document.nodes.start;
+    size_t n_nodes = (size_t)(reading->document.nodes.top - nodes);
+    reading->values = arena_array(reading->arena, n_nodes, sizeof *reading->values);
+    for (size_t i = 0; i < n_nodes; i++) {
+        if (nodes[i].type == YAML_SCALAR_NODE)
+            read_scalar(reading, &nodes[i], &reading->values[i]);
+        else if (nodes[i].type == YAML_SEQUENCE_NODE)
+            read_list(reading, &nodes[i], &reading->values[i]);
+        else if (nodes[i].type == YAML_MAPPING_NODE)
+            read_mapping(reading, &nodes[i], &reading->values[i]);
+    }
+}
+
+static bool is_key(const struct card_value *key, const char *text)
+{
+    return key->type == CARD_STRING && strcmp(key->text, text) == 0;
+}
+
+static bool is_merge(const struct card_pair *pair)
+{
+    return is_key(pair->key, "<<");
+}
+
+struct lookup {
+    const char *key; /* NULL: one that is nowhere */
+    uint64_t budget; /* values that may still be looked at */
+    unsigned depth;
+    bool exceeded;
+};
+
+static bool spend(struct lookup *lookup, uint64_t n_values)
+{
+    lookup->exceeded = lookup->exceeded || n_values > lookup->budget || lookup->depth > MAX_MERGE_DEPTH;
+    lookup->budget -= lookup->exceeded ? 0 : n_values;
+    return !lookup->exceeded;
+}
+
+static const struct card_value *find(const struct card_value *mapping, struct lookup *lookup);
+
+static const struct card_value *find_merged(const struct card_value *merged, struct lookup *lookup)
+{
+    const struct card_value *found = NULL;
+    if (merged->type == CARD_MAPPING)
+        return find(merged, lookup);
+    if (merged->type == CARD_LIST && spend(lookup, merged->n_pairs))
+        for (size_t i = 0; found == NULL && i < merged->n_pairs; i++)
+            found = find(merged->pairs[i].value, lookup);
+    return found;
+}
+
+static const struct card_value *find(const struct card_value *mapping, struct lookup *lookup)
+{
+    const struct card_value *found = NULL;
+    if (mapping->type != CARD_MAPPING || !spend(lookup, mapping->n_pairs + 1))
+        return NULL;
+    for (size_t i = mapping->n_pairs; lookup->key != NULL && i-- > 0;)
+        if (is_key(mapping->pairs[i].key, lookup->key))
+            return mapping->pairs[i].value;
+    lookup->depth++;
+    for (size_t i = mapping->n_pairs; found == NULL && i-- > 0;)
+        if (is_merge(&mapping->pairs[i]))
+            found = find_merged(mapping->pairs[i].value, lookup);
+    lookup->depth--;
+    return found;
+}
+
+static bool has_merge(const struct card_value *value)
+{
+    bool found = false;
+    for (size_t i = 0; value->type == CARD_MAPPING && !found && i < value->n_pairs; i++)
+        found = is_merge(&value->pairs[i]);
+    return found;
+}
+
+/* Refuses merges that take more than linear time to look into. Keys are looked up in any mapping. */
+static bool check_merges(const struct reading *reading, struct error *error)
+{
+    const yaml_node_t *nodes = reading->document.nodes.start;
+    size_t n_nodes = (size_t)(reading->document.nodes.top - nodes);
+    struct lookup lookup = {.budget = (uint64_t)n_nodes * MERGED_VALUES_RATIO + MERGED_VALUES_CONSTANT};
+    for (size_t i = 0; i < n_nodes && !lookup.exceeded; i++) {
+        if (has_merge(&reading->values[i]))
+            find(&reading->values[i], &lookup);
+        if (lookup.exceeded)
+            error_set(error,
+                      "line %zu: merges (<<) form a circle or repeat more than %d times what is there; write the "
+                      "keys out",
+                      nodes[i].start_mark.line + 2, MERGED_VALUES_RATIO);
+    }
+    return !lookup.exceeded;
+}
+
+static void set_input(yaml_parser_t *parser, const struct buffer *text)
+{
+    yaml_parser_set_input_string(parser, text->bytes, text->length);
+    yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING);
+}
+
+static const char *too_much(const yaml_event_t *event, unsigned *depth, unsigned *n_anchors)
+{
+    const yaml_char_t *anchor = NULL;
+    if (event->type == YAML_SCALAR_EVENT)
+        anchor = event->data.scalar.anchor;
+    else if (event->type == YAML_SEQUENCE_START_EVENT)
+        anchor = event->data.sequence_start.anchor;
+    else if (event->type == YAML_MAPPING_START_EVENT)
+        anchor = event->data.mapping_start.anchor;
+    if (anchor != NULL && ++*n_anchors > MAX_ANCHORS)
+        return "too many anchors";
+    *depth += event->type == YAML_SEQUENCE_START_EVENT || event->type == YAML_MAPPING_START_EVENT;
+    *depth -= event->type == YAML_SEQUENCE_END_EVENT || event->type == YAML_MAPPING_END_EVENT;
+    return *depth > MAX_DEPTH ? "nested too deep" : NULL;
+}
+
+static bool few_directives(const struct buffer *text)
+{
+    unsigned n_directives = 0;
+    for (size_t at = 0; at < text->length; at++) {
+        const unsigned char *newline = memchr(text->bytes + at, '\n', text->length - at);
+        n_directives += text->bytes[at] == '%';
+        at = newline != NULL ? (size_t)(newline - text->bytes) : text->length;
+    }
+    return n_directives <= MAX_DIRECTIVES;
+}
+
+/* Reports whether libyaml can make a document of the text in linear time: its events, which it gives one by one, tell.
+ * What is wrong with the text besides is told by the making. */
+static bool is_bounded(const struct buffer *text, struct error *error)
+{
+    yaml_parser_t parser;
+    yaml_event_t event;
+    unsigned depth = 0, n_anchors = 0;
+    const char *reason = NULL;
+    if (!few_directives(text))
+        return error_set(error, "more than %d directives", MAX_DIRECTIVES);
+    if (!yaml_parser_initialize(&parser))
+        return error_set(error, "no memory for a YAML parser");
+    set_input(&parser, text);
+    for (bool ended = false; !ended && reason == NULL && yaml_parser_parse(&parser, &event);
+         yaml_event_delete(&event)) {
+        reason = too_much(&event, &depth, &n_anchors);
+        ended = event.type == YAML_STREAM_END_EVENT;
+    }
+    if (reason != NULL)
+        error_set(error, "line %zu: %s", parser.mark.line + 2, reason);
+    yaml_parser_delete(&parser);
+    return reason == NULL;
+}
+
+bool front_matter_read(struct arena *arena, const char *readme, size_t length, const struct card_value **ret_card,
+                       struct error *error)
+{
+    struct buffer text = {0};
+    *ret_card = NULL;
+    if (!cut_front_matter(readme, length, &text))
+        return true;
+    yaml_parser_t parser;
+    if (!is_bounded(&text, error) ||
+        (!yaml_parser_initialize(&parser) && !error_set(error, "no memory for a YAML parser"))) {
+        buffer_free(&text);
+        return false;
+    }
+    set_input(&parser, &text);
+    struct reading reading = {.arena = arena};
+    bool read = yaml_parser_load(&parser, &reading.document);
+    if (read) {
+        reading_start(&reading);
+        read_nodes(&reading);
+        read = check_merges(&reading, error);
+        if (read && yaml_document_get_root_node(&reading.document) != NULL && reading.values[0].type == CARD_MAPPING)
+            *ret_card = &reading.values[0];
+        reading_end(&reading);
+        yaml_document_delete(&reading.document);
+    } else {
+        /* The fence is line 1. */
+        error_set(error, "line %zu: %s", parser.problem_mark.line + 2, parser.problem ? parser.problem : "not YAML");
+    }
+    yaml_parser_delete(&parser);
+    buffer_free(&text);
+    return read;
+}
+
+const struct card_value *card_get(const struct card_value *mapping, const char *key)
+{
+    struct lookup lookup = {.key = key, .budget = UINT64_MAX};
+    return mapping == NULL ? NULL : find(mapping, &lookup);
+}
+
+bool card_is_false(const struct card_value *value)
+{
+    switch (value->type) {
+    case CARD_NULL:
+        return true;
+    case CARD_BOOL:
+    case CARD_INTEGER:
+        return value->integer == 0;
+    case CARD_FLOAT:
+        return value->real == 0;
+    case CARD_STRING:
+        return value->text[0] == 0;
+    case CARD_LIST:
+    case CARD_MAPPING:
+        return value->n_pairs == 0;
+    default:
+        return false;
+    }
+}

@@ -1,0 +1,59 @@
+#include "models/convert/from_gguf.h"
+
+#include <string.h>
+
+bool gguf_model_take(struct gguf_model *model, struct error *error)
+{
+    const struct tensor_set *stored = model->checkpoint->tensors;
+    model->kvs = gguf_kvs_copy(&model->checkpoint->metadata);
+    for (size_t i = 0; i < stored->n_tensors; i++) {
+        const struct tensor *tensor = &stored->tensors[i];
+        if (dtype_by_ggml_type((uint32_t)tensor->dtype->ggml_type) != tensor->dtype)
+            return error_set(error, "tensor '%s': byte-swapped %s blocks cannot be written", tensor->name,
+                             tensor->dtype->name);
+        struct tensor taken = *tensor;
+        taken.name_length = (uint32_t)strlen(tensor->name);
+        taken.view = tensor_view(tensor, model->arena);
+        tensor_set_add(model->tensors, &taken);
+    }
+    return tensor_set_seal(model->tensors, error);
+}
+
+/* The number of the source that a tensor is in, where that is not before that of the one before it. */
+static size_t part_of(const struct checkpoint *checkpoint, const struct tensor *tensor, size_t before)
+{
+    for (size_t part = before; part < checkpoint->n_sources; part++)
+        if (checkpoint->sources[part] == tensor->source)
+            return part;
+    return before;
+}
+
+size_t *gguf_source_ends(const struct checkpoint *checkpoint, const struct artifact *whole, size_t *ret_n_parts)
+{
+    size_t n_parts = 0, *ends = memory_alloc((checkpoint->n_sources + 1) * sizeof *ends);
+    for (size_t i = 0; i < whole->n_tensors; i++)
+        for (size_t part = part_of(checkpoint, whole->tensors[i].tensor, n_parts); n_parts < part; n_parts++)
+            ends[n_parts] = i;
+    ends[n_parts++] = whole->n_tensors;
+    *ret_n_parts = n_parts;
+    return ends;
+}
+
+void gguf_whole_artifact(const struct gguf_model *model, struct artifact *ret_artifact)
+{
+    size_t n_tensors = model->tensors->n_tensors;
+    bool is_split = model->checkpoint->n_sources > 1;
+    struct artifact artifact = {.container = is_split ? &ggml_container : &gguf_container,
+                                .metadata = gguf_kvs_copy(&model->kvs)};
+    artifact_reserve(&artifact, n_tensors);
+    for (size_t i = 0; i < n_tensors; i++) {
+        const struct tensor *tensor = &model->tensors->tensors[i];
+        artifact.tensors[i] = (struct artifact_tensor){tensor, encoding_of(tensor->dtype)};
+    }
+    if (is_split) {
+        gguf_kvs_remove(&artifact.metadata, "split.count");
+        gguf_set_u16(&artifact.metadata, "split.count", 0);
+    }
+    gguf_edit(&artifact.metadata, model->edits, 0);
+    *ret_artifact = artifact;
+}

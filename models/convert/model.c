@@ -1,0 +1,338 @@
+#include "models/convert/model.h"
+
+#include "base/text.h"
+#include "formats/documents.h"
+#include "models/card/general.h"
+#include "models/config/hparams.h"
+#include "models/convert/from_gguf.h"
+#include "models/convert/plain.h"
+#include "models/families/families.h"
+#include "models/family/tensors.h"
+#include "models/packings/packings.h"
+#include "models/projectors/projector.h"
+#include "models/projectors/projectors.h"
+#include "models/tokenizers/vocab.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { QUANTIZATION_VERSION = 2 };
+
+/* Counts the parameters for general.size_label; none if the model has adapters, for which the converter writes none. */
+static struct parameter_count count_parameters(const struct gguf_model *model)
+{
+    struct parameter_count count = {0};
+    for (size_t i = 0; i < model->tensors->n_tensors; i++)
+        if (text_ends_with(model->tensors->tensors[i].name, ".lora_a"))
+            return count;
+    for (size_t i = 0; i < model->tensors->n_tensors; i++) {
+        const struct view *view = model->tensors->tensors[i].view;
+        const char *name = model->tensors->tensors[i].name;
+        unsigned axis = strstr(name, ".bias") != NULL ? 2 : 3;
+        count.total += view->n_elements;
+        if (strstr(name, "_exps.") == NULL || view->rank < 3 || view->shape[view->rank - axis] == 0) {
+            count.shared += view->n_elements;
+            continue;
+        }
+        uint64_t n_experts = view->shape[view->rank - axis];
+        count.expert += view->n_elements / n_experts;
+        count.expert_sum += n_experts;
+        count.expert_tensors++;
+    }
+    return count;
+}
+
+static bool seal(struct gguf_model *model, struct error *error)
+{
+    bool is_projector = model->family != NULL && model->family->tower != NULL;
+    return tensor_set_seal(model->tensors, error) || error_prefix(error, is_projector ? "mmproj.gguf" : "model.gguf");
+}
+
+static bool ggml_takes_all(const struct gguf_model *model, struct error *error)
+{
+    for (size_t i = 0; i < model->tensors->n_tensors; i++) {
+        const struct tensor *tensor = &model->tensors->tensors[i];
+        const char *reason = gguf_tensor_refusal(tensor->name, tensor->name_length, tensor->view);
+        if (reason != NULL)
+            return error_set(error, "tensor '%.200s': %s", tensor->name, reason);
+    }
+    return true;
+}
+
+/* Reports whether a packing is known for what config.json says of quantization. */
+static bool check_quantization(const struct gguf_model *model, struct error *error)
+{
+    const char *method = json_string(hparams_get(model->hparams, "quantization_config.quant_method"), NULL);
+    if (method == NULL || packing_is_known(method))
+        return true;
+    return error_set(error, "checkpoints quantized with '%.64s' are not supported", method);
+}
+
+static bool add_tensors(struct model_builder *builder, struct error *error)
+{
+    struct gguf_model *model = builder->model;
+    return tensors_add(builder, error) && seal(model, error) && ggml_takes_all(model, error);
+}
+
+/* The rows of the token embedding that hold anything. */
+static uint64_t embedding_rows(const struct gguf_model *model)
+{
+    const struct tensor *embedding = tensor_set_find_text(model->tensors, "token_embd.weight");
+    return embedding != NULL && embedding->view->rank > 0 && embedding->view->n_elements > 0 ? embedding->view->shape[0]
+                                                                                             : 0;
+}
+
+/* "no tokenizer.model or tokenizer.json, which the llama family needs" */
+static bool lacks_tokenizer(const struct family *family, struct error *error)
+{
+    struct buffer files = {0};
+    for (size_t i = 0; i < FAMILY_MAX_VOCABS && family->vocabs[i] != NULL; i++) {
+        bool is_said = false;
+        for (size_t j = 0; j < i; j++)
+            is_said |= strcmp(family->vocabs[i]->file, family->vocabs[j]->file) == 0;
+        if (!is_said)
+            buffer_printf(&files, "%s%s", i == 0 ? "" : " or ", family->vocabs[i]->file);
+    }
+    error_set(error, "no %.*s, which the %s family needs", (int)files.length, (const char *)files.bytes, family->name);
+    buffer_free(&files);
+    return false;
+}
+
+/* The keys of the tokenizer, by the kinds that a family knows. */
+static bool add_by_kinds(struct model_builder *builder, const struct family *family, const struct vocab_input *input,
+                         struct error *error)
+{
+    if (family->before_vocab != NULL && !family->before_vocab(builder, input, error))
+        return false;
+    enum vocab_result result = VOCAB_ABSENT;
+    for (size_t i = 0; i < FAMILY_MAX_VOCABS && family->vocabs[i] != NULL && result == VOCAB_ABSENT; i++)
+        result = vocab_add(family->vocabs[i], &builder->model->kvs, input, error);
+    if (result == VOCAB_FAILED)
+        return false;
+    if (result == VOCAB_ABSENT)
+        return lacks_tokenizer(family, error);
+    return family->after_vocab == NULL || family->after_vocab(builder, input, error);
+}
+
+/* The same with the tokenizer of what a draft model drafts for; by the kinds that the family of that knows, where its
+ * own knows none. */
+static bool add_of_target(struct model_builder *builder, struct vocab_input *input, const struct hparams *owner,
+                          struct error *error)
+{
+    const struct family *family = builder->family, *teller = family;
+    const struct family_name *unused;
+    input->checkpoint = checkpoint_base(builder->model->checkpoint, BASE_TARGET);
+    input->owner = owner;
+    if (family->vocabs[0] == NULL)
+        teller = family_find(owner, &unused);
+    if (teller == NULL)
+        return error_set(error, "the architecture of the base is unknown, and so is its tokenizer");
+    return add_by_kinds(builder, teller, input, error) &&
+           (teller == family || family->after_vocab == NULL || family->after_vocab(builder, input, error));
+}
+
+static void copy_note(const struct checkpoint *to, struct note note)
+{
+    (note.is_hint ? checkpoint_hint : checkpoint_note)(to, note.subject, "%s", note.text);
+}
+
+static bool add_target_vocab(struct model_builder *builder, struct vocab_input *input, struct error *error)
+{
+    bool absent;
+    const struct checkpoint *target = checkpoint_base(builder->model->checkpoint, BASE_TARGET);
+    struct hparams *owner = hparams_load(target, &absent, error);
+    if (owner == NULL)
+        return error_prefix(error, "the base");
+    documents_hold(target);
+    bool added = add_of_target(builder, input, owner, error);
+    documents_release(target);
+    hparams_free(owner);
+    for (size_t i = 0; i < checkpoint_notes(target); i++)
+        copy_note(builder->model->checkpoint, checkpoint_note_at(target, i));
+    return added;
+}
+
+static bool add_vocab(struct model_builder *builder, struct error *error)
+{
+    const struct gguf_model *model = builder->model;
+    struct vocab_input input = {model->checkpoint, model->hparams,        family_architecture(builder->family),
+                                builder->hf->name, embedding_rows(model), model->hparams};
+    return builder->family->drafts ? add_target_vocab(builder, &input, error)
+                                   : add_by_kinds(builder, builder->family, &input, error);
+}
+
+static bool make_by_family(struct gguf_model *model, const struct family_name *hf, struct error *error)
+{
+    const struct family *family = model->family;
+    struct model_builder builder = {.model = model, .family = family, .hf = hf};
+    struct gguf_kvs *kvs = &model->kvs;
+    model->stored_types = family->stored_types;
+    dimensions_read(&builder.dimensions, model->hparams);
+    if (family->tower != NULL)
+        tower_count_layers(&builder.dimensions, model->hparams);
+    if (family->add_dimensions != NULL)
+        family->add_dimensions(&builder.dimensions, model->hparams);
+    if (!check_quantization(model, error) || (family->adjust != NULL && !family->adjust(&builder, error)))
+        return false;
+    gguf_set_text(kvs, "general.architecture", family_architecture(family));
+    if ((family->add_extras != NULL && !family->add_extras(&builder, error)) || !add_tensors(&builder, error))
+        return false;
+
+    struct parameter_count count = count_parameters(model);
+    gguf_set_text(kvs, "general.type", family->tower != NULL ? "mmproj" : "model");
+    if (!general_add(kvs, model->checkpoint, hparams_raw(model->hparams), &count, error))
+        return false;
+    for (size_t i = 0; i < FAMILY_MAX_TABLES && family->keys[i] != NULL; i++)
+        if (!builder_emit(&builder, family->keys[i], error))
+            return false;
+    gguf_set_u32(kvs, "general.quantization_version", QUANTIZATION_VERSION);
+    return family->tower != NULL || add_vocab(&builder, error);
+}
+
+static bool make_plain(struct gguf_model *model, const char *architecture, struct error *error)
+{
+    struct gguf_kvs *kvs = &model->kvs;
+    if (!plain_add_tensors(model, error) || !seal(model, error))
+        return false;
+    struct parameter_count count = count_parameters(model);
+    gguf_set_text(kvs, "general.architecture", architecture != NULL ? architecture : "unknown");
+    gguf_set_text(kvs, "general.type", "model");
+    if (!general_add(kvs, model->checkpoint, model->hparams ? hparams_raw(model->hparams) : NULL, &count, error))
+        return false;
+    gguf_set_u32(kvs, "general.file_type", 0);
+    gguf_set_u32(kvs, "general.quantization_version", QUANTIZATION_VERSION);
+    return true;
+}
+
+/* The family of a model, or NULL with a note that says why it becomes a plain container. */
+static const struct family *find_family(const struct checkpoint *checkpoint, const struct hparams *hparams,
+                                        const struct family_name **ret_hf)
+{
+    static const char consequence[] = "so it is a plain container";
+    const struct family *family = hparams != NULL ? family_find(hparams, ret_hf) : NULL;
+    const char *architecture = hparams != NULL ? hparams_architecture(hparams) : NULL;
+    if (family != NULL)
+        return family;
+    if (hparams == NULL)
+        checkpoint_note(checkpoint, SUBJECT_GGUF, "no config.json, %s", consequence);
+    else if (architecture == NULL)
+        checkpoint_note(checkpoint, SUBJECT_GGUF, "config.json names no architecture, %s", consequence);
+    else
+        checkpoint_note(checkpoint, SUBJECT_GGUF, "the architecture %s is unknown, %s", architecture, consequence);
+    return NULL;
+}
+
+void gguf_note_family(const struct checkpoint *checkpoint)
+{
+    bool absent;
+    struct error reason;
+    const struct family_name *hf;
+    if (checkpoint->kind == CHECKPOINT_GGUF)
+        return;
+    struct hparams *hparams = hparams_load(checkpoint, &absent, &reason);
+    if (hparams != NULL || absent)
+        find_family(checkpoint, hparams, &hf);
+    hparams_free(hparams);
+}
+
+static bool fill_in(struct gguf_model *model, struct error *error)
+{
+    bool absent;
+    struct error reason;
+    const struct family_name *hf;
+    model->is_gguf = model->checkpoint->kind == CHECKPOINT_GGUF;
+    if (model->is_gguf)
+        return gguf_model_take(model, error);
+    model->hparams = hparams_load(model->checkpoint, &absent, &reason);
+    if (model->hparams == NULL && !absent) {
+        *error = reason;
+        return false;
+    }
+    model->family = find_family(model->checkpoint, model->hparams, &hf);
+    if (model->family != NULL)
+        return make_by_family(model, hf, error);
+    return make_plain(model, model->hparams != NULL ? hparams_architecture(model->hparams) : NULL, error);
+}
+
+static bool has_tensors(const struct gguf_model *model, struct error *error)
+{
+    const struct tensor_set *set = model->checkpoint->tensors;
+    for (size_t i = 0; i < set->n_tensors; i++)
+        if (tower_has(model->family->tower, set->tensors[i].name))
+            return true;
+    return error_set(error, "config.json describes %s, but the checkpoint has none of its tensors",
+                     model->family->summary);
+}
+
+static bool fill_in_projector(struct gguf_model *model, struct error *error)
+{
+    bool absent;
+    const struct family_name *hf;
+    struct hparams *text = hparams_load(model->checkpoint, &absent, error);
+    if (text == NULL)
+        return false;
+    model->family = projector_find(text, &hf, error);
+    if (model->family == NULL) {
+        hparams_free(text);
+        return false;
+    }
+    model->hparams = hparams_of_tower(text, model->checkpoint, &model->family->tower->config, error);
+    return model->hparams != NULL && has_tensors(model, error) && make_by_family(model, hf, error);
+}
+
+bool gguf_has_projector(const struct checkpoint *checkpoint)
+{
+    bool absent, has = false;
+    struct error error;
+    struct hparams *hparams = checkpoint->kind == CHECKPOINT_GGUF ? NULL : hparams_load(checkpoint, &absent, &error);
+    if (hparams != NULL)
+        has = projector_is_described(hparams);
+    hparams_free(hparams);
+    return has;
+}
+
+static struct gguf_model *make(const struct checkpoint *checkpoint, bool (*fill)(struct gguf_model *, struct error *),
+                               struct error *error)
+{
+    struct gguf_model *model = gguf_model_empty(checkpoint);
+    documents_hold(checkpoint);
+    bool filled = fill(model, error);
+    documents_release(checkpoint);
+    for (size_t i = 0; filled && i < model->tensors->n_tensors; i++)
+        model->is_quantized |= model->tensors->tensors[i].dtype->kind == DTYPE_BLOCK;
+    if (filled)
+        return model;
+    gguf_model_free(model);
+    return NULL;
+}
+
+struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, struct error *error)
+{
+    return make(checkpoint, fill_in, error);
+}
+
+static bool fill_in_repacked(struct gguf_model *model, struct error *error)
+{
+    bool has_blocks = false;
+    model->is_repacked = true;
+    if (model->checkpoint->kind == CHECKPOINT_GGUF)
+        return error_set(error, "the source is a GGUF");
+    if (!fill_in(model, error))
+        return false;
+    if (model->family == NULL)
+        return error_set(error, "no family is known for the model");
+    for (size_t i = 0; i < model->tensors->n_tensors; i++)
+        has_blocks |= model->tensors->tensors[i].view->dtype->kind == DTYPE_BLOCK;
+    return has_blocks || error_set(error, "no packed weight has blocks that decode to just its values");
+}
+
+struct gguf_model *gguf_model_new_repacked(const struct checkpoint *checkpoint, struct error *error)
+{
+    return make(checkpoint, fill_in_repacked, error);
+}
+
+struct gguf_model *gguf_projector_new(const struct checkpoint *checkpoint, struct error *error)
+{
+    return make(checkpoint, fill_in_projector, error);
+}

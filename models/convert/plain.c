@@ -1,0 +1,135 @@
+#include "models/convert/plain.h"
+
+#include "models/convert/left_out.h"
+#include "models/packings/packings.h"
+#include "quant/convert.h"
+#include "quant/unpack.h"
+
+#include <string.h>
+
+/* Integers made wider by zeros before them: exact, which a conversion through F32 is not. */
+
+struct widened {
+    struct view view;
+    const struct view *inner;
+};
+
+static bool widened_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    enum { PIECE = 2048 };
+    const struct widened *widened = (const struct widened *)view;
+    unsigned char narrow[PIECE * 4], *at = out;
+    size_t size = widened->inner->dtype->block_bytes, wide = view->dtype->block_bytes;
+    for (uint64_t done = 0; done < count;) {
+        uint64_t n = count - done < PIECE ? count - done : PIECE;
+        if (!view_read(widened->inner, first + done, n, narrow, error))
+            return false;
+        for (uint64_t i = 0; i < n; i++, at += wide) {
+            memset(at, 0, wide);
+            memcpy(at, narrow + i * size, size);
+        }
+        done += n;
+    }
+    return true;
+}
+
+static const struct view_op widened_op = {"widened", widened_read, NULL};
+
+static const struct view *widen(struct arena *arena, const struct view *inner, const struct dtype *dtype)
+{
+    struct widened *widened = arena_alloc(arena, sizeof *widened);
+    view_init_shared(&widened->view, &widened_op, dtype, inner->rank, inner->shape);
+    widened->inner = inner;
+    return &widened->view;
+}
+
+/* The same bytes as another dtype: of smaller elements there are several for each one, on an axis of their own. */
+static const struct view *relabel(struct arena *arena, const struct view *inner, const struct dtype *dtype)
+{
+    uint64_t shape[VIEW_MAX_RANK + 1];
+    unsigned n_parts = inner->dtype->block_bytes / dtype->block_bytes, rank = inner->rank;
+    memcpy(shape, inner->shape, rank * sizeof *shape);
+    if (n_parts > 1)
+        shape[rank++] = n_parts;
+    return view_reshape(arena, view_reinterpret(arena, inner, dtype), rank, shape);
+}
+
+static const struct substitute {
+    const char *dtype, *stored_as;
+    const struct view *(*make)(struct arena *arena, const struct view *inner, const struct dtype *dtype);
+} substitutes[] = {
+    {"BOOL", "I8", relabel},
+    {"U8", "I16", widen},
+    {"U16", "I32", widen},
+    {"U32", "I64", widen},
+    {"U64", "I64", relabel},
+    {"C64", "F32", relabel},
+    {"C128", "F64", relabel},
+    {"F8_E8M0", "BF16", view_convert},
+    {"F8_E4M3", "F16", view_convert},
+    {"F8_E5M2", "F16", view_convert},
+    {"F8_E4M3FNUZ", "F16", view_convert},
+    {"F8_E5M2FNUZ", "F16", view_convert},
+    {"F4", "F16", view_convert},
+};
+
+/* A view in a type that GGUF has; NULL where there is none. */
+static const struct view *storable(struct arena *arena, const struct view *view)
+{
+    if (view->dtype->ggml_type != GGML_TYPE_NONE)
+        return view;
+    for (size_t i = 0; i < sizeof substitutes / sizeof *substitutes; i++)
+        if (strcmp(substitutes[i].dtype, view->dtype->name) == 0 && view->rank < VIEW_MAX_RANK)
+            return substitutes[i].make(arena, view, dtype_by_name(substitutes[i].stored_as));
+    return NULL;
+}
+
+/* Returns the view that the container holds for a tensor; NULL, with the reason, if it can hold none. */
+static const struct view *contained(struct gguf_model *model, const struct tensor *tensor, const char **ret_reason)
+{
+    *ret_reason = tensor->refusal;
+    if (tensor->refusal != NULL)
+        return NULL;
+    const struct view *view = storable(model->arena, tensor_view(tensor, model->arena));
+    *ret_reason = view == NULL ? arena_printf(model->arena, "GGUF has no type for %s", tensor->dtype->name)
+                               : gguf_tensor_refusal(tensor->name, tensor->name_length, view);
+    return *ret_reason == NULL ? view : NULL;
+}
+
+/* The tensors with packed weights put together; as they are stored where one of them does not fit. */
+static const struct tensor_set *unpacked(const struct gguf_model *model)
+{
+    const struct plain_wish wish = {.arena = model->arena, .is_saved_again = true};
+    struct plain_set plain;
+    struct error error;
+    if (packings_unpack(packings_of(model->checkpoint), &wish, model->arena, &plain, &error))
+        return plain.set;
+    checkpoint_note(model->checkpoint, SUBJECT_GGUF, "packed weights stay in their parts: %s", error.message);
+    return model->checkpoint->tensors;
+}
+
+bool plain_add_tensors(struct gguf_model *model, struct error *error)
+{
+    const struct checkpoint *checkpoint = model->checkpoint;
+    const struct tensor_set *set = unpacked(model);
+    struct left_out left_out[LEFT_OUT_MAX + 1] = {{0}};
+    bool guessed = false;
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const struct tensor *tensor = &set->tensors[i];
+        const char *reason;
+        const struct view *view = contained(model, tensor, &reason);
+        if (view == NULL) {
+            left_out_add(left_out, reason, tensor->name);
+            continue;
+        }
+        if (!guessed && tensor->rank >= 2 && (tensor->dtype == &bf16_dtype || tensor->dtype == &f16_dtype)) {
+            model->auto_type = tensor->dtype;
+            guessed = true;
+        }
+        tensor_set_add_view(model->tensors, tensor->name, view);
+    }
+    if (model->tensors->n_tensors == 0 && set->n_tensors > 0)
+        return error_set(error, "no tensor can be stored in a GGUF: '%.200s': %s", left_out->first, left_out->reason);
+    left_out_note(left_out, checkpoint, SUBJECT_GGUF);
+    return true;
+}

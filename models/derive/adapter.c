@@ -1,0 +1,269 @@
+#include "models/derive/adapter.h"
+
+#include "base/text.h"
+#include "formats/documents.h"
+#include "formats/huggingface/hub_cache.h"
+#include "formats/layout.h"
+#include "models/derive/module_patterns.h"
+#include "quant/convert.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char config_name[] = "adapter_config.json", model_prefix[] = "base_model.model.";
+
+/* How the names of halves end. */
+static const struct half {
+    const char *suffix;
+    bool is_b, is_embedding;
+} halves[] = {
+    {".lora_A.weight", false, false},
+    {".lora_B.weight", true, false},
+    {".lora_embedding_A", false, true},
+    {".lora_embedding_B", true, true},
+};
+
+void adapter_close(struct adapter *adapter)
+{
+    if (adapter == NULL)
+        return;
+    document_close(adapter->document);
+    arena_free(adapter->arena);
+    free(adapter);
+}
+
+/* Pairs. */
+
+static const struct half *half_of(const struct tensor *tensor)
+{
+    for (size_t i = 0; i < sizeof halves / sizeof *halves; i++)
+        if (text_ends_with(tensor->name, halves[i].suffix))
+            return &halves[i];
+    return NULL;
+}
+
+static const char *without_prefix(const char *name)
+{
+    while (text_starts_with(name, model_prefix))
+        name += strlen(model_prefix);
+    return name;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct tensor *x = *(const struct tensor *const *)a, *y = *(const struct tensor *const *)b;
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+/* The tensors in the order in which safetensors.torch.load_file() has them, that of their places, or of the pickled
+ * dictionary. */
+static const struct tensor **in_order(const struct adapter *adapter)
+{
+    const struct checkpoint *checkpoint = adapter->checkpoint;
+    const struct tensor_set *set = checkpoint->tensors;
+    const struct tensor **ordered = arena_array(adapter->arena, set->n_tensors + 1, sizeof *ordered);
+    for (size_t i = 0; i < set->n_tensors; i++)
+        ordered[i] = &set->tensors[i];
+    if (checkpoint->n_sources == 1 && text_ends_with(source_name(checkpoint->sources[0]), ".safetensors"))
+        qsort(ordered, set->n_tensors, sizeof *ordered, compare_places);
+    return ordered;
+}
+
+/* A weight that an adapter has halves for, to be found by its name. */
+static int compare_pairs(const void *a, const void *b)
+{
+    const struct adapter_pair *x = *(struct adapter_pair *const *)a, *y = *(struct adapter_pair *const *)b;
+    int order = strcmp(x->name, y->name);
+    return order != 0 ? order : (x > y) - (x < y);
+}
+
+/* Puts the second half of each pair into the first one's place. */
+static bool join_halves(struct adapter *adapter, struct error *error)
+{
+    struct adapter_pair **sorted = memory_alloc((adapter->n_pairs + 1) * sizeof *sorted);
+    for (size_t i = 0; i < adapter->n_pairs; i++)
+        sorted[i] = &adapter->pairs[i];
+    qsort(sorted, adapter->n_pairs, sizeof *sorted, compare_pairs);
+    bool good = true;
+    for (size_t i = 0, end; i < adapter->n_pairs && good; i = end) {
+        struct adapter_pair *first = sorted[i];
+        for (end = i + 1; end < adapter->n_pairs && strcmp(sorted[end]->name, first->name) == 0; end++) {
+            struct adapter_pair *other = sorted[end];
+            bool twice = (first->a != NULL && other->a != NULL) || (first->b != NULL && other->b != NULL);
+            if (twice || other->is_embedding != first->is_embedding)
+                good = error_set(error, "'%.200s' is adapted twice", first->name);
+            first->a = first->a != NULL ? first->a : other->a;
+            first->b = first->b != NULL ? first->b : other->b;
+            other->name = NULL;
+        }
+        if (good && (first->a == NULL || first->b == NULL))
+            good = error_set(error, "tensor '%.200s' is unpaired: its lora_%s is missing",
+                             first->a != NULL ? first->a->name : first->b->name, first->a != NULL ? "B" : "A");
+    }
+    free(sorted);
+    size_t n_pairs = 0;
+    for (size_t i = 0; i < adapter->n_pairs; i++)
+        if (adapter->pairs[i].name != NULL)
+            adapter->pairs[n_pairs++] = adapter->pairs[i];
+    adapter->n_pairs = n_pairs;
+    return good;
+}
+
+static const struct view *half_view(const struct adapter *adapter, const struct tensor *tensor, struct error *error)
+{
+    char shape[LAYOUT_MAX_RANK * 22];
+    if (tensor->refusal != NULL)
+        error_set(error, "tensor '%.200s': %s", tensor->name, tensor->refusal);
+    else if (tensor->dtype->block_elements != 1 || dtype_kernels(tensor->dtype).decode == NULL)
+        error_set(error, "tensor '%.200s' has the type %s, which adapters cannot have", tensor->name,
+                  tensor->dtype->name);
+    else if (tensor->rank != 2)
+        error_set(error, "tensor '%.200s' has the shape %s; it must be a matrix", tensor->name,
+                  layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
+    else
+        return tensor_view(tensor, adapter->arena);
+    return NULL;
+}
+
+static bool check_pair(const struct adapter *adapter, struct adapter_pair *pair, struct error *error)
+{
+    char a[64], b[64];
+    pair->right = half_view(adapter, pair->a, error);
+    pair->left = pair->right != NULL ? half_view(adapter, pair->b, error) : NULL;
+    if (pair->left == NULL)
+        return false;
+    if (pair->right->shape[0] != pair->left->shape[1])
+        return error_set(error, "tensor '%.200s': the ranks of A %s and B %s differ", pair->name,
+                         layout_shape_text(pair->a->shape, 2, a, sizeof a),
+                         layout_shape_text(pair->b->shape, 2, b, sizeof b));
+    return pair->right->shape[0] > 0 || error_set(error, "tensor '%.200s' has a rank of 0", pair->name);
+}
+
+static bool find_pairs(struct adapter *adapter, struct error *error)
+{
+    size_t n_tensors = adapter->checkpoint->tensors->n_tensors;
+    const struct tensor **ordered = in_order(adapter);
+    adapter->pairs = arena_array(adapter->arena, n_tensors + 1, sizeof *adapter->pairs);
+    adapter->others = arena_array(adapter->arena, n_tensors + 1, sizeof *adapter->others);
+    adapter->other_names = arena_array(adapter->arena, n_tensors + 1, sizeof *adapter->other_names);
+    for (size_t i = 0; i < n_tensors; i++) {
+        const struct tensor *tensor = ordered[i];
+        const struct half *half = half_of(tensor);
+        const char *name = without_prefix(tensor->name);
+        if (half == NULL) {
+            adapter->others[adapter->n_others] = tensor;
+            adapter->other_names[adapter->n_others++] = name;
+            continue;
+        }
+        int stem = (int)(strlen(name) - strlen(half->suffix));
+        adapter->pairs[adapter->n_pairs++] = (struct adapter_pair){
+            .name = arena_printf(adapter->arena, "%.*s.weight", stem, name),
+            .a = half->is_b ? NULL : tensor,
+            .b = half->is_b ? tensor : NULL,
+            .is_embedding = half->is_embedding,
+        };
+    }
+    if (!join_halves(adapter, error))
+        return false;
+    for (size_t i = 0; i < adapter->n_pairs; i++)
+        if (!check_pair(adapter, &adapter->pairs[i], error))
+            return false;
+    return true;
+}
+
+/* adapter_config.json. */
+
+static bool read_config(struct adapter *adapter, struct error *error)
+{
+    if (!document_open(adapter->checkpoint, config_name, &adapter->document, error))
+        return false;
+    adapter->config = document_root(adapter->document);
+    if (adapter->config == NULL)
+        return error_set(error, "%s is missing", config_name);
+    const char *kind = json_string(json_get(adapter->config, "peft_type"), NULL);
+    return kind == NULL || strcmp(kind, "LORA") == 0 ||
+           error_set(error, "%s: unsupported peft_type %.64s: only LORA is supported", config_name, kind);
+}
+
+struct adapter *adapter_open(const struct checkpoint *checkpoint, struct error *error)
+{
+    struct adapter *adapter = memory_alloc(sizeof *adapter);
+    *adapter = (struct adapter){.checkpoint = checkpoint, .arena = arena_new()};
+    if (read_config(adapter, error) && find_pairs(adapter, error))
+        return adapter;
+    adapter_close(adapter);
+    return NULL;
+}
+
+bool adapter_scale(const struct json *config, const struct module_patterns *ranks, const struct module_patterns *alphas,
+                   const char *name, uint64_t rank, double *ret_scale, struct error *error)
+{
+    size_t length = strlen(name) - strlen(".weight");
+    const struct json *own_rank, *own_alpha;
+    uint64_t said;
+    double alpha;
+    if (!module_patterns_find(ranks, name, length, &own_rank, error) ||
+        !module_patterns_find(alphas, name, length, &own_alpha, error))
+        return false;
+    if (!json_u64(own_rank != NULL ? own_rank : json_get(config, "r"), &said))
+        return error_set(error, "adapter_config.json has no rank for '%.200s'", name);
+    if (said != rank)
+        return error_set(error, "tensor '%.200s' has rank %" PRIu64 ", but adapter_config.json says %" PRIu64, name,
+                         rank, said);
+    if (!json_double(own_alpha != NULL ? own_alpha : json_get(config, "lora_alpha"), &alpha))
+        return error_set(error, "adapter_config.json: lora_alpha of '%.200s' is not a number", name);
+    bool is_rs = json_bool(json_get(config, "use_rslora"), false);
+    *ret_scale = alpha / (is_rs ? sqrt((double)rank) : (double)rank);
+    return true;
+}
+
+const char *adapter_summary(const struct checkpoint *checkpoint, struct arena *arena)
+{
+    struct document *document;
+    struct error unused;
+    size_t n_pairs = 0;
+    if (!document_open(checkpoint, config_name, &document, &unused))
+        return "of unknown type";
+    const struct json *config = document_root(document);
+    for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++) {
+        const struct half *half = half_of(&checkpoint->tensors->tensors[i]);
+        n_pairs += half != NULL && half->is_b;
+    }
+    const char *kind = json_string(json_get(config, "peft_type"), NULL),
+               *base = json_string(json_get(config, "base_model_name_or_path"), NULL),
+               *rank = json_number_text(json_get(config, "r")),
+               *alpha = json_number_text(json_get(config, "lora_alpha"));
+    bool is_lora = kind == NULL || strcmp(kind, "LORA") == 0, is_rs = json_bool(json_get(config, "use_rslora"), false);
+    const char *name = is_lora ? "LoRA" : kind;
+    if (is_rs)
+        name = "rsLoRA";
+    if (json_bool(json_get(config, "use_dora"), false))
+        name = "DoRA";
+    const char *summary =
+        arena_printf(arena, "%s of %zu weights of %s%s%s%s%s", name, n_pairs, base != NULL ? base : "an unnamed model",
+                     rank != NULL ? ", rank " : "", rank != NULL ? rank : "", alpha != NULL ? ", alpha " : "",
+                     alpha != NULL ? alpha : "");
+    document_close(document);
+    return summary;
+}
+
+const char *adapter_find_base(const struct checkpoint *checkpoint, struct arena *arena, struct error *error)
+{
+    struct document *document;
+    if (!document_open(checkpoint, config_name, &document, error))
+        return NULL;
+    const struct json *config = document_root(document);
+    const char *name = json_string(json_get(config, "base_model_name_or_path"), NULL),
+               *revision = json_string(json_get(config, "revision"), NULL), *base = NULL;
+    if (name == NULL || *name == '\0')
+        error_set(error, "%s does not name its base model; use -o base=DIR", config_name);
+    else if ((base = hub_cache_find(arena, name, revision,
+                                    checkpoint->follows_links ? LOCATION_FOLLOW : LOCATION_INSIDE, error)) == NULL)
+        error_prefix(error, "cannot find the base model, use -o base=DIR");
+    document_close(document);
+    return base;
+}

@@ -1,0 +1,379 @@
+/* The GGUF of an adapter, as convert_lora_to_gguf.py writes it: the base's family relates the weights that are adapted,
+ * products of two matrices, and both are written. */
+#include "models/derive/adapter.h"
+
+#include "base/text.h"
+#include "formats/documents.h"
+#include "models/card/general.h"
+#include "models/derive/module_patterns.h"
+#include "models/families/families.h"
+#include "models/family/tensors.h"
+#include "models/relation/low_rank.h"
+#include "quant/product.h"
+#include "quant/unpack.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { QUANTIZATION_VERSION = 2 };
+
+/* Whole tensors that an adapter may have besides: norms, which mergekit extracts. */
+static bool is_norm(const char *name)
+{
+    return strstr(name, "_layernorm") != NULL || strstr(name, ".norm") != NULL;
+}
+
+/* Why an adapter with that tensor is none for the converter. */
+static const char *why_refused(const char *name)
+{
+    if (strstr(name, "lora_magnitude_vector") != NULL)
+        return "GGUF adapters do not support DoRA";
+    if (strstr(name, ".embed_tokens.weight") != NULL || strstr(name, "lm_head.weight") != NULL)
+        return "GGUF adapters do not support whole embeddings (new tokens?)";
+    return "the tensor is neither lora_A nor lora_B";
+}
+
+/* The inputs of peft's scales. */
+struct scales {
+    const struct json *config;
+    struct module_patterns *ranks, *alphas;
+};
+
+/* The base family's names for an adapter's tensors. */
+struct naming {
+    const struct model_builder *builder;
+    const struct relation *relation;
+    struct arena *arena;
+    const struct scales *scales; /* that are folded in; NULL: none */
+};
+
+/* What the base calls a tensor, and which row that is; NULL: it belongs to another part of a multimodal model. Adapters
+ * of a model without its head, as AutoModel has it, do not have the prefix of the model within the one that has it. One
+ * that is unknown keeps its name, and has no row. */
+static const char *name_in_base(const struct naming *naming, const char *name, const struct relation_entry **ret_entry)
+{
+    static const char *const prefixes[] = {"", "model.", "transformer.", "gpt_neox."};
+    const struct model_builder *builder = naming->builder;
+    struct relation_match match;
+    *ret_entry = NULL;
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        const char *longer = arena_printf(naming->arena, "%s%s", prefixes[i], name);
+        const char *known =
+            family_tensor_name(builder->family, builder->hf, &builder->dimensions, longer, naming->arena);
+        if (known == NULL)
+            return NULL;
+        if (!relation_find(naming->relation, FORWARD, &builder->dimensions, NULL, known, &match))
+            continue;
+        *ret_entry = match.entry;
+        return longer;
+    }
+    return name;
+}
+
+static bool add_norms(const struct adapter *adapter, const struct naming *naming, struct tensor_set *set,
+                      struct error *error)
+{
+    for (size_t i = 0; i < adapter->n_others; i++) {
+        const struct relation_entry *entry;
+        const struct tensor *tensor = adapter->others[i];
+        const char *name = name_in_base(naming, adapter->other_names[i], &entry);
+        if (name == NULL || strstr(name, ".base_layer.weight") != NULL)
+            continue;
+        if (!is_norm(name))
+            return error_set(error, "tensor '%.200s': %s", tensor->name, why_refused(name));
+        struct tensor norm = *tensor;
+        norm.name = name;
+        norm.name_length = (uint32_t)strlen(name);
+        tensor_set_add(set, &norm);
+    }
+    return true;
+}
+
+/* The matrix B of a pair, multiplied with what peft's scale is more than alpha / rank. NULL where it fails. */
+static const struct view *fold_scale(const struct naming *naming, const struct adapter_pair *pair, struct error *error)
+{
+    const struct scales *scales = naming->scales;
+    uint64_t rank = pair->right->shape[0];
+    double wanted, alpha;
+    if (scales == NULL)
+        return pair->left;
+    if (!adapter_scale(scales->config, scales->ranks, scales->alphas, pair->name, rank, &wanted, error))
+        return NULL;
+    if (!json_double(json_get(scales->config, "lora_alpha"), &alpha) || alpha == 0) {
+        error_set(error, "adapter_config.json: -o fold-scale needs a lora_alpha other than 0");
+        return NULL;
+    }
+    float factor = (float)(wanted / (alpha / (double)rank));
+    return factor == 1 ? pair->left : view_combine_number(naming->arena, pair->left, MULTIPLY, factor);
+}
+
+/* Reports whether a base stores a matrix transposed (Conv1D). Adapters have those of such layers as those of all
+ * others: their product is what llama.cpp reads, and turned around what is stored. */
+static bool is_stored_turned(const struct relation_entry *entry)
+{
+    return entry != NULL && entry->axes[FORWARD] != NULL && low_rank_is_transpose(entry->axes[FORWARD], FORWARD);
+}
+
+/* The weights as products, under the names of the base's checkpoint. */
+static bool add_products(const struct adapter *adapter, const struct naming *naming, struct tensor_set *set,
+                         struct error *error)
+{
+    struct arena *arena = naming->arena;
+    size_t n_turned = 0;
+    if (!add_norms(adapter, naming, set, error))
+        return false;
+    for (size_t i = 0; i < adapter->n_pairs; i++) {
+        const struct relation_entry *entry;
+        const char *name = name_in_base(naming, adapter->pairs[i].name, &entry);
+        if (name == NULL)
+            continue;
+        const struct view *left = fold_scale(naming, &adapter->pairs[i], error), *right = adapter->pairs[i].right;
+        if (left == NULL)
+            return false;
+        if (is_stored_turned(entry)) {
+            const struct view *turned = view_transpose(arena, left);
+            left = view_transpose(arena, right);
+            right = turned;
+            n_turned++;
+        }
+        tensor_set_add_view(set, name, view_product(arena, left, right));
+    }
+    if (n_turned > 0)
+        checkpoint_note(
+            adapter->checkpoint, SUBJECT_ADAPTER,
+            "the converter transposes matrices that the base stores transposed, which llama.cpp cannot use; "
+            "wfs does not");
+    return tensor_set_seal(set, error);
+}
+
+/* Adds both factors of what the family made of a weight. */
+static bool add_factors(struct gguf_model *model, struct tensor_set *factors, const struct tensor *tensor,
+                        struct parameter_count *count, struct error *error)
+{
+    const struct view *left, *right;
+    struct arena *arena = model->arena;
+    if (!view_factors(tensor->view, &left, &right)) {
+        count->total += tensor->view->n_elements;
+        tensor_set_add_view(factors, tensor->name, tensor->view);
+        return strstr(tensor->name, "_norm") != NULL ||
+               error_set(error, "tensor '%.200s': the conversion of this weight cannot be applied to two LoRA matrices",
+                         tensor->name);
+    }
+    if (strstr(tensor->name, "token_embd.weight") != NULL)
+        right = view_transpose(arena, right);
+    count->total += left->n_elements / left->shape[left->rank - 1] * right->shape[right->rank - 1];
+    tensor_set_add_view(factors, arena_printf(arena, "%s.lora_a", tensor->name), right);
+    tensor_set_add_view(factors, arena_printf(arena, "%s.lora_b", tensor->name), left);
+    return true;
+}
+
+static bool take_factors(struct gguf_model *model, struct parameter_count *count, struct error *error)
+{
+    const struct tensor_set *weights = model->tensors;
+    struct tensor_set *factors = tensor_set_new(model->arena);
+    for (size_t i = 0; i < weights->n_tensors; i++)
+        if (!add_factors(model, factors, &weights->tensors[i], count, error))
+            return false;
+    model->tensors = factors;
+    for (size_t i = 0; i < factors->n_tensors; i++) {
+        const struct tensor *tensor = &factors->tensors[i];
+        const char *reason = gguf_tensor_refusal(tensor->name, tensor->name_length, tensor->view);
+        if (reason != NULL)
+            return error_set(error, "tensor '%.200s': %s", tensor->name, reason);
+    }
+    return tensor_set_seal(factors, error);
+}
+
+/* adapter.alora.invocation_tokens: the tokens from which on the adapter counts. */
+static bool add_invocation(struct gguf_kvs *kvs, const struct json *config, struct error *error)
+{
+    const struct json *tokens = json_get(config, "alora_invocation_tokens");
+    const char *text = json_string(json_get(config, "invocation_string"), NULL);
+    struct buffer elements = {0};
+    for (const struct json *token = json_first(tokens); token != NULL; token = json_next(token)) {
+        uint64_t number;
+        if (!json_u64(token, &number) || number > UINT32_MAX) {
+            buffer_free(&elements);
+            return error_set(error, "adapter_config.json: alora_invocation_tokens has an invalid token");
+        }
+        buffer_append_le(&elements, number, 4);
+    }
+    if (elements.length > 0)
+        gguf_set_array(kvs, "adapter.alora.invocation_tokens", GGUF_U32, elements.length / 4, &elements);
+    else if (text != NULL && *text != '\0')
+        return error_set(error, "adapter_config.json: invocation_string needs alora_invocation_tokens");
+    return true;
+}
+
+/* Reports whether each pair is of the rank that adapter_config.json says where it adapts parameters: of experts that
+ * are stacked both matrices are those of all experts, which are not what a GGUF adapter has. */
+static bool check_parameters(const struct adapter *adapter, const struct module_patterns *ranks, struct error *error)
+{
+    for (size_t i = 0; i < adapter->n_pairs; i++) {
+        const struct adapter_pair *pair = &adapter->pairs[i];
+        const struct json *own;
+        uint64_t rank;
+        if (!module_patterns_find(ranks, pair->name, strlen(pair->name) - strlen(".weight"), &own, error))
+            return false;
+        if (json_u64(own != NULL ? own : json_get(adapter->config, "r"), &rank) && rank != pair->right->shape[0])
+            return error_set(error,
+                             "'%.200s' adapts stacked experts (target_parameters), which GGUF adapters do not support",
+                             pair->name);
+    }
+    return true;
+}
+
+static bool refuse_parameters(const struct adapter *adapter, struct error *error)
+{
+    if (json_count(json_get(adapter->config, "target_parameters")) == 0)
+        return true;
+    struct module_patterns *ranks = module_patterns_read(adapter->config, "rank_pattern", adapter->n_pairs, error);
+    bool good = ranks != NULL && check_parameters(adapter, ranks, error);
+    module_patterns_free(ranks);
+    return good;
+}
+
+static bool add_keys(struct gguf_model *model, const struct adapter *adapter, const struct parameter_count *count,
+                     struct error *error)
+{
+    struct document *own;
+    double alpha;
+    if (!json_double(json_get(adapter->config, "lora_alpha"), &alpha) || !isfinite((float)alpha))
+        return error_set(error, "adapter_config.json: lora_alpha is not a number");
+    gguf_set_text(&model->kvs, "general.type", "adapter");
+    gguf_set_text(&model->kvs, "adapter.type", "lora");
+    if (!document_open_if_valid(adapter->checkpoint, "config.json", &own, error))
+        return false;
+    bool added = general_add(&model->kvs, adapter->checkpoint, document_root(own), count, error);
+    document_close(own);
+    if (!added)
+        return false;
+    gguf_set_f32(&model->kvs, "adapter.lora.alpha", (float)alpha);
+    if (!add_invocation(&model->kvs, adapter->config, error))
+        return false;
+    gguf_set_u32(&model->kvs, "general.quantization_version", QUANTIZATION_VERSION);
+    return true;
+}
+
+/* Finds the family of the base, whose hooks look at it. */
+static bool begin(struct model_builder *builder, const struct checkpoint *base, struct error *error)
+{
+    bool absent;
+    struct gguf_model *model = builder->model;
+    model->checkpoint = base;
+    model->hparams = hparams_load(base, &absent, error);
+    if (model->hparams == NULL)
+        return error_prefix(error, "the base");
+    const char *architecture = hparams_architecture(model->hparams);
+    const struct family *family = builder->family = model->family = family_find(model->hparams, &builder->hf);
+    if (architecture == NULL)
+        return error_set(error, "the base's config.json names no architecture");
+    if (family == NULL)
+        return error_set(error, "the base's architecture %s is unknown", architecture);
+    dimensions_read(&builder->dimensions, model->hparams);
+    if (family->add_dimensions != NULL)
+        family->add_dimensions(&builder->dimensions, model->hparams);
+    return family->adjust == NULL || family->adjust(builder, error) || error_prefix(error, "the base");
+}
+
+struct gguf_model *gguf_related_new(const struct tensor_set *set, const struct checkpoint *base, struct error *error)
+{
+    struct gguf_model *model = gguf_model_empty(base);
+    bool is_partial;
+    struct model_builder builder = {.model = model, .is_partial = &is_partial};
+    if (begin(&builder, base, error) && tensors_relate(&builder, set, error) && tensor_set_seal(model->tensors, error))
+        return model;
+    gguf_model_free(model);
+    return NULL;
+}
+
+/* Everything but the keys. */
+static bool relate(struct gguf_model *model, const struct adapter *adapter, const struct checkpoint *base,
+                   const struct scales *scales, struct parameter_count *count, struct error *error)
+{
+    bool is_partial = false;
+    struct model_builder builder = {.model = model, .is_partial = &is_partial};
+    struct naming naming = {&builder, NULL, model->arena, scales};
+    struct tensor_set *products = tensor_set_new(model->arena);
+    if (!begin(&builder, base, error))
+        return false;
+    naming.relation =
+        relation_new(model->arena, builder.family->name, builder.family->prefix, builder.family->tensors, error);
+    if (naming.relation == NULL)
+        return false;
+    gguf_kvs_free(&model->kvs);
+    model->kvs = (struct gguf_kvs){0};
+    gguf_set_text(&model->kvs, "general.architecture", family_architecture(model->family));
+    if (!add_products(adapter, &naming, products, error) || !tensors_relate(&builder, products, error) ||
+        !take_factors(model, count, error))
+        return false;
+    if (is_partial)
+        checkpoint_note(adapter->checkpoint, SUBJECT_ADAPTER,
+                        "the converter refuses adapters for only some of the experts' matrices; wfs writes those that "
+                        "the adapter has");
+    bool adapts_head = tensor_set_find_text(products, "lm_head.weight") != NULL;
+    return !adapts_head || tensor_set_find_text(model->tensors, "output.weight.lora_a") != NULL ||
+           error_set(error, "tensor 'lm_head.weight' is adapted, but the base shares it with its embedding");
+}
+
+static bool fill_in(struct gguf_model *model, const struct adapter *adapter, const struct checkpoint *base,
+                    bool folds_scale, struct error *error)
+{
+    struct parameter_count count = {.is_adapter = true};
+    struct scales scales = {.config = adapter->config};
+    bool good = refuse_parameters(adapter, error);
+    if (good && folds_scale) {
+        scales.ranks = module_patterns_read(adapter->config, "rank_pattern", adapter->n_pairs, error);
+        if (scales.ranks != NULL)
+            scales.alphas = module_patterns_read(adapter->config, "alpha_pattern", adapter->n_pairs, error);
+        good = scales.alphas != NULL;
+    }
+    bool related = good && relate(model, adapter, base, folds_scale ? &scales : NULL, &count, error);
+    module_patterns_free(scales.ranks);
+    module_patterns_free(scales.alphas);
+    model->checkpoint = adapter->checkpoint;
+    return related && add_keys(model, adapter, &count, error);
+}
+
+static void release_adapter(void *adapter)
+{
+    adapter_close(adapter);
+}
+
+struct gguf_model *gguf_adapter_new(const struct checkpoint *checkpoint, const struct checkpoint *base,
+                                    bool folds_scale, struct error *error)
+{
+    struct adapter *adapter = adapter_open(checkpoint, error);
+    if (adapter == NULL)
+        return NULL;
+    struct gguf_model *model = gguf_model_empty(checkpoint);
+    arena_on_free(model->arena, release_adapter, adapter); /* its views are in the model's */
+    if (fill_in(model, adapter, base, folds_scale, error))
+        return model;
+    gguf_model_free(model);
+    return NULL;
+}
+
+void gguf_adapter_note_scale(const struct checkpoint *checkpoint, bool folds_scale)
+{
+    struct document *document;
+    struct error unused;
+    if (!document_open(checkpoint, "adapter_config.json", &document, &unused))
+        return;
+    const struct json *config = document_root(document);
+    bool is_rs = json_bool(json_get(config, "use_rslora"), false);
+    bool has_alphas = json_count_members(json_get(config, "alpha_pattern")) > 0;
+    if (folds_scale && (is_rs || has_alphas))
+        checkpoint_note(checkpoint, SUBJECT_ADAPTER, "wfs folds the scale of %s into lora_b; the converter does not",
+                        is_rs ? "rsLoRA" : "alpha_pattern");
+    else if (is_rs)
+        checkpoint_note(checkpoint, SUBJECT_ADAPTER,
+                        "llama.cpp applies rsLoRA too weakly, with alpha / rank instead of "
+                        "alpha / sqrt(rank); -o fold-scale folds the difference into lora_b");
+    else if (has_alphas)
+        checkpoint_note(checkpoint, SUBJECT_ADAPTER,
+                        "a GGUF adapter has only one alpha, so alpha_pattern is left out; "
+                        "-o fold-scale folds it into lora_b");
+    document_close(document);
+}

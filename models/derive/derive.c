@@ -1,0 +1,26 @@
+#include "models/derive/derivation.h"
+
+/* In the order in which they are applied. */
+static const struct derivation *const derivations[] = {
+    &untie_derivation, /* before the embedding gets another dtype, or other values */
+    &plain_derivation, &merge_derivation, &dense_derivation, &target_derivation, NULL,
+};
+
+const struct checkpoint *derive(const struct checkpoint *read, const struct derive_options *options,
+                                struct error *error)
+{
+    const struct checkpoint *checkpoint = read;
+    for (const struct derivation *const *row = derivations; *row != NULL; row++) {
+        struct checkpoint *derived = NULL;
+        bool applied = (*row)->apply(checkpoint, options, &derived, error);
+        if (derived != NULL)
+            checkpoint = derived;
+        if (applied)
+            continue;
+        if ((*row)->option != NULL)
+            error_prefix(error, "option %s", (*row)->option);
+        checkpoint_close(checkpoint);
+        return NULL;
+    }
+    return checkpoint;
+}

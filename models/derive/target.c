@@ -1,0 +1,44 @@
+#include "models/derive/target.h"
+
+#include "models/derive/derivation.h"
+#include "models/formats.h"
+#include "models/huggingface/hf_checkpoint.h"
+
+/* A base that is a GGUF as what adapters name; takes it. */
+static const struct checkpoint *named_as_adapters_do(const struct checkpoint *gguf, struct error *error)
+{
+    struct checkpoint *base = hf_checkpoint_new(gguf, error);
+    if (base != NULL)
+        checkpoint_use(base, BASE_ORIGIN, gguf);
+    else
+        checkpoint_close(gguf);
+    return base;
+}
+
+const struct checkpoint *base_open(const char *path, bool follow_links, struct error *error)
+{
+    struct error unused;
+    const struct checkpoint *base =
+        checkpoint_open(path, formats, &(struct open_options){.follow_links = follow_links}, &unused);
+    if (base == NULL)
+        base = checkpoint_open_side_files(path, formats, follow_links, error);
+    return base != NULL && base->kind == CHECKPOINT_GGUF ? named_as_adapters_do(base, error) : base;
+}
+
+static bool apply(const struct checkpoint *from, const struct derive_options *options, struct checkpoint **ret_derived,
+                  struct error *error)
+{
+    if (options->base == NULL)
+        return true;
+    bool is_draft = from->kind == CHECKPOINT_WEIGHTS;
+    const struct checkpoint *target =
+        is_draft ? checkpoint_open_side_files(options->base, formats, from->follows_links, error)
+                 : base_open(options->base, from->follows_links, error);
+    if (target == NULL)
+        return false;
+    *ret_derived = checkpoint_derive(from);
+    checkpoint_keep(*ret_derived, BASE_TARGET, target);
+    return true;
+}
+
+const struct derivation target_derivation = {.option = "base", .apply = apply};

@@ -1,0 +1,10 @@
+/* The families that are known. */
+#pragma once
+
+#include "models/family/family.h"
+
+/* All families, NULL at the end. */
+extern const struct family *const families[];
+
+/* Returns the family of the model that `hparams` describe, or NULL; *ret_name is the row of its class. */
+const struct family *family_find(const struct hparams *hparams, const struct family_name **ret_name);

@@ -1,0 +1,51 @@
+/* What families share: the tables and hooks that several of them have.
+ *
+ * A family is a `const struct family x_family` (models/family/family.h) that a file in this folder exports, alone or
+ * with its near kin, and a row in families.c. What needs code is a hook in the family's own file, or one of those
+ * below; adding a family never edits another's. */
+#pragma once
+
+#include "models/family/config_form.h"
+#include "models/family/model_builder.h"
+#include "models/tokenizers/vocab.h"
+
+/* For forms whose class is not in transformers. */
+#define OWN_CLASS_NOTE "its class is in Python files published with the model, which are not in the GGUF"
+
+extern const struct relation_row sparse_moe_tensors[]; /* Mixtral's experts */
+/* the converter's common emitter, general.file_type at its end */
+extern const struct key_row base_keys[];
+extern const struct key_row moe_keys[]; /* expert_feed_forward_length and the shared expert's */
+
+/* Fused matrices. */
+#define GATE_UP "... (gate + up) c -> ... gate c, ... up c"
+
+/* general.file_type; the output sets its value. */
+#define FILE_TYPE_KEY                                                                                                  \
+    {                                                                                                                  \
+        .key = ".general.file_type", .type = GGUF_U32, .when = ALWAYS                                                  \
+    }
+
+/* pooling_type, from modules.json and the configuration it names. */
+bool emit_pooling_type(struct model_builder *builder, struct error *error);
+
+/* rope.dimension_count, in the ways families compute it. */
+bool compute_head_dim(const struct model_builder *builder, double *ret_value, struct error *error);
+bool compute_rotary_of_hidden(const struct model_builder *builder, double *ret_value, struct error *error);
+bool compute_rotary_of_head(const struct model_builder *builder, double *ret_value, struct error *error);
+bool compute_rotary_of_half(const struct model_builder *builder, double *ret_value, struct error *error);
+
+/* Gets the rotary part of a head's dimensions, by partial_rotary_factor; `otherwise` if that is missing, NAN: fails. */
+bool rotary_of_head_dim(const struct model_builder *builder, double otherwise, double *ret_value, struct error *error);
+
+/* On the way back, returns config.json's name of expert_gating_func, in quotation marks; NULL if the key is absent. */
+const char *config_gating_function(const struct config_material *material);
+
+/* Adds rope_freqs.weight if the rope is scaled as in Llama 3. */
+bool add_rope_freqs(struct model_builder *builder, struct error *error);
+
+/* For families whose models get a chat template from the converter, which wfs does not have: add_extras keeps its place
+ * among the keys for the files' template; if the files have none, after_vocab notes that, and leaves the place to the
+ * user's. */
+bool hold_chat_template(struct model_builder *builder, struct error *error);
+bool release_chat_template(struct model_builder *builder, const struct vocab_input *input, struct error *error);

@@ -1,0 +1,118 @@
+#include "models/family/family.h"
+
+#include "base/text.h"
+
+#include <string.h>
+
+const struct relation_row decoder_tensors[] = {
+    {"model.embed_tokens", "token_embd", .parallel = "row"},
+    {"model.norm", "output_norm"},
+    {"lm_head", "output", .parallel = "row"},
+    {"model.layers.{}.input_layernorm", "blk.{}.attn_norm"},
+    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", "(head d) ...", "head"},
+    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", "(kv_head d) ...", "kv_head"},
+    {"model.layers.{}.self_attn.v_proj", "blk.{}.attn_v", "(kv_head d) ...", "kv_head"},
+    {"model.layers.{}.self_attn.o_proj", "blk.{}.attn_output", .parallel = "column"},
+    {"model.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm"},
+    {"model.layers.{}.mlp.gate_proj", "blk.{}.ffn_gate", .parallel = "row"},
+    {"model.layers.{}.mlp.up_proj", "blk.{}.ffn_up", .parallel = "row"},
+    {"model.layers.{}.mlp.down_proj", "blk.{}.ffn_down", .parallel = "column"},
+    {0},
+};
+
+const char *family_architecture(const struct family *family)
+{
+    const char *otherwise = family->tower != NULL ? "clip" : family->name;
+    return family->architecture != NULL ? family->architecture : otherwise;
+}
+
+/* Names of the parts of multimodal models that are not its text model: at the beginning, and anywhere. */
+static const char *const foreign_prefixes[] = {
+    "mlp",     "vit.",       "vpm.",           "siglip2.",          "conformer.",
+    "merger.", "resampler.", "sound_encoder.", "sound_projection.", "speech_embeddings."};
+static const char *const foreign_parts[] = {
+    "visual.",          "vision.",         "audio.",      "talker.",         "vision_",
+    "audio_",           "token2wav.",      "code2wav.",   "projector.",      "pre_mm_projector_norm",
+    "image_newline",    "view_seperator",  "patch_embed", "patch_embedding", "patch_merger.",
+    "patch_merge_mlp.", "model.connector."};
+
+/* Buffers that old checkpoints stored. */
+static const char *const skipped_suffixes[] = {".attention.masked_bias", ".attention.bias", ".rotary_emb.inv_freq"};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+bool tower_has(const struct tower *tower, const char *name)
+{
+    for (const char *const *part = tower->parts; *part != NULL; part++)
+        if (text_starts_with(name, *part))
+            return true;
+    return false;
+}
+
+static bool is_foreign(const char *name)
+{
+    for (size_t i = 0; i < COUNT(foreign_prefixes); i++)
+        if (text_starts_with(name, foreign_prefixes[i]))
+            return true;
+    for (size_t i = 0; i < COUNT(foreign_parts); i++)
+        if (strstr(name, foreign_parts[i]) != NULL)
+            return true;
+    return false;
+}
+
+/* The name without any occurrence of `part`. */
+static const char *without(struct arena *arena, const char *name, const char *part)
+{
+    const char *found = strstr(name, part);
+    if (found == NULL)
+        return name;
+    char *shorter = arena_strdup(arena, name), *at = shorter + (found - name);
+    do
+        memmove(at, at + strlen(part), strlen(at + strlen(part)) + 1);
+    while ((at = strstr(at, part)) != NULL);
+    return shorter;
+}
+
+static bool is_borrowed(const struct tower *tower, const char *name)
+{
+    for (const char *const *borrowed = tower->borrowed; borrowed != NULL && *borrowed != NULL; borrowed++)
+        if (strcmp(name, *borrowed) == 0)
+            return true;
+    return false;
+}
+
+/* Reports whether it is the name of a model that was saved without its head, and "model." with it, though by its class
+ * it has one: Qwen3-Embedding, say. */
+static bool is_bare(const struct family *family, const char *name)
+{
+    bool usual = false;
+    for (size_t i = 0; i < FAMILY_MAX_TABLES && family->tensors[i] != NULL; i++)
+        usual |= family->tensors[i] == decoder_tensors;
+    return usual && (text_starts_with(name, "embed_tokens.") || text_starts_with(name, "layers.") ||
+                     text_starts_with(name, "norm."));
+}
+
+const char *family_tensor_name(const struct family *family, const struct family_name *hf,
+                               const struct dimensions *dimensions, const char *name, struct arena *arena)
+{
+    if (family->tower != NULL && !tower_has(family->tower, name) && !is_borrowed(family->tower, name))
+        return NULL;
+    for (const char *const *prefix = family->dropped_prefixes; prefix != NULL && *prefix != NULL; prefix++)
+        if (text_starts_with(name, *prefix))
+            name += strlen(*prefix);
+    for (const char *const *part = family->dropped_parts; part != NULL && *part != NULL; part++)
+        name = without(arena, name, *part);
+    if (family->tower == NULL && is_foreign(name))
+        return NULL;
+    for (size_t i = 0; i < COUNT(skipped_suffixes); i++)
+        if (text_ends_with(name, skipped_suffixes[i]))
+            return NULL;
+    name = without(arena, name, "language_model.");
+    if (family->rename != NULL)
+        name = family->rename(arena, dimensions, FORWARD, name);
+    if (name == NULL)
+        return NULL;
+    if (hf->prepended != NULL)
+        return arena_printf(arena, "%s%s", hf->prepended, name);
+    return is_bare(family, name) ? arena_printf(arena, "model.%s", name) : name;
+}

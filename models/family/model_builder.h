@@ -1,0 +1,38 @@
+/* A model while it is being made of a family, as the family's hooks see it and add to it. */
+#pragma once
+
+#include "models/family/family.h"
+#include "models/family/gguf_model.h"
+
+struct model_builder {
+    struct gguf_model *model; /* its arena, checkpoint, hparams, kvs */
+    const struct family *family;
+    const struct family_name *hf;
+    struct dimensions dimensions;
+    bool *is_partial; /* is_partial of the relation's job: the tensors may be a part of the model */
+};
+
+/* For hooks: adds a tensor before tensor `place`. `name` and `view` live in the model's arena. */
+void builder_insert_tensor(struct model_builder *builder, size_t place, const char *name, const struct view *view);
+
+/* For family.arrange: puts the tensors of these names, patterns up to a NULL, before all others: layer by layer, and in
+ * each in the order of the names. */
+void builder_put_first(struct model_builder *builder, const char *const *names);
+
+/* For family.arrange: puts one tensor, if it exists, after all others. */
+void builder_put_last(struct model_builder *builder, const char *name);
+
+/* Returns the name of a key of the architecture, in the model's arena: "llama.block_count". */
+const char *builder_key(const struct model_builder *builder, const char *key);
+
+/* Sets the keys of a table. */
+bool builder_emit(struct model_builder *builder, const struct key_row *rows, struct error *error);
+
+/* Gets the number of hyperparameters as in key_row.from; `otherwise` if it is absent or null. Fails if it is not a
+ * number. */
+bool builder_number(const struct model_builder *builder, const char *from, double otherwise, double *ret_value,
+                    struct error *error);
+
+/* Gets the sum of two such numbers; fails if one is missing. */
+bool builder_sum(const struct model_builder *builder, const char *first, const char *second, double *ret_value,
+                 struct error *error);

@@ -1,0 +1,253 @@
+#include "models/family/tensors.h"
+
+#include "base/text.h"
+#include "models/family/nvfp4_order.h"
+#include "models/family/nvfp4_scales.h"
+#include "models/packings/packings.h"
+#include "models/relation/pattern.h"
+#include "quant/convert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static const char *family_name(const struct model_builder *builder, const struct tensor *tensor, struct arena *arena)
+{
+    return family_tensor_name(builder->family, builder->hf, &builder->dimensions, tensor->name, arena);
+}
+
+/* The order of the converter, in which it takes the tensors of each safetensors file by name: their order in the header
+ * means nothing, while that of a pickled dictionary is kept. */
+static uint32_t *converter_order(const struct tensor_set *stored, struct arena *arena)
+{
+    const struct tensor *tensors = stored->tensors;
+    size_t n_tensors = stored->n_tensors;
+    uint32_t *order = arena_array(arena, n_tensors, sizeof *order), *next = arena_array(arena, n_tensors, sizeof *next);
+    uint32_t *first_of = arena_array(arena, n_tensors, sizeof *first_of);
+    for (size_t i = 0; i < n_tensors; i++) {
+        const struct source *source = tensors[i].source;
+        bool is_named = source != NULL && text_ends_with(source_name(source), ".safetensors");
+        first_of[i] = i > 0 && is_named && source == tensors[i - 1].source ? first_of[i - 1] : (uint32_t)i;
+        next[i] = (uint32_t)i;
+    }
+    for (size_t i = 0; i < n_tensors; i++) {
+        uint32_t index = stored->by_name[i];
+        order[next[first_of[index]]++] = index;
+    }
+    return order;
+}
+
+static bool decides(const struct model_builder *builder, const struct tensor *tensor, struct arena *arena)
+{
+    const struct tower *tower = builder->family->tower;
+    if (tower != NULL && tower->type_of_all)
+        return strstr(tensor->name, "language_model.") == NULL;
+    return family_name(builder, tensor, arena) != NULL;
+}
+
+/* --outtype auto: the first matrix in one of the two types decides, as stored. */
+static const struct dtype *guess_type(const struct model_builder *builder, const struct tensor_set *set,
+                                      const uint32_t *order, struct arena *arena)
+{
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const struct tensor *tensor = &set->tensors[order != NULL ? order[i] : i];
+        bool is_sixteen = tensor->dtype == &bf16_dtype || tensor->dtype == &f16_dtype;
+        if (tensor->rank >= 2 && is_sixteen && decides(builder, tensor, arena))
+            return tensor->dtype;
+    }
+    return &f16_dtype;
+}
+
+/* The tensors under the names that the family's rows are about. */
+struct renamed {
+    struct tensor_set *set;           /* not sealed: several may have one name */
+    const char **shown_names;         /* of each, as the user knows it */
+    const struct unpacked **unpacked; /* of each; NULL: it was plain */
+};
+
+static struct renamed rename_tensors(const struct model_builder *builder, const struct plain_set *plain,
+                                     struct arena *arena)
+{
+    const struct tensor_set *set = plain->set;
+    struct renamed renamed = {tensor_set_new(arena), arena_array(arena, set->n_tensors + 1, sizeof(char *)),
+                              arena_array(arena, set->n_tensors + 1, sizeof(struct unpacked *))};
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        struct tensor tensor = set->tensors[i];
+        tensor.name = family_name(builder, &set->tensors[i], arena);
+        if (tensor.name == NULL)
+            continue;
+        tensor.name_length = (uint32_t)strlen(tensor.name);
+        renamed.shown_names[renamed.set->n_tensors] = set->tensors[i].name;
+        renamed.unpacked[renamed.set->n_tensors] = plain->unpacked != NULL ? plain->unpacked[i] : NULL;
+        tensor_set_add(renamed.set, &tensor);
+    }
+    return renamed;
+}
+
+struct relating {
+    struct model_builder *builder;
+    const struct nvfp4_scales *factors;
+    size_t n_first; /* tensors up to the last of NVFP4 */
+};
+
+/* The view of a tensor, in a dtype that can be computed with. Blocks are those of a packing. */
+static const struct view *read_tensor(void *context, const struct tensor *tensor, const char *shown,
+                                      struct error *error)
+{
+    const struct relating *relating = context;
+    struct arena *arena = relating->builder->model->arena;
+    if (tensor->refusal != NULL) {
+        error_set(error, "tensor '%.200s': %s", shown, tensor->refusal);
+        return NULL;
+    }
+    if (dtype_kernels(tensor->dtype).decode == NULL) {
+        error_set(error, "tensor '%.200s' has the type %s, which the converter cannot read", shown,
+                  tensor->dtype->name);
+        return NULL;
+    }
+    const struct view *view = tensor_view(tensor, arena);
+    bool is_kept = tensor->dtype->block_elements == 1 || tensor->dtype->kind == DTYPE_BLOCK;
+    return is_kept ? view : view_convert(arena, view, &f32_dtype);
+}
+
+static void add_factor(void *set, const char *name, const struct view *view)
+{
+    tensor_set_add_view(set, name, view);
+}
+
+static void write_tensor(void *context, const char *name, const struct view *view)
+{
+    struct relating *relating = context;
+    struct tensor_set *set = relating->builder->model->tensors;
+    const uint64_t one = 1;
+    if (view->rank == 0 && relating->builder->family->tower != NULL)
+        view = view_reshape(relating->builder->model->arena, view, 1, &one);
+    tensor_set_add_view(set, name, view);
+    if (strcmp(view->dtype->name, "NVFP4") != 0)
+        return;
+    nvfp4_scales_beside(relating->factors, name, add_factor, set);
+    relating->n_first = set->n_tensors;
+}
+
+/* Puts tensors [n_before, n_first) before all others: the converter writes NVFP4 even before what is in no file. */
+static void put_first(struct tensor *tensors, size_t n_before, size_t n_first)
+{
+    struct tensor *moved = memory_alloc((n_before + 1) * sizeof *moved);
+    memcpy(moved, tensors, n_before * sizeof *moved);
+    memmove(tensors, tensors + n_before, (n_first - n_before) * sizeof *tensors);
+    memcpy(tensors + n_first - n_before, moved, n_before * sizeof *moved);
+    free(moved);
+}
+
+static void order_nvfp4(struct model_builder *builder, size_t first, size_t end)
+{
+    uint64_t n_experts = 0;
+    json_u64(hparams_find(builder->model->hparams, "num_local_experts|num_experts"), &n_experts);
+    nvfp4_order(builder->model->tensors, first, end, n_experts == 0);
+}
+
+static bool relate(struct model_builder *builder, const struct renamed *renamed, struct error *error)
+{
+    struct arena *arena = builder->model->arena;
+    const struct family *family = builder->family;
+    struct relating relating = {.builder = builder};
+    size_t n_before = builder->model->tensors->n_tensors;
+    const struct relation_job job = {
+        .relation = relation_new(arena, family->name, family->prefix, family->tensors, error),
+        .direction = FORWARD,
+        .dimensions = &builder->dimensions,
+        .dimensions_name = "config.json",
+        .set = renamed->set,
+        .shown = renamed->shown_names,
+        .arena = arena,
+        .context = &relating,
+        .is_partial = builder->is_partial,
+        .read = read_tensor,
+        .write = write_tensor,
+    };
+    struct nvfp4_scales *factors = job.relation != NULL ? nvfp4_scales_read(&job, renamed->unpacked, error) : NULL;
+    relating.factors = factors;
+    bool related = factors != NULL && relation_apply(&job, error);
+    if (related && relating.n_first > 0) {
+        order_nvfp4(builder, n_before, relating.n_first);
+        put_first(tensor_set_edit(builder->model->tensors), n_before, relating.n_first);
+    }
+    nvfp4_scales_free(factors);
+    if (related && family->arrange != NULL)
+        family->arrange(builder);
+    return related;
+}
+
+/* Says what the converter would have refused: what is here is what it would write of the model as it was before. */
+static void note_beyond(const struct checkpoint *checkpoint, const struct plain_set *plain)
+{
+    if (plain->beyond != NULL)
+        checkpoint_note(checkpoint, SUBJECT_GGUF, "the converter refuses %s; wfs writes the model %s", plain->beyond,
+                        plain->is_saved_again ? "from dequantized weights" : "as if the converter accepted it");
+}
+
+/* general.file_type of a file whose blocks are of one type, as a rule; 0 where there are none. */
+static uint32_t file_type_of_blocks(const struct gguf_model *model)
+{
+    static const struct {
+        const char *dtype;
+        uint32_t file_type;
+    } types[] = {{"Q4_0", 2}, {"Q4_1", 3}, {"Q8_0", 7}, {"MXFP4", 38}, {"NVFP4", 39}};
+    for (size_t i = 0; i < model->tensors->n_tensors; i++)
+        for (size_t j = 0; j < COUNT(types); j++)
+            if (strcmp(model->tensors->tensors[i].view->dtype->name, types[j].dtype) == 0)
+                return types[j].file_type;
+    return 0;
+}
+
+static bool add_unpacked(struct model_builder *builder, struct arena *scratch, struct error *error)
+{
+    enum { FILE_TYPE_MXFP4 = 38, FILE_TYPE_NVFP4 = 39 };
+    struct gguf_model *model = builder->model;
+    const struct tensor_set *stored = model->checkpoint->tensors;
+    const struct packed_weights *packed = packings_of(model->checkpoint);
+    const struct plain_wish wish = {
+        .arena = model->arena,
+        .order = converter_order(stored, scratch),
+        .keeps_blocks = model->is_repacked,
+        .keeps_mxfp4 = builder->family->keeps_mxfp4,
+    };
+    struct plain_set plain;
+    if (packed->unread != NULL)
+        return error_set(error, "%s", packed->unread);
+    if (!packings_unpack(packed, &wish, scratch, &plain, error))
+        return false;
+    model->auto_type = plain.is_saved_again ? guess_type(builder, plain.set, NULL, scratch)
+                                            : guess_type(builder, stored, wish.order, scratch);
+    if (strcmp(packed->method, "mxfp4") == 0)
+        model->packed_file_type = FILE_TYPE_MXFP4;
+    else if (packed->is_nvfp4)
+        model->packed_file_type = FILE_TYPE_NVFP4;
+    if (!model->is_repacked)
+        note_beyond(model->checkpoint, &plain);
+    struct renamed renamed = rename_tensors(builder, &plain, scratch);
+    if (!relate(builder, &renamed, error))
+        return false;
+    if (model->is_repacked)
+        model->packed_file_type = file_type_of_blocks(model);
+    return true;
+}
+
+bool tensors_add(struct model_builder *builder, struct error *error)
+{
+    struct arena *scratch = arena_new();
+    bool added = add_unpacked(builder, scratch, error);
+    arena_free(scratch);
+    return added || error_prefix(error, builder->family->tower != NULL ? "mmproj.gguf" : "model.gguf");
+}
+
+bool tensors_relate(struct model_builder *builder, const struct tensor_set *set, struct error *error)
+{
+    struct arena *scratch = arena_new();
+    const struct plain_set plain = {.set = set};
+    struct renamed renamed = rename_tensors(builder, &plain, scratch);
+    bool related = relate(builder, &renamed, error);
+    arena_free(scratch);
+    return related;
+}

@@ -1,0 +1,276 @@
+#include "models/huggingface/hf_model.h"
+
+#include "base/text.h"
+#include "formats/documents.h"
+#include "formats/safetensors/write.h"
+#include "models/config/hparams.h"
+#include "models/convert/left_out.h"
+#include "models/formats.h"
+#include "models/huggingface/hf_of_gguf.h"
+#include "models/packings/packings.h"
+#include "quant/convert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Ends of names that classes of transformers tie to another parameter: their _tied_weights_keys, of 4.57. */
+static const char *const tied_names[] = {
+    "lm_head.weight",
+    "lm_head.decoder.weight",
+    "lm_head.decoder.bias",
+    "embed_out.weight",
+    "cls.predictions.decoder.weight",
+    "predictions.decoder.bias",
+    "encoder.embed_tokens.weight",
+    "decoder.embed_tokens.weight",
+};
+
+/* Ends of names of parameters that checkpoints keep in F32, whatever all others are. */
+static const char *const f32_names[] = {".e_score_correction_bias", ".mixer.A_log", ".mixer.D"};
+
+static bool is_tied_name(const struct tensor *tensor)
+{
+    for (size_t i = 0; i < sizeof tied_names / sizeof *tied_names; i++)
+        if (text_ends_with(tensor->name, tied_names[i]))
+            return true;
+    return false;
+}
+
+/* Reads the members of config.json that matter here. Without a statement about ties, weights may be tied. */
+static bool read_config(struct hf_model *model)
+{
+    bool absent;
+    struct error error;
+    struct hparams *hparams = hparams_load(model->checkpoint, &absent, &error);
+    bool ties = hparams == NULL || json_bool(hparams_get(hparams, "tie_word_embeddings"), true);
+    const char *model_type = hparams != NULL ? json_string(json_get(hparams_raw(hparams), "model_type"), NULL) : NULL;
+    if (model_type != NULL)
+        model->model_type = arena_strdup(model->arena, model_type);
+    hparams_free(hparams);
+    return ties;
+}
+
+/* Fails if config.json exists but is unreadable: then nothing tells whether a tied tensor is left out. */
+static bool config_is_readable(const struct checkpoint *checkpoint, struct error *error)
+{
+    bool absent;
+    size_t length;
+    char *text = document_text(checkpoint, "config.json", &length, &absent, error);
+    bool is_readable = text != NULL || absent;
+    free(text);
+    return is_readable;
+}
+
+/* By place and then by name. */
+static int compare_places(const void *a, const void *b)
+{
+    const struct tensor *x = *(const struct tensor *const *)a, *y = *(const struct tensor *const *)b;
+    if (x->source != y->source)
+        return (uintptr_t)x->source < (uintptr_t)y->source ? -1 : 1;
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    if (x->length != y->length)
+        return x->length < y->length ? -1 : 1;
+    return text_compare(x->name, x->name_length, y->name, y->name_length);
+}
+
+/* Reports whether both are the same elements in the same order. */
+static bool is_same(const struct tensor *a, const struct tensor *b)
+{
+    size_t bytes = a->rank * sizeof *a->shape;
+    if (a->source != b->source || a->offset != b->offset || a->length != b->length || a->length == 0 ||
+        a->dtype != b->dtype || a->rank != b->rank || memcmp(a->shape, b->shape, bytes) != 0 ||
+        (a->strides == NULL) != (b->strides == NULL))
+        return false;
+    return a->strides == NULL || memcmp(a->strides, b->strides, bytes) == 0;
+}
+
+/* Of tensors that are the same, sorted by name: the tied names are left out, but one name stays. */
+static void leave_out_tied(const struct tensor *const *same, size_t n_same, const struct tensor_set *set,
+                           bool *left_out)
+{
+    size_t n_left_out = 0;
+    for (size_t i = 0; i < n_same && n_left_out + 1 < n_same; i++)
+        if (is_tied_name(same[i])) {
+            left_out[same[i] - set->tensors] = true;
+            n_left_out++;
+        }
+}
+
+/* Marks the tensors of the checkpoint that save_pretrained() would not write. */
+static void find_tied(const struct tensor_set *set, bool *left_out)
+{
+    const struct tensor **sorted = memory_alloc((set->n_tensors + 1) * sizeof *sorted);
+    size_t n_sorted = 0, n_tied = 0;
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const struct tensor *tensor = &set->tensors[i];
+        if (tensor->source != NULL && tensor->view == NULL && tensor->refusal == NULL)
+            sorted[n_sorted++] = tensor;
+        n_tied += is_tied_name(tensor);
+    }
+    if (n_tied > 0) {
+        qsort(sorted, n_sorted, sizeof *sorted, compare_places);
+        for (size_t first = 0, end; first < n_sorted; first = end) {
+            for (end = first + 1; end < n_sorted && is_same(sorted[first], sorted[end]); end++)
+                ;
+            leave_out_tied(sorted + first, end - first, set, left_out);
+        }
+    }
+    free(sorted);
+}
+
+static bool stays_f32(const struct tensor *tensor)
+{
+    for (size_t i = 0; i < sizeof f32_names / sizeof *f32_names; i++)
+        if (text_ends_with(tensor->name, f32_names[i]))
+            return true;
+    return tensor->rank < 2;
+}
+
+/* What is not quantized stays as it is, so that nothing is lost; what became F32 on its way from blocks does not count
+ * as that. */
+const struct dtype *hf_written(const struct hf_model *model, const struct tensor *tensor)
+{
+    const struct dtype *own = tensor->dtype;
+    if (own->kind != DTYPE_FLOAT && own->kind != DTYPE_BLOCK)
+        return own;
+    if (model->type != NULL)
+        return model->type;
+    bool is_of_blocks = own->kind == DTYPE_BLOCK || (own == &f32_dtype && !stays_f32(tensor));
+    return is_of_blocks && model->of_blocks != NULL ? model->of_blocks : own;
+}
+
+const char *hf_refusal(const struct hf_model *model, const struct tensor *tensor)
+{
+    const struct dtype *type = hf_written(model, tensor);
+    if (tensor->refusal != NULL)
+        return tensor->refusal;
+    if (type != tensor->dtype && dtype_kernels(tensor->dtype).decode == NULL)
+        return "its blocks cannot be dequantized";
+    return safetensors_refusal(tensor->name, tensor->name_length, type);
+}
+
+/* The one source, where it is a file of safetensors with nothing after its tensors; else *ret_source is NULL. */
+static bool find_whole_source(const struct checkpoint *checkpoint, struct source **ret_source, struct error *error)
+{
+    struct source *source = checkpoint->n_sources == 1 ? checkpoint->sources[0] : NULL;
+    const struct format *format = source != NULL ? format_of_file(formats, source, error) : NULL;
+    uint64_t end = 0;
+    *ret_source = NULL;
+    if (format == NULL || strcmp(format->name, "safetensors") != 0)
+        return source == NULL || format != NULL;
+    for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++) {
+        const struct tensor *tensor = &checkpoint->tensors->tensors[i];
+        end = tensor->offset + tensor->length > end ? tensor->offset + tensor->length : end;
+    }
+    if (end == source_size(source))
+        *ret_source = source;
+    return true;
+}
+
+/* Marks the tensors that are left out, and says why; returns how many are. */
+static size_t find_left_out(const struct hf_model *model, const struct tensor_set *set, bool *is_out,
+                            struct left_out *left_out)
+{
+    size_t n_out = 0;
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const struct tensor *tensor = &set->tensors[i];
+        const char *reason = is_out[i] ? NULL : hf_refusal(model, tensor);
+        if (reason != NULL)
+            left_out_add(left_out, reason, tensor->name);
+        is_out[i] |= reason != NULL;
+        n_out += is_out[i];
+    }
+    return n_out;
+}
+
+/* Reports whether every tensor is written as the bytes that are stored of it. */
+static bool is_as_stored(const struct hf_model *model)
+{
+    const struct tensor_set *set = model->tensors;
+    for (size_t i = 0; i < set->n_tensors; i++)
+        if (hf_written(model, &set->tensors[i]) != set->tensors[i].dtype || set->tensors[i].view != NULL)
+            return false;
+    return set == model->checkpoint->tensors;
+}
+
+static bool take_kept(struct hf_model *model, const struct tensor_set *set, const bool *is_out, struct error *error)
+{
+    struct tensor_set *kept = tensor_set_new(model->arena);
+    for (size_t i = 0; i < set->n_tensors; i++)
+        if (!is_out[i])
+            tensor_set_add(kept, &set->tensors[i]);
+    model->tensors = kept;
+    return tensor_set_seal(kept, error);
+}
+
+static bool take_plain(struct hf_model *model, const struct tensor_set *set, struct error *error)
+{
+    struct left_out left_out[LEFT_OUT_MAX + 1] = {{0}};
+    bool *is_out = memory_alloc(set->n_tensors + 1), taken = true;
+    memset(is_out, 0, set->n_tensors + 1);
+    if (read_config(model))
+        find_tied(set, is_out);
+    bool any_tied = memchr(is_out, true, set->n_tensors) != NULL;
+    size_t n_out = find_left_out(model, set, is_out, left_out);
+    if (any_tied && !config_is_readable(model->checkpoint, error))
+        taken = false;
+    else if (n_out == set->n_tensors && n_out > 0)
+        taken = error_set(error, "no tensor can be stored: '%.200s': %s", left_out->first, left_out->reason);
+    else if (n_out == 0 && set == model->checkpoint->tensors)
+        model->tensors = set;
+    else
+        taken = take_kept(model, set, is_out, error);
+    free(is_out);
+    if (!taken)
+        return false;
+    left_out_note(left_out, model->checkpoint, SUBJECT_WEIGHTS);
+    return !is_as_stored(model) || find_whole_source(model->checkpoint, &model->whole, error);
+}
+
+static bool take_stored(struct hf_model *model, struct error *error)
+{
+    struct arena *scratch = arena_new();
+    const struct plain_wish wish = {.arena = model->arena, .is_saved_again = true, .saved_as = model->type};
+    struct plain_set plain;
+    bool taken = packings_unpack(packings_of(model->checkpoint), &wish, scratch, &plain, error) &&
+                 take_plain(model, plain.set, error);
+    arena_free(scratch);
+    return taken;
+}
+
+struct hf_model *hf_model_new(const struct checkpoint *checkpoint, const struct dtype *type, struct error *error)
+{
+    struct hf_model *model = memory_alloc(sizeof *model);
+    struct arena *arena = arena_new();
+    *model = (struct hf_model){.arena = arena, .checkpoint = checkpoint, .type = type};
+    if (checkpoint->kind == CHECKPOINT_GGUF ? hf_take_gguf(model, error) : take_stored(model, error))
+        return model;
+    hf_model_free(model);
+    return NULL;
+}
+
+const struct dtype *hf_type(const struct checkpoint *checkpoint, const struct dtype *type, const char **ret_reason)
+{
+    *ret_reason = type != NULL ? "-o dtype= asks for it" : "each tensor has its stored type";
+    if (type == NULL && checkpoint->kind == CHECKPOINT_GGUF)
+        return hf_gguf_type(checkpoint, ret_reason);
+    return type;
+}
+
+bool hf_generates(const struct hf_model *model)
+{
+    static const char *const heads[] = {"ForCausalLM", "LMHeadModel", "ForConditionalGeneration"};
+    for (size_t i = 0; model->architecture != NULL && i < sizeof heads / sizeof *heads; i++)
+        if (text_ends_with(model->architecture, heads[i]))
+            return true;
+    return false;
+}
+
+void hf_model_free(struct hf_model *model)
+{
+    if (model == NULL)
+        return;
+    arena_free(model->arena);
+    free(model);
+}

@@ -1,0 +1,224 @@
+#include "models/huggingface/hf_of_gguf.h"
+
+#include "base/text.h"
+#include "models/convert/left_out.h"
+#include "models/family/family.h"
+#include "models/huggingface/config_of_keys.h"
+#include "models/huggingface/shards.h"
+
+#include <string.h>
+
+/* The dtype that configurations declare for all tensors. */
+struct choice {
+    const struct dtype *most; /* what matrices are */
+    bool is_quantized;
+};
+
+/* The type of matrices: the one of 16 bits, if there is one; vectors, and some matrices, are F32 in every GGUF. */
+static struct choice choose_type(const struct tensor_set *set, const struct dtype *wanted)
+{
+    struct choice choice = {&f32_dtype, false};
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const struct dtype *dtype = set->tensors[i].dtype;
+        choice.is_quantized |= dtype->kind == DTYPE_BLOCK;
+        if (set->tensors[i].rank >= 2 && (dtype == &f16_dtype || dtype == &bf16_dtype))
+            choice.most = dtype;
+    }
+    if (choice.is_quantized)
+        choice.most = &bf16_dtype;
+    if (wanted != NULL)
+        choice.most = wanted;
+    return choice;
+}
+
+const struct dtype *hf_gguf_type(const struct checkpoint *checkpoint, const char **ret_reason)
+{
+    const struct choice choice = choose_type(checkpoint->tensors, NULL);
+    *ret_reason = choice.is_quantized
+                      ? "this GGUF's quantized weights are rounded to BF16; -o dtype=f32 shows them exactly"
+                      : "the type of this GGUF's matrices; vectors stay F32";
+    return choice.most;
+}
+
+/* Where the tensors that come back go. */
+struct way_back {
+    struct hf_model *model;
+    const struct family *family;
+    const struct dimensions *dimensions;
+    const struct tensor_set *weights;
+    struct tensor_set *set;
+    struct left_out left_out[LEFT_OUT_MAX + 1];
+    size_t most_shards;             /* more would not be shards (shards_of_order()) */
+    size_t last_read, last_written; /* the weight that a tensor came of, the last where there are several */
+    size_t first;                   /* of the tensors of last_written */
+    const char *last, *before;      /* the greatest name of these, and of those of the weight before */
+};
+
+/* Takes the tensor that was added last away again if safetensors cannot have it. */
+static bool keep_last(struct way_back *into)
+{
+    const struct tensor *tensor = &into->set->tensors[into->set->n_tensors - 1];
+    const char *reason = hf_refusal(into->model, tensor);
+    if (reason == NULL)
+        return true;
+    left_out_add(into->left_out, reason, tensor->name);
+    into->set->n_tensors--;
+    return false;
+}
+
+/* Ends the tensors that one weight holds. The converter wrote it where it met the last of their names; where that is
+ * less than the one before, it had come to another shard. */
+static void end_weight(struct way_back *into)
+{
+    struct hf_model *model = into->model;
+    if (into->first == into->set->n_tensors)
+        return;
+    if (strcmp(into->last, into->before) < 0) {
+        if (model->n_shards < into->most_shards)
+            model->shard_begins[model->n_shards - 1] = (uint32_t)into->first;
+        model->n_shards++;
+    }
+    into->before = into->last;
+    into->last = "";
+    into->first = into->set->n_tensors;
+}
+
+static const struct view *read_view(void *context, const struct tensor *tensor, const char *shown, struct error *error)
+{
+    struct way_back *into = context;
+    into->last_read = (size_t)(tensor - into->weights->tensors);
+    if (tensor->refusal == NULL)
+        return tensor_view(tensor, into->model->arena);
+    error_set(error, "tensor '%.200s': %s", shown, tensor->refusal);
+    return NULL;
+}
+
+static void write_view(void *context, const char *name, const struct view *view)
+{
+    struct way_back *into = context;
+    if (into->family->rename != NULL)
+        name = into->family->rename(into->model->arena, into->dimensions, BACKWARD, name);
+    if (into->last_read != into->last_written)
+        end_weight(into);
+    into->last_written = into->last_read;
+    tensor_set_add_view(into->set, name, view);
+    if (keep_last(into) && strcmp(name, into->last) > 0)
+        into->last = name;
+}
+
+/* The tensors without those that stand for hyperparameters. */
+static bool find_weights(const struct hf_model *model, struct tensor_set *weights, struct error *error)
+{
+    const struct tensor_set *set = model->checkpoint->tensors;
+    for (size_t i = 0; i < set->n_tensors; i++)
+        if (!text_starts_with(set->tensors[i].name, "rope_"))
+            tensor_set_add(weights, &set->tensors[i]);
+    return tensor_set_seal(weights, error);
+}
+
+/* The rows' dimensions come from the config.json that the keys make. */
+static bool read_dimensions(struct hf_model *model, const struct family *family, struct dimensions *ret_dimensions,
+                            struct error *error)
+{
+    struct hparams *hparams = hparams_parse(model->config, model->config_length, error);
+    if (hparams == NULL)
+        return false;
+    dimensions_read(ret_dimensions, hparams);
+    if (family->add_dimensions != NULL)
+        family->add_dimensions(ret_dimensions, hparams);
+    const char *model_type = json_string(json_get(hparams_raw(hparams), "model_type"), NULL);
+    if (model_type != NULL)
+        model->model_type = arena_strdup(model->arena, model_type);
+    if (hparams_architecture(hparams) != NULL)
+        model->architecture = arena_strdup(model->arena, hparams_architecture(hparams));
+    hparams_free(hparams);
+    return true;
+}
+
+static const char *dtype_text(const struct dtype *type)
+{
+    if (type == &f16_dtype)
+        return "float16";
+    return type == &f32_dtype ? "float32" : "bfloat16";
+}
+
+/* Fills in the tensors under Hugging Face's names. */
+static bool come_back(struct hf_model *model, const struct choice *choice, struct way_back *into, struct error *error)
+{
+    const struct gguf_kvs *kvs = &model->checkpoint->metadata;
+    const struct family *family = family_of_keys(kvs, model->checkpoint->tensors);
+    struct tensor_set *weights = tensor_set_new(model->arena);
+    struct buffer config = {0};
+    struct dimensions dimensions;
+    into->family = family;
+    into->dimensions = &dimensions;
+    into->weights = weights;
+    if (family == NULL)
+        return error_set(error, "the architecture is unknown");
+    if (!find_weights(model, weights, error) ||
+        !config_of_keys(family, kvs, model->checkpoint->tensors, dtype_text(choice->most), &config, error))
+        return false;
+    const char *note = config_form_of_keys(family, kvs, model->checkpoint->tensors)->note;
+    if (note != NULL)
+        checkpoint_note(model->checkpoint, SUBJECT_DIRECTORY, "%s", note);
+    model->config = arena_strndup(model->arena, (const char *)config.bytes, config.length);
+    model->config_length = config.length;
+    buffer_free(&config);
+    if (!read_dimensions(model, family, &dimensions, error))
+        return false;
+    model->n_layers = dimensions.n_layers;
+    model->n_shards = 1;
+    into->most_shards = model->n_layers < SHARDS_MAX / 2 ? 2 * model->n_layers : SHARDS_MAX;
+    model->shard_begins = arena_array(model->arena, into->most_shards, sizeof *model->shard_begins);
+    const struct relation_job job = {
+        .relation = relation_new(model->arena, family->name, family->prefix, family->tensors, error),
+        .direction = BACKWARD,
+        .dimensions = &dimensions,
+        .dimensions_name = "the metadata",
+        .set = weights,
+        .arena = model->arena,
+        .context = into,
+        .read = read_view,
+        .write = write_view,
+    };
+    if (job.relation == NULL || !relation_apply(&job, error))
+        return false;
+    if (family->restore != NULL)
+        family->restore(kvs, model->arena, into, write_view);
+    end_weight(into);
+    return true;
+}
+
+/* Takes the tensors as they are. */
+static void keep_names(struct hf_model *model, struct way_back *into, const char *reason)
+{
+    const struct tensor_set *set = model->checkpoint->tensors;
+    model->config = NULL;
+    model->n_shards = 0;
+    model->kept_names = arena_strdup(model->arena, reason);
+    checkpoint_note(model->checkpoint, SUBJECT_WEIGHTS,
+                    "config.json is left out, and tensors keep their GGUF names and shapes: %s", reason);
+    *into = (struct way_back){.model = model, .set = tensor_set_new(model->arena)};
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        tensor_set_add(into->set, &set->tensors[i]);
+        keep_last(into);
+    }
+}
+
+bool hf_take_gguf(struct hf_model *model, struct error *error)
+{
+    struct error reason;
+    const struct choice choice = choose_type(model->checkpoint->tensors, model->type);
+    struct way_back into = {.model = model, .set = tensor_set_new(model->arena), .last = "", .before = ""};
+    model->of_blocks = choice.is_quantized ? choice.most : NULL;
+    if (choice.is_quantized && model->type == NULL) {
+        const char *why;
+        hf_gguf_type(model->checkpoint, &why);
+        checkpoint_note(model->checkpoint, SUBJECT_WEIGHTS, "%s", why);
+    }
+    if (!come_back(model, &choice, &into, &reason))
+        keep_names(model, &into, reason.message);
+    left_out_note(into.left_out, model->checkpoint, SUBJECT_WEIGHTS);
+    model->tensors = into.set;
+    return tensor_set_seal(into.set, error);
+}

@@ -1,0 +1,13 @@
+/* The files by which sentence-transformers knows how tokens become one embedding, from the key
+ * ARCHITECTURE.pooling_type of a GGUF. */
+#pragma once
+
+#include "base/buffer.h"
+#include "formats/gguf/kv.h"
+
+/* Reports whether there is a kind of pooling that these files can say. */
+bool pooling_is_known(const struct gguf_kvs *kvs);
+
+/* modules.json, and 1_Pooling/config.json that it names. */
+void pooling_write_modules(const struct gguf_kvs *kvs, struct buffer *out);
+void pooling_write_config(const struct gguf_kvs *kvs, struct buffer *out);

@@ -1,0 +1,131 @@
+/* The packed weights of a checkpoint. */
+#include "base/sort.h"
+#include "models/packings/declared.h"
+#include "models/packings/packings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct packing *packing_of_key(const struct packing_input *input, const struct tensor *tensor)
+{
+    if (tensor->refusal != NULL || memchr(tensor->name, '\0', tensor->name_length) != NULL)
+        return NULL;
+    for (const struct packing *const *packing = packings; *packing != NULL; packing++)
+        if ((*packing)->is_key(input, tensor))
+            return *packing;
+    return NULL;
+}
+
+static struct unpacked_forms no_forms; /* stays empty */
+
+/* `declared` is why none of the checkpoint's weights has values; NULL: they may have. */
+static void unpack(const struct packing_input *input, const struct tensor *key, const char *declared,
+                   struct unpacked *unpacked)
+{
+    const struct tensor *parts[PACKING_MAX_PARTS] = {key};
+    struct unpacked_forms forms = {0};
+    struct error error;
+    unpacked->forms = &forms;
+    unpacked->parts = parts;
+    unpacked->n_parts = 1;
+    bool is_good = unpacked->packing->unpack(input, key, unpacked, &error);
+    if (declared == NULL && is_good)
+        declared = declared_layer_refusal(input, unpacked->name);
+    if (declared != NULL)
+        is_good = error_set(&error, "%s", declared);
+    if (!is_good) {
+        unpacked->refusal = arena_strdup(input->arena, error.message);
+        unpacked->view = NULL;
+        forms = no_forms;
+    }
+    bool has_none = memcmp(&forms, &no_forms, sizeof forms) == 0;
+    unpacked->forms = has_none ? &no_forms : arena_copy(input->arena, &forms, sizeof forms);
+    unpacked->parts = arena_copy(input->arena, parts, unpacked->n_parts * sizeof(struct tensor *));
+    if (unpacked->name == NULL)
+        unpacked->name = key->name;
+}
+
+static const char *name_of(const void *context, uint32_t index, size_t *ret_length)
+{
+    const struct unpacked *weights = context;
+    *ret_length = strlen(weights[index].name);
+    return weights[index].name;
+}
+
+/* Of two weights of one name, or of one besides a plain one, neither can be told to be the right one. */
+static void refuse_twins(const struct packing_input *input, struct unpacked_weights *found)
+{
+    uint32_t *sorted = memory_alloc(found->n_weights * sizeof *sorted);
+    for (size_t i = 0; i < found->n_weights; i++)
+        sorted[i] = (uint32_t)i;
+    sort_texts(sorted, found->n_weights, name_of, found->weights);
+    for (size_t i = 1; i < found->n_weights; i++) {
+        struct unpacked *first = &found->weights[sorted[i - 1]], *second = &found->weights[sorted[i]];
+        if (strcmp(first->name, second->name) != 0)
+            continue;
+        second->is_twin = true;
+        second->refusal = arena_printf(input->arena, "the weight is packed twice: as %s and as %s",
+                                       first->packing->name, second->packing->name);
+        second->view = NULL;
+        second->forms = &no_forms;
+    }
+    free(sorted);
+}
+
+struct unpacked_weights packings_find(const struct packing_input *input)
+{
+    const struct tensor_set *set = input->set;
+    struct packing_input own = *input;
+    own.is_known = packing_is_known(input->method);
+    struct unpacked_weights found = {0};
+    const struct packing **packing_of = memory_alloc((set->n_tensors + 1) * sizeof *packing_of);
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        packing_of[i] = packing_of_key(&own, &set->tensors[i]);
+        found.n_weights += packing_of[i] != NULL;
+    }
+    found.weights = arena_array(input->arena, found.n_weights, sizeof *found.weights);
+    struct unpacked *weight = found.weights;
+    const char *declared = declared_refusal(input);
+    own.scratch = arena_new();
+    for (size_t i = 0; i < set->n_tensors; i++)
+        if (packing_of[i] != NULL) {
+            weight->packing = packing_of[i];
+            unpack(&own, &set->tensors[i], declared, weight++);
+        }
+    arena_free(own.scratch);
+    free(packing_of);
+    if (found.n_weights > 1)
+        refuse_twins(input, &found);
+    return found;
+}
+
+static const void *find_packed(const struct checkpoint *checkpoint, struct arena *arena)
+{
+    struct packed_weights *packed = arena_alloc(arena, sizeof *packed);
+    struct packing_config config;
+    struct error error;
+    if (!packing_config_open(checkpoint, arena, &config, &error)) {
+        config = (struct packing_config){.method = "", .dtype = &f16_dtype};
+        packed->unread = arena_strdup(arena, error.message);
+    }
+    const struct packing_input input = {
+        .arena = arena,
+        .set = checkpoint->tensors,
+        .config = config.quantization,
+        .method = config.method,
+        .dtype = config.dtype,
+        .model = config.model,
+    };
+    packed->checkpoint = checkpoint;
+    packed->method = config.method;
+    packed->dtype = config.dtype;
+    packed->is_nvfp4 = config.is_nvfp4;
+    packed->found = packings_find(&input);
+    packing_config_close(&config);
+    return packed;
+}
+
+const struct packed_weights *packings_of(const struct checkpoint *checkpoint)
+{
+    return checkpoint_once(checkpoint, find_packed);
+}

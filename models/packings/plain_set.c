@@ -1,0 +1,212 @@
+/* A set with plain tensors in the place of packed ones. */
+#include "models/packings/packings.h"
+#include "models/packings/repack.h"
+#include "quant/convert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Methods of which the converter dequantizes what it knows. */
+static const char *const converted_methods[] = {"fp8", "gptq", "compressed-tensors", "modelopt", "bitnet", "mxfp4"};
+
+/* Endings of what is stored of activations: whether the converter leaves them out by itself. */
+static const struct activation {
+    const char *suffix;
+    const char *methods[2];
+} activations[] = {
+    {".activation_scale", {"fp8"}}, {"_activation_scale", {"fp8"}},
+    {".qscale_act", {"fp8"}},       {".input_scale", {"modelopt"}},
+    {".k_scale", {"modelopt"}},     {".v_scale", {"modelopt"}},
+    {".output_scale", {NULL}},      {".q_scale", {NULL}},
+    {".input_zero_point", {NULL}},  {".input_global_scale", {"compressed-tensors"}},
+};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* What becomes of each stored tensor. */
+struct fate {
+    const struct unpacked *unpacked; /* that is in its place; NULL: none */
+    bool is_left_out;
+};
+
+struct unpacking {
+    const struct packed_weights *packed;
+    const struct plain_wish *wish;
+    const struct tensor_set *stored;
+    struct arena *arena;
+    struct fate *fates; /* of the stored tensors */
+    bool is_foreign;    /* the converter does not know the method */
+    struct plain_set plain;
+};
+
+static bool is_converted(const char *method)
+{
+    for (size_t i = 0; i < COUNT(converted_methods); i++)
+        if (strcmp(converted_methods[i], method) == 0)
+            return true;
+    return false;
+}
+
+static void leave_out_parts(struct unpacking *unpacking, const struct unpacked *unpacked)
+{
+    const struct tensor_set *stored = unpacking->stored;
+    const struct tensor *key = unpacked->parts[0], *beside;
+    for (unsigned i = 0; i < unpacked->n_parts; i++)
+        unpacking->fates[unpacked->parts[i] - stored->tensors].is_left_out = true;
+    for (const char *const *suffix = unpacked->packing->beside; suffix != NULL && *suffix != NULL; suffix++)
+        if ((beside = packing_partner(stored, key, key->name + unpacked->stem, *suffix)) != NULL)
+            unpacking->fates[beside - stored->tensors].is_left_out = true;
+}
+
+/* Reports whether what the weight's blocks are for is wanted. */
+static bool has_blocks(const struct unpacking *unpacking, const struct unpacked *unpacked)
+{
+    return unpacked->forms->blocks != NULL && (!unpacked->is_of_some || unpacking->wish->keeps_mxfp4);
+}
+
+/* A plain tensor of the same name gives its place to the packed one. */
+static void place_weight(struct unpacking *unpacking, const struct unpacked *unpacked)
+{
+    const struct tensor_set *stored = unpacking->stored;
+    const struct tensor *key = unpacked->parts[0],
+                        *at = tensor_set_find_near(stored, key, unpacked->name, strlen(unpacked->name));
+    leave_out_parts(unpacking, unpacked);
+    if (at == NULL)
+        at = key;
+    unpacking->fates[at - stored->tensors] = (struct fate){unpacked, true};
+    bool is_taken = unpacked->is_of_some && has_blocks(unpacking, unpacked);
+    if (unpacking->plain.beyond == NULL && !is_taken)
+        unpacking->plain.beyond = unpacked->beyond;
+}
+
+static void leave_out_activations(struct unpacking *unpacking)
+{
+    const struct tensor_set *stored = unpacking->stored;
+    for (size_t i = 0; i < stored->n_tensors; i++)
+        for (size_t j = 0; j < COUNT(activations); j++) {
+            const struct activation *activation = &activations[j];
+            if (unpacking->fates[i].is_left_out || !packing_has_suffix(&stored->tensors[i], activation->suffix))
+                continue;
+            unpacking->fates[i].is_left_out = true;
+            bool is_known =
+                activation->methods[0] != NULL && strcmp(activation->methods[0], unpacking->packed->method) == 0;
+            if (!is_known && unpacking->plain.beyond == NULL)
+                unpacking->plain.beyond = "scales of activations";
+        }
+}
+
+static const struct view *view_of(const struct unpacking *unpacking, const struct unpacked *unpacked)
+{
+    const struct dtype *dtype = unpacking->wish->saved_as;
+    if (dtype == NULL)
+        dtype = unpacked->forms->dtype != NULL ? unpacked->forms->dtype : unpacking->packed->dtype;
+    bool keeps_blocks = unpacking->wish->keeps_blocks;
+    if (keeps_blocks && unpacked->forms->repacked != NULL && view_repacked_holds(unpacked->forms->repacked))
+        return unpacked->forms->repacked;
+    if (keeps_blocks && unpacked->forms->blocks != NULL)
+        return unpacked->forms->blocks;
+    if (unpacking->is_foreign)
+        return view_convert(unpacking->wish->arena, unpacked->view, dtype);
+    if (has_blocks(unpacking, unpacked))
+        return unpacked->forms->blocks;
+    return unpacked->forms->converted != NULL ? unpacked->forms->converted : unpacked->view;
+}
+
+static bool add_weight(struct unpacking *unpacking, const struct unpacked *unpacked, struct tensor_set *set,
+                       struct error *error)
+{
+    if (unpacked->refusal != NULL)
+        return error_set(error, "tensor '%.200s': %s", unpacked->name, unpacked->refusal);
+    unpacking->plain.unpacked[set->n_tensors] = unpacked;
+    tensor_set_add_view(set, unpacked->name, view_of(unpacking, unpacked));
+    return true;
+}
+
+/* Adds the tensors of one place, the stored ones in that order. */
+static bool add_place(struct unpacking *unpacking, enum packing_place place, const uint32_t *order,
+                      struct tensor_set *set, struct error *error)
+{
+    const struct tensor_set *stored = unpacking->stored;
+    for (size_t i = 0; i < stored->n_tensors; i++) {
+        size_t index = order != NULL ? order[i] : i;
+        const struct fate *fate = &unpacking->fates[index];
+        if (fate->unpacked == NULL && !fate->is_left_out && place == IN_PLACE)
+            tensor_set_add(set, &stored->tensors[index]);
+        if (fate->unpacked != NULL && fate->unpacked->packing->place == place &&
+            !add_weight(unpacking, fate->unpacked, set, error))
+            return false;
+    }
+    return true;
+}
+
+/* Adds all by name. */
+static bool add_sorted(struct unpacking *unpacking, struct tensor_set *set, struct error *error)
+{
+    const struct unpacked **unpacked = unpacking->plain.unpacked;
+    struct arena *scratch = arena_new();
+    struct tensor_set *unsorted = tensor_set_new(scratch);
+    bool good = true;
+    for (enum packing_place place = BEFORE_ALL; good && place <= AFTER_ALL; place++)
+        good = add_place(unpacking, place, unpacking->stored->by_name, unsorted, error);
+    size_t n_tensors = unsorted->n_tensors;
+    uint32_t *order = tensors_by_name(unsorted->tensors, n_tensors);
+    unpacking->plain.unpacked = arena_array(unpacking->arena, n_tensors + 1, sizeof *unpacked);
+    for (size_t i = 0; i < n_tensors; i++) {
+        unpacking->plain.unpacked[i] = unpacked[order[i]];
+        tensor_set_add(set, &unsorted->tensors[order[i]]);
+    }
+    free(order);
+    arena_free(scratch);
+    return good;
+}
+
+static bool put_in_order(struct unpacking *unpacking, struct error *error)
+{
+    struct arena *arena = unpacking->arena;
+    struct tensor_set *set = tensor_set_new(arena);
+    bool good = true;
+    unpacking->plain.set = unpacking->plain.made = set;
+    unpacking->plain.unpacked = arena_array(arena, unpacking->stored->n_tensors + 1, sizeof *unpacking->plain.unpacked);
+    if (unpacking->is_foreign)
+        return add_sorted(unpacking, set, error);
+    for (enum packing_place place = BEFORE_ALL; good && place <= AFTER_ALL; place++)
+        good = add_place(unpacking, place, unpacking->wish->order, set, error);
+    return good;
+}
+
+static const struct tensor_set *ordered(const struct tensor_set *stored, const uint32_t *order, struct arena *arena)
+{
+    if (order == NULL)
+        return stored;
+    struct tensor_set *set = tensor_set_new(arena);
+    for (size_t i = 0; i < stored->n_tensors; i++)
+        tensor_set_add(set, &stored->tensors[order[i]]);
+    return set;
+}
+
+bool packings_unpack(const struct packed_weights *packed, const struct plain_wish *wish, struct arena *arena,
+                     struct plain_set *ret_plain, struct error *error)
+{
+    const struct tensor_set *stored = packed->checkpoint->tensors;
+    const struct unpacked_weights *found = &packed->found;
+    *ret_plain = (struct plain_set){.set = stored};
+    if (found->n_weights == 0) {
+        ret_plain->set = ordered(stored, wish->order, arena);
+        return true;
+    }
+    struct unpacking unpacking = {.packed = packed, .wish = wish, .stored = stored, .arena = arena};
+    unpacking.is_foreign = unpacking.plain.is_saved_again = wish->is_saved_again || !is_converted(packed->method);
+    unpacking.fates = memory_alloc(stored->n_tensors * sizeof *unpacking.fates);
+    memset(unpacking.fates, 0, stored->n_tensors * sizeof *unpacking.fates);
+    if (unpacking.is_foreign)
+        unpacking.plain.beyond =
+            *packed->method != '\0' ? "its quantization method" : "packed weights that config.json does not describe";
+    for (size_t i = 0; i < found->n_weights; i++)
+        place_weight(&unpacking, &found->weights[i]);
+    leave_out_activations(&unpacking);
+    bool good = put_in_order(&unpacking, error);
+    free(unpacking.fates);
+    if (good)
+        *ret_plain = unpacking.plain;
+    return good;
+}

@@ -1,0 +1,42 @@
+/* Weights declared as quantized in an unknown packing: their stored codes are not values, and are refused.
+ *
+ * Of a method that is known these are integers that are called as a weight, but that no packing takes; of another
+ * method all matrices of integers, and of FP8, whatever they are called. It comes last, after all that take theirs. */
+#include "models/packings/packed.h"
+
+#include <string.h>
+
+extern const struct packing unsupported_packing;
+
+enum { MOST_BYTES = 4 /* of an element: indices have 8 */ };
+
+static bool is_key(const struct packing_input *input, const struct tensor *tensor)
+{
+    bool is_integer = tensor->dtype->kind == DTYPE_INTEGER && tensor->dtype->block_bytes <= MOST_BYTES;
+    bool is_declared = *input->method != '\0' || input->config != NULL;
+    if (tensor->rank < 2 || !is_declared)
+        return false;
+    if (*input->method == '\0' || input->is_known)
+        return is_integer && packing_has_suffix(tensor, ".weight");
+    return is_integer || strncmp(tensor->dtype->name, "F8_E4", 5) == 0 || strncmp(tensor->dtype->name, "F8_E5", 5) == 0;
+}
+
+static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
+                   struct error *error)
+{
+    struct packed packed = packed_begin(input, key, "", unpacked, error);
+    packed_name(&packed, "");
+    if (*input->method == '\0')
+        return error_set(error, "the weight is stored as %s, and quantization_config describes no known packing",
+                         key->dtype->name);
+    return error_set(error, "the weight is stored as %s, which no known packing of '%.40s' uses", key->dtype->name,
+                     input->method);
+}
+
+const struct packing unsupported_packing = {
+    .name = "unsupported",
+    .summary = "packed weights that no packing accepts; refused",
+    .place = IN_PLACE,
+    .is_key = is_key,
+    .unpack = unpack,
+};

@@ -1,0 +1,30 @@
+#include "models/projectors/projectors.h"
+
+#include <string.h>
+
+const struct family *projector_find(const struct hparams *text, const struct family_name **ret_name,
+                                    struct error *error)
+{
+    const char *architecture = hparams_tower_architecture(text);
+    for (const struct family *const *projector = projectors; architecture != NULL && *projector != NULL; projector++)
+        for (const struct family_name *hf = (*projector)->hf; hf->name != NULL; hf++)
+            if (strcmp(hf->name, architecture) == 0 && ((*projector)->applies == NULL || (*projector)->applies(text))) {
+                *ret_name = hf;
+                return *projector;
+            }
+    error_set(error, "no mmproj.gguf is known for %s", architecture != NULL ? architecture : "a model without a name");
+    return NULL;
+}
+
+bool projector_is_described(const struct hparams *text)
+{
+    static const char *const keys[] = {"vision_config",  "audio_config",  "thinker_config", "vision_encoder",
+                                       "whisper_config", "speech_config", "vision_tower"};
+    const struct family_name *name;
+    struct error unused;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (json_is(json_get(hparams_raw(text), keys[i]), JSON_OBJECT))
+            return true;
+    const struct family *projector = projector_find(text, &name, &unused);
+    return projector != NULL && hparams_has_tower(text, &projector->tower->config);
+}

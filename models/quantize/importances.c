@@ -1,0 +1,107 @@
+#include "models/quantize/importances.h"
+
+#include "models/convert/model.h"
+#include "models/families/families.h"
+#include "models/family/tensors.h"
+
+/* A checkpoint whose names are being related. */
+struct naming {
+    struct relation_job job;
+    struct model_builder builder;
+    struct gguf_model model;
+};
+
+/* Reports whether elements that differ in their column alone still do so. */
+static bool keeps_columns(const struct relation_match *match)
+{
+    const struct relation_entry *entry = match->entry;
+    const struct rearrangement *axes = entry->axes[FORWARD];
+    if (entry->row->map != NULL || entry->n_names[BACKWARD] != 1)
+        return false;
+    if (axes == NULL || axes->is_identity)
+        return true;
+    const struct factor *here = axes->sides[FORWARD][match->which].last, *there = axes->sides[BACKWARD][0].last;
+    return here->kind == there->kind &&
+           (here->kind == FACTOR_REST || (here->kind == FACTOR_AXIS && here->number == there->number));
+}
+
+/* The entry of the matrix that a tensor becomes, or becomes member *ret_member of; UINT64_MAX: it is all of it. */
+static const struct imatrix_entry *find_entry(const struct naming *naming, const struct tensor *tensor,
+                                              const struct imatrix *imatrix, const struct imatrix_filter *filter,
+                                              uint64_t *ret_member)
+{
+    struct relation_match match;
+    const char *name = family_tensor_name(naming->builder.family, naming->builder.hf, naming->job.dimensions,
+                                          tensor->name, naming->job.arena);
+    if (name == NULL || !relation_find(naming->job.relation, FORWARD, naming->job.dimensions, NULL, name, &match) ||
+        match.entry->row->there == NULL || !keeps_columns(&match))
+        return NULL;
+    return imatrix_find(imatrix, filter, relation_target(&naming->job, &match, ret_member));
+}
+
+static struct importance related(const struct naming *naming, const struct tensor *tensor,
+                                 const struct imatrix *imatrix, const struct imatrix_filter *filter)
+{
+    uint64_t member = UINT64_MAX;
+    const struct imatrix_entry *entry = find_entry(naming, tensor, imatrix, filter, &member);
+    struct importance importance = imatrix_importance(member == UINT64_MAX ? entry : NULL, tensor);
+    if (entry == NULL || member == UINT64_MAX || tensor->rank != 2 || importance.n_columns == 0 ||
+        entry->n_values % importance.n_columns != 0 || member >= entry->n_values / importance.n_columns)
+        return importance;
+    importance.columns = entry->values + member * importance.n_columns;
+    return importance;
+}
+
+/* False where no family is known, or the rows cannot be used. */
+static bool begin(struct naming *naming, const struct checkpoint *checkpoint, struct arena *arena)
+{
+    bool absent;
+    struct error error;
+    struct model_builder *builder = &naming->builder;
+    naming->model = (struct gguf_model){.arena = arena, .checkpoint = checkpoint};
+    if (checkpoint->kind != CHECKPOINT_GGUF)
+        naming->model.hparams = hparams_load(checkpoint, &absent, &error);
+    if (naming->model.hparams == NULL)
+        return false;
+    const struct family *family = family_find(naming->model.hparams, &builder->hf);
+    if (family == NULL)
+        return false;
+    builder->model = &naming->model;
+    builder->family = naming->model.family = family;
+    dimensions_read(&builder->dimensions, naming->model.hparams);
+    if (family->add_dimensions != NULL)
+        family->add_dimensions(&builder->dimensions, naming->model.hparams);
+    if (family->adjust != NULL && !family->adjust(builder, &error))
+        return false;
+    naming->job = (struct relation_job){
+        .relation = relation_new(arena, family->name, family->prefix, family->tensors, &error),
+        .direction = FORWARD,
+        .dimensions = &builder->dimensions,
+        .arena = arena,
+    };
+    return naming->job.relation != NULL;
+}
+
+const struct importance *importances_of(const struct checkpoint *checkpoint, const struct shown_tensors *shown,
+                                        const struct imatrix *imatrix, const struct imatrix_filter *filter,
+                                        struct arena *arena)
+{
+    if (imatrix == NULL)
+        return NULL;
+    struct naming naming = {.job = {.relation = NULL}};
+    struct arena *scratch = arena_new();
+    size_t n_tensors = shown_tensors_count(shown);
+    struct importance *importances = arena_array(arena, n_tensors + 1, sizeof *importances);
+    bool is_named = begin(&naming, checkpoint, scratch);
+    for (size_t i = 0; i < n_tensors; i++) {
+        struct tensor room;
+        const struct tensor *tensor = shown_tensors_at(shown, i, &room);
+        importances[i] = imatrix_importance(imatrix_find(imatrix, filter, tensor->name), tensor);
+        if (is_named && importances[i].columns == NULL)
+            importances[i] = related(&naming, tensor, imatrix, filter);
+    }
+    gguf_kvs_free(&naming.model.kvs);
+    hparams_free(naming.model.hparams);
+    arena_free(scratch);
+    return importances;
+}

@@ -1,0 +1,66 @@
+/* The notation of rearrangements, parsed: einops' rearrange(), of any number of tensors on either side, with sections.
+ *
+ *     sides     tensors -> tensors           one side alone: the same on both
+ *     tensors   dimensions, dimensions ...   a comma after each tensor but the last
+ *     dimension name | 1 | ... | (product + product ...)
+ *     product   names, 1 and groups in a row, the last one varies fastest
+ *
+ * `...` is any number of dimensions, the same in all tensors. Products joined by + lie one after the other: sections. A
+ * name may be in several sections of a group, but only once in each.
+ *
+ * Everything lives in the arena that the parser is given. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+
+#include <stdint.h>
+
+enum { AXES_MAX = 32, AXES_MAX_TENSORS = 16, AXES_MAX_SECTIONS = 64, AXES_MAX_GROUPS = 16 };
+
+enum factor_kind { FACTOR_AXIS, FACTOR_ONE, FACTOR_REST, FACTOR_GROUP };
+
+/* A factor of a dimension, multiplied with its neighbours. */
+struct factor {
+    enum factor_kind kind;
+    unsigned number; /* of the axis among the names; of the group in its tensor */
+    struct section *sections;
+    unsigned n_sections;
+    struct factor *next, *previous;
+};
+
+struct section {
+    struct factor *first, *last;
+    struct section *next;
+};
+
+/* One tensor: its dimensions are factors, too. */
+struct axes {
+    const char *text; /* as written */
+    struct factor *first, *last;
+    unsigned n_dimensions; /* the rest counted as one */
+    bool has_rest;
+    uint32_t names; /* bit i: axis i is among them */
+};
+
+enum direction { FORWARD, BACKWARD };
+
+struct rearrangement {
+    const char *text;
+    const char *names[AXES_MAX];
+    unsigned n_names;
+    struct axes sides[2][AXES_MAX_TENSORS]; /* by direction: what it is read from */
+    unsigned n_tensors[2];
+    uint32_t on_side[2]; /* the names of all tensors of a side */
+    bool is_identity;    /* both sides are the same */
+};
+
+/* NULL where `text` is not of this notation: the error has the column. `text` is copied. */
+const struct rearrangement *rearrangement_parse(struct arena *arena, const char *text, struct error *error);
+
+/* The axes of which one part is taken, `rank` in `(rank row) c -> row c`: bit i is axis i. Forwards, they are not in
+ * the result, and not in a section that the result does without, as `padding` in `(padding + row) c -> row c`. */
+uint32_t rearrangement_parts(const struct rearrangement *rearrangement);
+
+/* The number of the axis of that name, or -1. */
+int rearrangement_axis(const struct rearrangement *rearrangement, const char *name);

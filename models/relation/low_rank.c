@@ -1,0 +1,109 @@
+#include "models/relation/low_rank.h"
+
+#include "quant/product.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool same_factor(const struct factor *a, const struct factor *b)
+{
+    return a->kind == b->kind && (a->kind == FACTOR_REST || (a->kind == FACTOR_AXIS && a->number == b->number));
+}
+
+/* Reports whether each result has the dimensions of the product, the last one its columns, and the first of three its
+ * first. */
+static bool keeps_columns(const struct rearrangement *rearrangement, enum direction direction, unsigned rank)
+{
+    enum direction other = direction == FORWARD ? BACKWARD : FORWARD;
+    const struct axes *from = &rearrangement->sides[direction][0];
+    if (rank > 3 || from->n_dimensions > rank + from->has_rest || (rank == 3 && from->n_dimensions != 3) ||
+        (from->last->kind == FACTOR_REST && from->n_dimensions > rank))
+        return false;
+    for (unsigned i = 0; i < rearrangement->n_tensors[other]; i++) {
+        const struct axes *to = &rearrangement->sides[other][i];
+        if (to->n_dimensions != from->n_dimensions || !same_factor(from->last, to->last) ||
+            (rank == 3 && !same_factor(from->first, to->first)))
+            return false;
+    }
+    return true;
+}
+
+/* Two dimensions of the same axes in the same order. */
+static bool same_dimension(const struct factor *a, const struct factor *b)
+{
+    if (a->kind != FACTOR_GROUP || b->kind != FACTOR_GROUP)
+        return a->kind == FACTOR_AXIS && same_factor(a, b);
+    if (a->n_sections != 1 || b->n_sections != 1)
+        return false;
+    for (a = a->sections->first, b = b->sections->first; a != NULL && b != NULL; a = a->next, b = b->next)
+        if (a->kind != FACTOR_AXIS || !same_factor(a, b))
+            return false;
+    return a == NULL && b == NULL;
+}
+
+bool low_rank_is_transpose(const struct rearrangement *rearrangement, enum direction direction)
+{
+    enum direction other = direction == FORWARD ? BACKWARD : FORWARD;
+    const struct axes *from = &rearrangement->sides[direction][0], *to = &rearrangement->sides[other][0];
+    return rearrangement->n_tensors[direction] == 1 && rearrangement->n_tensors[other] == 1 &&
+           from->n_dimensions == 2 && to->n_dimensions == 2 && same_dimension(from->first, to->last) &&
+           same_dimension(from->last, to->first);
+}
+
+/* Rearranges the left factor, which has as many columns as the product has terms. */
+static bool move_rows(struct arena *arena, const struct rearrangement *rearrangement, enum direction direction,
+                      const struct axis_sizes *sizes, const struct view *left, const struct view **to)
+{
+    struct error unused;
+    const struct factor *last = rearrangement->sides[direction][0].last;
+    const char *columns = last->kind == FACTOR_AXIS ? rearrangement->names[last->number] : "";
+    struct axis_size *of_rows = memory_alloc((sizes->n_sizes + 1) * sizeof *of_rows);
+    struct axis_sizes known = {of_rows, 0};
+    for (size_t i = 0; i < sizes->n_sizes; i++)
+        if (strcmp(sizes->sizes[i].name, columns) != 0)
+            of_rows[known.n_sizes++] = sizes->sizes[i];
+    bool moved = rearrangement_apply(arena, rearrangement, direction, &known, &left, to, &unused);
+    free(of_rows);
+    return moved;
+}
+
+bool low_rank_rearrange(struct arena *arena, const struct rearrangement *rearrangement, enum direction direction,
+                        const struct axis_sizes *sizes, const struct view *product, const struct view **to)
+{
+    enum direction other = direction == FORWARD ? BACKWARD : FORWARD;
+    const struct view *left, *right;
+    if (rearrangement->n_tensors[direction] != 1 || !view_factors(product, &left, &right))
+        return false;
+    if (product->rank == 2 && low_rank_is_transpose(rearrangement, direction)) {
+        to[0] = view_product(arena, view_transpose(arena, right), view_transpose(arena, left));
+        return true;
+    }
+    if (!keeps_columns(rearrangement, direction, product->rank) ||
+        !move_rows(arena, rearrangement, direction, sizes, left, to))
+        return false;
+    for (unsigned i = 0; i < rearrangement->n_tensors[other]; i++)
+        to[i] = view_product(arena, to[i], right);
+    return true;
+}
+
+static bool same_kind(const struct view *a, const struct view *b)
+{
+    return a->dtype == b->dtype && a->rank == b->rank && memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0;
+}
+
+const struct view *low_rank_stack(struct arena *arena, const struct view *const *products, size_t n_products)
+{
+    const struct view **factors[2], *stacked = NULL;
+    bool fits = true;
+    for (size_t side = 0; side < 2; side++)
+        factors[side] = memory_alloc(n_products * sizeof **factors);
+    for (size_t i = 0; i < n_products && fits; i++)
+        fits = view_factors(products[i], &factors[0][i], &factors[1][i]) && same_kind(factors[0][i], factors[0][0]) &&
+               same_kind(factors[1][i], factors[1][0]);
+    if (fits)
+        stacked =
+            view_product(arena, view_stack(arena, factors[0], n_products), view_stack(arena, factors[1], n_products));
+    free(factors[0]);
+    free(factors[1]);
+    return stacked;
+}

@@ -1,0 +1,17 @@
+#include "models/tokenizers/hf_vocabulary.h"
+#include "models/tokenizers/ranked.h"
+#include "models/tokenizers/sentencepiece.h"
+
+enum vocab_result vocab_add(const struct vocab *vocab, struct gguf_kvs *kvs, const struct vocab_input *input,
+                            struct error *error)
+{
+    if (vocab->applies != NULL && !vocab->applies(input->hparams))
+        return VOCAB_ABSENT;
+    if (vocab->write != NULL)
+        return hf_vocabulary_add(kvs, input, vocab->fits, vocab->write, error);
+    if (vocab->write_pieces != NULL)
+        return sentencepiece_add(kvs, input, vocab, error);
+    if (vocab->ranked != NULL)
+        return ranked_add(kvs, input, vocab->ranked, error);
+    return vocab->add(kvs, input, error);
+}

@@ -1,0 +1,98 @@
+#include "quant/bilinear.h"
+
+#include "base/checked.h"
+#include "quant/convert.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { MOST_SIDE = 4096 }; /* of pictures that are models' positions it is 128 */
+
+struct bilinear {
+    struct view view;
+    const struct view *inner;
+    uint64_t side, new_side, channels;
+    float scale;
+};
+
+/* Between which two of the old a new one lies, and how near to the second. */
+struct place {
+    uint64_t first, second;
+    float weights[2];
+};
+
+static struct place place_of(const struct bilinear *bilinear, uint64_t at)
+{
+    float source = bilinear->scale * (float)at;
+    uint64_t last = bilinear->side - 1, first = (uint64_t)source < last ? (uint64_t)source : last;
+    float part = fminf(fmaxf(source - (float)first, 0), 1);
+    return (struct place){first, first < last ? first + 1 : last, {1 - part, part}};
+}
+
+/* Channels [first, first + count) of one new vector. */
+static bool read_vector(const struct bilinear *bilinear, uint64_t vector, uint64_t first, uint64_t count, float *out,
+                        struct error *error)
+{
+    struct place row = place_of(bilinear, vector / bilinear->new_side),
+                 column = place_of(bilinear, vector % bilinear->new_side);
+    const uint64_t rows[] = {row.first, row.second}, columns[] = {column.first, column.second};
+    float *corners = memory_alloc(4 * count * sizeof *corners), weights[4];
+    bool read = true;
+    for (unsigned i = 0; i < 4 && read; i++) {
+        uint64_t from = (rows[i / 2] * bilinear->side + columns[i % 2]) * bilinear->channels + first;
+        weights[i] = row.weights[i / 2] * column.weights[i % 2];
+        read = convert_read(bilinear->inner, encoding_of(&f32_dtype), from, count, corners + i * count, error);
+    }
+    for (uint64_t i = 0; i < count && read; i++) {
+        float sum = fmaf(corners[3 * count + i], weights[3], corners[2 * count + i] * weights[2]);
+        out[i] = fmaf(corners[i], weights[0], fmaf(corners[count + i], weights[1], sum));
+    }
+    free(corners);
+    return read;
+}
+
+static bool bilinear_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    const struct bilinear *bilinear = (const struct bilinear *)view;
+    float *to = out;
+    while (count > 0) {
+        uint64_t channel = first % bilinear->channels, n = bilinear->channels - channel;
+        n = n < count ? n : count;
+        if (!read_vector(bilinear, first / bilinear->channels, channel, n, to, error))
+            return false;
+        first += n;
+        count -= n;
+        to += n;
+    }
+    return true;
+}
+
+static const struct view_op bilinear_op = {"bilinear", bilinear_read, NULL, NULL};
+
+uint64_t bilinear_side(unsigned rank, const uint64_t *shape)
+{
+    uint64_t side = 1;
+    if (rank != 3 || shape[0] != 1 || shape[1] == 0 || shape[2] == 0)
+        return 0;
+    while (side < MOST_SIDE && (side + 1) * (side + 1) <= shape[1])
+        side++;
+    return side * side == shape[1] ? side : 0;
+}
+
+const struct view *view_bilinear(struct arena *arena, const struct view *picture, uint64_t new_side)
+{
+    uint64_t side = bilinear_side(picture->rank, picture->shape), n_elements;
+    if (side == 0 || new_side < 1 || new_side > MOST_SIDE ||
+        !checked_multiply(new_side * new_side, picture->shape[2], &n_elements))
+        return NULL;
+    uint64_t channels = picture->shape[2];
+    struct bilinear *bilinear = arena_alloc(arena, sizeof *bilinear);
+    const uint64_t shape[] = {1, new_side * new_side, channels};
+    view_init(&bilinear->view, arena, &bilinear_op, &f32_dtype, 3, shape);
+    bilinear->inner = picture;
+    bilinear->side = side;
+    bilinear->new_side = new_side;
+    bilinear->channels = channels;
+    bilinear->scale = new_side > 1 ? (float)(side - 1) / (float)(new_side - 1) : 0;
+    return &bilinear->view;
+}

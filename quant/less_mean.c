@@ -1,0 +1,46 @@
+#include "quant/less_mean.h"
+
+#include "quant/convert.h"
+#include "quant/torch_sum.h"
+
+#include <stdlib.h>
+
+static float sum_of(const float *values, size_t n)
+{
+    struct torch_sum sum;
+    size_t n_whole = n - n % TORCH_SUM_STEP;
+    torch_sum_begin(&sum, n);
+    torch_sum_add(&sum, values, n_whole);
+    return torch_sum_end(&sum, values + n_whole, n - n_whole);
+}
+
+struct centered {
+    struct view view;
+    const struct view *inner;
+};
+
+static bool centered_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    size_t n = (size_t)view->n_elements;
+    float *values = memory_alloc(n * sizeof *values), *to = out;
+    bool read = convert_read(((const struct centered *)view)->inner, encoding_of(&f32_dtype), 0, n, values, error);
+    if (read) {
+        float mean = sum_of(values, n) / (float)n;
+        for (uint64_t i = 0; i < count; i++)
+            to[i] = values[first + i] - mean;
+    }
+    free(values);
+    return read;
+}
+
+static const struct view_op centered_op = {"centered", centered_read, NULL, NULL};
+
+const struct view *view_less_mean(struct arena *arena, const struct view *vector)
+{
+    if (vector->rank != 1 || vector->n_elements == 0 || vector->n_elements > LESS_MEAN_MAX_ELEMENTS)
+        return NULL;
+    struct centered *centered = arena_alloc(arena, sizeof *centered);
+    view_init_shared(&centered->view, &centered_op, &f32_dtype, 1, vector->shape);
+    centered->inner = vector;
+    return &centered->view;
+}

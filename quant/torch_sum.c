@@ -1,0 +1,64 @@
+#include "quant/torch_sum.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* Lanes of eight, four sums of each, whose partial sums are kept apart after every sixteenth step, or a larger power of
+ * two of them where there are very many, and the rest one by one. */
+void torch_sum_begin(struct torch_sum *sum, size_t n)
+{
+    enum { LEAST_LEVEL_BITS = 4 };
+    unsigned bits = 0;
+    while (bits < 8 * sizeof n - 1 && (size_t)1 << bits < n / TORCH_SUM_STEP)
+        bits++;
+    *sum = (struct torch_sum){.level_bits = bits / TORCH_SUM_LEVELS > LEAST_LEVEL_BITS ? bits / TORCH_SUM_LEVELS
+                                                                                       : LEAST_LEVEL_BITS};
+}
+
+static void add_lanes(float *to, const float *from)
+{
+    for (unsigned i = 0; i < TORCH_SUM_LANES; i++)
+        to[i] += from[i];
+}
+
+/* Moves sums up by levels: the first one after each 2^level_bits steps, the next after as many of those. */
+static void carry(struct torch_sum *sum)
+{
+    const size_t mask = ((size_t)1 << sum->level_bits) - 1;
+    for (unsigned level = 1; level < TORCH_SUM_LEVELS; level++) {
+        for (unsigned i = 0; i < TORCH_SUM_VECTORS; i++)
+            add_lanes(sum->at[level][i], sum->at[level - 1][i]);
+        memset(sum->at[level - 1], 0, sizeof sum->at[level - 1]);
+        if ((sum->n_steps & mask << level * sum->level_bits) != 0)
+            break;
+    }
+}
+
+void torch_sum_add(struct torch_sum *sum, const float *values, size_t n)
+{
+    assert(n % TORCH_SUM_STEP == 0);
+    for (; n > 0; n -= TORCH_SUM_STEP, values += TORCH_SUM_STEP) {
+        for (unsigned i = 0; i < TORCH_SUM_VECTORS; i++)
+            add_lanes(sum->at[0][i], values + (size_t)i * TORCH_SUM_LANES);
+        if (++sum->n_steps % ((size_t)1 << sum->level_bits) == 0)
+            carry(sum);
+    }
+}
+
+float torch_sum_end(struct torch_sum *sum, const float *rest, size_t n_rest)
+{
+    size_t n_vectors = n_rest / TORCH_SUM_LANES;
+    float total = 0;
+    for (unsigned level = 1; level < TORCH_SUM_LEVELS; level++)
+        for (unsigned i = 0; i < TORCH_SUM_VECTORS; i++)
+            add_lanes(sum->at[0][i], sum->at[level][i]);
+    for (size_t i = 0; i < n_vectors; i++)
+        add_lanes(sum->at[0][0], rest + i * TORCH_SUM_LANES);
+    for (unsigned i = 1; i < TORCH_SUM_VECTORS; i++)
+        add_lanes(sum->at[0][0], sum->at[0][i]);
+    for (size_t i = n_vectors * TORCH_SUM_LANES; i < n_rest; i++)
+        total += rest[i];
+    for (unsigned i = 0; i < TORCH_SUM_LANES; i++)
+        total += sum->at[0][0][i];
+    return total;
+}

@@ -1,0 +1,64 @@
+# Why a path is missing: every kind of answer, by the source and the path that somebody asked for.
+
+load lib
+
+DATA=$HERE/../data
+
+# Reads lines of "PATH|ANSWER" and compares what `wfs cat SOURCE PATH` says.
+answers() {
+    local source=$1 path answer
+    while IFS='|' read -r path answer; do
+        run -1 --separate-stderr "$WFS" cat "$source" "$path"
+        [ "$stderr" = "wfs: $answer" ] || { printf '%s\nis not\nwfs: %s\n' "$stderr" "$answer" >&2; return 1; }
+    done
+}
+
+@test "every missing file of a known family has its reason" {
+    answers "$DATA/gguf/models/llama-tiny" <<'END'
+gguf/model-Q4_0.gguf|gguf/model-Q4_0.gguf is left out: tensor 'blk.0.ffn_down.weight': a row of 48 elements is not a multiple of 32, as Q4_0 needs it
+gguf/split|there is no 'gguf/split': -o split=SIZE|N shows GGUF files in parts
+adapter.gguf|there is no 'adapter.gguf': the source is not a LoRA adapter
+model.ggu|there is no 'model.ggu'; did you mean 'model.gguf'?
+END
+}
+
+@test "every missing file of a plain container has its reason" {
+    cp "$DATA/gguf/models/llama-tiny/model.safetensors" "$BATS_TEST_TMPDIR/plain.safetensors"
+    answers "$BATS_TEST_TMPDIR/plain.safetensors" <<'END'
+gguf/model-Q4_0.gguf|gguf/model-Q4_0.gguf is left out: nothing is quantized, because the model's family is unknown
+END
+}
+
+@test "every file missing for want of a tokenizer has its reason" {
+    cp -r "$DATA/gguf/models/llama-tiny" "$BATS_TEST_TMPDIR/model"
+    rm "$BATS_TEST_TMPDIR/model/tokenizer.model"
+    run -1 --separate-stderr "$WFS" cat "$BATS_TEST_TMPDIR/model" model.gguf
+    local reason=${stderr#wfs: model.gguf is left out: }
+    [ "$reason" != "$stderr" ]
+    # All files share the reason, and one note says it.
+    answers "$BATS_TEST_TMPDIR/model" <<END
+gguf/model-F16.gguf|gguf/model-F16.gguf is left out: $reason
+gguf/model-Q8_0.gguf|gguf/model-Q8_0.gguf is left out: $reason
+gguf/converter/model-q8_0.gguf|gguf/converter/model-q8_0.gguf is left out: $reason
+END
+    [ "$("$WFS" info --json "$BATS_TEST_TMPDIR/model" | jq -r '.notes[]' | grep -cF "$reason")" -eq 1 ]
+    "$WFS" info --json "$BATS_TEST_TMPDIR/model" | jq -r '.notes[]' | grep -qxF "model.gguf and gguf/ are left out: $reason"
+}
+
+@test "every missing file of a GGUF without a model's metadata has its reason" {
+    make_input gguf "$BATS_TEST_TMPDIR/model.gguf"
+    answers "$BATS_TEST_TMPDIR/model.gguf" <<'END'
+hf/config.json|hf/config.json is left out: the key llama.block_count is missing
+config.json|there is no 'config.json': hf/config.json is left out: the key llama.block_count is missing
+hf/tokenizer.json|there is no 'hf/tokenizer.json': the GGUF has no tokenizer
+hf/generation_config.json|hf/generation_config.json is left out: it is made only for text generation models of a known family
+gguf/model-Q4_0.gguf|gguf/model-Q4_0.gguf is left out: the source is already quantized; -o requantize quantizes it again
+END
+}
+
+@test "every missing file of packed weights without exact blocks has its reason" {
+    run -1 --separate-stderr "$WFS" cat "$DATA/packed/gptq-3" gguf/model-repacked.gguf
+    [[ $stderr == "wfs: gguf/model-repacked.gguf is left out: "?* ]]
+    run "$WFS" info --json "$DATA/packed/gptq-3"
+    [[ $output != *model-repacked.gguf* ]]
+}

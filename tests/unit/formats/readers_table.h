@@ -1,0 +1,9 @@
+/* The formats that tests of formats/ open checkpoints in. */
+#pragma once
+
+#include "formats/readers.h"
+
+static const struct format *const readers[] = {
+    &gguf_format,     &huggingface_format, &mistral_format, &numpy_format,
+    &pipeline_format, &safetensors_format, &torch_format,   NULL,
+};

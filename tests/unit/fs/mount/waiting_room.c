@@ -1,0 +1,149 @@
+/* Who waits for a plan, and what ends it: against a tree and a libfuse that are stood in for here. */
+#include "fs/mount/waiting_room.h"
+
+#include "tests/unit/check.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The room never looks into either. */
+struct tree {
+    atomic_bool is_planned[4], is_open; /* by the number of the directory */
+    void (*planned)(void *context);
+    void *context;
+};
+
+struct fuse_req {
+    atomic_bool is_interrupted, is_answered;
+    atomic_int error;
+};
+
+static struct tree tree;
+
+bool tree_prepare(struct tree *of, node_id directory, const char *name)
+{
+    return of->is_planned[directory] || (name != NULL && strcmp(name, "ready") == 0);
+}
+
+bool tree_is_open(const struct tree *of, node_id directory)
+{
+    (void)directory;
+    return of->is_open;
+}
+
+void tree_on_planned(struct tree *of, void (*planned)(void *context), void *context)
+{
+    of->planned = planned;
+    of->context = context;
+}
+
+int fuse_req_interrupted(fuse_req_t req)
+{
+    return req->is_interrupted;
+}
+
+int fuse_reply_err(fuse_req_t req, int error)
+{
+    req->error = error;
+    return 0;
+}
+
+static char answered_name[32];
+static size_t answered_size;
+
+static void answer(const struct waiting_request *request)
+{
+    snprintf(answered_name, sizeof answered_name, "%s", request->name != NULL ? request->name : "(all)");
+    answered_size = request->size;
+    request->req->is_answered = true;
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* Reports whether the request is answered, or fails, in the next seconds. */
+static bool ends_within(struct fuse_req *req, double seconds)
+{
+    for (double end = now() + seconds; now() < end; usleep(1000))
+        if (req->is_answered || req->error != 0)
+            return true;
+    return false;
+}
+
+enum { LONG = 60 };   /* seconds; what hangs fails */
+#define A_WHILE (0.3) /* several looks of the room */
+
+static void set_planned(node_id directory)
+{
+    tree.is_planned[directory] = true;
+    tree.planned(tree.context);
+}
+
+static void lookups(void)
+{
+    struct fuse_req first = {0}, second = {0}, ready = {0}, interrupted = {0};
+    char name[] = "name";
+    tree = (struct tree){.is_open = true};
+    struct waiting_room *room = waiting_room_new(&tree, answer);
+    CHECK(waiting_room_add(room, &(struct waiting_request){.req = &first, .directory = 1, .name = name, .size = 7}));
+    CHECK(waiting_room_add(room, &(struct waiting_request){.req = &second, .directory = 2, .name = "other"}));
+    memset(name, 'x', sizeof name - 1); /* the caller's own */
+    CHECK(!ends_within(&first, A_WHILE) && !second.is_answered);
+    CHECK(waiting_room_add(room, &(struct waiting_request){.req = &ready, .directory = 3, .name = "ready"}));
+    CHECK_NAMED(ends_within(&ready, LONG) && !first.is_answered, "one that waits holds up no other");
+    set_planned(1);
+    CHECK(ends_within(&first, LONG) && first.error == 0 && !second.is_answered);
+    CHECK_TEXT(answered_name, "name");
+    CHECK(answered_size == 7);
+
+    CHECK(waiting_room_add(room, &(struct waiting_request){.req = &interrupted, .directory = 2, .name = "third"}));
+    interrupted.is_interrupted = true;
+    CHECK_NAMED(ends_within(&interrupted, LONG) && interrupted.error == EINTR && !interrupted.is_answered,
+                "an interrupt is noticed without a plan that ends");
+    CHECK(second.error == 0 && !second.is_answered);
+    waiting_room_free(room);
+    CHECK(second.error == ENOTCONN && !second.is_answered && tree.planned == NULL);
+}
+
+/* A listing of names that are known is answered after a time; one of names that are not waits as long as it takes. */
+static void listings(void)
+{
+    struct fuse_req open = {0}, closed = {0}, lookup = {0};
+    tree = (struct tree){.is_open = true};
+    struct waiting_room *room = waiting_room_new(&tree, answer);
+    double start = now();
+    waiting_room_add(room, &(struct waiting_request){.req = &open, .directory = 1});
+    waiting_room_add(room, &(struct waiting_request){.req = &lookup, .directory = 1, .name = "name"});
+    CHECK(ends_within(&open, LONG) && open.is_answered);
+    CHECK(now() - start > LISTING_PATIENCE - 1.1); /* it is counted in whole seconds */
+    CHECK_TEXT(answered_name, "(all)");
+    tree.is_open = false;
+    start = now();
+    waiting_room_add(room, &(struct waiting_request){.req = &closed, .directory = 2});
+    CHECK(!ends_within(&closed, LISTING_PATIENCE + 1.2));
+    CHECK_NAMED(!lookup.is_answered && lookup.error == 0, "who asks for one file waits for it");
+    set_planned(2);
+    CHECK(ends_within(&closed, LONG) && closed.is_answered);
+    waiting_room_free(room);
+}
+
+static void nobody(void)
+{
+    tree = (struct tree){0};
+    waiting_room_free(waiting_room_new(&tree, answer));
+    CHECK(tree.planned == NULL);
+}
+
+int main(void)
+{
+    nobody();
+    lookups();
+    listings();
+    return check_done();
+}

@@ -30,7 +30,7 @@ bool process_find(pid_t pid, struct process *ret_process)
     const char *name = strchr(line, '(') + 1, *end = strrchr(line, ')');
     char state = strlen(end) > 2 ? end[2] : '\0';
     ret_process->pid = pid;
-    ret_process->stopped = state == 'T' || state == 't';
+    ret_process->stopped = state == 'T'; /* a tracer stops a process, too, but lets it go on: 't' */
     text_printable(name, (size_t)(end - name), ret_process->name, sizeof ret_process->name);
     return state != 'Z' && state != 'X';
 }

@@ -11,7 +11,7 @@ enum { PROCESS_NAME = 80, PROCESS_USE = 512 };
 struct process {
     pid_t pid;
     char name[PROCESS_NAME]; /* as ps shows it, safe on a terminal */
-    bool stopped;            /* by SIGSTOP, ^Z or a debugger */
+    bool stopped;            /* by SIGSTOP or ^Z, until a SIGCONT */
 };
 
 /* Looks up a process by its number; false where it has ended. */

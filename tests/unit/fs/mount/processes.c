@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 
 enum use { NOTHING, WORKS_IN, OPEN_FILE, OPEN_DIRECTORY, MAPS_FILE, SERVES };
@@ -64,6 +65,11 @@ static void found(void)
     kill(child, SIGSTOP);
     waitpid(child, &status, WUNTRACED);
     CHECK(process_find(child, &process) && process.stopped);
+    kill(child, SIGCONT);
+    files_must(ptrace(PTRACE_SEIZE, child, NULL, NULL) == 0 && ptrace(PTRACE_INTERRUPT, child, NULL, NULL) == 0,
+               "ptrace");
+    waitpid(child, &status, 0);
+    CHECK_NAMED(process_find(child, &process) && !process.stopped, "one that a tracer holds, as a leak checker does");
     kill(child, SIGKILL);
     siginfo_t info;
     waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT);

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +20,7 @@ bool error_set(struct error *error, const char *format, ...)
     va_start(arguments, format);
     set_message(error, format, arguments);
     va_end(arguments);
+    error->code = EIO;
     return false;
 }
 
@@ -30,6 +32,13 @@ bool error_set_errno(struct error *error, int errno_value, const char *format, .
     va_end(arguments);
     size_t length = strlen(error->message);
     snprintf(error->message + length, sizeof error->message - length, ": %s", strerror(errno_value));
+    error->code = EIO;
+    return false;
+}
+
+bool error_set_code(struct error *error, int code)
+{
+    error->code = code;
     return false;
 }
 

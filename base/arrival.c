@@ -1,0 +1,69 @@
+#include "base/arrival.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t announced;
+static pthread_once_t prepared = PTHREAD_ONCE_INIT;
+static bool given_up; /* guarded by the lock */
+static _Thread_local const atomic_bool *reader_interrupted;
+
+static void prepare(void)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&announced, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+static bool fail(int code, const char *reason, struct error *error)
+{
+    error_set(error, "%s", reason);
+    return error_set_code(error, code);
+}
+
+bool arrival_wait(bool (*is_here)(void *context), void *context, const struct timespec *deadline, struct error *error)
+{
+    bool here, in_time = true;
+    pthread_once(&prepared, prepare);
+    pthread_mutex_lock(&lock);
+    while (!(here = is_here(context)) && in_time && !given_up &&
+           !(reader_interrupted != NULL && atomic_load(reader_interrupted))) {
+        if (deadline == NULL)
+            pthread_cond_wait(&announced, &lock);
+        else
+            in_time = pthread_cond_timedwait(&announced, &lock, deadline) != ETIMEDOUT;
+    }
+    bool ended = given_up;
+    pthread_mutex_unlock(&lock);
+    if (here)
+        return true;
+    if (ended)
+        return fail(ECANCELED, "no longer waited for: wfs is ending", error);
+    return in_time ? fail(EINTR, "the read was interrupted", error)
+                   : fail(ETIMEDOUT, "nothing arrived within the time limit", error);
+}
+
+void arrival_announce(void)
+{
+    pthread_once(&prepared, prepare);
+    pthread_mutex_lock(&lock);
+    pthread_cond_broadcast(&announced);
+    pthread_mutex_unlock(&lock);
+}
+
+void arrival_set_reader(const atomic_bool *interrupted)
+{
+    reader_interrupted = interrupted;
+}
+
+void arrival_give_up(void)
+{
+    pthread_once(&prepared, prepare);
+    pthread_mutex_lock(&lock);
+    given_up = true;
+    pthread_cond_broadcast(&announced);
+    pthread_mutex_unlock(&lock);
+}

@@ -201,10 +201,22 @@ const void *source_mapping(struct source *source, uint64_t offset, uint64_t leng
     return source->ops->map(source->context, offset, length);
 }
 
-void source_prefetch(const struct source *source, uint64_t offset, uint64_t length)
+void source_want(const struct source *source, uint64_t offset, uint64_t length, bool urgent)
 {
-    if (source->ops->prefetch != NULL)
-        source->ops->prefetch(source->context, offset, length);
+    if (source->ops->want == NULL || offset >= source->size)
+        return;
+    uint64_t left = source->size - offset;
+    source->ops->want(source->context, offset, length < left ? length : left, urgent);
+}
+
+bool source_wait(const struct source *source, uint64_t offset, uint64_t length, struct error *error)
+{
+    return source->ops->wait == NULL || source->ops->wait(source->context, offset, length, error);
+}
+
+bool source_is_remote(const struct source *source)
+{
+    return source->ops->wait != NULL;
 }
 
 bool source_is_file(const struct source *source)

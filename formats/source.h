@@ -47,7 +47,10 @@ struct source_ops {
     bool (*gather)(void *context, uint64_t offset, uint64_t count, size_t length, uint64_t stride, unsigned char *out);
 
     const void *(*map)(void *context, uint64_t offset, uint64_t length); /* like source_mapping() */
-    void (*prefetch)(void *context, uint64_t offset, uint64_t length);   /* like source_prefetch() */
+    /* like source_want() */
+    void (*want)(void *context, uint64_t offset, uint64_t length, bool urgent);
+    /* like source_wait(); only a remote source has it */
+    bool (*wait)(void *context, uint64_t offset, uint64_t length, struct error *error);
     /* gets its identity now; returns false if unknown */
     bool (*identify)(void *context, struct source_identity *ret_identity);
     int (*watch)(void *context, int inotify); /* like source_watch() */
@@ -105,8 +108,17 @@ char *source_read_text(const struct source *source, size_t limit, size_t *ret_le
  * as this process's memory until later calls release them. */
 const void *source_mapping(struct source *source, uint64_t offset, uint64_t length);
 
-/* Tells the kernel that [offset, offset + length) will be read soon. */
-void source_prefetch(const struct source *source, uint64_t offset, uint64_t length);
+/* Names bytes that will be read soon, so that reading them takes less time: those that a reader waits for are urgent,
+ * others may be wanted. It never blocks. The part of [offset, offset + length) that is past the end is ignored. */
+void source_want(const struct source *source, uint64_t offset, uint64_t length, bool urgent);
+
+/* Waits until the bytes [offset, offset + length), inside the source, can be read without waiting; fails if they cannot
+ * be had. Returns true at once for a source that is not remote. source_read() waits by itself for what was not waited
+ * for: in threads that others depend on, wait before reading. */
+bool source_wait(const struct source *source, uint64_t offset, uint64_t length, struct error *error);
+
+/* Reports whether the bytes arrive from elsewhere: reading them may take as long as a network does. */
+bool source_is_remote(const struct source *source);
 
 /* Reports whether it is a file of its own, not computed from one. */
 bool source_is_file(const struct source *source);

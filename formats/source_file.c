@@ -69,8 +69,9 @@ static const void *file_map(void *context, uint64_t offset, uint64_t length)
     return (const unsigned char *)file->mapping + offset;
 }
 
-static void file_prefetch(void *context, uint64_t offset, uint64_t length)
+static void file_want(void *context, uint64_t offset, uint64_t length, bool urgent)
 {
+    (void)urgent;
     const struct file *file = context;
     posix_fadvise(file->fd, (off_t)offset, (off_t)length, POSIX_FADV_WILLNEED);
 }
@@ -107,7 +108,7 @@ static const struct source_ops file_ops = {
     .release = file_release,
     .gather = file_gather,
     .map = file_map,
-    .prefetch = file_prefetch,
+    .want = file_want,
     .identify = file_identify,
     .watch = file_watch,
 };

@@ -363,7 +363,7 @@ static void prefetch_locals(const struct source *source, struct zip_member *cons
 {
     for (size_t i = from; i < to; i++)
         if (i == 0 || by_header[i]->header - by_header[i - 1]->header > PREFETCH_STEP)
-            source_prefetch(source, by_header[i]->header, LOCAL_BYTES + by_header[i]->name_length);
+            source_want(source, by_header[i]->header, LOCAL_BYTES + by_header[i]->name_length, false);
 }
 
 /* The state of reading local headers. */

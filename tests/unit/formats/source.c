@@ -242,7 +242,8 @@ static void text(void)
     struct source *source = source_of_text(base, "text", "abcdef", 6);
     CHECK(source_size(source) == 6 && source_mapping(source, 0, 6) == NULL && source_watch(source, 0) == -1);
     CHECK(source_same_file(source, base) && !source_changed(source));
-    source_prefetch(source, 0, 6);
+    source_want(source, 0, 7, true);
+    CHECK(!source_is_remote(source) && source_wait(source, 0, 6, &error));
     CHECK(source_read_runs(source, 1, 3, 1, 2, out, &error) && strcmp(out, "bdf") == 0);
     CHECK(!source_read_runs(source, 2, 3, 1, 2, out, &error));
     source_close(source);

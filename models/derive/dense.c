@@ -18,7 +18,6 @@ static const char *folder_of_family(const struct checkpoint *checkpoint)
 static bool apply(const struct checkpoint *from, const struct derive_options *options, struct checkpoint **ret_derived,
                   struct error *error)
 {
-    (void)options;
     if (from->components == NULL || from->kind == CHECKPOINT_GGUF)
         return true;
     const char *folder = folder_of_family(from);

@@ -19,7 +19,6 @@ bool plain_config_lacks(const char *name)
 
 static bool leave_out(void *context, struct json_writer *writer, const struct json_member *member, unsigned depth)
 {
-    (void)context, (void)writer;
     for (size_t i = 0; i < sizeof names / sizeof *names && depth <= DEEPEST; i++)
         if (strcmp(member->key, names[i]) == 0)
             return true;

@@ -58,7 +58,6 @@ static const char tie[] = "tie_word_embeddings";
 /* Every "tie_word_embeddings" that is true becomes false. */
 static bool part_embeddings(void *context, struct json_writer *writer, const struct json_member *member, unsigned depth)
 {
-    (void)depth;
     if (strcmp(member->key, tie) != 0)
         return false;
     *(bool *)context = true;

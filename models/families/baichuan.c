@@ -25,7 +25,6 @@ static const struct key_row keys[] = {
 
 static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
-    (void)hparams;
     dimensions_set(dimensions, "query", 1); /* they tell the parts apart */
     dimensions_set(dimensions, "key", 1);
     dimensions_set(dimensions, "value", 1);
@@ -33,7 +32,6 @@ static void add_dimensions(struct dimensions *dimensions, const struct hparams *
 
 static bool note_names(struct model_builder *builder, struct error *error)
 {
-    (void)error;
     checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,
                     "the converter fails on Baichuan; tensors are called as llama.cpp reads them");
     return true;

@@ -52,7 +52,6 @@ static const struct view *center(struct arena *arena, const struct dimensions *d
                                  const struct view *view)
 {
     const struct view *centered = direction == FORWARD ? view_less_mean(arena, view) : NULL;
-    (void)dimensions;
     return centered != NULL ? centered : view;
 }
 

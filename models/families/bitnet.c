@@ -8,7 +8,6 @@
 static const struct view *make_ternary(struct arena *arena, const struct dimensions *dimensions,
                                        enum direction direction, const struct view *view)
 {
-    (void)dimensions;
     return direction == FORWARD ? view_ternary(arena, view) : view;
 }
 

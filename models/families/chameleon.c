@@ -34,7 +34,6 @@ static const struct key_row keys[] = {{"swin_norm", GGUF_BOOL, OR_DEFAULT, "swin
 static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     uint64_t head = dimensions_get(dimensions, "head");
-    (void)hparams;
     if (head != 0)
         dimensions_set(dimensions, "first", head);
     if (dimensions_get(dimensions, "kv_head") != head)
@@ -43,7 +42,6 @@ static void add_dimensions(struct dimensions *dimensions, const struct hparams *
 
 static bool note_shared_keys(struct model_builder *builder, struct error *error)
 {
-    (void)error;
     if (dimensions_get(&builder->dimensions, "grouped") != 0)
         checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,
                         "the converter fails on Chameleon where heads share keys; "

@@ -79,7 +79,6 @@ static void add_dimensions(struct dimensions *dimensions, const struct hparams *
 static bool pad_vocabulary(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     uint64_t n_tokens;
-    (void)input;
     if (is_chatglm3(builder->model->hparams))
         return true;
     if (!hparams_count(builder->model->hparams, "vocab_size", 0, UINT32_MAX, &n_tokens, error) ||

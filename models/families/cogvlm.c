@@ -27,7 +27,6 @@ static void add_heads_of_keys(struct dimensions *dimensions, const struct hparam
 
 static bool adjust(struct model_builder *builder, struct error *error)
 {
-    (void)error;
     checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,
                     "the converter leaves out the experts for images, which its"
                     " list of CogVLM's tensors has; here they are");

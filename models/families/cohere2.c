@@ -105,7 +105,6 @@ static bool check_biases(struct model_builder *builder, struct error *error)
 static const char *drop_bias(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                              const char *name)
 {
-    (void)arena, (void)dimensions;
     return direction == FORWARD && text_ends_with(name, ".bias") ? NULL : name;
 }
 

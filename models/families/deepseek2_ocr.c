@@ -44,7 +44,6 @@ static const struct key_row keys[] = {
 /* A template that says what each message says, unless the files have one: then that takes its place. */
 static bool add_template(struct model_builder *builder, struct error *error)
 {
-    (void)error;
     gguf_set_text(&builder->model->kvs, "tokenizer.chat_template",
                   "{% for m in messages %}{{m['content']}}{% endfor %}");
     return true;

@@ -127,7 +127,6 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
                                  const char *name)
 {
     uint64_t numbers[PATTERN_NUMBERS];
-    (void)arena;
     if (direction == BACKWARD)
         return name;
     if (text_starts_with(name, "aligner.") || text_starts_with(name, "image_"))

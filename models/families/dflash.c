@@ -21,7 +21,6 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
                                  const char *name)
 {
     static const char prefix[] = "model.";
-    (void)dimensions;
     return direction == BACKWARD || text_starts_with(name, prefix) ? name : arena_printf(arena, "%s%s", prefix, name);
 }
 
@@ -86,7 +85,6 @@ static bool set_mask_token(struct model_builder *builder, const struct vocab_inp
 {
     uint64_t id;
     const struct json *value = own_value(builder, "mask_token_id");
-    (void)input;
     if (value == NULL || json_type(value) == JSON_NULL)
         return true;
     if (!json_u64(value, &id) || id > UINT32_MAX)

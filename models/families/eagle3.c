@@ -32,7 +32,6 @@ static const char *rename_layer(struct arena *arena, const struct dimensions *di
                                 const char *name)
 {
     static const char middle[] = "midlayer.";
-    (void)dimensions;
     bool is_layer = direction == FORWARD && text_starts_with(name, middle);
     return is_layer ? arena_printf(arena, "model.layers.0.%s", name + strlen(middle)) : name;
 }

@@ -65,7 +65,6 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
                                  const char *name)
 {
     static const char ernie[] = "ernie.";
-    (void)dimensions;
     const char *found = direction == FORWARD ? strstr(name, ernie) : NULL;
     if (found == NULL)
         return name;

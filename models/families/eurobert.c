@@ -10,7 +10,6 @@ static const struct key_row keys[] = {
 
 static bool begin_no_texts(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
-    (void)input, (void)error;
     gguf_set_bool(&builder->model->kvs, "tokenizer.ggml.add_bos_token", false);
     return true;
 }

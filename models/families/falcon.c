@@ -32,7 +32,6 @@ static uint64_t count_key_heads(const struct hparams *hparams, uint64_t n_heads)
 
 static bool compute_key_heads(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    (void)error;
     *ret_value = (double)count_key_heads(builder->model->hparams, dimensions_get(&builder->dimensions, "head"));
     return true;
 }

@@ -25,7 +25,6 @@ const struct key_row gemma_keys[] = {
 
 bool gemma_after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
-    (void)input, (void)error;
     gguf_set_bool(&builder->model->kvs, "tokenizer.ggml.add_space_prefix", false);
     return true;
 }

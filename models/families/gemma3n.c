@@ -128,14 +128,12 @@ static bool adjust(struct model_builder *builder, struct error *error)
 static bool count_all_tokens(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     uint64_t n_tokens;
-    (void)input;
     return hparams_count(builder->model->hparams, "vocab_size", 0, UINT32_MAX, &n_tokens, error) &&
            hparams_override(builder->model->hparams, "vocab_size_per_layer_input", n_tokens, error);
 }
 
 static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
-    (void)hparams;
     dimensions_set(dimensions, "last", 1);
     dimensions_set(dimensions, "added", 0);
     dimensions_set(dimensions, "added_per_layer", 0);

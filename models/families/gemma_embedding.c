@@ -19,7 +19,6 @@ static const struct key_row keys[] = {{.emit = emit_window}, {.emit = emit_pooli
 static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
-    (void)arena, (void)dimensions;
     return direction == BACKWARD && text_starts_with(name, "model.") ? name + 6 : name;
 }
 

@@ -28,7 +28,6 @@ static bool emit_indexer_types(struct model_builder *builder, struct error *erro
 {
     const struct json *types = hparams_get(builder->model->hparams, "indexer_types");
     struct buffer elements = {0};
-    (void)error;
     if (!json_is(types, JSON_ARRAY))
         return true;
     for (const struct json *type = json_first(types); type != NULL; type = json_next(type))

@@ -10,8 +10,6 @@
 const char *granite_without_towers(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                    const char *name)
 {
-    (void)arena;
-    (void)dimensions;
     bool is_of_tower = text_starts_with(name, "encoder.") || strstr(name, "image_") != NULL ||
                        strstr(name, "layerwise_projectors") != NULL || strstr(name, "spatial_projectors") != NULL;
     return direction == FORWARD && is_of_tower ? NULL : name;
@@ -20,7 +18,6 @@ const char *granite_without_towers(struct arena *arena, const struct dimensions 
 /* Heads have no size of their own: takes back what config.json says of it. */
 static bool forget_head_dim(struct model_builder *builder, struct error *error)
 {
-    (void)error;
     gguf_kvs_remove(&builder->model->kvs, builder_key(builder, "attention.key_length"));
     gguf_kvs_remove(&builder->model->kvs, builder_key(builder, "attention.value_length"));
     return true;

@@ -142,7 +142,6 @@ static void add_dimensions(struct dimensions *dimensions, const struct hparams *
 
 static bool pad_vocabulary(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
-    (void)input;
     return !has_mamba_layers(builder->model->hparams) || mamba2_pad_vocabulary(builder, 8, error);
 }
 

@@ -24,7 +24,6 @@ static const struct key_row keys[] = {
 
 static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
-    (void)hparams;
     dimensions_set(dimensions, "group", dimensions_get(dimensions, "expert") / EXPERTS_PER_GROUP);
 }
 

@@ -22,7 +22,6 @@ static const struct relation_row tensors[] = {
 static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     uint64_t head = dimensions_get(dimensions, "head"), kv_head = dimensions_get(dimensions, "kv_head");
-    (void)hparams;
     if (head == 0 || kv_head == 0)
         return;
     dimensions_set(dimensions, "share", head / kv_head);

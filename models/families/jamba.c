@@ -132,7 +132,6 @@ static void add_dimensions(struct dimensions *dimensions, const struct hparams *
 
 static bool after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
-    (void)error;
     if (checkpoint_side_file(input->checkpoint, "tokenizer.model") == NULL)
         gguf_set_bool(&builder->model->kvs, "tokenizer.ggml.add_space_prefix", false);
     return true;

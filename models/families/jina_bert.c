@@ -80,13 +80,11 @@ static const struct vocab jina_vocab = {.name = "Jina's", .file = "tokenizer.jso
 static const char *leave_out_adapters(struct arena *arena, const struct dimensions *dimensions,
                                       enum direction direction, const char *name)
 {
-    (void)arena, (void)dimensions;
     return direction == FORWARD && strstr(name, ".0.lora_") != NULL ? NULL : name;
 }
 
 static bool note_adapters(struct model_builder *builder, struct error *error)
 {
-    (void)error;
     if (!bert_has_adapters(builder->model->hparams))
         return true;
     checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,

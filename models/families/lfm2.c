@@ -95,7 +95,6 @@ static const struct key_row audio_keys[] = {
 
 static bool emit_causal(struct model_builder *builder, struct error *error)
 {
-    (void)error;
     if (strcmp(builder->hf->name, "Lfm2BidirectionalModel") == 0)
         gguf_set_bool(&builder->model->kvs, builder_key(builder, "attention.causal"), false);
     return true;
@@ -149,7 +148,6 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
 {
     static const char *const audio[] = {"audio",           "codebook",    "conformer",
                                         "depth_embedding", "depthformer", "depth_linear"};
-    (void)dimensions;
     if (direction == BACKWARD)
         return name;
     for (size_t i = 0; i < sizeof audio / sizeof *audio; i++)

@@ -65,7 +65,6 @@ static bool adjust(struct model_builder *builder, struct error *error)
 
 static bool begin_with_bos(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
-    (void)input, (void)error;
     gguf_set_bool(&builder->model->kvs, "tokenizer.ggml.add_bos_token", true);
     return true;
 }

@@ -64,7 +64,6 @@ bool llama_after_vocab(struct model_builder *builder, const struct vocab_input *
     enum { CODE_LLAMA_VOCABULARY = 32016, CODE_LLAMA_EOT = 32010, GRANITE_VOCABULARY = 49152 };
     struct gguf_kvs *kvs = &builder->model->kvs;
     uint64_t n_vocab;
-    (void)error;
     if (!json_u64(hparams_get(input->hparams, "vocab_size"), &n_vocab))
         return true;
     if (n_vocab == CODE_LLAMA_VOCABULARY && gguf_kvs_find(kvs, "tokenizer.ggml.eot_token_id") == NULL)

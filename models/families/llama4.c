@@ -38,7 +38,6 @@ static bool all_are_full(const struct hparams *hparams)
 
 static bool emit_sliding_window(struct model_builder *builder, struct error *error)
 {
-    (void)error;
     if (all_are_full(builder->model->hparams))
         gguf_set_u32(&builder->model->kvs, builder_key(builder, "attention.sliding_window"), 0);
     return true;

@@ -75,7 +75,6 @@ static bool compute_epsilon(const struct model_builder *builder, double *ret_val
 
 static bool compute_dt_norm(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    (void)error;
     *ret_value = json_string_is(hparams_get(builder->model->hparams, "model_type"), "falcon_mamba");
     return true;
 }
@@ -140,7 +139,6 @@ static bool pad_vocabulary(struct model_builder *builder, const struct vocab_inp
 {
     enum { MOST = 1 << 24 };
     uint64_t n_tokens, multiple = 8;
-    (void)input;
     if (!hparams_count(builder->model->hparams, "vocab_size", 0, MOST, &n_tokens, error) ||
         (hparams_get(builder->model->hparams, "pad_vocab_size_multiple") != NULL &&
          !hparams_count(builder->model->hparams, "pad_vocab_size_multiple", 1, MOST, &multiple, error)))

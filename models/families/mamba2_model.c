@@ -60,7 +60,6 @@ static bool pad_vocabulary(struct model_builder *builder, const struct vocab_inp
 {
     enum { MOST = 1 << 16 };
     uint64_t multiple = 16;
-    (void)input;
     if (hparams_get(builder->model->hparams, "pad_vocab_size_multiple") != NULL &&
         !hparams_count(builder->model->hparams, "pad_vocab_size_multiple", 1, MOST, &multiple, error))
         return false;

@@ -95,7 +95,6 @@ static const struct key_row keys[] = {
 
 static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
-    (void)hparams;
     nextn_set(dimensions, N_PREDICTING);
 }
 

@@ -113,7 +113,6 @@ static const struct key_row keys[] = {
 
 static bool note_template(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
-    (void)builder, (void)error;
     if (checkpoint_side_file(input->checkpoint, "chat_template.jinja") == NULL)
         checkpoint_note(
             input->checkpoint, SUBJECT_GGUF,

@@ -47,7 +47,6 @@ static bool compute_dense_layers(const struct model_builder *builder, double *re
 {
     const struct json *item = json_first(hparams_get(builder->model->hparams, "moe_layer_freq"));
     uint64_t frequency;
-    (void)error;
     *ret_value = 0;
     for (; item != NULL && json_u64(item, &frequency) && frequency == 0; item = json_next(item))
         *ret_value += 1;

@@ -68,7 +68,6 @@ static void note_epsilon(const struct model_builder *builder)
 static bool add_notes(struct model_builder *builder, struct error *error)
 {
     const struct checkpoint *checkpoint = builder->model->checkpoint;
-    (void)error;
     note_epsilon(builder);
     for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++)
         if (text_starts_with(checkpoint->tensors->tensors[i].name, "decoder.")) {
@@ -81,7 +80,6 @@ static bool add_notes(struct model_builder *builder, struct error *error)
 
 static bool frame_texts(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
-    (void)input, (void)error;
     gguf_set_bool(&builder->model->kvs, "tokenizer.ggml.add_bos_token", true);
     gguf_set_bool(&builder->model->kvs, "tokenizer.ggml.add_eos_token", true);
     gguf_set_bool(&builder->model->kvs, "tokenizer.ggml.add_sep_token", true);

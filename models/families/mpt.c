@@ -56,7 +56,6 @@ static void add_dimensions(struct dimensions *dimensions, const struct hparams *
 static bool after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     struct gguf_kvs *kvs = &builder->model->kvs;
-    (void)error;
     if (checkpoint_side_file(input->checkpoint, "tokenizer.json") != NULL)
         return true;
     gguf_set_bool(kvs, "tokenizer.ggml.add_bos_token", false);

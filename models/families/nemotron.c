@@ -48,7 +48,6 @@ static const struct key_row keys[] = {
 
 static bool after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
-    (void)input, (void)error;
     gguf_set_u32(&builder->model->kvs, "tokenizer.ggml.padding_token_id", 0);
     gguf_set_u32(&builder->model->kvs, "tokenizer.ggml.unknown_token_id", 1);
     return true;

@@ -134,7 +134,6 @@ static const struct key_row keys[] = {
 
 static bool emit_predicted(struct model_builder *builder, struct error *error)
 {
-    (void)error;
     if (dimensions_get(&builder->dimensions, "nextn") != 0)
         gguf_set_u32(&builder->model->kvs, builder_key(builder, "nextn_predict_layers"), 1);
     return true;
@@ -218,13 +217,11 @@ static const char *const prefixes[] = {"model.", NULL}; /* some have it before a
 
 static bool pad_vocabulary(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
-    (void)input;
     return mamba2_pad_vocabulary(builder, 8, error);
 }
 
 static bool begin_texts(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
-    (void)input, (void)error;
     gguf_set_bool(&builder->model->kvs, "tokenizer.ggml.add_bos_token", true);
     return true;
 }

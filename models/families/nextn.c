@@ -41,7 +41,6 @@ bool nextn_count_blocks(struct model_builder *builder, struct error *error)
 bool nextn_emit(struct model_builder *builder, struct error *error)
 {
     uint64_t n = dimensions_get(&builder->dimensions, "nextn");
-    (void)error;
     if (n != 0)
         gguf_set_u32(&builder->model->kvs, builder_key(builder, "nextn_predict_layers"), (uint32_t)n);
     return true;

@@ -17,7 +17,6 @@ static bool emit_window_pattern(struct model_builder *builder, struct error *err
     const struct json *types = json_first(hparams_get(hparams, "layer_types"));
     struct buffer pattern = {0};
     uint64_t n_layers = 0;
-    (void)error;
     if (hparams_get(hparams, "sliding_window") == NULL)
         return true;
     for (; types != NULL; types = json_next(types), n_layers++)

@@ -18,14 +18,12 @@ static const struct view *add(struct arena *arena, enum direction direction, con
 static const struct view *add_fifth(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                     const struct view *view)
 {
-    (void)dimensions;
     return add(arena, direction, view, 0.2f);
 }
 
 static const struct view *add_root(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                    const struct view *view)
 {
-    (void)dimensions;
     return add(arena, direction, view, 0.08944271909999159f);
 }
 

@@ -14,7 +14,6 @@ static bool emit_rope_sections(struct model_builder *builder, struct error *erro
 {
     static const uint32_t sections[] = {11, 11, 10, 0};
     struct buffer elements = {0};
-    (void)error;
     if (hparams_rope(builder->model->hparams, "mrope_section") != NULL)
         return true;
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)

@@ -23,7 +23,6 @@ static bool compute_deepstack_layers(const struct model_builder *builder, double
     bool thinks = hparams_get(hparams, "thinker_config") != NULL;
     const char *key =
         thinks ? "thinker_config.vision_config.deepstack_visual_indexes" : "vision_config.deepstack_visual_indexes";
-    (void)error;
     *ret_value = has_speech(builder) ? 0 : (double)json_count(hparams_get(hparams, key));
     return true;
 }

@@ -17,7 +17,6 @@ static bool look_at_experts(struct model_builder *builder, struct error *error)
 {
     const struct tensor_set *set = builder->model->checkpoint->tensors;
     uint64_t hidden = dimensions_get(&builder->dimensions, "hidden");
-    (void)error;
     dimensions_set(&builder->dimensions, "transposed", 1);
     for (size_t i = 0; i < set->n_tensors; i++) {
         const struct tensor *tensor = &set->tensors[i];

@@ -45,7 +45,6 @@ static const struct key_row keys[] = {
 
 static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
-    (void)hparams;
     dimensions_set(dimensions, "kv_head", 1);
 }
 

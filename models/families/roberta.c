@@ -39,7 +39,6 @@ static bool after_vocab(struct model_builder *builder, const struct vocab_input 
 {
     static const struct key_row rows[] = {
         {".tokenizer.ggml.token_type_count", GGUF_U32, OR_DEFAULT, "type_vocab_size", 1}, {0}};
-    (void)input;
     if (gguf_kvs_find(&builder->model->kvs, "tokenizer.ggml.token_type_count") != NULL)
         return true;
     return builder_emit(builder, rows, error);

@@ -61,7 +61,6 @@ static const struct view *swap_parts(struct arena *arena, const struct view *vie
 static const struct view *swap_first(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                      const struct view *view)
 {
-    (void)dimensions, (void)direction;
     return swap_parts(arena, view, 0);
 }
 
@@ -69,7 +68,6 @@ static const struct view *swap_first(struct arena *arena, const struct dimension
 static const struct view *swap_transposed(struct arena *arena, const struct dimensions *dimensions,
                                           enum direction direction, const struct view *view)
 {
-    (void)dimensions;
     return swap_parts(arena, view, direction == FORWARD ? 0 : 1);
 }
 

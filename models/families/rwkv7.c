@@ -11,7 +11,6 @@ static const struct view *as_vector(struct arena *arena, const struct dimensions
                                     const struct view *view)
 {
     const uint64_t shape[] = {view->n_elements};
-    (void)dimensions;
     return direction == FORWARD ? view_reshape(arena, view, 1, shape) : view;
 }
 
@@ -140,7 +139,6 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
         {"blocks", "layers"}, {"ffn", "feed_forward"},      {"self_attn", "attention"}, {"attn", "attention"},
         {"time_mixer.", ""},  {"feed_forward_norm", "ln2"}, {"g_norm", "ln_x"},
     };
-    (void)dimensions;
     for (size_t i = 0; direction == FORWARD && i < sizeof changes / sizeof *changes; i++)
         name = replaced(arena, name, changes[i].from, changes[i].to);
     return name;
@@ -157,7 +155,6 @@ static void add_dimensions(struct dimensions *dimensions, const struct hparams *
 static bool look(struct model_builder *builder, struct error *error)
 {
     const struct tensor_set *set = builder->model->checkpoint->tensors;
-    (void)error;
     for (size_t i = 0; i < set->n_tensors; i++) {
         if (strstr(set->tensors[i].name, "_lora.lora") != NULL)
             dimensions_set(&builder->dimensions, "lora", 1);

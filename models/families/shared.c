@@ -93,7 +93,6 @@ static bool emit_freq_base_swa(struct model_builder *builder, struct error *erro
 
 static bool emit_causal(struct model_builder *builder, struct error *error)
 {
-    (void)error;
     if (json_is(hparams_get(builder->model->hparams, "is_causal"), JSON_FALSE))
         gguf_set_bool(&builder->model->kvs, builder_key(builder, "attention.causal"), false);
     return true;
@@ -289,7 +288,6 @@ static const char template_key[] = "tokenizer.chat_template";
 
 bool hold_chat_template(struct model_builder *builder, struct error *error)
 {
-    (void)error;
     gguf_set_bool(&builder->model->kvs, template_key, false);
     return true;
 }
@@ -298,7 +296,6 @@ bool release_chat_template(struct model_builder *builder, const struct vocab_inp
 {
     struct gguf_kvs *kvs = &builder->model->kvs;
     const struct gguf_kv *kv = gguf_kvs_find(kvs, template_key);
-    (void)error;
     if (kv == NULL || kv->type == GGUF_STRING)
         return true;
     builder->model->chat_template_place = (size_t)(kv - kvs->kvs);

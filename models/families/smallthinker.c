@@ -12,7 +12,6 @@ static const struct relation_row tensors[] = {
 static bool compute_gating(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     enum { SOFTMAX = 1, SIGMOID = 2 };
-    (void)error;
     *ret_value =
         json_bool(hparams_get(builder->model->hparams, "moe_primary_router_apply_softmax"), false) ? SOFTMAX : SIGMOID;
     return true;

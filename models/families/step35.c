@@ -41,7 +41,6 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
         {"model.layers.{}.transformer.shared_head.norm.weight", "model.layers.{}.shared_head.norm.weight"},
     };
     uint64_t numbers[PATTERN_NUMBERS];
-    (void)dimensions;
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
         const char *from = direction == FORWARD ? heads[i].stored : heads[i].known;
         if (pattern_match(from, name, strlen(name), numbers))
@@ -80,7 +79,6 @@ static bool compute_leading(const struct model_builder *builder, double *ret_val
 {
     const char *listed = json_string(hparams_get(builder->model->hparams, "moe_layers_enum"), NULL);
     char *end;
-    (void)error;
     *ret_value = 0;
     for (const char *at = listed; at != NULL && *at != '\0'; at = *end == ',' ? end + 1 : "") {
         long number = strtol(at, &end, 10);

@@ -38,7 +38,6 @@ static const struct view *turn(struct arena *arena, const struct dimensions *dim
                                const struct view *view)
 {
     uint64_t d = dimensions != NULL ? dimensions_get(dimensions, "d") : 0;
-    (void)direction;
     if (d < 2 || view->rank != 2 || view->shape[0] % d != 0)
         return view;
     const struct dtype *dtype = view->dtype == &f16_dtype ? &f16_dtype : &f32_dtype;
@@ -74,7 +73,6 @@ static bool check_head_dim(struct model_builder *builder, struct error *error)
 static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
-    (void)dimensions;
     bool is_bare = direction == FORWARD && (text_ends_with(name, "lm_head") || text_ends_with(name, ".embed"));
     return is_bare ? arena_printf(arena, "%s.weight", name) : name;
 }

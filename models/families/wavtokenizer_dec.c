@@ -33,7 +33,6 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
                                  const char *name)
 {
     static const char *const of_training[] = {"codebook.cluster_size", "codebook.embed_avg", "codebook.inited"};
-    (void)arena, (void)dimensions;
     for (size_t i = 0; direction == FORWARD && i < sizeof of_training / sizeof *of_training; i++)
         if (text_ends_with(name, of_training[i]))
             return NULL;

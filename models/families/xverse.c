@@ -10,7 +10,6 @@ static const struct key_row keys[] = {
 
 static bool note_shared_keys(struct model_builder *builder, struct error *error)
 {
-    (void)error;
     if (dimensions_get(&builder->dimensions, "kv_head") != dimensions_get(&builder->dimensions, "head"))
         checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,
                         "the converter puts rows of keys that several heads share "

@@ -87,7 +87,6 @@ struct nvfp4_scales *nvfp4_scales_read(const struct relation_job *job, const str
 
 static void ignore(void *node)
 {
-    (void)node;
 }
 
 void nvfp4_scales_free(struct nvfp4_scales *factors)

@@ -114,7 +114,6 @@ static bool adjust(struct model_builder *builder, struct error *error)
 static bool emit_normalization(struct model_builder *builder, struct error *error)
 {
     static const double mean[] = {0, 0, 0}, deviation[] = {1, 1, 1};
-    (void)error;
     set_normalization(builder, mean, deviation);
     return true;
 }

@@ -16,13 +16,11 @@ static const struct relation_row tensors[] = {
 static const char *rename_encoder(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                   const char *name)
 {
-    (void)dimensions;
     return rename_whisper(arena, direction, name, "audio_encoder.whisper.");
 }
 
 static bool adjust(struct model_builder *builder, struct error *error)
 {
-    (void)error;
     if (tensor_set_find_text(builder->model->checkpoint->tensors, "audio_encoder.proj.weight") != NULL)
         checkpoint_note(builder->model->checkpoint, SUBJECT_PROJECTOR,
                         "audio_encoder.proj is left out, where the converter "

@@ -53,7 +53,6 @@ static const struct relation_row tensors[] = {
 
 static bool adjust(struct model_builder *builder, struct error *error)
 {
-    (void)error;
     checkpoint_note(
         builder->model->checkpoint, SUBJECT_PROJECTOR,
         "the norms of convolutions have the name that llama.cpp reads, conv_norm; the converter writes conv_norm_var");

@@ -17,7 +17,6 @@ static const char *rename_aligner(struct arena *arena, const struct dimensions *
                                   const char *name)
 {
     static const char first[] = "model.aligner.fc1.", others[] = "model.aligner.hidden_layers.";
-    (void)dimensions;
     if (direction == FORWARD && text_starts_with(name, first))
         return arena_printf(arena, "model.aligner.0.%s", name + strlen(first));
     if (direction != FORWARD || !text_starts_with(name, others))

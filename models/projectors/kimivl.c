@@ -43,7 +43,6 @@ static const char *rename_projector(struct arena *arena, const struct dimensions
 {
     static const char *const glm[] = {"mm_projector.linear_1", "mm_projector.linear_2"};
     static const char *const kimi[] = {"mm_projector.proj.0", "mm_projector.proj.2"};
-    (void)dimensions;
     for (size_t i = 0; direction == FORWARD && i < sizeof glm / sizeof *glm; i++)
         if (strncmp(name, glm[i], strlen(glm[i])) == 0)
             return arena_printf(arena, "%s%s", kimi[i], name + strlen(glm[i]));
@@ -94,7 +93,6 @@ static const struct key_row first_keys[] = {
 static bool compute_gelu(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     const struct json *function = hparams_get(builder->model->hparams, "projector_hidden_act");
-    (void)error;
     *ret_value = function == NULL || json_string_is(function, "gelu");
     return true;
 }

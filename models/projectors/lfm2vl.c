@@ -15,7 +15,6 @@ static const struct relation_row tensors[] = {
 
 static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
-    (void)hparams;
     dimensions_set(dimensions, "y", PATCH);
     dimensions_set(dimensions, "x", PATCH);
 }

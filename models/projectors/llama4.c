@@ -26,7 +26,6 @@ static const struct relation_row tensors[] = {
 
 static bool adjust(struct model_builder *builder, struct error *error)
 {
-    (void)error;
     checkpoint_note(builder->model->checkpoint, SUBJECT_PROJECTOR,
                     "the norm after attention is called ln2, as llama.cpp "
                     "reads it, where the converter writes attn_post_norm");

@@ -14,7 +14,6 @@ static const struct relation_row tensors[] = {
 static const char *rename_encoder(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                   const char *name)
 {
-    (void)dimensions;
     return rename_whisper(arena, direction, name, "speech_encoder.");
 }
 

@@ -35,7 +35,6 @@ static bool adjust(struct model_builder *builder, struct error *error)
 
 static bool compute_scale_factor(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    (void)error;
     *ret_value = dimensions_get(&builder->dimensions, "sparse") != 0 ? 2 : 4;
     return true;
 }

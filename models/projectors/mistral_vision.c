@@ -60,7 +60,6 @@ static bool emit_merge_size(struct model_builder *builder, struct error *error)
 /* The format has no file for them: those of CLIP. */
 static bool emit_normalization(struct model_builder *builder, struct error *error)
 {
-    (void)error;
     set_normalization(builder, clip_mean, clip_deviation);
     return true;
 }

@@ -108,7 +108,6 @@ static const char *rename_newer(struct arena *arena, const struct dimensions *di
                                 const char *name)
 {
     static const char prefix[] = "model.";
-    (void)arena, (void)dimensions;
     bool is_newer = direction == FORWARD && text_starts_with(name, prefix) && tower_has(&tower, name);
     return is_newer ? name + strlen(prefix) : name;
 }
@@ -131,7 +130,6 @@ static const char *rename_lighton(struct arena *arena, const struct dimensions *
                                   const char *name)
 {
     static const char *const names_there[] = {"vision_tower.", "multi_modal_projector."};
-    (void)dimensions;
     for (size_t i = 0; lighton_parts[i] != NULL; i++)
         if (direction == FORWARD && strncmp(name, lighton_parts[i], strlen(lighton_parts[i])) == 0)
             return arena_printf(arena, "%s%s", names_there[i], name + strlen(lighton_parts[i]));

@@ -332,7 +332,6 @@ static bool apply_to(struct applying *applying, const struct tensor *tensor, con
 
 static void ignore(void *node)
 {
-    (void)node;
 }
 
 const char *relation_target(const struct relation_job *job, const struct relation_match *match, uint64_t *ret_member)

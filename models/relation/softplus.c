@@ -86,7 +86,6 @@ static void backward(float *values, size_t n)
 static const struct view *apply(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                 const struct view *view)
 {
-    (void)dimensions;
     const uint64_t n = view->n_elements, n_in_steps = n / AT_ONCE * AT_ONCE;
     const struct dtype *dtype = view->dtype == &f16_dtype ? &f16_dtype : &f32_dtype;
     if (direction == BACKWARD)

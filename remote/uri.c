@@ -1,0 +1,154 @@
+#include "remote/uri.h"
+
+#include "base/text.h"
+
+#include <curl/curl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Copies a part of a parsed URL; "" if the URL does not have it. */
+static const char *part_of(CURLU *url, CURLUPart part, unsigned flags, struct arena *arena)
+{
+    char *text = NULL;
+    if (curl_url_get(url, part, &text, flags) != CURLUE_OK)
+        return "";
+    const char *copy = arena_strdup(arena, text);
+    curl_free(text);
+    return copy;
+}
+
+static char *lower(char *text)
+{
+    for (char *c = text; *c != '\0'; c++)
+        if (*c >= 'A' && *c <= 'Z')
+            *c = (char)(*c - 'A' + 'a');
+    return text;
+}
+
+static struct uri uri_of(CURLU *url, struct arena *arena)
+{
+    struct uri uri;
+    curl_url_set(url, CURLUPART_FRAGMENT, NULL, 0);
+    uri.text = part_of(url, CURLUPART_URL, 0, arena);
+    uri.query = part_of(url, CURLUPART_QUERY, 0, arena);
+    uri.path = part_of(url, CURLUPART_PATH, 0, arena);
+    curl_url_set(url, CURLUPART_QUERY, NULL, 0);
+    uri.shown = part_of(url, CURLUPART_URL, 0, arena);
+    uri.origin = lower(arena_printf(arena, "%s://%s:%s", part_of(url, CURLUPART_SCHEME, 0, arena),
+                                    part_of(url, CURLUPART_HOST, 0, arena),
+                                    part_of(url, CURLUPART_PORT, CURLU_DEFAULT_PORT, arena)));
+    return uri;
+}
+
+static bool set(CURLU *url, const char *text, struct error *error)
+{
+    CURLUcode code = curl_url_set(url, CURLUPART_URL, text, CURLU_DISALLOW_USER);
+    if (code == CURLUE_USER_NOT_ALLOWED)
+        return error_set(error, "a URL must not contain a user or a password; put them into ~/.netrc");
+    return code == CURLUE_OK || error_set(error, "not a valid URL: %s", curl_url_strerror(code));
+}
+
+static bool is_http(CURLU *url, struct error *error)
+{
+    char *scheme = NULL;
+    curl_url_get(url, CURLUPART_SCHEME, &scheme, 0);
+    bool good = scheme != NULL && (strcmp(scheme, "https") == 0 || strcmp(scheme, "http") == 0);
+    curl_free(scheme);
+    return good || error_set(error, "neither an https:// nor an http:// URL");
+}
+
+bool uri_resolve(const struct uri *base, const char *reference, struct arena *arena, struct uri *ret_uri,
+                 struct error *error)
+{
+    CURLU *url = curl_url();
+    if (url == NULL)
+        memory_exhausted(sizeof *base);
+    bool good = (base == NULL || set(url, base->text, error)) && set(url, reference, error) && is_http(url, error);
+    if (good)
+        *ret_uri = uri_of(url, arena);
+    curl_url_cleanup(url);
+    return good;
+}
+
+bool uri_parse(const char *text, struct arena *arena, struct uri *ret_uri, struct error *error)
+{
+    if (strpbrk(text, " \t\r\n") != NULL)
+        return error_set(error, "not a valid URL: it contains a space; %%20 stands for one");
+    return uri_resolve(NULL, text, arena, ret_uri, error);
+}
+
+/* The URL with another path. */
+static struct uri with_path(const struct uri *uri, const char *path, struct arena *arena)
+{
+    struct uri result = *uri;
+    int length = (int)(strlen(uri->shown) - strlen(uri->path));
+    result.path = path;
+    result.shown = arena_printf(arena, "%.*s%s", length, uri->shown, path);
+    result.text = *uri->query != '\0' ? arena_printf(arena, "%s?%s", result.shown, uri->query) : result.shown;
+    return result;
+}
+
+struct uri uri_below(const struct uri *folder, const char *name, struct arena *arena)
+{
+    return with_path(folder, arena_printf(arena, "%s%s", folder->path, uri_encode(name, "/", arena)), arena);
+}
+
+struct uri uri_parent(const struct uri *uri, struct arena *arena)
+{
+    const char *slash = strrchr(uri->path, '/');
+    return with_path(uri, arena_strndup(arena, uri->path, (size_t)(slash + 1 - uri->path)), arena);
+}
+
+bool uri_same_origin(const struct uri *a, const struct uri *b)
+{
+    return strcmp(a->origin, b->origin) == 0;
+}
+
+bool uri_is_private(const struct uri *uri)
+{
+    static const char *const loopback[] = {"http://127.0.0.1:", "http://localhost:", "http://[::1]:"};
+    bool is_private = text_starts_with(uri->origin, "https://");
+    for (size_t i = 0; i < sizeof loopback / sizeof *loopback; i++)
+        is_private |= text_starts_with(uri->origin, loopback[i]);
+    return is_private;
+}
+
+const char *uri_encode(const char *text, const char *kept, struct arena *arena)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+    char *encoded = arena_alloc(arena, 3 * strlen(text) + 1), *out = encoded;
+    for (; *text != '\0'; text++) {
+        if (strchr(plain, *text) != NULL || strchr(kept, *text) != NULL) {
+            *out++ = *text;
+            continue;
+        }
+        *out++ = '%';
+        *out++ = digits[(unsigned char)*text >> 4];
+        *out++ = digits[(unsigned char)*text & 15];
+    }
+    return encoded;
+}
+
+const char *uri_decode_name(const char *text, size_t length, struct arena *arena)
+{
+    char *name = arena_alloc(arena, length + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < length; i++) {
+        int byte = (unsigned char)text[i];
+        if (byte == '%') {
+            int high = length - i > 2 ? text_hex_digit(text[i + 1]) : -1;
+            int low = high >= 0 ? text_hex_digit(text[i + 2]) : -1;
+            if (low < 0)
+                return NULL;
+            byte = high << 4 | low;
+            i += 2;
+        }
+        if (byte == '\0' || byte == '/')
+            return NULL;
+        name[n++] = (char)byte;
+    }
+    bool is_name = n > 0 && n <= NAME_MAX && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+    return is_name ? name : NULL;
+}

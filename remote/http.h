@@ -1,0 +1,55 @@
+/* HTTP requests, all made by one thread with libcurl's multi interface.
+ *
+ * HTTP/1.1, at most HTTP_CONNECTIONS at once. The thread starts with the first request, with all signals blocked, and
+ * ends with the process. It validates each answer (answer.h), follows redirects itself, so that credentials reach only
+ * the origin that they are for, and repeats what failed for a passing reason from the byte that was reached, until
+ * nothing new has come for as long as options.h allows. A query or a credential is in no error. */
+#pragma once
+
+#include "remote/answer.h"
+#include "remote/uri.h"
+
+enum {
+    HTTP_CONNECTIONS = 16,
+    HTTP_HINTED = 12, /* of these, at most so many for requests that nobody waits for yet */
+    HTTP_HOPS = 5,    /* redirects for one request */
+};
+
+/* A header that only the server of one origin may see. */
+struct http_credential {
+    const char *origin; /* as in struct uri */
+    const char *header; /* "Authorization: Bearer ..." */
+};
+
+struct http_result {
+    enum verdict verdict;        /* TAKE, WHOLE or EMPTY; CHANGED or REFUSED; RETRY: given up */
+    const struct answer *answer; /* the last one; its status is 0 if there was none */
+    const struct uri *uri;       /* where it came from, after redirects */
+    const struct error *error;   /* of a failure, without the object's name */
+};
+
+struct http_request {
+    struct uri uri;
+    const struct http_credential *credential; /* NULL: none */
+    struct question question;
+    bool is_urgent;
+
+    /* Both are called by the thread of this module and must not wait. `take` gets the bytes in order, with the place
+     * of the first in the object; of VERDICT_WHOLE all bytes of the object. False ends the request: the bytes cannot
+     * be kept. `done` is called once. */
+    bool (*take)(void *context, uint64_t offset, const void *bytes, size_t length);
+    void (*done)(void *context, const struct http_result *result);
+    void *context;
+};
+
+/* Queues a request, whose texts must live until it is done. Never waits. Urgent requests come before others. */
+void http_submit(const struct http_request *request);
+
+/* Makes the queued request of that context urgent, if there is one. */
+void http_hurry(const void *context);
+
+/* How many requests were sent since the process began, and how many bytes of objects came back. */
+struct http_counters {
+    uint64_t requests, bytes;
+};
+struct http_counters http_counters(void);

@@ -1,0 +1,71 @@
+#include "remote/retry.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+enum { FIRST_PAUSE = 250, LONGEST_PAUSE = 8000 /* milliseconds */, FIRST_CONTACTS = 4 };
+
+static int64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+void retry_begin(struct retry *retry, unsigned limit, bool is_first)
+{
+    *retry = (struct retry){.progress = now(), .limit = limit, .is_first = is_first};
+}
+
+void retry_progress(struct retry *retry)
+{
+    retry->progress = now();
+    retry->failures = 0;
+}
+
+/* Between half of the pause and all of it. */
+static unsigned pause_after(unsigned failures)
+{
+    unsigned pause = failures < 5 ? (unsigned)FIRST_PAUSE << failures : LONGEST_PAUSE;
+    return pause / 2 + arc4random_uniform(pause / 2 + 1);
+}
+
+bool retry_again(struct retry *retry, unsigned pause, struct error *error)
+{
+    int64_t at = now(), wait = pause_after(retry->failures++);
+    struct error reason = *error;
+    if (pause * INT64_C(1000) > wait)
+        wait = pause * INT64_C(1000);
+    retry->again = at + wait;
+    if (at + wait - retry->progress > retry->limit * INT64_C(1000))
+        return error_set(error, "nothing came for %u s: %s", retry->limit, reason.message);
+    return true;
+}
+
+int64_t retry_left(const struct retry *retry)
+{
+    return retry->again - now();
+}
+
+bool retry_is_hopeless(const struct retry *retry, CURLcode code, struct error *error)
+{
+    bool hopeless = false;
+    switch (code) {
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_URL_MALFORMAT:
+        hopeless = true;
+        break;
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_COULDNT_CONNECT:
+        hopeless = retry->is_first && retry->failures + 1 >= FIRST_CONTACTS;
+        break;
+    default:
+        break;
+    }
+    if (hopeless)
+        error_set(error, "%s", curl_easy_strerror(code));
+    return hopeless;
+}

@@ -1,0 +1,361 @@
+#include "remote/store.h"
+
+#include "base/report.h"
+#include "remote/options.h"
+#include "remote/store_memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <pwd.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum {
+    GRANULES = STORE_SEGMENT / STORE_GRANULE,
+    PAGE = 4096,
+    VERSION = 1,
+    MAX_DIRECTORY = 3840,
+    MAX_PATH = 4096,
+};
+#define PRESENT (UINT64_C(1) << 32) /* in a word, above the CRC-32 */
+
+/* The last page of a segment, at the end of its data rounded up to pages. */
+struct page {
+    char magic[8];
+    uint32_t version, granule;
+    uint64_t number, size; /* of the segment; of the object */
+    char key[STORE_KEY];
+    char unused[PAGE - 8 - 8 - 16 - STORE_KEY - GRANULES * 8];
+    uint64_t words[GRANULES];
+};
+_Static_assert(sizeof(struct page) == PAGE, "the page of a segment is one page");
+
+struct store_object {
+    char key[STORE_KEY];
+    uint64_t size;
+    size_t n_segments;
+    _Atomic int *segments; /* descriptors + 1; 0: not open */
+};
+
+static atomic_int n_descriptors;
+static atomic_bool is_told; /* that nothing can be written */
+
+static void tell(const char *path)
+{
+    int reason = errno;
+    if (!atomic_exchange(&is_told, true))
+        report("note: %s: %s; fetched bytes are kept in memory, the last 64 MiB of them", path, strerror(reason));
+}
+
+static void find_directory(char path[MAX_PATH])
+{
+    const char *cache = remote_options().cache, *below = "";
+    if (cache == NULL)
+        cache = remote_variable("CACHE_DIRECTORY");
+    if (cache == NULL && (cache = remote_variable("XDG_CACHE_HOME")) != NULL)
+        below = "/wfs";
+    const struct passwd *user = cache == NULL && remote_variable("HOME") == NULL ? getpwuid(getuid()) : NULL;
+    if (cache == NULL) {
+        cache = user != NULL ? user->pw_dir : remote_variable("HOME");
+        below = "/.cache/wfs";
+    }
+    snprintf(path, MAX_DIRECTORY - 32, "%s%s", cache != NULL ? cache : "", below);
+}
+
+/* Makes the directories that a path needs. */
+static bool make_parents(const char *path)
+{
+    char parent[MAX_PATH];
+    bool made = true;
+    snprintf(parent, sizeof parent, "%s", path);
+    for (char *slash = strchr(parent + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        made = mkdir(parent, 0700) == 0 || errno == EEXIST;
+        *slash = '/';
+    }
+    return made;
+}
+
+static char directory[MAX_DIRECTORY]; /* "": there is none */
+
+static void prepare(void)
+{
+    static const char tag[] = "Signature: 8a477f597d28d172789f06886806bc55\n# Files of wfs that it can fetch again.\n";
+    char path[MAX_PATH];
+    find_directory(path);
+    size_t length = strlen(path);
+    strcpy(path + length, "/CACHEDIR.TAG");
+    if (*path != '/' || !make_parents(path)) {
+        tell(path);
+        return;
+    }
+    memcpy(directory, path, length);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0 && write(fd, tag, sizeof tag - 1) < 0)
+        tell(path);
+    if (fd >= 0)
+        close(fd);
+}
+
+static bool has_directory(void)
+{
+    static pthread_once_t prepared = PTHREAD_ONCE_INIT;
+    pthread_once(&prepared, prepare);
+    return *directory != '\0';
+}
+
+struct store_object *store_open(const char *key, uint64_t size)
+{
+    struct store_object *object = memory_alloc(sizeof *object);
+    *object = (struct store_object){.size = size, .n_segments = (size_t)((size + STORE_SEGMENT - 1) / STORE_SEGMENT)};
+    snprintf(object->key, sizeof object->key, "%s", key);
+    object->segments = memory_alloc(object->n_segments * sizeof *object->segments);
+    for (size_t i = 0; i < object->n_segments; i++)
+        atomic_init(&object->segments[i], 0);
+    return object;
+}
+
+void store_close(struct store_object *object)
+{
+    for (size_t i = 0; i < object->n_segments; i++)
+        if (atomic_load(&object->segments[i]) > 0) {
+            close(atomic_load(&object->segments[i]) - 1);
+            atomic_fetch_sub(&n_descriptors, 1);
+        }
+    store_memory_forget(object);
+    free(object->segments);
+    free(object);
+}
+
+size_t store_granule_length(const struct store_object *object, uint64_t granule)
+{
+    uint64_t left = object->size - granule * STORE_GRANULE;
+    return (size_t)(left < STORE_GRANULE ? left : STORE_GRANULE);
+}
+
+/* Where the page of a segment is: after its data. */
+static uint64_t page_offset(const struct store_object *object, uint64_t segment)
+{
+    uint64_t left = object->size - segment * STORE_SEGMENT;
+    return left < STORE_SEGMENT ? (left + PAGE - 1) / PAGE * PAGE : STORE_SEGMENT;
+}
+
+static struct page page_of(const struct store_object *object, uint64_t segment)
+{
+    struct page page = {.magic = "wfsblock", .version = VERSION, .granule = STORE_GRANULE, .number = segment};
+    page.size = object->size;
+    memcpy(page.key, object->key, sizeof page.key);
+    return page;
+}
+
+/* Reports whether an open segment is what it should be: its size, and the head of its page. */
+static bool is_whole(const struct store_object *object, uint64_t segment, int fd)
+{
+    struct stat status;
+    const struct page wanted = page_of(object, segment);
+    struct page found;
+    uint64_t offset = page_offset(object, segment);
+    size_t head = offsetof(struct page, words);
+    return fstat(fd, &status) == 0 && (uint64_t)status.st_size == offset + PAGE &&
+           pread(fd, &found, head, (off_t)offset) == (ssize_t)head && memcmp(&found, &wanted, head) == 0;
+}
+
+static void segment_path(const struct store_object *object, uint64_t segment, char path[MAX_PATH])
+{
+    const char *hash = strchr(object->key, '-') + 1;
+    snprintf(path, MAX_PATH, "%s/objects/%.2s/%.79s/%06llu", directory, hash, object->key, (unsigned long long)segment);
+}
+
+/* A descriptor of a segment, or -1. A damaged one is removed. */
+static int open_segment(const struct store_object *object, uint64_t segment)
+{
+    char path[MAX_PATH];
+    segment_path(object, segment, path);
+    int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || is_whole(object, segment, fd))
+        return fd;
+    close(fd);
+    unlink(path);
+    return -1;
+}
+
+/* Gives a file its name, unless another process has made one of that name meanwhile. */
+static bool publish(const char *temporary, const char *path)
+{
+    if (link(temporary, path) != 0)
+        return errno != EEXIST && rename(temporary, path) == 0;
+    unlink(temporary);
+    return true;
+}
+
+/* Makes a segment, under a name of its own first: nobody sees a part of its page. */
+static int make_segment(const struct store_object *object, uint64_t segment)
+{
+    char path[MAX_PATH], temporary[MAX_PATH + 16];
+    const struct page page = page_of(object, segment);
+    segment_path(object, segment, path);
+    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
+    int fd = make_parents(path) ? mkostemp(temporary, O_CLOEXEC) : -1;
+    if (fd < 0) {
+        tell(path);
+        return -1;
+    }
+    bool written = pwrite(fd, &page, PAGE, (off_t)page_offset(object, segment)) == PAGE;
+    if (!written)
+        tell(path);
+    if (written && publish(temporary, path))
+        return fd;
+    unlink(temporary);
+    close(fd);
+    return open_segment(object, segment);
+}
+
+/* Returns a descriptor of a segment, or -1; *ret_is_kept: the object keeps it open. */
+static int take_segment(struct store_object *object, uint64_t segment, bool make, bool *ret_is_kept)
+{
+    int none = 0, held = has_directory() ? atomic_load(&object->segments[segment]) : 0;
+    *ret_is_kept = held > 0;
+    if (held > 0 || !has_directory())
+        return held - 1;
+    held = open_segment(object, segment) + 1;
+    if (held == 0 && make)
+        held = make_segment(object, segment) + 1;
+    if (held == 0 || atomic_fetch_add(&n_descriptors, 1) >= STORE_DESCRIPTORS ||
+        !atomic_compare_exchange_strong(&object->segments[segment], &none, held)) {
+        if (held != 0)
+            atomic_fetch_sub(&n_descriptors, 1);
+        return held - 1;
+    }
+    *ret_is_kept = true;
+    return held - 1;
+}
+
+static void give_back(int fd, bool is_kept)
+{
+    if (fd >= 0 && !is_kept)
+        close(fd);
+}
+
+static off_t word_offset(const struct store_object *object, uint64_t granule)
+{
+    return (off_t)(page_offset(object, granule / GRANULES) + offsetof(struct page, words) + granule % GRANULES * 8);
+}
+
+static off_t data_offset(uint64_t granule)
+{
+    return (off_t)(granule % GRANULES * STORE_GRANULE);
+}
+
+/* The word of a granule; 0: it is absent. */
+static uint64_t read_word(struct store_object *object, uint64_t granule)
+{
+    bool is_kept;
+    uint64_t word = 0;
+    int fd = take_segment(object, granule / GRANULES, false, &is_kept);
+    if (fd >= 0 && pread(fd, &word, sizeof word, word_offset(object, granule)) != sizeof word)
+        word = 0;
+    give_back(fd, is_kept);
+    return word;
+}
+
+static bool read_data(struct store_object *object, uint64_t granule, size_t offset, size_t length, void *out)
+{
+    bool is_kept;
+    int fd = take_segment(object, granule / GRANULES, false, &is_kept);
+    bool done = fd >= 0 && pread(fd, out, length, data_offset(granule) + (off_t)offset) == (ssize_t)length;
+    give_back(fd, is_kept);
+    return done;
+}
+
+static uint64_t word_of(const void *bytes, size_t length)
+{
+    return PRESENT | crc32(0, bytes, (unsigned)length);
+}
+
+bool store_has(struct store_object *object, uint64_t granule)
+{
+    return store_memory_read(object, granule, 0, 0, NULL) || (read_word(object, granule) & PRESENT) != 0;
+}
+
+bool store_verify(struct store_object *object, uint64_t granule)
+{
+    if (store_memory_read(object, granule, 0, 0, NULL))
+        return true;
+    uint64_t word = read_word(object, granule);
+    size_t length = store_granule_length(object, granule);
+    if ((word & PRESENT) == 0)
+        return false;
+    void *bytes = memory_alloc(length);
+    bool good = read_data(object, granule, 0, length, bytes) && word_of(bytes, length) == word;
+    free(bytes);
+    return good;
+}
+
+bool store_read(struct store_object *object, uint64_t granule, size_t offset, size_t length, void *out)
+{
+    return store_memory_read(object, granule, offset, length, out) || read_data(object, granule, offset, length, out);
+}
+
+static bool write_to_disk(struct store_object *object, uint64_t granule, const void *bytes, size_t length)
+{
+    bool is_kept;
+    const uint64_t word = word_of(bytes, length);
+    int fd = take_segment(object, granule / GRANULES, true, &is_kept);
+    errno = ENOSPC; /* of a write that ends early */
+    bool written = fd >= 0 && pwrite(fd, bytes, length, data_offset(granule)) == (ssize_t)length &&
+                   pwrite(fd, &word, sizeof word, word_offset(object, granule)) == sizeof word;
+    if (fd >= 0 && !written)
+        tell(directory);
+    give_back(fd, is_kept);
+    return written;
+}
+
+void store_write(struct store_object *object, uint64_t granule, const void *bytes)
+{
+    size_t length = store_granule_length(object, granule);
+    if (!write_to_disk(object, granule, bytes, length))
+        store_memory_write(object, granule, bytes, length);
+}
+
+static bool text_path(const char *name, char path[MAX_PATH])
+{
+    snprintf(path, MAX_PATH, "%s/texts/%.120s", directory, name);
+    return make_parents(path);
+}
+
+void store_save(const char *name, const char *text, size_t length)
+{
+    char path[MAX_PATH], temporary[MAX_PATH + 16];
+    if (!has_directory() || !text_path(name, path))
+        return;
+    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
+    int fd = mkostemp(temporary, O_CLOEXEC);
+    if (fd < 0)
+        return;
+    bool written = write(fd, text, length) == (ssize_t)length;
+    if (close(fd) != 0 || !written || rename(temporary, path) != 0)
+        unlink(temporary);
+}
+
+char *store_load(const char *name, size_t limit, struct arena *arena, size_t *ret_length)
+{
+    char path[MAX_PATH];
+    struct stat status;
+    int fd = has_directory() && text_path(name, path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    char *text = NULL;
+    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && (uint64_t)status.st_size <= limit) {
+        *ret_length = (size_t)status.st_size;
+        text = arena_alloc(arena, *ret_length + 1);
+        if (read(fd, text, *ret_length) != (ssize_t)*ret_length)
+            text = NULL;
+    }
+    if (fd >= 0)
+        close(fd);
+    return text;
+}

@@ -1,0 +1,57 @@
+/* What has been fetched: blocks of objects on disk, shared by all processes of a user.
+ *
+ * The directory is that of options.h, else $CACHE_DIRECTORY (systemd), $XDG_CACHE_HOME/wfs or ~/.cache/wfs, mode 0700:
+ *
+ *     CACHEDIR.TAG
+ *     objects/KK/KEY/NNNNNN    a segment of an object: data, sparse, then a page of words
+ *     texts/NAME               small texts, replaced by renaming
+ *
+ * A granule of STORE_GRANULE bytes is there once its word, with the CRC-32 of its bytes, is; the word is written after
+ * the bytes. So a process that is killed leaves at worst a granule without a word. After a power loss a word may stand
+ * for lost bytes: the CRC is compared the first time that a process uses a granule which it did not fetch itself, and
+ * a wrong one is absent. Two processes that fetch the same granule write the same bytes. There are no locks. A segment
+ * that was removed, cut or damaged is fetched again.
+ *
+ * Where the directory cannot be written, the last STORE_MEMORY granules are kept in memory instead, with one note.
+ * Safe from any thread. Nothing here waits for the network. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+
+#include <stdint.h>
+
+#define STORE_GRANULE (UINT64_C(256) << 10)
+#define STORE_SEGMENT (UINT64_C(64) << 20)
+enum {
+    STORE_MEMORY = 256,      /* granules */
+    STORE_DESCRIPTORS = 256, /* open segments, of all objects */
+    STORE_KEY = 80,          /* the longest key, with its NUL */
+};
+
+struct store_object;
+
+/* Opens an object; nothing on disk changes. Objects with the same key have the same bytes: it is "sha256-HEX", or
+ * "url-HEX" with the hash of all that tells the object from others. */
+struct store_object *store_open(const char *key, uint64_t size);
+void store_close(struct store_object *object);
+
+/* Returns how many bytes a granule of the object has: fewer at its end. */
+size_t store_granule_length(const struct store_object *object, uint64_t granule);
+
+/* Reports whether a granule seems to be there: its word is, or memory has it. */
+bool store_has(struct store_object *object, uint64_t granule);
+
+/* Compares the bytes of a granule with its CRC. False: it is absent. */
+bool store_verify(struct store_object *object, uint64_t granule);
+
+/* Reads [offset, offset + length) of a granule that was verified or written before. False: it is absent now. */
+bool store_read(struct store_object *object, uint64_t granule, size_t offset, size_t length, void *out);
+
+/* Keeps all bytes of a granule. */
+void store_write(struct store_object *object, uint64_t granule, const void *bytes);
+
+/* A text under a name of letters, digits, '-' and '.'; store_load() returns NULL if there is none. Neither fails
+ * visibly: what is not kept is asked for again. */
+void store_save(const char *name, const char *text, size_t length);
+char *store_load(const char *name, size_t limit, struct arena *arena, size_t *ret_length);

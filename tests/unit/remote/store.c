@@ -1,0 +1,195 @@
+#include "remote/store.h"
+
+#include "remote/options.h"
+
+#include "tests/unit/check.h"
+#include "tests/unit/files.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#define KEY     "url-ab00000000000000000000000000000000000000000000000000000000000000"
+#define SEGMENT "cache/objects/ab/" KEY "/000000"
+
+static const uint64_t size = STORE_SEGMENT + 2 * STORE_GRANULE + 5000; /* two segments, the last granule is short */
+static const uint64_t n_granules = STORE_SEGMENT / STORE_GRANULE + 3;
+static unsigned char expected[STORE_GRANULE], found[STORE_GRANULE];
+
+/* The bytes of a granule: others for each. */
+static const unsigned char *bytes_of(uint64_t granule)
+{
+    uint64_t state = granule * 2 + 1;
+    for (size_t i = 0; i < sizeof expected; i++) {
+        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        expected[i] = (unsigned char)(state >> 56);
+    }
+    return expected;
+}
+
+static bool is_right(struct store_object *object, uint64_t granule)
+{
+    size_t length = store_granule_length(object, granule);
+    return store_verify(object, granule) && store_read(object, granule, 0, length, found) &&
+           memcmp(found, bytes_of(granule), length) == 0;
+}
+
+static void written_and_read(void)
+{
+    struct store_object *object = store_open(KEY, size);
+    struct stat status;
+    CHECK(!store_has(object, 0) && !store_verify(object, 0) && !store_read(object, 0, 0, 1, found));
+    for (uint64_t granule = 0; granule < n_granules; granule += 2)
+        store_write(object, granule, bytes_of(granule));
+    bool good = true;
+    for (uint64_t granule = 0; granule < n_granules; granule++)
+        good &= store_has(object, granule) == (granule % 2 == 0) && is_right(object, granule) == (granule % 2 == 0);
+    CHECK_NAMED(good, "what was written is there, and nothing else");
+    CHECK(store_granule_length(object, n_granules - 1) == 5000);
+    CHECK(store_read(object, 2, 1000, 10, found) && memcmp(found, bytes_of(2) + 1000, 10) == 0);
+    store_close(object);
+    object = store_open(KEY, size);
+    CHECK_NAMED(is_right(object, n_granules - 1) && is_right(object, 0), "it is there after the object was closed");
+    store_close(object);
+    CHECK(stat("cache", &status) == 0 && (status.st_mode & 0777) == 0700);
+    CHECK(access("cache/CACHEDIR.TAG", F_OK) == 0);
+    CHECK_NAMED(stat(SEGMENT, &status) == 0 && (uint64_t)status.st_size == STORE_SEGMENT + 4096, "data and a page");
+    CHECK_NAMED((uint64_t)status.st_blocks * 512 < STORE_SEGMENT / 2 + STORE_GRANULE * 2,
+                "what is absent takes no space");
+}
+
+/* Changes one byte of the first segment. */
+static void damage(off_t offset)
+{
+    unsigned char byte;
+    int fd = open(SEGMENT, O_RDWR);
+    files_must(fd >= 0 && pread(fd, &byte, 1, offset) == 1, SEGMENT);
+    byte ^= 0x10;
+    files_must(pwrite(fd, &byte, 1, offset) == 1 && close(fd) == 0, SEGMENT);
+}
+
+static void damaged(void)
+{
+    struct store_object *object = store_open(KEY, size);
+    damage(7);
+    CHECK_NAMED(store_has(object, 0) && !store_verify(object, 0), "bytes that are not those of the CRC");
+    store_write(object, 0, bytes_of(0));
+    CHECK(is_right(object, 0));
+    damage(STORE_SEGMENT + 2048); /* the CRC of the first word */
+    CHECK_NAMED(!store_verify(object, 0) && is_right(object, 2), "a torn word");
+    files_must(truncate(SEGMENT, 3 * STORE_GRANULE) == 0, SEGMENT);
+    CHECK_NAMED(!store_verify(object, 2) && !store_read(object, 4, 0, 1, found), "a segment cut while it is open");
+    store_close(object);
+    object = store_open(KEY, size);
+    CHECK_NAMED(!store_has(object, 2), "a segment that was cut");
+    store_write(object, 2, bytes_of(2));
+    CHECK_NAMED(is_right(object, 2), "and is replaced");
+    store_close(object);
+    damage(STORE_SEGMENT + 40); /* the key */
+    object = store_open(KEY, size);
+    CHECK_NAMED(!store_has(object, 2), "a segment of another object");
+    store_write(object, 2, bytes_of(2));
+    files_must(unlink(SEGMENT) == 0, SEGMENT);
+    CHECK_NAMED(is_right(object, 2), "a segment that was evicted while it is open");
+    store_close(object);
+    object = store_open(KEY, size + 1);
+    CHECK_NAMED(!store_has(object, n_granules - 1), "an object of another size");
+    store_close(object);
+}
+
+/* Writes granule after granule, and says so, until it is killed. */
+static _Noreturn void write_for_ever(int said)
+{
+    struct store_object *object = store_open(KEY, size);
+    for (uint64_t granule = 0;; granule = (granule + 1) % n_granules) {
+        store_write(object, granule, bytes_of(granule));
+        if (write(said, &granule, sizeof granule) != sizeof granule)
+            _exit(1);
+    }
+}
+
+static void killed(void)
+{
+    enum { ROUNDS = 20 };
+    bool kept = true, right = true;
+    for (int round = 0; round < ROUNDS; round++) {
+        int ends[2];
+        uint64_t granule = 0;
+        unlink(SEGMENT);
+        files_must(pipe(ends) == 0, "pipe");
+        pid_t writer = fork();
+        if (writer == 0)
+            write_for_ever(ends[1]);
+        close(ends[1]);
+        for (int i = 0; i <= round; i++)
+            files_must(read(ends[0], &granule, sizeof granule) == sizeof granule, "the writer");
+        kill(writer, SIGKILL);
+        waitpid(writer, NULL, 0);
+        close(ends[0]);
+        struct store_object *object = store_open(KEY, size);
+        for (uint64_t i = 0; i <= granule; i++)
+            kept &= is_right(object, i);
+        for (uint64_t i = granule; i < n_granules; i++)
+            right &= !store_verify(object, i) || is_right(object, i);
+        store_close(object);
+    }
+    CHECK_NAMED(kept, "what was written before the writer was killed is there");
+    CHECK_NAMED(right, "nothing is there that was not written");
+}
+
+static void texts(void)
+{
+    size_t length = 0;
+    struct arena *arena = arena_new();
+    CHECK(store_load("list", 100, arena, &length) == NULL);
+    store_save("list", "one", 3);
+    store_save("list", "three", 5);
+    CHECK_TEXT(store_load("list", 100, arena, &length), "three");
+    CHECK(length == 5);
+    CHECK_NAMED(store_load("list", 4, arena, &length) == NULL, "above the limit");
+    arena_free(arena);
+}
+
+/* In a process of its own, which has another cache: a disk that is full after `limit` bytes of one file. */
+static void full_disk(const char *cache, rlim_t limit, const char *name)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        static struct remote_options options;
+        const struct rlimit full = {limit, limit};
+        options.cache = cache;
+        remote_use(&options);
+        signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &full);
+        struct store_object *object = store_open(KEY, size);
+        bool good = true;
+        for (uint64_t granule = 0; granule < 3; granule++)
+            store_write(object, granule, bytes_of(granule));
+        for (uint64_t granule = 0; granule < 3; granule++)
+            good &= store_has(object, granule) && is_right(object, granule);
+        store_close(object);
+        _exit(!good);
+    }
+    int status;
+    CHECK_NAMED(waitpid(child, &status, 0) == child && status == 0, name);
+}
+
+int main(void)
+{
+    char cache[1024];
+    struct remote_options options = {.cache = cache};
+    files_begin();
+    files_write_text("file", "");
+    files_must(getcwd(cache, sizeof cache - 100) != NULL, "getcwd");
+    strcat(cache, "/cache");
+    full_disk("/proc/none", RLIM_INFINITY, "memory stands in for a directory that cannot be made");
+    full_disk(strcat(cache, "-full"), 4096, "memory stands in for a disk that is full");
+    *strrchr(cache, '-') = '\0';
+    remote_use(&options);
+    written_and_read();
+    damaged();
+    killed();
+    texts();
+    files_remove();
+    return check_done();
+}

@@ -4,30 +4,28 @@
 
 #include <string.h>
 
-static void bf16_decode(const void *blocks, float *values, size_t n_blocks)
+static inline void bf16_decode(const uint8_t *bytes, float *values, size_t n_blocks)
 {
-    const uint8_t *bytes = blocks;
     for (size_t i = 0; i < n_blocks; i++) {
         uint32_t bits = (uint32_t)read_le(bytes + 2 * i, 2) << 16;
         memcpy(&values[i], &bits, sizeof bits);
     }
 }
 
-static void bf16_encode(const float *values, void *blocks, size_t n_blocks)
+static inline void bf16_encode(const float *values, uint8_t *bytes, size_t n_blocks)
 {
-    uint8_t *bytes = blocks;
     for (size_t i = 0; i < n_blocks; i++) {
         uint32_t bits;
         memcpy(&bits, &values[i], sizeof bits);
         bool nan = (bits & 0x7fffffff) > 0x7f800000;
         bits = nan ? bits | 0x00400000 : bits + 0x7fff + (bits >> 16 & 1);
-        bytes[2 * i] = (uint8_t)(bits >> 16);
-        bytes[2 * i + 1] = (uint8_t)(bits >> 24);
+        uint16_t upper = (uint16_t)(bits >> 16);
+        memcpy(bytes + 2 * i, &upper, sizeof upper);
     }
 }
 
-decode_function bf16_decode_avx2;
-encode_function bf16_encode_avx2;
+DEFINE_LEVELS(DEFINE_DECODER_AT, bf16_decode)
+DEFINE_LEVELS(DEFINE_ENCODER_AT, bf16_encode)
 
 const struct dtype bf16_dtype = {
     .name = "BF16",
@@ -37,6 +35,7 @@ const struct dtype bf16_dtype = {
     .block_bytes = 2,
     .ggml_type = 30,
     .encode_cost = 130,
-    .kernels[CPU_PORTABLE] = {bf16_decode, bf16_encode},
+    .kernels[CPU_PORTABLE] = {bf16_decode_portable, bf16_encode_portable},
     .kernels[CPU_AVX2] = {ON_X86(bf16_decode_avx2), ON_X86(bf16_encode_avx2)},
+    .kernels[CPU_AVX512] = {ON_X86(bf16_decode_avx512), ON_X86(bf16_encode_avx512)},
 };

@@ -78,12 +78,34 @@ struct dtype {
 #define ON_X86(kernel) NULL
 #endif
 
+/* Defines NAME_portable and, for x86-64, NAME_avx2 and NAME_avx512 from the inline function NAME by `define_at`:
+ * DEFINE_DECODER_AT or DEFINE_ENCODER_AT. The compiler makes vectors of its loop as far as the level allows; the bits
+ * are the same. */
+#if defined(__x86_64__)
+#define DEFINE_LEVELS(define_at, name)                                                                                 \
+    define_at(name, portable) define_at(name, avx2, __attribute__((target("avx2,fma,f16c"), flatten)))                 \
+        define_at(name, avx512, __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi"), flatten)))
+#else
+#define DEFINE_LEVELS(define_at, name) define_at(name, portable)
+#endif
+
 /* Defines NAME_decode over many blocks of `elements` values in `bytes` bytes from decode_block. */
 #define DEFINE_BLOCK_DECODER(name, elements, bytes)                                                                    \
     static void name##_decode(const void *blocks, float *values, size_t n_blocks)                                      \
     {                                                                                                                  \
         for (size_t i = 0; i < n_blocks; i++)                                                                          \
             decode_block((const uint8_t *)blocks + i * (bytes), values + i * (elements));                              \
+    }
+
+#define DEFINE_DECODER_AT(name, level, ...)                                                                            \
+    __VA_ARGS__ static void name##_##level(const void *blocks, float *values, size_t n_blocks)                         \
+    {                                                                                                                  \
+        name(blocks, values, n_blocks);                                                                                \
+    }
+#define DEFINE_ENCODER_AT(name, level, ...)                                                                            \
+    __VA_ARGS__ static void name##_##level(const float *values, void *blocks, size_t n_blocks)                         \
+    {                                                                                                                  \
+        name(values, blocks, n_blocks);                                                                                \
     }
 
 /* Returns the best kernels of `dtype` at `level` or below. */

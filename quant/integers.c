@@ -3,19 +3,16 @@
 
 #include <string.h>
 
-decode_function u8_decode_avx2, i8_decode_avx2, u64_decode_avx2;
-decode_function u8_decode_avx512, i64_decode_avx512, u64_decode_avx512;
-
-#define INTEGER(prefix, type, its_name, its_numpy, its_ggml_type, avx2_decode, avx512_decode)                          \
-    static void prefix##_decode(const void *blocks, float *values, size_t n_blocks)                                    \
+#define INTEGER(prefix, type, its_name, its_numpy, its_ggml_type)                                                      \
+    static inline void prefix##_decode(const uint8_t *bytes, float *values, size_t n)                                  \
     {                                                                                                                  \
-        const uint8_t *bytes = blocks;                                                                                 \
-        for (size_t i = 0; i < n_blocks; i++) {                                                                        \
+        for (size_t i = 0; i < n; i++) {                                                                               \
             type value;                                                                                                \
             memcpy(&value, bytes + i * sizeof value, sizeof value);                                                    \
             values[i] = (float)value;                                                                                  \
         }                                                                                                              \
     }                                                                                                                  \
+    DEFINE_LEVELS(DEFINE_DECODER_AT, prefix##_decode)                                                                  \
     const struct dtype prefix##_dtype = {                                                                              \
         .name = its_name,                                                                                              \
         .numpy = its_numpy,                                                                                            \
@@ -23,19 +20,19 @@ decode_function u8_decode_avx512, i64_decode_avx512, u64_decode_avx512;
         .block_elements = 1,                                                                                           \
         .block_bytes = sizeof(type),                                                                                   \
         .ggml_type = its_ggml_type,                                                                                    \
-        .kernels[CPU_PORTABLE] = {.decode = prefix##_decode},                                                          \
-        .kernels[CPU_AVX2] = {.decode = ON_X86(avx2_decode)},                                                          \
-        .kernels[CPU_AVX512] = {.decode = ON_X86(avx512_decode)},                                                      \
+        .kernels[CPU_PORTABLE] = {.decode = prefix##_decode_portable},                                                 \
+        .kernels[CPU_AVX2] = {.decode = ON_X86(prefix##_decode_avx2)},                                                 \
+        .kernels[CPU_AVX512] = {.decode = ON_X86(prefix##_decode_avx512)},                                             \
     }
 
-INTEGER(i8, int8_t, "I8", "|i1", 24, i8_decode_avx2, NULL);
-INTEGER(i16, int16_t, "I16", "<i2", 25, NULL, NULL);
-INTEGER(i32, int32_t, "I32", "<i4", 26, NULL, NULL);
-INTEGER(i64, int64_t, "I64", "<i8", 27, NULL, i64_decode_avx512);
-INTEGER(u8, uint8_t, "U8", "|u1", GGML_TYPE_NONE, u8_decode_avx2, u8_decode_avx512);
-INTEGER(u16, uint16_t, "U16", "<u2", GGML_TYPE_NONE, NULL, NULL);
-INTEGER(u32, uint32_t, "U32", "<u4", GGML_TYPE_NONE, NULL, NULL);
-INTEGER(u64, uint64_t, "U64", "<u8", GGML_TYPE_NONE, u64_decode_avx2, u64_decode_avx512);
+INTEGER(i8, int8_t, "I8", "|i1", 24);
+INTEGER(i16, int16_t, "I16", "<i2", 25);
+INTEGER(i32, int32_t, "I32", "<i4", 26);
+INTEGER(i64, int64_t, "I64", "<i8", 27);
+INTEGER(u8, uint8_t, "U8", "|u1", GGML_TYPE_NONE);
+INTEGER(u16, uint16_t, "U16", "<u2", GGML_TYPE_NONE);
+INTEGER(u32, uint32_t, "U32", "<u4", GGML_TYPE_NONE);
+INTEGER(u64, uint64_t, "U64", "<u8", GGML_TYPE_NONE);
 
 static void bool_decode(const void *blocks, float *values, size_t n_blocks)
 {

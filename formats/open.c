@@ -9,7 +9,6 @@
 
 #include <libgen.h>
 #include <malloc.h>
-#include <stdlib.h>
 #include <string.h>
 
 static enum location_links links_of(bool follow_links)

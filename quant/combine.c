@@ -9,8 +9,6 @@ const struct combine_kernels *combine_kernels_at(enum cpu_level level)
         return &combine_avx512;
     if (level >= CPU_AVX2)
         return &combine_avx2;
-#else
-    (void)level;
 #endif
     return &combine_portable;
 }

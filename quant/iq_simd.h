@@ -8,7 +8,6 @@
 #include "quant/iq_encode.h"
 
 #include <float.h>
-#include <math.h>
 #include <string.h>
 
 enum { MOST_TRIES = 32, MOST_VECTORS = MOST_TRIES / LANES, MOST_GROUPS = 8, INFINITE_BITS = 0x7f800000 };

@@ -9,8 +9,6 @@ add_terms_function *add_terms_at(enum cpu_level level)
         return add_terms_avx512;
     if (level >= CPU_AVX2)
         return add_terms_avx2;
-#else
-    (void)level;
 #endif
     return add_terms_portable;
 }

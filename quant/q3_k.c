@@ -41,7 +41,6 @@ static float signed_largest(const float *scales)
 /* The scales as 6-bit shares of the one of largest magnitude, with their F16 step. */
 static bool store_scales(const float *scales, const float *minimums, uint8_t *block)
 {
-    (void)minimums;
     uint8_t shares[SUB_BLOCKS];
     float largest = signed_largest(scales);
     if (largest == 0) {

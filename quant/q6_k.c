@@ -10,7 +10,6 @@ enum { SUB_BLOCKS = 16, QH = 128, SCALES = 192, D = 208, BLOCK_BYTES = 210 };
 
 static bool store_scales(const float *scales, const float *minimums, uint8_t *block)
 {
-    (void)minimums;
     float largest = 0, magnitude = 0;
     for (int j = 0; j < SUB_BLOCKS; j++)
         if (fabsf(scales[j]) > magnitude) {

@@ -74,7 +74,6 @@ float rotary_scale(uint64_t positions, uint64_t trained)
 
 static bool rotary_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
 {
-    (void)error;
     const struct rotary *rotary = (const struct rotary *)view;
     float *values = out;
     for (uint64_t i = 0; i < count; i++) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <immintrin.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 typedef int32_t vi __attribute__((vector_size(4 * LANES)));

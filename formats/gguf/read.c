@@ -271,7 +271,6 @@ static bool read_file(struct checkpoint *checkpoint, struct source *file, struct
 static bool gguf_read_file(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
                            const struct open_options *options, struct error *error)
 {
-    (void)options;
     return read_file(checkpoint, file, tensors, &checkpoint->metadata, error);
 }
 
@@ -417,7 +416,6 @@ static struct source *open_model(struct checkpoint *checkpoint, const struct inp
 static bool gguf_open(struct checkpoint *checkpoint, const struct input *input, const struct open_options *options,
                       struct error *error)
 {
-    (void)options;
     const char *name = input->file_name;
     struct source *file = input->file != NULL ? location_source(input->location, name, error)
                                               : open_model(checkpoint, input, &name, error);

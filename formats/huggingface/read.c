@@ -87,7 +87,6 @@ static bool is_weights(const struct input *input, const struct kind *kind, const
 
 static bool is_index(const struct input *input, const struct kind *kind, const char *name)
 {
-    (void)input;
     return has_ending(kind, name, of_index) && *name != '.';
 }
 

@@ -2,7 +2,6 @@
 #include "formats/json_write.h"
 #include "formats/torch/tensors.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

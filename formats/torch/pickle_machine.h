@@ -112,7 +112,6 @@ bool machine_append(struct machine *machine, struct pickle_node *to, struct pick
 
 /* Opcodes, each called with its argument read. Those of numbers, texts and constants are in pickle_scalars.c. */
 #define OPERATION(name) bool name(struct machine *machine, const struct argument *argument)
-#define UNUSED          (void)argument
 
 operation op_integer, op_int, op_long, op_long_counted, op_binfloat, op_float, op_none, op_true, op_false, op_text,
     op_old_text, op_bytes, op_string, op_unicode;

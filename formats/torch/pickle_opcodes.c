@@ -2,25 +2,21 @@
 
 static OPERATION(op_empty_tuple)
 {
-    UNUSED;
     return machine_push(machine, machine_node(machine, PICKLE_TUPLE));
 }
 
 static OPERATION(op_empty_list)
 {
-    UNUSED;
     return machine_push(machine, machine_node(machine, PICKLE_LIST));
 }
 
 static OPERATION(op_empty_dict)
 {
-    UNUSED;
     return machine_push(machine, machine_node(machine, PICKLE_DICT));
 }
 
 static OPERATION(op_empty_set)
 {
-    UNUSED;
     return machine_push(machine, machine_node(machine, PICKLE_SET));
 }
 
@@ -35,19 +31,16 @@ static bool tuple_of(struct machine *machine, size_t count)
 
 static OPERATION(op_tuple1)
 {
-    UNUSED;
     return tuple_of(machine, 1);
 }
 
 static OPERATION(op_tuple2)
 {
-    UNUSED;
     return tuple_of(machine, 2);
 }
 
 static OPERATION(op_tuple3)
 {
-    UNUSED;
     return tuple_of(machine, 3);
 }
 
@@ -64,38 +57,32 @@ static bool marked_items(struct machine *machine, enum pickle_kind kind)
 
 static OPERATION(op_tuple)
 {
-    UNUSED;
     return marked_items(machine, PICKLE_TUPLE);
 }
 
 static OPERATION(op_list)
 {
-    UNUSED;
     return marked_items(machine, PICKLE_LIST);
 }
 
 static OPERATION(op_dict)
 {
-    UNUSED;
     return marked_items(machine, PICKLE_DICT);
 }
 
 static OPERATION(op_frozenset)
 {
-    UNUSED;
     return marked_items(machine, PICKLE_SET);
 }
 
 static OPERATION(op_append)
 {
-    UNUSED;
     struct pickle_node *item = machine_need(machine, 2) ? machine_pop(machine) : NULL;
     return item != NULL && machine_append(machine, machine_top(machine), &item, 1);
 }
 
 static OPERATION(op_appends)
 {
-    UNUSED;
     struct pickle_node **nodes;
     size_t count;
     return machine_pop_mark(machine, &nodes, &count) && machine_append(machine, machine_top(machine), nodes, count);
@@ -103,7 +90,6 @@ static OPERATION(op_appends)
 
 static OPERATION(op_setitem)
 {
-    UNUSED;
     if (!machine_need(machine, 3))
         return false;
     machine->n_stack -= 2;
@@ -112,7 +98,6 @@ static OPERATION(op_setitem)
 
 static OPERATION(op_setitems)
 {
-    UNUSED;
     struct pickle_node **nodes;
     size_t count;
     return machine_pop_mark(machine, &nodes, &count) && machine_add_pairs(machine, machine_top(machine), nodes, count);
@@ -120,7 +105,6 @@ static OPERATION(op_setitems)
 
 static OPERATION(op_additems)
 {
-    UNUSED;
     struct pickle_node **nodes, *to;
     size_t count;
     if (!machine_pop_mark(machine, &nodes, &count) || (to = machine_top(machine)) == NULL)
@@ -132,7 +116,6 @@ static OPERATION(op_additems)
 
 static OPERATION(op_mark)
 {
-    UNUSED;
     if (machine->n_marks == machine->marks_capacity) {
         if (!machine_count(machine, (machine->marks_capacity + 64) * sizeof *machine->marks))
             return false;
@@ -146,7 +129,6 @@ static OPERATION(op_mark)
 /* Pops a value, or the MARK where that is what is on top. */
 static OPERATION(op_pop)
 {
-    UNUSED;
     if (machine->n_marks > 0 && machine->marks[machine->n_marks - 1] == machine->n_stack) {
         machine->n_marks--;
         return true;
@@ -156,7 +138,6 @@ static OPERATION(op_pop)
 
 static OPERATION(op_pop_mark)
 {
-    UNUSED;
     struct pickle_node **nodes;
     size_t count;
     return machine_pop_mark(machine, &nodes, &count);
@@ -164,7 +145,6 @@ static OPERATION(op_pop_mark)
 
 static OPERATION(op_dup)
 {
-    UNUSED;
     return machine_push(machine, machine_top(machine));
 }
 
@@ -180,7 +160,6 @@ static OPERATION(op_get)
 
 static OPERATION(op_memoize)
 {
-    UNUSED;
     return machine_memo_put(machine, machine->n_memo);
 }
 
@@ -228,7 +207,6 @@ static OPERATION(op_global)
 
 static OPERATION(op_stack_global)
 {
-    UNUSED;
     struct pickle_node *name = machine_need(machine, 2) ? machine_pop(machine) : NULL,
                        *module = name != NULL ? machine_pop(machine) : NULL;
     if (module == NULL)
@@ -250,7 +228,6 @@ static OPERATION(op_inst)
 
 static OPERATION(op_obj)
 {
-    UNUSED;
     struct pickle_node **nodes;
     size_t count;
     if (!machine_pop_mark(machine, &nodes, &count))
@@ -262,14 +239,12 @@ static OPERATION(op_obj)
 
 static OPERATION(op_reduce)
 {
-    UNUSED;
     struct pickle_node *arguments = machine_need(machine, 2) ? machine_pop(machine) : NULL;
     return arguments != NULL && machine_push(machine, machine_call(machine, machine_pop(machine), arguments));
 }
 
 static OPERATION(op_newobj)
 {
-    UNUSED;
     struct pickle_node *arguments = machine_need(machine, 2) ? machine_pop(machine) : NULL;
     if (arguments == NULL)
         return false;
@@ -291,7 +266,6 @@ static OPERATION(op_newobj_ex)
 
 static OPERATION(op_build)
 {
-    UNUSED;
     struct pickle_node *state = machine_need(machine, 2) ? machine_pop(machine) : NULL,
                        *to = state != NULL ? machine_top(machine) : NULL;
     if (to == NULL)
@@ -317,7 +291,6 @@ static bool push_persistent(struct machine *machine, struct pickle_node *id)
 
 static OPERATION(op_binpersid)
 {
-    UNUSED;
     return push_persistent(machine, machine_pop(machine));
 }
 
@@ -343,7 +316,6 @@ static OPERATION(op_frame)
 
 static OPERATION(op_stop)
 {
-    UNUSED;
     machine->stopped = true;
     machine->pickle->root = machine_pop(machine);
     return machine->pickle->root != NULL;
@@ -351,7 +323,6 @@ static OPERATION(op_stop)
 
 static OPERATION(op_outside)
 {
-    UNUSED;
     return machine_fail(machine, ": refers to data outside the file");
 }
 

@@ -113,19 +113,16 @@ OPERATION(op_float)
 
 OPERATION(op_none)
 {
-    UNUSED;
     return machine_push(machine, &machine->none);
 }
 
 OPERATION(op_true)
 {
-    UNUSED;
     return machine_push(machine, &machine->truth);
 }
 
 OPERATION(op_false)
 {
-    UNUSED;
     return machine_push(machine, &machine->falsehood);
 }
 

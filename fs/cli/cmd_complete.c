@@ -128,7 +128,6 @@ struct listing {
 
 static bool print_entry(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
-    (void)index;
     const struct listing *listing = context;
     print_candidate(listing->current, listing->directory, name, attributes->directory ? "/" : "",
                     attributes->directory ? "directory" : "file");

@@ -43,7 +43,6 @@ static bool copy_node(struct copying *copying, const char *name, const struct no
 
 static bool copy_entry(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
-    (void)index;
     struct copying *copying = context;
     struct arena *arena = arena_new();
     const char *destination = arena_printf(arena, "%s/%s", copying->destination, name);

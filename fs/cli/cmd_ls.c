@@ -27,7 +27,6 @@ struct listing {
 
 static bool add_entry(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
-    (void)index;
     struct listing *listing = context;
     if (listing->n_entries == listing->capacity) {
         listing->capacity = listing->capacity * 2 + 64;
@@ -159,7 +158,6 @@ static void put_entry(struct json_writer *writer, const char *path, const struct
 
 static bool put_below(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
-    (void)index;
     struct directory *directory = context;
     char *path = NULL;
     if (asprintf(&path, "%s%s%s", directory->path, *directory->path != '\0' ? "/" : "", name) < 0)

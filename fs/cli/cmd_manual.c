@@ -129,7 +129,6 @@ static void print_man(void)
 
 static int run(const struct invocation *invocation)
 {
-    (void)invocation;
     print_man();
     return finish_output(EXIT_SUCCESS);
 }

@@ -44,7 +44,6 @@ struct reading {
 
 static bool take(void *context, const void *bytes, size_t length, struct error *error)
 {
-    (void)error;
     struct reading *reading = context;
     sha256_update(&reading->context, length, bytes);
     pthread_mutex_lock(&reading->summing->lock);

@@ -31,7 +31,6 @@ const struct checkpoint *command_open_checkpoint(const char *source, const struc
 /* Said where somebody looks into a component. */
 static void report_failure(void *unused, const struct checkpoint *checkpoint)
 {
-    (void)unused;
     if (checkpoint->failure != NULL)
         report("%s: %s", checkpoint->model_name, checkpoint->failure);
 }

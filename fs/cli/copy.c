@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 enum {
     CHUNK_BYTES = 1 << 20, /* stays in a core's cache between being made and being written */
@@ -134,7 +133,6 @@ static bool make_chunk(const struct copy *copy, size_t index, struct chunk *chun
 
 static void make_chunks(void *context, size_t unused)
 {
-    (void)unused;
     struct copy *copy = context;
     struct chunk *chunk;
     struct error error;

@@ -1,7 +1,6 @@
 #include "fs/cli/info_components.h"
 
 #include "fs/cli/profile.h"
-#include "fs/cli/terminal.h"
 #include "fs/tree/component_files.h"
 #include "fs/tree/inventory.h"
 

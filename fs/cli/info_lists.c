@@ -69,7 +69,6 @@ struct printing {
 
 static bool print_file(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
-    (void)index;
     const struct printing *printing = context;
     char size[SIZE_TEXT], path[2 * TREE_MAX_NAME + 2];
     snprintf(path, sizeof path, "%s%s%s", printing->directory, *printing->directory ? "/" : "", name);

@@ -6,10 +6,8 @@
 #include "fs/cli/terminal.h"
 #include "models/families/families.h"
 #include "models/families/groups.h"
-#include "models/projectors/projector.h"
 #include "models/projectors/projectors.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -15,14 +15,12 @@
 
 static bool parse_flag(void *field, const char *value, struct arena *arena, struct error *error)
 {
-    (void)value, (void)arena, (void)error;
     *(bool *)field = true;
     return true;
 }
 
 static bool parse_text(void *field, const char *value, struct arena *arena, struct error *error)
 {
-    (void)arena, (void)error;
     *(const char **)field = value;
     return true;
 }
@@ -34,7 +32,6 @@ static bool parse_format(void *field, const char *value, struct arena *arena, st
 
 static bool parse_names(void *field, const char *value, struct arena *arena, struct error *error)
 {
-    (void)arena;
     enum shown_names *names = field;
     *names = strcasecmp(value, "hf") == 0 ? NAMES_HF : NAMES_GGUF;
     return *names == NAMES_HF || strcasecmp(value, "gguf") == 0 ||
@@ -43,7 +40,6 @@ static bool parse_names(void *field, const char *value, struct arena *arena, str
 
 static bool parse_q4_0_rule(void *field, const char *value, struct arena *arena, struct error *error)
 {
-    (void)arena;
     const struct rule **rule = field;
     *rule = strcmp(value, q4_0_absmax7_rule.name) == 0 ? &q4_0_absmax7_rule : NULL;
     return *rule != NULL || strcmp(value, "ggml") == 0 || error_set(error, "'%s' is neither ggml nor absmax7", value);
@@ -51,7 +47,6 @@ static bool parse_q4_0_rule(void *field, const char *value, struct arena *arena,
 
 static bool parse_quantize_type(void *field, const char *value, struct arena *arena, struct error *error)
 {
-    (void)arena;
     const struct dtype **type = field;
     *type = quantize_type(value, error);
     return *type != NULL;
@@ -132,13 +127,11 @@ static bool parse_exclude_weights(void *field, const char *value, struct arena *
 
 static bool parse_split(void *field, const char *value, struct arena *arena, struct error *error)
 {
-    (void)arena;
     return split_rule_parse(value, field, error);
 }
 
 static bool parse_float_type(void *field, const char *value, struct arena *arena, struct error *error)
 {
-    (void)arena;
     const struct dtype *const types[] = {&f32_dtype, &f16_dtype, &bf16_dtype};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (strcasecmp(types[i]->view_name, value) == 0) {
@@ -151,7 +144,6 @@ static bool parse_float_type(void *field, const char *value, struct arena *arena
 
 static bool parse_shard_size(void *field, const char *value, struct arena *arena, struct error *error)
 {
-    (void)arena;
     return shards_parse_size(value, field, error);
 }
 
@@ -218,7 +210,6 @@ static bool parse_allow_root(void *field, const char *value, struct arena *arena
 
 static bool parse_subtype(void *field, const char *value, struct arena *arena, struct error *error)
 {
-    (void)field, (void)arena;
     return strcmp(value, "wfs") == 0 ||
            error_set(error, "it is always wfs; 'wfs umount' would not find a mount of '%s'", value);
 }
@@ -233,7 +224,6 @@ static bool parse_number(const char *value, int base, unsigned long limit, unsig
 /* Of a user or group: uid_t and gid_t are one type. All ones mean "as it is" to chown. */
 static bool parse_id(void *field, const char *value, struct arena *arena, struct error *error)
 {
-    (void)arena;
     unsigned long number;
     if (!parse_number(value, 10, 0xfffffffe, &number))
         return error_set(error, "'%s' is not a number from 0 to 4294967294", value);
@@ -243,7 +233,6 @@ static bool parse_id(void *field, const char *value, struct arena *arena, struct
 
 static bool parse_umask(void *field, const char *value, struct arena *arena, struct error *error)
 {
-    (void)arena;
     unsigned long number;
     if (!parse_number(value, 8, 0777, &number))
         return error_set(error, "'%s' is not an octal number from 0 to 777", value);

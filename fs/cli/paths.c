@@ -42,7 +42,6 @@ static void go_on(const struct search *at, const char *path, const struct node_a
 
 static bool try_entry(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
-    (void)index;
     const struct search *search = context;
     if (fnmatch(search->part, name, 0) == 0)
         go_on(search, join(search->arena, search->path, name), attributes);
@@ -92,7 +91,6 @@ struct descent {
 
 static bool add_entry(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
-    (void)index;
     const struct descent *descent = context;
     struct arena *arena = arena_new();
     const char *path = join(arena, descent->path, name);

@@ -1,6 +1,5 @@
 #include "fs/cli/profile.h"
 
-#include "formats/documents.h"
 #include "models/convert/model.h"
 #include "models/derive/adapter.h"
 #include "models/families/families.h"

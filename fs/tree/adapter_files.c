@@ -54,7 +54,6 @@ static void close_base(void *context)
 
 static bool add(struct tree *tree, struct error *error)
 {
-    (void)error;
     if (tree_checkpoint(tree)->kind != CHECKPOINT_ADAPTER) {
         tree_add_hint(tree, "adapter.gguf", "the source is not a LoRA adapter");
         return true;

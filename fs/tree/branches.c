@@ -14,7 +14,6 @@ static void planned_in_branch(void *context)
 /* The plan of the node of a branch: there is no file. */
 static enum outcome plan_branch(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
-    (void)arena, (void)ret_file;
     struct tree_branch *branch = context;
     struct tree *owner = branch->owner, *tree = branch->open(branch->context, error);
     if (tree == NULL)
@@ -32,7 +31,6 @@ static enum outcome plan_branch(void *context, struct arena *arena, struct vfile
 /* The same of a branch that has no tree of its own. */
 static enum outcome plan_part_of_branch(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
-    (void)arena, (void)ret_file;
     struct tree_branch *branch = context;
     struct node_attributes directory;
     const struct node *whole = branch->owner->nodes[branch->of->node];

@@ -76,7 +76,6 @@ static bool is_source_shown(const struct tree *tree)
 static enum outcome plan_source(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(context);
-    (void)error;
     *ret_file = vfile_of_source(arena, checkpoint->sources[0], origin_of_weights(checkpoint));
     return OK;
 }
@@ -191,7 +190,6 @@ static struct target_files *new_files(struct tree *tree, lazy_maker *make, const
 
 static bool add(struct tree *tree, struct error *error)
 {
-    (void)error;
     if (tree_checkpoint(tree)->kind == CHECKPOINT_ADAPTER) {
         tree_add_hint(tree, "model.gguf", "the source is a LoRA adapter, which becomes adapter.gguf");
         return true;

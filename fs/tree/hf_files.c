@@ -90,7 +90,6 @@ static enum outcome plan_shard(void *context, struct arena *arena, struct vfile 
 
 static enum outcome write_index(void *context, struct buffer *out, struct error *error)
 {
-    (void)error;
     const struct hf_files *files = context;
     shards_write_index(files->model.value, &files->shards, out);
     return OK;
@@ -130,7 +129,6 @@ struct key_file {
 static enum outcome write_key_file(void *context, struct buffer *out, struct error *error)
 {
     const struct key_file *file = context;
-    (void)error;
     file->write(file->kvs, out);
     return OK;
 }
@@ -343,7 +341,6 @@ void hf_files_add_beside(struct tree *tree, node_id directory)
 
 static bool add(struct tree *tree, struct error *error)
 {
-    (void)error;
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     struct hf_files *files = new_files(tree);
     tree_add_file(tree, TREE_ROOT, weights_name(tree), plan_whole, files);

@@ -24,7 +24,6 @@ struct file_list {
 
 static bool put_file(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
-    (void)index;
     struct file_list *list = context;
     size_t length = strlen(list->path);
     if (attributes->branch || (length == 0 && strcmp(name, "tensors") == 0))

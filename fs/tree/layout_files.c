@@ -31,7 +31,6 @@ static enum outcome plan_output(void *context, struct arena *arena, struct vfile
 static enum outcome write_text(void *context, struct buffer *out, struct error *error)
 {
     const struct layout_text *text = context;
-    (void)error;
     buffer_append(out, text->text, text->length);
     return OK;
 }

@@ -179,7 +179,6 @@ static void measure(void *context, size_t task)
 
 static enum outcome plan(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
-    (void)error;
     struct tree *tree = context;
     struct buffer head = {0};
     write_head(tree, &head);
@@ -200,7 +199,6 @@ static enum outcome plan(void *context, struct arena *arena, struct vfile *ret_f
 
 static bool add(struct tree *tree, struct error *error)
 {
-    (void)error;
     return tree_add_certain_file(tree, TREE_ROOT, "metadata.json", plan, tree);
 }
 

@@ -34,7 +34,6 @@ static void *make_model(void *tree, struct error *error)
 
 static bool add(struct tree *tree, struct error *error)
 {
-    (void)error;
     if (!gguf_has_projector(tree_checkpoint(tree))) {
         tree_add_hint(tree, "mmproj.gguf", "this is not a vision or audio model that wfs knows");
         return true;

@@ -50,7 +50,6 @@ struct nearest {
 
 static bool guess_name(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
-    (void)index, (void)attributes;
     struct nearest *nearest = context;
     text_guess_try(&nearest->guess, name);
     if (nearest->guess.best == name) {

@@ -59,7 +59,6 @@ static void remove_job(struct job *job)
 
 static void *pool_thread(void *unused)
 {
-    (void)unused;
     pthread_mutex_lock(&lock);
     for (;;) {
         while (jobs == NULL)

@@ -11,7 +11,6 @@ struct shown_file {
 
 static enum outcome plan(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
-    (void)error;
     const struct shown_file *shown = context;
     *ret_file = vfile_of_source(arena, shown->side->source, origin_of_side_file(shown->checkpoint, shown->side));
     return OK;
@@ -28,7 +27,6 @@ bool side_files_add(struct tree *tree, node_id directory, const struct side_file
 
 static bool add(struct tree *tree, struct error *error)
 {
-    (void)error;
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     for (size_t i = 0; i < checkpoint->n_side_files; i++) {
         const struct side_file *file = &checkpoint->side_files[i];

@@ -227,7 +227,8 @@ static bool stored_read_runs(const struct view *view, const struct runs *runs, v
                             runs->stride * unit, out, error);
 }
 
-static const struct view_op stored_op = {"tensor", stored_read, stored_extent, stored_read_runs};
+static const struct view_op stored_op = {
+    .name = "tensor", .read = stored_read, .stored = stored_extent, .read_runs = stored_read_runs};
 
 /* The shape is shared. */
 static const struct view *stored_view(struct arena *arena, struct source *source, uint64_t offset,

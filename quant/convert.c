@@ -245,6 +245,18 @@ bool convert_read(const struct view *view, struct encoding target, uint64_t firs
     return convert_elements(&input, target, element, end, out, error);
 }
 
+void convert_depends(const struct view *view, struct encoding target, uint64_t first, uint64_t count,
+                     struct dependencies *to)
+{
+    bool weighs_rows = target.importance.columns != NULL && target.dtype->weighs_rows && view->dtype != target.dtype;
+    uint64_t step = weighs_rows ? view_row_elements(view) : 1, block = view->dtype->block_elements;
+    uint64_t element = first * target.dtype->block_elements, end = element + count * target.dtype->block_elements;
+    if (count == 0)
+        return;
+    uint64_t unit = element / step * step / block;
+    view_depends(view, unit, ((end - 1) / step * step + step - 1) / block + 1 - unit, to);
+}
+
 uint64_t convert_cost(const struct view *view, struct encoding target, uint64_t count)
 {
     enum { READ_AND_DECODE_COST = 250 }; /* picoseconds per element, of an element type */
@@ -279,7 +291,12 @@ static bool mapped_read(const struct view *view, uint64_t first, uint64_t count,
     return true;
 }
 
-static const struct view_op mapped_op = {"map", mapped_read, NULL};
+static void mapped_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    convert_depends(((const struct mapped *)view)->inner, encoding_of(&f32_dtype), first, count, to);
+}
+
+static const struct view_op mapped_op = {.name = "map", .read = mapped_read, .depends = mapped_depends};
 
 const struct view *view_map(struct arena *arena, const struct view *view, const struct dtype *dtype, map_function *map)
 {
@@ -301,7 +318,12 @@ static bool converted_read(const struct view *view, uint64_t first, uint64_t cou
     return convert_read(((const struct converted *)view)->inner, encoding_of(view->dtype), first, count, out, error);
 }
 
-static const struct view_op converted_op = {"convert", converted_read, NULL};
+static void converted_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    convert_depends(((const struct converted *)view)->inner, encoding_of(view->dtype), first, count, to);
+}
+
+static const struct view_op converted_op = {.name = "convert", .read = converted_read, .depends = converted_depends};
 
 const struct view *view_convert(struct arena *arena, const struct view *view, const struct dtype *dtype)
 {

@@ -23,6 +23,10 @@ uint64_t convert_bytes(const struct view *view, const struct dtype *dtype);
 bool convert_read(const struct view *view, struct encoding target, uint64_t first, uint64_t count, void *out,
                   struct error *error);
 
+/* Adds the stored bytes that convert_read() of these blocks touches, as view_depends(). */
+void convert_depends(const struct view *view, struct encoding target, uint64_t first, uint64_t count,
+                     struct dependencies *to);
+
 /* Rough time for `count` blocks on one core, in nanoseconds, 0 where units are copied: to decide whether splitting
  * pays. */
 uint64_t convert_cost(const struct view *view, struct encoding target, uint64_t count);

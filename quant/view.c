@@ -1,6 +1,8 @@
 #include "quant/view.h"
 
 #include "base/binary_search.h"
+#include "quant/dependencies.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -24,6 +26,23 @@ bool view_read_runs(const struct view *view, const struct runs *runs, void *out,
 uint64_t view_stored(const struct view *view, uint64_t first, struct extent *ret_extent)
 {
     return view->op->stored != NULL && first < view_units(view) ? view->op->stored(view, first, ret_extent) : 0;
+}
+
+/* Adds the units that are stored as they are; the others are computed from nothing that is stored. */
+static void add_stored(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    struct extent extent;
+    for (uint64_t n; count > 0 && (n = view_stored(view, first, &extent)) > 0; first += n, count -= n) {
+        n = n < count ? n : count;
+        dependencies_add(to, &extent, n * view->dtype->block_bytes);
+    }
+}
+
+void view_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    assert(first <= view_units(view) && count <= view_units(view) - first);
+    if (count > 0)
+        (view->op->depends != NULL ? view->op->depends : add_stored)(view, first, count, to);
 }
 
 void view_init_shared(struct view *view, const struct view_op *op, const struct dtype *dtype, unsigned rank,
@@ -70,7 +89,16 @@ static bool reshaped_read_runs(const struct view *view, const struct runs *runs,
     return view_read_runs(((const struct reshaped *)view)->inner, runs, out, error);
 }
 
-static const struct view_op reshaped_op = {"reshape", reshaped_read, reshaped_stored, reshaped_read_runs};
+static void reshaped_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    view_depends(((const struct reshaped *)view)->inner, first, count, to);
+}
+
+static const struct view_op reshaped_op = {.name = "reshape",
+                                           .read = reshaped_read,
+                                           .depends = reshaped_depends,
+                                           .stored = reshaped_stored,
+                                           .read_runs = reshaped_read_runs};
 
 const struct view *view_reshape(struct arena *arena, const struct view *view, unsigned rank, const uint64_t *shape)
 {
@@ -85,9 +113,10 @@ const struct view *view_reshape(struct arena *arena, const struct view *view, un
 /* Strided: output units gathered from anywhere in the inner view. */
 
 enum {
-    SPAN_BYTES = 64 * 1024, /* how much is read at once around the wanted units, on the stack */
-    READ_WORTH = 2048,      /* bytes that are read in the time one more read call takes */
-    RUN_WORTH = 256,        /* and one more run of one call */
+    SPAN_BYTES = 64 * 1024,           /* how much is read at once around the wanted units, on the stack */
+    READ_WORTH = 2048,                /* bytes that are read in the time one more read call takes */
+    RUN_WORTH = 256,                  /* and one more run of one call */
+    WIDEST_READ_GAP = 2 * READ_WORTH, /* between two runs that one read covers */
 };
 
 struct axis {
@@ -115,6 +144,15 @@ static uint64_t box_span(const struct box *box)
     for (unsigned i = 0; i < box->n_axes; i++)
         span += (box->axes[i].size - 1) * box->axes[i].from;
     return span;
+}
+
+static unsigned widest_axis(const struct box *box)
+{
+    unsigned widest = 0;
+    for (unsigned i = 1; i < box->n_axes; i++)
+        if (box->axes[i].from > box->axes[widest].from)
+            widest = i;
+    return widest;
 }
 
 static void copy_axis(const unsigned char *from, unsigned char *to, const struct axis *axis, size_t unit)
@@ -205,10 +243,7 @@ static bool read_box(const struct view *inner, const struct box *box, struct err
     if (box->n_axes == 1 && box->axes[0].from == 1 && box->axes[0].to == 1)
         return view_read(inner, box->from, box->axes[0].size, box->to, error);
 
-    unsigned widest = 0;
-    for (unsigned i = 1; i < box->n_axes; i++)
-        if (box->axes[i].from > box->axes[widest].from)
-            widest = i;
+    unsigned widest = widest_axis(box);
     const struct axis *axis = &box->axes[widest];
     uint64_t span = box_span(box), rest = span - (axis->size - 1) * axis->from;
     uint64_t span_bytes = span * unit, rest_bytes = rest * unit;
@@ -229,41 +264,66 @@ static bool read_box(const struct view *inner, const struct box *box, struct err
     return true;
 }
 
-/* Reads `count` units from the one at `first` of the part of the view that axes[axis...] span, which starts at inner
- * unit `from`: as at most one box of whole rows with a partial row on either side. */
-static bool read_run(const struct strided *strided, unsigned axis, uint64_t from, uint64_t first, uint64_t count,
-                     unsigned char *out, struct error *error)
+/* Finds the largest box of whole rows at the front of `count` units from `first` on. Returns how many units it has. */
+static uint64_t front_box(const struct strided *strided, uint64_t first, uint64_t count, struct box *ret_box)
 {
-    size_t unit = strided->view.dtype->block_bytes;
-    if (axis == strided->n_axes)
-        return view_read(strided->inner, from, 1, out, error);
+    unsigned axis = 0;
+    ret_box->from = strided->offset;
+    for (; axis < strided->n_axes && (first % strided->axes[axis].to != 0 || count < strided->axes[axis].to); axis++) {
+        ret_box->from += first / strided->axes[axis].to * strided->axes[axis].from;
+        first %= strided->axes[axis].to;
+    }
+    ret_box->n_axes = strided->n_axes - axis;
+    if (ret_box->n_axes == 0)
+        return 1;
     const struct axis *outer = &strided->axes[axis];
-    uint64_t row = outer->to, index = first / row, within = first % row;
-    if (within != 0) {
-        uint64_t part = row - within < count ? row - within : count;
-        if (!read_run(strided, axis + 1, from + index * outer->from, within, part, out, error))
-            return false;
-        out += part * unit;
-        count -= part;
-        index++;
-    }
-    if (count >= row) {
-        struct box box = {.n_axes = strided->n_axes - axis, .from = from + index * outer->from, .to = out};
-        memcpy(box.axes, outer, box.n_axes * sizeof *outer);
-        box.axes[0].size = count / row;
-        if (!read_box(strided->inner, &box, error))
-            return false;
-        out += count / row * row * unit;
-        index += count / row;
-        count %= row;
-    }
-    return count == 0 || read_run(strided, axis + 1, from + index * outer->from, 0, count, out, error);
+    uint64_t index = first / outer->to, left = outer->size - index;
+    memcpy(ret_box->axes, outer, ret_box->n_axes * sizeof *outer);
+    ret_box->from += index * outer->from;
+    ret_box->axes[0].size = count / outer->to < left ? count / outer->to : left;
+    return ret_box->axes[0].size * outer->to;
 }
 
 static bool strided_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
 {
     const struct strided *strided = (const struct strided *)view;
-    return read_run(strided, 0, strided->offset, first, count, out, error);
+    struct box box = {.to = out};
+    for (uint64_t n; count > 0; first += n, count -= n) {
+        n = front_box(strided, first, count, &box);
+        if (!read_box(strided->inner, &box, error))
+            return false;
+        box.to += n * view->dtype->block_bytes;
+    }
+    return true;
+}
+
+/* Adds a box run by run along its widest axis, or all that it spans where little lies between its runs. */
+static void add_box(const struct view *inner, const struct box *box, struct dependencies *to)
+{
+    uint64_t span = box_span(box);
+    unsigned widest = widest_axis(box);
+    const struct axis *axis = &box->axes[widest];
+    uint64_t rest = box->n_axes > 0 ? span - (axis->size - 1) * axis->from : span;
+    uint64_t gap = box->n_axes > 0 && axis->from > rest ? (axis->from - rest) * inner->dtype->block_bytes : 0;
+    if (gap <= (inner->scattered ? WIDEST_READ_GAP : DEPENDENCY_GAP)) {
+        view_depends(inner, box->from, span, to);
+        return;
+    }
+    struct box part = {.n_axes = box->n_axes - 1, .from = box->from};
+    memcpy(part.axes, box->axes, widest * sizeof *axis);
+    memcpy(part.axes + widest, axis + 1, (part.n_axes - widest) * sizeof *axis);
+    for (uint64_t i = 0; i < axis->size; i++, part.from += axis->from)
+        add_box(inner, &part, to);
+}
+
+static void strided_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    const struct strided *strided = (const struct strided *)view;
+    struct box box;
+    for (uint64_t n; count > 0; first += n, count -= n) {
+        n = front_box(strided, first, count, &box);
+        add_box(strided->inner, &box, to);
+    }
 }
 
 static uint64_t strided_stored(const struct view *view, uint64_t first, struct extent *ret_extent)
@@ -282,7 +342,8 @@ static uint64_t strided_stored(const struct view *view, uint64_t first, struct e
     return stored < run ? stored : run;
 }
 
-static const struct view_op strided_op = {"strided", strided_read, strided_stored};
+static const struct view_op strided_op = {
+    .name = "strided", .read = strided_read, .depends = strided_depends, .stored = strided_stored};
 
 /* Drops axes of one unit and merges neighbours that make one run. */
 static void simplify_axes(struct strided *strided)
@@ -445,7 +506,18 @@ static uint64_t concatenated_stored(const struct view *view, uint64_t first, str
     return stored < run ? stored : run;
 }
 
-static const struct view_op concatenated_op = {"concatenate", concatenated_read, concatenated_stored};
+static void concatenated_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    for (uint64_t run; count > 0; first += run, count -= run) {
+        uint64_t part_first;
+        const struct view *part = locate((const struct concatenated *)view, first, &part_first, &run);
+        run = run < count ? run : count;
+        view_depends(part, part_first, run, to);
+    }
+}
+
+static const struct view_op concatenated_op = {
+    .name = "concatenate", .read = concatenated_read, .depends = concatenated_depends, .stored = concatenated_stored};
 
 /* The units that the axes from `axis` on have together. */
 static uint64_t width_from(const struct view *view, unsigned axis)
@@ -514,7 +586,7 @@ static bool literal_read(const struct view *view, uint64_t first, uint64_t count
     return true;
 }
 
-static const struct view_op literal_op = {"literal", literal_read, NULL};
+static const struct view_op literal_op = {.name = "literal", .read = literal_read};
 
 const struct view *view_literal(struct arena *arena, const struct dtype *dtype, unsigned rank, const uint64_t *shape,
                                 const void *bytes)

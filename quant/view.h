@@ -22,6 +22,7 @@ enum { VIEW_MAX_RANK = 64 };
 
 struct source;
 struct view;
+struct dependencies; /* dependencies.h */
 
 /* Where units lie in a source as they are: what can be sent without being computed. */
 struct extent {
@@ -39,6 +40,10 @@ struct view_op {
 
     /* Reads the units [first, first + count), packed, into `out`. The range is inside the view. */
     bool (*read)(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error);
+
+    /* Names the stored bytes that reading the range touches, as view_depends(). NULL: those that `stored` tells of, as
+     * for a view that computes nothing from another view. */
+    void (*depends)(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to);
 
     /* The number of units from `first` on that lie stored one after the other, with *ret_extent telling where; 0 if
      * unit `first` has to be computed. NULL: every unit is computed. */
@@ -76,6 +81,10 @@ static inline uint64_t view_row_elements(const struct view *view)
 
 bool view_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error);
 uint64_t view_stored(const struct view *view, uint64_t first, struct extent *ret_extent);
+
+/* Adds the stored bytes that the units [first, first + count), inside the view, are computed from. Takes time by the
+ * number of runs, not by the number of units. */
+void view_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to);
 
 /* Reads runs, one packed after the other: the fast way to many short ones. */
 bool view_read_runs(const struct view *view, const struct runs *runs, void *out, struct error *error);

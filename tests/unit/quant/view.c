@@ -48,8 +48,9 @@ static bool leaf_read_runs(const struct view *view, const struct runs *runs, voi
 }
 
 /* With a way to read many runs at once, and without. */
-static const struct view_op leaf_ops[] = {{"leaf", leaf_read, leaf_stored, leaf_read_runs},
-                                          {"leaf", leaf_read, leaf_stored, NULL}};
+static const struct view_op leaf_ops[] = {
+    {.name = "leaf", .read = leaf_read, .stored = leaf_stored, .read_runs = leaf_read_runs},
+    {.name = "leaf", .read = leaf_read, .stored = leaf_stored}};
 
 /* A view and what is known of it: its shape in units and, unit by unit, the number of the leaf's. */
 struct model {

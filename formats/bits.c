@@ -42,7 +42,12 @@ static bool changed_read(const struct view *view, uint64_t first, uint64_t count
     return true;
 }
 
-static const struct view_op changed_op = {"bits", changed_read, NULL};
+static void changed_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    view_depends(((const struct changed *)view)->inner, first, count, to);
+}
+
+static const struct view_op changed_op = {.name = "bits", .read = changed_read, .depends = changed_depends};
 
 const struct view *view_bits(struct arena *arena, const struct view *view, struct bits bits)
 {

@@ -67,7 +67,17 @@ static bool bilinear_read(const struct view *view, uint64_t first, uint64_t coun
     return true;
 }
 
-static const struct view_op bilinear_op = {"bilinear", bilinear_read, NULL, NULL};
+/* Whole rows of the old picture. */
+static void bilinear_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    const struct bilinear *bilinear = (const struct bilinear *)view;
+    uint64_t new_row = bilinear->channels * bilinear->new_side, row = bilinear->channels * bilinear->side;
+    uint64_t from = place_of(bilinear, first / new_row).first,
+             last = place_of(bilinear, (first + count - 1) / new_row).second;
+    convert_depends(bilinear->inner, encoding_of(&f32_dtype), from * row, (last - from + 1) * row, to);
+}
+
+static const struct view_op bilinear_op = {.name = "bilinear", .read = bilinear_read, .depends = bilinear_depends};
 
 uint64_t bilinear_side(unsigned rank, const uint64_t *shape)
 {

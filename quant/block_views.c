@@ -17,7 +17,13 @@ static bool permuted_read(const struct view *view, uint64_t first, uint64_t coun
     return view_read(((const struct permuted_blocks *)view)->decoded, first, count, out, error);
 }
 
-static const struct view_op permuted_blocks_op = {"permuted blocks", permuted_read, NULL, NULL};
+static void permuted_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    view_depends(((const struct permuted_blocks *)view)->decoded, first, count, to);
+}
+
+static const struct view_op permuted_blocks_op = {
+    .name = "permuted blocks", .read = permuted_read, .depends = permuted_depends};
 
 const struct view *view_of_permuted_blocks(struct arena *arena, const struct view *blocks, const unsigned *order)
 {
@@ -51,7 +57,13 @@ static bool scaled_read(const struct view *view, uint64_t first, uint64_t count,
     return view_read(((const struct scaled_blocks *)view)->blocks, first, count, out, error);
 }
 
-static const struct view_op scaled_blocks_op = {"scaled blocks", scaled_read, NULL, NULL};
+static void scaled_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    view_depends(((const struct scaled_blocks *)view)->blocks, first, count, to);
+}
+
+static const struct view_op scaled_blocks_op = {
+    .name = "scaled blocks", .read = scaled_read, .depends = scaled_depends};
 
 const struct view *view_of_scaled_blocks(struct arena *arena, const struct view *blocks, const struct view *values)
 {

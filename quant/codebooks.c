@@ -53,7 +53,15 @@ static bool coded_read(const struct view *view, uint64_t first, uint64_t count, 
     return good;
 }
 
-static const struct view_op coded_op = {"codebooks", coded_read, NULL, NULL};
+static void coded_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    const struct coded *coded = (const struct coded *)view;
+    uint64_t group = first / coded->length, n_groups = (first + count - 1) / coded->length - group + 1;
+    convert_depends(coded->books, encoding_of(&f32_dtype), 0, coded->books->n_elements, to);
+    view_depends(coded->codes, group * coded->n_books, n_groups * coded->n_books, to);
+}
+
+static const struct view_op coded_op = {.name = "codebooks", .read = coded_read, .depends = coded_depends};
 
 const struct view *view_codebooks(struct arena *arena, const struct view *codes, const struct view *books)
 {

@@ -88,7 +88,17 @@ static bool normalized_read(const struct view *view, uint64_t first, uint64_t co
     return good;
 }
 
-static const struct view_op normalized_op = {"normalize columns", normalized_read, NULL, NULL};
+/* The divisors are of all rows, and are known once a range has been read. */
+static void normalized_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    const struct normalized *normalized = (const struct normalized *)view;
+    bool known = atomic_load(normalized->divisors) != NULL;
+    convert_depends(normalized->matrix, encoding_of(&f32_dtype), known ? first : 0, known ? count : view->n_elements,
+                    to);
+}
+
+static const struct view_op normalized_op = {
+    .name = "normalize columns", .read = normalized_read, .depends = normalized_depends};
 
 const struct view *view_normalize_columns(struct arena *arena, const struct view *matrix)
 {

@@ -33,7 +33,13 @@ static bool centered_read(const struct view *view, uint64_t first, uint64_t coun
     return read;
 }
 
-static const struct view_op centered_op = {"centered", centered_read, NULL, NULL};
+static void centered_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    (void)first, (void)count; /* the mean is of all elements */
+    convert_depends(((const struct centered *)view)->inner, encoding_of(&f32_dtype), 0, view->n_elements, to);
+}
+
+static const struct view_op centered_op = {.name = "centered", .read = centered_read, .depends = centered_depends};
 
 const struct view *view_less_mean(struct arena *arena, const struct view *vector)
 {

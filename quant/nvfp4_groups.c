@@ -63,8 +63,19 @@ static bool join_read(const struct view *view, uint64_t first, uint64_t count, v
     return true;
 }
 
-static const struct view_op split_op = {"NVFP4 groups", split_read, NULL, NULL};
-static const struct view_op join_op = {"NVFP4 of groups", join_read, NULL, NULL};
+static void split_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    uint64_t block = first / GROUPS;
+    view_depends(((const struct regrouped *)view)->from, block, (first + count - 1) / GROUPS - block + 1, to);
+}
+
+static void join_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    view_depends(((const struct regrouped *)view)->from, first * GROUPS, count * GROUPS, to);
+}
+
+static const struct view_op split_op = {.name = "NVFP4 groups", .read = split_read, .depends = split_depends};
+static const struct view_op join_op = {.name = "NVFP4 of groups", .read = join_read, .depends = join_depends};
 
 static const struct view *regroup(struct arena *arena, const struct view *from, const struct view_op *op,
                                   const struct dtype *dtype)

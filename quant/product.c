@@ -135,7 +135,29 @@ static bool product_read(const struct view *view, uint64_t first, uint64_t count
     return good;
 }
 
-static const struct view_op product_op = {"product", product_read, NULL, NULL};
+/* A part of one row needs the same columns of the right factor; more needs all of it, for each matrix. */
+static void right_depends(const struct product *product, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    uint64_t n_columns = product->n_columns, row = first / n_columns, last_row = (first + count - 1) / n_columns;
+    uint64_t matrix = row / product->n_rows, n_matrices = last_row / product->n_rows - matrix + 1;
+    uint64_t matrix_elements = product->rank * n_columns, at = matrix * matrix_elements;
+    if (row != last_row)
+        convert_depends(product->right, encoding_of(&f32_dtype), at, n_matrices * matrix_elements, to);
+    for (uint64_t k = 0; row == last_row && k < product->rank; k++)
+        convert_depends(product->right, encoding_of(&f32_dtype), at + k * n_columns + first % n_columns, count, to);
+}
+
+static void product_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    const struct product *product = (const struct product *)view;
+    uint64_t row = first / product->n_columns, n_rows = (first + count - 1) / product->n_columns - row + 1;
+    convert_depends(product->left, encoding_of(&f32_dtype), row * product->rank, n_rows * product->rank, to);
+    right_depends(product, first, count, to);
+    if (product->addend != NULL)
+        convert_depends(product->addend, encoding_of(&f32_dtype), first, count, to);
+}
+
+static const struct view_op product_op = {.name = "product", .read = product_read, .depends = product_depends};
 
 static const struct view *make_product(struct arena *arena, const struct view *addend, float scale,
                                        const struct view *left, const struct view *right)

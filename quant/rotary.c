@@ -84,7 +84,7 @@ static bool rotary_read(const struct view *view, uint64_t first, uint64_t count,
     return true;
 }
 
-static const struct view_op rotary_op = {"rotary positions", rotary_read, NULL, NULL};
+static const struct view_op rotary_op = {.name = "rotary positions", .read = rotary_read};
 
 const struct view *view_rotary(struct arena *arena, const float *frequencies, uint64_t count, uint64_t n_positions,
                                float scale)

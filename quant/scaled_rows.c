@@ -97,8 +97,24 @@ static bool read_scaled(const struct view *view, uint64_t first, uint64_t count,
     return true;
 }
 
-static const struct view_op scales_op = {"row scales", read_scales, NULL, NULL};
-static const struct view_op scaled_op = {"scaled rows", read_scaled, NULL, NULL};
+static void add_rows(const struct rows *rows, uint64_t row, uint64_t n_rows, struct dependencies *to)
+{
+    convert_depends(rows->inner, encoding_of(&f32_dtype), row * rows->row, n_rows * rows->row, to);
+}
+
+static void scales_depend(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    add_rows((const struct rows *)view, first, count, to);
+}
+
+static void scaled_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    const struct rows *rows = (const struct rows *)view;
+    add_rows(rows, first / rows->row, (first + count - 1) / rows->row - first / rows->row + 1, to);
+}
+
+static const struct view_op scales_op = {.name = "row scales", .read = read_scales, .depends = scales_depend};
+static const struct view_op scaled_op = {.name = "scaled rows", .read = read_scaled, .depends = scaled_depends};
 
 static const struct view *rows_of(struct arena *arena, const struct view *view, const struct view_op *op,
                                   const struct dtype *dtype, unsigned rank)

@@ -79,7 +79,15 @@ static bool ternary_read(const struct view *view, uint64_t first, uint64_t count
     return true;
 }
 
-static const struct view_op ternary_op = {"ternary", ternary_read, NULL, NULL};
+/* The mean is of all elements, and is known once a range has been read. */
+static void ternary_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    const struct ternary *ternary = (const struct ternary *)view;
+    bool known = atomic_load_explicit(ternary->inverse, memory_order_relaxed) != 0;
+    convert_depends(ternary->inner, encoding_of(&f32_dtype), known ? first : 0, known ? count : view->n_elements, to);
+}
+
+static const struct view_op ternary_op = {.name = "ternary", .read = ternary_read, .depends = ternary_depends};
 
 const struct view *view_ternary(struct arena *arena, const struct view *view)
 {

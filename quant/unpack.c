@@ -40,7 +40,16 @@ static bool reinterpreted_read(const struct view *view, uint64_t first, uint64_t
     return true;
 }
 
-static const struct view_op reinterpreted_op = {"reinterpret", reinterpreted_read, NULL, NULL};
+static void reinterpreted_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    const struct view *inner = ((const struct reinterpreted *)view)->inner;
+    uint64_t unit = view->dtype->block_bytes, inner_unit = inner->dtype->block_bytes;
+    uint64_t from = first * unit / inner_unit;
+    view_depends(inner, from, ((first + count) * unit - 1) / inner_unit - from + 1, to);
+}
+
+static const struct view_op reinterpreted_op = {
+    .name = "reinterpret", .read = reinterpreted_read, .depends = reinterpreted_depends};
 
 const struct view *view_reinterpret(struct arena *arena, const struct view *view, const struct dtype *dtype)
 {
@@ -219,7 +228,15 @@ static bool fields_read_runs(const struct view *view, const struct runs *runs, v
     return true;
 }
 
-static const struct view_op fields_op = {"fields", fields_read, NULL, fields_read_runs};
+static void fields_depend(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    const struct cut *cut = (const struct cut *)view;
+    uint64_t word = first / cut->n_fields, n_words = (first + count - 1) / cut->n_fields - word + 1;
+    view_depends(cut->words, word * cut->word_units, n_words * cut->word_units, to);
+}
+
+static const struct view_op fields_op = {
+    .name = "fields", .read = fields_read, .depends = fields_depend, .read_runs = fields_read_runs};
 
 const struct view *view_fields(struct arena *arena, const struct view *words, const struct fields *fields)
 {
@@ -274,7 +291,14 @@ static bool lookup_read(const struct view *view, uint64_t first, uint64_t count,
     return good;
 }
 
-static const struct view_op lookup_op = {"lookup", lookup_read, NULL, NULL};
+static void lookup_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    const struct looked_up *lookup = (const struct looked_up *)view;
+    convert_depends(lookup->table, encoding_of(&f32_dtype), 0, lookup->table->n_elements, to);
+    view_depends(lookup->codes, first, count, to);
+}
+
+static const struct view_op lookup_op = {.name = "lookup", .read = lookup_read, .depends = lookup_depends};
 
 const struct view *view_lookup(struct arena *arena, const struct view *codes, const struct view *table)
 {
@@ -322,7 +346,7 @@ struct shared {
     float *values, *spread; /* spread: one value for each column, where columns have groups */
     int64_t *groups;
     uint64_t n_runs, *runs; /* of columns of one group: where each begins; 0 where they are short */
-    uint64_t first_row, first_column, width;
+    uint64_t first_row, n_rows, first_column, width;
 };
 
 static void combine_row(const struct combined *combined, const struct shared *shared, const struct chunk *chunk,
@@ -402,24 +426,29 @@ static void find_runs(const struct chunk *chunk, struct shared *shared)
     shared->n_runs = n_runs <= most ? n_runs : 0;
 }
 
-/* Reads the elements of the right side that a chunk of one matrix needs. */
-static bool read_shared(const struct combined *combined, const struct chunk *chunk, struct shared *shared,
-                        struct error *error)
+/* Finds which rows and columns of the right side a chunk of one matrix needs. Returns the first element. */
+static uint64_t place_shared(const struct combined *combined, const struct chunk *chunk, struct shared *shared)
 {
     const struct sharing *sharing = &combined->sharing;
     uint64_t matrix = chunk->row / combined->n_rows, row = chunk->row % combined->n_rows;
     shared->first_row = row / sharing->rows;
-    uint64_t n_rows = (row + chunk->n_rows - 1) / sharing->rows - shared->first_row + 1;
+    shared->n_rows = (row + chunk->n_rows - 1) / sharing->rows - shared->first_row + 1;
+    shared->first_column = 0;
     shared->width = combined->shared_columns;
     if (chunk->n_columns < combined->n_columns && sharing->groups == NULL) {
         shared->first_column = chunk->column / sharing->columns;
         shared->width = (chunk->column + chunk->n_columns - 1) / sharing->columns - shared->first_column + 1;
     }
-    uint64_t first =
-        matrix * combined->shared_matrix + shared->first_row * combined->shared_columns + shared->first_column;
-    return convert_read(combined->right, encoding_of(&f32_dtype), first, n_rows * shared->width, shared->values,
+    return matrix * combined->shared_matrix + shared->first_row * combined->shared_columns + shared->first_column;
+}
+
+static bool read_shared(const struct combined *combined, const struct chunk *chunk, struct shared *shared,
+                        struct error *error)
+{
+    uint64_t first = place_shared(combined, chunk, shared);
+    return convert_read(combined->right, encoding_of(&f32_dtype), first, shared->n_rows * shared->width, shared->values,
                         error) &&
-           (sharing->groups == NULL || read_groups(combined, chunk, shared->groups, error));
+           (combined->sharing.groups == NULL || read_groups(combined, chunk, shared->groups, error));
 }
 
 static bool combine_chunk(const struct combined *combined, const struct chunk *chunk, float *values,
@@ -521,7 +550,23 @@ static bool combined_read(const struct view *view, uint64_t first, uint64_t coun
     return good;
 }
 
-static const struct view_op combined_op = {"combine", combined_read, NULL, NULL};
+static void combined_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    const struct combined combined = combined_of((const struct combining *)view);
+    const struct view *groups = combined.sharing.groups;
+    convert_depends(combined.left, encoding_of(&f32_dtype), first, count, to);
+    for (uint64_t n; count > 0; first += n, count -= n) {
+        struct chunk chunk = next_chunk(&combined, first, count, count);
+        struct shared shared;
+        n = chunk.n_rows * chunk.n_columns;
+        uint64_t at = place_shared(&combined, &chunk, &shared);
+        convert_depends(combined.right, encoding_of(&f32_dtype), at, shared.n_rows * shared.width, to);
+        if (groups != NULL)
+            view_depends(groups, chunk.column, chunk.n_columns, to);
+    }
+}
+
+static const struct view_op combined_op = {.name = "combine", .read = combined_read, .depends = combined_depends};
 
 const struct view *view_combine_centered(struct arena *arena, const struct view *left, float zero, enum combination op,
                                          const struct view *right, const struct sharing *sharing)
@@ -591,7 +636,13 @@ static bool numbered_read(const struct view *view, uint64_t first, uint64_t coun
     return good;
 }
 
-static const struct view_op numbered_op = {"combine with a number", numbered_read, NULL, NULL};
+static void numbered_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    convert_depends(((const struct numbered *)view)->left, encoding_of(&f32_dtype), first, count, to);
+}
+
+static const struct view_op numbered_op = {
+    .name = "combine with a number", .read = numbered_read, .depends = numbered_depends};
 
 const struct view *view_combine_number(struct arena *arena, const struct view *left, enum combination op, float number)
 {

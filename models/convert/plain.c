@@ -33,7 +33,12 @@ static bool widened_read(const struct view *view, uint64_t first, uint64_t count
     return true;
 }
 
-static const struct view_op widened_op = {"widened", widened_read, NULL};
+static void widened_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    view_depends(((const struct widened *)view)->inner, first, count, to);
+}
+
+static const struct view_op widened_op = {.name = "widened", .read = widened_read, .depends = widened_depends};
 
 static const struct view *widen(struct arena *arena, const struct view *inner, const struct dtype *dtype)
 {

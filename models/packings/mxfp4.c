@@ -49,7 +49,14 @@ static bool mxfp4_read(const struct view *view, uint64_t first, uint64_t count, 
     return true;
 }
 
-static const struct view_op mxfp4_op = {"mxfp4", mxfp4_read, NULL};
+static void mxfp4_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    const struct mxfp4 *mxfp4 = (const struct mxfp4 *)view;
+    view_depends(mxfp4->blocks, first * PACKED_BYTES, count * PACKED_BYTES, to);
+    view_depends(mxfp4->scales, first, count, to);
+}
+
+static const struct view_op mxfp4_op = {.name = "mxfp4", .read = mxfp4_read, .depends = mxfp4_depends};
 
 const struct view *packed_mxfp4_blocks(struct arena *arena, const struct view *blocks, const struct view *scales)
 {

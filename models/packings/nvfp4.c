@@ -70,7 +70,14 @@ static bool nvfp4_read(const struct view *view, uint64_t first, uint64_t count, 
     return true;
 }
 
-static const struct view_op nvfp4_op = {"nvfp4", nvfp4_read, NULL, NULL};
+static void nvfp4_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    const struct nvfp4 *nvfp4 = (const struct nvfp4 *)view;
+    view_depends(nvfp4->packed, first * PACKED_BYTES, count * PACKED_BYTES, to);
+    view_depends(nvfp4->scales, first * GROUPS, count * GROUPS, to);
+}
+
+static const struct view_op nvfp4_op = {.name = "nvfp4", .read = nvfp4_read, .depends = nvfp4_depends};
 
 static const struct view *make_blocks(struct arena *arena, const struct view *packed, const struct view *scales)
 {

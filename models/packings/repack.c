@@ -110,7 +110,21 @@ static bool repacked_read(const struct view *view, uint64_t first, uint64_t coun
     return good;
 }
 
-static const struct view_op repacked_op = {"repacked", repacked_read, NULL, NULL};
+static void repacked_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    const struct repacked *repacked = (const struct repacked *)view;
+    const struct view *of_rows[] = {repacked->of.scales, repacked->of.offsets, repacked->of.zeros};
+    uint64_t n_columns = view->shape[1], first_row = first * BLOCK / n_columns;
+    uint64_t n_rows = ((first + count) * BLOCK - 1) / n_columns - first_row + 1;
+    if (repacked->of.groups != NULL)
+        view_depends(repacked->of.groups, 0, repacked->of.groups->n_elements, to);
+    view_depends(repacked->of.codes, first * BLOCK, count * BLOCK, to);
+    for (size_t i = 0; i < sizeof of_rows / sizeof *of_rows; i++)
+        if (of_rows[i] != NULL)
+            view_depends(of_rows[i], first_row * repacked->n_groups, n_rows * repacked->n_groups, to);
+}
+
+static const struct view_op repacked_op = {.name = "repacked", .read = repacked_read, .depends = repacked_depends};
 
 const struct view *view_of_repacked(struct arena *arena, const struct repacking *repacking)
 {

@@ -1,6 +1,5 @@
 #include "models/tokenizers/hf_vocabulary.h"
 
-#include "base/binary_search.h"
 #include "base/text.h"
 #include "formats/json_write.h"
 #include "models/tokenizers/byte_alphabet.h"
@@ -140,10 +139,22 @@ static enum vocab_result load_plain_vocab(const struct checkpoint *checkpoint, s
     return VOCAB_ADDED;
 }
 
-static bool count_model_tokens(struct hf_vocabulary *vocabulary, struct error *error)
+/* Indexes a vocabulary [[token, score], ...]; of equal tokens the first counts. */
+static void index_array(struct hf_vocabulary *vocabulary)
+{
+    size_t id = 0, length;
+    for (const struct json *entry = json_first(vocabulary->vocab); entry != NULL; entry = json_next(entry), id++) {
+        const char *text = json_string(json_first(entry), &length);
+        if (text != NULL)
+            text_index_add(&vocabulary->array_index, text, length, id);
+    }
+}
+
+static bool index_model_tokens(struct hf_vocabulary *vocabulary, struct error *error)
 {
     vocabulary->n_ids = json_count(vocabulary->vocab);
     vocabulary->n_model_tokens = vocabulary->next_id = vocabulary->n_ids + json_count_members(vocabulary->vocab);
+    index_array(vocabulary);
     for (struct json_member token = {0}; json_next_member(vocabulary->vocab, &token);) {
         uint64_t id;
         if (!json_u64(token.value, &id) || id >= TOKEN_LIST_MAX)
@@ -154,84 +165,14 @@ static bool count_model_tokens(struct hf_vocabulary *vocabulary, struct error *e
     return true;
 }
 
-/* Where in a vocabulary [[token, score], ...] a token is. The first few are looked for one by one, which is quicker
- * than putting a quarter of a million in order. */
-enum { WALKS = 64 };
-
-struct array_entry {
-    const char *text;
-    size_t length;
-    uint64_t id;
-};
-
-struct array_lookup {
-    unsigned n_walks;
-    struct array_entry *sorted; /* NULL before the last walk */
-    size_t n_sorted;
-};
-
-static int compare_entries(const void *a, const void *b)
-{
-    const struct array_entry *x = a, *y = b;
-    int order = text_compare(x->text, x->length, y->text, y->length);
-    return order != 0 ? order : (x->id > y->id) - (x->id < y->id);
-}
-
-static void sort_array(const struct hf_vocabulary *vocabulary, struct array_lookup *lookup)
-{
-    uint64_t id = 0;
-    lookup->sorted = arena_array(vocabulary->arena, json_count(vocabulary->vocab), sizeof *lookup->sorted);
-    for (const struct json *entry = json_first(vocabulary->vocab); entry != NULL; entry = json_next(entry), id++) {
-        size_t length;
-        const char *text = json_string(json_first(entry), &length);
-        if (text != NULL)
-            lookup->sorted[lookup->n_sorted++] = (struct array_entry){text, length, id};
-    }
-    qsort(lookup->sorted, lookup->n_sorted, sizeof *lookup->sorted, compare_entries);
-}
-
-static bool walk_array(const struct json *vocab, const char *text, size_t length, uint64_t *ret_id)
-{
-    uint64_t id = 0;
-    for (const struct json *entry = json_first(vocab); entry != NULL; entry = json_next(entry), id++) {
-        size_t entry_length;
-        const char *entry_text = json_string(json_first(entry), &entry_length);
-        if (entry_text != NULL && entry_length == length && memcmp(entry_text, text, length) == 0) {
-            *ret_id = id;
-            return true;
-        }
-    }
-    return false;
-}
-
-struct wanted_entry {
-    const struct array_entry *sorted;
-    const char *text;
-    size_t length;
-};
-
-static bool entry_comes_before(const void *context, size_t index)
-{
-    const struct wanted_entry *wanted = context;
-    const struct array_entry *entry = &wanted->sorted[index];
-    return text_compare(entry->text, entry->length, wanted->text, wanted->length) < 0;
-}
-
 bool hf_model_id(const struct hf_vocabulary *vocabulary, const char *text, size_t length, uint64_t *ret_id)
 {
+    size_t place;
     if (json_is(vocabulary->vocab, JSON_OBJECT))
         return json_u64(json_get_n(vocabulary->vocab, text, length), ret_id);
-    struct array_lookup *lookup = vocabulary->array_lookup;
-    if (lookup->n_walks++ < WALKS)
-        return walk_array(vocabulary->vocab, text, length, ret_id);
-    if (lookup->sorted == NULL)
-        sort_array(vocabulary, lookup);
-    const struct wanted_entry wanted = {lookup->sorted, text, length};
-    size_t first = search_first(lookup->n_sorted, entry_comes_before, &wanted); /* of several */
-    const struct array_entry *found = &lookup->sorted[first];
-    if (first == lookup->n_sorted || text_compare(found->text, found->length, text, length) != 0)
+    if (!text_index_find(&vocabulary->array_index, text, length, &place))
         return false;
-    *ret_id = found->id;
+    *ret_id = place;
     return true;
 }
 
@@ -562,7 +503,6 @@ enum vocab_result hf_vocabulary_load(const struct vocab_input *input, const stru
 {
     struct hf_vocabulary vocabulary = {.arena = arena_new(), .files = files};
     enum vocab_result result = VOCAB_ADDED;
-    vocabulary.array_lookup = arena_alloc(vocabulary.arena, sizeof *vocabulary.array_lookup);
     vocabulary.class_name = class_of(input, files->config, vocabulary.arena);
     vocabulary.steps = files->tokenizer;
     vocabulary.model = json_get(files->tokenizer, "model");
@@ -573,7 +513,7 @@ enum vocab_result hf_vocabulary_load(const struct vocab_input *input, const stru
         error_set(error, "tokenizer.json: model.vocab is missing");
         result = VOCAB_FAILED;
     }
-    if (result == VOCAB_ADDED && !count_model_tokens(&vocabulary, error))
+    if (result == VOCAB_ADDED && !index_model_tokens(&vocabulary, error))
         result = VOCAB_FAILED;
     if (result != VOCAB_ADDED) {
         hf_vocabulary_free(&vocabulary);
@@ -597,6 +537,7 @@ void hf_vocabulary_free(struct hf_vocabulary *vocabulary)
     json_free(vocabulary->txt_steps);
     free(vocabulary->added);
     text_index_free(&vocabulary->added_index);
+    text_index_free(&vocabulary->array_index);
     arena_free(vocabulary->arena);
 }
 

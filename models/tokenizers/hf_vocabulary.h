@@ -4,7 +4,7 @@
  * flags, and then every special token that either file names, or that the tokenizer's class has by default. Without
  * tokenizer.json the model's tokens come from vocab.json or vocab.txt.
  *
- * Files of N bytes are loaded in O(N log N): every text is found by an index, whatever it is looked for in.
+ * Loading files of N bytes takes O(N log N): every text is found by an index.
  *
  * Source: PreTrainedTokenizerFast.__init__ and _from_pretrained of transformers; tokenizers' added_vocabulary.rs.
  */
@@ -33,9 +33,9 @@ struct hf_vocabulary {
     uint64_t n_model_tokens, n_ids;              /* n_ids: one more than the highest id */
     struct added_token *added;                   /* in order of adding */
     size_t n_added;
-    uint64_t next_id;                  /* of an added token that the model has not */
-    struct text_index added_index;     /* texts of `added` */
-    struct array_lookup *array_lookup; /* of a vocabulary that is an array */
+    uint64_t next_id;              /* of an added token that the model has not */
+    struct text_index added_index; /* texts of `added` */
+    struct text_index array_index; /* texts of a vocabulary that is an array */
     /* "LlamaTokenizerFast", without the "Fast"; what tokenizer_config.json or the model type says */
     const char *class_name;
     bool keeps_added; /* lists have added tokens as the files do, whatever they look like */

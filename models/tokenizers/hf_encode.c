@@ -161,117 +161,73 @@ static void add_symbol(struct encoder *encoder, const char *text, size_t length)
     }
 }
 
-/* A symbol of a segment: a character, or several joined. It is known by its place in the row of characters. */
+/* A symbol of a segment: a character, or several joined. */
 struct symbol {
     const char *text;
-    size_t length; /* 0: joined to the one before */
-    uint32_t previous, next;
+    size_t length;
+    uint32_t next; /* NOWHERE: the last one */
+    uint32_t rank; /* of the merge that joins it to the next; NO_MERGE: none does */
 };
 
-static const uint32_t NOWHERE = UINT32_MAX;
+static const uint32_t NOWHERE = UINT32_MAX, NO_MERGE = UINT32_MAX;
 
-/* Neighbours that may be joined; out of date where they are others by now. */
-struct candidate {
-    uint32_t rank, place; /* of the left one */
-    size_t length;        /* of both */
-};
-
-/* The candidates as a heap: the lowest rank first, and of one rank the leftmost. */
-struct candidates {
-    struct candidate *items; /* room for all that a segment can have */
-    size_t count;
-};
-
-static bool goes_before(const struct candidate *a, const struct candidate *b)
+static uint32_t rank_of(const struct encoder *encoder, const struct symbol *symbols, uint32_t place)
 {
-    return a->rank != b->rank ? a->rank < b->rank : a->place < b->place;
-}
-
-static void push(struct candidates *heap, const struct candidate *candidate)
-{
-    size_t at = heap->count++;
-    for (; at > 0 && goes_before(candidate, &heap->items[(at - 1) / 2]); at = (at - 1) / 2)
-        heap->items[at] = heap->items[(at - 1) / 2];
-    heap->items[at] = *candidate;
-}
-
-static struct candidate pop(struct candidates *heap)
-{
-    struct candidate first = heap->items[0], last = heap->items[--heap->count];
-    size_t at = 0;
-    for (size_t child = 1; child < heap->count; child = 2 * at + 1) {
-        child += child + 1 < heap->count && goes_before(&heap->items[child + 1], &heap->items[child]);
-        if (!goes_before(&heap->items[child], &last))
-            break;
-        heap->items[at] = heap->items[child];
-        at = child;
-    }
-    heap->items[at] = last;
-    return first;
-}
-
-static bool find_rule(const struct encoder *encoder, const struct symbol *left, const struct symbol *right,
-                      size_t *ret_rank)
-{
-    if (left->length + right->length > encoder->longest_rule)
-        return false;
+    size_t rank;
+    const struct symbol *left = &symbols[place];
+    if (left->next == NOWHERE || left->length + symbols[left->next].length > encoder->longest_rule)
+        return NO_MERGE;
+    const struct symbol *right = &symbols[left->next];
     size_t length = write_key(encoder->key, left->text, left->length, right->text, right->length);
-    return text_index_find(&encoder->rules, encoder->key, length, ret_rank);
+    return text_index_find(&encoder->rules, encoder->key, length, &rank) ? (uint32_t)rank : NO_MERGE;
 }
 
-static void consider(const struct encoder *encoder, const struct symbol *symbols, uint32_t place,
-                     struct candidates *heap)
+/* Joins neighbours, the lowest rank first, the leftmost of these first, until no merge fits. Looking for the next merge
+ * passes over the whole segment, which the work pays for. */
+static bool join_all(const struct encoder *encoder, struct symbol *symbols, uint32_t n_symbols, struct error *error)
 {
-    size_t rank;
-    uint32_t next = place != NOWHERE ? symbols[place].next : NOWHERE;
-    if (next != NOWHERE && find_rule(encoder, &symbols[place], &symbols[next], &rank))
-        push(heap, &(struct candidate){(uint32_t)rank, place, symbols[place].length + symbols[next].length});
-}
-
-/* Joins neighbours, the lowest rank first, the leftmost of these first, until no rule fits. As in the reference, what
- * makes a candidate out of date is that the two would make another symbol, not that their rule is another. */
-static void join_all(const struct encoder *encoder, struct symbol *symbols, uint32_t n_symbols)
-{
-    struct candidates heap = {arena_array(encoder->arena, (size_t)n_symbols * 3, sizeof *heap.items), 0};
-    size_t rank;
+    enum { SYMBOLS_A_STEP = 64 };
     for (uint32_t i = 0; i < n_symbols; i++)
-        consider(encoder, symbols, i, &heap);
-    while (heap.count > 0) {
-        struct candidate best = pop(&heap);
-        struct symbol *left = &symbols[best.place];
-        if (left->length == 0 || left->next == NOWHERE)
-            continue;
-        struct symbol *right = &symbols[left->next];
-        if (left->length + right->length != best.length || !find_rule(encoder, left, right, &rank))
-            continue;
-        left->length = best.length;
-        left->next = right->next;
-        right->length = 0;
-        if (left->next != NOWHERE)
-            symbols[left->next].previous = best.place;
-        consider(encoder, symbols, left->previous, &heap);
-        consider(encoder, symbols, best.place, &heap);
+        symbols[i].rank = rank_of(encoder, symbols, i);
+    while (work_spend(encoder->work, n_symbols / SYMBOLS_A_STEP + 1, error)) {
+        uint32_t best = 0, before_best = NOWHERE, before = NOWHERE;
+        for (uint32_t i = 0; i != NOWHERE; before = i, i = symbols[i].next)
+            if (symbols[i].rank < symbols[best].rank) {
+                best = i;
+                before_best = before;
+            }
+        struct symbol *left = &symbols[best];
+        if (left->rank == NO_MERGE)
+            return true;
+        left->length += symbols[left->next].length;
+        left->next = symbols[left->next].next;
+        left->rank = rank_of(encoder, symbols, best);
+        if (before_best != NOWHERE)
+            symbols[before_best].rank = rank_of(encoder, symbols, before_best);
     }
+    return false;
 }
 
-/* Byte pair encoding, in O(n log n) for n characters. */
-static void encode_bpe(struct encoder *encoder, const struct segment *segment)
+/* Byte pair encoding. */
+static bool encode_bpe(struct encoder *encoder, const struct segment *segment, struct error *error)
 {
     uint64_t id;
     if (json_bool(json_get(encoder->vocabulary->model, "ignore_merges"), false) &&
         hf_model_id(encoder->vocabulary, segment->text, segment->length, &id)) {
         add_id(encoder, id);
-        return;
+        return true;
     }
     struct symbol *symbols = arena_array(encoder->arena, segment->length, sizeof *symbols);
     uint32_t n_symbols = 0;
     for (size_t at = 0; at < segment->length; at += symbols[n_symbols++].length)
         symbols[n_symbols] = (struct symbol){
-            segment->text + at, text_character(segment->text + at, segment->length - at), n_symbols - 1, n_symbols + 1};
+            segment->text + at, text_character(segment->text + at, segment->length - at), n_symbols + 1, NO_MERGE};
     symbols[n_symbols - 1].next = NOWHERE;
-    join_all(encoder, symbols, n_symbols);
+    if (!join_all(encoder, symbols, n_symbols, error))
+        return false;
     for (uint32_t place = 0; place != NOWHERE; place = symbols[place].next)
         add_symbol(encoder, symbols[place].text, symbols[place].length);
+    return true;
 }
 
 /* WordPiece: repeatedly the longest token that fits; a word that cannot be cut so is unknown as a whole. */
@@ -420,9 +376,7 @@ static bool encode_segments(struct encoder *encoder, const struct segments *segm
         const struct segment *segment = &segments->items[i];
         if (segment->is_token)
             add_id(encoder, segment->id);
-        else if (!words)
-            encode_bpe(encoder, segment);
-        else if (!encode_word(encoder, segment, error))
+        else if (words ? !encode_word(encoder, segment, error) : !encode_bpe(encoder, segment, error))
             return false;
     }
     return true;

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +54,7 @@ void json_put_key(struct json_writer *writer, const char *key, size_t length)
 /* Writes the separator and the key before a value. */
 static void begin(struct json_writer *writer, const char *key)
 {
-    if (writer->depth > 0 && !writer->has_key && (*innermost(writer) & IS_OBJECT))
+    if (writer->depth > 0 && !writer->has_key && key != NULL && (*innermost(writer) & IS_OBJECT))
         json_put_key(writer, key, strlen(key));
     else if (writer->depth > 0 && !writer->has_key)
         separate(writer);
@@ -152,6 +153,60 @@ void json_put_raw(struct json_writer *writer, const char *key, const char *text)
 {
     begin(writer, key);
     buffer_append_text(writer->out, text);
+}
+
+static void put_argument(struct json_writer *writer, char kind, va_list *arguments)
+{
+    const char *text;
+    if (kind == 'u')
+        json_put_number(writer, NULL, va_arg(*arguments, uint64_t));
+    else if (kind == 'b')
+        json_put_bool(writer, NULL, va_arg(*arguments, int));
+    else if (text = va_arg(*arguments, const char *), kind == 's')
+        json_put_text(writer, NULL, text);
+    else if (kind == 't')
+        json_put_text_n(writer, NULL, text, va_arg(*arguments, size_t));
+    else
+        json_put_raw(writer, NULL, text);
+}
+
+/* Puts the key or the value at the beginning of a template, or closes a bracket; returns its length. */
+static size_t put_token(struct json_writer *writer, const char *template, va_list *arguments)
+{
+    size_t length = strcspn(template, " ,:]}");
+    switch (*template) {
+    case '{':
+    case '[':
+        open_bracket(writer, NULL, *template == '{');
+        return 1;
+    case '}':
+    case ']':
+        json_end(writer);
+        return 1;
+    case '%':
+        put_argument(writer, template[1], arguments);
+        return 2;
+    case '\'':
+        length = strcspn(template + 1, "'") + 2;
+        if (template[length] == ':')
+            json_put_key(writer, template + 1, length - 2);
+        else
+            json_put_text_n(writer, NULL, template + 1, length - 2);
+        return length;
+    default: /* a number, true, false or null */
+        begin(writer, NULL);
+        buffer_append(writer->out, template, length);
+        return length;
+    }
+}
+
+void json_put_template(struct json_writer *writer, const char *template, ...)
+{
+    va_list arguments;
+    va_start(arguments, template);
+    while (*(template += strspn(template, " ,:")) != '\0')
+        template += put_token(writer, template, &arguments);
+    va_end(arguments);
 }
 
 static void put_scalar(struct json_writer *writer, const struct json *value)

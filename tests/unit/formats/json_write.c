@@ -68,6 +68,25 @@ static void compact(void)
     buffer_free(&out);
 }
 
+/* json.dumps() with an indent and without, of templates; one leaves brackets open, another one closes them. */
+static void templates(void)
+{
+    const char *const expected[] = {
+        "{\n  \"a\": [\n    \"x\\\"y\",\n    \"z\",\n    7,\n    true,\n    1e-05,\n    null\n  ],\n"
+        "  \"b\": {},\n  \"c\": {\n    \"d: [\": -2,\n    \"e\": false\n  }\n}",
+        "{\"a\":[\"x\\\"y\",\"z\",7,true,1e-05,null],\"b\":{},\"c\":{\"d: [\":-2,\"e\":false}}"};
+    for (int i = 0; i < 2; i++) {
+        struct buffer out = {0};
+        struct json_writer writer = {.out = &out, .letters = JSON_UTF8, .compact = i == 1};
+        json_put_template(&writer, "{'a': [%s, %t, %u, %b, %r, %s], 'b': {}, 'c': {", "x\"y", "zero", (size_t)1,
+                          UINT64_C(7), true, "1e-05", NULL);
+        json_put_template(&writer, "'d: [': -2, 'e': false}}");
+        buffer_append(&out, "", 1);
+        CHECK_TEXT((const char *)out.bytes, expected[i]);
+        buffer_free(&out);
+    }
+}
+
 /* json.dumps(value, indent=4), but for the element, which is as json.dumps(element) has it. */
 static void lines(void)
 {
@@ -158,6 +177,7 @@ int main(void)
 {
     documents();
     compact();
+    templates();
     lines();
     taken_back();
     numbers();

@@ -28,8 +28,9 @@ static struct stored_vocab make_vocab(const struct tiktoken *tiktoken, bool llam
         vocab.tokens[n_ranks + i] = spelled(arena, &text, TOKEN_CONTROL);
     }
     buffer_free(&text);
-    vocab.bos = n_ranks;
-    vocab.eos = vocab.unknown = vocab.separator = vocab.padding = vocab.mask = NO_TOKEN;
+    for (size_t i = 0; i < SPECIALS; i++)
+        vocab.ids[i] = NO_TOKEN;
+    vocab.ids[SPECIAL_BOS] = n_ranks;
     return vocab;
 }
 
@@ -65,13 +66,12 @@ void meta_write_tokenizer(const struct tiktoken *tiktoken, bool llama31, struct 
     rebuild_begin(&vocab, &writer);
     rebuild_bpe_steps(&vocab, row, &writer);
     rebuild_bpe_begin_model(row, &writer);
-    json_begin_object(&writer, "vocab");
+    json_put_template(&writer, "'vocab': {");
     for (uint64_t i = 0; i < tiktoken_count(tiktoken); i++)
         rebuild_put_token(&vocab, i, &writer);
     json_end(&writer);
     put_merges(tiktoken, &vocab, &writer);
-    json_end(&writer);
-    json_end(&writer);
+    json_put_template(&writer, "}}");
     gguf_kvs_free(&kvs);
     arena_free(arena);
 }

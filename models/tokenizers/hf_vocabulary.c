@@ -449,15 +449,8 @@ static void put_end(struct json_writer *writer, const struct hf_vocabulary *voca
     const char *text = hf_special_token(vocabulary, attribute, &length);
     if (text == NULL || !hf_token_id(vocabulary, text, length, &id))
         return;
-    json_begin_array(writer, name);
-    json_put_text_n(writer, NULL, text, length);
-    json_put_number(writer, NULL, id);
-    json_end(writer);
-}
-
-static void put_flag(struct json_writer *writer, const struct json *config, const char *name, const char *key)
-{
-    json_put_bool(writer, name, json_bool(json_get(config, key), true));
+    json_put_key(writer, name, strlen(name));
+    json_put_template(writer, "[%t, %u]", text, length, id);
 }
 
 /* The steps of a tokenizer.json that BertConverter of transformers makes of vocab.txt. */
@@ -468,29 +461,20 @@ static bool make_steps(struct hf_vocabulary *vocabulary, struct error *error)
     const struct json *config = vocabulary->files->config, *strips = json_get(config, "strip_accents");
     size_t length;
     const char *unknown = hf_special_token(vocabulary, "unk_token", &length);
-    json_begin_object(&writer, NULL);
-    json_begin_object(&writer, "normalizer");
-    json_put_text(&writer, "type", "BertNormalizer");
-    json_put_bool(&writer, "clean_text", true);
-    put_flag(&writer, config, "handle_chinese_chars", "tokenize_chinese_chars");
+    json_put_template(&writer,
+                      "{'normalizer': {'type': 'BertNormalizer', 'clean_text': true, 'handle_chinese_chars': %b,"
+                      " 'lowercase': %b",
+                      json_bool(json_get(config, "tokenize_chinese_chars"), true),
+                      json_bool(json_get(config, "do_lower_case"), true));
     if (json_is(strips, JSON_TRUE) || json_is(strips, JSON_FALSE))
         json_put_bool(&writer, "strip_accents", json_is(strips, JSON_TRUE));
-    put_flag(&writer, config, "lowercase", "do_lower_case");
-    json_end(&writer);
-    json_begin_object(&writer, "pre_tokenizer");
-    json_put_text(&writer, "type", "BertPreTokenizer");
-    json_end(&writer);
-    json_begin_object(&writer, "model");
-    json_put_text(&writer, "type", "WordPiece");
+    json_put_template(&writer, "}, 'pre_tokenizer': {'type': 'BertPreTokenizer'}, 'model': {'type': 'WordPiece'");
     if (unknown != NULL)
         json_put_text_n(&writer, "unk_token", unknown, length);
-    json_end(&writer);
-    json_begin_object(&writer, "post_processor");
-    json_put_text(&writer, "type", "BertProcessing");
+    json_put_template(&writer, "}, 'post_processor': {'type': 'BertProcessing'");
     put_end(&writer, vocabulary, "cls", "cls_token");
     put_end(&writer, vocabulary, "sep", "sep_token");
-    json_end(&writer);
-    json_end(&writer);
+    json_put_template(&writer, "}}");
     vocabulary->txt_steps = json_parse((const char *)text.bytes, text.length, error);
     buffer_free(&text);
     vocabulary->steps = json_root(vocabulary->txt_steps);

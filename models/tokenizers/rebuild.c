@@ -8,6 +8,12 @@
 
 static const char block[] = "\xe2\x96\x81"; /* U+2581, which stands for a space */
 
+static const char *const special_keys[SPECIALS] = {
+    [SPECIAL_BOS] = "tokenizer.ggml.bos_token_id",         [SPECIAL_EOS] = "tokenizer.ggml.eos_token_id",
+    [SPECIAL_UNKNOWN] = "tokenizer.ggml.unknown_token_id", [SPECIAL_SEPARATOR] = "tokenizer.ggml.seperator_token_id",
+    [SPECIAL_PADDING] = "tokenizer.ggml.padding_token_id", [SPECIAL_MASK] = "tokenizer.ggml.mask_token_id",
+};
+
 bool token_is_added(const struct token *token)
 {
     return token->type == TOKEN_CONTROL || token->type == TOKEN_USER_DEFINED || token->type == TOKEN_UNKNOWN;
@@ -123,11 +129,11 @@ static bool has_xlmr_order(const struct stored_vocab *vocab)
 static void set_xlmr_ids(struct stored_vocab *vocab)
 {
     uint64_t last = vocab->n_tokens - 1; /* there are four at least */
-    int64_t *const ids[] = {&vocab->bos, &vocab->padding, &vocab->eos, &vocab->unknown};
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
-        if (*ids[i] == NO_TOKEN)
-            *ids[i] = (int64_t)i;
-    vocab->mask = token_text_is(&vocab->tokens[last], "<mask>") ? (int64_t)last : NO_TOKEN;
+    static const enum special in_front[] = {SPECIAL_BOS, SPECIAL_PADDING, SPECIAL_EOS, SPECIAL_UNKNOWN};
+    for (size_t i = 0; i < sizeof in_front / sizeof *in_front; i++)
+        if (vocab->ids[in_front[i]] == NO_TOKEN)
+            vocab->ids[in_front[i]] = (int64_t)i;
+    vocab->ids[SPECIAL_MASK] = token_text_is(&vocab->tokens[last], "<mask>") ? (int64_t)last : NO_TOKEN;
 }
 
 static bool load(struct stored_vocab *vocab, struct error *error)
@@ -144,12 +150,8 @@ static bool load(struct stored_vocab *vocab, struct error *error)
     if (vocab->is_xlmr)
         drop_moved_padding(vocab);
     drop_padding(vocab);
-    vocab->bos = token_id(vocab, "tokenizer.ggml.bos_token_id");
-    vocab->eos = token_id(vocab, "tokenizer.ggml.eos_token_id");
-    vocab->unknown = token_id(vocab, "tokenizer.ggml.unknown_token_id");
-    vocab->separator = token_id(vocab, "tokenizer.ggml.seperator_token_id");
-    vocab->padding = token_id(vocab, "tokenizer.ggml.padding_token_id");
-    vocab->mask = token_id(vocab, "tokenizer.ggml.mask_token_id");
+    for (size_t i = 0; i < SPECIALS; i++)
+        vocab->ids[i] = token_id(vocab, special_keys[i]);
     if (vocab->is_xlmr)
         set_xlmr_ids(vocab);
     for (uint64_t i = 0; i < vocab->n_tokens && strcmp(vocab->model, "llama") == 0; i++)
@@ -161,7 +163,7 @@ static bool load(struct stored_vocab *vocab, struct error *error)
 static bool strips_left(const struct stored_vocab *vocab, uint64_t id)
 {
     const struct token *token = &vocab->tokens[id];
-    return (int64_t)id == vocab->mask && (vocab->is_xlmr || strcmp(vocab->model, "gpt2") == 0) &&
+    return (int64_t)id == vocab->ids[SPECIAL_MASK] && (vocab->is_xlmr || strcmp(vocab->model, "gpt2") == 0) &&
            (token_text_is(token, "<mask>") || token_text_is(token, "[MASK]"));
 }
 
@@ -172,25 +174,17 @@ static void write_added_tokens(const struct stored_vocab *vocab, struct json_wri
         const struct token *token = &vocab->tokens[i];
         if (!token_is_added(token) || token->length == 0)
             continue;
-        json_begin_object(writer, NULL);
-        json_put_number(writer, "id", i);
-        json_put_text_n(writer, "content", token->text, token->length);
-        json_put_bool(writer, "single_word", false);
-        json_put_bool(writer, "lstrip", strips_left(vocab, i));
-        json_put_bool(writer, "rstrip", false);
-        json_put_bool(writer, "normalized", false);
-        json_put_bool(writer, "special", token->type != TOKEN_USER_DEFINED);
-        json_end(writer);
+        json_put_template(writer,
+                          "{'id': %u, 'content': %t, 'single_word': false, 'lstrip': %b, 'rstrip': false,"
+                          " 'normalized': false, 'special': %b}",
+                          i, token->text, token->length, strips_left(vocab, i), token->type != TOKEN_USER_DEFINED);
     }
     json_end(writer);
 }
 
 void rebuild_begin(const struct stored_vocab *vocab, struct json_writer *writer)
 {
-    json_begin_object(writer, NULL);
-    json_put_text(writer, "version", "1.0");
-    json_put_null(writer, "truncation");
-    json_put_null(writer, "padding");
+    json_put_template(writer, "{'version': '1.0', 'truncation': null, 'padding': null");
     write_added_tokens(vocab, writer);
 }
 
@@ -202,84 +196,59 @@ void rebuild_put_token(const struct stored_vocab *vocab, uint64_t id, struct jso
 
 /* Post-processing. */
 
-static void put_special(const struct stored_vocab *vocab, int64_t id, unsigned type, struct json_writer *writer)
+static void put_special(const struct stored_vocab *vocab, int64_t id, uint64_t type, struct json_writer *writer)
 {
-    if (id == NO_TOKEN)
-        return;
-    json_begin_object(writer, NULL);
-    json_begin_object(writer, "SpecialToken");
-    json_put_text_n(writer, "id", vocab->tokens[id].text, vocab->tokens[id].length);
-    json_put_number(writer, "type_id", type);
-    json_end(writer);
-    json_end(writer);
-}
-
-static void put_sequence(const char *name, unsigned type, struct json_writer *writer)
-{
-    json_begin_object(writer, NULL);
-    json_begin_object(writer, "Sequence");
-    json_put_text(writer, "id", name);
-    json_put_number(writer, "type_id", type);
-    json_end(writer);
-    json_end(writer);
+    if (id != NO_TOKEN)
+        json_put_template(writer, "{'SpecialToken': {'id': %t, 'type_id': %u}}", vocab->tokens[id].text,
+                          vocab->tokens[id].length, type);
 }
 
 static void put_token(const struct stored_vocab *vocab, int64_t id, struct json_writer *writer)
 {
     const struct token *token = &vocab->tokens[id];
-    char *key = arena_strndup(vocab->arena, token->text, token->length);
-    json_begin_object(writer, key);
-    json_put_text_n(writer, "id", token->text, token->length);
-    json_begin_array(writer, "ids");
-    json_put_number(writer, NULL, (uint64_t)id);
-    json_end(writer);
-    json_begin_array(writer, "tokens");
-    json_put_text_n(writer, NULL, token->text, token->length);
-    json_end(writer);
-    json_end(writer);
+    json_put_key(writer, token->text, token->length);
+    json_put_template(writer, "{'id': %t, 'ids': [%u], 'tokens': [%t]}", token->text, token->length, (uint64_t)id,
+                      token->text, token->length);
 }
 
 void rebuild_template(const struct stored_vocab *vocab, const struct template *template, const char *key,
                       struct json_writer *writer)
 {
+    static const char first[] = "{'Sequence': {'id': 'A', 'type_id': 0}}";
     json_begin_object(writer, key);
-    json_put_text(writer, "type", "TemplateProcessing");
-    json_begin_array(writer, "single");
+    json_put_template(writer, "'type': 'TemplateProcessing', 'single': [");
     put_special(vocab, template->before, 0, writer);
-    put_sequence("A", 0, writer);
+    json_put_template(writer, first);
     put_special(vocab, template->after, 0, writer);
-    json_end(writer);
-    json_begin_array(writer, "pair");
+    json_put_template(writer, "], 'pair': [");
     put_special(vocab, template->before, 0, writer);
-    put_sequence("A", 0, writer);
+    json_put_template(writer, first);
     for (unsigned i = 0; i < template->n_between; i++)
         put_special(vocab, template->after, 0, writer);
     put_special(vocab, template->second, template->second_type, writer);
-    put_sequence("B", template->second_type, writer);
+    json_put_template(writer, "{'Sequence': {'id': 'B', 'type_id': %u}}", template->second_type);
     put_special(vocab, template->after, template->second_type, writer);
-    json_end(writer);
-    json_begin_object(writer, "special_tokens");
+    json_put_template(writer, "], 'special_tokens': {");
     if (template->before != NO_TOKEN)
         put_token(vocab, template->before, writer);
     if (template->after != NO_TOKEN && template->after != template->before)
         put_token(vocab, template->after, writer);
-    json_end(writer);
-    json_end(writer);
+    json_put_template(writer, "}}");
 }
 
 bool rebuild_usual_template(const struct stored_vocab *vocab, bool adds_bos, struct template *ret_template)
 {
-    bool bos = rebuild_flag(vocab, "tokenizer.ggml.add_bos_token", adds_bos) && vocab->bos != NO_TOKEN;
-    bool eos = rebuild_flag(vocab, "tokenizer.ggml.add_eos_token", false) && vocab->eos != NO_TOKEN;
-    bool sep = rebuild_flag(vocab, "tokenizer.ggml.add_sep_token", false) && vocab->eos != NO_TOKEN;
+    bool bos = rebuild_flag(vocab, "tokenizer.ggml.add_bos_token", adds_bos) && vocab->ids[SPECIAL_BOS] != NO_TOKEN;
+    bool eos = rebuild_flag(vocab, "tokenizer.ggml.add_eos_token", false) && vocab->ids[SPECIAL_EOS] != NO_TOKEN;
+    bool sep = rebuild_flag(vocab, "tokenizer.ggml.add_sep_token", false) && vocab->ids[SPECIAL_EOS] != NO_TOKEN;
     *ret_template = (struct template){NO_TOKEN, NO_TOKEN, NO_TOKEN, eos, 1};
     if (bos)
-        ret_template->before = vocab->bos;
+        ret_template->before = vocab->ids[SPECIAL_BOS];
     if (bos &&
         gguf_kvs_find(vocab->kvs, "tokenizer.ggml.add_sep_token") != NULL) /* which is there if something is between */
-        ret_template->second = vocab->bos;
+        ret_template->second = vocab->ids[SPECIAL_BOS];
     if (eos || sep)
-        ret_template->after = vocab->eos;
+        ret_template->after = vocab->ids[SPECIAL_EOS];
     if (sep) { /* as RoBERTa: <s> A </s></s> B </s> */
         ret_template->second = NO_TOKEN;
         ret_template->n_between = 2;
@@ -290,68 +259,54 @@ bool rebuild_usual_template(const struct stored_vocab *vocab, bool adds_bos, str
 
 /* tokenizer_config.json, special_tokens_map.json and the templates. */
 
-/* Reports whether the configuration of the tokenizer names the token of a key: its ids come in a fixed order, and those
- * that config.json alone has after them. */
-static bool is_named_in_config(const struct stored_vocab *vocab, const char *key)
+/* Reports whether the configuration of the tokenizer names a token: the keys of those that it names come in the order
+ * of enum special, before those that config.json alone has. */
+static bool is_named_in_config(const struct stored_vocab *vocab, enum special special)
 {
-    static const char *const keys[] = {"tokenizer.ggml.bos_token_id",     "tokenizer.ggml.eos_token_id",
-                                       "tokenizer.ggml.unknown_token_id", "tokenizer.ggml.seperator_token_id",
-                                       "tokenizer.ggml.padding_token_id", "tokenizer.ggml.mask_token_id"};
     size_t latest = 0;
     for (size_t i = 0; i < vocab->kvs->n_kvs; i++)
-        for (size_t j = 0; j < sizeof keys / sizeof *keys; j++) {
-            if (strcmp(vocab->kvs->kvs[i].key, keys[j]) != 0)
+        for (size_t j = 0; j < SPECIALS; j++) {
+            if (strcmp(vocab->kvs->kvs[i].key, special_keys[j]) != 0)
                 continue;
-            if (j < latest || strcmp(keys[j], key) == 0)
+            if (j < latest || j == special)
                 return j >= latest;
             latest = j;
         }
     return false;
 }
 
-/* The token of a key by its name. XLM-RoBERTa's have theirs by their places. */
-static void put_token_text(const struct stored_vocab *vocab, const char *name, const char *key, int64_t id,
-                           struct json_writer *writer)
-{
-    if (id != NO_TOKEN && (vocab->is_xlmr || is_named_in_config(vocab, key)))
-        json_put_text_n(writer, name, vocab->tokens[id].text, vocab->tokens[id].length);
-}
+/* Kinds of vocabularies that differ in the names of their special tokens. */
+enum { OF_BERT = 1, OF_XLMR = 2, OF_OTHERS = 4, OF_ALL = OF_BERT | OF_XLMR | OF_OTHERS };
 
-static bool is_bert(const struct stored_vocab *vocab)
-{
-    return strcmp(vocab->model, "bert") == 0;
-}
+/* The names of special tokens in configurations, in the order of the alphabet. */
+static const struct special_name {
+    const char *name;
+    enum special special, otherwise; /* `otherwise` where the vocabulary has no such token */
+    unsigned kinds;
+} special_names[] = {
+    {"bos_token", SPECIAL_BOS, SPECIAL_BOS, OF_XLMR | OF_OTHERS},
+    {"cls_token", SPECIAL_BOS, SPECIAL_BOS, OF_BERT | OF_XLMR},
+    {"eos_token", SPECIAL_EOS, SPECIAL_EOS, OF_XLMR | OF_OTHERS},
+    {"mask_token", SPECIAL_MASK, SPECIAL_MASK, OF_ALL},
+    {"pad_token", SPECIAL_PADDING, SPECIAL_PADDING, OF_ALL},
+    {"sep_token", SPECIAL_SEPARATOR, SPECIAL_EOS, OF_BERT | OF_XLMR},
+    {"unk_token", SPECIAL_UNKNOWN, SPECIAL_UNKNOWN, OF_ALL},
+};
+enum { N_NAMES = sizeof special_names / sizeof *special_names };
 
-/* The tokens with a meaning, in the order of their names: bos_token; from cls_token on, up to mask_token; and after it.
- */
-static void put_first_name(const struct stored_vocab *vocab, struct json_writer *writer)
+/* Puts the special tokens from one name to another by their texts. XLM-RoBERTa's are known by their places. */
+static void put_names(const struct stored_vocab *vocab, const char *from, const char *to, struct json_writer *writer)
 {
-    if (!is_bert(vocab))
-        put_token_text(vocab, "bos_token", "tokenizer.ggml.bos_token_id", vocab->bos, writer);
-}
-
-static void put_middle_names(const struct stored_vocab *vocab, struct json_writer *writer)
-{
-    if (is_bert(vocab) || vocab->is_xlmr)
-        put_token_text(vocab, "cls_token", "tokenizer.ggml.bos_token_id", vocab->bos, writer);
-    if (!is_bert(vocab))
-        put_token_text(vocab, "eos_token", "tokenizer.ggml.eos_token_id", vocab->eos, writer);
-    put_token_text(vocab, "mask_token", "tokenizer.ggml.mask_token_id", vocab->mask, writer);
-}
-
-static void put_last_names(const struct stored_vocab *vocab, struct json_writer *writer)
-{
-    bool has_separator = vocab->separator != NO_TOKEN;
-    put_token_text(vocab, "pad_token", "tokenizer.ggml.padding_token_id", vocab->padding, writer);
-    if (is_bert(vocab) || vocab->is_xlmr)
-        put_token_text(vocab, "sep_token",
-                       has_separator ? "tokenizer.ggml.seperator_token_id" : "tokenizer.ggml.eos_token_id",
-                       has_separator ? vocab->separator : vocab->eos, writer);
-}
-
-static void put_unknown_name(const struct stored_vocab *vocab, struct json_writer *writer)
-{
-    put_token_text(vocab, "unk_token", "tokenizer.ggml.unknown_token_id", vocab->unknown, writer);
+    unsigned kind = vocab->is_xlmr ? OF_XLMR : OF_OTHERS;
+    if (strcmp(vocab->model, "bert") == 0)
+        kind = OF_BERT;
+    for (const struct special_name *name = special_names; name < special_names + N_NAMES; name++) {
+        enum special special = vocab->ids[name->special] != NO_TOKEN ? name->special : name->otherwise;
+        int64_t id = vocab->ids[special];
+        if (strcmp(name->name, from) >= 0 && strcmp(name->name, to) <= 0 && (name->kinds & kind) != 0 &&
+            id != NO_TOKEN && (vocab->is_xlmr || is_named_in_config(vocab, special)))
+            json_put_text_n(writer, name->name, vocab->tokens[id].text, vocab->tokens[id].length);
+    }
 }
 
 /* Tokens that are pieces of a SentencePiece model besides are left to it. */
@@ -364,14 +319,11 @@ static void write_decoder(const struct stored_vocab *vocab, struct json_writer *
         if (!token_is_added(token) || token->length == 0 || (vocab->has_scores && token->score != TOKEN_NO_PIECE))
             continue;
         snprintf(id, sizeof id, "%" PRIu64, i);
-        json_begin_object(writer, id);
-        json_put_text_n(writer, "content", token->text, token->length);
-        json_put_bool(writer, "lstrip", strips_left(vocab, i));
-        json_put_bool(writer, "normalized", false);
-        json_put_bool(writer, "rstrip", false);
-        json_put_bool(writer, "single_word", false);
-        json_put_bool(writer, "special", token->type != TOKEN_USER_DEFINED);
-        json_end(writer);
+        json_put_key(writer, id, strlen(id));
+        json_put_template(writer,
+                          "{'content': %t, 'lstrip': %b, 'normalized': false, 'rstrip': false, 'single_word': false,"
+                          " 'special': %b}",
+                          token->text, token->length, strips_left(vocab, i), token->type != TOKEN_USER_DEFINED);
     }
     json_end(writer);
 }
@@ -387,12 +339,8 @@ static void put_flag(const struct stored_vocab *vocab, const char *name, const c
 static void put_input_names(const struct stored_vocab *vocab, struct json_writer *writer)
 {
     uint64_t n_types;
-    if (gguf_get_u64(vocab->kvs, "tokenizer.ggml.token_type_count", &n_types) && n_types > 1)
-        return;
-    json_begin_array(writer, "model_input_names");
-    json_put_text(writer, NULL, "input_ids");
-    json_put_text(writer, NULL, "attention_mask");
-    json_end(writer);
+    if (!gguf_get_u64(vocab->kvs, "tokenizer.ggml.token_type_count", &n_types) || n_types <= 1)
+        json_put_template(writer, "'model_input_names': ['input_ids', 'attention_mask']");
 }
 
 static void put_model_max_length(const struct stored_vocab *vocab, struct json_writer *writer)
@@ -415,16 +363,15 @@ static bool write_config(const struct stored_vocab *vocab, struct buffer *out, s
     put_flag(vocab, "add_eos_token", "tokenizer.ggml.add_eos_token", &writer);
     put_flag(vocab, "add_prefix_space", "tokenizer.ggml.add_space_prefix", &writer);
     write_decoder(vocab, &writer);
-    put_first_name(vocab, &writer);
-    json_put_bool(&writer, "clean_up_tokenization_spaces", false);
-    put_middle_names(vocab, &writer);
-    json_begin_object(&writer, "extra_special_tokens");
-    json_end(&writer);
+    put_names(vocab, "bos_token", "bos_token", &writer);
+    json_put_template(&writer, "'clean_up_tokenization_spaces': false");
+    put_names(vocab, "cls_token", "mask_token", &writer);
+    json_put_template(&writer, "'extra_special_tokens': {}");
     put_input_names(vocab, &writer);
     put_model_max_length(vocab, &writer);
-    put_last_names(vocab, &writer);
-    json_put_text(&writer, "tokenizer_class", "PreTrainedTokenizerFast");
-    put_unknown_name(vocab, &writer);
+    put_names(vocab, "pad_token", "sep_token", &writer);
+    json_put_template(&writer, "'tokenizer_class': 'PreTrainedTokenizerFast'");
+    put_names(vocab, "unk_token", "unk_token", &writer);
     json_end(&writer);
     buffer_append_text(out, "\n");
     return true;
@@ -435,10 +382,7 @@ static bool write_special_map(const struct stored_vocab *vocab, struct buffer *o
     struct json_writer writer = {.out = out, .letters = JSON_UTF8};
     (void)error;
     json_begin_object(&writer, NULL);
-    put_first_name(vocab, &writer);
-    put_middle_names(vocab, &writer);
-    put_last_names(vocab, &writer);
-    put_unknown_name(vocab, &writer);
+    put_names(vocab, "bos_token", "unk_token", &writer);
     json_end(&writer);
     buffer_append_text(out, "\n");
     return true;

@@ -17,18 +17,27 @@
 
 enum { NO_TOKEN = -1, TOKEN_NO_PIECE = -1000 /* the score that the converter gives to tokens that are not pieces */ };
 
+/* Tokens with a meaning, in the order in which the converter writes their keys. */
+enum special {
+    SPECIAL_BOS,
+    SPECIAL_EOS,
+    SPECIAL_UNKNOWN,
+    SPECIAL_SEPARATOR,
+    SPECIAL_PADDING,
+    SPECIAL_MASK,
+    SPECIALS,
+};
+
 /* The vocabulary of a GGUF. */
 struct stored_vocab {
     struct arena *arena;
     const struct gguf_kvs *kvs;
     const char *model, *pre; /* tokenizer.ggml.model and .pre; pre is "" where there is none */
     struct token *tokens;
-    uint64_t n_tokens; /* without the padding at the end */
-    bool has_scores;   /* of a SentencePiece BPE: those of its pieces */
-    bool is_xlmr;      /* a Unigram model with the order and the special tokens of XLM-RoBERTa */
-
-    /* Of the tokens with a meaning, or NO_TOKEN. */
-    int64_t bos, eos, unknown, separator, padding, mask;
+    uint64_t n_tokens;     /* without the padding at the end */
+    bool has_scores;       /* of a SentencePiece BPE: those of its pieces */
+    bool is_xlmr;          /* a Unigram model with the order and the special tokens of XLM-RoBERTa */
+    int64_t ids[SPECIALS]; /* of the tokens with a meaning, or NO_TOKEN */
 };
 
 /* A file that can be made. */
@@ -92,7 +101,7 @@ struct template
 {
     int64_t before, after, second; /* NO_TOKEN: none. `second` comes before the second text */
     unsigned n_between;            /* how often `after` comes between two texts */
-    unsigned second_type;          /* type_id of the second text and of what follows it */
+    uint64_t second_type;          /* type_id of the second text and of what follows it */
 };
 void rebuild_template(const struct stored_vocab *vocab, const struct template *template, const char *key,
                       struct json_writer *writer);

@@ -80,10 +80,7 @@ static bool write_array(const struct gguf_array *merges, struct json_writer *wri
         struct parted parted = {0};
         if (!part_merge(merges, i, &parted, error))
             return false;
-        json_begin_array(writer, NULL);
-        json_put_text_n(writer, NULL, parted.left, parted.left_length);
-        json_put_text_n(writer, NULL, parted.right, parted.right_length);
-        json_end(writer);
+        json_put_template(writer, "[%t, %t]", parted.left, parted.left_length, parted.right, parted.right_length);
     }
     json_end(writer);
     return true;
@@ -156,15 +153,10 @@ static void put_vocab(const struct stored_vocab *vocab, const struct outer_token
 
 void rebuild_bpe_begin_model(const struct pre_row *row, struct json_writer *writer)
 {
-    json_begin_object(writer, "model");
-    json_put_text(writer, "type", "BPE");
-    json_put_null(writer, "dropout");
-    json_put_null(writer, "unk_token");
-    json_put_null(writer, "continuing_subword_prefix");
-    json_put_null(writer, "end_of_word_suffix");
-    json_put_bool(writer, "fuse_unk", false);
-    json_put_bool(writer, "byte_fallback", false);
-    json_put_bool(writer, "ignore_merges", row->ignores_merges);
+    json_put_template(writer,
+                      "'model': {'type': 'BPE', 'dropout': null, 'unk_token': null, 'continuing_subword_prefix': null,"
+                      " 'end_of_word_suffix': null, 'fuse_unk': false, 'byte_fallback': false, 'ignore_merges': %b",
+                      row->ignores_merges);
 }
 
 /* The object of tokens, which the merges are about. */
@@ -194,45 +186,31 @@ static bool write_model(const struct stored_vocab *vocab, const struct pre_row *
     return true;
 }
 
-static void put_byte_level(const char *key, bool trims_offsets, struct json_writer *writer)
-{
-    json_begin_object(writer, key);
-    json_put_text(writer, "type", "ByteLevel");
-    json_put_bool(writer, "add_prefix_space", true);
-    json_put_bool(writer, "trim_offsets", trims_offsets);
-    json_put_bool(writer, "use_regex", true);
-    json_end(writer);
-}
-
 static void write_post_processor(const struct stored_vocab *vocab, const struct pre_row *row,
                                  struct json_writer *writer)
 {
     struct template template;
-    if (!rebuild_usual_template(vocab, row->adds_bos, &template)) {
-        put_byte_level("post_processor", false, writer);
-        return;
+    bool has_template = rebuild_usual_template(vocab, row->adds_bos, &template);
+    json_put_template(writer,
+                      has_template ? "'post_processor': {'type': 'Sequence', 'processors': [" : "'post_processor': ");
+    json_put_template(writer,
+                      "{'type': 'ByteLevel', 'add_prefix_space': true, 'trim_offsets': false, 'use_regex': true}");
+    if (has_template) {
+        rebuild_template(vocab, &template, NULL, writer);
+        json_put_template(writer, "]}");
     }
-    json_begin_object(writer, "post_processor");
-    json_put_text(writer, "type", "Sequence");
-    json_begin_array(writer, "processors");
-    put_byte_level(NULL, false, writer);
-    rebuild_template(vocab, &template, NULL, writer);
-    json_end(writer);
-    json_end(writer);
 }
 
 void rebuild_bpe_steps(const struct stored_vocab *vocab, const struct pre_row *row, struct json_writer *writer)
 {
-    if (row->normalizer != NULL) {
-        json_begin_object(writer, "normalizer");
-        json_put_text(writer, "type", row->normalizer);
-        json_end(writer);
-    } else {
+    if (row->normalizer != NULL)
+        json_put_template(writer, "'normalizer': {'type': %s}", row->normalizer);
+    else
         json_put_null(writer, "normalizer");
-    }
     rebuild_pre_tokenizer(row, writer);
     write_post_processor(vocab, row, writer);
-    put_byte_level("decoder", true, writer);
+    json_put_template(writer, "'decoder': {'type': 'ByteLevel', 'add_prefix_space': true, 'trim_offsets': true,"
+                              " 'use_regex': true}");
 }
 
 bool rebuild_bpe_json(const struct stored_vocab *vocab, struct buffer *out, struct error *error)

@@ -149,71 +149,35 @@ const struct pre_row *pre_row_find(const char *name, bool *ret_known)
     return &rows[0];
 }
 
-static void put_split(const char *regex, struct json_writer *writer)
-{
-    json_begin_object(writer, NULL);
-    json_put_text(writer, "type", "Split");
-    json_begin_object(writer, "pattern");
-    json_put_text(writer, "Regex", regex);
-    json_end(writer);
-    json_put_text(writer, "behavior", "Isolated");
-    json_put_bool(writer, "invert", false);
-    json_end(writer);
-}
-
-static void put_bytes(const char *key, bool splits, struct json_writer *writer)
-{
-    json_begin_object(writer, key);
-    json_put_text(writer, "type", "ByteLevel");
-    json_put_bool(writer, "add_prefix_space", false);
-    json_put_bool(writer, "trim_offsets", true);
-    json_put_bool(writer, "use_regex", splits);
-    json_end(writer);
-}
-
-static void put_digits(bool individual, struct json_writer *writer)
-{
-    json_begin_object(writer, NULL);
-    json_put_text(writer, "type", "Digits");
-    json_put_bool(writer, "individual_digits", individual);
-    json_end(writer);
-}
-
-static void put_punctuation(struct json_writer *writer)
-{
-    json_begin_object(writer, NULL);
-    json_put_text(writer, "type", "Punctuation");
-    json_put_text(writer, "behavior", "Contiguous");
-    json_end(writer);
-}
+static const char bytes[] = "{'type': 'ByteLevel', 'add_prefix_space': false, 'trim_offsets': true, 'use_regex': %b}";
+static const char digits[] = "{'type': 'Digits', 'individual_digits': %b}";
 
 /* The steps of a row that has several. */
 static void put_steps(const struct pre_row *row, struct json_writer *writer)
 {
     bool is_falcon = row->form == FALCON_BYTES;
     if (is_falcon) {
-        put_punctuation(writer);
-        put_bytes(NULL, true, writer);
-        put_digits(false, writer);
+        json_put_template(writer, "{'type': 'Punctuation', 'behavior': 'Contiguous'}");
+        json_put_template(writer, bytes, true);
+        json_put_template(writer, digits, false);
     }
     for (const char *const *regex = row->splits; regex != NULL && *regex != NULL; regex++)
-        put_split(*regex, writer);
+        json_put_template(
+            writer, "{'type': 'Split', 'pattern': {'Regex': %s}, 'behavior': 'Isolated', 'invert': false}", *regex);
     if (row->form == DIGITS_BYTES || row->form == SPLIT_DIGITS_BYTES)
-        put_digits(true, writer);
+        json_put_template(writer, digits, true);
     if (!is_falcon)
-        put_bytes(NULL, row->form == DIGITS_BYTES, writer);
+        json_put_template(writer, bytes, row->form == DIGITS_BYTES);
 }
 
 void rebuild_pre_tokenizer(const struct pre_row *row, struct json_writer *writer)
 {
+    json_put_key(writer, "pre_tokenizer", strlen("pre_tokenizer"));
     if (row->form == BYTES_ALONE) {
-        put_bytes("pre_tokenizer", true, writer);
+        json_put_template(writer, bytes, true);
         return;
     }
-    json_begin_object(writer, "pre_tokenizer");
-    json_put_text(writer, "type", "Sequence");
-    json_begin_array(writer, "pretokenizers");
+    json_put_template(writer, "{'type': 'Sequence', 'pretokenizers': [");
     put_steps(row, writer);
-    json_end(writer);
-    json_end(writer);
+    json_put_template(writer, "]}");
 }

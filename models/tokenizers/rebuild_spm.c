@@ -22,8 +22,8 @@ static bool is_unigram(const struct stored_vocab *vocab)
 /* The id of the one unknown token. */
 static uint64_t unknown_id(const struct stored_vocab *vocab)
 {
-    if (vocab->unknown != NO_TOKEN)
-        return (uint64_t)vocab->unknown;
+    if (vocab->ids[SPECIAL_UNKNOWN] != NO_TOKEN)
+        return (uint64_t)vocab->ids[SPECIAL_UNKNOWN];
     for (uint64_t i = 0; i < vocab->n_tokens; i++)
         if (vocab->tokens[i].type == TOKEN_UNKNOWN)
             return i;
@@ -236,70 +236,22 @@ static bool find_merges(const struct stored_vocab *vocab, struct merges *ret_mer
 
 /* tokenizer.json. */
 
-static void put_replace(const char *key, const char *from, const char *to, struct json_writer *writer)
-{
-    json_begin_object(writer, key);
-    json_put_text(writer, "type", "Replace");
-    json_begin_object(writer, "pattern");
-    json_put_text(writer, "String", from);
-    json_end(writer);
-    json_put_text(writer, "content", to);
-    json_end(writer);
-}
-
-static void put_type(const char *type, struct json_writer *writer)
-{
-    json_begin_object(writer, NULL);
-    json_put_text(writer, "type", type);
-    json_end(writer);
-}
-
-/* How spaces become part of the pieces; with a prefix, a text is taken to begin with a space. */
-static void write_normalizer(bool adds_prefix, struct json_writer *writer)
-{
-    if (!adds_prefix) {
-        put_replace("normalizer", " ", "\xe2\x96\x81", writer);
-        json_begin_object(writer, "pre_tokenizer");
-        json_put_text(writer, "type", "Split");
-        json_begin_object(writer, "pattern");
-        json_put_text(writer, "String", " ");
-        json_end(writer);
-        json_put_text(writer, "behavior", "MergedWithPrevious");
-        json_put_bool(writer, "invert", false);
-        json_end(writer);
-        return;
-    }
-    json_begin_object(writer, "normalizer");
-    json_put_text(writer, "type", "Sequence");
-    json_begin_array(writer, "normalizers");
-    json_begin_object(writer, NULL);
-    json_put_text(writer, "type", "Prepend");
-    json_put_text(writer, "prepend", "\xe2\x96\x81");
-    json_end(writer);
-    put_replace(NULL, " ", "\xe2\x96\x81", writer);
-    json_end(writer);
-    json_end(writer);
-    json_put_null(writer, "pre_tokenizer");
-}
+/* Spaces become part of the pieces; with a prefix, a text is taken to begin with a space. */
+static const char with_prefix[] =
+    "'normalizer': {'type': 'Sequence', 'normalizers': [{'type': 'Prepend', 'prepend': '\xe2\x96\x81'},"
+    " {'type': 'Replace', 'pattern': {'String': ' '}, 'content': '\xe2\x96\x81'}]}, 'pre_tokenizer': null";
+static const char without_prefix[] =
+    "'normalizer': {'type': 'Replace', 'pattern': {'String': ' '}, 'content': '\xe2\x96\x81'},"
+    "'pre_tokenizer': {'type': 'Split', 'pattern': {'String': ' '}, 'behavior': 'MergedWithPrevious', 'invert': false}";
 
 static void write_decoder(bool adds_prefix, struct json_writer *writer)
 {
-    json_begin_object(writer, "decoder");
-    json_put_text(writer, "type", "Sequence");
-    json_begin_array(writer, "decoders");
-    put_replace(NULL, "\xe2\x96\x81", " ", writer);
-    put_type("ByteFallback", writer);
-    put_type("Fuse", writer);
-    if (adds_prefix) {
-        json_begin_object(writer, NULL);
-        json_put_text(writer, "type", "Strip");
-        json_put_text(writer, "content", " ");
-        json_put_number(writer, "start", 1);
-        json_put_number(writer, "stop", 0);
-        json_end(writer);
-    }
-    json_end(writer);
-    json_end(writer);
+    json_put_template(writer, "'decoder': {'type': 'Sequence', 'decoders': ["
+                              "{'type': 'Replace', 'pattern': {'String': '\xe2\x96\x81'}, 'content': ' '},"
+                              "{'type': 'ByteFallback'}, {'type': 'Fuse'}");
+    if (adds_prefix)
+        json_put_template(writer, "{'type': 'Strip', 'content': ' ', 'start': 1, 'stop': 0}");
+    json_put_template(writer, "]}");
 }
 
 static bool write_found_merges(const struct stored_vocab *vocab, struct json_writer *writer, struct error *error)
@@ -310,10 +262,7 @@ static bool write_found_merges(const struct stored_vocab *vocab, struct json_wri
     for (size_t i = 0; found && i < merges.n_merges; i++) {
         const struct token *left = &vocab->tokens[merges.merges[i].left],
                            *right = &vocab->tokens[merges.merges[i].right];
-        json_begin_array(writer, NULL);
-        json_put_text_n(writer, NULL, left->text, left->length);
-        json_put_text_n(writer, NULL, right->text, right->length);
-        json_end(writer);
+        json_put_template(writer, "[%t, %t]", left->text, left->length, right->text, right->length);
     }
     json_end(writer);
     free(merges.merges);
@@ -331,17 +280,11 @@ static bool write_merges(const struct stored_vocab *vocab, struct json_writer *w
 static bool write_model(const struct stored_vocab *vocab, struct json_writer *writer, struct error *error)
 {
     uint64_t unknown = unknown_id(vocab);
-    json_begin_object(writer, "model");
-    json_put_text(writer, "type", "BPE");
-    json_put_null(writer, "dropout");
+    json_put_template(writer, "'model': {'type': 'BPE', 'dropout': null");
     if (vocab->n_tokens > 0)
         json_put_text_n(writer, "unk_token", vocab->tokens[unknown].text, vocab->tokens[unknown].length);
-    json_put_null(writer, "continuing_subword_prefix");
-    json_put_null(writer, "end_of_word_suffix");
-    json_put_bool(writer, "fuse_unk", true);
-    json_put_bool(writer, "byte_fallback", true);
-    json_put_bool(writer, "ignore_merges", false);
-    json_begin_object(writer, "vocab");
+    json_put_template(writer, "'continuing_subword_prefix': null, 'end_of_word_suffix': null, 'fuse_unk': true,"
+                              " 'byte_fallback': true, 'ignore_merges': false, 'vocab': {");
     for (uint64_t i = 0; i < vocab->n_tokens; i++)
         rebuild_put_token(vocab, i, writer);
     json_end(writer);
@@ -356,7 +299,7 @@ bool rebuild_spm_json(const struct stored_vocab *vocab, struct buffer *out, stru
     struct template template;
     bool adds_prefix = rebuild_flag(vocab, "tokenizer.ggml.add_space_prefix", true);
     rebuild_begin(vocab, &writer);
-    write_normalizer(adds_prefix, &writer);
+    json_put_template(&writer, adds_prefix ? with_prefix : without_prefix);
     if (rebuild_usual_template(vocab, true, &template))
         rebuild_template(vocab, &template, "post_processor", &writer);
     else
@@ -433,9 +376,9 @@ static trainer make_trainer(const struct stored_vocab *vocab, uint64_t unknown)
     made.byte_fallback = has_bytes(vocab);
     made.unk_surface = bytes_of(surface, sizeof surface - 1);
     set_special(vocab, (int64_t)unknown, &made.unk_id, &made.has_unk_piece, &made.unk_piece);
-    set_special(vocab, vocab->bos, &made.bos_id, &made.has_bos_piece, &made.bos_piece);
-    set_special(vocab, vocab->eos, &made.eos_id, &made.has_eos_piece, &made.eos_piece);
-    set_special(vocab, vocab->padding, &made.pad_id, &made.has_pad_piece, &made.pad_piece);
+    set_special(vocab, vocab->ids[SPECIAL_BOS], &made.bos_id, &made.has_bos_piece, &made.bos_piece);
+    set_special(vocab, vocab->ids[SPECIAL_EOS], &made.eos_id, &made.has_eos_piece, &made.eos_piece);
+    set_special(vocab, vocab->ids[SPECIAL_PADDING], &made.pad_id, &made.has_pad_piece, &made.pad_piece);
     return made;
 }
 
@@ -476,16 +419,16 @@ bool rebuild_xlmr_model(const struct stored_vocab *vocab, struct buffer *out, st
     if (!vocab->is_xlmr)
         return error_set(error, "the order of this vocabulary's pieces is unknown");
     struct stored_vocab pieces = *vocab;
-    pieces.n_tokens = vocab->n_tokens - (vocab->mask != NO_TOKEN) - FRONT + MODEL_FRONT;
+    pieces.n_tokens = vocab->n_tokens - (vocab->ids[SPECIAL_MASK] != NO_TOKEN) - FRONT + MODEL_FRONT;
     pieces.tokens = arena_array(vocab->arena, pieces.n_tokens, sizeof *pieces.tokens);
     pieces.tokens[0] = vocab->tokens[UNKNOWN];
     pieces.tokens[1] = vocab->tokens[BEGIN];
     pieces.tokens[2] = vocab->tokens[END];
     memcpy(pieces.tokens + MODEL_FRONT, vocab->tokens + FRONT,
            (size_t)(pieces.n_tokens - MODEL_FRONT) * sizeof *pieces.tokens);
-    pieces.unknown = 0;
-    pieces.bos = 1;
-    pieces.eos = 2;
-    pieces.padding = NO_TOKEN;
+    pieces.ids[SPECIAL_UNKNOWN] = 0;
+    pieces.ids[SPECIAL_BOS] = 1;
+    pieces.ids[SPECIAL_EOS] = 2;
+    pieces.ids[SPECIAL_PADDING] = NO_TOKEN;
     return rebuild_spm_model(&pieces, out, error);
 }

@@ -5,15 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 
-static void put_metaspace(const char *key, struct json_writer *writer)
-{
-    json_begin_object(writer, key);
-    json_put_text(writer, "type", "Metaspace");
-    json_put_text(writer, "replacement", "\xe2\x96\x81");
-    json_put_text(writer, "prepend_scheme", "always");
-    json_put_bool(writer, "split", true);
-    json_end(writer);
-}
+static const char metaspace[] =
+    "{'type': 'Metaspace', 'replacement': '\xe2\x96\x81', 'prepend_scheme': 'always', 'split': true}";
 
 static bool put_precompiled(const struct stored_vocab *vocab, struct json_writer *writer, struct error *error)
 {
@@ -24,66 +17,35 @@ static bool put_precompiled(const struct stored_vocab *vocab, struct json_writer
         return false;
     if (charsmap.type != GGUF_U8 && charsmap.type != GGUF_I8)
         return error_set(error, "tokenizer.ggml.precompiled_charsmap is not an array of bytes");
-    json_begin_object(writer, NULL);
-    json_put_text(writer, "type", "Precompiled");
-    json_put_text(writer, "precompiled_charsmap", base64_encode(vocab->arena, charsmap.elements, charsmap.count));
-    json_end(writer);
+    json_put_template(writer, "{'type': 'Precompiled', 'precompiled_charsmap': %s}",
+                      base64_encode(vocab->arena, charsmap.elements, charsmap.count));
     return true;
 }
 
-static bool write_normalizer(const struct stored_vocab *vocab, struct json_writer *writer, struct error *error)
-{
-    json_begin_object(writer, "normalizer");
-    json_put_text(writer, "type", "Sequence");
-    json_begin_array(writer, "normalizers");
-    if (!put_precompiled(vocab, writer, error))
-        return false;
-    json_begin_object(writer, NULL);
-    json_put_text(writer, "type", "Strip");
-    json_put_bool(writer, "strip_left", false);
-    json_put_bool(writer, "strip_right", true);
-    json_end(writer);
-    json_begin_object(writer, NULL);
-    json_put_text(writer, "type", "Replace");
-    json_begin_object(writer, "pattern");
-    json_put_text(writer, "Regex", " {2,}");
-    json_end(writer);
-    json_put_text(writer, "content", "\xe2\x96\x81");
-    json_end(writer);
-    json_end(writer);
-    json_end(writer);
-    return true;
-}
+enum { SCORE_TEXT = 32 };
 
-/* A score as a float of Python: those of F32 are exact as doubles. */
-static void put_score(float score, struct json_writer *writer)
+/* Returns a score as a float of Python: those of F32 are exact as doubles. */
+static const char *score_text(float score, char out[SCORE_TEXT])
 {
-    char text[32];
-    snprintf(text, sizeof text, "%.17g", isfinite(score) ? (double)score : 0.0);
-    json_put_raw(writer, NULL, text);
+    snprintf(out, SCORE_TEXT, "%.17g", isfinite(score) ? (double)score : 0.0);
+    return out;
 }
 
 static void write_model(const struct stored_vocab *vocab, struct json_writer *writer)
 {
-    uint64_t unknown = vocab->unknown != NO_TOKEN ? (uint64_t)vocab->unknown : 0;
-    for (uint64_t i = 0; vocab->unknown == NO_TOKEN && i < vocab->n_tokens; i++)
+    char text[SCORE_TEXT];
+    uint64_t unknown = vocab->ids[SPECIAL_UNKNOWN] != NO_TOKEN ? (uint64_t)vocab->ids[SPECIAL_UNKNOWN] : 0;
+    for (uint64_t i = 0; vocab->ids[SPECIAL_UNKNOWN] == NO_TOKEN && i < vocab->n_tokens; i++)
         if (vocab->tokens[i].type == TOKEN_UNKNOWN) {
             unknown = i;
             break;
         }
-    json_begin_object(writer, "model");
-    json_put_text(writer, "type", "Unigram");
-    json_put_number(writer, "unk_id", unknown);
-    json_begin_array(writer, "vocab");
+    json_put_template(writer, "'model': {'type': 'Unigram', 'unk_id': %u, 'vocab': [", unknown);
     for (uint64_t i = 0; i < vocab->n_tokens; i++) {
-        json_begin_array(writer, NULL);
-        json_put_text_n(writer, NULL, vocab->tokens[i].text, vocab->tokens[i].length);
-        put_score(vocab->tokens[i].score, writer);
-        json_end(writer);
+        const struct token *token = &vocab->tokens[i];
+        json_put_template(writer, "[%t, %r]", token->text, token->length, score_text(token->score, text));
     }
-    json_end(writer);
-    json_put_bool(writer, "byte_fallback", false);
-    json_end(writer);
+    json_put_template(writer, "], 'byte_fallback': false}");
 }
 
 /* Where no keys say it: T5's A </s>, and B </s> of a second text; XLM-R's <s> A </s></s> B </s>, of those that have a
@@ -93,7 +55,7 @@ static void read_template(const struct stored_vocab *vocab, struct template *ret
     rebuild_usual_template(vocab, true, ret_template);
     if (ret_template->after != NO_TOKEN || !rebuild_flag(vocab, "tokenizer.ggml.add_eos_token", true))
         return;
-    ret_template->after = vocab->eos;
+    ret_template->after = vocab->ids[SPECIAL_EOS];
     ret_template->n_between = ret_template->before != NO_TOKEN ? 2 : 1;
     ret_template->second_type = 0;
 }
@@ -103,12 +65,17 @@ bool rebuild_unigram_json(const struct stored_vocab *vocab, struct buffer *out, 
     struct json_writer writer = {.out = out, .letters = JSON_UTF8};
     struct template template;
     rebuild_begin(vocab, &writer);
-    if (!write_normalizer(vocab, &writer, error))
+    json_put_template(&writer, "'normalizer': {'type': 'Sequence', 'normalizers': [");
+    if (!put_precompiled(vocab, &writer, error))
         return false;
-    put_metaspace("pre_tokenizer", &writer);
+    json_put_template(&writer, "{'type': 'Strip', 'strip_left': false, 'strip_right': true},"
+                               "{'type': 'Replace', 'pattern': {'Regex': ' {2,}'}, 'content': '\xe2\x96\x81'}]}");
+    json_put_template(&writer, "'pre_tokenizer': ");
+    json_put_template(&writer, metaspace);
     read_template(vocab, &template);
     rebuild_template(vocab, &template, "post_processor", &writer);
-    put_metaspace("decoder", &writer);
+    json_put_template(&writer, "'decoder': ");
+    json_put_template(&writer, metaspace);
     write_model(vocab, &writer);
     json_end(&writer);
     return true;

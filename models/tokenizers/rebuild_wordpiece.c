@@ -40,32 +40,26 @@ static bool has_capitals(const struct stored_vocab *vocab)
 
 static void write_normalizer(const struct stored_vocab *vocab, struct json_writer *writer)
 {
-    bool value;
-    json_begin_object(writer, "normalizer");
-    json_put_text(writer, "type", "BertNormalizer");
-    json_put_bool(writer, "clean_text", true);
-    json_put_bool(writer, "handle_chinese_chars", true);
-    if (gguf_get_bool(vocab->kvs, "tokenizer.ggml.normalizer.strip_accents", &value))
-        json_put_bool(writer, "strip_accents", value);
-    else
-        json_put_null(writer, "strip_accents");
-    json_put_bool(writer, "lowercase",
-                  rebuild_flag(vocab, "tokenizer.ggml.normalizer.lowercase", !has_capitals(vocab)));
-    json_end(writer);
+    bool strips;
+    const char *strips_accents = "null";
+    if (gguf_get_bool(vocab->kvs, "tokenizer.ggml.normalizer.strip_accents", &strips))
+        strips_accents = strips ? "true" : "false";
+    json_put_template(writer,
+                      "'normalizer': {'type': 'BertNormalizer', 'clean_text': true, 'handle_chinese_chars': true,"
+                      " 'strip_accents': %r, 'lowercase': %b}",
+                      strips_accents, rebuild_flag(vocab, "tokenizer.ggml.normalizer.lowercase", !has_capitals(vocab)));
 }
 
 static void write_model(const struct stored_vocab *vocab, struct json_writer *writer)
 {
     struct buffer key = {0};
-    json_begin_object(writer, "model");
-    json_put_text(writer, "type", "WordPiece");
-    if (vocab->unknown != NO_TOKEN)
-        json_put_text_n(writer, "unk_token", vocab->tokens[vocab->unknown].text, vocab->tokens[vocab->unknown].length);
-    else
-        json_put_text(writer, "unk_token", "[UNK]");
-    json_put_text(writer, "continuing_subword_prefix", "##");
-    json_put_number(writer, "max_input_chars_per_word", 100);
-    json_begin_object(writer, "vocab");
+    static const struct token usual = {.text = "[UNK]", .length = 5};
+    int64_t id = vocab->ids[SPECIAL_UNKNOWN];
+    const struct token *unknown = id != NO_TOKEN ? &vocab->tokens[id] : &usual;
+    json_put_template(writer,
+                      "'model': {'type': 'WordPiece', 'unk_token': %t, 'continuing_subword_prefix': '##',"
+                      " 'max_input_chars_per_word': 100, 'vocab': {",
+                      unknown->text, unknown->length);
     for (uint64_t i = 0; i < vocab->n_tokens; i++) {
         size_t length;
         const char *prefix, *text = plain_text(&vocab->tokens[i], &length, &prefix);
@@ -83,20 +77,15 @@ static void write_model(const struct stored_vocab *vocab, struct json_writer *wr
 bool rebuild_wordpiece_json(const struct stored_vocab *vocab, struct buffer *out, struct error *error)
 {
     struct json_writer writer = {.out = out, .letters = JSON_UTF8};
-    int64_t separator = vocab->separator != NO_TOKEN ? vocab->separator : vocab->eos;
+    int64_t separator =
+        vocab->ids[SPECIAL_SEPARATOR] != NO_TOKEN ? vocab->ids[SPECIAL_SEPARATOR] : vocab->ids[SPECIAL_EOS];
     (void)error;
     rebuild_begin(vocab, &writer);
     write_normalizer(vocab, &writer);
-    json_begin_object(&writer, "pre_tokenizer");
-    json_put_text(&writer, "type", "BertPreTokenizer");
-    json_end(&writer);
-    const struct template template = {vocab->bos, separator, NO_TOKEN, 1, 1};
+    json_put_template(&writer, "'pre_tokenizer': {'type': 'BertPreTokenizer'}");
+    const struct template template = {vocab->ids[SPECIAL_BOS], separator, NO_TOKEN, 1, 1};
     rebuild_template(vocab, &template, "post_processor", &writer);
-    json_begin_object(&writer, "decoder");
-    json_put_text(&writer, "type", "WordPiece");
-    json_put_text(&writer, "prefix", "##");
-    json_put_bool(&writer, "cleanup", true);
-    json_end(&writer);
+    json_put_template(&writer, "'decoder': {'type': 'WordPiece', 'prefix': '##', 'cleanup': true}");
     write_model(vocab, &writer);
     json_end(&writer);
     return true;

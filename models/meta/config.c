@@ -61,7 +61,7 @@ bool meta_is_small_llama32(const struct meta_params *params)
 }
 
 /* Releases differ in the longest context only by what else they are known by. */
-static unsigned context_length(const struct meta_params *params)
+static uint64_t context_length(const struct meta_params *params)
 {
     if (is_llama3(params))
         return params->use_scaled_rope ? 131072 : 8192;
@@ -96,44 +96,30 @@ static void put_rope_scaling(const struct meta_params *params, struct json_write
         json_put_null(writer, "rope_scaling");
         return;
     }
-    json_begin_object(writer, "rope_scaling");
-    json_put_raw(writer, "factor", factor);
-    json_put_raw(writer, "high_freq_factor", "4.0");
-    json_put_raw(writer, "low_freq_factor", "1.0");
-    json_put_number(writer, "original_max_position_embeddings", 8192);
-    json_put_text(writer, "rope_type", "llama3");
-    json_end(writer);
+    json_put_template(writer,
+                      "'rope_scaling': {'factor': %r, 'high_freq_factor': 4.0, 'low_freq_factor': 1.0,"
+                      " 'original_max_position_embeddings': 8192, 'rope_type': 'llama3'}",
+                      factor);
 }
 
 void meta_write_config(const struct meta_params *params, struct buffer *out)
 {
     struct json_writer writer = {.out = out, .letters = JSON_ASCII};
-    json_begin_object(&writer, NULL);
-    json_begin_array(&writer, "architectures");
-    json_put_text(&writer, NULL, "LlamaForCausalLM");
-    json_end(&writer);
-    json_put_bool(&writer, "attention_bias", false);
-    json_put_raw(&writer, "attention_dropout", "0.0");
+    json_put_template(&writer, "{'architectures': ['LlamaForCausalLM'], 'attention_bias': false,"
+                               " 'attention_dropout': 0.0");
     put_special_ids(params, &writer);
-    json_put_number(&writer, "head_dim", params->dim / params->n_heads);
-    json_put_text(&writer, "hidden_act", "silu");
-    json_put_number(&writer, "hidden_size", params->dim);
-    json_put_raw(&writer, "initializer_range", "0.02");
-    json_put_number(&writer, "intermediate_size", params->intermediate_size);
-    json_put_number(&writer, "max_position_embeddings", context_length(params));
-    json_put_bool(&writer, "mlp_bias", false);
-    json_put_text(&writer, "model_type", "llama");
-    json_put_number(&writer, "num_attention_heads", params->n_heads);
-    json_put_number(&writer, "num_hidden_layers", params->n_layers);
-    json_put_number(&writer, "num_key_value_heads", params->n_kv_heads);
-    json_put_number(&writer, "pretraining_tp", 1);
-    json_put_raw(&writer, "rms_norm_eps", params->norm_eps);
+    json_put_template(&writer,
+                      "'head_dim': %u, 'hidden_act': 'silu', 'hidden_size': %u, 'initializer_range': 0.02,"
+                      " 'intermediate_size': %u, 'max_position_embeddings': %u, 'mlp_bias': false,"
+                      " 'model_type': 'llama', 'num_attention_heads': %u, 'num_hidden_layers': %u,"
+                      " 'num_key_value_heads': %u, 'pretraining_tp': 1, 'rms_norm_eps': %r",
+                      params->dim / params->n_heads, params->dim, params->intermediate_size, context_length(params),
+                      params->n_heads, params->n_layers, params->n_kv_heads, params->norm_eps);
     put_rope_scaling(params, &writer);
-    json_put_raw(&writer, "rope_theta", params->rope_theta);
-    json_put_bool(&writer, "tie_word_embeddings", params->tied);
-    json_put_text(&writer, "torch_dtype", params->dtype);
-    json_put_bool(&writer, "use_cache", true);
-    json_put_number(&writer, "vocab_size", params->vocab_size);
+    json_put_template(&writer,
+                      "'rope_theta': %r, 'tie_word_embeddings': %b, 'torch_dtype': %s, 'use_cache': true,"
+                      " 'vocab_size': %u",
+                      params->rope_theta, params->tied, params->dtype, params->vocab_size);
     json_end(&writer);
     buffer_append_text(out, "\n");
 }
@@ -161,34 +147,24 @@ static void put_added_token(struct json_writer *writer, uint64_t id, const char 
 {
     char key[24];
     snprintf(key, sizeof key, "%" PRIu64, id);
-    json_begin_object(writer, key);
-    json_put_text(writer, "content", content);
-    json_put_bool(writer, "lstrip", false);
-    json_put_bool(writer, "normalized", false);
-    json_put_bool(writer, "rstrip", false);
-    json_put_bool(writer, "single_word", false);
-    json_put_bool(writer, "special", true);
-    json_end(writer);
+    json_put_key(writer, key, strlen(key));
+    json_put_template(writer,
+                      "{'content': %s, 'lstrip': false, 'normalized': false, 'rstrip': false, 'single_word': false,"
+                      " 'special': true}",
+                      content);
 }
 
 /* As LlamaTokenizer saves itself. */
 static void put_sentencepiece(struct json_writer *writer)
 {
     static const char *const special[] = {"<unk>", "<s>", "</s>"};
-    json_put_bool(writer, "add_bos_token", true);
-    json_put_bool(writer, "add_eos_token", false);
-    json_put_bool(writer, "add_prefix_space", true);
-    json_begin_object(writer, "added_tokens_decoder");
+    json_put_template(writer, "'add_bos_token': true, 'add_eos_token': false, 'add_prefix_space': true,"
+                              " 'added_tokens_decoder': {");
     for (unsigned i = 0; i < 3; i++)
         put_added_token(writer, i, special[i]);
-    json_end(writer);
-    json_put_text(writer, "bos_token", "<s>");
-    json_put_bool(writer, "clean_up_tokenization_spaces", false);
-    json_put_text(writer, "eos_token", "</s>");
-    json_put_bool(writer, "legacy", true);
-    json_put_null(writer, "pad_token");
-    json_put_text(writer, "tokenizer_class", "LlamaTokenizer");
-    json_put_text(writer, "unk_token", "<unk>");
+    json_put_template(writer, "}, 'bos_token': '<s>', 'clean_up_tokenization_spaces': false, 'eos_token': '</s>',"
+                              " 'legacy': true, 'pad_token': null, 'tokenizer_class': 'LlamaTokenizer',"
+                              " 'unk_token': '<unk>'");
 }
 
 static void put_tiktoken(const struct meta_params *params, struct json_writer *writer)
@@ -197,16 +173,11 @@ static void put_tiktoken(const struct meta_params *params, struct json_writer *w
     json_begin_object(writer, "added_tokens_decoder");
     for (unsigned i = 0; i < META_SPECIAL_TOKENS; i++)
         put_added_token(writer, params->n_ranks + i, meta_special_token(params->use_scaled_rope, i, name));
-    json_end(writer);
-    json_put_text(writer, "bos_token", "<|begin_of_text|>");
-    json_put_bool(writer, "clean_up_tokenization_spaces", true);
-    json_put_text(writer, "eos_token", "<|end_of_text|>");
-    json_begin_array(writer, "model_input_names");
-    json_put_text(writer, NULL, "input_ids");
-    json_put_text(writer, NULL, "attention_mask");
-    json_end(writer);
-    json_put_number(writer, "model_max_length", context_length(params));
-    json_put_text(writer, "tokenizer_class", "PreTrainedTokenizerFast");
+    json_put_template(writer,
+                      "}, 'bos_token': '<|begin_of_text|>', 'clean_up_tokenization_spaces': true,"
+                      " 'eos_token': '<|end_of_text|>', 'model_input_names': ['input_ids', 'attention_mask'],"
+                      " 'model_max_length': %u, 'tokenizer_class': 'PreTrainedTokenizerFast'",
+                      context_length(params));
 }
 
 void meta_write_tokenizer_config(const struct meta_params *params, struct buffer *out)

@@ -216,18 +216,12 @@ static unsigned pack_rows(const struct packer *packer, struct arena *arena, cons
 
 static void write_rows_config(const struct packer *packer, struct json_writer *writer)
 {
-    json_put_text(writer, "quant_algo", packer->name);
-    json_put_null(writer, "kv_cache_quant_algo");
-    json_put_number(writer, "group_size", 128);
-    json_put_f32(writer, "smoothquant_val", 0.5F);
-    json_begin_array(writer, "clamp_val");
-    json_put_f32(writer, NULL, -SCALED_ROWS_LIMIT);
-    json_put_f32(writer, NULL, SCALED_ROWS_LIMIT);
-    json_end(writer);
-    json_put_bool(writer, "use_meta_recipe", false);
-    json_put_bool(writer, "has_zero_point", false);
-    json_put_bool(writer, "pre_quant_scale", false);
-    json_put_null(writer, "exclude_modules");
+    char least[JSON_FLOAT_TEXT], most[JSON_FLOAT_TEXT];
+    json_put_template(writer,
+                      "'quant_algo': %s, 'kv_cache_quant_algo': null, 'group_size': 128, 'smoothquant_val': 0.5,"
+                      " 'clamp_val': [%r, %r], 'use_meta_recipe': false, 'has_zero_point': false,"
+                      " 'pre_quant_scale': false, 'exclude_modules': null",
+                      packer->name, json_f32_text(-SCALED_ROWS_LIMIT, least), json_f32_text(SCALED_ROWS_LIMIT, most));
 }
 
 static const struct packer packers[] = {{"FP8_PER_CHANNEL_PER_TOKEN", pack_rows, write_rows_config}, {0}};

@@ -26,11 +26,6 @@ static const struct key_row keys[] = {
 
 /* That the embeddings are scaled, and which layers look at all of the text, is the same in all that are released. */
 static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"head_dim", FROM_KEY, "attention.key_length"},
-    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
-    {"num_experts", FROM_KEY, "expert_count"},
-    {"num_local_experts", FROM_NOWHERE},
     {"global_attn_every_n_layers", FROM_TEXT, .text = "4"},
     {"mup_enabled", FROM_TEXT, .text = "true"},
     {0},
@@ -41,7 +36,8 @@ const struct family afmoe_family = {
     .summary = "Trinity",
     .hf = FAMILY_NAMES({"AfmoeForCausalLM"}),
     .tensors = {tensors, experts_gate_first_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"AfmoeForCausalLM", "afmoe", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"AfmoeForCausalLM", "afmoe", NULL,
+                           CONFIG_TABLES(silu_rows, attention_bias_rows, num_experts_rows, config_rows)}),
     .keys = {base_keys, llama_keys, keys},
     LLAMA_VOCABS,
     .add_extras = add_rope_freqs,

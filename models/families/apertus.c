@@ -116,19 +116,18 @@ static void restore(const struct gguf_kvs *kvs, struct arena *arena, void *conte
     }
 }
 
-#define CONFIG_ROWS                                                                                                    \
-    {"hidden_act", FROM_TEXT, .text = "'xielu'"}, {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},                \
-    {                                                                                                                  \
-        "mlp_bias", FROM_TENSOR, "blk.0.ffn_up.bias"                                                                   \
-    }
-
-static const struct config_row config_rows[] = {CONFIG_ROWS, {0}};
-static const struct config_row config_plain_rows[] = {CONFIG_ROWS, {"rope_scaling", FROM_TEXT, .text = "null"}, {0}};
+static const struct config_row common_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'xielu'"},
+    {0},
+};
 
 /* The class scales its rope unless that is denied. */
 static const struct config_form forms[] = {
-    {"ApertusForCausalLM", "apertus", "tensor:rope_freqs.weight|key:rope.scaling.type", config_rows},
-    {"ApertusForCausalLM", "apertus", NULL, config_plain_rows},
+    {"ApertusForCausalLM", "apertus", "tensor:rope_freqs.weight|key:rope.scaling.type",
+     CONFIG_TABLES(attention_bias_rows, mlp_bias_rows, common_rows)},
+    {"ApertusForCausalLM", "apertus", NULL,
+     CONFIG_TABLES(attention_bias_rows, mlp_bias_rows, common_rows,
+                   CONFIG_ROWS({"rope_scaling", FROM_TEXT, .text = "null"}))},
     {0},
 };
 

@@ -116,22 +116,13 @@ static void add_dimensions(struct dimensions *dimensions, const struct hparams *
     dimensions_set(dimensions, "norm_head", json_bool(hparams_get(hparams, "norm_head"), false));
 }
 
-#define CONFIG_ROWS                                                                                                    \
-    {"hidden_act", FROM_TEXT, .text = "'silu'"}, {"head_dim", FROM_KEY, "attention.key_length"},                       \
-        {"num_experts", FROM_KEY, "expert_count"}, {"num_local_experts", FROM_NOWHERE},                                \
-        {"moe_intermediate_size", FROM_KEY, "expert_feed_forward_length"}, {"norm_head", FROM_TEXT, .text = "false"},  \
-    {                                                                                                                  \
-        "use_bias", FROM_TENSOR, "blk.0.attn_output.bias"                                                              \
-    }
-
-static const struct config_row config_rows[] = {
-    CONFIG_ROWS,
-    {"use_qkv_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+static const struct config_row common_rows[] = {
+    {"norm_head", FROM_TEXT, .text = "false"},
+    {"use_bias", FROM_TENSOR, "blk.0.attn_output.bias"},
     {0},
 };
 
 static const struct config_row config2_rows[] = {
-    CONFIG_ROWS,
     {"use_qkv_bias", FROM_TENSOR, "blk.0.attn_qkv.bias"},
     {"use_qk_norm", FROM_TENSOR, "blk.0.attn_q_norm.weight"},
     {"moe_router_enable_expert_bias", FROM_TEXT, .text = "true"},
@@ -146,7 +137,10 @@ const struct family bailingmoe_family = {
     .summary = "Ling, Ring",
     .hf = FAMILY_NAMES({"BailingMoeForCausalLM"}),
     .tensors = {tensors, common_tensors, experts_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"BailingMoeForCausalLM", "bailing_moe", NULL, config_rows, OWN_CLASS_NOTE}),
+    .forms = CONFIG_FORMS({"BailingMoeForCausalLM", "bailing_moe", NULL,
+                           CONFIG_TABLES(silu_rows, num_experts_rows, common_rows,
+                                         CONFIG_ROWS({"use_qkv_bias", FROM_TENSOR, "blk.0.attn_q.bias"})),
+                           OWN_CLASS_NOTE}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .add_dimensions = add_dimensions,
@@ -157,7 +151,8 @@ const struct family bailingmoe2_family = {
     .summary = "Ling 2, Ring 2",
     .hf = FAMILY_NAMES({"BailingMoeV2ForCausalLM"}),
     .tensors = {tensors2, common_tensors, nextn_tensors, experts_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"BailingMoeV2ForCausalLM", "bailing_moe_v2", NULL, config2_rows, OWN_CLASS_NOTE}),
+    .forms = CONFIG_FORMS({"BailingMoeV2ForCausalLM", "bailing_moe_v2", NULL,
+                           CONFIG_TABLES(silu_rows, num_experts_rows, common_rows, config2_rows), OWN_CLASS_NOTE}),
     .keys = {base_keys, keys2},
     .vocabs = {&bpe_vocab},
     .add_dimensions = nextn_add_dimensions,

@@ -124,19 +124,10 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_row config_head_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'gelu'"},
-    {"max_position_embeddings", FROM_ROWS, "position_embd.weight"},
-    {"type_vocab_size", FROM_ROWS, "token_types.weight"},
-    BERT_LABEL_ROWS,
-    {0},
-};
-
-static const struct config_row config_two_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'gelu'"},
-    {"max_position_embeddings", FROM_ROWS, "position_embd.weight"},
-    {"type_vocab_size", FROM_ROWS, "token_types.weight"},
-    {"num_labels", FROM_ROWS, "cls.weight"},
+const struct config_row bert_label_rows[] = {
+    {"num_labels", FROM_ROWS, "cls.output.weight"},
+    {"id2label", FROM_LABELS, "classifier.output_labels"},
+    {"label2id", FROM_NUMBERS, "classifier.output_labels"},
     {0},
 };
 
@@ -149,10 +140,12 @@ const struct family bert_family = {
     .summary = "BERT, bge, E5 and similar models",
     .hf = FAMILY_NAMES({"BertModel"}, {"BertForMaskedLM"}, {"BertForSequenceClassification"}, {"CamembertModel"}),
     .tensors = {bert_tensors},
-    .forms = CONFIG_FORMS(
-        {"BertForSequenceClassification", "bert", "tensor:cls.output.weight", config_head_rows, POOLER_NOTE},
-        {"BertForSequenceClassification", "bert", "tensor:cls.weight", config_two_rows, POOLER_NOTE},
-        {"BertModel", "bert", NULL, config_rows}),
+    .forms =
+        CONFIG_FORMS({"BertForSequenceClassification", "bert", "tensor:cls.output.weight",
+                      CONFIG_TABLES(config_rows, bert_label_rows), POOLER_NOTE},
+                     {"BertForSequenceClassification", "bert", "tensor:cls.weight",
+                      CONFIG_TABLES(config_rows, CONFIG_ROWS({"num_labels", FROM_ROWS, "cls.weight"})), POOLER_NOTE},
+                     {"BertModel", "bert", NULL, CONFIG_TABLES(config_rows)}),
     .tokenizer_model = "bert",
     .keys = {base_keys, bert_keys},
     .vocabs = {&wordpiece_vocab},

@@ -6,11 +6,7 @@
 extern const struct relation_row bert_tensors[];
 
 /* Lines of config.json of a model that classifies. */
-#define BERT_LABEL_ROWS                                                                                                \
-    {"num_labels", FROM_ROWS, "cls.output.weight"}, {"id2label", FROM_LABELS, "classifier.output_labels"},             \
-    {                                                                                                                  \
-        "label2id", FROM_NUMBERS, "classifier.output_labels"                                                           \
-    }
+extern const struct config_row bert_label_rows[];
 
 extern const struct key_row bert_keys[]; /* after base_keys */
 
@@ -24,6 +20,7 @@ const char *bert_rename(struct arena *arena, const struct dimensions *dimensions
 /* RoBERTa's positions: "padding", and context_length. */
 void roberta_add_dimensions(struct dimensions *dimensions, const struct hparams *hparams);
 extern const struct key_row roberta_keys[]; /* after base_keys */
+extern const struct config_row roberta_config_rows[];
 
 /* Reports whether the checkpoint is one of Jina 3, with adapters to tasks. */
 bool bert_has_adapters(const struct hparams *hparams);

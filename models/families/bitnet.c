@@ -48,18 +48,13 @@ static bool has_silu(const struct hparams *hparams)
     return activation == NULL || json_string_is(activation, "silu");
 }
 
-static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"rope_scaling", FROM_NOWHERE},
-    {0},
-};
-
 const struct family bitnet_family = {
     .name = "bitnet",
     .summary = "BitNet b1.58",
     .hf = FAMILY_NAMES({"BitnetForCausalLM"}, {"BitNetForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"BitNetForCausalLM", "bitnet", NULL, config_rows}),
+    .forms = CONFIG_FORMS(
+        {"BitNetForCausalLM", "bitnet", NULL, CONFIG_TABLES(silu_rows, CONFIG_ROWS({"rope_scaling", FROM_NOWHERE}))}),
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab},
     .applies = has_silu,

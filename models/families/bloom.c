@@ -28,8 +28,6 @@ static const struct key_row keys[] = {
 };
 
 static const struct config_row config_rows[] = {
-    {"hidden_size", FROM_KEY, "embedding_length"},
-    {"n_layer", FROM_KEY, "block_count"},
     {"n_head", FROM_KEY, "attention.head_count"},
     {"seq_length", FROM_KEY, "context_length"},
     {"apply_residual_connection_post_layernorm", FROM_TEXT, .text = "false"},
@@ -41,7 +39,7 @@ const struct family bloom_family = {
     .summary = "Bloom",
     .hf = FAMILY_NAMES({"BloomForCausalLM"}, {"BloomModel"}),
     .tensors = {tensors},
-    .forms = CONFIG_FORMS({"BloomForCausalLM", "bloom", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"BloomForCausalLM", "bloom", NULL, CONFIG_TABLES(config_rows)}),
     .keys = {keys},
     .vocabs = {&bpe_vocab},
     .prefix = "transformer.",

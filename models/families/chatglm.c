@@ -87,25 +87,25 @@ static bool pad_vocabulary(struct model_builder *builder, const struct vocab_inp
     return hparams_override(builder->model->hparams, "vocab_size", n_tokens, error);
 }
 
-#define CONFIG_ROWS                                                                                                    \
-    {"hidden_act", FROM_TEXT, .text = "'silu'"}, {"intermediate_size", FROM_KEY, "feed_forward_length"},               \
-        {"rms_norm_eps", FROM_KEY, "attention.layer_norm_rms_epsilon"}, {"layernorm_epsilon", FROM_NOWHERE},           \
-        {"head_dim", FROM_QUOTIENT, "embedding_length", "attention.head_count"},                                       \
-        {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count"},                                            \
-    {                                                                                                                  \
-        "max_position_embeddings", FROM_KEY, "context_length"                                                          \
-    }
-
-static const struct config_row config_rows[] = {CONFIG_ROWS, {"attention_bias", FROM_TEXT, .text = "true"}, {0}};
-static const struct config_row config_plain_rows[] = {CONFIG_ROWS, {"attention_bias", FROM_TEXT, .text = "false"}, {0}};
+static const struct config_row common_rows[] = {
+    {"rms_norm_eps", FROM_KEY, "attention.layer_norm_rms_epsilon"},
+    {"layernorm_epsilon", FROM_NOWHERE},
+    {"head_dim", FROM_QUOTIENT, "embedding_length", "attention.head_count"},
+    {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count"},
+    {"max_position_embeddings", FROM_KEY, "context_length"},
+    {0},
+};
 
 const struct family chatglm_family = {
     .name = "chatglm",
     .summary = "ChatGLM 2 and 3, glm-4-9b",
     .hf = FAMILY_NAMES({"GlmForCausalLM"}, {"ChatGLMModel"}, {"ChatGLMForConditionalGeneration"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"GlmForCausalLM", "glm", "tensor:blk.0.attn_q.bias|tensor:blk.0.attn_qkv.bias", config_rows},
-                          {"GlmForCausalLM", "glm", NULL, config_plain_rows}),
+    .forms = CONFIG_FORMS(
+        {"GlmForCausalLM", "glm", "tensor:blk.0.attn_q.bias|tensor:blk.0.attn_qkv.bias",
+         CONFIG_TABLES(silu_rows, common_rows, CONFIG_ROWS({"attention_bias", FROM_TEXT, .text = "true"}))},
+        {"GlmForCausalLM", "glm", NULL,
+         CONFIG_TABLES(silu_rows, common_rows, CONFIG_ROWS({"attention_bias", FROM_TEXT, .text = "false"}))}),
     .keys = {keys, rope_keys},
     .vocabs = {&chatglm3_vocab, &chatglm_vocab},
     .dropped_prefixes = TEXTS("transformer."),

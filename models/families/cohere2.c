@@ -108,19 +108,14 @@ static const char *drop_bias(struct arena *arena, const struct dimensions *dimen
     return direction == FORWARD && text_ends_with(name, ".bias") ? NULL : name;
 }
 
-static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
-    {"rotary_pct", FROM_HEAD_SHARE, "rope.dimension_count"},
-    {0},
-};
-
 const struct family cohere2_family = {
     .name = "cohere2",
     .summary = "Command A, Command R7B",
     .hf = FAMILY_NAMES({"Cohere2ForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"Cohere2ForCausalLM", "cohere2", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"Cohere2ForCausalLM", "cohere2", NULL,
+                           CONFIG_TABLES(silu_rows, attention_bias_rows,
+                                         CONFIG_ROWS({"rotary_pct", FROM_HEAD_SHARE, "rope.dimension_count"}))}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .adjust = check_biases,
@@ -128,15 +123,10 @@ const struct family cohere2_family = {
 };
 
 static const struct config_row config_moe_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
     {"head_dim", FROM_KEY, "attention.key_length"},
-    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
     {"layer_types", FROM_LAYERS, "attention.sliding_window_pattern", "'sliding_attention'|'full_attention'"},
     {"mlp_layer_types", FROM_LAYERS, "blk.{}.ffn_gate_inp.weight", "'sparse'|'dense'"},
     {"prefix_dense_intermediate_size", FROM_KEY, "feed_forward_length"},
-    {"intermediate_size", FROM_KEY, "expert_feed_forward_length"},
-    {"num_experts", FROM_KEY, "expert_count"},
-    {"num_local_experts", FROM_NOWHERE},
     {"num_shared_experts", FROM_KEY, "expert_shared_count", .text = "0"},
     {"expert_selection_fn", .make = config_gating_function, .text = "'softmax'"},
     {0},
@@ -147,7 +137,8 @@ const struct family cohere2moe_family = {
     .summary = "Cohere 2 MoE",
     .hf = FAMILY_NAMES({"Cohere2MoeForCausalLM"}),
     .tensors = {nextn_tensors, experts_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"Cohere2MoeForCausalLM", "cohere2_moe", NULL, config_moe_rows}),
+    .forms = CONFIG_FORMS({"Cohere2MoeForCausalLM", "cohere2_moe", NULL,
+                           CONFIG_TABLES(silu_rows, attention_bias_rows, num_experts_rows, config_moe_rows)}),
     .keys = {base_keys, moe_layer_keys},
     .vocabs = {&bpe_vocab},
     .add_dimensions = nextn_add_dimensions,

@@ -16,20 +16,14 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"use_qk_norm", FROM_TENSOR, "blk.0.attn_q_norm.weight"},
-    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
-    {"max_position_embeddings", FROM_KEY, "context_length"},
-    {0},
-};
-
 const struct family command_r_family = {
     .name = "command-r",
     .summary = "Command-R, Aya",
     .hf = FAMILY_NAMES({"CohereForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"CohereForCausalLM", "cohere", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"CohereForCausalLM", "cohere", NULL,
+                           CONFIG_TABLES(silu_rows, attention_bias_rows,
+                                         CONFIG_ROWS({"use_qk_norm", FROM_TENSOR, "blk.0.attn_q_norm.weight"}))}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
 };

@@ -27,15 +27,4 @@ bool deepseek_is_ocr(const struct hparams *hparams);
 bool mla_adjust(struct model_builder *builder, struct error *error);
 
 /* Lines of config.json of all that have the attention of mla_tensors. */
-#define DEEPSEEK_CONFIG_ROWS                                                                                           \
-    {"hidden_act", FROM_TEXT, .text = "'silu'"}, {"num_key_value_heads", FROM_KEY, "attention.head_count"},            \
-        {"q_lora_rank", FROM_KEY, "attention.q_lora_rank", .text = "null"},                                            \
-        {"kv_lora_rank", FROM_KEY, "attention.kv_lora_rank"}, {"qk_rope_head_dim", FROM_KEY, "rope.dimension_count"},  \
-        {"qk_nope_head_dim", FROM_DIFFERENCE, "attention.key_length", "rope.dimension_count"},                         \
-        {"qk_nope_head_dim", FROM_DIFFERENCE, "attention.key_length_mla", "rope.dimension_count"},                     \
-        {"v_head_dim", FROM_KEY, "attention.value_length"}, {"v_head_dim", FROM_KEY, "attention.value_length_mla"},    \
-        {"first_k_dense_replace", FROM_KEY, "leading_dense_block_count"},                                              \
-        {"norm_topk_prob", FROM_KEY, "expert_weights_norm", .text = "false"},                                          \
-    {                                                                                                                  \
-        "moe_layer_freq", FROM_TEXT, .text = "1"                                                                       \
-    }
+extern const struct config_row deepseek_config_rows[];

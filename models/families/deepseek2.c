@@ -10,7 +10,6 @@ static const struct relation_row tensors[] = {
 };
 
 static const struct config_row config_v3_rows[] = {
-    DEEPSEEK_CONFIG_ROWS,
     {"topk_method", FROM_TEXT, .text = "'noaux_tc'"},
     {"scoring_func", FROM_TEXT, .text = "'sigmoid'"},
     {0},
@@ -22,8 +21,6 @@ static const char *choose_method(const struct config_material *material)
     bool has_groups = config_number_of_layer(material, "expert_group_count", 0, &n_groups) && n_groups > 1;
     return has_groups ? "\"group_limited_greedy\"" : "\"greedy\"";
 }
-
-static const struct config_row config_v2_rows[] = {DEEPSEEK_CONFIG_ROWS, {"topk_method", .make = choose_method}, {0}};
 
 /* Its router is a sigmoid, which older files say by the bias that only V3 has. */
 #define V3_CONDITION "key:expert_gating_func=2|!key:expert_gating_func tensor:blk.{}.exp_probs_b.bias"
@@ -39,8 +36,11 @@ const struct family deepseek2_family = {
     .hf = FAMILY_NAMES({"DeepseekV2ForCausalLM"}, {"DeepseekV3ForCausalLM"}, {"KimiVLForConditionalGeneration"},
                        {"KimiK25ForConditionalGeneration"}, {"YoutuForCausalLM"}, {"YoutuVLForConditionalGeneration"}),
     .tensors = {tensors, mla_tensors, deepseek_moe_tensors, deepseek_expert_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"DeepseekV3ForCausalLM", "deepseek_v3", V3_CONDITION, config_v3_rows},
-                          {"DeepseekV2ForCausalLM", "deepseek_v2", NULL, config_v2_rows}),
+    .forms = CONFIG_FORMS(
+        {"DeepseekV3ForCausalLM", "deepseek_v3", V3_CONDITION,
+         CONFIG_TABLES(silu_rows, deepseek_config_rows, config_v3_rows)},
+        {"DeepseekV2ForCausalLM", "deepseek_v2", NULL,
+         CONFIG_TABLES(silu_rows, deepseek_config_rows, CONFIG_ROWS({"topk_method", .make = choose_method}))}),
     .keys = {base_keys, mla_keys},
     .vocabs = {&bpe_vocab, &kimi_vocab},
     .applies = applies,

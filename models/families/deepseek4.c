@@ -179,8 +179,6 @@ static const char *make_limit(const struct config_material *material)
 }
 
 static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"head_dim", FROM_KEY, "attention.key_length"},
     {"scoring_func", .make = config_gating_function, .text = "'sqrtsoftplus'"},
     {"topk_method", FROM_TEXT, .text = "'noaux_tc'"},
     {"swiglu_limit", .make = make_limit},
@@ -193,7 +191,7 @@ const struct family deepseek4_family = {
     .summary = "DeepSeek V4",
     .hf = FAMILY_NAMES({"DeepseekV4ForCausalLM"}),
     .tensors = {tensors},
-    .forms = CONFIG_FORMS({"DeepseekV4ForCausalLM", "deepseek_v4", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"DeepseekV4ForCausalLM", "deepseek_v4", NULL, CONFIG_TABLES(silu_rows, config_rows)}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .keeps_mxfp4 = true,

@@ -19,17 +19,12 @@ static const struct relation_row tensors[] = {
 };
 
 /* The class computes with these constants, which are in no key; labels are those of its head. */
-#define CONFIG_ROWS                                                                                                    \
-    {"activation", FROM_TEXT, .text = "'gelu'"}, {"max_position_embeddings", FROM_ROWS, "position_embd.weight"},       \
-        {"sinusoidal_pos_embds", FROM_TEXT, .text = "false"}, {"dim", FROM_KEY, "embedding_length"},                   \
-        {"hidden_dim", FROM_KEY, "feed_forward_length"}, {"n_heads", FROM_KEY, "attention.head_count"},                \
-    {                                                                                                                  \
-        "n_layers", FROM_KEY, "block_count"                                                                            \
-    }
-
-static const struct config_row config_rows[] = {CONFIG_ROWS, {0}};
-static const struct config_row config_head_rows[] = {CONFIG_ROWS, BERT_LABEL_ROWS, {0}};
-static const struct config_row config_two_rows[] = {CONFIG_ROWS, {"num_labels", FROM_ROWS, "cls.output.weight"}, {0}};
+static const struct config_row common_rows[] = {
+    {"activation", FROM_TEXT, .text = "'gelu'"},
+    {"max_position_embeddings", FROM_ROWS, "position_embd.weight"},
+    {"sinusoidal_pos_embds", FROM_TEXT, .text = "false"},
+    {0},
+};
 
 static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
@@ -46,11 +41,12 @@ const struct family distilbert_family = {
     .tensors = {tensors, bert_tensors},
     .keys = {KEYS({"attention.layer_norm_epsilon", GGUF_F32, ALWAYS, .value = 1e-12}), base_keys, bert_keys},
     .vocabs = {&wordpiece_vocab},
-    .forms =
-        CONFIG_FORMS({"DistilBertForSequenceClassification", "distilbert",
-                      "tensor:cls.output.weight key:classifier.output_labels", config_head_rows},
-                     {"DistilBertForSequenceClassification", "distilbert", "tensor:cls.output.weight", config_two_rows},
-                     {"DistilBertModel", "distilbert", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"DistilBertForSequenceClassification", "distilbert",
+                           "tensor:cls.output.weight key:classifier.output_labels",
+                           CONFIG_TABLES(common_rows, bert_label_rows)},
+                          {"DistilBertForSequenceClassification", "distilbert", "tensor:cls.output.weight",
+                           CONFIG_TABLES(common_rows, CONFIG_ROWS({"num_labels", FROM_ROWS, "cls.output.weight"}))},
+                          {"DistilBertModel", "distilbert", NULL, CONFIG_TABLES(common_rows)}),
     .tokenizer_model = "bert",
     .told_by = "!tensor:token_types.weight",
     .dropped_prefixes = TEXTS("distilbert."),

@@ -15,18 +15,12 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
-    {0},
-};
-
 const struct family dots1_family = {
     .name = "dots1",
     .summary = "dots.llm1",
     .hf = FAMILY_NAMES({"Dots1ForCausalLM"}),
     .tensors = {tensors, experts_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"Dots1ForCausalLM", "dots1", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"Dots1ForCausalLM", "dots1", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows)}),
     .keys = {base_keys, moe_keys, keys},
     .vocabs = {&bpe_vocab},
 };

@@ -74,26 +74,13 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
 #define ERNIE                                                                                                          \
     .vocabs = {&spm_vocab}, .add_dimensions = add_dimensions, .rename = rename_tensor, .after_vocab = llama_before_vocab
 
-static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"use_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
-    {0},
-};
-
-static const struct config_row config_moe_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"use_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
-    {"num_local_experts", FROM_NOWHERE},
-    {"num_experts_per_tok", FROM_NOWHERE},
-    {0},
-};
-
 const struct family ernie4_5_family = {
     .name = "ernie4_5",
     .summary = "ERNIE 4.5, dense",
     .hf = FAMILY_NAMES({"Ernie4_5ForCausalLM"}, {"Ernie4_5_ForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"Ernie4_5ForCausalLM", "ernie4_5", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"Ernie4_5ForCausalLM", "ernie4_5", NULL,
+                           CONFIG_TABLES(silu_rows, CONFIG_ROWS({"use_bias", FROM_TENSOR, "blk.0.attn_q.bias"}))}),
     .keys = {base_keys},
     ERNIE,
 };
@@ -103,7 +90,8 @@ const struct family ernie4_5_moe_family = {
     .summary = "ERNIE 4.5 MoE",
     .hf = FAMILY_NAMES({"Ernie4_5_MoeForCausalLM"}),
     .tensors = {moe_tensors, experts_gate_first_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"Ernie4_5_MoeForCausalLM", "ernie4_5_moe", NULL, config_moe_rows}),
+    .forms = CONFIG_FORMS({"Ernie4_5_MoeForCausalLM", "ernie4_5_moe", NULL,
+                           CONFIG_TABLES(silu_rows, CONFIG_ROWS({"use_bias", FROM_TENSOR, "blk.0.attn_q.bias"}))}),
     .keys = {base_keys, moe_layer_keys},
     ERNIE,
 };

@@ -14,20 +14,14 @@ static bool begin_no_texts(struct model_builder *builder, const struct vocab_inp
     return true;
 }
 
-static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
-    {"mlp_bias", FROM_TENSOR, "blk.0.ffn_up.bias"},
-    {"mask_token_id", FROM_KEY, ".tokenizer.ggml.mask_token_id"},
-    {0},
-};
-
 const struct family eurobert_family = {
     .name = "eurobert",
     .summary = "EuroBERT, Jina v5",
     .hf = FAMILY_NAMES({"EuroBertModel", "model."}, {"JinaEmbeddingsV5Model", "model."}),
     .tensors = {decoder_tensors},
-    .forms = CONFIG_FORMS({"EuroBertModel", "eurobert", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"EuroBertModel", "eurobert", NULL,
+                           CONFIG_TABLES(silu_rows, attention_bias_rows, mlp_bias_rows,
+                                         CONFIG_ROWS({"mask_token_id", FROM_KEY, ".tokenizer.ggml.mask_token_id"}))}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .dropped_prefixes = TEXTS("model."),

@@ -132,7 +132,6 @@ static const struct config_row config_rows[] = {
     {"num_layers", FROM_KEY, "block_count"},
     {"num_hidden_layers", FROM_NOWHERE},
     {"layer_norm_epsilon", FROM_KEY, "attention.layer_norm_epsilon"},
-    {"layer_norm_eps", FROM_NOWHERE},
     {0},
 };
 
@@ -141,7 +140,7 @@ const struct family exaone_family = {
     .summary = "EXAONE 3",
     .hf = FAMILY_NAMES({"ExaoneForCausalLM"}),
     .tensors = {tensors},
-    .forms = CONFIG_FORMS({"ExaoneForCausalLM", "exaone", NULL, config_rows, OWN_CLASS_NOTE}),
+    .forms = CONFIG_FORMS({"ExaoneForCausalLM", "exaone", NULL, CONFIG_TABLES(config_rows), OWN_CLASS_NOTE}),
     .keys = {base_keys, KEYS({"rope.dimension_count", GGUF_U32, .compute = compute_rotary})},
     .vocabs = {&bpe_vocab},
     .add_extras = add_rope_freqs,
@@ -158,14 +157,12 @@ static bool add_freqs(struct model_builder *builder, struct error *error)
 }
 
 static const struct config_row config4_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
     {"layer_types", FROM_LAYERS, "attention.sliding_window_pattern", "'sliding_attention'|'full_attention'"},
     {"sliding_window", FROM_KEY, "attention.sliding_window"},
     {0},
 };
 
 static const struct config_row config4_full_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
     {"layer_types", FROM_LAYERS, "block_count", "'full_attention'|null"},
     {"sliding_window_pattern", FROM_TEXT, .text = "null"},
     {"sliding_window", FROM_TEXT, .text = "null"},
@@ -186,8 +183,9 @@ const struct family exaone4_family = {
     .summary = "EXAONE 4 and 4.5",
     .hf = FAMILY_NAMES({"Exaone4ForCausalLM"}, {"Exaone4_5_ForConditionalGeneration"}),
     .tensors = {tensors4, norm_tensors, nextn_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"Exaone4ForCausalLM", "exaone4", "key:attention.sliding_window_pattern", config4_rows},
-                          {"Exaone4ForCausalLM", "exaone4", NULL, config4_full_rows}),
+    .forms = CONFIG_FORMS({"Exaone4ForCausalLM", "exaone4", "key:attention.sliding_window_pattern",
+                           CONFIG_TABLES(silu_rows, config4_rows)},
+                          {"Exaone4ForCausalLM", "exaone4", NULL, CONFIG_TABLES(silu_rows, config4_full_rows)}),
     .keys = {base_keys, keys4},
     .vocabs = {&bpe_vocab},
     .add_dimensions = nextn_add_dimensions,
@@ -198,10 +196,6 @@ const struct family exaone4_family = {
 };
 
 static const struct config_row config_moe_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"head_dim", FROM_KEY, "attention.key_length"},
-    {"num_experts", FROM_KEY, "expert_count"},
-    {"num_local_experts", FROM_NOWHERE},
     {"layer_types", FROM_LAYERS, "attention.sliding_window_pattern", "'sliding_attention'|'full_attention'"},
     {"sliding_window", FROM_KEY, "attention.sliding_window"},
     {"mlp_layer_types", FROM_LAYERS, "blk.{}.ffn_gate_inp.weight", "'sparse'|'dense'"},
@@ -214,7 +208,8 @@ const struct family exaone_moe_family = {
     .hf = FAMILY_NAMES({"ExaoneMoEForCausalLM"}, {"ExaoneMoeForCausalLM"}),
     .tensors = {TENSORS({"model.layers.{}.mlp.e_score_correction_bias", "blk.{}.exp_probs_b.bias"}), norm_tensors,
                 experts_tensors, nextn_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"ExaoneMoeForCausalLM", "exaone_moe", NULL, config_moe_rows}),
+    .forms = CONFIG_FORMS(
+        {"ExaoneMoeForCausalLM", "exaone_moe", NULL, CONFIG_TABLES(silu_rows, num_experts_rows, config_moe_rows)}),
     .keys = {base_keys, moe_layer_keys},
     .vocabs = {&bpe_vocab},
     .add_dimensions = nextn_add_dimensions,

@@ -96,8 +96,9 @@ const struct family falcon_family = {
     .summary = "Falcon",
     .hf = FAMILY_NAMES({"FalconForCausalLM"}, {"RWForCausalLM"}),
     .tensors = {tensors},
-    .forms = CONFIG_FORMS({"FalconForCausalLM", "falcon", "tensor:blk.0.attn_norm_2.weight", config_new_rows},
-                          {"FalconForCausalLM", "falcon", NULL, config_old_rows}),
+    .forms =
+        CONFIG_FORMS({"FalconForCausalLM", "falcon", "tensor:blk.0.attn_norm_2.weight", CONFIG_TABLES(config_new_rows)},
+                     {"FalconForCausalLM", "falcon", NULL, CONFIG_TABLES(config_old_rows)}),
     .keys = {keys},
     .vocabs = {&bpe_vocab},
     .add_dimensions = add_dimensions,

@@ -156,7 +156,6 @@ static void add_dimensions(struct dimensions *dimensions, const struct hparams *
 
 /* The weights include the model's multipliers already. */
 static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
     {"attention_in_multiplier", FROM_TEXT, .text = "1.0"},
     {"attention_out_multiplier", FROM_TEXT, .text = "1.0"},
     {"embedding_multiplier", FROM_TEXT, .text = "1.0"},
@@ -172,8 +171,6 @@ static const struct config_row config_rows[] = {
     {"mamba_norm_before_gate", FROM_TEXT, .text = "false"}, /* the order in llama.cpp */
     {"mamba_conv_bias", FROM_TENSOR, "blk.0.ssm_conv1d.bias"},
     {"mamba_proj_bias", FROM_TENSOR, "blk.0.ssm_in.bias"},
-    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
-    {"mlp_bias", FROM_TENSOR, "blk.0.ffn_up.bias"},
     {"projectors_bias", FROM_TENSOR, "blk.0.ssm_out.bias"},
     {0},
 };
@@ -183,7 +180,8 @@ const struct family falcon_h1_family = {
     .summary = "Falcon-H1",
     .hf = FAMILY_NAMES({"FalconH1ForCausalLM"}),
     .tensors = {tensors, mamba2_layer_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"FalconH1ForCausalLM", "falcon_h1", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"FalconH1ForCausalLM", "falcon_h1", NULL,
+                           CONFIG_TABLES(silu_rows, attention_bias_rows, mlp_bias_rows, config_rows)}),
     .keys = {keys},
     .vocabs = {&bpe_vocab},
     .add_dimensions = add_dimensions,

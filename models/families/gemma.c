@@ -42,7 +42,6 @@ static const struct config_row config_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},
     {"hidden_activation", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},
     {"rope_theta", FROM_TEXT, .text = "10000.0"},
-    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
     {0},
 };
 
@@ -51,7 +50,7 @@ const struct family gemma_family = {
     .summary = "Gemma 1",
     .hf = FAMILY_NAMES({"GemmaForCausalLM"}),
     .tensors = {gemma_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"GemmaForCausalLM", "gemma", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"GemmaForCausalLM", "gemma", NULL, CONFIG_TABLES(attention_bias_rows, config_rows)}),
     .keys = {gemma_keys},
     .vocabs = {&spm_vocab},
     .after_vocab = after_vocab,

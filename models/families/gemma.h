@@ -9,13 +9,7 @@ extern const struct relation_row gemma3_tensors[]; /* of the third: norms of que
 extern const struct relation_row gemma4_tensors[];
 extern const struct key_row gemma_keys[], gemma3_keys[], gemma4_keys[];
 
-#define GEMMA3_CONFIG_ROWS                                                                                             \
-    {"hidden_activation", FROM_TEXT, .text = "'gelu_pytorch_tanh'"}, {"head_dim", FROM_KEY, "attention.key_length"},   \
-        {"sliding_window", FROM_KEY, "attention.sliding_window"},                                                      \
-        {"rope_local_base_freq", FROM_KEY, "rope.freq_base_swa", .text = "10000.0"},                                   \
-    {                                                                                                                  \
-        "attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"                                                             \
-    }
+extern const struct config_row gemma3_config_rows[];
 
 /* tokenizer.ggml.add_space_prefix is false. */
 bool gemma_after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error);

@@ -20,24 +20,16 @@ static const struct key_row keys[] = {
 
 /* No key holds the scale of queries: it is the size of a head, but hidden_size divided by the heads in the widest
  * model. llama.cpp tells that one by its layers, too. */
-#define CONFIG_ROWS                                                                                                    \
-    {"hidden_act", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},                                                          \
-        {"hidden_activation", FROM_TEXT, .text = "'gelu_pytorch_tanh'"}, {"rope_theta", FROM_TEXT, .text = "10000.0"}, \
-    {                                                                                                                  \
-        "attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"                                                             \
-    }
-
-static const struct config_row config_rows[] = {
-    CONFIG_ROWS,
-    {"query_pre_attn_scalar", FROM_KEY, "attention.key_length"},
+static const struct config_row common_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},
+    {"hidden_activation", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},
+    {"rope_theta", FROM_TEXT, .text = "10000.0"},
     {0},
 };
 
+static const struct config_row config_rows[] = {{"query_pre_attn_scalar", FROM_KEY, "attention.key_length"}, {0}};
 static const struct config_row config_27b_rows[] = {
-    CONFIG_ROWS,
-    {"query_pre_attn_scalar", FROM_QUOTIENT, "embedding_length", "attention.head_count"},
-    {0},
-};
+    {"query_pre_attn_scalar", FROM_QUOTIENT, "embedding_length", "attention.head_count"}, {0}};
 
 const struct family gemma2_family = {
     .name = "gemma2",
@@ -45,8 +37,9 @@ const struct family gemma2_family = {
     .hf = FAMILY_NAMES({"Gemma2ForCausalLM"}),
     .tensors = {foreign_tensors, gemma2_tensors, gemma_tensors, decoder_tensors},
     .forms = CONFIG_FORMS(
-        {"Gemma2ForCausalLM", "gemma2", "tensor:blk.45.attn_q.weight !tensor:blk.46.attn_q.weight", config_27b_rows},
-        {"Gemma2ForCausalLM", "gemma2", NULL, config_rows}),
+        {"Gemma2ForCausalLM", "gemma2", "tensor:blk.45.attn_q.weight !tensor:blk.46.attn_q.weight",
+         CONFIG_TABLES(attention_bias_rows, common_rows, config_27b_rows)},
+        {"Gemma2ForCausalLM", "gemma2", NULL, CONFIG_TABLES(attention_bias_rows, common_rows, config_rows)}),
     .keys = {gemma_keys, keys},
     .vocabs = {&spm_vocab},
     .dropped_prefixes = TEXTS("text_decoder."),

@@ -91,27 +91,29 @@ bool gemma3_after_vocab(struct model_builder *builder, const struct vocab_input 
     return gemma_after_vocab(builder, input, error);
 }
 
-static const struct config_row config_rows[] = {
-    GEMMA3_CONFIG_ROWS,
-    {"query_pre_attn_scalar", FROM_KEY, "attention.key_length"},
+const struct config_row gemma3_config_rows[] = {
+    {"hidden_activation", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},
+    {"sliding_window", FROM_KEY, "attention.sliding_window"},
+    {"rope_local_base_freq", FROM_KEY, "rope.freq_base_swa", .text = "10000.0"},
     {0},
 };
 
+static const struct config_row config_rows[] = {{"query_pre_attn_scalar", FROM_KEY, "attention.key_length"}, {0}};
+
 /* As Gemma 2's: of the widest one, which has 62 layers, it is not the size of a head. */
 static const struct config_row config_27b_rows[] = {
-    GEMMA3_CONFIG_ROWS,
-    {"query_pre_attn_scalar", FROM_QUOTIENT, "embedding_length", "attention.head_count"},
-    {0},
-};
+    {"query_pre_attn_scalar", FROM_QUOTIENT, "embedding_length", "attention.head_count"}, {0}};
 
 const struct family gemma3_family = {
     .name = "gemma3",
     .summary = "Gemma 3 (language model)",
     .hf = FAMILY_NAMES({"Gemma3ForCausalLM"}, {"Gemma3ForConditionalGeneration"}),
     .tensors = {gemma3_tensors, gemma2_tensors, gemma_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"Gemma3ForCausalLM", "gemma3_text",
-                           "tensor:blk.61.attn_q.weight !tensor:blk.62.attn_q.weight", config_27b_rows},
-                          {"Gemma3ForCausalLM", "gemma3_text", NULL, config_rows}),
+    .forms =
+        CONFIG_FORMS({"Gemma3ForCausalLM", "gemma3_text", "tensor:blk.61.attn_q.weight !tensor:blk.62.attn_q.weight",
+                      CONFIG_TABLES(attention_bias_rows, gemma3_config_rows, config_27b_rows)},
+                     {"Gemma3ForCausalLM", "gemma3_text", NULL,
+                      CONFIG_TABLES(attention_bias_rows, gemma3_config_rows, config_rows)}),
     .keys = {base_keys, gemma3_keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
     .adjust = gemma3_count_tokens,

@@ -140,8 +140,6 @@ static void add_dimensions(struct dimensions *dimensions, const struct hparams *
 }
 
 static const struct config_row config_rows[] = {
-    GEMMA3_CONFIG_ROWS,
-    {"intermediate_size", FROM_KEY, "feed_forward_length"},
     {"activation_sparsity_pattern", FROM_LAYERS, "activation_sparsity_scale", "0.95|0.0"},
     {"layer_types", FROM_LAYERS, "attention.sliding_window_pattern", "'sliding_attention'|'full_attention'"},
     {"vocab_size_per_layer_input", FROM_ROWS, "per_layer_token_embd.weight"},
@@ -154,7 +152,8 @@ const struct family gemma3n_family = {
     .summary = "Gemma 3n (language model)",
     .hf = FAMILY_NAMES({"Gemma3nForCausalLM"}, {"Gemma3nForConditionalGeneration"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"Gemma3nForCausalLM", "gemma3n_text", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"Gemma3nForCausalLM", "gemma3n_text", NULL,
+                           CONFIG_TABLES(attention_bias_rows, gemma3_config_rows, config_rows)}),
     .keys = {base_keys, gemma3_keys, keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
     .add_dimensions = add_dimensions,

@@ -23,7 +23,6 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
 }
 
 static const struct config_row config_rows[] = {
-    GEMMA3_CONFIG_ROWS,
     {"query_pre_attn_scalar", FROM_KEY, "attention.key_length"},
     {"use_bidirectional_attention", FROM_TEXT, .text = "true"},
     {0},
@@ -34,7 +33,8 @@ const struct family gemma_embedding_family = {
     .summary = "EmbeddingGemma",
     .hf = FAMILY_NAMES({"Gemma3TextModel", "model."}),
     .tensors = {gemma3_tensors, gemma2_tensors, gemma_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"Gemma3TextModel", "gemma3_text", NULL, config_rows}),
+    .forms = CONFIG_FORMS(
+        {"Gemma3TextModel", "gemma3_text", NULL, CONFIG_TABLES(attention_bias_rows, gemma3_config_rows, config_rows)}),
     .keys = {base_keys, gemma3_keys, keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
     .rename = rename_tensor,

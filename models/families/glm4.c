@@ -42,19 +42,15 @@ static void add_dimensions(struct dimensions *dimensions, const struct hparams *
     dimensions_set(dimensions, "rest", head_dim - 2 * pairs);
 }
 
-static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
-    {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count", "attention.key_length"},
-    {0},
-};
-
 const struct family glm4_family = {
     .name = "glm4",
     .summary = "GLM-4-0414; the language models of GLM-4.1V and GLM-OCR",
     .hf = FAMILY_NAMES({"Glm4ForCausalLM"}, {"Glm4vForConditionalGeneration"}, {"GlmOcrForConditionalGeneration"}),
     .tensors = {tensors, nextn_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"Glm4ForCausalLM", "glm4", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"Glm4ForCausalLM", "glm4", NULL,
+                           CONFIG_TABLES(silu_rows, attention_bias_rows,
+                                         CONFIG_ROWS({"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count",
+                                                      "attention.key_length"}))}),
     .keys = {base_keys, keys},
     .vocabs = {&glm4_vocab},
     .add_dimensions = add_dimensions,

@@ -22,8 +22,6 @@ static const struct key_row keys[] = {
 };
 
 static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
     {"use_qk_norm", FROM_TENSOR, "blk.0.attn_q_norm.weight"},
     {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count", "attention.key_length"},
     {0},
@@ -32,8 +30,9 @@ static const struct config_row config_rows[] = {
 /* Solar Open is GLM without biases and dense layers. */
 static const struct config_form forms[] = {
     {"SolarOpenForCausalLM", "solar_open",
-     "!tensor:blk.0.attn_q.bias !tensor:blk.0.attn_q_norm.weight !tensor:blk.0.ffn_gate.weight", config_rows},
-    {"Glm4MoeForCausalLM", "glm4_moe", NULL, config_rows},
+     "!tensor:blk.0.attn_q.bias !tensor:blk.0.attn_q_norm.weight !tensor:blk.0.ffn_gate.weight",
+     CONFIG_TABLES(silu_rows, attention_bias_rows, config_rows)},
+    {"Glm4MoeForCausalLM", "glm4_moe", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows, config_rows)},
     {0},
 };
 

@@ -20,12 +20,8 @@ static bool adjust(struct model_builder *builder, struct error *error)
 }
 
 static const struct config_row config_rows[] = {
-    DEEPSEEK_CONFIG_ROWS,
     {"mlp_layer_types", FROM_LAYERS, "blk.{}.ffn_gate_inp.weight", "'sparse'|'dense'"},
-    {"intermediate_size", FROM_KEY, "feed_forward_length"},
     {"moe_intermediate_size", FROM_KEY, "expert_feed_forward_length"},
-    {"n_routed_experts", FROM_KEY, "expert_count"},
-    {"num_local_experts", FROM_NOWHERE},
     {0},
 };
 
@@ -35,7 +31,8 @@ const struct family glm4moelite_family = {
     .summary = "GLM-4.7-Flash",
     .hf = FAMILY_NAMES({"Glm4MoeLiteForCausalLM"}),
     .tensors = {tensors, mla_tensors, deepseek_moe_tensors, deepseek_expert_tensors, nextn_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"Glm4MoeLiteForCausalLM", "glm4_moe_lite", NULL, config_rows}),
+    .forms = CONFIG_FORMS(
+        {"Glm4MoeLiteForCausalLM", "glm4_moe_lite", NULL, CONFIG_TABLES(silu_rows, deepseek_config_rows, config_rows)}),
     .told_by = "key:nextn_predict_layers",
     .keys = {base_keys, mla_keys, KEYS({.emit = nextn_emit})},
     .vocabs = {&glm_vocab},

@@ -56,29 +56,22 @@ static bool adjust(struct model_builder *builder, struct error *error)
     return mla_adjust(builder, error) && nextn_count_blocks(builder, error);
 }
 
-#define CONFIG_ROWS                                                                                                    \
-    DEEPSEEK_CONFIG_ROWS, {"mlp_layer_types", FROM_LAYERS, "blk.{}.ffn_gate_inp.weight", "'sparse'|'dense'"},          \
-        {"intermediate_size", FROM_KEY, "feed_forward_length"},                                                        \
-        {"moe_intermediate_size", FROM_KEY, "expert_feed_forward_length"},                                             \
-        {"n_routed_experts", FROM_KEY, "expert_count"}, {"num_local_experts", FROM_NOWHERE},                           \
-    {                                                                                                                  \
-        "scoring_func", FROM_TEXT, .text = "'sigmoid'"                                                                 \
-    }
-
-static const struct config_row glm_rows[] = {
-    CONFIG_ROWS,
-    {"indexer_types", FROM_LAYERS, "attention.indexer.types", "'full'|'shared'"},
+static const struct config_row common_rows[] = {
+    {"mlp_layer_types", FROM_LAYERS, "blk.{}.ffn_gate_inp.weight", "'sparse'|'dense'"},
+    {"moe_intermediate_size", FROM_KEY, "expert_feed_forward_length"},
+    {"scoring_func", FROM_TEXT, .text = "'sigmoid'"},
     {0},
 };
-
-static const struct config_row deepseek_rows[] = {CONFIG_ROWS, {0}};
 
 const struct family glm_dsa_family = {
     .name = "glm-dsa",
     .summary = "GLM-5",
     .hf = FAMILY_NAMES({"GlmMoeDsaForCausalLM"}),
     .tensors = {tensors, mla_tensors, deepseek_moe_tensors, deepseek_expert_tensors, nextn_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"GlmMoeDsaForCausalLM", "glm_moe_dsa", NULL, glm_rows}),
+    .forms = CONFIG_FORMS(
+        {"GlmMoeDsaForCausalLM", "glm_moe_dsa", NULL,
+         CONFIG_TABLES(silu_rows, deepseek_config_rows, common_rows,
+                       CONFIG_ROWS({"indexer_types", FROM_LAYERS, "attention.indexer.types", "'full'|'shared'"}))}),
     .keys = {base_keys, mla_keys, KEYS({"rope.dimension_count", GGUF_U32, .compute = compute_rotary}), keys,
              KEYS({.emit = emit_indexer_types})},
     .vocabs = {&glm_vocab},
@@ -91,7 +84,8 @@ const struct family deepseek32_family = {
     .summary = "DeepSeek V3.2",
     .hf = FAMILY_NAMES({"DeepseekV32ForCausalLM"}),
     .tensors = {tensors, mla_tensors, deepseek_moe_tensors, deepseek_expert_tensors, nextn_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"DeepseekV32ForCausalLM", "deepseek_v32", NULL, deepseek_rows}),
+    .forms = CONFIG_FORMS(
+        {"DeepseekV32ForCausalLM", "deepseek_v32", NULL, CONFIG_TABLES(silu_rows, deepseek_config_rows, common_rows)}),
     .keys = {base_keys, mla_keys, keys},
     .vocabs = {&bpe_vocab},
     .add_dimensions = add_dimensions,

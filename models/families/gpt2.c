@@ -37,7 +37,6 @@ static const struct key_row keys[] = {
 static const struct config_row config_rows[] = {
     {"activation_function", FROM_TEXT, .text = "'gelu_new'"},
     {"n_positions", FROM_KEY, "context_length"},
-    {"n_ctx", FROM_KEY, "context_length"},
     {"n_inner", FROM_KEY, "feed_forward_length"},
     {0},
 };
@@ -47,7 +46,7 @@ const struct family gpt2_family = {
     .summary = "GPT-2",
     .hf = FAMILY_NAMES({"GPT2LMHeadModel"}),
     .tensors = {tensors},
-    .forms = CONFIG_FORMS({"GPT2LMHeadModel", "gpt2", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"GPT2LMHeadModel", "gpt2", NULL, CONFIG_TABLES(config_rows)}),
     .keys = {keys},
     .vocabs = {&bpe_vocab},
     .prefix = "transformer.",

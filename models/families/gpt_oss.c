@@ -23,14 +23,9 @@ static const struct key_row keys[] = {
 };
 
 static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"head_dim", FROM_KEY, "attention.key_length"},
     {"swiglu_limit", FROM_TEXT, .text = "7.0"},
     {"attention_bias", FROM_TEXT, .text = "true"},
     {"rope_scaling.truncate", FROM_TEXT, .text = "false"},
-    {"num_local_experts", FROM_KEY, "expert_count"},
-    {"num_experts_per_tok", FROM_KEY, "expert_used_count"},
-    {"intermediate_size", FROM_KEY, "expert_feed_forward_length"},
     {0},
 };
 
@@ -39,7 +34,7 @@ const struct family gpt_oss_family = {
     .summary = "gpt-oss",
     .hf = FAMILY_NAMES({"GptOssForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"GptOssForCausalLM", "gpt_oss", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"GptOssForCausalLM", "gpt_oss", NULL, CONFIG_TABLES(silu_rows, config_rows)}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
 };

@@ -41,7 +41,7 @@ const struct family gptneox_family = {
     .summary = "GPT-NeoX, Pythia",
     .hf = FAMILY_NAMES({"GPTNeoXForCausalLM"}),
     .tensors = {tensors},
-    .forms = CONFIG_FORMS({"GPTNeoXForCausalLM", "gpt_neox", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"GPTNeoXForCausalLM", "gpt_neox", NULL, CONFIG_TABLES(config_rows)}),
     .keys = {keys},
     .vocabs = {&bpe_vocab},
 };

@@ -45,9 +45,6 @@ const struct key_row granite_keys[] = {
 };
 
 static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
-    {"mlp_bias", FROM_TENSOR, "blk.0.ffn_up.bias"},
     {"num_key_value_heads", FROM_MOST, "attention.head_count_kv"},
     {"logits_scaling", FROM_KEY, "logit_scale", .text = "1.0"},
     {0},
@@ -58,7 +55,8 @@ const struct family granite_family = {
     .summary = "Granite 3",
     .hf = FAMILY_NAMES({"GraniteForCausalLM"}),
     .tensors = {llama_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"GraniteForCausalLM", "granite", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"GraniteForCausalLM", "granite", NULL,
+                           CONFIG_TABLES(silu_rows, attention_bias_rows, mlp_bias_rows, config_rows)}),
     .keys = {base_keys, granite_keys},
     LLAMA_VOCABS,
     .add_extras = add_rope_freqs,

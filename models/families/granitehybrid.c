@@ -145,45 +145,42 @@ static bool pad_vocabulary(struct model_builder *builder, const struct vocab_inp
     return !has_mamba_layers(builder->model->hparams) || mamba2_pad_vocabulary(builder, 8, error);
 }
 
-#define CONFIG_ROWS                                                                                                    \
-    {"hidden_act", FROM_TEXT, .text = "'silu'"}, {"num_key_value_heads", FROM_MOST, "attention.head_count_kv"},        \
-        {"mamba_n_heads", FROM_KEY, "ssm.time_step_rank"},                                                             \
-        {"mamba_d_head", FROM_QUOTIENT, "ssm.inner_size", "ssm.time_step_rank"},                                       \
-        {"mamba_expand", FROM_QUOTIENT, "ssm.inner_size", "embedding_length"},                                         \
-        {"mamba_conv_bias", FROM_TENSOR, "blk.0.ssm_conv1d.bias"},                                                     \
-    {                                                                                                                  \
-        "mamba_proj_bias", FROM_TENSOR, "blk.0.ssm_in.bias"                                                            \
-    }
+static const struct config_row common_rows[] = {
+    {"num_key_value_heads", FROM_MOST, "attention.head_count_kv"},
+    {"mamba_d_head", FROM_QUOTIENT, "ssm.inner_size", "ssm.time_step_rank"},
+    {"mamba_expand", FROM_QUOTIENT, "ssm.inner_size", "embedding_length"},
+    {"mamba_conv_bias", FROM_TENSOR, "blk.0.ssm_conv1d.bias"},
+    {"mamba_proj_bias", FROM_TENSOR, "blk.0.ssm_in.bias"},
+    {0},
+};
 
-#define GRANITE_ROWS                                                                                                   \
-    CONFIG_ROWS, {"logits_scaling", FROM_KEY, "logit_scale", .text = "1.0"},                                           \
-        {"layer_types", FROM_LAYERS, "attention.head_count_kv", "'attention'|'mamba'"},                                \
-    {                                                                                                                  \
-        "position_embedding_type", FROM_TEXT, .text = "'nope'"                                                         \
-    }
-
-static const struct config_row config_moe_rows[] = {GRANITE_ROWS, {0}};
+static const struct config_row granite_rows[] = {
+    {"logits_scaling", FROM_KEY, "logit_scale", .text = "1.0"},
+    {"layer_types", FROM_LAYERS, "attention.head_count_kv", "'attention'|'mamba'"},
+    {"position_embedding_type", FROM_TEXT, .text = "'nope'"},
+    {0},
+};
 
 static const struct config_row config_dense_rows[] = {
-    GRANITE_ROWS,
     {"num_local_experts", FROM_TEXT, .text = "0"},
     {"num_experts_per_tok", FROM_TEXT, .text = "0"},
     {0},
 };
 
 static const struct config_row config_bamba_rows[] = {
-    CONFIG_ROWS,
     {"attn_layer_indices", FROM_LISTED, "attention.head_count_kv"},
-    {"attn_rotary_emb", FROM_KEY, "rope.dimension_count"},
     {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count"},
     {0},
 };
 
 /* Granite 4 has no positions where it has layers of Mamba, Bamba turns. */
 static const struct config_form forms[] = {
-    {"BambaForCausalLM", "bamba", "key:rope.scaling.finetuned=1", config_bamba_rows},
-    {"GraniteMoeHybridForCausalLM", "granitemoehybrid", "tensor:blk.0.ffn_gate_inp.weight", config_moe_rows},
-    {"GraniteMoeHybridForCausalLM", "granitemoehybrid", NULL, config_dense_rows},
+    {"BambaForCausalLM", "bamba", "key:rope.scaling.finetuned=1",
+     CONFIG_TABLES(silu_rows, common_rows, config_bamba_rows)},
+    {"GraniteMoeHybridForCausalLM", "granitemoehybrid", "tensor:blk.0.ffn_gate_inp.weight",
+     CONFIG_TABLES(silu_rows, common_rows, granite_rows)},
+    {"GraniteMoeHybridForCausalLM", "granitemoehybrid", NULL,
+     CONFIG_TABLES(silu_rows, common_rows, granite_rows, config_dense_rows)},
     {0},
 };
 

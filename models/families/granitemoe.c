@@ -15,8 +15,6 @@ const struct key_row granite_moe_keys[] = {
     {"expert_shared_feed_forward_length", GGUF_U32, IF_TRUE, "shared_intermediate_size"}, {0}};
 
 static const struct config_row config_form_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
     {"num_key_value_heads", FROM_MOST, "attention.head_count_kv"},
     {"logits_scaling", FROM_KEY, "logit_scale", .text = "1.0"},
     {0},
@@ -28,8 +26,9 @@ const struct family granitemoe_family = {
     .hf = FAMILY_NAMES({"GraniteMoeForCausalLM"}, {"GraniteMoeSharedForCausalLM"}),
     .tensors = {granite_moe_tensors, llama_tensors, decoder_tensors},
     .forms = CONFIG_FORMS(
-        {"GraniteMoeSharedForCausalLM", "granitemoeshared", "tensor:blk.0.ffn_gate_shexp.weight", config_form_rows},
-        {"GraniteMoeForCausalLM", "granitemoe", NULL, config_form_rows}),
+        {"GraniteMoeSharedForCausalLM", "granitemoeshared", "tensor:blk.0.ffn_gate_shexp.weight",
+         CONFIG_TABLES(silu_rows, attention_bias_rows, config_form_rows)},
+        {"GraniteMoeForCausalLM", "granitemoe", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows, config_form_rows)}),
     .keys = {base_keys, granite_keys, granite_moe_keys},
     LLAMA_VOCABS,
     .add_extras = add_rope_freqs,

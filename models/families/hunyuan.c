@@ -152,15 +152,7 @@ static void add_moe_dimensions(struct dimensions *dimensions, const struct hpara
         dimensions_set(dimensions, "tied", 1);
 }
 
-static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
-    {0},
-};
-
 static const struct config_row config_moe_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
     {"moe_topk", FROM_KEY, "expert_used_count"},
     {"moe_intermediate_size", FROM_KEY, "expert_feed_forward_length"},
     {"num_shared_expert", FROM_KEY, "expert_shared_count"},
@@ -169,12 +161,6 @@ static const struct config_row config_moe_rows[] = {
 };
 
 static const struct config_row config_hy3_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"head_dim", FROM_KEY, "attention.key_length"},
-    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
-    {"mlp_bias", FROM_TENSOR, "blk.0.ffn_up.bias"},
-    {"num_experts", FROM_KEY, "expert_count"},
-    {"num_local_experts", FROM_NOWHERE},
     {"num_shared_experts", FROM_QUOTIENT, "expert_shared_feed_forward_length", "expert_feed_forward_length"},
     {"mlp_layer_types", FROM_LAYERS, "blk.{}.ffn_gate_inp.weight", "'sparse'|'dense'"},
     {0},
@@ -185,7 +171,8 @@ const struct family hunyuan_dense_family = {
     .summary = "Hunyuan, dense",
     .hf = FAMILY_NAMES({"HunYuanDenseV1ForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"HunYuanDenseV1ForCausalLM", "hunyuan_v1_dense", NULL, config_rows}),
+    .forms = CONFIG_FORMS(
+        {"HunYuanDenseV1ForCausalLM", "hunyuan_v1_dense", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows)}),
     .keys = {base_keys, KEYS({.emit = emit_rope})},
     .vocabs = {&hunyuan_vocab, &hunyuan_ranks_vocab},
     .add_dimensions = add_dimensions,
@@ -207,7 +194,8 @@ const struct family hunyuan_moe_family = {
     .summary = "Hunyuan MoE",
     .hf = FAMILY_NAMES({"HunYuanMoEV1ForCausalLM"}),
     .tensors = {tensors, moe_tensors, experts_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe", NULL, config_moe_rows}),
+    .forms = CONFIG_FORMS({"HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe", NULL,
+                           CONFIG_TABLES(silu_rows, attention_bias_rows, config_moe_rows)}),
     .keys = {base_keys, moe_layer_keys},
     .vocabs = {&hunyuan_moe_ranks_vocab, &bpe_vocab},
     .add_dimensions = add_moe_dimensions,
@@ -218,7 +206,9 @@ const struct family hy_v3_family = {
     .summary = "Hy3",
     .hf = FAMILY_NAMES({"HYV3ForCausalLM"}),
     .tensors = {hy3_tensors, nextn_tensors, qwen_moe_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"HYV3ForCausalLM", "hy_v3", NULL, config_hy3_rows}),
+    .forms =
+        CONFIG_FORMS({"HYV3ForCausalLM", "hy_v3", NULL,
+                      CONFIG_TABLES(silu_rows, attention_bias_rows, mlp_bias_rows, num_experts_rows, config_hy3_rows)}),
     .keys = {base_keys, hy3_keys},
     .vocabs = {&bpe_vocab},
     .add_dimensions = nextn_add_dimensions,

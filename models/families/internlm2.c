@@ -30,18 +30,14 @@ static void add_dimensions(struct dimensions *dimensions, const struct hparams *
     dimensions_set(dimensions, "value", 1);
 }
 
-static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"bias", FROM_TENSOR, "blk.0.attn_output.bias"},
-    {0},
-};
-
 const struct family internlm2_family = {
     .name = "internlm2",
     .summary = "InternLM 2",
     .hf = FAMILY_NAMES({"InternLM2ForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"InternLM2ForCausalLM", "internlm2", NULL, config_rows, OWN_CLASS_NOTE}),
+    .forms = CONFIG_FORMS({"InternLM2ForCausalLM", "internlm2", NULL,
+                           CONFIG_TABLES(silu_rows, CONFIG_ROWS({"bias", FROM_TENSOR, "blk.0.attn_output.bias"})),
+                           OWN_CLASS_NOTE}),
     .keys = {base_keys},
     .vocabs = {&internlm2_vocab},
     .add_dimensions = add_dimensions,

@@ -140,7 +140,6 @@ static bool after_vocab(struct model_builder *builder, const struct vocab_input 
 /* The kernels run on a GPU alone, and without them the class works anywhere. */
 static const struct config_row config_rows[] = {
     {"use_mamba_kernels", FROM_TEXT, .text = "false"},
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
     {"num_key_value_heads", FROM_MOST, "attention.head_count_kv"},
     {"attn_layer_period", FROM_PERIOD, "attention.head_count_kv"},
     {"attn_layer_offset", FROM_OFFSET, "attention.head_count_kv"},
@@ -158,7 +157,7 @@ const struct family jamba_family = {
     .summary = "Jamba",
     .hf = FAMILY_NAMES({"JambaForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"JambaForCausalLM", "jamba", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"JambaForCausalLM", "jamba", NULL, CONFIG_TABLES(silu_rows, config_rows)}),
     .keys = {keys},
     .vocabs = {&spm_vocab, &llama_hf_vocab},
     .add_dimensions = add_dimensions,

@@ -103,13 +103,6 @@ static bool is_version_3(const struct hparams *hparams)
     return bert_has_adapters(hparams) || (architecture != NULL && strcmp(architecture, names3[1].name) == 0);
 }
 
-static const struct config_row config3_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'gelu'"},
-    {"max_position_embeddings", FROM_SUM, "context_length", ".tokenizer.ggml.padding_token_id", .plus = 1},
-    {"type_vocab_size", FROM_ROWS, "token_types.weight"},
-    {0},
-};
-
 const struct family jina_bert_v2_family = {
     .name = "jina-bert-v2",
     .summary = "Jina embeddings v2",
@@ -126,7 +119,7 @@ const struct family jina_bert_v3_family = {
     .summary = "Jina embeddings v3",
     .hf = names3,
     .tensors = {tensors3, bert_tensors},
-    .forms = CONFIG_FORMS({"JinaEmbeddingsV3Model", "jina_embeddings_v3", NULL, config3_rows}),
+    .forms = CONFIG_FORMS({"JinaEmbeddingsV3Model", "jina_embeddings_v3", NULL, CONFIG_TABLES(roberta_config_rows)}),
     .keys = {base_keys, roberta_keys, bert_keys},
     .vocabs = {&xlmr_vocab},
     .applies = is_version_3,

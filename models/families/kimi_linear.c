@@ -120,17 +120,11 @@ static const char *make_linear_attention(const struct config_material *material)
 }
 
 static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
     {"num_key_value_heads", FROM_KEY, "attention.head_count"},
     {"q_lora_rank", FROM_KEY, "attention.q_lora_rank", .text = "null"},
-    {"qk_rope_head_dim", FROM_KEY, "rope.dimension_count"},
     {"qk_nope_head_dim", FROM_DIFFERENCE, "attention.key_length_mla", "rope.dimension_count"},
     {"v_head_dim", FROM_KEY, "attention.value_length_mla"},
-    {"n_embd_head_v_mla", FROM_NOWHERE},
-    {"num_experts", FROM_KEY, "expert_count"},
-    {"num_local_experts", FROM_NOWHERE},
     {"num_experts_per_token", FROM_KEY, "expert_used_count"},
-    {"num_experts_per_tok", FROM_NOWHERE},
     {"moe_layer_freq", FROM_TEXT, .text = "1"},
     {"moe_renormalize", FROM_TEXT, .text = "true"},
     {"moe_router_activation_func", .make = config_gating_function, .text = "'sigmoid'"},
@@ -151,7 +145,8 @@ const struct family kimi_linear_family = {
     .summary = "Kimi-Linear",
     .hf = FAMILY_NAMES({"KimiLinearForCausalLM"}, {"KimiLinearModel"}),
     .tensors = {tensors, kda_self_attention_tensors, mla_tensors, sparse_moe_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"KimiLinearForCausalLM", "kimi_linear", NULL, config_rows}),
+    .forms = CONFIG_FORMS(
+        {"KimiLinearForCausalLM", "kimi_linear", NULL, CONFIG_TABLES(silu_rows, num_experts_rows, config_rows)}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab, &kimi_linear_vocab},
     .applies = kimi_linear_alone,

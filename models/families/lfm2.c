@@ -167,15 +167,14 @@ static const char *rename_of_audio(struct arena *arena, const struct dimensions 
     return rename_tensor(arena, dimensions, direction, name);
 }
 
-#define CONFIG_ROWS                                                                                                    \
-    {"num_key_value_heads", FROM_MOST, "attention.head_count_kv"},                                                     \
-        {"layer_types", FROM_LAYERS, "attention.head_count_kv", "'full_attention'|'conv'"},                            \
-    {                                                                                                                  \
-        "conv_bias", FROM_TENSOR, "blk.0.shortconv.conv.bias"                                                          \
-    }
+static const struct config_row common_rows[] = {
+    {"num_key_value_heads", FROM_MOST, "attention.head_count_kv"},
+    {"layer_types", FROM_LAYERS, "attention.head_count_kv", "'full_attention'|'conv'"},
+    {"conv_bias", FROM_TENSOR, "blk.0.shortconv.conv.bias"},
+    {0},
+};
 
 static const struct config_row config_rows[] = {
-    CONFIG_ROWS,
     {"intermediate_size", FROM_KEY, "feed_forward_length"},
     {"block_auto_adjust_ff_dim", FROM_TEXT, .text = "false"},
     {0},
@@ -183,11 +182,8 @@ static const struct config_row config_rows[] = {
 
 /* No layer that always exists tells whether experts have a bias; the class has one by default. */
 static const struct config_row config_moe_rows[] = {
-    CONFIG_ROWS,
     {"norm_eps", FROM_KEY, "attention.layer_norm_rms_epsilon"},
     {"rms_norm_eps", FROM_NOWHERE},
-    {"num_experts", FROM_KEY, "expert_count"},
-    {"num_local_experts", FROM_NOWHERE},
     {0},
 };
 
@@ -196,7 +192,7 @@ const struct family lfm2_family = {
     .summary = "LFM 2 and 2.5",
     .hf = FAMILY_NAMES({"Lfm2ForCausalLM"}, {"LFM2ForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"Lfm2ForCausalLM", "lfm2", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"Lfm2ForCausalLM", "lfm2", NULL, CONFIG_TABLES(common_rows, config_rows)}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .rename = rename_tensor,
@@ -207,7 +203,8 @@ const struct family lfm2moe_family = {
     .summary = "LFM 2 and 2.5 MoE",
     .hf = moe_names,
     .tensors = {tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"Lfm2MoeForCausalLM", "lfm2_moe", NULL, config_moe_rows}),
+    .forms = CONFIG_FORMS(
+        {"Lfm2MoeForCausalLM", "lfm2_moe", NULL, CONFIG_TABLES(num_experts_rows, common_rows, config_moe_rows)}),
     .keys = {base_keys, moe_family_keys},
     .vocabs = {&bpe_vocab},
     .rename = rename_tensor,

@@ -73,33 +73,12 @@ bool llama_after_vocab(struct model_builder *builder, const struct vocab_input *
     return true;
 }
 
-static const struct config_row config_mixtral_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"head_dim", FROM_KEY, "attention.key_length"},
-    {"sliding_window", FROM_TEXT, .text = "null"},
-    {0},
-};
-
-static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"head_dim", FROM_KEY, "attention.key_length"},
-    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
-    {"mlp_bias", FROM_TENSOR, "blk.0.ffn_up.bias"},
-    {0},
-};
-
-static const struct config_row config_mistral_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"sliding_window", FROM_TEXT, .text = "null"},
-    {0},
-};
-
 /* Llama's class always has the size of a head, so that the key is there; Mistral's, which may lack it, has no bias. */
 static const struct config_form forms[] = {
-    {"MixtralForCausalLM", "mixtral", "key:expert_count", config_mixtral_rows},
+    {"MixtralForCausalLM", "mixtral", "key:expert_count", CONFIG_TABLES(silu_rows, no_window_rows)},
     {"MistralForCausalLM", "mistral", "!key:attention.key_length !tensor:blk.0.attn_q.bias !tensor:blk.0.ffn_up.bias",
-     config_mistral_rows},
-    {"LlamaForCausalLM", "llama", NULL, config_rows},
+     CONFIG_TABLES(silu_rows, no_window_rows)},
+    {"LlamaForCausalLM", "llama", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows, mlp_bias_rows)},
     {0},
 };
 

@@ -61,18 +61,13 @@ static const char *norms_queries(const struct config_material *material)
     return is_maverick ? "false" : "true";
 }
 
-#define CONFIG_ROWS                                                                                                    \
-    {"hidden_act", FROM_TEXT, .text = "'silu'"}, {"head_dim", FROM_KEY, "attention.key_length"},                       \
-        {"use_qk_norm", .make = norms_queries},                                                                        \
-    {                                                                                                                  \
-        "attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"                                                             \
-    }
-
-static const struct config_row config_rows[] = {CONFIG_ROWS, {0}};
+static const struct config_row common_rows[] = {
+    {"use_qk_norm", .make = norms_queries},
+    {0},
+};
 
 /* Without a window all layers see all, and turn. */
 static const struct config_row config_full_rows[] = {
-    CONFIG_ROWS,
     {"layer_types", FROM_LAYERS, "attention.sliding_window", "null|'full_attention'"},
     {"no_rope_layers", FROM_LAYERS, "attention.sliding_window", "0|1"},
     {"attn_temperature_tuning", FROM_TEXT, .text = "false"},
@@ -84,8 +79,10 @@ const struct family llama4_family = {
     .summary = "Llama 4 (language model)",
     .hf = FAMILY_NAMES({"Llama4ForCausalLM"}, {"Llama4ForConditionalGeneration"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"Llama4ForCausalLM", "llama4_text", "key:attention.sliding_window=0", config_full_rows},
-                          {"Llama4ForCausalLM", "llama4_text", NULL, config_rows}),
+    .forms = CONFIG_FORMS(
+        {"Llama4ForCausalLM", "llama4_text", "key:attention.sliding_window=0",
+         CONFIG_TABLES(silu_rows, attention_bias_rows, common_rows, config_full_rows)},
+        {"Llama4ForCausalLM", "llama4_text", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows, common_rows)}),
     .keys = {base_keys, llama_keys, keys},
     .vocabs = {&bpe_vocab},
     .add_extras = add_rope_freqs,

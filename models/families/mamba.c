@@ -148,9 +148,6 @@ static bool pad_vocabulary(struct model_builder *builder, const struct vocab_inp
 }
 
 static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"hidden_size", FROM_KEY, "embedding_length"},
-    {"num_hidden_layers", FROM_KEY, "block_count"},
     {"state_size", FROM_KEY, "ssm.state_size"},
     {"conv_kernel", FROM_KEY, "ssm.conv_kernel"},
     {"intermediate_size", FROM_KEY, "ssm.inner_size"},
@@ -167,8 +164,9 @@ const struct family mamba_family = {
     .summary = "Mamba, Falcon Mamba",
     .hf = FAMILY_NAMES({"MambaForCausalLM"}, {"MambaLMHeadModel"}, {"FalconMambaForCausalLM"}),
     .tensors = {tensors},
-    .forms = CONFIG_FORMS({"FalconMambaForCausalLM", "falcon_mamba", "key:ssm.dt_b_c_rms=1", config_rows},
-                          {"MambaForCausalLM", "mamba", NULL, config_rows}),
+    .forms = CONFIG_FORMS(
+        {"FalconMambaForCausalLM", "falcon_mamba", "key:ssm.dt_b_c_rms=1", CONFIG_TABLES(silu_rows, config_rows)},
+        {"MambaForCausalLM", "mamba", NULL, CONFIG_TABLES(silu_rows, config_rows)}),
     .keys = {keys},
     .vocabs = {&bpe_vocab, &spm_vocab},
     .adjust = compare_output,

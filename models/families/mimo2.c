@@ -130,9 +130,6 @@ static const char *make_rope(const struct config_material *material)
 
 /* As released, and what transformers has instead: it knows twice as many heads of keys in layers with a window. */
 static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"head_dim", FROM_KEY, "attention.key_length"},
-    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
     {"rms_norm_eps", FROM_KEY, "attention.layer_norm_rms_epsilon"},
     {"num_key_value_heads", .make = make_kv_heads},
     {"swa_num_attention_heads", FROM_KEY, "attention.head_count"},
@@ -150,7 +147,6 @@ static const struct config_row config_rows[] = {
     {"layer_types", FROM_LAYERS, "attention.sliding_window_pattern", "'sliding_attention'|'full_attention'"},
     {"moe_layer_freq", FROM_LAYERS, "blk.{}.ffn_gate_inp.weight", "1|0"},
     {"mlp_layer_types", FROM_LAYERS, "blk.{}.ffn_gate_inp.weight", "'sparse'|'dense'"},
-    {"num_local_experts", FROM_NOWHERE},
     {"n_shared_experts", FROM_TEXT, .text = "null"},
     {"n_group", FROM_KEY, "expert_group_count", .text = "1"},
     {"topk_group", FROM_KEY, "expert_group_used_count", .text = "1"},
@@ -166,8 +162,10 @@ const struct family mimo2_family = {
     .summary = "MiMo-V2",
     .hf = FAMILY_NAMES({"MiMoV2FlashForCausalLM"}, {"MiMoV2ForCausalLM"}),
     .tensors = {tensors, nextn_tensors, experts_gate_first_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"MiMoV2ForCausalLM", "mimo_v2", "tensor:blk.0.attn_qkv.weight", config_rows, OWN_CLASS_NOTE},
-                          {"MiMoV2FlashForCausalLM", "mimo_v2_flash", NULL, config_rows}),
+    .forms = CONFIG_FORMS(
+        {"MiMoV2ForCausalLM", "mimo_v2", "tensor:blk.0.attn_qkv.weight",
+         CONFIG_TABLES(silu_rows, attention_bias_rows, config_rows), OWN_CLASS_NOTE},
+        {"MiMoV2FlashForCausalLM", "mimo_v2_flash", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows, config_rows)}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .rename = rename_tensor,

@@ -93,7 +93,6 @@ static const char *make_depth_scale(const struct config_material *material)
 }
 
 static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
     {"scale_depth", .make = make_depth_scale},
     {"dim_model_base", FROM_QUOTIENT, "embedding_length", "logit_scale"},
     {0},
@@ -104,7 +103,8 @@ const struct family minicpm_family = {
     .summary = "MiniCPM 1, 2 and 4",
     .hf = FAMILY_NAMES({"MiniCPMForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"MiniCPMForCausalLM", "minicpm", NULL, config_rows, OWN_CLASS_NOTE}),
+    .forms =
+        CONFIG_FORMS({"MiniCPMForCausalLM", "minicpm", NULL, CONFIG_TABLES(silu_rows, config_rows), OWN_CLASS_NOTE}),
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab},
     .add_extras = add_factors,
@@ -123,7 +123,6 @@ static const char *make_value_size(const struct config_material *material)
 
 /* All released models have the same scales of embeddings, residuals and logits. */
 static const struct config_row config3_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
     {"q_lora_rank", FROM_KEY, "attention.q_lora_rank", .text = "null"},
     {"qk_nope_head_dim", FROM_DIFFERENCE, "attention.key_length", "rope.dimension_count"},
     {"v_head_dim", .make = make_value_size},
@@ -139,7 +138,7 @@ const struct family minicpm3_family = {
     .summary = "MiniCPM 3",
     .hf = FAMILY_NAMES({"MiniCPM3ForCausalLM"}),
     .tensors = {tensors3, decoder_tensors},
-    .forms = CONFIG_FORMS({"MiniCPM3ForCausalLM", "minicpm3", NULL, config3_rows}),
+    .forms = CONFIG_FORMS({"MiniCPM3ForCausalLM", "minicpm3", NULL, CONFIG_TABLES(silu_rows, config3_rows)}),
     .keys = {keys3},
     .vocabs = {&spm_vocab},
     .add_extras = add_factors3,

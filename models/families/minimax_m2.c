@@ -14,9 +14,6 @@ const struct key_row minimax_keys[] = {
 };
 
 static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"head_dim", FROM_KEY, "attention.key_length"},
-    {"num_local_experts", FROM_KEY, "expert_count"},
     {"use_qk_norm", FROM_TENSOR, "blk.0.attn_q_norm.weight"},
     {"use_routing_bias", FROM_TEXT, .text = "true"},
     {"scoring_func", FROM_TEXT, .text = "'sigmoid'"},
@@ -28,7 +25,7 @@ const struct family minimax_m2_family = {
     .summary = "MiniMax M2",
     .hf = FAMILY_NAMES({"MiniMaxM2ForCausalLM"}),
     .tensors = {minimax_tensors, qwen3_tensors, sparse_moe_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"MiniMaxM2ForCausalLM", "minimax_m2", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"MiniMaxM2ForCausalLM", "minimax_m2", NULL, CONFIG_TABLES(silu_rows, config_rows)}),
     .keys = {base_keys, minimax_keys},
     .vocabs = {&bpe_vocab},
 };

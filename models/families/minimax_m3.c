@@ -67,11 +67,7 @@ static const struct key_row keys[] = {
 };
 
 static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"head_dim", FROM_KEY, "attention.key_length"},
-    {"num_local_experts", FROM_KEY, "expert_count"},
     {"dense_intermediate_size", FROM_KEY, "feed_forward_length"},
-    {"intermediate_size", FROM_KEY, "expert_feed_forward_length"},
     {"shared_intermediate_size", FROM_KEY, "expert_feed_forward_length"},
     {"scoring_func", .make = config_gating_function, .text = "'sigmoid'"},
     {"moe_layer_freq", FROM_LAYERS, "blk.{}.ffn_gate_inp.weight", "1|0"},
@@ -90,7 +86,7 @@ const struct family minimax_m3_family = {
     .summary = "MiniMax M3",
     .hf = names,
     .tensors = {text_tensors, tensors, minimax_tensors, sparse_moe_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"MiniMaxM3VLForCausalLM", "minimax_m3_vl_text", NULL, config_rows,
+    .forms = CONFIG_FORMS({"MiniMaxM3VLForCausalLM", "minimax_m3_vl_text", NULL, CONFIG_TABLES(silu_rows, config_rows),
                            "only the language model, whose weights are all that the GGUF has"}),
     .keys = {base_keys, minimax_keys, keys},
     .vocabs = {&bpe_vocab},

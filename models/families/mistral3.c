@@ -25,17 +25,8 @@ static bool emit_stretching(struct model_builder *builder, struct error *error)
     return builder_emit(builder, rows, error);
 }
 
-static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"head_dim", FROM_KEY, "attention.key_length"},
-    {"sliding_window", FROM_TEXT, .text = "null"},
-    {0},
-};
-
 /* Of the two factors of attention one is a key; where they are the same, as in all that is published, both cancel. */
 static const struct config_row config_stretched_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"head_dim", FROM_KEY, "attention.key_length"},
     {"rope_scaling", FROM_NOWHERE},
     {"rope_theta", FROM_NOWHERE},
     {"rope_parameters", FROM_TEXT,
@@ -55,9 +46,9 @@ const struct family mistral3_family = {
     .summary = "Mistral Small 3.1, Devstral, Magistral, Ministral 3",
     .hf = FAMILY_NAMES({"Mistral3ForConditionalGeneration"}, {"Ministral3ForCausalLM"}),
     .tensors = {llama_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS(
-        {"Ministral3ForCausalLM", "ministral3", "key:attention.temperature_scale", config_stretched_rows, HALF_NOTE},
-        {"MistralForCausalLM", "mistral", NULL, config_rows, HALF_NOTE}),
+    .forms = CONFIG_FORMS({"Ministral3ForCausalLM", "ministral3", "key:attention.temperature_scale",
+                           CONFIG_TABLES(silu_rows, config_stretched_rows), HALF_NOTE},
+                          {"MistralForCausalLM", "mistral", NULL, CONFIG_TABLES(silu_rows, no_window_rows), HALF_NOTE}),
     .keys = {base_keys, llama_keys, KEYS({.emit = emit_stretching})},
     .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab, &tekken_vocab},
     .applies = applies,

@@ -19,9 +19,7 @@ static bool applies(const struct hparams *hparams)
 
 /* How attention grows with the position is in no key; all that is published has the same. */
 static const struct config_row config_rows[] = {
-    DEEPSEEK_CONFIG_ROWS,
     {"head_dim", FROM_KEY, "attention.key_length_mla"},
-    {"intermediate_size", FROM_KEY, "feed_forward_length"},
     {"moe_intermediate_size", FROM_KEY, "expert_feed_forward_length"},
     {"rope_scaling.llama_4_scaling_beta", FROM_TEXT, .text = "0.1"},
     {"rope_scaling.partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count", "attention.key_length_mla"},
@@ -33,7 +31,8 @@ const struct family mistral4_family = {
     .summary = "Mistral Small 4",
     .hf = names,
     .tensors = {tensors, mla_tensors, deepseek_moe_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"Mistral4ForCausalLM", "mistral4", NULL, config_rows,
+    .forms = CONFIG_FORMS({"Mistral4ForCausalLM", "mistral4", NULL,
+                           CONFIG_TABLES(silu_rows, deepseek_config_rows, config_rows),
                            "only the language model, whose weights are all that the GGUF has"}),
     .keys = {base_keys, mla_keys},
     .vocabs = {&bpe_vocab},

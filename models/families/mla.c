@@ -86,3 +86,18 @@ bool mla_adjust(struct model_builder *builder, struct error *error)
 {
     return hparams_default(builder->model->hparams, "{'rms_norm_eps': 1e-06, 'kv_lora_rank': 512}", error);
 }
+
+const struct config_row deepseek_config_rows[] = {
+    {"num_key_value_heads", FROM_KEY, "attention.head_count"},
+    {"q_lora_rank", FROM_KEY, "attention.q_lora_rank", .text = "null"},
+    {"kv_lora_rank", FROM_KEY, "attention.kv_lora_rank"},
+    {"qk_rope_head_dim", FROM_KEY, "rope.dimension_count"},
+    {"qk_nope_head_dim", FROM_DIFFERENCE, "attention.key_length", "rope.dimension_count"},
+    {"qk_nope_head_dim", FROM_DIFFERENCE, "attention.key_length_mla", "rope.dimension_count"},
+    {"v_head_dim", FROM_KEY, "attention.value_length"},
+    {"v_head_dim", FROM_KEY, "attention.value_length_mla"},
+    {"first_k_dense_replace", FROM_KEY, "leading_dense_block_count"},
+    {"norm_topk_prob", FROM_KEY, "expert_weights_norm", .text = "false"},
+    {"moe_layer_freq", FROM_TEXT, .text = "1"},
+    {0},
+};

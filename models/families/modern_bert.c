@@ -36,21 +36,14 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
     return text_starts_with(name, "head.") ? name : bert_rename(arena, dimensions, direction, name, "model.");
 }
 
-#define CONFIG_ROWS                                                                                                    \
-    {"global_rope_theta", FROM_KEY, "rope.freq_base"}, {"local_rope_theta", FROM_KEY, "rope.freq_base_swa"},           \
-        {"rope_theta", FROM_NOWHERE}, {"cls_token_id", FROM_KEY, ".tokenizer.ggml.bos_token_id"},                      \
-        {"sep_token_id", FROM_KEY, ".tokenizer.ggml.eos_token_id"}, {"norm_bias", FROM_TENSOR, "output_norm.bias"},    \
-        {"attention_bias", FROM_TENSOR, "blk.0.attn_qkv.bias"},                                                        \
-    {                                                                                                                  \
-        "mlp_bias", FROM_TENSOR, "blk.0.ffn_up.bias"                                                                   \
-    }
-
-static const struct config_row config_rows[] = {CONFIG_ROWS, {0}};
-
-static const struct config_row config_head_rows[] = {
-    CONFIG_ROWS,
-    BERT_LABEL_ROWS,
-    {"classifier_bias", FROM_TENSOR, "cls.bias"},
+static const struct config_row common_rows[] = {
+    {"global_rope_theta", FROM_KEY, "rope.freq_base"},
+    {"local_rope_theta", FROM_KEY, "rope.freq_base_swa"},
+    {"rope_theta", FROM_NOWHERE},
+    {"cls_token_id", FROM_KEY, ".tokenizer.ggml.bos_token_id"},
+    {"sep_token_id", FROM_KEY, ".tokenizer.ggml.eos_token_id"},
+    {"norm_bias", FROM_TENSOR, "output_norm.bias"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_qkv.bias"},
     {0},
 };
 
@@ -91,9 +84,10 @@ const struct family modern_bert_family = {
     .summary = "ModernBERT",
     .hf = FAMILY_NAMES({"ModernBertModel"}, {"ModernBertForMaskedLM"}, {"ModernBertForSequenceClassification"}),
     .tensors = {tensors},
-    .forms = CONFIG_FORMS(
-        {"ModernBertForSequenceClassification", "modernbert", "tensor:cls.output.weight", config_head_rows},
-        {"ModernBertModel", "modernbert", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"ModernBertForSequenceClassification", "modernbert", "tensor:cls.output.weight",
+                           CONFIG_TABLES(mlp_bias_rows, common_rows, bert_label_rows,
+                                         CONFIG_ROWS({"classifier_bias", FROM_TENSOR, "cls.bias"}))},
+                          {"ModernBertModel", "modernbert", NULL, CONFIG_TABLES(mlp_bias_rows, common_rows)}),
     .keys = {base_keys, bert_keys, keys},
     .vocabs = {&bpe_vocab},
     .dropped_prefixes = TEXTS("model."),

@@ -55,8 +55,6 @@ static bool after_vocab(struct model_builder *builder, const struct vocab_input 
 
 static const struct config_row config_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'relu2'"},
-    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
-    {"mlp_bias", FROM_TENSOR, "blk.0.ffn_up.bias"},
     {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count", "attention.key_length"},
     {0},
 };
@@ -66,7 +64,8 @@ const struct family nemotron_family = {
     .summary = "Nemotron 4, Minitron",
     .hf = FAMILY_NAMES({"NemotronForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"NemotronForCausalLM", "nemotron", NULL, config_rows}),
+    .forms = CONFIG_FORMS(
+        {"NemotronForCausalLM", "nemotron", NULL, CONFIG_TABLES(attention_bias_rows, mlp_bias_rows, config_rows)}),
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab},
     .after_vocab = after_vocab,

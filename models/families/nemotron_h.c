@@ -253,19 +253,17 @@ static const char *make_pattern(const struct config_material *material)
 static const struct config_row config_rows[] = {
     {"hybrid_override_pattern", .make = make_pattern},
     {"mlp_hidden_act", FROM_TEXT, .text = "'relu2'"},
-    {"head_dim", FROM_KEY, "attention.key_length"},
     {"num_key_value_heads", FROM_MOST, "attention.head_count_kv"},
     {"intermediate_size", FROM_MOST, "feed_forward_length"},
     {"layer_norm_epsilon", FROM_KEY, "attention.layer_norm_epsilon"},
-    {"layer_norm_eps", FROM_NOWHERE},
     {"rms_norm_eps", FROM_NOWHERE},
-    {"ssm_state_size", FROM_KEY, "ssm.state_size"},
     {"mamba_head_dim", FROM_QUOTIENT, "ssm.inner_size", "ssm.time_step_rank"},
     {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count", "attention.key_length"},
     {0},
 };
 
-static const struct config_form forms[] = {{"NemotronHForCausalLM", "nemotron_h", NULL, config_rows}, {0}};
+static const struct config_form forms[] = {{"NemotronHForCausalLM", "nemotron_h", NULL, CONFIG_TABLES(config_rows)},
+                                           {0}};
 
 const struct family nemotron_h_family = {
     .name = "nemotron_h",

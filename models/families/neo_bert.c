@@ -51,23 +51,21 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
     return text_starts_with(name, "dense.") ? name : bert_rename(arena, dimensions, direction, name, "model.");
 }
 
-#define CONFIG_ROWS                                                                                                    \
-    {"hidden_act", FROM_TEXT, .text = "'SwiGLU'"}, {"intermediate_size", .make = make_width},                          \
-    {                                                                                                                  \
-        "max_length", FROM_KEY, "context_length"                                                                       \
-    }
-
-static const struct config_row config_rows[] = {CONFIG_ROWS, {0}};
-static const struct config_row config_head_rows[] = {CONFIG_ROWS, BERT_LABEL_ROWS, {0}};
+static const struct config_row common_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'SwiGLU'"},
+    {"intermediate_size", .make = make_width},
+    {"max_length", FROM_KEY, "context_length"},
+    {0},
+};
 
 const struct family neo_bert_family = {
     .name = "neo-bert",
     .summary = "NeoBERT",
     .hf = FAMILY_NAMES({"NeoBERT"}, {"NeoBERTLMHead"}, {"NeoBERTForSequenceClassification"}),
     .tensors = {tensors},
-    .forms = CONFIG_FORMS(
-        {"NeoBERTForSequenceClassification", "neobert", "tensor:cls.output.weight", config_head_rows, OWN_CLASS_NOTE},
-        {"NeoBERT", "neobert", NULL, config_rows, OWN_CLASS_NOTE}),
+    .forms = CONFIG_FORMS({"NeoBERTForSequenceClassification", "neobert", "tensor:cls.output.weight",
+                           CONFIG_TABLES(common_rows, bert_label_rows), OWN_CLASS_NOTE},
+                          {"NeoBERT", "neobert", NULL, CONFIG_TABLES(common_rows), OWN_CLASS_NOTE}),
     .keys = {base_keys, bert_keys, keys},
     .vocabs = {&wordpiece_vocab},
     .dropped_prefixes = TEXTS("model."),

@@ -57,37 +57,33 @@ static bool has_no_experts(const struct hparams *hparams)
 }
 
 /* Those of the class that comes with the model's code. */
-#define COMMON_ROWS                                                                                                    \
-    {"n_embd", FROM_KEY, "embedding_length"}, {"n_head", FROM_KEY, "attention.head_count"},                            \
-        {"n_inner", FROM_KEY, "feed_forward_length"}, {"n_layer", FROM_KEY, "block_count"},                            \
-        {"layer_norm_epsilon", FROM_KEY, "attention.layer_norm_epsilon"},                                              \
-        {"rotary_emb_base", FROM_KEY, "rope.freq_base"}, {"type_vocab_size", FROM_ROWS, "token_types.weight"},         \
-        {"rotary_emb_fraction", FROM_TEXT, .text = "1.0"}, {"prenorm", FROM_TEXT, .text = "false"},                    \
-        {"qkv_proj_bias", FROM_TENSOR, "blk.0.attn_qkv.bias"}, {"mlp_fc1_bias", FROM_TENSOR, "blk.0.ffn_up.bias"},     \
-        {"mlp_fc2_bias", FROM_TENSOR, "blk.0.ffn_down.bias"}, {"causal", FROM_TEXT, .text = "false"},                  \
-    {                                                                                                                  \
-        "max_trained_positions", FROM_TEXT, .text = "2048"                                                             \
-    }
+static const struct config_row common_rows[] = {
+    {"n_embd", FROM_KEY, "embedding_length"},
+    {"n_head", FROM_KEY, "attention.head_count"},
+    {"n_inner", FROM_KEY, "feed_forward_length"},
+    {"n_layer", FROM_KEY, "block_count"},
+    {"layer_norm_epsilon", FROM_KEY, "attention.layer_norm_epsilon"},
+    {"rotary_emb_base", FROM_KEY, "rope.freq_base"},
+    {"type_vocab_size", FROM_ROWS, "token_types.weight"},
+    {"rotary_emb_fraction", FROM_TEXT, .text = "1.0"},
+    {"prenorm", FROM_TEXT, .text = "false"},
+    {"qkv_proj_bias", FROM_TENSOR, "blk.0.attn_qkv.bias"},
+    {"mlp_fc1_bias", FROM_TENSOR, "blk.0.ffn_up.bias"},
+    {"mlp_fc2_bias", FROM_TENSOR, "blk.0.ffn_down.bias"},
+    {"causal", FROM_TEXT, .text = "false"},
+    {"max_trained_positions", FROM_TEXT, .text = "2048"},
+    {0},
+};
 
 static const struct config_row config_rows[] = {
-    COMMON_ROWS,
     {"n_positions", FROM_TEXT, .text = "8192"},
     {"activation_function", FROM_TEXT, .text = "'swiglu'"},
     {0},
 };
 
 static const struct config_row config_plain_rows[] = {
-    COMMON_ROWS,
     {"n_positions", FROM_TEXT, .text = "2048"},
     {"activation_function", FROM_TEXT, .text = "'gelu'"},
-    {0},
-};
-
-static const struct config_row config_expert_rows[] = {
-    COMMON_ROWS,
-    {"n_positions", FROM_TEXT, .text = "2048"},
-    {"activation_function", FROM_TEXT, .text = "'gelu'"},
-    {"num_experts", FROM_KEY, "expert_count"},
     {0},
 };
 
@@ -98,8 +94,9 @@ const struct family nomic_bert_family = {
     .summary = "Nomic BERT",
     .hf = names,
     .tensors = {tensors, bert_tensors},
-    .forms = CONFIG_FORMS({"NomicBertModel", "nomic_bert", "tensor:blk.0.ffn_gate.weight", config_rows},
-                          {"NomicBertModel", "nomic_bert", NULL, config_plain_rows}),
+    .forms = CONFIG_FORMS(
+        {"NomicBertModel", "nomic_bert", "tensor:blk.0.ffn_gate.weight", CONFIG_TABLES(common_rows, config_rows)},
+        {"NomicBertModel", "nomic_bert", NULL, CONFIG_TABLES(common_rows, config_plain_rows)}),
     .keys = {base_keys, keys, bert_keys},
     .vocabs = {&xlmr_vocab, &wordpiece_vocab},
     .dropped_prefixes = prefixes,
@@ -112,7 +109,8 @@ const struct family nomic_bert_moe_family = {
     .summary = "Nomic BERT MoE",
     .hf = names,
     .tensors = {tensors, bert_tensors},
-    .forms = CONFIG_FORMS({"NomicBertModel", "nomic_bert", NULL, config_expert_rows}),
+    .forms = CONFIG_FORMS(
+        {"NomicBertModel", "nomic_bert", NULL, CONFIG_TABLES(num_experts_rows, common_rows, config_plain_rows)}),
     .keys = {base_keys, keys, bert_keys, expert_keys},
     .vocabs = {&xlmr_vocab, &wordpiece_vocab},
     .dropped_prefixes = prefixes,

@@ -13,19 +13,14 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
-    {"clip_qkv", FROM_KEY, "attention.clamp_kqv", .text = "null"},
-    {0},
-};
-
 const struct family olmo_family = {
     .name = "olmo",
     .summary = "OLMo 1",
     .hf = FAMILY_NAMES({"OlmoForCausalLM"}, {"OLMoForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"OlmoForCausalLM", "olmo", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"OlmoForCausalLM", "olmo", NULL,
+                           CONFIG_TABLES(silu_rows, attention_bias_rows,
+                                         CONFIG_ROWS({"clip_qkv", FROM_KEY, "attention.clamp_kqv", .text = "null"}))}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
 };

@@ -35,19 +35,14 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
-    {0},
-};
-
 const struct family olmo2_family = {
     .name = "olmo2",
     .summary = "OLMo 2 and 3",
     .hf = FAMILY_NAMES({"Olmo2ForCausalLM"}, {"Olmo3ForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"Olmo3ForCausalLM", "olmo3", "key:attention.sliding_window", config_rows},
-                          {"Olmo2ForCausalLM", "olmo2", NULL, config_rows}),
+    .forms = CONFIG_FORMS(
+        {"Olmo3ForCausalLM", "olmo3", "key:attention.sliding_window", CONFIG_TABLES(silu_rows, attention_bias_rows)},
+        {"Olmo2ForCausalLM", "olmo2", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows)}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
 };

@@ -12,8 +12,6 @@ static const struct relation_row tensors[] = {
 };
 
 static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
     {"norm_topk_prob", FROM_TEXT, .text = "false"},
     {"clip_qkv", FROM_TEXT, .text = "null"},
     {0},
@@ -24,7 +22,8 @@ const struct family olmoe_family = {
     .summary = "OLMoE",
     .hf = FAMILY_NAMES({"OlmoeForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"OlmoeForCausalLM", "olmoe", NULL, config_rows}),
+    .forms =
+        CONFIG_FORMS({"OlmoeForCausalLM", "olmoe", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows, config_rows)}),
     .keys = {base_keys, KEYS({"attention.layer_norm_rms_epsilon", GGUF_F32, ALWAYS, .value = 1e-5})},
     .vocabs = {&bpe_vocab},
 };

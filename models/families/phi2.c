@@ -27,7 +27,6 @@ static const struct config_row config_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'gelu_new'"},
     {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count"},
     {"qk_layernorm", FROM_TEXT, .text = "false"},
-    {"max_position_embeddings", FROM_KEY, "context_length"},
     {"intermediate_size", FROM_KEY, "feed_forward_length"},
     {0},
 };
@@ -37,7 +36,7 @@ const struct family phi2_family = {
     .summary = "Phi 1, 1.5 and 2",
     .hf = FAMILY_NAMES({"PhiForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"PhiForCausalLM", "phi", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"PhiForCausalLM", "phi", NULL, CONFIG_TABLES(config_rows)}),
     .keys = {keys},
     .vocabs = {&bpe_vocab},
 };

@@ -95,23 +95,20 @@ bool phi3_add_rope_factors(struct model_builder *builder, struct error *error)
     return add_rope_factor_tensors(builder, (uint64_t)dimensions / 2, error);
 }
 
-#define CONFIG_ROWS                                                                                                    \
-    {"hidden_act", FROM_TEXT, .text = "'silu'"}, {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count"},   \
-        {"max_position_embeddings", FROM_KEY, "context_length"},                                                       \
-    {                                                                                                                  \
-        "original_max_position_embeddings", FROM_KEY, "rope.scaling.original_context_length"                           \
-    }
-
-static const struct config_row config_rows[] = {CONFIG_ROWS, {0}};
-static const struct config_row config_full_rows[] = {CONFIG_ROWS, {"sliding_window", FROM_TEXT, .text = "null"}, {0}};
+static const struct config_row common_rows[] = {
+    {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count"},
+    {"original_max_position_embeddings", FROM_KEY, "rope.scaling.original_context_length"},
+    {0},
+};
 
 const struct family phi3_family = {
     .name = "phi3",
     .summary = "Phi 3 and 4",
     .hf = FAMILY_NAMES({"Phi3ForCausalLM"}, {"Phi4ForCausalLMV"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"Phi3ForCausalLM", "phi3", "key:attention.sliding_window=0", config_full_rows},
-                          {"Phi3ForCausalLM", "phi3", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"Phi3ForCausalLM", "phi3", "key:attention.sliding_window=0",
+                           CONFIG_TABLES(silu_rows, common_rows, no_window_rows)},
+                          {"Phi3ForCausalLM", "phi3", NULL, CONFIG_TABLES(silu_rows, common_rows)}),
     .keys = {phi3_keys},
     .vocabs = {&phi3_vocab, &bpe_vocab},
     .add_extras = phi3_add_rope_factors,

@@ -16,25 +16,23 @@ static const struct key_row keys[] = {
 };
 
 /* No key holds the rope's factor: this is the only released model's. */
-#define CONFIG_ROWS                                                                                                    \
-    {"hidden_act", FROM_TEXT, .text = "'silu'"}, {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},                 \
-        {"lm_head_bias", FROM_TENSOR, "output.bias"},                                                                  \
-        {"rope_scaling.short_mscale", FROM_TEXT, .text = "1.243163121016122"},                                         \
-        {"rope_scaling.long_mscale", FROM_TEXT, .text = "1.243163121016122"},                                          \
-    {                                                                                                                  \
-        "rope_scaling.original_max_position_embeddings", FROM_KEY, "rope.scaling.original_context_length"              \
-    }
-
-static const struct config_row config_rows[] = {CONFIG_ROWS, {0}};
-static const struct config_row config_full_rows[] = {CONFIG_ROWS, {"sliding_window", FROM_TEXT, .text = "null"}, {0}};
+static const struct config_row common_rows[] = {
+    {"lm_head_bias", FROM_TENSOR, "output.bias"},
+    {"rope_scaling.short_mscale", FROM_TEXT, .text = "1.243163121016122"},
+    {"rope_scaling.long_mscale", FROM_TEXT, .text = "1.243163121016122"},
+    {"rope_scaling.original_max_position_embeddings", FROM_KEY, "rope.scaling.original_context_length"},
+    {0},
+};
 
 const struct family phimoe_family = {
     .name = "phimoe",
     .summary = "Phi 3.5 MoE",
     .hf = FAMILY_NAMES({"PhiMoEForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"PhiMoEForCausalLM", "phimoe", "key:attention.sliding_window=0", config_full_rows},
-                          {"PhiMoEForCausalLM", "phimoe", NULL, config_rows}),
+    .forms =
+        CONFIG_FORMS({"PhiMoEForCausalLM", "phimoe", "key:attention.sliding_window=0",
+                      CONFIG_TABLES(silu_rows, attention_bias_rows, common_rows, no_window_rows)},
+                     {"PhiMoEForCausalLM", "phimoe", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows, common_rows)}),
     .keys = {phi3_keys, keys},
     .vocabs = {&phi3_vocab, &bpe_vocab},
     .add_extras = phi3_add_rope_factors,

@@ -9,13 +9,12 @@ static const struct relation_row tensors[] = {
 };
 
 static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
     {"use_sliding_window", FROM_TEXT, .text = "false"},
     {0},
 };
 
 const struct config_form qwen2_half_forms[] = {
-    {"Qwen2ForCausalLM", "qwen2", NULL, config_rows, QWEN_HALF_NOTE},
+    {"Qwen2ForCausalLM", "qwen2", NULL, CONFIG_TABLES(silu_rows, config_rows), QWEN_HALF_NOTE},
     {0},
 };
 
@@ -25,7 +24,7 @@ const struct family qwen2_family = {
     .hf = FAMILY_NAMES({"Qwen2ForCausalLM"}, {"Qwen2Model", "model."}, {"Qwen2AudioForConditionalGeneration"},
                        {"AudioFlamingo3ForConditionalGeneration"}, {"DotsOCRForCausalLM"}, {"KORMoForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"Qwen2ForCausalLM", "qwen2", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"Qwen2ForCausalLM", "qwen2", NULL, CONFIG_TABLES(silu_rows, config_rows)}),
     .keys = {base_keys, KEYS({.emit = emit_pooling_type})},
     .vocabs = {&spm_vocab, &bpe_vocab},
 };

@@ -19,7 +19,6 @@ const struct relation_row qwen_moe_tensors[] = {
 };
 
 static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
     {"decoder_sparse_step", FROM_TEXT, .text = "1"},
     {"mlp_only_layers", FROM_TEXT, .text = "[]"},
     {"norm_topk_prob", FROM_TEXT, .text = "false"},
@@ -31,7 +30,7 @@ const struct family qwen2moe_family = {
     .summary = "Qwen 1.5 and 2 MoE",
     .hf = FAMILY_NAMES({"Qwen2MoeForCausalLM"}),
     .tensors = {qwen_moe_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"Qwen2MoeForCausalLM", "qwen2_moe", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"Qwen2MoeForCausalLM", "qwen2_moe", NULL, CONFIG_TABLES(silu_rows, config_rows)}),
     .keys = {base_keys, moe_keys},
     .vocabs = {&bpe_vocab},
 };

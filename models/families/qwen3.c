@@ -10,15 +10,8 @@ const struct relation_row qwen3_tensors[] = {
 
 static const struct key_row keys[] = {{.emit = emit_pooling_type}, {.emit = emit_reranker}, {0}};
 
-static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"head_dim", FROM_KEY, "attention.key_length"},
-    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
-    {0},
-};
-
 const struct config_form qwen3_half_forms[] = {
-    {"Qwen3ForCausalLM", "qwen3", NULL, config_rows, QWEN_HALF_NOTE},
+    {"Qwen3ForCausalLM", "qwen3", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows), QWEN_HALF_NOTE},
     {0},
 };
 
@@ -27,7 +20,7 @@ const struct family qwen3_family = {
     .summary = "Qwen 3",
     .hf = FAMILY_NAMES({"Qwen3ForCausalLM"}, {"Qwen3Model", "model."}, {"StepVLForConditionalGeneration"}),
     .tensors = {qwen3_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"Qwen3ForCausalLM", "qwen3", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"Qwen3ForCausalLM", "qwen3", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows)}),
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
     .adjust = reranker_look,

@@ -39,7 +39,11 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
     return dimensions_get(dimensions, "without_mtp") != 0 ? name : nextn_rename(arena, dimensions, direction, name);
 }
 
-static const struct config_row config_rows[] = {QWEN35_CONFIG_ROWS, {0}};
+const struct config_row qwen35_config_rows[] = {
+    {"linear_value_head_dim", FROM_QUOTIENT, "ssm.inner_size", "ssm.time_step_rank"},
+    {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count", "attention.key_length"},
+    {0},
+};
 
 const struct family qwen35_family = {
     .name = "qwen35",
@@ -48,7 +52,8 @@ const struct family qwen35_family = {
                        {"MiniCPMV4_6ForConditionalGeneration"}),
     .tensors = {tensors, gated_delta_grouped_tensors, gated_delta_tensors, nextn_tensors, qwen_moe_tensors,
                 decoder_tensors},
-    .forms = CONFIG_FORMS({"Qwen3_5ForCausalLM", "qwen3_5_text", NULL, config_rows, QWEN_HALF_NOTE}),
+    .forms = CONFIG_FORMS(
+        {"Qwen3_5ForCausalLM", "qwen3_5_text", NULL, CONFIG_TABLES(silu_rows, qwen35_config_rows), QWEN_HALF_NOTE}),
     .keys = {base_keys, moe_keys, gated_delta_keys, qwen35_keys},
     .vocabs = {&bpe_vocab},
     .add_dimensions = gated_delta_add_dimensions,

@@ -6,9 +6,4 @@
 
 extern const struct key_row qwen35_keys[]; /* after gated_delta_keys */
 
-#define QWEN35_CONFIG_ROWS                                                                                             \
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},                                                                       \
-        {"linear_value_head_dim", FROM_QUOTIENT, "ssm.inner_size", "ssm.time_step_rank"},                              \
-    {                                                                                                                  \
-        "partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count", "attention.key_length"                       \
-    }
+extern const struct config_row qwen35_config_rows[];

@@ -13,7 +13,6 @@ static const struct relation_row tensors[] = {
 };
 
 static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
     {"linear_value_head_dim", FROM_QUOTIENT, "ssm.inner_size", "ssm.time_step_rank"},
     {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count", "attention.key_length"},
     {"attention_bias", FROM_TENSOR, "blk.3.attn_q.bias"},
@@ -26,7 +25,7 @@ const struct family qwen3next_family = {
     .summary = "Qwen3-Next, Qwen3-Coder-Next",
     .hf = FAMILY_NAMES({"Qwen3NextForCausalLM"}),
     .tensors = {tensors, gated_delta_tensors, nextn_tensors, qwen_moe_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"Qwen3NextForCausalLM", "qwen3_next", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"Qwen3NextForCausalLM", "qwen3_next", NULL, CONFIG_TABLES(silu_rows, config_rows)}),
     .keys = {base_keys, moe_keys, gated_delta_keys},
     .vocabs = {&bpe_vocab},
     .add_dimensions = gated_delta_add_dimensions,

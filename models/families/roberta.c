@@ -52,18 +52,10 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
     return bert_rename(arena, dimensions, direction, name, "roberta.");
 }
 
-static const struct config_row config_rows[] = {
+const struct config_row roberta_config_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'gelu'"},
     {"max_position_embeddings", FROM_SUM, "context_length", ".tokenizer.ggml.padding_token_id", .plus = 1},
     {"type_vocab_size", FROM_ROWS, "token_types.weight"},
-    {0},
-};
-
-static const struct config_row config_head_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'gelu'"},
-    {"max_position_embeddings", FROM_SUM, "context_length", ".tokenizer.ggml.padding_token_id", .plus = 1},
-    {"type_vocab_size", FROM_ROWS, "token_types.weight"},
-    BERT_LABEL_ROWS,
     {0},
 };
 
@@ -73,8 +65,9 @@ const struct family roberta_family = {
     .summary = "RoBERTa",
     .hf = FAMILY_NAMES({"RobertaModel"}, {"RobertaForSequenceClassification"}),
     .tensors = {tensors, bert_tensors},
-    .forms = CONFIG_FORMS({"RobertaForSequenceClassification", "roberta", "tensor:cls.output.weight", config_head_rows},
-                          {"RobertaModel", "roberta", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"RobertaForSequenceClassification", "roberta", "tensor:cls.output.weight",
+                           CONFIG_TABLES(roberta_config_rows, bert_label_rows)},
+                          {"RobertaModel", "roberta", NULL, CONFIG_TABLES(roberta_config_rows)}),
     .tokenizer_model = "gpt2",
     .keys = {base_keys, roberta_keys, bert_keys},
     .vocabs = {&bpe_vocab, &wordpiece_vocab},
@@ -91,9 +84,9 @@ const struct family xlm_roberta_family = {
     .applies = has_no_adapters,
     .hf = FAMILY_NAMES({"XLMRobertaModel"}, {"XLMRobertaForSequenceClassification"}),
     .tensors = {tensors, bert_tensors},
-    .forms = CONFIG_FORMS(
-        {"XLMRobertaForSequenceClassification", "xlm-roberta", "tensor:cls.output.weight", config_head_rows},
-        {"XLMRobertaModel", "xlm-roberta", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"XLMRobertaForSequenceClassification", "xlm-roberta", "tensor:cls.output.weight",
+                           CONFIG_TABLES(roberta_config_rows, bert_label_rows)},
+                          {"XLMRobertaModel", "xlm-roberta", NULL, CONFIG_TABLES(roberta_config_rows)}),
     .tokenizer_model = "t5",
     .keys = {base_keys, roberta_keys, bert_keys},
     .vocabs = {&xlmr_vocab},

@@ -176,6 +176,12 @@ const struct key_row moe_keys[] = {
     {0},
 };
 
+const struct config_row silu_rows[] = {{"hidden_act", FROM_TEXT, .text = "'silu'"}, {0}};
+const struct config_row attention_bias_rows[] = {{"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"}, {0}};
+const struct config_row mlp_bias_rows[] = {{"mlp_bias", FROM_TENSOR, "blk.0.ffn_up.bias"}, {0}};
+const struct config_row no_window_rows[] = {{"sliding_window", FROM_TEXT, .text = "null"}, {0}};
+const struct config_row num_experts_rows[] = {{"num_experts", FROM_KEY, "expert_count"}, {0}};
+
 static uint32_t pooling_type(const struct json *config)
 {
     static const struct {

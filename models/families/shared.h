@@ -17,6 +17,11 @@ extern const struct relation_row sparse_moe_tensors[]; /* Mixtral's experts */
 extern const struct key_row base_keys[];
 extern const struct key_row moe_keys[]; /* expert_feed_forward_length and the shared expert's */
 
+/* Lines of config.json that many classes have: the activation silu, whether projections of attention and of the
+ * feed-forward network have biases, no sliding window, and the number of experts as num_experts. */
+extern const struct config_row silu_rows[], attention_bias_rows[], mlp_bias_rows[], no_window_rows[];
+extern const struct config_row num_experts_rows[];
+
 /* Fused matrices. */
 #define GATE_UP "... (gate + up) c -> ... gate c, ... up c"
 

@@ -73,11 +73,8 @@ static const char *make_softmax(const struct config_material *material)
 }
 
 static const struct config_row config_rows[] = {
-    {"head_dim", FROM_KEY, "attention.key_length"},
     {"moe_num_primary_experts", FROM_KEY, "expert_count"},
-    {"num_experts", FROM_NOWHERE},
     {"moe_num_active_primary_experts", FROM_KEY, "expert_used_count"},
-    {"num_experts_per_tok", FROM_NOWHERE},
     {"moe_primary_router_apply_softmax", .make = make_softmax},
     {"sliding_window_layout", .make = make_layout},
     {0},
@@ -88,7 +85,8 @@ const struct family smallthinker_family = {
     .summary = "SmallThinker",
     .hf = FAMILY_NAMES({"SmallThinkerForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"SmallThinkerForCausalLM", "smallthinker", NULL, config_rows, OWN_CLASS_NOTE}),
+    .forms =
+        CONFIG_FORMS({"SmallThinkerForCausalLM", "smallthinker", NULL, CONFIG_TABLES(config_rows), OWN_CLASS_NOTE}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .add_dimensions = add_dimensions,

@@ -23,7 +23,6 @@ static const struct key_row keys[] = {
 };
 
 static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
     {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count"},
     {"use_qkv_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
     {"qk_layernorm", FROM_TENSOR, "blk.0.attn_q_norm.weight"},
@@ -36,7 +35,7 @@ const struct family stablelm_family = {
     .summary = "StableLM",
     .hf = FAMILY_NAMES({"StableLmForCausalLM"}, {"StableLMEpochForCausalLM"}, {"LlavaStableLMEpochForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"StableLmForCausalLM", "stablelm", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"StableLmForCausalLM", "stablelm", NULL, CONFIG_TABLES(silu_rows, config_rows)}),
     .keys = {keys},
     .vocabs = {&bpe_vocab},
 };

@@ -19,7 +19,7 @@ const struct family starcoder2_family = {
     .summary = "StarCoder 2",
     .hf = FAMILY_NAMES({"Starcoder2ForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"Starcoder2ForCausalLM", "starcoder2", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"Starcoder2ForCausalLM", "starcoder2", NULL, CONFIG_TABLES(config_rows)}),
     .keys = {base_keys},
     .vocabs = {&bpe_vocab},
 };

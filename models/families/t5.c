@@ -89,9 +89,9 @@ static const struct config_row config_gated_rows[] = {
 
 /* mT5 is T5 in another class; UMT5 has positions in every layer. */
 static const struct config_form t5_forms[] = {
-    {"UMT5ForConditionalGeneration", "umt5", "tensor:enc.blk.1.attn_rel_b.weight", config_gated_rows},
-    {"T5ForConditionalGeneration", "t5", "tensor:enc.blk.0.ffn_gate.weight", config_gated_rows},
-    {"T5ForConditionalGeneration", "t5", NULL, config_rows},
+    {"UMT5ForConditionalGeneration", "umt5", "tensor:enc.blk.1.attn_rel_b.weight", CONFIG_TABLES(config_gated_rows)},
+    {"T5ForConditionalGeneration", "t5", "tensor:enc.blk.0.ffn_gate.weight", CONFIG_TABLES(config_gated_rows)},
+    {"T5ForConditionalGeneration", "t5", NULL, CONFIG_TABLES(config_rows)},
     {0},
 };
 
@@ -112,8 +112,9 @@ const struct family t5encoder_family = {
     .summary = "T5 encoder",
     .hf = FAMILY_NAMES({"T5EncoderModel"}),
     .tensors = {encoder_tensors},
-    .forms = CONFIG_FORMS({"T5EncoderModel", "t5", "tensor:enc.blk.0.ffn_gate.weight", config_gated_rows},
-                          {"T5EncoderModel", "t5", NULL, config_rows}),
+    .forms =
+        CONFIG_FORMS({"T5EncoderModel", "t5", "tensor:enc.blk.0.ffn_gate.weight", CONFIG_TABLES(config_gated_rows)},
+                     {"T5EncoderModel", "t5", NULL, CONFIG_TABLES(config_rows)}),
     .keys = {head_keys, attention_keys, encoder_tail_keys},
     .vocabs = {&t5_vocab, &spm_vocab},
 };

@@ -17,17 +17,12 @@ static bool note_shared_keys(struct model_builder *builder, struct error *error)
     return true;
 }
 
-static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {0},
-};
-
 const struct family xverse_family = {
     .name = "xverse",
     .summary = "XVERSE",
     .hf = FAMILY_NAMES({"XverseForCausalLM"}),
     .tensors = {llama_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"LlamaForCausalLM", "llama", NULL, config_rows}),
+    .forms = CONFIG_FORMS({"LlamaForCausalLM", "llama", NULL, CONFIG_TABLES(silu_rows)}),
     .keys = {base_keys, keys},
     .vocabs = {&xverse_vocab},
     .adjust = note_shared_keys,

@@ -10,7 +10,7 @@
 
 enum config_from {
     FROM_KEY,        /* the value of `key` */
-    FROM_NOWHERE,    /* no line, though a row of the family's keys makes one */
+    FROM_NOWHERE,    /* no line, though the rope or a row of the family's keys makes one */
     FROM_TEXT,       /* `text`, as JSON with ' for the quotation mark */
     FROM_TENSOR,     /* whether the tensor `key` is there */
     FROM_NO_TENSOR,  /* whether it is not */
@@ -72,8 +72,12 @@ struct config_form {
      * "tensor:blk.{}.ffn_norm.weight" (of any layer), with a '!' before it what is not there or not so; NULL: always.
      */
     const char *when;
-    const struct config_row *rows; /* up to one without a name; NULL: none */
-    const char *note;              /* advice for users of the directory; NULL: none */
+    /* Tables up to a NULL, each ended by a zeroed row. Of the hyperparameters that a key may come from, a key row gives
+     * the one that a row here names, or that the class has; of two values for a line, the later counts. */
+    const struct config_row *const *rows;
+    const char *note; /* advice for users of the directory; NULL: none */
 };
 
-#define CONFIG_FORMS(...) ((const struct config_form[]){__VA_ARGS__, {0}})
+#define CONFIG_FORMS(...)  ((const struct config_form[]){__VA_ARGS__, {0}})
+#define CONFIG_ROWS(...)   ((const struct config_row[]){__VA_ARGS__, {0}})
+#define CONFIG_TABLES(...) ((const struct config_row *const[]){__VA_ARGS__, NULL})

@@ -207,12 +207,17 @@ static bool key_number(struct config_builder *builder, const char *key, double *
 
 /* Key rows. */
 
+/* Reports whether the class has a hyperparameter, by its defaults or by a row of the form. */
 static bool class_has(const struct config_builder *builder, const char *name, size_t length)
 {
+    for (const struct config_row *const *table = builder->form->rows; *table != NULL; table++)
+        for (const struct config_row *row = *table; row->name != NULL; row++)
+            if (row->from != FROM_NOWHERE && strncmp(row->name, name, length) == 0 && row->name[length] == '\0')
+                return true;
     return json_get_n(json_root(builder->defaults), name, length) != NULL;
 }
 
-/* Of the hyperparameters that a key may come from, the one that the class has; else the first. */
+/* Of the hyperparameters that a key may come from, the first one that the class has; else the first. */
 static const char *hyperparameter(struct config_builder *builder, const char *from)
 {
     for (const char *at = from; *at != '\0';) {
@@ -595,8 +600,9 @@ static void add_lines(struct config_builder *builder, const char *dtype)
     add_rope(builder);
     for (const struct config_row *row = common_rows; row->name != NULL; row++)
         add_row(builder, row);
-    for (const struct config_row *row = form->rows; row != NULL && row->name != NULL; row++)
-        add_row(builder, row);
+    for (const struct config_row *const *table = form->rows; *table != NULL; table++)
+        for (const struct config_row *row = *table; row->name != NULL; row++)
+            add_row(builder, row);
     set_line(builder, "architectures", arena_printf(builder->arena, "[\n    \"%s\"\n  ]", form->architecture));
     set_line(builder, "model_type", arena_printf(builder->arena, "\"%s\"", form->model_type));
     set_line(builder, "torch_dtype", arena_printf(builder->arena, "\"%s\"", dtype));

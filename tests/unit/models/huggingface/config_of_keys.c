@@ -51,7 +51,7 @@ static const struct config_form forms[] = {
     {"NeverAsWell", "never", "tensor:blk.{}.w|key:head_count=2 tensor:blk.{}.v.weight"},
     {"Tried", "unheard_of",
      "key:absent|key:head_count=2 key:flag=1 tensor:blk.1.w.weight tensor:blk.{}.w.weight !tensor:absent !key:absent=1",
-     rows},
+     CONFIG_TABLES(rows)},
     {0},
 };
 
@@ -219,11 +219,13 @@ static const char *fail_to_read(const struct config_material *material)
     return NULL;
 }
 
+static const struct config_row unreadable[] = {{"rope", .make = fail_to_read}, {0}};
+static const struct config_form unreadable_form[] = {{"Unreadable", "unheard_of", NULL, CONFIG_TABLES(unreadable)},
+                                                     {0}};
+
 static void test_unreadable(void)
 {
-    static const struct config_row one[] = {{"rope", .make = fail_to_read}, {0}};
-    static const struct config_form form[] = {{"Unreadable", "unheard_of", NULL, one}, {0}};
-    static const struct family family = {.name = "made-up", .keys = {keys}, .forms = form};
+    static const struct family family = {.name = "made-up", .keys = {keys}, .forms = unreadable_form};
     struct arena *arena = arena_new();
     struct gguf_kvs kvs = {0};
     struct buffer text = {0};
@@ -304,8 +306,9 @@ static void test_families(void)
     for (const struct family *const *family = families; *family != NULL; family++)
         for (const struct config_form *form = (*family)->forms; form != NULL && form->architecture != NULL; form++) {
             bool is_well = form->model_type != NULL;
-            for (const struct config_row *row = form->rows; row != NULL && row->name != NULL; row++)
-                is_well = is_well && is_well_formed(row);
+            for (const struct config_row *const *table = form->rows; *table != NULL; table++)
+                for (const struct config_row *row = *table; row->name != NULL; row++)
+                    is_well = is_well && is_well_formed(row);
             CHECK_NAMED(is_well, form->architecture);
         }
 }

@@ -37,9 +37,12 @@ static void print_man_command(const struct command *command)
         puts(".TP");
         if (flag->letter != 0)
             printf("\\fB\\-%c\\fR, ", flag->letter);
-        print_roff_line("\\fB\\-\\-", flag->name, flag->argument != NULL ? "\\fR[=\\c" : "\\fR");
+        print_roff_line("\\fB\\-\\-", flag->name,
+                        flag->argument == NULL ? "\\fR"
+                        : flag->needs_argument ? "\\fR=\\c"
+                                               : "\\fR[=\\c");
         if (flag->argument != NULL)
-            print_roff_line("\\fI", flag->argument, "\\fR]");
+            print_roff_line("\\fI", flag->argument, flag->needs_argument ? "\\fR" : "\\fR]");
         print_roff_line("", flag->help, "");
     }
     for (const struct example *example = command->examples; example->line != NULL; example++) {

@@ -17,6 +17,7 @@ struct flag {
     const char *name;
     const char *help;
     const char *argument; /* what may follow "--name="; NULL: nothing may */
+    bool needs_argument;  /* "--name=ARGUMENT" or "--name ARGUMENT" */
 };
 
 struct example {

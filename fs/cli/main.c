@@ -57,8 +57,10 @@ static void getopt_tables(const struct command *command, char *letters, struct o
         const struct flag *flag = &command->flags[i];
         if (flag->letter != 0)
             *letters++ = flag->letter;
-        *names++ =
-            (struct option){flag->name, flag->argument != NULL ? optional_argument : no_argument, NULL, LONG_FLAG + i};
+        int argument = flag->needs_argument     ? required_argument
+                       : flag->argument != NULL ? optional_argument
+                                                : no_argument;
+        *names++ = (struct option){flag->name, argument, NULL, LONG_FLAG + i};
     }
     *letters = '\0';
     *names = (struct option){0};

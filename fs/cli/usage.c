@@ -83,8 +83,12 @@ void usage_print_command(const struct command *command)
         if (flag->letter != 0)
             snprintf(words, sizeof words, "-%c, --%s", flag->letter, flag->name);
         else
-            snprintf(words, sizeof words, "    --%s%s%s%s", flag->name, flag->argument != NULL ? "[=" : "",
-                     flag->argument != NULL ? flag->argument : "", flag->argument != NULL ? "]" : "");
+            snprintf(words, sizeof words, "    --%s%s%s%s", flag->name,
+                     flag->argument == NULL ? ""
+                     : flag->needs_argument ? "="
+                                            : "[=",
+                     flag->argument != NULL ? flag->argument : "",
+                     flag->argument != NULL && !flag->needs_argument ? "]" : "");
         print_row(words, flag->help);
     }
     print_row(command_has_letter(command, 'h') ? "    --help" : "-h, --help", "print this help");

@@ -1,0 +1,112 @@
+#include "fs/http/route.h"
+
+#include "base/text.h"
+
+#include <string.h>
+
+enum { MAX_PARTS = 64 };
+
+struct parts {
+    const char *items[MAX_PARTS];
+    size_t count;
+};
+
+/* Decodes a part; NULL if it must not be looked up. */
+static const char *decode_part(const char *text, size_t length, struct arena *arena)
+{
+    char *part = arena_alloc(arena, length + 1), *out = part;
+    for (size_t i = 0; i < length; i++) {
+        int high = text[i] == '%' && i + 2 < length ? text_hex_digit(text[i + 1]) : -1,
+            low = high >= 0 ? text_hex_digit(text[i + 2]) : -1;
+        if (text[i] == '%' && low < 0)
+            return NULL;
+        *out++ = text[i] == '%' ? (char)(high * 16 + low) : text[i];
+        if (out[-1] == '\0')
+            return NULL;
+        i += text[i] == '%' ? 2 : 0;
+    }
+    *out = '\0';
+    return strcmp(part, ".") == 0 || strcmp(part, "..") == 0 ? NULL : part;
+}
+
+/* Splits a target into its parts; empty ones are left out. */
+static bool split(const char *target, struct arena *arena, struct parts *ret_parts)
+{
+    ret_parts->count = 0;
+    while (*target != '\0') {
+        size_t length = strcspn(target, "/");
+        if (length > 0) {
+            const char *part = ret_parts->count < MAX_PARTS ? decode_part(target, length, arena) : NULL;
+            if (part == NULL)
+                return false;
+            ret_parts->items[ret_parts->count++] = part;
+        }
+        target += length + (target[length] == '/');
+    }
+    return true;
+}
+
+static const char *join(const struct parts *parts, size_t first, struct arena *arena)
+{
+    const char *path = "";
+    for (size_t i = first; i < parts->count; i++)
+        path = arena_printf(arena, "%s%s%s", path, i == first ? "" : "/", parts->items[i]);
+    return path;
+}
+
+/* Reports whether the parts begin with a pattern of parts, in which "*" is any part. */
+static bool begins(const struct parts *parts, const char *const *pattern, size_t length)
+{
+    if (parts->count < length)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        if (strcmp(pattern[i], "*") != 0 && strcmp(pattern[i], parts->items[i]) != 0)
+            return false;
+    return true;
+}
+
+/* The first row that fits counts. */
+static const struct {
+    enum route_kind kind;
+    const char *pattern[6];
+    size_t length;
+    size_t repository, revision; /* indices of their parts; 0: none, which no path has there */
+    bool has_path;
+} rows[] = {
+    {ROUTE_METRICS, {"metrics"}, 1, 0, 0, false},
+    {ROUTE_MODEL, {"api", "models", "*", "*", "revision", "*"}, 6, 2, 5, false},
+    {ROUTE_TREE, {"api", "models", "*", "*", "tree", "*"}, 6, 2, 5, true},
+    {ROUTE_MODEL, {"api", "models", "*", "*"}, 4, 2, 0, false},
+    {ROUTE_MODELS, {"api", "models"}, 2, 0, 0, false},
+    {ROUTE_MANIFEST, {"v2", "*", "*", "manifests", "*"}, 5, 1, 4, false},
+};
+
+static struct route route_of_file(const struct parts *parts, struct arena *arena)
+{
+    if (parts->count < 5 || strcmp(parts->items[2], "resolve") != 0)
+        return (struct route){ROUTE_UNKNOWN, "", "", ""};
+    return (struct route){ROUTE_FILE, arena_printf(arena, "%s/%s", parts->items[0], parts->items[1]), parts->items[3],
+                          join(parts, 4, arena)};
+}
+
+struct route route_parse(const char *target, struct arena *arena)
+{
+    struct parts parts;
+    if (!split(target, arena, &parts))
+        return (struct route){ROUTE_UNKNOWN, "", "", ""};
+    if (parts.count == 0)
+        return (struct route){ROUTE_PAGE, "", "", ""};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!begins(&parts, rows[i].pattern, rows[i].length) || (!rows[i].has_path && parts.count > rows[i].length))
+            continue;
+        struct route route = {rows[i].kind, "", "main", ""};
+        size_t at = rows[i].repository;
+        if (at != 0)
+            route.repository = arena_printf(arena, "%s/%s", parts.items[at], parts.items[at + 1]);
+        if (rows[i].revision != 0)
+            route.revision = parts.items[rows[i].revision];
+        route.path = join(&parts, rows[i].length, arena);
+        return route;
+    }
+    return route_of_file(&parts, arena);
+}

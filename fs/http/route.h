@@ -1,0 +1,37 @@
+/* Paths of HTTP requests, as clients of the model hub and of OCI registries ask for them.
+ *
+ *     /                                          the page for people
+ *     /metrics                                   counters
+ *     /api/models                                all models
+ *     /api/models/ORG/NAME[/revision/REV]        a model
+ *     /api/models/ORG/NAME/tree/REV[/PATH]       its files
+ *     /ORG/NAME/resolve/REV/PATH                 a file
+ *     /v2/ORG/NAME/manifests/TAG                 the file of a model for llama.cpp's -hf
+ *
+ * A path is split at its slashes before it is percent-decoded, so that a revision can have encoded slashes:
+ * refs%2Fpr%2F1. */
+#pragma once
+
+#include "base/arena.h"
+
+enum route_kind {
+    ROUTE_UNKNOWN,
+    ROUTE_PAGE,
+    ROUTE_METRICS,
+    ROUTE_MODELS,
+    ROUTE_MODEL,
+    ROUTE_TREE,
+    ROUTE_FILE,
+    ROUTE_MANIFEST,
+};
+
+struct route {
+    enum route_kind kind;
+    const char *repository; /* "ORG/NAME" */
+    const char *revision;   /* or the tag of a manifest; "main" if the path has none */
+    const char *path;       /* in the repository, without slashes at its ends; "" is the top */
+};
+
+/* Parses the path of a request target, without its query, in `arena`. A path with an invalid escape, a NUL byte or a
+ * part that is "." or ".." is ROUTE_UNKNOWN. */
+struct route route_parse(const char *target, struct arena *arena);

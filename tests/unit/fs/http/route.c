@@ -1,0 +1,52 @@
+#include "fs/http/route.h"
+
+#include "tests/unit/check.h"
+
+static const struct {
+    const char *target;
+    struct route expected;
+} targets[] = {
+    {"/", {ROUTE_PAGE, "", "", ""}},
+    {"", {ROUTE_PAGE, "", "", ""}},
+    {"/metrics", {ROUTE_METRICS, "", "main", ""}},
+    {"/metrics/x", {ROUTE_UNKNOWN, "", "", ""}},
+    {"/api/models", {ROUTE_MODELS, "", "main", ""}},
+    {"/api/models/acme/Llama", {ROUTE_MODEL, "acme/Llama", "main", ""}},
+    {"//api/models/acme/Llama/", {ROUTE_MODEL, "acme/Llama", "main", ""}},
+    {"/api/models/acme/Llama/revision/refs%2Fpr%2F1", {ROUTE_MODEL, "acme/Llama", "refs/pr/1", ""}},
+    {"/api/models/acme/Llama/revision/a/b", {ROUTE_UNKNOWN, "", "", ""}},
+    {"/api/models/acme/Llama/tree/main", {ROUTE_TREE, "acme/Llama", "main", ""}},
+    {"/api/models/acme/Llama/tree/main/vae/a%20b", {ROUTE_TREE, "acme/Llama", "main", "vae/a b"}},
+    {"/api/models/acme", {ROUTE_UNKNOWN, "", "", ""}},
+    {"/api/datasets/acme/Llama", {ROUTE_UNKNOWN, "", "", ""}},
+    {"/acme/Llama/resolve/main/config.json", {ROUTE_FILE, "acme/Llama", "main", "config.json"}},
+    {"/acme/Llama/resolve/main/a/%C3%A9", {ROUTE_FILE, "acme/Llama", "main", "a/\xc3\xa9"}},
+    {"/acme/Llama/resolve/main", {ROUTE_UNKNOWN, "", "", ""}},
+    {"/acme/Llama/blob/main/config.json", {ROUTE_UNKNOWN, "", "", ""}},
+    {"/v2/acme/Llama-GGUF/manifests/Q4_K_M", {ROUTE_MANIFEST, "acme/Llama-GGUF", "Q4_K_M", ""}},
+    {"/v2/", {ROUTE_UNKNOWN, "", "", ""}},
+    {"/acme/Llama/resolve/main/../secret", {ROUTE_UNKNOWN, "", "", ""}},
+    {"/acme/Llama/resolve/main/%2e%2E/secret", {ROUTE_UNKNOWN, "", "", ""}},
+    {"/acme/Llama/resolve/main/a%00b", {ROUTE_UNKNOWN, "", "", ""}},
+    {"/acme/Llama/resolve/main/a%", {ROUTE_UNKNOWN, "", "", ""}},
+    {"/acme/Llama/resolve/main/a%4", {ROUTE_UNKNOWN, "", "", ""}},
+    {"/acme/Llama/resolve/main/a%zz", {ROUTE_UNKNOWN, "", "", ""}},
+    {"/acme/Llama/resolve/main/a%41", {ROUTE_FILE, "acme/Llama", "main", "aA"}},
+};
+
+int main(void)
+{
+    struct arena *arena = arena_new();
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        const struct route *expected = &targets[i].expected, route = route_parse(targets[i].target, arena);
+        CHECK_NAMED(route.kind == expected->kind && strcmp(route.repository, expected->repository) == 0 &&
+                        strcmp(route.revision, expected->revision) == 0 && strcmp(route.path, expected->path) == 0,
+                    targets[i].target);
+    }
+    char deep[300] = "/acme/Llama/resolve/main";
+    for (int i = 0; i < 100; i++)
+        strcat(deep, "/a");
+    CHECK_NAMED(route_parse(deep, arena).kind == ROUTE_UNKNOWN, "a path of more parts than any file has");
+    arena_free(arena);
+    return check_done();
+}

@@ -1,0 +1,190 @@
+#include "base/report.h"
+#include "base/text.h"
+#include "fs/cli/command.h"
+#include "fs/http/server.h"
+
+#include <errno.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FLAG_LISTEN, FLAG_TOKEN_FILE, FLAG_PUBLIC, FLAG_SHOW, FLAG_VERBOSE };
+
+struct serving {
+    struct arena *arena;
+    struct tree **trees;
+    size_t n_trees;
+    struct repositories repositories;
+};
+
+/* Splits "ORG/NAME=SOURCE"; an argument without '=', or that begins as a path, is a source alone. */
+static const char *split_argument(const char *argument, struct arena *arena, const char **ret_id)
+{
+    const char *equals = strchr(argument, '='), *slash = strchr(argument, '/');
+    bool is_path = *argument == '/' || *argument == '.' || *argument == '~';
+    *ret_id = NULL;
+    if (equals == NULL || is_path || slash == NULL || slash > equals || slash == argument || slash + 1 == equals)
+        return argument;
+    *ret_id = arena_strndup(arena, argument, (size_t)(equals - argument));
+    return equals + 1;
+}
+
+/* ORG/NAME of a snapshot in the hub cache, else local/NAME. */
+static const char *default_id(const struct checkpoint *checkpoint, struct arena *arena)
+{
+    static const char folder[] = "models--";
+    const char *at = strstr(checkpoint->path, folder), *separator = at != NULL ? strstr(at + 1, "--") : NULL;
+    const char *org = at != NULL ? at + strlen(folder) : NULL;
+    separator = org != NULL ? strstr(org, "--") : NULL;
+    if (separator == NULL || strcspn(org, "/") < (size_t)(separator - org))
+        return arena_printf(arena, "local/%s", checkpoint->model_name);
+    return arena_printf(arena, "%.*s/%s", (int)(separator - org), org, checkpoint->model_name);
+}
+
+static bool is_repository_name(const char *id)
+{
+    const char *slash = strchr(id, '/');
+    return slash != NULL && slash != id && slash[1] != '\0' && strchr(slash + 1, '/') == NULL;
+}
+
+static bool add_source(struct serving *serving, const char *argument, const struct invocation *invocation)
+{
+    const char *id, *source = split_argument(argument, serving->arena, &id);
+    struct tree *tree = command_open(source, invocation->options);
+    const char *shown[] = {invocation->values[FLAG_SHOW]};
+    struct error error;
+    if (tree == NULL)
+        return false;
+    serving->trees = memory_resize(serving->trees, (serving->n_trees + 1) * sizeof *serving->trees);
+    serving->trees[serving->n_trees++] = tree;
+    if (id == NULL)
+        id = default_id(tree_checkpoint(tree), serving->arena);
+    if (!is_repository_name(id)) {
+        report("'%s' is no name of a model; write ORG/NAME=SOURCE", id);
+        return false;
+    }
+    if (!repositories_add(&serving->repositories, tree, id, shown, shown[0] != NULL, serving->arena, &error)) {
+        report("%s", error.message);
+        return false;
+    }
+    return true;
+}
+
+/* Reads the token from a file, without white space at its ends. */
+static const char *read_token(const char *path, struct arena *arena, struct error *error)
+{
+    enum { MAX_TOKEN = 4096 };
+    char token[MAX_TOKEN + 1];
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        error_set_errno(error, errno, "%s", path);
+        return NULL;
+    }
+    size_t length = fread(token, 1, MAX_TOKEN, file);
+    bool read = !ferror(file);
+    fclose(file);
+    token[length] = '\0';
+    char *begin = token + strspn(token, " \t\r\n");
+    begin[strcspn(begin, " \t\r\n")] = '\0';
+    if (!read || *begin == '\0') {
+        error_set(error, "%s: has no token", path);
+        return NULL;
+    }
+    return arena_strdup(arena, begin);
+}
+
+/* Posted by the signals that end the server, on whichever thread they arrive. */
+static sem_t signalled;
+
+static void end_serving(int number)
+{
+    (void)number;
+    sem_post(&signalled);
+}
+
+static void await_signal(void)
+{
+    while (sem_wait(&signalled) != 0 && errno == EINTR)
+        continue;
+}
+
+static void catch_signals(void)
+{
+    const struct sigaction end = {.sa_handler = end_serving, .sa_flags = SA_RESTART}, ignore = {.sa_handler = SIG_IGN};
+    sem_init(&signalled, 0, 0);
+    sigaction(SIGINT, &end, NULL);
+    sigaction(SIGTERM, &end, NULL);
+    sigaction(SIGHUP, &end, NULL);
+    sigaction(SIGPIPE, &ignore, NULL);
+}
+
+static bool serve(struct serving *serving, const struct invocation *invocation, struct error *error)
+{
+    const char *listen = invocation->values[FLAG_LISTEN], *token_file = invocation->values[FLAG_TOKEN_FILE];
+    struct server_options options = {
+        .listen = listen != NULL ? listen : "127.0.0.1:8090",
+        .is_public = invocation->flags[FLAG_PUBLIC],
+        .verbose = invocation->flags[FLAG_VERBOSE],
+    };
+    if (token_file != NULL && (options.token = read_token(token_file, serving->arena, error)) == NULL)
+        return false;
+    catch_signals();
+    struct server *server = server_start(&serving->repositories, &options, error);
+    if (server == NULL)
+        return false;
+    printf("http://%s\n", server_address(server));
+    if (finish_output(EXIT_SUCCESS) == EXIT_SUCCESS)
+        await_signal();
+    server_stop(server);
+    return true;
+}
+
+static int run(const struct invocation *invocation)
+{
+    struct serving serving = {.arena = arena_new()};
+    struct error error;
+    bool done = true;
+    for (size_t i = 0; i < invocation->n_arguments && done; i++)
+        done = add_source(&serving, invocation->arguments[i], invocation);
+    if (done && !(done = serve(&serving, invocation, &error)))
+        report("%s", error.message);
+    for (size_t i = 0; i < serving.n_trees; i++)
+        command_close(serving.trees[i]);
+    free(serving.trees);
+    repositories_free(&serving.repositories);
+    arena_free(serving.arena);
+    return done ? EXIT_SUCCESS : EXIT_BAD_INPUT;
+}
+
+const struct command serve_command = {
+    .name = "serve",
+    .usage = "[ORG/NAME=]SOURCE...",
+    .summary = "Serve computed files over HTTP, as the Hugging Face hub does",
+    .text =
+        "The first line on standard output is the address. Clients of the hub read from it with HF_ENDPOINT. Each "
+        "SOURCE is two models: ORG/NAME with the files of hf/, and ORG/NAME-GGUF with the files of gguf/. The default "
+        "name is that in the hub cache, else local/DIRECTORY. SIGTERM ends the server.",
+    .flags =
+        (const struct flag[]){
+            {0, "listen", "listen at this address; port 0 chooses a free port (default: 127.0.0.1:8090)", "HOST:PORT",
+             true},
+            {0, "token-file", "clients must send the token in this file; theirs is HF_TOKEN", "FILE", true},
+            {0, "public", "let other machines connect without a token"},
+            {0, "show", "list only files whose names match", "GLOB", true},
+            {'v', "verbose", "print a line for each request"},
+            {0},
+        },
+    .examples =
+        (const struct example[]){
+            {"wfs serve acme/Llama-3.2-1B=~/models/Llama-3.2-1B", "serve a model under a name"},
+            {"HF_ENDPOINT=http://127.0.0.1:8090 llama-server -hf acme/Llama-3.2-1B-GGUF:Q4_K_M",
+             "run a quantization that is not on any disk"},
+            {0},
+        },
+    .min_arguments = 1,
+    .max_arguments = SIZE_MAX,
+    .takes_options = true,
+    .run = run,
+};

@@ -1,0 +1,339 @@
+#include "fs/http/hub.h"
+
+#include "base/text.h"
+#include "formats/json_write.h"
+#include "fs/http/conditions.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+enum { MAX_PAGE = 1000 }; /* entries of a page of a tree */
+
+static struct json_writer begin_json(struct answer *answer)
+{
+    answer_header(answer, "Content-Type", "application/json");
+    return (struct json_writer){.out = &answer->text, .letters = JSON_UTF8, .compact = true};
+}
+
+static void put_time(struct json_writer *writer, const char *key, time_t time)
+{
+    char text[40];
+    struct tm utc = {0};
+    gmtime_r(&time, &utc);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S.000Z", &utc);
+    json_put_text(writer, key, text);
+}
+
+/* Finds the repository and checks the revision that a route names. */
+static const struct repository *find(const struct repositories *repositories, const struct route *route,
+                                     struct answer *answer)
+{
+    const struct repository *repository = repository_find(repositories, route->repository);
+    if (repository == NULL)
+        answer_fail(answer, 404, "RepoNotFound", "there is no model '%s' here", route->repository);
+    else if (!repository_has_revision(repository, route->revision)) {
+        answer_fail(answer, 404, "RevisionNotFound", "%s has no revision '%s': it has main, which is %s",
+                    repository->id, route->revision, repository->commit);
+        repository = NULL;
+    }
+    return repository;
+}
+
+/* Plans a file; returns false if it turns out to be absent. */
+static bool plan(const struct repository *repository, const struct repository_file *file, uint64_t *ret_size,
+                 char etag[ETAG_TEXT])
+{
+    struct node_attributes attributes;
+    if (!tree_attributes(repository->tree, file->node, &attributes))
+        return false;
+    *ret_size = attributes.size;
+    repository_etag(repository, file, etag);
+    return true;
+}
+
+/* Puts the identity as the id of a blob: without quotation marks. */
+static void put_blob_id(struct json_writer *writer, const char *key, const char etag[ETAG_TEXT])
+{
+    json_put_text_n(writer, key, etag + 1, SHA256_HEX);
+}
+
+static void put_sibling(struct json_writer *writer, const struct repository *repository,
+                        const struct repository_file *file)
+{
+    uint64_t size;
+    char etag[ETAG_TEXT];
+    if (!plan(repository, file, &size, etag))
+        return;
+    json_begin_object(writer, NULL);
+    json_put_text(writer, "rfilename", file->name);
+    json_put_number(writer, "size", size);
+    put_blob_id(writer, "blobId", etag);
+    json_end(writer);
+}
+
+static void put_model(struct json_writer *writer, const struct repository *repository)
+{
+    json_begin_object(writer, NULL);
+    json_put_text(writer, "_id", repository->commit);
+    json_put_text(writer, "id", repository->id);
+    json_put_text(writer, "modelId", repository->id);
+    json_put_text_n(writer, "author", repository->id, strcspn(repository->id, "/"));
+    json_put_text(writer, "sha", repository->commit);
+    put_time(writer, "createdAt", repository->modified.tv_sec);
+    put_time(writer, "lastModified", repository->modified.tv_sec);
+    json_put_bool(writer, "private", false);
+    json_put_bool(writer, "gated", false);
+    json_put_bool(writer, "disabled", false);
+    json_put_number(writer, "downloads", 0);
+    json_put_number(writer, "likes", 0);
+    json_begin_array(writer, "tags");
+    json_put_text(writer, NULL, repository->gguf ? "gguf" : "safetensors");
+    json_end(writer);
+}
+
+static void answer_model(const struct repository *repository, struct answer *answer)
+{
+    struct json_writer writer = begin_json(answer);
+    put_model(&writer, repository);
+    json_begin_array(&writer, "siblings");
+    for (size_t i = 0; i < repository->n_files; i++)
+        put_sibling(&writer, repository, &repository->files[i]);
+    json_end(&writer);
+    json_end(&writer);
+}
+
+static void answer_models(const struct repositories *repositories, struct answer *answer)
+{
+    struct json_writer writer = begin_json(answer);
+    json_begin_array(&writer, NULL);
+    for (size_t i = 0; i < repositories->count; i++) {
+        put_model(&writer, &repositories->items[i]);
+        json_end(&writer);
+    }
+    json_end(&writer);
+}
+
+/* A listing of a directory while it is written. */
+struct listing {
+    const struct repository *repository;
+    const struct http_request *request;
+    struct answer *answer;
+    struct json_writer writer;
+    const char *directory; /* "" or with a slash at its end */
+    const char *last;      /* directory that was put last; NULL: none */
+    size_t limit, n_entries;
+};
+
+/* Counts an entry; reports whether it belongs on this page. */
+static bool takes(struct listing *listing)
+{
+    size_t index = listing->n_entries++;
+    return index >= listing->request->cursor && index - listing->request->cursor < listing->limit;
+}
+
+static void put_directory(struct listing *listing, const char *path)
+{
+    if (listing->last != NULL && strcmp(listing->last, path) == 0)
+        return;
+    listing->last = path;
+    if (!takes(listing))
+        return;
+    json_begin_object(&listing->writer, NULL);
+    json_put_text(&listing->writer, "type", "directory");
+    json_put_text(&listing->writer, "oid", listing->repository->commit);
+    json_put_number(&listing->writer, "size", 0);
+    json_put_text(&listing->writer, "path", path);
+    json_end(&listing->writer);
+}
+
+static void put_file(struct listing *listing, const struct repository_file *file)
+{
+    uint64_t size;
+    char etag[ETAG_TEXT];
+    if (!takes(listing) || !plan(listing->repository, file, &size, etag))
+        return;
+    json_begin_object(&listing->writer, NULL);
+    json_put_text(&listing->writer, "type", "file");
+    put_blob_id(&listing->writer, "oid", etag);
+    json_put_number(&listing->writer, "size", size);
+    json_put_text(&listing->writer, "path", file->name);
+    json_end(&listing->writer);
+}
+
+/* Puts the directories between the listed one and the file, then the file if it is in a listed one. */
+static void put_entry(struct listing *listing, const struct repository_file *file)
+{
+    const char *rest = file->name + strlen(listing->directory), *slash = strchr(rest, '/');
+    for (; slash != NULL; slash = listing->request->recursive ? strchr(slash + 1, '/') : NULL)
+        put_directory(listing, arena_strndup(listing->answer->arena, file->name, (size_t)(slash - file->name)));
+    if (listing->request->recursive || strchr(rest, '/') == NULL)
+        put_file(listing, file);
+}
+
+static void answer_tree(const struct repository *repository, const struct http_request *request,
+                        const struct route *route, struct answer *answer)
+{
+    struct listing listing = {.repository = repository, .request = request, .answer = answer};
+    size_t n_found = 0;
+    listing.directory = *route->path != '\0' ? arena_printf(answer->arena, "%s/", route->path) : "";
+    listing.limit = request->limit != 0 && request->limit < MAX_PAGE ? request->limit : MAX_PAGE;
+    listing.writer = begin_json(answer);
+    json_begin_array(&listing.writer, NULL);
+    for (size_t i = 0; i < repository->n_files; i++)
+        if (text_starts_with(repository->files[i].name, listing.directory)) {
+            n_found++;
+            put_entry(&listing, &repository->files[i]);
+        }
+    json_end(&listing.writer);
+    if (n_found == 0 && *route->path != '\0')
+        answer_fail(answer, 404, "EntryNotFound", "%s has no directory '%s'", repository->id, route->path);
+    else if (listing.n_entries > request->cursor + listing.limit)
+        answer_header(answer, "Link",
+                      "<http://%s/api/models/%s/tree/%s%s%s?recursive=%s&limit=%zu&cursor=%zu>; rel=\"next\"",
+                      request->host != NULL ? request->host : "", repository->id, repository->commit,
+                      *route->path != '\0' ? "/" : "", route->path, request->recursive ? "true" : "false",
+                      listing.limit, request->cursor + listing.limit);
+}
+
+/* Finds the file of a tag: NAME-TAG.gguf with letters of either case; for "latest" the first of the usual choices. */
+static const struct repository_file *file_of_tag(const struct repository *repository, const char *tag,
+                                                 struct arena *arena)
+{
+    static const char *const usual[] = {"Q4_K_M", "Q4_0", "Q8_0", "F16"};
+    const struct repository_file *found = NULL;
+    for (size_t i = 0; strcmp(tag, "latest") == 0 && i < sizeof usual / sizeof *usual && found == NULL; i++)
+        found = file_of_tag(repository, usual[i], arena);
+    const char *name = arena_printf(arena, "%s-%s.gguf", repository->model, tag);
+    for (size_t i = 0; i < repository->n_files && found == NULL; i++)
+        if (strcasecmp(repository->files[i].name, name) == 0)
+            found = &repository->files[i];
+    return found;
+}
+
+static bool put_gguf(struct json_writer *writer, const char *key, const struct repository *repository,
+                     const struct repository_file *file)
+{
+    uint64_t size;
+    char etag[ETAG_TEXT];
+    if (file == NULL || !plan(repository, file, &size, etag))
+        return false;
+    json_begin_object(writer, key);
+    json_put_text(writer, "rfilename", file->name);
+    put_blob_id(writer, "blobId", etag);
+    json_put_number(writer, "size", size);
+    json_end(writer);
+    return true;
+}
+
+static void answer_manifest(const struct repository *repository, const struct route *route, struct answer *answer)
+{
+    const struct repository_file *file = file_of_tag(repository, route->revision, answer->arena),
+                                 *projector = repository_file(
+                                     repository, arena_printf(answer->arena, "mmproj-%s-F16.gguf", repository->model));
+    struct json_writer writer = begin_json(answer);
+    json_begin_object(&writer, NULL);
+    bool found = put_gguf(&writer, "ggufFile", repository, file);
+    put_gguf(&writer, "mmprojFile", repository, projector);
+    json_end(&writer);
+    if (!found)
+        answer_fail(answer, 404, "EntryNotFound", "%s has no file for the tag '%s'", repository->id, route->revision);
+}
+
+void hub_answer(const struct repositories *repositories, const struct http_request *request, const struct route *route,
+                struct answer *answer)
+{
+    if (route->kind == ROUTE_MODELS) {
+        answer_models(repositories, answer);
+        return;
+    }
+    struct route at_main = *route;
+    if (route->kind == ROUTE_MANIFEST)
+        at_main.revision = "main"; /* the route has a tag instead */
+    const struct repository *repository = find(repositories, &at_main, answer);
+    if (repository == NULL)
+        return;
+    if (route->kind == ROUTE_MODEL)
+        answer_model(repository, answer);
+    else if (route->kind == ROUTE_TREE)
+        answer_tree(repository, request, route, answer);
+    else
+        answer_manifest(repository, route, answer);
+}
+
+static const char *content_type(const char *name)
+{
+    static const struct {
+        const char *ending, *type;
+    } types[] = {{".json", "application/json"}, {".md", "text/markdown; charset=utf-8"}, {".txt", "text/plain"}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (text_ends_with(name, types[i].ending))
+            return types[i].type;
+    return "application/octet-stream";
+}
+
+/* Chooses what of the file to send, by the headers of the request. */
+static void choose_part(const struct http_request *request, const char *etag, struct answer *answer)
+{
+    uint64_t size = answer->file.size;
+    answer->length = size;
+    if (request->if_match != NULL && !etag_is_listed(request->if_match, etag, false)) {
+        answer_fail(answer, 412, NULL, "the file is not the one that If-Match names: its ETag is %s", etag);
+        return;
+    }
+    if (request->if_none_match != NULL && etag_is_listed(request->if_none_match, etag, true)) {
+        answer->status = 304;
+        answer->is_file = false;
+        return;
+    }
+    if (request->if_range != NULL && strcmp(request->if_range, etag) != 0)
+        return;
+    switch (range_parse(request->range, size, &answer->first, &answer->length)) {
+    case RANGE_WHOLE:
+        break;
+    case RANGE_PART:
+        answer->status = 206;
+        answer_header(answer, "Content-Range", "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, answer->first,
+                      answer->first + answer->length - 1, size);
+        break;
+    case RANGE_UNSATISFIABLE:
+        answer_fail(answer, 416, NULL, "the range begins after the end of the file, which has %" PRIu64 " bytes", size);
+        answer_header(answer, "Content-Range", "bytes */%" PRIu64, size);
+    }
+}
+
+void hub_answer_file(const struct repositories *repositories, const struct http_request *request,
+                     const struct route *route, struct answer *answer)
+{
+    const struct repository *repository = find(repositories, route, answer);
+    if (repository == NULL)
+        return;
+    const struct repository_file *file = repository_file(repository, route->path);
+    uint64_t size;
+    char etag[ETAG_TEXT];
+    struct error error;
+    struct node_attributes attributes;
+    if (file == NULL || !plan(repository, file, &size, etag) ||
+        !tree_attributes(repository->tree, file->node, &attributes)) {
+        answer_fail(answer, 404, "EntryNotFound", "%s has no file '%s'", repository->id, route->path);
+        return;
+    }
+    if (!tree_file(repository->tree, file->node, answer->arena, &answer->file, &error)) {
+        answer_fail(answer, 500, NULL, "%s: %s", file->name, error.message);
+        return;
+    }
+    if (origin_changed(&answer->file.origin)) {
+        answer_fail(answer, 500, NULL, "%s: a source has changed since it was opened; restart wfs serve", file->name);
+        return;
+    }
+    answer->is_file = true;
+    answer_header(answer, "Content-Type", "%s", content_type(file->name));
+    answer_header(answer, "ETag", "%s", etag);
+    answer_header(answer, "X-Repo-Commit", "%s", repository->commit);
+    answer_header(answer, "X-Linked-Size", "%" PRIu64, size);
+    answer_header(answer, "X-Linked-Etag", "%s", etag);
+    answer_header(answer, "Accept-Ranges", "bytes");
+    answer_date(answer, "Last-Modified", attributes.mtime.tv_sec);
+    choose_part(request, etag, answer);
+}

@@ -1,0 +1,9 @@
+/* The page for people: models, their files, and the command that runs each. Plain HTML without scripts or styles from
+ * elsewhere; names from files are escaped. */
+#pragma once
+
+#include "fs/http/answer.h"
+#include "fs/http/repository.h"
+
+/* `address` is the server's as the client wrote it: "127.0.0.1:8090". */
+void page_answer(const struct repositories *repositories, const char *address, struct answer *answer);

@@ -1,0 +1,198 @@
+#include "fs/http/repository.h"
+
+#include "base/text.h"
+#include "fs/tree/content_options.h"
+#include "fs/tree/identity.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A repository while its files are collected. */
+struct collecting {
+    struct tree *tree;
+    struct arena *arena;
+    const char *model;
+    const char *const *shown;
+    size_t n_shown;
+    struct repository_file *files; /* freed by seal() */
+    size_t n_files, capacity;
+    const char *prefix; /* of names: "", "vae/" */
+    unsigned depth;
+};
+
+enum { MAX_DEPTH = 16 };
+
+static void add_file(struct collecting *collecting, const char *name, node_id node)
+{
+    bool is_shown = collecting->n_shown == 0;
+    for (size_t i = 0; i < collecting->n_shown && !is_shown; i++)
+        is_shown = fnmatch(collecting->shown[i], name, 0) == 0;
+    if (!is_shown)
+        return;
+    if (collecting->n_files == collecting->capacity) {
+        collecting->capacity = 2 * collecting->capacity + 32;
+        collecting->files = memory_resize(collecting->files, collecting->capacity * sizeof *collecting->files);
+    }
+    collecting->files[collecting->n_files++] = (struct repository_file){name, node};
+}
+
+static void add_directory(struct collecting *collecting, const char *prefix, node_id directory, tree_emit *emit)
+{
+    const char *outer = collecting->prefix;
+    if (collecting->depth == MAX_DEPTH)
+        return;
+    collecting->prefix = prefix;
+    collecting->depth++;
+    tree_list_names(collecting->tree, directory, 0, emit, collecting);
+    collecting->depth--;
+    collecting->prefix = outer;
+}
+
+/* Adds an entry of hf/, or of a directory below it. */
+static bool add_hf_entry(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+{
+    (void)index;
+    struct collecting *collecting = context;
+    const char *path = arena_printf(collecting->arena, "%s%s", collecting->prefix, name);
+    if (attributes->directory)
+        add_directory(collecting, arena_printf(collecting->arena, "%s/", path), attributes->id, add_hf_entry);
+    else
+        add_file(collecting, path, attributes->id);
+    return true;
+}
+
+/* Adds an entry of a pipeline's root: a side file, or a component. */
+static bool add_component(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+{
+    struct collecting *collecting = context;
+    struct node_attributes hf;
+    if (!attributes->directory)
+        return strcmp(name, "metadata.json") == 0 || add_hf_entry(context, index, name, attributes);
+    bool has_hf = tree_lookup(collecting->tree, attributes->id, "hf", &hf) && hf.directory;
+    add_directory(collecting, arena_printf(collecting->arena, "%s/", name), has_hf ? hf.id : attributes->id,
+                  add_hf_entry);
+    return true;
+}
+
+/* Adds an entry of gguf/: "model-X.gguf" is NAME-X.gguf, "mmproj-X.gguf" mmproj-NAME-X.gguf. */
+static bool add_gguf_entry(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+{
+    (void)index;
+    struct collecting *collecting = context;
+    struct arena *arena = collecting->arena;
+    if (attributes->directory || !text_ends_with(name, ".gguf"))
+        return true;
+    if (text_starts_with(name, "model-"))
+        add_file(collecting, arena_printf(arena, "%s%s", collecting->model, name + strlen("model")), attributes->id);
+    else if (text_starts_with(name, "mmproj-"))
+        add_file(collecting, arena_printf(arena, "mmproj-%s%s", collecting->model, name + strlen("mmproj")),
+                 attributes->id);
+    return true;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct repository_file *one = a, *other = b;
+    return strcmp(one->name, other->name);
+}
+
+static struct repository seal(struct collecting *collecting, const char *id, bool gguf)
+{
+    struct tree *tree = collecting->tree;
+    struct origin origin = tree_origin_of_model(tree);
+    struct node_attributes root = {0};
+    char identity[SHA256_HEX + 1];
+    tree_attributes(tree, TREE_ROOT, &root);
+    qsort(collecting->files, collecting->n_files, sizeof *collecting->files, by_name);
+    file_identity(&origin, tree_options(tree)->request.text, id, identity);
+    struct repository repository = {
+        .id = id,
+        .model = collecting->model,
+        .gguf = gguf,
+        .tree = tree,
+        .modified = root.mtime,
+        .files = arena_copy(collecting->arena, collecting->files, collecting->n_files * sizeof *collecting->files),
+        .n_files = collecting->n_files,
+    };
+    memcpy(repository.commit, identity, COMMIT_DIGITS);
+    free(collecting->files);
+    return repository;
+}
+
+static void collect_hf(struct collecting *collecting)
+{
+    struct node_attributes hf;
+    if (tree_lookup(collecting->tree, TREE_ROOT, "hf", &hf) && hf.directory)
+        add_directory(collecting, "", hf.id, add_hf_entry);
+    else if (tree_checkpoint(collecting->tree)->n_sources == 0)
+        add_directory(collecting, "", TREE_ROOT, add_component);
+}
+
+static void collect_gguf(struct collecting *collecting)
+{
+    struct node_attributes gguf;
+    if (tree_lookup(collecting->tree, TREE_ROOT, "gguf", &gguf) && gguf.directory)
+        add_directory(collecting, "", gguf.id, add_gguf_entry);
+}
+
+bool repositories_add(struct repositories *repositories, struct tree *tree, const char *id, const char *const *shown,
+                      size_t n_shown, struct arena *arena, struct error *error)
+{
+    static void (*const collect[])(struct collecting *) = {collect_hf, collect_gguf};
+    static const char *const endings[] = {"", "-GGUF"};
+    const char *model = strchr(id, '/') + 1;
+    for (size_t i = 0; i < sizeof collect / sizeof *collect; i++) {
+        const char *name = arena_printf(arena, "%s%s", id, endings[i]);
+        if (repository_find(repositories, name) != NULL)
+            return error_set(error, "%s: two sources have this name; give one another: ORG/NAME=SOURCE", name);
+        struct collecting collecting = {
+            .tree = tree, .arena = arena, .model = model, .shown = shown, .n_shown = n_shown};
+        collect[i](&collecting);
+        struct repository repository = seal(&collecting, name, i == 1);
+        if (repository.n_files == 0)
+            continue;
+        repositories->items =
+            memory_resize(repositories->items, (repositories->count + 1) * sizeof *repositories->items);
+        repositories->items[repositories->count++] = repository;
+    }
+    return true;
+}
+
+void repositories_free(struct repositories *repositories)
+{
+    free(repositories->items);
+}
+
+const struct repository *repository_find(const struct repositories *repositories, const char *id)
+{
+    for (size_t i = 0; i < repositories->count; i++)
+        if (strcmp(repositories->items[i].id, id) == 0)
+            return &repositories->items[i];
+    return NULL;
+}
+
+const struct repository_file *repository_file(const struct repository *repository, const char *name)
+{
+    const struct repository_file key = {.name = name};
+    return bsearch(&key, repository->files, repository->n_files, sizeof key, by_name);
+}
+
+bool repository_has_revision(const struct repository *repository, const char *revision)
+{
+    return strcmp(revision, "main") == 0 || strcmp(revision, repository->commit) == 0;
+}
+
+static void take_identity(void *context, const char *name, const char *value, size_t length)
+{
+    if (strcmp(name, "user.wfs.identity") == 0 && length == SHA256_HEX)
+        memcpy(context, value, length);
+}
+
+void repository_etag(const struct repository *repository, const struct repository_file *file, char etag[ETAG_TEXT])
+{
+    char identity[SHA256_HEX + 1] = "";
+    tree_xattrs(repository->tree, file->node, take_identity, identity);
+    snprintf(etag, ETAG_TEXT, "\"%s\"", identity);
+}

@@ -1,0 +1,355 @@
+#include "fs/http/server.h"
+
+#include "base/report.h"
+#include "base/text.h"
+#include "fs/http/answer.h"
+#include "fs/http/hub.h"
+#include "fs/http/metrics.h"
+#include "fs/http/page.h"
+#include "fs/http/route.h"
+#include "fs/tree/pool.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <nettle/memops.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    MAX_CONNECTIONS = 512,
+    IDLE_SECONDS = 60,
+    HEADER_BYTES = 32 * 1024,
+    BLOCK_BYTES = 256 * 1024, /* of a file that is computed at a time */
+    MIN_THREADS = 4,
+    ADDRESS_TEXT = INET6_ADDRSTRLEN + 10,
+    ACTIVATED_SOCKET = 3, /* sd_listen_fds(3) */
+};
+
+struct server {
+    const struct repositories *repositories;
+    struct server_options options;
+    struct MHD_Daemon *daemon;
+    int listening; /* descriptor */
+    char address[ADDRESS_TEXT];
+    struct metrics metrics;
+};
+
+/* A request from its first line to its end. */
+struct exchange {
+    struct server *server;
+    struct arena *arena;
+    const char *method, *target;
+    unsigned status;
+    uint64_t n_bytes;
+    struct timespec begun;
+};
+
+/* The body of an answer while it is sent. */
+struct body {
+    struct server *server;
+    struct answer answer;
+    const char *target;
+};
+
+static ssize_t read_body(void *context, uint64_t position, char *out, size_t most)
+{
+    struct body *body = context;
+    struct error error;
+    uint64_t left = body->answer.length - position;
+    size_t length = left < most ? (size_t)left : most;
+    bool read = vfile_read(&body->answer.file, body->answer.first + position, length, out, &error);
+    if (read && origin_changed(&body->answer.file.origin))
+        read = error_set(&error, "a source has changed since it was opened; restart wfs serve");
+    if (!read) {
+        report("%s: %s", body->target, error.message);
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    }
+    metrics_add_bytes(&body->server->metrics, length);
+    return (ssize_t)length;
+}
+
+static void free_body(void *context)
+{
+    struct body *body = context;
+    answer_free(&body->answer);
+    free(body);
+}
+
+/* Takes the answer. */
+static struct MHD_Response *make_response(struct server *server, struct answer *answer, const char *target)
+{
+    struct MHD_Response *response;
+    if (answer->is_file) {
+        struct body *body = memory_alloc(sizeof *body);
+        *body = (struct body){server, *answer, arena_strdup(answer->arena, target)};
+        response = MHD_create_response_from_callback(answer->length, BLOCK_BYTES, read_body, body, free_body);
+        if (response == NULL)
+            free_body(body);
+    } else {
+        response = MHD_create_response_from_buffer(answer->text.length, answer->text.bytes, MHD_RESPMEM_MUST_COPY);
+    }
+    return response;
+}
+
+static enum MHD_Result send_answer(struct exchange *exchange, struct MHD_Connection *connection, struct answer *answer)
+{
+    struct http_header headers[ANSWER_MAX_HEADERS];
+    size_t n_headers = answer->n_headers;
+    unsigned status = answer->status;
+    bool is_file = answer->is_file;
+    exchange->status = status;
+    exchange->n_bytes = is_file ? answer->length : answer->text.length;
+    for (size_t i = 0; i < n_headers; i++)
+        headers[i] =
+            (struct http_header){answer->headers[i].name, arena_strdup(exchange->arena, answer->headers[i].value)};
+    struct MHD_Response *response = make_response(exchange->server, answer, exchange->target);
+    if (response == NULL)
+        return MHD_NO;
+    for (size_t i = 0; i < n_headers; i++)
+        MHD_add_response_header(response, headers[i].name, headers[i].value);
+    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    MHD_add_response_header(response, "Server", "wfs/" WFS_VERSION);
+    enum MHD_Result queued = MHD_queue_response(connection, status, response);
+    MHD_destroy_response(response);
+    if (!is_file)
+        answer_free(answer);
+    return queued;
+}
+
+static const char *header_of(struct MHD_Connection *connection, const char *name)
+{
+    return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+/* A number of the query; 0 if it is missing or invalid. */
+static size_t query_number(struct MHD_Connection *connection, const char *name)
+{
+    const char *text = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
+    unsigned long long number = text != NULL && *text >= '0' && *text <= '9' ? strtoull(text, NULL, 10) : 0;
+    return number < UINT32_MAX ? (size_t)number : 0;
+}
+
+static struct http_request read_request(struct MHD_Connection *connection, const char *method)
+{
+    const char *recursive = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "recursive");
+    return (struct http_request){
+        .head = strcmp(method, "HEAD") == 0,
+        .range = header_of(connection, "Range"),
+        .if_range = header_of(connection, "If-Range"),
+        .if_match = header_of(connection, "If-Match"),
+        .if_none_match = header_of(connection, "If-None-Match"),
+        .host = header_of(connection, "Host"),
+        .recursive = recursive != NULL && (strcasecmp(recursive, "true") == 0 || strcmp(recursive, "1") == 0),
+        .cursor = query_number(connection, "cursor"),
+        .limit = query_number(connection, "limit"),
+    };
+}
+
+/* Compares in a time that tells nothing of where the texts differ. */
+static bool is_authorized(const struct server *server, struct MHD_Connection *connection)
+{
+    static const char scheme[] = "Bearer ";
+    const char *given = header_of(connection, "Authorization"), *token = server->options.token;
+    if (token == NULL)
+        return true;
+    return given != NULL && strncasecmp(given, scheme, strlen(scheme)) == 0 &&
+           strlen(given + strlen(scheme)) == strlen(token) && memeql_sec(given + strlen(scheme), token, strlen(token));
+}
+
+static void make_answer(struct exchange *exchange, struct MHD_Connection *connection, struct answer *answer)
+{
+    struct server *server = exchange->server;
+    const struct http_request request = read_request(connection, exchange->method);
+    const struct route route = route_parse(exchange->target, answer->arena);
+    if (!request.head && strcmp(exchange->method, "GET") != 0) {
+        answer_fail(answer, 405, NULL, "wfs serves files to read: only GET and HEAD are answered");
+        answer_header(answer, "Allow", "GET, HEAD");
+    } else if (!is_authorized(server, connection)) {
+        answer_fail(answer, 401, NULL, "this server asks for a token: set HF_TOKEN to it");
+        answer_header(answer, "WWW-Authenticate", "Bearer");
+    } else if (route.kind == ROUTE_PAGE) {
+        page_answer(server->repositories, request.host != NULL ? request.host : server->address, answer);
+    } else if (route.kind == ROUTE_METRICS) {
+        metrics_answer(&server->metrics, answer);
+    } else if (route.kind == ROUTE_FILE) {
+        hub_answer_file(server->repositories, &request, &route, answer);
+    } else if (route.kind != ROUTE_UNKNOWN) {
+        hub_answer(server->repositories, &request, &route, answer);
+    } else {
+        answer_fail(answer, 404, "EntryNotFound", "there is nothing at this path; / lists what there is");
+    }
+}
+
+/* Called at the first line of a request, with its whole target, before anything is decoded. */
+static void *begin_exchange(void *context, const char *target, struct MHD_Connection *connection)
+{
+    (void)connection;
+    struct exchange *exchange = memory_alloc(sizeof *exchange);
+    struct arena *arena = arena_new();
+    *exchange = (struct exchange){
+        .server = context, .arena = arena, .target = arena_strndup(arena, target, strcspn(target, "?"))};
+    clock_gettime(CLOCK_MONOTONIC, &exchange->begun);
+    return exchange;
+}
+
+static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url, const char *method,
+                              const char *version, const char *upload, size_t *upload_length, void **exchange_of)
+{
+    (void)context, (void)url, (void)version, (void)upload;
+    struct exchange *exchange = *exchange_of;
+    struct answer answer;
+    if (exchange->method == NULL) { /* only the headers are here; an answer now would end the connection */
+        exchange->method = arena_strdup(exchange->arena, method);
+        return MHD_YES;
+    }
+    if (*upload_length != 0) { /* a body, which no request here has, is passed over */
+        *upload_length = 0;
+        return MHD_YES;
+    }
+    answer_begin(&answer);
+    make_answer(exchange, connection, &answer);
+    return send_answer(exchange, connection, &answer);
+}
+
+static void end_exchange(void *context, struct MHD_Connection *connection, void **exchange_of,
+                         enum MHD_RequestTerminationCode how)
+{
+    (void)context, (void)connection;
+    struct exchange *exchange = *exchange_of;
+    if (exchange == NULL)
+        return;
+    struct server *server = exchange->server;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    double seconds =
+        (double)(now.tv_sec - exchange->begun.tv_sec) + (double)(now.tv_nsec - exchange->begun.tv_nsec) / 1e9;
+    metrics_add_request(&server->metrics, exchange->status, seconds);
+    if (server->options.verbose && exchange->method != NULL)
+        report("%s %s: %u, %llu bytes, %.3f s%s", exchange->method, exchange->target, exchange->status,
+               (unsigned long long)exchange->n_bytes, seconds,
+               how == MHD_REQUEST_TERMINATED_COMPLETED_OK ? "" : ", ended early");
+    arena_free(exchange->arena);
+    free(exchange);
+    *exchange_of = NULL;
+}
+
+/* Splits "HOST:PORT" or "[HOST]:PORT" and resolves it. NULL on failure. */
+static struct addrinfo *resolve(const char *listen, struct error *error)
+{
+    const char *colon = strrchr(listen, ':');
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV}, *found = NULL;
+    struct arena *arena = arena_new();
+    if (colon == NULL || colon == listen) {
+        error_set(error, "'%s' is no address to listen at; write HOST:PORT, as in 127.0.0.1:8090", listen);
+    } else {
+        bool bracketed = *listen == '[' && colon[-1] == ']';
+        const char *host = arena_strndup(arena, listen + bracketed, (size_t)(colon - listen) - 2 * bracketed);
+        int failure = getaddrinfo(host, colon + 1, &hints, &found);
+        if (failure != 0)
+            error_set(error, "cannot listen at '%s': %s", listen, gai_strerror(failure));
+    }
+    arena_free(arena);
+    return found;
+}
+
+static bool is_loopback(const struct sockaddr *address)
+{
+    if (address->sa_family == AF_INET)
+        return ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24 == 127;
+    return address->sa_family == AF_INET6 &&
+           IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
+}
+
+/* Opens the listening socket. */
+static bool open_socket(struct server *server, struct error *error)
+{
+    const char *listen_at = server->options.listen;
+    struct addrinfo *address = resolve(listen_at, error);
+    int on = 1;
+    if (address == NULL)
+        return false;
+    bool done = false;
+    if ((server->listening = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) < 0 ||
+        setsockopt(server->listening, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+        bind(server->listening, address->ai_addr, address->ai_addrlen) != 0 ||
+        listen(server->listening, SOMAXCONN) != 0)
+        error_set_errno(error, errno, "cannot listen at '%s'", listen_at);
+    else
+        done = true;
+    freeaddrinfo(address);
+    return done;
+}
+
+/* Takes the socket that systemd passes, or opens one. */
+static bool take_socket(struct server *server, struct error *error)
+{
+    const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
+    server->listening = -1;
+    if (pid == NULL || count == NULL || strtol(pid, NULL, 10) != (long)getpid())
+        return open_socket(server, error);
+    if (strcmp(count, "1") != 0)
+        return error_set(error, "systemd passes %s sockets; wfs serve takes one", count);
+    server->listening = ACTIVATED_SOCKET;
+    return true;
+}
+
+/* Writes the address of the socket; fails if strangers could connect to it. */
+static bool find_address(struct server *server, struct error *error)
+{
+    struct sockaddr_storage bound;
+    socklen_t length = sizeof bound;
+    char host[INET6_ADDRSTRLEN], port[8];
+    if (getsockname(server->listening, (struct sockaddr *)&bound, &length) != 0)
+        return error_set_errno(error, errno, "the listening socket");
+    if (getnameinfo((struct sockaddr *)&bound, length, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+        return error_set(error, "the listening socket has no address of the internet");
+    snprintf(server->address, sizeof server->address, strchr(host, ':') != NULL ? "[%s]:%s" : "%s:%s", host, port);
+    return is_loopback((struct sockaddr *)&bound) || server->options.token != NULL || server->options.is_public ||
+           error_set(error,
+                     "%s is open to other machines; add --token-file=FILE, so that clients need a token, or --public",
+                     server->address);
+}
+
+static bool start(struct server *server, struct error *error)
+{
+    unsigned n_threads = pool_width() > MIN_THREADS ? (unsigned)pool_width() : MIN_THREADS;
+    if (!take_socket(server, error) || !find_address(server, error))
+        return false;
+    server->daemon =
+        MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, handle, server, MHD_OPTION_LISTEN_SOCKET,
+                         server->listening, MHD_OPTION_THREAD_POOL_SIZE, n_threads, MHD_OPTION_CONNECTION_LIMIT,
+                         (unsigned)MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+                         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES, MHD_OPTION_URI_LOG_CALLBACK,
+                         begin_exchange, server, MHD_OPTION_NOTIFY_COMPLETED, end_exchange, server, MHD_OPTION_END);
+    return server->daemon != NULL || error_set(error, "the HTTP server cannot start: %s", strerror(errno));
+}
+
+struct server *server_start(const struct repositories *repositories, const struct server_options *options,
+                            struct error *error)
+{
+    struct server *server = memory_alloc(sizeof *server);
+    *server = (struct server){.repositories = repositories, .options = *options};
+    if (start(server, error))
+        return server;
+    if (server->listening >= 0)
+        close(server->listening);
+    free(server);
+    return NULL;
+}
+
+const char *server_address(const struct server *server)
+{
+    return server->address;
+}
+
+void server_stop(struct server *server)
+{
+    MHD_stop_daemon(server->daemon);
+    free(server);
+}

@@ -1,0 +1,26 @@
+/* Serves repositories over HTTP/1.1 with libmicrohttpd: a few threads, each with many connections by epoll, so that a
+ * slow client holds up nobody. Only GET and HEAD are answered. */
+#pragma once
+
+#include "fs/http/repository.h"
+
+struct server;
+
+struct server_options {
+    const char *listen; /* "127.0.0.1:8090", "[::1]:0"; port 0 chooses a free port */
+    const char *token;  /* that clients must send (Authorization: Bearer); NULL: none */
+    bool is_public;     /* other machines may connect without a token */
+    bool verbose;       /* one line on stderr for each request */
+};
+
+/* Starts to listen and to answer. Fails for an address other than loopback, unless the options have a token or are
+ * public. With systemd's socket activation, the socket that is passed is used and `listen` is not. The repositories
+ * must outlive the server. */
+struct server *server_start(const struct repositories *repositories, const struct server_options *options,
+                            struct error *error);
+
+/* The address to connect to: "127.0.0.1:8090". */
+const char *server_address(const struct server *server);
+
+/* Ends all connections and frees. */
+void server_stop(struct server *server);

@@ -1,0 +1,188 @@
+# Files over HTTP: the hub's protocol, ranges and conditions, who may connect. Needs neither root nor /dev/fuse.
+
+load lib
+
+setup_file() {
+    load lib
+    "$PYTHON" "$HERE/../data/make.py" sample "$BATS_FILE_TMPDIR/tiny-llama"
+}
+
+setup() {
+    need_numpy
+    need curl jq
+    MODEL=$BATS_FILE_TMPDIR/tiny-llama
+    OUT=$BATS_TEST_TMPDIR
+    SERVER=
+}
+
+teardown() {
+    [ -z "$SERVER" ] || kill "$SERVER"
+}
+
+has_address() {
+    [ -s "$OUT/address" ] || ! kill -0 "$SERVER" 2>/dev/null
+}
+
+# offer [FLAGS] SOURCE...: starts the server at a free port. Sets SERVER and URL.
+offer() {
+    SERVER_LOG=$OUT/server.log
+    "$WFS" serve --listen 127.0.0.1:0 "$@" >"$OUT/address" 2>"$SERVER_LOG" 3>&- &
+    SERVER=$!
+    await has_address
+    URL=$(cat "$OUT/address")
+    [[ $URL == http://127.0.0.1:* ]]
+}
+
+get() {
+    curl --silent --show-error --fail-with-body "$@"
+}
+
+header() { # of the answer in $OUT/headers, by its name
+    sed -n "s/^$1: \(.*\)\r$/\1/Ip" "$OUT/headers"
+}
+
+@test "a source is two models, whose files are those of hf/ and gguf/" {
+    offer "acme/Tiny=$MODEL"
+    [ "$(get "$URL/api/models" | jq -r '.[].id' | tr '\n' ' ')" = "acme/Tiny acme/Tiny-GGUF " ]
+    for name in $("$WFS" ls "$MODEL" hf); do
+        cmp <(get "$URL/acme/Tiny/resolve/main/$name") <("$WFS" cat "$MODEL" "hf/$name")
+    done
+    for type in F16 Q8_0 Q4_K_M; do
+        cmp <(get "$URL/acme/Tiny-GGUF/resolve/main/Tiny-$type.gguf") <("$WFS" cat "$MODEL" "gguf/model-$type.gguf")
+    done
+    kill -TERM "$SERVER"
+    server_ends_with 0
+    [ ! -s "$SERVER_LOG" ]
+}
+
+@test "a model without a name is local/DIRECTORY, or ORG/NAME of the hub cache" {
+    snapshot=$OUT/hub/models--acme--Tiny/snapshots/0123456789abcdef0123456789abcdef01234567
+    mkdir -p "$snapshot"
+    cp "$MODEL"/* "$snapshot"
+    offer "$MODEL" "$snapshot"
+    [ "$(get "$URL/api/models" | jq -r '.[].id' | tr '\n' ' ')" = "local/tiny-llama local/tiny-llama-GGUF acme/Tiny acme/Tiny-GGUF " ]
+    fails 1 "acme/Tiny: two sources have this name" "$WFS" serve --listen 127.0.0.1:0 "acme/Tiny=$MODEL" "$snapshot"
+    fails 1 "'acme/a/b' is no name of a model" "$WFS" serve --listen 127.0.0.1:0 "acme/a/b=$MODEL"
+}
+
+@test "a model says its commit, exact sizes and the identities of its files" {
+    offer "acme/Tiny=$MODEL"
+    get "$URL/api/models/acme/Tiny-GGUF?blobs=true" >"$OUT/model.json"
+    commit=$(jq -r .sha "$OUT/model.json")
+    [[ $commit =~ ^[0-9a-f]{40}$ ]]
+    get "$URL/api/models/acme/Tiny-GGUF/revision/$commit" | cmp - "$OUT/model.json"
+    size=$("$WFS" cat "$MODEL" gguf/model-Q4_K_M.gguf | wc -c)
+    [ "$(jq '.siblings[] | select(.rfilename == "Tiny-Q4_K_M.gguf") | .size' "$OUT/model.json")" -eq "$size" ]
+    get --head "$URL/acme/Tiny-GGUF/resolve/$commit/Tiny-Q4_K_M.gguf" >"$OUT/headers"
+    [ "$(header Content-Length)" -eq "$size" ]
+    [ "$(header X-Repo-Commit)" = "$commit" ]
+    [ "$(header ETag)" = "$(jq '.siblings[] | select(.rfilename == "Tiny-Q4_K_M.gguf") | .blobId' "$OUT/model.json")" ]
+    [ "$(jq -r '[.siblings[].blobId] | unique | length' "$OUT/model.json")" -eq "$(jq '.siblings | length' "$OUT/model.json")" ]
+}
+
+@test "the pages of a tree have every file once" {
+    offer "acme/Tiny=$MODEL"
+    next="$URL/api/models/acme/Tiny-GGUF/tree/main?recursive=true&limit=7"
+    while [ -n "$next" ]; do
+        get --dump-header "$OUT/headers" "$next" | jq -r '.[].path' >>"$OUT/names"
+        next=$(header Link | sed -n 's/^<\(.*\)>; rel="next"$/\1/p')
+    done
+    diff <(sort "$OUT/names") <("$WFS" ls "$MODEL" gguf | sed -n 's/^model-/Tiny-/p' | sort)
+    [ "$(wc -l <"$OUT/names")" -gt 7 ]
+}
+
+@test "ranges and conditions" {
+    offer "acme/Tiny=$MODEL"
+    file=$URL/acme/Tiny-GGUF/resolve/main/Tiny-Q8_0.gguf
+    "$WFS" cat "$MODEL" gguf/model-Q8_0.gguf >"$OUT/whole"
+    size=$(stat -c %s "$OUT/whole")
+    get --dump-header "$OUT/headers" --range 1000-70001 "$file" | cmp - <(tail -c +1001 "$OUT/whole" | head -c 69002)
+    [ "$(header Content-Range)" = "bytes 1000-70001/$size" ]
+    get --range -10 "$file" | cmp - <(tail -c 10 "$OUT/whole")
+    etag=$(get --head "$file" | sed -n 's/^etag: \(.*\)\r$/\1/Ip')
+    status() { curl --silent --output /dev/null --write-out '%{http_code}' "$@" "$file"; }
+    [ "$(status --range 0-9)" = 206 ]
+    [ "$(status --range "$size-")" = 416 ]
+    [ "$(status --header "If-None-Match: $etag")" = 304 ]
+    [ "$(status --header "If-None-Match: \"other\"")" = 200 ]
+    [ "$(status --header "If-Match: \"other\"")" = 412 ]
+    [ "$(status --range 0-9 --header "If-Range: $etag")" = 206 ]
+    [ "$(status --range 0-9 --header 'If-Range: "other"')" = 200 ]
+    [ "$(status --request POST --data x)" = 405 ]
+}
+
+@test "errors are those of the hub, and no path leaves the model" {
+    offer "acme/Tiny=$MODEL"
+    code() { curl --silent --path-as-is --dump-header "$OUT/headers" --output "$OUT/body" "$URL/$1"; header X-Error-Code; }
+    [ "$(code acme/Tiny/resolve/main/none.json)" = EntryNotFound ]
+    [ "$(jq -r .error "$OUT/body")" = "acme/Tiny has no file 'none.json'" ]
+    [ "$(code acme/Tiny/resolve/dev/config.json)" = RevisionNotFound ]
+    [ "$(code acme/None/resolve/main/config.json)" = RepoNotFound ]
+    [ "$(code api/models/acme/None)" = RepoNotFound ]
+    [ "$(code acme/Tiny/resolve/main/../../../../../../etc/passwd)" = EntryNotFound ]
+    [ "$(code acme/Tiny/resolve/main/..%2f..%2f..%2f..%2fetc%2fpasswd)" = EntryNotFound ]
+    [ "$(code acme/Tiny/resolve/main/config.json%00.txt)" = EntryNotFound ]
+}
+
+@test "with a token, only clients that send it are answered" {
+    echo "  secret-token  " >"$OUT/token"
+    offer --token-file "$OUT/token" "acme/Tiny=$MODEL"
+    file=$URL/acme/Tiny/resolve/main/config.json
+    status() { curl --silent --output /dev/null --write-out '%{http_code}' "$@"; }
+    [ "$(status "$file")" = 401 ]
+    [ "$(status --header 'Authorization: Bearer secret-toke' "$file")" = 401 ]
+    [ "$(status --header 'Authorization: Bearer secret-token' "$file")" = 200 ]
+    [ "$(status "$URL/")" = 401 ]
+    fails 1 "is open to other machines; add --token-file=FILE" "$WFS" serve --listen 0.0.0.0:0 "$MODEL"
+    fails 1 "is no address to listen at" "$WFS" serve --listen 8090 "$MODEL"
+    fails 1 "No such file or directory" "$WFS" serve --token-file "$OUT/none" "$MODEL"
+}
+
+@test "systemd's socket is used instead of an address of its own" {
+    "$PYTHON" - "$WFS" "acme/Tiny=$MODEL" <<'END'
+import json, os, signal, socket, sys, urllib.request
+listening = socket.create_server(("127.0.0.1", 0))
+child = os.fork()
+if child == 0:
+    os.dup2(listening.fileno(), 3)
+    os.environ |= {"LISTEN_FDS": "1", "LISTEN_PID": str(os.getpid())}
+    os.execv(sys.argv[1], ["wfs", "serve", sys.argv[2]])
+with urllib.request.urlopen("http://127.0.0.1:%d/api/models" % listening.getsockname()[1]) as answer:
+    assert json.load(answer)[0]["id"] == "acme/Tiny"
+os.kill(child, signal.SIGTERM)
+assert os.waitpid(child, 0)[1] == 0
+END
+}
+
+@test "200 connections that send nothing hold up nobody" {
+    offer "acme/Tiny=$MODEL"
+    "$PYTHON" - "$URL" <<'END'
+import socket, sys, urllib.request
+host, port = sys.argv[1].removeprefix("http://").split(":")
+idle = [socket.create_connection((host, int(port))) for _ in range(200)]
+for connection in idle:
+    connection.send(b"GET /acme/Tiny/resolve/main/config.json HTTP/1.1\r\nHost: a\r\n")
+with urllib.request.urlopen(sys.argv[1] + "/acme/Tiny/resolve/main/config.json") as answer:
+    assert b"hidden_size" in answer.read()
+END
+}
+
+@test "a file whose source changes fails, and the others work" {
+    cp -r "$MODEL" "$OUT/model"
+    offer "acme/Tiny=$OUT/model"
+    get "$URL/acme/Tiny/resolve/main/config.json" >"$OUT/config.json"
+    chmod u+w "$OUT/model/tokenizer_config.json"
+    echo '{}' >"$OUT/model/tokenizer_config.json"
+    changed() { ! curl --silent --fail --output /dev/null "$URL/acme/Tiny/resolve/main/tokenizer_config.json"; }
+    await changed
+    get "$URL/acme/Tiny/resolve/main/config.json" | cmp - "$OUT/config.json"
+}
+
+@test "the page names every model and file, and metrics count" {
+    offer "acme/Tiny=$MODEL"
+    get "$URL/" >"$OUT/page.html"
+    grep -q '<h2>acme/Tiny-GGUF</h2>' "$OUT/page.html"
+    grep -q 'href="/acme/Tiny-GGUF/resolve/main/Tiny-Q4_K_M.gguf"' "$OUT/page.html"
+    get "$URL/acme/Tiny/resolve/main/config.json" >"$OUT/config.json"
+    get "$URL/metrics" | grep -qx "wfs_file_bytes_total $(stat -c %s "$OUT/config.json")"
+}

@@ -1,0 +1,105 @@
+"""Clients of the model hub read from `wfs serve`: huggingface_hub, transformers, llama.cpp's Python package."""
+import contextlib
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from interop import ROOT, WFS, cat, check, done
+
+TOKEN = "hf_interop"
+
+
+@contextlib.contextmanager
+def serving(*arguments):
+    """Yields the address of a server."""
+    with subprocess.Popen([WFS, "serve", "--listen", "127.0.0.1:0", *map(str, arguments)], stdout=subprocess.PIPE, text=True) as server:
+        try:
+            yield server.stdout.readline().strip()
+        finally:
+            server.terminate()
+
+
+def check_files(model):
+    """The files of both models, one by one and as snapshots."""
+    from huggingface_hub import HfApi, HfFileSystem, hf_hub_download, snapshot_download
+    from huggingface_hub.errors import EntryNotFoundError, RepositoryNotFoundError, RevisionNotFoundError
+
+    api = HfApi()
+    info = api.model_info("acme/Tiny-GGUF", files_metadata=True)
+    sizes = {sibling.rfilename: sibling.size for sibling in info.siblings}
+    wanted = cat(model, "gguf/model-Q4_K_M.gguf")
+    check(sizes.get("Tiny-Q4_K_M.gguf") == len(wanted), "model_info() gives exact sizes")
+    path = hf_hub_download("acme/Tiny-GGUF", "Tiny-Q4_K_M.gguf")
+    check(pathlib.Path(path).read_bytes() == wanted, "hf_hub_download() of a computed file")
+    check(pathlib.Path(path).parent.name == info.sha, "the snapshot has the commit's name")
+    check(hf_hub_download("acme/Tiny-GGUF", "Tiny-Q4_K_M.gguf", revision=info.sha) == path, "a commit is a revision")
+    tree = {entry.path: entry.size for entry in api.list_repo_tree("acme/Tiny-GGUF", recursive=True)}
+    check(tree == sizes, "list_repo_tree() agrees with model_info()")
+    folder = pathlib.Path(snapshot_download("acme/Tiny"))
+    names = {file.name for file in folder.iterdir()}
+    check("config.json" in names and all((folder / name).read_bytes() == cat(model, f"hf/{name}") for name in names),
+          "snapshot_download() of hf/")
+    files = HfFileSystem()
+    with files.open("acme/Tiny-GGUF/Tiny-Q8_0.gguf") as file:
+        file.seek(1000)
+        check(file.read(5000) == cat(model, "gguf/model-Q8_0.gguf")[1000:6000], "HfFileSystem reads a range")
+    for repository, name, revision, error in (("acme/Tiny", "none.json", None, EntryNotFoundError),
+                                              ("acme/Tiny", "config.json", "dev", RevisionNotFoundError),
+                                              ("acme/None", "config.json", None, RepositoryNotFoundError)):
+        try:
+            hf_hub_download(repository, name, revision=revision)
+            check(False, f"{error.__name__} is raised")
+        except error:
+            check(True, f"{error.__name__} is raised")
+
+
+def check_transformers(model):
+    """The model that transformers loads is the one in the directory."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    tokens = torch.arange(1, 17).reshape(1, -1)
+    with torch.no_grad():
+        served, local = (AutoModelForCausalLM.from_pretrained(name)(tokens).logits for name in ("acme/Tiny", model))
+    check(torch.equal(served, local), "transformers: from_pretrained() gives the same logits")
+
+
+def check_llama():
+    """llama.cpp runs a quantization that is nowhere on disk but in the client's cache."""
+    from llama_cpp import Llama
+
+    llama = Llama.from_pretrained("acme/Tiny-GGUF", filename="Tiny-Q8_0.gguf", n_ctx=64, verbose=False)
+    check(len(llama.tokenize(b"the files of a model")) > 0, "llama.cpp loads Tiny-Q8_0.gguf")
+
+
+def check_token():
+    """A client without the token is refused; that with HF_TOKEN is not."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError
+
+    check(HfApi(token=TOKEN).model_info("acme/Tiny").id == "acme/Tiny", "a token is accepted")
+    try:
+        HfApi(token=False).model_info("acme/Tiny")
+        check(False, "a client without the token is refused")
+    except HfHubHTTPError as refused:
+        check(refused.response.status_code == 401, "a client without the token is refused")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        model, token = pathlib.Path(scratch) / "tiny-llama", pathlib.Path(scratch) / "token"
+        subprocess.run([sys.executable, ROOT / "tests" / "data" / "make.py", "sample", model], check=True, stdout=subprocess.DEVNULL)
+        token.write_text(TOKEN)
+        os.environ["HF_HOME"] = os.path.join(scratch, "home")
+        with serving("--token-file", token, f"acme/Tiny={model}") as address:
+            os.environ |= {"HF_ENDPOINT": address, "HF_TOKEN": TOKEN, "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
+            check_files(model)
+            check_transformers(model)
+            check_llama()
+            check_token()
+    done()
+
+
+main()

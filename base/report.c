@@ -33,14 +33,11 @@ static void add_to_log(int file, const char *text)
     (void)written; /* there is nobody else to tell */
 }
 
-void report(const char *format, ...)
+static void report_line(bool may_name, const char *format, va_list arguments)
 {
-    va_list arguments;
     char text[REPORT_BYTES], line[sizeof text + sizeof line_name], shown[4 * sizeof line];
-    va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    bool named = has_name && !text_starts_with(text, line_name);
+    bool named = may_name && has_name && !text_starts_with(text, line_name);
     snprintf(line, sizeof line, "%s%s", named ? line_name : "", text);
     text_printable(line, strlen(line), shown, sizeof shown);
     int file = log_file;
@@ -50,6 +47,22 @@ void report(const char *format, ...)
         syslog(LOG_WARNING, "%s", shown);
     else if (!no_terminal)
         fprintf(stderr, "wfs: %s\n", shown);
+}
+
+void report(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    report_line(true, format, arguments);
+    va_end(arguments);
+}
+
+void report_unnamed(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    report_line(false, format, arguments);
+    va_end(arguments);
 }
 
 void report_name(const char *name)

@@ -6,8 +6,12 @@
 
 void report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Begins each later line with "NAME: " unless it already does: for servers that share a log. Call it once. */
+/* Begins each later line with "NAME: " unless it already does: for servers that share a log. Call it once, before the
+ * threads whose lines need the name. */
 void report_name(const char *name);
+
+/* Prints a line like report(), but without the name: for the person who has just started the server. */
+void report_unnamed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Sends later lines to syslog instead of stderr. */
 void report_to_syslog(void);

@@ -9,7 +9,6 @@
 
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { FLAG_FOREGROUND, FLAG_REPLACE, FLAG_VERBOSE, NOTES_MILLISECONDS = 1000 };
 
@@ -36,15 +35,14 @@ static void ready(void *context)
     for (size_t i = 0, n_notes = checkpoint_notes(mounting->checkpoint); i < n_notes; i++) {
         struct note note = checkpoint_note_at(mounting->checkpoint, i);
         if (!note.is_hint)
-            report("note: %s%s", subject_paths(note.subject), note.text);
+            report_unnamed("note: %s%s", subject_paths(note.subject), note.text);
     }
     if (mounting->verbose && mounting->checkpoint->n_sources == 0)
-        report("%s is mounted at %s: %s, %zu components", mounting->checkpoint->path, mounting->mountpoint.path,
-               mounting->checkpoint->format, mounting->checkpoint->components->count);
+        report_unnamed("%s is mounted at %s: %s, %zu components", mounting->checkpoint->path, mounting->mountpoint.path,
+                       mounting->checkpoint->format, mounting->checkpoint->components->count);
     else if (mounting->verbose)
-        report("%s is mounted at %s: %s, %zu tensors", mounting->checkpoint->path, mounting->mountpoint.path,
-               mounting->checkpoint->format, mounting->checkpoint->tensors->n_tensors);
-    report_name(mounting->mountpoint.path);
+        report_unnamed("%s is mounted at %s: %s, %zu tensors", mounting->checkpoint->path, mounting->mountpoint.path,
+                       mounting->checkpoint->format, mounting->checkpoint->tensors->n_tensors);
     background_ready(&mounting->background, mounting->verbose);
 }
 
@@ -104,6 +102,7 @@ static bool serve(struct mounting *mounting, struct tree *tree, const struct inv
     struct session *session = mount_session(mounting, &served, &session_options, invocation, error);
     bool done = false;
     if (session != NULL) {
+        report_name(mounting->mountpoint.path);
         done = session_serve(session, &(struct session_events){ready, signalled, mounting}, error);
         session_free(session);
     }

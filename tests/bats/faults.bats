@@ -168,6 +168,16 @@ END
     [ "$(server_lines)" -eq 1 ]
 }
 
+@test "a failure is logged with the mount point's name, even while files are still being planned" {
+    make_input endless "$BATS_TEST_TMPDIR"
+    serve "$BATS_TEST_TMPDIR/split" "$MNT" # planning model.gguf takes long
+    echo >>"$BATS_TEST_TMPDIR/split/model.safetensors"
+    await unreadable "$MNT/model.safetensors"
+    unmount "$MNT"
+    grep -qE "^wfs: $MNT: model.safetensors: changed since it was mounted" "$SERVER_LOG"
+    [ "$(server_lines)" -eq 1 ]
+}
+
 @test "the server survives a truncated source that a reader has mapped" {
     cp "$BATS_FILE_TMPDIR/large.safetensors" "$SOURCE"
     serve "$SOURCE" "$MNT"

@@ -171,8 +171,7 @@ static bool make_by_family(struct gguf_model *model, const struct family_name *h
     dimensions_read(&builder.dimensions, model->hparams);
     if (family->tower != NULL)
         tower_count_layers(&builder.dimensions, model->hparams);
-    if (family->add_dimensions != NULL)
-        family->add_dimensions(&builder.dimensions, model->hparams);
+    family_add_dimensions(family, &builder.dimensions, model->hparams);
     if (!check_quantization(model, error) || (family->adjust != NULL && !family->adjust(&builder, error)))
         return false;
     gguf_set_text(kvs, "general.architecture", family_architecture(family));

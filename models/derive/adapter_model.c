@@ -272,8 +272,7 @@ static bool begin(struct model_builder *builder, const struct checkpoint *base, 
     if (family == NULL)
         return error_set(error, "the base's architecture %s is unknown", architecture);
     dimensions_read(&builder->dimensions, model->hparams);
-    if (family->add_dimensions != NULL)
-        family->add_dimensions(&builder->dimensions, model->hparams);
+    family_add_dimensions(family, &builder->dimensions, model->hparams);
     return family->adjust == NULL || family->adjust(builder, error) || error_prefix(error, "the base");
 }
 

@@ -23,13 +23,6 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
-{
-    dimensions_set(dimensions, "query", 1); /* they tell the parts apart */
-    dimensions_set(dimensions, "key", 1);
-    dimensions_set(dimensions, "value", 1);
-}
-
 static bool note_names(struct model_builder *builder, struct error *error)
 {
     checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,
@@ -44,6 +37,6 @@ const struct family baichuan_family = {
     .tensors = {tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab},
-    .add_dimensions = add_dimensions,
+    .dimensions = {qkv_dimensions},
     .adjust = note_names,
 };

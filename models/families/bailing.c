@@ -28,7 +28,6 @@ static const struct elementwise over_norm = {
     .exactness = "norms do not come back; without norm_head the model is the same",
 };
 
-/* "query", "key" and "value" are 1. */
 static const struct relation_row tensors[] = {
     {"lm_head", "output", .parallel = "row", .map = &over_norm},
     {"model.layers.{}.attention.query_key_value", "blk.{}.attn_q, blk.{}.attn_k, blk.{}.attn_v",
@@ -110,10 +109,6 @@ static void add_dimensions(struct dimensions *dimensions, const struct hparams *
     if (!json_u64(hparams_get(hparams, "head_dim"), &head_dim) && dimensions_get(dimensions, "head") != 0)
         head_dim = dimensions_get(dimensions, "hidden") / dimensions_get(dimensions, "head");
     dimensions_set(dimensions, "pair", head_dim / 2);
-    dimensions_set(dimensions, "query", 1);
-    dimensions_set(dimensions, "key", 1);
-    dimensions_set(dimensions, "value", 1);
-    dimensions_set(dimensions, "norm_head", json_bool(hparams_get(hparams, "norm_head"), false));
 }
 
 static const struct config_row common_rows[] = {
@@ -143,6 +138,7 @@ const struct family bailingmoe_family = {
                            OWN_CLASS_NOTE}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
+    .dimensions = {qkv_dimensions, DIMENSIONS({"norm_head", "norm_head"})},
     .add_dimensions = add_dimensions,
 };
 

@@ -111,18 +111,6 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
-{
-    enum { MOST = 1 << 16 };
-    struct error unused;
-    uint64_t group = 0;
-    mla_add_dimensions(dimensions, hparams);
-    nextn_add_dimensions(dimensions, hparams);
-    if (!hparams_count(hparams, "layer_group_size", 1, MOST, &group, &unused))
-        group = 0;
-    dimensions_set(dimensions, "layer_group", group);
-}
-
 const struct family bailingmoe3_family = {
     .name = "bailingmoe3",
     .summary = "Ling 3",
@@ -131,6 +119,7 @@ const struct family bailingmoe3_family = {
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .rename = rename_tensor,
-    .add_dimensions = add_dimensions,
+    .dimensions = {mla_dimensions, DIMENSIONS({"layer_group", "layer_group_size"})},
+    .add_dimensions = nextn_add_dimensions,
     .adjust = check_kind,
 };

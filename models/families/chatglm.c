@@ -67,13 +67,8 @@ static const struct key_row rope_keys[] = {
 
 static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
-    enum { MAX_HEADS = 1 << 24 };
-    struct error unused;
-    uint64_t n_kv_heads;
     if (hparams_get(hparams, "multi_query_group_num") == NULL && hparams_get(hparams, "seq_length") == NULL)
         dimensions_set(dimensions, "hf_names", 1);
-    if (hparams_count(hparams, "multi_query_group_num", 1, MAX_HEADS, &n_kv_heads, &unused))
-        dimensions_set(dimensions, "kv_head", n_kv_heads);
 }
 
 static bool pad_vocabulary(struct model_builder *builder, const struct vocab_input *input, struct error *error)
@@ -109,6 +104,7 @@ const struct family chatglm_family = {
     .keys = {keys, rope_keys},
     .vocabs = {&chatglm3_vocab, &chatglm_vocab},
     .dropped_prefixes = TEXTS("transformer."),
+    .dimensions = {DIMENSIONS({"kv_head", "multi_query_group_num", .kept = true})},
     .add_dimensions = add_dimensions,
     .before_vocab = pad_vocabulary,
 };

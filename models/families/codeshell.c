@@ -29,15 +29,6 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
-{
-    enum { MAX_HEADS = 1 << 24 };
-    struct error unused;
-    uint64_t n_kv_heads;
-    if (hparams_count(hparams, "num_query_groups", 1, MAX_HEADS, &n_kv_heads, &unused))
-        dimensions_set(dimensions, "kv_head", n_kv_heads);
-}
-
 const struct family codeshell_family = {
     .name = "codeshell",
     .summary = "CodeShell",
@@ -45,5 +36,5 @@ const struct family codeshell_family = {
     .tensors = {tensors},
     .keys = {keys},
     .vocabs = {&bpe_vocab},
-    .add_dimensions = add_dimensions,
+    .dimensions = {DIMENSIONS({"kv_head", "num_query_groups", .kept = true})},
 };

@@ -18,13 +18,6 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static void add_heads_of_keys(struct dimensions *dimensions, const struct hparams *hparams)
-{
-    uint64_t n_heads;
-    if (json_u64(hparams_get(hparams, "num_multi_query_heads"), &n_heads))
-        dimensions_set(dimensions, "kv_head", n_heads);
-}
-
 static bool adjust(struct model_builder *builder, struct error *error)
 {
     checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,
@@ -41,7 +34,7 @@ const struct family cogvlm_family = {
     .keys = {base_keys, llama_keys},
     LLAMA_VOCABS,
     .dropped_parts = TEXTS("vision_"),
-    .add_dimensions = add_heads_of_keys,
+    .dimensions = {DIMENSIONS({"kv_head", "num_multi_query_heads", .kept = true})},
     .adjust = adjust,
     .add_extras = add_rope_freqs,
 };

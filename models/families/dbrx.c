@@ -34,17 +34,6 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
-{
-    enum { MAX_HEADS = 1 << 24 };
-    struct error unused;
-    uint64_t number;
-    if (hparams_count(hparams, "attn_config.kv_n_heads", 1, MAX_HEADS, &number, &unused))
-        dimensions_set(dimensions, "kv_head", number);
-    if (hparams_count(hparams, "ffn_config.moe_num_experts", 1, MAX_HEADS, &number, &unused))
-        dimensions_set(dimensions, "expert", number);
-}
-
 static const struct config_row config_rows[] = {
     {"attn_config", FROM_TEXT,
      .text = "{\n    'clip_qkv': <attention.clamp_kqv>,\n    'kv_n_heads': <attention.head_count_kv>,"
@@ -64,5 +53,6 @@ const struct family dbrx_family = {
     .keys = {keys},
     .vocabs = {&bpe_vocab},
     .matrices_alike = true,
-    .add_dimensions = add_dimensions,
+    .dimensions = {DIMENSIONS({"kv_head", "attn_config.kv_n_heads", .kept = true},
+                              {"expert", "ffn_config.moe_num_experts", .kept = true})},
 };

@@ -9,8 +9,7 @@ extern const struct relation_row deepseek_moe_tensors[]; /* of other families, t
 extern const struct relation_row deepseek_expert_tensors[];
 extern const struct key_row mla_keys[]; /* after base_keys */
 
-/* nope, value: the sizes of a head's parts. tie_word_embeddings. */
-void mla_add_dimensions(struct dimensions *dimensions, const struct hparams *hparams);
+extern const struct dimension_row mla_dimensions[]; /* nope, value: the sizes of a head's parts */
 
 /* leading_dense_block_count: without first_k_dense_replace, all layers are dense where there are no experts, and none
  * where there are. */

@@ -44,6 +44,6 @@ const struct family deepseek2_family = {
     .keys = {base_keys, mla_keys},
     .vocabs = {&bpe_vocab, &kimi_vocab},
     .applies = applies,
-    .add_dimensions = mla_add_dimensions,
+    .dimensions = {mla_dimensions},
     .adjust = mla_adjust,
 };

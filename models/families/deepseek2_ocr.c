@@ -57,7 +57,7 @@ const struct family deepseek2_ocr_family = {
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .applies = deepseek_is_ocr,
-    .add_dimensions = mla_add_dimensions,
+    .dimensions = {mla_dimensions},
     .adjust = mla_adjust,
     .add_extras = add_template,
 };

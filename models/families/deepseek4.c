@@ -111,17 +111,6 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
-{
-    enum { MOST = 1 << 16 };
-    struct error unused;
-    uint64_t n_groups, n_looked_up = 0;
-    if (hparams_count(hparams, "o_groups", 1, MOST, &n_groups, &unused))
-        dimensions_set(dimensions, "group", n_groups);
-    hparams_count(hparams, "num_hash_layers", 0, MOST, &n_looked_up, &unused);
-    dimensions_set(dimensions, "looked_up", n_looked_up);
-}
-
 /* Images are another model's, and where experts are looked up nothing corrects the router. */
 static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
@@ -196,7 +185,7 @@ const struct family deepseek4_family = {
     .vocabs = {&bpe_vocab},
     .keeps_mxfp4 = true,
     .stored_types = stored_types,
-    .add_dimensions = add_dimensions,
+    .dimensions = {DIMENSIONS({"group", "o_groups", .kept = true}, {"looked_up", "num_hash_layers"})},
     .add_extras = hold_chat_template,
     .rename = rename_tensor,
     .arrange = arrange,

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Some checkpoints have queries, keys and values in one; "query", "key" and "value" are 1. */
+/* Some checkpoints have queries, keys and values in one. */
 static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.qkv_proj", "blk.{}.attn_q, blk.{}.attn_k, blk.{}.attn_v",
      "(query head d + key kv_head d + value kv_head d) ... -> (query head d) ..., (key kv_head d) ..., (value kv_head "
@@ -48,17 +48,10 @@ static const struct key_row moe_layer_keys[] = {
 
 static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
-    enum { MOST = 1 << 20 };
-    struct error unused;
-    uint64_t head_dim = 0, n_experts;
+    uint64_t head_dim = 0;
     if (!json_u64(hparams_get(hparams, "head_dim"), &head_dim) && dimensions_get(dimensions, "head") != 0)
         head_dim = dimensions_get(dimensions, "hidden") / dimensions_get(dimensions, "head");
     dimensions_set(dimensions, "d", head_dim);
-    dimensions_set(dimensions, "query", 1);
-    dimensions_set(dimensions, "key", 1);
-    dimensions_set(dimensions, "value", 1);
-    if (hparams_count(hparams, "moe_num_experts", 1, MOST, &n_experts, &unused))
-        dimensions_set(dimensions, "expert", n_experts);
 }
 
 static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
@@ -72,7 +65,8 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
 }
 
 #define ERNIE                                                                                                          \
-    .vocabs = {&spm_vocab}, .add_dimensions = add_dimensions, .rename = rename_tensor, .after_vocab = llama_before_vocab
+    .dimensions = {qkv_dimensions, DIMENSIONS({"expert", "moe_num_experts", .kept = true})}, .vocabs = {&spm_vocab},   \
+    .add_dimensions = add_dimensions, .rename = rename_tensor, .after_vocab = llama_before_vocab
 
 const struct family ernie4_5_family = {
     .name = "ernie4_5",

@@ -53,8 +53,6 @@ static void add_dimensions(struct dimensions *dimensions, const struct hparams *
 {
     uint64_t n_heads = dimensions_get(dimensions, "head"), n_kv_heads = count_key_heads(hparams, n_heads);
     dimensions_set(dimensions, "kv_head", n_kv_heads);
-    dimensions_set(dimensions, "key", 1);
-    dimensions_set(dimensions, "value", 1);
     if (n_heads == 0)
         return;
     dimensions_set(dimensions, "d", dimensions_get(dimensions, "hidden") / n_heads);
@@ -101,5 +99,6 @@ const struct family falcon_family = {
                      {"FalconForCausalLM", "falcon", NULL, CONFIG_TABLES(config_old_rows)}),
     .keys = {keys},
     .vocabs = {&bpe_vocab},
+    .dimensions = {DIMENSIONS({"key", NULL, 1}, {"value", NULL, 1})},
     .add_dimensions = add_dimensions,
 };

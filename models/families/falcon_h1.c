@@ -131,19 +131,21 @@ static void set_factor(struct dimensions *dimensions, const char *name, const st
         dimensions_set_factor(dimensions, name, (float)number);
 }
 
+static const struct dimension_row sizes[] = {
+    {"state_group", "n_groups|mamba_n_groups"},
+    {"state", "state_size|d_state|mamba_state_size|mamba_d_state"},
+    {"mamba_head", "mamba_n_heads"},
+    {"inner", "mamba_d_ssm"},
+    {0},
+};
+
 static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     static const char *const alone[] = {"key_multiplier",      "attention_in_multiplier", "attention_out_multiplier",
                                         "ssm_in_multiplier",   "ssm_out_multiplier",      "lm_head_multiplier",
                                         "embedding_multiplier"};
     static const char *const of_mlp[] = {"gate", "down"};
-    const struct mamba2_sizes sizes = {"n_groups|mamba_n_groups", "state_size|d_state|mamba_state_size|mamba_d_state",
-                                       "mamba_n_heads"};
     const struct json *mlp = hparams_get(hparams, "mlp_multipliers"), *ssm = hparams_get(hparams, "ssm_multipliers");
-    uint64_t inner = 0;
-    json_u64(hparams_get(hparams, "mamba_d_ssm"), &inner);
-    mamba2_add_dimensions(dimensions, hparams, &sizes);
-    dimensions_set(dimensions, "inner", inner);
     dimensions_set(dimensions, "states",
                    dimensions_get(dimensions, "state_group") * dimensions_get(dimensions, "state"));
     for (size_t i = 0; i < sizeof alone / sizeof *alone; i++)
@@ -184,5 +186,6 @@ const struct family falcon_h1_family = {
                            CONFIG_TABLES(silu_rows, attention_bias_rows, mlp_bias_rows, config_rows)}),
     .keys = {keys},
     .vocabs = {&bpe_vocab},
+    .dimensions = {sizes},
     .add_dimensions = add_dimensions,
 };

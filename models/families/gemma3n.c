@@ -132,13 +132,6 @@ static bool count_all_tokens(struct model_builder *builder, const struct vocab_i
            hparams_override(builder->model->hparams, "vocab_size_per_layer_input", n_tokens, error);
 }
 
-static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
-{
-    dimensions_set(dimensions, "last", 1);
-    dimensions_set(dimensions, "added", 0);
-    dimensions_set(dimensions, "added_per_layer", 0);
-}
-
 static const struct config_row config_rows[] = {
     {"activation_sparsity_pattern", FROM_LAYERS, "activation_sparsity_scale", "0.95|0.0"},
     {"layer_types", FROM_LAYERS, "attention.sliding_window_pattern", "'sliding_attention'|'full_attention'"},
@@ -156,7 +149,7 @@ const struct family gemma3n_family = {
                            CONFIG_TABLES(attention_bias_rows, gemma3_config_rows, config_rows)}),
     .keys = {base_keys, gemma3_keys, keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
-    .add_dimensions = add_dimensions,
+    .dimensions = {DIMENSIONS({"last", NULL, 1}, {"added"}, {"added_per_layer"})},
     .adjust = adjust,
     .before_vocab = count_all_tokens,
     .after_vocab = gemma3_after_vocab,

@@ -8,12 +8,6 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
-{
-    mla_add_dimensions(dimensions, hparams);
-    nextn_add_dimensions(dimensions, hparams);
-}
-
 static bool adjust(struct model_builder *builder, struct error *error)
 {
     return mla_adjust(builder, error) && nextn_count_blocks(builder, error);
@@ -36,6 +30,7 @@ const struct family glm4moelite_family = {
     .told_by = "key:nextn_predict_layers",
     .keys = {base_keys, mla_keys, KEYS({.emit = nextn_emit})},
     .vocabs = {&glm_vocab},
-    .add_dimensions = add_dimensions,
+    .dimensions = {mla_dimensions},
+    .add_dimensions = nextn_add_dimensions,
     .adjust = adjust,
 };

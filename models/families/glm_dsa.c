@@ -45,12 +45,6 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
-{
-    mla_add_dimensions(dimensions, hparams);
-    nextn_add_dimensions(dimensions, hparams);
-}
-
 static bool adjust(struct model_builder *builder, struct error *error)
 {
     return mla_adjust(builder, error) && nextn_count_blocks(builder, error);
@@ -75,7 +69,8 @@ const struct family glm_dsa_family = {
     .keys = {base_keys, mla_keys, KEYS({"rope.dimension_count", GGUF_U32, .compute = compute_rotary}), keys,
              KEYS({.emit = emit_indexer_types})},
     .vocabs = {&glm_vocab},
-    .add_dimensions = add_dimensions,
+    .dimensions = {mla_dimensions},
+    .add_dimensions = nextn_add_dimensions,
     .adjust = adjust,
 };
 
@@ -88,6 +83,7 @@ const struct family deepseek32_family = {
         {"DeepseekV32ForCausalLM", "deepseek_v32", NULL, CONFIG_TABLES(silu_rows, deepseek_config_rows, common_rows)}),
     .keys = {base_keys, mla_keys, keys},
     .vocabs = {&bpe_vocab},
-    .add_dimensions = add_dimensions,
+    .dimensions = {mla_dimensions},
+    .add_dimensions = nextn_add_dimensions,
     .adjust = adjust,
 };

@@ -74,10 +74,6 @@ static void add_dimensions(struct dimensions *dimensions, const struct hparams *
         dimensions_get(dimensions, "head") != 0)
         head_dim = dimensions_get(dimensions, "hidden") / dimensions_get(dimensions, "head");
     dimensions_set(dimensions, "pair", head_dim / 2);
-    dimensions_set(dimensions, "empty", 1);
-    dimensions_set(dimensions, "query", 1); /* they tell the parts apart */
-    dimensions_set(dimensions, "key", 1);
-    dimensions_set(dimensions, "value", 1);
 }
 
 static bool count_layers(struct model_builder *builder, struct error *error)
@@ -92,6 +88,7 @@ const struct family granite_switch_family = {
     .tensors = {tensors, decoder_tensors},
     .keys = {base_keys, granite_keys, keys},
     LLAMA_VOCABS,
+    .dimensions = {qkv_dimensions, DIMENSIONS({"empty", NULL, 1})},
     .add_dimensions = add_dimensions,
     .adjust = count_layers,
     .add_extras = add_rope_freqs,

@@ -129,13 +129,16 @@ static const struct key_row keys[] = {
     {0},
 };
 
+static const struct dimension_row sizes[] = {
+    {"state_group", "n_groups|mamba_n_groups"},
+    {"state", "state_size|d_state|mamba_state_size|mamba_d_state"},
+    {"mamba_head", "n_heads|mamba_n_heads"},
+    {0},
+};
+
 static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
-    const struct mamba2_sizes sizes = {.groups = "n_groups|mamba_n_groups",
-                                       .state = "state_size|d_state|mamba_state_size|mamba_d_state",
-                                       .heads = "n_heads|mamba_n_heads"};
     const char *architecture = hparams_architecture(hparams);
-    mamba2_add_dimensions(dimensions, hparams, &sizes);
     if (architecture != NULL && strcmp(architecture, "BambaForCausalLM") == 0)
         dimensions_set(dimensions, "bamba", 1);
 }
@@ -188,8 +191,8 @@ static const struct config_form forms[] = {
     .hf = FAMILY_NAMES({"GraniteMoeHybridForCausalLM"}, {"BambaForCausalLM"}),                                         \
     .tensors = {bamba_tensors, tensors, mamba2_layer_tensors, granite_moe_tensors, llama_tensors, decoder_tensors},    \
     .keys = {base_keys, granite_keys, granite_moe_keys, keys}, .vocabs = {&spm_vocab, &bpe_vocab},                     \
-    .add_dimensions = add_dimensions, .add_extras = add_rope_freqs, .rename = granite_without_towers,                  \
-    .before_vocab = pad_vocabulary
+    .dimensions = {sizes}, .add_dimensions = add_dimensions, .add_extras = add_rope_freqs,                             \
+    .rename = granite_without_towers, .before_vocab = pad_vocabulary
 
 const struct family granitehybrid_family = {
     .name = "granitehybrid",

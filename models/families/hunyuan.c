@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const struct relation_row tensors[] = {
-    {"lm_head", NULL, .when = "tied"},
+    {"lm_head", NULL, .when = "tie_word_embeddings"},
     {"model.layers.{}.self_attn.query_layernorm", "blk.{}.attn_q_norm"},
     {"model.layers.{}.self_attn.key_layernorm", "blk.{}.attn_k_norm"},
     {0},
@@ -139,19 +139,6 @@ static const struct key_row hy3_keys[] = {
     {0},
 };
 
-static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
-{
-    dimensions_forget(dimensions, "expert");
-    if (json_bool(hparams_get(hparams, "tie_word_embeddings"), false))
-        dimensions_set(dimensions, "tied", 1);
-}
-
-static void add_moe_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
-{
-    if (json_bool(hparams_get(hparams, "tie_word_embeddings"), false))
-        dimensions_set(dimensions, "tied", 1);
-}
-
 static const struct config_row config_moe_rows[] = {
     {"moe_topk", FROM_KEY, "expert_used_count"},
     {"moe_intermediate_size", FROM_KEY, "expert_feed_forward_length"},
@@ -175,7 +162,7 @@ const struct family hunyuan_dense_family = {
         {"HunYuanDenseV1ForCausalLM", "hunyuan_v1_dense", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows)}),
     .keys = {base_keys, KEYS({.emit = emit_rope})},
     .vocabs = {&hunyuan_vocab, &hunyuan_ranks_vocab},
-    .add_dimensions = add_dimensions,
+    .dimensions = {DIMENSIONS({"expert"})},
 };
 
 const struct family hunyuan_vl_family = {
@@ -186,7 +173,7 @@ const struct family hunyuan_vl_family = {
     .tensors = {tensors, decoder_tensors},
     .keys = {base_keys, KEYS({.emit = emit_vl_rope})},
     .vocabs = {&hunyuan_vocab, &hunyuan_ranks_vocab},
-    .add_dimensions = add_dimensions,
+    .dimensions = {DIMENSIONS({"expert"})},
 };
 
 const struct family hunyuan_moe_family = {
@@ -198,7 +185,6 @@ const struct family hunyuan_moe_family = {
                            CONFIG_TABLES(silu_rows, attention_bias_rows, config_moe_rows)}),
     .keys = {base_keys, moe_layer_keys},
     .vocabs = {&hunyuan_moe_ranks_vocab, &bpe_vocab},
-    .add_dimensions = add_moe_dimensions,
 };
 
 const struct family hy_v3_family = {

@@ -2,7 +2,7 @@
  * rope_freqs.weight, which the converter gives to no model of it. */
 #include "models/families/llama.h"
 
-/* Each key head has its queries, its key and its value after one another; "key" and "value" are 1. */
+/* Each key head has its queries, its key and its value after one another. */
 static const struct relation_row tensors[] = {
     {"model.tok_embeddings", "token_embd", .parallel = "row"},
     {"output", "output", .parallel = "row"},
@@ -26,8 +26,6 @@ static void add_dimensions(struct dimensions *dimensions, const struct hparams *
         return;
     dimensions_set(dimensions, "share", head / kv_head);
     dimensions_set(dimensions, "pair", dimensions_get(dimensions, "hidden") / head / 2);
-    dimensions_set(dimensions, "key", 1);
-    dimensions_set(dimensions, "value", 1);
 }
 
 const struct family internlm2_family = {
@@ -40,6 +38,7 @@ const struct family internlm2_family = {
                            OWN_CLASS_NOTE}),
     .keys = {base_keys},
     .vocabs = {&internlm2_vocab},
+    .dimensions = {qkv_dimensions},
     .add_dimensions = add_dimensions,
 };
 

@@ -119,17 +119,6 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
     return arena_printf(arena, "model.layers.%" PRIu64 ".%s%s", layer, own, is_alone ? rest + sizeof expert - 1 : rest);
 }
 
-static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
-{
-    struct error unused;
-    uint64_t period, offset;
-    if (hparams_count(hparams, "expert_layer_period", 1, UINT32_MAX, &period, &unused) &&
-        hparams_count(hparams, "expert_layer_offset", 0, UINT32_MAX, &offset, &unused)) {
-        dimensions_set(dimensions, "expert_period", period);
-        dimensions_set(dimensions, "expert_offset", offset);
-    }
-}
-
 static bool after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     if (checkpoint_side_file(input->checkpoint, "tokenizer.model") == NULL)
@@ -160,7 +149,7 @@ const struct family jamba_family = {
     .forms = CONFIG_FORMS({"JambaForCausalLM", "jamba", NULL, CONFIG_TABLES(silu_rows, config_rows)}),
     .keys = {keys},
     .vocabs = {&spm_vocab, &llama_hf_vocab},
-    .add_dimensions = add_dimensions,
+    .dimensions = {DIMENSIONS({"expert_period", "expert_layer_period"}, {"expert_offset", "expert_layer_offset"})},
     .rename = rename_tensor,
     .after_vocab = after_vocab,
 };

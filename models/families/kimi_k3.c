@@ -63,7 +63,6 @@ static void add_dimensions(struct dimensions *dimensions, const struct hparams *
     static const char *const words[] = {"latent0", "latent1", "latent2", "latent3"};
     const struct json *listed = hparams_get(hparams, "linear_attn_config.full_attn_layers");
     uint64_t bits[4] = {0}, number;
-    mla_add_dimensions(dimensions, hparams);
     for (const struct json *item = json_is(listed, JSON_ARRAY) ? json_first(listed) : NULL; item != NULL;
          item = json_next(item))
         if (json_u64(item, &number) && number >= 1 && number <= 256)
@@ -191,6 +190,7 @@ const struct family kimi_k3_family = {
     .keeps_mxfp4 = true,
     .applies = is_k3,
     .rename = rename_tensor,
+    .dimensions = {mla_dimensions},
     .add_dimensions = add_dimensions,
     .adjust = check_kind,
     .arrange = arrange,

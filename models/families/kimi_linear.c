@@ -150,6 +150,6 @@ const struct family kimi_linear_family = {
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab, &kimi_linear_vocab},
     .applies = kimi_linear_alone,
-    .add_dimensions = mla_add_dimensions,
+    .dimensions = {mla_dimensions},
     .adjust = adjust,
 };

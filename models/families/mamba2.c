@@ -17,22 +17,6 @@
 const struct relation_row mamba2_layer_tensors[] = {MIXER("model.layers.{}.mamba"), {0}};
 const struct relation_row mamba2_backbone_tensors[] = {MIXER("backbone.layers.{}.mixer"), {0}};
 
-void mamba2_add_dimensions(struct dimensions *dimensions, const struct hparams *hparams,
-                           const struct mamba2_sizes *sizes)
-{
-    enum { MOST = 1 << 24 };
-    const struct {
-        const char *name, *keys;
-    } wanted[] = {{"state_group", sizes->groups}, {"state", sizes->state}, {"mamba_head", sizes->heads}};
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        struct error unused;
-        uint64_t size = 0;
-        if (!hparams_count(hparams, wanted[i].keys, 1, MOST, &size, &unused))
-            size = 0;
-        dimensions_set(dimensions, wanted[i].name, size);
-    }
-}
-
 bool mamba2_pad_vocabulary(struct model_builder *builder, uint64_t multiple, struct error *error)
 {
     enum { MOST = 1 << 24 };

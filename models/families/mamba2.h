@@ -9,13 +9,6 @@
 extern const struct relation_row mamba2_layer_tensors[];    /* below model.layers.{}.mamba */
 extern const struct relation_row mamba2_backbone_tensors[]; /* below backbone.layers.{}.mixer */
 
-/* The hyperparameters of these dimensions: the first present one counts; 0 without any. */
-struct mamba2_sizes {
-    const char *groups, *state, *heads;
-};
-void mamba2_add_dimensions(struct dimensions *dimensions, const struct hparams *hparams,
-                           const struct mamba2_sizes *sizes);
-
 /* Makes vocab_size a multiple: the embedding has been padded. */
 bool mamba2_pad_vocabulary(struct model_builder *builder, uint64_t multiple, struct error *error);
 

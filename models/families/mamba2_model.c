@@ -48,14 +48,6 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
-{
-    const struct mamba2_sizes sizes = {.groups = "n_groups", .state = "state_size|d_state", .heads = "num_heads"};
-    mamba2_add_dimensions(dimensions, hparams, &sizes);
-    if (dimensions_get(dimensions, "state_group") == 0)
-        dimensions_set(dimensions, "state_group", 1);
-}
-
 static bool pad_vocabulary(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     enum { MOST = 1 << 16 };
@@ -89,6 +81,7 @@ const struct family mamba2_family = {
     .keys = {keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
     .dropped_prefixes = TEXTS("model."),
-    .add_dimensions = add_dimensions,
+    .dimensions = {DIMENSIONS({"state_group", "n_groups", 1}, {"state", "state_size|d_state"},
+                              {"mamba_head", "num_heads"})},
     .before_vocab = pad_vocabulary,
 };

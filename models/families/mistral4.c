@@ -37,6 +37,6 @@ const struct family mistral4_family = {
     .keys = {base_keys, mla_keys},
     .vocabs = {&bpe_vocab},
     .applies = applies,
-    .add_dimensions = mla_add_dimensions,
+    .dimensions = {mla_dimensions},
     .adjust = mla_adjust,
 };

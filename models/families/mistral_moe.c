@@ -46,6 +46,6 @@ const struct family mistral_moe_family = {
     .tensors = {tensors},
     .keys = {base_keys, mla_keys, mistral_format_keys, keys},
     .vocabs = {&tekken_vocab, &mistral_spm_vocab},
-    .add_dimensions = mla_add_dimensions,
+    .dimensions = {mla_dimensions},
     .adjust = mla_adjust,
 };

@@ -68,19 +68,8 @@ const struct key_row mla_keys[] = {
     {0},
 };
 
-void mla_add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
-{
-    enum { MAX_SIZE = 1 << 24 };
-    struct error error;
-    uint64_t nope = 0, value = 0;
-    if (json_bool(hparams_get(hparams, "tie_word_embeddings"), false))
-        dimensions_set(dimensions, "tie_word_embeddings", 1);
-    if (!hparams_count(hparams, "qk_nope_head_dim", 1, MAX_SIZE, &nope, &error) ||
-        !hparams_count(hparams, "v_head_dim", 1, MAX_SIZE, &value, &error))
-        nope = value = 0; /* not to be taken for halves */
-    dimensions_set(dimensions, "nope", nope);
-    dimensions_set(dimensions, "value", value);
-}
+/* Both are 0 where they are unknown: not to be taken for halves. */
+const struct dimension_row mla_dimensions[] = {{"nope", "qk_nope_head_dim"}, {"value", "v_head_dim"}, {0}};
 
 bool mla_adjust(struct model_builder *builder, struct error *error)
 {

@@ -43,15 +43,6 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
-{
-    enum { MAX_HEADS = 1 << 24 };
-    struct error unused;
-    uint64_t n_kv_heads;
-    if (hparams_count(hparams, "attn_config.kv_n_heads", 1, MAX_HEADS, &n_kv_heads, &unused))
-        dimensions_set(dimensions, "kv_head", n_kv_heads);
-}
-
 /* SEA-LION, which has a SentencePiece model alone, with tokens that it names nowhere. */
 static bool after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
@@ -102,6 +93,6 @@ const struct family mpt_family = {
                           {"MPTForCausalLM", "mpt", NULL, CONFIG_TABLES(config_rows)}),
     .keys = {keys},
     .vocabs = {&bpe_vocab, &spm_vocab},
-    .add_dimensions = add_dimensions,
+    .dimensions = {DIMENSIONS({"kv_head", "attn_config.kv_n_heads", .kept = true})},
     .after_vocab = after_vocab,
 };

@@ -58,13 +58,7 @@ static void arrange(struct model_builder *builder)
 
 static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
-    enum { MOST = 1 << 16 };
-    struct error unused;
-    uint64_t head_dim = 0;
     double scale = 0;
-    if (!hparams_count(hparams, "head_dim", 1, MOST, &head_dim, &unused))
-        head_dim = 0;
-    dimensions_set(dimensions, "head_dim", head_dim);
     if (json_double(hparams_get(hparams, "qk_scale_factor"), &scale))
         dimensions_set_factor(dimensions, "qk_scale_factor", (float)scale);
 }
@@ -107,6 +101,7 @@ const struct family muse_glimmer_family = {
     .tensors = {tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
+    .dimensions = {DIMENSIONS({"head_dim", "head_dim"})},
     .add_dimensions = add_dimensions,
     .adjust = check_sizes,
     .arrange = arrange,

@@ -153,12 +153,16 @@ static const struct key_row moe_layer_keys[] = {
     {0},
 };
 
+static const struct dimension_row sizes[] = {
+    {"state_group", "n_groups"},
+    {"state", "ssm_state_size|state_size|d_state"},
+    {"mamba_head", "mamba_num_heads"},
+    {0},
+};
+
 static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     uint64_t n;
-    const struct mamba2_sizes sizes = {
-        .groups = "n_groups", .state = "ssm_state_size|state_size|d_state", .heads = "mamba_num_heads"};
-    mamba2_add_dimensions(dimensions, hparams, &sizes);
     if (is_moe(hparams) && json_u64(hparams_get(hparams, "num_nextn_predict_layers"), &n) && n == 1) {
         dimensions_set(dimensions, "nextn", n);
         dimensions->n_layers += n;
@@ -275,6 +279,7 @@ const struct family nemotron_h_family = {
     .dropped_prefixes = prefixes,
     .forms = forms,
     .applies = is_dense,
+    .dimensions = {sizes},
     .add_dimensions = add_dimensions,
     .before_vocab = pad_vocabulary,
     .after_vocab = begin_texts,
@@ -290,6 +295,7 @@ const struct family nemotron_h_moe_family = {
     .dropped_prefixes = prefixes,
     .forms = forms,
     .applies = is_moe,
+    .dimensions = {sizes},
     .add_dimensions = add_dimensions,
     .adjust = adjust,
     .rename = rename_tensor,

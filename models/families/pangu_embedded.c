@@ -2,7 +2,7 @@
 #include "models/families/llama.h"
 
 /* A head that is tied is left out, whether it is stored or not. */
-static const struct relation_row tensors[] = {{"lm_head.weight", NULL, .when = "tied"}, {0}};
+static const struct relation_row tensors[] = {{"lm_head.weight", NULL, .when = "tie_word_embeddings"}, {0}};
 
 /* Without head_dim the sizes of keys and values come after its other keys. */
 static bool emit_head_lengths(struct model_builder *builder, struct error *error)
@@ -21,11 +21,6 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
-{
-    dimensions_set(dimensions, "tied", json_bool(hparams_get(hparams, "tie_word_embeddings"), false));
-}
-
 const struct family pangu_embedded_family = {
     .name = "pangu-embedded",
     .summary = "Pangu Embedded",
@@ -33,6 +28,5 @@ const struct family pangu_embedded_family = {
     .tensors = {tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab},
-    .add_dimensions = add_dimensions,
     .after_vocab = llama_before_vocab,
 };

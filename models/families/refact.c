@@ -43,11 +43,6 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
-{
-    dimensions_set(dimensions, "kv_head", 1);
-}
-
 /* Adds the end of a turn after all other keys. */
 static bool add_turn_end(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
@@ -68,6 +63,6 @@ const struct family refact_family = {
     .tensors = {tensors},
     .keys = {keys},
     .vocabs = {&bpe_vocab},
-    .add_dimensions = add_dimensions,
+    .dimensions = {DIMENSIONS({"kv_head", NULL, 1})},
     .after_vocab = add_turn_end,
 };

@@ -25,7 +25,7 @@ static const struct elementwise vector = {
 static const struct view *as_mixes(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                    const struct view *view)
 {
-    uint64_t n_mixes = dimensions != NULL && dimensions_get(dimensions, "ungated") != 0 ? 5 : 6;
+    uint64_t n_mixes = dimensions != NULL && dimensions_get(dimensions, "gated") == 0 ? 5 : 6;
     const uint64_t shape[] = {n_mixes, 1, 1, view->n_elements / n_mixes};
     return direction == FORWARD && view->n_elements % n_mixes == 0 ? view_reshape(arena, view, 4, shape) : view;
 }
@@ -73,9 +73,9 @@ static const struct relation_row tensors[] = {
     {MIX "r_k", "blk.{}.time_mix_r_k.weight", "h d -> (h d)"},
     {MIX "x_x", "blk.{}.time_mix_lerp_fused.weight", .map = &mixes, .when = "joined"},
     {MIX "x_r, " MIX "x_w, " MIX "x_k, " MIX "x_v, " MIX "x_a, " MIX "x_g", "blk.{}.time_mix_lerp_fused.weight",
-     "r 1 c, w 1 c, k 1 c, v 1 c, a 1 c, g 1 c -> (r + w + k + v + a + g) 1 1 c", .when = "!joined !ungated"},
+     "r 1 c, w 1 c, k 1 c, v 1 c, a 1 c, g 1 c -> (r + w + k + v + a + g) 1 1 c", .when = "!joined gated"},
     {MIX "x_r, " MIX "x_w, " MIX "x_k, " MIX "x_v, " MIX "x_a", "blk.{}.time_mix_lerp_fused.weight",
-     "r 1 c, w 1 c, k 1 c, v 1 c, a 1 c -> (r + w + k + v + a) 1 1 c", .when = "!joined ungated"},
+     "r 1 c, w 1 c, k 1 c, v 1 c, a 1 c -> (r + w + k + v + a) 1 1 c", .when = "!joined !gated"},
     {MIX "w0", "blk.{}.time_mix_w0.weight", "1 1 c -> c", .when = "!lora"},
     {MIX "w1", "blk.{}.time_mix_w1.weight", "i o -> o i", .when = "!lora"},
     {MIX "w2", "blk.{}.time_mix_w2.weight", "i o -> o i", .when = "!lora"},
@@ -144,13 +144,11 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
     return name;
 }
 
-static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
-{
-    uint64_t size;
-    if (json_u64(hparams_find(hparams, "head_size|head_dim"), &size))
-        dimensions_set(dimensions, "d", size);
-    dimensions_set(dimensions, "ungated", json_is(hparams_get(hparams, "wkv_has_gate"), JSON_FALSE));
-}
+static const struct dimension_row own_dimensions[] = {
+    {"d", "head_size|head_dim", .kept = true},
+    {"gated", "wkv_has_gate", 1},
+    {0},
+};
 
 static bool look(struct model_builder *builder, struct error *error)
 {
@@ -306,7 +304,7 @@ const struct family rwkv7_family = {
     .tensors = {first_layer, own_tensors, tensors},
     .keys = {keys},
     .vocabs = {&rwkv_vocab},
-    .add_dimensions = add_dimensions,
+    .dimensions = {own_dimensions},
     .adjust = look,
     .rename = rename_tensor,
     .arrange = repeat_first,
@@ -320,7 +318,7 @@ const struct family arwkv7_family = {
     .tensors = {first_layer, hybrid_tensors, tensors},
     .keys = {hybrid_keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
-    .add_dimensions = add_dimensions,
+    .dimensions = {own_dimensions},
     .adjust = look,
     .rename = rename_tensor,
     .arrange = repeat_first,

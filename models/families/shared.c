@@ -18,6 +18,8 @@ const struct relation_row sparse_moe_tensors[] = {
     {0},
 };
 
+const struct dimension_row qkv_dimensions[] = {{"query", NULL, 1}, {"key", NULL, 1}, {"value", NULL, 1}, {0}};
+
 static bool set_rope_f32(struct model_builder *builder, const char *key, const char *from, struct error *error)
 {
     const struct key_row rows[] = {{.key = key, .type = GGUF_F32, .from = from}, {0}};

@@ -22,6 +22,9 @@ extern const struct key_row moe_keys[]; /* expert_feed_forward_length and the sh
 extern const struct config_row silu_rows[], attention_bias_rows[], mlp_bias_rows[], no_window_rows[];
 extern const struct config_row num_experts_rows[];
 
+/* "query", "key" and "value" are 1, which tells the parts of a fused matrix apart. */
+extern const struct dimension_row qkv_dimensions[];
+
 /* Fused matrices. */
 #define GATE_UP "... (gate + up) c -> ... gate c, ... up c"
 

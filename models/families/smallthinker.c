@@ -40,15 +40,6 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
-{
-    enum { MOST = 1 << 20 };
-    struct error unused;
-    uint64_t n_experts;
-    if (hparams_count(hparams, "num_experts|moe_num_primary_experts", 1, MOST, &n_experts, &unused))
-        dimensions_set(dimensions, "expert", n_experts);
-}
-
 /* Every fourth layer, from the first on, looks at all of the text and has no positions, where others have a window. */
 static const char *make_layout(const struct config_material *material)
 {
@@ -89,5 +80,5 @@ const struct family smallthinker_family = {
         CONFIG_FORMS({"SmallThinkerForCausalLM", "smallthinker", NULL, CONFIG_TABLES(config_rows), OWN_CLASS_NOTE}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
-    .add_dimensions = add_dimensions,
+    .dimensions = {DIMENSIONS({"expert", "num_experts|moe_num_primary_experts", .kept = true})},
 };

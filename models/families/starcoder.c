@@ -29,14 +29,6 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
-{
-    if (!json_bool(hparams_get(hparams, "multi_query"), true))
-        return;
-    dimensions_set(dimensions, "multi_query", 1);
-    dimensions_set(dimensions, "kv_head", 1);
-}
-
 static const struct config_row config_rows[] = {
     {"activation_function", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},
     {"multi_query", FROM_TEXT, .text = "true"},
@@ -52,5 +44,5 @@ const struct family starcoder_family = {
     .forms = CONFIG_FORMS({"GPTBigCodeForCausalLM", "gpt_bigcode", NULL, CONFIG_TABLES(config_rows)}),
     .keys = {keys},
     .vocabs = {&bpe_vocab},
-    .add_dimensions = add_dimensions,
+    .dimensions = {DIMENSIONS({"multi_query", "multi_query", 1}, {"kv_head", NULL, 1})},
 };

@@ -56,13 +56,6 @@ static const struct elementwise opposite_rope = {
     .exactness = "exact",
 };
 
-static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
-{
-    uint64_t head_dim;
-    if (json_u64(hparams_get(hparams, "head_dim"), &head_dim))
-        dimensions_set(dimensions, "d", head_dim);
-}
-
 static bool check_head_dim(struct model_builder *builder, struct error *error)
 {
     return dimensions_get(&builder->dimensions, "d") != 0 ||
@@ -101,7 +94,7 @@ const struct family talkie_family = {
     .tensors = {tensors},
     .keys = {base_keys, KEYS({"attention.layer_norm_rms_epsilon", GGUF_F32, ALWAYS, .value = FLT_EPSILON})},
     .vocabs = {&bpe_vocab},
-    .add_dimensions = add_dimensions,
+    .dimensions = {DIMENSIONS({"d", "head_dim", .kept = true})},
     .adjust = check_head_dim,
     .add_extras = add_gain,
     .rename = rename_tensor,

@@ -26,6 +26,14 @@ const char *family_architecture(const struct family *family)
     return family->architecture != NULL ? family->architecture : otherwise;
 }
 
+void family_add_dimensions(const struct family *family, struct dimensions *dimensions, const struct hparams *hparams)
+{
+    for (size_t i = 0; family->dimensions[i] != NULL; i++)
+        dimensions_add(dimensions, family->dimensions[i], hparams);
+    if (family->add_dimensions != NULL)
+        family->add_dimensions(dimensions, hparams);
+}
+
 /* Names of the parts of multimodal models that are not its text model: at the beginning, and anywhere. */
 static const char *const foreign_prefixes[] = {
     "mlp",     "vit.",       "vpm.",           "siglip2.",          "conformer.",

@@ -78,6 +78,9 @@ struct family {
     const struct relation_row *tensors[FAMILY_MAX_TABLES + 1];
     const struct key_row *keys[FAMILY_MAX_TABLES + 1];
 
+    /* The family's own dimensions, from config.json or from hyperparameters made of a GGUF's keys. */
+    const struct dimension_row *dimensions[FAMILY_MAX_TABLES + 1];
+
     const struct vocab *vocabs[FAMILY_MAX_VOCABS]; /* kinds of tokenizer, tried in this order */
 
     const char *prefix;                  /* the text for '^' in the rows: "transformer."; NULL: "" */
@@ -102,7 +105,7 @@ struct family {
     /* Reports whether a model belongs to this family, for a Hugging Face class that several families name. */
     bool (*applies)(const struct hparams *hparams);
 
-    /* Adds the family's own dimensions, from config.json or from hyperparameters made of a GGUF's keys. */
+    /* Adds dimensions that need more than a row. */
     void (*add_dimensions)(struct dimensions *dimensions, const struct hparams *hparams);
 
     /* Corrects the dimensions with the help of the checkpoint. */
@@ -132,6 +135,7 @@ struct family {
 #define FAMILY_NAMES(...) ((const struct family_name[]){__VA_ARGS__, {0}})
 #define TENSORS(...)      ((const struct relation_row[]){__VA_ARGS__, {0}})
 #define KEYS(...)         ((const struct key_row[]){__VA_ARGS__, {0}})
+#define DIMENSIONS(...)   ((const struct dimension_row[]){__VA_ARGS__, {0}})
 #define STORED_TYPES(...) ((const struct stored_type[]){__VA_ARGS__, {0}})
 #define TEXTS(...)        ((const char *const[]){__VA_ARGS__, NULL})
 #define TOWER(...)        (&(const struct tower){__VA_ARGS__})
@@ -141,6 +145,9 @@ extern const struct relation_row decoder_tensors[];
 
 /* Returns general.architecture. */
 const char *family_architecture(const struct family *family);
+
+/* Adds the family's own dimensions. */
+void family_add_dimensions(const struct family *family, struct dimensions *dimensions, const struct hparams *hparams);
 
 /* Reports whether a tensor of that name in the checkpoint is one of the tower's. */
 bool tower_has(const struct tower *tower, const char *name);

@@ -124,8 +124,7 @@ static bool read_dimensions(struct hf_model *model, const struct family *family,
     if (hparams == NULL)
         return false;
     dimensions_read(ret_dimensions, hparams);
-    if (family->add_dimensions != NULL)
-        family->add_dimensions(ret_dimensions, hparams);
+    family_add_dimensions(family, ret_dimensions, hparams);
     const char *model_type = json_string(json_get(hparams_raw(hparams), "model_type"), NULL);
     if (model_type != NULL)
         model->model_type = arena_strdup(model->arena, model_type);

@@ -22,8 +22,7 @@ bool cutter_init(struct cutter *cutter, struct scope *scope, struct arena *arena
     const struct family *family = cutter->family = family_find(scope->hparams, &cutter->hf);
     if (family == NULL)
         return true;
-    if (family->add_dimensions != NULL)
-        family->add_dimensions(&scope->dimensions, scope->hparams);
+    family_add_dimensions(family, &scope->dimensions, scope->hparams);
     cutter->relation = relation_new(arena, family->name, family->prefix, family->tensors, error);
     return cutter->relation != NULL;
 }

@@ -70,16 +70,6 @@ static const struct relation_row audio_tensors[] = {
 
 enum { PATCH_SIZE = 16, AUDIO_LAYERS = 12 };
 
-static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
-{
-    struct error unused;
-    uint64_t patch;
-    if (!hparams_count(hparams, "patch_size", 1, 1 << 16, &patch, &unused))
-        patch = PATCH_SIZE;
-    dimensions_set(dimensions, "y", patch);
-    dimensions_set(dimensions, "x", patch);
-}
-
 static bool hears(const struct model_builder *builder)
 {
     return json_count_members(hparams_get(builder->model->hparams, "outer.audio_config")) > 0;
@@ -161,6 +151,6 @@ const struct family gemma4_projector = {
               .parts = TEXTS("model.vision_tower.", "model.audio_tower.", "model.embed_vision.", "model.embed_audio.")),
     .stored_types = STORED_TYPES({"a.conv1d.{}.weight", &f32_dtype}, {"a.input_projection.weight", &f32_dtype},
                                  {"a.blk.{}.conv_dw.weight", &f32_dtype}),
-    .add_dimensions = add_dimensions,
+    .dimensions = {DIMENSIONS({"y", "patch_size", PATCH_SIZE}, {"x", "patch_size", PATCH_SIZE})},
     .adjust = adjust,
 };

@@ -13,12 +13,6 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
-{
-    dimensions_set(dimensions, "y", PATCH);
-    dimensions_set(dimensions, "x", PATCH);
-}
-
 /* Its images are of any size; the key must be there. */
 static bool adjust(struct model_builder *builder, struct error *error)
 {
@@ -56,6 +50,6 @@ const struct family lfm2vl_projector = {
     .tower = TOWER(.config = {.vision = "vision_config"},
                    .parts = TEXTS("model.vision_tower.", "model.multi_modal_projector.", "vision_tower.",
                                   "multi_modal_projector.")),
-    .add_dimensions = add_dimensions,
+    .dimensions = {DIMENSIONS({"y", NULL, PATCH}, {"x", NULL, PATCH})},
     .adjust = adjust,
 };

@@ -69,8 +69,7 @@ static bool begin(struct naming *naming, const struct checkpoint *checkpoint, st
     builder->model = &naming->model;
     builder->family = naming->model.family = family;
     dimensions_read(&builder->dimensions, naming->model.hparams);
-    if (family->add_dimensions != NULL)
-        family->add_dimensions(&builder->dimensions, naming->model.hparams);
+    family_add_dimensions(family, &builder->dimensions, naming->model.hparams);
     if (family->adjust != NULL && !family->adjust(builder, &error))
         return false;
     naming->job = (struct relation_job){

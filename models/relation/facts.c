@@ -67,30 +67,38 @@ float dimensions_factor(const struct dimensions *dimensions, const char *name)
     return 1;
 }
 
-static void read_size(struct dimensions *dimensions, const struct hparams *hparams, const char *name, const char *keys)
+void dimensions_add(struct dimensions *dimensions, const struct dimension_row *rows, const struct hparams *hparams)
 {
     enum { MAX_SIZE = 1 << 24 };
-    struct error error;
-    uint64_t size;
-    if (hparams_count(hparams, keys, 1, MAX_SIZE, &size, &error))
-        dimensions_set(dimensions, name, size);
+    for (const struct dimension_row *row = rows; row->name != NULL; row++) {
+        const struct json *value = row->from != NULL ? hparams_find(hparams, row->from) : NULL;
+        uint64_t size;
+        if (json_is(value, JSON_TRUE) || json_is(value, JSON_FALSE))
+            dimensions_set(dimensions, row->name, json_is(value, JSON_TRUE));
+        else if (json_u64(value, &size) && size > 0 && size <= MAX_SIZE)
+            dimensions_set(dimensions, row->name, size);
+        else if (!row->kept)
+            dimensions_set(dimensions, row->name, row->size);
+    }
 }
 
 void dimensions_read(struct dimensions *dimensions, const struct hparams *hparams)
 {
-    static const struct {
-        const char *name;
-        uint64_t size;
-    } constants[] = {{"half", 2}, {"part", 3}, {"even", 1}, {"odd", 1}};
+    static const struct dimension_row rows[] = {
+        {"half", NULL, 2},
+        {"part", NULL, 3},
+        {"even", NULL, 1},
+        {"odd", NULL, 1},
+        {"layer", BLOCK_COUNT, .kept = true},
+        {"hidden", "hidden_size|n_embd|n_embed|d_model|dim", .kept = true},
+        {"head", HEAD_COUNT, .kept = true},
+        {"expert", "num_local_experts|num_experts|n_routed_experts", .kept = true},
+        {"kv_head", HEAD_COUNT, .kept = true},
+        {"kv_head", KV_HEAD_COUNT, .kept = true},
+        {"tie_word_embeddings", "tie_word_embeddings", .kept = true},
+        {0},
+    };
     *dimensions = (struct dimensions){0};
-    for (size_t i = 0; i < sizeof constants / sizeof *constants; i++)
-        dimensions_set(dimensions, constants[i].name, constants[i].size);
-    read_size(dimensions, hparams, "layer", BLOCK_COUNT);
-    read_size(dimensions, hparams, "hidden", "hidden_size|n_embd|n_embed|d_model|dim");
-    read_size(dimensions, hparams, "head", HEAD_COUNT);
-    read_size(dimensions, hparams, "expert", "num_local_experts|num_experts|n_routed_experts");
-    if (dimensions_get(dimensions, "head") != 0)
-        dimensions_set(dimensions, "kv_head", dimensions_get(dimensions, "head"));
-    read_size(dimensions, hparams, "kv_head", KV_HEAD_COUNT);
+    dimensions_add(dimensions, rows, hparams);
     dimensions->n_layers = dimensions_get(dimensions, "layer");
 }

@@ -34,8 +34,19 @@ float dimensions_factor(const struct dimensions *dimensions, const char *name);
 uint64_t dimensions_get(const struct dimensions *dimensions, const char *name);
 uint64_t dimensions_get_n(const struct dimensions *dimensions, const char *name, size_t length);
 
+/* A dimension, or a flag, as hyperparameters have it. */
+struct dimension_row {
+    const char *name;
+    const char *from; /* the first present one counts: a number above 0, true or false; NULL: `size` */
+    uint64_t size;    /* without such a number; 0: unknown, and not to be guessed from shapes */
+    bool kept;        /* without such a number the dimension stays as it was, instead */
+};
+
+/* Sets the dimensions of the rows, up to one without a name. */
+void dimensions_add(struct dimensions *dimensions, const struct dimension_row *rows, const struct hparams *hparams);
+
 /* Reads the dimensions from config.json, and sets the constants of rearrangements: half 2, part 3 (query, key, value),
- * even and odd 1. */
+ * even and odd 1. "tie_word_embeddings" is a flag. */
 void dimensions_read(struct dimensions *dimensions, const struct hparams *hparams);
 
 /* The hyperparameters that have these numbers, the first one present: as the converter's classes look for them when

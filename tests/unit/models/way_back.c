@@ -63,8 +63,7 @@ static bool come_back(struct way_back *way, struct error *error)
     if (way->hparams == NULL)
         return false;
     dimensions_read(&dimensions, way->hparams);
-    if (family->add_dimensions != NULL)
-        family->add_dimensions(&dimensions, way->hparams);
+    family_add_dimensions(family, &dimensions, way->hparams);
     const struct relation_job job = {
         .relation = relation_new(way->arena, family->name, family->prefix, family->tensors, error),
         .direction = BACKWARD,

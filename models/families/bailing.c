@@ -4,7 +4,6 @@
 #include "quant/column_norm.h"
 #include "quant/less_mean.h"
 
-#include <math.h>
 
 static const struct relation_row common_tensors[] = {
     {"model.word_embeddings", "token_embd", .parallel = "row"},
@@ -78,24 +77,13 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static bool compute_shared_width(const struct model_builder *builder, double *ret_value, struct error *error)
-{
-    double width, n_shared;
-    if (!builder_number(builder, "moe_shared_expert_intermediate_size", NAN, ret_value, error) ||
-        !builder_number(builder, "moe_intermediate_size", 0, &width, error) ||
-        !builder_number(builder, "num_shared_experts", 1, &n_shared, error))
-        return false;
-    if (isnan(*ret_value))
-        *ret_value = width * n_shared;
-    return true;
-}
-
 static const struct key_row keys2[] = {
     {"rope.dimension_count", GGUF_U32, .compute = compute_rotary_of_half},
     {"leading_dense_block_count", GGUF_U32, REQUIRED, "first_k_dense_replace"},
     {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
     {"expert_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size"},
-    {"expert_shared_feed_forward_length", GGUF_U32, .compute = compute_shared_width},
+    {"expert_shared_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size", .by = "num_shared_experts"},
+    {"expert_shared_feed_forward_length", GGUF_U32, IF_PRESENT, "moe_shared_expert_intermediate_size"},
     {"expert_weights_scale", GGUF_F32, REQUIRED, "routed_scaling_factor"},
     {"expert_shared_count", GGUF_U32, REQUIRED, "num_shared_experts"},
     {"expert_weights_norm", GGUF_BOOL, REQUIRED, "norm_topk_prob"},

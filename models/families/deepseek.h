@@ -15,10 +15,6 @@ extern const struct dimension_row mla_dimensions[]; /* nope, value: the sizes of
  * where there are. */
 bool deepseek_dense_layers(const struct model_builder *builder, double *ret_value, struct error *error);
 
-/* The sizes of keys: as the queries share them after absorption, and of each head before. */
-bool mla_absorbed_key_length(const struct model_builder *builder, double *ret_value, struct error *error);
-bool mla_key_length(const struct model_builder *builder, double *ret_value, struct error *error);
-
 /* Reports whether the whole is DeepSeek-OCR or one of its kin, whatever its text model says it is. */
 bool deepseek_is_ocr(const struct hparams *hparams);
 

@@ -77,16 +77,6 @@ static bool emit_clamps(struct model_builder *builder, struct error *error)
            set_number_of_each(builder, "swiglu_clamp_shexp", limit, error);
 }
 
-static bool compute_width_out(const struct model_builder *builder, double *ret_value, struct error *error)
-{
-    double width, copies;
-    if (!builder_number(builder, "hidden_size", -1, &width, error) ||
-        !builder_number(builder, "hc_mult", -1, &copies, error))
-        return false;
-    *ret_value = width * copies;
-    return (width >= 0 && copies >= 0) || error_set(error, "config.json: hidden_size or hc_mult is missing");
-}
-
 static const struct key_row keys[] = {
     {"rope.dimension_count", GGUF_U32, REQUIRED, "qk_rope_head_dim"},
     {"attention.q_lora_rank", GGUF_U32, REQUIRED, "q_lora_rank"},
@@ -107,7 +97,7 @@ static const struct key_row keys[] = {
     {"hyper_connection.sinkhorn_iterations", GGUF_U32, REQUIRED, "hc_sinkhorn_iters"},
     {"hyper_connection.epsilon", GGUF_F32, REQUIRED, "hc_eps"},
     {"hash_layer_count", GGUF_U32, REQUIRED, "num_hash_layers"},
-    {"embedding_length_out", GGUF_U32, .compute = compute_width_out},
+    {"embedding_length_out", GGUF_U32, REQUIRED, "hidden_size", .by = "hc_mult"},
     {0},
 };
 

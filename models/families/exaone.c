@@ -97,22 +97,13 @@ static const struct key_row keys4[] = {
     {0},
 };
 
-static bool compute_shared_width(const struct model_builder *builder, double *ret_value, struct error *error)
-{
-    double width, n_shared;
-    if (!builder_number(builder, "moe_intermediate_size", 0, &width, error) ||
-        !builder_number(builder, "num_shared_experts|n_shared_experts", 0, &n_shared, error))
-        return false;
-    *ret_value = width * n_shared;
-    return true;
-}
-
 static const struct key_row moe_layer_keys[] = {
     {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
     {.emit = emit_window},
     {"expert_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size"},
     {"expert_shared_count", GGUF_U32, REQUIRED, "num_shared_experts|n_shared_experts"},
-    {"expert_shared_feed_forward_length", GGUF_U32, .compute = compute_shared_width},
+    {"expert_shared_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size",
+     .by = "num_shared_experts|n_shared_experts"},
     {"expert_weights_scale", GGUF_F32, REQUIRED, "routed_scaling_factor"},
     {"expert_weights_norm", GGUF_BOOL, REQUIRED, "norm_topk_prob"},
     {"leading_dense_block_count", GGUF_U32, OR_DEFAULT, "first_k_dense_replace|first_last_k_dense_replace", 0},

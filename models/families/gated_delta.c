@@ -1,6 +1,5 @@
 #include "models/families/gated_delta.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,17 +37,6 @@ const struct relation_row gated_delta_grouped_tensors[] = {
     {0},
 };
 
-static bool compute_inner_size(const struct model_builder *builder, double *ret_value, struct error *error)
-{
-    double heads, size;
-    if (!builder_number(builder, "linear_num_value_heads", NAN, &heads, error) ||
-        !builder_number(builder, "linear_value_head_dim", NAN, &size, error))
-        return false;
-    *ret_value = heads * size;
-    return !isnan(*ret_value) ||
-           error_set(error, "config.json: linear_num_value_heads or linear_value_head_dim is missing");
-}
-
 static bool compute_rotary(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     return rotary_of_head_dim(builder, 0.25, ret_value, error);
@@ -60,7 +48,7 @@ const struct key_row gated_delta_keys[] = {
     {"ssm.state_size", GGUF_U32, REQUIRED, "linear_key_head_dim"},
     {"ssm.group_count", GGUF_U32, REQUIRED, "linear_num_key_heads"},
     {"ssm.time_step_rank", GGUF_U32, REQUIRED, "linear_num_value_heads"},
-    {"ssm.inner_size", GGUF_U32, .compute = compute_inner_size},
+    {"ssm.inner_size", GGUF_U32, REQUIRED, "linear_num_value_heads", .by = "linear_value_head_dim"},
     {"full_attention_interval", GGUF_U32, OR_DEFAULT, "full_attention_interval", 4},
     {"rope.dimension_count", GGUF_U32, .compute = compute_rotary},
     {0},

@@ -91,16 +91,6 @@ static bool is_attention_alone(const struct hparams *hparams)
     return !has_mamba_layers(hparams) && !has_experts(hparams);
 }
 
-static bool compute_inner_size(const struct model_builder *builder, double *ret_value, struct error *error)
-{
-    double width, factor;
-    if (!builder_number(builder, "mamba_head_dim|hidden_size|d_model", 0, &width, error) ||
-        !builder_number(builder, "expand|num_heads|mamba_expand|mamba_num_heads", 0, &factor, error))
-        return false;
-    *ret_value = width * factor;
-    return true;
-}
-
 static bool emit_attention(struct model_builder *builder, struct error *error)
 {
     struct layers layers;
@@ -122,7 +112,8 @@ static const struct key_row keys[] = {
     {"ssm.conv_kernel", GGUF_U32, REQUIRED, "conv_kernel|d_conv|mamba_conv_kernel|mamba_d_conv"},
     {"ssm.state_size", GGUF_U32, REQUIRED, "state_size|d_state|mamba_state_size|mamba_d_state"},
     {"ssm.group_count", GGUF_U32, REQUIRED, "n_groups|mamba_n_groups"},
-    {"ssm.inner_size", GGUF_U32, .compute = compute_inner_size},
+    {"ssm.inner_size", GGUF_U32, REQUIRED, "mamba_head_dim|hidden_size|d_model",
+     .by = "expand|num_heads|mamba_expand|mamba_num_heads"},
     {"ssm.time_step_rank", GGUF_U32, REQUIRED, "n_heads|mamba_n_heads"},
     {"rope.dimension_count", GGUF_U32, IF_TRUE, "attn_rotary_emb"},
     {.emit = emit_attention},

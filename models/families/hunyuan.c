@@ -119,19 +119,10 @@ static const struct key_row moe_layer_keys[] = {
     {0},
 };
 
-static bool compute_shared_width(const struct model_builder *builder, double *ret_value, struct error *error)
-{
-    double width, n_shared;
-    if (!builder_number(builder, "moe_intermediate_size", 0, &width, error) ||
-        !builder_number(builder, "num_shared_experts", 1, &n_shared, error))
-        return false;
-    *ret_value = width * n_shared;
-    return true;
-}
-
 static const struct key_row hy3_keys[] = {
     {"expert_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size"},
-    {"expert_shared_feed_forward_length", GGUF_U32, .compute = compute_shared_width},
+    {"expert_shared_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size", .by = "num_shared_experts",
+     .otherwise = 1},
     {"expert_weights_norm", GGUF_BOOL, OR_DEFAULT, "route_norm", 1},
     {"expert_weights_scale", GGUF_F32, OR_DEFAULT, "router_scaling_factor", 1},
     {"expert_gating_func", GGUF_U32, ALWAYS, .value = 2}, /* sigmoid */

@@ -45,16 +45,6 @@ static bool emit_kv_heads(struct model_builder *builder, struct error *error)
     return layers_set_kv_heads(builder, &layers, error);
 }
 
-static bool compute_inner_size(const struct model_builder *builder, double *ret_value, struct error *error)
-{
-    double width, expand;
-    if (!builder_number(builder, "hidden_size|mamba_d_model", 0, &width, error) ||
-        !builder_number(builder, "mamba_expand", 2, &expand, error))
-        return false;
-    *ret_value = width * expand;
-    return true;
-}
-
 /* Where it is not said, or said to be "auto", a sixteenth of the width, rounded up. */
 static bool compute_rank(const struct model_builder *builder, double *ret_value, struct error *error)
 {
@@ -78,7 +68,7 @@ static const struct key_row keys[] = {
     {"attention.head_count", GGUF_U32, REQUIRED, "num_attention_heads"},
     {.emit = emit_kv_heads},
     {"ssm.conv_kernel", GGUF_U32, OR_DEFAULT, "mamba_d_conv", 4},
-    {"ssm.inner_size", GGUF_U32, .compute = compute_inner_size},
+    {"ssm.inner_size", GGUF_U32, REQUIRED, "hidden_size|mamba_d_model", .by = "mamba_expand", .otherwise = 2},
     {"ssm.state_size", GGUF_U32, OR_DEFAULT, "mamba_d_state", 16},
     {"ssm.time_step_rank", GGUF_U32, .compute = compute_rank},
     {"attention.layer_norm_rms_epsilon", GGUF_F32, OR_DEFAULT, "layer_norm_epsilon|rms_norm_eps", 1e-6},

@@ -41,18 +41,6 @@ bool kimi_linear_emit_kv_heads(struct model_builder *builder, struct error *erro
     return layers_set_i32(builder, "attention.head_count_kv", &layers, error);
 }
 
-bool kimi_linear_key_length(const struct model_builder *builder, double *ret_value, struct error *error)
-{
-    return builder_sum(builder, "kv_lora_rank|n_lora_kv", "qk_rope_head_dim|n_rot", ret_value, error);
-}
-
-bool kimi_linear_mla_key_length(const struct model_builder *builder, double *ret_value, struct error *error)
-{
-    if (!builder_number(builder, "n_embd_head_k_mla", -1, ret_value, error))
-        return false;
-    return *ret_value >= 0 || builder_sum(builder, "qk_nope_head_dim", "qk_rope_head_dim|n_rot", ret_value, error);
-}
-
 static const struct key_row keys[] = {
     {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
     {.emit = kimi_linear_emit_kv_heads},
@@ -61,8 +49,9 @@ static const struct key_row keys[] = {
     {"attention.q_lora_rank", GGUF_U32, IF_PRESENT, "q_lora_rank|n_lora_q"},
     {"attention.kv_lora_rank", GGUF_U32, REQUIRED, "kv_lora_rank|n_lora_kv"},
     {"rope.dimension_count", GGUF_U32, REQUIRED, "qk_rope_head_dim|n_rot"},
-    {"attention.key_length", GGUF_U32, .compute = kimi_linear_key_length},
-    {"attention.key_length_mla", GGUF_U32, .compute = kimi_linear_mla_key_length},
+    {"attention.key_length", GGUF_U32, REQUIRED, "kv_lora_rank|n_lora_kv", .plus = "qk_rope_head_dim|n_rot"},
+    {"attention.key_length_mla", GGUF_U32, REQUIRED, "qk_nope_head_dim", .plus = "qk_rope_head_dim|n_rot"},
+    {"attention.key_length_mla", GGUF_U32, IF_PRESENT, "n_embd_head_k_mla"},
     {"attention.value_length_mla", GGUF_U32, REQUIRED, "n_embd_head_v_mla|v_head_dim"},
     {"expert_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size"},
     {"expert_shared_count", GGUF_U32, REQUIRED, "num_shared_experts"},
@@ -130,6 +119,7 @@ static const struct config_row config_rows[] = {
     {"moe_router_activation_func", .make = config_gating_function, .text = "'sigmoid'"},
     {"num_expert_group", FROM_KEY, "expert_group_count", .text = "1"},
     {"topk_group", FROM_KEY, "expert_group_used_count", .text = "1"},
+    {"n_embd_head_k_mla", FROM_NOWHERE},
     {"linear_attn_config", .make = make_linear_attention},
     {0},
 };

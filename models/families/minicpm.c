@@ -64,7 +64,7 @@ static const struct key_row keys3[] = {
     {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
     {"attention.q_lora_rank", GGUF_U32, IF_PRESENT, "q_lora_rank"},
     {"attention.kv_lora_rank", GGUF_U32, REQUIRED, "kv_lora_rank"},
-    {"attention.key_length", GGUF_U32, .compute = mla_key_length},
+    {"attention.key_length", GGUF_U32, REQUIRED, "qk_nope_head_dim", .plus = "qk_rope_head_dim"},
     {"rope.dimension_count", GGUF_U32, REQUIRED, "qk_rope_head_dim"},
     {0},
 };

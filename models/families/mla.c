@@ -37,16 +37,6 @@ bool deepseek_dense_layers(const struct model_builder *builder, double *ret_valu
                           ret_value, error);
 }
 
-bool mla_absorbed_key_length(const struct model_builder *builder, double *ret_value, struct error *error)
-{
-    return builder_sum(builder, "kv_lora_rank", "qk_rope_head_dim", ret_value, error);
-}
-
-bool mla_key_length(const struct model_builder *builder, double *ret_value, struct error *error)
-{
-    return builder_sum(builder, "qk_nope_head_dim", "qk_rope_head_dim", ret_value, error);
-}
-
 /* Attention is written as what it becomes after absorption: all queries share one key. */
 const struct key_row mla_keys[] = {
     {"attention.head_count_kv", GGUF_U32, ALWAYS, .value = 1},
@@ -54,9 +44,9 @@ const struct key_row mla_keys[] = {
     {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
     {"attention.q_lora_rank", GGUF_U32, IF_PRESENT, "q_lora_rank"},
     {"attention.kv_lora_rank", GGUF_U32, REQUIRED, "kv_lora_rank"},
-    {"attention.key_length", GGUF_U32, .compute = mla_absorbed_key_length},
+    {"attention.key_length", GGUF_U32, REQUIRED, "kv_lora_rank", .plus = "qk_rope_head_dim"},
     {"attention.value_length", GGUF_U32, REQUIRED, "kv_lora_rank"},
-    {"attention.key_length_mla", GGUF_U32, .compute = mla_key_length},
+    {"attention.key_length_mla", GGUF_U32, REQUIRED, "qk_nope_head_dim", .plus = "qk_rope_head_dim"},
     {"attention.value_length_mla", GGUF_U32, REQUIRED, "v_head_dim"},
     {"expert_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size|intermediate_size"},
     {"expert_count", GGUF_U32, IF_PRESENT, "n_routed_experts"},

@@ -109,21 +109,11 @@ static bool emit_feed_forward(struct model_builder *builder, struct error *error
     return layers_set_i32(builder, "feed_forward_length", &layers, error);
 }
 
-static bool compute_inner_size(const struct model_builder *builder, double *ret_value, struct error *error)
-{
-    double n_heads, size;
-    if (!builder_number(builder, "mamba_num_heads", 0, &n_heads, error) ||
-        !builder_number(builder, "mamba_head_dim", 0, &size, error))
-        return false;
-    *ret_value = n_heads * size;
-    return true;
-}
-
 static const struct key_row keys[] = {
     {"ssm.conv_kernel", GGUF_U32, REQUIRED, "conv_kernel|d_conv"},
     {"ssm.state_size", GGUF_U32, REQUIRED, "ssm_state_size|state_size|d_state"},
     {"ssm.group_count", GGUF_U32, REQUIRED, "n_groups"},
-    {"ssm.inner_size", GGUF_U32, .compute = compute_inner_size},
+    {"ssm.inner_size", GGUF_U32, REQUIRED, "mamba_num_heads", .by = "mamba_head_dim"},
     {"ssm.time_step_rank", GGUF_U32, REQUIRED, "mamba_num_heads"},
     {.emit = emit_attention},
     {"attention.key_length", GGUF_U32, REQUIRED, "head_dim|attention_head_dim"},

@@ -97,16 +97,6 @@ static bool emit_heads(struct model_builder *builder, struct error *error)
            layers_set_i32(builder, "attention.head_count", &heads, error);
 }
 
-static bool compute_inner_size(const struct model_builder *builder, double *ret_value, struct error *error)
-{
-    double n_heads, width;
-    if (!builder_number(builder, "mamba_num_heads", 64, &n_heads, error) ||
-        !builder_number(builder, "hidden_size_per_head", 128, &width, error))
-        return false;
-    *ret_value = n_heads * width;
-    return true;
-}
-
 static const struct key_row keys[] = {
     {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
     {.emit = emit_heads},
@@ -120,7 +110,7 @@ static const struct key_row keys[] = {
     {"ssm.state_size", GGUF_U32, OR_DEFAULT, "mamba_d_state", 64},
     {"ssm.conv_kernel", GGUF_U32, OR_DEFAULT, "mamba_d_conv", 4},
     {"ssm.time_step_rank", GGUF_U32, OR_DEFAULT, "mamba_num_heads", 64},
-    {"ssm.inner_size", GGUF_U32, .compute = compute_inner_size},
+    {"ssm.inner_size", GGUF_U32, OR_DEFAULT, "mamba_num_heads", 64, .by = "hidden_size_per_head", .otherwise = 128},
     {"ssm.group_count", GGUF_U32, ALWAYS, .value = 0},
     {"feed_forward_length", GGUF_U32, OR_DEFAULT, "intermediate_size", 13312},
     FILE_TYPE_KEY,

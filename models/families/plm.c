@@ -8,20 +8,10 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool compute_key_length(const struct model_builder *builder, double *ret_value, struct error *error)
-{
-    double nope, rope;
-    if (!builder_number(builder, "qk_nope_head_dim", 0, &nope, error) ||
-        !builder_number(builder, "qk_rope_head_dim", 0, &rope, error))
-        return false;
-    *ret_value = nope + rope;
-    return true;
-}
-
 static const struct key_row keys[] = {
     {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
     {"attention.kv_lora_rank", GGUF_U32, REQUIRED, "kv_lora_rank"},
-    {"attention.key_length", GGUF_U32, .compute = compute_key_length},
+    {"attention.key_length", GGUF_U32, REQUIRED, "qk_nope_head_dim", .plus = "qk_rope_head_dim"},
     {"attention.value_length", GGUF_U32, REQUIRED, "v_head_dim"},
     {"rope.dimension_count", GGUF_U32, REQUIRED, "qk_rope_head_dim"},
     {0},

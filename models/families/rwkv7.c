@@ -241,16 +241,6 @@ static bool emit_ranks(struct model_builder *builder, struct error *error)
     return true;
 }
 
-static bool compute_width(const struct model_builder *builder, double *ret_value, struct error *error)
-{
-    double hidden, width;
-    if (!builder_number(builder, "hidden_size", 0, &hidden, error) ||
-        !builder_number(builder, "intermediate_size", NAN, &width, error))
-        return false;
-    *ret_value = isnan(width) ? hidden * 4 : width;
-    return true;
-}
-
 enum { UNLIMITED = 1 << 20 };
 
 static const struct key_row keys[] = {
@@ -259,7 +249,8 @@ static const struct key_row keys[] = {
     {"block_count", GGUF_U32, REQUIRED, BLOCK_COUNT},
     {.emit = emit_norm_and_heads},
     {.emit = emit_ranks},
-    {"feed_forward_length", GGUF_U32, .compute = compute_width},
+    {"feed_forward_length", GGUF_U32, REQUIRED, "hidden_size", .times = 4},
+    {"feed_forward_length", GGUF_U32, IF_PRESENT, "intermediate_size"},
     FILE_TYPE_KEY,
     {"attention.head_count", GGUF_U32, ALWAYS, .value = 0},
     {0},

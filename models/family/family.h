@@ -44,6 +44,10 @@ struct key_row {
     double times;     /* factor; 0: none */
     const char *text; /* for ALWAYS and GGUF_STRING */
 
+    /* Hyperparameters as in `from`, whose number the value is multiplied by, or increased by. */
+    const char *by, *plus;
+    double otherwise; /* their number where they are absent or null; 0: such a row fails */
+
     /* Computes the value, instead of all members but `key`, `type` and `times`. */
     bool (*compute)(const struct model_builder *builder, double *ret_value, struct error *error);
 

@@ -42,16 +42,6 @@ bool builder_number(const struct model_builder *builder, const char *from, doubl
     return true;
 }
 
-bool builder_sum(const struct model_builder *builder, const char *first, const char *second, double *ret_value,
-                 struct error *error)
-{
-    double a, b;
-    if (!builder_number(builder, first, NAN, &a, error) || !builder_number(builder, second, NAN, &b, error))
-        return false;
-    *ret_value = a + b;
-    return !isnan(*ret_value) || error_set(error, "config.json: %s is missing", isnan(a) ? first : second);
-}
-
 static bool set_number(struct model_builder *builder, const struct key_row *row, double value, struct error *error)
 {
     struct gguf_kvs *kvs = &builder->model->kvs;
@@ -112,6 +102,19 @@ static bool set_value(struct model_builder *builder, const struct key_row *row, 
     return set_number(builder, row, number, error);
 }
 
+/* Sets a key from two numbers of config.json. */
+static bool emit_combined(struct model_builder *builder, const struct key_row *row, struct error *error)
+{
+    const char *second = row->by != NULL ? row->by : row->plus;
+    double a, b;
+    if (!builder_number(builder, row->from, row->when == OR_DEFAULT ? row->value : NAN, &a, error) ||
+        !builder_number(builder, second, row->otherwise != 0 ? row->otherwise : NAN, &b, error))
+        return false;
+    if (isnan(a) || isnan(b))
+        return error_set(error, "config.json: %s is missing", isnan(a) ? row->from : second);
+    return set_number(builder, row, row->by != NULL ? a * b : a + b, error);
+}
+
 static bool emit_row(struct model_builder *builder, const struct key_row *row, struct error *error)
 {
     double computed;
@@ -119,6 +122,8 @@ static bool emit_row(struct model_builder *builder, const struct key_row *row, s
         return row->emit(builder, error);
     if (row->compute != NULL)
         return row->compute(builder, &computed, error) && set_number(builder, row, computed, error);
+    if (row->by != NULL || row->plus != NULL)
+        return emit_combined(builder, row, error);
     if (row->when == ALWAYS && row->type == GGUF_STRING) {
         gguf_set_text(&builder->model->kvs, builder_key(builder, row->key), row->text);
         return true;

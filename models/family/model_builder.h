@@ -32,7 +32,3 @@ bool builder_emit(struct model_builder *builder, const struct key_row *rows, str
  * number. */
 bool builder_number(const struct model_builder *builder, const char *from, double otherwise, double *ret_value,
                     struct error *error);
-
-/* Gets the sum of two such numbers; fails if one is missing. */
-bool builder_sum(const struct model_builder *builder, const char *first, const char *second, double *ret_value,
-                 struct error *error);

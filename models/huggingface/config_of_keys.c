@@ -243,7 +243,9 @@ static bool is_set_again(const struct config_builder *builder, size_t table, con
 static void add_key_row(struct config_builder *builder, const struct key_row *row)
 {
     double number;
-    if (row->key == NULL || row->from == NULL || row->when == ALWAYS || strchr(row->from, '.') != NULL)
+    bool is_copied = row->key != NULL && row->from != NULL && row->when != ALWAYS && row->by == NULL &&
+                     row->plus == NULL && strchr(row->from, '.') == NULL;
+    if (!is_copied)
         return;
     const struct gguf_kv *kv = gguf_kvs_find(builder->kvs, key_name(builder, row->key));
     if (kv == NULL)

@@ -4,7 +4,6 @@
 #include "quant/column_norm.h"
 #include "quant/less_mean.h"
 
-
 static const struct relation_row common_tensors[] = {
     {"model.word_embeddings", "token_embd", .parallel = "row"},
     {"model.layers.{}.attention.dense", "blk.{}.attn_output", .parallel = "column"},

@@ -25,11 +25,6 @@ static const char *choose_method(const struct config_material *material)
 /* Its router is a sigmoid, which older files say by the bias that only V3 has. */
 #define V3_CONDITION "key:expert_gating_func=2|!key:expert_gating_func tensor:blk.{}.exp_probs_b.bias"
 
-static bool applies(const struct hparams *hparams)
-{
-    return !deepseek_is_ocr(hparams);
-}
-
 const struct family deepseek2_family = {
     .name = "deepseek2",
     .summary = "DeepSeek V2 and V3",
@@ -43,7 +38,6 @@ const struct family deepseek2_family = {
          CONFIG_TABLES(silu_rows, deepseek_config_rows, CONFIG_ROWS({"topk_method", .make = choose_method}))}),
     .keys = {base_keys, mla_keys},
     .vocabs = {&bpe_vocab, &kimi_vocab},
-    .applies = applies,
     .dimensions = {mla_dimensions},
     .adjust = mla_adjust,
 };

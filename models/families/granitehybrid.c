@@ -76,11 +76,6 @@ static bool has_experts(const struct hparams *hparams)
     return json_double(hparams_find(hparams, "num_experts_per_tok|num_experts_per_token"), &used) && used != 0;
 }
 
-static bool is_hybrid(const struct hparams *hparams)
-{
-    return has_mamba_layers(hparams);
-}
-
 static bool is_attention_with_experts(const struct hparams *hparams)
 {
     return !has_mamba_layers(hparams) && has_experts(hparams);
@@ -188,7 +183,6 @@ static const struct config_form forms[] = {
 const struct family granitehybrid_family = {
     .name = "granitehybrid",
     .summary = "Granite 4, Bamba",
-    .applies = is_hybrid,
     .forms = forms,
     GRANITE_HYBRID,
 };

@@ -46,11 +46,6 @@ static bool is_k3(const struct hparams *hparams)
     return json_string_is(json_first(json_get(hparams_raw(hparams), "architectures")), names[0].name);
 }
 
-bool kimi_linear_alone(const struct hparams *hparams)
-{
-    return !is_k3(hparams);
-}
-
 /* Reports whether a layer is in the list of those with latent attention, which are facts: bit i of word i / 64. */
 static bool has_latent_attention(const struct dimensions *dimensions, uint64_t layer)
 {

@@ -139,7 +139,6 @@ const struct family kimi_linear_family = {
         {"KimiLinearForCausalLM", "kimi_linear", NULL, CONFIG_TABLES(silu_rows, num_experts_rows, config_rows)}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab, &kimi_linear_vocab},
-    .applies = kimi_linear_alone,
     .dimensions = {mla_dimensions},
     .adjust = adjust,
 };

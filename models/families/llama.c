@@ -36,11 +36,6 @@ bool llama_is_eagle3(const struct hparams *hparams)
            json_u64(hparams_get(hparams, "num_hidden_layers"), &n_layers) && n_layers == 1;
 }
 
-static bool applies(const struct hparams *hparams)
-{
-    return !llama_is_eagle3(hparams);
-}
-
 const struct key_row llama_keys[] = {
     {.key = "vocab_size", .type = GGUF_U32, .when = REQUIRED, .from = "vocab_size"},
     {.key = "rope.dimension_count", .type = GGUF_U32, .compute = compute_head_dim},
@@ -92,7 +87,6 @@ const struct family llama_family = {
     .vocabs = {&glm_asr_vocab, &spm_vocab, &llama_hf_vocab, &bpe_vocab, &tekken_vocab},
     .dropped_prefixes = TEXTS("llm."),
     .dropped_parts = TEXTS("text_model."),
-    .applies = applies,
     .add_extras = add_rope_freqs,
     .before_vocab = llama_before_vocab,
     .after_vocab = llama_after_vocab,

@@ -4,11 +4,6 @@
 
 #include <string.h>
 
-static bool applies(const struct hparams *hparams)
-{
-    return !json_string_is(hparams_get(hparams, "model_type"), "mistral4");
-}
-
 /* Ministral 3 stretches its context by YaRN, and attends the more sharply the longer it is. */
 static bool emit_stretching(struct model_builder *builder, struct error *error)
 {
@@ -51,7 +46,6 @@ const struct family mistral3_family = {
                           {"MistralForCausalLM", "mistral", NULL, CONFIG_TABLES(silu_rows, no_window_rows), HALF_NOTE}),
     .keys = {base_keys, llama_keys, KEYS({.emit = emit_stretching})},
     .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab, &tekken_vocab},
-    .applies = applies,
     .add_extras = add_rope_freqs,
     .before_vocab = llama_before_vocab,
     .after_vocab = llama_after_vocab,

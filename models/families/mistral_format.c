@@ -59,11 +59,6 @@ static bool is_scaled(const struct hparams *hparams)
     return json_is(hparams_get(hparams, "llama_4_scaling"), JSON_OBJECT);
 }
 
-static bool is_plain(const struct hparams *hparams)
-{
-    return !is_scaled(hparams);
-}
-
 const struct family mistral_llama_family = {
     .name = "mistral-llama",
     .architecture = "llama",
@@ -72,7 +67,6 @@ const struct family mistral_llama_family = {
     .tensors = {tensors},
     .keys = {base_keys, keys, mistral_format_keys},
     .vocabs = {&tekken_vocab, &mistral_spm_vocab},
-    .applies = is_plain,
 };
 
 const struct family mistral_scaled_family = {

@@ -90,11 +90,6 @@ static bool is_moe(const struct hparams *hparams)
     return hparams_get(hparams, "num_experts_per_tok") != NULL;
 }
 
-static bool is_dense(const struct hparams *hparams)
-{
-    return !is_moe(hparams);
-}
-
 static bool emit_feed_forward(struct model_builder *builder, struct error *error)
 {
     const struct hparams *hparams = builder->model->hparams;
@@ -268,7 +263,6 @@ const struct family nemotron_h_family = {
     .vocabs = {&bpe_vocab},
     .dropped_prefixes = prefixes,
     .forms = forms,
-    .applies = is_dense,
     .dimensions = {sizes},
     .add_dimensions = add_dimensions,
     .before_vocab = pad_vocabulary,

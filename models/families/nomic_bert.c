@@ -51,11 +51,6 @@ static bool has_experts(const struct hparams *hparams)
     return json_u64(hparams_get(hparams, "moe_every_n_layers"), &every) && every != 0;
 }
 
-static bool has_no_experts(const struct hparams *hparams)
-{
-    return !has_experts(hparams);
-}
-
 /* Those of the class that comes with the model's code. */
 static const struct config_row common_rows[] = {
     {"n_embd", FROM_KEY, "embedding_length"},
@@ -100,7 +95,6 @@ const struct family nomic_bert_family = {
     .keys = {base_keys, keys, bert_keys},
     .vocabs = {&xlmr_vocab, &wordpiece_vocab},
     .dropped_prefixes = prefixes,
-    .applies = has_no_experts,
     .add_dimensions = bert_add_dimensions,
 };
 

@@ -29,11 +29,6 @@ static bool compute_context_length(const struct model_builder *builder, double *
 
 const struct key_row roberta_keys[] = {{"context_length", GGUF_U32, .compute = compute_context_length}, {0}};
 
-static bool has_no_adapters(const struct hparams *hparams)
-{
-    return !bert_has_adapters(hparams);
-}
-
 /* A byte-level tokenizer does not say itself what the token type embeddings are for. */
 static bool after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
@@ -81,7 +76,6 @@ const struct family xlm_roberta_family = {
     .name = "xlm-roberta",
     .architecture = "bert",
     .summary = "XLM-RoBERTa, bge-m3, multilingual E5",
-    .applies = has_no_adapters,
     .hf = FAMILY_NAMES({"XLMRobertaModel"}, {"XLMRobertaForSequenceClassification"}),
     .tensors = {tensors, bert_tensors},
     .forms = CONFIG_FORMS({"XLMRobertaForSequenceClassification", "xlm-roberta", "tensor:cls.output.weight",

@@ -20,6 +20,22 @@ const struct relation_row decoder_tensors[] = {
     {0},
 };
 
+const struct family *family_among(const struct family *const *all, const char *class, const struct hparams *hparams,
+                                  const struct family_name **ret_name)
+{
+    const struct family *found = NULL;
+    for (const struct family *const *family = all; class != NULL && *family != NULL; family++)
+        for (const struct family_name *hf = (*family)->hf; hf->name != NULL; hf++) {
+            bool applies = strcmp(hf->name, class) == 0 &&
+                           ((*family)->applies != NULL ? (*family)->applies(hparams) : found == NULL);
+            if (applies) {
+                *ret_name = hf;
+                found = *family;
+            }
+        }
+    return found;
+}
+
 const char *family_architecture(const struct family *family)
 {
     const char *otherwise = family->tower != NULL ? "clip" : family->name;

@@ -106,7 +106,8 @@ struct family {
 
     /* Hooks, in their order of calling; all may be NULL. */
 
-    /* Reports whether a model belongs to this family, for a Hugging Face class that several families name. */
+    /* Reports whether a model belongs to this family, for a Hugging Face class that several families name: one for
+     * which none of them does belongs to the family without this hook. */
     bool (*applies)(const struct hparams *hparams);
 
     /* Adds dimensions that need more than a row. */
@@ -146,6 +147,11 @@ struct family {
 
 /* Names of Llama and most that came after it. */
 extern const struct relation_row decoder_tensors[];
+
+/* Returns the family, among `all` up to a NULL, of a model with that Hugging Face class, which may be NULL; *ret_name
+ * is the row of the class. NULL: none. */
+const struct family *family_among(const struct family *const *all, const char *class, const struct hparams *hparams,
+                                  const struct family_name **ret_name);
 
 /* Returns general.architecture. */
 const char *family_architecture(const struct family *family);

@@ -1,19 +1,14 @@
 #include "models/projectors/projectors.h"
 
-#include <string.h>
-
 const struct family *projector_find(const struct hparams *text, const struct family_name **ret_name,
                                     struct error *error)
 {
     const char *architecture = hparams_tower_architecture(text);
-    for (const struct family *const *projector = projectors; architecture != NULL && *projector != NULL; projector++)
-        for (const struct family_name *hf = (*projector)->hf; hf->name != NULL; hf++)
-            if (strcmp(hf->name, architecture) == 0 && ((*projector)->applies == NULL || (*projector)->applies(text))) {
-                *ret_name = hf;
-                return *projector;
-            }
-    error_set(error, "no mmproj.gguf is known for %s", architecture != NULL ? architecture : "a model without a name");
-    return NULL;
+    const struct family *found = family_among(projectors, architecture, text, ret_name);
+    if (found == NULL)
+        error_set(error, "no mmproj.gguf is known for %s",
+                  architecture != NULL ? architecture : "a model without a name");
+    return found;
 }
 
 bool projector_is_described(const struct hparams *text)

@@ -1,11 +1,8 @@
 /* Trinity. conversion/afmoe.py. */
-#include "models/families/experts.h"
 #include "models/families/llama.h"
 
 static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.gate_proj", "blk.{}.attn_gate", .parallel = "row"},
-    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
-    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
     {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"},
     {"model.layers.{}.pre_mlp_layernorm", "blk.{}.ffn_norm"},
     {"model.layers.{}.post_mlp_layernorm", "blk.{}.post_ffw_norm"},
@@ -35,7 +32,7 @@ const struct family afmoe_family = {
     .name = "afmoe",
     .summary = "Trinity",
     .hf = FAMILY_NAMES({"AfmoeForCausalLM"}),
-    .tensors = {tensors, experts_gate_first_tensors, decoder_tensors},
+    .tensors = {tensors, qk_norm_tensors, expert_gate_first_tensors, router_tensors, decoder_tensors},
     .forms = CONFIG_FORMS({"AfmoeForCausalLM", "afmoe", NULL,
                            CONFIG_TABLES(silu_rows, attention_bias_rows, num_experts_rows, config_rows)}),
     .keys = {base_keys, llama_keys, keys},

@@ -12,8 +12,6 @@ static const struct relation_row tensors[] = {
     {"model.layers.{}.mlp.act_fn.*", NULL},
     {"model.layers.{}.attention_layernorm", "blk.{}.attn_norm"},
     {"model.layers.{}.feedforward_layernorm", "blk.{}.ffn_norm"},
-    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
-    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
     {0},
 };
 
@@ -135,7 +133,7 @@ const struct family apertus_family = {
     .name = "apertus",
     .summary = "Apertus",
     .hf = FAMILY_NAMES({"ApertusForCausalLM"}),
-    .tensors = {tensors, decoder_tensors},
+    .tensors = {tensors, qk_norm_tensors, decoder_tensors},
     .forms = forms,
     .restore = restore,
     .keys = {base_keys, llama_keys},

@@ -1,5 +1,4 @@
 /* Ling and Ring 1 and 2, the first two generations of Bailing, and Sarvam. conversion/bailingmoe.py. */
-#include "models/families/experts.h"
 #include "models/families/nextn.h"
 #include "quant/column_norm.h"
 #include "quant/less_mean.h"
@@ -118,7 +117,7 @@ const struct family bailingmoe_family = {
     .name = "bailingmoe",
     .summary = "Ling, Ring",
     .hf = FAMILY_NAMES({"BailingMoeForCausalLM"}),
-    .tensors = {tensors, common_tensors, experts_tensors, decoder_tensors},
+    .tensors = {tensors, common_tensors, expert_tensors, router_tensors, decoder_tensors},
     .forms = CONFIG_FORMS({"BailingMoeForCausalLM", "bailing_moe", NULL,
                            CONFIG_TABLES(silu_rows, num_experts_rows, common_rows,
                                          CONFIG_ROWS({"use_qkv_bias", FROM_TENSOR, "blk.0.attn_q.bias"})),
@@ -133,7 +132,7 @@ const struct family bailingmoe2_family = {
     .name = "bailingmoe2",
     .summary = "Ling 2, Ring 2",
     .hf = FAMILY_NAMES({"BailingMoeV2ForCausalLM"}),
-    .tensors = {tensors2, common_tensors, nextn_tensors, experts_tensors, decoder_tensors},
+    .tensors = {tensors2, common_tensors, nextn_tensors, expert_tensors, router_tensors, decoder_tensors},
     .forms = CONFIG_FORMS({"BailingMoeV2ForCausalLM", "bailing_moe_v2", NULL,
                            CONFIG_TABLES(silu_rows, num_experts_rows, common_rows, config2_rows), OWN_CLASS_NOTE}),
     .keys = {base_keys, keys2},
@@ -147,7 +146,8 @@ const struct family sarvam_family = {
     .architecture = "bailingmoe2",
     .summary = "Sarvam",
     .hf = FAMILY_NAMES({"SarvamMoEForCausalLM"}, {"modeling_sarvam_moe.SarvamMoEForCausalLM"}),
-    .tensors = {sarvam_tensors, tensors2, common_tensors, nextn_tensors, experts_tensors, decoder_tensors},
+    .tensors = {sarvam_tensors, tensors2, common_tensors, nextn_tensors, expert_tensors, router_tensors,
+                decoder_tensors},
     .keys = {base_keys, keys2, KEYS({"rope.dimension_count", GGUF_U32, .compute = compute_head_dim})},
     .vocabs = {&bpe_vocab},
     .add_dimensions = nextn_add_dimensions,

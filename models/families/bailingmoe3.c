@@ -1,7 +1,6 @@
 /* Ling 3, the third generation of Bailing: delta attention, and latent attention in the last layer of each group.
  * conversion/bailingmoe3.py. */
 #include "models/families/deepseek.h"
-#include "models/families/experts.h"
 #include "models/families/kda.h"
 #include "models/families/layers.h"
 #include "models/families/nextn.h"
@@ -115,7 +114,7 @@ const struct family bailingmoe3_family = {
     .name = "bailingmoe3",
     .summary = "Ling 3",
     .hf = FAMILY_NAMES({"BailingMoeV3ForCausalLM"}),
-    .tensors = {tensors, kda_attention_tensors, nextn_tensors, experts_tensors, decoder_tensors},
+    .tensors = {tensors, kda_attention_tensors, nextn_tensors, expert_tensors, router_tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .rename = rename_tensor,

@@ -2,15 +2,7 @@
 #include "models/families/shared.h"
 
 static const struct relation_row tensors[] = {
-    {"transformer.wte", "token_embd", .parallel = "row"},
-    {"transformer.ln_f", "output_norm"},
-    {"lm_head", "output", .parallel = "row"},
-    {"transformer.h.{}.ln_1", "blk.{}.attn_norm"},
     {"transformer.h.{}.attn.c_attn", "blk.{}.attn_qkv", "(head d + kv_head k + kv_head v) ...", "head kv_head"},
-    {"transformer.h.{}.attn.c_proj", "blk.{}.attn_output", .parallel = "column"},
-    {"transformer.h.{}.ln_2", "blk.{}.ffn_norm"},
-    {"transformer.h.{}.mlp.c_fc", "blk.{}.ffn_up", .parallel = "row"},
-    {"transformer.h.{}.mlp.c_proj", "blk.{}.ffn_down", .parallel = "column"},
     {0},
 };
 
@@ -33,7 +25,7 @@ const struct family codeshell_family = {
     .name = "codeshell",
     .summary = "CodeShell",
     .hf = FAMILY_NAMES({"CodeShellForCausalLM"}),
-    .tensors = {tensors},
+    .tensors = {tensors, gpt_tensors},
     .keys = {keys},
     .vocabs = {&bpe_vocab},
     .dimensions = {DIMENSIONS({"kv_head", "num_query_groups", .kept = true})},

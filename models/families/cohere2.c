@@ -1,6 +1,5 @@
 /* Cohere's second generation: Command A, Command R7B, and with experts. conversion/command_r.py. */
 #include "base/text.h"
-#include "models/families/experts.h"
 #include "models/families/layers.h"
 #include "models/families/nextn.h"
 #include "quant/convert.h"
@@ -136,7 +135,7 @@ const struct family cohere2moe_family = {
     .name = "cohere2moe",
     .summary = "Cohere 2 MoE",
     .hf = FAMILY_NAMES({"Cohere2MoeForCausalLM"}),
-    .tensors = {nextn_tensors, experts_tensors, decoder_tensors},
+    .tensors = {nextn_tensors, expert_tensors, router_tensors, decoder_tensors},
     .forms = CONFIG_FORMS({"Cohere2MoeForCausalLM", "cohere2_moe", NULL,
                            CONFIG_TABLES(silu_rows, attention_bias_rows, num_experts_rows, config_moe_rows)}),
     .keys = {base_keys, moe_layer_keys},

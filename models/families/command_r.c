@@ -3,8 +3,6 @@
 
 static const struct relation_row tensors[] = {
     {"lm_head", NULL}, /* the embedding again: the architecture has no output */
-    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
-    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
     {0},
 };
 
@@ -20,7 +18,7 @@ const struct family command_r_family = {
     .name = "command-r",
     .summary = "Command-R, Aya",
     .hf = FAMILY_NAMES({"CohereForCausalLM"}),
-    .tensors = {tensors, decoder_tensors},
+    .tensors = {tensors, qk_norm_tensors, decoder_tensors},
     .forms = CONFIG_FORMS({"CohereForCausalLM", "cohere", NULL,
                            CONFIG_TABLES(silu_rows, attention_bias_rows,
                                          CONFIG_ROWS({"use_qk_norm", FROM_TENSOR, "blk.0.attn_q_norm.weight"}))}),

@@ -4,9 +4,7 @@
 #define BLOCK "transformer.blocks.{}."
 
 static const struct relation_row tensors[] = {
-    {"transformer.wte", "token_embd", .parallel = "row"},
     {"transformer.norm_f", "output_norm"},
-    {"lm_head", "output", .parallel = "row"},
     {BLOCK "norm_attn_norm.norm_1", "blk.{}.attn_norm"},
     {BLOCK "norm_attn_norm.attn.Wqkv", "blk.{}.attn_qkv", "(head d + kv_head k + kv_head v) ...", "head kv_head"},
     {BLOCK "norm_attn_norm.attn.out_proj", "blk.{}.attn_output", .parallel = "column"},
@@ -48,7 +46,7 @@ const struct family dbrx_family = {
     .name = "dbrx",
     .summary = "DBRX",
     .hf = FAMILY_NAMES({"DbrxForCausalLM"}),
-    .tensors = {tensors},
+    .tensors = {tensors, gpt_tensors},
     .forms = CONFIG_FORMS({"DbrxForCausalLM", "dbrx", NULL, CONFIG_TABLES(config_rows)}),
     .keys = {keys},
     .vocabs = {&bpe_vocab},

@@ -1,5 +1,4 @@
 /* DeepSeek MoE 16B, the first generation. conversion/deepseek.py. */
-#include "models/families/experts.h"
 #include "models/families/llama.h"
 
 static const struct key_row keys[] = {
@@ -18,7 +17,7 @@ const struct family deepseek_family = {
     .name = "deepseek",
     .summary = "DeepSeek MoE 16B",
     .hf = FAMILY_NAMES({"DeepseekForCausalLM"}),
-    .tensors = {experts_tensors, llama_tensors, decoder_tensors},
+    .tensors = {expert_tensors, router_tensors, llama_tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
 };

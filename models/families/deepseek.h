@@ -5,8 +5,6 @@
 #include "models/families/shared.h"
 
 extern const struct relation_row mla_tensors[];
-extern const struct relation_row deepseek_moe_tensors[]; /* of other families, too: all but */
-extern const struct relation_row deepseek_expert_tensors[];
 extern const struct key_row mla_keys[]; /* after base_keys */
 
 extern const struct dimension_row mla_dimensions[]; /* nope, value: the sizes of a head's parts */

@@ -30,7 +30,7 @@ const struct family deepseek2_family = {
     .summary = "DeepSeek V2 and V3",
     .hf = FAMILY_NAMES({"DeepseekV2ForCausalLM"}, {"DeepseekV3ForCausalLM"}, {"KimiVLForConditionalGeneration"},
                        {"KimiK25ForConditionalGeneration"}, {"YoutuForCausalLM"}, {"YoutuVLForConditionalGeneration"}),
-    .tensors = {tensors, mla_tensors, deepseek_moe_tensors, deepseek_expert_tensors, decoder_tensors},
+    .tensors = {tensors, mla_tensors, router_tensors, expert_tensors, decoder_tensors},
     .forms = CONFIG_FORMS(
         {"DeepseekV3ForCausalLM", "deepseek_v3", V3_CONDITION,
          CONFIG_TABLES(silu_rows, deepseek_config_rows, config_v3_rows)},

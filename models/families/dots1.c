@@ -1,11 +1,5 @@
 /* dots.llm1. conversion/dots1.py. */
-#include "models/families/experts.h"
-
-static const struct relation_row tensors[] = {
-    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
-    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
-    {0},
-};
+#include "models/families/shared.h"
 
 static const struct key_row keys[] = {
     {"leading_dense_block_count", GGUF_U32, REQUIRED, "first_k_dense_replace"},
@@ -19,7 +13,7 @@ const struct family dots1_family = {
     .name = "dots1",
     .summary = "dots.llm1",
     .hf = FAMILY_NAMES({"Dots1ForCausalLM"}),
-    .tensors = {tensors, experts_tensors, decoder_tensors},
+    .tensors = {qk_norm_tensors, expert_tensors, router_tensors, decoder_tensors},
     .forms = CONFIG_FORMS({"Dots1ForCausalLM", "dots1", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows)}),
     .keys = {base_keys, moe_keys, keys},
     .vocabs = {&bpe_vocab},

@@ -1,5 +1,4 @@
 /* ERNIE 4.5, dense and with experts, and the text half of PaddleOCR-VL. conversion/ernie.py. */
-#include "models/families/experts.h"
 #include "models/families/llama.h"
 
 #include <string.h>
@@ -83,7 +82,7 @@ const struct family ernie4_5_moe_family = {
     .name = "ernie4_5-moe",
     .summary = "ERNIE 4.5 MoE",
     .hf = FAMILY_NAMES({"Ernie4_5_MoeForCausalLM"}),
-    .tensors = {moe_tensors, experts_gate_first_tensors, decoder_tensors},
+    .tensors = {moe_tensors, expert_gate_first_tensors, router_tensors, decoder_tensors},
     .forms = CONFIG_FORMS({"Ernie4_5_MoeForCausalLM", "ernie4_5_moe", NULL,
                            CONFIG_TABLES(silu_rows, CONFIG_ROWS({"use_bias", FROM_TENSOR, "blk.0.attn_q.bias"}))}),
     .keys = {base_keys, moe_layer_keys},

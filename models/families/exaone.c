@@ -1,6 +1,5 @@
 /* EXAONE 3, 4 and 4.5, and with experts. conversion/exaone.py. */
 #include "base/text.h"
-#include "models/families/experts.h"
 #include "models/families/layers.h"
 #include "models/families/nextn.h"
 #include "models/families/rope_freqs.h"
@@ -9,25 +8,13 @@
 #include <string.h>
 
 static const struct relation_row tensors[] = {
-    {"transformer.wte", "token_embd", .parallel = "row"},
-    {"transformer.ln_f", "output_norm"},
-    {"lm_head", "output", .parallel = "row"},
-    {"transformer.h.{}.ln_1", "blk.{}.attn_norm"},
-    {"transformer.h.{}.ln_2", "blk.{}.ffn_norm"},
     {"transformer.h.{}.attn.attention.q_proj", "blk.{}.attn_q", .parallel = "row"},
     {"transformer.h.{}.attn.attention.k_proj", "blk.{}.attn_k", .parallel = "row"},
     {"transformer.h.{}.attn.attention.v_proj", "blk.{}.attn_v", .parallel = "row"},
     {"transformer.h.{}.attn.attention.out_proj", "blk.{}.attn_output", .parallel = "column"},
     {"transformer.h.{}.mlp.c_fc_0", "blk.{}.ffn_gate", .parallel = "row"},
     {"transformer.h.{}.mlp.c_fc_1", "blk.{}.ffn_up", .parallel = "row"},
-    {"transformer.h.{}.mlp.c_proj", "blk.{}.ffn_down", .parallel = "column"},
     {"transformer.h.{}.attn.attention.rotary.inv_freq", NULL},
-    {0},
-};
-
-static const struct relation_row norm_tensors[] = {
-    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
-    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
     {0},
 };
 
@@ -130,7 +117,7 @@ const struct family exaone_family = {
     .name = "exaone",
     .summary = "EXAONE 3",
     .hf = FAMILY_NAMES({"ExaoneForCausalLM"}),
-    .tensors = {tensors},
+    .tensors = {tensors, gpt_tensors},
     .forms = CONFIG_FORMS({"ExaoneForCausalLM", "exaone", NULL, CONFIG_TABLES(config_rows), OWN_CLASS_NOTE}),
     .keys = {base_keys, KEYS({"rope.dimension_count", GGUF_U32, .compute = compute_rotary})},
     .vocabs = {&bpe_vocab},
@@ -173,7 +160,7 @@ const struct family exaone4_family = {
     .name = "exaone4",
     .summary = "EXAONE 4 and 4.5",
     .hf = FAMILY_NAMES({"Exaone4ForCausalLM"}, {"Exaone4_5_ForConditionalGeneration"}),
-    .tensors = {tensors4, norm_tensors, nextn_tensors, decoder_tensors},
+    .tensors = {tensors4, qk_norm_tensors, nextn_tensors, decoder_tensors},
     .forms = CONFIG_FORMS({"Exaone4ForCausalLM", "exaone4", "key:attention.sliding_window_pattern",
                            CONFIG_TABLES(silu_rows, config4_rows)},
                           {"Exaone4ForCausalLM", "exaone4", NULL, CONFIG_TABLES(silu_rows, config4_full_rows)}),
@@ -197,8 +184,8 @@ const struct family exaone_moe_family = {
     .name = "exaone-moe",
     .summary = "K-EXAONE",
     .hf = FAMILY_NAMES({"ExaoneMoEForCausalLM"}, {"ExaoneMoeForCausalLM"}),
-    .tensors = {TENSORS({"model.layers.{}.mlp.e_score_correction_bias", "blk.{}.exp_probs_b.bias"}), norm_tensors,
-                experts_tensors, nextn_tensors, decoder_tensors},
+    .tensors = {TENSORS({"model.layers.{}.mlp.e_score_correction_bias", "blk.{}.exp_probs_b.bias"}), qk_norm_tensors,
+                expert_tensors, router_tensors, nextn_tensors, decoder_tensors},
     .forms = CONFIG_FORMS(
         {"ExaoneMoeForCausalLM", "exaone_moe", NULL, CONFIG_TABLES(silu_rows, num_experts_rows, config_moe_rows)}),
     .keys = {base_keys, moe_layer_keys},

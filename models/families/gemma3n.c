@@ -31,8 +31,6 @@ static const struct relation_row tensors[] = {
     {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"},
     {"model.layers.{}.pre_feedforward_layernorm", "blk.{}.ffn_norm"},
     {"model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"},
-    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
-    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
     {0},
 };
 
@@ -144,7 +142,7 @@ const struct family gemma3n_family = {
     .name = "gemma3n",
     .summary = "Gemma 3n (language model)",
     .hf = FAMILY_NAMES({"Gemma3nForCausalLM"}, {"Gemma3nForConditionalGeneration"}),
-    .tensors = {tensors, decoder_tensors},
+    .tensors = {tensors, qk_norm_tensors, decoder_tensors},
     .forms = CONFIG_FORMS({"Gemma3nForCausalLM", "gemma3n_text", NULL,
                            CONFIG_TABLES(attention_bias_rows, gemma3_config_rows, config_rows)}),
     .keys = {base_keys, gemma3_keys, keys},

@@ -34,8 +34,6 @@ const struct relation_row gemma4_tensors[] = {
     {LAYER "router.proj", "blk.{}.ffn_gate_inp"},
     {LAYER "router.scale", "blk.{}.ffn_gate_inp.scale"},
     {LAYER "router.per_expert_scale", "blk.{}.ffn_down_exps.scale"},
-    {LAYER "self_attn.q_norm", "blk.{}.attn_q_norm"},
-    {LAYER "self_attn.k_norm", "blk.{}.attn_k_norm"},
     {0},
 };
 
@@ -263,7 +261,7 @@ const struct family gemma4_family = {
     .summary = "Gemma 4 (language model)",
     .hf = FAMILY_NAMES({"Gemma4ForConditionalGeneration"}, {"Gemma4ForCausalLM"},
                        {"Gemma4UnifiedForConditionalGeneration"}),
-    .tensors = {gemma4_tensors, decoder_tensors},
+    .tensors = {gemma4_tensors, qk_norm_tensors, decoder_tensors},
     .forms = CONFIG_FORMS({"Gemma4ForCausalLM", "gemma4_text", NULL, CONFIG_TABLES(num_experts_rows, config_rows),
                            "only the language model, whose weights are all that the GGUF has"}),
     .keys = {base_keys, gemma3_keys, gemma4_keys},

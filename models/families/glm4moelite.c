@@ -24,7 +24,7 @@ const struct family glm4moelite_family = {
     .architecture = "deepseek2",
     .summary = "GLM-4.7-Flash",
     .hf = FAMILY_NAMES({"Glm4MoeLiteForCausalLM"}),
-    .tensors = {tensors, mla_tensors, deepseek_moe_tensors, deepseek_expert_tensors, nextn_tensors, decoder_tensors},
+    .tensors = {tensors, mla_tensors, router_tensors, expert_tensors, nextn_tensors, decoder_tensors},
     .forms = CONFIG_FORMS(
         {"Glm4MoeLiteForCausalLM", "glm4_moe_lite", NULL, CONFIG_TABLES(silu_rows, deepseek_config_rows, config_rows)}),
     .told_by = "key:nextn_predict_layers",

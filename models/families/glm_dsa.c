@@ -61,7 +61,7 @@ const struct family glm_dsa_family = {
     .name = "glm-dsa",
     .summary = "GLM-5",
     .hf = FAMILY_NAMES({"GlmMoeDsaForCausalLM"}),
-    .tensors = {tensors, mla_tensors, deepseek_moe_tensors, deepseek_expert_tensors, nextn_tensors, decoder_tensors},
+    .tensors = {tensors, mla_tensors, router_tensors, expert_tensors, nextn_tensors, decoder_tensors},
     .forms = CONFIG_FORMS(
         {"GlmMoeDsaForCausalLM", "glm_moe_dsa", NULL,
          CONFIG_TABLES(silu_rows, deepseek_config_rows, common_rows,
@@ -78,7 +78,7 @@ const struct family deepseek32_family = {
     .name = "deepseek32",
     .summary = "DeepSeek V3.2",
     .hf = FAMILY_NAMES({"DeepseekV32ForCausalLM"}),
-    .tensors = {tensors, mla_tensors, deepseek_moe_tensors, deepseek_expert_tensors, nextn_tensors, decoder_tensors},
+    .tensors = {tensors, mla_tensors, router_tensors, expert_tensors, nextn_tensors, decoder_tensors},
     .forms = CONFIG_FORMS(
         {"DeepseekV32ForCausalLM", "deepseek_v32", NULL, CONFIG_TABLES(silu_rows, deepseek_config_rows, common_rows)}),
     .keys = {base_keys, mla_keys, keys},

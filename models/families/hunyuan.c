@@ -1,5 +1,4 @@
 /* Hunyuan, dense and with experts, and Hy3. conversion/hunyuan.py. */
-#include "models/families/experts.h"
 #include "models/families/nextn.h"
 #include "models/families/qwen.h"
 
@@ -27,8 +26,6 @@ static const struct relation_row hy3_tensors[] = {
     {"model.layers.{}.mlp.shared_mlp.down_proj", "blk.{}.ffn_down_shexp", .parallel = "column"},
     {"model.layers.{}.mlp.shared_mlp.gate_proj", "blk.{}.ffn_gate_shexp", .parallel = "row"},
     {"model.layers.{}.mlp.shared_mlp.up_proj", "blk.{}.ffn_up_shexp", .parallel = "row"},
-    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
-    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
     {"model.layers.{}.final_layernorm", "blk.{}.nextn.shared_head_norm"},
     {0},
 };
@@ -171,7 +168,7 @@ const struct family hunyuan_moe_family = {
     .name = "hunyuan-moe",
     .summary = "Hunyuan MoE",
     .hf = FAMILY_NAMES({"HunYuanMoEV1ForCausalLM"}),
-    .tensors = {tensors, moe_tensors, experts_tensors, decoder_tensors},
+    .tensors = {tensors, moe_tensors, expert_tensors, router_tensors, decoder_tensors},
     .forms = CONFIG_FORMS({"HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe", NULL,
                            CONFIG_TABLES(silu_rows, attention_bias_rows, config_moe_rows)}),
     .keys = {base_keys, moe_layer_keys},
@@ -182,7 +179,7 @@ const struct family hy_v3_family = {
     .name = "hy_v3",
     .summary = "Hy3",
     .hf = FAMILY_NAMES({"HYV3ForCausalLM"}),
-    .tensors = {hy3_tensors, nextn_tensors, qwen_moe_tensors, decoder_tensors},
+    .tensors = {hy3_tensors, qk_norm_tensors, nextn_tensors, qwen_moe_tensors, decoder_tensors},
     .forms =
         CONFIG_FORMS({"HYV3ForCausalLM", "hy_v3", NULL,
                       CONFIG_TABLES(silu_rows, attention_bias_rows, mlp_bias_rows, num_experts_rows, config_hy3_rows)}),

@@ -1,5 +1,5 @@
 /* LLaDA, which writes by diffusion, and the same with experts. conversion/llada.py. */
-#include "models/families/experts.h"
+#include "models/families/shared.h"
 
 #define BLOCK "model.transformer.blocks.{}."
 
@@ -16,12 +16,6 @@ static const struct relation_row tensors[] = {
     {BLOCK "ff_proj", "blk.{}.ffn_gate", .parallel = "row"},
     {BLOCK "up_proj", "blk.{}.ffn_up", .parallel = "row"},
     {BLOCK "ff_out", "blk.{}.ffn_down", .parallel = "column"},
-    {0},
-};
-
-static const struct relation_row moe_tensors[] = {
-    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
-    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
     {0},
 };
 
@@ -84,7 +78,7 @@ const struct family llada_moe_family = {
     .name = "llada-moe",
     .summary = "LLaDA MoE",
     .hf = FAMILY_NAMES({"LLaDAMoEModel"}, {"LLaDAMoEModelLM"}),
-    .tensors = {moe_tensors, experts_tensors, decoder_tensors},
+    .tensors = {qk_norm_tensors, expert_tensors, router_tensors, decoder_tensors},
     .keys = {base_keys, moe_layer_keys},
     .vocabs = {&bpe_vocab},
 };

@@ -5,7 +5,7 @@ const struct family maincoder_family = {
     .name = "maincoder",
     .summary = "Maincoder",
     .hf = FAMILY_NAMES({"MaincoderForCausalLM"}),
-    .tensors = {qwen3_tensors, decoder_tensors},
+    .tensors = {qk_norm_tensors, decoder_tensors},
     .keys = {base_keys, KEYS({"rope.dimension_count", GGUF_U32, IF_PRESENT, "head_dim"})},
     .vocabs = {&bpe_vocab},
 };

@@ -32,7 +32,7 @@ const struct family mellum_family = {
     .name = "mellum",
     .summary = "Mellum 2",
     .hf = FAMILY_NAMES({"MellumForCausalLM"}),
-    .tensors = {qwen3_tensors, qwen_moe_tensors, decoder_tensors},
+    .tensors = {qk_norm_tensors, qwen_moe_tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
 };

@@ -1,7 +1,6 @@
 /* MiMo-V2: sinks in layers that look at a window. conversion/mimo.py.
  *
  * The number of layers that predict is nowhere in the configuration: the converter takes it to be 3. */
-#include "models/families/experts.h"
 #include "models/families/layers.h"
 #include "models/families/nextn.h"
 
@@ -161,7 +160,7 @@ const struct family mimo2_family = {
     .name = "mimo2",
     .summary = "MiMo-V2",
     .hf = FAMILY_NAMES({"MiMoV2FlashForCausalLM"}, {"MiMoV2ForCausalLM"}),
-    .tensors = {tensors, nextn_tensors, experts_gate_first_tensors, decoder_tensors},
+    .tensors = {tensors, nextn_tensors, expert_gate_first_tensors, router_tensors, decoder_tensors},
     .forms = CONFIG_FORMS(
         {"MiMoV2ForCausalLM", "mimo_v2", "tensor:blk.0.attn_qkv.weight",
          CONFIG_TABLES(silu_rows, attention_bias_rows, config_rows), OWN_CLASS_NOTE},

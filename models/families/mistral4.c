@@ -30,7 +30,7 @@ const struct family mistral4_family = {
     .name = "mistral4",
     .summary = "Mistral Small 4",
     .hf = names,
-    .tensors = {tensors, mla_tensors, deepseek_moe_tensors, decoder_tensors},
+    .tensors = {tensors, mla_tensors, router_tensors, decoder_tensors},
     .forms = CONFIG_FORMS({"Mistral4ForCausalLM", "mistral4", NULL,
                            CONFIG_TABLES(silu_rows, deepseek_config_rows, config_rows),
                            "only the language model, whose weights are all that the GGUF has"}),

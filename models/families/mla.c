@@ -14,22 +14,6 @@ const struct relation_row mla_tensors[] = {
     {0},
 };
 
-const struct relation_row deepseek_moe_tensors[] = {
-    {"model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"},
-    {"model.layers.{}.mlp.gate.e_score_correction_bias", "blk.{}.exp_probs_b.bias"},
-    {"model.layers.{}.mlp.shared_experts.down_proj", "blk.{}.ffn_down_shexp", .parallel = "column"},
-    {"model.layers.{}.mlp.shared_experts.gate_proj", "blk.{}.ffn_gate_shexp", .parallel = "row"},
-    {"model.layers.{}.mlp.shared_experts.up_proj", "blk.{}.ffn_up_shexp", .parallel = "row"},
-    {0},
-};
-
-const struct relation_row deepseek_expert_tensors[] = {
-    {"model.layers.{}.mlp.experts.{expert}.down_proj", "blk.{}.ffn_down_exps", .parallel = "column"},
-    {"model.layers.{}.mlp.experts.{expert}.gate_proj", "blk.{}.ffn_gate_exps", .parallel = "row"},
-    {"model.layers.{}.mlp.experts.{expert}.up_proj", "blk.{}.ffn_up_exps", .parallel = "row"},
-    {0},
-};
-
 bool deepseek_dense_layers(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     bool has_experts = dimensions_get(&builder->dimensions, "expert") != 0;

@@ -5,10 +5,7 @@
 #include <math.h>
 
 static const struct relation_row tensors[] = {
-    {"transformer.wte", "token_embd", .parallel = "row"},
-    {"transformer.wpe", "position_embd"},
     {"transformer.norm_f", "output_norm"},
-    {"lm_head", "output", .parallel = "row"},
     {"transformer.blocks.{}.norm_1", "blk.{}.attn_norm"},
     {"transformer.blocks.{}.attn.Wqkv", "blk.{}.attn_qkv", "(head d + kv_head k + kv_head v) ...", "head kv_head"},
     {"transformer.blocks.{}.attn.q_ln", "blk.{}.attn_q_norm"},
@@ -88,7 +85,7 @@ const struct family mpt_family = {
     .name = "mpt",
     .summary = "MPT",
     .hf = FAMILY_NAMES({"MPTForCausalLM"}),
-    .tensors = {tensors},
+    .tensors = {tensors, gpt_tensors},
     .forms = CONFIG_FORMS({"MPTForCausalLM", "mpt", "tensor:position_embd.weight", CONFIG_TABLES(config_learned_rows)},
                           {"MPTForCausalLM", "mpt", NULL, CONFIG_TABLES(config_rows)}),
     .keys = {keys},

@@ -2,8 +2,6 @@
 #include "models/families/shared.h"
 
 static const struct relation_row tensors[] = {
-    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
-    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
     {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"},
     {"model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"},
     {0},
@@ -39,7 +37,7 @@ const struct family olmo2_family = {
     .name = "olmo2",
     .summary = "OLMo 2 and 3",
     .hf = FAMILY_NAMES({"Olmo2ForCausalLM"}, {"Olmo3ForCausalLM"}),
-    .tensors = {tensors, decoder_tensors},
+    .tensors = {tensors, qk_norm_tensors, decoder_tensors},
     .forms = CONFIG_FORMS(
         {"Olmo3ForCausalLM", "olmo3", "key:attention.sliding_window", CONFIG_TABLES(silu_rows, attention_bias_rows)},
         {"Olmo2ForCausalLM", "olmo2", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows)}),

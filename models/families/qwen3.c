@@ -2,12 +2,6 @@
 #include "models/families/qwen.h"
 #include "models/families/qwen3_reranker.h"
 
-const struct relation_row qwen3_tensors[] = {
-    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
-    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
-    {0},
-};
-
 static const struct key_row keys[] = {{.emit = emit_pooling_type}, {.emit = emit_reranker}, {0}};
 
 const struct config_form qwen3_half_forms[] = {
@@ -19,7 +13,7 @@ const struct family qwen3_family = {
     .name = "qwen3",
     .summary = "Qwen 3",
     .hf = FAMILY_NAMES({"Qwen3ForCausalLM"}, {"Qwen3Model", "model."}, {"StepVLForConditionalGeneration"}),
-    .tensors = {qwen3_tensors, decoder_tensors},
+    .tensors = {qk_norm_tensors, decoder_tensors},
     .forms = CONFIG_FORMS({"Qwen3ForCausalLM", "qwen3", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows)}),
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab, &bpe_vocab},

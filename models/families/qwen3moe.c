@@ -18,7 +18,7 @@ const struct family qwen3moe_family = {
     .name = "qwen3moe",
     .summary = "Qwen 3 MoE",
     .hf = FAMILY_NAMES({"Qwen3MoeForCausalLM"}),
-    .tensors = {qwen3_tensors, qwen_moe_tensors, decoder_tensors},
+    .tensors = {qk_norm_tensors, qwen_moe_tensors, decoder_tensors},
     .forms = CONFIG_FORMS(
         {"Qwen3MoeForCausalLM", "qwen3_moe", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows, config_rows)}),
     .keys = {base_keys, moe_keys},

@@ -6,17 +6,10 @@
 
 /* All heads have one key and one value, "kv_head" being 1. */
 static const struct relation_row tensors[] = {
-    {"transformer.wte", "token_embd", .parallel = "row"},
-    {"transformer.ln_f", "output_norm"},
-    {"lm_head", "output", .parallel = "row"},
-    {"transformer.h.{}.ln_1", "blk.{}.attn_norm"},
     {"transformer.h.{}.attn.q", "blk.{}.attn_q", "(head d) ...", "head"},
     {"transformer.h.{}.attn.kv", "blk.{}.attn_k, blk.{}.attn_v", "(kv_head (k + v)) c -> (kv_head k) c, (kv_head v) c",
      "kv_head"},
-    {"transformer.h.{}.attn.c_proj", "blk.{}.attn_output", .parallel = "column"},
-    {"transformer.h.{}.ln_2", "blk.{}.ffn_norm"},
     {"transformer.h.{}.mlp.gate_up_proj", "blk.{}.ffn_gate, blk.{}.ffn_up", GATE_UP, "gate up"},
-    {"transformer.h.{}.mlp.c_proj", "blk.{}.ffn_down", .parallel = "column"},
     {0},
 };
 
@@ -60,7 +53,7 @@ const struct family refact_family = {
     .name = "refact",
     .summary = "Refact",
     .hf = FAMILY_NAMES({"GPTRefactForCausalLM"}),
-    .tensors = {tensors},
+    .tensors = {tensors, gpt_tensors},
     .keys = {keys},
     .vocabs = {&bpe_vocab},
     .dimensions = {DIMENSIONS({"kv_head", NULL, 1})},

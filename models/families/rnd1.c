@@ -11,7 +11,7 @@ const struct family rnd1_family = {
     .name = "rnd1",
     .summary = "RND1",
     .hf = FAMILY_NAMES({"RND1"}),
-    .tensors = {qwen3_tensors, qwen_moe_tensors, decoder_tensors},
+    .tensors = {qk_norm_tensors, qwen_moe_tensors, decoder_tensors},
     .keys = {base_keys, moe_keys, keys},
     .vocabs = {&bpe_vocab},
 };

@@ -18,6 +18,51 @@ const struct relation_row sparse_moe_tensors[] = {
     {0},
 };
 
+#define EXPERTS "model.layers.{}.mlp.experts.{expert}."
+#define SHARED  "model.layers.{}.mlp.shared_experts."
+
+const struct relation_row expert_tensors[] = {
+    {EXPERTS "down_proj", "blk.{}.ffn_down_exps", .parallel = "column"},
+    {EXPERTS "gate_proj", "blk.{}.ffn_gate_exps", .parallel = "row"},
+    {EXPERTS "up_proj", "blk.{}.ffn_up_exps", .parallel = "row"},
+    {0},
+};
+
+const struct relation_row expert_gate_first_tensors[] = {
+    {EXPERTS "gate_proj", "blk.{}.ffn_gate_exps", .parallel = "row"},
+    {EXPERTS "up_proj", "blk.{}.ffn_up_exps", .parallel = "row"},
+    {EXPERTS "down_proj", "blk.{}.ffn_down_exps", .parallel = "column"},
+    {0},
+};
+
+const struct relation_row router_tensors[] = {
+    {"model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"},
+    {"model.layers.{}.mlp.gate.e_score_correction_bias", "blk.{}.exp_probs_b.bias"},
+    {SHARED "down_proj", "blk.{}.ffn_down_shexp", .parallel = "column"},
+    {SHARED "gate_proj", "blk.{}.ffn_gate_shexp", .parallel = "row"},
+    {SHARED "up_proj", "blk.{}.ffn_up_shexp", .parallel = "row"},
+    {0},
+};
+
+const struct relation_row gpt_tensors[] = {
+    {"transformer.wte", "token_embd", .parallel = "row"},
+    {"transformer.wpe", "position_embd"},
+    {"transformer.ln_f", "output_norm"},
+    {"lm_head", "output", .parallel = "row"},
+    {"transformer.h.{}.ln_1", "blk.{}.attn_norm"},
+    {"transformer.h.{}.attn.c_proj", "blk.{}.attn_output", .parallel = "column"},
+    {"transformer.h.{}.ln_2", "blk.{}.ffn_norm"},
+    {"transformer.h.{}.mlp.c_fc", "blk.{}.ffn_up", .parallel = "row"},
+    {"transformer.h.{}.mlp.c_proj", "blk.{}.ffn_down", .parallel = "column"},
+    {0},
+};
+
+const struct relation_row qk_norm_tensors[] = {
+    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
+    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
+    {0},
+};
+
 const struct dimension_row qkv_dimensions[] = {{"query", NULL, 1}, {"key", NULL, 1}, {"value", NULL, 1}, {0}};
 
 static bool set_rope_f32(struct model_builder *builder, const char *key, const char *from, struct error *error)

@@ -13,6 +13,15 @@
 #define OWN_CLASS_NOTE "its class is in Python files published with the model, which are not in the GGUF"
 
 extern const struct relation_row sparse_moe_tensors[]; /* Mixtral's experts */
+extern const struct relation_row qk_norm_tensors[];    /* norms of queries and keys */
+
+/* Names below mlp.: the experts, gathered as down, gate, up, or as gate, up, down; the router, its correction and the
+ * experts that all tokens share. */
+extern const struct relation_row expert_tensors[], expert_gate_first_tensors[], router_tensors[];
+
+/* Names of GPT-2 and most that came before Llama. */
+extern const struct relation_row gpt_tensors[];
+
 /* the converter's common emitter, general.file_type at its end */
 extern const struct key_row base_keys[];
 extern const struct key_row moe_keys[]; /* expert_feed_forward_length and the shared expert's */

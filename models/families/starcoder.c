@@ -2,18 +2,9 @@
 #include "models/families/shared.h"
 
 static const struct relation_row tensors[] = {
-    {"transformer.wte", "token_embd", .parallel = "row"},
-    {"transformer.wpe", "position_embd"},
-    {"transformer.ln_f", "output_norm"},
-    {"lm_head", "output", .parallel = "row"},
-    {"transformer.h.{}.ln_1", "blk.{}.attn_norm"},
     {"transformer.h.{}.attn.c_attn", "blk.{}.attn_qkv", "(head d + kv_head k + kv_head v) ...", "head kv_head",
      .when = "multi_query"},
     {"transformer.h.{}.attn.c_attn", "blk.{}.attn_qkv", "(head part d) ...", "head", .when = "!multi_query"},
-    {"transformer.h.{}.attn.c_proj", "blk.{}.attn_output", .parallel = "column"},
-    {"transformer.h.{}.ln_2", "blk.{}.ffn_norm"},
-    {"transformer.h.{}.mlp.c_fc", "blk.{}.ffn_up", .parallel = "row"},
-    {"transformer.h.{}.mlp.c_proj", "blk.{}.ffn_down", .parallel = "column"},
     {0},
 };
 
@@ -40,7 +31,7 @@ const struct family starcoder_family = {
     .name = "starcoder",
     .summary = "GPTBigCode: SantaCoder, StarCoder",
     .hf = FAMILY_NAMES({"GPTBigCodeForCausalLM"}),
-    .tensors = {tensors},
+    .tensors = {tensors, gpt_tensors},
     .forms = CONFIG_FORMS({"GPTBigCodeForCausalLM", "gpt_bigcode", NULL, CONFIG_TABLES(config_rows)}),
     .keys = {keys},
     .vocabs = {&bpe_vocab},

@@ -9,7 +9,7 @@
 #include "models/config/hparams.h"
 #include "models/relation/relation.h"
 
-enum { FAMILY_MAX_TABLES = 6, FAMILY_MAX_VOCABS = 5 };
+enum { FAMILY_MAX_TABLES = 7, FAMILY_MAX_VOCABS = 5 };
 
 /* A Hugging Face class, as config.json's `architectures` names it. */
 struct family_name {

@@ -10,17 +10,12 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static const struct key_row keys[] = {
-    {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
-    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary_of_hidden},
-    {0},
-};
-
 const struct family arctic_family = {
     .name = "arctic",
     .summary = "Arctic",
     .hf = FAMILY_NAMES({"ArcticForCausalLM"}),
     .tensors = {tensors, llama_tensors, sparse_moe_tensors, decoder_tensors},
-    .keys = {base_keys, keys},
+    .keys = {base_keys, KEYS({"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
+                             {"rope.dimension_count", GGUF_U32, .compute = compute_rotary_of_hidden})},
     .vocabs = {&arctic_vocab},
 };

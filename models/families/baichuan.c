@@ -17,12 +17,6 @@ static bool compute_head_width(const struct model_builder *builder, double *ret_
     return head > 0 || error_set(error, "config.json: num_attention_heads is missing, or 0");
 }
 
-static const struct key_row keys[] = {
-    {"tensor_data_layout", GGUF_STRING, ALWAYS, .text = "Meta AI original pth"},
-    {"rope.dimension_count", GGUF_U32, .compute = compute_head_width},
-    {0},
-};
-
 static bool note_names(struct model_builder *builder, struct error *error)
 {
     checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,
@@ -35,7 +29,8 @@ const struct family baichuan_family = {
     .summary = "Baichuan 1 and 2",
     .hf = FAMILY_NAMES({"BaichuanForCausalLM"}, {"BaiChuanForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .keys = {base_keys, keys},
+    .keys = {base_keys, KEYS({"tensor_data_layout", GGUF_STRING, ALWAYS, .text = "Meta AI original pth"},
+                             {"rope.dimension_count", GGUF_U32, .compute = compute_head_width})},
     .vocabs = {&spm_vocab},
     .dimensions = {qkv_dimensions},
     .adjust = note_names,

@@ -25,15 +25,6 @@ static const struct elementwise over_norm = {
     .exactness = "norms do not come back; without norm_head the model is the same",
 };
 
-static const struct relation_row tensors[] = {
-    {"lm_head", "output", .parallel = "row", .map = &over_norm},
-    {"model.layers.{}.attention.query_key_value", "blk.{}.attn_q, blk.{}.attn_k, blk.{}.attn_v",
-     "(query head half pair + key kv_head half pair + value kv_head half pair) ... -> "
-     "(query head pair half) ..., (key kv_head pair half) ..., (value kv_head half pair) ...",
-     "head kv_head"},
-    {0},
-};
-
 static const struct relation_row tensors2[] = {
     {"model.layers.{}.attention.query_key_value", "blk.{}.attn_qkv", "(head d + kv_head k + kv_head v) ...",
      "head kv_head"},
@@ -57,11 +48,6 @@ static const struct elementwise minus_mean = {
     .apply = center,
     .is_one_way = true,
     .exactness = "the mean does not come back: routers compare, so that it says nothing",
-};
-
-static const struct relation_row sarvam_tensors[] = {
-    {"model.layers.{}.mlp.gate.expert_bias", "blk.{}.exp_probs_b.bias", .map = &minus_mean},
-    {0},
 };
 
 static const struct key_row keys[] = {
@@ -117,7 +103,12 @@ const struct family bailingmoe_family = {
     .name = "bailingmoe",
     .summary = "Ling, Ring",
     .hf = FAMILY_NAMES({"BailingMoeForCausalLM"}),
-    .tensors = {tensors, common_tensors, expert_tensors, router_tensors, decoder_tensors},
+    .tensors = {TENSORS({"lm_head", "output", .parallel = "row", .map = &over_norm},
+                        {"model.layers.{}.attention.query_key_value", "blk.{}.attn_q, blk.{}.attn_k, blk.{}.attn_v",
+                         "(query head half pair + key kv_head half pair + value kv_head half pair) ... -> "
+                         "(query head pair half) ..., (key kv_head pair half) ..., (value kv_head half pair) ...",
+                         "head kv_head"}),
+                common_tensors, expert_tensors, router_tensors, decoder_tensors},
     .forms = CONFIG_FORMS({"BailingMoeForCausalLM", "bailing_moe", NULL,
                            CONFIG_TABLES(silu_rows, num_experts_rows, common_rows,
                                          CONFIG_ROWS({"use_qkv_bias", FROM_TENSOR, "blk.0.attn_q.bias"})),
@@ -146,8 +137,8 @@ const struct family sarvam_family = {
     .architecture = "bailingmoe2",
     .summary = "Sarvam",
     .hf = FAMILY_NAMES({"SarvamMoEForCausalLM"}, {"modeling_sarvam_moe.SarvamMoEForCausalLM"}),
-    .tensors = {sarvam_tensors, tensors2, common_tensors, nextn_tensors, expert_tensors, router_tensors,
-                decoder_tensors},
+    .tensors = {TENSORS({"model.layers.{}.mlp.gate.expert_bias", "blk.{}.exp_probs_b.bias", .map = &minus_mean}),
+                tensors2, common_tensors, nextn_tensors, expert_tensors, router_tensors, decoder_tensors},
     .keys = {base_keys, keys2, KEYS({"rope.dimension_count", GGUF_U32, .compute = compute_head_dim})},
     .vocabs = {&bpe_vocab},
     .add_dimensions = nextn_add_dimensions,

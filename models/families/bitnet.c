@@ -36,12 +36,6 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static const struct key_row keys[] = {
-    {"rope.scaling.type", GGUF_STRING, ALWAYS, .text = "linear"},
-    {"rope.scaling.factor", GGUF_F32, ALWAYS, .value = 1},
-    {0},
-};
-
 static bool has_silu(const struct hparams *hparams)
 {
     const struct json *activation = hparams_get(hparams, "hidden_act");
@@ -55,7 +49,8 @@ const struct family bitnet_family = {
     .tensors = {tensors, decoder_tensors},
     .forms = CONFIG_FORMS(
         {"BitNetForCausalLM", "bitnet", NULL, CONFIG_TABLES(silu_rows, CONFIG_ROWS({"rope_scaling", FROM_NOWHERE}))}),
-    .keys = {base_keys, keys},
+    .keys = {base_keys, KEYS({"rope.scaling.type", GGUF_STRING, ALWAYS, .text = "linear"},
+                             {"rope.scaling.factor", GGUF_F32, ALWAYS, .value = 1})},
     .vocabs = {&spm_vocab},
     .applies = has_silu,
 };

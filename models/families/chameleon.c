@@ -18,17 +18,6 @@
         ATTENTION name, "blk.{}.attn_" name, heads " (half pair) -> " heads " (pair half)", __VA_ARGS__                \
     }
 
-static const struct relation_row tensors[] = {
-    OF_FIRST("q_norm", "head"),
-    OF_FIRST("k_norm", "kv_head"),
-    OF_EACH("q_norm", "head", .when = "!grouped", .backward_only = true),
-    OF_EACH("k_norm", "kv_head", .when = "!grouped", .backward_only = true),
-    OF_EACH("q_norm", "head", .when = "grouped"),
-    OF_EACH("k_norm", "kv_head", .when = "grouped"),
-    {"model.vqmodel.*", NULL},
-    {0},
-};
-
 static const struct key_row keys[] = {{"swin_norm", GGUF_BOOL, OR_DEFAULT, "swin_norm", 0}, {0}};
 
 static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
@@ -53,7 +42,12 @@ const struct family chameleon_family = {
     .name = "chameleon",
     .summary = "Chameleon",
     .hf = FAMILY_NAMES({"ChameleonForConditionalGeneration"}, {"ChameleonForCausalLM"}),
-    .tensors = {tensors, llama_tensors, decoder_tensors},
+    .tensors = {TENSORS(OF_FIRST("q_norm", "head"), OF_FIRST("k_norm", "kv_head"),
+                        OF_EACH("q_norm", "head", .when = "!grouped", .backward_only = true),
+                        OF_EACH("k_norm", "kv_head", .when = "!grouped", .backward_only = true),
+                        OF_EACH("q_norm", "head", .when = "grouped"), OF_EACH("k_norm", "kv_head", .when = "grouped"),
+                        {"model.vqmodel.*", NULL}),
+                llama_tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .add_dimensions = add_dimensions,

@@ -58,13 +58,6 @@ static bool compute_base(const struct model_builder *builder, double *ret_value,
     return true;
 }
 
-static const struct key_row rope_keys[] = {
-    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary},
-    {".tokenizer.ggml.add_bos_token", GGUF_BOOL, ALWAYS, .value = 0},
-    {"rope.freq_base", GGUF_F32, .compute = compute_base},
-    {0},
-};
-
 static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     if (hparams_get(hparams, "multi_query_group_num") == NULL && hparams_get(hparams, "seq_length") == NULL)
@@ -101,7 +94,9 @@ const struct family chatglm_family = {
          CONFIG_TABLES(silu_rows, common_rows, CONFIG_ROWS({"attention_bias", FROM_TEXT, .text = "true"}))},
         {"GlmForCausalLM", "glm", NULL,
          CONFIG_TABLES(silu_rows, common_rows, CONFIG_ROWS({"attention_bias", FROM_TEXT, .text = "false"}))}),
-    .keys = {keys, rope_keys},
+    .keys = {keys, KEYS({"rope.dimension_count", GGUF_U32, .compute = compute_rotary},
+                        {".tokenizer.ggml.add_bos_token", GGUF_BOOL, ALWAYS, .value = 0},
+                        {"rope.freq_base", GGUF_F32, .compute = compute_base})},
     .vocabs = {&chatglm3_vocab, &chatglm_vocab},
     .dropped_prefixes = TEXTS("transformer."),
     .dimensions = {DIMENSIONS({"kv_head", "multi_query_group_num", .kept = true})},

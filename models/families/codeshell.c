@@ -1,11 +1,6 @@
 /* CodeShell. conversion/codeshell.py. */
 #include "models/families/shared.h"
 
-static const struct relation_row tensors[] = {
-    {"transformer.h.{}.attn.c_attn", "blk.{}.attn_qkv", "(head d + kv_head k + kv_head v) ...", "head kv_head"},
-    {0},
-};
-
 static const struct key_row keys[] = {
     {"context_length", GGUF_U32, REQUIRED, "n_positions"},
     {"embedding_length", GGUF_U32, REQUIRED, "n_embd"},
@@ -25,7 +20,9 @@ const struct family codeshell_family = {
     .name = "codeshell",
     .summary = "CodeShell",
     .hf = FAMILY_NAMES({"CodeShellForCausalLM"}),
-    .tensors = {tensors, gpt_tensors},
+    .tensors = {TENSORS({"transformer.h.{}.attn.c_attn", "blk.{}.attn_qkv", "(head d + kv_head k + kv_head v) ...",
+                         "head kv_head"}),
+                gpt_tensors},
     .keys = {keys},
     .vocabs = {&bpe_vocab},
     .dimensions = {DIMENSIONS({"kv_head", "num_query_groups", .kept = true})},

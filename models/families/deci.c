@@ -101,13 +101,6 @@ static bool emit_by_kind(struct model_builder *builder, struct error *error)
     return builder_emit(builder, base_keys, error) && builder_emit(builder, listed_keys, error);
 }
 
-static const struct key_row keys[] = {
-    {.emit = emit_by_kind},
-    {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
-    {"rope.dimension_count", GGUF_U32, .compute = compute_head_dim},
-    {0},
-};
-
 /* Heads are of one size in all layers. */
 static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
@@ -133,7 +126,8 @@ const struct family deci_family = {
     .summary = "Llama Nemotron 51B, Super 49B, Ultra 253B; DeciLM 7B",
     .hf = FAMILY_NAMES({"DeciLMForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .keys = {keys},
+    .keys = {KEYS({.emit = emit_by_kind}, {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
+                  {"rope.dimension_count", GGUF_U32, .compute = compute_head_dim})},
     .vocabs = {&vocab},
     .add_dimensions = add_dimensions,
     .add_extras = add_rope_freqs,

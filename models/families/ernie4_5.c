@@ -13,12 +13,6 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static const struct relation_row moe_tensors[] = {
-    {"model.mtp_*", NULL},
-    {"model.layers.{}.mlp.moe_statics.e_score_correction_bias", "blk.{}.exp_probs_b.bias"},
-    {0},
-};
-
 /* As the converter has it, whatever it may mean. */
 static bool emit_shared_width(struct model_builder *builder, struct error *error)
 {
@@ -82,7 +76,9 @@ const struct family ernie4_5_moe_family = {
     .name = "ernie4_5-moe",
     .summary = "ERNIE 4.5 MoE",
     .hf = FAMILY_NAMES({"Ernie4_5_MoeForCausalLM"}),
-    .tensors = {moe_tensors, expert_gate_first_tensors, router_tensors, decoder_tensors},
+    .tensors = {TENSORS({"model.mtp_*", NULL},
+                        {"model.layers.{}.mlp.moe_statics.e_score_correction_bias", "blk.{}.exp_probs_b.bias"}),
+                expert_gate_first_tensors, router_tensors, decoder_tensors},
     .forms = CONFIG_FORMS({"Ernie4_5_MoeForCausalLM", "ernie4_5_moe", NULL,
                            CONFIG_TABLES(silu_rows, CONFIG_ROWS({"use_bias", FROM_TENSOR, "blk.0.attn_q.bias"}))}),
     .keys = {base_keys, moe_layer_keys},

@@ -1,13 +1,6 @@
 /* EuroBERT, Jina v5. conversion/bert.py. */
 #include "models/families/shared.h"
 
-static const struct key_row keys[] = {
-    {"attention.causal", GGUF_BOOL, ALWAYS, .value = 0},
-    {"rope.scaling.type", GGUF_STRING, ALWAYS, .text = "none"},
-    {.emit = emit_pooling_type},
-    {0},
-};
-
 static bool begin_no_texts(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     gguf_set_bool(&builder->model->kvs, "tokenizer.ggml.add_bos_token", false);
@@ -22,7 +15,8 @@ const struct family eurobert_family = {
     .forms = CONFIG_FORMS({"EuroBertModel", "eurobert", NULL,
                            CONFIG_TABLES(silu_rows, attention_bias_rows, mlp_bias_rows,
                                          CONFIG_ROWS({"mask_token_id", FROM_KEY, ".tokenizer.ggml.mask_token_id"}))}),
-    .keys = {base_keys, keys},
+    .keys = {base_keys, KEYS({"attention.causal", GGUF_BOOL, ALWAYS, .value = 0},
+                             {"rope.scaling.type", GGUF_STRING, ALWAYS, .text = "none"}, {.emit = emit_pooling_type})},
     .vocabs = {&bpe_vocab},
     .dropped_prefixes = TEXTS("model."),
     .before_vocab = begin_no_texts,

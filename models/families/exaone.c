@@ -18,12 +18,6 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static const struct relation_row tensors4[] = {
-    {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"},
-    {"model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"},
-    {0},
-};
-
 static bool compute_rotary(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     uint64_t head = dimensions_get(&builder->dimensions, "head"),
@@ -76,13 +70,6 @@ static bool emit_window(struct model_builder *builder, struct error *error)
     gguf_set_u32(&builder->model->kvs, builder_key(builder, "attention.sliding_window"), (uint32_t)window);
     return emit_window_pattern(builder, error);
 }
-
-static const struct key_row keys4[] = {
-    {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
-    {.emit = emit_window},
-    {.emit = nextn_emit},
-    {0},
-};
 
 static const struct key_row moe_layer_keys[] = {
     {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
@@ -160,11 +147,14 @@ const struct family exaone4_family = {
     .name = "exaone4",
     .summary = "EXAONE 4 and 4.5",
     .hf = FAMILY_NAMES({"Exaone4ForCausalLM"}, {"Exaone4_5_ForConditionalGeneration"}),
-    .tensors = {tensors4, qk_norm_tensors, nextn_tensors, decoder_tensors},
+    .tensors = {TENSORS({"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"},
+                        {"model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"}),
+                qk_norm_tensors, nextn_tensors, decoder_tensors},
     .forms = CONFIG_FORMS({"Exaone4ForCausalLM", "exaone4", "key:attention.sliding_window_pattern",
                            CONFIG_TABLES(silu_rows, config4_rows)},
                           {"Exaone4ForCausalLM", "exaone4", NULL, CONFIG_TABLES(silu_rows, config4_full_rows)}),
-    .keys = {base_keys, keys4},
+    .keys = {base_keys,
+             KEYS({"vocab_size", GGUF_U32, REQUIRED, "vocab_size"}, {.emit = emit_window}, {.emit = nextn_emit})},
     .vocabs = {&bpe_vocab},
     .add_dimensions = nextn_add_dimensions,
     .adjust = nextn_count_blocks,

@@ -11,13 +11,6 @@ const struct relation_row gemma2_tensors[] = {
 /* MERaLiON 2 is one that hears; the converter fails for what hears of it. */
 static const struct relation_row foreign_tensors[] = {{"ln_speech.*", NULL}, {"speech_encoder.*", NULL}, {0}};
 
-static const struct key_row keys[] = {
-    {"attn_logit_softcapping", GGUF_F32, REQUIRED, "attn_logit_softcapping"},
-    {"final_logit_softcapping", GGUF_F32, REQUIRED, "final_logit_softcapping"},
-    {"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window"},
-    {0},
-};
-
 /* No key holds the scale of queries: it is the size of a head, but hidden_size divided by the heads in the widest
  * model. llama.cpp tells that one by its layers, too. */
 static const struct config_row common_rows[] = {
@@ -40,7 +33,9 @@ const struct family gemma2_family = {
         {"Gemma2ForCausalLM", "gemma2", "tensor:blk.45.attn_q.weight !tensor:blk.46.attn_q.weight",
          CONFIG_TABLES(attention_bias_rows, common_rows, config_27b_rows)},
         {"Gemma2ForCausalLM", "gemma2", NULL, CONFIG_TABLES(attention_bias_rows, common_rows, config_rows)}),
-    .keys = {gemma_keys, keys},
+    .keys = {gemma_keys, KEYS({"attn_logit_softcapping", GGUF_F32, REQUIRED, "attn_logit_softcapping"},
+                              {"final_logit_softcapping", GGUF_F32, REQUIRED, "final_logit_softcapping"},
+                              {"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window"})},
     .vocabs = {&spm_vocab},
     .dropped_prefixes = TEXTS("text_decoder."),
     .after_vocab = gemma_after_vocab,

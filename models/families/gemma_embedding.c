@@ -14,8 +14,6 @@ static bool emit_window(struct model_builder *builder, struct error *error)
     return true;
 }
 
-static const struct key_row keys[] = {{.emit = emit_window}, {.emit = emit_pooling_type}, {0}};
-
 static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
@@ -35,7 +33,7 @@ const struct family gemma_embedding_family = {
     .tensors = {gemma3_tensors, gemma2_tensors, gemma_tensors, decoder_tensors},
     .forms = CONFIG_FORMS(
         {"Gemma3TextModel", "gemma3_text", NULL, CONFIG_TABLES(attention_bias_rows, gemma3_config_rows, config_rows)}),
-    .keys = {base_keys, gemma3_keys, keys},
+    .keys = {base_keys, gemma3_keys, KEYS({.emit = emit_window}, {.emit = emit_pooling_type})},
     .vocabs = {&spm_vocab, &bpe_vocab},
     .rename = rename_tensor,
     .adjust = gemma3_count_tokens,

@@ -16,12 +16,6 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static const struct key_row keys[] = {
-    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary_of_half},
-    {.emit = nextn_emit},
-    {0},
-};
-
 static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     const char *architecture = hparams_architecture(hparams);
@@ -51,7 +45,8 @@ const struct family glm4_family = {
                            CONFIG_TABLES(silu_rows, attention_bias_rows,
                                          CONFIG_ROWS({"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count",
                                                       "attention.key_length"}))}),
-    .keys = {base_keys, keys},
+    .keys = {base_keys,
+             KEYS({"rope.dimension_count", GGUF_U32, .compute = compute_rotary_of_half}, {.emit = nextn_emit})},
     .vocabs = {&glm4_vocab},
     .add_dimensions = add_dimensions,
     .adjust = nextn_count_blocks,

@@ -2,12 +2,6 @@
 #include "models/families/deepseek.h"
 #include "models/families/nextn.h"
 
-static const struct relation_row tensors[] = {
-    {"model.layers.{}.*", NULL, .when = "extra_layer"},
-    {"lm_head.weight", NULL, .when = "tie_word_embeddings"},
-    {0},
-};
-
 static bool adjust(struct model_builder *builder, struct error *error)
 {
     return mla_adjust(builder, error) && nextn_count_blocks(builder, error);
@@ -24,7 +18,9 @@ const struct family glm4moelite_family = {
     .architecture = "deepseek2",
     .summary = "GLM-4.7-Flash",
     .hf = FAMILY_NAMES({"Glm4MoeLiteForCausalLM"}),
-    .tensors = {tensors, mla_tensors, router_tensors, expert_tensors, nextn_tensors, decoder_tensors},
+    .tensors = {TENSORS({"model.layers.{}.*", NULL, .when = "extra_layer"},
+                        {"lm_head.weight", NULL, .when = "tie_word_embeddings"}),
+                mla_tensors, router_tensors, expert_tensors, nextn_tensors, decoder_tensors},
     .forms = CONFIG_FORMS(
         {"Glm4MoeLiteForCausalLM", "glm4_moe_lite", NULL, CONFIG_TABLES(silu_rows, deepseek_config_rows, config_rows)}),
     .told_by = "key:nextn_predict_layers",

@@ -16,12 +16,6 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static const struct key_row keys[] = {
-    {"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window"},
-    {"expert_feed_forward_length", GGUF_U32, REQUIRED, "intermediate_size"},
-    {0},
-};
-
 static const struct config_row config_rows[] = {
     {"swiglu_limit", FROM_TEXT, .text = "7.0"},
     {"attention_bias", FROM_TEXT, .text = "true"},
@@ -35,6 +29,7 @@ const struct family gpt_oss_family = {
     .hf = FAMILY_NAMES({"GptOssForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
     .forms = CONFIG_FORMS({"GptOssForCausalLM", "gpt_oss", NULL, CONFIG_TABLES(silu_rows, config_rows)}),
-    .keys = {base_keys, keys},
+    .keys = {base_keys, KEYS({"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window"},
+                             {"expert_feed_forward_length", GGUF_U32, REQUIRED, "intermediate_size"})},
     .vocabs = {&bpe_vocab},
 };

@@ -109,13 +109,6 @@ static bool emit_experts(struct model_builder *builder, struct error *error)
            emit_count(builder, "expert_shared_count", "num_shared_expert", error);
 }
 
-static const struct key_row moe_layer_keys[] = {
-    {"expert_shared_feed_forward_length", GGUF_U32, REQUIRED, "intermediate_size"},
-    {.emit = emit_experts},
-    {.emit = emit_moe_rope},
-    {0},
-};
-
 static const struct key_row hy3_keys[] = {
     {"expert_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size"},
     {"expert_shared_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size", .by = "num_shared_experts",
@@ -171,7 +164,8 @@ const struct family hunyuan_moe_family = {
     .tensors = {tensors, moe_tensors, expert_tensors, router_tensors, decoder_tensors},
     .forms = CONFIG_FORMS({"HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe", NULL,
                            CONFIG_TABLES(silu_rows, attention_bias_rows, config_moe_rows)}),
-    .keys = {base_keys, moe_layer_keys},
+    .keys = {base_keys, KEYS({"expert_shared_feed_forward_length", GGUF_U32, REQUIRED, "intermediate_size"},
+                             {.emit = emit_experts}, {.emit = emit_moe_rope})},
     .vocabs = {&hunyuan_moe_ranks_vocab, &bpe_vocab},
 };
 

@@ -87,20 +87,12 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const struct key_row audio_keys[] = {
-    {"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window"},
-    {"embedding_length_out", GGUF_U32, REQUIRED, "output_size"},
-    {0},
-};
-
 static bool emit_causal(struct model_builder *builder, struct error *error)
 {
     if (strcmp(builder->hf->name, "Lfm2BidirectionalModel") == 0)
         gguf_set_bool(&builder->model->kvs, builder_key(builder, "attention.causal"), false);
     return true;
 }
-
-static const struct key_row embed_keys[] = {{.emit = emit_causal}, {.emit = emit_pooling_type}, {0}};
 
 static const char dense_folder[] = "1_Dense";
 
@@ -216,7 +208,9 @@ const struct family lfm2_audio_family = {
     .summary = "LFM 2.5 audio tokenizer",
     .hf = FAMILY_NAMES({"Lfm25AudioTokenizer"}),
     .tensors = {TENSORS({"dense_2_out", "dense_2"}), tensors, decoder_tensors},
-    .keys = {base_keys, keys, audio_keys},
+    .keys = {base_keys, keys,
+             KEYS({"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window"},
+                  {"embedding_length_out", GGUF_U32, REQUIRED, "output_size"})},
     .vocabs = {&no_vocab},
     .tokenizer_model = "none",
     .rename = rename_of_audio,
@@ -228,7 +222,7 @@ const struct family lfm2_embed_family = {
     .summary = "LFM2-ColBERT (embeddings)",
     .hf = FAMILY_NAMES({"Lfm2Model", "model."}, {"Lfm2BidirectionalModel", "model."}),
     .tensors = {tensors, decoder_tensors},
-    .keys = {base_keys, keys, embed_keys},
+    .keys = {base_keys, keys, KEYS({.emit = emit_causal}, {.emit = emit_pooling_type})},
     .vocabs = {&bpe_vocab},
     .told_by = "key:embedding_length_out|key:attention.causal|key:pooling_type",
     .dense_folder = dense_folder,

@@ -34,13 +34,6 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static const struct key_row moe_layer_keys[] = {
-    {"expert_feed_forward_length", GGUF_U32, IF_PRESENT, "expert_intermediate_size"},
-    {".tokenizer.ggml.mask_token_id", GGUF_U32, ALWAYS, .value = 156895},
-    DIFFUSION,
-    {0},
-};
-
 /* Gives a hyperparameter the name that keys go by. */
 static bool rename_count(struct hparams *hparams, const char *name, const char *given, struct error *error)
 {
@@ -79,6 +72,7 @@ const struct family llada_moe_family = {
     .summary = "LLaDA MoE",
     .hf = FAMILY_NAMES({"LLaDAMoEModel"}, {"LLaDAMoEModelLM"}),
     .tensors = {qk_norm_tensors, expert_tensors, router_tensors, decoder_tensors},
-    .keys = {base_keys, moe_layer_keys},
+    .keys = {base_keys, KEYS({"expert_feed_forward_length", GGUF_U32, IF_PRESENT, "expert_intermediate_size"},
+                             {".tokenizer.ggml.mask_token_id", GGUF_U32, ALWAYS, .value = 156895}, DIFFUSION)},
     .vocabs = {&bpe_vocab},
 };

@@ -22,17 +22,12 @@ static bool emit_window(struct model_builder *builder, struct error *error)
     return true;
 }
 
-static const struct key_row keys[] = {
-    {"expert_feed_forward_length", GGUF_U32, IF_PRESENT, "moe_intermediate_size"},
-    {.emit = emit_window},
-    {0},
-};
-
 const struct family mellum_family = {
     .name = "mellum",
     .summary = "Mellum 2",
     .hf = FAMILY_NAMES({"MellumForCausalLM"}),
     .tensors = {qk_norm_tensors, qwen_moe_tensors, decoder_tensors},
-    .keys = {base_keys, keys},
+    .keys = {base_keys, KEYS({"expert_feed_forward_length", GGUF_U32, IF_PRESENT, "moe_intermediate_size"},
+                             {.emit = emit_window})},
     .vocabs = {&bpe_vocab},
 };

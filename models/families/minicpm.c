@@ -6,12 +6,6 @@
 
 #include <math.h>
 
-static const struct relation_row tensors[] = {
-    {"model.layers.{}.self_attn.q_proj.weight", "blk.{}.attn_q.weight", QUERY_ROTARY, "head"},
-    {"model.layers.{}.self_attn.k_proj.weight", "blk.{}.attn_k.weight", KEY_ROTARY, "kv_head"},
-    {0},
-};
-
 static const struct relation_row tensors3[] = {
     {"model.layers.{}.self_attn.q_a_proj", "blk.{}.attn_q_a"},
     {"model.layers.{}.self_attn.q_a_layernorm", "blk.{}.attn_q_a_norm"},
@@ -44,13 +38,6 @@ static bool compute_logit_scale(const struct model_builder *builder, double *ret
     *ret_value = hidden / base;
     return true;
 }
-
-static const struct key_row keys[] = {
-    {"embedding_scale", GGUF_F32, REQUIRED, "scale_emb"},
-    {"residual_scale", GGUF_F32, .compute = compute_residual_scale},
-    {"logit_scale", GGUF_F32, .compute = compute_logit_scale},
-    {0},
-};
 
 static const struct key_row keys3[] = {
     FILE_TYPE_KEY,
@@ -102,10 +89,14 @@ const struct family minicpm_family = {
     .name = "minicpm",
     .summary = "MiniCPM 1, 2 and 4",
     .hf = FAMILY_NAMES({"MiniCPMForCausalLM"}),
-    .tensors = {tensors, decoder_tensors},
+    .tensors = {TENSORS({"model.layers.{}.self_attn.q_proj.weight", "blk.{}.attn_q.weight", QUERY_ROTARY, "head"},
+                        {"model.layers.{}.self_attn.k_proj.weight", "blk.{}.attn_k.weight", KEY_ROTARY, "kv_head"}),
+                decoder_tensors},
     .forms =
         CONFIG_FORMS({"MiniCPMForCausalLM", "minicpm", NULL, CONFIG_TABLES(silu_rows, config_rows), OWN_CLASS_NOTE}),
-    .keys = {base_keys, keys},
+    .keys = {base_keys, KEYS({"embedding_scale", GGUF_F32, REQUIRED, "scale_emb"},
+                             {"residual_scale", GGUF_F32, .compute = compute_residual_scale},
+                             {"logit_scale", GGUF_F32, .compute = compute_logit_scale})},
     .vocabs = {&spm_vocab},
     .add_extras = add_factors,
 };

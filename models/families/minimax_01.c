@@ -104,13 +104,6 @@ static bool compute_residual_scale(const struct model_builder *builder, double *
     return true;
 }
 
-static const struct key_row keys[] = {
-    {.emit = emit_suppressed},
-    {"residual_scale", GGUF_F32, .compute = compute_residual_scale},
-    {"rope.dimension_count", GGUF_U32, REQUIRED, "rotary_dim"},
-    {0},
-};
-
 static bool note_template(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     if (checkpoint_side_file(input->checkpoint, "chat_template.jinja") == NULL)
@@ -126,7 +119,8 @@ const struct family minimax_01_family = {
     .summary = "MiniMax Text-01 and M1",
     .hf = FAMILY_NAMES({"MiniMaxText01ForCausalLM"}, {"MiniMaxM1ForCausalLM"}),
     .tensors = {tensors, sparse_moe_tensors, decoder_tensors},
-    .keys = {base_keys, keys},
+    .keys = {base_keys, KEYS({.emit = emit_suppressed}, {"residual_scale", GGUF_F32, .compute = compute_residual_scale},
+                             {"rope.dimension_count", GGUF_U32, REQUIRED, "rotary_dim"})},
     .vocabs = {&bpe_vocab},
     .after_vocab = note_template,
 };

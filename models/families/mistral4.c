@@ -5,13 +5,6 @@
 static const struct family_name names[] = {
     {"Mistral3ForConditionalGeneration"}, {"Ministral3ForCausalLM"}, {"Mistral4ForCausalLM"}, {0}};
 
-static const struct relation_row tensors[] = {
-    {"lm_head.weight", NULL, .when = "tie_word_embeddings"},
-    {"model.layers.{}.mlp.experts.gate_up_proj", "blk.{}.ffn_gate_up_exps.weight", "expert (gate + up) c", "gate up"},
-    {"model.layers.{}.mlp.experts.down_proj", "blk.{}.ffn_down_exps.weight", .parallel = "column"},
-    {0},
-};
-
 static bool applies(const struct hparams *hparams)
 {
     return json_string_is(hparams_get(hparams, "model_type"), "mistral4");
@@ -30,7 +23,11 @@ const struct family mistral4_family = {
     .name = "mistral4",
     .summary = "Mistral Small 4",
     .hf = names,
-    .tensors = {tensors, mla_tensors, router_tensors, decoder_tensors},
+    .tensors = {TENSORS({"lm_head.weight", NULL, .when = "tie_word_embeddings"},
+                        {"model.layers.{}.mlp.experts.gate_up_proj", "blk.{}.ffn_gate_up_exps.weight",
+                         "expert (gate + up) c", "gate up"},
+                        {"model.layers.{}.mlp.experts.down_proj", "blk.{}.ffn_down_exps.weight", .parallel = "column"}),
+                mla_tensors, router_tensors, decoder_tensors},
     .forms = CONFIG_FORMS({"Mistral4ForCausalLM", "mistral4", NULL,
                            CONFIG_TABLES(silu_rows, deepseek_config_rows, config_rows),
                            "only the language model, whose weights are all that the GGUF has"}),

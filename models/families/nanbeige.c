@@ -11,18 +11,14 @@ static bool compute_loops(const struct model_builder *builder, double *ret_value
     return true;
 }
 
-static const struct key_row keys[] = {
-    {"num_loops", GGUF_U32, .compute = compute_loops},
-    {"skip_loop_final_norm", GGUF_BOOL, OR_DEFAULT, "skip_loop_final_norm", 0},
-    {0},
-};
-
 const struct family nanbeige_family = {
     .name = "nanbeige",
     .summary = "Nanbeige 4.2",
     .hf = FAMILY_NAMES({"NanbeigeForCausalLM"}),
     .tensors = {llama_tensors, sparse_moe_tensors, decoder_tensors},
-    .keys = {base_keys, llama_keys, keys},
+    .keys = {base_keys, llama_keys,
+             KEYS({"num_loops", GGUF_U32, .compute = compute_loops},
+                  {"skip_loop_final_norm", GGUF_BOOL, OR_DEFAULT, "skip_loop_final_norm", 0})},
     LLAMA_VOCABS,
     .add_extras = add_rope_freqs,
 };

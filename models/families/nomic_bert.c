@@ -39,12 +39,6 @@ static bool emit_context_length(struct model_builder *builder, struct error *err
 
 static const struct key_row keys[] = {{.emit = emit_context_length}, {0}};
 
-static const struct key_row expert_keys[] = {
-    {"moe_every_n_layers", GGUF_U32, REQUIRED, "moe_every_n_layers"},
-    {"expert_used_count", GGUF_U32, REQUIRED, "moe_top_k"},
-    {0},
-};
-
 static bool has_experts(const struct hparams *hparams)
 {
     uint64_t every;
@@ -105,7 +99,9 @@ const struct family nomic_bert_moe_family = {
     .tensors = {tensors, bert_tensors},
     .forms = CONFIG_FORMS(
         {"NomicBertModel", "nomic_bert", NULL, CONFIG_TABLES(num_experts_rows, common_rows, config_plain_rows)}),
-    .keys = {base_keys, keys, bert_keys, expert_keys},
+    .keys = {base_keys, keys, bert_keys,
+             KEYS({"moe_every_n_layers", GGUF_U32, REQUIRED, "moe_every_n_layers"},
+                  {"expert_used_count", GGUF_U32, REQUIRED, "moe_top_k"})},
     .vocabs = {&xlmr_vocab, &wordpiece_vocab},
     .dropped_prefixes = prefixes,
     .applies = has_experts,

@@ -1,12 +1,6 @@
 /* OLMo 2 and 3. conversion/olmo.py. */
 #include "models/families/shared.h"
 
-static const struct relation_row tensors[] = {
-    {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"},
-    {"model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"},
-    {0},
-};
-
 /* Which layers attend to a window only: as config.json says, else all but every fourth. */
 static bool emit_window_pattern(struct model_builder *builder, struct error *error)
 {
@@ -27,20 +21,17 @@ static bool emit_window_pattern(struct model_builder *builder, struct error *err
     return true;
 }
 
-static const struct key_row keys[] = {
-    {"attention.sliding_window", GGUF_U32, IF_PRESENT, "sliding_window"},
-    {.emit = emit_window_pattern},
-    {0},
-};
-
 const struct family olmo2_family = {
     .name = "olmo2",
     .summary = "OLMo 2 and 3",
     .hf = FAMILY_NAMES({"Olmo2ForCausalLM"}, {"Olmo3ForCausalLM"}),
-    .tensors = {tensors, qk_norm_tensors, decoder_tensors},
+    .tensors = {TENSORS({"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"},
+                        {"model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"}),
+                qk_norm_tensors, decoder_tensors},
     .forms = CONFIG_FORMS(
         {"Olmo3ForCausalLM", "olmo3", "key:attention.sliding_window", CONFIG_TABLES(silu_rows, attention_bias_rows)},
         {"Olmo2ForCausalLM", "olmo2", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows)}),
-    .keys = {base_keys, keys},
+    .keys = {base_keys,
+             KEYS({"attention.sliding_window", GGUF_U32, IF_PRESENT, "sliding_window"}, {.emit = emit_window_pattern})},
     .vocabs = {&bpe_vocab},
 };

@@ -7,12 +7,6 @@
 
 enum { MAX_FACTORS = 65536 };
 
-static const struct relation_row tensors[] = {
-    {"model.layers.{}.self_attn.qkv_proj", "blk.{}.attn_qkv", "(head d + kv_head k + kv_head v) ...", "head kv_head"},
-    {"model.layers.{}.mlp.gate_up_proj", "blk.{}.ffn_up", "(gate + up) ...", "gate up"},
-    {0},
-};
-
 const struct key_row phi3_keys[] = {
     {"context_length", GGUF_U32, REQUIRED, "n_positions|max_position_embeddings"},
     {"rope.scaling.original_context_length", GGUF_U32, REQUIRED, "rope.original_max_position_embeddings"},
@@ -105,7 +99,10 @@ const struct family phi3_family = {
     .name = "phi3",
     .summary = "Phi 3 and 4",
     .hf = FAMILY_NAMES({"Phi3ForCausalLM"}, {"Phi4ForCausalLMV"}),
-    .tensors = {tensors, decoder_tensors},
+    .tensors = {TENSORS({"model.layers.{}.self_attn.qkv_proj", "blk.{}.attn_qkv",
+                         "(head d + kv_head k + kv_head v) ...", "head kv_head"},
+                        {"model.layers.{}.mlp.gate_up_proj", "blk.{}.ffn_up", "(gate + up) ...", "gate up"}),
+                decoder_tensors},
     .forms = CONFIG_FORMS({"Phi3ForCausalLM", "phi3", "key:attention.sliding_window=0",
                            CONFIG_TABLES(silu_rows, common_rows, no_window_rows)},
                           {"Phi3ForCausalLM", "phi3", NULL, CONFIG_TABLES(silu_rows, common_rows)}),

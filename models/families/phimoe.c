@@ -9,12 +9,6 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static const struct key_row keys[] = {
-    {"expert_used_count", GGUF_U32, REQUIRED, "num_experts_per_tok"},
-    {"expert_count", GGUF_U32, REQUIRED, "num_local_experts"},
-    {0},
-};
-
 /* No key holds the rope's factor: this is the only released model's. */
 static const struct config_row common_rows[] = {
     {"lm_head_bias", FROM_TENSOR, "output.bias"},
@@ -33,7 +27,8 @@ const struct family phimoe_family = {
         CONFIG_FORMS({"PhiMoEForCausalLM", "phimoe", "key:attention.sliding_window=0",
                       CONFIG_TABLES(silu_rows, attention_bias_rows, common_rows, no_window_rows)},
                      {"PhiMoEForCausalLM", "phimoe", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows, common_rows)}),
-    .keys = {phi3_keys, keys},
+    .keys = {phi3_keys, KEYS({"expert_used_count", GGUF_U32, REQUIRED, "num_experts_per_tok"},
+                             {"expert_count", GGUF_U32, REQUIRED, "num_local_experts"})},
     .vocabs = {&phi3_vocab, &bpe_vocab},
     .add_extras = phi3_add_rope_factors,
 };

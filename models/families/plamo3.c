@@ -6,12 +6,6 @@
 
 #include <stdlib.h>
 
-static const struct relation_row tensors[] = {
-    {"model.layers.layers.{}.mixer.q_norm", "blk.{}.attn_q_norm", .map = &plus_one},
-    {"model.layers.layers.{}.mixer.k_norm", "blk.{}.attn_k_norm", .map = &plus_one},
-    {0},
-};
-
 /* Which layers look through the window: a period, or a list. */
 static bool emit_window(struct model_builder *builder, struct error *error)
 {
@@ -37,12 +31,6 @@ static bool emit_window(struct model_builder *builder, struct error *error)
     layers_set(builder, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
     return true;
 }
-
-static const struct key_row keys[] = {
-    {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
-    {.emit = emit_window},
-    {0},
-};
 
 static bool add_chat_template(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
@@ -71,8 +59,10 @@ const struct family plamo3_family = {
     .name = "plamo3",
     .summary = "PLaMo 3",
     .hf = FAMILY_NAMES({"Plamo3ForCausalLM"}, {"PLaMo3ForCausalLM"}),
-    .tensors = {tensors, plamo2_tensors, decoder_tensors},
-    .keys = {base_keys, keys},
+    .tensors = {TENSORS({"model.layers.layers.{}.mixer.q_norm", "blk.{}.attn_q_norm", .map = &plus_one},
+                        {"model.layers.layers.{}.mixer.k_norm", "blk.{}.attn_k_norm", .map = &plus_one}),
+                plamo2_tensors, decoder_tensors},
+    .keys = {base_keys, KEYS({"vocab_size", GGUF_U32, REQUIRED, "vocab_size"}, {.emit = emit_window})},
     .vocabs = {&plamo_vocab},
     .after_vocab = add_chat_template,
 };

@@ -1,13 +1,6 @@
 /* PLM: latent attention, and a feed-forward without gate. conversion/plm.py. */
 #include "models/families/shared.h"
 
-static const struct relation_row tensors[] = {
-    {"model.layers.{}.self_attn.kv_a_proj_with_mqa", "blk.{}.attn_kv_a_mqa"},
-    {"model.layers.{}.self_attn.kv_a_layernorm", "blk.{}.attn_kv_a_norm"},
-    {"model.layers.{}.self_attn.kv_b_proj", "blk.{}.attn_kv_b", "(head (k + v)) ...", "head"},
-    {0},
-};
-
 static const struct key_row keys[] = {
     {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
     {"attention.kv_lora_rank", GGUF_U32, REQUIRED, "kv_lora_rank"},
@@ -21,7 +14,10 @@ const struct family plm_family = {
     .name = "plm",
     .summary = "PLM",
     .hf = FAMILY_NAMES({"PLMForCausalLM"}),
-    .tensors = {tensors, decoder_tensors},
+    .tensors = {TENSORS({"model.layers.{}.self_attn.kv_a_proj_with_mqa", "blk.{}.attn_kv_a_mqa"},
+                        {"model.layers.{}.self_attn.kv_a_layernorm", "blk.{}.attn_kv_a_norm"},
+                        {"model.layers.{}.self_attn.kv_b_proj", "blk.{}.attn_kv_b", "(head (k + v)) ...", "head"}),
+                decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
 };

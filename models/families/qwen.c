@@ -4,18 +4,14 @@
 
 #define LAYER "transformer.h.{}."
 
-static const struct relation_row tensors[] = {
-    {LAYER "attn.c_attn", "blk.{}.attn_qkv", "(part head d) ...", "head"},
-    {LAYER "mlp.w1", "blk.{}.ffn_up", .parallel = "row"},
-    {LAYER "mlp.w2", "blk.{}.ffn_gate", .parallel = "row"},
-    {0},
-};
-
 const struct family qwen_family = {
     .name = "qwen",
     .summary = "Qwen 1",
     .hf = FAMILY_NAMES({"QWenLMHeadModel"}),
-    .tensors = {tensors, gpt_tensors},
+    .tensors = {TENSORS({LAYER "attn.c_attn", "blk.{}.attn_qkv", "(part head d) ...", "head"},
+                        {LAYER "mlp.w1", "blk.{}.ffn_up", .parallel = "row"},
+                        {LAYER "mlp.w2", "blk.{}.ffn_gate", .parallel = "row"}),
+                gpt_tensors},
     .keys = {base_keys},
     .vocabs = {&qwen_vocab},
 };

@@ -2,8 +2,6 @@
 #include "models/families/qwen.h"
 #include "models/families/qwen3_reranker.h"
 
-static const struct key_row keys[] = {{.emit = emit_pooling_type}, {.emit = emit_reranker}, {0}};
-
 const struct config_form qwen3_half_forms[] = {
     {"Qwen3ForCausalLM", "qwen3", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows), QWEN_HALF_NOTE},
     {0},
@@ -15,7 +13,7 @@ const struct family qwen3_family = {
     .hf = FAMILY_NAMES({"Qwen3ForCausalLM"}, {"Qwen3Model", "model."}, {"StepVLForConditionalGeneration"}),
     .tensors = {qk_norm_tensors, decoder_tensors},
     .forms = CONFIG_FORMS({"Qwen3ForCausalLM", "qwen3", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows)}),
-    .keys = {base_keys, keys},
+    .keys = {base_keys, KEYS({.emit = emit_pooling_type}, {.emit = emit_reranker})},
     .vocabs = {&spm_vocab, &bpe_vocab},
     .adjust = reranker_look,
     .arrange = reranker_arrange,

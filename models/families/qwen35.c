@@ -3,12 +3,6 @@
 
 #include <string.h>
 
-static const struct relation_row tensors[] = {
-    {"mtp*", NULL, .when = "without_mtp"},
-    {"model.merger.*", NULL},
-    {0},
-};
-
 /* Where config.json has none, those of the released models. */
 static bool emit_rope_sections(struct model_builder *builder, struct error *error)
 {
@@ -50,8 +44,8 @@ const struct family qwen35_family = {
     .summary = "Qwen 3.5, 3.6 and 3.8, dense",
     .hf = FAMILY_NAMES({"Qwen3_5ForConditionalGeneration"}, {"Qwen3_5ForCausalLM"},
                        {"MiniCPMV4_6ForConditionalGeneration"}),
-    .tensors = {tensors, gated_delta_grouped_tensors, gated_delta_tensors, nextn_tensors, qwen_moe_tensors,
-                decoder_tensors},
+    .tensors = {TENSORS({"mtp*", NULL, .when = "without_mtp"}, {"model.merger.*", NULL}), gated_delta_grouped_tensors,
+                gated_delta_tensors, nextn_tensors, qwen_moe_tensors, decoder_tensors},
     .forms = CONFIG_FORMS(
         {"Qwen3_5ForCausalLM", "qwen3_5_text", NULL, CONFIG_TABLES(silu_rows, qwen35_config_rows), QWEN_HALF_NOTE}),
     .keys = {base_keys, moe_keys, gated_delta_keys, qwen35_keys},

@@ -62,15 +62,13 @@ bool qwen3vl_after_vocab(struct model_builder *builder, const struct vocab_input
     return true;
 }
 
-static const struct key_row keys[] = {{.emit = emit_pooling_type}, {.emit = emit_reranker}, {0}};
-
 const struct family qwen3vl_family = {
     .name = "qwen3vl",
     .summary = "Qwen3-VL, Qwen3-ASR (language model)",
     .hf = FAMILY_NAMES({"Qwen3VLForConditionalGeneration"}, {"Qwen3ASRForConditionalGeneration"}),
     .tensors = {qk_norm_tensors, decoder_tensors},
     .forms = qwen3_half_forms,
-    .keys = {base_keys, keys, qwen3vl_keys},
+    .keys = {base_keys, KEYS({.emit = emit_pooling_type}, {.emit = emit_reranker}), qwen3vl_keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
     .dropped_parts = qwen3vl_dropped_parts,
     .adjust = reranker_look,

@@ -1,17 +1,13 @@
 /* RND1, which writes by diffusion: Qwen 3 with experts that looks both ways. conversion/qwen.py. */
 #include "models/families/qwen.h"
 
-static const struct key_row keys[] = {
-    {"attention.causal", GGUF_BOOL, ALWAYS, .value = 0},
-    {".tokenizer.ggml.mask_token_id", GGUF_U32, IF_PRESENT, "mask_token_id"},
-    {0},
-};
-
 const struct family rnd1_family = {
     .name = "rnd1",
     .summary = "RND1",
     .hf = FAMILY_NAMES({"RND1"}),
     .tensors = {qk_norm_tensors, qwen_moe_tensors, decoder_tensors},
-    .keys = {base_keys, moe_keys, keys},
+    .keys = {base_keys, moe_keys,
+             KEYS({"attention.causal", GGUF_BOOL, ALWAYS, .value = 0},
+                  {".tokenizer.ggml.mask_token_id", GGUF_U32, IF_PRESENT, "mask_token_id"})},
     .vocabs = {&bpe_vocab},
 };

@@ -1,19 +1,17 @@
 /* ruGPT-3 XL: GPT-2 in Llama's names, with queries, keys and values of their own. conversion/gpt2.py. */
 #include "models/families/shared.h"
 
-static const struct relation_row tensors[] = {
-    {"model.embed_positions", "position_embd"},
-    {"model.layers.{}.self_attn.q_proj, model.layers.{}.self_attn.k_proj, model.layers.{}.self_attn.v_proj",
-     "blk.{}.attn_qkv", "query ..., key ..., value ... -> (query + key + value) ...", "query key value"},
-    {0},
-};
-
 const struct family rugpt3xl_family = {
     .name = "rugpt3xl",
     .architecture = "gpt2",
     .summary = "ruGPT-3 XL",
     .hf = FAMILY_NAMES({"RuGPT3XLForCausalLM"}),
-    .tensors = {tensors, decoder_tensors},
+    .tensors =
+        {TENSORS(
+             {"model.embed_positions", "position_embd"},
+             {"model.layers.{}.self_attn.q_proj, model.layers.{}.self_attn.k_proj, model.layers.{}.self_attn.v_proj",
+              "blk.{}.attn_qkv", "query ..., key ..., value ... -> (query + key + value) ...", "query key value"}),
+         decoder_tensors},
     .keys = {base_keys},
     .vocabs = {&bpe_vocab},
 };

@@ -2,12 +2,6 @@
  * then fails on: they are stacked, as llama.cpp's loader expects. */
 #include "models/families/shared.h"
 
-static const struct relation_row tensors[] = {
-    {"model.layers.{}.self_attn.q_layernorm.norms.{head}", "blk.{}.attn_q_norm"},
-    {"model.layers.{}.self_attn.k_layernorm.norms.{kv_head}", "blk.{}.attn_k_norm"},
-    {0},
-};
-
 static const struct key_row keys[] = {
     {"context_length", GGUF_U32, REQUIRED, "max_position_embeddings"},
     {"embedding_length", GGUF_U32, REQUIRED, "hidden_size"},
@@ -34,7 +28,9 @@ const struct family stablelm_family = {
     .name = "stablelm",
     .summary = "StableLM",
     .hf = FAMILY_NAMES({"StableLmForCausalLM"}, {"StableLMEpochForCausalLM"}, {"LlavaStableLMEpochForCausalLM"}),
-    .tensors = {tensors, decoder_tensors},
+    .tensors = {TENSORS({"model.layers.{}.self_attn.q_layernorm.norms.{head}", "blk.{}.attn_q_norm"},
+                        {"model.layers.{}.self_attn.k_layernorm.norms.{kv_head}", "blk.{}.attn_k_norm"}),
+                decoder_tensors},
     .forms = CONFIG_FORMS({"StableLmForCausalLM", "stablelm", NULL, CONFIG_TABLES(silu_rows, config_rows)}),
     .keys = {keys},
     .vocabs = {&bpe_vocab},

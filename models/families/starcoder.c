@@ -1,13 +1,6 @@
 /* GPTBigCode: SantaCoder, StarCoder. conversion/starcoder.py. */
 #include "models/families/shared.h"
 
-static const struct relation_row tensors[] = {
-    {"transformer.h.{}.attn.c_attn", "blk.{}.attn_qkv", "(head d + kv_head k + kv_head v) ...", "head kv_head",
-     .when = "multi_query"},
-    {"transformer.h.{}.attn.c_attn", "blk.{}.attn_qkv", "(head part d) ...", "head", .when = "!multi_query"},
-    {0},
-};
-
 static const struct key_row keys[] = {
     {"context_length", GGUF_U32, REQUIRED, "n_positions"},
     {"embedding_length", GGUF_U32, REQUIRED, "n_embd"},
@@ -31,7 +24,11 @@ const struct family starcoder_family = {
     .name = "starcoder",
     .summary = "GPTBigCode: SantaCoder, StarCoder",
     .hf = FAMILY_NAMES({"GPTBigCodeForCausalLM"}),
-    .tensors = {tensors, gpt_tensors},
+    .tensors = {TENSORS({"transformer.h.{}.attn.c_attn", "blk.{}.attn_qkv", "(head d + kv_head k + kv_head v) ...",
+                         "head kv_head", .when = "multi_query"},
+                        {"transformer.h.{}.attn.c_attn", "blk.{}.attn_qkv", "(head part d) ...", "head",
+                         .when = "!multi_query"}),
+                gpt_tensors},
     .forms = CONFIG_FORMS({"GPTBigCodeForCausalLM", "gpt_bigcode", NULL, CONFIG_TABLES(config_rows)}),
     .keys = {keys},
     .vocabs = {&bpe_vocab},

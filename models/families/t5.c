@@ -67,12 +67,6 @@ static const struct key_row attention_keys[] = {
     {0},
 };
 
-static const struct key_row t5_tail_keys[] = {
-    {"decoder_start_token_id", GGUF_U32, REQUIRED, "decoder_start_token_id"},
-    FILE_TYPE_KEY,
-    {0},
-};
-
 static const struct key_row encoder_tail_keys[] = {FILE_TYPE_KEY, {0}};
 
 static const struct config_row config_rows[] = {
@@ -103,7 +97,7 @@ const struct family t5_family = {
     .tensors = {encoder_tensors, t5_decoder_tensors},
     .forms = t5_forms,
     .keys = {head_keys, KEYS({"decoder_block_count", GGUF_U32, IF_PRESENT, "num_decoder_layers"}), attention_keys,
-             t5_tail_keys},
+             KEYS({"decoder_start_token_id", GGUF_U32, REQUIRED, "decoder_start_token_id"}, FILE_TYPE_KEY)},
     .vocabs = {&t5_vocab, &spm_vocab},
 };
 

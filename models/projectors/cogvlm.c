@@ -21,18 +21,14 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static const struct key_row keys[] = {
-    {"vision.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "layer_norm_eps", 1e-6},
-    PROJECTOR_TYPE("cogvlm"),
-    {0},
-};
-
 const struct family cogvlm_projector = {
     .name = "cogvlm",
     .summary = "CogVLM (vision encoder)",
     .hf = FAMILY_NAMES({"CogVLMForCausalLM"}),
     .tensors = {tensors},
-    .keys = {tower_keys, vision_keys, keys},
+    .keys = {tower_keys, vision_keys,
+             KEYS({"vision.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "layer_norm_eps", 1e-6},
+                  PROJECTOR_TYPE("cogvlm"))},
     .prefix = "model.vision.",
     .dropped_prefixes = TEXTS("model.vision."),
     .tower = TOWER(.config = {.vision = "vision_config"}, .parts = TEXTS("model.vision.")),

@@ -3,13 +3,6 @@
 
 #include <math.h>
 
-static const struct relation_row tensors[] = {
-    {"multi_modal_projector.mm_input_projection_weight", "mm.input_projection.weight"},
-    {"multi_modal_projector.mm_soft_emb_norm", "mm.soft_emb_norm", .map = &plus_one},
-    {"^head.*", NULL},
-    {0},
-};
-
 /* The images of smaller models are pooled by another factor. */
 static bool emit_scale_factor(struct model_builder *builder, struct error *error)
 {
@@ -39,7 +32,10 @@ const struct family gemma3_projector = {
     .name = "gemma3",
     .summary = "Gemma 3 (vision encoder)",
     .hf = FAMILY_NAMES({"Gemma3ForConditionalGeneration"}),
-    .tensors = {tensors, siglip_tensors},
+    .tensors = {TENSORS({"multi_modal_projector.mm_input_projection_weight", "mm.input_projection.weight"},
+                        {"multi_modal_projector.mm_soft_emb_norm", "mm.soft_emb_norm", .map = &plus_one},
+                        {"^head.*", NULL}),
+                siglip_tensors},
     .keys = {tower_keys, vision_keys, keys},
     .prefix = "vision_tower.vision_model.",
     .dropped_prefixes = TEXTS("model.", "vision_tower.vision_model."),

@@ -25,20 +25,15 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static const struct key_row keys[] = {
-    PROJECTOR_TYPE("glm4v"),
-    {.emit = emit_known_activation},
-    {"vision.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "rms_norm_eps", 1e-5},
-    {0},
-};
-
 const struct family glm4v_projector = {
     .name = "glm4v",
     .summary = "GLM-4.1V, GLM-4.5V and GLM-OCR (vision encoder)",
     .hf = FAMILY_NAMES({"Glm4vForConditionalGeneration"}, {"Glm4vMoeForConditionalGeneration"},
                        {"GlmOcrForConditionalGeneration"}),
     .tensors = {tensors},
-    .keys = {tower_keys, vision_keys, keys},
+    .keys = {tower_keys, vision_keys,
+             KEYS(PROJECTOR_TYPE("glm4v"), {.emit = emit_known_activation},
+                  {"vision.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "rms_norm_eps", 1e-5})},
     .dropped_prefixes = TEXTS("model."),
     .tower = TOWER(.config = {.vision = "vision_config"}, .parts = TEXTS("visual.", "model.visual.")),
     .adjust = adjust_image_of_positions,

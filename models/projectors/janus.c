@@ -6,12 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct relation_row tensors[] = {
-    {"^encoder.layers.{}.self_attn.projection_layer", "v.blk.{}.attn_out"},
-    {"model.aligner.{}", "mm.{}"},
-    {0},
-};
-
 /* The layers of the projector are counted from its first one, which has a name of its own. */
 static const char *rename_aligner(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                   const char *name)
@@ -33,19 +27,17 @@ static bool adjust(struct model_builder *builder, struct error *error)
     return is_said || projector_inner_width(builder, 1, error);
 }
 
-static const struct key_row keys[] = {
-    PROJECTOR_TYPE("janus_pro"),
-    {"vision.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "layer_norm_eps", 1e-6},
-    {.emit = emit_known_activation},
-    {0},
-};
-
 const struct family janus_projector = {
     .name = "janus_pro",
     .summary = "Janus-Pro (vision encoder)",
     .hf = FAMILY_NAMES({"JanusForConditionalGeneration"}),
-    .tensors = {tensors, siglip_tensors},
-    .keys = {tower_keys, vision_keys, keys},
+    .tensors = {TENSORS({"^encoder.layers.{}.self_attn.projection_layer", "v.blk.{}.attn_out"},
+                        {"model.aligner.{}", "mm.{}"}),
+                siglip_tensors},
+    .keys = {tower_keys, vision_keys,
+             KEYS(PROJECTOR_TYPE("janus_pro"),
+                  {"vision.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "layer_norm_eps", 1e-6},
+                  {.emit = emit_known_activation})},
     .prefix = "model.vision_model.",
     .dropped_prefixes = TEXTS("model.vision_model."),
     .tower = TOWER(.config = {.vision = "vision_config"}, .parts = TEXTS("model.vision_model.", "model.aligner.")),

@@ -95,12 +95,6 @@ static const struct key_row second_keys[] = {
     {0},
 };
 
-static const struct key_row fast_keys[] = {
-    {"vision.image_min_pixels", GGUF_U32, REQUIRED, "preprocessor.min_pixels"},
-    {"vision.image_max_pixels", GGUF_U32, REQUIRED, "preprocessor.max_pixels"},
-    {0},
-};
-
 static const char *const dropped_prefixes[] = {"model.", NULL};
 static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = TEXTS("visual.", "model.visual.")};
 
@@ -133,7 +127,10 @@ const struct family fast_dvlm_projector = {
     .summary = "Fast-dVLM (vision encoder)",
     .hf = names,
     .tensors = {qwen2_vision_tensors},
-    .keys = {tower_keys, vision_keys, second_keys, fast_keys, last_keys},
+    .keys = {tower_keys, vision_keys, second_keys,
+             KEYS({"vision.image_min_pixels", GGUF_U32, REQUIRED, "preprocessor.min_pixels"},
+                  {"vision.image_max_pixels", GGUF_U32, REQUIRED, "preprocessor.max_pixels"}),
+             last_keys},
     .dropped_prefixes = dropped_prefixes,
     .tower = &tower,
     .applies = is_fast,

@@ -1,13 +1,6 @@
 /* Youtu-VL: what sees, a SigLIP 2. conversion/youtuvl.py. */
 #include "models/projectors/projector.h"
 
-static const struct relation_row tensors[] = {
-    {"^embeddings.position_embedding.*", NULL},
-    {"merger.ln_q", "mm.input_norm"},
-    {"merger.mlp.{}", "mm.{}"},
-    {0},
-};
-
 /* The converter leaves out what it does not know. */
 static const struct relation_row other_tensors[] = {{"*", NULL}, {0}};
 
@@ -41,7 +34,9 @@ const struct family youtuvl_projector = {
     .name = "youtuvl",
     .summary = "Youtu-VL (vision encoder)",
     .hf = FAMILY_NAMES({"YoutuVLForConditionalGeneration"}),
-    .tensors = {tensors, siglip_tensors, other_tensors},
+    .tensors = {TENSORS({"^embeddings.position_embedding.*", NULL}, {"merger.ln_q", "mm.input_norm"},
+                        {"merger.mlp.{}", "mm.{}"}),
+                siglip_tensors, other_tensors},
     .keys = {tower_keys, vision_keys, keys},
     .prefix = "siglip2.vision_model.",
     .dropped_prefixes = TEXTS("siglip2.vision_model."),

@@ -103,7 +103,8 @@ static bool lacks_tokenizer(const struct family *family, struct error *error)
 static bool add_by_kinds(struct model_builder *builder, const struct family *family, const struct vocab_input *input,
                          struct error *error)
 {
-    if (family->before_vocab != NULL && !family->before_vocab(builder, input, error))
+    if ((family->keys_before_vocab != NULL && !builder_emit(builder, family->keys_before_vocab, error)) ||
+        (family->before_vocab != NULL && !family->before_vocab(builder, input, error)))
         return false;
     enum vocab_result result = VOCAB_ABSENT;
     for (size_t i = 0; i < FAMILY_MAX_VOCABS && family->vocabs[i] != NULL && result == VOCAB_ABSENT; i++)
@@ -112,7 +113,8 @@ static bool add_by_kinds(struct model_builder *builder, const struct family *fam
         return false;
     if (result == VOCAB_ABSENT)
         return lacks_tokenizer(family, error);
-    return family->after_vocab == NULL || family->after_vocab(builder, input, error);
+    return (family->keys_after_vocab == NULL || builder_emit(builder, family->keys_after_vocab, error)) &&
+           (family->after_vocab == NULL || family->after_vocab(builder, input, error));
 }
 
 /* The same with the tokenizer of what a draft model drafts for; by the kinds that the family of that knows, where its
@@ -172,7 +174,7 @@ static bool make_by_family(struct gguf_model *model, const struct family_name *h
     if (family->tower != NULL)
         tower_count_layers(&builder.dimensions, model->hparams);
     family_add_dimensions(family, &builder.dimensions, model->hparams);
-    if (!check_quantization(model, error) || (family->adjust != NULL && !family->adjust(&builder, error)))
+    if (!check_quantization(model, error) || !builder_adjust(&builder, error))
         return false;
     gguf_set_text(kvs, "general.architecture", family_architecture(family));
     if ((family->add_extras != NULL && !family->add_extras(&builder, error)) || !add_tensors(&builder, error))

@@ -273,7 +273,7 @@ static bool begin(struct model_builder *builder, const struct checkpoint *base, 
         return error_set(error, "the base's architecture %s is unknown", architecture);
     dimensions_read(&builder->dimensions, model->hparams);
     family_add_dimensions(family, &builder->dimensions, model->hparams);
-    return family->adjust == NULL || family->adjust(builder, error) || error_prefix(error, "the base");
+    return builder_adjust(builder, error) || error_prefix(error, "the base");
 }
 
 struct gguf_model *gguf_related_new(const struct tensor_set *set, const struct checkpoint *base, struct error *error)

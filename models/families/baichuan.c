@@ -10,28 +10,14 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool compute_head_width(const struct model_builder *builder, double *ret_value, struct error *error)
-{
-    uint64_t head = dimensions_get(&builder->dimensions, "head");
-    *ret_value = head > 0 ? (double)(dimensions_get(&builder->dimensions, "hidden") / head) : 0;
-    return head > 0 || error_set(error, "config.json: num_attention_heads is missing, or 0");
-}
-
-static bool note_names(struct model_builder *builder, struct error *error)
-{
-    checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,
-                    "the converter fails on Baichuan; tensors are called as llama.cpp reads them");
-    return true;
-}
-
 const struct family baichuan_family = {
     .name = "baichuan",
     .summary = "Baichuan 1 and 2",
     .hf = FAMILY_NAMES({"BaichuanForCausalLM"}, {"BaiChuanForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
     .keys = {base_keys, KEYS({"tensor_data_layout", GGUF_STRING, ALWAYS, .text = "Meta AI original pth"},
-                             {"rope.dimension_count", GGUF_U32, .compute = compute_head_width})},
+                             {"rope.dimension_count", GGUF_U32, .compute = compute_hidden_per_head})},
     .vocabs = {&spm_vocab},
     .dimensions = {qkv_dimensions},
-    .adjust = note_names,
+    .note = "the converter fails on Baichuan; tensors are called as llama.cpp reads them",
 };

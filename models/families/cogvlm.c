@@ -18,14 +18,6 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool adjust(struct model_builder *builder, struct error *error)
-{
-    checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,
-                    "the converter leaves out the experts for images, which its"
-                    " list of CogVLM's tensors has; here they are");
-    return true;
-}
-
 const struct family cogvlm_family = {
     .name = "cogvlm",
     .summary = "CogVLM (language model)",
@@ -35,6 +27,6 @@ const struct family cogvlm_family = {
     LLAMA_VOCABS,
     .dropped_parts = TEXTS("vision_"),
     .dimensions = {DIMENSIONS({"kv_head", "num_multi_query_heads", .kept = true})},
-    .adjust = adjust,
+    .note = "the converter leaves out the experts for images, which its list of CogVLM's tensors has; here they are",
     .add_extras = add_rope_freqs,
 };

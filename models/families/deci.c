@@ -68,13 +68,6 @@ static bool emit_blocks(struct model_builder *builder, struct error *error)
            layers_set_i32(builder, "feed_forward_length", &widths, error);
 }
 
-static bool compute_head_width(const struct model_builder *builder, double *ret_value, struct error *error)
-{
-    uint64_t head = dimensions_get(&builder->dimensions, "head");
-    *ret_value = head > 0 ? (double)(dimensions_get(&builder->dimensions, "hidden") / head) : 0;
-    return head > 0 || error_set(error, "config.json: num_attention_heads is missing, or 0");
-}
-
 static const struct key_row searched_keys[] = {
     {"rope.freq_base", GGUF_F32, IF_PRESENT, "rope.rope_theta"},
     {.emit = emit_blocks},
@@ -82,8 +75,8 @@ static const struct key_row searched_keys[] = {
     {"context_length", GGUF_U32, REQUIRED, "max_position_embeddings"},
     {"embedding_length", GGUF_U32, REQUIRED, "hidden_size"},
     {"attention.layer_norm_rms_epsilon", GGUF_F32, REQUIRED, "rms_norm_eps"},
-    {"attention.key_length", GGUF_U32, .compute = compute_head_width},
-    {"attention.value_length", GGUF_U32, .compute = compute_head_width},
+    {"attention.key_length", GGUF_U32, .compute = compute_hidden_per_head},
+    {"attention.value_length", GGUF_U32, .compute = compute_hidden_per_head},
     FILE_TYPE_KEY,
     {0},
 };

@@ -16,8 +16,8 @@ bool deepseek_dense_layers(const struct model_builder *builder, double *ret_valu
 /* Reports whether the whole is DeepSeek-OCR or one of its kin, whatever its text model says it is. */
 bool deepseek_is_ocr(const struct hparams *hparams);
 
-/* family.adjust: what the converter's class takes for granted where config.json is silent. */
-bool mla_adjust(struct model_builder *builder, struct error *error);
+/* family.defaults: what the converter's class takes for granted where config.json is silent. */
+#define MLA_DEFAULTS "{'rms_norm_eps': 1e-06, 'kv_lora_rank': 512}"
 
 /* Lines of config.json of all that have the attention of mla_tensors. */
 extern const struct config_row deepseek_config_rows[];

@@ -39,5 +39,5 @@ const struct family deepseek2_family = {
     .keys = {base_keys, mla_keys},
     .vocabs = {&bpe_vocab, &kimi_vocab},
     .dimensions = {mla_dimensions},
-    .adjust = mla_adjust,
+    .defaults = MLA_DEFAULTS,
 };

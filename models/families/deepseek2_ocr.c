@@ -58,6 +58,6 @@ const struct family deepseek2_ocr_family = {
     .vocabs = {&bpe_vocab},
     .applies = deepseek_is_ocr,
     .dimensions = {mla_dimensions},
-    .adjust = mla_adjust,
+    .defaults = MLA_DEFAULTS,
     .add_extras = add_template,
 };

@@ -1,12 +1,6 @@
 /* EuroBERT, Jina v5. conversion/bert.py. */
 #include "models/families/shared.h"
 
-static bool begin_no_texts(struct model_builder *builder, const struct vocab_input *input, struct error *error)
-{
-    gguf_set_bool(&builder->model->kvs, "tokenizer.ggml.add_bos_token", false);
-    return true;
-}
-
 const struct family eurobert_family = {
     .name = "eurobert",
     .summary = "EuroBERT, Jina v5",
@@ -19,5 +13,5 @@ const struct family eurobert_family = {
                              {"rope.scaling.type", GGUF_STRING, ALWAYS, .text = "none"}, {.emit = emit_pooling_type})},
     .vocabs = {&bpe_vocab},
     .dropped_prefixes = TEXTS("model."),
-    .before_vocab = begin_no_texts,
+    .keys_before_vocab = KEYS({".tokenizer.ggml.add_bos_token", GGUF_BOOL, ALWAYS, .value = 0}),
 };

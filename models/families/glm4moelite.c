@@ -2,11 +2,6 @@
 #include "models/families/deepseek.h"
 #include "models/families/nextn.h"
 
-static bool adjust(struct model_builder *builder, struct error *error)
-{
-    return mla_adjust(builder, error) && nextn_count_blocks(builder, error);
-}
-
 static const struct config_row config_rows[] = {
     {"mlp_layer_types", FROM_LAYERS, "blk.{}.ffn_gate_inp.weight", "'sparse'|'dense'"},
     {"moe_intermediate_size", FROM_KEY, "expert_feed_forward_length"},
@@ -28,5 +23,6 @@ const struct family glm4moelite_family = {
     .vocabs = {&glm_vocab},
     .dimensions = {mla_dimensions},
     .add_dimensions = nextn_add_dimensions,
-    .adjust = adjust,
+    .defaults = MLA_DEFAULTS,
+    .adjust = nextn_count_blocks,
 };

@@ -45,11 +45,6 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static bool adjust(struct model_builder *builder, struct error *error)
-{
-    return mla_adjust(builder, error) && nextn_count_blocks(builder, error);
-}
-
 static const struct config_row common_rows[] = {
     {"mlp_layer_types", FROM_LAYERS, "blk.{}.ffn_gate_inp.weight", "'sparse'|'dense'"},
     {"moe_intermediate_size", FROM_KEY, "expert_feed_forward_length"},
@@ -71,7 +66,8 @@ const struct family glm_dsa_family = {
     .vocabs = {&glm_vocab},
     .dimensions = {mla_dimensions},
     .add_dimensions = nextn_add_dimensions,
-    .adjust = adjust,
+    .defaults = MLA_DEFAULTS,
+    .adjust = nextn_count_blocks,
 };
 
 const struct family deepseek32_family = {
@@ -85,5 +81,6 @@ const struct family deepseek32_family = {
     .vocabs = {&bpe_vocab},
     .dimensions = {mla_dimensions},
     .add_dimensions = nextn_add_dimensions,
-    .adjust = adjust,
+    .defaults = MLA_DEFAULTS,
+    .adjust = nextn_count_blocks,
 };

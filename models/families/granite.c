@@ -23,19 +23,10 @@ static bool forget_head_dim(struct model_builder *builder, struct error *error)
     return true;
 }
 
-static bool compute_rotary(const struct model_builder *builder, double *ret_value, struct error *error)
-{
-    if (dimensions_get(&builder->dimensions, "head") == 0 || dimensions_get(&builder->dimensions, "hidden") == 0)
-        return error_set(error, "config.json: hidden_size or num_attention_heads is missing, 0, or too large");
-    *ret_value =
-        (double)(dimensions_get(&builder->dimensions, "hidden") / dimensions_get(&builder->dimensions, "head"));
-    return true;
-}
-
 const struct key_row granite_keys[] = {
     {.emit = forget_head_dim},
     {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
-    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary},
+    {"rope.dimension_count", GGUF_U32, .compute = compute_hidden_per_head},
     {"attention.scale", GGUF_F32, IF_TRUE, "attention_multiplier"},
     {"embedding_scale", GGUF_F32, IF_TRUE, "embedding_multiplier"},
     {"residual_scale", GGUF_F32, IF_TRUE, "residual_multiplier"},

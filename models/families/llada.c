@@ -50,12 +50,6 @@ static bool adjust(struct model_builder *builder, struct error *error)
            rename_count(hparams, "intermediate_size", "mlp_hidden_size", error);
 }
 
-static bool begin_with_bos(struct model_builder *builder, const struct vocab_input *input, struct error *error)
-{
-    gguf_set_bool(&builder->model->kvs, "tokenizer.ggml.add_bos_token", true);
-    return true;
-}
-
 const struct family llada_family = {
     .name = "llada",
     .summary = "LLaDA",
@@ -64,7 +58,7 @@ const struct family llada_family = {
     .keys = {base_keys, keys},
     .vocabs = {&plain_bpe_vocab},
     .adjust = adjust,
-    .after_vocab = begin_with_bos,
+    .keys_after_vocab = KEYS({".tokenizer.ggml.add_bos_token", GGUF_BOOL, ALWAYS, .value = 1}),
 };
 
 const struct family llada_moe_family = {

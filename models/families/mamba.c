@@ -41,11 +41,6 @@ static bool number_or(const struct model_builder *builder, const char *from, dou
     return true;
 }
 
-static bool compute_conv_kernel(const struct model_builder *builder, double *ret_value, struct error *error)
-{
-    return number_or(builder, "conv_kernel|d_conv", 4, ret_value, error);
-}
-
 static bool compute_inner_size(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double width;
@@ -56,21 +51,11 @@ static bool compute_inner_size(const struct model_builder *builder, double *ret_
            error_set(error, "config.json: the inner size is %g, not twice the width %g", *ret_value, width);
 }
 
-static bool compute_state_size(const struct model_builder *builder, double *ret_value, struct error *error)
-{
-    return number_or(builder, "state_size|d_state", 16, ret_value, error);
-}
-
 static bool compute_time_step_rank(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double width;
     return model_width(builder, &width, error) &&
            number_or(builder, "time_step_rank|dt_rank", ceil(width / 16), ret_value, error);
-}
-
-static bool compute_epsilon(const struct model_builder *builder, double *ret_value, struct error *error)
-{
-    return number_or(builder, "layer_norm_epsilon|rms_norm_eps", 1e-5, ret_value, error);
 }
 
 static bool compute_dt_norm(const struct model_builder *builder, double *ret_value, struct error *error)
@@ -85,11 +70,14 @@ static const struct key_row keys[] = {
     {"feed_forward_length", GGUF_U32, ALWAYS, .value = 0},
     {"attention.head_count", GGUF_U32, ALWAYS, .value = 0},
     {"block_count", GGUF_U32, REQUIRED, BLOCK_COUNT},
-    {"ssm.conv_kernel", GGUF_U32, .compute = compute_conv_kernel},
+    {"ssm.conv_kernel", GGUF_U32, ALWAYS, .value = 4},
+    {"ssm.conv_kernel", GGUF_U32, IF_TRUE, "conv_kernel|d_conv"},
     {"ssm.inner_size", GGUF_U32, .compute = compute_inner_size},
-    {"ssm.state_size", GGUF_U32, .compute = compute_state_size},
+    {"ssm.state_size", GGUF_U32, ALWAYS, .value = 16},
+    {"ssm.state_size", GGUF_U32, IF_TRUE, "state_size|d_state"},
     {"ssm.time_step_rank", GGUF_U32, .compute = compute_time_step_rank},
-    {"attention.layer_norm_rms_epsilon", GGUF_F32, .compute = compute_epsilon},
+    {"attention.layer_norm_rms_epsilon", GGUF_F32, ALWAYS, .value = 1e-5},
+    {"attention.layer_norm_rms_epsilon", GGUF_F32, IF_TRUE, "layer_norm_epsilon|rms_norm_eps"},
     {"ssm.dt_b_c_rms", GGUF_BOOL, .compute = compute_dt_norm},
     FILE_TYPE_KEY,
     {0},

@@ -35,5 +35,5 @@ const struct family mistral4_family = {
     .vocabs = {&bpe_vocab},
     .applies = applies,
     .dimensions = {mla_dimensions},
-    .adjust = mla_adjust,
+    .defaults = MLA_DEFAULTS,
 };

@@ -43,5 +43,5 @@ const struct family mistral_moe_family = {
                   {"rope.scaling.yarn_log_multiplier", GGUF_F32, ALWAYS, .value = 0.1})},
     .vocabs = {&tekken_vocab, &mistral_spm_vocab},
     .dimensions = {mla_dimensions},
-    .adjust = mla_adjust,
+    .defaults = MLA_DEFAULTS,
 };

@@ -45,11 +45,6 @@ const struct key_row mla_keys[] = {
 /* Both are 0 where they are unknown: not to be taken for halves. */
 const struct dimension_row mla_dimensions[] = {{"nope", "qk_nope_head_dim"}, {"value", "v_head_dim"}, {0}};
 
-bool mla_adjust(struct model_builder *builder, struct error *error)
-{
-    return hparams_default(builder->model->hparams, "{'rms_norm_eps': 1e-06, 'kv_lora_rank': 512}", error);
-}
-
 const struct config_row deepseek_config_rows[] = {
     {"num_key_value_heads", FROM_KEY, "attention.head_count"},
     {"q_lora_rank", FROM_KEY, "attention.q_lora_rank", .text = "null"},

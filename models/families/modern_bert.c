@@ -71,14 +71,6 @@ static bool add_notes(struct model_builder *builder, struct error *error)
     return true;
 }
 
-static bool frame_texts(struct model_builder *builder, const struct vocab_input *input, struct error *error)
-{
-    gguf_set_bool(&builder->model->kvs, "tokenizer.ggml.add_bos_token", true);
-    gguf_set_bool(&builder->model->kvs, "tokenizer.ggml.add_eos_token", true);
-    gguf_set_bool(&builder->model->kvs, "tokenizer.ggml.add_sep_token", true);
-    return true;
-}
-
 const struct family modern_bert_family = {
     .name = "modern-bert",
     .summary = "ModernBERT",
@@ -94,5 +86,7 @@ const struct family modern_bert_family = {
     .add_dimensions = bert_add_dimensions,
     .rename = rename_tensor,
     .adjust = add_notes,
-    .before_vocab = frame_texts,
+    .keys_before_vocab = KEYS({".tokenizer.ggml.add_bos_token", GGUF_BOOL, ALWAYS, .value = 1},
+                              {".tokenizer.ggml.add_eos_token", GGUF_BOOL, ALWAYS, .value = 1},
+                              {".tokenizer.ggml.add_sep_token", GGUF_BOOL, ALWAYS, .value = 1}),
 };

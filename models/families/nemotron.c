@@ -11,19 +11,6 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool compute_rotary(const struct model_builder *builder, double *ret_value, struct error *error)
-{
-    uint64_t head = dimensions_get(&builder->dimensions, "head"),
-             hidden = dimensions_get(&builder->dimensions, "hidden");
-    double factor;
-    if (head == 0 || hidden == 0)
-        return error_set(error, "config.json: hidden_size or num_attention_heads is missing, 0, or too large");
-    if (!builder_number(builder, "rope.partial_rotary_factor", 0.5, &factor, error))
-        return false;
-    *ret_value = floor(trunc(factor * (double)hidden) / (double)head);
-    return true;
-}
-
 static bool emit_scaling(struct model_builder *builder, struct error *error)
 {
     double factor, of_rope;
@@ -41,17 +28,10 @@ static bool emit_scaling(struct model_builder *builder, struct error *error)
 static const struct key_row keys[] = {
     {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
     {"attention.layer_norm_epsilon", GGUF_F32, REQUIRED, "layer_norm_eps|layer_norm_epsilon|norm_epsilon|norm_eps"},
-    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary},
+    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary_of_hidden},
     {.emit = emit_scaling},
     {0},
 };
-
-static bool after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
-{
-    gguf_set_u32(&builder->model->kvs, "tokenizer.ggml.padding_token_id", 0);
-    gguf_set_u32(&builder->model->kvs, "tokenizer.ggml.unknown_token_id", 1);
-    return true;
-}
 
 static const struct config_row config_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'relu2'"},
@@ -68,5 +48,7 @@ const struct family nemotron_family = {
         {"NemotronForCausalLM", "nemotron", NULL, CONFIG_TABLES(attention_bias_rows, mlp_bias_rows, config_rows)}),
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab},
-    .after_vocab = after_vocab,
+    .defaults = "{'partial_rotary_factor': 0.5}",
+    .keys_after_vocab = KEYS({".tokenizer.ggml.padding_token_id", GGUF_U32, ALWAYS, .value = 0},
+                             {".tokenizer.ggml.unknown_token_id", GGUF_U32, ALWAYS, .value = 1}),
 };

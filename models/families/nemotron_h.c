@@ -209,12 +209,6 @@ static bool pad_vocabulary(struct model_builder *builder, const struct vocab_inp
     return mamba2_pad_vocabulary(builder, 8, error);
 }
 
-static bool begin_texts(struct model_builder *builder, const struct vocab_input *input, struct error *error)
-{
-    gguf_set_bool(&builder->model->kvs, "tokenizer.ggml.add_bos_token", true);
-    return true;
-}
-
 /* A letter for each layer. One of feed-forward is of experts where it has a router. */
 static const char *make_pattern(const struct config_material *material)
 {
@@ -266,7 +260,7 @@ const struct family nemotron_h_family = {
     .dimensions = {sizes},
     .add_dimensions = add_dimensions,
     .before_vocab = pad_vocabulary,
-    .after_vocab = begin_texts,
+    .keys_after_vocab = KEYS({".tokenizer.ggml.add_bos_token", GGUF_BOOL, ALWAYS, .value = 1}),
 };
 
 const struct family nemotron_h_moe_family = {

@@ -286,14 +286,22 @@ static bool head_dimensions(const struct model_builder *builder, struct error *e
     return error_set(error, "config.json: hidden_size or num_attention_heads is missing, 0, or too large");
 }
 
+bool compute_hidden_per_head(const struct model_builder *builder, double *ret_value, struct error *error)
+{
+    if (!head_dimensions(builder, error))
+        return false;
+    *ret_value =
+        (double)(dimensions_get(&builder->dimensions, "hidden") / dimensions_get(&builder->dimensions, "head"));
+    return true;
+}
+
 bool compute_head_dim(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     uint64_t head_dim;
-    if (!head_dimensions(builder, error))
+    if (!compute_hidden_per_head(builder, ret_value, error))
         return false;
-    if (!json_u64(hparams_get(builder->model->hparams, "head_dim"), &head_dim))
-        head_dim = dimensions_get(&builder->dimensions, "hidden") / dimensions_get(&builder->dimensions, "head");
-    *ret_value = (double)head_dim;
+    if (json_u64(hparams_get(builder->model->hparams, "head_dim"), &head_dim))
+        *ret_value = (double)head_dim;
     return true;
 }
 

@@ -47,6 +47,7 @@ extern const struct dimension_row qkv_dimensions[];
 bool emit_pooling_type(struct model_builder *builder, struct error *error);
 
 /* rope.dimension_count, in the ways families compute it. */
+bool compute_hidden_per_head(const struct model_builder *builder, double *ret_value, struct error *error);
 bool compute_head_dim(const struct model_builder *builder, double *ret_value, struct error *error);
 bool compute_rotary_of_hidden(const struct model_builder *builder, double *ret_value, struct error *error);
 bool compute_rotary_of_head(const struct model_builder *builder, double *ret_value, struct error *error);

@@ -1,4 +1,4 @@
-/* GPTBigCode: SantaCoder, StarCoder. conversion/starcoder.py. */
+/* GPTBigCode: SantaCoder, StarCoder; and CodeShell. conversion/starcoder.py, codeshell.py. */
 #include "models/families/shared.h"
 
 static const struct key_row keys[] = {
@@ -7,7 +7,7 @@ static const struct key_row keys[] = {
     {"feed_forward_length", GGUF_U32, REQUIRED, "n_embd", .times = 4},
     {"block_count", GGUF_U32, REQUIRED, BLOCK_COUNT},
     {"attention.head_count", GGUF_U32, REQUIRED, "n_head"},
-    {"attention.head_count_kv", GGUF_U32, ALWAYS, .value = 1},
+    {"attention.head_count_kv", GGUF_U32, OR_DEFAULT, "num_query_groups", 1},
     {"attention.layer_norm_epsilon", GGUF_F32, REQUIRED, "layer_norm_epsilon"},
     FILE_TYPE_KEY,
     {0},
@@ -15,6 +15,7 @@ static const struct key_row keys[] = {
 
 static const struct config_row config_rows[] = {
     {"activation_function", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},
+    {"num_query_groups", FROM_NOWHERE},
     {"multi_query", FROM_TEXT, .text = "true"},
     {"n_inner", FROM_KEY, "feed_forward_length"},
     {0},
@@ -33,4 +34,18 @@ const struct family starcoder_family = {
     .keys = {keys},
     .vocabs = {&bpe_vocab},
     .dimensions = {DIMENSIONS({"multi_query", "multi_query", 1}, {"kv_head", NULL, 1})},
+};
+
+const struct family codeshell_family = {
+    .name = "codeshell",
+    .summary = "CodeShell",
+    .hf = FAMILY_NAMES({"CodeShellForCausalLM"}),
+    .tensors = {TENSORS({"transformer.h.{}.attn.c_attn", "blk.{}.attn_qkv", "(head d + kv_head k + kv_head v) ...",
+                         "head kv_head"}),
+                gpt_tensors},
+    .keys = {keys, KEYS({"rope.freq_base", GGUF_F32, ALWAYS, .value = 10000},
+                        {"rope.scaling.type", GGUF_STRING, ALWAYS, .text = "linear"},
+                        {"rope.scaling.factor", GGUF_F32, ALWAYS, .value = 1})},
+    .vocabs = {&bpe_vocab},
+    .dimensions = {DIMENSIONS({"kv_head", "num_query_groups", 1})},
 };

@@ -85,6 +85,9 @@ struct family {
     /* The family's own dimensions, from config.json or from hyperparameters made of a GGUF's keys. */
     const struct dimension_row *dimensions[FAMILY_MAX_TABLES + 1];
 
+    /* Tables of one, set before and after the tokenizer's keys; NULL: none. */
+    const struct key_row *keys_before_vocab, *keys_after_vocab;
+
     const struct vocab *vocabs[FAMILY_MAX_VOCABS]; /* kinds of tokenizer, tried in this order */
 
     const char *prefix;                  /* the text for '^' in the rows: "transformer."; NULL: "" */
@@ -96,6 +99,10 @@ struct family {
      * as in config_form.when; NULL: any. */
     const struct config_form *forms;
     const char *tokenizer_model, *told_by;
+
+    const char
+        *defaults;    /* for hyperparameters that config.json and its class lack, as in hparams_default(); or NULL */
+    const char *note; /* what every model.gguf or mmproj.gguf of the family notes; NULL: nothing */
 
     bool matrices_alike;       /* matrices that usually stay F32, such as routers, have the output's type, too */
     const char *dense_folder;  /* of the dense layer after the model, "1_Dense" (models/derive/dense.c); NULL: none */

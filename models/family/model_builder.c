@@ -5,6 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool builder_adjust(struct model_builder *builder, struct error *error)
+{
+    const struct family *family = builder->family;
+    if (family->note != NULL)
+        checkpoint_note(builder->model->checkpoint, family->tower != NULL ? SUBJECT_PROJECTOR : SUBJECT_GGUF, "%s",
+                        family->note);
+    return (family->defaults == NULL || hparams_default(builder->model->hparams, family->defaults, error)) &&
+           (family->adjust == NULL || family->adjust(builder, error));
+}
+
 void builder_insert_tensor(struct model_builder *builder, size_t place, const char *name, const struct view *view)
 {
     struct tensor_set *set = builder->model->tensors;

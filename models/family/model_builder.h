@@ -12,6 +12,9 @@ struct model_builder {
     bool *is_partial; /* is_partial of the relation's job: the tensors may be a part of the model */
 };
 
+/* Applies the family's defaults, note and adjust hook, after its dimensions are read. */
+bool builder_adjust(struct model_builder *builder, struct error *error);
+
 /* For hooks: adds a tensor before tensor `place`. `name` and `view` live in the model's arena. */
 void builder_insert_tensor(struct model_builder *builder, size_t place, const char *name, const struct view *view);
 

@@ -51,14 +51,6 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool adjust(struct model_builder *builder, struct error *error)
-{
-    checkpoint_note(
-        builder->model->checkpoint, SUBJECT_PROJECTOR,
-        "the norms of convolutions have the name that llama.cpp reads, conv_norm; the converter writes conv_norm_var");
-    return true;
-}
-
 static bool compute_feed_forward(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     uint64_t width, times;
@@ -124,6 +116,7 @@ const struct family granite_speech_projector = {
     .tower = TOWER(.config = {.audio = "encoder_config"}, .parts = TEXTS("encoder.", "projector.")),
     .stored_types = STORED_TYPES({"a.blk.{}.conv_pw1.weight", &f32_dtype}, {"a.blk.{}.conv_pw2.weight", &f32_dtype},
                                  {"a.blk.{}.conv_dw.weight", &f32_dtype}),
-    .adjust = adjust,
+    .note =
+        "the norms of convolutions have the name that llama.cpp reads, conv_norm; the converter writes conv_norm_var",
     .arrange = fold_batch_norms,
 };

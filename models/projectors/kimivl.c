@@ -49,16 +49,6 @@ static const char *rename_projector(struct arena *arena, const struct dimensions
     return name;
 }
 
-static void add_size_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
-{
-    struct error unused;
-    uint64_t size;
-    if (hparams_count(hparams, "init_pos_emb_height", 1, 1 << 16, &size, &unused))
-        dimensions_set(dimensions, "y", size);
-    if (hparams_count(hparams, "init_pos_emb_width", 1, 1 << 16, &size, &unused))
-        dimensions_set(dimensions, "x", size);
-}
-
 /* Its images are of any size; the key must be there. */
 static bool adjust_first(struct model_builder *builder, struct error *error)
 {
@@ -67,7 +57,6 @@ static bool adjust_first(struct model_builder *builder, struct error *error)
 
 static bool adjust_second(struct model_builder *builder, struct error *error)
 {
-    static const char *const ones[] = {"query", "key", "value"};
     double height, patch, n_heads;
     if (!builder_number(builder, "init_pos_emb_height", 64, &height, error) ||
         !builder_number(builder, "patch_size", 14, &patch, error) ||
@@ -75,9 +64,6 @@ static bool adjust_second(struct model_builder *builder, struct error *error)
         return false;
     if (!(height * patch >= 0 && height * patch <= UINT32_MAX && n_heads >= 1 && n_heads <= UINT32_MAX))
         return error_set(error, "config.json: init_pos_emb_height, patch_size or num_attention_heads is out of range");
-    for (size_t i = 0; i < sizeof ones / sizeof *ones; i++)
-        dimensions_set(&builder->dimensions, ones[i], 1);
-    dimensions_set(&builder->dimensions, "pair", 2);
     dimensions_set(&builder->dimensions, "head", (uint64_t)n_heads);
     return hparams_override(builder->model->hparams, "image_size", (uint64_t)(height * patch), error);
 }
@@ -149,7 +135,7 @@ const struct family kimivl_projector = {
     .tensors = {first_tensors, moonvit_tensors},
     .keys = {tower_keys, vision_keys, first_keys},
     .tower = TOWER(.config = {.vision = "vision_config"}, .parts = TEXTS("vision_tower.", "multi_modal_projector.")),
-    .add_dimensions = add_size_dimensions,
+    .dimensions = {DIMENSIONS({"y", "init_pos_emb_height", .kept = true}, {"x", "init_pos_emb_width", .kept = true})},
     .adjust = adjust_first,
 };
 
@@ -161,5 +147,6 @@ const struct family kimik25_projector = {
     .keys = {tower_keys, vision_keys, second_keys},
     .tower = TOWER(.config = {.vision = "vision_config"}, .parts = TEXTS("vision_tower.", "mm_projector.")),
     .rename = rename_projector,
+    .dimensions = {qkv_dimensions, DIMENSIONS({"pair", NULL, 2})},
     .adjust = adjust_second,
 };

@@ -24,14 +24,6 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool adjust(struct model_builder *builder, struct error *error)
-{
-    checkpoint_note(builder->model->checkpoint, SUBJECT_PROJECTOR,
-                    "the norm after attention is called ln2, as llama.cpp "
-                    "reads it, where the converter writes attn_post_norm");
-    return true;
-}
-
 static bool compute_scale_factor(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     return projector_scale_factor(builder, "pixel_shuffle_ratio", ret_value, error);
@@ -55,5 +47,5 @@ const struct family llama4_projector = {
     .tower = TOWER(.config = {.vision = "vision_config"},
                    .parts = TEXTS("vision_model.", "multi_modal_projector.", "model.vision_model.",
                                   "model.multi_modal_projector.")),
-    .adjust = adjust,
+    .note = "the norm after attention is called ln2, as llama.cpp reads it, where the converter writes attn_post_norm",
 };

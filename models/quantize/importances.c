@@ -70,7 +70,7 @@ static bool begin(struct naming *naming, const struct checkpoint *checkpoint, st
     builder->family = naming->model.family = family;
     dimensions_read(&builder->dimensions, naming->model.hparams);
     family_add_dimensions(family, &builder->dimensions, naming->model.hparams);
-    if (family->adjust != NULL && !family->adjust(builder, &error))
+    if (!builder_adjust(builder, &error))
         return false;
     naming->job = (struct relation_job){
         .relation = relation_new(arena, family->name, family->prefix, family->tensors, &error),

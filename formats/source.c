@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,12 +24,16 @@ struct source {
     bool owns_state; /* else it is that of the file it belongs to */
 };
 
+static atomic_bool any_remote;
+
 static struct source *make(const struct source_identity *identity, const char *name, uint64_t size,
                            const struct source_ops *ops, void *context)
 {
     struct source *source = memory_alloc(sizeof *source);
     *source = (struct source){
         .name = memory_strdup(name), .size = size, .identity = *identity, .ops = ops, .context = context};
+    if (source_is_remote(source))
+        atomic_store_explicit(&any_remote, true, memory_order_relaxed);
     return source;
 }
 
@@ -140,8 +145,10 @@ bool source_read(const struct source *source, uint64_t offset, size_t length, vo
         return error_set(error, "%s: bytes [%llu, +%zu) are past the end of its %llu bytes", source->name,
                          (unsigned long long)offset, length, (unsigned long long)source->size);
     char change[SOURCE_CHANGE];
-    if (source_known_changed(source))
-        return error_set(error, "%s: changed since it was opened%s", source->name, source_change(source, change));
+    if (source_known_changed(source)) {
+        error_set(error, "%s: changed since it was opened%s", source->name, source_change(source, change));
+        return error_set_code(error, source_is_remote(source) ? ESTALE : EIO);
+    }
     return source->ops->read(source->context, offset, length, out, error);
 }
 
@@ -217,6 +224,11 @@ bool source_wait(const struct source *source, uint64_t offset, uint64_t length, 
 bool source_is_remote(const struct source *source)
 {
     return source->ops->wait != NULL;
+}
+
+bool source_any_remote(void)
+{
+    return atomic_load_explicit(&any_remote, memory_order_relaxed);
 }
 
 bool source_is_file(const struct source *source)

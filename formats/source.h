@@ -120,6 +120,9 @@ bool source_wait(const struct source *source, uint64_t offset, uint64_t length, 
 /* Reports whether the bytes arrive from elsewhere: reading them may take as long as a network does. */
 bool source_is_remote(const struct source *source);
 
+/* Reports whether this process has ever made a remote source. If not, no read has to wait. */
+bool source_any_remote(void);
+
 /* Reports whether it is a file of its own, not computed from one. */
 bool source_is_file(const struct source *source);
 

@@ -283,7 +283,33 @@ static void archive_release(void *context)
     free(archive);
 }
 
-static const struct source_ops archive_ops = {archive_read, archive_release};
+/* Members are wanted and waited for whole: their first read indexes all of their compressed bytes. */
+
+static void archive_want(void *context, uint64_t offset, uint64_t length, bool urgent)
+{
+    const struct archive *archive = context;
+    for (uint64_t end = offset + length; offset < end;) {
+        const struct member *member = member_at(archive, offset);
+        source_want(archive->source, member->offset, member->compressed_size, urgent);
+        offset = member->start + member->size;
+    }
+}
+
+static bool archive_wait(void *context, uint64_t offset, uint64_t length, struct error *error)
+{
+    const struct archive *archive = context;
+    for (uint64_t end = offset + length; offset < end;) {
+        const struct member *member = member_at(archive, offset);
+        if (!source_wait(archive->source, member->offset, member->compressed_size, error))
+            return false;
+        offset = member->start + member->size;
+    }
+    return true;
+}
+
+static const struct source_ops archive_ops = {.read = archive_read, .release = archive_release, .want = archive_want};
+static const struct source_ops remote_archive_ops = {
+    .read = archive_read, .release = archive_release, .want = archive_want, .wait = archive_wait};
 
 /* Returns the size of the source. */
 static uint64_t add_members(struct archive *archive, const struct zip_directory *directory)
@@ -321,5 +347,6 @@ struct source *inflated_source_new(const struct zip_directory *directory)
     uint64_t size = add_members(archive, directory);
     char name[256];
     snprintf(name, sizeof name, "%s (inflated)", source_name(directory->source));
-    return source_new(directory->source, name, size, &archive_ops, archive);
+    const struct source_ops *ops = source_is_remote(directory->source) ? &remote_archive_ops : &archive_ops;
+    return source_new(directory->source, name, size, ops, archive);
 }

@@ -4,6 +4,7 @@
 #include "formats/source.h"
 #include "fs/tree/pool.h"
 #include "quant/convert.h"
+#include "quant/dependencies.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -249,16 +250,83 @@ bool vfile_iov(const struct vfile *file, uint64_t offset, size_t length, struct 
     return true;
 }
 
+void vfile_depends(const struct vfile *file, uint64_t offset, uint64_t length, struct dependencies *to)
+{
+    assert(offset <= file->size && length <= file->size - offset);
+    const struct span *span = length != 0 ? find_span(file, offset) : NULL;
+    for (uint64_t part; length > 0; span++, offset += part, length -= part) {
+        uint64_t within = offset - span->offset, left = span->length - within;
+        part = left < length ? left : length;
+        if (span->kind != SPAN_VIEW)
+            continue;
+        size_t block_bytes = span->encoding.dtype->block_bytes;
+        uint64_t first = within / block_bytes, last = (within + part - 1) / block_bytes;
+        convert_depends(span->view, span->encoding, first, last - first + 1, to);
+    }
+}
+
+static void want(void *context, const struct extent *from, uint64_t n_bytes)
+{
+    const bool *urgent = context;
+    if (source_is_remote(from->source))
+        source_want(from->source, from->offset, n_bytes, *urgent);
+}
+
+void vfile_want(const struct vfile *file, uint64_t offset, uint64_t length, bool urgent)
+{
+    struct dependencies to = {.take = want, .context = &urgent};
+    if (!source_any_remote())
+        return;
+    vfile_depends(file, offset, length, &to);
+    dependencies_end(&to);
+}
+
+struct arrival {
+    bool is_here;
+    struct error *error;
+};
+
+static void await(void *context, const struct extent *from, uint64_t n_bytes)
+{
+    struct arrival *arrival = context;
+    arrival->is_here = arrival->is_here && source_wait(from->source, from->offset, n_bytes, arrival->error);
+}
+
+/* All bytes are asked for before the first are waited for. */
+bool vfile_wait(const struct vfile *file, uint64_t offset, uint64_t length, struct error *error)
+{
+    struct arrival arrival = {true, error};
+    struct dependencies to = {.take = await, .context = &arrival};
+    if (!source_any_remote())
+        return true;
+    vfile_want(file, offset, length, true);
+    vfile_depends(file, offset, length, &to);
+    dependencies_end(&to);
+    return arrival.is_here;
+}
+
+static void source_want_vfile(void *context, uint64_t offset, uint64_t length, bool urgent)
+{
+    vfile_want(context, offset, length, urgent);
+}
+
+static bool source_wait_vfile(void *context, uint64_t offset, uint64_t length, struct error *error)
+{
+    return vfile_wait(context, offset, length, error);
+}
+
 static bool source_read_vfile(void *context, uint64_t offset, size_t length, void *out, struct error *error)
 {
-    return vfile_read(context, offset, length, out, error);
+    return vfile_wait(context, offset, length, error) && vfile_read(context, offset, length, out, error);
 }
 
 struct source *source_of_vfile(const struct vfile *file, const char *name)
 {
-    static const struct source_ops ops = {.read = source_read_vfile, .release = free};
+    static const struct source_ops local = {.read = source_read_vfile, .release = free};
+    static const struct source_ops remote = {
+        .read = source_read_vfile, .release = free, .want = source_want_vfile, .wait = source_wait_vfile};
     const struct source_identity identity = {.size = file->size, .permissions = 0444};
     struct vfile *copy = memory_alloc(sizeof *copy);
     *copy = *file;
-    return source_new_file(&identity, name, &ops, copy);
+    return source_new_file(&identity, name, source_any_remote() ? &remote : &local, copy);
 }

@@ -9,6 +9,8 @@
 
 #include <sys/uio.h>
 
+struct dependencies;
+
 struct vfile {
     uint64_t size;
     const struct span *spans;
@@ -38,6 +40,17 @@ bool vfile_read(const struct vfile *file, uint64_t offset, size_t length, void *
 enum { VFILE_MAX_IOV = 256 };
 bool vfile_iov(const struct vfile *file, uint64_t offset, size_t length, struct iovec *iov, size_t *ret_count,
                void *scratch, struct error *error);
+
+/* Adds the stored bytes that [offset, offset + length), inside the file, is computed from, as view_depends(). */
+void vfile_depends(const struct vfile *file, uint64_t offset, uint64_t length, struct dependencies *to);
+
+/* Names the remote bytes that the range is computed from, as source_want(); never waits. */
+void vfile_want(const struct vfile *file, uint64_t offset, uint64_t length, bool urgent);
+
+/* Waits until the range can be read without waiting for a network; fails if it cannot be had. Call it before reading,
+ * on a thread that nobody else depends on: reads are computed by the threads of pool.h. A file of local sources waits
+ * for nothing. */
+bool vfile_wait(const struct vfile *file, uint64_t offset, uint64_t length, struct error *error);
 
 /* The file as a source, for readers of formats; it keeps the file, whose spans live longer. */
 struct source *source_of_vfile(const struct vfile *file, const char *name);

@@ -1,10 +1,12 @@
 #include "fs/tree/vfile.h"
 
+#include "base/arrival.h"
 #include "formats/checkpoint.h"
 #include "formats/location.h"
 #include "fs/tree/pool.h"
 #include "tests/unit/check.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -166,6 +168,117 @@ static void pool(void)
     CHECK_NAMED(all, "every task of every job runs once");
 }
 
+/* A remote source whose bytes arrive all at once, or never. */
+struct distant {
+    struct source *source;
+    atomic_bool has_arrived, has_changed;
+    atomic_uint n_wanted, n_awaited, n_wanted_first; /* the last: by all, when it was first waited for */
+};
+
+static struct distant distant[2];
+
+static void want_distant(void *context, uint64_t offset, uint64_t length, bool urgent)
+{
+    struct distant *from = context;
+    (void)offset, (void)length, (void)urgent;
+    atomic_fetch_add(&from->n_wanted, 1);
+}
+
+static bool has_come(void *context)
+{
+    const struct distant *from = context;
+    return from->has_arrived || from->has_changed;
+}
+
+static bool wait_for_distant(void *context, uint64_t offset, uint64_t length, struct error *error)
+{
+    struct distant *from = context;
+    (void)offset, (void)length;
+    if (atomic_fetch_add(&from->n_awaited, 1) == 0)
+        from->n_wanted_first = distant[0].n_wanted + distant[1].n_wanted;
+    if (!arrival_wait(has_come, from, NULL, error))
+        return false;
+    if (!from->has_changed)
+        return true;
+    error_set(error, "it has changed");
+    return error_set_code(error, ESTALE);
+}
+
+static bool read_distant(void *context, uint64_t offset, size_t length, void *out, struct error *error)
+{
+    const struct distant *from = context;
+    memset(out, (int)(offset % 7), length);
+    return from->has_arrived || error_set(error, "read before it has arrived");
+}
+
+static void leave(void *context)
+{
+    (void)context;
+}
+
+struct awaited {
+    const struct vfile *file;
+    bool is_here;
+    struct error error;
+};
+
+static void *await_all(void *context)
+{
+    struct awaited *awaited = context;
+    awaited->is_here = vfile_wait(awaited->file, 0, awaited->file->size, &awaited->error);
+    return NULL;
+}
+
+static struct awaited begin_and_announce(const struct vfile *file, atomic_bool *first, atomic_bool *second)
+{
+    pthread_t thread;
+    struct awaited awaited = {.file = file};
+    pthread_create(&thread, NULL, await_all, &awaited);
+    while (distant[0].n_awaited == 0)
+        sched_yield();
+    *first = true;
+    arrival_announce();
+    while (distant[1].n_awaited == 0)
+        sched_yield();
+    *second = true;
+    arrival_announce();
+    pthread_join(thread, NULL);
+    return awaited;
+}
+
+static void remote(struct arena *arena)
+{
+    static const struct source_ops ops = {
+        .read = read_distant, .release = leave, .want = want_distant, .wait = wait_for_distant};
+    const struct source_identity identity = {.size = ROWS * COLUMNS};
+    const uint64_t shape[] = {ROWS, COLUMNS};
+    struct span_list spans = {.arena = arena};
+    spans_add_literal(&spans, "header", 6);
+    for (int i = 0; i < 2; i++) {
+        distant[i].source = source_new_file(&identity, "distant", &ops, &distant[i]);
+        const struct view *view = view_of_source(arena, distant[i].source, 0, &u8_dtype, 2, shape);
+        spans_add_view(&spans, view, encoding_of(i == 0 ? &u8_dtype : &f32_dtype));
+    }
+    const struct vfile file = vfile_of_spans(&spans, (struct origin){0});
+    struct error error;
+    unsigned char out[64];
+    CHECK_NAMED(vfile_wait(&file, 0, 6, &error) && distant[0].n_wanted == 0, "a literal waits for nothing");
+    struct awaited awaited = begin_and_announce(&file, &distant[0].has_arrived, &distant[1].has_arrived);
+    CHECK(awaited.is_here && vfile_read(&file, 6 + ROWS * COLUMNS - 20, sizeof out, out, &error));
+    CHECK_NAMED(distant[0].n_wanted_first == 2, "all are asked for before the first is waited for");
+
+    distant[1].has_arrived = false;
+    distant[0].n_awaited = distant[1].n_awaited = 0;
+    awaited = begin_and_announce(&file, &distant[0].has_arrived, &distant[1].has_changed);
+    CHECK(!awaited.is_here && awaited.error.code == ESTALE);
+    struct source *whole = source_of_vfile(&file, "virtual");
+    CHECK(source_is_remote(whole) && source_wait(whole, 0, 6 + ROWS * COLUMNS, &error));
+    CHECK(!source_wait(whole, 6 + ROWS * COLUMNS, 1, &error));
+    source_close(whole);
+    source_close(distant[0].source);
+    source_close(distant[1].source);
+}
+
 int main(void)
 {
     float *values = malloc(ROWS * COLUMNS * sizeof *values);
@@ -178,6 +291,7 @@ int main(void)
     mapped_runs(&file, source);
     as_source(&file, whole);
     pool();
+    remote(arena);
     arena_free(arena);
     source_close(source);
     free(whole);

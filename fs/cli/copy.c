@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "fs/tree/pool.h"
+#include "fs/tree/read_ahead.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -23,6 +24,7 @@ struct chunk {
 
 struct copy {
     const struct vfile *file;
+    struct read_ahead *ahead;
     int fd;
     copy_progress *progress;
     take_bytes *take; /* instead of writing to fd; NULL: none */
@@ -121,11 +123,21 @@ static struct chunk *take_chunk(struct copy *copy, size_t *ret_index)
     return chunk;
 }
 
+/* Waits for the remote bytes of a chunk: on a thread of the pool, which in this process works for the copy alone. */
+static bool await_chunk(const struct copy *copy, uint64_t offset, size_t length, struct error *error)
+{
+    vfile_want(copy->file, offset, length, true);
+    read_ahead_follow(copy->ahead, 0, copy->file, offset, length);
+    return vfile_wait(copy->file, offset, length, error);
+}
+
 /* Reads bytes that wfs itself inspects, because a mapping may lose pages. */
 static bool make_chunk(const struct copy *copy, size_t index, struct chunk *chunk, struct error *error)
 {
     uint64_t offset = (uint64_t)index * CHUNK_BYTES, left = copy->file->size - offset;
     chunk->length = left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES;
+    if (!await_chunk(copy, offset, chunk->length, error))
+        return false;
     if (copy->take != NULL)
         return vfile_read(copy->file, offset, chunk->length, chunk->bytes, error);
     return vfile_iov(copy->file, offset, chunk->length, chunk->iov, &chunk->count, chunk->bytes, error);
@@ -157,11 +169,13 @@ static bool run_copy(struct copy *copy)
         copy->slots[i] = memory_alloc(sizeof **copy->slots);
         copy->slots[i]->ready = false;
     }
+    copy->ahead = read_ahead_new();
     pthread_mutex_init(&copy->lock, NULL);
     pthread_cond_init(&copy->room_came, NULL);
     pool_run(copy->n_chunks < pool_width() ? copy->n_chunks : pool_width(), make_chunks, copy);
     pthread_cond_destroy(&copy->room_came);
     pthread_mutex_destroy(&copy->lock);
+    read_ahead_free(copy->ahead);
     for (size_t i = 0; i < copy->n_slots; i++)
         free(copy->slots[i]);
     free(copy->slots);

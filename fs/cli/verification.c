@@ -43,6 +43,7 @@ static void compare_range(void *context, size_t index)
         return;
     unsigned char *bytes = memory_alloc(2 * length);
     bool read = source_read(identity->found, offset, length, bytes + length, &error) &&
+                vfile_wait(identity->expected, offset, length, &error) &&
                 vfile_read(identity->expected, offset, length, bytes, &error);
     bool same = read && memcmp(bytes, bytes + length, length) == 0;
     free(bytes);

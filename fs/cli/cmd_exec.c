@@ -1,3 +1,4 @@
+#include "base/arrival.h"
 #include "base/report.h"
 #include "fs/cli/command.h"
 #include "fs/mount/fuse_session.h"
@@ -118,6 +119,7 @@ static void signalled(void *context, const siginfo_t *info)
     }
     if (waitpid(execution->child, &status, WNOHANG) != execution->child)
         return;
+    arrival_give_up();
     execution->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     if (mountpoint_detach(execution->mountpoint.path, DETACH_FORCE, &error))
         return;

@@ -1,3 +1,4 @@
+#include "base/arrival.h"
 #include "base/report.h"
 #include "formats/components.h"
 #include "formats/location_local.h"
@@ -54,6 +55,7 @@ static void signalled(void *context, const siginfo_t *info)
     if (info->si_signo == SIGCHLD || info->si_signo == SIGUSR1 || info->si_signo == SIGUSR2)
         return;
     if (mounting->n_signals++ == 0) {
+        arrival_give_up(); /* who waits for a network may never be the last user that leaves */
         if (mountpoint_is_descriptor(mounting->mountpoint.path))
             _exit(EXIT_SUCCESS);
         if (mountpoint_detach(mounting->mountpoint.path, DETACH_LAZY, &error))
@@ -139,10 +141,10 @@ const struct command mount_command = {
     .usage = "SOURCE MOUNTPOINT",
     .summary = "Show SOURCE as files at MOUNTPOINT",
     .text = "The command returns when the files are available. If MOUNTPOINT does not exist, wfs creates it, and "
-            "removes it at the end. MOUNTPOINT can be /dev/fd/N, a\ndescriptor of /dev/fuse that is mounted already. "
-            "SIGTERM and SIGINT unmount and let readers finish; a second signal\nends at once. For /etc/fstab: SOURCE "
-            "MOUNTPOINT fuse.wfs defaults 0 0. A user can read a file if the user can read\nevery source file it is "
-            "computed from; nobody can write.",
+            "removes it at the\nend. MOUNTPOINT can be /dev/fd/N, a descriptor of /dev/fuse that is mounted already. "
+            "SIGTERM and SIGINT unmount and\nlet readers finish, except those that wait for a network; a second signal "
+            "ends at once. For /etc/fstab: SOURCE\nMOUNTPOINT fuse.wfs defaults 0 0. A user can read a file if the "
+            "user can read every source file it is computed from;\nnobody can write.",
     .flags =
         (const struct flag[]){
             {'f', "foreground", "stay in the foreground and log to standard error"},

@@ -1,9 +1,11 @@
 #include "fs/mount/fuse_ops.h"
 
+#include "base/arrival.h"
 #include "base/attempt.h"
 #include "base/buffer.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "formats/source.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -193,12 +195,12 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     fuse_reply_err(req, ENOSYS);
 }
 
-/* Replies EIO and says why, unless it is that a source has changed: the watch says that. */
-static void fail_read(fuse_req_t req, node_id id, const struct origin *origin, const struct error *error)
+/* Replies with an error and says why, unless that is explained already, or the reader or the mount has ended. */
+static void fail_read(fuse_req_t req, node_id id, bool is_explained, const struct error *error)
 {
-    if (!watch_explains(served_by(req)->watch, origin))
+    if (!is_explained && error->code != EINTR && error->code != ECANCELED)
         report_failed_read(served_by(req)->tree, id, error);
-    fuse_reply_err(req, EIO);
+    fuse_reply_err(req, error->code == EINTR || error->code == ESTALE ? error->code : EIO);
 }
 
 struct reading {
@@ -219,15 +221,14 @@ static void read_node(struct reading *reading, struct arena *arena)
     struct watch *watch = served_by(req)->watch;
     watch_reading(watch, id);
     if (!tree_file(tree, id, arena, &file, &error)) {
-        report_failed_read(tree, id, &error);
-        fuse_reply_err(req, EIO);
+        fail_read(req, id, false, &error);
         return;
     }
     uint64_t left = offset < file.size ? file.size - offset : 0;
     size = left < size ? (size_t)left : size;
     unsigned char *bytes = scratch(size);
     if (size != 0 && !vfile_iov(&file, offset, size, iov, &count, bytes, &error)) {
-        fail_read(req, id, &file.origin, &error);
+        fail_read(req, id, watch_explains(watch, &file.origin), &error); /* a change of a source is said there */
         return;
     }
     reading->replied = true;
@@ -259,16 +260,73 @@ static void try_to_read(const struct queued_read *request)
     }
 }
 
-static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
+/* Answers the read, and then those that queue meanwhile; or queues it. */
+static void read_in_turn(struct queued_read read)
 {
-    (void)fi;
-    struct read_queue *reads = ((const struct serving *)fuse_req_userdata(req))->reads;
-    struct queued_read read = {req, ino, size, offset};
+    struct read_queue *reads = ((const struct serving *)fuse_req_userdata(read.req))->reads;
     if (!read_queue_enter(reads, &read))
         return;
     do {
         try_to_read(&read);
     } while (read_queue_next(reads, &read));
+}
+
+/* A read that may wait for a network. */
+struct awaiting {
+    const struct queued_read *read;
+    atomic_bool interrupted;
+    bool has_failed;
+    struct error error;
+};
+
+/* Waits for the bytes of a read. What fails besides fails again when it is answered. */
+static void await_bytes(void *context)
+{
+    struct awaiting *awaiting = context;
+    const struct queued_read *read = awaiting->read;
+    const struct serving *serving = fuse_req_userdata(read->req);
+    uint64_t offset = (uint64_t)read->offset;
+    struct arena *arena = arena_new();
+    struct vfile file;
+    if (tree_file(serving->served->tree, read->ino, arena, &file, &awaiting->error) && offset < file.size) {
+        size_t size = file.size - offset < read->size ? (size_t)(file.size - offset) : read->size;
+        vfile_want(&file, offset, size, true);
+        read_ahead_follow(serving->ahead, read->ino, &file, offset, size);
+        arrival_set_reader(&awaiting->interrupted);
+        awaiting->has_failed = !vfile_wait(&file, offset, size, &awaiting->error);
+    }
+    arena_free(arena);
+}
+
+static void interrupt_reader(fuse_req_t req, void *interrupted)
+{
+    (void)req;
+    atomic_store((atomic_bool *)interrupted, true);
+    arrival_announce();
+}
+
+/* The reply frees the request: before it, libfuse is told that nobody waits for interrupts any more. */
+static void read_when_here(const struct queued_read *read)
+{
+    struct awaiting awaiting = {.read = read};
+    struct error unused;
+    fuse_req_interrupt_func(read->req, interrupt_reader, &awaiting.interrupted);
+    attempt(await_bytes, &awaiting, &unused);
+    arrival_set_reader(NULL);
+    fuse_req_interrupt_func(read->req, NULL, NULL);
+    if (awaiting.has_failed)
+        fail_read(read->req, read->ino, false, &awaiting.error);
+    else
+        read_in_turn(*read);
+}
+
+static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
+{
+    (void)fi;
+    const struct serving *serving = fuse_req_userdata(req);
+    const struct queued_read read = {req, ino, size, offset};
+    if (!source_any_remote() || !remote_reads_add(serving->remote_reads, &read))
+        read_in_turn(read);
 }
 
 /* Directories. Offsets: 0 is before ".", 1 before "..", 2 + i before entry i. */
@@ -570,11 +628,16 @@ void serving_begin(struct serving *serving, const struct served *served, size_t 
     serving->served = served;
     serving->waiting = waiting_room_new(served->tree, answer_prepared);
     serving->reads = read_queue_new(n_readers);
+    serving->remote_reads = remote_reads_new(read_when_here);
+    serving->ahead = read_ahead_new();
     sem_init(&serving->answering, 0, 0);
 }
 
 void serving_end(struct serving *serving)
 {
+    arrival_give_up();
+    remote_reads_free(serving->remote_reads);
+    read_ahead_free(serving->ahead);
     waiting_room_free(serving->waiting);
     read_queue_free(serving->reads);
     sem_destroy(&serving->answering);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <syslog.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,13 +24,14 @@ static atomic_bool has_name;
 /* One write, so that lines of several processes do not mix. */
 static void add_to_log(int file, const char *text)
 {
-    char line[4 * (REPORT_BYTES + NAME_BYTES) + 64], date[32] = "";
+    char head[64], date[32] = "";
     struct tm local;
     time_t now = time(NULL);
     if (localtime_r(&now, &local) != NULL)
         strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S%z", &local);
-    int length = snprintf(line, sizeof line, "%s wfs[%d]: %s\n", date, (int)getpid(), text);
-    ssize_t written = write(file, line, (size_t)length);
+    int length = snprintf(head, sizeof head, "%s wfs[%d]: ", date, (int)getpid());
+    const struct iovec parts[] = {{head, (size_t)length}, {(char *)text, strlen(text)}, {"\n", 1}};
+    ssize_t written = writev(file, parts, sizeof parts / sizeof *parts);
     (void)written; /* there is nobody else to tell */
 }
 

@@ -60,6 +60,19 @@ static bool take_number(struct machine *machine, unsigned size, struct argument 
     return true;
 }
 
+static bool take_index(struct machine *machine, struct argument *argument)
+{
+    bool taken = take_line(machine, &argument->bytes, &argument->length);
+    if (taken && (argument->length == 0 || argument->length > 10))
+        return machine_fail(machine, ": not a memo index");
+    for (size_t i = 0; taken && i < argument->length; i++) {
+        if (argument->bytes[i] < '0' || argument->bytes[i] > '9')
+            return machine_fail(machine, ": not a memo index");
+        argument->number = argument->number * 10 + (uint64_t)(argument->bytes[i] - '0');
+    }
+    return taken && (argument->number <= UINT32_MAX || machine_fail(machine, ": not a memo index"));
+}
+
 static bool take_argument(struct machine *machine, enum argument_kind kind, struct argument *argument)
 {
     switch (kind) {
@@ -85,6 +98,8 @@ static bool take_argument(struct machine *machine, enum argument_kind kind, stru
         return true;
     case LINE:
         return take_line(machine, &argument->bytes, &argument->length);
+    case INDEX:
+        return take_index(machine, argument);
     case TWO_LINES:
         return take_line(machine, &argument->bytes, &argument->length) &&
                take_line(machine, &argument->second, &argument->second_length);
@@ -113,15 +128,14 @@ static bool step(struct machine *machine)
     if (opcode->run == NULL)
         return machine_fail(machine, " contains 0x%02x, which is not an opcode", code);
     machine->opcode_name = opcode->name;
-    struct argument argument = {0};
+    struct argument argument = {.number = opcode->number};
     return take_argument(machine, opcode->argument, &argument) && opcode->run(machine, &argument);
 }
 
 static void make_constants(struct machine *machine)
 {
-    machine->none.kind = PICKLE_NONE;
-    machine->truth.kind = PICKLE_TRUE;
-    machine->falsehood.kind = PICKLE_FALSE;
+    for (uint8_t kind = PICKLE_NONE; kind <= PICKLE_TRUE; kind++)
+        machine->constants[kind].kind = kind;
     for (int i = 0; i < PICKLE_SMALL_INTEGERS; i++)
         machine->small[i] = (struct pickle_node){.kind = PICKLE_INTEGER, .integer = i};
 }

@@ -18,6 +18,7 @@ enum argument_kind {
     U64,
     F64,       /* big-endian */
     LINE,      /* up to a newline */
+    INDEX,     /* a line of digits: a memo index */
     TWO_LINES, /* the second in `second` */
     COUNTED_8, /* bytes after a count of that many bits */
     COUNTED_32,
@@ -26,7 +27,7 @@ enum argument_kind {
 };
 
 struct argument {
-    uint64_t number;
+    uint64_t number; /* of an opcode without an argument: of its row */
     const char *bytes, *second;
     size_t length, second_length;
 };
@@ -51,7 +52,8 @@ struct machine {
 
     struct pickle_node *slab;
     unsigned slab_used;
-    struct pickle_node none, truth, falsehood, small[PICKLE_SMALL_INTEGERS];
+    struct pickle_node constants[PICKLE_TRUE + 1]; /* by kind: None, False and True */
+    struct pickle_node small[PICKLE_SMALL_INTEGERS];
     const struct pickle_node *harmful; /* the first that was named */
     struct pickle *pickle;
 };
@@ -62,6 +64,7 @@ struct opcode {
     const char *name;
     enum argument_kind argument;
     operation *run;
+    unsigned number; /* which of the alike operations: a kind or a count */
 };
 
 /* By the byte that stands for it; no name where there is none. */
@@ -113,8 +116,8 @@ bool machine_append(struct machine *machine, struct pickle_node *to, struct pick
 /* Opcodes, each called with its argument read. Those of numbers, texts and constants are in pickle_scalars.c. */
 #define OPERATION(name) bool name(struct machine *machine, const struct argument *argument)
 
-operation op_integer, op_int, op_long, op_long_counted, op_binfloat, op_float, op_none, op_true, op_false, op_text,
-    op_old_text, op_bytes, op_string, op_unicode;
+operation op_integer, op_int, op_long, op_long_counted, op_binfloat, op_float, op_constant, op_text, op_old_text,
+    op_bytes, op_string, op_unicode;
 
 /* Well-formed UTF-8 but for surrogates, which Python writes for bytes of file names that are not text. */
 bool is_python_text(const char *text, size_t length);

@@ -1,27 +1,15 @@
 #include "formats/torch/pickle_machine.h"
 
-static OPERATION(op_empty_tuple)
+/* An empty collection of the kind `number`. */
+static OPERATION(op_empty)
 {
-    return machine_push(machine, machine_node(machine, PICKLE_TUPLE));
+    return machine_push(machine, machine_node(machine, (enum pickle_kind)argument->number));
 }
 
-static OPERATION(op_empty_list)
+/* A tuple of the `number` topmost values. */
+static OPERATION(op_tuple_of)
 {
-    return machine_push(machine, machine_node(machine, PICKLE_LIST));
-}
-
-static OPERATION(op_empty_dict)
-{
-    return machine_push(machine, machine_node(machine, PICKLE_DICT));
-}
-
-static OPERATION(op_empty_set)
-{
-    return machine_push(machine, machine_node(machine, PICKLE_SET));
-}
-
-static bool tuple_of(struct machine *machine, size_t count)
-{
+    size_t count = argument->number;
     if (!machine_need(machine, count))
         return false;
     struct pickle_node *tuple = machine_items(machine, PICKLE_TUPLE, machine->stack + machine->n_stack - count, count);
@@ -29,50 +17,16 @@ static bool tuple_of(struct machine *machine, size_t count)
     return machine_push(machine, tuple);
 }
 
-static OPERATION(op_tuple1)
-{
-    return tuple_of(machine, 1);
-}
-
-static OPERATION(op_tuple2)
-{
-    return tuple_of(machine, 2);
-}
-
-static OPERATION(op_tuple3)
-{
-    return tuple_of(machine, 3);
-}
-
-static bool marked_items(struct machine *machine, enum pickle_kind kind)
+/* A collection of the kind `number`, of the values above the last MARK. */
+static OPERATION(op_marked)
 {
     struct pickle_node **nodes;
     size_t count;
     if (!machine_pop_mark(machine, &nodes, &count))
         return false;
-    if (kind == PICKLE_DICT && count % 2 != 0)
+    if (argument->number == PICKLE_DICT && count % 2 != 0)
         return machine_fail(machine, ": a key without a value");
-    return machine_push(machine, machine_items(machine, kind, nodes, count));
-}
-
-static OPERATION(op_tuple)
-{
-    return marked_items(machine, PICKLE_TUPLE);
-}
-
-static OPERATION(op_list)
-{
-    return marked_items(machine, PICKLE_LIST);
-}
-
-static OPERATION(op_dict)
-{
-    return marked_items(machine, PICKLE_DICT);
-}
-
-static OPERATION(op_frozenset)
-{
-    return marked_items(machine, PICKLE_SET);
+    return machine_push(machine, machine_items(machine, (enum pickle_kind)argument->number, nodes, count));
 }
 
 static OPERATION(op_append)
@@ -161,33 +115,6 @@ static OPERATION(op_get)
 static OPERATION(op_memoize)
 {
     return machine_memo_put(machine, machine->n_memo);
-}
-
-/* A memo index in digits. */
-static bool text_index(struct machine *machine, const struct argument *argument, uint64_t *ret_index)
-{
-    uint64_t index = 0;
-    if (argument->length == 0 || argument->length > 10)
-        return machine_fail(machine, ": not a memo index");
-    for (size_t i = 0; i < argument->length; i++) {
-        if (argument->bytes[i] < '0' || argument->bytes[i] > '9')
-            return machine_fail(machine, ": not a memo index");
-        index = index * 10 + (uint64_t)(argument->bytes[i] - '0');
-    }
-    *ret_index = index;
-    return index <= UINT32_MAX || machine_fail(machine, ": not a memo index");
-}
-
-static OPERATION(op_put_text)
-{
-    uint64_t index = 0;
-    return text_index(machine, argument, &index) && machine_memo_put(machine, index);
-}
-
-static OPERATION(op_get_text)
-{
-    uint64_t index = 0;
-    return text_index(machine, argument, &index) && machine_memo_get(machine, index);
 }
 
 static struct pickle_node *named_global(struct machine *machine, const struct argument *argument)
@@ -343,39 +270,39 @@ const struct opcode opcodes[256] = {
     [0x96] = {"BYTEARRAY8", COUNTED_64, op_bytes},
     [0x97] = {"NEXT_BUFFER", NO_ARGUMENT, op_outside},
     [0x98] = {"READONLY_BUFFER", NO_ARGUMENT, op_outside},
-    ['N'] = {"NONE", NO_ARGUMENT, op_none},
-    [0x88] = {"NEWTRUE", NO_ARGUMENT, op_true},
-    [0x89] = {"NEWFALSE", NO_ARGUMENT, op_false},
+    ['N'] = {"NONE", NO_ARGUMENT, op_constant, PICKLE_NONE},
+    [0x88] = {"NEWTRUE", NO_ARGUMENT, op_constant, PICKLE_TRUE},
+    [0x89] = {"NEWFALSE", NO_ARGUMENT, op_constant, PICKLE_FALSE},
     ['V'] = {"UNICODE", LINE, op_unicode},
     [0x8c] = {"SHORT_BINUNICODE", COUNTED_8, op_text},
     ['X'] = {"BINUNICODE", COUNTED_32, op_text},
     [0x8d] = {"BINUNICODE8", COUNTED_64, op_text},
     ['F'] = {"FLOAT", LINE, op_float},
     ['G'] = {"BINFLOAT", F64, op_binfloat},
-    [']'] = {"EMPTY_LIST", NO_ARGUMENT, op_empty_list},
+    [']'] = {"EMPTY_LIST", NO_ARGUMENT, op_empty, PICKLE_LIST},
     ['a'] = {"APPEND", NO_ARGUMENT, op_append},
     ['e'] = {"APPENDS", NO_ARGUMENT, op_appends},
-    ['l'] = {"LIST", NO_ARGUMENT, op_list},
-    [')'] = {"EMPTY_TUPLE", NO_ARGUMENT, op_empty_tuple},
-    ['t'] = {"TUPLE", NO_ARGUMENT, op_tuple},
-    [0x85] = {"TUPLE1", NO_ARGUMENT, op_tuple1},
-    [0x86] = {"TUPLE2", NO_ARGUMENT, op_tuple2},
-    [0x87] = {"TUPLE3", NO_ARGUMENT, op_tuple3},
-    ['}'] = {"EMPTY_DICT", NO_ARGUMENT, op_empty_dict},
-    ['d'] = {"DICT", NO_ARGUMENT, op_dict},
+    ['l'] = {"LIST", NO_ARGUMENT, op_marked, PICKLE_LIST},
+    [')'] = {"EMPTY_TUPLE", NO_ARGUMENT, op_empty, PICKLE_TUPLE},
+    ['t'] = {"TUPLE", NO_ARGUMENT, op_marked, PICKLE_TUPLE},
+    [0x85] = {"TUPLE1", NO_ARGUMENT, op_tuple_of, 1},
+    [0x86] = {"TUPLE2", NO_ARGUMENT, op_tuple_of, 2},
+    [0x87] = {"TUPLE3", NO_ARGUMENT, op_tuple_of, 3},
+    ['}'] = {"EMPTY_DICT", NO_ARGUMENT, op_empty, PICKLE_DICT},
+    ['d'] = {"DICT", NO_ARGUMENT, op_marked, PICKLE_DICT},
     ['s'] = {"SETITEM", NO_ARGUMENT, op_setitem},
     ['u'] = {"SETITEMS", NO_ARGUMENT, op_setitems},
-    [0x8f] = {"EMPTY_SET", NO_ARGUMENT, op_empty_set},
+    [0x8f] = {"EMPTY_SET", NO_ARGUMENT, op_empty, PICKLE_SET},
     [0x90] = {"ADDITEMS", NO_ARGUMENT, op_additems},
-    [0x91] = {"FROZENSET", NO_ARGUMENT, op_frozenset},
+    [0x91] = {"FROZENSET", NO_ARGUMENT, op_marked, PICKLE_SET},
     ['0'] = {"POP", NO_ARGUMENT, op_pop},
     ['2'] = {"DUP", NO_ARGUMENT, op_dup},
     ['('] = {"MARK", NO_ARGUMENT, op_mark},
     ['1'] = {"POP_MARK", NO_ARGUMENT, op_pop_mark},
-    ['g'] = {"GET", LINE, op_get_text},
+    ['g'] = {"GET", INDEX, op_get},
     ['h'] = {"BINGET", U8, op_get},
     ['j'] = {"LONG_BINGET", U32, op_get},
-    ['p'] = {"PUT", LINE, op_put_text},
+    ['p'] = {"PUT", INDEX, op_put},
     ['q'] = {"BINPUT", U8, op_put},
     ['r'] = {"LONG_BINPUT", U32, op_put},
     [0x94] = {"MEMOIZE", NO_ARGUMENT, op_memoize},

@@ -53,7 +53,7 @@ static bool push_digits(struct machine *machine, const char *digits, size_t leng
 OPERATION(op_int)
 {
     if (argument->length == 2 && argument->bytes[0] == '0' && (argument->bytes[1] == '0' || argument->bytes[1] == '1'))
-        return machine_push(machine, argument->bytes[1] == '1' ? &machine->truth : &machine->falsehood);
+        return machine_push(machine, &machine->constants[argument->bytes[1] == '1' ? PICKLE_TRUE : PICKLE_FALSE]);
     return push_digits(machine, argument->bytes, argument->length);
 }
 
@@ -111,19 +111,9 @@ OPERATION(op_float)
     return *end == '\0' ? push_float(machine, value) : machine_fail(machine, ": not a number");
 }
 
-OPERATION(op_none)
+OPERATION(op_constant)
 {
-    return machine_push(machine, &machine->none);
-}
-
-OPERATION(op_true)
-{
-    return machine_push(machine, &machine->truth);
-}
-
-OPERATION(op_false)
-{
-    return machine_push(machine, &machine->falsehood);
+    return machine_push(machine, &machine->constants[argument->number]);
 }
 
 bool is_python_text(const char *text, size_t length)

@@ -108,6 +108,11 @@ struct dtype {
         name(values, blocks, n_blocks);                                                                                \
     }
 
+/* The fields that most block types have in common, with BLOCK_BYTES for a block. */
+#define BLOCK_DTYPE(prefix, upper, id, elements)                                                                       \
+    .name = upper, .view_name = #prefix, .kind = DTYPE_BLOCK, .block_elements = (elements),                            \
+    .block_bytes = BLOCK_BYTES, .ggml_type = (id)
+
 /* Returns the best kernels of `dtype` at `level` or below. */
 struct kernels dtype_kernels_at(const struct dtype *dtype, enum cpu_level level);
 

@@ -5,6 +5,7 @@
  * ways to divide it are tried. Source: quantize_row_iq1_s_impl and iq1_quant_block_m in ggml-quants.c of llama.cpp. */
 #pragma once
 
+#include "quant/encoders.h"
 #include "quant/iq.h"
 
 #include <math.h>
@@ -134,17 +135,3 @@ static inline struct iq1_found iq1_search(const struct iq1_loops *loops, const s
         found.scale = sum_qx / sum_q2;
     return found;
 }
-
-/* Encoders over encode_by(). */
-#define IQ1_ENCODER(name, loops)                                                                                       \
-    static void name(const float *values, const float *importance, const float *mean_squares, void *blocks,            \
-                     size_t n_blocks)                                                                                  \
-    {                                                                                                                  \
-        (void)mean_squares;                                                                                            \
-        encode_by(&loops, values, importance, blocks, n_blocks);                                                       \
-    }
-#define IQ1_PLAIN_ENCODER(name, loops)                                                                                 \
-    static void name(const float *values, void *blocks, size_t n_blocks)                                               \
-    {                                                                                                                  \
-        encode_by(&loops, values, NULL, blocks, n_blocks);                                                             \
-    }

@@ -100,29 +100,15 @@ static void encode_by(const struct iq1_loops *loops, const float *values, const 
                      blocks + i * BLOCK_BYTES);
 }
 
-IQ1_ENCODER(encode_weighted, iq1_portable_loops)
-IQ1_PLAIN_ENCODER(encode, iq1_portable_loops)
-#if defined(__x86_64__)
-IQ1_ENCODER(encode_weighted_avx2, iq1_avx2_loops)
-IQ1_PLAIN_ENCODER(encode_avx2, iq1_avx2_loops)
-IQ1_ENCODER(encode_weighted_avx512, iq1_avx512_loops)
-IQ1_PLAIN_ENCODER(encode_avx512, iq1_avx512_loops)
-#endif
-
 DEFINE_BLOCK_DECODER(iq1_m, IQ_ELEMENTS, BLOCK_BYTES)
+
+DEFINE_ENCODERS_BY_LOOPS(iq1_m, encode_by, iq1)
 
 decode_function iq1_m_decode_avx2;
 
 const struct dtype iq1_m_dtype = {
-    .name = "IQ1_M",
-    .view_name = "iq1_m",
-    .kind = DTYPE_BLOCK,
-    .block_elements = IQ_ELEMENTS,
-    .block_bytes = BLOCK_BYTES,
-    .ggml_type = 29,
+    BLOCK_DTYPE(iq1_m, "IQ1_M", 29, IQ_ELEMENTS),
     .scales_finite = scale_finite,
     .encode_cost = 60000,
-    .kernels[CPU_PORTABLE] = {iq1_m_decode, encode, encode_weighted},
-    .kernels[CPU_AVX2] = {ON_X86(iq1_m_decode_avx2), ON_X86(encode_avx2), ON_X86(encode_weighted_avx2)},
-    .kernels[CPU_AVX512] = {NULL, ON_X86(encode_avx512), ON_X86(encode_weighted_avx512)},
+    .kernels = ENCODER_KERNELS(iq1_m, iq1_m_decode_avx2),
 };

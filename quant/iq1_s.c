@@ -60,26 +60,15 @@ static void encode_by(const struct iq1_loops *loops, const float *values, const 
         encode_block(loops, tables, values + i * IQ_ELEMENTS, importance + i * IQ_ELEMENTS, blocks + i * BLOCK_BYTES);
 }
 
-IQ1_ENCODER(encode_weighted, iq1_portable_loops)
-#if defined(__x86_64__)
-IQ1_ENCODER(encode_weighted_avx2, iq1_avx2_loops)
-IQ1_ENCODER(encode_weighted_avx512, iq1_avx512_loops)
-#endif
-
 DEFINE_BLOCK_DECODER(iq1_s, IQ_ELEMENTS, BLOCK_BYTES)
+
+DEFINE_ENCODERS_BY_LOOPS(iq1_s, encode_by, iq1)
 
 decode_function iq1_s_decode_avx2;
 
 const struct dtype iq1_s_dtype = {
-    .name = "IQ1_S",
-    .view_name = "iq1_s",
-    .kind = DTYPE_BLOCK,
-    .block_elements = IQ_ELEMENTS,
-    .block_bytes = BLOCK_BYTES,
-    .ggml_type = 19,
+    BLOCK_DTYPE(iq1_s, "IQ1_S", 19, IQ_ELEMENTS),
     .n_scales = 1,
     .encode_cost = 60000,
-    .kernels[CPU_PORTABLE] = {iq1_s_decode, NULL, encode_weighted},
-    .kernels[CPU_AVX2] = {.decode = ON_X86(iq1_s_decode_avx2), .encode_weighted = ON_X86(encode_weighted_avx2)},
-    .kernels[CPU_AVX512] = {.encode_weighted = ON_X86(encode_weighted_avx512)},
+    .kernels = WEIGHTED_ENCODER_KERNELS(iq1_s, iq1_s_decode_avx2),
 };

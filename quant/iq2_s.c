@@ -44,6 +44,4 @@ static const struct iq_format iq2_s_format = {
     .pack = pack,
 };
 
-DEFINE_IQ_KERNELS(iq2_s)
-
-DEFINE_IQ_DTYPE(iq2_s, "IQ2_S", 22, IQ_KERNELS(iq2_s))
+DEFINE_IQ_DTYPE(iq2_s, "IQ2_S", 22, ENCODER_KERNELS)

@@ -44,6 +44,4 @@ static const struct iq_format iq2_xs_format = {
     .pack = pack,
 };
 
-DEFINE_WEIGHTED_IQ_KERNELS(iq2_xs)
-
-DEFINE_IQ_DTYPE(iq2_xs, "IQ2_XS", 17, IQ_WEIGHTED_KERNELS(iq2_xs))
+DEFINE_IQ_DTYPE(iq2_xs, "IQ2_XS", 17, WEIGHTED_ENCODER_KERNELS)

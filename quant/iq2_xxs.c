@@ -48,6 +48,4 @@ static const struct iq_format iq2_xxs_format = {
     .pack = pack,
 };
 
-DEFINE_WEIGHTED_IQ_KERNELS(iq2_xxs)
-
-DEFINE_IQ_DTYPE(iq2_xxs, "IQ2_XXS", 16, IQ_WEIGHTED_KERNELS(iq2_xxs))
+DEFINE_IQ_DTYPE(iq2_xxs, "IQ2_XXS", 16, WEIGHTED_ENCODER_KERNELS)

@@ -53,6 +53,4 @@ static const struct iq_format iq3_s_format = {
     .pack = pack,
 };
 
-DEFINE_IQ_KERNELS(iq3_s)
-
-DEFINE_IQ_DTYPE(iq3_s, "IQ3_S", 21, IQ_KERNELS(iq3_s))
+DEFINE_IQ_DTYPE(iq3_s, "IQ3_S", 21, ENCODER_KERNELS)

@@ -42,6 +42,4 @@ static const struct iq_format iq3_xxs_format = {
     .pack = pack,
 };
 
-DEFINE_IQ_KERNELS(iq3_xxs)
-
-DEFINE_IQ_DTYPE(iq3_xxs, "IQ3_XXS", 18, IQ_KERNELS(iq3_xxs))
+DEFINE_IQ_DTYPE(iq3_xxs, "IQ3_XXS", 18, ENCODER_KERNELS)

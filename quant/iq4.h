@@ -5,8 +5,7 @@
  * quantize_row_iq4_nl_impl in ggml-quants.c of llama.cpp, with seven tries. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "quant/encoders.h"
 
 enum { IQ4_ELEMENTS = 32, IQ4_TRIES = 16 };
 
@@ -34,23 +33,16 @@ struct iq4_loops {
 /* The weights of the n values of a block: their squares, or by their importance where that is not NULL. */
 void iq4_weights(const float *values, const float *importance, int n, float *weights);
 
-/* The encoders by these loops; `importance` may be NULL. */
-void iq4_nl_encode_by(const struct iq4_loops *loops, const float *values, const float *importance, uint8_t *blocks,
-                      size_t n_blocks);
-void iq4_xs_encode_by(const struct iq4_loops *loops, const float *values, const float *importance, uint8_t *blocks,
-                      size_t n_blocks);
+extern const struct iq4_loops iq4_portable_loops, iq4_avx2_loops, iq4_avx512_loops;
 
-/* Defines NAME_encode##suffix and NAME_encode_weighted##suffix by `loops`. */
-#define DEFINE_IQ4_ENCODERS(linkage, name, suffix, loops)                                                              \
-    linkage void name##_encode##suffix(const float *values, void *blocks, size_t n_blocks)                             \
-    {                                                                                                                  \
-        name##_encode_by(&loops, values, NULL, blocks, n_blocks);                                                      \
-    }                                                                                                                  \
-    linkage void name##_encode_weighted##suffix(const float *values, const float *importance,                          \
-                                                const float *mean_squares, void *blocks, size_t n_blocks)              \
-    {                                                                                                                  \
-        (void)mean_squares;                                                                                            \
-        name##_encode_by(&loops, values, importance, blocks, n_blocks);                                                \
-    }
-
-extern const struct iq4_loops iq4_portable_loops;
+/* Defines NAME_dtype over NAME_encode_by() and decode_block, with BLOCK_BYTES for a block. */
+#define DEFINE_IQ4_DTYPE(name, upper, id, elements)                                                                    \
+    DEFINE_BLOCK_DECODER(name, elements, BLOCK_BYTES)                                                                  \
+    DEFINE_ENCODERS_BY_LOOPS(name, name##_encode_by, iq4)                                                              \
+    decode_function name##_decode_avx2;                                                                                \
+    const struct dtype name##_dtype = {                                                                                \
+        BLOCK_DTYPE(name, upper, id, elements),                                                                        \
+        .n_scales = 1,                                                                                                 \
+        .encode_cost = 9000,                                                                                           \
+        .kernels = ENCODER_KERNELS(name, name##_decode_avx2),                                                          \
+    };

@@ -80,12 +80,7 @@ static void quantize(const float *values, float inverse, uint8_t levels[IQ4_ELEM
     _mm256_storeu_si256((__m256i *)(void *)levels, to_bytes(integers));
 }
 
-static const struct iq4_loops loops = {search, quantize};
-
-encode_function iq4_nl_encode_avx2, iq4_xs_encode_avx2;
-encode_weighted_function iq4_nl_encode_weighted_avx2, iq4_xs_encode_weighted_avx2;
-DEFINE_IQ4_ENCODERS(, iq4_nl, _avx2, loops)
-DEFINE_IQ4_ENCODERS(, iq4_xs, _avx2, loops)
+const struct iq4_loops iq4_avx2_loops = {search, quantize};
 
 decode_function iq4_nl_decode_avx2, iq4_xs_decode_avx2;
 

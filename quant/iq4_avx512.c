@@ -49,9 +49,4 @@ static void quantize(const float *values, float inverse, uint8_t levels[IQ4_ELEM
     }
 }
 
-static const struct iq4_loops loops = {search, quantize};
-
-encode_function iq4_nl_encode_avx512, iq4_xs_encode_avx512;
-encode_weighted_function iq4_nl_encode_weighted_avx512, iq4_xs_encode_weighted_avx512;
-DEFINE_IQ4_ENCODERS(, iq4_nl, _avx512, loops)
-DEFINE_IQ4_ENCODERS(, iq4_xs, _avx512, loops)
+const struct iq4_loops iq4_avx512_loops = {search, quantize};

@@ -13,8 +13,8 @@ static void decode_block(const uint8_t *block, float *values)
         values[i] = d * (float)iq4_levels[block32_nibble(block + QS, i)];
 }
 
-void iq4_nl_encode_by(const struct iq4_loops *loops, const float *values, const float *importance, uint8_t *block,
-                      size_t n_blocks)
+static void iq4_nl_encode_by(const struct iq4_loops *loops, const float *values, const float *importance,
+                             uint8_t *block, size_t n_blocks)
 {
     for (size_t i = 0; i < n_blocks; i++, values += IQ4_ELEMENTS, block += BLOCK_BYTES) {
         uint8_t levels[IQ4_ELEMENTS];
@@ -27,25 +27,4 @@ void iq4_nl_encode_by(const struct iq4_loops *loops, const float *values, const 
     }
 }
 
-DEFINE_BLOCK_DECODER(iq4_nl, IQ4_ELEMENTS, BLOCK_BYTES)
-
-DEFINE_IQ4_ENCODERS(static, iq4_nl, , iq4_portable_loops)
-
-decode_function iq4_nl_decode_avx2;
-encode_function iq4_nl_encode_avx2, iq4_nl_encode_avx512;
-encode_weighted_function iq4_nl_encode_weighted_avx2, iq4_nl_encode_weighted_avx512;
-
-const struct dtype iq4_nl_dtype = {
-    .name = "IQ4_NL",
-    .view_name = "iq4_nl",
-    .kind = DTYPE_BLOCK,
-    .block_elements = IQ4_ELEMENTS,
-    .block_bytes = BLOCK_BYTES,
-    .ggml_type = 20,
-    .n_scales = 1,
-    .encode_cost = 9000,
-    .kernels[CPU_PORTABLE] = {iq4_nl_decode, iq4_nl_encode, iq4_nl_encode_weighted},
-    .kernels[CPU_AVX2] = {ON_X86(iq4_nl_decode_avx2), ON_X86(iq4_nl_encode_avx2), ON_X86(iq4_nl_encode_weighted_avx2)},
-    .kernels[CPU_AVX512] = {.encode = ON_X86(iq4_nl_encode_avx512),
-                            .encode_weighted = ON_X86(iq4_nl_encode_weighted_avx512)},
-};
+DEFINE_IQ4_DTYPE(iq4_nl, "IQ4_NL", 20, IQ4_ELEMENTS)

@@ -52,33 +52,12 @@ static void encode_block(const struct iq4_loops *loops, const float *values, con
     }
 }
 
-void iq4_xs_encode_by(const struct iq4_loops *loops, const float *values, const float *importance, uint8_t *blocks,
-                      size_t n_blocks)
+static void iq4_xs_encode_by(const struct iq4_loops *loops, const float *values, const float *importance,
+                             uint8_t *blocks, size_t n_blocks)
 {
     for (size_t i = 0; i < n_blocks; i++)
         encode_block(loops, values + i * K_ELEMENTS, importance != NULL ? importance + i * K_ELEMENTS : NULL,
                      blocks + i * BLOCK_BYTES);
 }
 
-DEFINE_BLOCK_DECODER(iq4_xs, K_ELEMENTS, BLOCK_BYTES)
-
-DEFINE_IQ4_ENCODERS(static, iq4_xs, , iq4_portable_loops)
-
-decode_function iq4_xs_decode_avx2;
-encode_function iq4_xs_encode_avx2, iq4_xs_encode_avx512;
-encode_weighted_function iq4_xs_encode_weighted_avx2, iq4_xs_encode_weighted_avx512;
-
-const struct dtype iq4_xs_dtype = {
-    .name = "IQ4_XS",
-    .view_name = "iq4_xs",
-    .kind = DTYPE_BLOCK,
-    .block_elements = K_ELEMENTS,
-    .block_bytes = BLOCK_BYTES,
-    .ggml_type = 23,
-    .n_scales = 1,
-    .encode_cost = 9000,
-    .kernels[CPU_PORTABLE] = {iq4_xs_decode, iq4_xs_encode, iq4_xs_encode_weighted},
-    .kernels[CPU_AVX2] = {ON_X86(iq4_xs_decode_avx2), ON_X86(iq4_xs_encode_avx2), ON_X86(iq4_xs_encode_weighted_avx2)},
-    .kernels[CPU_AVX512] = {.encode = ON_X86(iq4_xs_encode_avx512),
-                            .encode_weighted = ON_X86(iq4_xs_encode_weighted_avx512)},
-};
+DEFINE_IQ4_DTYPE(iq4_xs, "IQ4_XS", 23, K_ELEMENTS)

@@ -5,7 +5,7 @@
  * quantize_row_iq2_xxs_impl and its kin in ggml-quants.c of llama.cpp. */
 #pragma once
 
-#include "quant/dtype.h"
+#include "quant/encoders.h"
 #include "quant/iq.h"
 #include "quant/k_search.h"
 
@@ -81,68 +81,28 @@ static inline void iq_load_levels(const struct grid *grid, const uint16_t *point
 typedef void iq_decode_function(const struct iq_format *format, const uint8_t *blocks, float *values, size_t n_blocks);
 iq_decode_function iq_decode, iq_decode_avx2;
 
-/* Defines NAME_decode, NAME_encode and NAME_encode_weighted, and those for x86-64, over NAME_format; IQ_KERNELS() and
- * IQ_WEIGHTED_KERNELS() are the kernels of a dtype, the latter of one that is not encoded without importance. */
-#define DEFINE_IQ_ENCODER(name, suffix)                                                                                \
-    static void name##_encode_weighted##suffix(const float *values, const float *importance,                           \
-                                               const float *mean_squares, void *blocks, size_t n_blocks)               \
-    {                                                                                                                  \
-        (void)mean_squares;                                                                                            \
-        iq_encode##suffix(&name##_format, values, importance, blocks, n_blocks);                                       \
-    }
+/* Defines NAME_decode with a suffix over NAME_format. */
 #define DEFINE_IQ_DECODER(name, suffix)                                                                                \
     static void name##_decode##suffix(const void *blocks, float *values, size_t n_blocks)                              \
     {                                                                                                                  \
         iq_decode##suffix(&name##_format, blocks, values, n_blocks);                                                   \
     }
-#define DEFINE_PLAIN_IQ_ENCODER(name, suffix)                                                                          \
-    static void name##_encode##suffix(const float *values, void *blocks, size_t n_blocks)                              \
-    {                                                                                                                  \
-        iq_encode##suffix(&name##_format, values, NULL, blocks, n_blocks);                                             \
-    }
 #if defined(__x86_64__)
-#define DEFINE_FAST_IQ_KERNELS(name)                                                                                   \
-    DEFINE_IQ_DECODER(name, _avx2)                                                                                     \
-    DEFINE_IQ_ENCODER(name, _avx2)                                                                                     \
-    DEFINE_IQ_ENCODER(name, _avx512)
-#define DEFINE_FAST_PLAIN_IQ_ENCODERS(name)                                                                            \
-    DEFINE_PLAIN_IQ_ENCODER(name, _avx2)                                                                               \
-    DEFINE_PLAIN_IQ_ENCODER(name, _avx512)
-#else
-#define DEFINE_FAST_IQ_KERNELS(name)
-#define DEFINE_FAST_PLAIN_IQ_ENCODERS(name)
-#endif
-#define DEFINE_WEIGHTED_IQ_KERNELS(name)                                                                               \
+#define DEFINE_IQ_DECODERS(name)                                                                                       \
     DEFINE_IQ_DECODER(name, )                                                                                          \
-    DEFINE_IQ_ENCODER(name, )                                                                                          \
-    DEFINE_FAST_IQ_KERNELS(name)
-#define DEFINE_IQ_KERNELS(name)                                                                                        \
-    DEFINE_WEIGHTED_IQ_KERNELS(name)                                                                                   \
-    DEFINE_PLAIN_IQ_ENCODER(name, )                                                                                    \
-    DEFINE_FAST_PLAIN_IQ_ENCODERS(name)
-#define IQ_KERNELS(name)                                                                                               \
-    {                                                                                                                  \
-        [CPU_PORTABLE] = {name##_decode, name##_encode, name##_encode_weighted},                                       \
-        [CPU_AVX2] = {ON_X86(name##_decode_avx2), ON_X86(name##_encode_avx2), ON_X86(name##_encode_weighted_avx2)},    \
-        [CPU_AVX512] = {NULL, ON_X86(name##_encode_avx512), ON_X86(name##_encode_weighted_avx512)},                    \
-    }
-#define IQ_WEIGHTED_KERNELS(name)                                                                                      \
-    {                                                                                                                  \
-        [CPU_PORTABLE] = {name##_decode, NULL, name##_encode_weighted},                                                \
-        [CPU_AVX2] = {ON_X86(name##_decode_avx2), NULL, ON_X86(name##_encode_weighted_avx2)},                          \
-        [CPU_AVX512] = {NULL, NULL, ON_X86(name##_encode_weighted_avx512)},                                            \
-    }
+    DEFINE_IQ_DECODER(name, _avx2)
+#else
+#define DEFINE_IQ_DECODERS(name) DEFINE_IQ_DECODER(name, )
+#endif
 
-/* Defines NAME_dtype, whose kernels are IQ_KERNELS(NAME) or IQ_WEIGHTED_KERNELS(NAME), with BLOCK_BYTES for a block. */
-#define DEFINE_IQ_DTYPE(prefix, upper, id, its_kernels)                                                                \
-    const struct dtype prefix##_dtype = {                                                                              \
-        .name = upper,                                                                                                 \
-        .view_name = #prefix,                                                                                          \
-        .kind = DTYPE_BLOCK,                                                                                           \
-        .block_elements = IQ_ELEMENTS,                                                                                 \
-        .block_bytes = BLOCK_BYTES,                                                                                    \
-        .ggml_type = id,                                                                                               \
+/* Defines NAME_dtype over NAME_format, with BLOCK_BYTES for a block; its kernels are ENCODER_KERNELS or
+ * WEIGHTED_ENCODER_KERNELS. */
+#define DEFINE_IQ_DTYPE(name, upper, id, its_kernels)                                                                  \
+    DEFINE_IQ_DECODERS(name)                                                                                           \
+    DEFINE_ENCODERS_BY_FUNCTION(name, iq_encode, &name##_format)                                                       \
+    const struct dtype name##_dtype = {                                                                                \
+        BLOCK_DTYPE(name, upper, id, IQ_ELEMENTS),                                                                     \
         .n_scales = 1,                                                                                                 \
         .encode_cost = 60000,                                                                                          \
-        .kernels = its_kernels,                                                                                        \
+        .kernels = its_kernels(name, name##_decode_avx2),                                                              \
     };

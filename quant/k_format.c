@@ -59,12 +59,6 @@ static void encode_block(const struct k_format *format, const float *values, uin
         memset(block, 0, format->block_bytes);
 }
 
-void k_encode(const struct k_format *format, const float *values, uint8_t *blocks, size_t n_blocks)
-{
-    for (size_t i = 0; i < n_blocks; i++)
-        encode_block(format, values + i * K_ELEMENTS, blocks + i * format->block_bytes);
-}
-
 /* The weights of a block's values by their importance. */
 static void weigh(const struct k_format *format, const float *values, const float *importance,
                   float weights[K_ELEMENTS])
@@ -99,10 +93,12 @@ static void encode_weighted_block(const struct k_format *format, const float *va
         memset(block, 0, format->block_bytes);
 }
 
-void k_encode_weighted(const struct k_format *format, const float *values, const float *importance, uint8_t *blocks,
-                       size_t n_blocks)
+void k_encode(const struct k_format *format, const float *values, const float *importance, uint8_t *blocks,
+              size_t n_blocks)
 {
-    for (size_t i = 0; i < n_blocks; i++)
-        encode_weighted_block(format, values + i * K_ELEMENTS, importance + i * K_ELEMENTS,
-                              blocks + i * format->block_bytes);
+    for (size_t i = 0; i < n_blocks; i++, values += K_ELEMENTS, blocks += format->block_bytes)
+        if (importance != NULL)
+            encode_weighted_block(format, values, importance + i * K_ELEMENTS, blocks);
+        else
+            encode_block(format, values, blocks);
 }

@@ -2,7 +2,7 @@
  * in a portable form (k_format.c) and with sub-blocks side by side in vectors (k_simd.h). */
 #pragma once
 
-#include "quant/dtype.h"
+#include "quant/encoders.h"
 #include "quant/k_search.h"
 
 #include <stddef.h>
@@ -45,50 +45,20 @@ struct k_format {
     void (*pack)(const uint8_t *levels, uint8_t *block);
 };
 
-void k_encode(const struct k_format *format, const float *values, uint8_t *blocks, size_t n_blocks);
-void k_encode_weighted(const struct k_format *format, const float *values, const float *importance, uint8_t *blocks,
-                       size_t n_blocks);
-
-void k_encode_avx2(const struct k_format *format, const float *values, uint8_t *blocks, size_t n_blocks);
-void k_encode_weighted_avx2(const struct k_format *format, const float *values, const float *importance,
-                            uint8_t *blocks, size_t n_blocks);
-void k_encode_avx512(const struct k_format *format, const float *values, uint8_t *blocks, size_t n_blocks);
-void k_encode_weighted_avx512(const struct k_format *format, const float *values, const float *importance,
-                              uint8_t *blocks, size_t n_blocks);
+/* Encodes blocks by these weights of their values; `importance` may be NULL. */
+typedef void k_encode_function(const struct k_format *format, const float *values, const float *importance,
+                               uint8_t *blocks, size_t n_blocks);
+k_encode_function k_encode, k_encode_avx2, k_encode_avx512;
 
 /* Q2_K and Q3_K decode fast enough as plain C. */
 decode_function q4_k_decode_avx2, q5_k_decode_avx2, q6_k_decode_avx2;
 
-/* Defines NAME_encode and, for x86-64, NAME_encode_avx2 and NAME_encode_avx512 over NAME_format, and
- * K_KERNELS(NAME, its decoder with AVX2 or NULL): the kernels of its dtype. */
-#define DEFINE_WEIGHTED_K_ENCODER(name, suffix)                                                                        \
-    static void name##_encode_weighted##suffix(const float *values, const float *importance,                           \
-                                               const float *mean_squares, void *blocks, size_t n_blocks)               \
-    {                                                                                                                  \
-        (void)mean_squares;                                                                                            \
-        k_encode_weighted##suffix(&name##_format, values, importance, blocks, n_blocks);                               \
-    }
-#define DEFINE_K_ENCODER(name, suffix)                                                                                 \
-    static void name##_encode##suffix(const float *values, void *blocks, size_t n_blocks)                              \
-    {                                                                                                                  \
-        k_encode##suffix(&name##_format, values, blocks, n_blocks);                                                    \
-    }
-#if defined(__x86_64__)
-#define DEFINE_FAST_K_ENCODERS(name)                                                                                   \
-    DEFINE_K_ENCODER(name, _avx2)                                                                                      \
-    DEFINE_WEIGHTED_K_ENCODER(name, _avx2)                                                                             \
-    DEFINE_WEIGHTED_K_ENCODER(name, _avx512)                                                                           \
-    DEFINE_K_ENCODER(name, _avx512)
-#else
-#define DEFINE_FAST_K_ENCODERS(name)
-#endif
-#define DEFINE_K_ENCODERS(name)                                                                                        \
-    DEFINE_K_ENCODER(name, )                                                                                           \
-    DEFINE_WEIGHTED_K_ENCODER(name, )                                                                                  \
-    DEFINE_FAST_K_ENCODERS(name)
-#define K_KERNELS(name, fast_decode)                                                                                   \
-    {                                                                                                                  \
-        [CPU_PORTABLE] = {name##_decode, name##_encode, name##_encode_weighted},                                       \
-        [CPU_AVX2] = {ON_X86(fast_decode), ON_X86(name##_encode_avx2), ON_X86(name##_encode_weighted_avx2)},           \
-        [CPU_AVX512] = {NULL, ON_X86(name##_encode_avx512), ON_X86(name##_encode_weighted_avx512)},                    \
-    }
+/* Defines NAME_dtype over NAME_format and decode_block, with BLOCK_BYTES for a block. */
+#define DEFINE_K_DTYPE(name, upper, id, fast_decode, ...)                                                              \
+    DEFINE_BLOCK_DECODER(name, K_ELEMENTS, BLOCK_BYTES)                                                                \
+    DEFINE_ENCODERS_BY_FUNCTION(name, k_encode, &name##_format)                                                        \
+    const struct dtype name##_dtype = {                                                                                \
+        BLOCK_DTYPE(name, upper, id, K_ELEMENTS),                                                                      \
+        .kernels = ENCODER_KERNELS(name, fast_decode),                                                                 \
+        __VA_ARGS__,                                                                                                   \
+    };

@@ -492,8 +492,8 @@ static void encode_stretch(const struct k_format *format, const float *values, c
     }
 }
 
-static void encode_all(const struct k_format *format, const float *values, const float *importance, uint8_t *blocks,
-                       size_t n_blocks)
+void K_NAME(k_encode)(const struct k_format *format, const float *values, const float *importance, uint8_t *blocks,
+                      size_t n_blocks)
 {
     enum { MOST_BLOCK_BYTES = 256 };
     size_t whole = n_blocks - n_blocks % WHOLE_BLOCKS, left = n_blocks % WHOLE_BLOCKS, n;
@@ -511,15 +511,4 @@ static void encode_all(const struct k_format *format, const float *values, const
         encode_stretch(format, padded, importance != NULL ? padded_importance : NULL, encoded, WHOLE_BLOCKS);
         memcpy(blocks + whole * format->block_bytes, encoded, left * format->block_bytes);
     }
-}
-
-void K_NAME(k_encode)(const struct k_format *format, const float *values, uint8_t *blocks, size_t n_blocks)
-{
-    encode_all(format, values, NULL, blocks, n_blocks);
-}
-
-void K_NAME(k_encode_weighted)(const struct k_format *format, const float *values, const float *importance,
-                               uint8_t *blocks, size_t n_blocks)
-{
-    encode_all(format, values, importance, blocks, n_blocks);
 }

@@ -46,12 +46,7 @@ decode_function mxfp4_decode_avx2;
 encode_function mxfp4_encode_avx2;
 
 const struct dtype mxfp4_dtype = {
-    .name = "MXFP4",
-    .view_name = "mxfp4",
-    .kind = DTYPE_BLOCK,
-    .block_elements = BLOCK32_ELEMENTS,
-    .block_bytes = BLOCK_BYTES,
-    .ggml_type = 39,
+    BLOCK_DTYPE(mxfp4, "MXFP4", 39, BLOCK32_ELEMENTS),
     .encode_cost = 400,
     .kernels[CPU_PORTABLE] = {mxfp4_decode, mxfp4_encode},
     .kernels[CPU_AVX2] = {ON_X86(mxfp4_decode_avx2), ON_X86(mxfp4_encode_avx2)},

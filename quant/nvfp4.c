@@ -68,12 +68,7 @@ DEFINE_BLOCK_KERNELS(nvfp4, ELEMENTS, BLOCK_BYTES)
 decode_function nvfp4_decode_avx2;
 
 const struct dtype nvfp4_dtype = {
-    .name = "NVFP4",
-    .view_name = "nvfp4",
-    .kind = DTYPE_BLOCK,
-    .block_elements = ELEMENTS,
-    .block_bytes = BLOCK_BYTES,
-    .ggml_type = 40,
+    BLOCK_DTYPE(nvfp4, "NVFP4", 40, ELEMENTS),
     .encode_cost = 20000,
     .kernels[CPU_PORTABLE] = {nvfp4_decode, nvfp4_encode},
     .kernels[CPU_AVX2] = {.decode = ON_X86(nvfp4_decode_avx2)},

@@ -29,12 +29,7 @@ DEFINE_BLOCK_KERNELS(q1_0, ELEMENTS, BLOCK_BYTES)
 decode_function q1_0_decode_avx2;
 
 const struct dtype q1_0_dtype = {
-    .name = "Q1_0",
-    .view_name = "q1_0",
-    .kind = DTYPE_BLOCK,
-    .block_elements = ELEMENTS,
-    .block_bytes = BLOCK_BYTES,
-    .ggml_type = 41,
+    BLOCK_DTYPE(q1_0, "Q1_0", 41, ELEMENTS),
     .n_scales = 1,
     .encode_cost = 1500,
     .kernels[CPU_PORTABLE] = {q1_0_decode, q1_0_encode},

@@ -33,12 +33,7 @@ DEFINE_BLOCK_KERNELS(q2_0, ELEMENTS, BLOCK_BYTES)
 decode_function q2_0_decode_avx2;
 
 const struct dtype q2_0_dtype = {
-    .name = "Q2_0",
-    .view_name = "q2_0",
-    .kind = DTYPE_BLOCK,
-    .block_elements = ELEMENTS,
-    .block_bytes = BLOCK_BYTES,
-    .ggml_type = 42,
+    BLOCK_DTYPE(q2_0, "Q2_0", 42, ELEMENTS),
     .n_scales = 1,
     .encode_cost = 1500,
     .kernels[CPU_PORTABLE] = {q2_0_decode, q2_0_encode},

@@ -80,19 +80,4 @@ static void decode_block(const uint8_t *block, float *values)
     }
 }
 
-DEFINE_BLOCK_DECODER(q2_k, K_ELEMENTS, BLOCK_BYTES)
-
-DEFINE_K_ENCODERS(q2_k)
-
-const struct dtype q2_k_dtype = {
-    .name = "Q2_K",
-    .view_name = "q2_k",
-    .kind = DTYPE_BLOCK,
-    .block_elements = K_ELEMENTS,
-    .block_bytes = BLOCK_BYTES,
-    .ggml_type = 10,
-    .n_scales = 2,
-    .scale_offset = {D, D_MIN},
-    .encode_cost = 5000,
-    .kernels = K_KERNELS(q2_k, NULL),
-};
+DEFINE_K_DTYPE(q2_k, "Q2_K", 10, NULL, .n_scales = 2, .scale_offset = {D, D_MIN}, .encode_cost = 5000)

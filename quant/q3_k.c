@@ -118,19 +118,4 @@ static void decode_block(const uint8_t *block, float *values)
     }
 }
 
-DEFINE_BLOCK_DECODER(q3_k, K_ELEMENTS, BLOCK_BYTES)
-
-DEFINE_K_ENCODERS(q3_k)
-
-const struct dtype q3_k_dtype = {
-    .name = "Q3_K",
-    .view_name = "q3_k",
-    .kind = DTYPE_BLOCK,
-    .block_elements = K_ELEMENTS,
-    .block_bytes = BLOCK_BYTES,
-    .ggml_type = 11,
-    .n_scales = 1,
-    .scale_offset = {D},
-    .encode_cost = 5000,
-    .kernels = K_KERNELS(q3_k, NULL),
-};
+DEFINE_K_DTYPE(q3_k, "Q3_K", 11, NULL, .n_scales = 1, .scale_offset = {D}, .encode_cost = 5000)

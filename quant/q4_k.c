@@ -102,19 +102,5 @@ static void decode_block(const uint8_t *block, float *values)
     }
 }
 
-DEFINE_BLOCK_DECODER(q4_k, K_ELEMENTS, BLOCK_BYTES)
-
-DEFINE_K_ENCODERS(q4_k)
-
-const struct dtype q4_k_dtype = {
-    .name = "Q4_K",
-    .view_name = "q4_k",
-    .kind = DTYPE_BLOCK,
-    .block_elements = K_ELEMENTS,
-    .block_bytes = BLOCK_BYTES,
-    .ggml_type = 12,
-    .n_scales = 2,
-    .scale_offset = {Q45_D, Q45_D_MIN},
-    .encode_cost = 7000,
-    .kernels = K_KERNELS(q4_k, q4_k_decode_avx2),
-};
+DEFINE_K_DTYPE(q4_k, "Q4_K", 12, q4_k_decode_avx2, .n_scales = 2, .scale_offset = {Q45_D, Q45_D_MIN},
+               .encode_cost = 7000)

@@ -43,19 +43,5 @@ static void decode_block(const uint8_t *block, float *values)
     }
 }
 
-DEFINE_BLOCK_DECODER(q5_k, K_ELEMENTS, BLOCK_BYTES)
-
-DEFINE_K_ENCODERS(q5_k)
-
-const struct dtype q5_k_dtype = {
-    .name = "Q5_K",
-    .view_name = "q5_k",
-    .kind = DTYPE_BLOCK,
-    .block_elements = K_ELEMENTS,
-    .block_bytes = BLOCK_BYTES,
-    .ggml_type = 13,
-    .n_scales = 2,
-    .scale_offset = {Q45_D, Q45_D_MIN},
-    .encode_cost = 6000,
-    .kernels = K_KERNELS(q5_k, q5_k_decode_avx2),
-};
+DEFINE_K_DTYPE(q5_k, "Q5_K", 13, q5_k_decode_avx2, .n_scales = 2, .scale_offset = {Q45_D, Q45_D_MIN},
+               .encode_cost = 6000)

@@ -74,19 +74,4 @@ static void decode_block(const uint8_t *block, float *values)
     }
 }
 
-DEFINE_BLOCK_DECODER(q6_k, K_ELEMENTS, BLOCK_BYTES)
-
-DEFINE_K_ENCODERS(q6_k)
-
-const struct dtype q6_k_dtype = {
-    .name = "Q6_K",
-    .view_name = "q6_k",
-    .kind = DTYPE_BLOCK,
-    .block_elements = K_ELEMENTS,
-    .block_bytes = BLOCK_BYTES,
-    .ggml_type = 14,
-    .n_scales = 1,
-    .scale_offset = {D},
-    .encode_cost = 4000,
-    .kernels = K_KERNELS(q6_k, q6_k_decode_avx2),
-};
+DEFINE_K_DTYPE(q6_k, "Q6_K", 14, q6_k_decode_avx2, .n_scales = 1, .scale_offset = {D}, .encode_cost = 4000)

@@ -27,12 +27,7 @@ decode_function q8_0_decode_avx2;
 encode_function q8_0_encode_avx2;
 
 const struct dtype q8_0_dtype = {
-    .name = "Q8_0",
-    .view_name = "q8_0",
-    .kind = DTYPE_BLOCK,
-    .block_elements = BLOCK32_ELEMENTS,
-    .block_bytes = BLOCK_BYTES,
-    .ggml_type = 8,
+    BLOCK_DTYPE(q8_0, "Q8_0", 8, BLOCK32_ELEMENTS),
     .n_scales = 1,
     .encode_cost = 250,
     .kernels[CPU_PORTABLE] = {q8_0_decode, q8_0_encode},

@@ -62,12 +62,7 @@ decode_function tq1_0_decode_avx2;
 encode_function tq1_0_encode_avx2;
 
 const struct dtype tq1_0_dtype = {
-    .name = "TQ1_0",
-    .view_name = "tq1_0",
-    .kind = DTYPE_BLOCK,
-    .block_elements = TERNARY_ELEMENTS,
-    .block_bytes = BLOCK_BYTES,
-    .ggml_type = 34,
+    BLOCK_DTYPE(tq1_0, "TQ1_0", 34, TERNARY_ELEMENTS),
     .n_scales = 1,
     .scale_offset = {D},
     .encode_cost = 300,

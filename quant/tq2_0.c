@@ -28,12 +28,7 @@ decode_function tq2_0_decode_avx2;
 encode_function tq2_0_encode_avx2;
 
 const struct dtype tq2_0_dtype = {
-    .name = "TQ2_0",
-    .view_name = "tq2_0",
-    .kind = DTYPE_BLOCK,
-    .block_elements = TERNARY_ELEMENTS,
-    .block_bytes = BLOCK_BYTES,
-    .ggml_type = 35,
+    BLOCK_DTYPE(tq2_0, "TQ2_0", 35, TERNARY_ELEMENTS),
     .n_scales = 1,
     .scale_offset = {D},
     .encode_cost = 300,

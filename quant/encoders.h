@@ -1,0 +1,50 @@
+/* The kernels of block types that share one function to encode with: the search for a family of formats, told by a
+ * context which format, or which loops, to use. */
+#pragma once
+
+#include "quant/dtype.h"
+
+/* Defines NAME_encode and NAME_encode_weighted with a suffix, for one level, from
+ * encode_by(context, values, importance, blocks, n_blocks), whose importance may be NULL. A dtype that is not encoded
+ * without importance leaves the first out. */
+#define DEFINE_ENCODERS(name, suffix, encode_by, context)                                                              \
+    __attribute__((unused)) static void name##_encode##suffix(const float *values, void *blocks, size_t n_blocks)      \
+    {                                                                                                                  \
+        encode_by(context, values, NULL, blocks, n_blocks);                                                            \
+    }                                                                                                                  \
+    static void name##_encode_weighted##suffix(const float *values, const float *importance,                           \
+                                               const float *mean_squares, void *blocks, size_t n_blocks)               \
+    {                                                                                                                  \
+        encode_by(context, values, importance, blocks, n_blocks);                                                      \
+    }
+
+/* The encoders for all levels: from a function for each level and one context, or the other way round. */
+#if defined(__x86_64__)
+#define DEFINE_ENCODERS_BY_FUNCTION(name, encode_by, context)                                                          \
+    DEFINE_ENCODERS(name, , encode_by, context)                                                                        \
+    DEFINE_ENCODERS(name, _avx2, encode_by##_avx2, context)                                                            \
+    DEFINE_ENCODERS(name, _avx512, encode_by##_avx512, context)
+#define DEFINE_ENCODERS_BY_LOOPS(name, encode_by, family)                                                              \
+    DEFINE_ENCODERS(name, , encode_by, &family##_portable_loops)                                                       \
+    DEFINE_ENCODERS(name, _avx2, encode_by, &family##_avx2_loops)                                                      \
+    DEFINE_ENCODERS(name, _avx512, encode_by, &family##_avx512_loops)
+#else
+#define DEFINE_ENCODERS_BY_FUNCTION(name, encode_by, context) DEFINE_ENCODERS(name, , encode_by, context)
+#define DEFINE_ENCODERS_BY_LOOPS(name, encode_by, family)     DEFINE_ENCODERS(name, , encode_by, &family##_portable_loops)
+#endif
+
+/* The kernels of NAME for all levels: NAME_decode, its decoder with AVX2 or NULL, and the encoders. */
+#define ENCODER_KERNELS(name, fast_decode)                                                                             \
+    {                                                                                                                  \
+        [CPU_PORTABLE] = {name##_decode, name##_encode, name##_encode_weighted},                                       \
+        [CPU_AVX2] = {ON_X86(fast_decode), ON_X86(name##_encode_avx2), ON_X86(name##_encode_weighted_avx2)},           \
+        [CPU_AVX512] = {NULL, ON_X86(name##_encode_avx512), ON_X86(name##_encode_weighted_avx512)},                    \
+    }
+
+/* ENCODER_KERNELS() of a dtype that is encoded only by importance. */
+#define WEIGHTED_ENCODER_KERNELS(name, fast_decode)                                                                    \
+    {                                                                                                                  \
+        [CPU_PORTABLE] = {name##_decode, NULL, name##_encode_weighted},                                                \
+        [CPU_AVX2] = {ON_X86(fast_decode), NULL, ON_X86(name##_encode_weighted_avx2)},                                 \
+        [CPU_AVX512] = {NULL, NULL, ON_X86(name##_encode_weighted_avx512)},                                            \
+    }

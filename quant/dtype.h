@@ -108,6 +108,16 @@ struct dtype {
         name(values, blocks, n_blocks);                                                                                \
     }
 
+/* Defines NAME_decode_portable, NAME_decode_avx2 and NAME_decode_avx512 from an inline decode_block whose arguments are
+ * `restrict`. */
+#define DEFINE_BLOCK_DECODERS(name, elements, bytes)                                                                   \
+    static inline void name##_decode(const uint8_t *blocks, float *values, size_t n_blocks)                            \
+    {                                                                                                                  \
+        for (size_t i = 0; i < n_blocks; i++)                                                                          \
+            decode_block(blocks + i * (bytes), values + i * (elements));                                               \
+    }                                                                                                                  \
+    DEFINE_LEVELS(DEFINE_DECODER_AT, name##_decode)
+
 /* The fields that most block types have in common, with BLOCK_BYTES for a block. */
 #define BLOCK_DTYPE(prefix, upper, id, elements)                                                                       \
     .name = upper, .view_name = #prefix, .kind = DTYPE_BLOCK, .block_elements = (elements),                            \

@@ -68,7 +68,7 @@ static const struct k_format q2_k_format = {
     .pack = pack,
 };
 
-static void decode_block(const uint8_t *block, float *values)
+static inline void decode_block(const uint8_t *restrict block, float *restrict values)
 {
     float scales[SUB_BLOCKS], minimums[SUB_BLOCKS];
     load_scales(block, scales, minimums);

@@ -5,15 +5,14 @@
 
 enum { ELEMENTS = 32, SUM = 2, QS = 4, BLOCK_BYTES = 36 };
 
-static void decode(const void *blocks, float *values, size_t n_blocks)
+static inline void decode_block(const uint8_t *restrict block, float *restrict values)
 {
-    const uint8_t *block = blocks;
-    for (size_t i = 0; i < n_blocks; i++, block += BLOCK_BYTES, values += ELEMENTS)
-        for (int j = 0; j < ELEMENTS; j++)
-            values[j] = (float)(int8_t)block[QS + j] * f16_load(block);
+    float d = f16_load(block);
+    for (int i = 0; i < ELEMENTS; i++)
+        values[i] = (float)(int8_t)block[QS + i] * d;
 }
 
-decode_function q8_1_decode_avx2;
+DEFINE_BLOCK_DECODERS(q8_1, ELEMENTS, BLOCK_BYTES)
 
 const struct dtype q8_1_dtype = {
     .name = "Q8_1",
@@ -23,6 +22,7 @@ const struct dtype q8_1_dtype = {
     .ggml_type = 9,
     .n_scales = 2,
     .scale_offset = {0, SUM},
-    .kernels[CPU_PORTABLE] = {decode, NULL},
+    .kernels[CPU_PORTABLE] = {.decode = q8_1_decode_portable},
     .kernels[CPU_AVX2] = {.decode = ON_X86(q8_1_decode_avx2)},
+    .kernels[CPU_AVX512] = {.decode = ON_X86(q8_1_decode_avx512)},
 };

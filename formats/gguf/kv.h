@@ -117,7 +117,7 @@ struct gguf_array {
     enum gguf_type type;
     uint64_t count;
     const unsigned char *elements; /* as in the file */
-    const uint64_t *offsets;       /* where each begins, and one more; of strings and arrays only */
+    const uint64_t *offsets;       /* where each begins, and one more; of strings only */
 };
 bool gguf_get_array(const struct gguf_kvs *kvs, const char *key, struct arena *arena, struct gguf_array *ret_array,
                     struct error *error);

@@ -388,39 +388,14 @@ const char *gguf_get_string(const struct gguf_kvs *kvs, const char *key, struct 
 
 /* Arrays: the bytes of a value that was loaded are whole and of version 3, so nothing is checked any more. */
 
-/* The length of the array at `bytes`, whose elements are arrays or strings, down to all depths. */
-static uint64_t array_length(const unsigned char *bytes)
-{
-    struct level levels[GGUF_MAX_DEPTH];
-    unsigned depth = 0;
-    uint64_t at = 0;
-    do {
-        levels[depth++] = (struct level){(enum gguf_type)read_le(bytes + at, 4), read_le(bytes + at + 4, 8)};
-        at += 12;
-        while (depth > 0 && (levels[depth - 1].type != GGUF_ARRAY || levels[depth - 1].remaining == 0)) {
-            struct level *level = &levels[--depth];
-            if (level->type == GGUF_STRING)
-                for (; level->remaining > 0; level->remaining--)
-                    at += 8 + read_le(bytes + at, 8);
-            else
-                at += level->remaining * types[level->type].size;
-        }
-        if (depth > 0)
-            levels[depth - 1].remaining--;
-    } while (depth > 0);
-    return at;
-}
-
 static struct gguf_array array_at(const unsigned char *bytes, struct arena *arena)
 {
     struct gguf_array array = {(enum gguf_type)read_le(bytes, 4), read_le(bytes + 4, 8), bytes + 12, NULL};
-    if (types[array.type].size != 0)
+    if (array.type != GGUF_STRING)
         return array;
     uint64_t *offsets = arena_array(arena, array.count + 1, sizeof *offsets);
-    for (uint64_t i = 0; i < array.count; i++) {
-        const unsigned char *element = array.elements + offsets[i];
-        offsets[i + 1] = offsets[i] + (array.type == GGUF_STRING ? 8 + read_le(element, 8) : array_length(element));
-    }
+    for (uint64_t i = 0; i < array.count; i++)
+        offsets[i + 1] = offsets[i] + 8 + read_le(array.elements + offsets[i], 8);
     array.offsets = offsets;
     return array;
 }

@@ -80,7 +80,10 @@ static void print_values(const char *current, const char *before, const struct o
 {
     char *rest = NULL;
     struct buffer values = {0};
-    row->values(&values);
+    if (row->words != NULL)
+        buffer_append_text(&values, row->words);
+    else
+        row->values(&values);
     buffer_append(&values, "", 1);
     for (const char *value = strtok_r((char *)values.bytes, " ", &rest); value != NULL;
          value = strtok_r(NULL, " ", &rest))
@@ -92,7 +95,7 @@ static void print_values(const char *current, const char *before, const struct o
 static int complete_values(const char *current, const char *before, const struct option_row *row)
 {
     puts(takes_path(row) ? "value" : "words");
-    if (row->values != NULL)
+    if (row->words != NULL || row->values != NULL)
         print_values(current, before, row);
     else if (strstr(row->argument, "ORG/NAME") != NULL)
         hub_cache_each(print_model, &(struct place){current, before});

@@ -240,7 +240,7 @@ static bool parse_umask(void *field, const char *value, struct arena *arena, str
     return true;
 }
 
-/* The values that an option takes after '=', for completion. */
+/* The values that an option takes after '=' and that a table tells, for completion. */
 
 static void format_values(struct buffer *words)
 {
@@ -256,37 +256,12 @@ static void type_values(struct buffer *words)
             buffer_printf(words, "%s ", (*dtype)->name);
 }
 
-static void rule_values(struct buffer *words)
-{
-    buffer_printf(words, "ggml %s", q4_0_absmax7_rule.name);
-}
-
-static void float_values(struct buffer *words)
-{
-    buffer_append_text(words, "f32 f16 bf16");
-}
-
-static void subtype_values(struct buffer *words)
-{
-    buffer_append_text(words, "wfs");
-}
-
-static void names_values(struct buffer *words)
-{
-    buffer_append_text(words, "hf gguf");
-}
-
 static void layout_values(struct buffer *words)
 {
     struct arena *arena = arena_new();
     for (const char *const *layout = layout_names(arena); *layout != NULL; layout++)
         buffer_printf(words, "%s ", *layout);
     arena_free(arena);
-}
-
-static void engine_values(struct buffer *words)
-{
-    buffer_append_text(words, "trtllm: vllm:");
 }
 
 #define FIELD(name) offsetof(struct options, name)
@@ -297,7 +272,7 @@ const struct option_row option_rows[] = {
     {"name", "NAME", "the model's name in GGUF files; the default is the directory's name", false, parse_text,
      FIELD(open.name)},
     {"names", "hf|gguf", "tensors/: use the names and layout of model.safetensors or of model.gguf", false, parse_names,
-     FIELD(content.names), .values = names_values},
+     FIELD(content.names), .words = "hf gguf"},
     {"lora", "DIR[:SCALE]", "merge this LoRA adapter into every file; may be repeated", false, parse_lora, FIELD(loras),
      .names_input = true},
     {"base", "DIR|ORG/NAME", "for a LoRA adapter or a draft model: the base model, which its GGUF needs", false,
@@ -309,7 +284,7 @@ const struct option_row option_rows[] = {
     {"follow-links", NULL, "follow symbolic links to files outside the model's directory", false, parse_flag,
      FIELD(open.follow_links)},
     {"q4_0", "RULE", "how Q4_0 rounds, in tensors/ and gguf/: ggml (the default) or absmax7, as some Rust engines do",
-     false, parse_q4_0_rule, FIELD(content.quantize.q4_0_rule), .values = rule_values},
+     false, parse_q4_0_rule, FIELD(content.quantize.q4_0_rule), .words = "ggml absmax7"},
     {"tensor-type", "PATTERN=TYPE", "quantized files: use this type for tensors whose name matches; may be repeated",
      false, parse_tensor_type, FIELD(content.quantize.tensor_types)},
     {"token-embedding-type", "TYPE", "quantized files: the type of the token embedding", false, parse_quantize_type,
@@ -338,7 +313,7 @@ const struct option_row option_rows[] = {
     {"split", "SIZE|N", "gguf/split/: split every GGUF file into parts of at most SIZE (500M, 2G) or N tensors", false,
      parse_split, FIELD(content.split)},
     {"dtype", "TYPE", "model.safetensors and hf/: store floating-point tensors as f32, f16 or bf16", false,
-     parse_float_type, FIELD(content.hf_type), .values = float_values},
+     parse_float_type, FIELD(content.hf_type), .words = "f32 f16 bf16"},
     {"shard-size", "SIZE", "hf/: the largest shard; the default is 5GB", false, parse_shard_size,
      FIELD(content.shard_size)},
     {"layout", "NAME[:PARAMETERS]",
@@ -346,7 +321,7 @@ const struct option_row option_rows[] = {
      false, parse_layout, FIELD(content.layouts), COMMAS_AFTER_COLON, .values = layout_values, .names_input = true},
     {"shards", "ENGINE[:PARAMETERS]",
      "layouts/ENGINE/: files for each rank of an engine: trtllm:tp=2,pp=2 or vllm:tp=4", false, parse_layout,
-     FIELD(content.layouts), COMMAS_AFTER_COLON, .values = engine_values},
+     FIELD(content.layouts), COMMAS_AFTER_COLON, .words = "trtllm: vllm:"},
     {"allow_other", NULL, "let other users read the mount, as far as file modes allow", true, parse_allow_other,
      FIELD(mount.session.allow_other)},
     {"allow_rdwr", NULL, "let programs open files for reading and writing, as MLX does; every write fails with EROFS",
@@ -366,7 +341,7 @@ const struct option_row option_rows[] = {
      FIELD(mount.session.auto_unmount)},
     {"fsname", "NAME", "the source's name in /proc/mounts and df", true, parse_text, FIELD(mount.session.source)},
     {"subtype", "wfs", "the file system type; it is always fuse.wfs", true, parse_subtype, FIELD(mount),
-     .values = subtype_values},
+     .words = "wfs"},
     {"log", "FILE", "append messages, such as why a read failed, to FILE instead of syslog", true, parse_text,
      FIELD(mount.log)},
     {0},

@@ -64,7 +64,8 @@ struct option_row {
     enum commas commas;
     bool reads_file;
     bool names_input;                     /* the value is of files that bytes are made from */
-    void (*values)(struct buffer *words); /* those there are, separated by spaces; NULL: too many to say */
+    const char *words;                    /* all values, separated by spaces; NULL: see `values` */
+    void (*values)(struct buffer *words); /* appends all values, separated by spaces; NULL: too many to list */
 };
 
 /* Ended by a row without a name. */

@@ -71,7 +71,7 @@ static inline uint32_t with_magnitude(const struct values32 *values, float magni
     return found;
 }
 
-/* As block32_signed_largest(): +0 where the largest is a zero of any sign, or no number. */
+/* As largest_by_magnitude(): +0 where the largest is a zero of any sign, or no number. */
 static inline float signed_largest(const float *values)
 {
     struct values32 loaded = load_values(values);

@@ -14,18 +14,6 @@
 
 enum { BLOCK32_ELEMENTS = 32 };
 
-/* The value of the largest magnitude, the first of equals, with its sign. */
-static inline float block32_signed_largest(const float *values)
-{
-    float largest = 0, magnitude = 0;
-    for (int i = 0; i < BLOCK32_ELEMENTS; i++)
-        if (fabsf(values[i]) > magnitude) {
-            magnitude = fabsf(values[i]);
-            largest = values[i];
-        }
-    return largest;
-}
-
 static inline void block32_range(const float *values, float *ret_minimum, float *ret_maximum)
 {
     float minimum = INFINITY, maximum = -INFINITY;

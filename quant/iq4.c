@@ -44,7 +44,7 @@ static unsigned nearest_level(float value)
 
 static float search(const float *values, const float *weights)
 {
-    float largest = block32_signed_largest(values);
+    float largest = largest_by_magnitude(values, BLOCK32_ELEMENTS);
     if (fabsf(largest) < IQ4_NEGLIGIBLE)
         return 0;
     float inverses[IQ4_TRIES], sums_qx[IQ4_TRIES] = {0}, sums_q2[IQ4_TRIES] = {0};

@@ -7,6 +7,7 @@
 #include "quant/f16.h"
 #include "quant/iq4.h"
 #include "quant/k_search.h"
+#include "quant/weights.h"
 
 enum { SUB_BLOCKS = 8, SCALES_H = 2, SCALES_L = 4, QS = 8, BLOCK_BYTES = 136 };
 
@@ -31,16 +32,11 @@ static void pack_scale(uint8_t *block, int j, int share)
 
 static void encode_block(const struct iq4_loops *loops, const float *values, const float *importance, uint8_t *block)
 {
-    float scales[SUB_BLOCKS], weights[K_ELEMENTS], largest = 0, magnitude = 0;
+    float scales[SUB_BLOCKS], weights[K_ELEMENTS];
     iq4_weights(values, importance, K_ELEMENTS, weights);
-    for (int j = 0; j < SUB_BLOCKS; j++) {
+    for (int j = 0; j < SUB_BLOCKS; j++)
         scales[j] = loops->search(values + j * IQ4_ELEMENTS, weights + j * IQ4_ELEMENTS);
-        if (fabsf(scales[j]) > magnitude) {
-            magnitude = fabsf(scales[j]);
-            largest = scales[j];
-        }
-    }
-    float d = -largest / 32, inverse = block32_inverse(d);
+    float d = -largest_by_magnitude(scales, SUB_BLOCKS) / 32, inverse = block32_inverse(d);
     memset(block, 0, QS);
     f16_store(block, d);
     for (int j = 0; j < SUB_BLOCKS; j++) {

@@ -1,22 +1,10 @@
 #include "quant/k_search.h"
 
-#include <math.h>
-
-/* The value of the largest magnitude, the first of equals, with its sign. */
-static float signed_largest(int n, const float *values)
-{
-    float largest = 0, magnitude = 0;
-    for (int i = 0; i < n; i++)
-        if (fabsf(values[i]) > magnitude) {
-            magnitude = fabsf(values[i]);
-            largest = values[i];
-        }
-    return largest;
-}
+#include "quant/weights.h"
 
 float k_search_symmetric(int n, int n_max, const float *values, const float *weights, uint8_t *levels)
 {
-    float largest = signed_largest(n, values);
+    float largest = largest_by_magnitude(values, n);
     if (fabsf(largest) < K_NEGLIGIBLE) {
         memset(levels, 0, (size_t)n);
         return 0;
@@ -44,7 +32,7 @@ float k_search_symmetric(int n, int n_max, const float *values, const float *wei
 
 float k_search_refined(int n, int n_max, const float *values, uint8_t *levels)
 {
-    float largest = signed_largest(n, values);
+    float largest = largest_by_magnitude(values, n);
     if (fabsf(largest) < K_NEGLIGIBLE) {
         memset(levels, 0, (size_t)n);
         return 0;

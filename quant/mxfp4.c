@@ -2,6 +2,7 @@
 #include "quant/mxfp4.h"
 #include "quant/block32.h"
 #include "quant/dtype.h"
+#include "quant/weights.h"
 
 enum { QS = 1, BLOCK_BYTES = 17 };
 
@@ -33,7 +34,7 @@ uint8_t mxfp4_exponent(float largest)
 static void encode_block(const float *values, uint8_t *block)
 {
     uint8_t codes[BLOCK32_ELEMENTS];
-    block[0] = mxfp4_exponent(fabsf(block32_signed_largest(values)));
+    block[0] = mxfp4_exponent(fabsf(largest_by_magnitude(values, BLOCK32_ELEMENTS)));
     float scale = mxfp4_half_scale(block[0]);
     for (int i = 0; i < BLOCK32_ELEMENTS; i++)
         codes[i] = nearest_code(values[i], scale);

@@ -3,13 +3,14 @@
 #include "quant/block32.h"
 #include "quant/encoding.h"
 #include "quant/f16.h"
+#include "quant/weights.h"
 
 enum { QS = 2, BLOCK_BYTES = 18 };
 
 static void encode_block(const float *values, uint8_t *block)
 {
     uint8_t levels[BLOCK32_ELEMENTS];
-    float d = fabsf(block32_signed_largest(values)) / 7;
+    float d = fabsf(largest_by_magnitude(values, BLOCK32_ELEMENTS)) / 7;
     for (int i = 0; i < BLOCK32_ELEMENTS; i++) {
         int level = d != 0 ? block32_round(values[i] / d) : 0;
         int capped = level < 7 ? level : 7;

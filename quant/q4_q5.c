@@ -35,7 +35,7 @@ static inline void encode_block(const struct q45_layout *layout, const float *va
         block32_range(values, &minimum, &maximum);
         d = (maximum - minimum) / (float)(layout->n_levels - 1);
     } else {
-        d = block32_signed_largest(values) / (float)(-layout->n_levels / 2);
+        d = largest_by_magnitude(values, BLOCK32_ELEMENTS) / (float)(-layout->n_levels / 2);
         offset += (float)(layout->n_levels / 2);
     }
     float inverse = block32_inverse(d);

@@ -3,20 +3,14 @@
 #include "quant/dtype.h"
 #include "quant/f16.h"
 #include "quant/k_format.h"
-
-#include <math.h>
+#include "quant/weights.h"
 
 enum { SUB_BLOCKS = 16, QH = 128, SCALES = 192, D = 208, BLOCK_BYTES = 210 };
 
 static bool store_scales(const float *scales, const float *minimums, uint8_t *block)
 {
-    float largest = 0, magnitude = 0;
-    for (int j = 0; j < SUB_BLOCKS; j++)
-        if (fabsf(scales[j]) > magnitude) {
-            magnitude = fabsf(scales[j]);
-            largest = scales[j];
-        }
-    if (magnitude < K_NEGLIGIBLE)
+    float largest = largest_by_magnitude(scales, SUB_BLOCKS);
+    if (fabsf(largest) < K_NEGLIGIBLE)
         return false;
     float inverse = -128.f / largest;
     f16_store(block + D, 1 / inverse);

@@ -3,6 +3,7 @@
 #include "quant/block32.h"
 #include "quant/dtype.h"
 #include "quant/f16.h"
+#include "quant/weights.h"
 
 enum { QS = 2, BLOCK_BYTES = 34 };
 
@@ -15,7 +16,7 @@ static void decode_block(const uint8_t *block, float *values)
 
 static void encode_block(const float *values, uint8_t *block)
 {
-    float d = fabsf(block32_signed_largest(values)) / 127, inverse = block32_inverse(d);
+    float d = fabsf(largest_by_magnitude(values, BLOCK32_ELEMENTS)) / 127, inverse = block32_inverse(d);
     f16_store(block, d);
     for (int i = 0; i < BLOCK32_ELEMENTS; i++)
         block[QS + i] = (uint8_t)block32_round(values[i] * inverse);

@@ -1,4 +1,4 @@
-/* How much the error of each value counts in a search, from the importance of its column.
+/* The largest value of a search, and how much the error of each value counts, from the importance of its column.
  *
  * The importance is the mean square of what a column is multiplied with, as measured over some text; the root makes
  * large values count more than small ones, within limits. Source: the quantize_row_*_impl functions in ggml-quants.c of
@@ -6,6 +6,15 @@
 #pragma once
 
 #include <math.h>
+
+/* The value of the largest magnitude, the first of equals, with its sign. */
+static inline float largest_by_magnitude(const float *values, int n)
+{
+    float largest = 0;
+    for (int i = 0; i < n; i++)
+        largest = fabsf(values[i]) > fabsf(largest) ? values[i] : largest;
+    return largest;
+}
 
 static inline float sum_of_squares(const float *values, int n)
 {

@@ -183,6 +183,9 @@ static size_t put_token(struct json_writer *writer, const char *template, va_lis
     case ']':
         json_end(writer);
         return 1;
+    case '\n':
+        json_break_line(writer);
+        return 1;
     case '%':
         put_argument(writer, template[1], arguments);
         return 2;

@@ -71,8 +71,8 @@ void json_put_edited(struct json_writer *writer, const struct json *value, json_
 /* Puts members or elements as `template` spells them: JSON with ' for the quotation mark, in which a value may be
  *     %s  a text, or NULL: null    %t  a text and its length (size_t)    %u  a uint64_t
  *     %b  true or false            %r  a value that is spelled already
- * Brackets may stay open, for loops to go on in them, and the template may close brackets that were open. A template is
- * a constant of the program: it is not checked. */
+ * A newline is json_break_line(). Brackets may stay open, for loops to go on in them, and the template may close
+ * brackets that were open. A template is a constant of the program: it is not checked. */
 void json_put_template(struct json_writer *writer, const char *template, ...);
 
 /* A value that is spelled already. */

@@ -459,14 +459,14 @@ static void tell_apart(const struct walk *walk)
 }
 
 /* A tensor, and what it is made from. */
-struct shown_tensors {
+struct expansion {
     struct tensor *tensor;
     struct torch_stored stored;
 };
 
 static int compare_shown(const void *a, const void *b)
 {
-    const struct shown_tensors *x = a, *y = b;
+    const struct expansion *x = a, *y = b;
     if (x->stored.source != y->stored.source)
         return x->stored.source < y->stored.source ? -1 : 1;
     if (x->stored.offset != y->stored.offset)
@@ -479,7 +479,7 @@ static uint64_t shown_bytes(const struct tensor *tensor)
     return tensor->refusal != NULL ? 0 : dtype_bytes(tensor->dtype, tensor_elements(tensor));
 }
 
-static void refuse_expanded(struct shown_tensors *shown, size_t n)
+static void refuse_expanded(struct expansion *shown, size_t n)
 {
     uint64_t left = 0;
     qsort(shown, n, sizeof *shown, compare_shown);
@@ -509,9 +509,9 @@ static void limit_expansion(const struct walk *walk)
             total = UINT64_MAX;
     if (total / EXPANSION_RATIO <= file_bytes + expansion_constant / EXPANSION_RATIO / n_sources)
         return;
-    struct shown_tensors *shown = memory_alloc(n * sizeof *shown);
+    struct expansion *shown = memory_alloc(n * sizeof *shown);
     for (size_t i = 0; i < n; i++)
-        shown[i] = (struct shown_tensors){&tensors[i], walk->stored[i]};
+        shown[i] = (struct expansion){&tensors[i], walk->stored[i]};
     refuse_expanded(shown, n);
     free(shown);
 }

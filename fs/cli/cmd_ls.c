@@ -144,10 +144,7 @@ struct directory {
 
 static void put_entry(struct json_writer *writer, const char *path, const struct node_attributes *attributes)
 {
-    json_break_line(writer);
-    json_begin_object(writer, NULL);
-    json_put_text(writer, "path", path);
-    json_put_text(writer, "type", attributes->directory ? "directory" : "file");
+    json_put_template(writer, "\n{'path': %s, 'type': %s", path, attributes->directory ? "directory" : "file");
     if (attributes->directory)
         json_put_null(writer, "size");
     else
@@ -175,8 +172,7 @@ static void print_json(struct tree *tree, const struct found_list *found, const 
 {
     struct json_page page;
     json_page_begin(&page);
-    json_break_line(&page.writer);
-    json_begin_array(&page.writer, "entries");
+    json_put_template(&page.writer, "\n'entries': [");
     for (size_t i = 0; i < found->n_items; i++) {
         const struct found *item = &found->items[i];
         if (!item->attributes.directory || invocation->flags[FLAG_DIRECTORY]) {

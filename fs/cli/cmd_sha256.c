@@ -19,7 +19,7 @@
 
 enum { FLAG_JSON };
 
-struct torch_sum {
+struct file_sum {
     bool ready;
     char hex[SHA256_HEX + 1];
     char *failure; /* why there is none */
@@ -29,7 +29,7 @@ struct summing {
     struct tree *tree;
     const struct found_list *files;
     struct json_writer *writer; /* in the array of the files; NULL: lines are printed */
-    struct torch_sum *sums;     /* of each */
+    struct file_sum *sums;      /* of each */
     pthread_mutex_t lock;       /* guards what follows, and what is ready of the sums */
     struct progress progress;
     size_t n_printed;
@@ -69,15 +69,10 @@ static void print_sum(const char *hex, const char *path)
     buffer_free(&name);
 }
 
-static void put_sum(struct json_writer *writer, const struct found *file, const struct torch_sum *sum)
+static void put_sum(struct json_writer *writer, const struct found *file, const struct file_sum *sum)
 {
-    json_break_line(writer);
-    json_begin_object(writer, NULL);
-    json_put_text(writer, "path", file->path);
-    json_put_number(writer, "size", file->attributes.size);
-    json_put_text(writer, "sha256", sum->failure == NULL ? sum->hex : NULL);
-    json_put_text(writer, "failure", sum->failure);
-    json_end(writer);
+    json_put_template(writer, "\n{'path': %s, 'size': %u, 'sha256': %s, 'failure': %s}", file->path,
+                      file->attributes.size, sum->failure == NULL ? sum->hex : NULL, sum->failure);
 }
 
 /* In the order of the files, as far as they are ready. Called with the lock held. */
@@ -87,7 +82,7 @@ static void print_ready(struct summing *summing)
         return;
     progress_hide(&summing->progress);
     while (summing->n_printed < summing->files->n_items && summing->sums[summing->n_printed].ready) {
-        struct torch_sum *sum = &summing->sums[summing->n_printed];
+        struct file_sum *sum = &summing->sums[summing->n_printed];
         const struct found *file = &summing->files->items[summing->n_printed];
         if (summing->writer != NULL)
             put_sum(summing->writer, file, sum);
@@ -105,7 +100,7 @@ static void sum_file(void *context, size_t index)
 {
     struct summing *summing = context;
     const struct found *found = &summing->files->items[index];
-    struct torch_sum *sum = &summing->sums[index];
+    struct file_sum *sum = &summing->sums[index];
     struct reading reading = {.summing = summing};
     struct vfile file;
     struct error error;
@@ -148,8 +143,7 @@ static bool print_json(struct tree *tree, const struct found_list *files)
 {
     struct json_page page;
     json_page_begin(&page);
-    json_break_line(&page.writer);
-    json_begin_array(&page.writer, "files");
+    json_put_template(&page.writer, "\n'files': [");
     bool all_read = sum_files(tree, files, &page.writer);
     json_end(&page.writer);
     json_page_print(&page);

@@ -171,10 +171,8 @@ static void put_tensor(struct json_writer *writer, const struct tensor_finding *
 {
     enum { DIGITS = 9 };
     const struct tensor *named = finding->found != NULL ? finding->found : finding->expected;
-    json_break_line(writer);
-    json_begin_object(writer, NULL);
-    json_put_text_n(writer, "name", named->name, named->name_length);
-    json_put_text(writer, "verdict", verdict_names[finding->verdict]);
+    json_put_template(writer, "\n{'name': %t, 'verdict': %s", named->name, (size_t)named->name_length,
+                      verdict_names[finding->verdict]);
     if (finding->found != NULL)
         json_put_text(writer, "dtype", finding->found->dtype->name);
     if (finding->expected != NULL)
@@ -190,9 +188,7 @@ static void put_tensor(struct json_writer *writer, const struct tensor_finding *
 
 static void put_key(struct json_writer *writer, const struct key_match *match)
 {
-    json_break_line(writer);
-    json_begin_object(writer, NULL);
-    json_put_text(writer, "key", match->a != NULL ? match->a->key : match->b->key);
+    json_put_template(writer, "\n{'key': %s", match->a != NULL ? match->a->key : match->b->key);
     if (match->b != NULL)
         gguf_put_json(writer, "value", match->b, SHOWN_ELEMENTS);
     if (match->a != NULL)
@@ -205,23 +201,16 @@ static void print_json(const struct verification *verification, const char *file
     struct json_page page;
     struct json_writer *writer = &page.writer;
     json_page_begin(&page);
-    json_put_text(writer, "file", file);
-    json_put_text(writer, "source", source);
-    json_put_bool(writer, "identical", verification->identical != NULL);
-    json_put_text(writer, "nearest", verification->identical != NULL ? verification->identical : verification->nearest);
-    json_break_line(writer);
-    json_begin_object(writer, "counts");
+    json_put_template(writer, "'file': %s, 'source': %s, 'identical': %b, 'nearest': %s, \n'counts': {", file, source,
+                      verification->identical != NULL,
+                      verification->identical != NULL ? verification->identical : verification->nearest);
     for (size_t i = 0; verification->identical == NULL && i < TENSOR_VERDICTS; i++)
         json_put_number(writer, verdict_names[i], verification->counts[i]);
-    json_end(writer);
-    json_break_line(writer);
-    json_begin_array(writer, "tensors");
+    json_put_template(writer, "}, \n'tensors': [");
     for (size_t i = 0; i < verification->n_tensors; i++)
         if (verification->tensors[i].verdict != TENSOR_SAME)
             put_tensor(writer, &verification->tensors[i]);
-    json_end(writer);
-    json_break_line(writer);
-    json_begin_array(writer, "keys");
+    json_put_template(writer, "], \n'keys': [");
     for (size_t i = 0; i < verification->keys.n_matches; i++)
         put_key(writer, &verification->keys.matches[i]);
     json_end(writer);

@@ -53,20 +53,16 @@ void component_text(struct tree *tree, const struct component *component, struct
 void put_components(struct json_writer *writer, struct tree *tree, put_component_profile *put)
 {
     const struct components *components = tree_checkpoint(tree)->components;
-    json_break_line(writer);
-    json_begin_array(writer, "components");
+    json_put_template(writer, "\n'components': [");
     for (size_t i = 0; components != NULL && i < components->count; i++) {
         struct tree *own = tree_of_component(tree, &components->items[i]);
         struct profile profile = {0};
         struct arena *arena = arena_new();
         if (own != NULL)
             profile_gather(&profile, tree_checkpoint(own), arena);
-        json_break_line(writer);
-        json_begin_object(writer, NULL);
-        json_put_text(writer, "name", components->items[i].name);
-        json_put_text(writer, "class", components->items[i].class_name);
-        json_put_text(writer, "format", own != NULL ? tree_checkpoint(own)->format : NULL);
-        json_put_text(writer, "failure", own != NULL ? tree_checkpoint(own)->failure : NULL);
+        json_put_template(writer, "\n{'name': %s, 'class': %s, 'format': %s, 'failure': %s", components->items[i].name,
+                          components->items[i].class_name, own != NULL ? tree_checkpoint(own)->format : NULL,
+                          own != NULL ? tree_checkpoint(own)->failure : NULL);
         put(writer, &profile);
         if (own != NULL)
             put_sources(writer, tree_checkpoint(own));

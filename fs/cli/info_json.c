@@ -25,63 +25,46 @@ static void put_kinds(struct json_writer *writer, const char *key, const struct 
         const struct kind_total *kind = &profile->kinds[i];
         if ((kind->packing != NULL) != packed)
             continue;
-        json_begin_object(writer, NULL);
-        json_put_text(writer, packed ? "name" : "dtype", kind->name);
-        if (packed) {
-            json_put_text(writer, "packing", kind->packing->name);
-            json_put_number(writer, "bits", kind->bits);
-        }
-        json_put_number(writer, "tensors", kind->total.n_tensors);
-        json_put_number(writer, "parameters", kind->total.n_elements);
-        json_put_number(writer, "bytes", kind->total.n_bytes);
-        json_end(writer);
+        if (packed)
+            json_put_template(writer, "{'name': %s, 'packing': %s, 'bits': %u", kind->name, kind->packing->name,
+                              (uint64_t)kind->bits);
+        else
+            json_put_template(writer, "{'dtype': %s", kind->name);
+        json_put_template(writer, "'tensors': %u, 'parameters': %u, 'bytes': %u}", kind->total.n_tensors,
+                          kind->total.n_elements, kind->total.n_bytes);
     }
     json_end(writer);
 }
 
 static void put_left_out(struct json_writer *writer, const struct checkpoint *checkpoint)
 {
-    json_break_line(writer);
-    json_begin_array(writer, "hidden");
-    for (size_t i = 0; i < checkpoint->n_hidden; i++) {
-        json_break_line(writer);
-        json_begin_object(writer, NULL);
-        json_put_text(writer, "name", checkpoint->hidden[i].name);
-        json_put_text(writer, "reason", checkpoint->hidden[i].reason);
-        json_end(writer);
-    }
-    json_end(writer);
-    json_break_line(writer);
-    json_begin_array(writer, "notes");
+    json_put_template(writer, "\n'hidden': [");
+    for (size_t i = 0; i < checkpoint->n_hidden; i++)
+        json_put_template(writer, "\n{'name': %s, 'reason': %s}", checkpoint->hidden[i].name,
+                          checkpoint->hidden[i].reason);
+    json_put_template(writer, "], \n'notes': [");
     struct arena *arena = arena_new();
-    for (size_t i = 0, n_notes = checkpoint_notes(checkpoint); i < n_notes; i++) {
-        json_break_line(writer);
-        json_put_text(writer, NULL, note_line(checkpoint_note_at(checkpoint, i), arena));
-    }
+    for (size_t i = 0, n_notes = checkpoint_notes(checkpoint); i < n_notes; i++)
+        json_put_template(writer, "\n%s", note_line(checkpoint_note_at(checkpoint, i), arena));
     json_end(writer);
     arena_free(arena);
 }
 
 static void put_model(struct json_writer *writer, const struct profile *profile)
 {
-    json_break_line(writer);
-    json_put_text(writer, "adapter", profile->adapter);
-    json_put_text(writer, "parts", profile->parts);
-    json_put_text(writer, "architecture", profile->architecture);
-    json_put_text(writer, "family", profile->family);
-    json_put_text(writer, "gguf", profile->gguf);
-    json_put_text(writer, "file_type", profile->file_type);
-    json_put_text(writer, "tower", profile->projector != NULL ? profile->projector->summary : NULL);
+    json_put_template(writer,
+                      "\n'adapter': %s, 'parts': %s, 'architecture': %s, 'family': %s, 'gguf': %s, 'file_type': %s,"
+                      " 'tower': %s",
+                      profile->adapter, profile->parts, profile->architecture, profile->family, profile->gguf,
+                      profile->file_type, profile->projector != NULL ? profile->projector->summary : NULL);
     put_known(writer, "tower_tensors", profile->tower.n_tensors);
     put_known(writer, "tower_parameters", profile->tower.n_elements);
     json_put_text(writer, "tokenizer", profile->tokenizer);
     put_known(writer, "tokens", profile->n_tokens);
     put_known(writer, "layers", profile->n_layers);
     put_known(writer, "context_length", profile->context_length);
-    json_break_line(writer);
-    json_put_number(writer, "tensors", profile->n_stored);
-    json_put_number(writer, "parameters", profile->all.n_elements);
-    json_put_number(writer, "bytes", profile->all.n_bytes);
+    json_put_template(writer, "\n'tensors': %u, 'parameters': %u, 'bytes': %u", (uint64_t)profile->n_stored,
+                      profile->all.n_elements, profile->all.n_bytes);
 }
 
 static void put_profile(struct json_writer *writer, const struct profile *profile)
@@ -97,9 +80,8 @@ void print_info_json(struct tree *tree, const struct profile *profile)
     struct json_page page;
     struct json_writer *writer = &page.writer;
     json_page_begin(&page);
-    json_put_text(writer, "name", checkpoint->model_name);
-    json_put_text(writer, "path", checkpoint->path);
-    json_put_text(writer, "format", checkpoint->format);
+    json_put_template(writer, "'name': %s, 'path': %s, 'format': %s", checkpoint->model_name, checkpoint->path,
+                      checkpoint->format);
     put_profile(writer, profile);
     put_components(writer, tree, put_profile);
     put_sources(writer, checkpoint);

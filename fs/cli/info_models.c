@@ -42,31 +42,23 @@ void print_architectures(void)
 
 static void put_family(struct json_writer *writer, const struct family *family, const struct family_group *group)
 {
-    json_break_line(writer);
-    json_begin_object(writer, NULL);
-    json_put_text(writer, "gguf", family_architecture(family));
-    json_put_text(writer, "family", family->summary);
+    json_put_template(writer, "\n{'gguf': %s, 'family': %s", family_architecture(family), family->summary);
     if (group != NULL)
         json_put_text(writer, "group", group->title);
-    json_put_bool(writer, "compared", family_is_golden(family));
-    json_begin_array(writer, "hugging_face");
+    json_put_template(writer, "'compared': %b, 'hugging_face': [", family_is_golden(family));
     for (const struct family_name *hf = family->hf; hf->name != NULL; hf++)
         json_put_text(writer, NULL, hf->name);
-    json_end(writer);
-    json_end(writer);
+    json_put_template(writer, "]}");
 }
 
 void print_architectures_json(void)
 {
     struct json_page page;
     json_page_begin(&page);
-    json_break_line(&page.writer);
-    json_begin_array(&page.writer, "architectures");
+    json_put_template(&page.writer, "\n'architectures': [");
     for (const struct family *const *family = families; *family != NULL; family++)
         put_family(&page.writer, *family, family_group_of(*family));
-    json_end(&page.writer);
-    json_break_line(&page.writer);
-    json_begin_array(&page.writer, "projectors");
+    json_put_template(&page.writer, "], \n'projectors': [");
     for (const struct family *const *projector = projectors; *projector != NULL; projector++)
         put_family(&page.writer, *projector, NULL);
     json_end(&page.writer);
@@ -152,17 +144,15 @@ static void print_rows_json(const struct quantization *rows, size_t n_rows)
     struct json_writer writer = {.out = &out, .letters = stdout_letters(), .compact = true};
     json_begin_array(&writer, NULL);
     for (const struct quantization *row = rows; row < rows + n_rows; row++) {
-        json_break_line(&writer);
-        json_begin_object(&writer, NULL);
-        json_put_text(&writer, "type", row->mix->name);
+        json_put_template(&writer, "\n{'type': %s", row->mix->name);
         if (row->is_possible) {
             json_put_number(&writer, "bytes", row->file_bytes);
             json_put_f64(&writer, "bits_per_weight", row->bits_per_weight, 6);
             json_put_f64(&writer, "rmse", row->rmse, 6);
             json_put_f64(&writer, "relative_error", row->relative_error, 6);
             json_put_f64(&writer, "largest_error", row->largest_error, 6);
-            json_put_text(&writer, "loss", quantization_word(row->relative_error));
-            json_put_bool(&writer, "recommended", row == choice);
+            json_put_template(&writer, "'loss': %s, 'recommended': %b", quantization_word(row->relative_error),
+                              row == choice);
         } else {
             json_put_text(&writer, "reason", row->reason.message);
         }

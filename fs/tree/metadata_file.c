@@ -37,9 +37,7 @@ static void put_totals(const struct checkpoint *checkpoint, struct json_writer *
         const struct tensor *tensor = &set->tensors[i];
         bytes += dtype_bytes(tensor->dtype, tensor_elements(tensor));
     }
-    json_break_line(writer);
-    json_put_number(writer, "parameters", shown_tensors_parameters(checkpoint));
-    json_put_number(writer, "bytes", bytes);
+    json_put_template(writer, "\n'parameters': %u, 'bytes': %u", shown_tensors_parameters(checkpoint), bytes);
 }
 
 /* Writes the dtype of model.safetensors, if that file exists. */
@@ -50,11 +48,7 @@ static void put_safetensors(struct tree *tree, struct json_writer *writer)
     if (!tree_lookup(tree, TREE_ROOT, "model.safetensors", &unused))
         return;
     const struct dtype *type = hf_type(tree_checkpoint(tree), tree_options(tree)->hf_type, &reason);
-    json_break_line(writer);
-    json_begin_object(writer, "safetensors");
-    json_put_text(writer, "dtype", type != NULL ? type->name : NULL);
-    json_put_text(writer, "reason", reason);
-    json_end(writer);
+    json_put_template(writer, "\n'safetensors': {'dtype': %s, 'reason': %s}", type != NULL ? type->name : NULL, reason);
 }
 
 static int compare_texts(const void *a, const void *b)
@@ -71,12 +65,9 @@ static void put_notes(const struct checkpoint *checkpoint, struct json_writer *w
     for (size_t i = 0; i < n_notes; i++)
         notes[i] = note_line(checkpoint_note_at(checkpoint, i), arena);
     qsort(notes, n_notes, sizeof *notes, compare_texts);
-    json_break_line(writer);
-    json_begin_array(writer, "notes");
-    for (size_t i = 0; i < n_notes; i++) {
-        json_break_line(writer);
-        json_put_text(writer, NULL, notes[i]);
-    }
+    json_put_template(writer, "\n'notes': [");
+    for (size_t i = 0; i < n_notes; i++)
+        json_put_template(writer, "\n%s", notes[i]);
     json_end(writer);
     arena_free(arena);
     free(notes);
@@ -84,14 +75,10 @@ static void put_notes(const struct checkpoint *checkpoint, struct json_writer *w
 
 static void put_hidden(const struct checkpoint *checkpoint, struct json_writer *writer)
 {
-    json_break_line(writer);
-    json_begin_array(writer, "hidden");
-    for (size_t i = 0; i < checkpoint->n_hidden; i++) {
-        json_begin_object(writer, NULL);
-        json_put_text(writer, "name", checkpoint->hidden[i].name);
-        json_put_text(writer, "reason", checkpoint->hidden[i].reason);
-        json_end(writer);
-    }
+    json_put_template(writer, "\n'hidden': [");
+    for (size_t i = 0; i < checkpoint->n_hidden; i++)
+        json_put_template(writer, "{'name': %s, 'reason': %s}", checkpoint->hidden[i].name,
+                          checkpoint->hidden[i].reason);
     json_end(writer);
 }
 
@@ -101,15 +88,9 @@ static void put_listed_components(const struct checkpoint *checkpoint, struct js
     const struct components *components = checkpoint->components;
     if (components == NULL)
         return;
-    json_break_line(writer);
-    json_begin_array(writer, "components");
-    for (size_t i = 0; i < components->count; i++) {
-        json_begin_object(writer, NULL);
-        json_put_text(writer, "name", components->items[i].name);
-        json_put_text(writer, "class", components->items[i].class_name);
-        json_put_number(writer, "size", components->items[i].bytes);
-        json_end(writer);
-    }
+    json_put_template(writer, "\n'components': [");
+    for (const struct component *item = components->items; item < components->items + components->count; item++)
+        json_put_template(writer, "{'name': %s, 'class': %s, 'size': %u}", item->name, item->class_name, item->bytes);
     json_end(writer);
 }
 
@@ -118,13 +99,8 @@ static void write_head(struct tree *tree, struct buffer *out)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     struct json_writer writer = {.out = out, .letters = JSON_UTF8, .compact = true};
-    json_begin_object(&writer, NULL);
-    json_put_text(&writer, "wfs", WFS_VERSION);
-    json_put_number(&writer, "schema", METADATA_SCHEMA);
-    json_break_line(&writer);
-    json_put_text(&writer, "format", checkpoint->format);
-    json_break_line(&writer);
-    json_put_text(&writer, "name", checkpoint->model_name);
+    json_put_template(&writer, "{'wfs': %s, 'schema': %u, \n'format': %s, \n'name': %s", WFS_VERSION,
+                      (uint64_t)METADATA_SCHEMA, checkpoint->format, checkpoint->model_name);
     put_sources(&writer, checkpoint);
     put_metadata(checkpoint, &writer);
     put_totals(checkpoint, &writer);
@@ -133,8 +109,7 @@ static void write_head(struct tree *tree, struct buffer *out)
     put_files(&writer, tree);
     put_hidden(checkpoint, &writer);
     put_notes(checkpoint, &writer);
-    json_break_line(&writer);
-    json_begin_array(&writer, "tensors");
+    json_put_template(&writer, "\n'tensors': [");
 }
 
 static const char *separator(size_t index)

@@ -127,8 +127,6 @@ static void signalled(void *context, const siginfo_t *info)
     exit(execution->status);
 }
 
-/* The program is started, and waits, before there is a session: it has none of its descriptors, and signals as they
- * were. */
 static bool serve(struct execution *execution, struct tree *tree, const struct invocation *invocation,
                   struct error *error)
 {
@@ -139,11 +137,7 @@ static bool serve(struct execution *execution, struct tree *tree, const struct i
         session_options.source = tree_checkpoint(tree)->path;
     if (execution->hidden) /* fusermount3 has no rights in a user namespace, and a hidden mount ends with us anyway */
         session_options.auto_unmount = false;
-    struct arena *arena = arena_new();
-    bool started = start(execution, expand(arena, invocation->program, execution->mountpoint.path), error);
-    arena_free(arena);
-    struct session *session =
-        started ? session_new(&served, execution->mountpoint.path, &session_options, error) : NULL;
+    struct session *session = session_new(&served, execution->mountpoint.path, &session_options, error);
     if (session == NULL)
         return false;
     bool done = session_serve(session, &(struct session_events){ready, signalled, execution}, error);
@@ -165,23 +159,44 @@ static void explain_absences(struct tree *tree, char **program)
     }
 }
 
-static int run(const struct invocation *invocation)
+/* Makes the mount point and starts the program, which waits for the mount. */
+static bool prepare(struct execution *execution, char **program, struct error *error)
+{
+    const char *parent = getenv("TMPDIR");
+    execution->hidden = hide_mounts();
+    if (!mountpoint_make_temporary(&execution->mountpoint, parent != NULL && *parent == '/' ? parent : "/tmp", error))
+        return false;
+    struct arena *arena = arena_new();
+    bool started = start(execution, expand(arena, program, execution->mountpoint.path), error);
+    arena_free(arena);
+    return started;
+}
+
+static void open_and_serve(struct execution *execution, const struct invocation *invocation)
 {
     struct tree *tree = command_open(invocation->arguments[0], invocation->options);
-    if (tree == NULL)
-        return EXIT_BAD_INPUT;
-    struct execution execution = {.status = EXIT_BAD_INPUT};
+    const char *log = invocation->options->mount.log;
     struct error error;
-    const char *parent = getenv("TMPDIR"), *log = invocation->options->mount.log;
-    bool done =
-        (log == NULL || report_to_file(log, &error) || error_prefix(&error, "option log")) &&
-        mountpoint_make_temporary(&execution.mountpoint, parent != NULL && *parent == '/' ? parent : "/tmp", &error);
-    if (done)
+    if (tree == NULL)
+        return;
+    bool logged = log == NULL || report_to_file(log, &error) || error_prefix(&error, "option log");
+    if (logged)
         explain_absences(tree, invocation->program);
-    execution.hidden = hide_mounts();
-    if (!done || !serve(&execution, tree, invocation, &error))
+    if (!logged || !serve(execution, tree, invocation, &error))
         report("%s", error.message);
     command_close(tree);
+}
+
+/* A namespace is entered, and the program is started, before the source is opened: a process that has threads, as for
+ * a network, enters no user namespace; and the program gets none of its descriptors, and signals as they were. */
+static int run(const struct invocation *invocation)
+{
+    struct execution execution = {.status = EXIT_BAD_INPUT};
+    struct error error;
+    if (prepare(&execution, invocation->program, &error))
+        open_and_serve(&execution, invocation);
+    else
+        report("%s", error.message);
     mountpoint_release(&execution.mountpoint);
     return execution.status;
 }

@@ -8,14 +8,9 @@
 
 #include <inttypes.h>
 
-extern const struct packing aqlm_packing;
-
 static const char own[] = ".codes";
 
-static bool is_key(const struct packing_input *input, const struct tensor *tensor)
-{
-    return packing_has_suffix(tensor, own) && packing_partner(input->set, tensor, own, ".codebooks") != NULL;
-}
+static const struct packing_key keys[] = {{own, ".codebooks"}, {0}};
 
 static bool check(const struct packed *packed, const struct view *codes, const struct view *books,
                   const struct view *scales)
@@ -38,17 +33,14 @@ static bool check(const struct packed *packed, const struct view *codes, const s
            packed_agrees(packed, "in_group_size", books->shape[3]);
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
-                   struct error *error)
+static bool unpack(struct packed *packed)
 {
     static const unsigned exchanged[4] = {0, 2, 1, 3};
-    struct packed packed = packed_begin(input, key, own, unpacked, error);
-    struct arena *arena = input->arena;
+    struct arena *arena = packed->input->arena;
     const struct view *codes, *books, *scales;
-    packed_name(&packed, ".weight");
-    if ((codes = packed_need(&packed, own, I8 | U8 | I16)) == NULL ||
-        (books = packed_need(&packed, ".codebooks", F16_F32)) == NULL ||
-        (scales = packed_need(&packed, ".scales", F16_F32)) == NULL || !check(&packed, codes, books, scales))
+    if ((codes = packed_need(packed, own, I8 | U8 | I16)) == NULL ||
+        (books = packed_need(packed, ".codebooks", F16_F32)) == NULL ||
+        (scales = packed_need(packed, ".scales", F16_F32)) == NULL || !check(packed, codes, books, scales))
         return false;
     uint64_t n_rows = codes->shape[0], n_groups = codes->shape[1], g = books->shape[2], h = books->shape[3];
     uint64_t flat[2] = {n_rows, n_groups * g * h}, split[4] = {n_rows, n_groups, g, h}, one[2] = {n_rows, 1};
@@ -57,8 +49,8 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
     sums = view_combine(arena, sums, MULTIPLY, view_reshape(arena, scales, 2, one), &sharing);
     if (g > 1)
         sums = view_permute(arena, view_reshape(arena, sums, 4, split), exchanged);
-    unpacked->view = view_reshape(arena, sums, 2, (const uint64_t[]){n_rows * g, n_groups * h});
-    unpacked->bits = (unsigned)((uint64_t)__builtin_ctzll(books->shape[1]) * books->shape[0] / (g * h));
+    packed->unpacked->view = view_reshape(arena, sums, 2, (const uint64_t[]){n_rows * g, n_groups * h});
+    packed->unpacked->bits = (unsigned)((uint64_t)__builtin_ctzll(books->shape[1]) * books->shape[0] / (g * h));
     return true;
 }
 
@@ -68,6 +60,6 @@ const struct packing aqlm_packing = {
     .methods = {"aqlm"},
     .summary = "AQLM's sums of codebooks",
     .place = IN_PLACE,
-    .is_key = is_key,
+    .keys = keys,
     .unpack = unpack,
 };

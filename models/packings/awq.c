@@ -11,8 +11,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-extern const struct packing awq_packing;
-
 static const char own[] = ".qweight";
 
 enum { FIELDS = 8, BITS = 4 };
@@ -25,13 +23,14 @@ static bool looks_like_gemm(const struct packing_input *input, const struct tens
            words->shape[1] <= UINT64_MAX / FIELDS && scales->shape[1] == FIELDS * words->shape[1];
 }
 
+static const struct packing_key keys[] = {{own}, {0}};
+
 static bool is_key(const struct packing_input *input, const struct tensor *tensor)
 {
     const char *format = json_string(json_get(input->config, "packing_format"), NULL);
-    if (tensor->dtype->kind != DTYPE_INTEGER || !packing_has_suffix(tensor, own))
-        return false;
-    return strcmp(input->method, "awq") == 0 || (format != NULL && strstr(format, "awq") != NULL) ||
-           looks_like_gemm(input, tensor);
+    return tensor->dtype->kind == DTYPE_INTEGER &&
+           (strcmp(input->method, "awq") == 0 || (format != NULL && strstr(format, "awq") != NULL) ||
+            looks_like_gemm(input, tensor));
 }
 
 /* The columns of a group: 0 where groups do not divide the columns evenly. */
@@ -136,33 +135,30 @@ static bool unpack_fast(struct packed *packed, const struct view *words, const s
     return true;
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
-                   struct error *error)
+static bool unpack(struct packed *packed)
 {
-    struct packed packed = packed_begin(input, key, own, unpacked, error);
     const struct view *words, *scales;
-    packed_name(&packed, ".weight");
-    words = packed_need(&packed, own, WORDS | I16);
-    scales = words != NULL ? packed_need(&packed, ".scales", F16_F32) : NULL;
+    words = packed_need(packed, own, WORDS | I16);
+    scales = words != NULL ? packed_need(packed, ".scales", F16_F32) : NULL;
     if (scales == NULL)
         return false;
     if (!packed_is_matrix(words) || !packed_is_matrix(scales))
-        return packed_misfit(&packed, own, words, "the weight and its scales must be matrices");
+        return packed_misfit(packed, own, words, "the weight and its scales must be matrices");
     uint64_t bits, older_bits;
-    if (!packed_bits(&packed, "bits", &bits) || !packed_bits(&packed, "w_bit", &older_bits))
+    if (!packed_bits(packed, "bits", &bits) || !packed_bits(packed, "w_bit", &older_bits))
         return false;
     if ((bits != 0 && bits != BITS) || (older_bits != 0 && older_bits != BITS))
-        return error_set(error, "AWQ with %" PRIu64 " bits is not supported", bits != 0 ? bits : older_bits);
-    if (json_string_is(json_get(input->config, "backend"), "llm-awq"))
-        return error_set(error, "the word order of llm-awq is not supported");
-    unpacked->bits = BITS;
+        return error_set(packed->error, "AWQ with %" PRIu64 " bits is not supported", bits != 0 ? bits : older_bits);
+    if (json_string_is(json_get(packed->input->config, "backend"), "llm-awq"))
+        return error_set(packed->error, "the word order of llm-awq is not supported");
+    packed->unpacked->bits = BITS;
     if (words->dtype->block_bytes == 2)
-        return unpack_fast(&packed, words, scales);
+        return unpack_fast(packed, words, scales);
     if (scales->shape[1] == words->shape[1] * FIELDS)
-        return unpack_gemm(&packed, words, scales);
+        return unpack_gemm(packed, words, scales);
     if (scales->shape[0] == words->shape[0])
-        return unpack_gemv(&packed, words, scales);
-    return packed_misfit(&packed, ".scales", scales, "no word order of AWQ has this shape");
+        return unpack_gemv(packed, words, scales);
+    return packed_misfit(packed, ".scales", scales, "no word order of AWQ has this shape");
 }
 
 const struct packing awq_packing = {
@@ -171,6 +167,7 @@ const struct packing awq_packing = {
     .methods = {"awq"},
     .summary = "AWQ in the orders of gemm, gemv and gemv_fast",
     .place = IN_PLACE,
+    .keys = keys,
     .is_key = is_key,
     .unpack = unpack,
 };

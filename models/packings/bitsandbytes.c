@@ -13,8 +13,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-extern const struct packing bitsandbytes_packing;
-
 enum { MAX_STATE_BYTES = 4096, NESTED_MAP = 256, TABLE = 16 };
 
 static const float nf4[TABLE] = {
@@ -61,12 +59,11 @@ static const struct kind *kind_of(const struct packing_input *input, const struc
     return NULL;
 }
 
+static const struct packing_key keys[] = {{own, ".SCB"}, {own, ".weight.absmax"}, {0}};
+
 static bool is_key(const struct packing_input *input, const struct tensor *tensor)
 {
-    if (!packing_has_suffix(tensor, own))
-        return false;
-    return (tensor->dtype->kind == DTYPE_INTEGER && packing_partner(input->set, tensor, own, ".SCB") != NULL) ||
-           packing_partner(input->set, tensor, own, ".weight.absmax") != NULL;
+    return tensor->dtype->kind == DTYPE_INTEGER || packing_partner(input->set, tensor, own, ".weight.absmax") != NULL;
 }
 
 /* The contents of the state's text. */
@@ -207,16 +204,13 @@ static bool unpack_8(struct packed *packed)
     return true;
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
-                   struct error *error)
+static bool unpack(struct packed *packed)
 {
-    struct packed packed = packed_begin(input, key, own, unpacked, error);
-    const struct kind *kind = kind_of(input, key);
-    packed_name(&packed, own);
-    if (packing_partner(input->set, key, own, ".SCB") != NULL)
-        return unpack_8(&packed);
-    return kind != NULL ? unpack_4(&packed, kind)
-                        : error_set(error, "the weight has no quantization state of nf4 or fp4");
+    const struct kind *kind = kind_of(packed->input, packed->key);
+    if (packing_partner(packed->input->set, packed->key, own, ".SCB") != NULL)
+        return unpack_8(packed);
+    return kind != NULL ? unpack_4(packed, kind)
+                        : error_set(packed->error, "the weight has no quantization state of nf4 or fp4");
 }
 
 const struct packing bitsandbytes_packing = {
@@ -225,6 +219,7 @@ const struct packing bitsandbytes_packing = {
     .methods = {"bitsandbytes"},
     .summary = "NF4, FP4 and 8 bits of bitsandbytes",
     .place = IN_PLACE,
+    .keys = keys,
     .is_key = is_key,
     .unpack = unpack,
 };

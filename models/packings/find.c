@@ -1,17 +1,39 @@
 /* The packed weights of a checkpoint. */
 #include "base/sort.h"
 #include "models/packings/declared.h"
+#include "models/packings/packed.h"
 #include "models/packings/packings.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+static bool is_of(const struct tensor *tensor, const char *dtype)
+{
+    return dtype == NULL || strcmp(tensor->dtype->name, dtype) == 0;
+}
+
+/* Returns the spelling of which the tensor is a key; NULL if it is none of the packing. */
+static const struct packing_key *find_spelling(const struct packing *packing, const struct packing_input *input,
+                                               const struct tensor *tensor)
+{
+    for (const struct packing_key *key = packing->keys; key->suffix != NULL; key++) {
+        if (!packing_has_suffix(tensor, key->suffix) || !is_of(tensor, key->dtype) ||
+            (packing->is_key != NULL && !packing->is_key(input, tensor)))
+            continue;
+        const struct tensor *partner =
+            key->partner != NULL ? packing_partner(input->set, tensor, key->suffix, key->partner) : NULL;
+        if (key->partner == NULL || (partner != NULL && is_of(partner, key->partner_dtype)))
+            return key;
+    }
+    return NULL;
+}
 
 static const struct packing *packing_of_key(const struct packing_input *input, const struct tensor *tensor)
 {
     if (tensor->refusal != NULL || memchr(tensor->name, '\0', tensor->name_length) != NULL)
         return NULL;
     for (const struct packing *const *packing = packings; *packing != NULL; packing++)
-        if ((*packing)->is_key(input, tensor))
+        if (find_spelling(*packing, input, tensor) != NULL)
             return *packing;
     return NULL;
 }
@@ -28,7 +50,8 @@ static void unpack(const struct packing_input *input, const struct tensor *key, 
     unpacked->forms = &forms;
     unpacked->parts = parts;
     unpacked->n_parts = 1;
-    bool is_good = unpacked->packing->unpack(input, key, unpacked, &error);
+    struct packed packed = packed_begin(input, key, find_spelling(unpacked->packing, input, key), unpacked, &error);
+    bool is_good = unpacked->packing->unpack(&packed);
     if (declared == NULL && is_good)
         declared = declared_layer_refusal(input, unpacked->name);
     if (declared != NULL)
@@ -41,8 +64,6 @@ static void unpack(const struct packing_input *input, const struct tensor *key, 
     bool has_none = memcmp(&forms, &no_forms, sizeof forms) == 0;
     unpacked->forms = has_none ? &no_forms : arena_copy(input->arena, &forms, sizeof forms);
     unpacked->parts = arena_copy(input->arena, parts, unpacked->n_parts * sizeof(struct tensor *));
-    if (unpacked->name == NULL)
-        unpacked->name = key->name;
 }
 
 static const char *name_of(const void *context, uint32_t index, size_t *ret_length)

@@ -11,8 +11,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-extern const struct packing fp8_ranks_packing;
-
 static const char own[] = "", scale_suffix[] = "_scale_inv";
 
 enum { SIDE = 128, MOST = 1 << 24, MAX_DIGITS = 4 };
@@ -41,13 +39,14 @@ static bool find_layer(const struct tensor *tensor, uint64_t *ret_layer)
     return true;
 }
 
+static const struct packing_key keys[] = {{own, scale_suffix, .weight = own}, {0}};
+
 static bool is_key(const struct packing_input *input, const struct tensor *tensor)
 {
     const char *dtype = tensor->dtype->name;
     uint64_t layer;
     return (strcmp(dtype, "F8_E4M3") == 0 || strcmp(dtype, "F8_E5M2") == 0) && strcmp(input->method, "fp8") == 0 &&
-           find_layer(tensor, &layer) && is_of_model(input->model) &&
-           packing_partner(input->set, tensor, own, scale_suffix) != NULL;
+           find_layer(tensor, &layer) && is_of_model(input->model);
 }
 
 /* Rows of queries, keys and values. */
@@ -110,30 +109,27 @@ static const struct view *uncut(struct arena *arena, const struct view *weight, 
     return view_concatenate(arena, parts, sizeof parts / sizeof *parts, 0);
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
-                   struct error *error)
+static bool unpack(struct packed *packed)
 {
-    struct packed packed = packed_begin(input, key, own, unpacked, error);
-    const struct view *weight = tensor_view(key, input->arena), *scale;
+    const struct view *weight = tensor_view(packed->key, packed->input->arena), *scale;
     struct rows rows;
     uint64_t layer = 0;
-    packed_name(&packed, own);
-    find_layer(key, &layer);
-    scale = packed_need(&packed, scale_suffix, F16_F32);
-    if (scale == NULL || !find_rows(input->model, layer, &rows, error))
+    find_layer(packed->key, &layer);
+    scale = packed_need(packed, scale_suffix, F16_F32);
+    if (scale == NULL || !find_rows(packed->input->model, layer, &rows, packed->error))
         return false;
     if (!packed_is_matrix(weight) || weight->shape[0] != rows.q + rows.k + rows.v)
-        return packed_misfit(&packed, own, weight, "config.json makes %" PRIu64 " rows of queries, keys and values",
+        return packed_misfit(packed, own, weight, "config.json makes %" PRIu64 " rows of queries, keys and values",
                              rows.q + rows.k + rows.v);
     if (!packed_is_matrix(scale) || scale->shape[1] < rounded_up(weight->shape[1], SIDE))
-        return packed_misfit(&packed, scale_suffix, scale, "the weight has %" PRIu64 " columns", weight->shape[1]);
+        return packed_misfit(packed, scale_suffix, scale, "the weight has %" PRIu64 " columns", weight->shape[1]);
     uint64_t n = find_ranks(weight->shape[0], &rows, scale->shape[0]);
     if (n == 0)
-        return packed_misfit(&packed, scale_suffix, scale,
+        return packed_misfit(packed, scale_suffix, scale,
                              "%" PRIu64 " rows split over 8 or 4 ranks have another number of blocks",
                              weight->shape[0]);
-    unpacked->view = uncut(input->arena, weight, scale, n, &rows);
-    unpacked->bits = 8;
+    packed->unpacked->view = uncut(packed->input->arena, weight, scale, n, &rows);
+    packed->unpacked->bits = 8;
     return true;
 }
 
@@ -142,6 +138,7 @@ const struct packing fp8_ranks_packing = {
     .methods = {"fp8"},
     .summary = "FP8 of fused queries, keys and values, cut for several ranks",
     .place = IN_PLACE,
+    .keys = keys,
     .is_key = is_key,
     .unpack = unpack,
 };

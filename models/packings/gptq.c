@@ -13,8 +13,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-extern const struct packing gptq_packing;
-
 static const char own[] = ".qweight";
 
 /* AutoRound has several layouts, of which one is AWQ's. */
@@ -24,11 +22,11 @@ static bool has_format(const struct packing_input *input, const char *part)
     return format != NULL && strstr(format, part) != NULL;
 }
 
+static const struct packing_key keys[] = {{own}, {0}};
+
 static bool is_key(const struct packing_input *input, const struct tensor *tensor)
 {
-    if (tensor->dtype->kind != DTYPE_INTEGER || !packing_has_suffix(tensor, own) || strcmp(input->method, "awq") == 0)
-        return false;
-    return !has_format(input, "awq");
+    return tensor->dtype->kind == DTYPE_INTEGER && strcmp(input->method, "awq") != 0 && !has_format(input, "awq");
 }
 
 struct layout {
@@ -140,38 +138,35 @@ static bool check_groups(const struct packed *packed, const struct view *groups)
     return packed_misfit(packed, ".g_idx", groups, "must be a vector");
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
-                   struct error *error)
+static bool unpack(struct packed *packed)
 {
-    struct packed packed = packed_begin(input, key, own, unpacked, error);
     const struct view *words, *zeros, *scales, *groups;
-    const char *data_type = json_string(json_get(input->config, "data_type"), NULL);
-    packed_name(&packed, ".weight");
-    if (has_format(input, "fp8") || json_bool(json_get(input->config, "is_marlin_format"), false))
-        return error_set(error, "the word order of GPTQ's fp8 and Marlin formats is not supported");
+    const char *data_type = json_string(json_get(packed->input->config, "data_type"), NULL);
+    if (has_format(packed->input, "fp8") || json_bool(json_get(packed->input->config, "is_marlin_format"), false))
+        return error_set(packed->error, "the word order of GPTQ's fp8 and Marlin formats is not supported");
     if (data_type != NULL && !text_starts_with(data_type, "int"))
-        return error_set(error, "data_type '%.40s' of quantization_config is not supported", data_type);
-    if ((words = packed_need(&packed, own, U8 | I8 | I16 | WORDS | I64)) == NULL ||
-        (zeros = packed_need(&packed, ".qzeros", U8 | I8 | I16 | WORDS | I64)) == NULL ||
-        (scales = packed_need(&packed, ".scales", F16_F32)) == NULL ||
-        !packed_find(&packed, ".g_idx", WORDS | I64, &groups) || !check_groups(&packed, groups))
+        return error_set(packed->error, "data_type '%.40s' of quantization_config is not supported", data_type);
+    if ((words = packed_need(packed, own, U8 | I8 | I16 | WORDS | I64)) == NULL ||
+        (zeros = packed_need(packed, ".qzeros", U8 | I8 | I16 | WORDS | I64)) == NULL ||
+        (scales = packed_need(packed, ".scales", F16_F32)) == NULL ||
+        !packed_find(packed, ".g_idx", WORDS | I64, &groups) || !check_groups(packed, groups))
         return false;
     if (!packed_is_matrix(words) || !packed_is_matrix(scales) || scales->shape[1] != words->shape[1])
-        return packed_misfit(&packed, own, words, "the scales have %" PRIu64 " columns", view_row_elements(scales));
+        return packed_misfit(packed, own, words, "the scales have %" PRIu64 " columns", view_row_elements(scales));
     struct layout layout = {.n_rows = words->shape[1], .word_bits = words->dtype->block_bytes * 8u};
     if (!packed_is_matrix(zeros) || zeros->dtype != words->dtype || zeros->shape[0] != scales->shape[0])
-        return packed_misfit(&packed, ".qzeros", zeros, "there are %" PRIu64 " groups of scales", scales->shape[0]);
-    if (!find_bits(&packed, &layout, words, zeros, groups != NULL ? groups->n_elements : 0) ||
-        !find_group_size(&packed, &layout, scales, groups))
+        return packed_misfit(packed, ".qzeros", zeros, "there are %" PRIu64 " groups of scales", scales->shape[0]);
+    if (!find_bits(packed, &layout, words, zeros, groups != NULL ? groups->n_elements : 0) ||
+        !find_group_size(packed, &layout, scales, groups))
         return false;
     if (layout.bits == 3 && ((layout.n_rows | layout.n_columns) & 31) != 0)
-        return packed_misfit(&packed, own, words, "3 bits are supported only if rows and columns are multiples of 32");
-    unpacked->view = put_together(&packed, &layout, words, zeros, scales, groups);
-    unpacked->bits = layout.bits;
+        return packed_misfit(packed, own, words, "3 bits are supported only if rows and columns are multiples of 32");
+    packed->unpacked->view = put_together(packed, &layout, words, zeros, scales, groups);
+    packed->unpacked->bits = layout.bits;
     if (groups == NULL)
-        unpacked->beyond = "GPTQ without g_idx";
+        packed->unpacked->beyond = "GPTQ without g_idx";
     else if (layout.bits == 3)
-        unpacked->beyond = "GPTQ with 3 bits";
+        packed->unpacked->beyond = "GPTQ with 3 bits";
     return true;
 }
 
@@ -181,6 +176,7 @@ const struct packing gptq_packing = {
     .methods = {"gptq", "auto-round", "intel/auto-round"},
     .summary = "GPTQ of 2, 3, 4 and 8 bits",
     .place = AFTER_ALL,
+    .keys = keys,
     .is_key = is_key,
     .unpack = unpack,
 };

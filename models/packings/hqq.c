@@ -9,8 +9,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-extern const struct packing hqq_packing;
-
 static const char own[] = ".W_q";
 
 /* How the parts lie. */
@@ -24,11 +22,7 @@ static const struct packing_layout {
 
 enum { MAX_PARTS = 10, MAX_NAME = 16 };
 
-static bool is_key(const struct packing_input *input, const struct tensor *tensor)
-{
-    (void)input;
-    return packing_has_suffix(tensor, own);
-}
+static const struct packing_key keys[] = {{own}, {0}};
 
 struct shape {
     int64_t sides[2], axis, bits;
@@ -103,25 +97,22 @@ static const struct view *cut(struct arena *arena, const struct shape *shape, co
     return packed_cut(arena, view_concatenate(arena, parts, layout->n_parts, 0), shape->rows, shape->columns);
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
-                   struct error *error)
+static bool unpack(struct packed *packed)
 {
-    struct packed packed = packed_begin(input, key, own, unpacked, error);
-    struct arena *arena = input->arena;
+    struct arena *arena = packed->input->arena;
     struct shape shape = {0};
-    packed_name(&packed, ".weight");
-    const struct view *words = packed_need(&packed, own, U8 | WORDS);
-    const struct view *scale = words != NULL ? packed_need(&packed, ".scale", F16_F32) : NULL;
-    const struct view *zero = scale != NULL ? packed_need(&packed, ".zero", F16_F32) : NULL;
-    if (zero == NULL || !find_shape(&packed, words, &shape) || !check_packing(&packed, shape.layout) ||
-        !find_groups(&packed, words, scale, &shape) ||
-        !packed_check(&packed, ".zero", zero, scale->shape[0], scale->shape[1]))
+    const struct view *words = packed_need(packed, own, U8 | WORDS);
+    const struct view *scale = words != NULL ? packed_need(packed, ".scale", F16_F32) : NULL;
+    const struct view *zero = scale != NULL ? packed_need(packed, ".zero", F16_F32) : NULL;
+    if (zero == NULL || !find_shape(packed, words, &shape) || !check_packing(packed, shape.layout) ||
+        !find_groups(packed, words, scale, &shape) ||
+        !packed_check(packed, ".zero", zero, scale->shape[0], scale->shape[1]))
         return false;
     const struct sharing sharing = {shape.axis == 0 ? shape.rows : 1, shape.axis == 0 ? 1 : shape.columns, NULL};
     const struct view *values = view_combine(arena, cut(arena, &shape, words), SUBTRACT, zero, &sharing);
     const uint64_t sides[2] = {(uint64_t)shape.sides[0], (uint64_t)shape.sides[1]};
-    unpacked->view = view_reshape(arena, view_combine(arena, values, MULTIPLY, scale, &sharing), 2, sides);
-    unpacked->bits = (unsigned)shape.bits;
+    packed->unpacked->view = view_reshape(arena, view_combine(arena, values, MULTIPLY, scale, &sharing), 2, sides);
+    packed->unpacked->bits = (unsigned)shape.bits;
     return true;
 }
 
@@ -149,6 +140,6 @@ const struct packing hqq_packing = {
     .summary = "HQQ of 1 to 8 bits",
     .place = IN_PLACE,
     .beside = beside,
-    .is_key = is_key,
+    .keys = keys,
     .unpack = unpack,
 };

@@ -17,8 +17,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-extern const struct packing mlx_packing;
-
 static const char own[] = ".weight";
 
 enum { DEFAULT_GROUP_SIZE = 64, MAX_GROUP_SIZE = 1 << 20 };
@@ -87,10 +85,11 @@ struct way {
     uint64_t group_size, bits; /* bits 0: as the shapes say */
 };
 
+static const struct packing_key keys[] = {{own, ".scales"}, {0}};
+
 static bool is_key(const struct packing_input *input, const struct tensor *tensor)
 {
-    return tensor->dtype->block_bytes == 4 && tensor->dtype->kind == DTYPE_INTEGER && packing_has_suffix(tensor, own) &&
-           packing_partner(input->set, tensor, own, ".scales") != NULL;
+    return tensor->dtype->block_bytes == 4 && tensor->dtype->kind == DTYPE_INTEGER;
 }
 
 static bool find_mode(const struct json *said, const struct mode **ret_mode, struct error *error)
@@ -196,24 +195,20 @@ static bool find_bits(const struct packed *packed, const struct way *way, const 
     return true;
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
-                   struct error *error)
+static bool unpack(struct packed *packed)
 {
-    struct packed packed = packed_begin(input, key, own, unpacked, error);
-    const struct view *words = tensor_view(key, input->arena);
+    const struct view *words = tensor_view(packed->key, packed->input->arena);
     uint64_t shape[VIEW_MAX_RANK];
     struct parts parts;
     struct way way;
-    packed_name(&packed, own);
-    if (!find_way(&packed, &way) || !find_parts(&packed, &way, words, &parts) ||
-        !find_bits(&packed, &way, words, &parts))
+    if (!find_way(packed, &way) || !find_parts(packed, &way, words, &parts) || !find_bits(packed, &way, words, &parts))
         return false;
-    parts.forms = words->rank == 2 ? unpacked->forms : NULL;
+    parts.forms = words->rank == 2 ? packed->unpacked->forms : NULL;
     memcpy(shape, words->shape, words->rank * sizeof *shape);
     shape[words->rank - 1] = parts.scales->shape[1] * way.group_size;
-    unpacked->view = view_reshape(input->arena, way.mode->unpack(&parts), words->rank, shape);
-    unpacked->bits = (uint8_t)parts.bits;
-    unpacked->title = (uint8_t)(way.mode - modes);
+    packed->unpacked->view = view_reshape(packed->input->arena, way.mode->unpack(&parts), words->rank, shape);
+    packed->unpacked->bits = (uint8_t)parts.bits;
+    packed->unpacked->title = (uint8_t)(way.mode - modes);
     return true;
 }
 
@@ -223,6 +218,7 @@ const struct packing mlx_packing = {
     .methods = {"mlx"},
     .summary = "MLX's integers with scales and biases, and its mxfp4, mxfp8 and nvfp4",
     .place = IN_PLACE,
+    .keys = keys,
     .is_key = is_key,
     .unpack = unpack,
 };

@@ -4,37 +4,32 @@
 #include "models/packings/packed.h"
 
 #include <inttypes.h>
-#include <string.h>
-
-extern const struct packing modelopt_int4_packing;
 
 static const char own[] = ".weight", other[] = ".weight_scale";
 
+static const struct packing_key keys[] = {{own, .dtype = "U8"}, {0}};
+
 static bool is_key(const struct packing_input *input, const struct tensor *tensor)
 {
-    const char *algorithm = json_string(json_get(input->config, "quant_algo"), NULL);
-    return tensor->dtype == &u8_dtype && packing_has_suffix(tensor, own) && algorithm != NULL &&
-           (strcmp(algorithm, "W4A16_AWQ") == 0 || strcmp(algorithm, "W4A8_AWQ") == 0);
+    const struct json *algorithm = json_get(input->config, "quant_algo");
+    return json_string_is(algorithm, "W4A16_AWQ") || json_string_is(algorithm, "W4A8_AWQ");
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
-                   struct error *error)
+static bool unpack(struct packed *packed)
 {
     static const float signed_codes[] = {0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1};
     static const uint64_t n_codes[1] = {16};
-    struct packed packed = packed_begin(input, key, own, unpacked, error);
-    struct arena *arena = input->arena;
-    const struct view *bytes = tensor_view(key, arena), *rows[2], *scales = packed_need(&packed, other, F16_F32),
+    struct arena *arena = packed->input->arena;
+    const struct view *bytes = tensor_view(packed->key, arena), *rows[2], *scales = packed_need(packed, other, F16_F32),
                       *of_inputs;
-    packed_name(&packed, own);
-    if (scales == NULL || !packed_find(&packed, ".pre_quant_scale", F16_F32, &of_inputs))
+    if (scales == NULL || !packed_find(packed, ".pre_quant_scale", F16_F32, &of_inputs))
         return false;
     if (!packed_is_matrix(bytes) || !packed_is_matrix(scales) || scales->shape[0] / 2 != bytes->shape[0] ||
         scales->shape[0] % 2 != 0 || bytes->shape[1] % scales->shape[1] != 0)
-        return packed_misfit(&packed, other, scales, "the weight has %" PRIu64 " pairs of rows", bytes->shape[0]);
-    if (packing_partner(input->set, key, own, ".weight_scale_2") != NULL)
-        return error_set(error, "4-bit integers with a second scale (weight_scale_2) are not supported");
-    if (!packed_agrees(&packed, "group_size", bytes->shape[1] / scales->shape[1]))
+        return packed_misfit(packed, other, scales, "the weight has %" PRIu64 " pairs of rows", bytes->shape[0]);
+    if (packing_partner(packed->input->set, packed->key, own, ".weight_scale_2") != NULL)
+        return error_set(packed->error, "4-bit integers with a second scale (weight_scale_2) are not supported");
+    if (!packed_agrees(packed, "group_size", bytes->shape[1] / scales->shape[1]))
         return false;
     const uint64_t shape[2] = {scales->shape[0], bytes->shape[1]}, pairs[3] = {bytes->shape[0], 1, bytes->shape[1]};
     for (unsigned i = 0; i < 2; i++) {
@@ -44,9 +39,10 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
     const struct view *codes = view_reshape(arena, view_concatenate(arena, rows, 2, 1), 2, shape);
     const struct sharing sharing = {1, shape[1] / scales->shape[1], NULL};
     codes = view_lookup(arena, codes, view_literal(arena, &f32_dtype, 1, n_codes, signed_codes));
-    unpacked->view = view_combine(arena, codes, MULTIPLY, scales, &sharing);
-    unpacked->bits = 4;
-    unpacked->beyond = of_inputs != NULL ? "weights with scaled inputs (pre_quant_scale)" : "ModelOpt's 4-bit integers";
+    packed->unpacked->view = view_combine(arena, codes, MULTIPLY, scales, &sharing);
+    packed->unpacked->bits = 4;
+    packed->unpacked->beyond =
+        of_inputs != NULL ? "weights with scaled inputs (pre_quant_scale)" : "ModelOpt's 4-bit integers";
     return true;
 }
 
@@ -56,6 +52,7 @@ const struct packing modelopt_int4_packing = {
     .methods = {"modelopt"},
     .summary = "ModelOpt's 4-bit integers",
     .place = IN_PLACE,
+    .keys = keys,
     .is_key = is_key,
     .unpack = unpack,
 };

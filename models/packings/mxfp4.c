@@ -75,8 +75,6 @@ const struct view *packed_mxfp4_blocks(struct arena *arena, const struct view *b
     return &mxfp4->view;
 }
 
-extern const struct packing mxfp4_packing;
-
 static const char own[] = "_blocks", other[] = "_scales";
 
 static bool is_bytes(const struct tensor *tensor)
@@ -84,11 +82,12 @@ static bool is_bytes(const struct tensor *tensor)
     return tensor->refusal == NULL && tensor->dtype->block_elements == 1 && tensor->dtype->block_bytes == 1;
 }
 
+static const struct packing_key keys[] = {{own, .weight = ""}, {0}};
+
 static bool is_key(const struct packing_input *input, const struct tensor *tensor)
 {
-    if (!packing_has_suffix(tensor, own) || !is_bytes(tensor))
-        return false;
-    return strcmp(input->method, "mxfp4") == 0 || packing_partner(input->set, tensor, own, other) != NULL;
+    return is_bytes(tensor) &&
+           (strcmp(input->method, "mxfp4") == 0 || packing_partner(input->set, tensor, own, other) != NULL);
 }
 
 /* The bytes of each row next to each other. */
@@ -101,26 +100,24 @@ static const struct view *flat_rows(struct arena *arena, const struct view *bloc
     return view_reshape(arena, blocks, rank, shape);
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
-                   struct error *error)
+static bool unpack(struct packed *packed)
 {
-    struct packed packed = packed_begin(input, key, own, unpacked, error);
-    struct arena *arena = input->arena;
-    packed_name(&packed, "");
-    const struct view *scales = packed_need(&packed, other, BYTES | E8M0);
+    struct arena *arena = packed->input->arena;
+    const struct view *scales = packed_need(packed, other, BYTES | E8M0);
     if (scales == NULL)
         return false;
-    const struct view *blocks = packed_mxfp4_blocks(arena, tensor_view(key, arena), scales);
+    const struct view *blocks = packed_mxfp4_blocks(arena, tensor_view(packed->key, arena), scales);
     if (blocks == NULL)
-        return error_set(error, "the shapes of blocks and scales disagree");
+        return error_set(packed->error, "the shapes of blocks and scales disagree");
     unsigned order[VIEW_MAX_RANK];
     for (unsigned i = 0; i < blocks->rank; i++)
         order[i] = i;
     order[blocks->rank - 2] = blocks->rank - 1;
     order[blocks->rank - 1] = blocks->rank - 2;
-    unpacked->forms->blocks = view_of_permuted_blocks(arena, blocks, order);
-    unpacked->view = view_permute(arena, packed_mxfp4(arena, flat_rows(arena, tensor_view(key, arena)), scales), order);
-    unpacked->bits = 4;
+    packed->unpacked->forms->blocks = view_of_permuted_blocks(arena, blocks, order);
+    packed->unpacked->view =
+        view_permute(arena, packed_mxfp4(arena, flat_rows(arena, tensor_view(packed->key, arena)), scales), order);
+    packed->unpacked->bits = 4;
     return true;
 }
 
@@ -130,6 +127,7 @@ const struct packing mxfp4_packing = {
     .methods = {"mxfp4"},
     .summary = "MXFP4, as gpt-oss is published",
     .place = BEFORE_ALL,
+    .keys = keys,
     .is_key = is_key,
     .unpack = unpack,
 };

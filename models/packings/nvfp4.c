@@ -14,8 +14,6 @@
 
 #include <string.h>
 
-extern const struct packing nvfp4_packing;
-
 enum {
     GROUP = 16,
     GROUPS = 4,
@@ -24,15 +22,17 @@ enum {
     BLOCK_BYTES = GROUPS + PACKED_BYTES
 };
 
-static const char *const keys[] = {".weight", ".weight_packed"};
+static const char scale_suffix[] = ".weight_scale";
+
+static const struct packing_key keys[] = {
+    {".weight", scale_suffix, "U8", "F8_E4M3"},
+    {".weight_packed", scale_suffix, "U8", "F8_E4M3"},
+    {0},
+};
 
 static bool is_key(const struct packing_input *input, const struct tensor *tensor)
 {
-    bool is_packed = packing_has_suffix(tensor, keys[1]);
-    if (tensor->dtype != &u8_dtype || tensor->rank != 2 || (!is_packed && !packing_has_suffix(tensor, keys[0])))
-        return false;
-    const struct tensor *scale = packing_partner(input->set, tensor, keys[is_packed], ".weight_scale");
-    return scale != NULL && scale->rank == 2 && strcmp(scale->dtype->name, "F8_E4M3") == 0;
+    return tensor->rank == 2;
 }
 
 /* ggml's blocks. */
@@ -123,32 +123,30 @@ static const char *find_beyond(const char *name)
     return NULL;
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
-                   struct error *error)
+static bool unpack(struct packed *packed)
 {
-    bool is_divisor = packing_has_suffix(key, keys[1]);
-    struct packed packed = packed_begin(input, key, keys[is_divisor], unpacked, error);
-    struct arena *arena = input->arena;
-    const struct view *bytes = tensor_view(key, arena), *scales, *all, *inputs;
-    packed_name(&packed, keys[0]);
+    bool is_divisor = packed->spelling != keys;
+    struct arena *arena = packed->input->arena;
+    const struct view *bytes = tensor_view(packed->key, arena), *scales, *all, *inputs;
     if (!packed_is_matrix(bytes) || bytes->shape[1] % (GROUP / 2) != 0)
-        return packed_misfit(&packed, keys[is_divisor], bytes, "must have rows of whole groups of 8 bytes");
-    scales = packed_matrix(&packed, ".weight_scale", F8, bytes->shape[0], bytes->shape[1] * 2 / GROUP);
-    if (scales == NULL || !find_one(&packed, is_divisor ? ".weight_global_scale" : ".weight_scale_2", &all) ||
-        !find_one(&packed, is_divisor ? ".input_global_scale" : ".input_scale", &inputs))
+        return packed_misfit(packed, packed->spelling->suffix, bytes, "must have rows of whole groups of 8 bytes");
+    scales = packed_matrix(packed, scale_suffix, F8, bytes->shape[0], bytes->shape[1] * 2 / GROUP);
+    if (scales == NULL || !find_one(packed, is_divisor ? ".weight_global_scale" : ".weight_scale_2", &all) ||
+        !find_one(packed, is_divisor ? ".input_global_scale" : ".input_scale", &inputs))
         return false;
     const struct sharing sharing = {1, GROUP, NULL};
     const struct view *scaled = scales;
     if (all != NULL)
         scaled = view_combine_one(arena, scales, is_divisor ? DIVIDE : MULTIPLY, all);
-    unpacked->view =
+    packed->unpacked->view =
         view_combine(arena, view_reinterpret(arena, bytes, dtype_by_name("F4")), MULTIPLY, scaled, &sharing);
     const struct view *blocks = make_blocks(arena, bytes, scales);
-    unpacked->forms->blocks = blocks == NULL ? NULL : view_of_scaled_blocks(arena, blocks, unpacked->view);
-    unpacked->forms->factors[0] = factor_of(arena, all, is_divisor);
-    unpacked->forms->factors[1] = factor_of(arena, inputs, is_divisor);
-    unpacked->bits = 4;
-    unpacked->beyond = find_beyond(unpacked->name);
+    packed->unpacked->forms->blocks =
+        blocks == NULL ? NULL : view_of_scaled_blocks(arena, blocks, packed->unpacked->view);
+    packed->unpacked->forms->factors[0] = factor_of(arena, all, is_divisor);
+    packed->unpacked->forms->factors[1] = factor_of(arena, inputs, is_divisor);
+    packed->unpacked->bits = 4;
+    packed->unpacked->beyond = find_beyond(packed->unpacked->name);
     return true;
 }
 
@@ -158,6 +156,7 @@ const struct packing nvfp4_packing = {
     .methods = {"modelopt", "compressed-tensors"},
     .summary = "NVFP4 of ModelOpt and compressed-tensors",
     .place = BEFORE_ALL,
+    .keys = keys,
     .is_key = is_key,
     .unpack = unpack,
 };

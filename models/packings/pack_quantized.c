@@ -9,14 +9,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-extern const struct packing pack_quantized_packing;
-
 static const char own[] = ".weight_packed";
+
+static const struct packing_key keys[] = {{own}, {0}};
 
 static bool is_key(const struct packing_input *input, const struct tensor *tensor)
 {
-    (void)input;
-    return tensor->dtype->block_bytes == 4 && packing_has_suffix(tensor, own);
+    return tensor->dtype->block_bytes == 4;
 }
 
 struct layout {
@@ -128,35 +127,32 @@ static bool find_groups(struct packed *packed, const struct layout *layout, stru
     return good;
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
-                   struct error *error)
+static bool unpack(struct packed *packed)
 {
-    struct packed packed = packed_begin(input, key, own, unpacked, error);
     struct layout layout;
-    packed_name(&packed, ".weight");
-    const struct view *words = packed_need(&packed, own, WORDS),
-                      *scale = packed_need(&packed, ".weight_scale", F16_F32);
-    if (words == NULL || scale == NULL || !find_layout(&packed, words, scale, &layout))
+    const struct view *words = packed_need(packed, own, WORDS), *scale = packed_need(packed, ".weight_scale", F16_F32);
+    if (words == NULL || scale == NULL || !find_layout(packed, words, scale, &layout))
         return false;
     struct sharing sharing = {1, layout.n_columns / layout.n_groups, NULL};
     if (layout.is_dense && ((layout.n_rows | layout.n_columns) & 7) != 0)
-        return packed_misfit(&packed, own, words, "%u bits are supported only if rows and columns are multiples of 8",
+        return packed_misfit(packed, own, words, "%u bits are supported only if rows and columns are multiples of 8",
                              layout.bits);
     static const char *const strategies[] = {"group", NULL};
-    unpacked->beyond = packed_beyond_groups(input, strategies);
+    packed->unpacked->beyond = packed_beyond_groups(packed->input, strategies);
     if (layout.is_by_row)
-        unpacked->beyond = "one scale for each row";
+        packed->unpacked->beyond = "one scale for each row";
     if (layout.is_dense)
-        unpacked->beyond = "words without unused bits";
-    if (!find_groups(&packed, &layout, &sharing))
+        packed->unpacked->beyond = "words without unused bits";
+    if (!find_groups(packed, &layout, &sharing))
         return false;
-    const struct view *codes = cut(input->arena, &layout, words, layout.n_columns);
-    if (sharing.groups == NULL && packing_partner(input->set, key, own, ".weight_zero_point") == NULL)
-        unpacked->forms->repacked = view_of_repacked(
-            input->arena, &(struct repacking){codes, scale, .bits = layout.bits, .group_size = sharing.columns});
-    unpacked->view = scale_codes(&packed, &layout, codes, scale, &sharing);
-    unpacked->bits = layout.bits;
-    return unpacked->view != NULL;
+    const struct view *codes = cut(packed->input->arena, &layout, words, layout.n_columns);
+    if (sharing.groups == NULL && packing_partner(packed->input->set, packed->key, own, ".weight_zero_point") == NULL)
+        packed->unpacked->forms->repacked =
+            view_of_repacked(packed->input->arena,
+                             &(struct repacking){codes, scale, .bits = layout.bits, .group_size = sharing.columns});
+    packed->unpacked->view = scale_codes(packed, &layout, codes, scale, &sharing);
+    packed->unpacked->bits = layout.bits;
+    return packed->unpacked->view != NULL;
 }
 
 const struct packing pack_quantized_packing = {
@@ -165,6 +161,7 @@ const struct packing pack_quantized_packing = {
     .methods = {"compressed-tensors"},
     .summary = "compressed-tensors' integers of 1 to 8 bits",
     .place = AFTER_ALL,
+    .keys = keys,
     .is_key = is_key,
     .unpack = unpack,
 };

@@ -24,11 +24,15 @@ static unsigned kind_of(const struct dtype *dtype)
     return 0;
 }
 
-struct packed packed_begin(const struct packing_input *input, const struct tensor *key, const char *own,
-                           struct unpacked *unpacked, struct error *error)
+struct packed packed_begin(const struct packing_input *input, const struct tensor *key,
+                           const struct packing_key *spelling, struct unpacked *unpacked, struct error *error)
 {
-    unpacked->stem = key->name_length - (uint32_t)strlen(own);
-    return (struct packed){input, key, unpacked->stem, unpacked, error};
+    const char *weight = spelling->weight != NULL ? spelling->weight : ".weight";
+    unpacked->stem = key->name_length - (uint32_t)strlen(spelling->suffix);
+    unpacked->name = strcmp(weight, spelling->suffix) == 0
+                         ? key->name
+                         : arena_printf(input->arena, "%.*s%s", (int)unpacked->stem, key->name, weight);
+    return (struct packed){input, key, spelling, unpacked->stem, unpacked, error};
 }
 
 /* As errors call a part. */
@@ -128,14 +132,6 @@ bool packed_integers(struct packed *packed, const char *suffix, unsigned kinds, 
         values[i] = size == 4 ? (int32_t)bits : (int64_t)bits;
     }
     return true;
-}
-
-void packed_name(const struct packed *packed, const char *suffix)
-{
-    const struct tensor *key = packed->key;
-    bool is_key = key->name_length == packed->stem + strlen(suffix) && packing_has_suffix(key, suffix);
-    packed->unpacked->name =
-        is_key ? key->name : arena_printf(packed->input->arena, "%.*s%s", (int)packed->stem, packed->key->name, suffix);
 }
 
 const char *packed_beyond_groups(const struct packing_input *input, const char *const *strategies)

@@ -11,7 +11,8 @@
 struct packed {
     const struct packing_input *input;
     const struct tensor *key;
-    size_t stem; /* the length of the start that the key's name shares with its parts' names */
+    const struct packing_key *spelling; /* of the packing: the one that the key fits */
+    size_t stem;                        /* the length of the start that the key's name shares with its parts' names */
     struct unpacked *unpacked;
     struct error *error;
 };
@@ -29,9 +30,9 @@ enum {
     BYTES = F8 | U8 | I8
 };
 
-/* Begins a weight whose key is named by the stem and `own`. The key is the first part. */
-struct packed packed_begin(const struct packing_input *input, const struct tensor *key, const char *own,
-                           struct unpacked *unpacked, struct error *error);
+/* Begins a weight of that key, whose weight has room for parts, and names it. The key is the first part. */
+struct packed packed_begin(const struct packing_input *input, const struct tensor *key,
+                           const struct packing_key *spelling, struct unpacked *unpacked, struct error *error);
 
 /* Finds the part named by the stem and `suffix`; *ret_view is NULL if it is missing. Fails if its kind is none of
  * `kinds`. */
@@ -57,9 +58,6 @@ bool packed_misfit(const struct packed *packed, const char *suffix, const struct
 
 /* Reads a required part of `n` integers, 8 at most: such parts hold the shapes of others. */
 bool packed_integers(struct packed *packed, const char *suffix, unsigned kinds, int64_t *values, size_t n);
-
-/* Names the weight: the stem and `suffix`. */
-void packed_name(const struct packed *packed, const char *suffix);
 
 /* Returns the feature of compressed-tensors' groups that makes the converter refuse them; NULL: none. The converter
  * accepts one group with one of `strategies`, which end with a NULL. */

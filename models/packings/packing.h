@@ -14,8 +14,8 @@
  * writes what the engine's configuration says of them. A packer is one such way; outputs name it (models/layouts/
  * NOTATION.md, "scaled").
  *
- * A packing is one file in this folder exporting `const struct packing x_packing`, and a row in packings.c. Its packers
- * are rows in that file. */
+ * A packing is one file in this folder exporting `const struct packing x_packing`, declared below, and a row in
+ * packings.c. Its packers are rows in that file. */
 #pragma once
 
 #include "formats/json.h"
@@ -83,6 +83,17 @@ struct packer {
     void (*write_config)(const struct packer *packer, struct json_writer *writer);
 };
 
+struct packed; /* packed.h */
+
+/* A spelling of the names of a weight's tensors, which begin alike. */
+struct packing_key {
+    const char *suffix;        /* the end of the key's name */
+    const char *partner;       /* the end of the name of a part that must be there; NULL: none must */
+    const char *dtype;         /* of the key; NULL: any */
+    const char *partner_dtype; /* NULL: any */
+    const char *weight;        /* the end of the weight's name; NULL: ".weight" */
+};
+
 struct packing {
     const char *name;                       /* "gptq" */
     const char *titles[PACKING_MAX_TITLES]; /* the formats' names for people: "GPTQ"; NULL: named by the key's dtype */
@@ -93,15 +104,23 @@ struct packing {
     /* Name endings of tensors that may be stored beside the parts and do not change the values; up to a NULL. */
     const char *const *beside;
 
-    /* Reports whether `tensor` is the key of a weight. Called for every tensor, so it must be cheap. */
+    const struct packing_key *keys; /* up to a NULL suffix; the first that fits counts */
+
+    /* Reports whether a tensor with the suffix and the dtype of a key is one. Called for every such tensor, so it must
+     * be cheap. NULL: each is. */
     bool (*is_key)(const struct packing_input *input, const struct tensor *tensor);
 
-    /* Makes the view of one weight. Sets the name even if it fails, because parts are missing or disagree. */
-    bool (*unpack)(const struct packing_input *input, const struct tensor *key, struct unpacked *ret_unpacked,
-                   struct error *error);
+    /* Makes the view of one weight, which has its name and its key as first part. Fails if parts are missing or
+     * disagree. */
+    bool (*unpack)(struct packed *packed);
 
     const struct packer *packers; /* up to a NULL name; NULL: the packing only unpacks */
 };
+
+/* The packings, for the table in packings.c. */
+extern const struct packing aqlm_packing, awq_packing, bitnet_packing, bitsandbytes_packing, fp8_ranks_packing,
+    gptq_packing, hqq_packing, mlx_packing, modelopt_int4_packing, mxfp4_packed_packing, mxfp4_packing, nvfp4_packing,
+    pack_quantized_packing, quanto_packing, scaled_packing, torchao_packing, unsupported_packing;
 
 /* Returns the name of a part: the weight's name with `suffix` instead of ".weight". In the arena, or the weight's own.
  */

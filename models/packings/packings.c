@@ -2,10 +2,6 @@
 
 #include <string.h>
 
-extern const struct packing aqlm_packing, awq_packing, bitnet_packing, bitsandbytes_packing, fp8_ranks_packing,
-    gptq_packing, hqq_packing, mlx_packing, modelopt_int4_packing, mxfp4_packed_packing, mxfp4_packing, nvfp4_packing,
-    pack_quantized_packing, quanto_packing, scaled_packing, torchao_packing, unsupported_packing;
-
 /* One row a line. */
 /* clang-format off */
 const struct packing *const packings[] = {

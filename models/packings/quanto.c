@@ -7,15 +7,9 @@
 
 #include <inttypes.h>
 
-extern const struct packing quanto_packing;
-
 static const char plain_own[] = ".weight._data", packed_own[] = ".weight._data._data";
 
-static bool is_key(const struct packing_input *input, const struct tensor *tensor)
-{
-    (void)input;
-    return packing_has_suffix(tensor, packed_own) || packing_has_suffix(tensor, plain_own);
-}
+static const struct packing_key keys[] = {{packed_own}, {plain_own}, {0}};
 
 static bool unpack_bytes(struct packed *packed)
 {
@@ -77,13 +71,9 @@ static bool unpack_rows(struct packed *packed)
     return true;
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
-                   struct error *error)
+static bool unpack(struct packed *packed)
 {
-    bool is_packed = packing_has_suffix(key, packed_own);
-    struct packed packed = packed_begin(input, key, is_packed ? packed_own : plain_own, unpacked, error);
-    packed_name(&packed, ".weight");
-    return is_packed ? unpack_rows(&packed) : unpack_bytes(&packed);
+    return packed->spelling == keys ? unpack_rows(packed) : unpack_bytes(packed);
 }
 
 static const char *const beside[] = {".input_scale", ".output_scale", NULL};
@@ -95,6 +85,6 @@ const struct packing quanto_packing = {
     .summary = "Quanto's FP8 and integers of 2, 4 and 8 bits",
     .place = IN_PLACE,
     .beside = beside,
-    .is_key = is_key,
+    .keys = keys,
     .unpack = unpack,
 };

@@ -12,43 +12,22 @@
 #include <inttypes.h>
 #include <string.h>
 
-extern const struct packing scaled_packing;
-
-/* Of the weight's name the end that the scale's has not, and what the scale's has there. */
-static const struct spelling {
-    const char *own, *scale;
-    bool is_known; /* to the converter, whatever the method */
-} spellings[] = {
-    {"", "_scale_inv", true},
-    {"", "_scale", false},
-    {".weight", ".scale", true},
-    {".weight", ".qscale_weight", true},
+static const struct packing_key keys[] = {
+    {"", "_scale_inv", .weight = ""},
+    {"", "_scale", .weight = ""},
+    {".weight", ".scale", "F8_E4M3", "F8_E8M0"},
+    {".weight", ".scale", "F8_E5M2", "F8_E8M0"},
+    {".weight", ".qscale_weight"},
+    {0},
 };
 
-enum { N_SPELLINGS = sizeof spellings / sizeof *spellings, EXPONENTS = 2 };
-
-static const struct spelling *find_spelling(const struct packing_input *input, const struct tensor *tensor)
-{
-    for (size_t i = 0; i < N_SPELLINGS; i++) {
-        const struct spelling *spelling = &spellings[i];
-        const struct tensor *scale = packing_has_suffix(tensor, spelling->own)
-                                         ? packing_partner(input->set, tensor, spelling->own, spelling->scale)
-                                         : NULL;
-        bool fits = i != EXPONENTS ||
-                    (*tensor->dtype->name == 'F' && scale != NULL && strcmp(scale->dtype->name, "F8_E8M0") == 0);
-        if (scale != NULL && fits)
-            return spelling;
-    }
-    return NULL;
-}
+/* Scales that the converter does not know by their name, whatever the method. */
+static const struct packing_key *const unknown_scale = &keys[1];
 
 static bool is_key(const struct packing_input *input, const struct tensor *tensor)
 {
     const char *dtype = tensor->dtype->name;
-    if (tensor->dtype->block_bytes != 1 ||
-        (strncmp(dtype, "F8_E4M3", 8) != 0 && strcmp(dtype, "F8_E5M2") != 0 && strcmp(dtype, "I8") != 0))
-        return false;
-    return find_spelling(input, tensor) != NULL;
+    return strcmp(dtype, "F8_E4M3") == 0 || strcmp(dtype, "F8_E5M2") == 0 || strcmp(dtype, "I8") == 0;
 }
 
 /* The sides of blocks, of a JSON array. */
@@ -144,12 +123,12 @@ static const struct view *fit(const struct packed *packed, const char *suffix, c
 static const char *const strategies[] = {"channel", "block", NULL}; /* that the converter takes */
 
 /* Returns the feature that the converter does not read; NULL: none. */
-static const char *find_beyond(const struct packing_input *input, const struct spelling *spelling, bool has_zeros,
+static const char *find_beyond(const struct packing_input *input, const struct packing_key *spelling, bool has_zeros,
                                const struct view *scale)
 {
     if (has_zeros)
         return "weights with zero points";
-    if (!spelling->is_known && strcmp(input->method, "fp8") == 0)
+    if (spelling == unknown_scale && strcmp(input->method, "fp8") == 0)
         return "scales not named weight_scale_inv";
     if (scale->dtype->kind == DTYPE_INTEGER)
         return "MXFP8";
@@ -164,41 +143,38 @@ static const struct view *as_blocks(struct arena *arena, const struct view *view
     return convert_possible(view, encoding_of(q8_0), &reason) ? view_convert(arena, view, q8_0) : NULL;
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
-                   struct error *error)
+static bool unpack(struct packed *packed)
 {
-    const struct spelling *spelling = find_spelling(input, key);
-    struct packed packed = packed_begin(input, key, spelling->own, unpacked, error);
-    struct arena *arena = input->arena;
-    const struct view *weight = tensor_view(key, arena), *scale, *zeros;
+    const struct packing_key *spelling = packed->spelling;
+    struct arena *arena = packed->input->arena;
+    const struct view *weight = tensor_view(packed->key, arena), *scale, *zeros;
     struct sharing sharing;
-    packed_name(&packed, spelling->own);
-    const char *suffix = spelling->scale;
-    scale = packed_need(&packed, suffix, F16_F32 | E8M0 | F8 | U8);
-    if (scale == NULL || !packed_find(&packed, "_zero_point", I8, &zeros))
+    const char *suffix = spelling->partner;
+    scale = packed_need(packed, suffix, F16_F32 | E8M0 | F8 | U8);
+    if (scale == NULL || !packed_find(packed, "_zero_point", I8, &zeros))
         return false;
-    unpacked->beyond = find_beyond(input, spelling, zeros != NULL, scale);
+    packed->unpacked->beyond = find_beyond(packed->input, spelling, zeros != NULL, scale);
     if (weight->rank == 0 || weight->n_elements == 0)
-        return error_set(error, "the weight has no elements");
+        return error_set(packed->error, "the weight has no elements");
     if (scale->dtype->kind == DTYPE_INTEGER &&
         (weight->rank < 2 || scale->rank == 0 || scale->shape[scale->rank - 1] * 32 != weight->shape[weight->rank - 1]))
-        return packed_misfit(&packed, suffix, scale, "each exponent must cover 32 columns");
+        return packed_misfit(packed, suffix, scale, "each exponent must cover 32 columns");
     if (scale->dtype->kind == DTYPE_INTEGER)
         scale = view_reinterpret(arena, scale, dtype_by_name("F8_E8M0"));
-    scale = fit(&packed, suffix, weight, scale, &sharing);
+    scale = fit(packed, suffix, weight, scale, &sharing);
     if (scale == NULL)
         return false;
     if (zeros != NULL) {
         struct sharing of_zeros;
-        zeros = fit(&packed, "_zero_point", weight, zeros, &of_zeros);
+        zeros = fit(packed, "_zero_point", weight, zeros, &of_zeros);
         if (zeros == NULL)
             return false;
         weight = view_combine(arena, weight, SUBTRACT, zeros, &of_zeros);
     }
-    unpacked->view = view_combine(arena, weight, MULTIPLY, scale, &sharing);
-    unpacked->bits = 8;
-    if (spelling == &spellings[EXPONENTS] && weight->rank >= 2)
-        unpacked->forms->blocks = as_blocks(arena, unpacked->view);
+    packed->unpacked->view = view_combine(arena, weight, MULTIPLY, scale, &sharing);
+    packed->unpacked->bits = 8;
+    if (spelling->partner_dtype != NULL && weight->rank >= 2)
+        packed->unpacked->forms->blocks = as_blocks(arena, packed->unpacked->view);
     return true;
 }
 
@@ -231,6 +207,7 @@ const struct packing scaled_packing = {
     .methods = {"fp8", "fbgemm_fp8", "modelopt", "compressed-tensors"},
     .summary = "FP8 and I8 with scales of tensors, rows or blocks",
     .place = IN_PLACE,
+    .keys = keys,
     .is_key = is_key,
     .unpack = unpack,
     .packers = packers,

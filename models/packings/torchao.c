@@ -9,29 +9,32 @@
 
 #include <inttypes.h>
 
-extern const struct packing torchao_packing;
-
-/* A subclass's names for codes, scales and zero points, and the part of the name before them. */
-static const struct naming {
-    const char *codes, *scale, *zero, *between;
-} namings[] = {
-    {".weight.qdata", ".weight.scale", ".weight.zero_point", NULL},
-    {".weight.tensor_impl.int_data", ".weight.tensor_impl.scale", ".weight.tensor_impl.zero_point",
-     ".weight.tensor_impl"},
+static const struct packing_key keys[] = {
+    {".weight.qdata", ".weight"},
+    {".weight.tensor_impl.int_data", ".weight"},
+    {0},
 };
 
-static const struct naming *naming_of(const struct tensor *tensor)
+/* A subclass's names for scales and zero points, in the order of keys, and the part of the name before them. */
+static const struct naming {
+    const char *scale, *zero, *between;
+} namings[] = {
+    {".weight.scale", ".weight.zero_point", NULL},
+    {".weight.tensor_impl.scale", ".weight.tensor_impl.zero_point", ".weight.tensor_impl"},
+};
+
+/* Returns the tensor of the subclass itself, which has no values. */
+static const struct tensor *outer_of(const struct packing_input *input, const struct tensor *tensor)
 {
-    for (size_t i = 0; i < sizeof namings / sizeof *namings; i++)
-        if (packing_has_suffix(tensor, namings[i].codes))
-            return &namings[i];
+    for (const struct packing_key *key = keys; key->suffix != NULL; key++)
+        if (packing_has_suffix(tensor, key->suffix))
+            return packing_partner(input->set, tensor, key->suffix, key->partner);
     return NULL;
 }
 
 static bool is_key(const struct packing_input *input, const struct tensor *tensor)
 {
-    const struct naming *naming = naming_of(tensor);
-    const struct tensor *outer = naming != NULL ? packing_partner(input->set, tensor, naming->codes, ".weight") : NULL;
+    const struct tensor *outer = outer_of(input, tensor);
     return outer != NULL && outer->refusal != NULL;
 }
 
@@ -68,28 +71,27 @@ static const struct view *combine(struct packed *packed, const struct view *code
     return view_combine(packed->input->arena, codes, op, factors, &sharing);
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
-                   struct error *error)
+static bool unpack(struct packed *packed)
 {
-    const struct naming *naming = naming_of(key);
-    struct packed packed = packed_begin(input, key, naming->codes, unpacked, error);
+    const struct naming *naming = &namings[packed->spelling - keys];
+    const char *own = packed->spelling->suffix;
     const struct view *zero, *codes, *scale;
-    packed_name(&packed, ".weight");
-    const struct tensor *shell = add_shell(&packed, naming->codes, ".weight");
-    add_shell(&packed, naming->codes, naming->between);
-    if ((codes = packed_need(&packed, naming->codes, F8 | I8)) == NULL ||
-        (scale = packed_need(&packed, naming->scale, F16_F32)) == NULL ||
-        !packed_find(&packed, naming->zero, I8 | WORDS | I64, &zero))
+    const struct tensor *shell = add_shell(packed, own, ".weight");
+    add_shell(packed, own, naming->between);
+    if ((codes = packed_need(packed, own, F8 | I8)) == NULL ||
+        (scale = packed_need(packed, naming->scale, F16_F32)) == NULL ||
+        !packed_find(packed, naming->zero, I8 | WORDS | I64, &zero))
         return false;
     if (!packed_is_matrix(codes) || shell->rank != 2)
-        return packed_misfit(&packed, naming->codes, codes, "must be a matrix");
-    if (!packed_check(&packed, naming->codes, codes, shell->shape[0], shell->shape[1]) ||
-        (scale = spread(&packed, naming->scale, scale, codes)) == NULL ||
-        (zero != NULL && (zero = spread(&packed, naming->zero, zero, codes)) == NULL))
+        return packed_misfit(packed, own, codes, "must be a matrix");
+    if (!packed_check(packed, own, codes, shell->shape[0], shell->shape[1]) ||
+        (scale = spread(packed, naming->scale, scale, codes)) == NULL ||
+        (zero != NULL && (zero = spread(packed, naming->zero, zero, codes)) == NULL))
         return false;
-    unpacked->view = combine(&packed, zero != NULL ? combine(&packed, codes, SUBTRACT, zero) : codes, MULTIPLY, scale);
-    unpacked->bits = 8;
-    unpacked->forms->dtype = shell->dtype;
+    packed->unpacked->view =
+        combine(packed, zero != NULL ? combine(packed, codes, SUBTRACT, zero) : codes, MULTIPLY, scale);
+    packed->unpacked->bits = 8;
+    packed->unpacked->forms->dtype = shell->dtype;
     return true;
 }
 
@@ -99,6 +101,7 @@ const struct packing torchao_packing = {
     .methods = {"torchao"},
     .summary = "TorchAO's FP8, and integers in bytes",
     .place = IN_PLACE,
+    .keys = keys,
     .is_key = is_key,
     .unpack = unpack,
 };

@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-extern const struct packing unsupported_packing;
-
 enum { MOST_BYTES = 4 /* of an element: indices have 8 */ };
+
+static const struct packing_key keys[] = {{"", .weight = ""}, {0}};
 
 static bool is_key(const struct packing_input *input, const struct tensor *tensor)
 {
@@ -21,22 +21,21 @@ static bool is_key(const struct packing_input *input, const struct tensor *tenso
     return is_integer || strncmp(tensor->dtype->name, "F8_E4", 5) == 0 || strncmp(tensor->dtype->name, "F8_E5", 5) == 0;
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
-                   struct error *error)
+static bool unpack(struct packed *packed)
 {
-    struct packed packed = packed_begin(input, key, "", unpacked, error);
-    packed_name(&packed, "");
-    if (*input->method == '\0')
-        return error_set(error, "the weight is stored as %s, and quantization_config describes no known packing",
-                         key->dtype->name);
-    return error_set(error, "the weight is stored as %s, which no known packing of '%.40s' uses", key->dtype->name,
-                     input->method);
+    if (*packed->input->method == '\0')
+        return error_set(packed->error,
+                         "the weight is stored as %s, and quantization_config describes no known packing",
+                         packed->key->dtype->name);
+    return error_set(packed->error, "the weight is stored as %s, which no known packing of '%.40s' uses",
+                     packed->key->dtype->name, packed->input->method);
 }
 
 const struct packing unsupported_packing = {
     .name = "unsupported",
     .summary = "packed weights that no packing accepts; refused",
     .place = IN_PLACE,
+    .keys = keys,
     .is_key = is_key,
     .unpack = unpack,
 };

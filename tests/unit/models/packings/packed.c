@@ -17,6 +17,7 @@ struct trial {
     struct unpacked unpacked;
     const struct tensor *parts[PACKING_MAX_PARTS];
     struct error error;
+    struct packing_key spelling;
     struct packed packed;
 };
 
@@ -41,7 +42,9 @@ static void add(struct trial *trial, const char *name, const char *dtype, uint64
 static struct packed *seal(struct trial *trial, const char *own)
 {
     tensor_set_seal(trial->set, &trial->error);
-    trial->packed = packed_begin(&trial->input, &trial->set->tensors[0], own, &trial->unpacked, &trial->error);
+    trial->spelling = (struct packing_key){.suffix = own, .weight = own};
+    trial->packed =
+        packed_begin(&trial->input, &trial->set->tensors[0], &trial->spelling, &trial->unpacked, &trial->error);
     return &trial->packed;
 }
 
@@ -75,12 +78,10 @@ static void test_parts(void)
     trial.unpacked.n_parts = 0;
     CHECK(packed_matrix(packed, "_scale", F16_F32, 2, 1) != NULL);
     CHECK(trial.unpacked.n_parts == 1 && trial.parts[0] == &trial.set->tensors[1]);
-    packed_name(packed, "_packed");
     CHECK(trial.unpacked.name == trial.set->tensors[0].name);
-    packed_name(packed, "");
-    CHECK_TEXT(trial.unpacked.name, "a.weight");
-    struct packed other =
-        packed_begin(&trial.input, &trial.set->tensors[0], "weight_packed", &trial.unpacked, &trial.error);
+    const struct packing_key ending = {.suffix = "weight_packed", .weight = "values"};
+    struct packed other = packed_begin(&trial.input, &trial.set->tensors[0], &ending, &trial.unpacked, &trial.error);
+    CHECK_TEXT(trial.unpacked.name, "a.values");
     CHECK(!packed_find(&other, "bad", F16_F32, &view));
     CHECK_TEXT(trial.error.message, "'a.bad': it is broken");
     end(&trial);

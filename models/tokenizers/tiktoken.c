@@ -2,8 +2,7 @@
 
 #include "base/arena.h"
 #include "base/base64.h"
-#include "base/binary_search.h"
-#include "base/text.h"
+#include "base/text_index.h"
 #include "models/tokenizers/byte_alphabet.h"
 
 #include <inttypes.h>
@@ -22,7 +21,7 @@ struct tiktoken {
     struct arena *arena;
     struct token *tokens; /* by rank */
     uint32_t n_tokens;
-    uint32_t *sorted; /* ranks, by the bytes of their tokens */
+    struct text_index index; /* of ranks */
 };
 
 /* The line at `text` up to its end: "base64 rank". */
@@ -46,51 +45,18 @@ static bool parse_line(struct tiktoken *tiktoken, const char *line, size_t lengt
     return true;
 }
 
-static int compare_ranks(const void *a, const void *b, void *context)
-{
-    const struct token *tokens = context, *x = &tokens[*(const uint32_t *)a], *y = &tokens[*(const uint32_t *)b];
-    int order = text_compare(x->bytes, x->length, y->bytes, y->length);
-    return order != 0 ? order : (x > y) - (x < y);
-}
-
-/* Tokens that are there already, later ones, become empty. Returns how many. */
-static uint32_t empty_doubles(struct tiktoken *tiktoken)
-{
-    uint32_t n_doubles = 0, kept = 0;
-    for (uint32_t i = 1; i < tiktoken->n_tokens; i++) {
-        struct token *first = &tiktoken->tokens[tiktoken->sorted[kept]],
-                     *token = &tiktoken->tokens[tiktoken->sorted[i]];
-        bool same = text_compare(first->bytes, first->length, token->bytes, token->length) == 0;
-        if (same)
-            token->bytes = NULL;
-        else
-            kept = i;
-        n_doubles += same;
-    }
-    return n_doubles;
-}
-
-static void sort_tokens(struct tiktoken *tiktoken)
-{
-    for (uint32_t i = 0; i < tiktoken->n_tokens; i++)
-        tiktoken->sorted[i] = i;
-    qsort_r(tiktoken->sorted, tiktoken->n_tokens, sizeof *tiktoken->sorted, compare_ranks, tiktoken->tokens);
-}
-
+/* Indexes the tokens; those that repeat an earlier one are dropped, unless the file says the ranks. */
 static bool index_tokens(struct tiktoken *tiktoken, enum tiktoken_ranks ranks, struct error *error)
 {
     uint32_t n_kept = 0;
-    tiktoken->sorted = arena_array(tiktoken->arena, tiktoken->n_tokens, sizeof *tiktoken->sorted);
-    sort_tokens(tiktoken);
-    if (empty_doubles(tiktoken) == 0)
-        return true;
-    if (ranks == TIKTOKEN_RANKS_SAID)
-        return error_set(error, "a token appears twice");
-    for (uint32_t i = 0; i < tiktoken->n_tokens; i++)
-        if (tiktoken->tokens[i].bytes != NULL)
-            tiktoken->tokens[n_kept++] = tiktoken->tokens[i];
+    for (uint32_t i = 0; i < tiktoken->n_tokens; i++) {
+        const struct token token = tiktoken->tokens[i];
+        if (text_index_add(&tiktoken->index, token.bytes, token.length, n_kept))
+            tiktoken->tokens[n_kept++] = token;
+        else if (ranks == TIKTOKEN_RANKS_SAID)
+            return error_set(error, "a token appears twice");
+    }
     tiktoken->n_tokens = n_kept;
-    sort_tokens(tiktoken);
     return true;
 }
 
@@ -145,6 +111,7 @@ void tiktoken_free(struct tiktoken *tiktoken)
 {
     if (tiktoken == NULL)
         return;
+    text_index_free(&tiktoken->index);
     arena_free(tiktoken->arena);
     free(tiktoken);
 }
@@ -154,30 +121,12 @@ size_t tiktoken_count(const struct tiktoken *tiktoken)
     return tiktoken->n_tokens;
 }
 
-struct wanted_token {
-    const struct tiktoken *tiktoken;
-    const char *bytes;
-    size_t length;
-};
-
-static int compare_to_wanted(const struct wanted_token *wanted, size_t index)
-{
-    const struct token *token = &wanted->tiktoken->tokens[wanted->tiktoken->sorted[index]];
-    return text_compare(token->bytes, token->length, wanted->bytes, wanted->length);
-}
-
-static bool token_comes_before(const void *context, size_t index)
-{
-    return compare_to_wanted(context, index) < 0;
-}
-
 static bool find_rank(const struct tiktoken *tiktoken, const char *bytes, size_t length, uint32_t *ret_rank)
 {
-    const struct wanted_token wanted = {tiktoken, bytes, length};
-    size_t found = search_first(tiktoken->n_tokens, token_comes_before, &wanted);
-    if (found == tiktoken->n_tokens || compare_to_wanted(&wanted, found) != 0)
+    size_t rank;
+    if (!text_index_find(&tiktoken->index, bytes, length, &rank))
         return false;
-    *ret_rank = tiktoken->sorted[found];
+    *ret_rank = (uint32_t)rank;
     return true;
 }
 

@@ -1,10 +1,8 @@
 /* tokenizer.json and tokenizer.model of SentencePiece vocabularies, and tokenizer.json of Gemma 4.
  *
- * The merges of the former are all pairs of pieces that make a piece, as transformers finds them. Pairs are found by
- * length: of each piece, the pieces that it begins with and those that it ends with are chains, each the longest of the
- * one before, which sorting the pieces gives, forwards and backwards. So n pieces of N bytes cost O(N log n), whatever
- * they are. */
-#include "base/text.h"
+ * The merges of the former are all pairs of pieces that make a piece, as transformers finds them: each piece is cut at
+ * every place, and both halves are looked up. A piece of n bytes takes n * n steps. */
+#include "base/text_index.h"
 #include "models/sentencepiece_model.pb-c.h"
 #include "models/tokenizers/rebuild.h"
 
@@ -35,85 +33,11 @@ static uint64_t unknown_id(const struct stored_vocab *vocab)
 
 /* Merges. */
 
-static const uint32_t NONE = UINT32_MAX;
-
 struct merge {
     uint32_t left, right, order;
     float score;
     uint32_t left_characters, right_characters;
 };
-
-struct chains {
-    uint32_t *shorter[2]; /* by id: the longest piece that it begins with, and that it ends with */
-    uint32_t *ends;       /* room for the second chain of any piece */
-};
-
-struct sorted_piece {
-    const char *text;
-    uint32_t length, id;
-};
-
-static int compare_forwards(const void *a, const void *b)
-{
-    const struct sorted_piece *x = a, *y = b;
-    int order = text_compare(x->text, x->length, y->text, y->length);
-    return order != 0 ? order : (x->id > y->id) - (x->id < y->id);
-}
-
-static int compare_backwards(const void *a, const void *b)
-{
-    const struct sorted_piece *x = a, *y = b;
-    uint32_t shorter = x->length < y->length ? x->length : y->length;
-    for (uint32_t i = 1; i <= shorter; i++) {
-        unsigned char of_x = (unsigned char)x->text[x->length - i], of_y = (unsigned char)y->text[y->length - i];
-        if (of_x != of_y)
-            return of_x < of_y ? -1 : 1;
-    }
-    if (x->length != y->length)
-        return x->length < y->length ? -1 : 1;
-    return (x->id > y->id) - (x->id < y->id);
-}
-
-static bool is_part(const struct sorted_piece *part, const struct sorted_piece *whole, bool at_end)
-{
-    return part->length < whole->length &&
-           memcmp(part->text, whole->text + (at_end ? whole->length - part->length : 0), part->length) == 0;
-}
-
-/* In sorted order a piece comes after those that it begins with: the last one of them is the one before it, or that
- * one's, and so on. */
-static void find_chains(struct sorted_piece *pieces, size_t n_pieces, bool at_end, uint32_t *shorter)
-{
-    qsort(pieces, n_pieces, sizeof *pieces, at_end ? compare_backwards : compare_forwards);
-    size_t *above = memory_alloc((n_pieces + 1) * sizeof *above), depth = 0;
-    for (size_t i = 0; i < n_pieces; i++) {
-        while (depth > 0 && !is_part(&pieces[above[depth - 1]], &pieces[i], at_end))
-            depth--;
-        shorter[pieces[i].id] = depth > 0 ? pieces[above[depth - 1]].id : NONE;
-        above[depth++] = i;
-    }
-    free(above);
-}
-
-static struct chains make_chains(const struct stored_vocab *vocab)
-{
-    struct chains chains;
-    struct sorted_piece *pieces = memory_alloc((vocab->n_tokens + 1) * sizeof *pieces);
-    size_t n_pieces = 0, longest = 0;
-    for (uint64_t i = 0; i < vocab->n_tokens; i++) {
-        const struct token *token = &vocab->tokens[i];
-        longest = token->length > longest ? token->length : longest;
-        if (token->length > 0)
-            pieces[n_pieces++] = (struct sorted_piece){token->text, (uint32_t)token->length, (uint32_t)i};
-    }
-    chains.ends = arena_array(vocab->arena, longest + 1, sizeof *chains.ends);
-    for (int side = 0; side < 2; side++) {
-        chains.shorter[side] = arena_array(vocab->arena, vocab->n_tokens + 1, sizeof(uint32_t));
-        find_chains(pieces, n_pieces, side == 1, chains.shorter[side]);
-    }
-    free(pieces);
-    return chains;
-}
 
 static uint32_t count_characters(const struct token *token)
 {
@@ -146,7 +70,6 @@ static int compare_merges(const void *a, const void *b)
 struct merges {
     struct merge *merges;
     size_t n_merges, capacity;
-    uint64_t n_bytes, most_bytes; /* of the texts of all of them */
 };
 
 static void add_merge(const struct stored_vocab *vocab, uint32_t left, uint32_t right, float score,
@@ -160,28 +83,18 @@ static void add_merge(const struct stored_vocab *vocab, uint32_t left, uint32_t 
         left, right, 0, score, count_characters(&vocab->tokens[left]), count_characters(&vocab->tokens[right])};
 }
 
-/* All pairs of pieces that make this one, in the order of their ids; false where that are too many. */
-static bool add_pairs(const struct stored_vocab *vocab, const struct chains *chains, uint32_t id, float score,
+/* Adds all pairs of pieces that make this one, in the order of their ids. */
+static void add_pairs(const struct stored_vocab *vocab, const struct text_index *ids, uint32_t id, float score,
                       struct merges *merges)
 {
-    size_t first = merges->n_merges, length = vocab->tokens[id].length, n_ends = 0;
-    uint32_t *ends = chains->ends; /* turned around: while beginnings get shorter, ends get longer */
-    for (uint32_t end = chains->shorter[1][id]; end != NONE; end = chains->shorter[1][end])
-        ends[n_ends++] = end;
-    for (uint32_t left = chains->shorter[0][id]; left != NONE && n_ends > 0; left = chains->shorter[0][left]) {
-        size_t rest = length - vocab->tokens[left].length;
-        while (n_ends > 0 && vocab->tokens[ends[n_ends - 1]].length < rest)
-            n_ends--;
-        if (n_ends == 0 || vocab->tokens[ends[n_ends - 1]].length != rest)
-            continue;
-        merges->n_bytes += length;
-        if (merges->n_bytes > merges->most_bytes)
-            return false;
-        add_merge(vocab, left, ends[n_ends - 1], score, merges);
-    }
+    const struct token *token = &vocab->tokens[id];
+    size_t first = merges->n_merges, left, right;
+    for (size_t at = 1; at < token->length; at++)
+        if (text_index_find(ids, token->text, at, &left) &&
+            text_index_find(ids, token->text + at, token->length - at, &right))
+            add_merge(vocab, (uint32_t)left, (uint32_t)right, score, merges);
     if (merges->n_merges > first + 1)
         qsort(merges->merges + first, merges->n_merges - first, sizeof *merges->merges, compare_pairs);
-    return true;
 }
 
 /* Reports whether an added token has taken the place of a piece, whose score is lost. A piece that is nothing else may
@@ -199,39 +112,45 @@ static float piece_score(const struct stored_vocab *vocab, uint64_t id)
     return is_filled(&vocab->tokens[id]) ? 0 : vocab->tokens[id].score;
 }
 
-/* Pieces that are all parts of each other make merges of as many bytes as the square of theirs: what is more than this
- * for each byte of the pieces is no tokenizer's. Those of Llama 2 and Gemma have less than 3. */
-enum { MERGED_BYTES = 64, SMALL_VOCABULARY = 64 << 10 };
+/* The steps that all pieces may take, for each of their bytes. The pieces of Llama 2 and Gemma take less than 20. */
+enum { STEPS_A_BYTE = 64, SMALL_VOCABULARY = 64 << 10 };
 
-static uint64_t bytes_of_pieces(const struct stored_vocab *vocab)
+static bool check_lengths(const struct stored_vocab *vocab, struct error *error)
 {
-    uint64_t n_bytes = 0;
-    for (uint64_t i = 0; i < vocab->n_tokens; i++)
+    uint64_t n_bytes = SMALL_VOCABULARY, n_steps = 0;
+    for (uint64_t i = 0; i < vocab->n_tokens; i++) {
         n_bytes += vocab->tokens[i].length;
-    return n_bytes;
+        n_steps += (uint64_t)vocab->tokens[i].length * vocab->tokens[i].length;
+    }
+    return n_steps <= STEPS_A_BYTE * n_bytes ||
+           error_set(error,
+                     "tokenizer.ggml.tokens: long pieces: the squares of their lengths make %" PRIu64
+                     ", more than %d for each of their bytes",
+                     n_steps, STEPS_A_BYTE);
 }
 
 static bool find_merges(const struct stored_vocab *vocab, struct merges *ret_merges, struct error *error)
 {
-    uint64_t n_bytes = bytes_of_pieces(vocab), unknown = unknown_id(vocab);
-    struct merges merges = {.most_bytes = MERGED_BYTES * (n_bytes + SMALL_VOCABULARY)};
-    struct chains chains = make_chains(vocab);
-    bool found = true;
-    for (uint64_t i = 0; i < vocab->n_tokens && found; i++) {
+    uint64_t unknown = unknown_id(vocab);
+    struct text_index ids = {0};
+    *ret_merges = (struct merges){0};
+    if (!check_lengths(vocab, error))
+        return false;
+    for (uint64_t i = 0; i < vocab->n_tokens; i++)
+        if (vocab->tokens[i].length > 0)
+            text_index_set(&ids, vocab->tokens[i].text, vocab->tokens[i].length, i);
+    for (uint64_t i = 0; i < vocab->n_tokens; i++) {
         const struct token *token = &vocab->tokens[i];
         bool is_piece = token->type == TOKEN_NORMAL || token->type == TOKEN_USER_DEFINED || token->type == TOKEN_UNUSED;
-        if (is_piece && i != unknown && token->length > 0)
-            found = add_pairs(vocab, &chains, (uint32_t)i, piece_score(vocab, i), &merges);
+        if (is_piece && i != unknown)
+            add_pairs(vocab, &ids, (uint32_t)i, piece_score(vocab, i), ret_merges);
     }
-    for (size_t i = 0; i < merges.n_merges; i++)
-        merges.merges[i].order = (uint32_t)i;
-    if (merges.n_merges > 0)
-        qsort(merges.merges, merges.n_merges, sizeof *merges.merges, compare_merges);
-    *ret_merges = merges;
-    return found ||
-           error_set(error,
-                     "tokenizer.ggml.tokens: pieces of %" PRIu64 " bytes need merges of more than %" PRIu64 " bytes",
-                     n_bytes, merges.most_bytes);
+    text_index_free(&ids);
+    for (size_t i = 0; i < ret_merges->n_merges; i++)
+        ret_merges->merges[i].order = (uint32_t)i;
+    if (ret_merges->n_merges > 0)
+        qsort(ret_merges->merges, ret_merges->n_merges, sizeof *ret_merges->merges, compare_merges);
+    return true;
 }
 
 /* tokenizer.json. */
@@ -390,8 +309,8 @@ bool rebuild_spm_model(const struct stored_vocab *vocab, struct buffer *out, str
     uint64_t unknown = unknown_id(vocab);
     trainer made = make_trainer(vocab, unknown);
     if (!is_unigram(vocab) && !vocab->has_scores)
-        return error_set(error, "%s",
-                         ""); /* it comes from a tokenizer.json alone, and a SentencePiece model is another one */
+        return error_set(error, "no piece has a score of its own, as in a GGUF made from tokenizer.json alone; use "
+                                "tokenizer.json");
     if (gguf_kvs_find(vocab->kvs, "tokenizer.ggml.precompiled_charsmap") != NULL &&
         !gguf_get_array(vocab->kvs, "tokenizer.ggml.precompiled_charsmap", vocab->arena, &charsmap, error))
         return false;

@@ -18,7 +18,31 @@ answers() {
 gguf/model-Q4_0.gguf|gguf/model-Q4_0.gguf is left out: tensor 'blk.0.ffn_down.weight': a row of 48 elements is not a multiple of 32, as Q4_0 needs it
 gguf/split|there is no 'gguf/split': -o split=SIZE|N shows GGUF files in parts
 adapter.gguf|there is no 'adapter.gguf': the source is not a LoRA adapter
+mmproj.gguf|there is no 'mmproj.gguf': this is not a vision or audio model that wfs knows
+layouts|there is no 'layouts': -o layout=NAME or -o shards=ENGINE asks for one
 model.ggu|there is no 'model.ggu'; did you mean 'model.gguf'?
+model.norm.weight|there is no file 'model.norm.weight'; the tensor of that name is 'tensors/model.norm.weight/raw'
+END
+}
+
+@test "every missing file of a LoRA adapter has its reason" {
+    need_numpy
+    "$PYTHON" "$HERE/lora.py" "$BATS_TEST_TMPDIR"
+    answers "$BATS_TEST_TMPDIR/sql-lora" <<'END'
+model.gguf|there is no 'model.gguf': the source is a LoRA adapter, which becomes adapter.gguf
+END
+}
+
+@test "every missing file of a tensor has its reason" {
+    answers "$DATA/safetensors/dtypes.safetensors" <<'END'
+tensors/y.C64/f32|there is no 'tensors/y.C64/f32': its values have no F32 form
+tensors/x.F16/q4_0|there is no 'tensors/x.F16/q4_0': its row length is not a multiple of 32
+tensors/x.F16/q4_k|there is no 'tensors/x.F16/q4_k': its row length is not a multiple of 256
+tensors/x.F16/bf16.npy|there is no 'tensors/x.F16/bf16.npy': numpy has no such type
+tensors/x.F16/iq2_xs|there is no 'tensors/x.F16/iq2_xs': it needs an importance matrix: -o imatrix=FILE
+END
+    answers "$DATA/packed/gptq-3" <<'END'
+tensors/model.layers.0.mlp.down_proj.weight/raw|there is no 'tensors/model.layers.0.mlp.down_proj.weight/raw': the weight is packed: no tensor is stored under its name
 END
 }
 

@@ -317,17 +317,17 @@ enum { CHUNK_ELEMENTS = 16384, SCATTERED_ELEMENTS = 1 << 21 };
 
 struct combining {
     struct view view;
-    const struct view *left, *right;
+    const struct view *left, *right; /* right: NULL with a number */
     struct sharing sharing;
     enum combination op;
-    float zero;
+    float number; /* what the left side is combined with, or what is first subtracted from it */
 };
 
 /* Values derived from it for each range, not kept. */
 struct combined {
     const struct view *left, *right;
     enum combination op;
-    float zero;
+    float number;
     const struct combine_kernels *kernels;
     struct sharing sharing;
     uint64_t n_rows, n_columns;           /* of a matrix of the left */
@@ -498,11 +498,20 @@ static struct chunk next_chunk(const struct combined *combined, uint64_t first, 
 static struct combined combined_of(const struct combining *combining)
 {
     const struct view *left = combining->left, *right = combining->right;
+    if (right == NULL)
+        return (struct combined){
+            .left = left,
+            .op = combining->op,
+            .number = combining->number,
+            .kernels = combine_kernels(),
+            .n_columns = left->n_elements,
+            .n_rows = 1,
+        };
     struct combined combined = {
         .left = left,
         .right = right,
         .op = combining->op,
-        .zero = combining->zero,
+        .number = combining->number,
         .kernels = combine_kernels(),
         .sharing = combining->sharing,
         .n_columns = view_row_elements(left),
@@ -515,14 +524,14 @@ static struct combined combined_of(const struct combining *combining)
     return combined;
 }
 
-/* The left side of a range, centered. */
+/* The left side of a range, combined with the number. */
 static bool read_left(const struct combined *combined, uint64_t first, uint64_t count, float *values,
                       struct error *error)
 {
     if (!convert_read(combined->left, encoding_of(&f32_dtype), first, count, values, error))
         return false;
-    if (combined->zero != 0)
-        combined->kernels->with_one(SUBTRACT, values, count, combined->zero);
+    if (combined->right == NULL || combined->number != 0)
+        combined->kernels->with_one(combined->right == NULL ? combined->op : SUBTRACT, values, count, combined->number);
     return true;
 }
 
@@ -536,7 +545,8 @@ static bool combined_read(const struct view *view, uint64_t first, uint64_t coun
     while (count > 0 && good) {
         struct chunk chunk = next_chunk(&combined, first, count, most);
         uint64_t n = chunk.n_rows * chunk.n_columns;
-        good = read_left(&combined, first, n, values, error) && combine_chunk(&combined, &chunk, values, error);
+        good = read_left(&combined, first, n, values, error) &&
+               (combined.right == NULL || combine_chunk(&combined, &chunk, values, error));
         if (aligned)
             values += n;
         else if (good)
@@ -555,7 +565,7 @@ static void combined_depends(const struct view *view, uint64_t first, uint64_t c
     const struct combined combined = combined_of((const struct combining *)view);
     const struct view *groups = combined.sharing.groups;
     convert_depends(combined.left, encoding_of(&f32_dtype), first, count, to);
-    for (uint64_t n; count > 0; first += n, count -= n) {
+    for (uint64_t n; combined.right != NULL && count > 0; first += n, count -= n) {
         struct chunk chunk = next_chunk(&combined, first, count, count);
         struct shared shared;
         n = chunk.n_rows * chunk.n_columns;
@@ -577,7 +587,7 @@ const struct view *view_combine_centered(struct arena *arena, const struct view 
     combining->right = right;
     combining->sharing = *sharing;
     combining->op = op;
-    combining->zero = zero;
+    combining->number = zero;
     combining->view.scattered = left->scattered || right->scattered;
     const struct combined combined = combined_of(combining);
     assert(left->n_elements == 0 || right->n_elements % (combined.shared_rows * combined.shared_columns) == 0);
@@ -606,51 +616,13 @@ const struct view *view_combine_one(struct arena *arena, const struct view *left
     return view_combine(arena, left, op, view_reshape(arena, right, 0, none), &all);
 }
 
-/* With a number. */
-
-struct numbered {
-    struct view view;
-    const struct view *left;
-    enum combination op;
-    float number;
-};
-
-static bool numbered_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
-{
-    const struct numbered *numbered = (const struct numbered *)view;
-    const struct combine_kernels *kernels = combine_kernels();
-    uint64_t most = view->scattered ? SCATTERED_ELEMENTS : CHUNK_ELEMENTS;
-    bool aligned = (uintptr_t)out % sizeof(float) == 0, good = true;
-    float *room = aligned ? NULL : memory_alloc((count < most ? count : most) * sizeof *room);
-    unsigned char *to = out;
-    for (uint64_t n; count > 0 && good; first += n, count -= n, to += n * sizeof *room) {
-        float *values = aligned ? (float *)(void *)to : room;
-        n = count < most ? count : most;
-        good = convert_read(numbered->left, encoding_of(&f32_dtype), first, n, values, error);
-        if (good)
-            kernels->with_one(numbered->op, values, n, numbered->number);
-        if (good && !aligned)
-            memcpy(to, values, n * sizeof *values);
-    }
-    free(room);
-    return good;
-}
-
-static void numbered_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
-{
-    convert_depends(((const struct numbered *)view)->left, encoding_of(&f32_dtype), first, count, to);
-}
-
-static const struct view_op numbered_op = {
-    .name = "combine with a number", .read = numbered_read, .depends = numbered_depends};
-
 const struct view *view_combine_number(struct arena *arena, const struct view *left, enum combination op, float number)
 {
-    struct numbered *numbered = arena_alloc(arena, sizeof *numbered);
-    view_init_shared(&numbered->view, &numbered_op, &f32_dtype, left->rank, left->shape);
-    numbered->left = left;
-    numbered->op = op;
-    numbered->number = number;
-    numbered->view.scattered = left->scattered;
-    return &numbered->view;
+    struct combining *combining = arena_alloc(arena, sizeof *combining);
+    view_init_shared(&combining->view, &combined_op, &f32_dtype, left->rank, left->shape);
+    combining->left = left;
+    combining->op = op;
+    combining->number = number;
+    combining->view.scattered = left->scattered;
+    return &combining->view;
 }

@@ -16,15 +16,20 @@ static enum location_links links_of(bool follow_links)
     return follow_links ? LOCATION_FOLLOW : LOCATION_INSIDE;
 }
 
+static bool read_head(struct input *input, struct error *error)
+{
+    uint64_t size = source_size(input->file);
+    input->head_length = size < sizeof input->head ? (size_t)size : sizeof input->head;
+    return source_read(input->file, 0, input->head_length, input->head, error);
+}
+
 /* Opens the file that was named, and reads its beginning. */
 static bool open_named_file(struct input *input, struct error *error)
 {
     input->file = location_source(input->location, input->file_name, error);
     if (input->file == NULL)
         return false;
-    uint64_t size = source_size(input->file);
-    input->head_length = size < sizeof input->head ? (size_t)size : sizeof input->head;
-    return source_read(input->file, 0, input->head_length, input->head, error);
+    return read_head(input, error);
 }
 
 static bool list_names(struct arena *arena, struct input *input, struct error *error)
@@ -138,13 +143,8 @@ static const struct format *choose_wanted_format(const struct input *input, cons
 
 const struct format *format_of_file(const struct format *const *formats, struct source *file, struct error *error)
 {
-    struct input input = {.formats = formats, .path = source_name(file), .file_name = source_name(file)};
-    input.file = file;
-    uint64_t size = source_size(file);
-    input.head_length = size < sizeof input.head ? (size_t)size : sizeof input.head;
-    if (!source_read(file, 0, input.head_length, input.head, error))
-        return NULL;
-    return choose_format(&input, error);
+    struct input input = {.formats = formats, .path = source_name(file), .file_name = source_name(file), .file = file};
+    return read_head(&input, error) ? choose_format(&input, error) : NULL;
 }
 
 /* A file's name without its suffix, or what is after the number of a shard. */

@@ -45,13 +45,11 @@ static bool print_file(struct tree *tree, const struct found *found, bool only_t
 }
 
 /* Prints all files that an argument names. */
-static bool print_path(struct tree *tree, const char *path, bool only_text)
+static bool print_path(struct tree *tree, char *path, bool only_text)
 {
     struct found_list list = {0};
     struct error error;
-    bool all_printed = paths_find(tree, path, &list, &error);
-    if (!all_printed)
-        report("%s", error.message);
+    bool all_printed = paths_find_all(tree, &path, 1, &list);
     for (size_t i = 0; i < list.n_items; i++)
         if (!print_file(tree, &list.items[i], only_text, &error)) {
             report("%s", error.message);

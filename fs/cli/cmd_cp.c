@@ -108,13 +108,7 @@ static bool copy_found(struct tree *tree, const struct found *found, const char 
 /* Finds what all arguments but the first and the last name, and reports each one that cannot be copied. */
 static bool find_all(struct tree *tree, const struct invocation *invocation, struct found_list *list)
 {
-    struct error error;
-    bool all_found = true;
-    for (size_t i = 1; i + 1 < invocation->n_arguments; i++)
-        if (!paths_find(tree, invocation->arguments[i], list, &error)) {
-            report("%s", error.message);
-            all_found = false;
-        }
+    bool all_found = paths_find_all(tree, invocation->arguments + 1, invocation->n_arguments - 2, list);
     for (size_t i = 0; i < list->n_items && !invocation->flags[FLAG_RECURSIVE]; i++)
         if (list->items[i].attributes.directory) {
             report("%s: is a directory; -r copies what is in it",

@@ -193,21 +193,16 @@ static int run(const struct invocation *invocation)
         return EXIT_BAD_INPUT;
     struct found_list found = {0};
     struct error error;
-    int status = EXIT_SUCCESS;
     if (invocation->n_arguments == 1)
         paths_find(tree, "", &found, &error);
-    for (size_t i = 1; i < invocation->n_arguments; i++)
-        if (!paths_find(tree, invocation->arguments[i], &found, &error)) {
-            report("%s", error.message);
-            status = EXIT_BAD_INPUT;
-        }
+    bool all_found = paths_find_all(tree, invocation->arguments + 1, invocation->n_arguments - 1, &found);
     if (invocation->flags[FLAG_JSON])
         print_json(tree, &found, invocation);
     else
         list_found(tree, &found, invocation);
     found_free(&found);
     command_close(tree);
-    return finish_output(status);
+    return finish_output(all_found ? EXIT_SUCCESS : EXIT_BAD_INPUT);
 }
 
 const struct command ls_command = {

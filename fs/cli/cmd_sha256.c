@@ -155,14 +155,9 @@ static bool find_files(struct tree *tree, const struct invocation *invocation, s
 {
     struct found_list named = {0};
     struct error error;
-    bool all_found = true;
-    if (invocation->n_arguments == 1 && !paths_find(tree, "", &named, &error))
-        all_found = false;
-    for (size_t i = 1; i < invocation->n_arguments; i++)
-        if (!paths_find(tree, invocation->arguments[i], &named, &error)) {
-            report("%s", error.message);
-            all_found = false;
-        }
+    bool all_found = paths_find_all(tree, invocation->arguments + 1, invocation->n_arguments - 1, &named);
+    if (invocation->n_arguments == 1)
+        paths_find(tree, "", &named, &error);
     for (size_t i = 0; i < named.n_items; i++)
         if (named.items[i].attributes.directory)
             paths_find_below(tree, named.items[i].path, named.items[i].attributes.id, files);

@@ -1,6 +1,7 @@
 #include "fs/cli/paths.h"
 
 #include "base/arena.h"
+#include "base/report.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -81,6 +82,18 @@ bool paths_find(struct tree *tree, const char *path, struct found_list *list, st
           "", &root);
     arena_free(arena);
     return list->n_items != n_before;
+}
+
+bool paths_find_all(struct tree *tree, char *const *paths, size_t n_paths, struct found_list *list)
+{
+    struct error error;
+    bool all_found = true;
+    for (size_t i = 0; i < n_paths; i++)
+        if (!paths_find(tree, paths[i], list, &error)) {
+            report("%s", error.message);
+            all_found = false;
+        }
+    return all_found;
 }
 
 struct descent {

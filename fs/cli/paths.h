@@ -25,5 +25,8 @@ void found_free(struct found_list *list);
 /* Adds all that PATH names; fails where that is nothing, and says which part is missing. */
 bool paths_find(struct tree *tree, const char *path, struct found_list *list, struct error *error);
 
+/* paths_find() for n_paths paths; reports each failure, and returns true if there was none. */
+bool paths_find_all(struct tree *tree, char *const *paths, size_t n_paths, struct found_list *list);
+
 /* Adds every file below the directory `path`, and below the directories in it. */
 void paths_find_below(struct tree *tree, const char *path, node_id directory, struct found_list *list);

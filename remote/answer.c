@@ -277,6 +277,8 @@ enum verdict answer_judge(const struct answer *answer, const struct question *qu
 {
     if (is_redirect(answer->status))
         return *answer->location != '\0' ? VERDICT_REDIRECT : refused(error, "a redirect without a usable Location");
+    if (answer->status == 304 && question->is_conditional)
+        return VERDICT_SAME;
     if (answer->status != 200 && answer->status != 206)
         return judge_failure(answer, question, error);
     if (answer->is_encoded)

@@ -46,6 +46,7 @@ void answer_add_line(struct answer *answer, const char *line, size_t length);
 /* What was asked for. */
 struct question {
     bool is_range;          /* else all of it */
+    bool is_conditional;    /* the request has a condition, such as If-None-Match */
     uint64_t first, length; /* of the range: at least one byte, which may go past the end if the size is unknown */
     uint64_t size;          /* of the object, or SIZE_UNKNOWN */
     const char *etag;       /* that the object had, or NULL. A question with one refuses other bytes */
@@ -55,6 +56,7 @@ enum verdict {
     VERDICT_TAKE,     /* the body is what was asked for: `*ret_length` bytes, or as many as come if SIZE_UNKNOWN */
     VERDICT_WHOLE,    /* a range was asked for, and the body is all of the object */
     VERDICT_EMPTY,    /* the object has no bytes; the body is not its */
+    VERDICT_SAME,     /* 304, to a question with a condition: the object is the one that is known */
     VERDICT_REDIRECT, /* the object is at `location` */
     VERDICT_RETRY,    /* the server cannot answer now */
     VERDICT_CHANGED,  /* the object is not the one that was asked for any more; the error has the code ESTALE */

@@ -5,12 +5,14 @@
 #include "remote/retry.h"
 
 #include <curl/curl.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 
 enum {
@@ -56,6 +58,8 @@ static struct {
     struct queue urgent, hinted;
     bool is_ending;
     pthread_t thread;
+    unsigned timeout; /* as options.h has it; these two are set before the thread starts */
+    char *cacert;     /* may be NULL */
     CURLM *multi;
     struct task *resting; /* until they are repeated; these and what follows only the thread uses */
     unsigned n_active, n_hinted;
@@ -65,6 +69,16 @@ static struct {
 struct http_counters http_counters(void)
 {
     return (struct http_counters){atomic_load(&http.requests), atomic_load(&http.bytes)};
+}
+
+const struct http_credential *http_credential_copy(const struct http_credential *credential, struct arena *arena)
+{
+    if (credential == NULL)
+        return NULL;
+    struct http_credential *copy = arena_alloc(arena, sizeof *copy);
+    copy->origin = arena_strdup(arena, credential->origin);
+    copy->header = arena_strdup(arena, credential->header);
+    return copy;
 }
 
 static void push(struct queue *queue, struct task *task)
@@ -163,6 +177,8 @@ static void set_headers(struct task *task)
         curl_easy_setopt(task->easy, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
     if (left->etag != NULL && answer_tag_is_strong(left->etag))
         add_header(task, arena_printf(task->arena, "If-Match: %s", left->etag));
+    if (task->request.condition != NULL)
+        add_header(task, task->request.condition);
     if (left->is_range)
         curl_easy_setopt(task->easy, CURLOPT_RANGE,
                          arena_printf(task->arena, "%llu-%llu", (unsigned long long)left->first,
@@ -172,13 +188,40 @@ static void set_headers(struct task *task)
 
 static void set_limits(struct task *task)
 {
-    const struct remote_options options = remote_options();
-    long seconds = options.timeout < STALL_SECONDS ? (long)options.timeout : STALL_SECONDS;
+    long seconds = http.timeout < STALL_SECONDS ? (long)http.timeout : STALL_SECONDS;
     curl_easy_setopt(task->easy, CURLOPT_CONNECTTIMEOUT_MS, seconds * 1000 < CONNECT_MS ? seconds * 1000 : CONNECT_MS);
     curl_easy_setopt(task->easy, CURLOPT_LOW_SPEED_LIMIT, (long)STALL_BYTES);
     curl_easy_setopt(task->easy, CURLOPT_LOW_SPEED_TIME, seconds);
-    if (options.cacert != NULL)
-        curl_easy_setopt(task->easy, CURLOPT_CAINFO, options.cacert);
+    if (http.cacert != NULL)
+        curl_easy_setopt(task->easy, CURLOPT_CAINFO, http.cacert);
+}
+
+/* libcurl leaves its descriptors open to programs that the process starts, and to those who take them for inherited.
+ * Sockets are made here; the ones it wakes itself with are those that were not there before. */
+
+enum { DESCRIPTORS = 1024 };
+
+static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+static bool is_inheritable(int fd)
+{
+    int flags = fcntl(fd, F_GETFD);
+    return flags >= 0 && !(flags & FD_CLOEXEC);
+}
+
+static CURLM *make_multi(void)
+{
+    bool before[DESCRIPTORS];
+    for (int fd = 0; fd < DESCRIPTORS; fd++)
+        before[fd] = is_inheritable(fd);
+    CURLM *multi = curl_multi_init();
+    for (int fd = 0; fd < DESCRIPTORS; fd++)
+        if (!before[fd] && is_inheritable(fd))
+            fcntl(fd, F_SETFD, FD_CLOEXEC);
+    return multi;
 }
 
 static void begin_exchange(struct task *task)
@@ -194,6 +237,7 @@ static void begin_exchange(struct task *task)
     curl_easy_setopt(task->easy, CURLOPT_BUFFERSIZE, (long)BUFFER_BYTES);
     curl_easy_setopt(task->easy, CURLOPT_USERAGENT, "wfs/" WFS_VERSION);
     curl_easy_setopt(task->easy, CURLOPT_PRIVATE, task);
+    curl_easy_setopt(task->easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     curl_easy_setopt(task->easy, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(task->easy, CURLOPT_HEADERDATA, task);
     curl_easy_setopt(task->easy, CURLOPT_WRITEFUNCTION, on_body);
@@ -330,9 +374,9 @@ static struct task *next_task(void)
 {
     struct task *task = NULL;
     pthread_mutex_lock(&http.lock);
-    if (http.n_active < HTTP_CONNECTIONS && http.urgent.first != NULL)
+    if (http.n_active < HTTP_UNDER_WAY && http.urgent.first != NULL)
         task = remove_at(&http.urgent, &http.urgent.first);
-    else if (http.n_active < HTTP_CONNECTIONS && http.n_hinted < HTTP_HINTED && http.hinted.first != NULL)
+    else if (http.n_active < HTTP_UNDER_WAY && http.n_hinted < HTTP_HINTED && http.hinted.first != NULL)
         task = remove_at(&http.hinted, &http.hinted.first);
     pthread_mutex_unlock(&http.lock);
     return task;
@@ -346,7 +390,7 @@ static int begin_exchanges(void)
     for (struct task **at = &http.resting; *at != NULL;) {
         struct task *task = *at;
         int64_t left = retry_left(&task->retry);
-        if (left > 0 || http.n_active >= HTTP_CONNECTIONS) {
+        if (left > 0 || http.n_active >= HTTP_UNDER_WAY) {
             pause = left < pause ? (int)(left > 0 ? left : 1) : pause;
             at = &task->next;
             continue;
@@ -355,7 +399,7 @@ static int begin_exchanges(void)
         begin_exchange(task);
     }
     for (struct task *task; (task = next_task()) != NULL;) {
-        retry_begin(&task->retry, remote_options().timeout, task->left.size == SIZE_UNKNOWN);
+        retry_begin(&task->retry, http.timeout, task->left.size == SIZE_UNKNOWN);
         begin_exchange(task);
     }
     return pause;
@@ -395,10 +439,13 @@ static void stop(void)
 static void start(void)
 {
     sigset_t all, before;
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || (http.multi = curl_multi_init()) == NULL)
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || (http.multi = make_multi()) == NULL)
         memory_exhausted(sizeof http);
     curl_multi_setopt(http.multi, CURLMOPT_MAX_HOST_CONNECTIONS, (long)HTTP_CONNECTIONS);
-    curl_multi_setopt(http.multi, CURLMOPT_MAXCONNECTS, (long)HTTP_CONNECTIONS);
+    curl_multi_setopt(http.multi, CURLMOPT_MAXCONNECTS, (long)HTTP_UNDER_WAY);
+    const struct remote_options options = remote_options();
+    http.timeout = options.timeout;
+    http.cacert = options.cacert != NULL ? memory_strdup(options.cacert) : NULL;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     if (pthread_create(&http.thread, NULL, serve, NULL) != 0)

@@ -1,6 +1,6 @@
 /* HTTP requests, all made by one thread with libcurl's multi interface.
  *
- * HTTP/1.1, at most HTTP_CONNECTIONS at once. The thread starts with the first request, with all signals blocked, and
+ * HTTP/1.1, at most HTTP_CONNECTIONS to a host. The thread starts with the first request, with all signals blocked, and
  * ends with the process. It validates each answer (answer.h), follows redirects itself, so that credentials reach only
  * the origin that they are for, and repeats what failed for a passing reason from the byte that was reached, until
  * nothing new has come for as long as options.h allows. A query or a credential is in no error. */
@@ -10,9 +10,10 @@
 #include "remote/uri.h"
 
 enum {
-    HTTP_CONNECTIONS = 16,
-    HTTP_HINTED = 12, /* of these, at most so many for requests that nobody waits for yet */
-    HTTP_HOPS = 5,    /* redirects for one request */
+    HTTP_CONNECTIONS = 16, /* to one host */
+    HTTP_UNDER_WAY = 32,   /* requests in all: where redirects lead from one host to another, both are busy */
+    HTTP_HINTED = 12,      /* of these, at most so many for requests that nobody waits for yet */
+    HTTP_HOPS = 5,         /* redirects for one request */
 };
 
 /* A header that only the server of one origin may see. */
@@ -21,8 +22,11 @@ struct http_credential {
     const char *header; /* "Authorization: Bearer ..." */
 };
 
+/* Copies a credential, which may be NULL. */
+const struct http_credential *http_credential_copy(const struct http_credential *credential, struct arena *arena);
+
 struct http_result {
-    enum verdict verdict;        /* TAKE, WHOLE or EMPTY; CHANGED or REFUSED; RETRY: given up */
+    enum verdict verdict;        /* TAKE, WHOLE, EMPTY or SAME; CHANGED or REFUSED; RETRY: given up */
     const struct answer *answer; /* the last one; its status is 0 if there was none */
     const struct uri *uri;       /* where it came from, after redirects */
     const struct error *error;   /* of a failure, without the object's name */
@@ -31,6 +35,7 @@ struct http_result {
 struct http_request {
     struct uri uri;
     const struct http_credential *credential; /* NULL: none */
+    const char *condition;                    /* a header under which the server may answer VERDICT_SAME; NULL: none */
     struct question question;
     bool is_urgent;
 

@@ -12,7 +12,7 @@ struct remote_options {
 
 enum { REMOTE_TIMEOUT = 60 };
 
-/* Sets the options. They must live as long as the process. */
+/* Sets the options, which must live until others are set; NULL: the defaults. Not while sources are used. */
 void remote_use(const struct remote_options *options);
 
 /* Returns the options with their defaults filled in; HF_HUB_OFFLINE and TRANSFORMERS_OFFLINE make them offline. */

@@ -100,6 +100,17 @@ struct uri uri_parent(const struct uri *uri, struct arena *arena)
     return with_path(uri, arena_strndup(arena, uri->path, (size_t)(slash + 1 - uri->path)), arena);
 }
 
+struct uri uri_copy(const struct uri *uri, struct arena *arena)
+{
+    return (struct uri){
+        .text = arena_strdup(arena, uri->text),
+        .shown = arena_strdup(arena, uri->shown),
+        .origin = arena_strdup(arena, uri->origin),
+        .path = arena_strdup(arena, uri->path),
+        .query = arena_strdup(arena, uri->query),
+    };
+}
+
 bool uri_same_origin(const struct uri *a, const struct uri *b)
 {
     return strcmp(a->origin, b->origin) == 0;

@@ -30,6 +30,9 @@ struct uri uri_below(const struct uri *folder, const char *name, struct arena *a
 /* The folder that holds what a URL names: the path up to its last '/', with the same query. */
 struct uri uri_parent(const struct uri *uri, struct arena *arena);
 
+/* Copies a URL into another arena. */
+struct uri uri_copy(const struct uri *uri, struct arena *arena);
+
 bool uri_same_origin(const struct uri *a, const struct uri *b);
 
 /* Reports whether nobody on the way can read or change what is exchanged: https, or a loopback address. */

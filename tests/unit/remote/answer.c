@@ -4,9 +4,9 @@
 
 #include <errno.h>
 
-static const struct question middle = {true, 100, 50, 1000, "\"v1\""},
-                             first_contact = {true, 0, 256, SIZE_UNKNOWN, NULL}, whole = {.size = 1000},
-                             huge = {true, 0, 256, UINT64_C(1) << 30, NULL};
+static const struct question middle = {true, false, 100, 50, 1000, "\"v1\""},
+                             first_contact = {true, true, 0, 256, SIZE_UNKNOWN, NULL}, whole = {.size = 1000},
+                             huge = {true, false, 0, 256, UINT64_C(1) << 30, NULL};
 
 static struct answer parse(const char *text)
 {
@@ -64,6 +64,7 @@ static void judgements(void)
         {OK_200 "Content-Length: -1\r\n", &whole, VERDICT_REFUSED, 0, "a negative length"},
         {"HTTP/1.1 302 Found\r\nLocation: /there\r\n", &middle, VERDICT_REDIRECT, 0, "a redirect"},
         {"HTTP/1.1 302 Found\r\n", &middle, VERDICT_REFUSED, 0, "a redirect to nowhere"},
+        {"HTTP/1.1 304 Not Modified\r\n", &first_contact, VERDICT_SAME, 0, "304"},
         {"HTTP/1.1 304 Not Modified\r\n", &middle, VERDICT_REFUSED, 0, "304, never asked for"},
         {"HTTP/1.1 412 X\r\n", &middle, VERDICT_CHANGED, 0, "412"},
         {"HTTP/1.1 416 X\r\nContent-Range: bytes */0\r\n", &first_contact, VERDICT_EMPTY, 0, "an empty file"},

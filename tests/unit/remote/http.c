@@ -104,7 +104,7 @@ static void done(void *context, const struct http_result *result)
     pthread_mutex_unlock(&outcome->lock);
 }
 
-static const struct question range = {true, 2, 5, SIZE_UNKNOWN, NULL};
+static const struct question range = {true, false, 2, 5, SIZE_UNKNOWN, NULL};
 
 static struct outcome_of ask(const struct server *server, const struct question *question)
 {

@@ -1,0 +1,396 @@
+#include "remote/object.h"
+
+#include "base/arrival.h"
+#include "remote/options.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* What is known of a granule. UNKNOWN: the store may have it. HERE: it has, and its bytes are right. */
+enum state { UNKNOWN, ABSENT, UNDER_WAY, HERE, BROKEN };
+
+struct object {
+    atomic_uint n_users; /* its owner, and the requests under way */
+    struct arena *arena;
+    struct object_origin origin;
+    struct store_object *stored;
+    _Atomic unsigned char *states;
+    atomic_bool has_changed;
+
+    pthread_mutex_t lock; /* of what follows; never held while anything is waited for */
+    struct arena *target_arena;
+    struct uri target; /* where redirects led, if there is a target_arena */
+    struct error failure;
+    int64_t failed_at;
+    struct fetch *fetches; /* under way */
+};
+
+/* A request for the granules from `next` to `end`. */
+struct fetch {
+    struct fetch *older;
+    struct object *object;
+    struct arena *arena;
+    uint64_t next, end;
+    bool is_urgent, is_again;           /* again: after a place that a redirect led to answered 403 */
+    unsigned char bytes[STORE_GRANULE]; /* of the granule that is coming */
+};
+
+static int64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+static uint64_t n_granules(uint64_t size)
+{
+    return size / STORE_GRANULE + (size % STORE_GRANULE != 0);
+}
+
+struct object *object_new(const struct object_origin *origin)
+{
+    struct object *object = memory_alloc(sizeof *object);
+    *object = (struct object){.n_users = 1, .arena = arena_new(), .origin = *origin};
+    pthread_mutex_init(&object->lock, NULL);
+    object->origin.uri = uri_copy(&origin->uri, object->arena);
+    object->origin.credential = http_credential_copy(origin->credential, object->arena);
+    if (origin->etag != NULL)
+        object->origin.etag = arena_strdup(object->arena, origin->etag);
+    if (origin->who != NULL)
+        object->origin.who = arena_strdup(object->arena, origin->who);
+    object->stored = store_open(origin->key, origin->size);
+    object->states = calloc(n_granules(origin->size) + 1, 1);
+    if (object->states == NULL)
+        memory_exhausted(n_granules(origin->size));
+    return object;
+}
+
+struct object *object_share(struct object *object)
+{
+    atomic_fetch_add(&object->n_users, 1);
+    return object;
+}
+
+void object_free(struct object *object)
+{
+    if (atomic_fetch_sub(&object->n_users, 1) > 1)
+        return;
+    store_close(object->stored);
+    pthread_mutex_destroy(&object->lock);
+    arena_free(object->target_arena);
+    arena_free(object->arena);
+    free((void *)object->states);
+    free(object);
+}
+
+static enum state state_of(struct object *object, uint64_t granule)
+{
+    return (enum state)atomic_load(&object->states[granule]);
+}
+
+static bool replace_state(struct object *object, uint64_t granule, enum state before, enum state after)
+{
+    unsigned char expected = (unsigned char)before;
+    return atomic_compare_exchange_strong(&object->states[granule], &expected, (unsigned char)after);
+}
+
+/* Keeps the granule that has come. */
+static void publish(struct fetch *fetch, uint64_t granule)
+{
+    store_write(fetch->object->stored, granule, fetch->bytes);
+    atomic_store(&fetch->object->states[granule], HERE);
+    arrival_announce();
+}
+
+static bool take(void *context, uint64_t offset, const void *bytes, size_t length)
+{
+    struct fetch *fetch = context;
+    const unsigned char *from = bytes;
+    uint64_t size = fetch->object->origin.size;
+    if (offset > size || length > size - offset)
+        return false;
+    while (length > 0) {
+        uint64_t granule = offset / STORE_GRANULE;
+        size_t at = (size_t)(offset % STORE_GRANULE), whole = store_granule_length(fetch->object->stored, granule);
+        size_t n = length < whole - at ? length : whole - at;
+        memcpy(fetch->bytes + at, from, n);
+        if (at + n == whole)
+            publish(fetch, granule);
+        offset += n;
+        from += n;
+        length -= n;
+    }
+    return true;
+}
+
+static void keep_target(struct object *object, const struct uri *uri)
+{
+    pthread_mutex_lock(&object->lock);
+    if (strcmp(uri->text, object->origin.uri.text) != 0 && object->target_arena == NULL) {
+        object->target_arena = arena_new();
+        object->target = uri_copy(uri, object->target_arena);
+    }
+    pthread_mutex_unlock(&object->lock);
+}
+
+static void drop_target(struct object *object)
+{
+    pthread_mutex_lock(&object->lock);
+    arena_free(object->target_arena);
+    object->target_arena = NULL;
+    pthread_mutex_unlock(&object->lock);
+}
+
+static void remove_fetch(struct fetch *fetch)
+{
+    struct object *object = fetch->object;
+    pthread_mutex_lock(&object->lock);
+    struct fetch **at = &object->fetches;
+    while (*at != fetch)
+        at = &(*at)->older;
+    *at = fetch->older;
+    pthread_mutex_unlock(&object->lock);
+    arena_free(fetch->arena);
+    free(fetch);
+    object_free(object);
+}
+
+static void fail(struct fetch *fetch, const struct http_result *result)
+{
+    struct object *object = fetch->object;
+    if (result->verdict == VERDICT_CHANGED)
+        atomic_store(&object->has_changed, true);
+    struct error error = *result->error;
+    if (result->verdict == VERDICT_REFUSED && object->origin.explain != NULL)
+        object->origin.explain(object->origin.who, result->answer, &error);
+    pthread_mutex_lock(&object->lock);
+    object->failure = error;
+    object->failed_at = now();
+    pthread_mutex_unlock(&object->lock);
+    for (uint64_t granule = fetch->next; granule < fetch->end; granule++)
+        replace_state(object, granule, UNDER_WAY, BROKEN);
+    arrival_announce();
+}
+
+static void submit(struct fetch *fetch);
+
+/* What has come is not asked for again. */
+static void skip_done(struct fetch *fetch)
+{
+    pthread_mutex_lock(&fetch->object->lock);
+    while (fetch->next < fetch->end && state_of(fetch->object, fetch->next) != UNDER_WAY)
+        fetch->next++;
+    pthread_mutex_unlock(&fetch->object->lock);
+}
+
+static void done(void *context, const struct http_result *result)
+{
+    struct fetch *fetch = context;
+    skip_done(fetch);
+    bool is_elsewhere = strcmp(result->uri->text, fetch->object->origin.uri.text) != 0;
+    bool has_expired = result->answer->status == 403 && is_elsewhere && !fetch->is_again;
+    if (result->verdict < VERDICT_REDIRECT) {
+        keep_target(fetch->object, result->uri);
+    } else if (has_expired) {
+        drop_target(fetch->object);
+        fetch->is_again = true;
+        submit(fetch);
+        return;
+    } else {
+        fail(fetch, result);
+    }
+    remove_fetch(fetch);
+}
+
+/* Asks for what is left of a fetch: where redirects led before, if they did. */
+static void submit(struct fetch *fetch)
+{
+    struct object *object = fetch->object;
+    uint64_t first = fetch->next * STORE_GRANULE, last = fetch->end * STORE_GRANULE;
+    const struct object_origin *origin = &object->origin;
+    struct http_request request = {.credential = origin->credential};
+    request.take = take;
+    request.done = done;
+    request.context = fetch;
+    request.question = (struct question){
+        .is_range = origin->size > STORE_GRANULE, /* what is small is asked for whole */
+        .first = first,
+        .length = (last < origin->size ? last : origin->size) - first,
+        .size = origin->size,
+        .etag = origin->etag,
+    };
+    pthread_mutex_lock(&object->lock);
+    request.is_urgent = fetch->is_urgent;
+    bool has_target = object->target_arena != NULL && !fetch->is_again;
+    request.uri = uri_copy(has_target ? &object->target : &origin->uri, fetch->arena);
+    pthread_mutex_unlock(&object->lock);
+    http_submit(&request);
+}
+
+static void fetch_granules(struct object *object, uint64_t first, uint64_t end, bool is_urgent)
+{
+    struct fetch *fetch = memory_alloc(sizeof *fetch);
+    fetch->object = object_share(object);
+    fetch->arena = arena_new();
+    fetch->next = first;
+    fetch->end = end;
+    fetch->is_urgent = is_urgent;
+    fetch->is_again = false;
+    pthread_mutex_lock(&object->lock);
+    fetch->older = object->fetches;
+    object->fetches = fetch;
+    pthread_mutex_unlock(&object->lock);
+    submit(fetch);
+}
+
+/* Reports whether the last failure is so recent that nobody tries again. */
+static bool is_down(struct object *object)
+{
+    pthread_mutex_lock(&object->lock);
+    bool down = object->failure.message[0] != '\0' && now() - object->failed_at < OBJECT_PAUSE;
+    pthread_mutex_unlock(&object->lock);
+    return down;
+}
+
+/* Reports whether the caller is the one to fetch a granule. */
+static bool claim(struct object *object, uint64_t granule)
+{
+    enum state state = state_of(object, granule);
+    if (state == UNDER_WAY || state == HERE || (state == UNKNOWN && store_has(object->stored, granule)))
+        return false;
+    return (state != BROKEN || !is_down(object)) && replace_state(object, granule, state, UNDER_WAY);
+}
+
+/* Moves what was only hinted at to the front. */
+static void hurry(struct object *object, uint64_t granule)
+{
+    pthread_mutex_lock(&object->lock);
+    struct fetch *fetch = object->fetches;
+    while (fetch != NULL && (granule < fetch->next || granule >= fetch->end))
+        fetch = fetch->older;
+    if (fetch != NULL && !fetch->is_urgent) {
+        fetch->is_urgent = true;
+        http_hurry(fetch);
+    }
+    pthread_mutex_unlock(&object->lock);
+}
+
+void object_want(struct object *object, uint64_t offset, uint64_t length, bool is_urgent)
+{
+    if (length == 0 || atomic_load(&object->has_changed) || remote_options().offline)
+        return;
+    uint64_t first = 0, end = 0, last = (offset + length - 1) / STORE_GRANULE;
+    for (uint64_t granule = offset / STORE_GRANULE; granule <= last; granule++) {
+        bool is_claimed = claim(object, granule);
+        if (is_urgent && !is_claimed && state_of(object, granule) == UNDER_WAY)
+            hurry(object, granule);
+        bool is_full = (end - first) * STORE_GRANULE >= OBJECT_REQUEST;
+        if (end > first && (!is_claimed || is_full)) {
+            fetch_granules(object, first, end, is_urgent);
+            end = first;
+        }
+        if (is_claimed) {
+            first = end > first ? first : granule;
+            end = granule + 1;
+        }
+    }
+    if (end > first)
+        fetch_granules(object, first, end, is_urgent);
+}
+
+struct place {
+    struct object *object;
+    uint64_t granule;
+};
+
+static bool has_arrived(void *context)
+{
+    const struct place *place = context;
+    return state_of(place->object, place->granule) != UNDER_WAY;
+}
+
+static bool report_failure(struct object *object, struct error *error)
+{
+    pthread_mutex_lock(&object->lock);
+    *error = object->failure;
+    pthread_mutex_unlock(&object->lock);
+    return false;
+}
+
+static bool is_here(struct object *object, uint64_t granule)
+{
+    if (state_of(object, granule) == UNKNOWN)
+        replace_state(object, granule, UNKNOWN, store_verify(object->stored, granule) ? HERE : ABSENT);
+    return state_of(object, granule) == HERE;
+}
+
+/* Waits for one granule. */
+static bool await(struct object *object, uint64_t granule, struct error *error)
+{
+    struct place place = {object, granule};
+    for (;;) {
+        if (atomic_load(&object->has_changed))
+            return report_failure(object, error);
+        if (is_here(object, granule))
+            return true;
+        if (state_of(object, granule) == BROKEN && is_down(object))
+            return report_failure(object, error);
+        if (remote_options().offline)
+            return error_set(
+                error,
+                "offline, and bytes [%llu, %llu) are not in the cache; read them once without -o "
+                "offline",
+                (unsigned long long)(granule * STORE_GRANULE),
+                (unsigned long long)(granule * STORE_GRANULE + store_granule_length(object->stored, granule)));
+        object_want(object, granule * STORE_GRANULE, 1, true);
+        if (!arrival_wait(has_arrived, &place, NULL, error))
+            return false;
+    }
+}
+
+bool object_wait(struct object *object, uint64_t offset, uint64_t length, struct error *error)
+{
+    if (length == 0)
+        return true;
+    object_want(object, offset, length, true);
+    for (uint64_t granule = offset / STORE_GRANULE; granule <= (offset + length - 1) / STORE_GRANULE; granule++)
+        if (!await(object, granule, error))
+            return false;
+    return true;
+}
+
+/* Reads from one granule. Bytes that leave the store after they were waited for are fetched again, a few times. */
+static bool read_granule(struct object *object, uint64_t offset, size_t length, void *out, struct error *error)
+{
+    enum { ATTEMPTS = 8 };
+    uint64_t granule = offset / STORE_GRANULE;
+    for (int i = 0; i < ATTEMPTS; i++) {
+        if (!await(object, granule, error))
+            return false;
+        if (store_read(object->stored, granule, (size_t)(offset % STORE_GRANULE), length, out))
+            return true;
+        replace_state(object, granule, HERE, ABSENT);
+    }
+    return error_set(error, "the cache loses bytes as fast as they are fetched");
+}
+
+bool object_read(struct object *object, uint64_t offset, size_t length, void *out, struct error *error)
+{
+    unsigned char *to = out;
+    if (length > 0 && offset / STORE_GRANULE != (offset + length - 1) / STORE_GRANULE)
+        object_want(object, offset, length, true);
+    while (length > 0) {
+        uint64_t left = STORE_GRANULE - offset % STORE_GRANULE;
+        size_t n = length < left ? length : (size_t)left;
+        if (!read_granule(object, offset, n, to, error))
+            return false;
+        offset += n;
+        to += n;
+        length -= n;
+    }
+    return true;
+}

@@ -1,0 +1,43 @@
+/* A file on a server: its bytes come by ranges, once, and are kept in the store.
+ *
+ * Bytes are fetched in granules of the store, in requests of up to OBJECT_REQUEST bytes. A granule that is under way is
+ * waited for by all who need it, and each is woken as soon as its own has come. After a failure those who wait get it,
+ * and so does who reads within OBJECT_PAUSE: then the next one tries again. An object that has changed on the server
+ * fails for good, with the code ESTALE. The place that a redirect led to is remembered; if it answers 403 (a signature
+ * that has expired), the object's own URL is asked once more.
+ *
+ * Safe from any thread. Errors are the reason alone. */
+#pragma once
+
+#include "remote/http.h"
+#include "remote/store.h"
+
+enum { OBJECT_REQUEST = 4 << 20 /* bytes */, OBJECT_PAUSE = 2000 /* milliseconds */ };
+
+struct object;
+
+struct object_origin {
+    struct uri uri;
+    const struct http_credential *credential; /* NULL: none */
+    const char *key;                          /* in the store */
+    uint64_t size;
+    const char *etag; /* that each answer must have; NULL: not compared */
+    /* Replaces the error of a server that has refused to answer, where its headers say why; NULL: nothing is replaced.
+     * `who` is what the message calls the place that the file is at. */
+    void (*explain)(const char *who, const struct answer *answer, struct error *error);
+    const char *who;
+};
+
+/* Makes an object from a copy of its origin. Nothing is fetched. */
+struct object *object_new(const struct object_origin *origin);
+struct object *object_share(struct object *object); /* one more user, who frees it, too */
+void object_free(struct object *object);            /* requests under way go on */
+
+/* Has [offset, offset + length), inside the object, fetched, as far as it is not here. Never waits. */
+void object_want(struct object *object, uint64_t offset, uint64_t length, bool is_urgent);
+
+/* Waits until the bytes are here. */
+bool object_wait(struct object *object, uint64_t offset, uint64_t length, struct error *error);
+
+/* Reads the bytes, and waits for them where they are not here. */
+bool object_read(struct object *object, uint64_t offset, size_t length, void *out, struct error *error);

@@ -10,8 +10,6 @@ struct location {
     void *context;
 };
 
-static const struct location_scheme *const schemes[] = {&local_scheme};
-
 struct location *location_new(const struct location_ops *ops, void *context)
 {
     struct location *location = memory_alloc(sizeof *location);
@@ -19,12 +17,22 @@ struct location *location_new(const struct location_ops *ops, void *context)
     return location;
 }
 
-struct location *location_open(const char *text, enum location_links links, const char **ret_file, struct error *error)
+const char *location_shown(const char *text, struct arena *arena)
 {
-    const struct location_scheme *const *scheme = schemes;
-    while (!text_starts_with(text, (*scheme)->prefix))
-        scheme++;
-    return (*scheme)->open(text, links, ret_file, error);
+    if (!text_starts_with(text, "http://") && !text_starts_with(text, "https://"))
+        return arena_strdup(arena, text);
+    const char *host = strstr(text, "://") + strlen("://");
+    size_t length = strcspn(text, "?#");
+    const char *user = memchr(host, '@', strcspn(host, "/?#"));
+    return user != NULL
+               ? arena_printf(arena, "%.*s%.*s", (int)(host - text), text, (int)(text + length - user - 1), user + 1)
+               : arena_strndup(arena, text, length);
+}
+
+const char *location_model(const struct location *location, bool *ret_is_repository)
+{
+    *ret_is_repository = false;
+    return location->ops->name != NULL ? location->ops->name(location->context, ret_is_repository) : NULL;
 }
 
 struct location *location_folder(const struct location *location, const char *folder, const char *name,
@@ -93,18 +101,11 @@ bool location_identify(const struct location *location, const char *path, struct
 
 struct source *location_source(const struct location *location, const char *path, struct error *error)
 {
-    return location->ops->open(location->context, path, path, error);
+    return location_source_as(location, path, path, error);
 }
 
-struct source *location_open_file(const char *text, struct error *error)
+struct source *location_source_as(const struct location *location, const char *path, const char *name,
+                                  struct error *error)
 {
-    const char *file;
-    struct source *source = NULL;
-    struct location *location = location_open(text, LOCATION_INSIDE, &file, error);
-    if (location != NULL && file != NULL)
-        source = location->ops->open(location->context, file, text, error);
-    else if (location != NULL)
-        error_set(error, "%s: not a regular file", text);
-    location_close(location);
-    return source;
+    return location->ops->open(location->context, path, name, error);
 }

@@ -1,5 +1,5 @@
-/* Locations: where the files of a model are, opened by name: a directory today. Each kind of location is a row in the
- * table of location.c (location_scheme.h); nothing above a location knows descriptors.
+/* Locations: where the files of a model are, opened by name: a directory, a folder on a server. Each kind of location
+ * is a row in the table of location_open.c (location_scheme.h); nothing above a location knows descriptors.
  *
  * Paths in a location are relative, with '/' between their parts, and the location itself is "". What is opened stays
  * in the location: symbolic links are followed only to what is below it, or to the blobs of the same repository where
@@ -19,6 +19,14 @@ enum location_links { LOCATION_INSIDE, LOCATION_FOLLOW };
  * long as the location, and NULL where `text` names a folder. With a `ret_file` of NULL, only a folder will do. `links`
  * says which links are followed in it. NULL on failure; the error begins with `text`. */
 struct location *location_open(const char *text, enum location_links links, const char **ret_file, struct error *error);
+
+/* What messages, lists and metadata call such a text: a URL without its query and its user, which may be secrets. In
+ * the arena. */
+const char *location_shown(const char *text, struct arena *arena);
+
+/* The name that the location has for the model in it, and whether that is a repository's, which files in it go by; NULL
+ * if its directory's name is the model's. As long as the location. */
+const char *location_model(const struct location *location, bool *ret_is_repository);
 
 /* Opens a folder of a location, with the same links. It may outlive the location. `name` begins the error. */
 struct location *location_folder(const struct location *location, const char *folder, const char *name,
@@ -63,5 +71,9 @@ bool location_identify(const struct location *location, const char *path, struct
 /* Opens a file of the location. The error begins with its path, which is also the source's name. */
 struct source *location_source(const struct location *location, const char *path, struct error *error);
 
-/* Opens the one file that `text` names, which is also the source's name and begins the error. */
+/* As location_source(), but `name` is the source's name and begins the error. */
+struct source *location_source_as(const struct location *location, const char *path, const char *name,
+                                  struct error *error);
+
+/* Opens the one file that `text` names, which is, without its query, also the source's name and begins the error. */
 struct source *location_open_file(const char *text, struct error *error);

@@ -214,8 +214,7 @@ static bool look_at(const char *text, struct stat *status, struct error *error)
 {
     bool is_there = stat(text, status) == 0;
     if (!is_there && errno == ENOENT && strstr(text, "://") != NULL)
-        return error_set(error, "%s: a URL, and wfs downloads nothing; run 'hf download ORG/NAME' and name ORG/NAME",
-                         text);
+        return error_set(error, "%s: not a kind of URL that wfs reads; it reads https:// and hf://", text);
     if (!is_there)
         return error_set_errno(error, errno, "%s", text);
     return S_ISDIR(status->st_mode) || S_ISREG(status->st_mode) ||
@@ -257,4 +256,17 @@ const char *local_real_path(const char *path, struct arena *arena)
 {
     char real[PATH_MAX];
     return realpath(path, real) != NULL ? arena_strdup(arena, real) : NULL;
+}
+
+struct source *local_open_file(const char *path, const char *name, struct error *error)
+{
+    const char *file;
+    struct source *source = NULL;
+    struct location *location = local_open(path, LOCATION_FOLLOW, &file, error);
+    if (location != NULL && file != NULL)
+        source = location_source_as(location, file, name, error);
+    else if (location != NULL)
+        error_set(error, "%s: not a regular file", name);
+    location_close(location);
+    return source;
 }

@@ -1,7 +1,7 @@
 /* Kinds of locations: for the files that implement one.
  *
  * To add one: `formats/location_x.c` exporting `const struct location_scheme x_scheme`, its declaration here, and a row
- * in the table of location.c. */
+ * in the table of location_open.c. */
 #pragma once
 
 #include "formats/location.h"
@@ -17,6 +17,8 @@ struct location_ops {
     bool (*list)(const void *context, const char *folder, struct location_listing *listing, struct error *error);
     enum location_kind (*kind)(const void *context, const char *path);
     bool (*identify)(const void *context, const char *path, struct source_identity *ret_identity, bool *ret_inside);
+    /* The name of the model in it; NULL: that of its directory. May be NULL */
+    const char *(*name)(const void *context, bool *ret_is_repository);
     /* the source's name begins the error */
     struct source *(*open)(const void *context, const char *path, const char *name, struct error *error);
 };

@@ -49,6 +49,7 @@ static bool open_input(struct arena *arena, struct input *input, enum location_l
     input->location = location_open(input->path, links, &file, error);
     if (input->location == NULL)
         return false;
+    input->path = location_shown(input->path, arena);
     input->file_name = file != NULL ? arena_strdup(arena, file) : NULL;
     if (file != NULL && !open_named_file(input, error))
         return false;
@@ -160,7 +161,12 @@ static const char *stem(struct arena *arena, const char *file_name)
 /* The name of the directory that the input is or is in; of a file in a directory that may be anything its own. */
 static const char *model_name(struct arena *arena, const struct input *input)
 {
-    bool is_snapshot;
+    bool is_snapshot, is_repository;
+    const char *named = input->location != NULL ? location_model(input->location, &is_repository) : NULL;
+    if (named != NULL && (input->file_name == NULL || is_repository || input_is_model_directory(input)))
+        return arena_strdup(arena, named);
+    if (named != NULL)
+        return stem(arena, input->file_name);
     char *path = arena_strdup(arena, input->path);
     const char *of_directory =
         hub_cache_model_name(arena, input->file_name != NULL ? dirname(path) : path, &is_snapshot);
@@ -256,11 +262,20 @@ static void keep_components(struct checkpoint *checkpoint, struct input *input, 
     input->location = NULL;
 }
 
+/* A checkpoint whose path shows no secret of a URL. */
+static struct checkpoint *checkpoint_new_shown(const char *path)
+{
+    struct arena *arena = arena_new();
+    struct checkpoint *checkpoint = checkpoint_new(location_shown(path, arena));
+    arena_free(arena);
+    return checkpoint;
+}
+
 const struct checkpoint *checkpoint_open(const char *path, const struct format *const *formats,
                                          const struct open_options *options, struct error *error)
 {
-    struct checkpoint *checkpoint = checkpoint_new(path);
-    struct input input = {.formats = formats, .path = checkpoint->path};
+    struct checkpoint *checkpoint = checkpoint_new_shown(path);
+    struct input input = {.formats = formats, .path = path};
     bool opened = open_input(checkpoint->arena, &input, links_of(options->follow_links), error);
     struct components *components = opened ? components_find(checkpoint, &input) : NULL;
     input.components = components;
@@ -273,8 +288,8 @@ const struct checkpoint *checkpoint_open(const char *path, const struct format *
 const struct checkpoint *checkpoint_open_side_files(const char *path, const struct format *const *formats,
                                                     bool follow_links, struct error *error)
 {
-    struct checkpoint *checkpoint = checkpoint_new(path);
-    struct input input = {.formats = formats, .path = checkpoint->path};
+    struct checkpoint *checkpoint = checkpoint_new_shown(path);
+    struct input input = {.formats = formats, .path = path};
     bool opened = open_input(checkpoint->arena, &input, links_of(follow_links), error) &&
                   (input.file == NULL || error_set(error, "%s: not a directory", path)) &&
                   checkpoint_seal(checkpoint, error);

@@ -2,18 +2,15 @@
 
 #include "base/text.h"
 #include "formats/format.h"
+#include "formats/huggingface/hub_cache_paths.h"
 #include "formats/location_local.h"
 
 #include <errno.h>
 #include <libgen.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MAX_REVISION = 512 };
-
-static const char folder_prefix[] = "models--";
 
 /* Cuts "/" and "/." off the end, which say nothing. */
 static void cut_dots(char *path)
@@ -49,46 +46,11 @@ const char *hub_cache_model_name(struct arena *arena, const char *directory, boo
     const char *name = strrchr(path, '/') + 1;
     const char *snapshots = dirname(arena_strdup(arena, path)), *folder = dirname(arena_strdup(arena, snapshots));
     const char *folder_name = strrchr(folder, '/') + 1;
-    if (strcmp(strrchr(snapshots, '/') + 1, "snapshots") != 0 || !text_starts_with(folder_name, folder_prefix))
+    if (strcmp(strrchr(snapshots, '/') + 1, "snapshots") != 0 || !text_starts_with(folder_name, HUB_CACHE_PREFIX))
         return name;
     *ret_is_snapshot = true;
-    const char *organization = folder_name + strlen(folder_prefix), *separator = strstr(organization, "--");
+    const char *organization = folder_name + strlen(HUB_CACHE_PREFIX), *separator = strstr(organization, "--");
     return separator != NULL ? separator + 2 : organization;
-}
-
-static const char *home_directory(void)
-{
-    const char *home = getenv("HOME");
-    if (home != NULL && *home != '\0')
-        return home;
-    const struct passwd *user = getpwuid(getuid());
-    return user != NULL ? user->pw_dir : "/";
-}
-
-/* The directory that an environment variable names, a leading "~" expanded; NULL where it names none. */
-static const char *directory_from_environment(struct arena *arena, const char *variable)
-{
-    const char *value = getenv(variable);
-    if (value == NULL || *value == '\0')
-        return NULL;
-    bool in_home = value[0] == '~' && (value[1] == '/' || value[1] == '\0');
-    return in_home ? arena_printf(arena, "%s%s", home_directory(), value + 1) : value;
-}
-
-static const char *cache_directory(struct arena *arena)
-{
-    static const struct {
-        const char *variable, *below;
-    } places[] = {{"HF_HUB_CACHE", ""},
-                  {"HUGGINGFACE_HUB_CACHE", ""},
-                  {"HF_HOME", "/hub"},
-                  {"XDG_CACHE_HOME", "/huggingface/hub"}};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        const char *directory = directory_from_environment(arena, places[i].variable);
-        if (directory != NULL)
-            return arena_printf(arena, "%s%s", directory, places[i].below);
-    }
-    return arena_printf(arena, "%s/.cache/huggingface/hub", home_directory());
 }
 
 /* Reports whether the text consists of one or several components of the characters that names on the hub have, none of
@@ -196,8 +158,8 @@ static bool is_file_name(const struct format *const *formats, const char *name)
 static const char *find_repository(struct arena *arena, const char *id, size_t length, const char *revision,
                                    const struct format *const *formats, enum location_links links, struct error *error)
 {
-    const char *slash = memchr(id, '/', length), *cache = cache_directory(arena);
-    const char *folder = arena_printf(arena, "%s/%s%.*s--%.*s", cache, folder_prefix, (int)(slash - id), id,
+    const char *slash = memchr(id, '/', length), *cache = hub_cache_directory(arena);
+    const char *folder = arena_printf(arena, "%s/%s%.*s--%.*s", cache, HUB_CACHE_PREFIX, (int)(slash - id), id,
                                       (int)(id + length - slash - 1), slash + 1);
     if (is_directory(folder))
         return find_snapshot(arena, folder, revision, links, error);
@@ -216,7 +178,7 @@ const char *hub_cache_resolve(struct arena *arena, const char *path, const struc
     enum location_kind kind = local_kind(path);
     if (kind != LOCATION_NOTHING) {
         const char *folder = kind == LOCATION_FOLDER ? absolute_path(arena, path) : NULL;
-        bool is_repository = folder != NULL && text_starts_with(strrchr(folder, '/') + 1, folder_prefix) &&
+        bool is_repository = folder != NULL && text_starts_with(strrchr(folder, '/') + 1, HUB_CACHE_PREFIX) &&
                              is_directory(arena_printf(arena, "%s/snapshots", folder));
         return is_repository ? find_snapshot(arena, folder, NULL, links, error) : path;
     }
@@ -224,7 +186,7 @@ const char *hub_cache_resolve(struct arena *arena, const char *path, const struc
     const char *revision = path[length] == '@' ? path + length + 1 : NULL;
     bool is_name = is_hub_name(path, length, 1), is_id = is_name && memchr(path, '/', length) != NULL;
     if (is_name && !is_id && revision == NULL) { /* from before models had owners: gpt2 */
-        const char *folder = arena_printf(arena, "%s/%s%s", cache_directory(arena), folder_prefix, path);
+        const char *folder = arena_printf(arena, "%s/%s%s", hub_cache_directory(arena), HUB_CACHE_PREFIX, path);
         if (is_directory(folder))
             return find_snapshot(arena, folder, NULL, links, error);
         if (strchr(path, '.') != NULL)
@@ -245,10 +207,7 @@ const char *hub_cache_find(struct arena *arena, const char *id, const char *revi
         error_set(error, "'%.200s' is not a repository name", id);
         return NULL;
     }
-    const char *slash = strchr(id, '/');
-    const char *folder =
-        arena_printf(arena, "%s/%s%.*s%s%s", cache_directory(arena), folder_prefix, (int)strcspn(id, "/"), id,
-                     slash != NULL ? "--" : "", slash != NULL ? slash + 1 : "");
+    const char *folder = hub_cache_folder(arena, id);
     if (is_directory(folder))
         return find_snapshot(arena, folder, revision, links, error);
     error_set(error, "%s: no %s in the hub cache; 'hf download %s' fetches it", id, folder, id);
@@ -258,10 +217,10 @@ const char *hub_cache_find(struct arena *arena, const char *id, const char *revi
 /* Returns the model of a cache folder, ORG/NAME for models--ORG--NAME; NULL if the folder holds no model. */
 static const char *model_of_folder(struct arena *arena, const char *cache, const char *folder)
 {
-    if (!text_starts_with(folder, folder_prefix) ||
+    if (!text_starts_with(folder, HUB_CACHE_PREFIX) ||
         !is_directory(arena_printf(arena, "%s/%s/snapshots", cache, folder)))
         return NULL;
-    const char *id = folder + strlen(folder_prefix), *separator = strstr(id, "--");
+    const char *id = folder + strlen(HUB_CACHE_PREFIX), *separator = strstr(id, "--");
     if (separator != NULL)
         id = arena_printf(arena, "%.*s/%s", (int)(separator - id), id, separator + strlen("--"));
     return is_hub_name(id, strlen(id), 1) ? id : NULL;
@@ -273,7 +232,7 @@ void hub_cache_each(void (*each)(void *context, const char *id), void *context)
     struct location_list list;
     const char *id;
     struct arena *arena = arena_new();
-    const char *cache = cache_directory(arena);
+    const char *cache = hub_cache_directory(arena);
     struct location *location = location_open(cache, LOCATION_INSIDE, NULL, &error);
     if (location != NULL && location_list(location, "", arena, &list, &error))
         for (size_t i = 0; i < list.count; i++)

@@ -1,0 +1,29 @@
+/* The kinds of locations, and which of them a text names. */
+#include "base/text.h"
+#include "formats/location_scheme.h"
+
+static const struct location_scheme *const schemes[] = {&local_scheme};
+
+struct location *location_open(const char *text, enum location_links links, const char **ret_file, struct error *error)
+{
+    const struct location_scheme *const *scheme = schemes;
+    while (!text_starts_with(text, (*scheme)->prefix))
+        scheme++;
+    return (*scheme)->open(text, links, ret_file, error);
+}
+
+struct source *location_open_file(const char *text, struct error *error)
+{
+    const char *file;
+    struct source *source = NULL;
+    struct location *location = location_open(text, LOCATION_INSIDE, &file, error);
+    struct arena *arena = arena_new();
+    const char *shown = location_shown(text, arena);
+    if (location != NULL && file != NULL)
+        source = location_source_as(location, file, shown, error);
+    else if (location != NULL)
+        error_set(error, "%s: not a regular file", shown);
+    arena_free(arena);
+    location_close(location);
+    return source;
+}

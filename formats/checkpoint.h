@@ -7,6 +7,7 @@
 
 #include "formats/gguf/kv.h"
 #include "formats/tensor_set.h"
+#include "remote/options.h"
 
 /* A small file beside the weights, shown unchanged. */
 struct side_file {
@@ -93,10 +94,11 @@ struct checkpoint {
 struct open_options {
     /* a format's name, if several are possible; NULL: the default choice. For a directory or its files */
     const char *format;
-    const char *name;    /* overrides model_name; may be NULL */
-    bool allow_trailing; /* ignore bytes after the last tensor instead of refusing them */
-    bool follow_links;   /* to files anywhere; otherwise links that leave the model's directory are refused */
-    bool components;     /* open inputs that have tensors only in components, instead of refusing them */
+    const char *name;             /* overrides model_name; may be NULL */
+    bool allow_trailing;          /* ignore bytes after the last tensor instead of refusing them */
+    bool follow_links;            /* to files anywhere; otherwise links that leave the model's directory are refused */
+    struct remote_options remote; /* how sources on the network are reached */
+    bool components;              /* open inputs that have tensors only in components, instead of refusing them */
 };
 
 struct format;

@@ -6,6 +6,7 @@
 #include "models/huggingface/shards.h"
 #include "models/quantize/mix.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -231,6 +232,27 @@ static bool parse_id(void *field, const char *value, struct arena *arena, struct
     return true;
 }
 
+static bool parse_seconds(void *field, const char *value, struct arena *arena, struct error *error)
+{
+    enum { DAY = 24 * 60 * 60 };
+    unsigned long number;
+    if (!parse_number(value, 10, DAY, &number) || number == 0)
+        return error_set(error, "'%s' is not a number of seconds from 1 to %d", value, DAY);
+    *(unsigned *)field = (unsigned)number;
+    return true;
+}
+
+/* A path that stays the same when the server changes its working directory. */
+static bool parse_path(void *field, const char *value, struct arena *arena, struct error *error)
+{
+    char *directory = *value == '/' ? NULL : getcwd(NULL, 0);
+    if (*value != '/' && directory == NULL)
+        return error_set_errno(error, errno, "the working directory");
+    *(const char **)field = directory != NULL ? arena_printf(arena, "%s/%s", directory, value) : value;
+    free(directory);
+    return true;
+}
+
 static bool parse_umask(void *field, const char *value, struct arena *arena, struct error *error)
 {
     unsigned long number;
@@ -283,6 +305,14 @@ const struct option_row option_rows[] = {
      FIELD(open.allow_trailing)},
     {"follow-links", NULL, "follow symbolic links to files outside the model's directory", false, parse_flag,
      FIELD(open.follow_links)},
+    {"cache", "DIR", "remote sources: keep fetched bytes in DIR; the default is ~/.cache/wfs", false, parse_path,
+     FIELD(open.remote.cache), .is_transport = true},
+    {"offline", NULL, "remote sources: read only what has been fetched before", false, parse_flag,
+     FIELD(open.remote.offline), .is_transport = true},
+    {"timeout", "SECONDS", "remote sources: a read fails after so long without a new byte; the default is 60", false,
+     parse_seconds, FIELD(open.remote.timeout), .is_transport = true},
+    {"cacert", "FILE", "remote sources: trust the certificates in FILE instead of the system's", false, parse_path,
+     FIELD(open.remote.cacert), .is_transport = true},
     {"q4_0", "RULE", "how Q4_0 rounds, in tensors/ and gguf/: ggml (the default) or absmax7, as some Rust engines do",
      false, parse_q4_0_rule, FIELD(content.quantize.q4_0_rule), .words = "ggml absmax7"},
     {"tensor-type", "PATTERN=TYPE", "quantized files: use this type for tensors whose name matches; may be repeated",
@@ -389,12 +419,14 @@ static const char *refusal_of(const char *word)
 void options_init(struct options *options)
 {
     *options = (struct options){.arena = arena_new()};
+    remote_use(&options->open.remote);
     options->mount.uid = getuid();
     options->mount.gid = (gid_t)NO_GROUP;
 }
 
 void options_free(struct options *options)
 {
+    remote_use(NULL);
     arena_free(options->arena);
 }
 
@@ -464,7 +496,7 @@ static bool set_word(struct options *options, const char *word, struct error *er
     if (row->argument != NULL && (value == NULL || *value == '\0'))
         return error_set(error, "option %s needs a value: %s", row->name, row->argument);
     if (row->parse((char *)options + row->field, value, options->arena, error)) {
-        if (!row->for_mounts)
+        if (!row->for_mounts && !row->is_transport)
             request_add(options, row, value);
         return true;
     }

@@ -62,6 +62,7 @@ struct option_row {
     bool (*parse)(void *field, const char *value, struct arena *arena, struct error *error);
     size_t field; /* its place in struct options */
     enum commas commas;
+    bool is_transport; /* it says how bytes are fetched, and changes none */
     bool reads_file;
     bool names_input;                     /* the value is of files that bytes are made from */
     const char *words;                    /* all values, separated by spaces; NULL: see `values` */

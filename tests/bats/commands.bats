@@ -182,7 +182,7 @@ tensors/u8
     [[ $stderr == *"); did you mean 'Q4_K'?" ]]
     fails 2 "option format: 'safetensor' is not a format (known: gguf, huggingface, meta, mistral, numpy, pipeline, safetensors, torch); did you mean 'safetensors'?" \
         "$WFS" ls -o format=safetensor "$llama"
-    fails 1 "hf download ORG/NAME" "$WFS" ls https://huggingface.co/openai-community/gpt2
+    fails 1 "hf://openai-community/gpt2" "$WFS" ls https://huggingface.co/openai-community/gpt2
     HF_HUB_CACHE=$OUT fails 1 "'hf download org/none' fetches it" "$WFS" ls org/none
     [ "$("$WFS" help cat)" = "$("$WFS" cat --help)" ]
     [ "$("$WFS" help)" = "$("$WFS" --help)" ]

@@ -1,0 +1,102 @@
+#include "formats/listing.h"
+
+#include "base/text.h"
+#include "formats/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* False: there are too many. */
+static bool add(struct listing *listing, const char *name)
+{
+    if (listing->count == LISTING_NAMES)
+        return false;
+    listing->names = memory_resize(listing->names, (listing->count + 1) * sizeof *listing->names);
+    listing->names[listing->count++] = name;
+    return true;
+}
+
+/* [{"name": "model.gguf", "type": "file", ...}, {"name": "sub", "type": "directory"}] */
+static bool parse_json(const char *text, size_t length, struct arena *arena, struct listing *listing)
+{
+    struct error unused;
+    struct json_document *document = json_parse(text, length, &unused);
+    const struct json *root = document != NULL ? json_root(document) : NULL;
+    bool good = json_is(root, JSON_ARRAY);
+    for (const struct json *entry = good ? json_first(root) : NULL; good && entry != NULL; entry = json_next(entry)) {
+        size_t n_name = 0;
+        const char *name = json_string(json_get(entry, "name"), &n_name);
+        bool is_folder = json_string_is(json_get(entry, "type"), "directory");
+        if (name != NULL && n_name > 0 && strlen(name) == n_name && strchr(name, '/') == NULL)
+            good = add(listing, arena_printf(arena, "%s%s", name, is_folder ? "/" : ""));
+    }
+    json_free(document);
+    return good;
+}
+
+/* The value of an attribute, with the one entity that URLs have in HTML. */
+static const char *attribute_value(const char *value, size_t length, struct arena *arena)
+{
+    static const char entity[] = "&amp;";
+    char *text = arena_strndup(arena, value, length);
+    for (char *place = text; (place = strstr(place, entity)) != NULL; place++)
+        memmove(place + 1, place + sizeof entity - 1, strlen(place + sizeof entity - 1) + 1);
+    return text;
+}
+
+/* The name that a link in a folder leads to; NULL if it leads elsewhere. */
+static const char *name_of_link(const struct uri *folder, const char *link, struct arena *arena)
+{
+    struct uri uri;
+    struct error unused;
+    if (!uri_resolve(folder, link, arena, &uri, &unused) || !uri_same_origin(&uri, folder) ||
+        !text_starts_with(uri.path, folder->path))
+        return NULL;
+    const char *rest = uri.path + strlen(folder->path);
+    size_t length = strcspn(rest, "/");
+    const char *name = uri_decode_name(rest, length, arena);
+    if (name == NULL || (rest[length] == '/' && rest[length + 1] != '\0'))
+        return NULL;
+    return rest[length] == '/' ? arena_printf(arena, "%s/", name) : name;
+}
+
+static bool parse_html(const char *text, size_t length, const struct uri *folder, struct arena *arena,
+                       struct listing *listing)
+{
+    static const char attribute[] = "href=";
+    enum { LONGEST = 2048 };
+    struct arena *links = arena_new();
+    const char *end = text + length;
+    bool good = true;
+    for (const char *at = text; good && at + sizeof attribute < end; at++) {
+        if (strncasecmp(at, attribute, sizeof attribute - 1) != 0)
+            continue;
+        const char *value = at + sizeof attribute, *close = NULL;
+        char quote = value[-1];
+        if ((quote == '"' || quote == '\'') && value < end)
+            close = memchr(value, quote, (size_t)(end - value) < LONGEST ? (size_t)(end - value) : LONGEST);
+        const char *name =
+            close != NULL ? name_of_link(folder, attribute_value(value, (size_t)(close - value), links), links) : NULL;
+        if (name != NULL)
+            good = add(listing, arena_strdup(arena, name));
+    }
+    arena_free(links);
+    return good;
+}
+
+bool listing_parse(const char *text, size_t length, const char *type, const struct uri *folder, struct arena *arena,
+                   struct listing *ret_listing)
+{
+    struct listing listing = {0};
+    bool good = false;
+    if (strncasecmp(type, "application/json", 16) == 0)
+        good = parse_json(text, length, arena, &listing);
+    else if (strncasecmp(type, "text/html", 9) == 0)
+        good = parse_html(text, length, folder, arena, &listing) && listing.count > 0;
+    if (good)
+        *ret_listing =
+            (struct listing){arena_copy(arena, listing.names, listing.count * sizeof *listing.names), listing.count};
+    free(listing.names);
+    return good;
+}

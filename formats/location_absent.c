@@ -1,0 +1,13 @@
+/* The kinds of locations that a build without libcurl lacks. */
+#include "formats/location_scheme.h"
+
+static struct location *refuse(const char *text, enum location_links links, const char **ret_file, struct error *error)
+{
+    struct arena *arena = arena_new();
+    error_set(error, "%s: this wfs was built without libcurl and reads local files alone", location_shown(text, arena));
+    arena_free(arena);
+    return NULL;
+}
+
+const struct location_scheme https_scheme = {.prefix = "https://", .open = refuse};
+const struct location_scheme http_scheme = {.prefix = "http://", .open = refuse};

@@ -1,0 +1,398 @@
+/* Files and folders on web servers: https://HOST/FOLDER/ and https://HOST/FOLDER/FILE.
+ *
+ * The names of a folder come from the server's list of it, or, if there is none, are those that models have. Each file
+ * is then asked for its beginning, all at once, which also tells its size and its validator. What was learned is kept
+ * with the store: the next time the files are asked for only under the condition that they have changed, and offline
+ * nothing is asked. */
+#include "base/sha256.h"
+#include "base/text.h"
+#include "formats/listing.h"
+#include "formats/site.h"
+#include "remote/exchange.h"
+#include "remote/options.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+enum {
+    MAX_FOLDERS = 64, /* that are listed */
+    MAX_DEPTH = 3,
+    KNOWN_LIMIT = 16 << 20, /* bytes of what is known of a site */
+};
+
+/* What a folder without a list is searched for. */
+static const char *const known_names[] = {
+    "config.json",
+    "generation_config.json",
+    "model.safetensors",
+    "adapter_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "adapter_model.safetensors",
+    "special_tokens_map.json",
+    "vocab.json",
+    "merges.txt",
+    "tokenizer.model",
+    "preprocessor_config.json",
+    "chat_template.jinja",
+    "README.md",
+};
+
+struct web_name {
+    const char *path;
+    bool is_guessed; /* no list has it */
+    /* what was known of the file before; an etag of NULL: nothing */
+    const char *etag;
+    uint64_t size;
+    int64_t modified;
+};
+
+struct web {
+    struct arena *arena; /* the site's */
+    struct site *site;
+    struct uri folder;
+    const char *file; /* that the user named; NULL: the folder */
+    const char *memo; /* under which name the store has what is known */
+    struct web_name *names;
+    size_t n_names;
+    struct error *error;
+};
+
+static void add_name(struct web *web, const char *path, bool is_guessed)
+{
+    web->names = memory_resize(web->names, (web->n_names + 1) * sizeof *web->names);
+    web->names[web->n_names++] = (struct web_name){.path = path, .is_guessed = is_guessed};
+}
+
+/* Fails for the page of a model, which is not where its files are. */
+static bool is_page_of_hub(const struct web *web, const struct uri *uri)
+{
+    const char *id = uri->path + 1, *slash = strchr(id, '/');
+    const char *rest = slash != NULL ? slash + 1 + strcspn(slash + 1, "/") : "/";
+    bool is_page =
+        strcmp(uri->origin, "https://huggingface.co:443") == 0 && (*rest == '\0' || text_starts_with(rest, "/tree/"));
+    if (is_page)
+        error_set(web->error, "the page of a model; its files are at hf://%.*s", (int)(rest - id), id);
+    return is_page;
+}
+
+static bool parse_uri(struct web *web, const char *text)
+{
+    struct uri uri;
+    if (!uri_parse(text, web->arena, &uri, web->error))
+        return false;
+    if (!uri_is_private(&uri))
+        return error_set(web->error, "http:// lets others read and change the model on its way; use https://");
+    if (is_page_of_hub(web, &uri))
+        return false;
+    const char *name = strrchr(uri.path, '/') + 1;
+    web->folder = uri_parent(&uri, web->arena);
+    web->file = *name != '\0' ? uri_decode_name(name, strlen(name), web->arena) : NULL;
+    if (*name != '\0' && web->file == NULL)
+        return error_set(web->error, "the URL names no file");
+    char hash[SHA256_HEX + 1];
+    const char *whole = arena_printf(web->arena, "%s%s", uri.origin, uri.text);
+    sha256_hex(whole, strlen(whole), hash);
+    web->memo = arena_printf(web->arena, "web-%s", hash);
+    return true;
+}
+
+/* The last component of the folder's path, or the host. */
+static const char *model_of(const struct web *web)
+{
+    const char *path = web->folder.path;
+    size_t end = strlen(path) - 1, start = end;
+    while (start > 0 && path[start - 1] != '/')
+        start--;
+    const char *name = uri_decode_name(path + start, end - start, web->arena);
+    const char *host = strstr(web->folder.origin, "://") + 3;
+    return name != NULL ? name : arena_strndup(web->arena, host, strcspn(host, ":"));
+}
+
+/* What is known of the site from before, a line for each file: etag, size, time, path. */
+
+static void remember(struct web *web)
+{
+    struct buffer text = {0};
+    for (size_t i = 0; i < web->site->count; i++) {
+        const struct site_file *file = &web->site->files[i];
+        if (file->origin.etag != NULL && strchr(file->origin.etag, '\t') == NULL)
+            buffer_printf(&text, "%s\t%" PRIu64 "\t%" PRId64 "\t%s\n", file->origin.etag, file->origin.size,
+                          (int64_t)file->modified.tv_sec, file->path);
+    }
+    store_save(web->memo, (const char *)text.bytes, text.length);
+    buffer_free(&text);
+}
+
+/* Sets what is known of a name from a line; adds the name where nothing else does. False: a line that wfs never
+ * wrote. */
+static bool take_known(struct web *web, char *line, bool may_add)
+{
+    char *size = strchr(line, '\t'), *modified = size != NULL ? strchr(size + 1, '\t') : NULL;
+    char *path = modified != NULL ? strchr(modified + 1, '\t') : NULL;
+    if (path == NULL)
+        return false;
+    *size = *path = '\0';
+    size_t i = 0;
+    while (i < web->n_names && strcmp(web->names[i].path, path + 1) != 0)
+        i++;
+    if (i == web->n_names && !may_add)
+        return true;
+    if (i == web->n_names)
+        add_name(web, path + 1, false);
+    web->names[i].etag = line;
+    web->names[i].size = strtoull(size + 1, NULL, 10);
+    web->names[i].modified = strtoll(modified + 1, NULL, 10);
+    return true;
+}
+
+static bool recall(struct web *web, bool may_add)
+{
+    size_t length;
+    char *text = store_load(web->memo, KNOWN_LIMIT, web->arena, &length), *rest = NULL;
+    if (text == NULL)
+        return false;
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
+        if (!take_known(web, line, may_add))
+            return false;
+    return true;
+}
+
+/* The lists of folders, a level of the tree at a time. */
+
+static struct exchange page_of(const struct uri *uri)
+{
+    return (struct exchange){.request = {.uri = *uri, .is_urgent = true, .question = {.size = SIZE_UNKNOWN}},
+                             .limit = LISTING_BYTES};
+}
+
+struct level {
+    const char *paths[MAX_FOLDERS];
+    size_t count;
+};
+
+static bool is_known_name(const char *path)
+{
+    for (size_t i = 0; i < sizeof known_names / sizeof *known_names; i++)
+        if (strcmp(path, known_names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Reports whether a file of the folder is asked for: beside a file that the user named, only what models have. */
+static bool belongs(const struct web *web, const char *path)
+{
+    return web->file == NULL || strcmp(path, web->file) == 0 || is_known_name(path);
+}
+
+/* Adds the names of a list: files to the site's names, folders to the next level. */
+static void add_listing(struct web *web, const char *folder, const struct listing *listing, struct level *next)
+{
+    for (size_t i = 0; i < listing->count; i++) {
+        const char *path = arena_printf(web->arena, "%s%s", folder, listing->names[i]);
+        bool is_folder = text_ends_with(path, "/");
+        if (is_folder && web->file == NULL && next->count < MAX_FOLDERS && listing->names[i][0] != '.')
+            next->paths[next->count++] = path;
+        else if (!is_folder && web->n_names < SITE_FILES && belongs(web, path))
+            add_name(web, path, false);
+    }
+}
+
+/* Lists the folders of a level. *ret_is_listed: the first of them has a list. */
+static bool list_level(struct web *web, const struct level *level, struct level *next, bool *ret_is_listed)
+{
+    struct exchange pages[MAX_FOLDERS];
+    for (size_t i = 0; i < level->count; i++) {
+        const struct uri uri = uri_below(&web->folder, level->paths[i], web->arena);
+        pages[i] = page_of(&uri);
+    }
+    if (!exchange_all(pages, level->count, web->arena, web->error))
+        return false;
+    for (size_t i = 0; i < level->count; i++) {
+        struct listing listing;
+        const struct uri uri = uri_below(&web->folder, level->paths[i], web->arena);
+        bool is_listed =
+            pages[i].verdict == VERDICT_TAKE && listing_parse((const char *)pages[i].bytes, pages[i].length,
+                                                              pages[i].answer.type, &uri, web->arena, &listing);
+        if (is_listed)
+            add_listing(web, level->paths[i], &listing, next);
+        if (i == 0)
+            *ret_is_listed = is_listed;
+        if (pages[i].answer.status == 0) { /* the server cannot be reached */
+            *web->error = pages[i].error;
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool list_names(struct web *web)
+{
+    struct level levels[2] = {{.paths = {""}, .count = 1}};
+    bool is_listed = false, unused;
+    for (int depth = 0; depth < MAX_DEPTH && levels[depth % 2].count > 0; depth++) {
+        levels[(depth + 1) % 2].count = 0;
+        if (!list_level(web, &levels[depth % 2], &levels[(depth + 1) % 2], depth == 0 ? &is_listed : &unused))
+            return false;
+    }
+    bool may_guess = !is_listed && (web->file == NULL || !text_ends_with(web->file, ".gguf"));
+    for (size_t i = 0; may_guess && i < sizeof known_names / sizeof *known_names; i++)
+        add_name(web, known_names[i], true);
+    for (size_t i = 0; web->file != NULL && i < web->n_names; i++)
+        if (strcmp(web->names[i].path, web->file) == 0)
+            return true;
+    if (web->file != NULL)
+        add_name(web, web->file, false);
+    return true;
+}
+
+/* The first contact with the files. */
+
+static struct exchange contact_with(const struct web *web, const struct web_name *name)
+{
+    struct exchange contact = {.limit = ANSWER_WHOLE_LIMIT};
+    contact.request.uri = uri_below(&web->folder, name->path, web->arena);
+    contact.request.is_urgent = true;
+    contact.request.question = (struct question){
+        .is_range = true,
+        .is_conditional = name->etag != NULL,
+        .length = site_is_read_first(name->path) ? SITE_FIRST : 1,
+        .size = SIZE_UNKNOWN,
+    };
+    if (name->etag != NULL)
+        contact.request.condition = arena_printf(web->arena, "If-None-Match: %s", name->etag);
+    return contact;
+}
+
+/* All that tells a file's bytes from others. Without a validator nothing does, so the key is like no other. */
+static const char *key_of(const struct web *web, const struct uri *uri, const char *etag, uint64_t size,
+                          int64_t modified)
+{
+    char hash[SHA256_HEX + 1];
+    uint64_t only = 0;
+    if (*etag == '\0' && modified == 0 && getrandom(&only, sizeof only, 0) != sizeof only)
+        only = (uint64_t)(uintptr_t)web;
+    const char *all = arena_printf(web->arena, "%s\n%s\n%s\n%s\n%" PRIu64 "\n%" PRId64 "\n%" PRIu64, uri->origin,
+                                   uri->path, uri->query, etag, size, modified, only);
+    sha256_hex(all, strlen(all), hash);
+    return arena_printf(web->arena, "url-%s", hash);
+}
+
+static void add_file(struct web *web, const struct web_name *name, const struct uri *uri, const char *etag,
+                     uint64_t size, int64_t modified)
+{
+    const struct site_file file = {
+        .path = name->path,
+        .origin = {.uri = *uri, .key = key_of(web, uri, etag, size, modified), .size = size},
+        .modified.tv_sec = modified,
+    };
+    if (site_add(web->site, &file) && *etag != '\0')
+        web->site->files[web->site->count - 1].origin.etag = arena_strdup(web->arena, etag);
+}
+
+/* Keeps the whole granules among the first bytes of the file that was added last. */
+static void keep_first(const struct web *web, const unsigned char *bytes, size_t length)
+{
+    const struct object_origin *origin = &web->site->files[web->site->count - 1].origin;
+    struct store_object *object = store_open(origin->key, origin->size);
+    for (size_t at = 0, n = 0; at < origin->size; at += n) {
+        n = store_granule_length(object, at / STORE_GRANULE);
+        if (n > length - at)
+            break;
+        store_write(object, at / STORE_GRANULE, bytes + at);
+    }
+    store_close(object);
+}
+
+static void take_contact(struct web *web, const struct web_name *name, const struct exchange *contact)
+{
+    const struct uri *uri = &contact->request.uri;
+    const struct answer *answer = &contact->answer;
+    size_t before = web->site->count;
+    if (contact->verdict == VERDICT_SAME) {
+        add_file(web, name, uri, name->etag, name->size, name->modified);
+        return;
+    }
+    uint64_t size = contact->verdict == VERDICT_TAKE ? answer->total : contact->length;
+    add_file(web, name, uri, answer->etag, contact->verdict == VERDICT_EMPTY ? 0 : size, answer->modified);
+    if (web->site->count > before)
+        keep_first(web, contact->bytes, contact->length);
+}
+
+/* Reports whether a file may be left out: the server lists it, or might have had it, but does not serve it. */
+static bool may_lack(const struct web *web, const struct web_name *name, int status)
+{
+    bool is_named = web->file != NULL && strcmp(name->path, web->file) == 0;
+    return !is_named && (name->is_guessed ? status >= 300 && status < 500 : status == 403 || status == 404);
+}
+
+static bool contact_files(struct web *web)
+{
+    struct exchange *contacts = arena_array(web->arena, web->n_names, sizeof *contacts);
+    for (size_t i = 0; i < web->n_names; i++)
+        contacts[i] = contact_with(web, &web->names[i]);
+    if (!exchange_all(contacts, web->n_names, web->arena, web->error))
+        return false;
+    for (size_t i = 0; i < web->n_names; i++) {
+        if (contacts[i].verdict < VERDICT_REDIRECT && text_ends_with(contacts[i].uri.path, "/"))
+            return error_set(web->error, "a folder; write its URL with a '/' at its end");
+        if (contacts[i].verdict < VERDICT_REDIRECT)
+            take_contact(web, &web->names[i], &contacts[i]);
+        else if (!may_lack(web, &web->names[i], contacts[i].answer.status)) {
+            *web->error = contacts[i].error;
+            return error_prefix(web->error, "%s", web->names[i].path);
+        }
+    }
+    remember(web);
+    return true;
+}
+
+static bool add_known(struct web *web)
+{
+    if (!recall(web, true) || web->n_names == 0)
+        return error_set(web->error, "offline, and nothing is known of it; open it once without -o offline");
+    for (size_t i = 0; i < web->n_names; i++) {
+        const struct web_name *name = &web->names[i];
+        const struct uri uri = uri_below(&web->folder, name->path, web->arena);
+        add_file(web, name, &uri, name->etag, name->size, name->modified);
+    }
+    return true;
+}
+
+static bool find_files(struct web *web)
+{
+    if (remote_options().offline)
+        return add_known(web);
+    if (!list_names(web))
+        return false;
+    if (!recall(web, false))
+        for (size_t i = 0; i < web->n_names; i++)
+            web->names[i].etag = NULL;
+    return contact_files(web);
+}
+
+static struct location *web_open(const char *text, enum location_links links, const char **ret_file,
+                                 struct error *error)
+{
+    struct arena *arena = arena_new();
+    const char *shown = location_shown(text, arena);
+    struct site *site = site_new(shown);
+    struct web web = {.arena = site->arena, .site = site, .error = error};
+    struct location *location = NULL;
+    if (parse_uri(&web, text) && find_files(&web)) {
+        site->name = model_of(&web);
+        location = site_location(site, web.file != NULL ? web.file : "", ret_file, error);
+    } else {
+        error_prefix(error, "%s", shown);
+        site_free(site);
+    }
+    free(web.names);
+    arena_free(arena);
+    return location;
+}
+
+const struct location_scheme https_scheme = {.prefix = "https://", .open = web_open};
+const struct location_scheme http_scheme = {.prefix = "http://", .open = web_open};

@@ -1,0 +1,10 @@
+/* Sources that are objects on servers (remote/object.h). */
+#pragma once
+
+#include "formats/source.h"
+#include "remote/object.h"
+
+struct source_identity source_remote_identity(const struct object_origin *origin, struct timespec modified);
+
+/* Takes the object. `name` is what messages call the source. */
+struct source *source_remote_new(struct object *object, const struct source_identity *identity, const char *name);

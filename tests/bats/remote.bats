@@ -1,0 +1,183 @@
+# Sources on servers, all of them on loopback: tests/remote/server.py.
+
+load lib
+
+setup_file() {
+    load lib
+    ROOT=$BATS_FILE_TMPDIR/root
+    mkdir -p "$ROOT/hub/org" "$ROOT/web"
+    "$PYTHON" "$HERE/../data/make.py" sample "$ROOT/hub/org/tiny"
+    cp -r "$ROOT/hub/org/tiny" "$ROOT/web/model"
+}
+
+setup() {
+    need_numpy
+    "$WFS" ls https:// 2>&1 | grep -q 'built without libcurl' && skip "built without remote sources"
+    ROOT=$BATS_FILE_TMPDIR/root
+    PORTS=$BATS_TEST_TMPDIR/ports
+    "$PYTHON" "$HERE/../remote/server.py" "$PORTS" "$ROOT" 3>&- >"$BATS_TEST_TMPDIR/http.log" 2>&1 &
+    HTTP=$!
+    await test -s "$PORTS"
+    read -r HUB CDN <"$PORTS"
+    unset HF_TOKEN HUGGING_FACE_HUB_TOKEN HF_HUB_OFFLINE TRANSFORMERS_OFFLINE CACHE_DIRECTORY HF_HUB_CACHE HUGGINGFACE_HUB_CACHE
+    export HF_ENDPOINT=http://127.0.0.1:$HUB HF_HOME=$BATS_TEST_TMPDIR/hf XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
+    export HOME=$BATS_TEST_TMPDIR no_proxy=127.0.0.1
+    WEB=http://127.0.0.1:$HUB/web/model/
+    LOCAL=$ROOT/web/model
+}
+
+# The server ends with its test, whatever became of that; then what lib.bash does.
+eval "remaining_$(declare -f teardown)"
+teardown() {
+    kill "$HTTP" 2>/dev/null || true
+    wait "$HTTP" 2>/dev/null || true
+    remaining_teardown
+}
+
+control() {
+    "$PYTHON" -c 'import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode(), end="")' \
+        "http://127.0.0.1:$HUB/control/$1"
+}
+
+# counter NAME: requests, content (answers with bytes of files), bytes, waves, stalled.
+counter() {
+    control log | "$PYTHON" -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"
+}
+
+fault() {
+    control "fault?$1" >/dev/null
+}
+
+reset() {
+    control reset >/dev/null
+}
+
+sum_of() {
+    "$WFS" sha256 "$@" | cut -d ' ' -f 1
+}
+
+@test "a folder on a web server is what a directory is" {
+    [ "$("$WFS" ls "$WEB")" = "$("$WFS" ls "$LOCAL")" ]
+    for path in model.gguf gguf/model-Q4_K_M.gguf tensors/model.norm.weight/f32 config.json; do
+        [ "$(sum_of "$WEB" $path)" = "$(sum_of "$LOCAL" $path)" ]
+    done
+    [ "$("$WFS" info "$WEB")" = "$("$WFS" info "$LOCAL")" ]
+    "$WFS" cp "$WEB" model.gguf "$BATS_TEST_TMPDIR/model.gguf"
+    cmp "$BATS_TEST_TMPDIR/model.gguf" <("$WFS" cat "$LOCAL" model.gguf)
+    [ "$("$WFS" sha256 "${WEB}model.safetensors" model.safetensors | cut -d ' ' -f 1)" = "$(sum_of "$LOCAL" model.safetensors)" ]
+}
+
+@test "each byte is fetched once, and none a second time, or offline" {
+    sum_of "$WEB" model.safetensors model.gguf gguf/model-Q4_0.gguf
+    [ "$(counter bytes)" -eq "$(cat "$LOCAL"/* | wc -c)" ]
+    reset
+    sum_of "$WEB" model.safetensors model.gguf gguf/model-Q4_0.gguf
+    [ "$(counter content)" -eq 0 ]
+    reset
+    sum_of -o offline "$WEB" model.gguf
+    [ "$(counter requests)" -eq 0 ]
+    fails 1 "offline" "$WFS" ls -o "offline,cache=$BATS_TEST_TMPDIR/empty" "$WEB"
+}
+
+@test "readers of one mount share what they fetch" {
+    need_fuse
+    mkdir "$BATS_TEST_TMPDIR/mnt"
+    serve "$WEB" "$BATS_TEST_TMPDIR/mnt"
+    for reader in 1 2 3 4; do
+        sha256sum "$BATS_TEST_TMPDIR/mnt/model.gguf" >"$BATS_TEST_TMPDIR/sum.$reader" 3>&- &
+        READERS+=($!)
+    done
+    wait "${READERS[@]}"
+    for reader in 1 2 3 4; do
+        [ "$(cut -d ' ' -f 1 "$BATS_TEST_TMPDIR/sum.$reader")" = "$(sum_of "$LOCAL" model.gguf)" ]
+    done
+    grep -F " $BATS_TEST_TMPDIR/mnt fuse.wfs " /proc/self/mounts | grep -q "^$WEB "
+    unmount "$BATS_TEST_TMPDIR/mnt"
+    [ "$(counter bytes)" -eq "$(cat "$LOCAL"/* | wc -c)" ]
+}
+
+@test "exec, and a mount in the background, of a server's model" {
+    need_fuse
+    [ "$("$WFS" exec "$WEB" -- sha256sum {}/model.gguf | cut -d ' ' -f 1)" = "$(sum_of "$LOCAL" model.gguf)" ]
+    "$WFS" mount "$WEB" "$BATS_TEST_TMPDIR/mnt" 3>&-
+    [ "$(sha256sum <"$BATS_TEST_TMPDIR/mnt/model.safetensors" | cut -d ' ' -f 1)" = "$(sum_of "$LOCAL" model.safetensors)" ]
+    "$WFS" umount "$BATS_TEST_TMPDIR/mnt"
+}
+
+@test "folders are found by lists in HTML and JSON, or by the names that models have" {
+    cp -r "$LOCAL" "$ROOT/web/json.$$"
+    [ "$("$WFS" ls "http://127.0.0.1:$HUB/web/json.$$/")" = "$("$WFS" ls "$LOCAL")" ]
+    fault "path=/web/model/&kind=nolist"
+    [ "$("$WFS" ls "$WEB")" = "$("$WFS" ls "$LOCAL")" ]
+    reset
+    fails 1 "write its URL with a '/' at its end" "$WFS" ls "${WEB%/}"
+}
+
+@test "broken answers are asked for again, and give no wrong bytes" {
+    local expected kind
+    expected=$(sum_of "$LOCAL" model.safetensors)
+    for kind in short reset "short&after=0" "status&status=503" "status&status=429&header-Retry-After=1" nolength; do
+        rm -rf "$XDG_CACHE_HOME"
+        reset
+        fault "path=model.safetensors&times=2&kind=$kind"
+        [ "$(sum_of "$WEB" model.safetensors)" = "$expected" ]
+    done
+    rm -rf "$XDG_CACHE_HOME"
+    reset
+    fault "path=model.safetensors&kind=norange"
+    [ "$(sum_of "$WEB" model.safetensors)" = "$expected" ]
+}
+
+# refused FAULT MESSAGE: after the first bytes were fetched, others fail so.
+refused() {
+    rm -rf "$XDG_CACHE_HOME"
+    reset
+    "$WFS" ls "$WEB" >/dev/null
+    fault "path=model.safetensors&skip=1&$1" # the first request of a run asks only whether the file has changed
+    run --separate-stderr "$WFS" cat -o timeout=1 "$WEB" model.safetensors
+    echo "$1: $status: $stderr"
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"$2"* ]]
+    [ "${#stderr_lines[@]}" -eq 1 ]
+}
+
+@test "answers that cannot be used are errors that say why" {
+    refused "kind=wrongrange" "were asked for"
+    refused "kind=wrongtotal" "has changed on the server: it has 3740345 bytes now, and had 3740344"
+    refused "kind=gzip" "compressed"
+    refused "kind=status&status=404" "status 404"
+    refused "kind=status&status=403" "status 403: the server's reason"
+    refused "kind=status&status=416" "status 416"
+    refused "kind=status&status=412" "has changed on the server"
+    refused "kind=status&status=500" "nothing came for 1 s: the server answers with status 500"
+    refused "kind=loop" "redirects too often"
+    refused "kind=redirect&to=file:///etc/passwd" "redirects to an address that is not valid"
+    refused "kind=stall" "nothing came for 1 s"
+}
+
+@test "no secret is shown" {
+    local everything=$BATS_TEST_TMPDIR/everything
+    need_fuse
+    mkdir "$BATS_TEST_TMPDIR/mnt"
+    export HF_TOKEN=hf_secrettoken
+    {
+        "$WFS" info "${WEB}?sig=secretquery"
+        "$WFS" cat "${WEB}?sig=secretquery" metadata.json
+        "$WFS" ls "https://user:secretpassword@127.0.0.1:$HUB/web/none/?sig=secretquery" || true
+        "$WFS" ls "http://127.0.0.1:$HUB/web/none/x?sig=secretquery" || true
+        serve "${WEB}?sig=secretquery" "$BATS_TEST_TMPDIR/mnt"
+        cat /proc/self/mounts "$BATS_TEST_TMPDIR/mnt/metadata.json" "$SERVER_LOG"
+        fault "path=model.safetensors&kind=loop"
+        cat "$BATS_TEST_TMPDIR/mnt/model.safetensors" || true
+        cat "$SERVER_LOG"
+        unmount "$BATS_TEST_TMPDIR/mnt"
+    } >"$everything" 2>&1
+    grep -q safetensors "$everything"
+    ! grep secret "$everything"
+    ! grep -rl secret "$XDG_CACHE_HOME"
+}
+
+@test "only loopback may be read without encryption" {
+    fails 1 "use https://" "$WFS" ls http://example.org/model/
+    fails 1 "not a kind of URL that wfs reads" "$WFS" ls ftp://example.org/model/
+}

@@ -8,6 +8,7 @@ setup_file() {
     mkdir -p "$ROOT/hub/org" "$ROOT/web"
     "$PYTHON" "$HERE/../data/make.py" sample "$ROOT/hub/org/tiny"
     cp -r "$ROOT/hub/org/tiny" "$ROOT/web/model"
+    "$PYTHON" "$HERE/remote_inputs.py" "$ROOT/hub/org"
 }
 
 setup() {
@@ -99,7 +100,7 @@ sum_of() {
 @test "exec, and a mount in the background, of a server's model" {
     need_fuse
     [ "$("$WFS" exec "$WEB" -- sha256sum {}/model.gguf | cut -d ' ' -f 1)" = "$(sum_of "$LOCAL" model.gguf)" ]
-    "$WFS" mount "$WEB" "$BATS_TEST_TMPDIR/mnt" 3>&-
+    "$WFS" mount hf://org/tiny "$BATS_TEST_TMPDIR/mnt" 3>&-
     [ "$(sha256sum <"$BATS_TEST_TMPDIR/mnt/model.safetensors" | cut -d ' ' -f 1)" = "$(sum_of "$LOCAL" model.safetensors)" ]
     "$WFS" umount "$BATS_TEST_TMPDIR/mnt"
 }
@@ -155,6 +156,59 @@ refused() {
     refused "kind=stall" "nothing came for 1 s"
 }
 
+@test "a model on the hub: its files, its commit, a revision, a file, a folder" {
+    [ "$("$WFS" ls hf://org/tiny)" = "$("$WFS" ls "$LOCAL")" ]
+    [ "$(sum_of hf://models/org/tiny@refs/pr/1 model.safetensors)" = "$(sum_of "$LOCAL" model.safetensors)" ]
+    [ "$(sum_of hf://org/tiny/model.safetensors tensors/model.norm.weight/raw)" = "$(sum_of "$LOCAL" tensors/model.norm.weight/raw)" ]
+    "$WFS" info hf://org/tiny | head -n 1 | grep -qx tiny
+    reset
+    sum_of hf://org/tiny@0123456789abcdef0123456789abcdef01234567 model.safetensors
+    [ "$(counter requests)" -eq 0 ]
+    sum_of hf://org/tiny model.safetensors
+    [ "$(counter requests)" -eq 1 ]
+    HF_HUB_OFFLINE=1 sum_of hf://org/tiny model.safetensors
+    [ "$(counter requests)" -eq 1 ]
+}
+
+@test "redirects are remembered, and a signature that has expired is made again" {
+    fault "path=/blobs/org/tiny/model.safetensors&skip=1&times=1&kind=status&status=403"
+    [ "$(sum_of hf://org/tiny model.safetensors)" = "$(sum_of "$LOCAL" model.safetensors)" ]
+    rm -rf "$XDG_CACHE_HOME"
+    fault "path=/blobs/org/tiny/model.safetensors&skip=1&kind=status&status=403"
+    fails 1 "status 403: the server's reason" "$WFS" sha256 hf://org/tiny model.safetensors
+}
+
+@test "what the hub refuses is one line that says what to do" {
+    fails 1 "hf://org/none: there is no such model, or it is private and HF_TOKEN is missing" "$WFS" ls hf://org/none
+    fails 1 "hf://org/tiny: no revision 'v2'" "$WFS" ls hf://org/tiny@v2
+    fails 1 "hf://org/tiny: no file 'x.gguf' at 0123456789abcdef0123456789abcdef01234567" "$WFS" ls hf://org/tiny/x.gguf
+    fails 1 "wfs reads models, not datasets" "$WFS" ls hf://datasets/org/tiny
+    fails 1 "not hf://ORG/NAME" "$WFS" ls hf://../org/tiny
+    HF_TOKEN=hf_wrong fails 1 "the token in HF_TOKEN is not valid" "$WFS" ls hf://org/tiny
+    mkdir -p "$ROOT/hub/org/gated"
+    cp "$LOCAL/config.json" "$ROOT/hub/org/gated/"
+    { head -c 3000000 "$LOCAL/model.safetensors"; head -c 740344 /dev/urandom; } >"$ROOT/hub/org/gated/model.safetensors"
+    fails 1 "hf://org/gated: gated: accept its terms on its page, then set HF_TOKEN" "$WFS" ls hf://org/gated
+    HF_TOKEN=hf_other fails 1 "hf://org/gated: gated, and this token's account has no access yet" "$WFS" ls hf://org/gated
+    HF_TOKEN=hf_secrettoken "$WFS" ls hf://org/gated model.safetensors
+}
+
+@test "complete files of the hub cache are read there" {
+    local blobs=$HF_HOME/hub/models--org--tiny/blobs
+    mkdir -p "$blobs"
+    cp "$LOCAL/model.safetensors" "$blobs/$(sha256sum <"$LOCAL/model.safetensors" | cut -d ' ' -f 1)"
+    [ "$(sum_of hf://org/tiny model.safetensors)" = "$(sum_of "$LOCAL" model.safetensors)" ]
+    control log | grep -q model.safetensors.*bytes= && return 1
+    true
+}
+
+@test "a sharded model is opened in three waves of requests" {
+    control "barrier?count=99" >/dev/null
+    "$WFS" ls -l hf://org/sixteen model.gguf
+    [ "$(counter waves)" -le 3 ]
+    [ "$(counter requests)" -le 40 ]
+}
+
 @test "no secret is shown" {
     local everything=$BATS_TEST_TMPDIR/everything
     need_fuse
@@ -165,6 +219,8 @@ refused() {
         "$WFS" cat "${WEB}?sig=secretquery" metadata.json
         "$WFS" ls "https://user:secretpassword@127.0.0.1:$HUB/web/none/?sig=secretquery" || true
         "$WFS" ls "http://127.0.0.1:$HUB/web/none/x?sig=secretquery" || true
+        "$WFS" info hf://org/tiny
+        "$WFS" cat hf://org/tiny metadata.json
         serve "${WEB}?sig=secretquery" "$BATS_TEST_TMPDIR/mnt"
         cat /proc/self/mounts "$BATS_TEST_TMPDIR/mnt/metadata.json" "$SERVER_LOG"
         fault "path=model.safetensors&kind=loop"

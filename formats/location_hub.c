@@ -1,0 +1,345 @@
+/* Models on the Hugging Face hub: hf://[models/]ORG/NAME[@REVISION][/PATH].
+ *
+ * One request lists all files of a revision with their sizes and hashes, and says which commit it is: everything is
+ * read of that commit. Files whose bytes the Python clients' cache has are read there. The list of a commit is kept
+ * with the store, and so is which commit a revision was, for offline.
+ *
+ * Source: huggingface_hub's HfApi.model_info, list_repo_tree and file_download; HfFileSystem.resolve_path. */
+#include "base/sha256.h"
+#include "base/text.h"
+#include "formats/huggingface/hub_cache_paths.h"
+#include "formats/json.h"
+#include "formats/site.h"
+#include "remote/credentials.h"
+#include "remote/exchange.h"
+#include "remote/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LIST_LIMIT = 64 << 20, /* bytes */
+    COMPLETE_NAMES = 1000, /* from so many on, the list of a revision may be cut */
+    TREE_PAGES = 1 + SITE_FILES / 1000,
+    COMMIT_DIGITS = 40,
+    MAX_ID = 96, /* the hub's own limit for a repository's name */
+};
+
+struct hub {
+    struct arena *arena; /* the site's */
+    struct site *site;
+    const char *id, *revision, *path; /* ORG/NAME, the revision or "main", what is below it or "" */
+    const char *shown;                /* hf://ORG/NAME */
+    struct uri endpoint;
+    const struct http_credential *credential; /* NULL: no token */
+    const char *token_from;
+    const char *commit;
+    struct timespec modified;
+    struct error *error;
+};
+
+static bool is_id_character(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c != '\0' && strchr("._-", c) != NULL);
+}
+
+/* ORG/NAME, or the NAME of a model from before they had owners. */
+static bool is_id(const char *id)
+{
+    size_t n_slashes = 0;
+    bool begins = true;
+    for (const char *c = id; *c != '\0'; begins = *c == '/', c++) {
+        n_slashes += *c == '/';
+        if (*c == '/' ? begins : !is_id_character(*c) || (begins && *c == '.'))
+            return false;
+    }
+    return !begins && n_slashes <= 1 && strlen(id) <= MAX_ID;
+}
+
+/* The end of REVISION in "REVISION/PATH": only refs/pr/N and refs/convert/X have slashes. */
+static size_t revision_length(const char *text)
+{
+    static const char *const special[] = {"refs/pr/", "refs/convert/"};
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+        if (text_starts_with(text, special[i]))
+            return strlen(special[i]) + strcspn(text + strlen(special[i]), "/");
+    return strcspn(text, "/");
+}
+
+static bool is_good_revision(const char *revision)
+{
+    for (const char *c = revision; *c != '\0'; c++)
+        if (!is_id_character(*c) && *c != '/' && *c != '+')
+            return false;
+    return *revision != '\0' && strstr(revision, "..") == NULL;
+}
+
+static bool parse_name(struct hub *hub, const char *text)
+{
+    static const char *const others[] = {"datasets/", "spaces/", "buckets/"};
+    const char *name = text_starts_with(text, "hf://models/") ? text + strlen("hf://models/") : text + strlen("hf://");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (text_starts_with(name, others[i]))
+            return error_set(hub->error, "%s: wfs reads models, not %.*s", text, (int)strlen(others[i]) - 1, others[i]);
+    size_t organization = strcspn(name, "/@");
+    size_t length =
+        name[organization] == '/' ? organization + 1 + strcspn(name + organization + 1, "/@") : organization;
+    const char *rest = name + length;
+    hub->id = arena_strndup(hub->arena, name, length);
+    hub->revision = "main";
+    if (*rest == '@') {
+        size_t n = revision_length(rest + 1);
+        hub->revision = arena_strndup(hub->arena, rest + 1, n);
+        rest += 1 + n;
+    }
+    size_t n_path = strlen(rest);
+    while (n_path > 0 && rest[n_path - 1] == '/')
+        n_path--;
+    hub->path = n_path > 0 ? arena_strndup(hub->arena, rest + 1, n_path - 1) : "";
+    hub->shown = arena_printf(hub->arena, "hf://%s", hub->id);
+    if (!is_id(hub->id))
+        return error_set(hub->error, "%s: not hf://ORG/NAME[@REVISION][/PATH]", text);
+    return is_good_revision(hub->revision) || error_set(hub->error, "%s: no revision '%s'", hub->shown, hub->revision);
+}
+
+static bool find_hub(struct hub *hub)
+{
+    if (!uri_parse(hub_endpoint(hub->arena), hub->arena, &hub->endpoint, hub->error))
+        return error_prefix(hub->error, "HF_ENDPOINT");
+    const char *header = hub_authorization(hub->arena, &hub->token_from);
+    if (header != NULL) {
+        struct http_credential *credential = arena_alloc(hub->arena, sizeof *credential);
+        *credential = (struct http_credential){hub->endpoint.origin, header};
+        hub->credential = credential;
+    }
+    return true;
+}
+
+/* The URL of `path`, encoded already, below the endpoint, which may have a path itself. */
+static struct uri endpoint_uri(const struct hub *hub, const char *path)
+{
+    struct uri uri = hub->endpoint;
+    struct error unused;
+    const char *text = arena_printf(hub->arena, "%s/%s", hub_endpoint(hub->arena), path);
+    uri_parse(text, hub->arena, &uri, &unused);
+    return uri;
+}
+
+/* Errors: what the hub says, in the words of somebody who can do something about it. */
+
+/* Of an answer for a model or one of its files. */
+static void explain_gate(const char *shown, const struct answer *answer, struct error *error)
+{
+    if (strcmp(answer->error_code, "GatedRepo") != 0)
+        return;
+    if (answer->status == 401)
+        error_set(error, "%s: gated: accept its terms on its page, then set HF_TOKEN or run \"hf auth login\"", shown);
+    else
+        error_set(error, "%s: gated, and this token's account has no access yet: ask for it on the model's page",
+                  shown);
+}
+
+static bool explain(const struct hub *hub, const struct exchange *exchange)
+{
+    const struct answer *answer = &exchange->answer;
+    const bool has_token = hub->credential != NULL;
+    error_set(hub->error, "%s: %s", hub->shown, exchange->error.message);
+    if (strstr(answer->error_message, "Invalid credentials") != NULL && has_token)
+        error_set(hub->error, "the token in %s is not valid", hub->token_from);
+    else if (strcmp(answer->error_code, "RevisionNotFound") == 0)
+        error_set(hub->error, "%s: no revision '%s'", hub->shown, hub->revision);
+    else if (answer->status == 401 || answer->status == 404)
+        error_set(hub->error, "%s: there is no such model, or it is private and %s", hub->shown,
+                  has_token ? "this token may not see it" : "HF_TOKEN is missing");
+    else if (answer->status == 429)
+        error_set(hub->error, "%s: rate limit of the hub reached; it resets in %u s%s", hub->shown, answer->pause,
+                  has_token ? "" : "; a token has a higher one");
+    explain_gate(hub->shown, answer, hub->error);
+    return false;
+}
+
+static bool get(const struct hub *hub, const struct uri *uri, struct exchange *ret_exchange)
+{
+    *ret_exchange = (struct exchange){
+        .request = {.uri = *uri, .credential = hub->credential, .is_urgent = true, .question = {.size = SIZE_UNKNOWN}},
+        .limit = LIST_LIMIT};
+    if (!exchange_all(ret_exchange, 1, hub->arena, hub->error))
+        return error_prefix(hub->error, "%s", hub->shown);
+    return ret_exchange->verdict == VERDICT_TAKE || explain(hub, ret_exchange);
+}
+
+static bool is_hash(const char *text, size_t n_digits)
+{
+    return text != NULL && strlen(text) == n_digits && strspn(text, "0123456789abcdef") == n_digits;
+}
+
+/* Adds a file of the list. `sha256` and `blob`, its git hash, may be NULL. */
+static void add_file(struct hub *hub, const char *path, uint64_t size, const char *sha256, const char *blob)
+{
+    struct arena *arena = hub->arena;
+    struct site_file file = {.path = arena_strdup(arena, path), .modified = hub->modified};
+    const char *encoded = uri_encode(path, "/", arena);
+    file.origin.uri = endpoint_uri(hub, arena_printf(arena, "%s/resolve/%s/%s", hub->id, hub->commit, encoded));
+    file.origin.credential = hub->credential;
+    file.origin.size = size;
+    file.origin.explain = explain_gate;
+    file.origin.who = hub->shown;
+    if (is_hash(sha256, SHA256_HEX)) {
+        file.origin.key = arena_printf(arena, "sha256-%s", sha256);
+    } else {
+        char hash[SHA256_HEX + 1];
+        const char *all = arena_printf(arena, "%s\n%s\n%s\n%s", hub->endpoint.text, hub->id,
+                                       is_hash(blob, COMMIT_DIGITS) ? blob : hub->commit, path);
+        sha256_hex(all, strlen(all), hash);
+        file.origin.key = arena_printf(arena, "url-%s", hash);
+    }
+    const char *name = is_hash(sha256, SHA256_HEX) ? sha256 : is_hash(blob, COMMIT_DIGITS) ? blob : NULL;
+    file.copy = name != NULL ? hub_cache_blob(arena, hub->id, name) : NULL;
+    site_add(hub->site, &file);
+}
+
+/* "siblings" of a model. False: an entry is none. */
+static bool add_siblings(struct hub *hub, const struct json *siblings)
+{
+    for (const struct json *one = json_first(siblings); one != NULL; one = json_next(one)) {
+        const char *path = json_string(json_get(one, "rfilename"), NULL);
+        const struct json *lfs = json_get(one, "lfs");
+        uint64_t size;
+        if (path == NULL || !(json_u64(json_get(lfs, "size"), &size) || json_u64(json_get(one, "size"), &size)))
+            return false;
+        add_file(hub, path, size, json_string(json_get(lfs, "sha256"), NULL),
+                 json_string(json_get(one, "blobId"), NULL));
+    }
+    return true;
+}
+
+/* A page of the tree. */
+static bool add_tree(struct hub *hub, const struct json *entries)
+{
+    for (const struct json *one = json_first(entries); one != NULL; one = json_next(one)) {
+        const char *path = json_string(json_get(one, "path"), NULL);
+        const struct json *lfs = json_get(one, "lfs");
+        uint64_t size;
+        if (!json_string_is(json_get(one, "type"), "file"))
+            continue;
+        if (path == NULL || !json_u64(json_get(one, "size"), &size) || hub->site->count > SITE_FILES)
+            return false;
+        add_file(hub, path, size, json_string(json_get(lfs, "oid"), NULL), json_string(json_get(one, "oid"), NULL));
+    }
+    return true;
+}
+
+/* All pages of the tree, for models of so many files that their list may be cut. */
+static bool read_tree(struct hub *hub)
+{
+    struct uri uri = endpoint_uri(
+        hub, arena_printf(hub->arena, "api/models/%s/tree/%s?recursive=true&limit=1000", hub->id, hub->commit));
+    hub->site->count = 0;
+    for (int page = 0; page < TREE_PAGES; page++) {
+        struct exchange exchange;
+        if (!get(hub, &uri, &exchange))
+            return false;
+        struct json_document *document = json_parse((const char *)exchange.bytes, exchange.length, hub->error);
+        bool good = document != NULL && add_tree(hub, json_root(document));
+        json_free(document);
+        if (!good)
+            return error_set(hub->error, "%s: the hub's list of files is malformed", hub->shown);
+        if (*exchange.answer.next == '\0')
+            return true;
+        if (!uri_resolve(&exchange.uri, exchange.answer.next, hub->arena, &uri, hub->error))
+            return error_prefix(hub->error, "%s", hub->shown);
+    }
+    return error_set(hub->error, "%s: the hub's list of files does not end", hub->shown);
+}
+
+/* "2024-05-01T12:00:00.000Z" */
+static struct timespec time_of(const char *text)
+{
+    struct tm time = {0};
+    bool good = text != NULL && strptime(text, "%Y-%m-%dT%H:%M:%S", &time) != NULL;
+    return (struct timespec){.tv_sec = good ? timegm(&time) : 0};
+}
+
+static bool take_list(struct hub *hub, const char *text, size_t length)
+{
+    struct json_document *document = json_parse(text, length, hub->error);
+    const struct json *root = document != NULL ? json_root(document) : NULL, *siblings = json_get(root, "siblings");
+    const char *commit = json_string(json_get(root, "sha"), NULL);
+    bool good = is_hash(commit, COMMIT_DIGITS) && json_is(siblings, JSON_ARRAY);
+    if (good) {
+        hub->commit = arena_strdup(hub->arena, commit);
+        hub->modified = time_of(json_string(json_get(root, "lastModified"), NULL));
+        good = json_count(siblings) <= SITE_FILES && add_siblings(hub, siblings);
+    }
+    bool is_disabled = json_bool(json_get(root, "disabled"), false);
+    json_free(document);
+    if (is_disabled)
+        return error_set(hub->error, "%s: the hub has disabled access to this model", hub->shown);
+    return good || error_set(hub->error, "%s: the hub's list of files is malformed", hub->shown);
+}
+
+/* Under which name the store has the list of a revision. */
+static const char *memo_of(const struct hub *hub, const char *revision)
+{
+    char hash[SHA256_HEX + 1];
+    const char *all = arena_printf(hub->arena, "%s\n%s\n%s", hub->endpoint.text, hub->id, revision);
+    sha256_hex(all, strlen(all), hash);
+    return arena_printf(hub->arena, "hub-%s", hash);
+}
+
+/* A list that was kept, where it must be right: of a commit, or of any revision if there is no network. */
+static bool recall(struct hub *hub)
+{
+    size_t length;
+    bool is_commit = is_hash(hub->revision, COMMIT_DIGITS), is_offline = remote_options().offline;
+    char *text =
+        is_commit || is_offline ? store_load(memo_of(hub, hub->revision), LIST_LIMIT, hub->arena, &length) : NULL;
+    if (text == NULL)
+        return false;
+    struct error unused, *error = hub->error;
+    hub->error = &unused;
+    bool taken = take_list(hub, text, length) && hub->site->count < COMPLETE_NAMES;
+    hub->error = error;
+    if (!taken)
+        hub->site->count = 0;
+    return taken;
+}
+
+static bool read_list(struct hub *hub)
+{
+    struct exchange exchange;
+    if (recall(hub))
+        return true;
+    if (remote_options().offline)
+        return error_set(hub->error, "%s: offline, and nothing is known of '%s'; open it once without -o offline",
+                         hub->shown, hub->revision);
+    const char *revision = uri_encode(hub->revision, "", hub->arena);
+    const struct uri uri =
+        endpoint_uri(hub, arena_printf(hub->arena, "api/models/%s/revision/%s?blobs=true", hub->id, revision));
+    if (!get(hub, &uri, &exchange) || !take_list(hub, (const char *)exchange.bytes, exchange.length))
+        return false;
+    store_save(memo_of(hub, hub->revision), (const char *)exchange.bytes, exchange.length);
+    store_save(memo_of(hub, hub->commit), (const char *)exchange.bytes, exchange.length);
+    return hub->site->count < COMPLETE_NAMES || read_tree(hub);
+}
+
+static struct location *hub_open(const char *text, enum location_links links, const char **ret_file,
+                                 struct error *error)
+{
+    struct site *site = site_new(text);
+    struct hub hub = {.arena = site->arena, .site = site, .error = error};
+    if (!parse_name(&hub, text) || !find_hub(&hub) || !read_list(&hub)) {
+        site_free(site);
+        return NULL;
+    }
+    const char *slash = strchr(hub.id, '/');
+    site->name = slash != NULL ? slash + 1 : hub.id;
+    site->is_repository = true;
+    site->shown = hub.shown;
+    site->version = hub.commit;
+    return site_location(site, hub.path, ret_file, error);
+}
+
+const struct location_scheme hub_scheme = {.prefix = "hf://", .open = hub_open};

@@ -1,4 +1,4 @@
-/* Configuration classes of transformers: what they fill in where config.json is silent, one row a model_type.
+/* Configuration classes of transformers: what they fill in where config.json is silent.
  *
  * Only values that some family (families/) or tokenizer (tokenizers/) reads are listed. Numbers are spelled as Python
  * shows them, since a whole number and a float are different types of key in a GGUF.
@@ -22,7 +22,7 @@ struct config_computed {
 };
 
 struct config_class {
-    const char *model_type;
+    const char *model_type;                 /* with | between several of the same values: "gpt2|gpt_bigcode" */
     const char *defaults;                   /* a JSON object, spelled with ' for the quotation mark */
     const struct config_alias *aliases;     /* up to a NULL alias; NULL: none */
     const struct config_computed *computed; /* up to a NULL key; NULL: none */

@@ -79,18 +79,6 @@ static const struct config_alias voxtral_encoder_aliases[] = {{"d_model", "hidde
     "{'hidden_size': 768, 'intermediate_size': 3072, 'num_hidden_layers': 12, 'num_attention_heads': 12,"              \
     " 'patch_size': 16, 'hidden_act': 'gelu_pytorch_tanh', 'layer_norm_eps': 1e-06"
 
-#define IDEFICS3_VISION_DEFAULTS                                                                                       \
-    "{'hidden_size': 1152, 'intermediate_size': 3072, 'num_hidden_layers': 12, 'num_attention_heads': 16,"             \
-    " 'image_size': 224, 'patch_size': 32, 'hidden_act': 'gelu_pytorch_tanh', 'layer_norm_eps': 1e-06"
-
-#define WHISPER_DEFAULTS                                                                                               \
-    "{'d_model': 1280, 'encoder_ffn_dim': 5120, 'encoder_layers': 32,"                                                 \
-    " 'encoder_attention_heads': 20, 'num_mel_bins': 128"
-
-#define GPT2_DEFAULTS                                                                                                  \
-    "{'n_layer': 12, 'n_positions': 1024, 'n_embd': 768, 'n_inner': null, 'n_head': 12, 'layer_norm_epsilon': 1e-05,"  \
-    " 'vocab_size': 50257, 'bos_token_id': 50256, 'eos_token_id': 50256"
-
 #define BERT_DEFAULTS                                                                                                  \
     "{'num_hidden_layers': 12, 'max_position_embeddings': 512, 'hidden_size': 768, 'intermediate_size': 3072,"         \
     " 'num_attention_heads': 12, 'layer_norm_eps': 1e-12, 'type_vocab_size': 2"
@@ -111,12 +99,6 @@ static const struct config_alias voxtral_encoder_aliases[] = {{"d_model", "hidde
     " 'num_attention_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null, 'vocab_size': 50304, 'pad_token_id': 1," \
     " 'eos_token_id': 50279, 'tie_word_embeddings': false"
 
-#define GLM_DEFAULTS                                                                                                   \
-    "{'num_hidden_layers': 40, 'max_position_embeddings': 131072, 'hidden_size': 4096, 'intermediate_size': 13696,"    \
-    " 'num_attention_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null, 'rms_norm_eps': 1.5625e-07,"             \
-    " 'vocab_size': 151552, 'pad_token_id': 151329, 'eos_token_id': [151329, 151336, 151338], 'tie_word_embeddings': " \
-    "false"
-
 #define HUNYUAN_DEFAULTS                                                                                               \
     "{'num_hidden_layers': 32, 'max_position_embeddings': 2048, 'hidden_size': 4096, 'intermediate_size': 11008,"      \
     " 'num_attention_heads': 32, 'head_dim': null, 'rope_theta': 10000.0, 'rope_scaling': null, 'rms_norm_eps': "      \
@@ -135,11 +117,6 @@ static const struct config_alias voxtral_encoder_aliases[] = {{"d_model", "hidde
     " 'moe_intermediate_size': 1408, 'n_shared_experts': 1, 'first_k_dense_replace': 1, 'routed_scaling_factor': 1.0," \
     " 'norm_topk_prob': true, 'tie_word_embeddings': false"
 
-#define QWEN2_VL_DEFAULTS                                                                                              \
-    "{'num_hidden_layers': 80, 'max_position_embeddings': 32768, 'hidden_size': 8192, 'intermediate_size': 29568,"     \
-    " 'num_attention_heads': 64, 'num_key_value_heads': 8, 'rope_theta': 1000000.0, 'rope_scaling': null,"             \
-    " 'rms_norm_eps': 1e-05, 'vocab_size': 152064, 'sliding_window': null, 'tie_word_embeddings': false}"
-
 #define QWEN3_VL_DEFAULTS "{'vision_config': {'deepstack_visual_indexes': [8, 16, 24]}, 'tie_word_embeddings': false}"
 
 #define SMOLVLM_DEFAULTS "{'pad_token_id': 128002, 'tie_word_embeddings': false}"
@@ -151,7 +128,7 @@ static const struct config_class classes[] = {
                  " 'rms_norm_eps': 1e-06, 'vocab_size': 32000, 'bos_token_id': 1, 'eos_token_id': 2,"
                  " 'tie_word_embeddings': false}",
      .computed = kv_heads_and_head_dim},
-    {.model_type = "mistral",
+    {.model_type = "mistral|ministral",
      .defaults = "{'num_hidden_layers': 32, 'max_position_embeddings': 131072, 'hidden_size': 4096,"
                  " 'intermediate_size': 14336, 'num_attention_heads': 32, 'num_key_value_heads': 8,"
                  " 'rope_theta': 10000.0, 'rms_norm_eps': 1e-06, 'head_dim': null, 'vocab_size': 32000,"
@@ -211,8 +188,12 @@ static const struct config_class classes[] = {
      .text_class = "qwen2_5_vl_text",
      .text_may_be_flat = true,
      .vision_class = "qwen2_5_vl_vision"},
-    {.model_type = "qwen2_vl_text", .defaults = QWEN2_VL_DEFAULTS, .computed = kv_heads},
-    {.model_type = "qwen2_5_vl_text", .defaults = QWEN2_VL_DEFAULTS, .computed = kv_heads},
+    {.model_type = "qwen2_vl_text|qwen2_5_vl_text",
+     .defaults =
+         "{'num_hidden_layers': 80, 'max_position_embeddings': 32768, 'hidden_size': 8192, 'intermediate_size': 29568,"
+         " 'num_attention_heads': 64, 'num_key_value_heads': 8, 'rope_theta': 1000000.0, 'rope_scaling': null,"
+         " 'rms_norm_eps': 1e-05, 'vocab_size': 152064, 'sliding_window': null, 'tie_word_embeddings': false}",
+     .computed = kv_heads},
     {.model_type = "qwen2_5_omni",
      .defaults = "{}",
      .text_class = "qwen2_5_omni_text",
@@ -261,12 +242,6 @@ static const struct config_class classes[] = {
      .defaults = "{'spatial_merge_size': 2}",
      .text_class = "mistral",
      .vision_class = "pixtral"},
-    {.model_type = "ministral",
-     .defaults = "{'num_hidden_layers': 32, 'max_position_embeddings': 131072, 'hidden_size': 4096,"
-                 " 'intermediate_size': 14336, 'num_attention_heads': 32, 'num_key_value_heads': 8,"
-                 " 'rope_theta': 10000.0, 'rms_norm_eps': 1e-06, 'head_dim': null, 'vocab_size': 32000,"
-                 " 'sliding_window': 4096, 'bos_token_id': 1, 'eos_token_id': 2, 'tie_word_embeddings': false}",
-     .computed = kv_heads},
     {/* as which Grok 2 is published */
      .model_type = "git",
      .defaults = "{'num_hidden_layers': 6, 'max_position_embeddings': 1024, 'hidden_size': 768,"
@@ -274,10 +249,7 @@ static const struct config_class classes[] = {
                  " 'pad_token_id': 0, 'bos_token_id': 101, 'eos_token_id': 102}"},
     {.model_type = "glm4_moe",
      .defaults = GLM4_MOE_DEFAULTS ", 'max_position_embeddings': 131072, 'vocab_size': 151552}"},
-    {.model_type = "glm4v_moe_text",
-     .defaults = GLM4_MOE_DEFAULTS ", 'max_position_embeddings': 65536, 'vocab_size': 151424}"},
-    {.model_type = "Glm4vMoe_text",
-     /* as transformers saves it */
+    {.model_type = "glm4v_moe_text|Glm4vMoe_text",
      .defaults = GLM4_MOE_DEFAULTS ", 'max_position_embeddings': 65536, 'vocab_size': 151424}"},
     {.model_type = "glm4v_moe", .defaults = "{}", .text_class = "glm4v_moe_text", .vision_class = "glm4v_vision"},
     {.model_type = "qwen3_next",
@@ -341,10 +313,12 @@ static const struct config_class classes[] = {
      .defaults = "{'tie_word_embeddings': false}",
      .text_class = "llama4_text",
      .vision_class = "llama4_vision_model"},
-    {.model_type = "glm",
-     .defaults = GLM_DEFAULTS ", 'num_key_value_heads': 2, 'head_dim': 128, 'partial_rotary_factor': 0.5}"},
-    {.model_type = "glm4",
-     .defaults = GLM_DEFAULTS ", 'num_key_value_heads': 2, 'head_dim': 128, 'partial_rotary_factor': 0.5}"},
+    {.model_type = "glm|glm4",
+     .defaults =
+         "{'num_hidden_layers': 40, 'max_position_embeddings': 131072, 'hidden_size': 4096, 'intermediate_size': 13696,"
+         " 'num_attention_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null, 'rms_norm_eps': 1.5625e-07,"
+         " 'vocab_size': 151552, 'pad_token_id': 151329, 'eos_token_id': [151329, 151336, 151338],"
+         " 'tie_word_embeddings': false, 'num_key_value_heads': 2, 'head_dim': 128, 'partial_rotary_factor': 0.5}"},
     {.model_type = "glm4v_text",
      .defaults = "{'num_hidden_layers': 40, 'max_position_embeddings': 32768, 'hidden_size': 4096,"
                  " 'intermediate_size': 13696, 'num_attention_heads': 32, 'num_key_value_heads': 2,"
@@ -457,8 +431,10 @@ static const struct config_class classes[] = {
                  " 'partial_rotary_factor': 0.5, 'layer_norm_eps': 1e-05, 'vocab_size': 51200, 'bos_token_id': 1,"
                  " 'eos_token_id': 2, 'tie_word_embeddings': false}",
      .computed = kv_heads},
-    {.model_type = "gpt2", .defaults = GPT2_DEFAULTS "}", .aliases = gpt2_aliases},
-    {.model_type = "gpt_bigcode", .defaults = GPT2_DEFAULTS "}", .aliases = gpt2_aliases},
+    {.model_type = "gpt2|gpt_bigcode",
+     .defaults = "{'n_layer': 12, 'n_positions': 1024, 'n_embd': 768, 'n_inner': null, 'n_head': 12,"
+                 " 'layer_norm_epsilon': 1e-05, 'vocab_size': 50257, 'bos_token_id': 50256, 'eos_token_id': 50256}",
+     .aliases = gpt2_aliases},
     {.model_type = "gpt_neox",
      .defaults = "{'num_hidden_layers': 44, 'max_position_embeddings': 2048, 'hidden_size': 6144,"
                  " 'intermediate_size': 24576, 'num_attention_heads': 64, 'rotary_emb_base': 10000,"
@@ -583,8 +559,7 @@ static const struct config_class classes[] = {
      .computed = kv_heads_and_rope_head_dim},
     {.model_type = "bert", .defaults = BERT_DEFAULTS ", 'vocab_size': 30522, 'pad_token_id': 0}"},
     {.model_type = "roberta", .defaults = BERT_DEFAULTS ", 'vocab_size': 50265" ROBERTA_TOKENS "}"},
-    {.model_type = "xlm-roberta", .defaults = BERT_DEFAULTS ", 'vocab_size': 30522" ROBERTA_TOKENS "}"},
-    {.model_type = "camembert", .defaults = BERT_DEFAULTS ", 'vocab_size': 30522" ROBERTA_TOKENS "}"},
+    {.model_type = "xlm-roberta|camembert", .defaults = BERT_DEFAULTS ", 'vocab_size': 30522" ROBERTA_TOKENS "}"},
     {.model_type = "distilbert",
      .defaults = "{'n_layers': 6, 'max_position_embeddings': 512, 'dim': 768, 'hidden_dim': 3072, 'n_heads': 12,"
                  " 'vocab_size': 30522, 'pad_token_id': 0}",
@@ -637,8 +612,10 @@ static const struct config_class classes[] = {
      .is_tower = true},
     {.model_type = "siglip_vision_model", .defaults = SIGLIP_DEFAULTS ", 'image_size': 224}", .is_tower = true},
     {.model_type = "siglip2_vision_model", .defaults = SIGLIP_DEFAULTS "}", .is_tower = true},
-    {.model_type = "idefics3_vision", .defaults = IDEFICS3_VISION_DEFAULTS "}", .is_tower = true},
-    {.model_type = "smolvlm_vision", .defaults = IDEFICS3_VISION_DEFAULTS "}", .is_tower = true},
+    {.model_type = "idefics3_vision|smolvlm_vision",
+     .defaults = "{'hidden_size': 1152, 'intermediate_size': 3072, 'num_hidden_layers': 12, 'num_attention_heads': 16,"
+                 " 'image_size': 224, 'patch_size': 32, 'hidden_act': 'gelu_pytorch_tanh', 'layer_norm_eps': 1e-06}",
+     .is_tower = true},
     {.model_type = "janus_vision_model",
      .defaults = "{'hidden_size': 1024, 'num_hidden_layers': 24, 'num_attention_heads': 16, 'patch_size': 16,"
                  " 'image_size': 384, 'layer_norm_eps': 1e-06, 'hidden_act': 'gelu', 'mlp_ratio': 4.0}"},
@@ -656,16 +633,9 @@ static const struct config_class classes[] = {
      .defaults = "{'hidden_size': 1536, 'conf_num_hidden_layers': 12, 'conf_num_attention_heads': 8,"
                  " 'input_feat_size': 128, 'rms_norm_eps': 1e-06}",
      .is_tower = true},
-    {.model_type = "qwen2_audio_encoder",
-     .defaults = WHISPER_DEFAULTS "}",
-     .computed = whisper_computed,
-     .is_tower = true},
-    {.model_type = "qwen2_5_omni_audio_encoder",
-     .defaults = WHISPER_DEFAULTS "}",
-     .computed = whisper_computed,
-     .is_tower = true},
-    {.model_type = "qwen3_omni_moe_audio_encoder",
-     .defaults = WHISPER_DEFAULTS "}",
+    {.model_type = "qwen2_audio_encoder|qwen2_5_omni_audio_encoder|qwen3_omni_moe_audio_encoder",
+     .defaults = "{'d_model': 1280, 'encoder_ffn_dim': 5120, 'encoder_layers': 32,"
+                 " 'encoder_attention_heads': 20, 'num_mel_bins': 128}",
      .computed = whisper_computed,
      .is_tower = true},
     {.model_type = "voxtral_encoder",
@@ -684,10 +654,20 @@ static const struct config_class classes[] = {
      .aliases = mistral_moe_aliases},
 };
 
+/* Reports whether one of "gpt2|gpt_bigcode" is the name. */
+static bool lists(const char *names, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = names; *at != '\0'; at += strcspn(at, "|"), at += *at == '|')
+        if (strcspn(at, "|") == length && strncmp(at, name, length) == 0)
+            return true;
+    return false;
+}
+
 const struct config_class *config_class_find(const char *model_type)
 {
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
-        if (strcmp(classes[i].model_type, model_type) == 0)
+        if (lists(classes[i].model_type, model_type))
             return &classes[i];
     return NULL;
 }

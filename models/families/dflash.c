@@ -64,14 +64,6 @@ static bool emit_window(struct model_builder *builder, struct error *error)
            (is_listed ? emit_sliding_layers(builder, error) : mark_last(builder, error));
 }
 
-static const struct key_row keys[] = {
-    {.emit = emit_pooling_type},
-    {"block_size", GGUF_U32, OR_DEFAULT, "block_size", 16},
-    {.emit = emit_target_layers},
-    {.emit = emit_window},
-    {0},
-};
-
 static bool check_target(struct model_builder *builder, struct error *error)
 {
     struct document *config;
@@ -98,7 +90,8 @@ const struct family dflash_family = {
     .summary = "DFlash, DSpark",
     .hf = FAMILY_NAMES({"DFlashDraftModel"}, {"Qwen3DSparkModel"}),
     .tensors = {tensors, qk_norm_tensors, decoder_tensors},
-    .keys = {base_keys, keys},
+    .keys = {base_keys, KEYS({.emit = emit_pooling_type}, {"block_size", GGUF_U32, OR_DEFAULT, "block_size", 16},
+                             {.emit = emit_target_layers}, {.emit = emit_window})},
     .drafts = true,
     .rename = rename_tensor,
     .add_extras = check_target,

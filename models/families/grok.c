@@ -3,14 +3,6 @@
 
 #include <math.h>
 
-static const struct relation_row tensors[] = {
-    {"model.layers.{}.pre_attn_norm", "blk.{}.attn_norm"},
-    {"model.layers.{}.post_attn_norm", "blk.{}.attn_output_norm"},
-    {"model.layers.{}.pre_moe_norm", "blk.{}.ffn_norm"},
-    {"model.layers.{}.post_moe_norm", "blk.{}.post_ffw_norm"},
-    {0},
-};
-
 #define LAYER "transformer.decoder_layer.{}."
 
 static const struct relation_row first_tensors[] = {
@@ -79,7 +71,11 @@ const struct family grok_family = {
     .name = "grok",
     .summary = "Grok 1 and 2",
     .hf = FAMILY_NAMES({"GrokForCausalLM"}, {"Grok1ForCausalLM"}),
-    .tensors = {tensors, sparse_moe_tensors, decoder_tensors, first_tensors},
+    .tensors = {TENSORS({"model.layers.{}.pre_attn_norm", "blk.{}.attn_norm"},
+                        {"model.layers.{}.post_attn_norm", "blk.{}.attn_output_norm"},
+                        {"model.layers.{}.pre_moe_norm", "blk.{}.ffn_norm"},
+                        {"model.layers.{}.post_moe_norm", "blk.{}.post_ffw_norm"}),
+                sparse_moe_tensors, decoder_tensors, first_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
 };

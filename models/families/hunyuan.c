@@ -12,7 +12,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static const struct relation_row moe_tensors[] = {
+static const struct relation_row shared_mlp_tensors[] = {
     {"model.layers.{}.mlp.gate.wg", "blk.{}.ffn_gate_inp"},
     {"model.layers.{}.mlp.shared_mlp.down_proj", "blk.{}.ffn_down_shexp", .parallel = "column"},
     {"model.layers.{}.mlp.shared_mlp.gate_proj", "blk.{}.ffn_gate_shexp", .parallel = "row"},
@@ -23,9 +23,6 @@ static const struct relation_row moe_tensors[] = {
 static const struct relation_row hy3_tensors[] = {
     {"model.layers.{}.mlp.router.gate", "blk.{}.ffn_gate_inp"},
     {"model.layers.{}.mlp.expert_bias", "blk.{}.exp_probs_b"},
-    {"model.layers.{}.mlp.shared_mlp.down_proj", "blk.{}.ffn_down_shexp", .parallel = "column"},
-    {"model.layers.{}.mlp.shared_mlp.gate_proj", "blk.{}.ffn_gate_shexp", .parallel = "row"},
-    {"model.layers.{}.mlp.shared_mlp.up_proj", "blk.{}.ffn_up_shexp", .parallel = "row"},
     {"model.layers.{}.final_layernorm", "blk.{}.nextn.shared_head_norm"},
     {0},
 };
@@ -161,7 +158,7 @@ const struct family hunyuan_moe_family = {
     .name = "hunyuan-moe",
     .summary = "Hunyuan MoE",
     .hf = FAMILY_NAMES({"HunYuanMoEV1ForCausalLM"}),
-    .tensors = {tensors, moe_tensors, expert_tensors, router_tensors, decoder_tensors},
+    .tensors = {tensors, shared_mlp_tensors, expert_tensors, router_tensors, decoder_tensors},
     .forms = CONFIG_FORMS({"HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe", NULL,
                            CONFIG_TABLES(silu_rows, attention_bias_rows, config_moe_rows)}),
     .keys = {base_keys, KEYS({"expert_shared_feed_forward_length", GGUF_U32, REQUIRED, "intermediate_size"},
@@ -173,7 +170,7 @@ const struct family hy_v3_family = {
     .name = "hy_v3",
     .summary = "Hy3",
     .hf = FAMILY_NAMES({"HYV3ForCausalLM"}),
-    .tensors = {hy3_tensors, qk_norm_tensors, nextn_tensors, qwen_moe_tensors, decoder_tensors},
+    .tensors = {hy3_tensors, shared_mlp_tensors, qk_norm_tensors, nextn_tensors, qwen_moe_tensors, decoder_tensors},
     .forms =
         CONFIG_FORMS({"HYV3ForCausalLM", "hy_v3", NULL,
                       CONFIG_TABLES(silu_rows, attention_bias_rows, mlp_bias_rows, num_experts_rows, config_hy3_rows)}),

@@ -10,14 +10,6 @@
 
 enum { N_PREDICTING = 3 };
 
-static const struct relation_row tensors[] = {
-    {"model.layers.{}.self_attn.attention_sink_bias", "blk.{}.attn_sinks.weight", .parallel = "row"},
-    {"model.layers.{}.self_attn.qkv_proj", "blk.{}.attn_qkv", .parallel = "row"},
-    {"model.layers.{}.pre_mlp_layernorm", "blk.{}.ffn_norm", .forward_only = true},
-    {"model.layers.{}.final_layernorm", "blk.{}.layer_output_norm"},
-    {0},
-};
-
 /* Layers that predict are below model.mtp, and have another name for a norm. */
 static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
@@ -160,7 +152,12 @@ const struct family mimo2_family = {
     .name = "mimo2",
     .summary = "MiMo-V2",
     .hf = FAMILY_NAMES({"MiMoV2FlashForCausalLM"}, {"MiMoV2ForCausalLM"}),
-    .tensors = {tensors, nextn_tensors, expert_gate_first_tensors, router_tensors, decoder_tensors},
+    .tensors = {TENSORS(
+                    {"model.layers.{}.self_attn.attention_sink_bias", "blk.{}.attn_sinks.weight", .parallel = "row"},
+                    {"model.layers.{}.self_attn.qkv_proj", "blk.{}.attn_qkv", .parallel = "row"},
+                    {"model.layers.{}.pre_mlp_layernorm", "blk.{}.ffn_norm", .forward_only = true},
+                    {"model.layers.{}.final_layernorm", "blk.{}.layer_output_norm"}),
+                nextn_tensors, expert_gate_first_tensors, router_tensors, decoder_tensors},
     .forms = CONFIG_FORMS(
         {"MiMoV2ForCausalLM", "mimo_v2", "tensor:blk.0.attn_qkv.weight",
          CONFIG_TABLES(silu_rows, attention_bias_rows, config_rows), OWN_CLASS_NOTE},

@@ -18,14 +18,6 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static const struct key_row keys[] = {
-    {"final_logit_softcapping", GGUF_F32, REQUIRED, "final_logit_softcapping"},
-    {"logit_scale", GGUF_F32, REQUIRED, "output_multiplier"},
-    {"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window"},
-    {.emit = emit_sliding_layers},
-    {0},
-};
-
 /* F32 [n], all the same. */
 static const struct view *constant(struct arena *arena, uint64_t n, float value)
 {
@@ -99,7 +91,10 @@ const struct family muse_glimmer_family = {
     .summary = "Muse Glimmer (language model)",
     .hf = FAMILY_NAMES({"MuseGlimmerForConditionalGeneration"}),
     .tensors = {tensors, decoder_tensors},
-    .keys = {base_keys, keys},
+    .keys = {base_keys,
+             KEYS({"final_logit_softcapping", GGUF_F32, REQUIRED, "final_logit_softcapping"},
+                  {"logit_scale", GGUF_F32, REQUIRED, "output_multiplier"},
+                  {"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window"}, {.emit = emit_sliding_layers})},
     .vocabs = {&bpe_vocab},
     .dimensions = {DIMENSIONS({"head_dim", "head_dim"})},
     .add_dimensions = add_dimensions,

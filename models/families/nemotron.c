@@ -25,14 +25,6 @@ static bool emit_scaling(struct model_builder *builder, struct error *error)
     return true;
 }
 
-static const struct key_row keys[] = {
-    {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
-    {"attention.layer_norm_epsilon", GGUF_F32, REQUIRED, "layer_norm_eps|layer_norm_epsilon|norm_epsilon|norm_eps"},
-    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary_of_hidden},
-    {.emit = emit_scaling},
-    {0},
-};
-
 static const struct config_row config_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'relu2'"},
     {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count", "attention.key_length"},
@@ -46,7 +38,11 @@ const struct family nemotron_family = {
     .tensors = {tensors, decoder_tensors},
     .forms = CONFIG_FORMS(
         {"NemotronForCausalLM", "nemotron", NULL, CONFIG_TABLES(attention_bias_rows, mlp_bias_rows, config_rows)}),
-    .keys = {base_keys, keys},
+    .keys = {base_keys,
+             KEYS({"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
+                  {"attention.layer_norm_epsilon", GGUF_F32, REQUIRED,
+                   "layer_norm_eps|layer_norm_epsilon|norm_epsilon|norm_eps"},
+                  {"rope.dimension_count", GGUF_U32, .compute = compute_rotary_of_hidden}, {.emit = emit_scaling})},
     .vocabs = {&spm_vocab},
     .defaults = "{'partial_rotary_factor': 0.5}",
     .keys_after_vocab = KEYS({".tokenizer.ggml.padding_token_id", GGUF_U32, ALWAYS, .value = 0},

@@ -1,14 +1,6 @@
 /* Phi 1, 1.5 and 2. conversion/phi.py. */
 #include "models/families/shared.h"
 
-static const struct relation_row tensors[] = {
-    {"model.final_layernorm", "output_norm"},
-    {"model.layers.{}.self_attn.dense", "blk.{}.attn_output", .parallel = "column"},
-    {"model.layers.{}.mlp.fc1", "blk.{}.ffn_up", .parallel = "row"},
-    {"model.layers.{}.mlp.fc2", "blk.{}.ffn_down", .parallel = "column"},
-    {0},
-};
-
 static const struct key_row keys[] = {
     {"context_length", GGUF_U32, REQUIRED, "n_positions|max_position_embeddings"},
     {"embedding_length", GGUF_U32, REQUIRED, "hidden_size|n_embd"},
@@ -35,7 +27,11 @@ const struct family phi2_family = {
     .name = "phi2",
     .summary = "Phi 1, 1.5 and 2",
     .hf = FAMILY_NAMES({"PhiForCausalLM"}),
-    .tensors = {tensors, decoder_tensors},
+    .tensors = {TENSORS({"model.final_layernorm", "output_norm"},
+                        {"model.layers.{}.self_attn.dense", "blk.{}.attn_output", .parallel = "column"},
+                        {"model.layers.{}.mlp.fc1", "blk.{}.ffn_up", .parallel = "row"},
+                        {"model.layers.{}.mlp.fc2", "blk.{}.ffn_down", .parallel = "column"}),
+                decoder_tensors},
     .forms = CONFIG_FORMS({"PhiForCausalLM", "phi", NULL, CONFIG_TABLES(config_rows)}),
     .keys = {keys},
     .vocabs = {&bpe_vocab},

@@ -1,14 +1,6 @@
 /* Phi 3.5 with experts. conversion/phi.py, PhiMoeModel. */
 #include "models/families/phi3.h"
 
-static const struct relation_row tensors[] = {
-    {"model.layers.{}.block_sparse_moe.gate", "blk.{}.ffn_gate_inp"},
-    {"model.layers.{}.block_sparse_moe.experts.{expert}.w1", "blk.{}.ffn_gate_exps", .parallel = "row"},
-    {"model.layers.{}.block_sparse_moe.experts.{expert}.w2", "blk.{}.ffn_down_exps", .parallel = "column"},
-    {"model.layers.{}.block_sparse_moe.experts.{expert}.w3", "blk.{}.ffn_up_exps", .parallel = "row"},
-    {0},
-};
-
 /* No key holds the rope's factor: this is the only released model's. */
 static const struct config_row common_rows[] = {
     {"lm_head_bias", FROM_TENSOR, "output.bias"},
@@ -22,7 +14,7 @@ const struct family phimoe_family = {
     .name = "phimoe",
     .summary = "Phi 3.5 MoE",
     .hf = FAMILY_NAMES({"PhiMoEForCausalLM"}),
-    .tensors = {tensors, decoder_tensors},
+    .tensors = {sparse_moe_tensors, decoder_tensors},
     .forms =
         CONFIG_FORMS({"PhiMoEForCausalLM", "phimoe", "key:attention.sliding_window=0",
                       CONFIG_TABLES(silu_rows, attention_bias_rows, common_rows, no_window_rows)},

@@ -101,22 +101,6 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static const struct relation_row own_tensors[] = {
-    {LAYER "ln2", "blk.{}.attn_norm_2"},
-    {LAYER "feed_forward.x_k", "blk.{}.channel_mix_lerp_k.weight", .map = &vector},
-    {LAYER "feed_forward.key", "blk.{}.channel_mix_key", .parallel = "row"},
-    {LAYER "feed_forward.value", "blk.{}.channel_mix_value", .parallel = "column"},
-    {0},
-};
-
-static const struct relation_row hybrid_tensors[] = {
-    {LAYER "post_attention_layernorm", "blk.{}.ffn_norm"},
-    {LAYER "mlp.gate_proj", "blk.{}.ffn_gate", .parallel = "row"},
-    {LAYER "mlp.up_proj", "blk.{}.ffn_up", .parallel = "row"},
-    {LAYER "mlp.down_proj", "blk.{}.ffn_down", .parallel = "column"},
-    {0},
-};
-
 /* `name` with every `from` as `to`. */
 static const char *replaced(struct arena *arena, const char *name, const char *from, const char *to)
 {
@@ -292,7 +276,12 @@ const struct family rwkv7_family = {
     .name = "rwkv7",
     .summary = "RWKV 7",
     .hf = FAMILY_NAMES({"Rwkv7ForCausalLM"}, {"RWKV7ForCausalLM"}),
-    .tensors = {first_layer, own_tensors, tensors},
+    .tensors = {first_layer,
+                TENSORS({LAYER "ln2", "blk.{}.attn_norm_2"},
+                        {LAYER "feed_forward.x_k", "blk.{}.channel_mix_lerp_k.weight", .map = &vector},
+                        {LAYER "feed_forward.key", "blk.{}.channel_mix_key", .parallel = "row"},
+                        {LAYER "feed_forward.value", "blk.{}.channel_mix_value", .parallel = "column"}),
+                tensors},
     .keys = {keys},
     .vocabs = {&rwkv_vocab},
     .dimensions = {own_dimensions},
@@ -306,7 +295,12 @@ const struct family arwkv7_family = {
     .name = "arwkv7",
     .summary = "ARWKV 7",
     .hf = FAMILY_NAMES({"RwkvHybridForCausalLM"}),
-    .tensors = {first_layer, hybrid_tensors, tensors},
+    .tensors = {first_layer,
+                TENSORS({LAYER "post_attention_layernorm", "blk.{}.ffn_norm"},
+                        {LAYER "mlp.gate_proj", "blk.{}.ffn_gate", .parallel = "row"},
+                        {LAYER "mlp.up_proj", "blk.{}.ffn_up", .parallel = "row"},
+                        {LAYER "mlp.down_proj", "blk.{}.ffn_down", .parallel = "column"}),
+                tensors},
     .keys = {hybrid_keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
     .dimensions = {own_dimensions},

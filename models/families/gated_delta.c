@@ -4,14 +4,7 @@
 #include <string.h>
 
 const struct relation_row gated_delta_tensors[] = {
-    {"model.norm", "output_norm", .map = &plus_one},
-    {"model.layers.{}.input_layernorm", "blk.{}.attn_norm", .map = &plus_one},
     {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm", .map = &plus_one},
-    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm", .map = &plus_one},
-    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm", .map = &plus_one},
-    {"model.layers.{}.enorm", "blk.{}.nextn.enorm", .map = &plus_one},
-    {"model.layers.{}.hnorm", "blk.{}.nextn.hnorm", .map = &plus_one},
-    {"model.layers.{}.shared_head.norm", "blk.{}.nextn.shared_head_norm", .map = &plus_one},
     {"model.layers.{}.linear_attn.A_log", "blk.{}.ssm_a", .map = &minus_exp, .parallel = "row"},
     {"model.layers.{}.linear_attn.dt_bias", "blk.{}.ssm_dt.bias", .parallel = "row"},
     {"model.layers.{}.linear_attn.conv1d.weight", "blk.{}.ssm_conv1d.weight",

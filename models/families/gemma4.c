@@ -163,18 +163,6 @@ bool gemma4_add_rope_factors(struct model_builder *builder, struct error *error)
     return true;
 }
 
-static const char window_pattern[] = "attention.sliding_window_pattern";
-
-static const char *make_kv_heads(const struct config_material *material)
-{
-    return config_number_of_first(material, window_pattern, true, "attention.head_count_kv");
-}
-
-static const char *make_global_kv_heads(const struct config_material *material)
-{
-    return config_number_of_first(material, window_pattern, false, "attention.head_count_kv");
-}
-
 static const char *make_width(const struct config_material *material)
 {
     double width;
@@ -239,8 +227,8 @@ static const struct config_row config_rows[] = {
     {"hidden_activation", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},
     {"head_dim", FROM_KEY, "attention.key_length_swa"},
     {"global_head_dim", FROM_KEY, "attention.key_length"},
-    {"num_key_value_heads", .make = make_kv_heads},
-    {"num_global_key_value_heads", .make = make_global_kv_heads},
+    {"num_key_value_heads", FROM_MARKED, "attention.head_count_kv", "attention.sliding_window_pattern"},
+    {"num_global_key_value_heads", FROM_UNMARKED, "attention.head_count_kv", "attention.sliding_window_pattern"},
     {"attention_k_eq_v", .make = make_keys_are_values},
     {"intermediate_size", .make = make_width},
     {"use_double_wide_mlp", .make = make_double_wide},
@@ -262,8 +250,8 @@ const struct family gemma4_family = {
     .hf = FAMILY_NAMES({"Gemma4ForConditionalGeneration"}, {"Gemma4ForCausalLM"},
                        {"Gemma4UnifiedForConditionalGeneration"}),
     .tensors = {gemma4_tensors, qk_norm_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"Gemma4ForCausalLM", "gemma4_text", NULL, CONFIG_TABLES(num_experts_rows, config_rows),
-                           "only the language model, whose weights are all that the GGUF has"}),
+    .forms = CONFIG_FORMS(
+        {"Gemma4ForCausalLM", "gemma4_text", NULL, CONFIG_TABLES(num_experts_rows, config_rows), HALF_NOTE}),
     .keys = {base_keys, gemma3_keys, gemma4_keys},
     .vocabs = {&gemma4_vocab},
     .add_extras = gemma4_add_rope_factors,

@@ -20,18 +20,11 @@ static const struct family_name names[] = {{"KimiK3ForConditionalGeneration"}, {
 /* "latent_gate" stands for the g_proj of layers with latent attention, "_first" and "_second" for the factors of a
  * product. */
 static const struct relation_row tensors[] = {
-    {ATTENTION ".A_log", "blk.{}.ssm_a", .parallel = "row", .map = &minus_exp},
-    {ATTENTION ".f_a_proj", "blk.{}.ssm_f_a"},
-    {ATTENTION ".f_b_proj", "blk.{}.ssm_f_b", .parallel = "row"},
     {ATTENTION ".g_proj", "blk.{}.ssm_g", .parallel = "row"},
     {ATTENTION ".latent_gate", "blk.{}.attn_gate", .parallel = "row"},
-    {EXPERTS ".gate.e_score_correction_bias", "blk.{}.exp_probs_b.bias"},
     {EXPERTS ".routed_expert_down_proj", "blk.{}.ffn_routed_down"},
     {EXPERTS ".routed_expert_up_proj", "blk.{}.ffn_routed_up"},
     {EXPERTS ".routed_expert_norm", "blk.{}.ffn_routed_norm"},
-    {EXPERTS ".shared_experts.gate_proj", "blk.{}.ffn_gate_shexp", .parallel = "row"},
-    {EXPERTS ".shared_experts.up_proj", "blk.{}.ffn_up_shexp", .parallel = "row"},
-    {EXPERTS ".shared_experts.down_proj", "blk.{}.ffn_down_shexp", .parallel = "column"},
     {"model.layers.{}.self_attention_res_norm", "blk.{}.attn_res_score_norm"},
     {"model.layers.{}.self_attention_res_proj", "blk.{}.attn_res_score_norm_proj"},
     {"model.layers.{}.mlp_res_norm", "blk.{}.ffn_res_score_norm"},
@@ -46,16 +39,16 @@ static bool is_k3(const struct hparams *hparams)
     return json_string_is(json_first(json_get(hparams_raw(hparams), "architectures")), names[0].name);
 }
 
+static const char *const words[] = {"latent0", "latent1", "latent2", "latent3"};
+
 /* Reports whether a layer is in the list of those with latent attention, which are facts: bit i of word i / 64. */
 static bool has_latent_attention(const struct dimensions *dimensions, uint64_t layer)
 {
-    static const char *const words[] = {"latent0", "latent1", "latent2", "latent3"};
     return layer < 256 && (dimensions_get(dimensions, words[layer / 64]) >> layer % 64 & 1) != 0;
 }
 
 static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
-    static const char *const words[] = {"latent0", "latent1", "latent2", "latent3"};
     const struct json *listed = hparams_get(hparams, "linear_attn_config.full_attn_layers");
     uint64_t bits[4] = {0}, number;
     for (const struct json *item = json_is(listed, JSON_ARRAY) ? json_first(listed) : NULL; item != NULL;
@@ -180,7 +173,8 @@ const struct family kimi_k3_family = {
     .name = "kimi-k3",
     .summary = "Kimi K3 (language model)",
     .hf = names,
-    .tensors = {tensors, kda_self_attention_tensors, mla_tensors, sparse_moe_tensors, decoder_tensors},
+    .tensors = {tensors, kimi_linear_tensors, kda_self_attention_tensors, mla_tensors, sparse_moe_tensors,
+                decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab, &kimi_linear_vocab},
     .keeps_mxfp4 = true,

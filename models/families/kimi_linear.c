@@ -11,7 +11,7 @@
 #define ATTENTION "model.layers.{}.self_attn"
 #define EXPERTS   "model.layers.{}.block_sparse_moe"
 
-static const struct relation_row tensors[] = {
+const struct relation_row kimi_linear_tensors[] = {
     {ATTENTION ".A_log", "blk.{}.ssm_a", .parallel = "row", .map = &minus_exp},
     {ATTENTION ".f_a_proj", "blk.{}.ssm_f_a"},
     {ATTENTION ".f_b_proj", "blk.{}.ssm_f_b", .parallel = "row"},
@@ -134,7 +134,7 @@ const struct family kimi_linear_family = {
     .name = "kimi-linear",
     .summary = "Kimi-Linear",
     .hf = FAMILY_NAMES({"KimiLinearForCausalLM"}, {"KimiLinearModel"}),
-    .tensors = {tensors, kda_self_attention_tensors, mla_tensors, sparse_moe_tensors, decoder_tensors},
+    .tensors = {kimi_linear_tensors, kda_self_attention_tensors, mla_tensors, sparse_moe_tensors, decoder_tensors},
     .forms = CONFIG_FORMS(
         {"KimiLinearForCausalLM", "kimi_linear", NULL, CONFIG_TABLES(silu_rows, num_experts_rows, config_rows)}),
     .keys = {base_keys, keys},

@@ -89,18 +89,6 @@ static void add_dimensions(struct dimensions *dimensions, const struct hparams *
     nextn_set(dimensions, N_PREDICTING);
 }
 
-static const char window_pattern[] = "attention.sliding_window_pattern";
-
-static const char *make_kv_heads(const struct config_material *material)
-{
-    return config_number_of_first(material, window_pattern, false, "attention.head_count_kv");
-}
-
-static const char *make_window_kv_heads(const struct config_material *material)
-{
-    return config_number_of_first(material, window_pattern, true, "attention.head_count_kv");
-}
-
 static const char *make_rope(const struct config_material *material)
 {
     double rotary, head_dim, base = 1e4, base_window = 1e4;
@@ -122,9 +110,9 @@ static const char *make_rope(const struct config_material *material)
 /* As released, and what transformers has instead: it knows twice as many heads of keys in layers with a window. */
 static const struct config_row config_rows[] = {
     {"rms_norm_eps", FROM_KEY, "attention.layer_norm_rms_epsilon"},
-    {"num_key_value_heads", .make = make_kv_heads},
+    {"num_key_value_heads", FROM_UNMARKED, "attention.head_count_kv", "attention.sliding_window_pattern"},
     {"swa_num_attention_heads", FROM_KEY, "attention.head_count"},
-    {"swa_num_key_value_heads", .make = make_window_kv_heads},
+    {"swa_num_key_value_heads", FROM_MARKED, "attention.head_count_kv", "attention.sliding_window_pattern"},
     {"swa_head_dim", FROM_KEY, "attention.key_length"},
     {"swa_v_head_dim", FROM_KEY, "attention.value_length"},
     {"rope_theta", FROM_NOWHERE},

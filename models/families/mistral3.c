@@ -34,8 +34,6 @@ static const struct config_row config_stretched_rows[] = {
     {0},
 };
 
-#define HALF_NOTE "only the language model, whose weights are all that the GGUF has"
-
 const struct family mistral3_family = {
     .name = "mistral3",
     .summary = "Mistral Small 3.1, Devstral, Magistral, Ministral 3",

@@ -7,4 +7,3 @@ extern const struct relation_row qwen_moe_tensors[];
 
 /* And those of the text halves of the models that see: of a text, the three positions of their rope are one. */
 extern const struct config_form qwen2_half_forms[], qwen3_half_forms[], qwen3moe_half_forms[];
-#define QWEN_HALF_NOTE "only the language model, whose weights are all that the GGUF has"

@@ -14,7 +14,7 @@ static const struct config_row config_rows[] = {
 };
 
 const struct config_form qwen2_half_forms[] = {
-    {"Qwen2ForCausalLM", "qwen2", NULL, CONFIG_TABLES(silu_rows, config_rows), QWEN_HALF_NOTE},
+    {"Qwen2ForCausalLM", "qwen2", NULL, CONFIG_TABLES(silu_rows, config_rows), HALF_NOTE},
     {0},
 };
 

@@ -3,7 +3,7 @@
 #include "models/families/qwen3_reranker.h"
 
 const struct config_form qwen3_half_forms[] = {
-    {"Qwen3ForCausalLM", "qwen3", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows), QWEN_HALF_NOTE},
+    {"Qwen3ForCausalLM", "qwen3", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows), HALF_NOTE},
     {0},
 };
 

@@ -1,5 +1,6 @@
-/* Qwen 3.5, 3.6 and 3.8, dense; the text half of MiniCPM-V 4.6. conversion/qwen.py, minicpm.py. */
-#include "models/families/qwen35.h"
+/* Qwen 3.5, 3.6 and 3.8, dense and with experts; the text half of MiniCPM-V 4.6. conversion/qwen.py, minicpm.py. */
+#include "models/families/gated_delta.h"
+#include "models/families/qwen.h"
 
 #include <string.h>
 
@@ -17,8 +18,6 @@ static bool emit_rope_sections(struct model_builder *builder, struct error *erro
     return true;
 }
 
-const struct key_row qwen35_keys[] = {{.emit = emit_rope_sections}, {0}};
-
 /* MiniCPM-V's predicting layers are left out, and yet counted where config.json says how many there are. */
 static bool adjust(struct model_builder *builder, struct error *error)
 {
@@ -33,7 +32,7 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
     return dimensions_get(dimensions, "without_mtp") != 0 ? name : nextn_rename(arena, dimensions, direction, name);
 }
 
-const struct config_row qwen35_config_rows[] = {
+static const struct config_row config_rows[] = {
     {"linear_value_head_dim", FROM_QUOTIENT, "ssm.inner_size", "ssm.time_step_rank"},
     {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count", "attention.key_length"},
     {0},
@@ -45,12 +44,27 @@ const struct family qwen35_family = {
     .hf = FAMILY_NAMES({"Qwen3_5ForConditionalGeneration"}, {"Qwen3_5ForCausalLM"},
                        {"MiniCPMV4_6ForConditionalGeneration"}),
     .tensors = {TENSORS({"mtp*", NULL, .when = "without_mtp"}, {"model.merger.*", NULL}), gated_delta_grouped_tensors,
-                gated_delta_tensors, nextn_tensors, qwen_moe_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS(
-        {"Qwen3_5ForCausalLM", "qwen3_5_text", NULL, CONFIG_TABLES(silu_rows, qwen35_config_rows), QWEN_HALF_NOTE}),
-    .keys = {base_keys, moe_keys, gated_delta_keys, qwen35_keys},
+                gated_delta_tensors, plus_one_tensors, nextn_tensors, qwen_moe_tensors, decoder_tensors},
+    .forms =
+        CONFIG_FORMS({"Qwen3_5ForCausalLM", "qwen3_5_text", NULL, CONFIG_TABLES(silu_rows, config_rows), HALF_NOTE}),
+    .keys = {base_keys, moe_keys, gated_delta_keys, KEYS({.emit = emit_rope_sections})},
     .vocabs = {&bpe_vocab},
     .add_dimensions = gated_delta_add_dimensions,
     .adjust = adjust,
     .rename = rename_tensor,
+};
+
+const struct family qwen35moe_family = {
+    .name = "qwen35moe",
+    .summary = "Qwen 3.5, 3.6 and 3.8 MoE",
+    .hf = FAMILY_NAMES({"Qwen3_5MoeForConditionalGeneration"}, {"Qwen3_5MoeForCausalLM"}),
+    .tensors = {gated_delta_grouped_tensors, gated_delta_tensors, plus_one_tensors, nextn_tensors, qwen_moe_tensors,
+                decoder_tensors},
+    .forms = CONFIG_FORMS({"Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", NULL,
+                           CONFIG_TABLES(silu_rows, num_experts_rows, config_rows), HALF_NOTE}),
+    .keys = {base_keys, moe_keys, gated_delta_keys, KEYS({.emit = emit_rope_sections})},
+    .vocabs = {&bpe_vocab},
+    .add_dimensions = gated_delta_add_dimensions,
+    .adjust = gated_delta_count_predicting,
+    .rename = nextn_rename,
 };

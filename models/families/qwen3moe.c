@@ -9,8 +9,7 @@ static const struct config_row config_rows[] = {
 };
 
 const struct config_form qwen3moe_half_forms[] = {
-    {"Qwen3MoeForCausalLM", "qwen3_moe", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows, config_rows),
-     QWEN_HALF_NOTE},
+    {"Qwen3MoeForCausalLM", "qwen3_moe", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows, config_rows), HALF_NOTE},
     {0},
 };
 

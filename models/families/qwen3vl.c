@@ -1,6 +1,7 @@
-/* Qwen3-VL and Qwen3-ASR, dense: the text half. conversion/qwen3vl.py. */
-#include "models/families/qwen3vl.h"
+/* Qwen3-VL, Qwen3-ASR and Qwen3-Omni, dense and with experts: the text halves. conversion/qwen3vl.py. */
+#include "base/text.h"
 #include "formats/documents.h"
+#include "models/families/qwen.h"
 #include "models/families/qwen3_reranker.h"
 
 #include <stdlib.h>
@@ -27,9 +28,8 @@ static bool compute_deepstack_layers(const struct model_builder *builder, double
     return true;
 }
 
-const struct key_row qwen3vl_keys[] = {{"n_deepstack_layers", GGUF_U32, .compute = compute_deepstack_layers}, {0}};
-
-const char *const qwen3vl_dropped_parts[] = {"thinker.", NULL};
+static const struct key_row vision_keys[] = {{"n_deepstack_layers", GGUF_U32, .compute = compute_deepstack_layers},
+                                             {0}};
 
 static void set_ends(struct gguf_kvs *kvs, const struct json *config)
 {
@@ -44,7 +44,8 @@ static void set_ends(struct gguf_kvs *kvs, const struct json *config)
     }
 }
 
-bool qwen3vl_after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
+/* The models that speak or listen begin and end with <|im_end|>, and recognizers have a template of their own. */
+static bool after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     static const char template[] =
         "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] "
@@ -68,10 +69,54 @@ const struct family qwen3vl_family = {
     .hf = FAMILY_NAMES({"Qwen3VLForConditionalGeneration"}, {"Qwen3ASRForConditionalGeneration"}),
     .tensors = {qk_norm_tensors, decoder_tensors},
     .forms = qwen3_half_forms,
-    .keys = {base_keys, KEYS({.emit = emit_pooling_type}, {.emit = emit_reranker}), qwen3vl_keys},
+    .keys = {base_keys, KEYS({.emit = emit_pooling_type}, {.emit = emit_reranker}), vision_keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
-    .dropped_parts = qwen3vl_dropped_parts,
+    .dropped_parts = TEXTS("thinker."),
     .adjust = reranker_look,
     .arrange = reranker_arrange,
-    .after_vocab = qwen3vl_after_vocab,
+    .after_vocab = after_vocab,
+};
+
+/* Experts are stored in one piece, transposed, but for those that later releases of transformers save; they come back
+ * as those of Qwen 3. */
+static const struct relation_row tensors[] = {
+    {"model.layers.{}.mlp.experts.down_proj", "blk.{}.ffn_down_exps.weight", "e f c -> e c f", "f",
+     .forward_only = true, .when = "transposed"},
+    {"model.layers.{}.mlp.experts.gate_up_proj", "blk.{}.ffn_gate_exps.weight, blk.{}.ffn_up_exps.weight",
+     "e c (gate + up) -> e gate c, e up c", "gate up", .forward_only = true, .when = "transposed"},
+    {0},
+};
+
+/* Where the width of an expert is that of the model, both look alike: then they are as released. */
+static bool look_at_experts(struct model_builder *builder, struct error *error)
+{
+    const struct tensor_set *set = builder->model->checkpoint->tensors;
+    uint64_t hidden = dimensions_get(&builder->dimensions, "hidden");
+    dimensions_set(&builder->dimensions, "transposed", 1);
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const struct tensor *tensor = &set->tensors[i];
+        if (tensor->rank == 3 && text_ends_with(tensor->name, ".mlp.experts.down_proj")) {
+            bool is_transposed = tensor->shape[1] != hidden || tensor->shape[2] == hidden;
+            dimensions_set(&builder->dimensions, "transposed", is_transposed);
+            if (!is_transposed)
+                checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,
+                                "experts lie as later releases of transformers save them; the converter "
+                                "would transpose them");
+            return true;
+        }
+    }
+    return true;
+}
+
+const struct family qwen3vlmoe_family = {
+    .name = "qwen3vlmoe",
+    .summary = "Qwen3-VL, Qwen3-Omni MoE (language model)",
+    .hf = FAMILY_NAMES({"Qwen3VLMoeForConditionalGeneration"}, {"Qwen3OmniMoeForConditionalGeneration"}),
+    .tensors = {tensors, qk_norm_tensors, qwen_moe_tensors, decoder_tensors},
+    .forms = qwen3moe_half_forms,
+    .keys = {base_keys, moe_keys, vision_keys},
+    .vocabs = {&bpe_vocab},
+    .dropped_parts = TEXTS("thinker."),
+    .adjust = look_at_experts,
+    .after_vocab = after_vocab,
 };

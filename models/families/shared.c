@@ -63,6 +63,17 @@ const struct relation_row qk_norm_tensors[] = {
     {0},
 };
 
+const struct relation_row plus_one_tensors[] = {
+    {"model.norm", "output_norm", .map = &plus_one},
+    {"model.layers.{}.input_layernorm", "blk.{}.attn_norm", .map = &plus_one},
+    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm", .map = &plus_one},
+    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm", .map = &plus_one},
+    {"model.layers.{}.enorm", "blk.{}.nextn.enorm", .map = &plus_one},
+    {"model.layers.{}.hnorm", "blk.{}.nextn.hnorm", .map = &plus_one},
+    {"model.layers.{}.shared_head.norm", "blk.{}.nextn.shared_head_norm", .map = &plus_one},
+    {0},
+};
+
 const struct dimension_row qkv_dimensions[] = {{"query", NULL, 1}, {"key", NULL, 1}, {"value", NULL, 1}, {0}};
 
 static bool set_rope_f32(struct model_builder *builder, const char *key, const char *from, struct error *error)

@@ -12,8 +12,12 @@
 /* For forms whose class is not in transformers. */
 #define OWN_CLASS_NOTE "its class is in Python files published with the model, which are not in the GGUF"
 
+/* For forms of the language model of a multimodal one. */
+#define HALF_NOTE "only the language model, whose weights are all that the GGUF has"
+
 extern const struct relation_row sparse_moe_tensors[]; /* Mixtral's experts */
 extern const struct relation_row qk_norm_tensors[];    /* norms of queries and keys */
+extern const struct relation_row plus_one_tensors[];   /* norms that are stored less one */
 
 /* Names below mlp.: the experts, gathered as down, gate, up, or as gate, up, down; the router, its correction and the
  * experts that all tokens share. */

@@ -7,14 +7,7 @@
 #include <string.h>
 
 static const struct relation_row tensors[] = {
-    {"model.norm", "output_norm", .map = &plus_one},
-    {"model.layers.{}.input_layernorm", "blk.{}.attn_norm", .map = &plus_one},
     {"model.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm", .map = &plus_one},
-    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm", .map = &plus_one},
-    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm", .map = &plus_one},
-    {"model.layers.{}.enorm", "blk.{}.nextn.enorm", .map = &plus_one},
-    {"model.layers.{}.hnorm", "blk.{}.nextn.hnorm", .map = &plus_one},
-    {"model.layers.{}.shared_head.norm", "blk.{}.nextn.shared_head_norm", .map = &plus_one},
     {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", .parallel = "row"},
     {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", .parallel = "row"},
     {"model.layers.{}.self_attn.v_proj", "blk.{}.attn_v", .parallel = "row"},
@@ -163,7 +156,7 @@ const struct family step35_family = {
     .name = "step35",
     .summary = "Step 3.5 and 3.7 (language model)",
     .hf = FAMILY_NAMES({"Step3p5ForCausalLM"}, {"Step3p7ForConditionalGeneration"}),
-    .tensors = {tensors, nextn_tensors, decoder_tensors},
+    .tensors = {tensors, plus_one_tensors, nextn_tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .rename = rename_tensor,

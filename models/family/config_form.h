@@ -22,6 +22,8 @@ enum config_from {
     FROM_LABELS,     /* the texts of `key` as an object, by number */
     FROM_NUMBERS,    /* the same the other way: numbers by text */
     FROM_MOST,       /* the largest number of the array `key` */
+    FROM_MARKED,     /* the number of the array `key` for the first layer that `other` marks */
+    FROM_UNMARKED,   /* for the first layer that it does not mark */
 
     /* Of the layers that `key` marks: an array, or one number for all of them, by what is above 0; a tensor's name with
      * {} in it, by being there. */

@@ -409,9 +409,9 @@ static void remove_line(struct config_builder *builder, const char *name)
             builder->lines[i] = builder->lines[--builder->n_lines];
 }
 
-static const char *made(struct config_builder *builder, const struct config_row *row)
+static struct config_material material_of(struct config_builder *builder)
 {
-    return row->make(&(struct config_material){
+    return (struct config_material){
         .architecture = family_architecture(builder->family),
         .kvs = builder->kvs,
         .tensors = builder->tensors,
@@ -419,15 +419,16 @@ static const char *made(struct config_builder *builder, const struct config_row 
         .arena = builder->arena,
         .failed = &builder->failed,
         .error = &builder->failure,
-    });
+    };
 }
 
 static const char *row_value(struct config_builder *builder, const struct config_row *row)
 {
     const struct tensor *tensor = row->key != NULL ? tensor_set_find_text(builder->tensors, row->key) : NULL;
     const struct gguf_kv *kv;
+    const struct config_material material = material_of(builder);
     if (row->make != NULL)
-        return made(builder, row);
+        return row->make(&material);
     switch (row->from) {
     case FROM_NOWHERE:
         remove_line(builder, row->name);
@@ -442,6 +443,9 @@ static const char *row_value(struct config_builder *builder, const struct config
         return labels(builder, row);
     case FROM_MOST:
         return most(builder, row);
+    case FROM_MARKED:
+    case FROM_UNMARKED:
+        return config_number_of_first(&material, row->other, row->from == FROM_MARKED, row->key);
     case FROM_LAYERS:
     case FROM_LISTED:
     case FROM_PERIOD:

@@ -292,6 +292,8 @@ static bool is_well_formed(const struct config_row *row)
     case FROM_LAYERS:
         return row->key != NULL && row->other != NULL && strchr(row->other, '|') == strrchr(row->other, '|') &&
                strchr(row->other, '|') != NULL;
+    case FROM_MARKED:
+    case FROM_UNMARKED:
     case FROM_SUM:
     case FROM_DIFFERENCE:
     case FROM_QUOTIENT:

@@ -1,6 +1,7 @@
 /* Kimi-Linear: three layers of delta attention to one of latent attention. conversion/kimi_linear.py. */
 #include "models/families/kimi_linear.h"
 
+#include "formats/json_write.h"
 #include "models/families/deepseek.h"
 #include "models/families/kda.h"
 #include "models/families/layers.h"
@@ -60,15 +61,15 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* Layers are numbered from 1 on. */
-static void put_layers(struct buffer *out, const struct layer_marks *latent, bool has_latent)
+/* Puts a list of layers, which are numbered from 1 on. */
+static void put_layers(struct json_writer *writer, const char *key, const struct layer_marks *latent, bool has_latent)
 {
-    const char *comma = "";
+    json_begin_array(writer, key);
+    json_keep_line(writer);
     for (uint64_t i = 0; i < latent->n; i++)
-        if (latent->marked[i] == has_latent) {
-            buffer_printf(out, "%s%" PRIu64, comma, i + 1);
-            comma = ", ";
-        }
+        if (latent->marked[i] == has_latent)
+            json_put_number(writer, NULL, i + 1);
+    json_end(writer);
 }
 
 /* The delta attention's heads: the rows of what weighs them. */
@@ -89,7 +90,9 @@ static uint64_t count_heads(const struct config_material *material)
 
 static const char *make_linear_attention(const struct config_material *material)
 {
+    enum { ALL_DIGITS = 17 };
     struct buffer out = {0};
+    struct json_writer writer = {.out = &out, .letters = JSON_ASCII, .indent = 1};
     struct layer_marks latent;
     double head_dim, kernel;
     const char *key = arena_printf(material->arena, "%s.attention.head_count_kv", material->architecture);
@@ -97,12 +100,13 @@ static const char *make_linear_attention(const struct config_material *material)
         !config_number_of_layer(material, "kda.head_dim", 0, &head_dim) ||
         !config_number_of_layer(material, "ssm.conv_kernel", 0, &kernel))
         return NULL;
-    buffer_append_text(&out, "{\n    \"full_attn_layers\": [");
-    put_layers(&out, &latent, true);
-    buffer_printf(&out, "],\n    \"head_dim\": %.0f,\n    \"kda_layers\": [", head_dim);
-    put_layers(&out, &latent, false);
-    buffer_printf(&out, "],\n    \"num_heads\": %" PRIu64 ",\n    \"short_conv_kernel_size\": %.0f\n  }",
-                  count_heads(material), kernel);
+    json_begin_object(&writer, NULL);
+    put_layers(&writer, "full_attn_layers", &latent, true);
+    json_put_f64(&writer, "head_dim", head_dim, ALL_DIGITS);
+    put_layers(&writer, "kda_layers", &latent, false);
+    json_put_number(&writer, "num_heads", count_heads(material));
+    json_put_f64(&writer, "short_conv_kernel_size", kernel, ALL_DIGITS);
+    json_end(&writer);
     const char *object = arena_strndup(material->arena, (const char *)out.bytes, out.length);
     buffer_free(&out);
     return object;

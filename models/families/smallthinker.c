@@ -1,4 +1,5 @@
 /* SmallThinker. conversion/smallthinker.py. */
+#include "formats/json_write.h"
 #include "models/families/layers.h"
 
 static const struct relation_row tensors[] = {
@@ -44,12 +45,14 @@ static const struct key_row keys[] = {
 static const char *make_layout(const struct config_material *material)
 {
     struct buffer out = {0};
+    struct json_writer writer = {.out = &out, .letters = JSON_ASCII};
     double window;
     bool has_window = config_number_of_layer(material, "attention.sliding_window", 0, &window);
-    buffer_append_text(&out, "[");
+    json_begin_array(&writer, NULL);
+    json_keep_line(&writer);
     for (uint64_t i = 0; i < material->n_layers && i < MAX_LISTED_LAYERS; i++)
-        buffer_printf(&out, "%s%d", i > 0 ? ", " : "", has_window && i % 4 != 0);
-    buffer_append_text(&out, "]");
+        json_put_number(&writer, NULL, has_window && i % 4 != 0);
+    json_end(&writer);
     const char *list = arena_strndup(material->arena, (const char *)out.bytes, out.length);
     buffer_free(&out);
     return list;

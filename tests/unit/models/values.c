@@ -69,6 +69,8 @@ static const struct {
     {"{\"architectures\":[\"Gemma3ForCausalLM\"],\"model_type\":\"unheard_of\"," SIZES
      "\"sliding_window\":512,\"use_bidirectional_attention\":true}",
      "gemma3.attention.sliding_window", 512},
+    {JAMBA "}", "jamba.ssm.inner_size", 8, .has_pieces = true},
+    {EXAONE "}", "exaone-moe.expert_shared_feed_forward_length", 4},
     {EXAONE "}", "exaone-moe.nextn_predict_layers", 0},
     {EXAONE ",\"num_nextn_predict_layers\":1}", "exaone-moe.nextn_predict_layers", 1},
     {EXAONE "}", "exaone-moe.expert_count", ABSENT},

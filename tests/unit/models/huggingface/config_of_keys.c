@@ -12,6 +12,8 @@ static const struct key_row keys[] = {
     {"feed_forward_length", GGUF_U32, IF_PRESENT, "intermediate_size"},
     {"head_count", GGUF_U32, REQUIRED, "num_attention_heads|n_head"},
     {"expert_count", GGUF_U32, IF_PRESENT, "num_experts"},
+    {"inner", GGUF_U32, IF_PRESENT, "inner_size|d_inner"},
+    {"rotary", GGUF_U32, IF_PRESENT, "rotary_a", .by = "rotary_b"},
     {"scaled", GGUF_F32, IF_PRESENT, "logit_scale", .times = 4},
     {0},
 };
@@ -33,6 +35,8 @@ static const struct config_row rows[] = {
     {"share", FROM_HEAD_SHARE, "rotary", "inner"},
     {"most", FROM_MOST, "heads"},
     {"most_of_one", FROM_MOST, "head_count"},
+    {"first_marked", FROM_MARKED, "heads", "heads"},
+    {"first_unmarked", FROM_UNMARKED, "heads", "heads"},
     {"types", FROM_LAYERS, "heads", "'a'|'b'"},
     {"all_types", FROM_LAYERS, "block_count", "1|0"},
     {"listed", FROM_LISTED, "heads"},
@@ -45,13 +49,17 @@ static const struct config_row rows[] = {
     {0},
 };
 
+/* Of two tables, the later one counts. */
+static const struct config_row more_rows[] = {
+    {"act", FROM_TEXT, .text = "'gelu'"}, {"d_inner", FROM_KEY, "inner"}, {0}};
+
 static const struct config_form forms[] = {
     {"Never", "never", "key:absent"},
     {"NeverEither", "never", "key:head_count=4 !key:flag=1"},
     {"NeverAsWell", "never", "tensor:blk.{}.w|key:head_count=2 tensor:blk.{}.v.weight"},
     {"Tried", "unheard_of",
      "key:absent|key:head_count=2 key:flag=1 tensor:blk.1.w.weight tensor:blk.{}.w.weight !tensor:absent !key:absent=1",
-     CONFIG_TABLES(rows)},
+     CONFIG_TABLES(rows, more_rows)},
     {0},
 };
 
@@ -90,7 +98,12 @@ static void set_keys(struct gguf_kvs *kvs)
 static const struct {
     const char *line, *text;
 } lines[] = {
-    {"act", "silu"},
+    {"act", "gelu"},
+    {"d_inner", "32"},
+    {"inner_size", "absent"},
+    {"rotary_a", "absent"},
+    {"first_marked", "3"},
+    {"first_unmarked", "0"},
     {"architectures", "[Tried]"},
     {"model_type", "unheard_of"},
     {"torch_dtype", "float32"},

@@ -22,6 +22,32 @@ static void test_set(void)
     CHECK(dimensions_factor(&dimensions, "half") == 0.5F && dimensions_factor(&dimensions, "rest") == 1);
 }
 
+/* Rows of each kind: a number, a truth value, a constant, and what config.json has no number for. */
+static void test_add(void)
+{
+    static const char config[] = "{\"groups\": 3, \"b\": 5, \"gated\": true, \"tied\": false, \"zero\": 0,"
+                                 " \"text\": \"4\", \"large\": 16777217, \"part\": {\"heads\": 2}}";
+    static const struct dimension_row rows[] = {
+        {"group", "a|groups|b"}, {"heads", "part.heads"},          {"gated", "gated"},    {"tied", "tied", 1},
+        {"one", NULL, 1},        {"absent", "absent", 7},          {"zero", "zero", 8},   {"text", "text", 9},
+        {"large", "large", 6},   {"kept", "absent", .kept = true}, {"unknown", "absent"}, {0},
+    };
+    static const struct axis_size expected[] = {{"group", 3}, {"heads", 2},  {"gated", 1},  {"tied", 0},
+                                                {"one", 1},   {"absent", 7}, {"zero", 8},   {"text", 9},
+                                                {"large", 6}, {"kept", 11},  {"unknown", 0}};
+    struct error error;
+    struct dimensions dimensions = {0};
+    struct hparams *hparams = hparams_parse(config, strlen(config), &error);
+    if (!CHECK(hparams != NULL))
+        return;
+    dimensions_set(&dimensions, "kept", 11);
+    dimensions_add(&dimensions, rows, hparams);
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        CHECK_NAMED(dimensions_get(&dimensions, expected[i].name) == expected[i].size, expected[i].name);
+    CHECK(dimensions.n_sizes == sizeof expected / sizeof *expected); /* what is unknown is there, and 0 */
+    hparams_free(hparams);
+}
+
 static void test_read(void)
 {
     static const struct {
@@ -73,6 +99,7 @@ static void test_read(void)
 int main(void)
 {
     test_set();
+    test_add();
     test_read();
     return check_done();
 }

@@ -130,6 +130,8 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
     /* Replies are vectors of pointers: a splice through a pipe is slower. */
     conn->want &=
         ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_AUTO_INVAL_DATA);
+    if (source_any_remote()) /* else the kernel waits for all parts of a direct read, whatever happens to the reader */
+        conn->want &= ~(unsigned)FUSE_CAP_ASYNC_DIO;
     conn->want |= conn->capable & FUSE_CAP_EXPORT_SUPPORT;
     conn->max_background = MAX_BACKGROUND;
     conn->congestion_threshold = CONGESTION_THRESHOLD;

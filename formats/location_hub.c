@@ -111,7 +111,7 @@ static bool find_hub(struct hub *hub)
     const char *header = hub_authorization(hub->arena, &hub->token_from);
     if (header != NULL) {
         struct http_credential *credential = arena_alloc(hub->arena, sizeof *credential);
-        *credential = (struct http_credential){hub->endpoint.origin, header};
+        *credential = (struct http_credential){.origin = hub->endpoint.origin, .header = header};
         hub->credential = credential;
     }
     return true;

@@ -53,6 +53,7 @@ static void done(void *context, const struct http_result *result)
     exchange->answer = *result->answer;
     exchange->uri = uri_copy(result->uri, group->arena);
     exchange->error = *result->error;
+    exchange->refusal = arena_strdup(group->arena, result->refusal);
     atomic_fetch_sub(&group->n_waiting, 1);
     arrival_announce();
     leave(group);
@@ -94,6 +95,7 @@ static void copy_results(const struct group *group, struct exchange *exchanges, 
         *exchange = member->exchange;
         exchange->request = asked;
         exchange->uri = uri_copy(&member->exchange.uri, arena);
+        exchange->refusal = arena_strdup(arena, member->exchange.refusal);
         exchange->length = member->body.length;
         exchange->bytes = arena_alloc(arena, exchange->length + 1);
         if (exchange->length > 0)

@@ -14,7 +14,8 @@ struct exchange {
     struct uri uri;       /* that answered, after redirects */
     unsigned char *bytes; /* and a NUL after them */
     size_t length;
-    struct error error; /* of a failure, without a name */
+    struct error error;  /* of a failure, without a name */
+    const char *refusal; /* as in struct http_result */
 };
 
 /* Makes all requests at once and waits until each is done or has failed. Returns false only if the waiting ends

@@ -22,7 +22,8 @@ enum {
     STALL_SECONDS = 15,
     HEADER_LIMIT = 64 << 10,
     IGNORED_LIMIT = 64 << 10, /* of a body that nobody takes: reading it keeps the connection */
-    EXCERPT = 200,
+    EXCERPT = 1000,
+    SHOWN_EXCERPT = 200, /* of it, in a message */
 };
 
 /* A request under way, perhaps by several exchanges one after the other. */
@@ -44,7 +45,7 @@ struct task {
     enum verdict verdict;
     uint64_t first; /* place of the body's first byte in the object */
     uint64_t expected, received;
-    char excerpt[EXCERPT];
+    char excerpt[EXCERPT + 1];
     size_t excerpt_length;
     struct error error;
 };
@@ -77,7 +78,9 @@ const struct http_credential *http_credential_copy(const struct http_credential 
         return NULL;
     struct http_credential *copy = arena_alloc(arena, sizeof *copy);
     copy->origin = arena_strdup(arena, credential->origin);
-    copy->header = arena_strdup(arena, credential->header);
+    copy->header = credential->header != NULL ? arena_strdup(arena, credential->header) : NULL;
+    copy->sign = credential->sign;
+    copy->scope = credential->scope != NULL ? arena_strdup(arena, credential->scope) : NULL;
     return copy;
 }
 
@@ -100,7 +103,8 @@ static struct task *remove_at(struct queue *queue, struct task **at)
 /* The task is done with, as its last verdict says. */
 static void finish_task(struct task *task)
 {
-    const struct http_result result = {task->verdict, &task->answer, &task->uri, &task->error};
+    task->excerpt[task->excerpt_length] = '\0';
+    const struct http_result result = {task->verdict, &task->answer, &task->uri, &task->error, task->excerpt};
     task->request.done(task->request.context, &result);
     arena_free(task->arena);
     free(task);
@@ -165,6 +169,21 @@ static void add_header(struct task *task, const char *header)
     task->headers = longer;
 }
 
+static void add_credential(struct task *task, const struct http_credential *credential)
+{
+    struct buffer lines = {0};
+    char *rest = NULL;
+    if (credential->header != NULL) {
+        add_header(task, credential->header);
+        return;
+    }
+    credential->sign(credential->scope, &task->uri, &lines);
+    buffer_append(&lines, "", 1);
+    for (char *line = strtok_r((char *)lines.bytes, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
+        add_header(task, line);
+    buffer_free(&lines);
+}
+
 static void set_headers(struct task *task)
 {
     const struct question *left = &task->left;
@@ -172,7 +191,7 @@ static void set_headers(struct task *task)
     add_header(task, "Accept-Encoding: identity");
     bool is_owner = credential != NULL && strcmp(credential->origin, task->uri.origin) == 0;
     if (is_owner && uri_is_private(&task->uri))
-        add_header(task, credential->header);
+        add_credential(task, credential);
     else if (text_starts_with(task->uri.origin, "https://"))
         curl_easy_setopt(task->easy, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
     if (left->etag != NULL && answer_tag_is_strong(left->etag))
@@ -319,7 +338,8 @@ static void finish_refused(struct task *task)
 {
     struct error error = task->error;
     if (task->answer.status == 403 && task->excerpt_length > 0)
-        error_set(&task->error, "%s: %.*s", error.message, (int)task->excerpt_length, task->excerpt);
+        error_set(&task->error, "%s: %.*s", error.message,
+                  (int)(task->excerpt_length < SHOWN_EXCERPT ? task->excerpt_length : SHOWN_EXCERPT), task->excerpt);
     finish_task(task);
 }
 

@@ -6,6 +6,7 @@
  * nothing new has come for as long as options.h allows. A query or a credential is in no error. */
 #pragma once
 
+#include "base/buffer.h"
 #include "remote/answer.h"
 #include "remote/uri.h"
 
@@ -16,10 +17,13 @@ enum {
     HTTP_HOPS = 5,         /* redirects for one request */
 };
 
-/* A header that only the server of one origin may see. */
+/* Headers that only the server of one origin may see: one header, or those that sign() makes for each request. */
 struct http_credential {
     const char *origin; /* as in struct uri */
-    const char *header; /* "Authorization: Bearer ..." */
+    const char *header; /* "Authorization: Bearer ..."; NULL: requests are signed */
+    /* Appends headers, a line each. It is called by the thread of this module and must not wait. */
+    void (*sign)(const char *scope, const struct uri *uri, struct buffer *headers);
+    const char *scope; /* for sign() */
 };
 
 /* Copies a credential, which may be NULL. */
@@ -30,6 +34,7 @@ struct http_result {
     const struct answer *answer; /* the last one; its status is 0 if there was none */
     const struct uri *uri;       /* where it came from, after redirects */
     const struct error *error;   /* of a failure, without the object's name */
+    const char *refusal;         /* the beginning of the body of an answer that nobody takes; "": it has none */
 };
 
 struct http_request {

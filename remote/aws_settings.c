@@ -1,0 +1,146 @@
+#include "remote/aws_settings.h"
+
+#include "base/text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct profile {
+    const char *name;
+    bool found; /* in a file */
+    const char *key_id, *secret, *token, *region, *endpoint;
+};
+
+static const struct {
+    const char *name;
+    size_t member;
+} settings[] = {
+    {"aws_access_key_id", offsetof(struct profile, key_id)},
+    {"aws_secret_access_key", offsetof(struct profile, secret)},
+    {"aws_session_token", offsetof(struct profile, token)},
+    {"region", offsetof(struct profile, region)},
+    {"endpoint_url", offsetof(struct profile, endpoint)},
+};
+
+static const char *variable(const char *name)
+{
+    const char *value = getenv(name);
+    return value != NULL && *value != '\0' ? value : NULL;
+}
+
+static const char *first_of(const char *a, const char *b)
+{
+    return a != NULL ? a : b;
+}
+
+/* Cuts blanks at both ends, in place. */
+static char *trim(char *text)
+{
+    text += strspn(text, " \t\r\n");
+    size_t length = strlen(text);
+    while (length > 0 && strchr(" \t\r\n", text[length - 1]) != NULL)
+        text[--length] = '\0';
+    return text;
+}
+
+/* Reports whether a line "[NAME]", or "[profile NAME]", begins the section of the profile. */
+static bool names_profile(char *line, const char *profile)
+{
+    char *end = strchr(line, ']');
+    if (end == NULL)
+        return false;
+    *end = '\0';
+    char *name = trim(line + 1);
+    if (text_starts_with(name, "profile ") || text_starts_with(name, "profile\t"))
+        name = trim(name + strlen("profile"));
+    size_t length = strlen(name);
+    if (length >= 2 && name[0] == '"' && name[length - 1] == '"') {
+        name[length - 1] = '\0';
+        name++;
+    }
+    return strcmp(name, profile) == 0;
+}
+
+/* A setting that an earlier file has is kept. */
+static void take_setting(struct profile *profile, char *line, struct arena *arena)
+{
+    char *equals = strchr(line, '=');
+    if (equals == NULL)
+        return;
+    *equals = '\0';
+    const char *name = trim(line), *value = trim(equals + 1);
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        const char **member = (const char **)((char *)profile + settings[i].member);
+        if (strcmp(name, settings[i].name) == 0 && *member == NULL && *value != '\0')
+            *member = arena_strdup(arena, value);
+    }
+}
+
+/* Reads the profile's section of a file; a missing file has none. */
+static bool read_profile(const char *path, struct profile *profile, struct arena *arena, struct error *error)
+{
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return errno == ENOENT || errno == ENOTDIR || error_set_errno(error, errno, "%s", path);
+    char *line = NULL;
+    size_t capacity = 0;
+    bool inside = false;
+    while (getline(&line, &capacity, file) >= 0) {
+        if (*line == '[') {
+            inside = names_profile(line, profile->name);
+            profile->found |= inside;
+        } else if (inside && strchr("#; \t", *line) == NULL) /* what is indented belongs to a nested setting */
+            take_setting(profile, line, arena);
+    }
+    free(line);
+    bool read = !ferror(file) || error_set_errno(error, errno, "%s", path);
+    fclose(file);
+    return read;
+}
+
+static const char *file_path(const char *name, const char *below_home, struct arena *arena)
+{
+    const char *path = variable(name), *home = variable("HOME");
+    return path != NULL ? path : arena_printf(arena, "%s/%s", home != NULL ? home : "", below_home);
+}
+
+/* The credentials file comes first: its keys count where both files have some. */
+static bool read_files(struct profile *profile, struct arena *arena, struct error *error)
+{
+    const char *credentials = file_path("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials", arena),
+               *config = file_path("AWS_CONFIG_FILE", ".aws/config", arena);
+    if (!read_profile(credentials, profile, arena, error) || !read_profile(config, profile, arena, error))
+        return false;
+    if (!profile->found && variable("AWS_PROFILE") != NULL)
+        return error_set(error, "neither %s nor %s has the profile '%s' of AWS_PROFILE", credentials, config,
+                         profile->name);
+    return true;
+}
+
+bool aws_settings_read(struct arena *arena, struct aws_settings *ret_settings, struct error *error)
+{
+    struct profile profile = {.name = first_of(variable("AWS_PROFILE"), "default")};
+    if (!read_files(&profile, arena, error))
+        return false;
+    const char *key_id = variable("AWS_ACCESS_KEY_ID");
+    bool from_environment = key_id != NULL;
+    struct aws_settings result = {
+        from_environment ? key_id : profile.key_id,
+        from_environment ? variable("AWS_SECRET_ACCESS_KEY") : profile.secret,
+        from_environment ? variable("AWS_SESSION_TOKEN") : profile.token,
+        first_of(first_of(variable("AWS_REGION"), variable("AWS_DEFAULT_REGION")),
+                 first_of(profile.region, "us-east-1")),
+        first_of(first_of(variable("AWS_ENDPOINT_URL_S3"), variable("AWS_ENDPOINT_URL")), profile.endpoint),
+    };
+    if ((result.key_id == NULL) != (result.secret == NULL))
+        return error_set(error, "the AWS credentials %s have no %s",
+                         from_environment ? "in the environment"
+                                          : arena_printf(arena, "of the profile '%s'", profile.name),
+                         result.secret == NULL ? "secret key" : "key id");
+    if (result.endpoint != NULL && text_ends_with(result.endpoint, "/"))
+        result.endpoint = arena_strndup(arena, result.endpoint, strlen(result.endpoint) - 1);
+    *ret_settings = result;
+    return true;
+}

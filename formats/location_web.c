@@ -20,7 +20,6 @@
 enum {
     MAX_FOLDERS = 64, /* that are listed */
     MAX_DEPTH = 3,
-    KNOWN_LIMIT = 16 << 20, /* bytes of what is known of a site */
 };
 
 /* What a folder without a list is searched for. */
@@ -112,53 +111,32 @@ static const char *model_of(const struct web *web)
     return name != NULL ? name : arena_strndup(web->arena, host, strcspn(host, ":"));
 }
 
-/* What is known of the site from before, a line for each file: etag, size, time, path. */
+/* Takes what is known of a file from before; adds the name where nothing else does. */
 
-static void remember(struct web *web)
-{
-    struct buffer text = {0};
-    for (size_t i = 0; i < web->site->count; i++) {
-        const struct site_file *file = &web->site->files[i];
-        if (file->origin.etag != NULL && strchr(file->origin.etag, '\t') == NULL)
-            buffer_printf(&text, "%s\t%" PRIu64 "\t%" PRId64 "\t%s\n", file->origin.etag, file->origin.size,
-                          (int64_t)file->modified.tv_sec, file->path);
-    }
-    store_save(web->memo, (const char *)text.bytes, text.length);
-    buffer_free(&text);
-}
+struct recalling {
+    struct web *web;
+    bool may_add;
+};
 
-/* Sets what is known of a name from a line; adds the name where nothing else does. False: a line that wfs never
- * wrote. */
-static bool take_known(struct web *web, char *line, bool may_add)
+static void take_known(void *context, const struct site_memory *memory)
 {
-    char *size = strchr(line, '\t'), *modified = size != NULL ? strchr(size + 1, '\t') : NULL;
-    char *path = modified != NULL ? strchr(modified + 1, '\t') : NULL;
-    if (path == NULL)
-        return false;
-    *size = *path = '\0';
+    const struct recalling *recalling = context;
+    struct web *web = recalling->web;
     size_t i = 0;
-    while (i < web->n_names && strcmp(web->names[i].path, path + 1) != 0)
+    while (i < web->n_names && strcmp(web->names[i].path, memory->path) != 0)
         i++;
-    if (i == web->n_names && !may_add)
-        return true;
+    if (i == web->n_names && !recalling->may_add)
+        return;
     if (i == web->n_names)
-        add_name(web, path + 1, false);
-    web->names[i].etag = line;
-    web->names[i].size = strtoull(size + 1, NULL, 10);
-    web->names[i].modified = strtoll(modified + 1, NULL, 10);
-    return true;
+        add_name(web, memory->path, false);
+    web->names[i].etag = memory->etag;
+    web->names[i].size = memory->size;
+    web->names[i].modified = memory->modified;
 }
 
 static bool recall(struct web *web, bool may_add)
 {
-    size_t length;
-    char *text = store_load(web->memo, KNOWN_LIMIT, web->arena, &length), *rest = NULL;
-    if (text == NULL)
-        return false;
-    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
-        if (!take_known(web, line, may_add))
-            return false;
-    return true;
+    return site_recall(web->memo, web->arena, take_known, &(struct recalling){web, may_add});
 }
 
 /* The lists of folders, a level of the tree at a time. */
@@ -346,7 +324,7 @@ static bool contact_files(struct web *web)
             return error_prefix(web->error, "%s", web->names[i].path);
         }
     }
-    remember(web);
+    site_remember(web->site, web->memo);
     return true;
 }
 

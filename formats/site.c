@@ -1,13 +1,17 @@
 #include "formats/site.h"
 
+#include "base/buffer.h"
 #include "base/text.h"
 #include "formats/location_local.h"
 #include "formats/source_remote.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { MEMORY_LIMIT = 64 << 20 /* bytes of what site_remember() keeps */ };
 
 /* A site in use, by the locations of its folders. Objects are made when a file is first opened or wanted. */
 struct shared {
@@ -71,6 +75,44 @@ bool site_add(struct site *site, const struct site_file *file)
         site->files = memory_resize(site->files, site->capacity * sizeof *site->files);
     }
     site->files[site->count++] = *file;
+    return true;
+}
+
+/* A line for each file: etag, size, time, path. */
+
+void site_remember(const struct site *site, const char *memo)
+{
+    struct buffer text = {0};
+    for (size_t i = 0; i < site->count; i++) {
+        const struct site_file *file = &site->files[i];
+        if (file->origin.etag != NULL && strchr(file->origin.etag, '\t') == NULL)
+            buffer_printf(&text, "%s\t%" PRIu64 "\t%" PRId64 "\t%s\n", file->origin.etag, file->origin.size,
+                          (int64_t)file->modified.tv_sec, file->path);
+    }
+    store_save(memo, (const char *)text.bytes, text.length);
+    buffer_free(&text);
+}
+
+static bool take_line(char *line, site_take *take, void *context)
+{
+    char *size = strchr(line, '\t'), *modified = size != NULL ? strchr(size + 1, '\t') : NULL;
+    char *path = modified != NULL ? strchr(modified + 1, '\t') : NULL;
+    if (path == NULL)
+        return false;
+    *size = *path = '\0';
+    take(context, &(struct site_memory){path + 1, line, strtoull(size + 1, NULL, 10), strtoll(modified + 1, NULL, 10)});
+    return true;
+}
+
+bool site_recall(const char *memo, struct arena *arena, site_take *take, void *context)
+{
+    size_t length;
+    char *text = store_load(memo, MEMORY_LIMIT, arena, &length), *rest = NULL;
+    if (text == NULL)
+        return false;
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
+        if (!take_line(line, take, context))
+            return false;
     return true;
 }
 

@@ -36,6 +36,20 @@ void site_free(struct site *site); /* that has become no location */
 /* Adds a file, whose texts must be in the site's arena. False: the path is none that may be shown. */
 bool site_add(struct site *site, const struct site_file *file);
 
+/* Keeps what is known of the files with the store, under a name, for site_recall(). Files without an ETag are left out.
+ */
+void site_remember(const struct site *site, const char *memo);
+
+/* Calls take() for each file that was kept under the name; the texts live in the arena. Returns false if nothing was
+ * kept, or what was cannot be read. */
+struct site_memory {
+    const char *path, *etag;
+    uint64_t size;
+    int64_t modified; /* seconds since 1970 */
+};
+typedef void site_take(void *context, const struct site_memory *memory);
+bool site_recall(const char *memo, struct arena *arena, site_take *take, void *context);
+
 /* Makes the location of a folder of the site, "" for all of it, and begins to fetch what opening a model reads first.
  * Takes the site, also if it fails: there is no such folder. With a `ret_file`, `path` may also name a file: the
  * location is that of its folder. */

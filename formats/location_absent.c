@@ -12,3 +12,4 @@ static struct location *refuse(const char *text, enum location_links links, cons
 const struct location_scheme https_scheme = {.prefix = "https://", .open = refuse};
 const struct location_scheme http_scheme = {.prefix = "http://", .open = refuse};
 const struct location_scheme hub_scheme = {.prefix = "hf://", .open = refuse};
+const struct location_scheme s3_scheme = {.prefix = "s3://", .open = refuse};

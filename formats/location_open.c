@@ -2,7 +2,8 @@
 #include "base/text.h"
 #include "formats/location_scheme.h"
 
-static const struct location_scheme *const schemes[] = {&hub_scheme, &https_scheme, &http_scheme, &local_scheme};
+static const struct location_scheme *const schemes[] = {&hub_scheme, &s3_scheme, &https_scheme, &http_scheme,
+                                                        &local_scheme};
 
 struct location *location_open(const char *text, enum location_links links, const char **ret_file, struct error *error)
 {

@@ -31,4 +31,4 @@ struct location_scheme {
     struct location *(*open)(const char *text, enum location_links links, const char **ret_file, struct error *error);
 };
 
-extern const struct location_scheme local_scheme, https_scheme, http_scheme, hub_scheme;
+extern const struct location_scheme local_scheme, https_scheme, http_scheme, hub_scheme, s3_scheme;

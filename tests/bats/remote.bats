@@ -237,3 +237,65 @@ refused() {
     fails 1 "use https://" "$WFS" ls http://example.org/model/
     fails 1 "not a kind of URL that wfs reads" "$WFS" ls ftp://example.org/model/
 }
+
+# A bucket with a model below a prefix of characters that need encoding; signatures are checked.
+make_bucket() {
+    mkdir -p "$ROOT/s3/bucket/team a" "$ROOT/s3/public-bucket"
+    cp -r "$LOCAL" "$ROOT/s3/bucket/team a/tiny+é"
+    cp -r "$LOCAL" "$ROOT/s3/public-bucket/tiny"
+    export AWS_ENDPOINT_URL=http://127.0.0.1:$HUB/s3 AWS_REGION=eu-test-1 AWS_ACCESS_KEY_ID=AKIDTEST AWS_SECRET_ACCESS_KEY=secret/Key+1
+    unset AWS_SESSION_TOKEN AWS_PROFILE AWS_ENDPOINT_URL_S3
+    S3="s3://bucket/team a/tiny+é"
+}
+
+@test "a prefix in a bucket is what a directory is, in any number of pages" {
+    make_bucket
+    [ "$("$WFS" ls "$S3")" = "$("$WFS" ls "$LOCAL")" ]
+    [ "$("$WFS" ls "$S3/")" = "$("$WFS" ls "$LOCAL")" ]
+    for path in model.safetensors config.json tensors/model.norm.weight/f32; do
+        [ "$(sum_of "$S3" $path)" = "$(sum_of "$LOCAL" $path)" ]
+    done
+    [ "$(sum_of "$S3/model.safetensors" model.safetensors)" = "$(sum_of "$LOCAL" model.safetensors)" ]
+    "$WFS" info "$S3/model.safetensors" | grep -q "^tokenizer"
+    [ "$("$WFS" ls "s3://public-bucket/tiny/" | wc -l)" -gt 5 ]
+}
+
+@test "objects are fetched once, and read offline" {
+    make_bucket
+    sum_of "$S3" model.safetensors config.json
+    reset
+    sum_of "$S3" model.safetensors config.json
+    [ "$(counter content)" -eq 0 ]
+    reset
+    [ "$(sum_of -o offline "$S3" model.safetensors)" = "$(sum_of "$LOCAL" model.safetensors)" ]
+    [ "$(counter requests)" -eq 0 ]
+    fails 1 "offline, and nothing is known of it" "$WFS" ls -o offline s3://bucket/other
+}
+
+@test "credentials, regions and clocks: errors say what to do" {
+    make_bucket
+    AWS_REGION=us-east-1 "$WFS" ls "$S3" >/dev/null
+    AWS_ACCESS_KEY_ID=ASIATEST AWS_SECRET_ACCESS_KEY=secret/Key+2 AWS_SESSION_TOKEN=session/token== "$WFS" ls "$S3" >/dev/null
+    mkdir "$HOME/.aws"
+    printf '[work]\naws_access_key_id=AKIDTEST\naws_secret_access_key=secret/Key+1\n' >"$HOME/.aws/credentials"
+    AWS_ACCESS_KEY_ID='' AWS_PROFILE=work "$WFS" ls "$S3" >/dev/null
+    AWS_SECRET_ACCESS_KEY=wrong fails 1 "the store does not accept the credentials: SignatureDoesNotMatch" "$WFS" ls "$S3"
+    AWS_ACCESS_KEY_ID=AKIDOTHER fails 1 "the store does not accept the credentials: InvalidAccessKeyId" "$WFS" ls "$S3"
+    AWS_ACCESS_KEY_ID='' fails 1 "access is denied without credentials; set AWS_PROFILE" "$WFS" ls "$S3"
+    AWS_PROFILE=none fails 1 "has the profile 'none' of AWS_PROFILE" "$WFS" ls "$S3"
+    fails 1 "there is no such bucket" "$WFS" ls s3://none/tiny
+    fails 1 "the bucket has no object of that name" "$WFS" ls s3://bucket/none
+    fails 1 "is no name of a bucket" "$WFS" ls s3://
+    AWS_ENDPOINT_URL=http://192.0.2.1 fails 1 "use an https:// endpoint" "$WFS" ls "$S3"
+}
+
+@test "an object that changes is ESTALE, and no secret key is shown or stored" {
+    make_bucket
+    "$WFS" ls "$S3" >/dev/null
+    run "$WFS" cat "$S3" tensors/model.norm.weight/raw
+    [ "$status" -eq 0 ]
+    fault "path=model.safetensors&kind=status&status=412"
+    rm -r "$XDG_CACHE_HOME"
+    fails 1 "changed" "$WFS" cat "$S3" tensors/model.embed_tokens.weight/raw
+    ! grep -rq -e 'secret/Key' -e AWS4-HMAC "$XDG_CACHE_HOME" "$BATS_TEST_TMPDIR"/*.log
+}

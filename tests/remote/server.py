@@ -3,7 +3,8 @@
 
     server.py PORTS ROOT
 
-ROOT/hub/ORG/NAME/FILES are models, all at one commit; ROOT/web/... are plain files. The ports are written to PORTS as
+ROOT/hub/ORG/NAME/FILES are models, all at one commit; ROOT/web/... are plain files; ROOT/s3/BUCKET/KEYS are objects, at
+/s3 (s3.py). The ports are written to PORTS as
 "HUB CDN". Standard library only.
 
 Faults are asked for at /control on either port, before the requests that they are for:
@@ -22,6 +23,8 @@ import json
 import os
 import sys
 import urllib.parse
+
+import s3
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 TOKEN = "hf_secrettoken"
@@ -171,6 +174,8 @@ class Server:
             if "authorization" in request.headers:
                 return 400, {}, b"the CDN must not see a token"
             return self.file(request, self.root + "/hub/" + request.path.removeprefix("/blobs/"), fault, "cdn")
+        if request.path.startswith("/s3/"):
+            return self.bucket(request, fault)
         parts = request.path.strip("/").split("/")
         if len(parts) > 4 and parts[2] == "resolve":
             return self.resolve(request, parts, fault)
@@ -237,6 +242,18 @@ class Server:
             return self.file(request, file, fault)
         target = f"http://127.0.0.1:{self.ports['cdn']}/blobs/{model}/{path}?X-Amz-Signature=secretsignature"
         return 302, {"Location": target, "X-Linked-Size": str(os.path.getsize(file)), "X-Repo-Commit": COMMIT}, b""
+
+    def bucket(self, request, fault):
+        """Buckets are folders; those called public... need no signature."""
+        _, _, bucket, key = request.path.split("/", 3)
+        folder = f"{self.root}/s3/{bucket}"
+        if not bucket.startswith("public") and (refused := s3.refuse(request)):
+            return refused
+        if not os.path.isdir(folder):
+            return s3.failure(404, "NoSuchBucket")
+        if key == "":
+            return s3.list_objects(request, folder, list_files(folder))
+        return self.file(request, f"{folder}/{key}", fault) if os.path.isfile(f"{folder}/{key}") else s3.failure(404, "NoSuchKey")
 
     def file(self, request, path, fault, kind="web"):
         if os.path.isdir(path):

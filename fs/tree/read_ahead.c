@@ -73,34 +73,50 @@ static uint64_t largest_share(const struct read_ahead *ahead)
     return READ_AHEAD_MOST / (n_readers > 0 ? n_readers : 1);
 }
 
+/* The bytes that one call names: joined, so that they are fetched by few requests. */
+struct naming {
+    struct dependencies to;
+    uint64_t n_taken; /* bytes of remote sources */
+};
+
 static void want_later(void *context, const struct extent *from, uint64_t n_bytes)
 {
-    uint64_t *n_named = context;
+    struct naming *naming = context;
     if (!source_is_remote(from->source))
         return;
     source_want(from->source, from->offset, n_bytes, false);
-    *n_named += n_bytes;
+    naming->n_taken += n_bytes;
+}
+
+static uint64_t count_named(const struct naming *naming)
+{
+    bool is_remote = naming->to.n_bytes > 0 && source_is_remote(naming->to.from.source);
+    return naming->n_taken + (is_remote ? naming->to.n_bytes : 0);
 }
 
 /* Names the next step, and notes how many bytes of sources that was. */
-static void name_step(struct cursor *cursor, const struct vfile *file)
+static void name_step(struct cursor *cursor, const struct vfile *file, struct naming *naming)
 {
     uint64_t left = file->size - cursor->named_to, step = left < STEP_BYTES ? left : STEP_BYTES;
-    struct dependencies to = {.take = want_later, .context = &cursor->n_step_bytes};
-    cursor->n_step_bytes = 0;
-    vfile_depends(file, cursor->named_to, step, &to);
-    dependencies_end(&to);
+    uint64_t before = count_named(naming);
+    vfile_depends(file, cursor->named_to, step, &naming->to);
+    cursor->n_step_bytes = count_named(naming) - before;
     cursor->named_to += step;
 }
 
-/* Names bytes until those of the window are named. What lies ahead is taken to need as much as the last step did. */
+/* Names bytes until those of the window are named, once a quarter of it has been read. What lies ahead is taken to need
+ * as much as the last step did. */
 static void fill_window(struct cursor *cursor, const struct vfile *file)
 {
     uint64_t ahead = (cursor->named_to - cursor->position) / 1024 * cursor->n_step_bytes / (STEP_BYTES / 1024);
+    struct naming naming = {.to = {.take = want_later, .context = &naming}};
+    if (ahead > cursor->window - cursor->window / 4)
+        return;
     for (int i = 0; i < MOST_STEPS && ahead < cursor->window && cursor->named_to < file->size; i++) {
-        name_step(cursor, file);
+        name_step(cursor, file, &naming);
         ahead += cursor->n_step_bytes;
     }
+    dependencies_end(&naming.to);
 }
 
 static void follow(struct read_ahead *ahead, uint64_t key, const struct vfile *file, uint64_t offset, size_t length)

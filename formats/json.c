@@ -318,19 +318,16 @@ static bool surrogates_paired(const char *text, size_t length, size_t *ret_offse
 /* yajl does not ask whether it got what it wanted. */
 static void *allocate(void *unused, size_t size)
 {
-    (void)unused;
     return memory_alloc(size);
 }
 
 static void *reallocate(void *unused, void *memory, size_t size)
 {
-    (void)unused;
     return memory_resize(memory, size);
 }
 
 static void release(void *unused, void *memory)
 {
-    (void)unused;
     free(memory);
 }
 

@@ -24,7 +24,6 @@ bool pooling_is_known(const struct gguf_kvs *kvs)
 void pooling_write_modules(const struct gguf_kvs *kvs, struct buffer *out)
 {
     struct json_writer writer = {.out = out, .letters = JSON_ASCII};
-    (void)kvs;
     json_put_template(&writer,
                       "[{'idx': 0, 'name': '0', 'path': '', 'type': 'sentence_transformers.models.Transformer'},"
                       "{'idx': 1, 'name': '1', 'path': '1_Pooling', 'type': 'sentence_transformers.models.Pooling'}]");

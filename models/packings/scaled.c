@@ -182,7 +182,6 @@ static bool unpack(struct packed *packed)
 static unsigned pack_rows(const struct packer *packer, struct arena *arena, const struct view *weight,
                           struct packed_part *parts, struct error *error)
 {
-    (void)packer;
     if (weight->rank == 0 || weight->dtype->kind != DTYPE_FLOAT)
         return error_set(error, "only rows of floats are scaled");
     parts[0] = (struct packed_part){".weight", view_scaled_rows(arena, weight)};

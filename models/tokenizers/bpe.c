@@ -12,7 +12,7 @@ bool bpe_write(struct gguf_kvs *kvs, const struct vocab_input *input, const stru
         return false;
     gguf_set_text(kvs, "tokenizer.ggml.model", "gpt2");
     bool named = pre_write(kvs, input, vocabulary, error);
-    token_list_write(&list, false, kvs);
+    token_list_write(&list, NULL, NULL, false, kvs);
     token_list_free(&list);
     if (!named)
         return false;

@@ -24,8 +24,7 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     for (uint64_t i = 0; i < list.n_tokens; i++)
         if (is_shown(&list.tokens[i]))
             list.tokens[i].type = TOKEN_USER_DEFINED;
-    gguf_set_text(kvs, "tokenizer.ggml.model", "gemma4");
-    token_list_write(&list, true, kvs);
+    token_list_write(&list, "gemma4", NULL, true, kvs);
     token_list_free(&list);
     if (!special_vocab_write(kvs, input, vocabulary->files, &(struct special_vocab_options){.load_merges = true},
                              error))

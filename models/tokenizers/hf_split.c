@@ -194,7 +194,6 @@ static bool map_unicode(struct normalizing *normalizing, utf8proc_option_t optio
 
 static utf8proc_int32_t lower(utf8proc_int32_t code_point, void *context)
 {
-    (void)context;
     return utf8proc_tolower(code_point);
 }
 

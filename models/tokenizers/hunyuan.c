@@ -49,7 +49,6 @@ static uint64_t count_specials(uint64_t n_ranks, uint64_t n_tokens)
 
 static void set_specials(struct token_list *list, uint64_t first, uint64_t count, const struct tokenizer_files *files)
 {
-    (void)files;
     for (uint64_t i = 0; i < count; i++) {
         const char *text = i < N_NAMED_SPECIALS
                                ? named_specials[i]

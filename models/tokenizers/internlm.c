@@ -101,9 +101,7 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     uint64_t turn_end_id = UINT64_MAX;
     if (!(is_2 ? list_of_2 : list_of_3)(input, model, files, &list, &turn_end_id, error))
         return false;
-    gguf_set_text(kvs, "tokenizer.ggml.model", "llama");
-    gguf_set_text(kvs, "tokenizer.ggml.pre", "default");
-    token_list_write(&list, true, kvs);
+    token_list_write(&list, "llama", "default", true, kvs);
     write_space_prefix(kvs, model, files, is_2);
     struct special_vocab_options options = {.n_vocab = list.n_tokens};
     bool written = special_vocab_write(kvs, input, files, &options, error);

@@ -51,9 +51,7 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     struct token_list list;
     if (!llama_hf_list(input, vocabulary, &list, error))
         return false;
-    gguf_set_text(kvs, "tokenizer.ggml.model", "llama");
-    gguf_set_text(kvs, "tokenizer.ggml.pre", "default");
-    token_list_write(&list, true, kvs);
+    token_list_write(&list, "llama", "default", true, kvs);
     struct special_vocab_options options = {.n_vocab = list.n_tokens};
     token_list_free(&list);
     return special_vocab_write(kvs, input, vocabulary->files, &options, error);

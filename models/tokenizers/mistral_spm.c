@@ -77,7 +77,7 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     gguf_set_text(kvs, "tokenizer.ggml.model", "llama");
     bool written = write_ids(kvs, model, name, error);
     if (written) {
-        token_list_write(&list, true, kvs);
+        token_list_write(&list, NULL, NULL, true, kvs);
         written = mistral_write_end(kvs, input, list.n_tokens, template_name(version), version, error);
     }
     token_list_free(&list);

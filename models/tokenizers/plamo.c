@@ -114,9 +114,7 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
         return false;
     bool written = set_tokens(&list, lines, error);
     if (written) {
-        gguf_set_text(kvs, "tokenizer.ggml.model", "plamo2");
-        gguf_set_text(kvs, "tokenizer.ggml.pre", "default");
-        token_list_write(&list, true, kvs);
+        token_list_write(&list, "plamo2", "default", true, kvs);
         written = write_specials(kvs, &list, config, error);
     }
     token_list_free(&list);

@@ -92,9 +92,7 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
         return false;
     if (kind->list_ids != NULL)
         options.n_ids = kind->list_ids(input, files, tiktoken_count(tiktoken), ids);
-    gguf_set_text(kvs, "tokenizer.ggml.model", "gpt2");
-    gguf_set_text(kvs, "tokenizer.ggml.pre", kind->pre);
-    token_list_write(&list, false, kvs);
+    token_list_write(&list, "gpt2", kind->pre, false, kvs);
     add_merges(kvs, tiktoken);
     bool written =
         special_vocab_write(kvs, input, files, &options, error) &&

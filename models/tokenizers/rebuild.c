@@ -357,7 +357,6 @@ static void put_model_max_length(const struct stored_vocab *vocab, struct json_w
 static bool write_config(const struct stored_vocab *vocab, struct buffer *out, struct error *error)
 {
     struct json_writer writer = {.out = out, .letters = JSON_UTF8};
-    (void)error;
     json_begin_object(&writer, NULL);
     put_flag(vocab, "add_bos_token", "tokenizer.ggml.add_bos_token", &writer);
     put_flag(vocab, "add_eos_token", "tokenizer.ggml.add_eos_token", &writer);
@@ -380,7 +379,6 @@ static bool write_config(const struct stored_vocab *vocab, struct buffer *out, s
 static bool write_special_map(const struct stored_vocab *vocab, struct buffer *out, struct error *error)
 {
     struct json_writer writer = {.out = out, .letters = JSON_UTF8};
-    (void)error;
     json_begin_object(&writer, NULL);
     put_names(vocab, "bos_token", "unk_token", &writer);
     json_end(&writer);

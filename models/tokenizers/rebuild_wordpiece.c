@@ -17,7 +17,6 @@ static const char *plain_text(const struct token *token, size_t *ret_length, con
 
 bool rebuild_wordpiece_text(const struct stored_vocab *vocab, struct buffer *out, struct error *error)
 {
-    (void)error;
     for (uint64_t i = 0; i < vocab->n_tokens; i++) {
         size_t length;
         const char *prefix, *text = plain_text(&vocab->tokens[i], &length, &prefix);
@@ -79,7 +78,6 @@ bool rebuild_wordpiece_json(const struct stored_vocab *vocab, struct buffer *out
     struct json_writer writer = {.out = out, .letters = JSON_UTF8};
     int64_t separator =
         vocab->ids[SPECIAL_SEPARATOR] != NO_TOKEN ? vocab->ids[SPECIAL_SEPARATOR] : vocab->ids[SPECIAL_EOS];
-    (void)error;
     rebuild_begin(vocab, &writer);
     write_normalizer(vocab, &writer);
     json_put_template(&writer, "'pre_tokenizer': {'type': 'BertPreTokenizer'}");

@@ -163,8 +163,7 @@ static bool add_tokens(struct gguf_kvs *kvs, const struct vocab_input *input, ch
     bool added = token_count_fits(input, n_tokens, n_given, error) && token_list_init(&list, n_tokens, 0, error) &&
                  read_lines(&list, text, length, error);
     if (added) {
-        gguf_set_text(kvs, "tokenizer.ggml.model", "rwkv");
-        token_list_write(&list, false, kvs);
+        token_list_write(&list, "rwkv", NULL, false, kvs);
     }
     token_list_free(&list);
     return added;

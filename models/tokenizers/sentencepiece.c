@@ -21,7 +21,6 @@ static void *allocate(void *context, size_t size)
 
 static void release(void *context, void *memory)
 {
-    (void)context;
     free(memory);
 }
 
@@ -137,9 +136,7 @@ bool sentencepiece_write(struct gguf_kvs *kvs, const struct vocab_input *input, 
                          struct token_list *list, const struct tokenizer_files *files, struct error *error)
 {
     const struct special_vocab_options options = {.n_vocab = list->n_tokens};
-    gguf_set_text(kvs, "tokenizer.ggml.model", "llama");
-    gguf_set_text(kvs, "tokenizer.ggml.pre", pre);
-    token_list_write(list, true, kvs);
+    token_list_write(list, "llama", pre, true, kvs);
     token_list_free(list);
     return special_vocab_write(kvs, input, files, &options, error);
 }

@@ -32,9 +32,7 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     bool written = sentencepiece_list(input, model, sentencepiece_vocab_size(input, model), &list, error);
     if (written) {
         sentencepiece_add_file(&list, files.added_tokens);
-        gguf_set_text(kvs, "tokenizer.ggml.model", "t5");
-        gguf_set_text(kvs, "tokenizer.ggml.pre", "default");
-        token_list_write(&list, true, kvs);
+        token_list_write(&list, "t5", "default", true, kvs);
         gguf_set_bool(kvs, "tokenizer.ggml.add_space_prefix", unigram_adds_prefix(model));
         gguf_set_bool(kvs, "tokenizer.ggml.remove_extra_whitespaces", unigram_removes_spaces(model));
         unigram_write_normalizer(kvs, model);

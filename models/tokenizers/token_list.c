@@ -40,9 +40,14 @@ void token_list_set(struct token_list *list, uint64_t id, const char *text, size
         list->tokens[id] = (struct token){text, length, score, type};
 }
 
-void token_list_write(const struct token_list *list, bool with_scores, struct gguf_kvs *kvs)
+void token_list_write(const struct token_list *list, const char *model, const char *pre, bool with_scores,
+                      struct gguf_kvs *kvs)
 {
     struct buffer texts = {0}, scores = {0}, types = {0};
+    if (model != NULL)
+        gguf_set_text(kvs, "tokenizer.ggml.model", model);
+    if (pre != NULL)
+        gguf_set_text(kvs, "tokenizer.ggml.pre", pre);
     for (uint64_t i = 0; i < list->n_tokens; i++) {
         const struct token *token = &list->tokens[i];
         char padding[32];

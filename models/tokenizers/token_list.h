@@ -37,8 +37,9 @@ void token_list_free(struct token_list *list);
 void token_list_set(struct token_list *list, uint64_t id, const char *text, size_t length, float score,
                     enum token_type type);
 
-/* Writes tokenizer.ggml.tokens, .scores (if wanted) and .token_type. */
-void token_list_write(const struct token_list *list, bool with_scores, struct gguf_kvs *kvs);
+/* Writes tokenizer.ggml.model and .pre (unless they are NULL), .tokens, .scores (if wanted) and .token_type. */
+void token_list_write(const struct token_list *list, const char *model, const char *pre, bool with_scores,
+                      struct gguf_kvs *kvs);
 
 /* Reports whether the text looks like a control token whatever its file says: "<|im_start|>", "<pad>", "<unused12>" ...
  */

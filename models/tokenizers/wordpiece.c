@@ -41,7 +41,7 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     gguf_set_u32(kvs, "tokenizer.ggml.token_type_count", (uint32_t)n_types);
     gguf_set_text(kvs, "tokenizer.ggml.model", "bert");
     bool named = pre_write(kvs, input, vocabulary, error);
-    token_list_write(&list, false, kvs);
+    token_list_write(&list, NULL, NULL, false, kvs);
     token_list_free(&list);
     if (!named)
         return false;

@@ -18,9 +18,7 @@ static void write_list(struct gguf_kvs *kvs, const struct vocab_input *input, co
 {
     uint64_t n_types = 1;
     json_u64(hparams_get(input->hparams, "type_vocab_size"), &n_types);
-    gguf_set_text(kvs, "tokenizer.ggml.model", "t5");
-    gguf_set_text(kvs, "tokenizer.ggml.pre", "default");
-    token_list_write(list, true, kvs);
+    token_list_write(list, "t5", "default", true, kvs);
     gguf_set_bool(kvs, "tokenizer.ggml.add_space_prefix", add_prefix);
     gguf_set_u32(kvs, "tokenizer.ggml.token_type_count", (uint32_t)n_types);
     gguf_set_bool(kvs, "tokenizer.ggml.remove_extra_whitespaces", remove_spaces);

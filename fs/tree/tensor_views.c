@@ -114,32 +114,19 @@ static void put_list(struct json_writer *writer, const char *key, const uint64_t
     json_end(writer);
 }
 
-/* "tensors/NAME/" as JSON has it, once for all the paths of a tensor, the quote before it included. */
-struct path_text {
-    struct buffer text;
-    size_t directory_length;
-};
-
-static void begin_paths(struct path_text *paths, const char *directory)
+/* Returns the length of a text without its quotes, as JSON has it. */
+static size_t json_length(const char *text)
 {
-    char path[TREE_MAX_NAME + 32];
-    size_t length = (size_t)snprintf(path, sizeof path, "tensors/%s/", directory);
-    buffer_append_json_text(&paths->text, path, length, JSON_UTF8);
-    paths->directory_length = paths->text.length - 1; /* of the quotes, the second one comes after the file's name */
-}
-
-static void put_path(struct path_text *paths, const struct tensor_file *file, struct json_writer *writer)
-{
-    paths->text.length = paths->directory_length;
-    buffer_append_text(&paths->text, file->name);
-    buffer_append_text(&paths->text, file->numpy ? ".npy\"" : "\"");
-    buffer_append(&paths->text, "", 1);
-    json_put_raw(writer, "path", (const char *)paths->text.bytes);
+    struct buffer out = {0};
+    buffer_append_json_text(&out, text, strlen(text), JSON_UTF8);
+    size_t length = out.length - strlen("\"\"");
+    buffer_free(&out);
+    return length;
 }
 
 /* Returns the number of files. */
 static size_t put_views(const struct shown_tensors *shown, size_t index, const struct content_options *options,
-                        struct path_text *paths, struct json_writer *writer)
+                        const char *directory, struct json_writer *writer)
 {
     size_t n_files = 0;
     json_begin_array(writer, "views");
@@ -147,12 +134,10 @@ static size_t put_views(const struct shown_tensors *shown, size_t index, const s
         struct tensor_file file;
         if (!tensor_file_at(shown, index, options, slot, &file))
             continue;
-        json_begin_object(writer, NULL);
-        put_path(paths, &file, writer);
-        json_put_text(writer, "dtype", file.encoding.dtype->name);
-        json_put_number(writer, "size", file.size);
-        json_put_bool(writer, "stored", file.stored);
-        json_end(writer);
+        char path[TREE_MAX_NAME + 64];
+        snprintf(path, sizeof path, "tensors/%s/%s%s", directory, file.name, file.numpy ? ".npy" : "");
+        json_put_template(writer, "{'path': %s, 'dtype': %s, 'size': %u, 'stored': %b}", path,
+                          file.encoding.dtype->name, file.size, file.stored);
         n_files++;
     }
     json_end(writer);
@@ -187,27 +172,21 @@ static void put_place(const struct tensor *stored, struct json_writer *writer)
     put_list(writer, "strides", stored->strides ? stored->strides : row_major, stored->rank);
     json_put_number(writer, "elements", view.n_elements);
     json_put_number(writer, "bytes", view_bytes(&view));
-    if (stored->view == NULL && stored->source != NULL) {
-        json_put_text(writer, "source", source_name(stored->source));
-        json_put_number(writer, "offset", stored->offset);
-        json_put_number(writer, "length", stored->length);
-    } else {
-        json_put_null(writer, "source");
-        json_put_null(writer, "offset");
-        json_put_null(writer, "length");
-    }
+    if (stored->view == NULL && stored->source != NULL)
+        json_put_template(writer, "'source': %s, 'offset': %u, 'length': %u", source_name(stored->source),
+                          stored->offset, stored->length);
+    else
+        json_put_template(writer, "'source': null, 'offset': null, 'length': null");
 }
 
-/* All but the files. */
-static void put_tensor(const struct shown_tensors *shown, size_t index, struct path_text *paths,
+/* Writes all but the files, and fills in the name of the tensor's directory. */
+static void put_tensor(const struct shown_tensors *shown, size_t index, char directory[NAME_MAX_BYTES + 1],
                        struct json_writer *writer)
 {
     struct tensor room;
     const struct tensor *tensor = shown_tensors_at(shown, index, &room), *stored = shown_tensors_stored(shown, index);
     const struct unpacked *unpacked = shown_tensors_unpacked(shown, index);
-    char directory[NAME_MAX_BYTES + 1];
     name_escape(tensor->name, tensor->name_length, directory);
-    begin_paths(paths, directory);
     json_put_text_n(writer, "name", tensor->name, tensor->name_length);
     json_put_text(writer, "directory", directory);
     put_place(stored != NULL ? stored : tensor, writer);
@@ -221,12 +200,11 @@ void tensor_metadata(const struct shown_tensors *shown, size_t index, const stru
                      struct buffer *out)
 {
     struct json_writer writer = {.out = out, .letters = JSON_UTF8, .compact = true};
-    struct path_text paths = {0};
+    char directory[NAME_MAX_BYTES + 1];
     json_begin_object(&writer, NULL);
-    put_tensor(shown, index, &paths, &writer);
-    put_views(shown, index, options, &paths, &writer);
+    put_tensor(shown, index, directory, &writer);
+    put_views(shown, index, options, directory, &writer);
     json_end(&writer);
-    buffer_free(&paths.text);
 }
 
 /* Reports whether two tensors have the same files. */
@@ -258,16 +236,15 @@ size_t tensor_metadata_length(const struct shown_tensors *shown, size_t index, c
                               struct metadata_lengths *lengths)
 {
     struct json_writer writer = {.out = &lengths->text, .letters = JSON_UTF8, .compact = true};
-    struct path_text paths = {0};
+    char directory[NAME_MAX_BYTES + 1];
     struct metadata_length *views = find_length(lengths, shown, index);
     lengths->text.length = 0;
     json_begin_object(&writer, NULL);
-    put_tensor(shown, index, &paths, &writer);
-    size_t length = lengths->text.length;
+    put_tensor(shown, index, directory, &writer);
+    size_t length = lengths->text.length, directory_length = json_length(directory);
     if (views->length == 0) {
-        views->n_paths = put_views(shown, index, options, &paths, &writer);
-        views->length = lengths->text.length - length - views->n_paths * paths.directory_length;
+        views->n_paths = put_views(shown, index, options, directory, &writer);
+        views->length = lengths->text.length - length - views->n_paths * directory_length;
     }
-    buffer_free(&paths.text);
-    return length + views->length + views->n_paths * paths.directory_length + strlen("}");
+    return length + views->length + views->n_paths * directory_length + strlen("}");
 }

@@ -30,7 +30,7 @@ struct json_member {
  * or has a lone surrogate, or which limit it is over; the caller puts the file's name before it. */
 struct json_document *json_parse(const char *text, size_t length, struct error *error);
 
-/* The same of what Python wrote, which knows Infinity, too: it is read as a number too large for a double.
+/* Like json_parse(), for JSON that Python wrote: Infinity is read as a number too large for a double.
  * Configurations of Mamba have it. */
 struct json_document *json_parse_python(const char *text, size_t length, struct error *error);
 
@@ -77,7 +77,7 @@ const char *json_number_text(const struct json *value);
 bool json_is_integer(const struct json *value); /* spelled without fraction and exponent */
 
 /* False where the value is not a number of that kind, or an integer that does not fit. -0 is not an unsigned number.
- * What is too large for a double is infinite. */
+ * A number too large for a double is infinite. */
 bool json_u64(const struct json *value, uint64_t *ret_value);
 bool json_i64(const struct json *value, int64_t *ret_value);
 bool json_double(const struct json *value, double *ret_value);

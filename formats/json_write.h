@@ -42,7 +42,7 @@ void json_break_line(struct json_writer *writer);
 /* In one that is not, what is in the innermost brackets stays on their line, as json.dump() writes without indent. */
 void json_keep_line(struct json_writer *writer);
 
-/* Where a writer is, to come back to: all that was put since is taken back, brackets that are open included. */
+/* A place to come back to: json_take_back() removes all that was put since, open brackets included. */
 struct json_mark {
     size_t length;
     unsigned depth;
@@ -59,7 +59,7 @@ void json_put_i64(struct json_writer *writer, const char *key, int64_t number);
 void json_put_bool(struct json_writer *writer, const char *key, bool value);
 void json_put_null(struct json_writer *writer, const char *key);
 
-/* So many digits of a number; null where it is not finite. */
+/* Puts a number with so many digits; null if it is not finite. */
 void json_put_f64(struct json_writer *writer, const char *key, double value, int digits);
 
 /* Puts a value that was read. `edit`, unless it is NULL, is asked for each member of an object in it: true says that it
@@ -75,13 +75,13 @@ void json_put_edited(struct json_writer *writer, const struct json *value, json_
  * brackets that were open. A template is a constant of the program: it is not checked. */
 void json_put_template(struct json_writer *writer, const char *template, ...);
 
-/* A value that is spelled already. */
+/* Puts a value that is spelled already. */
 void json_put_raw(struct json_writer *writer, const char *key, const char *text);
 
 /* The shortest decimal that reads as the same F32, as Python prints a float: 1e-05, 0.22, 10000.0. */
 void json_put_f32(struct json_writer *writer, const char *key, float value);
 
-/* The same as text, and that of an F64. Returns `out`. */
+/* Write the text of an F32 or F64 as json_put_f32() spells it; return `out`. */
 enum { JSON_FLOAT_TEXT = 40 };
 const char *json_f32_text(float value, char out[JSON_FLOAT_TEXT]);
 const char *json_f64_text(double value, char out[JSON_FLOAT_TEXT]);

@@ -5,9 +5,9 @@
 #include "base/buffer.h"
 #include "formats/gguf/kv.h"
 
-/* Reports whether there is a kind of pooling that these files can say. */
+/* Reports whether the GGUF has a kind of pooling that these files can express. */
 bool pooling_is_known(const struct gguf_kvs *kvs);
 
-/* modules.json, and 1_Pooling/config.json that it names. */
+/* Append modules.json, and 1_Pooling/config.json that it names. */
 void pooling_write_modules(const struct gguf_kvs *kvs, struct buffer *out);
 void pooling_write_config(const struct gguf_kvs *kvs, struct buffer *out);

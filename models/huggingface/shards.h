@@ -1,4 +1,4 @@
-/* Which tensors go into which file: how save_pretrained() spreads a model over shards.
+/* The shards of a model: how save_pretrained() spreads tensors over files.
  *
  * Source: huggingface_hub, serialization/_base.py, split_state_dict_into_shards_factory(); transformers,
  * modeling_utils.py, save_pretrained(). */
@@ -10,7 +10,7 @@
 
 enum { SHARDS_MAX = 9999 };
 
-/* The size that transformers takes where it is told none. */
+/* The largest shard by default in transformers. */
 extern const uint64_t shards_usual_size;
 
 struct shards {
@@ -23,13 +23,13 @@ struct shards {
 /* A size as transformers spells it: 5GB, 300MB, powers of 1000, or 2GiB, powers of 1024; plain bytes, too. */
 bool shards_parse_size(const char *text, uint64_t *ret_size, struct error *error);
 
-/* Fails where there would be more than SHARDS_MAX. */
+/* Plans shards of at most `max_size` bytes; fails if there are more than SHARDS_MAX. */
 bool shards_plan(const struct hf_model *model, uint64_t max_size, struct arena *arena, struct shards *ret_shards,
                  struct error *error);
 
-/* The shards that a checkpoint was in which the converter made a GGUF of, one where nothing tells of more. It takes
- * them one after the other, the tensors of each by name: so names that begin anew begin a shard. Who writes a GGUF in
- * another order, as llama-quantize does, begins anew twice in every layer at least, which is not taken for shards. */
+/* Returns the shards of the checkpoint that a GGUF was converted from; one shard if the order of tensors tells no more.
+ * The converter reads shards one by one, and the tensors of each by name: where names begin anew, a shard begins. Other
+ * orders, like llama-quantize's, begin anew at least twice in each layer and count as one shard. */
 struct shards shards_of_order(const struct hf_model *model, struct arena *arena);
 
 /* "model-00001-of-00007.safetensors" of shard 0, or "model.safetensors" where there is no other: in `name`, or

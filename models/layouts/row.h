@@ -1,5 +1,5 @@
-/* A row of a layout: finds what it makes tensors of, by names of a dictionary, by names that are filled in, or by
- * patterns that tensors of the model are looked for with. */
+/* A row of a layout: finds the sources of its tensors, by a dictionary of names, by names with values filled in, or by
+ * patterns that match the model's tensors. */
 #pragma once
 
 #include "models/layouts/making.h"

@@ -1,10 +1,10 @@
-/* The tensor that a row of a layout makes, once it is known what it is made of: cut, mapped, in one of the dtypes that
- * it may have, added to the file that is being made. Functions that fail set the error of the making. */
+/* The tensor that a row of a layout makes from known sources: cut, mapped, converted to a dtype that the row allows,
+ * and added to the file. Functions that fail set the error of the making. */
 #pragma once
 
 #include "models/layouts/making.h"
 
-/* The source of that name, marked as used; *ret_view is NULL where there is none. */
+/* Finds the source of that name and marks it as used; *ret_view is NULL if it is missing. */
 bool row_read_source(struct making *making, const char *name, const struct view **ret_view);
 
 /* Makes the tensor of a row from its sources. */

@@ -1,4 +1,4 @@
-/* What a checkpoint says of its packing. */
+/* The packing that a checkpoint declares. */
 #include "base/text.h"
 #include "formats/documents.h"
 #include "models/packings/packings.h"
@@ -16,7 +16,7 @@ static bool is_text(const struct json *value, const char *const *texts, size_t n
     return false;
 }
 
-/* As the converter tells. */
+/* Reports whether the converter treats the checkpoint as NVFP4. */
 static bool is_nvfp4(const struct json *quantization)
 {
     static const char *const algorithms[] = {"NVFP4", "W4A16_NVFP4"};
@@ -55,7 +55,7 @@ static const struct dtype *model_dtype(const struct json *root)
     return &f16_dtype;
 }
 
-/* What hf_quant_config.json says, where config.json says nothing: the producer's name is the method. */
+/* Fills in what config.json lacks from hf_quant_config.json: the producer's name is the method. */
 static void read_producer(struct packing_config *config, const struct json *root, struct arena *arena)
 {
     const struct json *quantization = json_get(root, "quantization");

@@ -1,14 +1,13 @@
-/* Reports whether what a checkpoint declares of its quantization is understood.
+/* Checks the quantization that a checkpoint declares.
  *
- * Tensors tell most of how a weight is packed, and the configuration the rest: which of several orders its words have,
- * what else it is multiplied with. A word there that nobody here knows may change any value, so that no weight is
- * unpacked, whatever its tensors look like. */
+ * Tensors tell most of how a weight is packed, and the configuration the rest: the order of words, further factors. An
+ * unknown value in it may change any weight, so no weight is unpacked then. */
 #pragma once
 
 #include "models/packings/packing.h"
 
-/* Why no weight can be unpacked: the key and its value; NULL where all is understood. */
+/* Returns the reason why no weight can be unpacked: the key and its value; NULL if all values are known. */
 const char *declared_refusal(const struct packing_input *input);
 
-/* Why the weight of that name cannot be, for what is declared of its layer alone; NULL where all is understood. */
+/* Like declared_refusal(), for the declaration of one weight's layer. */
 const char *declared_layer_refusal(const struct packing_input *input, const char *name);

@@ -73,7 +73,7 @@ static const char *name_of(const void *context, uint32_t index, size_t *ret_leng
     return weights[index].name;
 }
 
-/* Of two weights of one name, or of one besides a plain one, neither can be told to be the right one. */
+/* Refuses the second of two weights with one name: either may be the right one. */
 static void refuse_twins(const struct packing_input *input, struct unpacked_weights *found)
 {
     uint32_t *sorted = memory_alloc(found->n_weights * sizeof *sorted);

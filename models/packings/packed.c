@@ -35,7 +35,7 @@ struct packed packed_begin(const struct packing_input *input, const struct tenso
     return (struct packed){input, key, spelling, unpacked->stem, unpacked, error};
 }
 
-/* As errors call a part. */
+/* Returns the name of a part for errors. */
 static const char *part_name(const struct packed *packed, const char *suffix)
 {
     return arena_printf(packed->input->arena, "%.*s%s", packed->stem < 200 ? (int)packed->stem : 200, packed->key->name,

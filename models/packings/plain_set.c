@@ -23,7 +23,7 @@ static const struct activation {
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* What becomes of each stored tensor. */
+/* The replacement of a stored tensor. */
 struct fate {
     const struct unpacked *unpacked; /* that is in its place; NULL: none */
     bool is_left_out;

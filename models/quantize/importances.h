@@ -1,13 +1,13 @@
-/* What an importance matrix, whose names are GGUF's, says of a checkpoint's own tensors: of one whose columns are those
- * of the matrix that the family's rows make of it, or of the expert in it. A tensor that is transposed on its way, or
- * becomes several, is not weighed. */
+/* Importances of a checkpoint's own tensors, from an importance matrix with GGUF names. A tensor has importances if its
+ * columns become the columns of one GGUF matrix, or of one expert in it; a tensor that is transposed or split on its
+ * way has none. */
 #pragma once
 
 #include "models/quantize/imatrix.h"
 #include "models/shown_tensors.h"
 
-/* Of each tensor of the checkpoint that is shown, packed weights put together or not; in the arena. Where nothing is
- * known there are no columns. NULL where there is no matrix. */
+/* Returns the importances of each tensor that is shown, in the arena; a tensor without importances has no columns. NULL
+ * if there is no matrix. */
 const struct importance *importances_of(const struct checkpoint *checkpoint, const struct shown_tensors *shown,
                                         const struct imatrix *imatrix, const struct imatrix_filter *filter,
                                         struct arena *arena);

@@ -1,6 +1,6 @@
 /* The vocabulary of a Hugging Face tokenizer as transformers builds it: the model's tokens, and those added to it.
  *
- * What tokenizer.json adds is only the start: the added tokens of tokenizer_config.json are added again with their own
+ * The added tokens of tokenizer.json are only the start: those of tokenizer_config.json are added again with their own
  * flags, and then every special token that either file names, or that the tokenizer's class has by default. Without
  * tokenizer.json the model's tokens come from vocab.json or vocab.txt.
  *
@@ -69,8 +69,8 @@ bool hf_token_list(const struct hf_vocabulary *vocabulary, uint64_t n_tokens, st
 bool hf_count_fits(const struct vocab_input *input, const struct hf_vocabulary *vocabulary, uint64_t n_tokens,
                    struct error *error);
 
-/* What vocab_add() does for these kinds: reads the files, asks `fits` (may be NULL) whether tokenizer.json is of the
- * kind, loads the vocabulary and writes the keys. */
+/* Writes the keys of these kinds, for vocab_add(): reads the files, asks `fits` (may be NULL) whether tokenizer.json is
+ * of the kind, loads the vocabulary and writes the keys. */
 enum vocab_result hf_vocabulary_add(struct gguf_kvs *kvs, const struct vocab_input *input,
                                     bool (*fits)(const struct json *tokenizer),
                                     bool (*write_keys)(struct gguf_kvs *kvs, const struct vocab_input *input,

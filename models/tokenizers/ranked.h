@@ -12,12 +12,11 @@ struct ranked_kind {
     enum tiktoken_ranks ranks;
     const char *pre; /* the tokenizer is code that is not run: its hash is not asked for */
 
-    /* How many special tokens there are after `n_ranks`, in a vocabulary of `n_tokens`; and sets them. */
+    /* Returns the number of special tokens after `n_ranks`, in a vocabulary of `n_tokens`; and sets them. */
     uint64_t (*count_specials)(uint64_t n_ranks, uint64_t n_tokens);
     void (*set_specials)(struct token_list *list, uint64_t first, uint64_t count, const struct tokenizer_files *files);
 
-    /* What ends a text unless tokenizer_config.json has an eos_token, whatever config.json says; NULL: what that says
-     */
+    /* The token that ends a text unless tokenizer_config.json has an eos_token; NULL: config.json names it. */
     const char *end;
 
     /* Ids after those that the files give, at most SPECIAL_IDS; `first` is that of the first special token. NULL: none
@@ -26,6 +25,6 @@ struct ranked_kind {
                        struct special_id *ret_ids);
 };
 
-/* What vocab_add() does for these kinds. */
+/* Writes the keys of these kinds, for vocab_add(). */
 enum vocab_result ranked_add(struct gguf_kvs *kvs, const struct vocab_input *input, const struct ranked_kind *kind,
                              struct error *error);

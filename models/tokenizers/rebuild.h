@@ -1,6 +1,6 @@
 /* Tokenizers read backwards: the files of a Hugging Face directory from the tokenizer.* keys of a GGUF.
  *
- * What a GGUF does not keep is chosen as the tokenizers it comes from usually have it: flags of added tokens
+ * Facts that a GGUF does not keep are chosen as the original tokenizers usually have them: flags of added tokens
  * (stripping, normalization), the normalizer of byte-level BPE (by the name of the pre-tokenizer), training options.
  * Ids of texts are those of the original but for such cases. Memory and time are those of the keys, times a logarithm;
  * a tokenizer.json whose merges have more than 64 bytes for each byte of the pieces is not made.
@@ -55,7 +55,7 @@ extern const struct rebuilt_file rebuilt_files[];
  * In the arena. Reads no long value. */
 const char *rebuilt_note(const struct gguf_kvs *kvs, struct arena *arena);
 
-/* The name of a chat template besides the usual one, where the key is of such; else NULL. */
+/* Returns the name of the chat template that a key holds; NULL for the default template and for other keys. */
 const char *rebuilt_template_name(const char *key);
 
 /* Reports whether these keys have a vocabulary that the file can be made of. Reads no long value. */
@@ -90,10 +90,10 @@ void rebuild_put_token(const struct stored_vocab *vocab, uint64_t id, struct jso
 /* The member "merges" as the keys have them. */
 bool rebuild_merges(const struct stored_vocab *vocab, struct json_writer *writer, struct error *error);
 
-/* Of a BPE over characters: its tokens of several that no merge makes were added, whatever the keys say. */
+/* Marks the added tokens of a BPE over characters: tokens of several characters that no merge makes. */
 bool rebuild_find_added(struct stored_vocab *vocab, struct error *error);
 
-/* A value of the keys, or what it is where there is none. */
+/* Returns the bool of a key; `otherwise` if the GGUF lacks the key. */
 bool rebuild_flag(const struct stored_vocab *vocab, const char *key, bool otherwise);
 
 /* {"type": "TemplateProcessing"}: of one text and of two, which tokens go before, between and after them. */
@@ -120,7 +120,7 @@ struct pre_row {
 const struct pre_row *pre_row_find(const char *name, bool *ret_known);
 void rebuild_pre_tokenizer(const struct pre_row *row, struct json_writer *writer);
 
-/* Of byte-level BPE: the members of tokenizer.json from the normalizer to the decoder; and the beginning of the model,
- * up to its vocabulary. */
+/* Put the members of a byte-level BPE's tokenizer.json from the normalizer to the decoder, and the beginning of its
+ * model, up to the vocabulary. */
 void rebuild_bpe_steps(const struct stored_vocab *vocab, const struct pre_row *row, struct json_writer *writer);
 void rebuild_bpe_begin_model(const struct pre_row *row, struct json_writer *writer);

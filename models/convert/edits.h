@@ -1,5 +1,4 @@
-/* Other metadata for a GGUF, its tensors untouched: what the options override-kv and chat-template change in every
- * file.
+/* Changes to a GGUF's metadata, by the options override-kv and chat-template; tensors stay as they are.
  *
  * Source: string_parse_kv_override() in common/common.cpp and llama_model_quantize_impl() in src/llama-quant.cpp of
  * llama.cpp: KEY=TYPE:VALUE, with the types int, float, bool and str; a key that is there moves to the end;
@@ -14,11 +13,11 @@ struct gguf_edits {
     size_t chat_template_length;
 };
 
-/* Checks an override, for a message when options are read rather than when a file is. */
+/* Checks an override, so that a wrong one fails when options are read. */
 bool gguf_override_check(const char *override_kv, struct error *error);
 
 bool gguf_edits_are_none(const struct gguf_edits *edits);
 
-/* Changes the keys of a file. The overrides have been checked. NULL: nothing is changed. A chat template that was not
- * there is the key of number `template_place` then; 0: the last one. */
+/* Changes the keys of a file; `edits` may be NULL. The overrides must have been checked. A chat template that the file
+ * lacked becomes key number `template_place`; 0: the last one. */
 void gguf_edit(struct gguf_kvs *kvs, const struct gguf_edits *edits, size_t template_place);

@@ -28,14 +28,14 @@ static size_t part_of(const struct checkpoint *checkpoint, const struct tensor *
     return before;
 }
 
-size_t *gguf_source_ends(const struct checkpoint *checkpoint, const struct artifact *whole, size_t *ret_n_parts)
+size_t *gguf_source_ends(const struct checkpoint *checkpoint, const struct artifact *whole, size_t *ret_n_shards)
 {
     size_t n_parts = 0, *ends = memory_alloc((checkpoint->n_sources + 1) * sizeof *ends);
     for (size_t i = 0; i < whole->n_tensors; i++)
         for (size_t part = part_of(checkpoint, whole->tensors[i].tensor, n_parts); n_parts < part; n_parts++)
             ends[n_parts] = i;
     ends[n_parts++] = whole->n_tensors;
-    *ret_n_parts = n_parts;
+    *ret_n_shards = n_parts;
     return ends;
 }
 

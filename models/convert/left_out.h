@@ -1,4 +1,4 @@
-/* Tensors that a file cannot have, counted by reason, so that one note says it of all that share one. */
+/* Counts the tensors that a file cannot have by the reason, for one note a reason. */
 #pragma once
 
 #include "formats/checkpoint.h"

@@ -8,27 +8,26 @@
 #include "models/convert/edits.h"
 #include "models/family/gguf_model.h"
 
-/* NULL where no GGUF can be made of the checkpoint: the error says why (a tensor that the family does not know ...). An
- * architecture that no row knows gives a plain container instead, with a note. */
+/* Returns NULL if no GGUF can be made of the checkpoint, for example because its family does not know a tensor. A
+ * checkpoint of an unknown class becomes a plain container (plain.h), with a note. */
 struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, struct error *error);
 
-/* The same with packed weights as blocks of ggml that decode to just their values, whatever the converter makes of
- * them. NULL where no weight has such blocks, too. */
+/* Like gguf_model_new(), with packed weights as ggml's blocks that decode to exactly their values, whatever the
+ * converter makes of them. Also returns NULL if no weight has such blocks. */
 struct gguf_model *gguf_model_new_repacked(const struct checkpoint *checkpoint, struct error *error);
 
-/* The same for the part of a multimodal model that sees or hears, as the converter's --mmproj does it. NULL where there
- * is none of its tensors, or where no projector is known (models/projectors/) for the architecture. */
+/* Like gguf_model_new(), for the vision and audio encoders of a multimodal model, as the converter's --mmproj. Also
+ * returns NULL if the checkpoint has none of their tensors, or models/projectors/ knows no projector for its class. */
 struct gguf_model *gguf_projector_new(const struct checkpoint *checkpoint, struct error *error);
 
-/* Reports whether config.json describes such a part. */
+/* Reports whether config.json describes a vision or audio encoder. */
 bool gguf_has_projector(const struct checkpoint *checkpoint);
 
-/* Notes, from config.json alone, where gguf_model_new() would make a plain container: to be said before anything is
- * asked for. */
+/* Notes, from config.json alone, that gguf_model_new() would make a plain container. */
 void gguf_note_family(const struct checkpoint *checkpoint);
 
-/* The type that a tensor of the model has in every output, whatever the precision: blocks stay as they are, and so does
- * every tensor of a GGUF. NULL: the output's rules choose. */
+/* Returns the type that a tensor has in every output, whatever its precision: block types, and all types of a GGUF,
+ * stay as they are. Returns NULL if the rules of the output choose the type. */
 const struct dtype *gguf_stored_type(const struct gguf_model *model, const struct tensor *tensor);
 
 /* Makes what an output file holds; the model must outlive it. The converter's --outtype: "auto", "f32",

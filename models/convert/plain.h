@@ -1,4 +1,4 @@
-/* A GGUF of a checkpoint that no family knows: its tensors under their own names and in their own shapes.
+/* The plain container: a GGUF of a checkpoint without a family, with its tensors' own names and shapes.
  *
  * Floating-point types are treated as in any other model. Other types become what GGUF can hold without loss: I8, I16,
  * I32, I64 and F64 as they are; BOOL as I8, U8 as I16, U16 as I32, U32 as I64; U64 as I64 of the same bits; F8 and F4

@@ -34,12 +34,13 @@ struct adapter {
     size_t n_others;
 };
 
-/* NULL where adapter_config.json is missing, is not of LoRA, or halves are missing or do not fit. */
+/* Returns NULL if adapter_config.json is missing or describes another kind of adapter than LoRA, or if a matrix is
+ * missing or does not fit its other half. */
 struct adapter *adapter_open(const struct checkpoint *checkpoint, struct error *error);
 void adapter_close(struct adapter *adapter); /* NULL is allowed */
 
-/* What peft multiplies the product of the matrices of "MODULE.weight" with, which are of that rank: alpha / rank, or
- * alpha / sqrt(rank) of rsLoRA. The patterns are adapter_config.json's. Fails where that says another rank. */
+/* Computes the scale by which peft multiplies B A of "MODULE.weight", whose matrices have this rank: alpha / rank, or
+ * alpha / sqrt(rank) for rsLoRA. The patterns are those of adapter_config.json. Fails if it gives another rank. */
 struct module_patterns;
 bool adapter_scale(const struct json *config, const struct module_patterns *ranks, const struct module_patterns *alphas,
                    const char *name, uint64_t rank, double *ret_scale, struct error *error);
@@ -47,19 +48,19 @@ bool adapter_scale(const struct json *config, const struct module_patterns *rank
 /* Returns a description for people, in the arena: "LoRA of 14 weights of ORG/NAME, rank 8, alpha 16". */
 const char *adapter_summary(const struct checkpoint *checkpoint, struct arena *arena);
 
-/* The base that adapter_config.json names, as a directory in the local hub cache; NULL where it names none, or it is
- * not there. */
+/* Returns the directory, in the local hub cache, of the base model that adapter_config.json names; NULL if it names
+ * none, or the cache lacks it. */
 const char *adapter_find_base(const struct checkpoint *checkpoint, struct arena *arena, struct error *error);
 
-/* Tensors under the names of the model `base`, and where they are GGUF's: products of two matrices stay products. Has
- * no keys; of the base nothing but the configuration and the names of its tensors counts. */
+/* Relates tensors with the base's names to GGUF names and shapes; products of two matrices stay products. The result
+ * has no keys. Only the base's configuration and tensor names are used. */
 struct gguf_model *gguf_related_new(const struct tensor_set *set, const struct checkpoint *base, struct error *error);
 
-/* What convert_lora_to_gguf.py makes of an adapter of the model `base`, of which nothing but the configuration and the
- * names of its tensors counts. NULL where it cannot be made. With `folds_scale` every lora_b is multiplied with what
- * peft's scale is more than alpha / rank, which is all that llama.cpp knows: rsLoRA, alpha_pattern. */
+/* Makes the GGUF that convert_lora_to_gguf.py makes of an adapter. Only the base's configuration and tensor names are
+ * used. Returns NULL on failure. With `folds_scale`, each lora_b is multiplied by the quotient of peft's scale and
+ * alpha / rank, the scale that llama.cpp applies: for rsLoRA and alpha_pattern. */
 struct gguf_model *gguf_adapter_new(const struct checkpoint *checkpoint, const struct checkpoint *base,
                                     bool folds_scale, struct error *error);
 
-/* Notes where llama.cpp applies the GGUF at another strength than peft, or that the scale is folded in. */
+/* Notes that llama.cpp applies the GGUF at another scale than peft, or that the difference is folded in. */
 void gguf_adapter_note_scale(const struct checkpoint *checkpoint, bool folds_scale);

@@ -5,7 +5,7 @@
 #include "models/derive/derive.h"
 
 struct derivation {
-    const char *option; /* the command line's name of what asks for it; NULL: every model gets it */
+    const char *option; /* the option that asks for it; NULL: it applies to every model */
 
     /* Derives a checkpoint from `from` by checkpoint_derive(), which takes `from`; leaves *ret_derived NULL, and `from`
      * to the caller, where there is nothing to do. May fail before and after it has set *ret_derived. */

@@ -1,5 +1,5 @@
-/* Derivations: what is done to a checkpoint after it was read and before anything is made of it. Each is one file here
- * and one row of the table in derive.c; the order of the rows is the order in which they are applied. */
+/* Derivations: changes to a checkpoint after it is read and before any output is made from it. Each has one file here
+ * and one row in derive.c; they are applied in the order of the rows. */
 #pragma once
 
 #include "formats/checkpoint.h"
@@ -10,7 +10,7 @@ struct derive_options {
     const char *base;           /* the model that an adapter or a draft model belongs to: target.h; NULL: none */
 };
 
-/* Takes a checkpoint, also on failure, and returns what the derivations make of it: a checkpoint that keeps it, or the
- * same one where there is nothing to do. The error begins with the option whose derivation fails. */
+/* Takes ownership of a checkpoint, also on failure, and returns the derived one, which owns it, or the same one if
+ * there is nothing to do. The error begins with the option whose derivation fails. */
 const struct checkpoint *derive(const struct checkpoint *read, const struct derive_options *options,
                                 struct error *error);

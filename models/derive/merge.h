@@ -1,12 +1,12 @@
 /* Adapters merged into a base model: each weight W becomes W + scale (alpha / r) B A, computed in F32 for just the rows
  * that are read, and rounded once to the dtype that it is stored in, or was before it was packed. A packed base is
- * shown plain first, all of it (models/derive/plain.c); for a GGUF see models/derive/merge_gguf.h.
+ * dequantized first (models/derive/plain.c); for a GGUF see models/derive/merge_gguf.h.
  *
- * As peft's merge_and_unload() has it: rank_pattern, alpha_pattern and rsLoRA say the scale of each weight, embeddings
- * and fan_in_fan_out turn the product around, target_parameters adapt experts that are stacked, modules_to_save and
- * other whole tensors take the place of the base's. An embedding that was trained to remain the output as well
- * (ensure_weight_tying) has its product added once, where peft adds it twice to the one tensor.
- * What cannot be told from two matrices - DoRA, adapters whose training began with a change of the base - is refused.
+ * As in peft's merge_and_unload(), rank_pattern, alpha_pattern and rsLoRA give each weight's scale, embeddings and
+ * fan_in_fan_out transpose the product, target_parameters adapt stacked experts, and modules_to_save and other whole
+ * tensors replace the base's. If an embedding was trained to stay tied to the output (ensure_weight_tying), its product
+ * is added once; peft adds it twice to the one tensor. DoRA, and adapters whose training began with a change of the
+ * base, are refused: two matrices do not tell their result.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 
 struct lora_request {
     const char *path;
-    double scale; /* times what the adapter says itself */
+    double scale; /* multiplies the adapter's own scale */
 };
 
 struct lora_requests {
@@ -25,6 +25,6 @@ struct lora_requests {
 /* "PATH" or "PATH:SCALE"; the path is made in the arena. */
 bool lora_request_parse(const char *text, struct arena *arena, struct lora_request *ret_request, struct error *error);
 
-/* Reports whether adapters are merged into tensors with Hugging Face's names and layout. A GGUF has other names, and
- * nothing is merged into an adapter or into a source without weights. */
+/* Reports whether adapters are merged into tensors with Hugging Face's names and shapes: not for a GGUF, which has
+ * other names, nor for an adapter or a source without weights. */
 bool lora_adapts(const struct checkpoint *checkpoint, const struct lora_requests *requests);

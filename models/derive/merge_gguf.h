@@ -1,8 +1,8 @@
 /* Adapters merged into a base that is a GGUF (models/derive/merge.h).
  *
- * Adapters name weights as Hugging Face does: the names come from the family's relations read backwards. What is to be
- * added to a weight goes there by the same relations, as two matrices, and is added to the values of the GGUF's own
- * tensor, in its own layout. What is in blocks there is F32 then; all others keep their dtype. */
+ * Adapters use Hugging Face's names for weights, which the family's relations give when read backwards. The same
+ * relations turn an adapter's two matrices into those for the GGUF's tensor, whose values get their product added.
+ * Merged tensors of block types become F32; all others keep their dtype. */
 #pragma once
 
 #include "formats/checkpoint.h"

@@ -1,4 +1,4 @@
-/* config.json of a packed model unpacked: the source's, without what it says of the packing. */
+/* config.json of a packed model after unpacking: the source's, without its description of the packing. */
 #pragma once
 
 #include "base/buffer.h"
@@ -7,8 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Appends a JSON object as transformers saves it, without the members that say how it is packed: its own, and those of
- * the objects in it. */
+/* Appends a JSON object as transformers saves it, without the members that describe a packing, at any depth. */
 void plain_config(const struct json *config, struct buffer *out);
 
 /* Reports whether a side file of that name says how a model is packed, and nothing else. */

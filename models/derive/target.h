@@ -1,14 +1,13 @@
-/* The model that an adapter or a draft model belongs to. Its configuration is part of the adapter's GGUF, and a draft
- * model's GGUF has its tokenizer and a few of its sizes, for which the converter wants its directory, too (--base,
- * --target-model-dir); here -o base= says where it is.
+/* The base model of an adapter, or the target model of a draft model (speculative decoding). An adapter's GGUF includes
+ * the base's configuration, and a draft model's GGUF its target's tokenizer and some of its sizes: -o base= names the
+ * directory, as --base and --target-model-dir do for the converter.
  *
- * A derivation keeps that model as BASE_TARGET. Of what a draft model drafts for it has the side files, of an adapter's
- * base the weights, too (the names of its tensors count), as base_open() opens them. A path that leads to no model is
- * an error, also where the checkpoint makes no use of it. */
+ * The derivation keeps that model as BASE_TARGET: with its side files alone for a draft model, and for an adapter with
+ * its tensors, whose names are used. A path without a model is an error, even if the checkpoint does not need one. */
 #pragma once
 
 #include "formats/checkpoint.h"
 
-/* The base of an adapter with its tensors' names, as adapters call them, or its side files alone where there are no
- * weights. */
+/* Opens the base of an adapter: with its tensors under the names that adapters use, or, without weights, its side files
+ * alone. */
 const struct checkpoint *base_open(const char *path, bool follow_links, struct error *error);

@@ -1,4 +1,4 @@
-/* What families share: the tables and hooks that several of them have.
+/* Tables and hooks that several families share.
  *
  * A family is a `const struct family x_family` (models/family/family.h) that a file in this folder exports, alone or
  * with its near kin, and a row in families.c. What needs code is a hook in the family's own file, or one of those

@@ -12,8 +12,8 @@ enum config_from {
     FROM_KEY,        /* the value of `key` */
     FROM_NOWHERE,    /* no line, though the rope or a row of the family's keys makes one */
     FROM_TEXT,       /* `text`, as JSON with ' for the quotation mark */
-    FROM_TENSOR,     /* whether the tensor `key` is there */
-    FROM_NO_TENSOR,  /* whether it is not */
+    FROM_TENSOR,     /* whether the tensor `key` exists */
+    FROM_NO_TENSOR,  /* whether the tensor `key` is missing */
     FROM_ROWS,       /* the rows of the tensor `key` */
     FROM_SUM,        /* `key` plus `other` */
     FROM_DIFFERENCE, /* `key` less `other` */
@@ -33,7 +33,7 @@ enum config_from {
     FROM_OFFSET, /* the first of them */
 };
 
-/* What a GGUF has, for values that no other kind of row gives. */
+/* The GGUF's contents, for values that no other kind of row gives. */
 struct config_material {
     const char *architecture;
     const struct gguf_kvs *kvs;

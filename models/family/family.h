@@ -1,4 +1,4 @@
-/* What the converter knows of an architecture: the record of a family, as data and hooks.
+/* The record of a family: the converter's knowledge of a kind of model, as data and hooks.
  *
  * The tensor rows are read in both directions: they turn Hugging Face names and layouts into GGUF's and back. The key
  * rows name the hyperparameter of every key. What needs code is a named hook. models/families/ and models/projectors/
@@ -55,7 +55,7 @@ struct key_row {
     bool (*emit)(struct model_builder *builder, struct error *error);
 };
 
-/* What a tensor is in every output; a vector of floats is F32 all the same. */
+/* The type of a tensor in every output; vectors of floats are F32 anyway. */
 struct stored_type {
     const char *name; /* a pattern for a whole GGUF name */
     const struct dtype *dtype;

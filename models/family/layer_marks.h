@@ -1,5 +1,5 @@
-/* Which layers a GGUF marks: those for which an array has more than 0, or that have a certain tensor. Some classes of
- * transformers have lists of layers, others how far it is from one that is marked to the next. */
+/* Marked layers of a GGUF: those with a value above 0 in an array, or with a certain tensor. Some classes of
+ * transformers list such layers, others have the distance from one to the next. */
 #pragma once
 
 #include "formats/gguf/kv.h"
@@ -12,15 +12,15 @@ struct layer_marks {
     bool *marked; /* in the arena */
 };
 
-/* Of the first `n_layers` elements of an array of numbers or truth values, or all alike where it is one number. False
- * where the key is neither, or there are more layers than a list may have. */
+/* Marks by the first `n_layers` elements of a number or bool array, or all layers alike by a single number. Returns
+ * false if the key is neither, or `n_layers` exceeds MAX_LISTED_LAYERS. */
 bool layer_marks_of_key(const struct gguf_kvs *kvs, const char *key, uint64_t n_layers, struct arena *arena,
                         struct layer_marks *ret_marks);
 
-/* By the tensors whose names `pattern` makes (models/relation/pattern.h). */
+/* Marks the layers that have a tensor whose name fits `pattern` (models/relation/pattern.h). */
 bool layer_marks_of_tensors(const struct tensor_set *set, const char *pattern, uint64_t n_layers, struct arena *arena,
                             struct layer_marks *ret_marks);
 
-/* The layer i is marked where i % *ret_period == *ret_offset; of one mark alone, the period is the number of layers.
- * False where none is, or they do not come regularly. */
+/* Finds the period and offset for which layer i is marked if i % *ret_period == *ret_offset; with one mark alone, the
+ * period is the number of layers. Returns false if no layer is marked, or the marks are not periodic. */
 bool layer_marks_period(const struct layer_marks *marks, uint64_t *ret_period, uint64_t *ret_offset);

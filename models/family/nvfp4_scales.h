@@ -10,7 +10,8 @@
 
 struct nvfp4_scales;
 
-/* Reads the scales of all plain tensors that have scales, under the job's resulting names. Returns NULL on failure. */
+/* Reads the scales of all unpacked tensors that have scales, under the job's resulting names. Returns NULL on failure.
+ */
 struct nvfp4_scales *nvfp4_scales_read(const struct relation_job *job, const struct unpacked *const *unpacked,
                                        struct error *error);
 void nvfp4_scales_free(struct nvfp4_scales *factors); /* NULL is allowed */

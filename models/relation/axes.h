@@ -55,12 +55,12 @@ struct rearrangement {
     bool is_identity;    /* both sides are the same */
 };
 
-/* NULL where `text` is not of this notation: the error has the column. `text` is copied. */
+/* Returns NULL if `text` is not of this notation: the error has the column. `text` is copied. */
 const struct rearrangement *rearrangement_parse(struct arena *arena, const char *text, struct error *error);
 
-/* The axes of which one part is taken, `rank` in `(rank row) c -> row c`: bit i is axis i. Forwards, they are not in
- * the result, and not in a section that the result does without, as `padding` in `(padding + row) c -> row c`. */
+/* Returns the axes of which one index is taken, `rank` in `(rank row) c -> row c`: bit i is axis i. The result lacks
+ * such an axis, which is in no section that the result lacks, like `padding` in `(padding + row) c -> row c`. */
 uint32_t rearrangement_parts(const struct rearrangement *rearrangement);
 
-/* The number of the axis of that name, or -1. */
+/* Returns the number of the axis of that name, or -1. */
 int rearrangement_axis(const struct rearrangement *rearrangement, const char *name);

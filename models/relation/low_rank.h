@@ -1,18 +1,19 @@
-/* Products of two matrices (quant/product.h) that stay products: what a relation makes of the weights that an adapter
- * changes, it makes of the adapter's two matrices.
+/* Products of two matrices (quant/product.h) that stay products: a relation changes an adapter's two matrices as it
+ * changes the weight that they adapt.
  *
- * What moves rows moves those of the left factor, and the right one is that of every result; a transpose swaps both.
- * What moves columns among each other has no such form. */
+ * Moving rows moves rows of the left factor, and every result keeps the right one; a transpose swaps both factors.
+ * Moving columns has no such form. */
 #pragma once
 
 #include "models/relation/rearrangement.h"
 
-/* As rearrangement_apply() of one product, in its factors: false without an error where it has no such form. */
+/* Like rearrangement_apply(), for the factors of one product. Returns false, without an error, if it has no such form.
+ */
 bool low_rank_rearrange(struct arena *arena, const struct rearrangement *rearrangement, enum direction direction,
                         const struct axis_sizes *sizes, const struct view *product, const struct view **to);
 
 /* Reports whether a rearrangement does nothing but swap both axes of a matrix: "i o -> o i", "i (a b) -> (a b) i". */
 bool low_rank_is_transpose(const struct rearrangement *rearrangement, enum direction direction);
 
-/* As view_stack() of products of one shape; NULL where one of them is none, or their ranks differ. */
+/* Like view_stack(), for products of one shape. Returns NULL if a view is no product, or the ranks differ. */
 const struct view *low_rank_stack(struct arena *arena, const struct view *const *products, size_t n_products);

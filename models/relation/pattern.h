@@ -15,12 +15,12 @@ enum { PATTERN_NUMBERS = 3 };
  * UINT64_MAX. */
 bool pattern_match(const char *pattern, const char *name, size_t name_length, uint64_t numbers[PATTERN_NUMBERS]);
 
-/* `pattern` with its {} replaced, and `suffix` after it. */
+/* Returns `pattern` with its {} replaced, and `suffix` after it. */
 char *pattern_fill(struct arena *arena, const char *pattern, const uint64_t numbers[PATTERN_NUMBERS],
                    const char *suffix);
 
-/* The number of placeholders of a pattern, and the name of each, of *ret_length bytes: 0 for {}. NULL where there is
- * none. */
+/* Return the number of placeholders of a pattern, and the name of one, of *ret_length bytes: 0 for {}. The name is NULL
+ * if there is no such placeholder. */
 unsigned pattern_count(const char *pattern);
 const char *pattern_number_name(const char *pattern, unsigned index, size_t *ret_length);
 

@@ -13,8 +13,6 @@
 #include "models/projectors/projectors.h"
 #include "models/tokenizers/vocab.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { QUANTIZATION_VERSION = 2 };

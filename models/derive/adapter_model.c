@@ -2,7 +2,6 @@
  * products of two matrices, and both are written. */
 #include "models/derive/adapter.h"
 
-#include "base/text.h"
 #include "formats/documents.h"
 #include "models/card/general.h"
 #include "models/derive/module_patterns.h"
@@ -13,7 +12,6 @@
 #include "quant/unpack.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { QUANTIZATION_VERSION = 2 };

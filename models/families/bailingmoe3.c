@@ -5,7 +5,6 @@
 #include "models/families/layers.h"
 #include "models/families/nextn.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #define ATTENTION "model.layers.{}.attention"

@@ -1,8 +1,6 @@
 /* DeepSeek V2 and V3: multi-head latent attention, shared experts. conversion/deepseek.py. */
 #include "models/families/deepseek.h"
 
-#include <string.h>
-
 static const struct relation_row tensors[] = {
     {"model.layers.{}.*", NULL, .when = "extra_layer"}, /* they predict more than one token */
     {"lm_head.weight", NULL, .when = "tie_word_embeddings"},

@@ -1,8 +1,6 @@
 /* DeepSeek-OCR and its kin: the text half, DeepSeek's experts with ordinary attention. conversion/deepseek.py. */
 #include "models/families/deepseek.h"
 
-#include <string.h>
-
 /* Their text_config has the name of an ordinary DeepSeek V2. */
 static const struct family_name names[] = {{"DeepseekOCRForCausalLM"},
                                            {"UnlimitedOCRForCausalLM"},

@@ -3,7 +3,6 @@
 #include "formats/documents.h"
 #include "models/families/gemma.h"
 #include "models/families/layers.h"
-#include "models/family/layer_marks.h"
 #include "quant/convert.h"
 
 #include <math.h>

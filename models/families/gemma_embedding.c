@@ -2,8 +2,6 @@
 #include "base/text.h"
 #include "models/families/gemma.h"
 
-#include <string.h>
-
 /* As in the file: transformers halves the window of models that look both ways. */
 static bool emit_window(struct model_builder *builder, struct error *error)
 {

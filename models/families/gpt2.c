@@ -1,8 +1,6 @@
 /* GPT-2. conversion/gpt2.py. Its linear layers are stored transposed (Conv1D). */
 #include "models/families/shared.h"
 
-#include <string.h>
-
 static const struct relation_row tensors[] = {
     {"^wte", "token_embd", .parallel = "row"},
     {"^wpe", "position_embd"},

@@ -5,7 +5,6 @@
 #include "models/families/deepseek.h"
 #include "models/families/kda.h"
 #include "models/families/layers.h"
-#include "models/family/layer_marks.h"
 
 #include <inttypes.h>
 

@@ -2,7 +2,6 @@
 #include "models/families/shared.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct relation_row tensors[] = {

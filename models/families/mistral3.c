@@ -2,8 +2,6 @@
  * conversion/mistral3.py. */
 #include "models/families/llama.h"
 
-#include <string.h>
-
 /* Ministral 3 stretches its context by YaRN, and attends the more sharply the longer it is. */
 static bool emit_stretching(struct model_builder *builder, struct error *error)
 {

@@ -2,8 +2,6 @@
 #include "base/text.h"
 #include "models/families/bert.h"
 
-#include <string.h>
-
 static const struct relation_row tensors[] = {
     {"embeddings.tok_embeddings", "token_embd", .parallel = "row"},
     {"embeddings.norm", "token_embd_norm"},

@@ -4,9 +4,6 @@
 #include "formats/documents.h"
 #include "models/families/layers.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static const struct relation_row tensors[] = {
     {"model.layers.{}.input_layernorm", "blk.{}.attn_norm", .map = &plus_one},
     {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm", .map = &plus_one},

@@ -3,8 +3,6 @@
  * Positions are counted from pad_token_id + 1: the rows before it are cut off, and the context is that much shorter. */
 #include "models/families/bert.h"
 
-#include <string.h>
-
 static const struct relation_row tensors[] = {
     {"embeddings.position_embeddings", "position_embd", "(padding + row) c -> row c"}, {0}};
 

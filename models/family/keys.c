@@ -2,7 +2,6 @@
 #include "base/text.h"
 #include "models/family/model_builder.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 const char *builder_key(const struct model_builder *builder, const char *key)

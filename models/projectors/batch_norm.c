@@ -4,7 +4,6 @@
 #include "quant/unpack.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const float epsilon = 1e-5F; /* of torch.nn.BatchNorm1d, which no configuration changes */

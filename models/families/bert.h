@@ -5,7 +5,7 @@
 
 extern const struct relation_row bert_tensors[];
 
-/* Lines of config.json of a model that classifies. */
+/* Lines of config.json of a classifier. */
 extern const struct config_row bert_label_rows[];
 
 extern const struct key_row bert_keys[]; /* after base_keys */

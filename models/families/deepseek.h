@@ -1,5 +1,5 @@
-/* Shared by the relatives of DeepSeek V2: multi-head latent attention (MLA), whose keys and values come from one short
- * vector, and its kind of experts. */
+/* Shared by DeepSeek V2 and related families: multi-head latent attention (MLA), whose keys and values come from one
+ * short vector. */
 #pragma once
 
 #include "models/families/shared.h"
@@ -13,11 +13,11 @@ extern const struct dimension_row mla_dimensions[]; /* nope, value: the sizes of
  * where there are. */
 bool deepseek_dense_layers(const struct model_builder *builder, double *ret_value, struct error *error);
 
-/* Reports whether the whole is DeepSeek-OCR or one of its kin, whatever its text model says it is. */
+/* Reports whether the multimodal model is DeepSeek-OCR or a related one, whatever the class of its text_config. */
 bool deepseek_is_ocr(const struct hparams *hparams);
 
 /* family.defaults: what the converter's class takes for granted where config.json is silent. */
 #define MLA_DEFAULTS "{'rms_norm_eps': 1e-06, 'kv_lora_rank': 512}"
 
-/* Lines of config.json of all that have the attention of mla_tensors. */
+/* Lines of config.json for the attention of mla_tensors. */
 extern const struct config_row deepseek_config_rows[];

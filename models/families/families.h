@@ -1,4 +1,4 @@
-/* The families that are known. */
+/* The table of families. */
 #pragma once
 
 #include "models/family/family.h"

@@ -11,15 +11,14 @@ extern const struct key_row gemma_keys[], gemma3_keys[], gemma4_keys[];
 
 extern const struct config_row gemma3_config_rows[];
 
-/* tokenizer.ggml.add_space_prefix is false. */
+/* Sets tokenizer.ggml.add_space_prefix to false. */
 bool gemma_after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error);
 
-/* The same, where the tokens are those of a SentencePiece model. */
+/* Like gemma_after_vocab(), for SentencePiece models alone. */
 bool gemma3_after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error);
 
-/* Rows of the embedding after the last token are padding, which llama.cpp does not expect. */
+/* Sets "token" to the number of tokens: further rows of the embedding are padding, which llama.cpp does not expect. */
 bool gemma3_count_tokens(struct model_builder *builder, struct error *error);
 
-/* rope_freqs.weight: only the first part of a head is rotated, and the frequencies of the rest are divided by a huge
- * number. */
+/* Adds rope_freqs.weight, which divides the frequencies of the part of a head that is not rotated by a huge number. */
 bool gemma4_add_rope_factors(struct model_builder *builder, struct error *error);

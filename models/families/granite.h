@@ -7,6 +7,6 @@ extern const struct key_row granite_keys[];
 extern const struct relation_row granite_moe_tensors[];
 extern const struct key_row granite_moe_keys[];
 
-/* Leaves out what sees and hears of Granite 4 Vision and Granite Speech. */
+/* Leaves out the vision encoder of Granite 4 Vision and the audio encoder of Granite Speech; for family.rename. */
 const char *granite_without_towers(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                    const char *name);

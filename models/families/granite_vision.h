@@ -1,4 +1,4 @@
-/* Granite 4 Vision: at which layers of the text model what is seen comes in.
+/* Granite 4 Vision: the layers of the text model that get results of the vision encoder.
  *
  * deepstack_layer_map and spatial_target_layers of config.json name a projector for each of them. A GGUF counts all
  * projectors in the order of those layers; the first one's result takes the place of tokens, the others' are added
@@ -22,8 +22,8 @@ struct granite_projectors {
     unsigned n;
 };
 
-/* Fails where a layer is not one of the model's, or where there are more than GRANITE_VISION_MOST of a kind. */
+/* Fails if a layer does not exist, or there are more than GRANITE_VISION_MOST projectors of a kind. */
 bool granite_projectors_read(const struct json *config, struct granite_projectors *ret_projectors, struct error *error);
 
-/* For families of Granite: deepstack_mapping of the text model, where config.json names such layers. */
+/* Sets deepstack_mapping if config.json names such layers. */
 bool emit_deepstack_mapping(struct model_builder *builder, struct error *error);

@@ -1,7 +1,6 @@
-/* Families as people look for them: by who makes them, and which of them are compared with the converter's own files.
+/* Families grouped by their maker, for documentation, and the list of those with golden files.
  *
- * A family is in the first group that one of the beginnings of its name is of, so that a new one of a known maker needs
- * no row here. */
+ * A family is in the first group with a beginning of its name, so that a new family of a known maker needs no row. */
 #pragma once
 
 #include "models/families/shared.h"
@@ -18,6 +17,6 @@ extern const struct family_group family_groups[];
 
 const struct family_group *family_group_of(const struct family *family);
 
-/* Reports whether the files made of a checkpoint of the family are those that the converter makes, byte for byte but
- * for what README.md says of exactness: tests/interop/test_golden.py compares them. */
+/* Reports whether tests/interop/test_golden.py compares files of the family with the converter's, byte for byte except
+ * where README.md limits exactness. */
 bool family_is_golden(const struct family *family);

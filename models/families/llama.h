@@ -6,10 +6,10 @@
 extern const struct relation_row llama_tensors[];
 extern const struct key_row llama_keys[];
 
-/* Reports whether it is EAGLE-3, a draft model, which may call itself Llama. */
+/* Reports whether a model is EAGLE-3, a draft model, which may have Llama's class. */
 bool llama_is_eagle3(const struct hparams *hparams);
 
-/* tokenizer.ggml.add_space_prefix, where tokenizer_config.json says it. */
+/* Sets tokenizer.ggml.add_space_prefix if tokenizer_config.json has add_prefix_space. */
 bool llama_before_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error);
 
 /* Adds keys for CodeLlama and small Granite models, which are known by the sizes of their vocabularies. */

@@ -3,4 +3,4 @@
 
 #include "models/families/shared.h"
 
-extern const struct key_row mistral_format_keys[]; /* yarn, and attention scaled by position: after the others */
+extern const struct key_row mistral_format_keys[]; /* YaRN, and attention scaled by position: after all others */

@@ -5,8 +5,8 @@
 
 extern const struct key_row phi3_keys[];
 
-/* rope_factors_long and rope_factors_short, and what attention is scaled by with them. */
+/* Adds rope_factors_long and rope_factors_short, and the key of the scale of attention that belongs to them. */
 bool phi3_add_rope_factors(struct model_builder *builder, struct error *error);
 
-/* The two tensors alone, of `n_factors` each, where rope_scaling has them. */
+/* Adds the two tensors, of `n_factors` each, if rope_scaling has them. */
 bool add_rope_factor_tensors(struct model_builder *builder, uint64_t n_factors, struct error *error);

@@ -5,5 +5,5 @@
 
 extern const struct relation_row qwen_moe_tensors[];
 
-/* And those of the text halves of the models that see: of a text, the three positions of their rope are one. */
+/* For the language models of the vision models, whose three rope positions are the same for text. */
 extern const struct config_form qwen2_half_forms[], qwen3_half_forms[], qwen3moe_half_forms[];

@@ -3,5 +3,5 @@
 
 #include "models/families/shared.h"
 
-/* For all that have the tokenizer of RWKV's world: a place for the chat template that the converter has for them. */
+/* Keeps a place for the converter's chat template, for models with the tokenizer of RWKV World. */
 bool rwkv_after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error);

@@ -45,7 +45,7 @@ struct relation_row {
     bool first_counts;  /* of the tensors that lead to one name by such rows, the first one counts */
 };
 
-/* A row as it is used. */
+/* A row after parsing. */
 struct relation_entry {
     const struct relation_row *row;
     unsigned table;
@@ -69,7 +69,7 @@ struct relation {
 const struct relation *relation_new(struct arena *arena, const char *name, const char *prefix,
                                     const struct relation_row *const *tables, struct error *error);
 
-/* The match of a name, on the side that `direction` reads from, with the relation. */
+/* The match of a relation with a name on the side that `direction` reads from. */
 struct relation_match {
     const struct relation_entry *entry;
     unsigned which; /* of the entry's names */
@@ -77,38 +77,39 @@ struct relation_match {
     const char *suffix;
 };
 
-/* `set` is what has: asks, and may be NULL. False where no row fits. Rows that leave out fit forward only. */
+/* Returns false if no row fits. `set`, which may be NULL, is the one that has: conditions search. Rows that leave
+ * tensors out fit forward only. */
 bool relation_find(const struct relation *relation, enum direction direction, const struct dimensions *dimensions,
                    const struct tensor_set *set, const char *name, struct relation_match *ret_match);
 
-/* A name of an entry without the mark of a prefix. */
+/* Returns a name of an entry without the mark of a prefix. */
 const char *relation_bare_name(const char *pattern);
 
 struct relation_job {
     const struct relation *relation;
     enum direction direction;
     const struct dimensions *dimensions;
-    const struct tensor_set *set; /* what is turned; sealed where rows have has: */
-    const char *dimensions_name;  /* where the facts are from: "config.json" */
-    const char *const *shown;     /* what messages call each tensor; NULL: its name */
-    struct arena *arena;          /* of the views and names that are made */
+    const struct tensor_set *set; /* the input; sealed if rows have has: */
+    const char *dimensions_name;  /* the dimensions' origin, for messages: "config.json" */
+    const char *const *shown;     /* the name of each tensor in messages; NULL: its own */
+    struct arena *arena;          /* for the resulting views and names */
     void *context;
 
-    /* Not NULL: of tensors that are gathered those of whole rows may be missing from the set, which sets it. */
+    /* Not NULL: all tensors of a gathered row may be missing from the set, which sets *is_partial. */
     bool *is_partial;
 
-    /* The values of a tensor; NULL with an error where they cannot be had. Asked of no tensor that is left out. */
+    /* Returns the values of a tensor that is not left out; NULL, with an error, on failure. */
     const struct view *(*read)(void *context, const struct tensor *tensor, const char *shown, struct error *error);
 
-    /* Takes one tensor of the result. Tensors come in the order of the set; those that are gathered come where the last
-     * of them is met, in the order of the rows. */
+    /* Receives one tensor of the result. Tensors come in the order of the set; gathered ones come at the place of their
+     * last member, in the order of the rows. */
     void (*write)(void *context, const char *name, const struct view *view);
 };
 
-/* The name of the first tensor that a match leads to, which is not left out, in the job's arena, and the number of the
- * member of it that this is; UINT64_MAX: none is gathered. */
+/* Returns the name, in the job's arena, of the first tensor that a match leads to, and sets *ret_member to the tensor's
+ * number among its gathered members; UINT64_MAX: it is not gathered. */
 const char *relation_target(const struct relation_job *job, const struct relation_match *match, uint64_t *ret_member);
 
-/* Turns a set into one of the other side. Fails where a tensor has no row or does not fit, or where some that belong
- * together are missing. Linear in tensors, but for a logarithm. */
+/* Turns a set into one of the other side. Fails if a tensor has no row or does not fit its row, or if tensors that
+ * belong together are missing. Takes O(n log n) for n tensors. */
 bool relation_apply(const struct relation_job *job, struct error *error);

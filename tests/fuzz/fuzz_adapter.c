@@ -47,7 +47,7 @@ static void write_base(void)
         return;
     write_model("base/ignored.json", "base/model.safetensors", (const uint8_t *)base_weights, sizeof base_weights - 1);
     remove_file("base/ignored.json");
-    write_file("base/config.json", base_config, strlen(base_config), NULL, 0);
+    write_file("base/config.json", base_config, strlen(base_config));
 }
 
 static void read_view(const struct view *view)

@@ -42,7 +42,7 @@ static void write_folders(void)
         path_of(folders[i], path);
         file_in(folders[i], name);
         if (mkdir(path, 0700) == 0 && strcmp(folders[i], "empty") != 0)
-            write_file(name, weights, strcmp(folders[i], "broken") == 0 ? 9 : sizeof weights - 1, NULL, 0);
+            write_file(name, weights, strcmp(folders[i], "broken") == 0 ? 9 : sizeof weights - 1);
     }
 }
 
@@ -84,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     write_folders();
     bool is_array = size > 0 && data[0] == '[';
     remove_file(lists[!is_array]);
-    write_file(lists[is_array], (const char *)data, size, NULL, 0);
+    write_file(lists[is_array], (const char *)data, size);
     const struct checkpoint *checkpoint =
         checkpoint_open(directory, formats, &(struct open_options){.components = true}, &error);
     struct tree *tree = checkpoint != NULL ? tree_new(checkpoint, &content_options, &error) : NULL;

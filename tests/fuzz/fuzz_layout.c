@@ -7,8 +7,7 @@
 #include "models/layouts/make.h"
 #include "quant/convert.h"
 #include "tests/fuzz/fuzz.h"
-
-#include <fcntl.h>
+#include "tests/unit/write_safetensors.h"
 
 enum { MOST_BYTES = 1 << 16, MOST_READ = 1 << 12, MOST_TENSORS = 200 };
 
@@ -23,12 +22,6 @@ static const char *path_of(const char *name)
     return path;
 }
 
-static void write_file(const char *name, const void *data, size_t size)
-{
-    FILE *file = fopen(path_of(name), "wb");
-    require(file != NULL && fwrite(data, 1, size, file) == size && fclose(file) == 0);
-}
-
 static void remove_directory(void)
 {
     static const char *const names[] = {"config.json", "model.safetensors", "input.json"};
@@ -37,18 +30,6 @@ static void remove_directory(void)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         unlink(path_of(names[i]));
     rmdir(directory);
-}
-
-static void add_tensor(char *header, size_t capacity, const char *name, unsigned rows, unsigned columns,
-                       unsigned *offset)
-{
-    size_t length = strlen(header);
-    snprintf(header + length, capacity - length,
-             "%s\"%s.weight\":{\"dtype\":\"BF16\",\"shape\":[%u%s%.0u],"
-             "\"data_offsets\":[%u,%u]}",
-             *offset > 0 ? "," : "{", name, rows, columns > 1 ? "," : "", columns > 1 ? columns : 0, *offset,
-             *offset + rows * columns * 2);
-    *offset += rows * columns * 2;
 }
 
 /* A Llama of one layer: 2 heads of 4 numbers, and 1 key head. */
@@ -60,30 +41,25 @@ static void write_model(void)
         "2.5],"
         "\"rms_norm_eps\":1e-5,\"torch_dtype\":\"bfloat16\"}";
     static const struct {
-        const char *name;
-        unsigned rows, columns;
-    } tensors[] = {{"model.embed_tokens", 10, 8},
-                   {"lm_head", 10, 8},
-                   {"model.norm", 8, 1},
-                   {"model.layers.0.input_layernorm", 8, 1},
-                   {"model.layers.0.post_attention_layernorm", 8, 1},
-                   {"model.layers.0.self_attn.q_proj", 8, 8},
-                   {"model.layers.0.self_attn.k_proj", 4, 8},
-                   {"model.layers.0.self_attn.v_proj", 4, 8},
-                   {"model.layers.0.self_attn.o_proj", 8, 8},
-                   {"model.layers.0.mlp.gate_proj", 12, 8},
-                   {"model.layers.0.mlp.up_proj", 12, 8},
-                   {"model.layers.0.mlp.down_proj", 8, 12}};
-    static char file[8192];
-    char header[4096] = "";
-    unsigned offset = 0;
+        const char *name, *shape;
+        size_t n_values;
+    } tensors[] = {{"model.embed_tokens.weight", "10,8", 10 * 8},
+                   {"lm_head.weight", "10,8", 10 * 8},
+                   {"model.norm.weight", "8", 8 * 1},
+                   {"model.layers.0.input_layernorm.weight", "8", 8 * 1},
+                   {"model.layers.0.post_attention_layernorm.weight", "8", 8 * 1},
+                   {"model.layers.0.self_attn.q_proj.weight", "8,8", 8 * 8},
+                   {"model.layers.0.self_attn.k_proj.weight", "4,8", 4 * 8},
+                   {"model.layers.0.self_attn.v_proj.weight", "4,8", 4 * 8},
+                   {"model.layers.0.self_attn.o_proj.weight", "8,8", 8 * 8},
+                   {"model.layers.0.mlp.gate_proj.weight", "12,8", 12 * 8},
+                   {"model.layers.0.mlp.up_proj.weight", "12,8", 12 * 8},
+                   {"model.layers.0.mlp.down_proj.weight", "8,12", 8 * 12}};
+    struct safetensors file = {0};
     for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++)
-        add_tensor(header, sizeof header, tensors[i].name, tensors[i].rows, tensors[i].columns, &offset);
-    uint64_t length = (uint64_t)snprintf(file + 8, sizeof file - 8, "%s}", header);
-    memcpy(file, &length, sizeof length);
-    require(8 + length + offset <= sizeof file);
-    write_file("config.json", config, strlen(config));
-    write_file("model.safetensors", file, 8 + length + offset);
+        safetensors_add(&file, tensors[i].name, "BF16", tensors[i].shape, NULL, 2 * tensors[i].n_values);
+    files_write(path_of("config.json"), config, strlen(config));
+    safetensors_write(&file, path_of("model.safetensors"));
 }
 
 static void open_model(void)
@@ -156,7 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > MOST_BYTES || (!is_layout && !is_keys && !is_plain))
         return 0;
     size_t start = is_plain ? 0 : strlen(of_layout);
-    write_file("input.json", data + start, size - start);
+    files_write(path_of("input.json"), data + start, size - start);
     if (is_keys) {
         try_keys();
         return 0;

@@ -9,8 +9,7 @@
 #include "models/tokenizers/vocab.h"
 
 #include "tests/fuzz/fuzz.h"
-
-#include <fcntl.h>
+#include "tests/unit/write_safetensors.h"
 
 enum { MOST_BYTES = 1 << 16, MOST_FILES = 400, READ_BYTES = 4096, EMBEDDING_ROWS = 1024 };
 
@@ -36,30 +35,23 @@ static const char *const names[] = {
 
 static char directory[] = "/tmp/wfs-fuzz-XXXXXX";
 
-static void write_file(const char *name, const void *data, size_t size)
+static const char *path_of(const char *name)
 {
-    char path[128];
+    static char path[128];
     snprintf(path, sizeof path, "%s/%s", directory, name);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    require(fd >= 0 && write(fd, data, size) == (ssize_t)size);
-    close(fd);
+    return path;
 }
 
 static void write_weights(const char *name, const char *tensor)
 {
-    char header[256] = {0}, file[512] = {0};
-    uint64_t length = (uint64_t)snprintf(
-        header, sizeof header, "{\"%s\":{\"dtype\":\"F32\",\"shape\":[4,8],\"data_offsets\":[0,128]}}", tensor);
-    memcpy(file, &length, sizeof length);
-    memcpy(file + sizeof length, header, length);
-    write_file(name, file, sizeof length + length + 128);
+    struct safetensors file = {0};
+    safetensors_add(&file, tensor, "F32", "4,8", NULL, 128);
+    safetensors_write(&file, path_of(name));
 }
 
 static void remove_file(const char *name)
 {
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    unlink(path);
+    unlink(path_of(name));
 }
 
 static void remove_directory(void)
@@ -74,7 +66,7 @@ static void write_part(const uint8_t *name, size_t length, const uint8_t *data, 
 {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0) {
-            write_file(names[i], data, size);
+            files_write(path_of(names[i]), data, size);
             if (strcmp(names[i], "model.safetensors.index.json") == 0)
                 remove_file("model.safetensors");
         }

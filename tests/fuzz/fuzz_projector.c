@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > MOST_BYTES)
         return 0;
     make_directory(remove_directory);
-    write_file("preprocessor_config.json", preprocessor, sizeof preprocessor - 1, NULL, 0);
+    write_file("preprocessor_config.json", preprocessor, sizeof preprocessor - 1);
     write_model("config.json", "model.safetensors", data, size);
     const struct checkpoint *checkpoint = checkpoint_open(directory, formats, &options, &error);
     if (checkpoint != NULL)

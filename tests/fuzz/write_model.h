@@ -5,8 +5,7 @@
 #pragma once
 
 #include "tests/fuzz/fuzz.h"
-
-#include <fcntl.h>
+#include "tests/unit/write_safetensors.h"
 
 enum { MOST_BYTES = 1 << 15, MOST_DATA = 1 << 16, LINE_BYTES = 256 };
 
@@ -17,13 +16,11 @@ static inline void path_of(const char *name, char path[128])
     snprintf(path, 128, "%s/%s", directory, name);
 }
 
-static inline void write_file(const char *name, const void *head, size_t head_size, const void *data, size_t size)
+static inline void write_file(const char *name, const void *bytes, size_t size)
 {
     char path[128];
     path_of(name, path);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    require(fd >= 0 && write(fd, head, head_size) == (ssize_t)head_size && write(fd, data, size) == (ssize_t)size);
-    close(fd);
+    files_write(path, bytes, size);
 }
 
 /* The next line, without its end; false at the end of the input. */
@@ -38,42 +35,37 @@ static inline bool next_line(const char **at, const char *end, const char **ret_
     return true;
 }
 
-/* Appends a tensor to the header; false where the line is not one. */
-static inline bool add_tensor(const char *line, size_t length, char *header, size_t *header_length, size_t *n_data)
+/* Adds a tensor of zeros; none where the line does not describe one. */
+static inline void add_tensor(const char *line, size_t length, struct safetensors *file)
 {
     char text[LINE_BYTES], name[96], dtype[16], shape[64];
     unsigned n_bytes;
     if (length >= sizeof text)
-        return false;
+        return;
     memcpy(text, line, length);
     text[length] = '\0';
-    if (sscanf(text, "%95s %15s %63s %u", name, dtype, shape, &n_bytes) != 4 || n_bytes > MOST_DATA - *n_data)
-        return false;
-    *header_length +=
-        (size_t)sprintf(header + *header_length, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":%s,\"data_offsets\":[%zu,%zu]}",
-                        *header_length > 9 ? "," : "", name, dtype, shape, *n_data, *n_data + n_bytes);
-    *n_data += n_bytes;
-    return true;
+    if (sscanf(text, "%95s %15s %63s %u", name, dtype, shape, &n_bytes) != 4 || *shape != '[' ||
+        n_bytes > MOST_DATA - file->data.length)
+        return;
+    shape[strlen(shape) - 1] = '\0';
+    safetensors_add(file, name, dtype, shape + 1, NULL, n_bytes);
 }
 
 /* Writes the first line of an input as the one file, and the tensors of the others as the other. */
 static inline void write_model(const char *config_name, const char *weights_name, const uint8_t *input, size_t size)
 {
-    static char header[8 + 2 * MOST_BYTES + 16 * LINE_BYTES];
-    static unsigned char data[MOST_DATA];
     const char *at = (const char *)input, *end = at + size, *line = "";
-    size_t length = 0, header_length = 9, n_data = 0, n_tensors = 0;
-    header[8] = '{';
+    char path[128];
+    size_t length = 0, n_tensors = 0;
+    struct safetensors file = {0};
     if (next_line(&at, end, &line, &length))
-        write_file(config_name, line, length, NULL, 0);
+        write_file(config_name, line, length);
     while (next_line(&at, end, &line, &length) && length > 0 && n_tensors++ < 16)
-        add_tensor(line, length, header, &header_length, &n_data);
-    header[header_length++] = '}';
-    uint64_t header_size = header_length - 8;
-    memcpy(header, &header_size, sizeof header_size);
-    for (size_t i = 0; i < n_data; i++)
-        data[i] = end > at ? (unsigned char)at[i % (size_t)(end - at)] : 0;
-    write_file(weights_name, header, header_length, data, n_data);
+        add_tensor(line, length, &file);
+    for (size_t i = 0; i < file.data.length && end > at; i++)
+        file.data.bytes[i] = (unsigned char)at[i % (size_t)(end - at)];
+    path_of(weights_name, path);
+    safetensors_write(&file, path);
 }
 
 static inline void remove_file(const char *name)

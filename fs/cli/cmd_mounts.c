@@ -13,7 +13,6 @@ static const char *const state_names[] = {
 
 static void print_mount(void *unused, const char *path, const char *source)
 {
-    (void)unused;
     struct mount_server server = mountpoint_server(path);
     print_name(source);
     fputs(" on ", stdout);

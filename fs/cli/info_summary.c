@@ -242,7 +242,6 @@ struct extent_of_files {
 
 static bool measure_file(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
-    (void)index, (void)name;
     struct extent_of_files *below = context;
     if (attributes->directory) {
         tree_list(below->tree, attributes->id, 0, measure_file, below);
@@ -270,7 +269,6 @@ static void add_directory(struct extent_of_files *top, const char *name, const s
 
 static bool add_top(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
-    (void)index;
     struct extent_of_files *top = context;
     char size[SIZE_TEXT];
     bool is_model = text_ends_with(name, ".gguf") || text_ends_with(name, ".safetensors");

@@ -10,20 +10,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Text of others in a page: nothing that a browser takes for more than text. */
-static void append_html(struct buffer *out, const char *text)
+/* Returns a text as a page spells it: a browser takes it for nothing but text. */
+static const char *html_text(const char *text, struct arena *arena)
 {
     char shown[4 * KIND_NAME + 1024];
+    struct buffer html = {0};
     text_printable(text, strlen(text), shown, sizeof shown);
     for (const char *c = shown; *c != '\0'; c++) {
         if (*c == '&' || *c == '<' || *c == '>' || *c == '"' || *c == '\'')
-            buffer_printf(out, "&#%d;", *c);
+            buffer_printf(&html, "&#%d;", *c);
         else
-            buffer_append(out, c, 1);
+            buffer_append(&html, c, 1);
     }
+    const char *kept = arena_strndup(arena, (const char *)html.bytes, html.length);
+    buffer_free(&html);
+    return kept;
 }
 
-static void append_head(struct buffer *out, const struct quantization_report *report)
+static void append_head(struct buffer *out, const struct quantization_report *report, struct arena *arena)
 {
     static const char style[] =
         "body{font:15px/1.5 system-ui,sans-serif;max-width:860px;margin:2em auto;padding:0 "
@@ -37,15 +41,14 @@ static void append_head(struct buffer *out, const struct quantization_report *re
         "td:first-child,th:first-child,td:last-child,th:last-child{text-align:left}tr.choice{font-weight:600}"
         ".few{display:flex;flex-wrap:wrap;gap:12px}.few div{width:262px}summary{cursor:pointer}"
         "@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}svg text{fill:#bbb}.grid{stroke:#333}}";
-    buffer_append_text(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
-                            "<meta name=\"viewport\" content=\"width=device-width\">\n<title>");
-    append_html(out, report->model->checkpoint->model_name);
-    buffer_printf(out, ": quantizations</title>\n<style>%s</style>\n<h1>", style);
-    append_html(out, report->model->checkpoint->model_name);
+    const char *name = html_text(report->model->checkpoint->model_name, arena);
     buffer_printf(out,
-                  "</h1>\n<p>The size and error of each file in <code>gguf/</code>. The error is the root mean square "
-                  "difference of the matrices from F32, divided by their own, in %s%s. Made by wfs %s.</p>\n",
-                  report->all ? "all weights" : "a sample of the weights",
+                  "<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
+                  "<meta name=\"viewport\" content=\"width=device-width\">\n<title>%s: quantizations</title>\n"
+                  "<style>%s</style>\n<h1>%s</h1>\n<p>The size and error of each file in <code>gguf/</code>. The error "
+                  "is the root mean square difference of the matrices from F32, divided by their own, in %s%s. Made by "
+                  "wfs %s.</p>\n",
+                  name, style, name, report->all ? "all weights" : "a sample of the weights",
                   report->by_importance ? "; each counts by the importance of its column" : "", WFS_VERSION);
 }
 
@@ -269,16 +272,16 @@ static void append_colour(struct buffer *out, double error)
         buffer_printf(out, "%02x", (unsigned)(from[i] + way * (to[i] - from[i])));
 }
 
-static void append_cell(struct buffer *out, double x, double y, double width, const struct quantized_tensor *tensor)
+static void append_cell(struct buffer *out, double x, double y, double width, const struct quantized_tensor *tensor,
+                        struct arena *arena)
 {
     buffer_printf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"", x, y, width, MAP_ROW - 2);
     append_colour(out, tensor->relative_error);
-    buffer_append_text(out, "\"><title>");
-    append_html(out, tensor->name);
-    buffer_printf(out, " as %s: %.3g %%</title></rect>\n", tensor->type->name, 100 * tensor->relative_error);
+    buffer_printf(out, "\"><title>%s as %s: %.3g %%</title></rect>\n", html_text(tensor->name, arena),
+                  tensor->type->name, 100 * tensor->relative_error);
 }
 
-static void append_map(struct buffer *out, struct map *map, const struct quantization *row)
+static void append_map(struct buffer *out, struct map *map, const struct quantization *row, struct arena *arena)
 {
     map_make(map, row);
     double width = map->n_layers > 0 ? (double)(MAP_WIDTH - MAP_LEFT) / (double)map->n_layers : MOST_COLUMN;
@@ -287,11 +290,9 @@ static void append_map(struct buffer *out, struct map *map, const struct quantiz
                   MAP_TOP + MAP_ROW * map->n_kinds);
     for (uint64_t layer = 0; layer<map->n_layers; layer += map->n_layers> 40 ? 10 : 5)
         buffer_printf(out, "<text x=\"%.1f\" y=\"12\">%" PRIu64 "</text>\n", MAP_LEFT + width * (double)layer, layer);
-    for (size_t i = 0; i < map->n_kinds; i++) {
-        buffer_printf(out, "<text x=\"%d\" y=\"%zu\" text-anchor=\"end\">", MAP_LEFT - 8, MAP_TOP + MAP_ROW * i + 12);
-        append_html(out, map->kinds[i]);
-        buffer_append_text(out, "</text>\n");
-    }
+    for (size_t i = 0; i < map->n_kinds; i++)
+        buffer_printf(out, "<text x=\"%d\" y=\"%zu\" text-anchor=\"end\">%s</text>\n", MAP_LEFT - 8,
+                      MAP_TOP + MAP_ROW * i + 12, html_text(map->kinds[i], arena));
     for (size_t i = 0; i < row->n_tensors; i++) {
         char kind[KIND_NAME];
         uint64_t layer = 0;
@@ -299,16 +300,16 @@ static void append_map(struct buffer *out, struct map *map, const struct quantiz
         size_t place = kind_row(map, kind);
         if (place < WEIGHT_MOST_KINDS && layer < MOST_LAYERS)
             append_cell(out, MAP_LEFT + width * (double)layer, MAP_TOP + (double)(MAP_ROW * place),
-                        width > 4 ? width - 1.5 : width, &row->tensors[i]);
+                        width > 4 ? width - 1.5 : width, &row->tensors[i], arena);
     }
     buffer_append_text(out, "</svg>\n");
 }
 
 static void append_maps(struct buffer *out, const struct quantization_report *report,
-                        const struct quantization *const *front, size_t n_front)
+                        const struct quantization *const *front, size_t n_front, struct arena *arena)
 {
     const struct quantization *choice = quantization_choice(report->rows, report->n_rows);
-    struct map *map = memory_alloc(sizeof *map);
+    struct map *map = arena_alloc(arena, sizeof *map);
     buffer_append_text(out,
                        "<h2>Error by layer and kind of tensor</h2>\n<p>Each cell is a matrix; light is 0.1 %, dark "
                        "30 %. Point at a cell to see its type and error.</p>\n");
@@ -316,10 +317,9 @@ static void append_maps(struct buffer *out, const struct quantization_report *re
         bool is_open = front[i] == choice || (choice == NULL && i + 1 == n_front);
         buffer_printf(out, "<details%s><summary>%s, %.3g %%%s</summary>\n", is_open ? " open" : "", front[i]->mix->name,
                       100 * front[i]->relative_error, front[i] == choice ? ": recommended" : "");
-        append_map(out, map, front[i]);
+        append_map(out, map, front[i], arena);
         buffer_append_text(out, "</details>\n");
     }
-    free(map);
 }
 
 /* Histograms. */
@@ -333,13 +333,12 @@ static double share_height(double share)
     return fmax(height, 0) * (HISTOGRAM_HEIGHT - 16);
 }
 
-static void append_histogram(struct buffer *out, const struct weight_kind *kind)
+static void append_histogram(struct buffer *out, const struct weight_kind *kind, struct arena *arena)
 {
     const double bar = (double)HISTOGRAM_WIDTH / WEIGHT_BINS, floor_y = HISTOGRAM_HEIGHT - 14;
     const double step = 1.0 / WEIGHT_BINS_PER_DEVIATION;
-    buffer_append_text(out, "<div><strong>");
-    append_html(out, kind->name);
-    buffer_printf(out, "</strong><svg viewBox=\"0 0 %d %d\">\n", HISTOGRAM_WIDTH, HISTOGRAM_HEIGHT);
+    buffer_printf(out, "<div><strong>%s</strong><svg viewBox=\"0 0 %d %d\">\n", html_text(kind->name, arena),
+                  HISTOGRAM_WIDTH, HISTOGRAM_HEIGHT);
     for (int i = 0; i < WEIGHT_BINS; i++)
         buffer_printf(out, "<rect class=\"bar\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>", bar * i,
                       floor_y - share_height(kind->shares[i]), bar - 0.5, share_height(kind->shares[i]));
@@ -362,7 +361,7 @@ static void append_histogram(struct buffer *out, const struct weight_kind *kind)
                   kind->largest);
 }
 
-static void append_histograms(struct buffer *out, const struct quantization_report *report)
+static void append_histograms(struct buffer *out, const struct quantization_report *report, struct arena *arena)
 {
     buffer_append_text(
         out, "<h2>Weights</h2>\n<p>The distribution of the weights of each kind of matrix, in standard "
@@ -371,11 +370,11 @@ static void append_histograms(struct buffer *out, const struct quantization_repo
              "the precision of their other weights. The outermost bars include all weights further out.</p>\n<div "
              "class=\"few\">\n");
     for (size_t i = 0; i < report->n_kinds; i++)
-        append_histogram(out, &report->kinds[i]);
+        append_histogram(out, &report->kinds[i], arena);
     buffer_append_text(out, "</div>\n");
 }
 
-static void append_table(struct buffer *out, const struct quantization_report *report)
+static void append_table(struct buffer *out, const struct quantization_report *report, struct arena *arena)
 {
     const struct quantization *choice = quantization_choice(report->rows, report->n_rows);
     buffer_append_text(out,
@@ -391,27 +390,24 @@ static void append_table(struct buffer *out, const struct quantization_report *r
                       row == choice ? ", recommended" : "");
     }
     buffer_append_text(out, "</table>\n");
-    for (const struct quantization *row = report->rows; row < report->rows + report->n_rows; row++) {
-        if (row->is_possible)
-            continue;
-        buffer_printf(out, "<p>%s is left out: ", row->mix->name);
-        append_html(out, row->reason.message);
-        buffer_append_text(out, "</p>\n");
-    }
+    for (const struct quantization *row = report->rows; row < report->rows + report->n_rows; row++)
+        if (!row->is_possible)
+            buffer_printf(out, "<p>%s is left out: %s</p>\n", row->mix->name, html_text(row->reason.message, arena));
     buffer_append_text(out, "</html>\n");
 }
 
 void print_quantization_html(const struct quantization_report *report)
 {
     struct buffer out = {0};
-    const struct quantization **front = memory_alloc((report->n_rows + 1) * sizeof *front);
+    struct arena *arena = arena_new();
+    const struct quantization **front = arena_array(arena, report->n_rows + 1, sizeof *front);
     size_t n_front = find_front(report, front);
-    append_head(&out, report);
+    append_head(&out, report, arena);
     append_scatter(&out, report, front, n_front);
-    append_maps(&out, report, front, n_front);
-    append_histograms(&out, report);
-    append_table(&out, report);
+    append_maps(&out, report, front, n_front, arena);
+    append_histograms(&out, report, arena);
+    append_table(&out, report, arena);
     fwrite(out.bytes, 1, out.length, stdout);
-    free(front);
+    arena_free(arena);
     buffer_free(&out);
 }

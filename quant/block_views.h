@@ -1,5 +1,5 @@
-/* Views of blocks that hold more than they show: what rearrangements (models/relation/rearrangement.h) see through, so
- * that whole blocks are moved where they can be. */
+/* Views of blocks that remember their blocks, so that rearrangements (models/relation/rearrangement.h) can move whole
+ * blocks. */
 #pragma once
 
 #include "quant/view.h"
@@ -8,12 +8,12 @@
  * `blocks`. A rearrangement that puts the axes back moves whole blocks. */
 const struct view *view_of_permuted_blocks(struct arena *arena, const struct view *blocks, const unsigned *order);
 
-/* The blocks of such a view, and the order of their axes; NULL of any other. */
+/* Returns the blocks of such a view and the order of their axes; NULL for any other view. */
 const struct view *permuted_blocks_of(const struct view *view, const unsigned **ret_order);
 
-/* Blocks that a file has factors beside: `values` are what they stand for with these, for outputs that take the
- * blocks apart. */
+/* Returns blocks whose factors the file stores separately: `values` are the blocks times their factors, for outputs
+ * that need values. */
 const struct view *view_of_scaled_blocks(struct arena *arena, const struct view *blocks, const struct view *values);
 
-/* The values of such a view; any other is its own. */
+/* Returns the values of such a view, or the view itself if it is any other. */
 const struct view *values_of_blocks(const struct view *view);

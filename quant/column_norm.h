@@ -6,5 +6,5 @@
 
 #include "quant/view.h"
 
-/* In F32. */
+/* Returns the matrix in F32. */
 const struct view *view_normalize_columns(struct arena *arena, const struct view *matrix);

@@ -8,13 +8,12 @@ struct combine_kernels {
     void (*with_one)(enum combination op, float *values, size_t n, float other);
     void (*with_each)(enum combination op, float *values, size_t n, const float *others);
 
-    /* Words of four bytes of eight fields each, as they are in memory, to a byte for each field. NULL: there is none.
-     */
+    /* Cuts words of four bytes with eight fields each into a byte for each field. NULL: the level has none. */
     void (*cut_eights)(const struct fields *fields, const unsigned char *words, size_t n_words, unsigned char *out);
 };
 
 extern const struct combine_kernels combine_portable, combine_avx2, combine_avx512;
 
-/* The best for this processor, and for one of a level. */
+/* Return the best kernels for this processor, and for a level. */
 const struct combine_kernels *combine_kernels(void);
 const struct combine_kernels *combine_kernels_at(enum cpu_level level);

@@ -1,8 +1,8 @@
 /* Encoding a view as another dtype: decode to F32, encode to the target, block by block.
  *
  * Values pass through F32 whatever the two dtypes are, as in the reference tools. Element types round to nearest even,
- * to F32 and from it; block types round as their own encoders do. Where the dtypes are the same the units are copied as
- * they are, whatever the encoding says besides. */
+ * to F32 and from it; block types round as their own encoders do. Between equal dtypes units are copied as they are,
+ * whatever rule or importance the encoding has. */
 #pragma once
 
 #include "quant/encoding.h"
@@ -13,11 +13,11 @@
  * block. If not, *ret_reason says why, as in "its row length is not a multiple of 256"; else it is left alone. */
 bool convert_possible(const struct view *view, struct encoding target, const char **ret_reason);
 
-/* Bytes of the view encoded as `dtype`. */
+/* Returns the bytes of the view encoded as `dtype`. */
 uint64_t convert_bytes(const struct view *view, const struct dtype *dtype);
 
-/* Blocks [first, first + count) of `view` as `target`, into `out`, where convert_possible(); a target with an
- * importance has one for each column of each matrix of `view`. Fails where the source cannot be read, and where a block
+/* Encodes blocks [first, first + count) of `view` as `target` into `out`, if convert_possible(); a target with an
+ * importance has one for each column of each matrix of `view`. Fails if the source cannot be read, or if a block
  * type meets a weight that is not finite or too large for its scale: such a range has no value in the reference tools.
  */
 bool convert_read(const struct view *view, struct encoding target, uint64_t first, uint64_t count, void *out,
@@ -27,19 +27,18 @@ bool convert_read(const struct view *view, struct encoding target, uint64_t firs
 void convert_depends(const struct view *view, struct encoding target, uint64_t first, uint64_t count,
                      struct dependencies *to);
 
-/* Rough time for `count` blocks on one core, in nanoseconds, 0 where units are copied: to decide whether splitting
- * pays. */
+/* Returns the approximate time for `count` blocks on one core in nanoseconds, 0 if units are copied: it decides whether
+ * to use several threads. */
 uint64_t convert_cost(const struct view *view, struct encoding target, uint64_t count);
 
-/* Each element x replaced by f(x) in F32 and rounded to `dtype`, an element type (for an F16 view: F16 arithmetic on
+/* Replaces each element x by f(x) in F32, rounded to `dtype`, an element type (for an F16 view: F16 arithmetic on
  * F16 elements, since one F32 operation rounded to F16 is correctly rounded). `map` works in place on `n` values. */
 typedef void map_function(float *values, size_t n);
 const struct view *view_map(struct arena *arena, const struct view *view, const struct dtype *dtype, map_function *map);
 
-/* The elements converted to another dtype by its own encoder, without importance; `view` itself where it has that
- * dtype. */
+/* Converts the elements to another dtype by its own encoder, without importance; returns `view` if it has that dtype.
+ */
 const struct view *view_convert(struct arena *arena, const struct view *view, const struct dtype *dtype);
 
-/* The view that view_convert() made this one of, or the view itself: for what computes on, and rounds the result once.
- */
+/* Returns the view that view_convert() made `view` from, else `view`: a computation that goes on rounds only once. */
 const struct view *view_unrounded(const struct view *view);

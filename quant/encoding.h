@@ -1,7 +1,7 @@
-/* Encodings: a dtype, with what else its encoder goes by.
+/* Encodings: a dtype with the rule and the importance that its encoder uses.
  *
- * Most dtypes are encoded in one way, which their row says. Where there are others they are rules: encoders that take
- * the place of the dtype's own, to blocks of the same layout. Many can besides go by the importance of columns. */
+ * Most dtypes have one encoder. A rule is another encoder for blocks of the same layout. Many encoders can also weight
+ * errors by the importance of columns. */
 #pragma once
 
 #include "quant/dtype.h"
@@ -13,27 +13,27 @@ struct rule {
 
 /* How much each column of a tensor's rows matters; stacked matrices (experts) have columns of their own. */
 struct importance {
-    const float *columns; /* of the first matrix, then of the second ...; NULL: nothing is known */
+    const float *columns; /* of the first matrix, then of the second ...; NULL: unknown */
     uint64_t n_columns, n_matrices;
 };
 
 struct encoding {
     const struct dtype *dtype;
     const struct rule *rule;      /* NULL: the dtype's own */
-    struct importance importance; /* without columns: all matter alike */
-    const char *tensor;           /* whose values are encoded, for messages; NULL: unknown */
+    struct importance importance; /* without columns: all columns matter alike */
+    const char *tensor;           /* name, for messages; NULL: unknown */
 };
 
-/* `dtype` as its row has it. */
+/* Returns the encoding of `dtype` with its own encoder and no importance. */
 static inline struct encoding encoding_of(const struct dtype *dtype)
 {
     return (struct encoding){.dtype = dtype};
 }
 
-/* The best kernels at `level` or below; encode_weighted is NULL where it makes no difference. */
+/* Returns the best kernels at `level` or below; encode_weighted is NULL if the encoding has no importance. */
 struct kernels encoding_kernels_at(struct encoding encoding, enum cpu_level level);
 
-/* The best kernels for this processor. */
+/* Returns the best kernels for this processor. */
 struct kernels encoding_kernels(struct encoding encoding);
 
 /* Q4_0 as some engines quantize at load time: d = amax / 7, round half away from zero, clamp to -8..7. */

@@ -1,9 +1,8 @@
 /* Grids: the points that the IQ formats choose from.
  *
- * An IQ format stores eight (or four) neighbouring magnitudes as the index of a point, of which there are far fewer
- * than there are combinations of levels. Which points there are was found by those who made the formats, from models of
- * their time: no rule gives them. The index of a point is its rank by code, the number whose digit i is the level of
- * component i. */
+ * An IQ format stores eight (or four) neighbouring magnitudes as the index of a point. A grid has far fewer points than
+ * there are combinations of levels. The authors of the formats chose the points from models of their time: no rule
+ * gives them. The index of a point is its rank by code, the number whose digit i is the level of component i. */
 #pragma once
 
 #include <stdint.h>
@@ -17,11 +16,10 @@ struct grid {
     const uint8_t *levels; /* of point 0, then of point 1 ... */
 };
 
-/* Made on first use, by any thread. */
+/* Returns a grid, which is made on first use; from any thread. */
 const struct grid *grid_of(enum grid_name name);
 
-/* For encoders: which combinations of levels are on the grid, and what is near the others. A combination goes by its
- * code. */
+/* Tables for encoders: the combinations of levels that are points, and the neighbours of all others, by code. */
 struct grid_search {
     const struct grid *grid;
     const int16_t *index; /* of the point with this code; negative where there is none */
@@ -32,8 +30,8 @@ struct grid_search {
     const uint16_t *packed;
 };
 
-/* The neighbours of a combination are the points at the smallest distances that there are: at one to three of them, as
- * the grid has it. The tables are made on first use, by any thread. */
+/* Returns the tables of a grid, which are made on first use; from any thread. The neighbours of a combination are the
+ * points at the one to three smallest distances; the grid determines how many. */
 const struct grid_search *grid_search_of(enum grid_name name);
 
 static inline unsigned grid_code(const struct grid *grid, const uint8_t *levels)

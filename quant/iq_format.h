@@ -39,11 +39,11 @@ struct iq_format {
     bool keeps_points; /* where all scales are 0 though there are values, so small are they */
     int n_steps;       /* tries on either side of the scale they begin at */
     float step;
-    float mean_factor; /* what the mean square of a block is multiplied with for the weights of its values */
+    float mean_factor; /* times the mean square of a block, in the weights of its values */
     float plain_share; /* how much of that is added to the squares that are the weights where no importance is known */
-    float fudge;       /* what the stored scale of a block is multiplied with */
+    float fudge;       /* times the stored scale of a block */
 
-    uint8_t magnitudes[8]; /* what levels stand for when they are decoded: value = scale * magnitude */
+    uint8_t magnitudes[8]; /* of each level: value = scale * magnitude */
     void (*unpack)(const uint8_t *block, struct iq_unpacked *unpacked);
 
     /* Packs what was found; the block's scale is stored, all else is zero. */

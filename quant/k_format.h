@@ -23,22 +23,21 @@ struct k_format {
     size_t block_bytes;
     struct k_range_search range; /* for the range kinds */
 
-    /* What the mean square of a block is multiplied with for the weights of its values; 0: the importance is the
-     * weight. */
+    /* Times the mean square of a block, in the weights of its values; 0: the weight is the importance. */
     float mean_factor;
 
     /* Quantizes the scales (and minimums) of a block's sub-blocks and stores them. False: the whole block is zero
      * bytes. */
     bool (*store_scales)(const float *scales, const float *minimums, uint8_t *block);
 
-    /* The same by the weights of the sub-blocks. NULL: these make no difference. */
+    /* Like store_scales, by the weights of the sub-blocks. NULL: the weights have no effect. */
     void (*store_weighted_scales)(const float *scales, const float *minimums, const float *weights, uint8_t *block);
 
-    /* Instead of it: what k_search_symmetric() makes of the scales by these weights, as shares of `scale` plus
-     * K_MOST_SHARE. */
+    /* Instead of store_weighted_scales: stores the shares of `scale`, plus K_MOST_SHARE, that k_search_symmetric()
+     * finds for the scales. */
     void (*store_shares)(float scale, const uint8_t *shares, uint8_t *block);
 
-    /* What was stored for every sub-block, as values; a kind without minimums sets them to 0. */
+    /* Decodes the stored scales and minimums of every sub-block; a kind without minimums sets them to 0. */
     void (*load_scales)(const uint8_t *block, float *ret_scales, float *ret_minimums);
 
     /* Packs the 256 levels. */

@@ -3,8 +3,8 @@
 
 #include "quant/view.h"
 
-/* Longer vectors are not made: each read of one element reads all. */
+/* Longer vectors are refused, because reading one element reads all elements. */
 enum { LESS_MEAN_MAX_ELEMENTS = 65536 };
 
-/* NULL for what is not a vector of at least one element and at most LESS_MEAN_MAX_ELEMENTS. */
+/* Returns the vector less its mean; NULL unless it is a vector of 1 to LESS_MEAN_MAX_ELEMENTS elements. */
 const struct view *view_less_mean(struct arena *arena, const struct view *vector);

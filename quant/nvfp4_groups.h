@@ -8,5 +8,5 @@
 /* Groups of 16 values, 9 bytes each, of a view of NVFP4; the shape stays. */
 const struct view *view_nvfp4_groups(struct arena *arena, const struct view *blocks);
 
-/* The way back. NULL where a row is not made of whole blocks. */
+/* Returns the blocks of groups; NULL if a row is not made of whole blocks. */
 const struct view *view_nvfp4_of_groups(struct arena *arena, const struct view *groups);

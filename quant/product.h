@@ -1,4 +1,4 @@
-/* Products of matrices, as views: what adapters of low rank are made of.
+/* Products of matrices as views, for low-rank adapters.
  *
  * left [..., n, r] and right [..., r, m] make [..., n, m]; all dimensions before the last two are the same. An element
  * is the sum over r from the first term to the last, in F64, where the products are exact, rounded to F32: in F32 sums
@@ -11,9 +11,9 @@
 
 const struct view *view_product(struct arena *arena, const struct view *left, const struct view *right);
 
-/* The factors of a view that is a product and nothing else; false for all others. */
+/* Reports whether a view is a plain product, and returns its factors. */
 bool view_factors(const struct view *view, const struct view **ret_left, const struct view **ret_right);
 
-/* F32: each element of `view` and `scale` times that of the product, both operations rounded. */
+/* Returns view + scale * product in F32, both operations rounded. */
 const struct view *view_add_product(struct arena *arena, const struct view *view, float scale, const struct view *left,
                                     const struct view *right);

@@ -5,5 +5,5 @@
 
 #include "quant/view.h"
 
-/* In F16 of what is F16, else in F32. */
+/* Returns the weights in F16 for an F16 view, else in F32. */
 const struct view *view_ternary(struct arena *arena, const struct view *view);

@@ -24,7 +24,7 @@ struct source;
 struct view;
 struct dependencies; /* dependencies.h */
 
-/* Where units lie in a source as they are: what can be sent without being computed. */
+/* The place in a source of units that are stored as they are, and need not be computed. */
 struct extent {
     struct source *source;
     uint64_t offset; /* bytes from the start of the source */
@@ -45,11 +45,11 @@ struct view_op {
      * for a view that computes nothing from another view. */
     void (*depends)(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to);
 
-    /* The number of units from `first` on that lie stored one after the other, with *ret_extent telling where; 0 if
-     * unit `first` has to be computed. NULL: every unit is computed. */
+    /* Returns the number of units from `first` on that are stored one after the other, and their place in *ret_extent;
+     * 0 if unit `first` must be computed. NULL: every unit is computed. */
     uint64_t (*stored)(const struct view *view, uint64_t first, struct extent *ret_extent);
 
-    /* As view_read_runs(). NULL: each run is read for itself. */
+    /* As view_read_runs(). NULL: each run is read alone. */
     bool (*read_runs)(const struct view *view, const struct runs *runs, void *out, struct error *error);
 };
 
@@ -86,18 +86,18 @@ uint64_t view_stored(const struct view *view, uint64_t first, struct extent *ret
  * number of runs, not by the number of units. */
 void view_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to);
 
-/* Reads runs, one packed after the other: the fast way to many short ones. */
+/* Reads runs into `out`, without gaps: faster than view_read() for many short runs. */
 bool view_read_runs(const struct view *view, const struct runs *runs, void *out, struct error *error);
 
-/* Fills in the common part of a view whose op the caller defines (see view.c for examples). */
+/* Fills in the common part of a view with an op of the caller (view.c has examples). */
 void view_init(struct view *view, struct arena *arena, const struct view_op *op, const struct dtype *dtype,
                unsigned rank, const uint64_t *shape);
 
-/* The same where the shape lives as long as the view and need not be copied: that of another view, say. */
+/* Like view_init(), for a shape that lives as long as the view, such as that of another view: it is not copied. */
 void view_init_shared(struct view *view, const struct view_op *op, const struct dtype *dtype, unsigned rank,
                       const uint64_t *shape);
 
-/* The same units under another shape of as many elements. */
+/* Returns the same units with another shape of as many elements. */
 const struct view *view_reshape(struct arena *arena, const struct view *view, unsigned rank, const uint64_t *shape);
 
 /* Output unit [i0, i1, ...] is unit offset + i0 * strides[0] + i1 * strides[1] + ... of the flat `view`; offset and
@@ -106,22 +106,22 @@ const struct view *view_reshape(struct arena *arena, const struct view *view, un
 const struct view *view_strided(struct arena *arena, const struct view *view, unsigned rank, const uint64_t *shape,
                                 uint64_t offset, const uint64_t *strides);
 
-/* Axes reordered: output axis i is input axis order[i]. For dtypes of several elements a block the last axis stays
- * last. */
+/* Returns the axes reordered: output axis i is input axis order[i]. For dtypes of several elements a block the last
+ * axis stays last. */
 const struct view *view_permute(struct arena *arena, const struct view *view, const unsigned *order);
 
-/* The last two axes swapped. */
+/* Returns the last two axes swapped. */
 const struct view *view_transpose(struct arena *arena, const struct view *view);
 
-/* Indices first, first + step, ... (count of them) along one axis. */
+/* Returns the indices first, first + step, ... (`count` indices) along one axis. */
 const struct view *view_slice(struct arena *arena, const struct view *view, unsigned axis, uint64_t first,
                               uint64_t count, uint64_t step);
 
-/* One after the other along an axis; all other dimensions, and the dtype, are the same. */
+/* Joins views along an axis; their other dimensions and their dtype are the same. */
 const struct view *view_concatenate(struct arena *arena, const struct view *const *parts, size_t n_parts,
                                     unsigned axis);
 
-/* Views of the same shape, stacked along a new first axis. */
+/* Stacks views of one shape and dtype along a new first axis. */
 const struct view *view_stack(struct arena *arena, const struct view *const *parts, size_t n_parts);
 
 /* A constant: `bytes` holds the units, and must live as long as the arena. */

@@ -1,0 +1,146 @@
+# Reads of a mount whose bytes come from a server that stalls: whom they hold up, and what ends them.
+
+load lib
+
+MODEL=hf://org/big
+FAULT="path=/org/big/model.safetensors&kind=stall&after=0"
+N_READERS=32
+
+setup_file() {
+    load lib
+    ROOT=$BATS_FILE_TMPDIR/root
+    mkdir -p "$ROOT/hub/org/big" "$ROOT/web"
+    ln -s ../hub/org/big "$ROOT/web/big"
+    "$PYTHON" - "$ROOT/hub/org/big/model.safetensors" <<'MAKE'
+import struct, sys
+rows, columns = 3072, 1024
+header = b'{"w":{"dtype":"F32","shape":[%d,%d],"data_offsets":[0,%d]}}' % (rows, columns, 4 * rows * columns)
+with open(sys.argv[1], "wb") as file:
+    file.write(struct.pack("<Q", len(header)) + header + b"\x3f" * (4 * rows * columns))
+MAKE
+}
+
+setup() {
+    need_numpy
+    need_fuse
+    "$WFS" ls https:// 2>&1 | grep -q 'built without libcurl' && skip "built without remote sources"
+    PORTS=$BATS_TEST_TMPDIR/ports
+    "$PYTHON" "$HERE/../remote/server.py" "$PORTS" "$BATS_FILE_TMPDIR/root" 3>&- >"$BATS_TEST_TMPDIR/http.log" 2>&1 &
+    HTTP=$!
+    await test -s "$PORTS"
+    read -r HUB _ <"$PORTS"
+    unset HF_TOKEN HUGGING_FACE_HUB_TOKEN HF_HUB_OFFLINE TRANSFORMERS_OFFLINE CACHE_DIRECTORY HF_HUB_CACHE HUGGINGFACE_HUB_CACHE
+    export HF_ENDPOINT=http://127.0.0.1:$HUB HF_HOME=$BATS_TEST_TMPDIR/hf XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
+    export HOME=$BATS_TEST_TMPDIR TMPDIR=$BATS_TEST_TMPDIR no_proxy=127.0.0.1
+    MNT=$BATS_TEST_TMPDIR/mnt
+    READERS=()
+}
+
+# Readers and the HTTP server end with their test; then what lib.bash does.
+eval "remaining_$(declare -f teardown)"
+teardown() {
+    for process in "${READERS[@]}" "$HTTP"; do
+        kill -KILL "$process" 2>/dev/null || true
+        wait "$process" 2>/dev/null || true
+    done
+    remaining_teardown
+}
+
+control() {
+    "$PYTHON" -c 'import sys, urllib.request; sys.stdout.write(urllib.request.urlopen(sys.argv[1]).read().decode())' \
+        "http://127.0.0.1:$HUB/control/$1"
+}
+
+has_stalled() {
+    control log | "$PYTHON" -c 'import json, sys; sys.exit(json.load(sys.stdin)["stalled"] == 0)'
+}
+
+# Reads one page directly, past the kernel's cache: each reader waits for bytes of its own.
+read_page() {
+    exec dd if="$MNT/tensors/w/raw" of=/dev/null bs=4096 count=1 skip=$((90 * $1)) iflag=direct status=none 3>&-
+}
+
+start_readers() {
+    control "fault?$FAULT"
+    READERS=()
+    for ((i = 1; i <= N_READERS; i++)); do
+        read_page "$i" 2>"$BATS_TEST_TMPDIR/reader.$i" &
+        READERS+=($!)
+    done
+    await has_stalled
+}
+
+# Each reader fails, and one that waited with an error that holds the text: others may come too late to open the file.
+readers_fail_with() {
+    for reader in "${READERS[@]}"; do
+        wait "$reader" && return 1
+    done
+    grep "$1" "$BATS_TEST_TMPDIR"/reader.*
+}
+
+@test "names and attributes are answered while 32 readers wait for a server" {
+    serve "$MODEL" "$MNT"
+    start_readers
+    ls -lR "$MNT" >/dev/null
+    stat "$MNT/tensors/w/f16"
+    cat "$MNT/metadata.json" >/dev/null
+    kill -TERM "$SERVER"
+    readers_fail_with "Input/output error"
+    server_ends_with 0
+    server_is_quiet # a server that does not answer in time would be named
+}
+
+@test "a signal ends a reader that waits" {
+    serve "$MODEL" "$MNT"
+    control "fault?$FAULT"
+    "$PYTHON" - "$MNT/tensors/w/raw" 3>&- <<'READ' &
+import mmap, os, signal, sys
+
+def stop(number, frame):
+    sys.exit(7)
+
+signal.signal(signal.SIGUSR1, stop)
+descriptor = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+os.preadv(descriptor, [mmap.mmap(-1, 4096)], 8 << 20)
+READ
+    READERS=($!)
+    await has_stalled
+    kill -USR1 "${READERS[0]}"
+    status=0
+    wait "${READERS[0]}" || status=$?
+    [ "$status" -eq 7 ]
+    unmount "$MNT"
+}
+
+@test "umount -f ends all waits" {
+    need_root
+    serve "$MODEL" "$MNT"
+    start_readers
+    umount -f "$MNT" || true # ends what is under way, though the mount is busy
+    umount -l "$MNT" 2>/dev/null || true
+    readers_fail_with .
+    server_ends_with 0
+}
+
+@test "a file that has changed on the server gives ESTALE" {
+    serve "http://127.0.0.1:$HUB/web/big/model.safetensors" "$MNT"
+    control "fault?path=/web/big/model.safetensors&kind=&etag=%22another%22"
+    run dd if="$MNT/tensors/w/raw" of=/dev/null bs=4096 count=1 skip=2000 iflag=direct
+    [ "$status" -ne 0 ]
+    [[ $output == *"Stale file handle"* ]]
+    unmount "$MNT"
+}
+
+@test "exec shows a remote model to its program alone, which gets no socket" {
+    need_fuse_for_others
+    need_hidden_mounts
+    chmod 777 "$BATS_TEST_TMPDIR"
+    export HF_HOME=$BATS_TEST_TMPDIR/hf.other XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache.other
+    run --separate-stderr as_other_with_fuse "$BATS_TEST_TMPDIR/wfs" exec "$MODEL" -- sh -c \
+        'head -c 4 {}/tensors/w/raw && ls -l /proc/self/fd && readlink /proc/self/ns/user'
+    echo "$output $stderr"
+    [ "$status" -eq 0 ]
+    [[ $output == "????"* ]]
+    [[ $output != *socket:* ]]
+    [ "${lines[-1]}" != "$(readlink /proc/self/ns/user)" ] # without one of its own, others would see the mount
+}

@@ -39,28 +39,11 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
 }
 
 /* Special tokens are constants of the tokenizer's code, which has as many tokens as vocab_size says. */
-static const char *const named_specials[] = {"<|endoftext|>", "<|startoftext|>", "<|bos|>", "<|eos|>", "<|pad|>"};
-enum { N_NAMED_SPECIALS = sizeof named_specials / sizeof *named_specials };
-
-static uint64_t count_specials(uint64_t n_ranks, uint64_t n_tokens)
-{
-    return n_tokens > n_ranks ? n_tokens - n_ranks : 0;
-}
-
-static void set_specials(struct token_list *list, uint64_t first, uint64_t count, const struct tokenizer_files *files)
-{
-    for (uint64_t i = 0; i < count; i++) {
-        const char *text = i < N_NAMED_SPECIALS
-                               ? named_specials[i]
-                               : arena_printf(list->arena, "<|extra_%llu|>", (unsigned long long)i - N_NAMED_SPECIALS);
-        token_list_set(list, first + i, text, strlen(text), 0, TOKEN_CONTROL);
-    }
-}
+static const char *const specials[] = {"<|endoftext|>", "<|startoftext|>", "<|bos|>", "<|eos|>", "<|pad|>", NULL};
 
 static enum vocab_result add_ranks(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
 {
-    static const struct ranked_kind kind = {"hy.tiktoken",  TIKTOKEN_RANKS_COUNTED, "hunyuan",
-                                            count_specials, set_specials,           NULL};
+    static const struct ranked_kind kind = {"hy.tiktoken", TIKTOKEN_RANKS_COUNTED, "hunyuan", .specials = specials};
     return ranked_add(kvs, input, &kind, error);
 }
 

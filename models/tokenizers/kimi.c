@@ -7,11 +7,6 @@
 
 enum { RESERVED_TOKENS = 258 };
 
-static uint64_t count_specials(uint64_t n_ranks, uint64_t n_tokens)
-{
-    return RESERVED_TOKENS;
-}
-
 static void set_specials(struct token_list *list, uint64_t first, uint64_t count, const struct tokenizer_files *files)
 {
     for (uint64_t id = first; id < first + count; id++) {
@@ -28,10 +23,10 @@ static void set_specials(struct token_list *list, uint64_t first, uint64_t count
     }
 }
 
-static const struct ranked_kind kimi = {"tiktoken.model", TIKTOKEN_RANKS_SAID, "kimi-k2",
-                                        count_specials,   set_specials,        NULL};
-static const struct ranked_kind kimi_linear = {"tiktoken.model", TIKTOKEN_RANKS_SAID, "kimi-k2",
-                                               count_specials,   set_specials,        "[EOS]"};
+static const struct ranked_kind kimi = {"tiktoken.model", TIKTOKEN_RANKS_SAID, "kimi-k2", RESERVED_TOKENS,
+                                        .set_specials = set_specials};
+static const struct ranked_kind kimi_linear = {"tiktoken.model", TIKTOKEN_RANKS_SAID,          "kimi-k2",
+                                               RESERVED_TOKENS,  .set_specials = set_specials, .end = "[EOS]"};
 
 const struct vocab kimi_vocab = {.name = "Kimi's ranked tokens", .file = "tiktoken.model", .ranked = &kimi};
 const struct vocab kimi_linear_vocab = {

@@ -5,24 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const named_specials[] = {"<|endoftext|>", "<|im_start|>", "<|im_end|>"};
-enum { N_NAMED_SPECIALS = sizeof named_specials / sizeof *named_specials, EXTRA_TOKENS = 205 };
-
-static uint64_t count_specials(uint64_t n_ranks, uint64_t n_tokens)
-{
-    (void)n_ranks, (void)n_tokens;
-    return N_NAMED_SPECIALS + EXTRA_TOKENS;
-}
-
-static void set_specials(struct token_list *list, uint64_t first, uint64_t count, const struct tokenizer_files *files)
-{
-    for (uint64_t i = 0; i < count; i++) {
-        const char *text = i < N_NAMED_SPECIALS
-                               ? named_specials[i]
-                               : arena_printf(list->arena, "<|extra_%llu|>", (unsigned long long)i - N_NAMED_SPECIALS);
-        token_list_set(list, first + i, text, strlen(text), 0, TOKEN_CONTROL);
-    }
-}
+static const char *const specials[] = {"<|endoftext|>", "<|im_start|>", "<|im_end|>", NULL};
 
 /* Reports whether the files name any special token. */
 static bool names_specials(const struct vocab_input *input, const struct tokenizer_files *files)
@@ -54,8 +37,8 @@ static size_t list_ids(const struct vocab_input *input, const struct tokenizer_f
 static const struct ranked_kind kind = {.file = "qwen.tiktoken",
                                         .ranks = TIKTOKEN_RANKS_SAID,
                                         .pre = "qwen2",
-                                        .count_specials = count_specials,
-                                        .set_specials = set_specials,
+                                        .n_specials = 208,
+                                        .specials = specials,
                                         .list_ids = list_ids};
 
 const struct vocab qwen_vocab = {.name = "ranked tokens of Qwen 1", .file = "qwen.tiktoken", .ranked = &kind};

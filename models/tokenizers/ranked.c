@@ -44,13 +44,26 @@ static void drop_doubles(struct token_list *list)
     text_index_free(&texts);
 }
 
+static void set_named_specials(struct token_list *list, uint64_t first, uint64_t count, const char *const *names)
+{
+    uint64_t n_extra = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const char *text =
+            *names != NULL ? *names++ : arena_printf(list->arena, "<|extra_%llu|>", (unsigned long long)n_extra++);
+        token_list_set(list, first + i, text, strlen(text), 0, TOKEN_CONTROL);
+    }
+}
+
 static bool make_list(struct token_list *list, const struct vocab_input *input, const struct ranked_kind *kind,
                       const struct tiktoken *tiktoken, const struct tokenizer_files *files, struct error *error)
 {
     uint64_t n_tokens, n_ranks = tiktoken_count(tiktoken);
     if (!hparams_count(input->hparams, "vocab_size", 1, TOKEN_LIST_MAX, &n_tokens, error))
         return false;
-    uint64_t n_specials = kind->count_specials(n_ranks, n_tokens), n_given = n_ranks + n_specials;
+    uint64_t n_specials = n_tokens > n_ranks ? n_tokens - n_ranks : 0;
+    if (kind->n_specials != 0)
+        n_specials = kind->n_specials;
+    uint64_t n_given = n_ranks + n_specials;
     if (!token_count_fits(input, n_tokens, n_given, error) ||
         !token_list_init(list, n_tokens > n_given ? n_tokens : n_given, 0, error))
         return false;
@@ -59,7 +72,10 @@ static bool make_list(struct token_list *list, const struct vocab_input *input, 
         const char *text = spelled(list->arena, tiktoken, rank, &length);
         token_list_set(list, rank, text, length, 0, TOKEN_NORMAL);
     }
-    kind->set_specials(list, n_ranks, n_specials, files);
+    if (kind->set_specials != NULL)
+        kind->set_specials(list, n_ranks, n_specials, files);
+    else
+        set_named_specials(list, n_ranks, n_specials, kind->specials);
     drop_doubles(list);
     list->n_tokens = n_tokens; /* what is more had to be there for the doubles */
     return true;

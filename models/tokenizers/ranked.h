@@ -12,8 +12,12 @@ struct ranked_kind {
     enum tiktoken_ranks ranks;
     const char *pre; /* the tokenizer is code that is not run: its hash is not asked for */
 
-    /* Returns the number of special tokens after `n_ranks`, in a vocabulary of `n_tokens`; and sets them. */
-    uint64_t (*count_specials)(uint64_t n_ranks, uint64_t n_tokens);
+    uint64_t n_specials; /* special tokens after the ranks; 0: all up to vocab_size */
+
+    /* The texts of the first special tokens, up to a NULL; others are called "<|extra_0|>" and so on. */
+    const char *const *specials;
+
+    /* Sets the special tokens instead. */
     void (*set_specials)(struct token_list *list, uint64_t first, uint64_t count, const struct tokenizer_files *files);
 
     /* The token that ends a text unless tokenizer_config.json has an eos_token; NULL: config.json names it. */

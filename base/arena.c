@@ -93,10 +93,16 @@ char *memory_strdup(const char *text)
     return memory_strndup(text, strlen(text));
 }
 
-struct arena *arena_new(void)
+struct arena *arena_new_shared(void)
 {
     struct arena *arena = memory_alloc(sizeof *arena);
     *arena = (struct arena){0};
+    return arena;
+}
+
+struct arena *arena_new(void)
+{
+    struct arena *arena = arena_new_shared();
     attempt_add(&arena->part, free_part);
     return arena;
 }

@@ -12,6 +12,7 @@
 struct arena;
 
 struct arena *arena_new(void);
+struct arena *arena_new_shared(void); /* belongs to no attempt: for memory that another thread frees */
 void arena_free(struct arena *arena); /* NULL is allowed */
 
 /* Calls release(context) when the arena is freed, before its memory: for resources that objects in the arena own. Calls

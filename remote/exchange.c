@@ -62,7 +62,7 @@ static void done(void *context, const struct http_result *result)
 static struct group *group_new(const struct exchange *exchanges, size_t count)
 {
     struct group *group = memory_alloc(sizeof *group);
-    *group = (struct group){.arena = arena_new(), .count = count, .n_waiting = count, .n_users = count + 1};
+    *group = (struct group){.arena = arena_new_shared(), .count = count, .n_waiting = count, .n_users = count + 1};
     group->members = arena_array(group->arena, count, sizeof *group->members);
     for (size_t i = 0; i < count; i++) {
         struct member *member = &group->members[i];

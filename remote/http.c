@@ -479,7 +479,8 @@ void http_submit(const struct http_request *request)
     static pthread_once_t started = PTHREAD_ONCE_INIT;
     pthread_once(&started, start);
     struct task *task = memory_alloc(sizeof *task);
-    *task = (struct task){.request = *request, .uri = request->uri, .left = request->question, .arena = arena_new()};
+    *task =
+        (struct task){.request = *request, .uri = request->uri, .left = request->question, .arena = arena_new_shared()};
     pthread_mutex_lock(&http.lock);
     push(request->is_urgent ? &http.urgent : &http.hinted, task);
     pthread_mutex_unlock(&http.lock);

@@ -54,7 +54,7 @@ static uint64_t n_granules(uint64_t size)
 struct object *object_new(const struct object_origin *origin)
 {
     struct object *object = memory_alloc(sizeof *object);
-    *object = (struct object){.n_users = 1, .arena = arena_new(), .origin = *origin};
+    *object = (struct object){.n_users = 1, .arena = arena_new_shared(), .origin = *origin};
     pthread_mutex_init(&object->lock, NULL);
     object->origin.uri = uri_copy(&origin->uri, object->arena);
     object->origin.credential = http_credential_copy(origin->credential, object->arena);
@@ -131,7 +131,7 @@ static void keep_target(struct object *object, const struct uri *uri)
 {
     pthread_mutex_lock(&object->lock);
     if (strcmp(uri->text, object->origin.uri.text) != 0 && object->target_arena == NULL) {
-        object->target_arena = arena_new();
+        object->target_arena = arena_new_shared();
         object->target = uri_copy(uri, object->target_arena);
     }
     pthread_mutex_unlock(&object->lock);
@@ -235,7 +235,7 @@ static void fetch_granules(struct object *object, uint64_t first, uint64_t end, 
 {
     struct fetch *fetch = memory_alloc(sizeof *fetch);
     fetch->object = object_share(object);
-    fetch->arena = arena_new();
+    fetch->arena = arena_new_shared();
     fetch->next = first;
     fetch->end = end;
     fetch->is_urgent = is_urgent;

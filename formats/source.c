@@ -57,7 +57,6 @@ struct source *source_new_file(const struct source_identity *identity, const cha
 
 static bool text_read(void *context, uint64_t offset, size_t length, void *out, struct error *error)
 {
-    (void)error;
     memcpy(out, (const char *)context + offset, length);
     return true;
 }
@@ -72,7 +71,6 @@ struct source *source_of_text(const struct source *base, const char *name, const
 
 static bool unopened_read(void *context, uint64_t offset, size_t length, void *out, struct error *error)
 {
-    (void)offset, (void)length, (void)out;
     return error_set(error, "%s", (const char *)context);
 }
 

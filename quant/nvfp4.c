@@ -4,6 +4,7 @@
 #include "quant/block32.h"
 #include "quant/dtype.h"
 #include "quant/mxfp4.h"
+#include "quant/weights.h"
 
 enum { ELEMENTS = 64, SUB_ELEMENTS = 16, QS = 4, BLOCK_BYTES = 36 };
 
@@ -53,10 +54,7 @@ static void decode_block(const uint8_t *block, float *values)
 static void encode_block(const float *values, uint8_t *block)
 {
     for (int j = 0; j < ELEMENTS / SUB_ELEMENTS; j++, values += SUB_ELEMENTS) {
-        float largest = 0;
-        for (int i = 0; i < SUB_ELEMENTS; i++)
-            largest = fabsf(values[i]) > largest ? fabsf(values[i]) : largest;
-        block[j] = scale_of(largest / 6);
+        block[j] = scale_of(fabsf(largest_by_magnitude(values, SUB_ELEMENTS)) / 6);
         float scale = nvfp4_half_scale(block[j]);
         for (int i = 0; i < 8; i++)
             block[QS + 8 * j + i] = (uint8_t)(nearest_code(values[i], scale) | nearest_code(values[8 + i], scale) << 4);

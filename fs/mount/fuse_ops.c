@@ -126,7 +126,6 @@ static void fill_entry(const struct served *served, const struct node_attributes
 
 static void op_init(void *userdata, struct fuse_conn_info *conn)
 {
-    (void)userdata;
     /* Replies are vectors of pointers: a splice through a pipe is slower. */
     conn->want &=
         ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_AUTO_INVAL_DATA);
@@ -186,14 +185,12 @@ static void answer_getattr(void *context)
 
 static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-    (void)fi;
     ask(answer_getattr, (struct question){.req = req, .id = ino});
 }
 
 /* The kernel asks once, and then opens files and directories without us, keeping what it has cached. */
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-    (void)ino, (void)fi;
     fuse_reply_err(req, ENOSYS);
 }
 
@@ -302,7 +299,6 @@ static void await_bytes(void *context)
 
 static void interrupt_reader(fuse_req_t req, void *interrupted)
 {
-    (void)req;
     atomic_store((atomic_bool *)interrupted, true);
     arrival_announce();
 }
@@ -324,7 +320,6 @@ static void read_when_here(const struct queued_read *read)
 
 static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
 {
-    (void)fi;
     const struct serving *serving = fuse_req_userdata(req);
     const struct queued_read read = {req, ino, size, offset};
     if (!source_any_remote() || !remote_reads_add(serving->remote_reads, &read))
@@ -424,19 +419,16 @@ static void list_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
 
 static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
 {
-    (void)fi;
     list_directory(req, ino, size, offset, false);
 }
 
 static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
 {
-    (void)fi;
     list_directory(req, ino, size, offset, true);
 }
 
 static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 {
-    (void)ino;
     const struct checkpoint *checkpoint = tree_checkpoint(served_by(req)->tree);
     uint64_t n_bytes = checkpoint_bytes(checkpoint);
     struct statvfs status = {
@@ -467,7 +459,6 @@ static void match_xattr(void *context, const char *name, const char *value, size
 
 static void name_xattr(void *context, const char *name, const char *value, size_t length)
 {
-    (void)value, (void)length;
     buffer_append(context, name, strlen(name) + 1);
 }
 
@@ -521,50 +512,42 @@ static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 
 static void refuse_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *status, int to_set, struct fuse_file_info *fi)
 {
-    (void)ino, (void)status, (void)to_set, (void)fi;
     fuse_reply_err(req, EROFS);
 }
 
 static void refuse_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t device)
 {
-    (void)parent, (void)name, (void)mode, (void)device;
     fuse_reply_err(req, EROFS);
 }
 
 static void refuse_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 {
-    (void)parent, (void)name, (void)mode;
     fuse_reply_err(req, EROFS);
 }
 
 static void refuse_removal(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-    (void)parent, (void)name;
     fuse_reply_err(req, EROFS);
 }
 
 static void refuse_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
 {
-    (void)target, (void)parent, (void)name;
     fuse_reply_err(req, EROFS);
 }
 
 static void refuse_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
                           const char *new_name, unsigned flags)
 {
-    (void)parent, (void)name, (void)new_parent, (void)new_name, (void)flags;
     fuse_reply_err(req, EROFS);
 }
 
 static void refuse_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t new_parent, const char *new_name)
 {
-    (void)ino, (void)new_parent, (void)new_name;
     fuse_reply_err(req, EROFS);
 }
 
 static void refuse_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi)
 {
-    (void)parent, (void)name, (void)mode, (void)fi;
     fuse_reply_err(req, EROFS);
 }
 
@@ -572,7 +555,6 @@ static void refuse_create(fuse_req_t req, fuse_ino_t parent, const char *name, m
 static void refuse_write(fuse_req_t req, fuse_ino_t ino, const char *bytes, size_t size, off_t offset,
                          struct fuse_file_info *fi)
 {
-    (void)bytes, (void)size, (void)offset, (void)fi;
     struct watch *watch = served_by(req)->watch;
     fuse_reply_err(req, EROFS);
     watch_refused_write(watch, ino);
@@ -580,20 +562,17 @@ static void refuse_write(fuse_req_t req, fuse_ino_t ino, const char *bytes, size
 
 static void refuse_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value, size_t size, int flags)
 {
-    (void)ino, (void)name, (void)value, (void)size, (void)flags;
     fuse_reply_err(req, EROFS);
 }
 
 static void refuse_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 {
-    (void)ino, (void)name;
     fuse_reply_err(req, EROFS);
 }
 
 static void refuse_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length,
                              struct fuse_file_info *fi)
 {
-    (void)ino, (void)mode, (void)offset, (void)length, (void)fi;
     fuse_reply_err(req, EROFS);
 }
 

@@ -46,7 +46,6 @@ static char last_words[256];
 
 static void keep_words(enum fuse_log_level level, const char *format, va_list arguments)
 {
-    (void)level;
     vsnprintf(last_words, sizeof last_words, text_starts_with(format, "fuse: ") ? format + 6 : format, arguments);
     last_words[strcspn(last_words, "\n")] = '\0';
 }
@@ -92,7 +91,6 @@ static long nanoseconds_since(const struct timespec *start)
 
 static ssize_t receive_request(int device, void *bytes, size_t size, void *userdata)
 {
-    (void)userdata;
     struct pollfd request = {.fd = device, .events = POLLIN};
     struct timespec start;
     clock_gettime(CLOCK_MONOTONIC, &start);

@@ -339,8 +339,10 @@ END
     fails 1 "(process $user) maps tensors/f32/raw; end it" "$WFS" umount "$MNT"
     (cd "$MNT/tensors" && exec sleep 600 3>&-) &
     second=$!
+    await grep -qx sleep "/proc/$second/comm" # and so it is in the directory
     fails 1 ", and so does 1 more process; end them, or 'wfs umount -l $MNT'" "$WFS" umount "$MNT"
     kill "$user"
+    wait "$user" || true
     fails 1 ": sleep (process $second) works in tensors; end it" "$WFS" umount "$MNT"
     kill "$second"
     wait "$second" || true
@@ -363,8 +365,9 @@ END
     serve "$SOURCE" "$MNT"
     [ "$("$WFS" mounts --json | mine)" = "{\"mountpoint\":\"$MNT\",\"source\":\"$SOURCE\",\"pid\":$SERVER,\"state\":\"served\"}" ]
     "$WFS" mounts | grep -qxF "$SOURCE on $MNT, process $SERVER"
+    is_stopped() { [ "$("$WFS" mounts --json | mine | jq -r .state)" = stopped ]; }
     kill -STOP "$SERVER"
-    [ "$("$WFS" mounts --json | mine | jq -r .state)" = stopped ]
+    await is_stopped
     kill -CONT "$SERVER"
     "$WFS" mount --replace "$SOURCE" "$MNT" # the newer one of two servers
     server_ends_with 0

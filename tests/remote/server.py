@@ -129,7 +129,7 @@ class Server:
             while not released.is_set():
                 waiting = state.waiting
                 try:
-                    await asyncio.wait_for(asyncio.shield(released.wait()), 1)
+                    await asyncio.wait_for(asyncio.shield(released.wait()), 3)
                 except asyncio.TimeoutError:
                     if state.waiting == waiting and not released.is_set():
                         self.release()

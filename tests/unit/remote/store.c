@@ -61,7 +61,7 @@ static void written_and_read(void)
 /* Changes one byte of the first segment. */
 static void damage(off_t offset)
 {
-    unsigned char byte;
+    unsigned char byte = 0;
     int fd = open(SEGMENT, O_RDWR);
     files_must(fd >= 0 && pread(fd, &byte, 1, offset) == 1, SEGMENT);
     byte ^= 0x10;

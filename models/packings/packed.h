@@ -30,7 +30,8 @@ enum {
     BYTES = F8 | U8 | I8
 };
 
-/* Begins a weight of that key, whose weight has room for parts, and names it. The key is the first part. */
+/* Begins the weight of a key and names it. The key becomes the first part; `unpacked->parts` must have room for
+ * PACKING_MAX_PARTS. */
 struct packed packed_begin(const struct packing_input *input, const struct tensor *key,
                            const struct packing_key *spelling, struct unpacked *unpacked, struct error *error);
 

@@ -184,6 +184,7 @@ static void add_file(struct hub *hub, const char *path, uint64_t size, const cha
     file.origin.uri = endpoint_uri(hub, arena_printf(arena, "%s/resolve/%s/%s", hub->id, hub->commit, encoded));
     file.origin.credential = hub->credential;
     file.origin.size = size;
+    file.origin.name = arena_printf(arena, "%s/%s", hub->shown, path);
     file.origin.explain = explain_gate;
     file.origin.who = hub->shown;
     if (is_hash(sha256, SHA256_HEX)) {

@@ -134,6 +134,7 @@ static void add_file(struct s3 *s3, const char *prefix, const struct site_memory
         .origin = {.uri = uri_below(&s3->base, key, s3->arena),
                    .credential = s3->credential,
                    .key = hash_of(s3, "s3", all),
+                   .name = arena_printf(s3->arena, "s3://%s/%s", s3->bucket, key),
                    .size = object->size,
                    .etag = object->etag},
         .modified.tv_sec = object->modified,

@@ -264,7 +264,7 @@ static void add_file(struct web *web, const struct web_name *name, const struct 
 {
     const struct site_file file = {
         .path = name->path,
-        .origin = {.uri = *uri, .key = key_of(web, uri, etag, size, modified), .size = size},
+        .origin = {.uri = *uri, .key = key_of(web, uri, etag, size, modified), .name = uri->shown, .size = size},
         .modified.tv_sec = modified,
     };
     if (site_add(web->site, &file) && *etag != '\0')
@@ -275,7 +275,7 @@ static void add_file(struct web *web, const struct web_name *name, const struct 
 static void keep_first(const struct web *web, const unsigned char *bytes, size_t length)
 {
     const struct object_origin *origin = &web->site->files[web->site->count - 1].origin;
-    struct store_object *object = store_open(origin->key, origin->size);
+    struct store_object *object = store_open(origin->key, origin->size, origin->name);
     for (size_t at = 0, n = 0; at < origin->size; at += n) {
         n = store_granule_length(object, at / STORE_GRANULE);
         if (n > length - at)

@@ -62,7 +62,7 @@ struct object *object_new(const struct object_origin *origin)
         object->origin.etag = arena_strdup(object->arena, origin->etag);
     if (origin->who != NULL)
         object->origin.who = arena_strdup(object->arena, origin->who);
-    object->stored = store_open(origin->key, origin->size);
+    object->stored = store_open(origin->key, origin->size, origin->name);
     object->states = calloc(n_granules(origin->size) + 1, 1);
     if (object->states == NULL)
         memory_exhausted(n_granules(origin->size));

@@ -19,7 +19,7 @@ struct object;
 struct object_origin {
     struct uri uri;
     const struct http_credential *credential; /* NULL: none */
-    const char *key;                          /* in the store */
+    const char *key, *name;                   /* in the store, and in lists of it */
     uint64_t size;
     const char *etag; /* that each answer must have; NULL: not compared */
     /* Replaces the error of a server that has refused to answer, where its headers say why; NULL: nothing is replaced.

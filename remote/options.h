@@ -2,12 +2,17 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct remote_options {
     const char *cache;  /* the directory of fetched bytes; NULL: the default (store.h) */
     const char *cacert; /* a file of certificates; NULL: $SSL_CERT_FILE, or the system's */
     unsigned timeout;   /* seconds without a new byte after which a read fails; 0: REMOTE_TIMEOUT */
-    bool offline;       /* use what is in the cache, and no network */
+    struct {
+        bool is_set; /* else evict.h's default */
+        uint64_t bytes;
+    } cache_size;
+    bool offline; /* use what is in the cache, and no network */
 };
 
 enum { REMOTE_TIMEOUT = 60 };

@@ -1,6 +1,7 @@
 #include "remote/store.h"
 
 #include "base/report.h"
+#include "remote/evict.h"
 #include "remote/options.h"
 #include "remote/store_memory.h"
 
@@ -38,6 +39,7 @@ _Static_assert(sizeof(struct page) == PAGE, "the page of a segment is one page")
 
 struct store_object {
     char key[STORE_KEY];
+    char *name;
     uint64_t size;
     size_t n_segments;
     _Atomic int *segments; /* descriptors + 1; 0: not open */
@@ -83,11 +85,14 @@ static bool make_parents(const char *path)
 }
 
 static char directory[MAX_DIRECTORY]; /* "": there is none */
+static uint64_t limit;                /* how many bytes it may hold */
 
 static void prepare(void)
 {
     static const char tag[] = "Signature: 8a477f597d28d172789f06886806bc55\n# Files of wfs that it can fetch again.\n";
     char path[MAX_PATH];
+    const struct remote_options options = remote_options();
+    limit = options.cache_size.is_set ? options.cache_size.bytes : EVICT_DEFAULT;
     find_directory(path);
     size_t length = strlen(path);
     strcpy(path + length, "/CACHEDIR.TAG");
@@ -107,13 +112,20 @@ static bool has_directory(void)
 {
     static pthread_once_t prepared = PTHREAD_ONCE_INIT;
     pthread_once(&prepared, prepare);
-    return *directory != '\0';
+    return *directory != '\0' && limit > 0;
 }
 
-struct store_object *store_open(const char *key, uint64_t size)
+const char *store_directory(void)
+{
+    has_directory();
+    return *directory != '\0' ? directory : NULL;
+}
+
+struct store_object *store_open(const char *key, uint64_t size, const char *name)
 {
     struct store_object *object = memory_alloc(sizeof *object);
     *object = (struct store_object){.size = size, .n_segments = (size_t)((size + STORE_SEGMENT - 1) / STORE_SEGMENT)};
+    object->name = memory_strdup(name);
     snprintf(object->key, sizeof object->key, "%s", key);
     object->segments = memory_alloc(object->n_segments * sizeof *object->segments);
     for (size_t i = 0; i < object->n_segments; i++)
@@ -130,6 +142,7 @@ void store_close(struct store_object *object)
         }
     store_memory_forget(object);
     free(object->segments);
+    free(object->name);
     free(object);
 }
 
@@ -178,8 +191,12 @@ static int open_segment(const struct store_object *object, uint64_t segment)
     char path[MAX_PATH];
     segment_path(object, segment, path);
     int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || is_whole(object, segment, fd))
+    if (fd < 0)
+        return -1;
+    if (is_whole(object, segment, fd)) {
+        futimens(fd, NULL); /* what was used last is evicted last */
         return fd;
+    }
     close(fd);
     unlink(path);
     return -1;
@@ -192,6 +209,17 @@ static bool publish(const char *temporary, const char *path)
         return errno != EEXIST && rename(temporary, path) == 0;
     unlink(temporary);
     return true;
+}
+
+static void write_name(const struct store_object *object, char path[MAX_PATH])
+{
+    strcpy(strrchr(path, '/'), "/name");
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return;
+    if (write(fd, object->name, strlen(object->name)) < 0)
+        unlink(path);
+    close(fd);
 }
 
 /* Makes a segment, under a name of its own first: nobody sees a part of its page. */
@@ -209,8 +237,10 @@ static int make_segment(const struct store_object *object, uint64_t segment)
     bool written = pwrite(fd, &page, PAGE, (off_t)page_offset(object, segment)) == PAGE;
     if (!written)
         tell(path);
-    if (written && publish(temporary, path))
+    if (written && publish(temporary, path)) {
+        write_name(object, path);
         return fd;
+    }
     unlink(temporary);
     close(fd);
     return open_segment(object, segment);
@@ -302,7 +332,7 @@ bool store_read(struct store_object *object, uint64_t granule, size_t offset, si
     return store_memory_read(object, granule, offset, length, out) || read_data(object, granule, offset, length, out);
 }
 
-static bool write_to_disk(struct store_object *object, uint64_t granule, const void *bytes, size_t length)
+static bool write_granule(struct store_object *object, uint64_t granule, const void *bytes, size_t length)
 {
     bool is_kept;
     const uint64_t word = word_of(bytes, length);
@@ -310,9 +340,32 @@ static bool write_to_disk(struct store_object *object, uint64_t granule, const v
     errno = ENOSPC; /* of a write that ends early */
     bool written = fd >= 0 && pwrite(fd, bytes, length, data_offset(granule)) == (ssize_t)length &&
                    pwrite(fd, &word, sizeof word, word_offset(object, granule)) == sizeof word;
-    if (fd >= 0 && !written)
-        tell(directory);
     give_back(fd, is_kept);
+    return written;
+}
+
+/* Looks from time to time, as the store grows, whether it has grown too large. */
+static void note_growth(size_t length)
+{
+    const uint64_t step = limit / 8 < STORE_SEGMENT ? limit / 8 : STORE_SEGMENT;
+    static _Atomic uint64_t n_new;
+    if (atomic_fetch_add(&n_new, length) + length < step)
+        return;
+    atomic_store(&n_new, 0);
+    evict(directory, limit);
+}
+
+/* Makes room on a disk that is full, once. */
+static bool write_to_disk(struct store_object *object, uint64_t granule, const void *bytes, size_t length)
+{
+    if (!has_directory())
+        return false;
+    bool written = write_granule(object, granule, bytes, length) ||
+                   (errno == ENOSPC && evict(directory, limit) > 0 && write_granule(object, granule, bytes, length));
+    if (written)
+        note_growth(length);
+    else
+        tell(directory);
     return written;
 }
 

@@ -4,6 +4,7 @@
  *
  *     CACHEDIR.TAG
  *     objects/KK/KEY/NNNNNN    a segment of an object: data, sparse, then a page of words
+ *     objects/KK/KEY/name      what the object was called
  *     texts/NAME               small texts, replaced by renaming
  *
  * A granule of STORE_GRANULE bytes is there once its word, with the CRC-32 of its bytes, is; the word is written after
@@ -12,8 +13,9 @@
  * a wrong one is absent. Two processes that fetch the same granule write the same bytes. There are no locks. A segment
  * that was removed, cut or damaged is fetched again.
  *
- * Where the directory cannot be written, the last STORE_MEMORY granules are kept in memory instead, with one note.
- * Safe from any thread. Nothing here waits for the network. */
+ * As the store grows, segments are evicted (evict.h). Where the directory cannot be written, or may hold nothing, the
+ * last STORE_MEMORY granules are kept in memory instead, with one note. Safe from any thread. Nothing here waits for
+ * the network. */
 #pragma once
 
 #include "base/arena.h"
@@ -31,9 +33,9 @@ enum {
 
 struct store_object;
 
-/* Opens an object; nothing on disk changes. Objects with the same key have the same bytes: it is "sha256-HEX", or
- * "url-HEX" with the hash of all that tells the object from others. */
-struct store_object *store_open(const char *key, uint64_t size);
+/* Opens an object, called `name` in lists of the store; nothing on disk changes. Objects with the same key have the
+ * same bytes: it is "sha256-HEX", or "url-HEX" with the hash of all that tells the object from others. */
+struct store_object *store_open(const char *key, uint64_t size, const char *name);
 void store_close(struct store_object *object);
 
 /* Returns how many bytes a granule of the object has: fewer at its end. */
@@ -50,6 +52,9 @@ bool store_read(struct store_object *object, uint64_t granule, size_t offset, si
 
 /* Keeps all bytes of a granule. */
 void store_write(struct store_object *object, uint64_t granule, const void *bytes);
+
+/* The directory of the store; NULL: there is none. */
+const char *store_directory(void);
 
 /* A text under a name of letters, digits, '-' and '.'; store_load() returns NULL if there is none. Neither fails
  * visibly: what is not kept is asked for again. */

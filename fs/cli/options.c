@@ -242,6 +242,13 @@ static bool parse_seconds(void *field, const char *value, struct arena *arena, s
     return true;
 }
 
+static bool parse_cache_size(void *field, const char *value, struct arena *arena, struct error *error)
+{
+    struct remote_options *options = field;
+    options->cache_size.is_set = true;
+    return strcmp(value, "0") == 0 || parse_shard_size(&options->cache_size.bytes, value, arena, error);
+}
+
 /* A path that stays the same when the server changes its working directory. */
 static bool parse_path(void *field, const char *value, struct arena *arena, struct error *error)
 {
@@ -307,6 +314,9 @@ const struct option_row option_rows[] = {
      FIELD(open.follow_links)},
     {"cache", "DIR", "remote sources: keep fetched bytes in DIR; the default is ~/.cache/wfs", false, parse_path,
      FIELD(open.remote.cache), .is_transport = true},
+    {"cache-size", "SIZE",
+     "remote sources: keep at most so much (20GB; 0: nothing); the default leaves 5% of the disk free", false,
+     parse_cache_size, FIELD(open.remote), .is_transport = true},
     {"offline", NULL, "remote sources: read only what has been fetched before", false, parse_flag,
      FIELD(open.remote.offline), .is_transport = true},
     {"timeout", "SECONDS", "remote sources: a read fails after so long without a new byte; the default is 60", false,

@@ -300,3 +300,29 @@ make_bucket() {
     fails 1 "changed" "$WFS" cat "$S3" tensors/model.embed_tokens.weight/raw
     run ! grep -rq -e 'secret/Key' -e AWS4-HMAC "$XDG_CACHE_HOME" "$BATS_TEST_TMPDIR"/*.log
 }
+
+@test "the cache lists its models, removes one, and does not grow beyond its size" {
+    "$WFS" cache ls | grep -qx ' *0 bytes  all'
+    sum_of hf://org/tiny model.safetensors
+    sum_of hf://org/sixteen model.safetensors
+    [ "$("$WFS" cache ls | grep -c ' hf://org/')" -eq 2 ]
+    fails 1 "nothing of it is in the cache" "$WFS" cache rm hf://org/none
+    "$WFS" cache rm hf://org/sixteen
+    [ "$("$WFS" cache ls | grep -c ' hf://org/')" -eq 1 ]
+    "$WFS" cache prune -o cache-size=0
+    "$WFS" cache ls | grep -qx ' *0 bytes  all'
+    reset
+    [ "$(sum_of -o cache-size=0 hf://org/tiny model.safetensors)" = "$(sum_of "$LOCAL" model.safetensors)" ]
+    "$WFS" cache ls | grep -qx ' *0 bytes  all'
+    fails 2 "neither ls, rm nor prune" "$WFS" cache list
+}
+
+@test "bytes that are evicted while a mount is read are fetched again" {
+    need_fuse
+    mkdir "$BATS_TEST_TMPDIR/mnt"
+    serve "$WEB" "$BATS_TEST_TMPDIR/mnt"
+    head -c 1000000 "$BATS_TEST_TMPDIR/mnt/model.safetensors" >/dev/null
+    "$WFS" cache prune -o cache-size=0
+    [ "$(sha256sum <"$BATS_TEST_TMPDIR/mnt/gguf/model-Q8_0.gguf" | cut -d ' ' -f 1)" = "$(sum_of "$LOCAL" gguf/model-Q8_0.gguf)" ]
+    unmount "$BATS_TEST_TMPDIR/mnt"
+}

@@ -1,5 +1,6 @@
 #include "remote/store.h"
 
+#include "remote/evict.h"
 #include "remote/options.h"
 
 #include "tests/unit/check.h"
@@ -8,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #define KEY     "url-ab00000000000000000000000000000000000000000000000000000000000000"
 #define SEGMENT "cache/objects/ab/" KEY "/000000"
@@ -36,7 +38,7 @@ static bool is_right(struct store_object *object, uint64_t granule)
 
 static void written_and_read(void)
 {
-    struct store_object *object = store_open(KEY, size);
+    struct store_object *object = store_open(KEY, size, "https://host/model/file");
     struct stat status;
     CHECK(!store_has(object, 0) && !store_verify(object, 0) && !store_read(object, 0, 0, 1, found));
     for (uint64_t granule = 0; granule < n_granules; granule += 2)
@@ -48,7 +50,7 @@ static void written_and_read(void)
     CHECK(store_granule_length(object, n_granules - 1) == 5000);
     CHECK(store_read(object, 2, 1000, 10, found) && memcmp(found, bytes_of(2) + 1000, 10) == 0);
     store_close(object);
-    object = store_open(KEY, size);
+    object = store_open(KEY, size, "https://host/model/file");
     CHECK_NAMED(is_right(object, n_granules - 1) && is_right(object, 0), "it is there after the object was closed");
     store_close(object);
     CHECK(stat("cache", &status) == 0 && (status.st_mode & 0777) == 0700);
@@ -70,7 +72,7 @@ static void damage(off_t offset)
 
 static void damaged(void)
 {
-    struct store_object *object = store_open(KEY, size);
+    struct store_object *object = store_open(KEY, size, "https://host/model/file");
     damage(7);
     CHECK_NAMED(store_has(object, 0) && !store_verify(object, 0), "bytes that are not those of the CRC");
     store_write(object, 0, bytes_of(0));
@@ -80,19 +82,19 @@ static void damaged(void)
     files_must(truncate(SEGMENT, 3 * STORE_GRANULE) == 0, SEGMENT);
     CHECK_NAMED(!store_verify(object, 2) && !store_read(object, 4, 0, 1, found), "a segment cut while it is open");
     store_close(object);
-    object = store_open(KEY, size);
+    object = store_open(KEY, size, "https://host/model/file");
     CHECK_NAMED(!store_has(object, 2), "a segment that was cut");
     store_write(object, 2, bytes_of(2));
     CHECK_NAMED(is_right(object, 2), "and is replaced");
     store_close(object);
     damage(STORE_SEGMENT + 40); /* the key */
-    object = store_open(KEY, size);
+    object = store_open(KEY, size, "https://host/model/file");
     CHECK_NAMED(!store_has(object, 2), "a segment of another object");
     store_write(object, 2, bytes_of(2));
     files_must(unlink(SEGMENT) == 0, SEGMENT);
     CHECK_NAMED(is_right(object, 2), "a segment that was evicted while it is open");
     store_close(object);
-    object = store_open(KEY, size + 1);
+    object = store_open(KEY, size + 1, "https://host/model/file");
     CHECK_NAMED(!store_has(object, n_granules - 1), "an object of another size");
     store_close(object);
 }
@@ -100,7 +102,7 @@ static void damaged(void)
 /* Writes granule after granule, and says so, until it is killed. */
 static _Noreturn void write_for_ever(int said)
 {
-    struct store_object *object = store_open(KEY, size);
+    struct store_object *object = store_open(KEY, size, "https://host/model/file");
     for (uint64_t granule = 0;; granule = (granule + 1) % n_granules) {
         store_write(object, granule, bytes_of(granule));
         if (write(said, &granule, sizeof granule) != sizeof granule)
@@ -126,7 +128,7 @@ static void killed(void)
         kill(writer, SIGKILL);
         waitpid(writer, NULL, 0);
         close(ends[0]);
-        struct store_object *object = store_open(KEY, size);
+        struct store_object *object = store_open(KEY, size, "https://host/model/file");
         for (uint64_t i = 0; i <= granule; i++)
             kept &= is_right(object, i);
         for (uint64_t i = granule; i < n_granules; i++)
@@ -135,6 +137,39 @@ static void killed(void)
     }
     CHECK_NAMED(kept, "what was written before the writer was killed is there");
     CHECK_NAMED(right, "nothing is there that was not written");
+}
+
+/* Writes an object of one granule, and makes it used `age` seconds ago. */
+static void write_aged(const char *digits, long age)
+{
+    char key[STORE_KEY], path[200];
+    const struct timespec times[2] = {{.tv_sec = time(NULL) - age}, {.tv_sec = time(NULL) - age}};
+    snprintf(key, sizeof key, "sha256-%s", digits);
+    struct store_object *object = store_open(key, STORE_GRANULE, digits);
+    store_write(object, 0, bytes_of(0));
+    store_close(object);
+    snprintf(path, sizeof path, "cache/objects/%.2s/%s/000000", digits, key);
+    files_must(utimensat(AT_FDCWD, path, times, 0) == 0, path);
+}
+
+static void evicted(void)
+{
+    struct arena *arena = arena_new();
+    evict("cache", 0);
+    CHECK(evict_list("cache", arena).count == 0);
+    write_aged("aa01", 300);
+    write_aged("ab02", 100);
+    write_aged("ac03", 200);
+    struct stored_segments segments = evict_list("cache", arena);
+    CHECK(segments.count == 3 && segments.bytes >= 3 * STORE_GRANULE);
+    CHECK_TEXT(segments.items[0].name, "aa01");
+    CHECK_TEXT(segments.items[2].name, "ab02");
+    CHECK_NAMED(evict("cache", segments.bytes) == 0, "what fits stays");
+    CHECK_NAMED(evict("cache", segments.bytes - 1) == segments.items[0].bytes, "one is enough");
+    segments = evict_list("cache", arena);
+    CHECK(segments.count == 2);
+    CHECK_TEXT(segments.items[0].name, "ac03");
+    arena_free(arena);
 }
 
 static void texts(void)
@@ -161,7 +196,7 @@ static void full_disk(const char *cache, rlim_t limit, const char *name)
         remote_use(&options);
         signal(SIGXFSZ, SIG_IGN);
         setrlimit(RLIMIT_FSIZE, &full);
-        struct store_object *object = store_open(KEY, size);
+        struct store_object *object = store_open(KEY, size, "https://host/model/file");
         bool good = true;
         for (uint64_t granule = 0; granule < 3; granule++)
             store_write(object, granule, bytes_of(granule));
@@ -189,6 +224,7 @@ int main(void)
     written_and_read();
     damaged();
     killed();
+    evicted();
     texts();
     files_remove();
     return check_done();

@@ -326,3 +326,17 @@ make_bucket() {
     [ "$(sha256sum <"$BATS_TEST_TMPDIR/mnt/gguf/model-Q8_0.gguf" | cut -d ' ' -f 1)" = "$(sum_of "$LOCAL" gguf/model-Q8_0.gguf)" ]
     unmount "$BATS_TEST_TMPDIR/mnt"
 }
+
+@test "fetch brings all of a model, or what a path needs, and continues" {
+    "$WFS" fetch hf://org/tiny tensors/model.norm.weight
+    [ "$(counter bytes)" -lt 1000000 ]
+    "$WFS" fetch hf://org/tiny
+    [ "$(counter bytes)" -eq "$(cat "$LOCAL"/* | wc -c)" ]
+    reset
+    "$WFS" fetch hf://org/tiny
+    [ "$(counter content)" -eq 0 ]
+    [ "$(sum_of -o offline hf://org/tiny gguf/model-Q4_K_M.gguf)" = "$(sum_of "$ROOT/hub/org/tiny" gguf/model-Q4_K_M.gguf)" ]
+    rm -rf "$XDG_CACHE_HOME"
+    fault "path=/blobs/org/tiny/model.safetensors&skip=1&kind=status&status=404"
+    fails 1 "model.safetensors: the server answers with status 404" "$WFS" fetch hf://org/tiny
+}

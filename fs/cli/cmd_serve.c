@@ -178,7 +178,7 @@ const struct command serve_command = {
         },
     .examples =
         (const struct example[]){
-            {"wfs serve acme/Llama-3.2-1B=~/models/Llama-3.2-1B", "serve a model under a name"},
+            {"wfs serve acme/Llama-3.2-1B=$HOME/models/Llama-3.2-1B", "serve a model under a name"},
             {"HF_ENDPOINT=http://127.0.0.1:8090 llama-server -hf acme/Llama-3.2-1B-GGUF:Q4_K_M",
              "run a quantization that is not on any disk"},
             {0},

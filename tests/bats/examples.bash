@@ -61,6 +61,14 @@ while IFS= read -r line; do
         mounted
         wfs umount /mnt/m
         ;;
+    "wfs serve "*)
+        rm -f out
+        bash -c "exec $line" >out 2>err &
+        until [ -s out ]; do kill -0 $!; done
+        kill -TERM $!
+        wait $!
+        [ ! -s err ]
+        ;;
     "wfs umount "*)
         wfs mount "$1" /mnt/m 2>err
         bash -c "$line"

@@ -66,7 +66,7 @@ static bool is_zero(struct arena *arena, const struct tensor *tensor, bool *ret_
     enum { PIECE = 4096, MOST = 1 << 20 };
     float values[PIECE];
     if (tensor->refusal != NULL || dtype_kernels(tensor->dtype).decode == NULL || tensor_elements(tensor) > MOST)
-        return error_set(error, "model.gguf: tensor '%.200s' is not a bias that can be read", tensor->name);
+        return error_set(error, "tensor '%.200s' is not a bias that can be read", tensor->name);
     const struct view *view = view_convert(arena, tensor_view(tensor, arena), &f32_dtype);
     *ret_zero = true;
     for (uint64_t at = 0; at < view->n_elements && *ret_zero; at += PIECE) {
@@ -92,7 +92,7 @@ static bool check_biases(struct model_builder *builder, struct error *error)
         if (!is_zero(builder->model->arena, tensor, &zero, error))
             return false;
         if (!zero)
-            return error_set(error, "model.gguf: tensor '%.200s' is not 0, and Cohere 2 has no biases", tensor->name);
+            return error_set(error, "tensor '%.200s' is not 0, and Cohere 2 has no biases", tensor->name);
         n_biases++;
     }
     if (n_biases > 0)

@@ -9,17 +9,21 @@ setup_file() {
     "$PYTHON" "$HERE/../data/make.py" sample "$ROOT/hub/org/tiny"
     cp -r "$ROOT/hub/org/tiny" "$ROOT/web/model"
     "$PYTHON" "$HERE/remote_inputs.py" "$ROOT/hub/org"
+    openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 \
+        -keyout "$BATS_FILE_TMPDIR/key" -out "$BATS_FILE_TMPDIR/certificate" 2>/dev/null
+    cat "$BATS_FILE_TMPDIR/certificate" "$BATS_FILE_TMPDIR/key" >"$BATS_FILE_TMPDIR/both"
 }
 
 setup() {
     need_numpy
+    need openssl
     "$WFS" ls https:// 2>&1 | grep -q 'built without libcurl' && skip "built without remote sources"
     ROOT=$BATS_FILE_TMPDIR/root
     PORTS=$BATS_TEST_TMPDIR/ports
-    "$PYTHON" "$HERE/../remote/server.py" "$PORTS" "$ROOT" 3>&- >"$BATS_TEST_TMPDIR/http.log" 2>&1 &
+    "$PYTHON" "$HERE/../remote/server.py" "$PORTS" "$ROOT" "$BATS_FILE_TMPDIR/both" 3>&- >"$BATS_TEST_TMPDIR/http.log" 2>&1 &
     HTTP=$!
     await test -s "$PORTS"
-    read -r HUB _ <"$PORTS"
+    read -r HUB _ TLS <"$PORTS"
     unset HF_TOKEN HUGGING_FACE_HUB_TOKEN HF_HUB_OFFLINE TRANSFORMERS_OFFLINE CACHE_DIRECTORY HF_HUB_CACHE HUGGINGFACE_HUB_CACHE
     export HF_ENDPOINT=http://127.0.0.1:$HUB HF_HOME=$BATS_TEST_TMPDIR/hf XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
     export HOME=$BATS_TEST_TMPDIR no_proxy=127.0.0.1
@@ -339,4 +343,14 @@ make_bucket() {
     rm -rf "$XDG_CACHE_HOME"
     fault "path=/blobs/org/tiny/model.safetensors&skip=1&kind=status&status=404"
     fails 1 "model.safetensors: the server answers with status 404" "$WFS" fetch hf://org/tiny
+}
+
+@test "https is read only from a server whose certificate is trusted, and never leads to http" {
+    local url=https://127.0.0.1:$TLS/web/model/
+    fails 1 "SSL peer certificate or SSH remote key was not OK" "$WFS" ls "$url"
+    [ "$(sum_of -o "cacert=$BATS_FILE_TMPDIR/certificate" "$url" model.gguf)" = "$(sum_of "$LOCAL" model.gguf)" ]
+    export SSL_CERT_FILE=$BATS_FILE_TMPDIR/certificate
+    rm -rf "$XDG_CACHE_HOME"
+    fault "path=model.safetensors&kind=redirect&to=CDN/web/model/model.safetensors"
+    fails 1 "redirects from https to http" "$WFS" ls "$url"
 }

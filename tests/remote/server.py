@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """A server of models for tests, on loopback: a hub, its CDN on a port of its own, and plain folders.
 
-    server.py PORTS ROOT
+    server.py PORTS ROOT [CERTIFICATE]
 
 ROOT/hub/ORG/NAME/FILES are models, all at one commit; ROOT/web/... are plain files; ROOT/s3/BUCKET/KEYS are objects, at
-/s3 (s3.py). The ports are written to PORTS as
-"HUB CDN". Standard library only.
+/s3 (s3.py). The ports are written to PORTS as "HUB CDN", or with a certificate and its key "HUB CDN TLS": the hub again,
+by https. Standard library only.
 
 Faults are asked for at /control on either port, before the requests that they are for:
 
@@ -21,6 +21,7 @@ import gzip
 import hashlib
 import json
 import os
+import ssl
 import sys
 import urllib.parse
 
@@ -64,13 +65,17 @@ class Server:
     def __init__(self, root):
         self.root, self.state, self.ports = root, None, {}
 
-    async def run(self, ports_file):
+    async def run(self, ports_file, certificate=None):
         self.state = State()
         servers = {name: await asyncio.start_server(lambda r, w, name=name: self.connection(r, w, name), "127.0.0.1", 0)
                    for name in ("hub", "cdn")}
+        if certificate is not None:
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            context.load_cert_chain(certificate)
+            servers["tls"] = await asyncio.start_server(lambda r, w: self.connection(r, w, "hub"), "127.0.0.1", 0, ssl=context)
         self.ports = {name: server.sockets[0].getsockname()[1] for name, server in servers.items()}
         with open(ports_file + ".new", "w") as file:
-            file.write("{hub} {cdn}\n".format(**self.ports))
+            file.write(" ".join(map(str, self.ports.values())) + "\n")
         os.rename(ports_file + ".new", ports_file)
         await asyncio.Event().wait()
 
@@ -332,4 +337,4 @@ def list_files(folder):
 
 
 if __name__ == "__main__":
-    asyncio.run(Server(os.path.abspath(sys.argv[2])).run(sys.argv[1]))
+    asyncio.run(Server(os.path.abspath(sys.argv[2])).run(sys.argv[1], *sys.argv[3:]))

@@ -71,7 +71,6 @@ static const void *file_map(void *context, uint64_t offset, uint64_t length)
 
 static void file_want(void *context, uint64_t offset, uint64_t length, bool urgent)
 {
-    (void)urgent;
     const struct file *file = context;
     posix_fadvise(file->fd, (off_t)offset, (off_t)length, POSIX_FADV_WILLNEED);
 }

@@ -5,14 +5,12 @@
 static enum outcome convert(const struct gguf_model *model, const char *outtype, const struct quantize_options *options,
                             struct artifact *ret_artifact, struct error *error)
 {
-    (void)options;
     return converter_artifact(model, outtype, ret_artifact, error) ? OK : FAILED;
 }
 
 static enum outcome copy(const struct gguf_model *model, const char *type, const struct quantize_options *options,
                          struct artifact *ret_artifact, struct error *error)
 {
-    (void)type, (void)options, (void)error;
     gguf_whole_artifact(model, ret_artifact);
     return OK;
 }

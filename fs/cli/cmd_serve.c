@@ -100,7 +100,6 @@ static sem_t signalled;
 
 static void end_serving(int number)
 {
-    (void)number;
     sem_post(&signalled);
 }
 

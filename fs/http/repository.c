@@ -53,7 +53,6 @@ static void add_directory(struct collecting *collecting, const char *prefix, nod
 /* Adds an entry of hf/, or of a directory below it. */
 static bool add_hf_entry(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
-    (void)index;
     struct collecting *collecting = context;
     const char *path = arena_printf(collecting->arena, "%s%s", collecting->prefix, name);
     if (attributes->directory)
@@ -79,7 +78,6 @@ static bool add_component(void *context, uint64_t index, const char *name, const
 /* Adds an entry of gguf/: "model-X.gguf" is NAME-X.gguf, "mmproj-X.gguf" mmproj-NAME-X.gguf. */
 static bool add_gguf_entry(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
-    (void)index;
     struct collecting *collecting = context;
     struct arena *arena = collecting->arena;
     if (attributes->directory || !text_ends_with(name, ".gguf"))

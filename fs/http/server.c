@@ -188,7 +188,6 @@ static void make_answer(struct exchange *exchange, struct MHD_Connection *connec
 /* Called at the first line of a request, with its whole target, before anything is decoded. */
 static void *begin_exchange(void *context, const char *target, struct MHD_Connection *connection)
 {
-    (void)connection;
     struct exchange *exchange = memory_alloc(sizeof *exchange);
     struct arena *arena = arena_new();
     *exchange = (struct exchange){
@@ -200,7 +199,6 @@ static void *begin_exchange(void *context, const char *target, struct MHD_Connec
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url, const char *method,
                               const char *version, const char *upload, size_t *upload_length, void **exchange_of)
 {
-    (void)context, (void)url, (void)version, (void)upload;
     struct exchange *exchange = *exchange_of;
     struct answer answer;
     if (exchange->method == NULL) { /* only the headers are here; an answer now would end the connection */
@@ -219,7 +217,6 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 static void end_exchange(void *context, struct MHD_Connection *connection, void **exchange_of,
                          enum MHD_RequestTerminationCode how)
 {
-    (void)context, (void)connection;
     struct exchange *exchange = *exchange_of;
     if (exchange == NULL)
         return;

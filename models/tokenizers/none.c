@@ -3,7 +3,6 @@
 
 static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
 {
-    (void)input, (void)error;
     gguf_set_text(kvs, "tokenizer.ggml.model", "none");
     return VOCAB_ADDED;
 }

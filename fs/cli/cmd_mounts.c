@@ -1,5 +1,5 @@
-#include "formats/json_write.h"
 #include "fs/cli/command.h"
+#include "fs/cli/json_page.h"
 #include "fs/cli/terminal.h"
 #include "fs/mount/mountpoint.h"
 
@@ -30,31 +30,21 @@ static void put_mount(void *context, const char *path, const char *source)
 {
     struct json_writer *writer = context;
     struct mount_server server = mountpoint_server(path);
-    json_break_line(writer);
-    json_begin_object(writer, NULL);
-    json_put_text(writer, "mountpoint", path);
-    json_put_text(writer, "source", source);
+    char pid[16] = "null";
     if (server.pid != 0)
-        json_put_number(writer, "pid", (uint64_t)server.pid);
-    else
-        json_put_null(writer, "pid");
-    json_put_text(writer, "state", state_names[server.state]);
-    json_end(writer);
+        snprintf(pid, sizeof pid, "%d", (int)server.pid);
+    json_put_template(writer, "\n{'mountpoint': %s, 'source': %s, 'pid': %r, 'state': %s}", path, source, pid,
+                      state_names[server.state]);
 }
 
 static void print_json(void)
 {
     struct buffer out = {0};
     struct json_writer writer = {.out = &out, .letters = stdout_letters(), .compact = true};
-    json_begin_object(&writer, NULL);
-    json_put_number(&writer, "schema", MOUNTS_SCHEMA);
-    json_begin_array(&writer, "mounts");
+    json_put_template(&writer, "{'schema': %u, 'mounts': [", (uint64_t)MOUNTS_SCHEMA);
     mountpoint_each(put_mount, &writer);
-    json_end(&writer);
-    json_end(&writer);
-    buffer_append_text(&out, "\n");
-    fwrite(out.bytes, 1, out.length, stdout);
-    buffer_free(&out);
+    json_put_template(&writer, "]}");
+    print_json_line(&out);
 }
 
 static int run(const struct invocation *invocation)

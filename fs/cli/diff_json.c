@@ -6,13 +6,6 @@
 
 enum { DIGITS = 6, SHOWN_ELEMENTS = 16 };
 
-static void put_side(struct json_writer *writer, const char *key, const struct checkpoint *checkpoint)
-{
-    json_break_line(writer);
-    json_put_key(writer, key, strlen(key));
-    json_put_template(writer, "{'path': %s, 'format': %s}", checkpoint->path, checkpoint->format);
-}
-
 /* dtype and shape of a tensor; null where the side has none of that name. */
 static void put_tensor(struct json_writer *writer, const char *key, const struct tensor *tensor)
 {
@@ -68,8 +61,8 @@ void print_diff_json(const struct comparison *comparison)
     struct json_page page;
     struct json_writer *writer = &page.writer;
     json_page_begin(&page);
-    put_side(writer, "a", comparison->a);
-    put_side(writer, "b", comparison->b);
+    json_put_template(writer, "\n'a': {'path': %s, 'format': %s}, \n'b': {'path': %s, 'format': %s}",
+                      comparison->a->path, comparison->a->format, comparison->b->path, comparison->b->format);
     json_put_template(writer,
                       "'names': %s, \n'counts': {'tensors': %u, 'tensors_differ': %u, 'values_differ': %u,"
                       " 'keys_differ': %u}, \n'tensors': [",

@@ -159,9 +159,7 @@ static void print_rows_json(const struct quantization *rows, size_t n_rows)
         json_end(&writer);
     }
     json_end(&writer);
-    buffer_append_text(&out, "\n");
-    fwrite(out.bytes, 1, out.length, stdout);
-    buffer_free(&out);
+    print_json_line(&out);
 }
 
 /* The page for a browser also looks at the weights themselves. */

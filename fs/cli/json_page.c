@@ -8,15 +8,18 @@ void json_page_begin(struct json_page *page)
 {
     *page = (struct json_page){.writer = {.letters = stdout_letters(), .compact = true}};
     page->writer.out = &page->out;
-    json_begin_object(&page->writer, NULL);
-    json_put_text(&page->writer, "wfs", WFS_VERSION);
-    json_put_number(&page->writer, "schema", PAGE_SCHEMA);
+    json_put_template(&page->writer, "{'wfs': %s, 'schema': %u", WFS_VERSION, (uint64_t)PAGE_SCHEMA);
+}
+
+void print_json_line(struct buffer *json)
+{
+    buffer_append_text(json, "\n");
+    fwrite(json->bytes, 1, json->length, stdout);
+    buffer_free(json);
 }
 
 void json_page_print(struct json_page *page)
 {
     json_end(&page->writer);
-    buffer_append_text(&page->out, "\n");
-    fwrite(page->out.bytes, 1, page->out.length, stdout);
-    buffer_free(&page->out);
+    print_json_line(&page->out);
 }

@@ -17,3 +17,6 @@ void json_page_begin(struct json_page *page);
 
 /* Ends the object, prints it with a newline and frees it. */
 void json_page_print(struct json_page *page);
+
+/* Prints a JSON text with a newline and frees it. */
+void print_json_line(struct buffer *json);

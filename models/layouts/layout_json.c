@@ -149,23 +149,17 @@ bool layout_json_document(const struct layout_document *document, struct scope *
 void layout_json_manifest(const struct layout_product *product, struct buffer *out)
 {
     struct json_writer json = {.out = out, .letters = JSON_ASCII, .width = INDENTATION};
-    json_begin_object(&json, NULL);
-    json_begin_array(&json, "tensors");
+    json_put_template(&json, "{'tensors': [");
     for (size_t i = 0; i < product->n_outputs; i++) {
         const struct layout_tensor *tensor = &product->outputs[i].tensors[0];
-        json_begin_object(&json, NULL);
+        json_put_template(&json, "{");
         json_keep_line(&json);
-        json_put_text(&json, "name", tensor->name);
-        json_put_text(&json, "file", product->outputs[i].name);
-        json_put_text(&json, "dtype", tensor->encoding.dtype->name);
-        json_begin_array(&json, "shape");
+        json_put_template(&json, "'name': %s, 'file': %s, 'dtype': %s, 'shape': [", tensor->name,
+                          product->outputs[i].name, tensor->encoding.dtype->name);
         for (unsigned j = 0; j < tensor->view->rank; j++)
             json_put_number(&json, NULL, tensor->view->shape[j]);
-        json_end(&json);
-        json_put_number(&json, "bytes", convert_bytes(tensor->view, tensor->encoding.dtype));
-        json_end(&json);
+        json_put_template(&json, "], 'bytes': %u}", convert_bytes(tensor->view, tensor->encoding.dtype));
     }
-    json_end(&json);
-    json_end(&json);
+    json_put_template(&json, "]}");
     buffer_append_text(out, "\n");
 }

@@ -47,6 +47,16 @@ int64_t retry_left(const struct retry *retry)
     return retry->again - now();
 }
 
+static const char *reason_of(CURLcode code)
+{
+    if (code == CURLE_PEER_FAILED_VERIFICATION)
+        return "the server's certificate is not trusted; -o cacert=FILE trusts those in a file";
+    if (code == CURLE_SSL_CACERT_BADFILE)
+        return "there are no certificates to check the server's against; install ca-certificates, or name a file with "
+               "-o cacert=FILE";
+    return curl_easy_strerror(code);
+}
+
 bool retry_is_hopeless(const struct retry *retry, CURLcode code, struct error *error)
 {
     bool hopeless = false;
@@ -66,6 +76,6 @@ bool retry_is_hopeless(const struct retry *retry, CURLcode code, struct error *e
         break;
     }
     if (hopeless)
-        error_set(error, "%s", curl_easy_strerror(code));
+        error_set(error, "%s", reason_of(code));
     return hopeless;
 }

@@ -347,7 +347,10 @@ make_bucket() {
 
 @test "https is read only from a server whose certificate is trusted, and never leads to http" {
     local url=https://127.0.0.1:$TLS/web/model/
-    fails 1 "SSL peer certificate or SSH remote key was not OK" "$WFS" ls "$url"
+    openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=other -keyout "$BATS_TEST_TMPDIR/key" \
+        -out "$BATS_TEST_TMPDIR/other" 2>/dev/null
+    SSL_CERT_FILE=$BATS_TEST_TMPDIR/other fails 1 "the server's certificate is not trusted; -o cacert=FILE" "$WFS" ls "$url"
+    SSL_CERT_FILE=$BATS_TEST_TMPDIR/none fails 1 "install ca-certificates, or name a file" "$WFS" ls "$url"
     [ "$(sum_of -o "cacert=$BATS_FILE_TMPDIR/certificate" "$url" model.gguf)" = "$(sum_of "$LOCAL" model.gguf)" ]
     export SSL_CERT_FILE=$BATS_FILE_TMPDIR/certificate
     rm -rf "$XDG_CACHE_HOME"

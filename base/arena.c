@@ -27,7 +27,7 @@ struct release {
 };
 
 struct arena {
-    struct attempt_part part; /* of an attempt that has made it */
+    struct attempt_part part; /* in the attempt that made the arena */
     struct chunk *last;
     struct release *releases; /* in the arena itself */
     size_t n_adopted;         /* bytes */
@@ -67,14 +67,14 @@ void *memory_resize(void *memory, size_t size)
 void memory_trim(void)
 {
 #if defined(__GLIBC__)
-    enum { LARGE = 16 * 1024 * 1024 }; /* larger blocks than reads need are not kept when they are freed */
+    enum { LARGE = 16 * 1024 * 1024 }; /* free() keeps no block larger than reads need */
     mallopt(M_MMAP_THRESHOLD, LARGE);
     mallopt(M_TRIM_THRESHOLD, LARGE);
     malloc_trim(0);
 #endif
 }
 
-/* The part is what an arena begins with. */
+/* The part is the arena's first member. */
 static void free_part(struct attempt_part *part)
 {
     arena_free((struct arena *)part);
@@ -144,7 +144,7 @@ void *arena_alloc(struct arena *arena, size_t size)
     }
     struct chunk *chunk = chunk_new(size > CHUNK_BYTES / 4 ? size : CHUNK_BYTES);
     chunk->used = size;
-    if (last != NULL && chunk->capacity == size) { /* a big piece goes after the open chunk, which stays in use */
+    if (last != NULL && chunk->capacity == size) { /* a big piece goes behind the open chunk, which stays in use */
         chunk->previous = last->previous;
         last->previous = chunk;
     } else {

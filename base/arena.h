@@ -1,10 +1,9 @@
 /* An arena: memory that is freed all at once.
  *
- * The creator of an arena owns everything allocated from it. Memory is zeroed, and aligned for types of at most 8 bytes
- * and for structures and arrays of these.
- * Running out of memory ends the thread's attempt (base/attempt.h), or the process if the thread makes none, with a
- * message on stderr or in the log. A reader must bound every size that comes from a file before it allocates: by the
- * size of the file, by a limit, or by a stated budget such as tokenizers/work.h, and fail with an error. */
+ * The creator of an arena owns everything allocated from it. Memory that it allocates is zeroed, and aligned to 8
+ * bytes. Running out of memory ends the thread's attempt (base/attempt.h), or the process if the thread makes none,
+ * with a message on stderr or in the log. A reader must bound every size that comes from a file before it allocates: by
+ * the size of the file, by a limit, or by a stated budget such as tokenizers/work.h, and fail with an error. */
 #pragma once
 
 #include <stddef.h>
@@ -23,15 +22,15 @@ void arena_on_free(struct arena *arena, void (*release)(void *context), void *co
 size_t arena_bytes(const struct arena *arena);
 
 void *arena_alloc(struct arena *arena, size_t size);
-void *arena_array(struct arena *arena, size_t count, size_t element_size); /* overflow ends the process */
-/* Makes memory of malloc() part of the arena. */
+void *arena_array(struct arena *arena, size_t count, size_t element_size); /* overflow counts as lack of memory */
+/* Gives the arena memory from malloc(): free() releases it with the arena. */
 void arena_adopt(struct arena *arena, void *memory, size_t size);
 void *arena_copy(struct arena *arena, const void *bytes, size_t size);
 char *arena_strndup(struct arena *arena, const char *text, size_t length); /* adds a NUL */
 char *arena_strdup(struct arena *arena, const char *text);
 char *arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* malloc, realloc and strdup that end the attempt or the process if memory runs out; free() releases. */
+/* malloc, realloc, strdup and strndup that end the attempt or the process if memory runs out; free() releases. */
 void *memory_alloc(size_t size);
 /* `size` must be a multiple of `alignment`, which must be a power of two. */
 void *memory_alloc_aligned(size_t alignment, size_t size);

@@ -40,7 +40,7 @@ bool attempt(void (*work)(void *context), void *context, struct error *error)
     return n_bytes == 0 || error_set(error, "out of memory (%zu bytes wanted)", n_bytes);
 }
 
-/* All is given back while the frames of what held it are still there. */
+/* Releases everything before longjmp(): a part may lie in a stack frame that the jump removes. */
 void attempt_fail(size_t n_bytes)
 {
     struct attempt *attempt = innermost;

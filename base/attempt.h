@@ -24,7 +24,7 @@ bool attempt(void (*work)(void *context), void *context, struct error *error);
 size_t attempt_lacking(void (*work)(void *context), void *context);
 
 void attempt_lock(pthread_mutex_t *mutex);
-void attempt_unlock(pthread_mutex_t *mutex); /* the one locked last */
+void attempt_unlock(pthread_mutex_t *mutex); /* the one locked last; an attempt holds at most 8 */
 
 /* A resource that the innermost attempt releases if it fails and keeps if it succeeds; a member of the resource's own
  * structure. Zeroed, it belongs to no attempt. */

@@ -1,4 +1,4 @@
-/* Base64 (RFC 4648, section 4), as nettle reads and writes it. */
+/* Base64 (RFC 4648, section 4), as nettle reads and writes it: white space in the text is skipped. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,8 +6,8 @@
 
 struct arena;
 
-/* Decodes `text` into the arena. Returns NULL if it is empty or not made of whole groups of four digits. */
+/* Decodes `text` into the arena. Returns NULL if there are no bytes, or the digits are not whole groups of four. */
 void *base64_decode(struct arena *arena, const char *text, size_t length, size_t *ret_length);
 
-/* Encodes `length` bytes on one line, padded to whole groups, in the arena. */
+/* Encodes `length` bytes on one line, padded to whole groups and NUL-terminated, in the arena. */
 char *base64_encode(struct arena *arena, const void *bytes, size_t length);

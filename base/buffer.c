@@ -62,7 +62,7 @@ void buffer_printf(struct buffer *buffer, const char *format, ...)
     va_end(arguments);
 }
 
-/* Lists of files are mostly numbers: printf() would take half of the time of writing them. */
+/* Without printf(), which would take half of the time of writing a list of files: such lists are mostly numbers. */
 void buffer_append_decimal(struct buffer *buffer, uint64_t number)
 {
     enum { MOST_DIGITS = 20 };
@@ -81,8 +81,7 @@ void buffer_append_le(struct buffer *buffer, uint64_t value, size_t size)
         place[i] = (unsigned char)(value >> (8 * i));
 }
 
-/* The length of the start of `text` that a JSON string shows as it is: printable ASCII but for the quote and the
- * backslash. */
+/* Returns how many bytes at the start of `text` a JSON string shows unchanged: printable ASCII except '"' and '\\'. */
 static size_t plain_run(const char *text, size_t length)
 {
     size_t run = 0;
@@ -91,7 +90,7 @@ static size_t plain_run(const char *text, size_t length)
     return run;
 }
 
-/* A byte that JSON does not show as it is. */
+/* Appends a byte that JSON does not show unchanged. */
 static void append_escaped(struct buffer *buffer, unsigned char byte)
 {
     if (byte == '"' || byte == '\\')
@@ -100,7 +99,7 @@ static void append_escaped(struct buffer *buffer, unsigned char byte)
         buffer_printf(buffer, "\\u%04x", byte);
 }
 
-/* A character of `length` bytes as \uXXXX, above U+FFFF as a pair of surrogates. */
+/* Appends a character of `length` bytes as \uXXXX; above U+FFFF as a pair of surrogates. */
 static void append_code_units(struct buffer *buffer, const char *character, size_t length)
 {
     static const unsigned char lead_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};

@@ -16,10 +16,10 @@ void buffer_append_text(struct buffer *buffer, const char *text);
 void buffer_append_zeros(struct buffer *buffer, size_t length);
 void buffer_printf(struct buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A number in decimal digits. */
+/* Appends a number in decimal digits. */
 void buffer_append_decimal(struct buffer *buffer, uint64_t number);
 
-/* Little-endian integers of `size` bytes (1 to 8). */
+/* Appends a little-endian integer of `size` bytes (1 to 8). */
 void buffer_append_le(struct buffer *buffer, uint64_t value, size_t size);
 
 /* Appends a JSON string with its quotes, byte for byte as Python's json.dumps writes it (JSON_ASCII), or as

@@ -33,7 +33,7 @@ static inline bool checked_align(uint64_t value, uint64_t alignment, uint64_t *r
     return true;
 }
 
-/* Little-endian numbers from bytes at any alignment. */
+/* Reads a little-endian number of `size` bytes (0 to 8) at any alignment. */
 static inline uint64_t read_le(const void *bytes, unsigned size)
 {
     const unsigned char *b = bytes;
@@ -43,7 +43,7 @@ static inline uint64_t read_le(const void *bytes, unsigned size)
     return value;
 }
 
-/* Big-endian numbers from bytes at any alignment. */
+/* Reads a big-endian number of `size` bytes (0 to 8) at any alignment. */
 static inline uint64_t read_be(const void *bytes, unsigned size)
 {
     const unsigned char *b = bytes;

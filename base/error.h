@@ -21,7 +21,7 @@ enum outcome { OK, FAILED, REPORTED };
 /* Sets the message and the code EIO, and returns false, so that a failure reads `return error_set(error, ...)`. */
 bool error_set(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* As error_set(), with ": " and the text of `errno_value` after the message. */
+/* Like error_set(), with ": " and the text of `errno_value` after the message. */
 bool error_set_errno(struct error *error, int errno_value, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <ucontext.h>
 
-/* Where a thread goes on that lost a page. */
+/* Where this thread continues after losing a page. */
 static _Thread_local struct {
     sigjmp_buf back;
-    const unsigned char *volatile first, *volatile last; /* of the mapping; NULL: no copy is going on */
+    const unsigned char *volatile first, *volatile last; /* bytes being copied; NULL: none */
 } guard;
 
 static struct sigaction before;
@@ -20,11 +20,11 @@ static void lost(int signal, siginfo_t *info, void *context)
     const unsigned char *at = info->si_addr;
     const ucontext_t *interrupted = context;
     if (guard.first != NULL && at >= guard.first && at <= guard.last) {
-        /* The handler is left by a jump that restores no mask. */
+        /* siglongjmp() does not restore the signal mask here. */
         pthread_sigmask(SIG_SETMASK, &interrupted->uc_sigmask, NULL);
         siglongjmp(guard.back, 1);
     }
-    sigaction(signal, &before, NULL); /* the instruction is repeated, and fails again */
+    sigaction(signal, &before, NULL); /* the instruction runs and fails again, now for the earlier handler */
 }
 
 static void set_handler(void)
@@ -33,7 +33,7 @@ static void set_handler(void)
     sigaction(SIGBUS, &action, &before);
 }
 
-/* Runs of lengths that the compiler knows. */
+/* Copies runs whose length is a constant once this is inlined. */
 static inline void copy_short(unsigned char *out, const unsigned char *from, uint64_t count, size_t length,
                               uint64_t stride)
 {
@@ -74,7 +74,7 @@ bool guarded_copy(unsigned char *out, const unsigned char *mapping, uint64_t cou
     }
     guard.last = mapping + (count - 1) * stride + length - 1;
     guard.first = mapping;
-    atomic_signal_fence(memory_order_seq_cst); /* no access of the copy is moved out of here */
+    atomic_signal_fence(memory_order_seq_cst); /* keeps the copy's accesses between the fences */
     copy(out, mapping, count, length, stride);
     atomic_signal_fence(memory_order_seq_cst);
     guard.first = NULL;

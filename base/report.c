@@ -14,14 +14,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { REPORT_BYTES = 8192, NAME_BYTES = 4096 }; /* more than an error and two paths; a path */
+enum { REPORT_BYTES = 8192, NAME_BYTES = 4096 }; /* an error and two paths; a path */
 
 static atomic_bool no_terminal;
 static atomic_int log_file = -1;
 static char line_name[NAME_BYTES];
 static atomic_bool has_name;
 
-/* One write, so that lines of several processes do not mix. */
+/* Writes a line with one call, so that lines of several processes do not mix. */
 static void add_to_log(int file, const char *text)
 {
     char head[64], date[32] = "";
@@ -32,7 +32,7 @@ static void add_to_log(int file, const char *text)
     int length = snprintf(head, sizeof head, "%s wfs[%d]: ", date, (int)getpid());
     const struct iovec parts[] = {{head, (size_t)length}, {(char *)text, strlen(text)}, {"\n", 1}};
     ssize_t written = writev(file, parts, sizeof parts / sizeof *parts);
-    (void)written; /* there is nobody else to tell */
+    (void)written; /* a failure cannot be reported anywhere */
 }
 
 static void report_line(bool may_name, const char *format, va_list arguments)

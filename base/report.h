@@ -10,11 +10,12 @@ void report(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * threads whose lines need the name. */
 void report_name(const char *name);
 
-/* Prints a line like report(), but without the name: for the person who has just started the server. */
+/* Prints a line like report(), but without the name: for the person who just started the server. */
 void report_unnamed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Sends later lines to syslog instead of stderr. */
 void report_to_syslog(void);
 
-/* Appends later lines to a file too, with time and process; the file replaces syslog. Call it once. */
+/* Appends later lines to a file as well, with time and process; the file replaces syslog. Call it once. Fails if the
+ * file cannot be opened for writing. */
 bool report_to_file(const char *path, struct error *error);

@@ -5,5 +5,5 @@
 
 enum { SHA256_HEX = 64 };
 
-/* 64 digits and a NUL. */
+/* Writes the hash of `length` bytes as 64 lower-case digits and a NUL. */
 void sha256_hex(const void *bytes, size_t length, char hex[SHA256_HEX + 1]);

@@ -11,7 +11,7 @@
 struct sorting {
     sort_compare *compare;
     const void *context;
-    uint32_t *starts; /* of the runs, and the end of the last */
+    uint32_t *starts; /* where each run starts, and the end of the last one */
     size_t n_runs;
 };
 
@@ -38,7 +38,7 @@ static void merge(const struct sorting *sorting, const uint32_t *from, size_t fi
     memcpy(to + at + (middle - left), from + right, (end - right) * sizeof *to);
 }
 
-/* Merges neighbours; the last run stays as it is where their number is odd. */
+/* Merges neighbouring runs; the last run stays as it is if their number is odd. */
 static void merge_pairs(struct sorting *sorting, const uint32_t *from, uint32_t *to)
 {
     uint32_t *starts = sorting->starts;
@@ -72,23 +72,23 @@ void sort_indices(uint32_t *indices, size_t n, sort_compare *compare, const void
     free(sorting.starts);
 }
 
-/* Texts. */
+/* Sorting texts. */
 
 enum { KEY_BYTES = 8, FEW_TEXTS = 16 };
 
-/* Those that are equal up to `depth`, at places [first, first + n). */
+/* Texts with equal bytes up to `depth`, at places [first, first + n). */
 struct alike {
     size_t first, n, depth;
-    bool may_end; /* before `depth`: then numbers do not tell them apart */
+    bool may_end; /* a text may end before `depth`: keys do not tell the texts apart */
 };
 
 struct text_sorting {
     sort_text *text;
     const void *context;
-    uint32_t *indices, *sorted; /* `sorted`: room for as many */
-    uint32_t *order;            /* of the places of those that are alike */
-    uint64_t *keys;             /* of each place, the bytes after those that are alike */
-    struct alike *left;         /* to be sorted yet */
+    uint32_t *indices, *sorted; /* `sorted`: room for as many indices */
+    uint32_t *order;            /* places of the texts that are alike, by key */
+    uint64_t *keys;             /* for each place, the 8 bytes after `depth` */
+    struct alike *left;         /* groups still to sort */
     size_t n_left;
 };
 
@@ -107,7 +107,7 @@ static int compare_keys(const void *context, uint32_t a, uint32_t b)
     return (keys[a] > keys[b]) - (keys[a] < keys[b]);
 }
 
-/* The next bytes of each as a number, with zeros after the end. */
+/* Reads the next 8 bytes of each text as a number, with zeros after its end. */
 static void read_keys(struct text_sorting *sorting, const struct alike *alike)
 {
     for (size_t i = 0; i < alike->n; i++) {
@@ -122,7 +122,7 @@ static void read_keys(struct text_sorting *sorting, const struct alike *alike)
     }
 }
 
-/* Sorts by the next bytes, and leaves those that are alike in these too for later. */
+/* Sorts by the next 8 bytes, and puts groups of texts with equal bytes on the list of those still to sort. */
 static void sort_by_keys(struct text_sorting *sorting, const struct alike *alike)
 {
     uint32_t *indices = sorting->indices + alike->first, *order = sorting->order;

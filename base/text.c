@@ -32,8 +32,7 @@ size_t text_valid_prefix(const char *text, size_t length)
     return length;
 }
 
-/* Reports whether some character begins with these bytes, of which there are up to 3: with the least or the largest of
- * those that may follow. */
+/* Reports whether some character begins with these 1 to 3 bytes: tries the least and the greatest continuation. */
 static bool begins_character(const char *text, size_t length)
 {
     char least[4] = {(char)0x80, (char)0x80, (char)0x80, (char)0x80}, largest[4];
@@ -59,8 +58,8 @@ void text_append_valid(const char *text, size_t length, struct buffer *out)
     }
 }
 
-/* Controls of C0 and C1, ends of lines and paragraphs, and what turns the direction of writing: U+202A-U+202E,
- * U+2066-U+2069 and the marks. */
+/* Reports controls (C0 and C1), line and paragraph separators, and characters that change the direction of writing:
+ * U+202A-U+202E, U+2066-U+2069, U+200E, U+200F, U+061C. */
 static bool commands_a_terminal(const char *text, size_t length)
 {
     utf8proc_int32_t code_point;
@@ -71,9 +70,10 @@ static bool commands_a_terminal(const char *text, size_t length)
            code_point == 0x200e || code_point == 0x200f || code_point == 0x61c;
 }
 
-enum { SHOWN_BYTES = 4 }; /* of one byte that is escaped, and of the longest character that is not */
+enum { SHOWN_BYTES = 4 }; /* an escaped byte, or the longest character */
 
-/* The next piece to show: a character, or its first byte, escaped. Returns how many bytes of the text it stands for. */
+/* Writes the next piece: a character, or its first byte escaped. Returns how many bytes of the text the piece stands
+ * for. */
 static size_t show(const char *text, size_t length, char out[SHOWN_BYTES + 1], size_t *ret_length)
 {
     size_t taken = text_character(text, length);
@@ -134,8 +134,8 @@ static size_t cost_of(char c, const struct costs *costs)
     return c == '-' || c == '_' ? costs->mark : costs->letter;
 }
 
-/* The least cost of turning one text into another, of texts that are short enough; '-' and '_' are the same, as are
- * capitals. */
+/* Returns the least cost of turning one text into another, each of at most LONGEST_GUESS bytes; '-' equals '_', and
+ * case does not count. */
 static size_t distance_of(const char *a, const char *b, const struct costs *costs)
 {
     size_t row[LONGEST_GUESS + 1], length = strlen(b);

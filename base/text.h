@@ -20,10 +20,10 @@ size_t text_valid_prefix(const char *text, size_t length);
 /* Appends the text with U+FFFD for each ill-formed sequence: the longest beginning of a character, or one byte. */
 void text_append_valid(const char *text, size_t length, struct buffer *out);
 
-/* Copies `text` to `out` (NUL-terminated, at most `capacity` bytes with the NUL; cut between characters).
+/* Copies `text` to `out` (NUL-terminated, at most `capacity` bytes with the NUL; cut between characters or escapes).
  * Characters that a terminal would obey become \xNN, byte by byte: controls (U+0000-U+001F, U+007F-U+009F), line and
- * paragraph separators, marks and overrides of the direction of writing, and bytes that are not UTF-8. The result is at
- * most four times as long. */
+ * paragraph separators, marks that set the direction of writing, and bytes that are not UTF-8. The result is at most
+ * four times as long. */
 void text_printable(const char *text, size_t length, char *out, size_t capacity);
 
 /* Writes a text to a stream, escaped like text_printable(); text_put_n() accepts texts with NUL bytes. */
@@ -40,15 +40,15 @@ bool text_ends_with(const char *text, const char *ending);
 /* Returns the value of a hexadecimal digit of either case; -1 for any other character. */
 int text_hex_digit(char c);
 
-/* Finds the word nearest to a typed word. `best` stays NULL while more than a third of the letters differ. Added
- * letters cost less than changed ones: Q4_K_M for Q4K, not Q4_0. */
+/* Finds the word nearest to a typed word, each of at most 40 bytes. `best` stays NULL while more than a third of the
+ * letters differ. Added letters cost less than changed ones: Q4_K_M for Q4K, not Q4_0. */
 struct text_guess {
     const char *typed, *best;
     size_t distance; /* of the best */
 };
 void text_guess_try(struct text_guess *guess, const char *word);
 
-/* "; did you mean 'mount'?" for the end of a message, or "" if no word is near. Returns `out`. */
+/* Writes "; did you mean 'mount'?" for the end of a message, or "" if no word is near. Returns `out`. */
 enum { TEXT_QUESTION = 300 };
 const char *text_guess_question(const struct text_guess *guess, char out[TEXT_QUESTION]);
 

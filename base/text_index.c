@@ -38,7 +38,7 @@ static void mix(uint64_t v[4])
     v[2] = rotate(v[2], 32);
 }
 
-/* SipHash-1-3 (Aumasson and Bernstein, 2012) with a seed of the process. */
+/* Hashes with SipHash-1-3 (Aumasson and Bernstein, 2012) and a random seed for each process. */
 static uint64_t hash_text(const char *text, size_t length)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -76,7 +76,7 @@ static bool is_text(const struct numbered *entry, const char *text, size_t lengt
     return entry->hash == hash && entry->length == length && memcmp(entry->text, text, length) == 0;
 }
 
-/* The slot of a text, or the empty one where it belongs. */
+/* Returns the slot of a text, or the empty slot where it belongs. */
 static uint32_t *find_slot(const struct text_index *index, const char *text, size_t length, uint64_t hash)
 {
     for (size_t at = hash & (index->n_slots - 1);; at = (at + 1) & (index->n_slots - 1)) {
@@ -103,7 +103,7 @@ static void grow(struct text_index *index)
     index->n_slots = n_slots;
 }
 
-/* The entry of a text, made where there is none. */
+/* Returns the entry of a text, added if it is missing. */
 static struct numbered *entry_of(struct text_index *index, const char *text, size_t length, size_t number)
 {
     if (2 * index->n_entries == index->n_slots)

@@ -1,7 +1,7 @@
 /* A dictionary from texts to numbers, for texts that a file gives: a hash table whose seed is random, so that no choice
- * of texts makes it slow. Adding or finding a text takes time linear in its length; n texts take at most 80 n bytes,
- * and at most 2^31 texts fit. The texts are not copied and must outlive the index. A zeroed index is empty.
- * text_index_find() is safe from any thread. */
+ * of texts makes it slow. Adding or finding a text takes time linear in its length; n > 3 texts take at most 80 n
+ * bytes, and at most 2^31 texts fit. The texts are not copied and must outlive the index. A zeroed index is empty.
+ * text_index_find() is safe from any thread while no text is added. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct text_index {
-    struct numbered *entries; /* in the order in which they were added */
+    struct numbered *entries; /* in the order added */
     uint32_t *slots;          /* places in entries, plus 1; at least twice as many */
     size_t n_entries, n_slots;
 };

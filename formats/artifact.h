@@ -1,9 +1,9 @@
 /* Artifacts: one output each, before a container lays it out as a file: a GGUF or a split of one, a safetensors file, a
  * rank, an array, a document.
  *
- * A target (models/) makes the artifact; its container lays it out as spans; fs/ shows the spans as a file. This reads
- * no weights, and an artifact does not change once made. It borrows tensors, views and lent metadata values from the
- * model, which must outlive it. */
+ * A target (models/) makes the artifact; its container lays it out as spans; fs/ shows the spans as a file. None of
+ * this reads weights, and an artifact does not change once made. It borrows tensors, views and lent metadata values
+ * from the model, which must outlive it. */
 #pragma once
 
 #include "formats/gguf/kv.h"
@@ -40,4 +40,4 @@ void artifact_reserve(struct artifact *artifact, size_t n);
 /* The bytes of one tensor, without a header: `raw_container`, for an artifact of one tensor. */
 extern const struct container raw_container;
 
-void artifact_free(struct artifact *artifact); /* zeroed is allowed */
+void artifact_free(struct artifact *artifact); /* frees what it owns; a zeroed artifact is allowed */

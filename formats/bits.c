@@ -18,7 +18,7 @@ static void swap_bytes(unsigned char *bytes, size_t n_components, unsigned compo
         }
 }
 
-/* The sign is the top bit of the last byte, in little-endian order. */
+/* Flips sign bits: the top bit of each component's last byte, in little-endian order. */
 static void flip_signs(unsigned char *bytes, size_t n_bytes, unsigned step, unsigned sign)
 {
     for (size_t i = sign; i < n_bytes; i += step)

@@ -1,4 +1,4 @@
-/* A view whose elements are those of another with their bytes swapped or their signs flipped. */
+/* Views that swap the bytes or flip the signs of another view's elements. */
 #pragma once
 
 #include "quant/view.h"
@@ -10,5 +10,5 @@ struct bits {
     bool conjugate;          /* flips the sign of the second component of two */
 };
 
-/* `view` itself where there is nothing to do. The dtype has one element a block. */
+/* Returns such a view, in the arena, or `view` itself if nothing changes. The dtype has one element a block. */
 const struct view *view_bits(struct arena *arena, const struct view *view, struct bits bits);

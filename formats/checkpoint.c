@@ -10,20 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No more than that are kept: a note is for a person to read, and a file may have any number of oddities. */
+/* More are dropped: notes are for a person to read, and a file may have any number of oddities. */
 enum { MAX_NOTES = 256 };
 
-/* Notes come late and from any thread. */
+/* Notes, which any thread may add at any time. */
 struct notes {
     pthread_mutex_t lock;
     struct note notes[MAX_NOTES];
-    char *texts[MAX_NOTES]; /* of the notes, malloc'ed */
+    char *texts[MAX_NOTES]; /* from malloc(), one for each note */
     size_t n_notes;
 };
 
 struct made {
     checkpoint_maker *make;
-    struct arena *arena; /* that it is in itself */
+    struct arena *arena; /* holds this structure too */
     const void *value;
     struct made *next;
 };
@@ -33,14 +33,14 @@ struct once {
     struct made *first;
 };
 
-/* Room for one more element after `count` of them, in a heap array that doubles. */
+/* Makes room for one more element after `count` of them, in a heap array whose room doubles. */
 static void *grow(void *array, size_t count, size_t element_bytes)
 {
     bool full = (count & (count - 1)) == 0;
     return full ? memory_resize(array, (count ? count * 2 : 1) * element_bytes) : array;
 }
 
-/* A copy of such an array, with the room that grow() counts on. */
+/* Copies such an array, with the room that grow() expects. */
 static void *copy_array(const void *array, size_t count, size_t element_bytes)
 {
     size_t capacity = 1;
@@ -198,13 +198,13 @@ static void close_source(void *source)
     source_close(source);
 }
 
-/* A computed source is added after the file that it reads, and closed before it. */
+/* Takes a source. A computed source is added after the file that it reads, and closed before it. */
 static void own_source(struct checkpoint *checkpoint, struct source *source)
 {
     arena_on_free(checkpoint->arena, close_source, source);
 }
 
-/* Puts a source at that place of the whole array. */
+/* Inserts a source at a place of the whole array, guides included. */
 static void insert_source(struct checkpoint *checkpoint, size_t place, struct source *source)
 {
     size_t count = checkpoint->n_sources + checkpoint->n_guides;
@@ -221,7 +221,7 @@ void checkpoint_add_source(struct checkpoint *checkpoint, struct source *source)
     checkpoint->n_sources++;
 }
 
-/* Lists a guide that somebody owns. */
+/* Lists a guide without taking it. */
 static void list_guide(struct checkpoint *checkpoint, struct source *source)
 {
     insert_source(checkpoint, checkpoint->n_sources + checkpoint->n_guides, source);

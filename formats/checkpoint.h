@@ -13,7 +13,7 @@
 struct side_file {
     const char *name; /* may hold '/': "1_Pooling/config.json" */
     struct source *source;
-    bool hidden; /* not shown, and reading it fails, so that nothing is made without it */
+    bool hidden; /* not shown, and reading it fails: nothing may be made without it */
 };
 
 /* A file of the source that is not shown, and why: "weights", "hidden by the virtual file of that name". */
@@ -47,10 +47,10 @@ enum checkpoint_kind {
 
 /* The role of a checkpoint that another checkpoint keeps. */
 enum base_role {
-    BASE_ORIGIN,  /* the checkpoint before it was changed */
+    BASE_ORIGIN,  /* the checkpoint that this one was derived from */
     BASE_ADAPTER, /* an adapter that is merged into the other one */
     BASE_NAMED,   /* the checkpoint under Hugging Face names, for adapters */
-    BASE_DENSE,   /* the dense layer after the model, from a folder of its own */
+    BASE_DENSE,   /* the dense layer after the model, in its own folder */
     BASE_TARGET,  /* the model that an adapter or a draft model belongs to */
 };
 
@@ -71,7 +71,7 @@ struct checkpoint {
     struct source **sources;
     size_t n_sources, n_guides;
     const struct tensor_set *tensors; /* in the order of the format: see each reader */
-    struct tensor_set *unsealed;      /* for readers: the same set while they fill it; NULL: it is sealed */
+    struct tensor_set *unsealed;      /* for readers: the same set while they fill it; NULL: sealed */
 
     struct gguf_kvs metadata;  /* the format's metadata, typed; strings if the format has no other types */
     struct gguf_kvs differing; /* keys with different values in several files: the first file's value stays */
@@ -87,12 +87,12 @@ struct checkpoint {
     struct documents *documents; /* documents.h */
     struct notes *notes;
     struct once *once;  /* checkpoint_once() */
-    struct base *bases; /* checkpoints that it is made from or needs: closed after it */
+    struct base *bases; /* checkpoints that it is made from or needs; closed after it */
     size_t n_bases;
 };
 
 struct open_options {
-    /* a format's name, if several are possible; NULL: the default choice. For a directory or its files */
+    /* a format's name if several are possible; NULL: the default choice. For a directory or its files */
     const char *format;
     const char *name;             /* overrides model_name; may be NULL */
     bool allow_trailing;          /* ignore bytes after the last tensor instead of refusing them */
@@ -108,17 +108,17 @@ struct format;
 const struct checkpoint *checkpoint_open(const char *path, const struct format *const *formats,
                                          const struct open_options *options, struct error *error);
 
-/* Opens a directory, or its equivalent, for its side files alone, without tensors. */
+/* Opens a directory, a folder on a server, or ORG/NAME in the hub cache for its side files alone, without tensors. */
 const struct checkpoint *checkpoint_open_side_files(const char *path, const struct format *const *formats,
                                                     bool follow_links, struct error *error);
 
-/* Opens a component of another checkpoint, which must outlive it, as if `path` named its folder. If `failure` says why
- * its weights cannot be used, opens its side files alone. Safe from any thread. */
+/* Opens a component of another checkpoint, which must outlive it, as if `path` named its folder. If `failure` is not
+ * NULL, it is why the weights cannot be used: opens the side files alone. Safe from any thread. */
 struct component;
 const struct checkpoint *checkpoint_open_component(const struct checkpoint *whole, const struct component *component,
                                                    const struct error *failure, struct error *error);
 
-/* Opens one source, perhaps not on disk, by its contents, without side files. Takes the source, even on failure. */
+/* Opens one source, on disk or not, by its contents, without side files. Takes the source, even on failure. */
 const struct checkpoint *checkpoint_of_source(struct source *file, const struct format *const *formats,
                                               struct error *error);
 
@@ -133,8 +133,8 @@ uint64_t checkpoint_bytes(const struct checkpoint *checkpoint);
 /* Returns the side file of that name, or NULL. */
 const struct side_file *checkpoint_side_file(const struct checkpoint *checkpoint, const char *name);
 
-/* Adds a note ("no config.json, so ..."). metadata.json and `wfs info` show notes, and `wfs mount` prints them
- * once. Safe from any thread. Repeated notes, and notes after the 256th, are dropped. */
+/* Adds a note ("no config.json, so ..."). metadata.json and `wfs info` show notes, and `wfs mount` prints them once.
+ * Safe from any thread. Repeated notes, and notes and hints after the 256th, are dropped. */
 void checkpoint_note(const struct checkpoint *checkpoint, enum subject subject, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,44 +1,45 @@
-/* Checkpoints while they are made: by the readers of formats, and by derivations (models/derive/). Everybody else holds
- * a finished checkpoint, which is const. */
+/* Checkpoints under construction: for readers of formats and derivations (models/derive/). All other code holds
+ * finished checkpoints, which are const. */
 #pragma once
 
 #include "formats/checkpoint.h"
 
-/* An empty checkpoint, with its arena and an empty set of tensors. */
+/* Makes an empty checkpoint, with its arena and an empty tensor set. */
 struct checkpoint *checkpoint_new(const char *path);
 
-/* A checkpoint that is like `origin` in everything, to be changed before others see it. It takes the origin, keeps it
- * as BASE_ORIGIN, and shares with it what is not changed: tensors, sources, values, notes, components. What is parsed
- * and made once (documents.h, checkpoint_once()) is its own. */
+/* Makes a checkpoint equal to `origin`, for the caller to change before other code sees it. Takes the origin, keeps it
+ * as BASE_ORIGIN, and shares with it all that does not change: tensors, sources, values, notes, components. Parsed
+ * documents (documents.h) and objects of checkpoint_once() are not shared. */
 struct checkpoint *checkpoint_derive(const struct checkpoint *origin);
 
-/* Seals the tensors, which nobody can change after that; once they are sealed, does nothing. */
+/* Seals the tensor set, which cannot change after that; sealing again does nothing. Fails on a duplicate name. */
 bool checkpoint_seal(struct checkpoint *checkpoint, struct error *error);
 
-/* Takes another checkpoint, and closes it after this one. */
+/* Takes another checkpoint, which is closed after this one. */
 void checkpoint_keep(struct checkpoint *checkpoint, enum base_role role, const struct checkpoint *other);
 
-/* Takes another checkpoint, like checkpoint_keep(), of whose tensors those here are made: its files are guides here. */
+/* Like checkpoint_keep(), for a checkpoint whose tensors this one uses: its files become guides of this one. */
 void checkpoint_use(struct checkpoint *checkpoint, enum base_role role, const struct checkpoint *other);
 
 void checkpoint_add_source(struct checkpoint *checkpoint, struct source *source); /* takes the source */
 
-/* Takes the source of a small file that the tensors or the side files were made by, other than weights and side files.
- */
+/* Takes the source of a small file that determines the tensors or side files, but is neither. */
 void checkpoint_add_guide(struct checkpoint *checkpoint, struct source *source);
 
-/* Adds a text to the metadata; of a key that is there already the first value stays. */
+/* Adds a text to the metadata. If the key is present, its first value stays; a different value is recorded in
+ * `differing`. */
 void checkpoint_add_metadata(struct checkpoint *checkpoint, const char *key, const char *value);
 
 void checkpoint_add_side_file(struct checkpoint *checkpoint, const char *name, struct source *source); /* takes it */
 void checkpoint_hide_file(struct checkpoint *checkpoint, const char *name, const char *reason);
 
-/* Adds a side file that is not shown. Takes the source. */
+/* Adds a side file that is not shown (side_file.hidden). Takes the source. `reason` is not copied. */
 void checkpoint_add_hidden_side_file(struct checkpoint *checkpoint, const char *name, struct source *source,
                                      const char *reason);
 
-/* Removes a side file, and lists its name as hidden. */
+/* Removes a side file, which must exist, and lists its name as hidden. `reason` is not copied. */
 void checkpoint_hide_side_file(struct checkpoint *checkpoint, const char *name, const char *reason);
 
-/* Gives a side file another text; the file that the text was made of becomes a guide. */
+/* Replaces the contents of a side file, which must exist, by a text; the file that the text was made from becomes a
+ * guide. */
 void checkpoint_change_side_file(struct checkpoint *checkpoint, const char *name, const char *text, size_t length);

@@ -1,14 +1,14 @@
 /* The files beside the weights.
  *
- * Of a directory, served as they are: its regular files and those of its sub-directories, MAX_DEPTH deep and MAX_FILES
- * many. Listed as hidden, with the reason: weights of any kind, lists of shards, hidden directories, links to
- * directories, and links that lead nowhere or out of the model's directory. The weights of its components are not
- * hidden. A file that cannot be opened is there, too: reading it fails, and so does what takes something from it, which
- * would be another without it. So does what takes something from a link that leads out.
+ * For a directory, these rules apply to its files and those of its sub-directories, MAX_DEPTH deep and MAX_FILES many:
+ * regular files are side files, with their bytes unchanged. Weights of any kind, lists of shards, hidden directories,
+ * links to directories, and links that lead nowhere or out of the model's directory are listed as hidden, with the
+ * reason; weights of components are not listed. A file that cannot be opened is a side file, too: reading it fails, and
+ * so does every output that needs it, since it would differ without it. So does every output that needs a file through
+ * a link that leads out.
  *
- * The directory that a single file happens to lie in may be anything, such as a home directory. Only the files that
- * models are known to have are served from it, and only where one of them says that it is a model's directory; all
- * others are neither served nor listed. */
+ * A single file may lie in any directory, such as a home directory. Only files with names that models use become side
+ * files, and only if one name marks the directory as a model's; all others are neither shown nor listed. */
 #include "formats/checkpoint_builder.h"
 #include "formats/components.h"
 
@@ -22,7 +22,7 @@
 
 enum { MAX_DEPTH = 3, MAX_FILES = 4096 };
 
-/* Of weights in formats that are not read. */
+/* Endings of weights in formats that wfs does not read. */
 static const char *const other_suffixes[] = {
     ".pkl", ".ggml",   ".h5",       ".hdf5",  ".keras",   ".onnx", ".onnx_data", ".onnx.data", ".msgpack",
     ".ot",  ".tflite", ".pdparams", ".pdopt", ".mlmodel", ".nemo", ".distcp",    ".llamafile",
@@ -66,7 +66,7 @@ struct walk {
     struct checkpoint *checkpoint;
     const struct input *input;
     size_t n_files;
-    bool single_file; /* the input is one */
+    bool single_file; /* the input is a single file */
 };
 
 static bool matches(const char *pattern, const char *name)
@@ -82,7 +82,7 @@ static bool is_known_directory(const char *name)
     return false;
 }
 
-/* `prefix` is the directory's name with a '/', or empty for the model's own. */
+/* Reports whether models have such a file. `prefix` is the directory's name with a '/', or "" for the model's own. */
 static bool is_known_file(const char *prefix, const char *name)
 {
     char directory[NAME_MAX + 1];
@@ -96,7 +96,7 @@ static bool is_known_file(const char *prefix, const char *name)
     return false;
 }
 
-/* Reports whether one of the names says that they are those of a model's directory. */
+/* Returns true if a name marks the directory as a model's. */
 bool input_is_model_directory(const struct input *input)
 {
     for (size_t i = 0; i < input->list.count; i++)
@@ -112,7 +112,7 @@ static bool has_suffix(const char *name, const char *suffix)
     return length > suffix_length && strcasecmp(name + length - suffix_length, suffix) == 0;
 }
 
-/* However the extension is written: MODEL.SAFETENSORS. */
+/* Ignores the case of the extension: MODEL.SAFETENSORS. */
 static bool is_weights(const struct format *const *formats, const char *name)
 {
     char lower[NAME_MAX + 1];
@@ -159,7 +159,7 @@ static const char *reason_as_weights(const struct format *const *formats, const 
     return has_suffix(name, ".index.json") ? "list of shards" : NULL;
 }
 
-/* Why a file or directory is not shown, by its kind and name; NULL: it is. */
+/* Returns the reason not to show a file or directory, by its kind and name, or NULL. */
 static const char *reason_to_hide(const struct format *const *formats, const char *name, enum location_kind kind,
                                   unsigned depth)
 {
@@ -187,7 +187,7 @@ static void add_subfolder(struct walk *walk, const char *path, unsigned depth)
         checkpoint_hide_file(walk->checkpoint, path, arena_strdup(arena, error.message));
 }
 
-/* One entry of a folder: as a folder in it, or as a file, as `folders` says. */
+/* Adds an entry of a folder if it is a folder (`folders`) or a file (otherwise). */
 static void add_entry(struct walk *walk, const struct location_entry *entry, const char *path, unsigned depth,
                       bool folders)
 {
@@ -210,7 +210,7 @@ static void add_entry(struct walk *walk, const struct location_entry *entry, con
         add_file(walk, path);
 }
 
-/* Files first, so that no large folder takes the place of the model's own. */
+/* Adds files first, so that a large sub-directory cannot displace the model's own. */
 static void add_folder(struct walk *walk, const struct location_list *list, const char *prefix, unsigned depth)
 {
     for (int folders = 0; folders < 2; folders++)

@@ -7,10 +7,10 @@
 
 static const char pipeline_list[] = "model_index.json", modules_list[] = "modules.json", config[] = "config.json";
 
-/* Of a model that hears: what makes tokens of sound, a model of its own that no list names. */
+/* The audio codec of an audio model, a model of its own that no list names. */
 static const char codec_folder[] = "audio_tokenizer";
 
-enum { MAX_MODULES = 64 }; /* entries of a list that are looked at: a model has ten */
+enum { MAX_MODULES = 64 }; /* entries of a list that are read: a model has ten */
 
 struct finding {
     struct checkpoint *checkpoint;
@@ -25,7 +25,7 @@ static bool is_weights(const struct format *const *formats, const char *name)
     return *name != '.' && ((extension != NULL && !extension->alone) || text_ends_with(name, ".index.json"));
 }
 
-/* Reports whether a folder of the directory has weights or a list of them, and how many bytes. */
+/* Reports whether a folder of the directory has weights or an index of them, and their bytes. */
 static bool has_weights(const struct finding *finding, const char *folder, uint64_t *ret_bytes)
 {
     const struct location *location = finding->input->location;
@@ -72,14 +72,13 @@ static bool take(struct finding *finding, const char *folder, const char *class_
     return true;
 }
 
-/* The class of an entry of model_index.json, which is its library and its class; NULL: it is something else, or left
- * out of this pipeline. */
+/* Returns the class of an entry [library, class] of model_index.json; NULL: the entry is something else, or null. */
 static const char *class_of_entry(const struct json *entry)
 {
     return json_count(entry) == 2 ? json_string(json_at(entry, 1), NULL) : NULL;
 }
 
-/* Models have this file; schedulers and tokenizers, which have no weights, have others. */
+/* Reports whether a folder has config.json, as models do; schedulers and tokenizers, which have no weights, do not. */
 static bool has_configuration(const struct finding *finding, const char *folder)
 {
     const char *path = arena_printf(finding->checkpoint->arena, "%s/config.json", folder);
@@ -103,7 +102,7 @@ static void find_in_pipeline(struct finding *finding, const struct json *list)
     }
 }
 
-/* The class without its modules: "Dense" of "sentence_transformers.models.Dense". */
+/* Returns the class without its modules: "Dense" of "sentence_transformers.models.Dense". */
 static const char *class_of_module(const struct json *module)
 {
     const char *type = json_string(json_get(module, "type"), NULL), *dot = type != NULL ? strrchr(type, '.') : NULL;
@@ -143,7 +142,7 @@ static void find_listed(struct finding *finding, const char *name)
     json_free(list);
 }
 
-/* The file that says of what the directory is made; NULL: it is made of one. */
+/* Returns the file that lists components, or config.json beside audio_tokenizer; NULL: no components. */
 static const char *list_of(const struct input *input)
 {
     if (input->file != NULL)

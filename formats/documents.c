@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A value takes 40 bytes of memory for 2 bytes of text. */
+/* Limits in bytes of text. A parsed value takes 40 bytes of memory, and as few as 2 bytes of text. */
 enum { DEFAULT_LIMIT = 1 << 20, LARGE = 256 << 20, SMALL = 64 << 10 };
 
-/* By how the name ends; the first row counts. */
+/* Limits by the ending of the name; the first row that fits counts. */
 static const struct {
     const char *ending;
     size_t limit;
@@ -33,7 +33,7 @@ static const struct {
     {".tiktoken", LARGE},
 };
 
-/* Side files that models are made from, as fnmatch(3) has it. */
+/* Side files that models are made from, as patterns of fnmatch(3). */
 static const char *const declared[] = {
     "README.md",
     "adapter_config.json",
@@ -105,7 +105,7 @@ void documents_free(struct documents *documents)
     free(documents);
 }
 
-/* Forgets what nobody uses; the lock is held. */
+/* Frees documents without users; the lock is held. */
 static void forget_unused(struct documents *documents)
 {
     bool large = false;
@@ -120,7 +120,7 @@ static void forget_unused(struct documents *documents)
         large = true;
     }
     if (large)
-        malloc_trim(0); /* a tokenizer is by far the largest thing that is ever parsed */
+        malloc_trim(0); /* a tokenizer is by far the largest document */
 }
 
 static bool is_one_of(const char *name, const char *const *patterns, size_t n_patterns)
@@ -149,7 +149,7 @@ size_t document_limit(const char *name)
     return DEFAULT_LIMIT;
 }
 
-/* Also tells whether the text was read. */
+/* Like document_parse(); *ret_read tells whether the text was read. */
 static struct json_document *read_and_parse(const struct source *source, bool *ret_read, struct error *error)
 {
     const char *name = source_name(source);
@@ -197,8 +197,8 @@ static void parse(void *context)
     parsing->parsed = parsing->documents->first = document;
 }
 
-/* The document of that name, parsed now if it has not been; the lock is held. It stays, whatever becomes of the work
- * that it is parsed for. */
+/* Returns the document of that file, parsed if it has not been; the lock is held. An attempt of its own lets the
+ * document survive a failure of the caller's work. */
 static struct document *find_or_parse(struct documents *documents, const struct side_file *file, bool *ret_invalid,
                                       struct error *error)
 {
@@ -213,7 +213,7 @@ static struct document *find_or_parse(struct documents *documents, const struct 
     return parsing.parsed;
 }
 
-/* Finds a declared side file; NULL where there is none. */
+/* Finds a side file; *ret_file is NULL if there is none. Fails if its name is not declared. */
 static bool find_declared(const struct checkpoint *checkpoint, const char *name, const struct side_file **ret_file,
                           struct error *error)
 {
@@ -222,7 +222,7 @@ static bool find_declared(const struct checkpoint *checkpoint, const char *name,
            error_set(error, "%s: models are not made from files of this name", name);
 }
 
-/* Where it fails, *ret_invalid tells whether that is for what the text is. */
+/* Opens a document; after a failure, *ret_invalid tells whether the text was read but is invalid. */
 static bool open_document(const struct checkpoint *checkpoint, const char *name, struct document **ret_document,
                           bool *ret_invalid, struct error *error)
 {

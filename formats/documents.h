@@ -1,10 +1,8 @@
-/* Documents: the small files that say what a model is (config.json, tokenizer.json ...), each parsed once for all who
- * ask.
+/* Documents: the small files that describe a model (config.json, tokenizer.json ...), each parsed once for all users.
  *
- * A document is opened and closed like a file, from any thread; its values are there until it is closed. What has been
- * closed by everybody is forgotten, but not while somebody holds the checkpoint's documents (documents_hold()): who
- * plans a file asks for the same ones repeatedly. Small ones stay as long as the checkpoint. Nothing here is on
- * the path of a read. */
+ * A document is opened and closed like a file, from any thread; its values live until it is closed. A document that all
+ * users have closed is freed, unless it is small (64 KiB of text) or documents_hold() keeps the checkpoint's documents:
+ * planning a file opens the same ones repeatedly. Reads of virtual files never use documents. */
 #pragma once
 
 #include "formats/checkpoint.h"
@@ -13,12 +11,12 @@
 /* A side file, parsed. */
 struct document;
 
-/* Opens the side file of that name, which is declared; *ret_document is NULL where there is none. The error names the
- * file. */
+/* Opens the declared side file of that name; *ret_document is NULL if the checkpoint has none. Fails if the file cannot
+ * be read or parsed, or its name is not declared; the error names the file. */
 bool document_open(const struct checkpoint *checkpoint, const char *name, struct document **ret_document,
                    struct error *error);
 
-/* The same where a text that is not JSON is as good as none: *ret_document is NULL then, and a note says so. */
+/* Like document_open(), but treats a text that is not JSON as missing: *ret_document is NULL, and a note says so. */
 bool document_open_if_valid(const struct checkpoint *checkpoint, const char *name, struct document **ret_document,
                             struct error *error);
 
@@ -26,31 +24,30 @@ void document_close(struct document *document); /* NULL is allowed */
 
 const struct json *document_root(const struct document *document); /* NULL for NULL */
 
-/* Between the two, which may nest, no document is forgotten. */
+/* Keep all documents of the checkpoint between the two calls, which may nest. */
 void documents_hold(const struct checkpoint *checkpoint);
 void documents_release(const struct checkpoint *checkpoint);
 
 /* Reports whether models are made from side files of that name. Those files and the weights are the declared inputs of
- * everything that is computed. No other side file can be opened here, so that a file's inputs are known before any is
- * read. */
+ * all computed files. No other side file can be opened here, so that a file's inputs are known before any is read. */
 bool document_is_declared(const char *name);
 
-/* Reports whether a declared file says how weights are packed: the inputs of tensors that are unpacked. */
+/* Reports whether a declared file describes how weights are packed: those files are inputs of unpacked tensors. */
 bool document_says_packing(const char *name);
 
-/* The most bytes that a file of that name may have to be read as a whole, as text or as JSON: the one table of such
+/* Returns the most bytes that a file of that name may have to be read whole, as text or JSON: the only table of such
  * limits. */
 size_t document_limit(const char *name);
 
-/* The side file of that name, which is declared, as a NUL-terminated text that the caller frees; NULL where it is not
- * there (*ret_absent) or cannot be read. */
+/* Returns the declared side file of that name as a NUL-terminated text that the caller frees; NULL if there is none
+ * (*ret_absent, without an error) or it cannot be read. */
 char *document_text(const struct checkpoint *checkpoint, const char *name, size_t *ret_length, bool *ret_absent,
                     struct error *error);
 
-/* A whole source parsed, within the limit of its name; freed by the caller. For readers, and for files that are read
- * once. */
+/* Parses a whole source, within the limit of its name; the caller frees the result. The error names the source. For
+ * readers, and for files that are read once. */
 struct json_document *document_parse(const struct source *source, struct error *error);
 
-/* For the checkpoint that they belong to. */
+/* For checkpoints alone, which own their documents. */
 struct documents *documents_new(void);
-void documents_free(struct documents *documents); /* also what a failed attempt (base/attempt.h) has left open */
+void documents_free(struct documents *documents); /* also those that a failed attempt (base/attempt.h) left open */

@@ -14,13 +14,13 @@
 /* The input that the user named: a file, or a directory with its names. */
 struct input {
     const struct format *const *formats; /* the program's table */
-    const char *path;                    /* as given, or the snapshot in a hub cache */
+    const char *path;                    /* as given, without a URL's secrets, or the snapshot in a hub cache */
     struct location *location;           /* the directory, or the file's directory; NULL: a file without a directory */
     const char *file_name;               /* in that directory; NULL for a directory */
     struct source *file;                 /* the file, open; NULL for a directory */
     unsigned char head[64];              /* its first bytes */
     size_t head_length;
-    struct location_list list;           /* of the directory; empty for a file that is nowhere */
+    struct location_list list;           /* of the directory; empty without a location */
     const struct components *components; /* components.h; NULL: the directory has none */
 };
 
@@ -71,7 +71,6 @@ const struct extension *formats_extension(const struct format *const *formats, c
  * error, if no format fits, two fit, or the file cannot be read. */
 const struct format *format_of_file(const struct format *const *formats, struct source *file, struct error *error);
 
-/* Adds the files of the directory that are not weights as side files, sub-directories included (see
- * collect_side_files.c for the rules), and hides the others. Files that cannot be shown are noted, and never an error.
- */
+/* Adds the files of the directory that are not weights as side files, sub-directories included (collect_side_files.c
+ * states the rules), and lists the others as hidden. Files that cannot be shown become notes, never errors. */
 void format_add_side_files(struct checkpoint *checkpoint, const struct input *input);

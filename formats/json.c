@@ -10,13 +10,13 @@
 #include <string.h>
 #include <yajl/yajl_parse.h>
 
-enum { INDEXED_MEMBERS = 9 }; /* objects of as many members get an index; smaller ones are searched in order */
+enum { INDEXED_MEMBERS = 9 }; /* objects with so many members get an index; smaller ones are searched in order */
 
 struct json {
     const char *key;
     union {
         const char *text;      /* of a string or number */
-        const uint32_t *order; /* of an object: distances to its members, sorted by key, where it has an index */
+        const uint32_t *order; /* of an indexed object: distances to its members, sorted by key */
     };
     uint32_t key_length, text_length;
     uint32_t count; /* members or elements */
@@ -40,20 +40,20 @@ struct open_container {
 struct parser {
     struct json_document *document;
     yajl_handle yajl;
-    const char *text, *counted; /* up to there the lines are counted */
+    const char *text, *counted; /* lines are counted up to `counted` */
     uint32_t line;
     char *text_end;
     const char *key;
     size_t key_length;
     struct open_container open[JSON_MAX_DEPTH];
     unsigned depth;
-    json_take_member *take; /* the members of the root are handed over; NULL: they stay */
-    void *context;          /* for that */
+    json_take_member *take; /* takes the members of the root; NULL: they stay */
+    void *context;          /* of `take` */
     struct error *error;
     bool failed; /* `error` is set: yajl's own message is of no use */
 };
 
-/* The line of an offset, which is not before the last one that was asked for. */
+/* Returns the line of an offset, which must not be before the previous call's. */
 static uint32_t line_of(struct parser *parser, size_t offset)
 {
     const char *end = parser->text + offset, *found;
@@ -70,7 +70,7 @@ static uint32_t current_line(struct parser *parser)
     return line_of(parser, yajl_get_bytes_consumed(parser->yajl));
 }
 
-/* NULL, with the error set, when the document is too large. */
+/* Adds a value; NULL, with the error set, if the document is too large. */
 static struct json *add_value(struct parser *parser, enum json_type type)
 {
     struct json_document *document = parser->document;
@@ -100,7 +100,7 @@ static struct json *add_value(struct parser *parser, enum json_type type)
     return value;
 }
 
-/* The text's decoded form is never longer than its spelling with quotes, or with the byte that ends a number. */
+/* Keeps a text. Decoded, it is never longer than its spelling with quotes, or with the byte that ends a number. */
 static const char *keep_text(struct parser *parser, const void *text, size_t length)
 {
     char *kept = parser->text_end;
@@ -110,7 +110,7 @@ static const char *keep_text(struct parser *parser, const void *text, size_t len
     return kept;
 }
 
-/* After each value: a whole member of the root is handed over and dropped. */
+/* Ends a value: hands over a complete member of the root, and drops it. */
 static int end_value(struct parser *parser)
 {
     struct json_document *document = parser->document;
@@ -212,7 +212,7 @@ static int on_end_array(void *context)
     return end_value(context);
 }
 
-/* The values in a container, whatever its type. */
+/* Returns the first value in an array or object, or NULL. */
 static const struct json *first_value(const struct json *container)
 {
     return container->count > 0 ? container + 1 : NULL;
@@ -290,8 +290,7 @@ static int hex_quad(const char *text, const char *end)
     return value;
 }
 
-/* Finds a \u escape of a surrogate without its other half, which yajl would replace. Backslashes are only in strings.
- */
+/* Finds a \u escape of a lone surrogate, which yajl would replace. Valid JSON has backslashes only in strings. */
 static bool surrogates_paired(const char *text, size_t length, size_t *ret_offset)
 {
     const char *end = text + length, *at = text;
@@ -315,7 +314,7 @@ static bool surrogates_paired(const char *text, size_t length, size_t *ret_offse
     return true;
 }
 
-/* yajl does not ask whether it got what it wanted. */
+/* Allocates memory for yajl, which does not check for NULL. */
 static void *allocate(void *unused, size_t size)
 {
     return memory_alloc(size);
@@ -335,7 +334,7 @@ static bool run_yajl(struct parser *parser, const char *text, size_t length, str
 {
     yajl_alloc_funcs memory = {.malloc = allocate, .realloc = reallocate, .free = release};
     yajl_handle yajl = parser->yajl = yajl_alloc(&callbacks, &memory, parser);
-    yajl_config(yajl, yajl_dont_validate_strings, 1); /* checked already, and more strictly */
+    yajl_config(yajl, yajl_dont_validate_strings, 1); /* checked before, more strictly */
     yajl_status status = yajl_parse(yajl, (const unsigned char *)text, length);
     size_t place = yajl_get_bytes_consumed(yajl);
     if (status ==
@@ -353,7 +352,7 @@ static bool run_yajl(struct parser *parser, const char *text, size_t length, str
     return status == yajl_status_ok;
 }
 
-/* Reports whether the text is what yajl may be given. */
+/* Checks the rules that yajl does not. */
 static bool check_text(const char *text, size_t length, struct error *error)
 {
     size_t place = text_valid_prefix(text, length);
@@ -404,7 +403,7 @@ bool json_parse_members(const char *text, size_t length, json_take_member *take,
 
 struct json_document *json_parse_python(const char *text, size_t length, struct error *error)
 {
-    static const char infinity[] = "Infinity", number[] = "1e999999"; /* of the same length: offsets stay */
+    static const char infinity[] = "Infinity", number[] = "1e999999"; /* of equal length, so offsets stay */
     char *copy = NULL;
     bool in_string = false;
     for (size_t i = 0; i < length; i++) {

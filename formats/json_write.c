@@ -223,7 +223,7 @@ static void put_scalar(struct json_writer *writer, const struct json *value)
         json_put_raw(writer, NULL, json_is(value, JSON_NUMBER) ? json_number_text(value) : words[json_type(value)]);
 }
 
-/* As deep as the document, which has a limit (JSON_MAX_DEPTH). */
+/* Recurses as deep as the document, at most JSON_MAX_DEPTH. */
 static void put_edited(struct json_writer *writer, const struct json *value, json_edit *edit, void *context,
                        unsigned depth)
 {
@@ -260,9 +260,9 @@ void json_put_f32(struct json_writer *writer, const char *key, float value)
     json_put_raw(writer, key, json_f32_text(value, text));
 }
 
-enum { DIGITS = 17 }; /* tell every F64 */
+enum { DIGITS = 17 }; /* enough to identify any F64 */
 
-/* The fewest digits that tell a finite number, the first of them times ten to the exponent. */
+/* Finds the fewest digits that identify a finite number: D.DDD times ten to the exponent. */
 static void shortest_digits(double value, bool is_single, char digits[DIGITS + 1], int *ret_exponent)
 {
     char text[32];

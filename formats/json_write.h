@@ -1,14 +1,13 @@
-/* Writing JSON as Python's json.dump(indent=2) and serde_json's pretty printer do, which agree: a member a line, two
- * spaces for each level, nothing between the brackets of what is empty, no newline at the end. Or compact, for files of
- * our own: no spaces, and a new line only where one is asked for.
+/* Writing JSON as Python's json.dump(indent=2) and serde_json's pretty printer do, which agree: a line for each member,
+ * two spaces for each level, empty brackets together, no newline at the end. Or compact, for our own files: no spaces,
+ * and line breaks only on request.
  *
- * yajl's generator cannot write these: it puts the brackets of what is empty on two lines, has no letters but UTF-8,
- * spells control characters in upper case, and knows no number but one of its own format. Files are compared to the
- * byte.
+ * yajl's generator cannot write these bytes exactly: it puts empty brackets on two lines, writes letters only as UTF-8,
+ * escapes control characters in upper case, and formats numbers its own way.
  *
- * Zero-initialized but for its buffer and letters, a writer begins a value; members of an object have keys, elements of
- * an array NULL. A key that may hold anything is put before its member, which then has NULL; other keys are
- * NUL-terminated. */
+ * A writer that is zero except for its buffer and letters begins a value. Members of an object are put with a
+ * NUL-terminated key, elements of an array with NULL. For a key of any bytes, call json_put_key() first and pass
+ * NULL. */
 #pragma once
 
 #include "base/buffer.h"
@@ -16,7 +15,7 @@
 
 #include <stdbool.h>
 
-/* Brackets within each other: room for a document (JSON_MAX_DEPTH) in a member of another one. */
+/* Nesting levels: room for a document (JSON_MAX_DEPTH) in a member of another one. */
 enum { JSON_WRITER_DEPTH = 256 };
 
 struct json_writer {
@@ -24,25 +23,26 @@ struct json_writer {
     enum json_letters letters;
     bool compact, break_line, has_key;
     unsigned indent; /* levels of nesting around the whole value */
-    unsigned width;  /* of a level, in blanks; 0: two */
+    unsigned width;  /* of a level, in spaces; 0: two */
     unsigned depth;
     unsigned char levels[JSON_WRITER_DEPTH];
 };
 
 void json_begin_object(struct json_writer *writer, const char *key);
 void json_begin_array(struct json_writer *writer, const char *key);
-void json_end(struct json_writer *writer); /* the innermost of the two */
+void json_end(struct json_writer *writer); /* closes the innermost object or array */
 
-/* The key of the member that comes next. */
+/* Puts the key of the next member. */
 void json_put_key(struct json_writer *writer, const char *key, size_t length);
 
-/* In a compact value, the next member or element begins a line. */
+/* Starts a line before the next member or element of a compact value. */
 void json_break_line(struct json_writer *writer);
 
-/* In one that is not, what is in the innermost brackets stays on their line, as json.dump() writes without indent. */
+/* Keeps the contents of the innermost brackets of an indented value on their line, as json.dump() writes without
+ * indent. */
 void json_keep_line(struct json_writer *writer);
 
-/* A place to come back to: json_take_back() removes all that was put since, open brackets included. */
+/* A place to return to: json_take_back() removes everything put since then, open brackets included. */
 struct json_mark {
     size_t length;
     unsigned depth;
@@ -59,26 +59,26 @@ void json_put_i64(struct json_writer *writer, const char *key, int64_t number);
 void json_put_bool(struct json_writer *writer, const char *key, bool value);
 void json_put_null(struct json_writer *writer, const char *key);
 
-/* Puts a number with so many digits; null if it is not finite. */
+/* Puts a number with `digits` significant digits; null if it is not finite. */
 void json_put_f64(struct json_writer *writer, const char *key, double value, int digits);
 
-/* Puts a value that was read. `edit`, unless it is NULL, is asked for each member of an object in it: true says that it
- * has put another one in its place, or none. `depth` is 1 in an object that is the whole value, and one more in each
- * object and array within. */
+/* Puts a parsed value. Calls `edit`, unless it is NULL, for each member of each object in it: true means that the call
+ * has put a replacement, or nothing, in its place. `depth` is 1 in the outermost object or array, and one more in each
+ * within. */
 typedef bool json_edit(void *context, struct json_writer *writer, const struct json_member *member, unsigned depth);
 void json_put_edited(struct json_writer *writer, const struct json *value, json_edit *edit, void *context);
 
-/* Puts members or elements as `template` spells them: JSON with ' for the quotation mark, in which a value may be
+/* Puts members or elements as `template` spells them: JSON with ' as the quotation mark, in which a value may be
  *     %s  a text, or NULL: null    %t  a text and its length (size_t)    %u  a uint64_t
  *     %b  true or false            %r  a value that is spelled already
  * A newline is json_break_line(). Brackets may stay open, for loops to go on in them, and the template may close
  * brackets that were open. A template is a constant of the program: it is not checked. */
 void json_put_template(struct json_writer *writer, const char *template, ...);
 
-/* Puts a value that is spelled already. */
+/* Puts a value that is JSON text already. */
 void json_put_raw(struct json_writer *writer, const char *key, const char *text);
 
-/* The shortest decimal that reads as the same F32, as Python prints a float: 1e-05, 0.22, 10000.0. */
+/* Puts the shortest decimal that reads as the same F32, as Python prints a float: 1e-05, 0.22, 10000.0. */
 void json_put_f32(struct json_writer *writer, const char *key, float value);
 
 /* Write the text of an F32 or F64 as json_put_f32() spells it; return `out`. */

@@ -5,14 +5,14 @@
 
 enum { LAYOUT_MAX_RANK = 64 };
 
-/* The number of elements of a shape and their size in bytes. Fails where any partial product overflows, even when a
- * later dimension is 0, where the number of bits does not fit in 64 bits, and where the elements are not whole blocks
- * of the dtype. The last case is told apart by *ret_misaligned, if not NULL. */
+/* Computes the number of elements of a shape and their size in bytes. Fails if a partial product overflows, even if a
+ * later dimension is 0, if the number of bits does not fit in 64 bits, or if the elements are not whole blocks of the
+ * dtype. *ret_misaligned, if not NULL, tells the last case apart. */
 bool layout_size(const struct dtype *dtype, const uint64_t *shape, unsigned rank, uint64_t *ret_elements,
                  uint64_t *ret_bytes, bool *ret_misaligned);
 
-/* Row-major strides, in elements. The shape has passed layout_size(). */
+/* Sets row-major strides, in elements. The shape has passed layout_size(). */
 void layout_row_major_strides(const uint64_t *shape, unsigned rank, uint64_t *strides);
 
-/* "[2, 3]", for messages; cut to `capacity`. Returns `out`. */
+/* Writes "[2, 3]", for messages, cut to `capacity` bytes with the NUL. Returns `out`. */
 const char *layout_shape_text(const uint64_t *shape, unsigned rank, char *out, size_t capacity);

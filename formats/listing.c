@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* False: there are too many. */
+/* Adds a name; false if there are too many. */
 static bool add(struct listing *listing, const char *name)
 {
     if (listing->count == LISTING_NAMES)
@@ -17,7 +17,7 @@ static bool add(struct listing *listing, const char *name)
     return true;
 }
 
-/* [{"name": "model.gguf", "type": "file", ...}, {"name": "sub", "type": "directory"}] */
+/* Parses [{"name": "model.gguf", "type": "file", ...}, {"name": "sub", "type": "directory"}]. */
 static bool parse_json(const char *text, size_t length, struct arena *arena, struct listing *listing)
 {
     struct error unused;
@@ -35,7 +35,7 @@ static bool parse_json(const char *text, size_t length, struct arena *arena, str
     return good;
 }
 
-/* The value of an attribute, with the one entity that URLs have in HTML. */
+/* Returns the value of an attribute, decoding &amp;, the only entity that URLs need in HTML. */
 static const char *attribute_value(const char *value, size_t length, struct arena *arena)
 {
     static const char entity[] = "&amp;";
@@ -45,7 +45,7 @@ static const char *attribute_value(const char *value, size_t length, struct aren
     return text;
 }
 
-/* The name that a link in a folder leads to; NULL if it leads elsewhere. */
+/* Returns the name that a link in a folder leads to, or NULL if it leads elsewhere. */
 static const char *name_of_link(const struct uri *folder, const char *link, struct arena *arena)
 {
     struct uri uri;

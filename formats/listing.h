@@ -1,4 +1,4 @@
-/* The names in a folder of a web server: its page of links, or nginx's list in JSON. Nothing here does I/O. */
+/* Names in a folder of a web server, from its HTML page of links or nginx's JSON list. Nothing here does I/O. */
 #pragma once
 
 #include "base/arena.h"
@@ -7,11 +7,11 @@
 enum { LISTING_NAMES = 100000, LISTING_BYTES = 64 << 20 };
 
 struct listing {
-    const char **names; /* decoded; of a folder with a '/' at its end */
+    const char **names; /* decoded; folders end in '/' */
     size_t count;
 };
 
-/* Finds the names in an answer with that Content-Type, in the arena. Links to anything but what is in the folder itself
- * are left out. Returns false if the text is no list, or has more than LISTING_NAMES names. */
+/* Finds the names in an answer with that Content-Type, in the arena. Ignores links that leave the folder. Returns false
+ * if the text is not a list, a page has no such link, or there are more than LISTING_NAMES names. */
 bool listing_parse(const char *text, size_t length, const char *type, const struct uri *folder, struct arena *arena,
                    struct listing *ret_listing);

@@ -1,4 +1,4 @@
-/* The kinds of locations that a build without libcurl lacks. */
+/* Refuses the kinds of locations that need libcurl, for builds without it. */
 #include "formats/location_scheme.h"
 
 static struct location *refuse(const char *text, enum location_links links, const char **ret_file, struct error *error)

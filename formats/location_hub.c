@@ -1,8 +1,8 @@
 /* Models on the Hugging Face hub: hf://[models/]ORG/NAME[@REVISION][/PATH].
  *
- * One request lists all files of a revision with their sizes and hashes, and says which commit it is: everything is
- * read of that commit. Files whose bytes the Python clients' cache has are read there. The list of a commit is kept
- * with the store, and so is which commit a revision was, for offline.
+ * One request lists all files of a revision with their sizes and hashes, and names its commit: every file is read from
+ * that commit. Files in the Python clients' cache are read there. The store keeps the list of a commit, and of a
+ * revision for offline use.
  *
  * Source: huggingface_hub's HfApi.model_info, list_repo_tree and file_download; HfFileSystem.resolve_path. */
 #include "base/sha256.h"
@@ -20,7 +20,7 @@
 
 enum {
     LIST_LIMIT = 64 << 20, /* bytes */
-    COMPLETE_NAMES = 1000, /* from so many on, the list of a revision may be cut */
+    COMPLETE_NAMES = 1000, /* a revision's list may be cut at so many names */
     TREE_PAGES = 1 + SITE_FILES / 1000,
     COMMIT_DIGITS = 40,
     MAX_ID = 96, /* the hub's own limit for a repository's name */
@@ -29,7 +29,7 @@ enum {
 struct hub {
     struct arena *arena; /* the site's */
     struct site *site;
-    const char *id, *revision, *path; /* ORG/NAME, the revision or "main", what is below it or "" */
+    const char *id, *revision, *path; /* ORG/NAME; REVISION or "main"; PATH or "" */
     const char *shown;                /* hf://ORG/NAME */
     struct uri endpoint;
     const struct http_credential *credential; /* NULL: no token */
@@ -45,7 +45,7 @@ static bool is_id_character(char c)
            (c != '\0' && strchr("._-", c) != NULL);
 }
 
-/* ORG/NAME, or the NAME of a model from before they had owners. */
+/* Accepts ORG/NAME, and the NAME of an early model without an owner. */
 static bool is_id(const char *id)
 {
     size_t n_slashes = 0;
@@ -58,7 +58,7 @@ static bool is_id(const char *id)
     return !begins && n_slashes <= 1 && strlen(id) <= MAX_ID;
 }
 
-/* The end of REVISION in "REVISION/PATH": only refs/pr/N and refs/convert/X have slashes. */
+/* Returns the length of REVISION in "REVISION/PATH": only refs/pr/N and refs/convert/X contain slashes. */
 static size_t revision_length(const char *text)
 {
     static const char *const special[] = {"refs/pr/", "refs/convert/"};
@@ -117,7 +117,7 @@ static bool find_hub(struct hub *hub)
     return true;
 }
 
-/* The URL of `path`, encoded already, below the endpoint, which may have a path itself. */
+/* Returns the URL of `path`, which is encoded, below the endpoint, which may have a path itself. */
 static struct uri endpoint_uri(const struct hub *hub, const char *path)
 {
     struct uri uri = hub->endpoint;
@@ -127,9 +127,9 @@ static struct uri endpoint_uri(const struct hub *hub, const char *path)
     return uri;
 }
 
-/* Errors: what the hub says, in the words of somebody who can do something about it. */
+/* Errors: the hub's answers in words that the user can act on. */
 
-/* Of an answer for a model or one of its files. */
+/* Explains a refusal for a gated model or one of its files. */
 static void explain_gate(const char *shown, const struct answer *answer, struct error *error)
 {
     if (strcmp(answer->error_code, "GatedRepo") != 0)
@@ -201,7 +201,7 @@ static void add_file(struct hub *hub, const char *path, uint64_t size, const cha
     site_add(hub->site, &file);
 }
 
-/* "siblings" of a model. False: an entry is none. */
+/* Adds the "siblings" of a model; false if an entry is malformed. */
 static bool add_siblings(struct hub *hub, const struct json *siblings)
 {
     for (const struct json *one = json_first(siblings); one != NULL; one = json_next(one)) {
@@ -216,7 +216,7 @@ static bool add_siblings(struct hub *hub, const struct json *siblings)
     return true;
 }
 
-/* A page of the tree. */
+/* Adds the files of a page of the tree; false if an entry is malformed or there are too many. */
 static bool add_tree(struct hub *hub, const struct json *entries)
 {
     for (const struct json *one = json_first(entries); one != NULL; one = json_next(one)) {
@@ -232,7 +232,7 @@ static bool add_tree(struct hub *hub, const struct json *entries)
     return true;
 }
 
-/* All pages of the tree, for models of so many files that their list may be cut. */
+/* Reads all pages of the tree, for models with so many files that their list may be cut. */
 static bool read_tree(struct hub *hub)
 {
     struct uri uri = endpoint_uri(
@@ -255,7 +255,7 @@ static bool read_tree(struct hub *hub)
     return error_set(hub->error, "%s: the hub's list of files does not end", hub->shown);
 }
 
-/* "2024-05-01T12:00:00.000Z" */
+/* Parses "2024-05-01T12:00:00.000Z"; 0 if it is not a time. */
 static struct timespec time_of(const char *text)
 {
     struct tm time = {0};
@@ -281,7 +281,7 @@ static bool take_list(struct hub *hub, const char *text, size_t length)
     return good || error_set(hub->error, "%s: the hub's list of files is malformed", hub->shown);
 }
 
-/* Under which name the store has the list of a revision. */
+/* Returns the name of a revision's list in the store. */
 static const char *memo_of(const struct hub *hub, const char *revision)
 {
     char hash[SHA256_HEX + 1];
@@ -290,7 +290,7 @@ static const char *memo_of(const struct hub *hub, const char *revision)
     return arena_printf(hub->arena, "hub-%s", hash);
 }
 
-/* A list that was kept, where it must be right: of a commit, or of any revision if there is no network. */
+/* Takes a stored list if it is certain to apply: a commit's always, any revision's if wfs is offline. */
 static bool recall(struct hub *hub)
 {
     size_t length;

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 struct local {
-    int directory; /* O_PATH: files in a directory that cannot be listed can be opened */
+    int directory; /* O_PATH: its files can be opened even if it cannot be listed */
     enum location_links links;
     char *named; /* the file that the user named; NULL: none */
 };
@@ -87,8 +87,8 @@ static enum location_kind local_kind_of(const void *context, const char *path)
     return kind == LOCATION_FOLDER ? LOCATION_LINKED_FOLDER : kind;
 }
 
-/* A descriptor of what a path leads to, that nothing can be read through, or -1. What is found is looked at before it
- * is opened for reading, so that no device is ever started and no FIFO waited for. */
+/* Returns an O_PATH descriptor of a path's target, or -1. Checking its type before opening it for reading avoids
+ * starting a device or waiting for a FIFO. */
 static int find(const struct local *local, const char *path, mode_t type, const char *name, struct error *error)
 {
     struct stat status;
@@ -104,7 +104,7 @@ static int find(const struct local *local, const char *path, mode_t type, const 
     return -1;
 }
 
-/* Where a descriptor leads by the kernel's account, in memory that the caller frees, or NULL. */
+/* Returns the path of a descriptor according to the kernel, in memory that the caller frees, or NULL. */
 static char *found_path(int found)
 {
     char link[64], path[PATH_MAX];
@@ -119,7 +119,7 @@ static bool below(const char *path, const char *directory)
     return strncmp(path, directory, length) == 0 && path[length] == '/';
 }
 
-/* Reports whether the directory is or is below models--NAME/snapshots/REVISION; then *path becomes that of the
+/* Reports whether the directory is or is below models--NAME/snapshots/REVISION; then *path becomes the path of the
  * repository's blobs. */
 static bool find_blobs(char *path)
 {
@@ -148,7 +148,7 @@ static bool stays_inside(const char *target, int directory)
     return inside;
 }
 
-/* find() for what may be opened. */
+/* Like find(), but refuses targets that the location's links do not permit. */
 static int find_inside(const struct local *local, const char *path, mode_t type, const char *name, struct error *error)
 {
     int found = find(local, path, type, name, error);
@@ -209,7 +209,7 @@ static const struct location_ops local_ops = {
     .open = local_source,
 };
 
-/* Fails for what cannot be opened, for whatever reason. */
+/* Fails if the text names neither a file nor a directory. */
 static bool look_at(const char *text, struct stat *status, struct error *error)
 {
     bool is_there = stat(text, status) == 0;

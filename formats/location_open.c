@@ -1,4 +1,4 @@
-/* The kinds of locations, and which of them a text names. */
+/* The table of location kinds: the first whose prefix begins a text opens it. */
 #include "base/text.h"
 #include "formats/location_scheme.h"
 

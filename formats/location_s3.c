@@ -1,7 +1,7 @@
 /* Objects in S3 and the stores that speak its protocol: s3://BUCKET[/PREFIX][/KEY].
  *
- * One request lists a thousand objects with their sizes and ETags. What is named may be an object or a prefix of
- * objects; both are asked for at once. Requests are signed with the credentials of AWS's own tools.
+ * One request lists a thousand objects with their sizes and ETags. The text may name an object or a prefix of objects:
+ * one step requests both. Requests are signed with the credentials of AWS's own tools.
  *
  * Source: Amazon S3 API Reference, ListObjectsV2, GetObject, "Methods for accessing a bucket". */
 #include "base/sha256.h"
@@ -47,7 +47,8 @@ static bool parse_text(struct s3 *s3, const char *text)
     return true;
 }
 
-/* Finds where the bucket is: at an endpoint by its path, at Amazon by its host, unless TLS would refuse that name. */
+/* Sets the bucket's URL: a path of a given endpoint, else Amazon's host for the bucket, unless TLS would refuse its
+ * name. */
 static bool find_bucket(struct s3 *s3)
 {
     const struct aws_settings *settings = &s3->settings;
@@ -74,7 +75,8 @@ static bool find_settings(struct s3 *s3)
     return aws_settings_read(s3->arena, &s3->settings, s3->error) && find_bucket(s3);
 }
 
-/* A page of the objects below a prefix; with a delimiter only those in the folder itself. Parameters are sorted. */
+/* Makes the request for a page of the objects below a prefix; with a delimiter, only of those in the folder itself.
+ * Signing requires sorted parameters. */
 static struct exchange page_of(const struct s3 *s3, const char *prefix, bool only_folder, const char *token)
 {
     struct arena *arena = s3->arena;
@@ -91,7 +93,7 @@ static struct exchange page_of(const struct s3 *s3, const char *prefix, bool onl
     };
 }
 
-/* What the store's error codes mean for a person; others are shown as they are. */
+/* Explains the store's error codes to a person; unknown codes are shown unchanged. */
 static bool explain(struct s3 *s3, const struct exchange *page)
 {
     bool is_anonymous = s3->settings.key_id == NULL;
@@ -123,7 +125,7 @@ static const char *hash_of(const struct s3 *s3, const char *kind, const char *al
     return arena_printf(s3->arena, "%s-%s", kind, hash);
 }
 
-/* Adds an object as the file `path`. Its key in the store is all that tells its bytes from others. */
+/* Adds an object as the file `path`. Its key in the store covers everything that identifies its bytes. */
 static void add_file(struct s3 *s3, const char *prefix, const struct site_memory *object)
 {
     const char *key = arena_printf(s3->arena, "%s%s", prefix, object->path);
@@ -166,13 +168,13 @@ static bool add_page(struct s3 *s3, const char *prefix, const struct s3_page *pa
     return true;
 }
 
-/* Under which name the store keeps what is known of the objects below a prefix. */
+/* Returns the name under which the store keeps the list of a prefix. */
 static const char *memo_of(const struct s3 *s3, const char *prefix)
 {
     return hash_of(s3, "s3-list", arena_printf(s3->arena, "%s%s\n%s", s3->base.origin, s3->base.path, prefix));
 }
 
-/* Reads the answers of all pages of a listing; the first has come already. */
+/* Reads all pages of a listing, the first of which has arrived. */
 static bool add_pages(struct s3 *s3, const char *prefix, bool only_folder, struct exchange *page)
 {
     for (int i = 0; i < MAX_PAGES; i++) {
@@ -193,7 +195,7 @@ static bool add_pages(struct s3 *s3, const char *prefix, bool only_folder, struc
     return error_set(s3->error, "the store's listing does not end");
 }
 
-/* Follows the region that a refusal names; false if it names none, or the one that was asked. */
+/* Switches to the region that a refusal names; false if it names none, or the current one. */
 static bool take_region(struct s3 *s3, const struct exchange *page)
 {
     const struct s3_failure failure = s3_failure_read(page->refusal, strlen(page->refusal), s3->arena);
@@ -203,7 +205,7 @@ static bool take_region(struct s3 *s3, const struct exchange *page)
     return find_bucket(s3);
 }
 
-/* What is named: a prefix with a slash after it, or an object in its folder. */
+/* The two readings of the text: a prefix, with a slash after it, or an object in its folder. */
 struct request_pair {
     const char *prefixes[2];
     bool only_folder[2];
@@ -223,7 +225,7 @@ static struct request_pair requests_of(const struct s3 *s3)
     };
 }
 
-/* Makes the first requests, again if the bucket is in another region. */
+/* Makes the first requests, and repeats them if the bucket is in another region. */
 static bool ask(struct s3 *s3, const struct request_pair *pair, struct exchange pages[2])
 {
     for (int attempt = 0; attempt < 2; attempt++) {
@@ -250,14 +252,14 @@ static void take_known(void *context, const struct site_memory *memory)
     add_file(recalling->s3, recalling->prefix, memory);
 }
 
-/* Adds what is known of the objects below a prefix. */
+/* Adds the stored list of the objects below a prefix. */
 static void recall(struct s3 *s3, const char *prefix)
 {
     site_recall(memo_of(s3, prefix), s3->arena, take_known, &(struct recalling){s3, prefix});
 }
 
-/* Adds the objects below the prefix that is named or, if there are none, those in the folder of the object. Offline,
- * `pages` are not used. */
+/* Adds the objects below the named prefix or, if there are none, those in the folder of the named object. Does not use
+ * `pages` offline. */
 static bool add_either(struct s3 *s3, const struct request_pair *pair, struct exchange pages[2], bool *ret_is_file)
 {
     bool is_offline = remote_options().offline;
@@ -275,7 +277,7 @@ static bool add_either(struct s3 *s3, const struct request_pair *pair, struct ex
                                                    : "the bucket has no object of that name, and none below it");
 }
 
-/* Fills the site; *ret_file is the name of the object that was named, or NULL. */
+/* Fills the site; *ret_file is the name of the named object, or NULL. */
 static bool find_files(struct s3 *s3, const char **ret_file)
 {
     const struct request_pair pair = requests_of(s3);
@@ -290,7 +292,7 @@ static bool find_files(struct s3 *s3, const char **ret_file)
     return !is_file || error_set(s3->error, "the bucket has no object of that name, and none below it");
 }
 
-/* The last component of what is named that is a folder, or the bucket. */
+/* Returns the name of the last folder in the path, or of the bucket. */
 static const char *model_of(const struct s3 *s3, const char *file)
 {
     size_t end = strlen(s3->path) - (file != NULL ? strlen(file) : 0), start;

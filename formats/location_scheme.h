@@ -10,14 +10,14 @@
 struct location_listing;
 void location_add(struct location_listing *listing, const char *name, enum location_kind kind);
 
-/* What a location can do, as the functions of location.h say; each from any number of threads. */
+/* The operations of a location, as the functions of location.h describe them; safe from any number of threads. */
 struct location_ops {
     void (*close)(void *context); /* frees the context */
     struct location *(*folder)(const void *context, const char *folder, const char *name, struct error *error);
     bool (*list)(const void *context, const char *folder, struct location_listing *listing, struct error *error);
     enum location_kind (*kind)(const void *context, const char *path);
     bool (*identify)(const void *context, const char *path, struct source_identity *ret_identity, bool *ret_inside);
-    /* The name of the model in it; NULL: that of its directory. May be NULL */
+    /* like location_model(); may be NULL */
     const char *(*name)(const void *context, bool *ret_is_repository);
     /* the source's name begins the error */
     struct source *(*open)(const void *context, const char *path, const char *name, struct error *error);
@@ -27,7 +27,7 @@ struct location_ops {
 struct location *location_new(const struct location_ops *ops, void *context);
 
 struct location_scheme {
-    const char *prefix; /* of the texts that name such a location: "https://"; "": of all that have no row before it */
+    const char *prefix; /* of texts that name such a location: "https://"; "" fits all texts that no earlier row does */
     struct location *(*open)(const char *text, enum location_links links, const char **ret_file, struct error *error);
 };
 

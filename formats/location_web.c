@@ -1,9 +1,8 @@
 /* Files and folders on web servers: https://HOST/FOLDER/ and https://HOST/FOLDER/FILE.
  *
- * The names of a folder come from the server's list of it, or, if there is none, are those that models have. Each file
- * is then asked for its beginning, all at once, which also tells its size and its validator. What was learned is kept
- * with the store: the next time the files are asked for only under the condition that they have changed, and offline
- * nothing is asked. */
+ * The names in a folder come from the server's list or, without a list, from the table of names that models use. wfs
+ * then requests the beginning of each file, all at once: the answer gives its size and validator. The store keeps the
+ * result: the next requests are conditional, and offline there are none. */
 #include "base/sha256.h"
 #include "base/text.h"
 #include "formats/listing.h"
@@ -18,11 +17,11 @@
 #include <sys/random.h>
 
 enum {
-    MAX_FOLDERS = 64, /* that are listed */
+    MAX_FOLDERS = 64, /* listed on each level */
     MAX_DEPTH = 3,
 };
 
-/* What a folder without a list is searched for. */
+/* Names to try in a folder without a list. */
 static const char *const known_names[] = {
     "config.json",
     "generation_config.json",
@@ -42,8 +41,8 @@ static const char *const known_names[] = {
 
 struct web_name {
     const char *path;
-    bool is_guessed; /* no list has it */
-    /* what was known of the file before; an etag of NULL: nothing */
+    bool is_guessed; /* not in a list */
+    /* the file's state when last seen; an etag of NULL: none */
     const char *etag;
     uint64_t size;
     int64_t modified;
@@ -53,8 +52,8 @@ struct web {
     struct arena *arena; /* the site's */
     struct site *site;
     struct uri folder;
-    const char *file; /* that the user named; NULL: the folder */
-    const char *memo; /* under which name the store has what is known */
+    const char *file; /* named by the user; NULL: the folder */
+    const char *memo; /* the name of the stored result */
     struct web_name *names;
     size_t n_names;
     struct error *error;
@@ -66,7 +65,7 @@ static void add_name(struct web *web, const char *path, bool is_guessed)
     web->names[web->n_names++] = (struct web_name){.path = path, .is_guessed = is_guessed};
 }
 
-/* Fails for the page of a model, which is not where its files are. */
+/* Reports a model's page on the hub, with an error that tells where its files are. */
 static bool is_page_of_hub(const struct web *web, const struct uri *uri)
 {
     const char *id = uri->path + 1, *slash = strchr(id, '/');
@@ -99,7 +98,7 @@ static bool parse_uri(struct web *web, const char *text)
     return true;
 }
 
-/* The last component of the folder's path, or the host. */
+/* Returns the last component of the folder's path, or the host. */
 static const char *model_of(const struct web *web)
 {
     const char *path = web->folder.path;
@@ -111,7 +110,7 @@ static const char *model_of(const struct web *web)
     return name != NULL ? name : arena_strndup(web->arena, host, strcspn(host, ":"));
 }
 
-/* Takes what is known of a file from before; adds the name where nothing else does. */
+/* Takes the stored state of a file; adds its name if the caller permits it. */
 
 struct recalling {
     struct web *web;
@@ -139,7 +138,7 @@ static bool recall(struct web *web, bool may_add)
     return site_recall(web->memo, web->arena, take_known, &(struct recalling){web, may_add});
 }
 
-/* The lists of folders, a level of the tree at a time. */
+/* Listing folders, one level of the tree at a time. */
 
 static struct exchange page_of(const struct uri *uri)
 {
@@ -160,13 +159,13 @@ static bool is_known_name(const char *path)
     return false;
 }
 
-/* Reports whether a file of the folder is asked for: beside a file that the user named, only what models have. */
+/* Reports whether to request a file: beside a file that the user named, only files with names that models use. */
 static bool belongs(const struct web *web, const char *path)
 {
     return web->file == NULL || strcmp(path, web->file) == 0 || is_known_name(path);
 }
 
-/* Adds the names of a list: files to the site's names, folders to the next level. */
+/* Adds the names in a list: files to the site's names, at most SITE_FILES, and folders to the next level. */
 static void add_listing(struct web *web, const char *folder, const struct listing *listing, struct level *next)
 {
     for (size_t i = 0; i < listing->count; i++) {
@@ -179,7 +178,7 @@ static void add_listing(struct web *web, const char *folder, const struct listin
     }
 }
 
-/* Lists the folders of a level. *ret_is_listed: the first of them has a list. */
+/* Lists the folders of a level. *ret_is_listed tells whether the first has a list. */
 static bool list_level(struct web *web, const struct level *level, struct level *next, bool *ret_is_listed)
 {
     struct exchange pages[MAX_FOLDERS];
@@ -227,7 +226,7 @@ static bool list_names(struct web *web)
     return true;
 }
 
-/* The first contact with the files. */
+/* The first request for each file. */
 
 static struct exchange contact_with(const struct web *web, const struct web_name *name)
 {
@@ -245,7 +244,7 @@ static struct exchange contact_with(const struct web *web, const struct web_name
     return contact;
 }
 
-/* All that tells a file's bytes from others. Without a validator nothing does, so the key is like no other. */
+/* Returns a key that identifies a file's bytes. Without a validator nothing does, so the key is unique. */
 static const char *key_of(const struct web *web, const struct uri *uri, const char *etag, uint64_t size,
                           int64_t modified)
 {
@@ -271,7 +270,7 @@ static void add_file(struct web *web, const struct web_name *name, const struct 
         web->site->files[web->site->count - 1].origin.etag = arena_strdup(web->arena, etag);
 }
 
-/* Keeps the whole granules among the first bytes of the file that was added last. */
+/* Stores the complete granules among the first bytes of the file that was added last. */
 static void keep_first(const struct web *web, const unsigned char *bytes, size_t length)
 {
     const struct object_origin *origin = &web->site->files[web->site->count - 1].origin;
@@ -300,7 +299,8 @@ static void take_contact(struct web *web, const struct web_name *name, const str
         keep_first(web, contact->bytes, contact->length);
 }
 
-/* Reports whether a file may be left out: the server lists it, or might have had it, but does not serve it. */
+/* Reports whether a file may be left out: the user did not name it, and the server lists it, or might have it, but does
+ * not serve it. */
 static bool may_lack(const struct web *web, const struct web_name *name, int status)
 {
     bool is_named = web->file != NULL && strcmp(name->path, web->file) == 0;

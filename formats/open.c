@@ -23,7 +23,7 @@ static bool read_head(struct input *input, struct error *error)
     return source_read(input->file, 0, input->head_length, input->head, error);
 }
 
-/* Opens the file that was named, and reads its beginning. */
+/* Opens the named file, and reads its beginning. */
 static bool open_named_file(struct input *input, struct error *error)
 {
     input->file = location_source(input->location, input->file_name, error);
@@ -37,7 +37,7 @@ static bool list_names(struct arena *arena, struct input *input, struct error *e
     return location_list(input->location, "", arena, &input->list, error) || error_prefix(error, "%s", input->path);
 }
 
-/* Opens what the input's path names; it becomes the one of the snapshot that was meant. */
+/* Opens the input's path, which becomes the chosen snapshot's if it names a repository. */
 static bool open_input(struct arena *arena, struct input *input, enum location_links links, struct error *error)
 {
     const char *file = NULL;
@@ -102,7 +102,7 @@ const struct extension *formats_extension(const struct format *const *formats, c
     return found;
 }
 
-/* The surest format for the input; an error that lists them where two are equally sure or none knows it. */
+/* Returns the surest format for the input; NULL, with an error, if two are equally sure or none fits. */
 static const struct format *choose_format(const struct input *input, struct error *error)
 {
     const struct format *best = NULL, *rival = NULL;
@@ -130,7 +130,7 @@ static const struct format *choose_format(const struct input *input, struct erro
     return best;
 }
 
-/* The format that the user asks for; for a directory that may also be the format of the files in it. */
+/* Returns the format that the user requests; for a directory, that may also be the format of its files. */
 static const struct format *choose_wanted_format(const struct input *input, const char *wanted, struct error *error)
 {
     const struct format *format = format_of_name(input->formats, wanted, error);
@@ -148,7 +148,7 @@ const struct format *format_of_file(const struct format *const *formats, struct 
     return read_head(&input, error) ? choose_format(&input, error) : NULL;
 }
 
-/* A file's name without its suffix, or what is after the number of a shard. */
+/* Returns a file's name without its suffix, and without the number of a shard. */
 static const char *stem(struct arena *arena, const char *file_name)
 {
     struct shard_name parts;
@@ -158,7 +158,7 @@ static const char *stem(struct arena *arena, const char *file_name)
     return dot != NULL && dot != file_name ? arena_strndup(arena, file_name, (size_t)(dot - file_name)) : file_name;
 }
 
-/* The name of the directory that the input is or is in; of a file in a directory that may be anything its own. */
+/* Returns the name of the model's directory or repository, or that of a single file in any other directory. */
 static const char *model_name(struct arena *arena, const struct input *input)
 {
     bool is_snapshot, is_repository;
@@ -189,7 +189,7 @@ static void set_format(struct checkpoint *checkpoint, const struct format *forma
     checkpoint->kind = format->kind;
 }
 
-/* Reports whether weights are those of peft's adapters, by the names of the files. */
+/* Reports whether the weights are a LoRA adapter's, by the names of peft's files. */
 static bool is_adapter(const struct checkpoint *checkpoint)
 {
     return checkpoint->kind == CHECKPOINT_WEIGHTS && checkpoint->n_sources > 0 &&
@@ -197,7 +197,7 @@ static bool is_adapter(const struct checkpoint *checkpoint)
            checkpoint_side_file(checkpoint, "adapter_config.json") != NULL;
 }
 
-/* Reads the one file that the input is, and adds the side files of its directory. */
+/* Reads the input's file, and adds the side files of its directory. */
 static bool read_single_file(struct checkpoint *checkpoint, const struct format *format, struct input *input,
                              const struct open_options *options, struct error *error)
 {
@@ -236,18 +236,18 @@ static void fill_in_side_files(struct checkpoint *checkpoint, const struct input
     format_add_side_files(checkpoint, input);
 }
 
-/* The checkpoint, or NULL where it could not be opened. */
+/* Closes the input; returns the checkpoint, or NULL if opening it failed. */
 static struct checkpoint *done(struct checkpoint *checkpoint, struct input *input, bool opened)
 {
     close_input(input);
-    malloc_trim(0); /* parsers leave holes that are larger than what stays */
+    malloc_trim(0); /* parsers leave holes larger than their results */
     if (opened)
         return checkpoint;
     checkpoint_close(checkpoint);
     return NULL;
 }
 
-/* Its components are opened later, wherever its path leads then. */
+/* Keeps the location for the components, which are opened later, even if the path then leads elsewhere. */
 static void keep_components(struct checkpoint *checkpoint, struct input *input, struct components *components,
                             const struct open_options *options)
 {
@@ -262,7 +262,7 @@ static void keep_components(struct checkpoint *checkpoint, struct input *input, 
     input->location = NULL;
 }
 
-/* A checkpoint whose path shows no secret of a URL. */
+/* Makes a checkpoint whose path shows no secret of a URL. */
 static struct checkpoint *checkpoint_new_shown(const char *path)
 {
     struct arena *arena = arena_new();
@@ -313,7 +313,7 @@ const struct checkpoint *checkpoint_open_component(const struct checkpoint *whol
     struct input input = {.formats = components->formats,
                           .path = path_below(checkpoint->arena, components->path, component->name)};
     arena_free(arena);
-    options.name = component->name; /* as its directory's; what the user says is that of the whole */
+    options.name = component->name; /* the folder's name: the user's name is for the whole */
     input.location = location_folder(components->location, component->name, input.path, error);
     bool opened = input.location != NULL && list_names(checkpoint->arena, &input, error);
     opened = opened && (failure != NULL || fill_in(checkpoint, &input, &options, error)) &&

@@ -1,5 +1,4 @@
-/* The formats that are read here without knowing of models. A program's table of formats consists of those that it
- * needs: it links no others. */
+/* Formats whose readers need nothing from models/. A program's table lists the formats that it links. */
 #pragma once
 
 #include "formats/format.h"

@@ -4,7 +4,7 @@
 
 enum { DIGITS = 5 };
 
-/* The number of five digits at `text`. */
+/* Parses the five digits at `text`. */
 static bool parse_number(const char *text, unsigned *ret_number)
 {
     unsigned number = 0;

@@ -5,10 +5,10 @@
 #include <stddef.h>
 
 struct shard_name {
-    size_t stem_length; /* the stem is the beginning of the name */
+    size_t stem_length; /* bytes of the stem, with which the name begins */
     const char *suffix; /* within the name, with its dot: ".safetensors" */
     unsigned number, count;
 };
 
-/* False where the name is not that of a shard, or its number is not in 1 ... count. */
+/* Parses the name of a shard; returns false for other names, and for a number outside 1 ... count. */
 bool shard_name_parse(const char *name, struct shard_name *ret_parts);

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MEMORY_LIMIT = 64 << 20 /* bytes of what site_remember() keeps */ };
+enum { MEMORY_LIMIT = 64 << 20 /* bytes that site_recall() reads */ };
 
-/* A site in use, by the locations of its folders. Objects are made when a file is first opened or wanted. */
+/* A site shared by the locations of its folders. An object is made when its file is first opened or wanted. */
 struct shared {
     atomic_uint n_users;
     struct site *site;
@@ -50,7 +50,7 @@ static bool has_controls(const char *text, size_t length)
     return false;
 }
 
-/* A path of names, none of which leads elsewhere or could not be a name on disk. */
+/* Accepts a path of names that can be names on disk and do not lead elsewhere. */
 static bool is_good_path(const char *path)
 {
     enum { LONGEST = 255 };
@@ -78,7 +78,7 @@ bool site_add(struct site *site, const struct site_file *file)
     return true;
 }
 
-/* A line for each file: etag, size, time, path. */
+/* The saved list has a line for each file: etag, size, time, path. */
 
 void site_remember(const struct site *site, const char *memo)
 {
@@ -121,7 +121,7 @@ static int compare_files(const void *a, const void *b)
     return strcmp(((const struct site_file *)a)->path, ((const struct site_file *)b)->path);
 }
 
-/* The first file whose path is not before `path`. */
+/* Returns the index of the first file whose path is not before `path`. */
 static size_t lower_bound(const struct site *site, const char *path)
 {
     size_t from = 0, to = site->count;
@@ -135,7 +135,7 @@ static size_t lower_bound(const struct site *site, const char *path)
     return from;
 }
 
-/* Memory that the caller frees. */
+/* Returns memory that the caller frees. */
 static char *join(const char *a, const char *b, const char *c)
 {
     char *text = memory_alloc(strlen(a) + strlen(b) + strlen(c) + 1);
@@ -158,7 +158,7 @@ static bool is_folder_too(const struct site *site, const char *path)
     return found;
 }
 
-/* Sorts the files. Of those with the same path one stays; none of those that are folders as well. */
+/* Sorts the files. Keeps one file of each path, and drops files whose paths are folders, too. */
 static void sort_files(struct site *site)
 {
     size_t n = 0;
@@ -217,7 +217,7 @@ static struct object *object_of(struct shared *shared, size_t index)
     return object;
 }
 
-/* The index of a file; `count` if there is none. */
+/* Returns the index of a file, or `count` if there is none. */
 static size_t find_file(const struct view *view, const char *path)
 {
     const struct site *site = view->shared->site;
@@ -249,7 +249,7 @@ static bool site_list(const void *context, const char *folder, struct location_l
     for (size_t i = lower_bound(site, prefix); i < site->count && text_starts_with(site->files[i].path, prefix); i++) {
         const char *rest = site->files[i].path + length, *slash = strchr(rest, '/');
         char *name = memory_strndup(rest, strcspn(rest, "/"));
-        if (strcmp(name, before) != 0) /* a folder once, and never what is a file as well */
+        if (strcmp(name, before) != 0) /* a folder appears once */
             location_add(listing, name, slash != NULL ? LOCATION_FOLDER : LOCATION_FILE);
         free(before);
         before = name;
@@ -271,7 +271,7 @@ static bool site_identify(const void *context, const char *path, struct source_i
     return true;
 }
 
-/* A copy on this machine, if it is what the site has. */
+/* Opens the copy on this machine, if its size is right. */
 static struct source *open_copy(const struct site_file *file, const char *name)
 {
     struct error unused;
@@ -347,7 +347,7 @@ bool site_is_read_first(const char *path)
     return is_weights(path) || has_ending(path, others, sizeof others / sizeof *others);
 }
 
-/* Begins to fetch what is read first of a file. */
+/* Starts fetching the first SITE_FIRST bytes of a file. */
 static void want_beginning(struct shared *shared, size_t index)
 {
     const struct site_file *file = &shared->site->files[index];
@@ -356,8 +356,8 @@ static void want_beginning(struct shared *shared, size_t index)
         object_want(object_of(shared, index), 0, size < SITE_FIRST ? size : SITE_FIRST, true);
 }
 
-/* Begins to fetch what is read first of all files of a folder at once: one after the other would take a round trip
- * each. Weights come first, since redirects lead from most of them to another host. */
+/* Starts fetching the beginnings of all files of a folder at once: one after the other would take a round trip each.
+ * Weights come first, since redirects lead most of them to another host. */
 static void want_folder(struct shared *shared, const char *prefix)
 {
     const struct site *site = shared->site;

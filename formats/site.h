@@ -1,22 +1,22 @@
-/* Locations that are lists of files on servers, made once: for the schemes that make them.
+/* Sites: lists of files on servers, made once, for the location schemes that need them.
  *
- * A site is filled with site_add() by one thread, and then made a location, which shares it with the locations of its
- * folders. Names come from servers: a path that could name something else than a file below the site is left out. */
+ * One thread fills a site with site_add() and then makes it a location, which shares the site with the locations of its
+ * folders. Names come from servers: site_add() refuses a path that could lead outside the site. */
 #pragma once
 
 #include "formats/location_scheme.h"
 #include "remote/object.h"
 
 enum {
-    SITE_FILES = 100000,    /* more are an error */
-    SITE_FIRST = 256 << 10, /* bytes of a weights file that are fetched when the location is opened: its header */
+    SITE_FILES = 100000,    /* the most files that a scheme lists */
+    SITE_FIRST = 256 << 10, /* bytes of a file fetched when the location opens: a header */
 };
 
 struct site {
     struct arena *arena;
-    const char *shown;   /* what messages call it: the URI without a query */
+    const char *shown;   /* its name in messages: the URI without a query */
     const char *name;    /* of the model */
-    const char *version; /* the commit that the files are of; NULL: none */
+    const char *version; /* the commit of the files; NULL: none */
     bool is_repository;
     struct site_file {
         const char *path; /* with '/' between its parts */
@@ -27,21 +27,20 @@ struct site {
     size_t count, capacity;
 };
 
-/* Reports whether opening a model reads the beginning of a file, by its name. */
+/* Reports whether opening a model reads the beginning of such a file. */
 bool site_is_read_first(const char *path);
 
 struct site *site_new(const char *shown);
-void site_free(struct site *site); /* that has become no location */
+void site_free(struct site *site); /* a site that has not become a location */
 
-/* Adds a file, whose texts must be in the site's arena. False: the path is none that may be shown. */
+/* Adds a file, whose texts must be in the site's arena. Returns false, adding nothing, if the path may not be shown. */
 bool site_add(struct site *site, const struct site_file *file);
 
-/* Keeps what is known of the files with the store, under a name, for site_recall(). Files without an ETag are left out.
- */
+/* Saves the list of files in the store, under a name, for site_recall(). Omits files without an ETag. */
 void site_remember(const struct site *site, const char *memo);
 
-/* Calls take() for each file that was kept under the name; the texts live in the arena. Returns false if nothing was
- * kept, or what was cannot be read. */
+/* Calls take() for each file saved under the name; the texts live in the arena. Returns false if nothing was saved or,
+ * possibly after some calls, a line of it cannot be read. */
 struct site_memory {
     const char *path, *etag;
     uint64_t size;
@@ -50,7 +49,7 @@ struct site_memory {
 typedef void site_take(void *context, const struct site_memory *memory);
 bool site_recall(const char *memo, struct arena *arena, site_take *take, void *context);
 
-/* Makes the location of a folder of the site, "" for all of it, and begins to fetch what opening a model reads first.
- * Takes the site, also if it fails: there is no such folder. With a `ret_file`, `path` may also name a file: the
- * location is that of its folder. */
+/* Makes the location of a folder of the site ("": the whole site), and starts fetching the bytes that opening a model
+ * reads first. Takes the site, even on failure, which means that there is no such folder. With a `ret_file`, `path` may
+ * also name a file: the location is that of its folder. */
 struct location *site_location(struct site *site, const char *path, const char **ret_file, struct error *error);

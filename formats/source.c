@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The state of a source that changes while it is read. Computed sources share their file's. */
+/* The mutable state of a source. Computed sources share their file's. */
 struct source_state {
     atomic_bool changed;
     _Atomic int64_t checked; /* when the kernel was last asked, in milliseconds */
@@ -21,7 +21,7 @@ struct source {
     const struct source_ops *ops;
     void *context;
     struct source_state *state;
-    bool owns_state; /* else it is that of the file it belongs to */
+    bool owns_state; /* else the state belongs to its file */
 };
 
 static atomic_bool any_remote;
@@ -166,7 +166,7 @@ bool source_read_runs(const struct source *source, uint64_t offset, uint64_t cou
     return true;
 }
 
-/* Fails for text that begins as a Git LFS pointer does. */
+/* Fails if the text begins like a Git LFS pointer. */
 static bool check_fetched(const struct source *source, const void *text, size_t length, struct error *error)
 {
     static const char beginning[] = GIT_LFS_BEGINNING;

@@ -1,17 +1,17 @@
 /* Sources: one read-only run of input bytes each.
  *
- * A source is operations on bytes that are somewhere: a regular file, held open from the moment it was checked
- * (source_file.c), a compressed member of one that is inflated on demand, a text in memory. What one kind cannot do,
- * such as being mapped, it leaves out. Locations open sources by name (location.h). A file is read with pread: a
- * truncated file or a medium error is an error for the reader and for nobody else. It is mapped as well, so that the
+ * A source is a table of operations on bytes: of a regular file, held open from the moment it was checked
+ * (source_file.c), of compressed members that are inflated on demand, of a text in memory, of an object on a server. A
+ * kind leaves out operations that it lacks, such as mapping. Locations open sources by name (location.h). A file is
+ * read with pread: a truncated file or a medium error fails the read and nothing else. It is also mapped, so that the
  * kernel can copy from the mapping (fuse_reply_iov): callers of source_mapping() never dereference it. Short runs are
- * gathered from the mapping here, guarded against pages that are lost (base/guarded.h). Everything here may be used
- * from any number of threads.
+ * gathered from the mapping here, guarded against lost pages (base/guarded.h). All functions may be called from any
+ * number of threads.
  *
- * A source keeps the identity that it had when it was opened: key, size, time of modification. A file that is replaced
- * by a rename, linked or given other permissions is the same, and keeps being served from the open descriptor; ctime
- * therefore does not count. One that was written to or cut has changed, for good, and cannot be read any more:
- * what had been read of it before and what is in it now do not belong together. */
+ * A source keeps the identity that it had when it was opened: key, size, time of modification. Renaming a file,
+ * replacing it by a rename, linking it or changing its permissions does not change the source, which reads the open
+ * descriptor; ctime therefore does not count. Writing to the file or truncating it does, for good: source_read() then
+ * fails, since bytes read before and after the change do not belong together. */
 #pragma once
 
 #include "base/buffer.h"
@@ -24,8 +24,7 @@
 
 struct source;
 
-/* What tells the bytes of one source from those of another: sources with the same key, size and time of modification
- * have the same bytes. */
+/* Identifies the bytes of a source: sources with the same key, size and time of modification have the same bytes. */
 struct source_identity {
     uint64_t key[2]; /* where the bytes are: device and inode of a file */
     uint64_t size;
@@ -34,7 +33,7 @@ struct source_identity {
     gid_t group;
 };
 
-/* A source of that identity which cannot be opened: each read fails with `reason`. */
+/* Makes a source of that identity that cannot be opened: each read fails with `reason`, which is copied. */
 struct source *source_unopened(const struct source_identity *identity, const char *name, const char *reason);
 
 /* The operations of a kind of source. Any number of threads call them, and only with ranges inside the source. All but
@@ -61,7 +60,7 @@ struct source_ops {
 struct source *source_new(const struct source *base, const char *name, uint64_t size, const struct source_ops *ops,
                           void *context);
 
-/* A source with an identity of its own, which holds its size. Takes the context. */
+/* Makes a source with an identity of its own, which holds its size. Takes the context. */
 struct source *source_new_file(const struct source_identity *identity, const char *name, const struct source_ops *ops,
                                void *context);
 
@@ -76,8 +75,8 @@ struct timespec source_mtime(const struct source *source);
 mode_t source_permissions(const struct source *source); /* 0777 at most, when it was opened */
 gid_t source_group(const struct source *source);
 
-/* Appends what identifies the bytes of the source, as bytes for a hash: name, size, and the key and time of
- * modification of the file that it is or belongs to. */
+/* Appends the identity of the source's bytes, as bytes for a hash: name, size, and the key and time of modification of
+ * its file. */
 void source_append_identity(const struct source *source, struct buffer *out);
 
 /* Reports whether both are the same file, by their keys. */
@@ -104,17 +103,17 @@ bool source_check_fetched(const struct source *source, struct error *error);
 char *source_read_text(const struct source *source, size_t limit, size_t *ret_length, struct error *error);
 
 /* Returns the mapping of the bytes [offset, offset + length), to hand to the kernel; NULL if they are not mapped, or if
- * the file has become too short: the kernel would find zeros on its last page. Pages that the kernel copied from count
- * as this process's memory until later calls release them. */
+ * the file has changed: on the last page of a shortened file the kernel would find zeros. Pages that the kernel copied
+ * from count as this process's memory until later calls release them. */
 const void *source_mapping(struct source *source, uint64_t offset, uint64_t length);
 
-/* Names bytes that will be read soon, so that reading them takes less time: those that a reader waits for are urgent,
- * others may be wanted. It never blocks. The part of [offset, offset + length) that is past the end is ignored. */
+/* Announces bytes that will be read soon, so that reading them takes less time; `urgent` means that a reader waits for
+ * them. Never blocks. Ignores the part of [offset, offset + length) past the end. */
 void source_want(const struct source *source, uint64_t offset, uint64_t length, bool urgent);
 
 /* Waits until the bytes [offset, offset + length), inside the source, can be read without waiting; fails if they cannot
- * be had. Returns true at once for a source that is not remote. source_read() waits by itself for what was not waited
- * for: in threads that others depend on, wait before reading. */
+ * be fetched. Returns true at once for a source that is not remote. source_read() waits by itself if need be: call
+ * source_wait() before a thread that others depend on reads. */
 bool source_wait(const struct source *source, uint64_t offset, uint64_t length, struct error *error);
 
 /* Reports whether the bytes arrive from elsewhere: reading them may take as long as a network does. */
@@ -123,16 +122,15 @@ bool source_is_remote(const struct source *source);
 /* Reports whether this process has ever made a remote source. If not, no read has to wait. */
 bool source_any_remote(void);
 
-/* Reports whether it is a file of its own, not computed from one. */
+/* Reports whether the source is a file (or object) of its own, not computed from one. */
 bool source_is_file(const struct source *source);
 
-/* Reports whether the source has changed since it was opened. What is known takes a load; the kernel is asked as well
- * where that was last done more than SOURCE_CHECK_MS ago. A computed source has changed when the file it belongs to is
- * known to have. */
+/* Reports whether the source has changed since it was opened. Loads the known state, and asks the kernel if it was last
+ * asked more than SOURCE_CHECK_MS ago. A computed source has changed when the file it belongs to is known to have. */
 enum { SOURCE_CHECK_MS = 10 };
 bool source_changed(const struct source *source);
 
-/* Writes text for a message about a change: ": it has 5 bytes now, and had 8", or "" if the size is the same. Returns
+/* Writes text for a message about a change: ": it has 5 bytes, and had 8", or "" if the size is the same. Returns
  * `out`. */
 enum { SOURCE_CHANGE = 80 };
 const char *source_change(const struct source *source, char out[SOURCE_CHANGE]);

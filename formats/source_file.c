@@ -16,11 +16,11 @@
 enum { MAPPED_BYTES = 16 << 20 };
 
 struct file {
-    const struct source *source; /* that it is */
+    const struct source *source; /* the source of this file */
     int fd;
     uint64_t size;
-    void *mapping;               /* MAP_FAILED where there is none */
-    _Atomic uint64_t handed_out; /* bytes of the mapping since its pages were last given back */
+    void *mapping;               /* MAP_FAILED: none */
+    _Atomic uint64_t handed_out; /* bytes handed out since the mapping's pages were last released */
 };
 
 static bool file_read(void *context, uint64_t offset, size_t length, void *out, struct error *error)
@@ -48,7 +48,7 @@ static bool file_read(void *context, uint64_t offset, size_t length, void *out, 
 
 enum { GATHER_LONGEST = 2048 };
 
-/* False where the file has lost some of it: the runs are then to be read one by one, which tells why. */
+/* Returns false if the file has lost bytes, too: reading the runs one by one then gives the reason. */
 static bool file_gather(void *context, uint64_t offset, uint64_t count, size_t length, uint64_t stride,
                         unsigned char *out)
 {
@@ -64,7 +64,7 @@ static const void *file_map(void *context, uint64_t offset, uint64_t length)
         return NULL;
     if (atomic_fetch_add(&file->handed_out, length) + length >= MAPPED_BYTES) {
         atomic_store(&file->handed_out, 0);
-        madvise(file->mapping, (size_t)file->size, MADV_DONTNEED); /* a reader that copies from it faults it in again */
+        madvise(file->mapping, (size_t)file->size, MADV_DONTNEED); /* a reader that still copies faults them in again */
     }
     return (const unsigned char *)file->mapping + offset;
 }
@@ -112,7 +112,8 @@ static const struct source_ops file_ops = {
     .watch = file_watch,
 };
 
-/* Shells set a soft limit of descriptors that a checkpoint of many files exceeds; the hard one is meant to be used. */
+/* Raises the soft limit of descriptors to the hard one: checkpoints of many files exceed the soft limit that shells
+ * set. */
 static bool raise_descriptor_limit(void)
 {
     struct rlimit limit;

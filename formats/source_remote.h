@@ -6,5 +6,5 @@
 
 struct source_identity source_remote_identity(const struct object_origin *origin, struct timespec modified);
 
-/* Takes the object. `name` is what messages call the source. */
+/* Takes the object. Messages call the source `name`. */
 struct source *source_remote_new(struct object *object, const struct source_identity *identity, const char *name);

@@ -1,7 +1,7 @@
 /* Spans: the pieces a file is made of, sorted by offset and without gaps.
  *
- * Containers lay artifacts out as spans (artifact.h); fs/tree reads ranges of them. Nothing is read here, and nothing
- * is copied: literals, views and the contexts of texts belong to the caller and live as long as the spans. */
+ * Containers lay artifacts out as spans (artifact.h); fs/tree reads ranges of them. Making spans reads and copies no
+ * contents: literals, views and contexts of texts belong to the caller and live as long as the spans. */
 #pragma once
 
 #include "base/arena.h"
@@ -10,7 +10,7 @@
 #include "quant/encoding.h"
 #include "quant/view.h"
 
-/* Appends the text of piece `index`: the same bytes every time, as many as were counted when the file was planned. */
+/* Appends the text of piece `index`: always the same bytes, as many as were counted when the file was planned. */
 typedef void text_function(const void *context, size_t index, struct buffer *out);
 
 enum span_kind { SPAN_LITERAL, SPAN_ZEROS, SPAN_VIEW, SPAN_TEXT };
@@ -51,7 +51,7 @@ void spans_add_literal(struct span_list *list, const void *bytes, uint64_t lengt
 void spans_add_zeros(struct span_list *list, uint64_t length);
 void spans_add_view(struct span_list *list, const struct view *view, struct encoding encoding);
 
-/* Adds the values of a tensor, as spans_add_view(); a read that fails for a value of its names it. The name lives as
- * long as the list. */
+/* Adds the values of a tensor, like spans_add_view(); if a value cannot be read, the error names the tensor. The name
+ * lives as long as the list. */
 void spans_add_tensor(struct span_list *list, const struct tensor *tensor, struct encoding encoding);
 void spans_add_text(struct span_list *list, text_function *text, const void *context, size_t index, uint64_t length);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A set with the arrays that it shows to others as const. */
+/* A set with the mutable arrays that it shows to others as const. */
 struct owned_set {
     struct tensor_set set;
     struct tensor *tensors;
@@ -48,7 +48,7 @@ static void set_names(struct tensor_set *set, uint32_t *by_name, uint32_t *ranks
     set->ranks = ((struct owned_set *)set)->ranks = ranks;
 }
 
-/* The array doubles when it is full, which is at powers of two, until the set is sealed. */
+/* Adds a tensor. Until the set is sealed, the array doubles when it is full, which is at powers of two. */
 void tensor_set_add(struct tensor_set *set, const struct tensor *tensor)
 {
     assert(set->n_tensors < UINT32_MAX);
@@ -145,10 +145,10 @@ struct wanted {
     const struct tensor_set *set;
     const char *name;
     size_t length;
-    size_t first; /* rank of the first that is searched */
+    size_t first; /* rank at which the search begins */
 };
 
-/* As the tensor of that rank comes before, is or comes after what is wanted. */
+/* Compares the tensor of that rank with the wanted name. */
 static int compare_wanted(const struct wanted *wanted, size_t rank)
 {
     const struct tensor *tensor = &wanted->set->tensors[wanted->set->by_name[rank]];
@@ -197,7 +197,7 @@ const struct tensor *tensor_set_find_text(const struct tensor_set *set, const ch
     return tensor_set_find(set, name, strlen(name));
 }
 
-/* A stored tensor: the leaf that views are built on. */
+/* Stored tensors: leaves, on which other views are built. */
 
 struct stored {
     struct view view;
@@ -230,7 +230,7 @@ static bool stored_read_runs(const struct view *view, const struct runs *runs, v
 static const struct view_op stored_op = {
     .name = "tensor", .read = stored_read, .stored = stored_extent, .read_runs = stored_read_runs};
 
-/* The shape is shared. */
+/* Makes the leaf, which shares the shape. */
 static const struct view *stored_view(struct arena *arena, struct source *source, uint64_t offset,
                                       const struct dtype *dtype, unsigned rank, const uint64_t *shape)
 {

@@ -61,7 +61,7 @@ struct tensor *tensor_set_edit(struct tensor_set *set);
 const struct tensor_set *tensor_set_with_views(struct arena *arena, const struct tensor_set *set,
                                                const struct view *const *views);
 
-/* Returns the places of tensors in the order of their names, stable for equal names. The caller frees the array. */
+/* Returns the indices of tensors in the order of their names, stable for equal names. The caller frees the array. */
 uint32_t *tensors_by_name(const struct tensor *tensors, size_t n_tensors);
 
 /* Sorts the index, so that tensors can be found; fails on a duplicate name. Sealing again does nothing. */

@@ -65,13 +65,13 @@ static const char *kind_of_name(const char *name)
     return NULL;
 }
 
-/* Many programs put theirs into a zip archive, as torch does. */
+/* Reports zip archives, which many programs write, torch included. */
 static bool is_zip(const struct input *input)
 {
     return input->head_length >= 4 && memcmp(input->head, "PK\3\4", 4) == 0;
 }
 
-/* Formats of text: a message of a server, say, that was saved instead of what was asked for. */
+/* Reports text, such as a server's message saved under the name of a model. */
 static bool is_text(const struct input *input)
 {
     enum { LEAST = 16 };
@@ -121,8 +121,8 @@ static bool has_unfinished(const char *directory)
     return found;
 }
 
-/* Where the hub's client keeps what it has of a file while it downloads: of a snapshot, among the blobs of its
- * repository; where the user has said to which directory, in a folder of that, by the folder of the file. */
+/* Returns where the hub's client keeps unfinished files: for a snapshot, among the blobs of its repository; for a
+ * directory that the user chose, in a folder of it, by the folder of the file. NULL: there are none. */
 static const char *unfinished_of(const char *directory, const char *folder, struct arena *arena)
 {
     bool is_snapshot;
@@ -134,7 +134,7 @@ static const char *unfinished_of(const char *directory, const char *folder, stru
     return NULL;
 }
 
-/* The directory may be a folder of what is downloaded. */
+/* Looks for an unfinished download of the directory or of its parent. */
 static const char *find_unfinished(const struct input *input, struct arena *arena)
 {
     char *path = arena_strdup(arena, input->path);
@@ -142,7 +142,7 @@ static const char *find_unfinished(const struct input *input, struct arena *aren
     return found != NULL ? found : unfinished_of(arena_printf(arena, "%s/..", input->path), basename(path), arena);
 }
 
-/* Adds to the error what half download there is; false where there is none. */
+/* Adds an unfinished download to the error; false if there is none. */
 static bool add_half_download(const struct input *input, struct error *error)
 {
     struct error missing = *error;
@@ -170,10 +170,10 @@ bool unread_add_half_download(const struct input *input, struct error *error)
 /* The kinds of files in the folders of a directory; NULL for unknown kinds. */
 struct below {
     const char *models; /* the folders that have weights: "a, b" */
-    const char *unread; /* a file that is not read, and its kind */
+    const char *unread; /* a file that wfs cannot read, and its kind */
 };
 
-/* Reports whether a name says of its directory that it may be opened. */
+/* Reports whether a file of that name means that its directory can be opened. */
 static bool is_of_model(const struct format *const *formats, const char *name)
 {
     const struct extension *extension = formats_extension(formats, name);
@@ -224,7 +224,7 @@ static bool has_repository(const struct input *input)
     return false;
 }
 
-/* Of a directory in which nothing is known by its name: what may help. */
+/* Adds advice about a directory without any known name. */
 static void add_advice(const struct input *input, struct error *error)
 {
     struct error missing = *error;

@@ -1,17 +1,17 @@
-/* Names the kind of an input that wfs does not read, with the remedy. */
+/* Errors for inputs that wfs does not read: the kind of the input, and the remedy. */
 #pragma once
 
 #include "formats/format.h"
 
-/* Sets the error, and returns false, where a file's first bytes say that it is nothing that a reader takes, whatever
- * its name is: a Git LFS pointer, a page of HTML, another program's format. */
+/* Returns false, with an error, if a file is empty or its first bytes show something that no reader takes, whatever its
+ * name: a Git LFS pointer, an HTML page, another program's format. */
 bool unread_check_content(const struct input *input, struct error *error);
 
-/* The same for a text, which no format takes for sure: people name config.json where they mean its directory. */
+/* Like unread_check_content(), for a text that no format is sure of: people name config.json and mean its directory. */
 bool unread_check_text(const struct input *input, struct error *error);
 
-/* Adds to an error about a file that is missing that there is half a download, of the directory or of what it is a
- * folder of, where there is one; returns false. */
+/* Adds to an error about a missing file that a download of the directory, or of its parent, is unfinished, if it is;
+ * returns false. */
 bool unread_add_half_download(const struct input *input, struct error *error);
 
 /* Sets the error for an input that no format takes; returns false. */

@@ -63,7 +63,7 @@ bool gguf_kvs_add(struct gguf_kvs *kvs, const struct gguf_kv *kv)
     return true;
 }
 
-/* The entry to write a new value into: the one of that key, emptied, or a new one at the end. */
+/* Returns the buffer for a new value of the key: its entry's, emptied, or a new entry's at the end. */
 static struct buffer *entry(struct gguf_kvs *kvs, const char *key, enum gguf_type type)
 {
     struct gguf_kv *kv = find(kvs, key);

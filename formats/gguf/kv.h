@@ -1,14 +1,13 @@
-/* Typed metadata: an insertion-ordered dictionary of GGUF's values, made key by key or read from a file.
+/* Typed metadata: a dictionary of GGUF values in insertion order, made key by key or read from a file.
  *
  * Setting a key again changes its value and keeps its place, as in the reference writer; several families depend on it.
- * Empty strings and empty arrays are dropped, as the reference writer drops them. A dictionary owns its memory. A key
- * is set or found in time that grows with the logarithm of their number: templates and base models give thousands of
- * them.
+ * Empty strings and empty arrays are dropped, as the reference writer drops them. A dictionary owns its memory. Setting
+ * or finding a key takes constant time: templates and base models give thousands of them.
  *
- * A value that is set is kept as a file of version 3, little-endian, has it. One that is read stays where it is, unless
- * it is small: nobody pays for a vocabulary before asking for it, and the source must live as long. Whoever takes
- * values sees no difference, nor any of versions and byte orders; only taking what is large may fail, where the file
- * has shrunk meanwhile. Layout of values: gguf specification, versions 1 to 3. */
+ * A value that is set is kept in the form of a file of version 3, little-endian. A value that is read stays in its
+ * file, unless it is small: an unused vocabulary costs nothing, and the source must outlive the dictionary. The
+ * functions that take values hide this, and versions and byte orders; only taking a large value may fail, if the file
+ * has shrunk. Source: the gguf specification, versions 1 to 3. */
 #pragma once
 
 #include "base/arena.h"
@@ -36,17 +35,17 @@ enum gguf_type {
 enum {
     GGUF_MAX_STRING = 1 << 30,   /* bytes; the reference's limit */
     GGUF_MAX_ELEMENTS = 1 << 30, /* of an array; the reference's limit */
-    GGUF_MAX_DEPTH = 8,          /* of arrays in arrays, which the reference does not read */
+    GGUF_MAX_DEPTH = 8,          /* of nested arrays, which the reference does not read */
 };
 
-/* Where a value is that was not copied from its file. */
+/* The place of a value that was not copied from its file. */
 struct gguf_stored {
     struct source *source; /* NULL: the value is in memory */
     uint64_t offset, length;
     unsigned version;
     enum gguf_byte_order order;
-    bool canonical;            /* the bytes are those that the reference would write for this value */
-    enum gguf_type array_type; /* of an array: that of its elements, and their number */
+    bool canonical;            /* the bytes are the reference writer's for this value */
+    enum gguf_type array_type; /* of an array: the type and number of its elements */
     uint64_t array_count;
 };
 
@@ -54,19 +53,19 @@ struct gguf_kv {
     char *key;
     enum gguf_type type;
     struct buffer value; /* as in the file: for an array its element type, count and elements */
-    bool is_borrowed;    /* the value's memory is that of another dictionary's entry */
+    bool is_borrowed;    /* the value's memory belongs to another dictionary */
     struct gguf_stored stored;
 };
 
 struct gguf_kvs {
     struct gguf_kv *kvs;
     size_t n_kvs, capacity;
-    struct text_index index; /* of the keys: where each is */
+    struct text_index index; /* from keys to places in kvs */
 };
 
 void gguf_kvs_free(struct gguf_kvs *kvs);
 
-/* A dictionary that may be changed, and shares the values of the other, which must live longer. */
+/* Copies a dictionary. The copy may be changed, and shares values with the original, which must outlive it. */
 struct gguf_kvs gguf_kvs_copy(const struct gguf_kvs *kvs);
 
 void gguf_set_u32(struct gguf_kvs *kvs, const char *key, uint32_t value);
@@ -83,64 +82,64 @@ void gguf_append_string(struct buffer *elements, const char *text, size_t length
 void gguf_set_array(struct gguf_kvs *kvs, const char *key, enum gguf_type element_type, uint64_t count,
                     struct buffer *elements);
 
-/* The entry of that key, or NULL. */
+/* Returns the entry of that key, or NULL. */
 const struct gguf_kv *gguf_kvs_find(const struct gguf_kvs *kvs, const char *key);
-void gguf_kvs_remove(struct gguf_kvs *kvs, const char *key); /* takes as long as making all the others anew */
+void gguf_kvs_remove(struct gguf_kvs *kvs, const char *key); /* takes time linear in the number of keys */
 
-/* The last entry becomes the one of that number, of those that are there; takes as long. */
+/* Moves the last entry to an existing place, and those from there on one further; takes as long. */
 void gguf_kvs_move_last(struct gguf_kvs *kvs, size_t place);
 
-/* Adds an entry after the others, and takes its memory; false where the key is there already. */
+/* Adds an entry at the end, and takes its memory; returns false, taking nothing, if the key is present. */
 bool gguf_kvs_add(struct gguf_kvs *kvs, const struct gguf_kv *kv);
 
-/* Reading. A key of a file: key, type, value. The error does not name the key; *ret_kv is valid until the next one is
- * added. */
+/* Reads an entry of a file: key, type, value. The error names the key if that was read; a duplicate key is an error. */
 bool gguf_kvs_read(struct gguf_kvs *kvs, struct gguf_cursor *cursor, struct error *error);
 
-/* "u32", "string"; "?" for what is not a type. */
+/* Returns "u32", "string" ...; "?" for an unknown type. */
 const char *gguf_type_name(enum gguf_type type);
 
-/* The value of a key; false where there is none of that kind, or it does not fit: whole numbers of any width are
- * numbers; both kinds of floating point are doubles. */
+/* Return the value of a key; false if there is none of that kind, or it does not fit. Integers of any width count as
+ * integers, both kinds of floating point as doubles. */
 bool gguf_get_u64(const struct gguf_kvs *kvs, const char *key, uint64_t *ret_value);
 bool gguf_get_i64(const struct gguf_kvs *kvs, const char *key, int64_t *ret_value);
 bool gguf_get_f64(const struct gguf_kvs *kvs, const char *key, double *ret_value);
 bool gguf_get_bool(const struct gguf_kvs *kvs, const char *key, bool *ret_value);
 
-/* A string in the arena, with a NUL after it that is not counted; NULL where there is none, with an error that says so.
- */
+/* Returns a string in the arena, with a NUL after it that is not counted; NULL, with an error, if the key is missing,
+ * is not a string, or cannot be read. */
 const char *gguf_get_string(const struct gguf_kvs *kvs, const char *key, struct arena *arena, size_t *ret_length,
                             struct error *error);
 
-/* An array, in an arena, whose elements are all at hand. */
+/* An array in memory. */
 struct gguf_array {
     enum gguf_type type;
     uint64_t count;
     const unsigned char *elements; /* as in the file */
-    const uint64_t *offsets;       /* where each begins, and one more; of strings only */
+    const uint64_t *offsets;       /* where each string begins, and the end; else NULL */
 };
 bool gguf_get_array(const struct gguf_kvs *kvs, const char *key, struct arena *arena, struct gguf_array *ret_array,
                     struct error *error);
 
-/* Element `index`, which is below the count, under the same rules as above. The text of a string ends with no NUL. */
+/* Return element `index`, which is below the count, under the rules above. A string has no NUL at its end. */
 bool gguf_array_u64(const struct gguf_array *array, uint64_t index, uint64_t *ret_value);
 bool gguf_array_i64(const struct gguf_array *array, uint64_t index, int64_t *ret_value);
 bool gguf_array_f64(const struct gguf_array *array, uint64_t index, double *ret_value);
 bool gguf_array_bool(const struct gguf_array *array, uint64_t index, bool *ret_value);
-/* NULL: not of strings */
+/* Returns NULL if the elements are not strings. */
 const char *gguf_array_string(const struct gguf_array *array, uint64_t index, size_t *ret_length);
 
-/* Type and number of elements of an array, without reading them; false for what is not one. */
+/* Returns the type and number of an array's elements without reading them; false if the value is not an array. */
 bool gguf_array_outline(const struct gguf_kv *kv, enum gguf_type *ret_type, uint64_t *ret_count);
 
-/* Writes the value as JSON. An array of more than `most` elements becomes {"type":"string","length":280000}. What
- * cannot be read becomes null. */
+/* Writes the value as JSON. An array of more than `most` elements becomes {"type":"string","length":280000}; a value
+ * that cannot be read becomes null. */
 void gguf_put_json(struct json_writer *writer, const char *key, const struct gguf_kv *kv, uint64_t most);
 
-/* Appends the same for people: a string as it is, without quotes and escapes, and numbers that JSON has none for. */
+/* Appends the value as text for people: like JSON, but a string without quotes and escapes, and with numbers that JSON
+ * lacks. */
 void gguf_append_text(struct buffer *out, const struct gguf_kv *kv, uint64_t most);
 
-/* Writing. Appends the value, or one entry (key, type, value), as the reference writes it: version 3, little-endian,
- * truth as 1, texts up to their first NUL. */
+/* Append the value, or an entry (key, type, value), as the reference writes it: version 3, little-endian, true as 1,
+ * strings up to their first NUL. Fail if the value cannot be read. */
 bool gguf_write_value(struct buffer *out, const struct gguf_kv *kv, struct error *error);
 bool gguf_write_kv(struct buffer *out, const struct gguf_kv *kv, struct error *error);

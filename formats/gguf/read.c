@@ -1,10 +1,10 @@
-/* GGUF files: one, or the parts of a split one, by the name of the first or of their directory.
+/* GGUF files: a single file, or the splits of a model, named by the first split or their directory.
  *
- * As strict as gguf_init_from_file() of llama.cpp, but for what docs/exceptions.md names. As there, a
- * tensor's name ends at its first NUL byte, bytes after the last tensor are ignored, and without tensors there need not
- * be a data section.
+ * As strict as gguf_init_from_file() of llama.cpp, except for the cases in docs/exceptions.md. As there, a tensor's
+ * name ends at its first NUL byte, bytes after the last tensor are ignored, and a file without tensors needs no data
+ * section.
  *
- * Blocks of the other byte order are shown as they are: what has to be swapped in them differs from type to type. */
+ * Blocks of the other byte order are shown unchanged: the bytes to swap in them differ from type to type. */
 #include "base/checked.h"
 #include "base/text.h"
 #include "formats/bits.h"
@@ -24,7 +24,7 @@ enum {
     MAX_NAME = 64, /* with the NUL that ends it in the reference's memory */
     USUAL_ALIGNMENT = 32,
     MAX_PARTS = 4096,
-    MAX_TYPES = 64, /* more than there are */
+    MAX_TYPES = 64, /* more than GGUF has */
 };
 
 static const char magic[] = "GGUF";
@@ -36,13 +36,13 @@ struct reader {
     struct gguf_cursor cursor;
     struct gguf_kvs *kvs;
     uint64_t n_tensors, n_kvs, alignment;
-    uint64_t data_length; /* of the tensors so far, each with its padding, */
-    uint64_t data_end;    /* and without that of the last */
+    uint64_t data_length; /* of the tensors so far, each with its padding */
+    uint64_t data_end;    /* the same without the last padding */
     size_t first_tensor;
-    struct dtype *opaque[MAX_TYPES]; /* by their number */
+    struct dtype *opaque[MAX_TYPES]; /* by type number */
 };
 
-/* The first bytes; the order of bytes is the one in which the version is a small number. */
+/* Reads the first bytes. The byte order is the one in which the version is a small number. */
 static bool read_preamble(struct reader *reader, struct error *error)
 {
     struct gguf_cursor *cursor = &reader->cursor;
@@ -65,7 +65,7 @@ static bool read_preamble(struct reader *reader, struct error *error)
     return gguf_take_count(cursor, &reader->n_tensors, error) && gguf_take_count(cursor, &reader->n_kvs, error);
 }
 
-/* Reports whether the file may hold so many tensors and keys, before any is read. */
+/* Checks that the file can hold so many tensors and keys, before reading any. */
 static bool check_counts(const struct reader *reader, struct error *error)
 {
     bool old = reader->cursor.version == 1;
@@ -114,7 +114,7 @@ static bool read_name(struct reader *reader, struct tensor *tensor, struct error
     return true;
 }
 
-/* The shape: in the file the dimension that varies fastest comes first, here it is the last. */
+/* Reads the shape: the file has the fastest-varying dimension first, a tensor here has it last. */
 static bool read_shape(struct reader *reader, struct tensor *tensor, struct error *error)
 {
     uint64_t rank, reversed[MAX_DIMENSIONS];
@@ -136,7 +136,7 @@ static bool read_shape(struct reader *reader, struct tensor *tensor, struct erro
     return true;
 }
 
-/* The block type without kernels: its values cannot be shown. One for all tensors of the file. */
+/* Returns the block type without kernels: its values cannot be shown. All tensors of the file share it. */
 static const struct dtype *opaque(struct reader *reader, const struct dtype *dtype)
 {
     struct dtype **copy = &reader->opaque[dtype->ggml_type];
@@ -147,7 +147,7 @@ static const struct dtype *opaque(struct reader *reader, const struct dtype *dty
     return *copy;
 }
 
-/* Counted from the innermost dimension on, as the reference does it: that decides which shapes with a 0 overflow. */
+/* Counts from the innermost dimension, as the reference does: the order decides which shapes with a 0 overflow. */
 static bool count_elements(const struct tensor *tensor, uint64_t *ret_elements)
 {
     uint64_t n_elements = 1;
@@ -158,7 +158,7 @@ static bool count_elements(const struct tensor *tensor, uint64_t *ret_elements)
     return true;
 }
 
-/* The type, and whether the shape is one that it may have. */
+/* Reads the type, and checks the shape against it. */
 static bool read_type(struct reader *reader, struct tensor *tensor, struct error *error)
 {
     uint64_t number, n_elements;
@@ -182,7 +182,7 @@ static bool read_type(struct reader *reader, struct tensor *tensor, struct error
     return true;
 }
 
-/* Tensors follow each other in the order of their records, each padded. */
+/* Reads the offset: tensors lie in the order of their records, each padded. */
 static bool read_offset(struct reader *reader, struct tensor *tensor, struct error *error)
 {
     uint64_t offset;
@@ -212,7 +212,7 @@ static bool read_tensors(struct reader *reader, struct error *error)
     return true;
 }
 
-/* Reports whether the data is all there; then offsets count from the beginning of the file. */
+/* Checks that the data is complete, and makes offsets count from the start of the file. */
 static bool place_data(struct reader *reader, struct error *error)
 {
     uint64_t size = source_size(reader->file), data;
@@ -274,7 +274,7 @@ static bool gguf_read_file(struct checkpoint *checkpoint, struct source *file, s
     return read_file(checkpoint, file, tensors, &checkpoint->metadata, error);
 }
 
-/* Parts. */
+/* Splits. */
 
 static const char suffix[] = ".gguf";
 static const struct extension extensions[] = {{suffix}, {0}};
@@ -286,7 +286,7 @@ static bool is_part(const char *name, struct shard_name *ret_parts)
 
 /* The split keys of one file. */
 struct split {
-    uint64_t number, count, n_tensors; /* numbered from 0; count 0: not split */
+    uint64_t number, count, n_tensors; /* numbers start at 0; count 0: not split */
 };
 
 static struct split split_of(const struct gguf_kvs *kvs)
@@ -298,7 +298,7 @@ static struct split split_of(const struct gguf_kvs *kvs)
     return split;
 }
 
-/* Part number `number`, counted from 0, of the set whose first is `first`. */
+/* Reads split `number`, counted from 0, of the set whose first split is `first`. */
 static bool read_part(struct checkpoint *checkpoint, const struct input *input, const char *name, uint64_t number,
                       const struct split *first, struct error *error)
 {
@@ -350,8 +350,8 @@ static bool read_parts(struct checkpoint *checkpoint, const struct input *input,
 
 enum { LISTED_MODELS = 8 };
 
-/* The files of a directory that may be meant: no part but the first of its set, though that may be missing. Returns how
- * many there are, and the names of the first ones. */
+/* Returns how many models a directory has, and the names of the first LISTED_MODELS. A set of splits has the name of
+ * its first split, even if that is missing. */
 static size_t find_models(struct arena *arena, const struct input *input, const char *ret_names[LISTED_MODELS])
 {
     struct shard_name parts;
@@ -384,7 +384,7 @@ static enum probe gguf_probe(const struct input *input)
     return n_models > 0 ? PROBE_MAYBE : PROBE_NO;
 }
 
-/* Asks for one of several, by their names. */
+/* Sets an error that lists several models and asks for one. */
 static void ask_for_one(const struct input *input, const char *const names[LISTED_MODELS], size_t n_models,
                         struct error *error)
 {
@@ -398,7 +398,7 @@ static void ask_for_one(const struct input *input, const char *const names[LISTE
     buffer_free(&list);
 }
 
-/* Opens the file of a directory that is meant. */
+/* Opens the only model of a directory. */
 static struct source *open_model(struct checkpoint *checkpoint, const struct input *input, const char **ret_name,
                                  struct error *error)
 {

@@ -1,4 +1,4 @@
-/* The values of a dictionary: read from a file, taken, shown and written. */
+/* Values of a dictionary: reading from a file, taking, showing, writing. */
 #include "formats/gguf/kv.h"
 
 #include "base/arena.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SMALL_BYTES = 256 }; /* values up to this size are copied when they are read */
+enum { SMALL_BYTES = 256 }; /* bytes; larger values stay in their file */
 
 static const struct {
     const char *name;
@@ -28,16 +28,16 @@ const char *gguf_type_name(enum gguf_type type)
     return (unsigned)type < N_TYPES ? types[type].name : "?";
 }
 
-/* Going through a value. */
+/* Walking through a value. */
 
 struct walk {
     struct gguf_cursor *cursor;
-    struct buffer *out; /* takes the value as version 3, little-endian, has it; NULL: it is only passed over */
-    bool cut;           /* texts at their first NUL, as programs do that take them for C strings */
+    struct buffer *out; /* takes the value in version 3, little-endian; NULL: skips it */
+    bool cut;           /* cuts strings at their first NUL, like programs that use C strings */
     bool has_nul, has_odd_truth;
 };
 
-/* The arrays around what is read next. */
+/* The arrays around the next element. */
 struct level {
     enum gguf_type type;
     uint64_t remaining;
@@ -101,7 +101,7 @@ static bool walk_truths(struct walk *walk, uint64_t count, struct error *error)
     return true;
 }
 
-/* `count` values of a type that is not an array. */
+/* Walks through `count` values of a type that is not an array. */
 static bool walk_simple(struct walk *walk, enum gguf_type type, uint64_t count, struct error *error)
 {
     unsigned size = types[type].size;
@@ -194,7 +194,7 @@ static bool read_key(struct gguf_cursor *cursor, char **ret_key, struct error *e
     return good;
 }
 
-/* A short value is copied, but for one that writing has to cut; a long one is remembered by its place. */
+/* Reads a value. Copies a short one, unless writing has to cut it; remembers the place of any other. */
 static bool read_value(struct gguf_kv *kv, struct gguf_cursor *cursor, struct error *error)
 {
     struct walk walk = {.cursor = cursor};
@@ -216,7 +216,7 @@ static bool read_value(struct gguf_kv *kv, struct gguf_cursor *cursor, struct er
         kv->stored = (struct gguf_stored){0};
         if (!walk_value(&walk, kv->type, error))
             return false;
-        kv->value.capacity = kv->value.length; /* there may be very many */
+        kv->value.capacity = kv->value.length; /* there may be very many entries */
         kv->value.bytes = memory_resize(kv->value.bytes, kv->value.capacity);
         return true;
     }
@@ -269,9 +269,9 @@ static bool load(const struct gguf_kv *kv, bool cut, struct buffer *out, struct 
     return loaded;
 }
 
-/* A value of one of the integer types, as a magnitude and a sign. */
+/* A value of an integer type: bits and a sign. */
 struct integer {
-    uint64_t bits; /* two's complement where it is negative */
+    uint64_t bits; /* two's complement if negative */
     bool is_negative;
 };
 
@@ -361,7 +361,7 @@ bool gguf_get_bool(const struct gguf_kvs *kvs, const char *key, bool *ret_value)
     return kv != NULL && take_bool(kv->type, kv->value.bytes, ret_value);
 }
 
-/* The value of a key of that type, in a buffer of the caller. */
+/* Loads the value of a key of that type into the caller's buffer. */
 static bool load_key(const struct gguf_kvs *kvs, const char *key, enum gguf_type type, struct buffer *out,
                      struct error *error)
 {
@@ -386,7 +386,7 @@ const char *gguf_get_string(const struct gguf_kvs *kvs, const char *key, struct 
     return text;
 }
 
-/* Arrays: the bytes of a value that was loaded are whole and of version 3, so nothing is checked any more. */
+/* Arrays: a loaded value is complete and in version 3, so these functions check nothing. */
 
 static struct gguf_array array_at(const unsigned char *bytes, struct arena *arena)
 {
@@ -456,7 +456,7 @@ bool gguf_array_outline(const struct gguf_kv *kv, enum gguf_type *ret_type, uint
 
 /* Showing. */
 
-/* The shortest decimal that gives the number back. JSON has none for what is not finite. */
+/* Writes the shortest decimal that identifies the number; JSON has none for infinities and NaN. */
 static void put_float(struct json_writer *writer, const char *key, double value, bool is_single)
 {
     char text[32];

@@ -7,17 +7,17 @@
 enum {
     USUAL_ALIGNMENT = 32,
     VERSION = 3,
-    LONG_VALUE = 4096, /* bytes; it is not copied into every header that has it */
+    LONG_VALUE = 4096, /* bytes; headers do not copy longer values */
 };
 
 /* A file while it is laid out. */
 struct layout {
     const struct artifact *artifact;
     struct span_list *spans;
-    struct buffer literal; /* what follows the spans so far */
+    struct buffer literal; /* bytes to append after the spans so far */
     uint64_t alignment;
     size_t n_data_spans;
-    bool trim_ones; /* leaves dimensions of 1 before a shape out, as ggml does */
+    bool trim_ones; /* omits leading dimensions of 1, as ggml does */
     struct error *error;
 };
 
@@ -40,7 +40,7 @@ static void write_record(struct buffer *out, const struct artifact_tensor *writt
     buffer_append_le(out, offset, 8);
 }
 
-/* Writes every tensor's record; *ret_length is that of the whole data section. */
+/* Writes every tensor's record; *ret_length is the length of the data section. */
 static bool write_records(struct layout *layout, uint64_t *ret_length)
 {
     const struct artifact *artifact = layout->artifact;
@@ -57,7 +57,7 @@ static bool write_records(struct layout *layout, uint64_t *ret_length)
     return true;
 }
 
-/* A long value is not copied where another place keeps it: memory, or the file that it was read from. */
+/* Writes an entry. A long value that is kept elsewhere, in memory or in its file, is not copied. */
 static bool write_key(struct layout *layout, const struct gguf_kv *kv)
 {
     const struct gguf_stored *stored = &kv->stored;
@@ -91,7 +91,7 @@ static bool write_keys(struct layout *layout)
     return true;
 }
 
-/* `*alignment` stays as it is where the keys do not say it. */
+/* Reads general.alignment; leaves `*alignment` alone if the key is missing. */
 static bool read_alignment(const struct gguf_kvs *kvs, uint64_t *alignment, struct error *error)
 {
     const struct gguf_kv *kv = gguf_kvs_find(kvs, "general.alignment");
@@ -110,7 +110,7 @@ static void add_padding(struct layout *layout, uint64_t data)
     spans_add_zeros(layout->spans, aligned - end);
 }
 
-/* The header with its padding, and the data, which the checked sizes of the records fit in. */
+/* Lays out the header with its padding, and the data; the checked sizes of the records make it fit. */
 static bool lay_out_all(struct layout *layout)
 {
     uint64_t data_length = 0, data, size;

@@ -12,7 +12,7 @@
 
 enum { MAX_REVISION = 512 };
 
-/* Cuts "/" and "/." off the end, which say nothing. */
+/* Cuts every "/" and "/." off the end: they do not change the path. */
 static void cut_dots(char *path)
 {
     size_t length = strlen(path);
@@ -20,7 +20,8 @@ static void cut_dots(char *path)
         path[--length] = '\0';
 }
 
-/* The path without links but in its last component, which is neither "." nor "..". NULL where it does not exist. */
+/* Returns the absolute path, with links resolved except in its last component, which is neither "." nor ".."; NULL if
+ * it does not exist. */
 static const char *absolute_path(struct arena *arena, const char *spelled)
 {
     char *path = arena_strdup(arena, spelled);
@@ -53,8 +54,8 @@ const char *hub_cache_model_name(struct arena *arena, const char *directory, boo
     return separator != NULL ? separator + 2 : organization;
 }
 
-/* Reports whether the text consists of one or several components of the characters that names on the hub have, none of
- * which begins with a dot. */
+/* Reports whether the text consists of at most `most_slashes` + 1 components of the characters of hub names, none
+ * beginning with a dot. */
 static bool is_hub_name(const char *text, size_t length, size_t most_slashes)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
@@ -70,13 +71,13 @@ static bool is_hub_name(const char *text, size_t length, size_t most_slashes)
     return !begins;
 }
 
-/* A repository's folder in the cache. Links that lead out of the folder are refused as links of models are. */
+/* A repository's folder in the cache. Links that leave the folder are refused like links of models. */
 struct repository {
     const char *folder;
     const struct location *location;
 };
 
-/* The revision that a file in refs stands for. */
+/* Reads the commit in a file of refs. */
 static const char *read_ref(struct arena *arena, const struct repository *repository, const char *path,
                             struct error *error)
 {
@@ -111,7 +112,7 @@ static const char *only_snapshot(struct arena *arena, const struct repository *r
     return listed && list.count == 1 ? list.entries[0].name : NULL;
 }
 
-/* The commit of a revision: the name of a branch, tag or commit; NULL: main, or the only one. */
+/* Returns the commit of a revision, which names a branch, tag or commit; NULL: main, or the only snapshot. */
 static const char *find_commit(struct arena *arena, const struct repository *repository, const char *revision,
                                struct error *error)
 {
@@ -136,7 +137,7 @@ static bool check_snapshot(struct arena *arena, const struct repository *reposit
     return snapshot != NULL;
 }
 
-/* The snapshot of a revision. */
+/* Returns the path of a revision's snapshot. */
 static const char *find_snapshot(struct arena *arena, const char *folder, const char *revision,
                                  enum location_links links, struct error *error)
 {
@@ -148,13 +149,13 @@ static const char *find_snapshot(struct arena *arena, const char *folder, const 
     return found ? arena_printf(arena, "%s/snapshots/%s", folder, commit) : NULL;
 }
 
-/* Reports whether a name is a file's, and no repository's: "quantized/model.gguf". */
+/* Reports whether a name is a file's rather than a repository's: "quantized/model.gguf". */
 static bool is_file_name(const struct format *const *formats, const char *name)
 {
     return formats_extension(formats, name) != NULL || text_ends_with(name, ".json");
 }
 
-/* The snapshot for ORG/NAME or ORG/NAME@REVISION, which has been looked for as a path already. */
+/* Returns the snapshot for ORG/NAME or ORG/NAME@REVISION, which is not an existing path. */
 static const char *find_repository(struct arena *arena, const char *id, size_t length, const char *revision,
                                    const struct format *const *formats, enum location_links links, struct error *error)
 {
@@ -185,7 +186,7 @@ const char *hub_cache_resolve(struct arena *arena, const char *path, const struc
     size_t length = strcspn(path, "@");
     const char *revision = path[length] == '@' ? path + length + 1 : NULL;
     bool is_name = is_hub_name(path, length, 1), is_id = is_name && memchr(path, '/', length) != NULL;
-    if (is_name && !is_id && revision == NULL) { /* from before models had owners: gpt2 */
+    if (is_name && !is_id && revision == NULL) { /* an early model without an owner: gpt2 */
         const char *folder = arena_printf(arena, "%s/%s%s", hub_cache_directory(arena), HUB_CACHE_PREFIX, path);
         if (is_directory(folder))
             return find_snapshot(arena, folder, NULL, links, error);

@@ -12,14 +12,15 @@
 
 struct format;
 
-/* The path to open for what the user called `path`: a snapshot, where that is the folder of a repository in a hub
- * cache, or ORG/NAME, ORG/NAME@REVISION or NAME and no such path exists; else `path`. NULL where there is no snapshot
- * to choose. A name that ends as the files of one of the formats do is taken for a file that is missing. */
+/* Returns the path to open for the user's `path`: the snapshot if it names a repository's folder in a hub cache, or, if
+ * there is no such path, if it is ORG/NAME, ORG/NAME@REVISION or NAME; else `path`. NULL, with an error, if there is no
+ * snapshot to choose. A name with an extension of one of the formats counts as a missing file. */
 const char *hub_cache_resolve(struct arena *arena, const char *path, const struct format *const *formats,
                               enum location_links links, struct error *error);
 
-/* The snapshot of ORG/NAME or NAME in the cache, whatever lies at such a path; `revision` may be NULL. For names that a
- * file says: no other path is ever the answer. NULL where it is not such a name, or not there. */
+/* Returns the snapshot of ORG/NAME or NAME in the cache, even if such a path exists; `revision` may be NULL. For names
+ * from files: the answer is always in the cache. NULL, with an error, if the name is not a repository's or not in the
+ * cache. */
 const char *hub_cache_find(struct arena *arena, const char *id, const char *revision, enum location_links links,
                            struct error *error);
 
@@ -28,5 +29,5 @@ const char *hub_cache_find(struct arena *arena, const char *id, const char *revi
  */
 const char *hub_cache_model_name(struct arena *arena, const char *directory, bool *ret_is_snapshot);
 
-/* Calls `each` with what every model in the cache is called, ORG/NAME or NAME, in no order. */
+/* Calls `each` with the name of every model in the cache, ORG/NAME or NAME, sorted by folder. */
 void hub_cache_each(void (*each)(void *context, const char *id), void *context);

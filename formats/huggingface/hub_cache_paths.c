@@ -16,7 +16,7 @@ static const char *home_directory(void)
     return user != NULL ? user->pw_dir : "/";
 }
 
-/* The directory that an environment variable names, a leading "~" expanded; NULL where it names none. */
+/* Returns the directory that an environment variable names, with a leading "~" expanded; NULL if it names none. */
 static const char *directory_from_environment(struct arena *arena, const char *variable)
 {
     const char *value = getenv(variable);

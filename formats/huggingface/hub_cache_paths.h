@@ -1,4 +1,4 @@
-/* Where things are in the local hub cache (hub_cache.h), whether or not they exist. Paths are in the arena. */
+/* Paths in the local hub cache (hub_cache.h), whether or not they exist, in the arena. */
 #pragma once
 
 #include "base/arena.h"
@@ -7,8 +7,8 @@
 
 const char *hub_cache_directory(struct arena *arena);
 
-/* The folder of ORG/NAME or NAME. */
+/* Returns the folder of ORG/NAME or NAME. */
 const char *hub_cache_folder(struct arena *arena, const char *id);
 
-/* The path of the file with the bytes of a repository's blob of that hash; NULL if it is not there. */
+/* Returns the path of the blob with that hash in a repository; NULL if the file does not exist. */
 const char *hub_cache_blob(struct arena *arena, const char *id, const char *hash);

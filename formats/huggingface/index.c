@@ -15,7 +15,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* One component of a path that stays in its directory. */
+/* Accepts one component of a path that stays in its directory. */
 static bool is_file_name(const char *name, size_t length)
 {
     return length > 0 && length <= NAME_MAX && strlen(name) == length && strchr(name, '/') == NULL &&
@@ -32,7 +32,7 @@ static bool refuse_shard(const struct shard_index *index, const struct json_memb
     return error_set(error, "%s: the shard '%.200s' of tensor '%s' is not a file name", index->name, shard, tensor);
 }
 
-/* The shards of all entries, as often as they are named. */
+/* Collects the shard of each entry, with repetitions. */
 static bool collect_shards(const struct shard_index *index, const char **names, struct error *error)
 {
     for (struct json_member entry = {0}; json_next_member(index->weight_map, &entry);) {
@@ -107,7 +107,7 @@ static bool shard_ends_before(const void *context, size_t index)
     return place->shards->first_tensors[index + 1] <= place->tensor;
 }
 
-/* The number of the shard that holds a tensor. */
+/* Returns the number of the shard that holds a tensor. */
 static size_t shard_of(const struct checkpoint *checkpoint, const struct shards *shards, const struct tensor *tensor)
 {
     const struct place place = {shards, (size_t)(tensor - checkpoint->tensors->tensors)};

@@ -1,7 +1,7 @@
 /* The index of a sharded checkpoint (model.safetensors.index.json): which file holds which tensor.
  *
- * An index is not trusted: a shard is the name of a file in the directory of the index, never a path. `metadata` is not
- * read: its total_size counts other things than the files do. */
+ * An index is not trusted: a shard is the name of a file in the directory of the index, never a path. Its `metadata` is
+ * ignored: total_size is not the size of the files. */
 #pragma once
 
 #include "formats/checkpoint_builder.h"
@@ -10,26 +10,27 @@
 
 enum { INDEX_MAX_SHARDS = 4096 };
 
-/* The files of a checkpoint's weights, sorted by name, and where their tensors are in it. */
+/* The weights files of a checkpoint, sorted by name, and where their tensors begin in it. */
 struct shards {
-    const char *const *names; /* in the checkpoint's arena, as the array is */
+    const char *const *names; /* in the checkpoint's arena, like the array */
     size_t n_names;
-    size_t *first_tensors; /* of each, and after the last one; filled in as they are read */
+    size_t *first_tensors; /* one more than names; filled in while reading */
 };
 
-/* An index while it is used; index_free() releases it, zeroed or read. */
+/* An index in use; index_free() releases it, zeroed or read. */
 struct shard_index {
     const char *name; /* of the file */
     struct json_document *document;
-    const struct json *weight_map; /* name of a tensor: name of its shard */
+    const struct json *weight_map; /* from tensor names to shard names */
 };
 
-/* Reads the index for a checkpoint, whose guide it becomes. */
+/* Reads the index for a checkpoint, of which it becomes a guide. Fails if there are more than INDEX_MAX_SHARDS
+ * shards. */
 bool index_read(struct shard_index *index, const struct location *location, const char *name,
                 struct checkpoint *checkpoint, struct shards *ret_shards, struct error *error);
 void index_free(struct shard_index *index);
 
-/* Reports whether each tensor that is listed is in its shard. Tensors that are not listed are noted. Seals the
- * checkpoint's tensors. */
+/* Checks that each listed tensor is in its shard, and notes tensors that are not listed. Seals the checkpoint's
+ * tensors. */
 bool index_check(const struct shard_index *index, struct checkpoint *checkpoint, const struct shards *shards,
                  struct error *error);

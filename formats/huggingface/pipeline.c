@@ -1,10 +1,10 @@
-/* Directories that are made of nothing but components: the root of a diffusers pipeline, and sentence-transformers
- * models whose transformer is in a folder, too. There are no tensors of their own. */
+/* Directories of components alone, without tensors of their own: the root of a diffusers pipeline, and
+ * sentence-transformers models whose transformer is in a folder, too. */
 #include "formats/checkpoint_builder.h"
 #include "formats/components.h"
 
-/* Weights beside model_index.json are the whole pipeline in the layout of its authors; beside modules.json they are
- * the model. */
+/* Recognizes such directories. Weights beside model_index.json are the whole pipeline in its authors' own form; beside
+ * modules.json they are the model. */
 static enum probe pipeline_probe(const struct input *input)
 {
     if (input->components == NULL)

@@ -1,10 +1,9 @@
 /* Hugging Face directories: weights in one file or in shards, with an index of shards or without.
  *
- * Which files are the weights follows transformers: model.safetensors, else the shards that
- * model.safetensors.index.json names; pytorch_model.bin and its kin where there are no safetensors; and diffusers,
- * which has diffusion_pytorch_model in place of both, whatever variants (.fp16.safetensors) there are beside it.
- * Without these names, all shards of one set or a single file. Shards are read in the order of their names, as the
- * converter to GGUF does, each by the format that its content is. */
+ * The choice of weights files follows transformers (model.safetensors, else the shards in model.safetensors.index.json;
+ * without safetensors pytorch_model.bin and its shards) and diffusers (diffusion_pytorch_model instead of both names;
+ * variants such as .fp16.safetensors do not count). Without these names: all shards of one set, or a single file.
+ * Shards are read in the order of their names, as the converter to GGUF does, each in the format of its content. */
 #include "base/text.h"
 #include "formats/format.h"
 #include "formats/huggingface/index.h"
@@ -17,7 +16,7 @@
 static const struct kind {
     const char *format; /* for -o format= */
     const char *suffix;
-    const char *stems[3]; /* of the usual names, the preferred one first: of transformers, and of diffusers */
+    const char *stems[3]; /* of the usual names, the preferred one first */
 } kinds[] = {
     {"safetensors", ".safetensors", {"model", "diffusion_pytorch_model"}},
     {"torch", ".bin", {"pytorch_model", "diffusion_pytorch_model"}},
@@ -28,7 +27,7 @@ static const struct kind {
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
-static const char of_weights[] = "", of_index[] = ".index.json"; /* what a name has after the suffix */
+static const char of_weights[] = "", of_index[] = ".index.json"; /* endings after the suffix */
 
 static bool has_ending(const struct kind *kind, const char *name, const char *after)
 {
@@ -43,7 +42,7 @@ static bool is_usual(const struct kind *kind, const char *stem, const char *name
            strlen(name) == strlen(stem) + strlen(kind->suffix) + strlen(after);
 }
 
-/* The usual name that is in the directory, or NULL. */
+/* Returns the directory's file with a usual name, or NULL. */
 static const char *find_usual(const struct input *input, const struct kind *kind, const char *after)
 {
     for (const char *const *stem = kind->stems; *stem != NULL; stem++)
@@ -53,7 +52,7 @@ static const char *find_usual(const struct input *input, const struct kind *kind
     return NULL;
 }
 
-/* The state of a trainer, beside the weights. */
+/* Reports files of a trainer's state, which may lie beside the weights. */
 static bool is_of_trainer(const char *name)
 {
     static const char *const stems[] = {"training_args.", "optimizer.", "scheduler.", "scaler.", "rng_state"};
@@ -72,7 +71,7 @@ static bool is_checkpoint(const struct input *input, const char *name)
     return is_known;
 }
 
-/* Reports whether a file may be weights of the kind, by its name, and where that says little by what is in it. */
+/* Reports whether a file may be weights of the kind, by its name, and, if the name is ambiguous, by its content. */
 static bool is_weights(const struct input *input, const struct kind *kind, const char *name)
 {
     struct shard_name parts;
@@ -119,7 +118,7 @@ static const struct kind *choose_kind(const struct input *input, const char *wan
     return NULL;
 }
 
-/* "a, b and 3 others", in the arena. */
+/* Returns "a, b and 3 others", in the arena. */
 static const char *list_text(struct arena *arena, const char *const *names, size_t n_names)
 {
     switch (n_names) {
@@ -134,7 +133,7 @@ static const char *list_text(struct arena *arena, const char *const *names, size
     }
 }
 
-/* The names that `belongs`, in the arena. */
+/* Returns the names that `belongs` accepts, in the arena. */
 static const char *const *
 select_names(struct arena *arena, const struct input *input, const struct kind *kind,
              bool (*belongs)(const struct input *input, const struct kind *kind, const char *name), size_t *ret_n_names)
@@ -159,7 +158,7 @@ static bool is_usual_shard(const struct input *input, const struct kind *kind, c
     return false;
 }
 
-/* Reports whether the sorted names are all shards of one set, and all of its shards. */
+/* Checks that the sorted names are all shards of one set, and all of its shards. */
 static bool check_set(struct arena *arena, const struct input *input, const struct shards *shards, struct error *error)
 {
     struct shard_name first, parts;
@@ -202,7 +201,7 @@ static bool find_without_index(struct arena *arena, const struct input *input, c
     return check_set(arena, input, shards, error);
 }
 
-/* The index to use, or NULL; an error where that is not clear. */
+/* Finds the index to use, or NULL; fails if the choice is not clear. */
 static bool find_index(struct arena *arena, const struct input *input, const struct kind *kind, const char **ret_name,
                        struct error *error)
 {
@@ -242,7 +241,7 @@ static bool read_shard(struct checkpoint *checkpoint, const struct input *input,
     return format != NULL && format->read_file(checkpoint, shard, checkpoint->unsealed, options, error);
 }
 
-/* A shard that cannot be opened. */
+/* Adds to the error of a shard that cannot be opened. */
 static bool explain_missing(const struct input *input, const struct shard_index *index, const char *name,
                             struct error *error)
 {

@@ -1,8 +1,8 @@
-/* Mistral's own layout: params.json, consolidated*.safetensors and tekken.json, as convert_hf_to_gguf.py
- * --mistral-format reads it.
+/* Directories in Mistral's own form: params.json, consolidated*.safetensors and tekken.json, as convert_hf_to_gguf.py
+ * --mistral-format reads them.
  *
- * The files of weights are read in the order of their names; no index is. A directory that holds Hugging Face's layout,
- * too, is opened as that one, unless this one is asked for. */
+ * Weights files are read in the order of their names, indexes never. A directory that also holds Hugging Face's files
+ * is opened as theirs, unless the user requests this format. */
 #include "base/text.h"
 #include "formats/checkpoint_builder.h"
 #include "formats/format.h"

@@ -1,9 +1,9 @@
-/* numpy's arrays: a .npy file is one tensor, a .npz file, a zip archive of them, several. MLX and JAX save weights so.
+/* numpy arrays: a .npy file is one tensor, a .npz file (a zip archive of them) several. MLX and JAX write such weights.
  *
- * A header is a dictionary of Python in a fixed form: 'descr', 'fortran_order' and 'shape', each once. Elements are
- * read from where they lie, swapped where they are big-endian, strided where they are in Fortran's order. Arrays of
- * objects are pickles: nothing of them is read. Two bytes without a type (V2) are bfloat16, which numpy has no name
- * for: MLX and ml_dtypes write it so. Source: numpy/lib/format.py. */
+ * A header is a Python dictionary in a fixed form: 'descr', 'fortran_order' and 'shape', each once. Elements are read
+ * in place, swapped if big-endian, strided if in Fortran order. Arrays of objects are pickles, which are not read. Two
+ * bytes without a type (V2) are bfloat16, for which numpy has no name: MLX and ml_dtypes write this. Source:
+ * numpy/lib/format.py. */
 #include "base/checked.h"
 #include "base/text.h"
 #include "formats/bits.h"
@@ -18,15 +18,15 @@
 #include <string.h>
 #include <zlib.h>
 
-/* A header of simple elements has less than 200 bytes; one of structured ones may be long. */
+/* A header of simple elements has less than 200 bytes; a structured one may be long. */
 enum { PREFIX_V1 = 10, PREFIX_V2 = 12, MAX_HEADER = 1 << 20, MAX_DESCR = 31 };
 
 static const char magic[] = "\x93NUMPY", suffix[] = ".npy";
 enum { MAGIC_BYTES = sizeof magic - 1, SUFFIX_BYTES = sizeof suffix - 1 };
 
-/* The header, as it says. */
+/* The fields of a header. */
 struct header {
-    char descr[MAX_DESCR + 1]; /* empty: a structured one */
+    char descr[MAX_DESCR + 1]; /* empty: structured elements */
     bool column_major;
     unsigned rank;
     uint64_t shape[LAYOUT_MAX_RANK];
@@ -53,7 +53,7 @@ static bool take(struct cursor *cursor, const char *word)
     return true;
 }
 
-/* A text in quotes of either kind, without escapes. */
+/* Takes a text in quotes of either kind, without escapes. */
 static bool take_text(struct cursor *cursor, char out[MAX_DESCR + 1])
 {
     skip_spaces(cursor);
@@ -68,7 +68,7 @@ static bool take_text(struct cursor *cursor, char out[MAX_DESCR + 1])
     return true;
 }
 
-/* A list, up to the bracket that closes it; what is in it is not looked at. */
+/* Skips a list to its closing bracket. */
 static bool skip_list(struct cursor *cursor)
 {
     size_t depth = 0;
@@ -164,7 +164,7 @@ static bool parse_header(const char *text, size_t length, struct header *header)
     return n_seen == N_KEYS && cursor.at == cursor.end;
 }
 
-/* The dtype of a descr such as "<f4"; where there is none, NULL and the reason. */
+/* Returns the dtype of a descr such as "<f4", or NULL and the reason. */
 static const struct dtype *dtype_of(const char *descr, bool *ret_swapped, const char **ret_reason)
 {
     char native[MAX_DESCR + 2];
@@ -190,11 +190,11 @@ static const struct dtype *dtype_of(const char *descr, bool *ret_swapped, const 
     return NULL;
 }
 
-/* Where an array is: in a file, or in a member of an archive. */
+/* The place of an array: a file, or a member of an archive. */
 struct place {
     const char *name;                  /* for messages: "x.npz: w.npy" */
     struct source *source;             /* of the elements */
-    uint64_t offset, size;             /* of the whole .npy there */
+    uint64_t offset, size;             /* of the whole .npy */
     const struct zip_member *deflated; /* of the archive, or NULL */
     const struct source *archive;
 };
@@ -205,7 +205,7 @@ struct reader {
     bool allow_trailing;
 };
 
-/* The beginning of a deflated member, without the rest of it being inflated. */
+/* Inflates the beginning of a deflated member alone. */
 static bool inflate_head(const struct place *place, size_t length, unsigned char *out, struct error *error)
 {
     enum { PIECE = 4096 };
@@ -238,7 +238,7 @@ static bool read_head(const struct place *place, size_t length, unsigned char *o
     return source_read(place->source, place->offset, length, out, error);
 }
 
-/* The header, and how long it is with what comes before it. */
+/* Reads the header; *ret_length includes the prefix. */
 static bool read_header(const struct place *place, struct header *header, uint64_t *ret_length, struct error *error)
 {
     unsigned char prefix[PREFIX_V2];
@@ -322,7 +322,7 @@ static bool add_array(const struct reader *reader, const char *name, const struc
     return true;
 }
 
-/* A name without ".npy", in the arena. */
+/* Returns a name without ".npy", in the arena. */
 static const char *array_name(struct arena *arena, const char *file_name)
 {
     size_t length = strlen(file_name);

@@ -17,7 +17,7 @@ size_t numpy_header(const struct dtype *dtype, const uint64_t *shape, unsigned r
         at += n;
     }
     at += sprintf(at, "%s), }", rank == 1 ? "," : "");
-    if (rank > 0) { /* numpy leaves room for the first dimension to grow in place */
+    if (rank > 0) { /* numpy leaves room for the first dimension to grow */
         memset(at, ' ', GROWTH_DIGITS - first_digits);
         at += GROWTH_DIGITS - first_digits;
     }

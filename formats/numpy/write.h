@@ -1,4 +1,4 @@
-/* The header of a .npy file, version 1.0: what numpy.save writes before the elements.
+/* The header of a .npy file, version 1.0, as numpy.save writes it before the elements.
  *
  * C order, padded with spaces to a multiple of 64 bytes, so that the elements are aligned for
  * numpy.load(mmap_mode="r"). Source: numpy/lib/format.py. */

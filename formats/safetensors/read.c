@@ -1,9 +1,9 @@
 /* safetensors: a length, a JSON header, the elements of all tensors without gaps.
  *
  * The checks are those of the reference implementation (the safetensors crate) in its order, with its limits. Stricter
- * on purpose: a key that appears twice is refused, as the format's description has it, and so are the two spellings
- * that only the crate's JSON library understands (a tensor as an array, a dtype as an object), names of more than
- * TENSOR_MAX_NAME bytes, and more than LAYOUT_MAX_RANK dimensions. */
+ * on purpose, it refuses duplicate keys, as the format's description demands, two spellings that only the crate's JSON
+ * library accepts (a tensor as an array, a dtype as an object), names of more than TENSOR_MAX_NAME bytes, and more than
+ * LAYOUT_MAX_RANK dimensions. */
 #include "base/checked.h"
 #include "base/sort.h"
 #include "base/text.h"
@@ -18,13 +18,13 @@
 
 enum { LENGTH_BYTES = 8, MAX_HEADER_BYTES = 100 * 1000 * 1000, SHOWN_NAME = 200, SHOWN_SHAPE = 160 };
 
-/* The format's own list: wfs knows more dtypes than that. */
+/* The format's own list: wfs has more dtypes. */
 static const char *const dtype_names[] = {
     "BF16",    "F16", "F32", "F64", "F8_E4M3", "F8_E5M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ", "F4",   "F6_E2M3",
     "F6_E3M2", "I8",  "I16", "I32", "I64",     "U8",      "U16",     "U32",         "U64",         "BOOL", "C64",
 };
 
-/* Tensors near each other have few shapes: these are shared. */
+/* Neighbouring tensors share few shapes, which are kept once. */
 enum { RECENT_SHAPES = 8 };
 
 struct shape {
@@ -32,7 +32,7 @@ struct shape {
     unsigned rank;
 };
 
-/* One file while it is read. `tensors` are in the order of the header, then `order` is the order wanted. */
+/* A file being read. `tensors` are in the order of the header; `order` is the final order. */
 struct reader {
     struct checkpoint *checkpoint;
     struct source *source;
@@ -41,11 +41,11 @@ struct reader {
     struct tensor *tensors;
     uint32_t *order;
     size_t n_tensors;
-    bool has_metadata, is_blamed;       /* the second: the error names the file */
-    struct shape shapes[RECENT_SHAPES]; /* of tensors before, the last one first */
+    bool has_metadata, is_blamed;       /* is_blamed: the error names the file */
+    struct shape shapes[RECENT_SHAPES]; /* of earlier tensors, the last first */
 };
 
-/* Puts the place before an error. */
+/* Puts the file and the tensor before an error. */
 static bool blame(const struct reader *reader, const struct tensor *tensor, struct error *error)
 {
     char name[SHOWN_NAME];
@@ -74,7 +74,7 @@ static bool parse_dtype(const struct json *value, const struct dtype **ret_dtype
     return true;
 }
 
-/* The sizes of an array of integers; `what` names it. */
+/* Parses the sizes in an array of integers; `what` names it. */
 static bool parse_sizes(const struct json *value, const char *what, size_t most, uint64_t *sizes, struct error *error)
 {
     if (!json_is(value, JSON_ARRAY))
@@ -87,7 +87,7 @@ static bool parse_sizes(const struct json *value, const char *what, size_t most,
     return true;
 }
 
-/* The shape, in the checkpoint's arena. */
+/* Returns the shape, in the checkpoint's arena. */
 static const uint64_t *keep_shape(struct reader *reader, const uint64_t *sizes, unsigned rank)
 {
     struct shape kept = {.sizes = NULL};
@@ -142,7 +142,7 @@ static bool parse_tensor(struct reader *reader, const struct json_member *entry,
     return true;
 }
 
-/* Metadata is text for people: what cannot be kept as such is left out and said. */
+/* Adds metadata, which is text for people; a text with a NUL is left out, with a note. */
 static void add_metadata(struct reader *reader, const char *key, size_t key_length, const char *value,
                          size_t value_length)
 {
@@ -156,7 +156,7 @@ static void add_metadata(struct reader *reader, const char *key, size_t key_leng
 
 static bool parse_metadata(struct reader *reader, const struct json *metadata, struct error *error)
 {
-    if (json_is(metadata, JSON_NULL)) /* MLX writes that */
+    if (json_is(metadata, JSON_NULL)) /* as MLX writes it */
         return true;
     if (!json_is(metadata, JSON_OBJECT))
         return error_set(error, "%s: __metadata__ is not an object", reader->file);
@@ -197,7 +197,7 @@ static bool take_entry(void *context, const struct json_member *entry, struct er
     return !reader->is_blamed;
 }
 
-/* A tensor at a time: the whole header as values takes ten times its text. */
+/* Parses one tensor at a time: values of the whole header would take ten times its text. */
 static bool parse_header(struct reader *reader, const char *text, size_t length, struct error *error)
 {
     if (!json_parse_members(text, length, take_entry, reader, error))
@@ -213,8 +213,7 @@ static int compare_offsets(const void *tensors, uint32_t a, uint32_t b)
     return (x->length > y->length) - (x->length < y->length);
 }
 
-/* Reports whether the tensor begins at `offset`, where the one before it ends, and is as long as its dtype and shape
- * say. */
+/* Checks that the tensor begins at `offset`, where the previous one ends, and has the length of its dtype and shape. */
 static bool check_tensor(const struct tensor *tensor, uint64_t offset, struct error *error)
 {
     uint64_t begin = tensor->offset, end = begin + tensor->length, n_elements, n_bytes;
@@ -235,7 +234,7 @@ static bool check_tensor(const struct tensor *tensor, uint64_t offset, struct er
     return true;
 }
 
-/* The tensors, sorted by offset, must fill the `available` bytes after the header. */
+/* Checks that the tensors, sorted by offset, fill the `available` bytes after the header. */
 static bool check_data(struct reader *reader, uint64_t available, const struct open_options *options,
                        struct error *error)
 {
@@ -259,7 +258,7 @@ static bool check_data(struct reader *reader, uint64_t available, const struct o
     return true;
 }
 
-/* The length of the header, when it and the file's size allow one. */
+/* Reads the length of the header, and checks it against the file's size. */
 static bool read_header_length(const struct source *source, uint64_t *ret_length, struct error *error)
 {
     unsigned char prefix[LENGTH_BYTES];
@@ -280,7 +279,7 @@ static bool read_header_length(const struct source *source, uint64_t *ret_length
     return true;
 }
 
-/* From bytes read once: a mapping could change between the check and the use. */
+/* Parses bytes read once: a mapping could change between check and use. */
 static bool read_header(struct reader *reader, size_t length, struct error *error)
 {
     char *text = memory_alloc(length);
@@ -300,7 +299,7 @@ static bool check_names(const struct reader *reader, const uint32_t *by_name, st
     return true;
 }
 
-/* Code points sort as the bytes of UTF-8 do. Offsets in the header count from `data`. */
+/* Adds the tensors by name: UTF-8 bytes sort like code points. Offsets in the header count from `data`. */
 static void add_by_name(const struct reader *reader, const uint32_t *by_name, uint64_t data)
 {
     for (size_t i = 0; i < reader->n_tensors; i++) {
@@ -340,8 +339,8 @@ static bool safetensors_read_file(struct checkpoint *checkpoint, struct source *
     return valid;
 }
 
-/* There is no magic number: a length that fits, and what a JSON object begins with. A file of the right name is read in
- * any case, so that the user learns what is wrong with it. */
+/* Looks for a plausible length and the beginning of a JSON object, since there is no magic number. A file with the
+ * right name is always read, so that the error names its fault. */
 static enum probe safetensors_probe(const struct input *input)
 {
     if (input->file == NULL)

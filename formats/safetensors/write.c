@@ -12,7 +12,7 @@ enum { ALIGNMENT = 8, LENGTH_BYTES = 8, MAX_HEADER_BYTES = 100 * 1000 * 1000 };
 
 static const char metadata_key[] = "__metadata__";
 
-/* The dtypes of the format in the order of its tensors: from the most aligned to the least. */
+/* The format's dtypes in the order of its tensors: the most aligned first. */
 static const char *const dtype_names[] = {
     "U64",         "I64",         "F64",     "C64",     "F32",     "U32", "I32", "BF16",    "F16",     "U16", "I16",
     "F8_E5M2FNUZ", "F8_E4M3FNUZ", "F8_E8M0", "F8_E4M3", "F8_E5M2", "I8",  "U8",  "F6_E3M2", "F6_E2M3", "F4",  "BOOL",
@@ -39,7 +39,7 @@ const char *safetensors_refusal(const char *name, size_t name_length, const stru
     return NULL;
 }
 
-/* A tensor of the file, and where the library puts it. */
+/* The place of a tensor in the file. */
 struct place {
     const struct artifact_tensor *written;
     unsigned order;  /* of its dtype */

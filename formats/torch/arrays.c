@@ -1,4 +1,4 @@
-/* numpy arrays and scalars inside pickles (numpy/core/src/multiarray/methods.c: array_reduce and array_setstate). */
+/* numpy arrays inside pickles. Source: numpy/core/src/multiarray/methods.c, array_reduce and array_setstate. */
 #include "formats/bits.h"
 #include "formats/layout.h"
 #include "formats/torch/tensors.h"
@@ -23,7 +23,7 @@ const struct dtype *torch_numpy_dtype(const struct pickle_node *node, bool *ret_
     return NULL;
 }
 
-/* The code points of UTF-8 text as bytes; false where one is above 255. */
+/* Decodes the code points of UTF-8 text to bytes; false if one is above 255. */
 static bool decode_latin1(const char *text, size_t length, unsigned char *out, size_t *ret_length)
 {
     size_t n = 0;
@@ -86,7 +86,7 @@ static struct array array_of(const struct pickle_node *node)
                               pickle_text_is(pickle_at(arguments, 3), "F")};
     }
     const struct pickle_node *state = node->object->state;
-    uint32_t at = pickle_count(state) == 5; /* a version first */
+    uint32_t at = pickle_count(state) == 5; /* begins with a version */
     const struct pickle_node *column_major = pickle_at(state, at + 2);
     int64_t number;
     return (struct array){pickle_at(state, at), pickle_at(state, at + 1), pickle_at(state, at + 3),
@@ -94,7 +94,7 @@ static struct array array_of(const struct pickle_node *node)
                               (pickle_integer(column_major, &number) && number != 0)};
 }
 
-/* The elements as they are in memory, in a flat view. Bytes that lie in the file as they are stay there. */
+/* Returns the elements in memory order, as a flat view. Bytes that lie unchanged in the file stay there. */
 static const struct view *array_elements(const struct torch_container *container, struct pickle_node *data,
                                          struct tensor *tensor, uint64_t n_elements, uint64_t n_bytes)
 {

@@ -7,23 +7,21 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WRITING = 32 }; /* a mark of nodes: on the way to the one that is written */
+enum { WRITING = 32 }; /* a mark of nodes: ancestors of the node being written */
 
 enum { MAX_DEPTH = 32, MAX_VISITS = 1 << 16, SHOWN_BYTES = 64, MAX_DIGITS_BYTES = 64 };
 
 struct writer {
     struct json_writer *json;
-    struct arena *arena; /* that of torch_bytes() */
+    struct arena *arena; /* the arena for torch_bytes() */
     unsigned visits;
     bool cut;
 };
 
-/* Each function below returns whether it wrote something that is not a tensor; where not, what it wrote is taken back
- * by its caller.
- */
+/* Each function below returns whether it wrote anything but tensors; if not, its caller takes back the output. */
 static bool write_node(struct writer *writer, struct pickle_node *node, unsigned depth);
 
-/* A text of at most 99 bytes. */
+/* Puts a text of at most 99 bytes. */
 __attribute__((format(printf, 2, 3))) static void put_printf(struct json_writer *json, const char *format, ...)
 {
     char text[100];
@@ -46,7 +44,7 @@ static bool write_number(struct writer *writer, double value)
     return true;
 }
 
-/* A numpy scalar (dtype, bytes): a number where its dtype has one. */
+/* Writes a numpy scalar (dtype, bytes): as a number if its dtype is one. */
 static bool write_scalar(struct writer *writer, struct pickle_node *arguments)
 {
     bool swapped = false;
@@ -90,7 +88,7 @@ static bool write_bytes(struct writer *writer, const unsigned char *bytes, size_
     return true;
 }
 
-/* The digits of little-endian two's complement, by repeated division by ten. */
+/* Writes the digits of little-endian two's complement, dividing repeatedly by ten. */
 static void write_digits(struct writer *writer, const unsigned char *bytes, size_t length)
 {
     unsigned char number[MAX_DIGITS_BYTES];
@@ -130,8 +128,8 @@ static bool write_big_integer(struct writer *writer, struct pickle_node *node)
     return true;
 }
 
-/* The state of a datetime, date or time as Lib/datetime.py packs it. False for one with a zone, and for anything else.
- */
+/* Writes the state of a datetime, date or time, packed as in Lib/datetime.py; false for one with a zone, and for
+ * anything else. */
 static bool write_date(struct writer *writer, const struct pickle_object *object)
 {
     const char *name = object->class->global.name;
@@ -169,7 +167,7 @@ static size_t text_length(struct pickle_node *node)
     return node->kind == PICKLE_TEXT ? node->text.length : 0;
 }
 
-/* Members, after those that are there; what holds nothing but tensors is left out. */
+/* Adds members to the object; omits values that hold nothing but tensors. */
 static bool write_members(struct writer *writer, const struct pickle_items *pairs, unsigned depth)
 {
     bool any = false;
@@ -197,7 +195,7 @@ static bool write_node_or_null(struct writer *writer, struct pickle_node *node, 
     return false;
 }
 
-/* Tensors keep their places in lists, as null. */
+/* Writes a list, in which null takes the place of a tensor. */
 static bool write_array(struct writer *writer, const struct pickle_items *items, unsigned depth)
 {
     bool any = items->n == 0;
@@ -208,7 +206,7 @@ static bool write_array(struct writer *writer, const struct pickle_items *items,
     return any;
 }
 
-/* The attributes of an object: of its state, a dict or a pair of them, and its own members. */
+/* Writes the attributes of an object: its state, a dict or a pair of dicts, and its own members. */
 static bool write_attributes(struct writer *writer, const struct pickle_object *object, unsigned depth)
 {
     struct pickle_node *state = object->state;
@@ -223,7 +221,7 @@ static bool write_attributes(struct writer *writer, const struct pickle_object *
     return any;
 }
 
-/* "MODULE.NAME", as a key or as a value. */
+/* Writes "MODULE.NAME", as a key or a value. */
 static void write_global(struct writer *writer, const struct pickle_node *node, bool is_key)
 {
     struct buffer text = {0};
@@ -237,7 +235,7 @@ static void write_global(struct writer *writer, const struct pickle_node *node, 
     buffer_free(&text);
 }
 
-/* Writes an object that is known only by its class or function. */
+/* Writes an object of which only the class or function is known. */
 static void write_named(struct writer *writer, const struct pickle_object *object, unsigned depth)
 {
     static const struct pickle_items none = {0};
@@ -326,7 +324,7 @@ static bool write_object(struct writer *writer, struct pickle_node *node, unsign
     return true;
 }
 
-/* A storage that no tensor shows, or a class of the legacy container. */
+/* Writes a storage that is not part of a tensor, or a class of the legacy container. */
 static bool write_persistent(struct writer *writer, struct pickle_node *node, unsigned depth)
 {
     struct pickle_node *id = node->persistent.id, *class = pickle_at(id, 1);

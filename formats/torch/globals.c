@@ -124,7 +124,7 @@ static const char *const torch_constants[] = {
     "per_channel_affine_float_qparams", "contiguous_format", "channels_last", "channels_last_3d", "preserve_format",
 };
 
-/* Modules that act on the world or run code, with all their sub-modules: no honest checkpoint names them. */
+/* Modules that act on the world or run code, sub-modules included: no honest checkpoint names them. */
 static const char *const harmful_modules[] = {
     "os", "posix", "nt", "ntpath", "posixpath", "sys", "subprocess", "_posixsubprocess", "_winapi", "msvcrt", "pty",
     "platform", "shutil", "pathlib", "tempfile", "glob", "fileinput", "linecache", "commands", "popen2", "webbrowser",
@@ -144,7 +144,7 @@ static const char *const harmful_modules[] = {
 };
 /* clang-format on */
 
-/* The same of modules that are otherwise harmless. */
+/* Such functions of otherwise harmless modules. */
 static const struct row harmful[] = {
     {"builtins", "eval", GLOBAL_HARMFUL},
     {"builtins", "exec", GLOBAL_HARMFUL},

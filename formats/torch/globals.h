@@ -1,18 +1,18 @@
-/* The globals of pickles: the closed table of those that stand for data, and the names that no data has.
+/* The globals of pickles: the closed table of globals that stand for data, and names that data never needs.
  *
- * A pickle names Python objects, "module name", and says which of them to call. Nothing is ever called here. What a
- * global means is one of the following. */
+ * A pickle names Python objects, "module name", and which of them to call. wfs never calls anything: each global has
+ * one of these meanings instead. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
 enum global_meaning {
-    GLOBAL_FOREIGN, /* not in the table: a name, the class of plain objects, or a function whose result nobody knows */
+    GLOBAL_FOREIGN, /* not in the table: a name, the class of plain objects, or a function with an unknown result */
     GLOBAL_HARMFUL, /* acts on the world or runs code: a file that names it is refused */
 
     GLOBAL_CLASS,    /* a class or constant of Python that may be named; an object of it is plain data */
-    GLOBAL_CONSTANT, /* torch.float32, torch.strided, numpy.dtypes ...: the same, and told by its name */
+    GLOBAL_CONSTANT, /* torch.float32, torch.strided, numpy.dtypes ...: plain data, identified by its name */
     GLOBAL_STORAGE,  /* a torch storage type: torch.FloatStorage */
 
     GLOBAL_REBUILD_TENSOR,    /* (storage, offset, size, stride) */
@@ -43,5 +43,6 @@ enum global_meaning {
     GLOBAL_NEW_OBJECT,   /* copyreg.__newobj__ (class, arguments ...): an object of the class */
 };
 
-/* Names are NUL-terminated and may be anything. Modules of Python 2 are known by their old names as well. */
+/* Returns the meaning of a global; names are NUL-terminated and may be any bytes. Knows the Python 2 names of modules,
+ * too. */
 enum global_meaning global_meaning(const char *module, const char *name);

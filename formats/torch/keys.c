@@ -1,10 +1,10 @@
-/* Keys of dicts as text. */
+/* Text of dict keys. */
 #include "formats/json_write.h"
 #include "formats/torch/tensors.h"
 
 #include <inttypes.h>
 
-enum { MAX_KEY_TEXT = 64 }; /* of a key that is not text, and of the items of a tuple */
+enum { MAX_KEY_TEXT = 64 }; /* bytes of a key that is not text; items of a tuple */
 
 void torch_append_key(struct buffer *path, const struct pickle_node *key)
 {
@@ -32,7 +32,7 @@ void torch_append_key(struct buffer *path, const struct pickle_node *key)
     case PICKLE_GLOBAL:
         buffer_printf(path, "%.*s", MAX_KEY_TEXT, key->global.name);
         break;
-    case PICKLE_TUPLE: /* of plain keys: as Python shows it, but without quotes */
+    case PICKLE_TUPLE: /* as Python prints it, but without quotes */
         buffer_append_text(path, "(");
         for (uint32_t i = 0; i < key->items.n && i < MAX_KEY_TEXT && path->length <= TENSOR_MAX_NAME; i++) {
             if (i > 0)

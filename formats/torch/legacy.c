@@ -22,7 +22,7 @@ struct legacy {
     struct arena *scratch;
     struct torch_container container;
     struct pickle pickles[N_PARTS];
-    uint64_t position; /* after what has been read */
+    uint64_t position; /* of the next byte to read */
     struct torch_storage *storages;
 
     /* The storages as a whole, sorted by key. */
@@ -66,9 +66,8 @@ static bool read_pickles(struct legacy *legacy, const unsigned char *bytes, size
     return true;
 }
 
-/* Reads more and more of the file until all five are there: how long they are is not known before. `*ret_bytes` is to
- * be freed.
- */
+/* Reads ever more of the file until all five pickles are complete: their length is not known before. The caller frees
+ * `*ret_bytes`. */
 static bool find_pickles(struct legacy *legacy, unsigned char **ret_bytes, struct error *error)
 {
     uint64_t file_size = source_size(legacy->source), wanted = FIRST_READ;
@@ -115,7 +114,7 @@ static int compare_roots(const void *a, const void *b)
     return order != 0 ? order : (x->node->offset > y->node->offset) - (x->node->offset < y->node->offset);
 }
 
-/* Collects what the object says of each storage; all that speak of one have to agree on its size. */
+/* Collects the object's ids of each storage, which must agree on its size. */
 static bool collect_roots(struct legacy *legacy, struct error *error)
 {
     const struct pickle_items *persistent = &legacy->pickles[OBJECT].persistent;
@@ -212,7 +211,7 @@ static bool place_roots(struct legacy *legacy, bool allow_trailing, struct error
     return true;
 }
 
-/* A window (key, offset, number of elements) of its root, or all of it. */
+/* Resolves a window (key, offset, number of elements) of a root, or a whole root. */
 static bool resolve_storage(struct legacy *legacy, const struct pickle_node *node, struct torch_storage *storage,
                             struct error *error)
 {
@@ -275,7 +274,7 @@ bool legacy_read(struct checkpoint *checkpoint, struct source *file, struct tens
     return good;
 }
 
-/* Any file may begin with the two bytes that a pickle begins with. */
+/* Explains a pickle that cannot be read: any file may begin with the two bytes of a pickle. */
 static bool explain_pickle(const struct pickle *pickle, const char *place, struct error *error)
 {
     struct error reason = *error;

@@ -1,11 +1,11 @@
-/* The containers that are not zip archives.
+/* Containers that are not zip archives.
  *
- * Legacy, written before torch 1.6 and with _use_new_zipfile_serialization=False (torch/serialization.py:
- * _legacy_save): five pickles one after the other (a magic number, the protocol 1001, sizes of the machine, the object,
- * the list of storage keys), then for each key the number of its elements, 8 bytes, and the elements, little-endian on
- * every machine. A storage may be a window of another.
+ * Legacy files are written before torch 1.6, or with _use_new_zipfile_serialization=False: five pickles one after the
+ * other (a magic number, the protocol 1001, sizes of the machine, the object, the list of storage keys), then for each
+ * key the number of its elements, 8 bytes, and the elements, little-endian on every machine. A storage may be a window
+ * of another. Source: torch/serialization.py, _legacy_save.
  *
- * Plain pickles, as pickle.dump() writes them: numpy arrays are found in them.
+ * Plain pickles, as pickle.dump() writes them, may contain numpy arrays.
  *
  * Refused by name: the tar container of torch before 0.1.10, and PYTORCH1 of the 1.0 preview. */
 #pragma once

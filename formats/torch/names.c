@@ -13,19 +13,19 @@ enum {
     ON_PATH = 4,
     PAIRS_UNIQUE = 8,
 
-    MAX_DEPTH = 256, /* of what holds tensors */
+    MAX_DEPTH = 256, /* of containers that hold tensors */
     MAX_DEPTH_IN_ALL = 1000000,
-    /* a pickle names each of its nodes in at least one byte; shared ones are visited again */
+    /* each node takes at least one byte of pickle; shared nodes are visited again */
     VISITS_PER_BYTE = 2,
     VISITS_CONSTANT = 1 << 16, /* for small pickles */
-    NAME_BYTES_PER_BYTE = 8,   /* names repeat those of what they are in */
+    NAME_BYTES_PER_BYTE = 8,   /* names repeat the names of their containers */
     NAME_BYTES_CONSTANT = 4 << 20,
     EXPANSION_RATIO = 8,
 };
 
 static const uint64_t expansion_constant = UINT64_C(64) << 20;
 
-/* The children of a node come in up to four parts. */
+/* The children of a node, in up to four groups. */
 enum part { ARGUMENTS, PAIRS, ITEMS, STATE, N_PARTS };
 
 struct frame {
@@ -33,7 +33,7 @@ struct frame {
     uint32_t index;     /* of the next child in the part */
     uint8_t part;       /* enum part */
     bool is_state;      /* the node is the state of an object: its keys are attributes */
-    bool holds, named;  /* tensors; a path that is not the root's */
+    bool holds, named;  /* holds tensors; has a path other than the root's */
     size_t path_length; /* of the node's own path */
 };
 
@@ -51,7 +51,7 @@ struct walk {
     size_t n_stored;
 };
 
-/* Equal keys: the last value counts, at the place of the first. */
+/* Equal keys: the last value wins, at the place of the first. */
 
 struct keyed {
     const struct pickle_node *key;
@@ -103,7 +103,8 @@ static void make_unique(struct pickle_items *pairs)
     free(keys);
 }
 
-/* OrderedDict([(key, value), ...]) as Python 2 writes it, and OrderedDict({...}): the pairs as if they had been set. */
+/* Takes the pairs of OrderedDict([(key, value), ...]), as Python 2 writes it, and OrderedDict({...}), as if they had
+ * been set. */
 static bool take_pairs_of_arguments(struct walk *walk, struct pickle_object *object)
 {
     const struct pickle_node *from = pickle_at(object->arguments, 0);
@@ -149,7 +150,7 @@ static bool prepare(struct walk *walk, struct pickle_node *node)
     return true;
 }
 
-/* The child at `index` of a part: *ret_key is its key in a dict. NULL after the last. */
+/* Returns the child at `index` of a part; *ret_key is its key in a dict. NULL after the last. */
 static struct pickle_node *child_at(struct pickle_node *node, enum part part, uint32_t index,
                                     struct pickle_node **ret_key)
 {
@@ -184,7 +185,7 @@ static struct pickle_node *child_at(struct pickle_node *node, enum part part, ui
     return items != NULL && index < items->n ? items->nodes[index] : NULL;
 }
 
-/* The node that the walk goes into at `node`: itself, what a tensor subclass keeps, or NULL. */
+/* Returns the node that the walk enters at `node`: itself, the holder of a tensor subclass's values, or NULL. */
 static struct pickle_node *container_at(struct pickle_node *node)
 {
     if (torch_is_tensor(node))
@@ -214,7 +215,7 @@ static bool push_frame(struct walk *walk, struct pickle_node *node, const struct
     return true;
 }
 
-/* The next child of the topmost frame, with its key and its part; NULL after the last. */
+/* Returns the next child of the frame, with its key and index; NULL after the last. */
 static struct pickle_node *next_child(struct frame *frame, struct pickle_node **ret_key, uint32_t *ret_index)
 {
     for (; frame->part < N_PARTS; frame->part++, frame->index = 0) {
@@ -227,8 +228,8 @@ static struct pickle_node *next_child(struct frame *frame, struct pickle_node **
     return NULL;
 }
 
-/* First pass: marks what holds tensors, each node once. In a cycle a node may be told to hold none that does; the
- * tensors are then named by the way that was found first. */
+/* First pass: visits each node once, and marks nodes that hold tensors. In a cycle, a node may stay unmarked although
+ * it leads to a tensor; the tensor is then named by the way found first. */
 static bool mark_holders(struct walk *walk, struct pickle_node *root)
 {
     const struct frame none = {0};
@@ -269,13 +270,13 @@ static bool is_module_part(const struct frame *frame, const struct pickle_node *
            (pickle_text_is(key, "_parameters") || pickle_text_is(key, "_buffers") || pickle_text_is(key, "_modules"));
 }
 
-/* A state of (dict, slots). */
+/* Reports whether the node is a state (dict, slots). */
 static bool is_state_pair(const struct frame *frame)
 {
     return frame->is_state && pickle_count(frame->node) == 2 && frame->node->kind == PICKLE_TUPLE;
 }
 
-/* Reports whether the child has the path of its parent. */
+/* Reports whether the child has its parent's path. */
 static bool is_transparent(const struct frame *frame, const struct pickle_node *key)
 {
     if (frame->part == STATE || is_state_pair(frame))
@@ -285,7 +286,7 @@ static bool is_transparent(const struct frame *frame, const struct pickle_node *
     return frame->part == PAIRS && is_module_part(frame, key);
 }
 
-/* Sets the path to that of the child; *ret_like says what its frame inherits. */
+/* Sets the path to the child's; *ret_like holds the fields that its frame inherits. */
 static bool enter_path(struct walk *walk, const struct frame *frame, const struct pickle_node *key, uint32_t index,
                        struct frame *ret_like)
 {
@@ -357,7 +358,7 @@ static bool name_tensors(struct walk *walk, struct pickle_node *root)
     return true;
 }
 
-/* The dict that is opened in place of `node`: that under "state_dict" or "model", if nothing else holds tensors. */
+/* Returns the dict to open in place of `node`: the one under "state_dict" or "model", if nothing else holds tensors. */
 static struct pickle_node *open_wrapper(struct pickle_node *node)
 {
     struct pickle_items *pairs =
@@ -375,7 +376,7 @@ static struct pickle_node *open_wrapper(struct pickle_node *node)
     return wrapper && !torch_is_tensor(only) ? only : NULL;
 }
 
-/* Names, once all are known. */
+/* Final names, once all are known. */
 
 static struct tensor *tensors_of(const struct walk *walk, size_t *ret_count)
 {
@@ -423,8 +424,7 @@ static bool is_name(const struct tensor *tensors, const uint32_t *sorted, size_t
     return found < n && compare_to_wanted(&wanted, found) == 0;
 }
 
-/* Tells equal names apart. A name that is made here ends in '~' and a number and so cannot be made of another name too.
- */
+/* Makes equal names distinct. A name made here ends in '~' and a number that no other name has. */
 static void tell_apart(const struct walk *walk)
 {
     size_t n;
@@ -458,7 +458,7 @@ static void tell_apart(const struct walk *walk)
     free(sorted);
 }
 
-/* A tensor, and what it is made from. */
+/* A tensor, and the stored bytes it is made from. */
 struct expansion {
     struct tensor *tensor;
     struct torch_stored stored;
@@ -495,9 +495,9 @@ static void refuse_expanded(struct expansion *shown, size_t n)
     }
 }
 
-/* Refuses to show what is stored more than EXPANSION_RATIO times over, expanded or under several names, where all would
- * be more than so many times the file: a small file must not fill the disk of who copies the tree. The constant is for
- * small files, and is shared by shards: number n may use one part of n. */
+/* Refuses tensors that show stored bytes more than EXPANSION_RATIO times over, expanded or under several names, if all
+ * tensors together exceed that ratio of the file: a small file must not fill the disk of a user who copies the tree.
+ * Small files have a constant allowance, which shards divide by their number. */
 static void limit_expansion(const struct walk *walk)
 {
     size_t n;
@@ -516,7 +516,7 @@ static void limit_expansion(const struct walk *walk)
     free(shown);
 }
 
-/* The file's name without its directories and its ending. */
+/* Appends the file's name without its directories and its ending. */
 static void append_stem(struct buffer *path, const char *name)
 {
     const char *slash = strrchr(name, '/'), *start = slash != NULL ? slash + 1 : name, *dot = strrchr(start, '.');

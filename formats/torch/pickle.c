@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_STACK = 64 }; /* values; grows */
+enum { FIRST_STACK = 64 }; /* values, at first */
 
 /* Arguments. */
 

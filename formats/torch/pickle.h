@@ -1,22 +1,22 @@
 /* Pickles, read as data.
  *
- * The machine understands protocols 0 to 5 (Lib/pickletools.py of CPython 3.11 describes all 68 opcodes) and builds a
- * graph of passive nodes. Nothing is imported, called or constructed. The rule for what a pickle may ask for:
+ * The machine understands protocols 0 to 5 and builds a graph of passive nodes. It imports, calls and constructs
+ * nothing. Source: Lib/pickletools.py of CPython 3.11, which describes all 68 opcodes. The rules:
  *
  * - a call (REDUCE, INST, OBJ) of a global that stands for data in the table of globals.h is an OBJECT node;
- * - so is the making of a plain object of any class outside the table: NEWOBJ, copyreg._reconstructor, and INST or OBJ
- * without arguments; such classes are listed in `foreign`;
- * - any other global may be named, as a value; it is never more than its name;
- * - a call of any other global, or of what such a call gives, is an opaque OBJECT: the function and its arguments,
- * listed in `foreign` as well. Nobody knows what it would be, so nothing that a tensor needs can be made of it;
+ * - so is making a plain object of any class outside the table: NEWOBJ, copyreg._reconstructor, and INST or OBJ without
+ * arguments; such classes are listed in `foreign`;
+ * - a pickle may name any other global as a value, which is only its name;
+ * - a call of any other global, or of the result of such a call, is an opaque OBJECT: the function and its arguments,
+ * listed in `foreign` as well. Its value is unknown, so no tensor can depend on it;
  * - a file that names a harmful global (globals.h), called or not, is refused; BUILD,
  *   SETITEM, APPEND on anything but such an object or container are refused; so are EXT1-4, NEXT_BUFFER and
  *   READONLY_BUFFER, which need tables outside the file.
  *
- * Work and memory are linear in the bytes of the pickle: lengths are compared with what is left before anything is
- * allocated, texts are slices of the input, the memo is sparse, no recursion follows the input. Nodes, the memo, the
- * stack and its marks may use at most PICKLE_MEMORY_RATIO bytes for each byte of the pickle and a constant,
- * pickle_max_memory in all.
+ * Work and memory are linear in the bytes of the pickle: lengths are compared with the remaining bytes before any
+ * allocation, texts are slices of the input, the memo is sparse, no recursion follows the input. Nodes, the memo, the
+ * stack and its marks may use at most PICKLE_MEMORY_RATIO bytes for each byte of the pickle plus a constant, and at
+ * most pickle_max_memory.
  *
  * The graph may share nodes and have cycles; a walker bounds its walk. Nodes live in the arena; texts and bytes
  * in the input, which must outlive them. */
@@ -101,39 +101,39 @@ struct pickle_node {
 /* A class or function outside the table, where it is used first. */
 struct pickle_foreign {
     const struct pickle_node *global;
-    bool called; /* by a REDUCE or the like; else it is the class of plain objects */
+    bool called; /* by REDUCE, INST or OBJ; else the class of plain objects */
 };
 
 struct pickle {
     struct pickle_node *root;
-    size_t length; /* up to and with STOP; what follows is not looked at */
+    size_t length; /* through STOP; later bytes are ignored */
     struct pickle_foreign foreign[PICKLE_MAX_FOREIGN];
     unsigned n_foreign;
     struct pickle_items persistent; /* all PERSISTENT nodes, in the order of the pickle */
-    bool harmful;                   /* it is refused since it calls what is not data */
+    bool harmful;                   /* refused, because it names a harmful global */
 };
 
-/* Reads the pickle at `bytes`. The error starts with the offset of the opcode at fault and its name. *ret_truncated
- * (may be NULL) tells whether it failed only because the input ends too early. */
+/* Reads the pickle at `bytes`. The error starts with the offset and name of the opcode at fault. *ret_truncated, if not
+ * NULL, tells whether the only fault is that the input ends too early. */
 bool pickle_read(struct pickle *pickle, const void *bytes, size_t length, struct arena *arena, bool *ret_truncated,
                  struct error *error);
 
-/* For those who read the graph; all take any node, and NULL. */
+/* Functions to read the graph; all accept any node, and NULL. */
 
 bool pickle_is(const struct pickle_node *node, enum pickle_kind kind);
 bool pickle_text_is(const struct pickle_node *node, const char *text);
 
-/* An OBJECT of a global with that meaning. */
+/* Reports whether the node is an OBJECT of a global with that meaning. */
 bool pickle_object_is(const struct pickle_node *node, enum global_meaning meaning);
 
-/* The element of a TUPLE or LIST; NULL where there is none. */
+/* Returns an element of a TUPLE or LIST, or NULL. */
 struct pickle_node *pickle_at(const struct pickle_node *node, uint32_t index);
 
-/* The number of elements of a TUPLE or LIST; 0 for all others. */
+/* Returns the number of elements of a TUPLE or LIST; 0 for all other nodes. */
 uint32_t pickle_count(const struct pickle_node *node);
 
-/* The last value of a text key in a DICT, or in an OBJECT of the dict kind. */
+/* Returns the last value of a text key in a DICT, or in an OBJECT of the dict kind; NULL if there is none. */
 const struct pickle_node *pickle_get(const struct pickle_node *node, const char *key);
 
-/* False where the node is not an integer of 64 bits (True and False are not). */
+/* Returns false if the node is not an integer of 64 bits (True and False are not). */
 bool pickle_integer(const struct pickle_node *node, int64_t *ret_value);

@@ -16,7 +16,7 @@ bool machine_fail(struct machine *machine, const char *format, ...)
     return error_set(machine->error, "offset %zu: %s%s", machine->opcode_at, machine->opcode_name, reason);
 }
 
-/* Memory, all of it counted. */
+/* Counted memory. */
 
 bool machine_count(struct machine *machine, uint64_t size)
 {
@@ -151,8 +151,8 @@ struct pickle_node *machine_global(struct machine *machine, const char *module, 
     return node;
 }
 
-/* The global to call, or the one in place of the value to call: legacy files of torch give classes as persistent ids
- * ("module", class, file, source). */
+/* Returns the global to call, also if the value to call is a persistent id ("module", class, file, source), as legacy
+ * files of torch give classes. */
 static const struct pickle_node *callable(struct machine *machine, const struct pickle_node *node)
 {
     if (pickle_is(node, PICKLE_PERSISTENT) && pickle_text_is(pickle_at(node->persistent.id, 0), "module"))
@@ -187,7 +187,7 @@ static struct pickle_node *new_object(struct machine *machine, const struct pick
     return node;
 }
 
-/* An object of `class` that nothing is run for. */
+/* Makes an object of `class` without running anything. */
 struct pickle_node *machine_plain_object(struct machine *machine, const struct pickle_node *class,
                                          struct pickle_node *arguments)
 {

@@ -1,7 +1,7 @@
-/* The inside of pickle.c: the stack machine, and what its opcodes are made of. Nobody else includes this.
+/* Internals of pickle.c and its opcodes: the stack machine and its operations. No other file includes this header.
  *
- * A function that fails has set the machine's error and returns false or NULL; functions that take a node take NULL,
- * for "that failed already", and fail. */
+ * A function that fails sets the machine's error and returns false or NULL. Functions that take a node fail for NULL,
+ * the result of an earlier failure. */
 #pragma once
 
 #include "formats/torch/pickle.h"
@@ -19,15 +19,15 @@ enum argument_kind {
     F64,       /* big-endian */
     LINE,      /* up to a newline */
     INDEX,     /* a line of digits: a memo index */
-    TWO_LINES, /* the second in `second` */
-    COUNTED_8, /* bytes after a count of that many bits */
+    TWO_LINES, /* the second line in `second` */
+    COUNTED_8, /* bytes after an 8-bit count */
     COUNTED_32,
-    COUNTED_I32, /* signed: negative is refused */
+    COUNTED_I32, /* signed; negative counts are refused */
     COUNTED_64,
 };
 
 struct argument {
-    uint64_t number; /* of an opcode without an argument: of its row */
+    uint64_t number; /* without an argument: the number in the opcode's row */
     const char *bytes, *second;
     size_t length, second_length;
 };
@@ -47,14 +47,14 @@ struct machine {
     size_t *marks; /* the height of the stack at each MARK */
     size_t n_marks, marks_capacity;
 
-    void *memo; /* a tree of 256-fold branches, by the bytes of the index; the leaves are nodes */
+    void *memo; /* a tree of 256-fold branches, by the bytes of the index; its leaves are nodes */
     uint64_t n_memo;
 
     struct pickle_node *slab;
     unsigned slab_used;
     struct pickle_node constants[PICKLE_TRUE + 1]; /* by kind: None, False and True */
     struct pickle_node small[PICKLE_SMALL_INTEGERS];
-    const struct pickle_node *harmful; /* the first that was named */
+    const struct pickle_node *harmful; /* the first one named */
     struct pickle *pickle;
 };
 
@@ -64,22 +64,22 @@ struct opcode {
     const char *name;
     enum argument_kind argument;
     operation *run;
-    unsigned number; /* which of the alike operations: a kind or a count */
+    unsigned number; /* parameter of the operation: a kind or a count */
 };
 
-/* By the byte that stands for it; no name where there is none. */
+/* Opcodes by their byte; without a name if there is none. */
 extern const struct opcode opcodes[256];
 
-/* "offset N: OPCODE" and the reason, which starts with ": " or " ". */
+/* Sets the error to "offset N: OPCODE" and the reason, which starts with ": " or " "; returns false. */
 bool machine_fail(struct machine *machine, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* "... of os.system: ...". */
+/* Sets the error for a harmful global: "... of os.system: ..."; returns false. */
 bool machine_refuse_harmful(struct machine *machine, const struct pickle_node *global);
 
-/* Counts memory against the allowance: nodes, items, the memo, and what the stack and its marks grow by. */
+/* Counts bytes against the allowance: nodes, items, the memo, growth of the stack and its marks. */
 bool machine_count(struct machine *machine, uint64_t size);
 
-/* Memory from the arena, zeroed and counted. */
+/* Allocates memory from the arena, zeroed and counted. */
 void *machine_alloc(struct machine *machine, uint64_t size);
 struct pickle_node *machine_node(struct machine *machine, enum pickle_kind kind);
 struct pickle_node *machine_items(struct machine *machine, enum pickle_kind kind, struct pickle_node *const *nodes,
@@ -89,17 +89,17 @@ bool machine_add_items(struct machine *machine, struct pickle_items *items, stru
 
 /* The stack. */
 bool machine_push(struct machine *machine, struct pickle_node *node);
-bool machine_need(struct machine *machine, size_t count); /* that many values above the last MARK */
+bool machine_need(struct machine *machine, size_t count); /* fails unless that many values are above the last MARK */
 struct pickle_node *machine_pop(struct machine *machine);
 struct pickle_node *machine_top(struct machine *machine);
 
-/* Removes the last MARK and what is above it, which stays valid until the next push. */
+/* Removes the last MARK and the values above it, which stay valid until the next push. */
 bool machine_pop_mark(struct machine *machine, struct pickle_node ***ret_nodes, size_t *ret_count);
 
-bool machine_memo_put(struct machine *machine, uint64_t index); /* the topmost value */
+bool machine_memo_put(struct machine *machine, uint64_t index); /* stores the topmost value */
 bool machine_memo_get(struct machine *machine, uint64_t index);
 
-/* Globals and what is made of them: the rule of pickle.h. */
+/* Globals and their objects, by the rules of pickle.h. */
 struct pickle_node *machine_global(struct machine *machine, const char *module, size_t module_length, const char *name,
                                    size_t name_length);
 struct pickle_node *machine_plain_object(struct machine *machine, const struct pickle_node *class,
@@ -107,17 +107,17 @@ struct pickle_node *machine_plain_object(struct machine *machine, const struct p
 struct pickle_node *machine_call(struct machine *machine, const struct pickle_node *function,
                                  struct pickle_node *arguments);
 
-/* INST and OBJ: a foreign class without arguments makes a plain object, with arguments it is called. */
+/* Runs INST and OBJ: without arguments, a foreign class makes a plain object; with arguments, it is called. */
 struct pickle_node *machine_instance(struct machine *machine, struct pickle_node *class,
                                      struct pickle_node *const *nodes, size_t count);
 bool machine_add_pairs(struct machine *machine, struct pickle_node *to, struct pickle_node *const *nodes, size_t count);
 bool machine_append(struct machine *machine, struct pickle_node *to, struct pickle_node *const *nodes, size_t count);
 
-/* Opcodes, each called with its argument read. Those of numbers, texts and constants are in pickle_scalars.c. */
+/* Operations of opcodes, called after reading the argument. Numbers, texts and constants are in pickle_scalars.c. */
 #define OPERATION(name) bool name(struct machine *machine, const struct argument *argument)
 
 operation op_integer, op_int, op_long, op_long_counted, op_binfloat, op_float, op_constant, op_text, op_old_text,
     op_bytes, op_string, op_unicode;
 
-/* Well-formed UTF-8 but for surrogates, which Python writes for bytes of file names that are not text. */
+/* Reports well-formed UTF-8, except that surrogates are allowed: Python writes them for bytes of file names. */
 bool is_python_text(const char *text, size_t length);

@@ -1,12 +1,12 @@
 #include "formats/torch/pickle_machine.h"
 
-/* An empty collection of the kind `number`. */
+/* Pushes an empty collection of the kind `number`. */
 static OPERATION(op_empty)
 {
     return machine_push(machine, machine_node(machine, (enum pickle_kind)argument->number));
 }
 
-/* A tuple of the `number` topmost values. */
+/* Makes a tuple of the `number` topmost values. */
 static OPERATION(op_tuple_of)
 {
     size_t count = argument->number;
@@ -17,7 +17,7 @@ static OPERATION(op_tuple_of)
     return machine_push(machine, tuple);
 }
 
-/* A collection of the kind `number`, of the values above the last MARK. */
+/* Makes a collection of the kind `number` from the values above the last MARK. */
 static OPERATION(op_marked)
 {
     struct pickle_node **nodes;
@@ -80,7 +80,7 @@ static OPERATION(op_mark)
     return true;
 }
 
-/* Pops a value, or the MARK where that is what is on top. */
+/* Pops the topmost value or MARK. */
 static OPERATION(op_pop)
 {
     if (machine->n_marks > 0 && machine->marks[machine->n_marks - 1] == machine->n_stack) {
@@ -231,7 +231,7 @@ static OPERATION(op_proto)
     return argument->number <= 5 || machine_fail(machine, ": unknown protocol %u", (unsigned)argument->number);
 }
 
-/* A hint for readers of streams. */
+/* Ignores the frame, a hint for readers of streams. */
 static OPERATION(op_frame)
 {
     if (argument->number <= machine->length - machine->at)

@@ -33,7 +33,7 @@ OPERATION(op_integer)
     return push_integer(machine, (int64_t)argument->number);
 }
 
-/* Digits with a sign, as a number where it fits and as text where not. */
+/* Pushes digits with a sign, as a number if they fit, else as text. */
 static bool push_digits(struct machine *machine, const char *digits, size_t length)
 {
     size_t sign = length > 0 && (digits[0] == '-' || digits[0] == '+');
@@ -64,7 +64,7 @@ OPERATION(op_long)
                        length > 0 && argument->bytes[length - 1] == 'L' ? length - 1 : length);
 }
 
-/* Little-endian, two's complement. */
+/* Pushes an integer in little-endian two's complement. */
 OPERATION(op_long_counted)
 {
     if (argument->length > 8)
@@ -143,7 +143,7 @@ OPERATION(op_bytes)
     return push_text(machine, PICKLE_BYTES, argument->bytes, argument->length, false);
 }
 
-/* The value of `n_digits` digits of a base; -1 where they are not digits. */
+/* Returns the value of `n_digits` digits of a base; -1 if they are not digits. */
 static int32_t digits_value(const char *digits, size_t n_digits, size_t left, int base)
 {
     int32_t value = 0;
@@ -158,7 +158,7 @@ static int32_t digits_value(const char *digits, size_t n_digits, size_t left, in
     return value;
 }
 
-/* One escape after a backslash; returns the characters used up, 0 for a bad one. */
+/* Reads one escape after a backslash; returns the characters used, 0 for an invalid escape. */
 static size_t read_escape(const char *at, size_t left, char *ret_byte)
 {
     static const char plain[] = "\\'\"abfnrtv", meaning[] = "\\'\"\a\b\f\n\r\t\v";
@@ -174,7 +174,7 @@ static size_t read_escape(const char *at, size_t left, char *ret_byte)
     return value < 0 || value > 255 ? 0 : 3;
 }
 
-/* A str of Python 2 as repr() writes it: quotes and escapes. */
+/* Pushes a Python 2 str as repr() writes it: in quotes, with escapes. */
 OPERATION(op_string)
 {
     const char *text = argument->bytes;
@@ -212,7 +212,7 @@ static size_t put_utf8(char *out, uint32_t c)
     return n;
 }
 
-/* Raw-unicode-escape: \uXXXX and \UXXXXXXXX, all other bytes are Latin-1. */
+/* Pushes a text in raw-unicode-escape: \uXXXX and \UXXXXXXXX, all other bytes are Latin-1. */
 OPERATION(op_unicode)
 {
     const char *text = argument->bytes;

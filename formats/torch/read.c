@@ -1,9 +1,8 @@
-/* Checkpoints of torch: the zip container (caffe2/serialize/inline_container.cc, torch/serialization.py: torch 1.6 and
- * later), and those of legacy.h.
+/* torch checkpoints: the zip container of torch 1.6 and later, and the containers of legacy.h.
  *
- * The archive has one folder of any name, that of the first directory entry. In it: data.pkl; data/KEY, the bytes of
- * each storage; version, 1 to 10; byteorder, "little" or "big", little where it is missing. Stored members are served
- * from where they lie in the file, deflated ones through deflate_index.h. */
+ * The archive has one folder of any name, the first directory entry's. It holds data.pkl; data/KEY, the bytes of each
+ * storage; version, 1 to 10; byteorder, "little" (the default) or "big". Stored members are read in place, deflated
+ * ones through deflate_index.h. Source: caffe2/serialize/inline_container.cc, torch/serialization.py. */
 #include "formats/checkpoint_builder.h"
 #include "formats/format.h"
 #include "formats/torch/legacy.h"
@@ -30,17 +29,17 @@ enum {
 
 struct archive {
     struct checkpoint *checkpoint;
-    struct source *file, *inflated; /* the second only where a member is deflated */
+    struct source *file, *inflated; /* `inflated` only if a member is deflated */
     const char *name;               /* of the file */
     struct zip_directory zip;
     const char *folder; /* with its '/' */
     struct arena *scratch;
     struct torch_container container;
     struct torch_storage *storages;
-    size_t next_member; /* after the storage that was found last: pickles name storages in the order of the archive */
+    size_t next_member; /* after the last storage found: pickles name storages in the order of the archive */
 };
 
-/* Where a member's content is. */
+/* Returns the source of a member's contents. */
 static struct source *member_source(const struct archive *archive, const struct zip_member *member,
                                     uint64_t *ret_offset)
 {
@@ -48,7 +47,7 @@ static struct source *member_source(const struct archive *archive, const struct 
     return member->method == ZIP_DEFLATED ? archive->inflated : archive->file;
 }
 
-/* The member FOLDER/NAME, or NULL. */
+/* Returns the member FOLDER/NAME, or NULL. */
 static const struct zip_member *find_member(const struct archive *archive, const char *name, size_t length)
 {
     char full[MAX_NAME];
@@ -56,8 +55,8 @@ static const struct zip_member *find_member(const struct archive *archive, const
     return n > 0 && n < MAX_NAME ? zip_directory_find(&archive->zip, full, (size_t)n) : NULL;
 }
 
-/* How long data.pkl may be: what is spent on it is a multiple of its length, and that is to be one of what is in the
- * file. */
+/* Returns the limit for data.pkl in bytes: the work for it is a multiple of its length, and must be a multiple of its
+ * bytes in the file. */
 static size_t pickle_limit(const struct zip_member *member)
 {
     if (member->method != ZIP_DEFLATED || member->compressed_size > PICKLE_MAX_BYTES / PICKLE_INFLATED_RATIO)
@@ -66,7 +65,7 @@ static size_t pickle_limit(const struct zip_member *member)
     return limit < PICKLE_MAX_BYTES ? limit : PICKLE_MAX_BYTES;
 }
 
-/* All members are in one folder. */
+/* Checks that all members are in one folder. */
 static bool find_folder(struct archive *archive, struct error *error)
 {
     const struct zip_directory *zip = &archive->zip;
@@ -223,7 +222,7 @@ static bool zip_read(struct checkpoint *checkpoint, struct source *file, struct 
     return good;
 }
 
-/* Which container a file is, by its first bytes. */
+/* Telling containers apart by their first bytes. */
 
 enum container { NOTHING, ZIP, LEGACY, TAR, PREVIEW, PLAIN_PICKLE };
 

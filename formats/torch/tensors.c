@@ -82,7 +82,7 @@ bool torch_storage_id(const struct torch_container *container, const struct pick
 
 /* Tensors. */
 
-/* The function and arguments of a REDUCE or NEWOBJ, seen through _rebuild_from_type. */
+/* The function and arguments of a REDUCE or NEWOBJ, after unwrapping _rebuild_from_type. */
 struct call {
     const struct pickle_node *node; /* for messages */
     enum global_meaning meaning;
@@ -176,8 +176,7 @@ static bool set_shape(const struct torch_container *container, const struct call
     return true;
 }
 
-/* Reports whether the elements follow each other in row-major order. The strides of axes of one element mean nothing.
- */
+/* Reports whether the elements are contiguous in row-major order; strides of dimensions of size 1 do not count. */
 static bool is_row_major(const struct tensor *tensor, const uint64_t *strides)
 {
     uint64_t expected = 1, block = tensor->dtype->block_elements;
@@ -190,7 +189,7 @@ static bool is_row_major(const struct tensor *tensor, const uint64_t *strides)
     return true;
 }
 
-/* The units that the strides span: the furthest one, and one. */
+/* Computes the number of units from the first element to the last, both included. */
 static bool strided_span(const struct tensor *tensor, const uint64_t *strides, uint64_t *ret_span)
 {
     uint64_t span = 1, block = tensor->dtype->block_elements;
@@ -235,7 +234,7 @@ static const struct pickle_node *metadata_of(const struct call *call)
     return pickle_at(call->arguments, call->meaning == GLOBAL_REBUILD_TENSOR_V3 ? 7 : 6);
 }
 
-/* Byte order, and the bits that say that a tensor stands for its conjugate or its negative. */
+/* Applies the byte order, and the flags that make a tensor the conjugate or negative of its bytes. */
 static void set_bits(const struct torch_container *container, const struct call *call, const struct torch_dtype *dtype,
                      const struct torch_storage *storage, struct tensor *tensor)
 {
@@ -291,7 +290,7 @@ static bool rebuild_tensor(const struct torch_container *container, const struct
     return true;
 }
 
-/* Tensors that have no values of their own: dtype and shape where they can be told. */
+/* Lists a tensor without values of its own, with dtype and shape if they are known. */
 static bool list_only(const struct torch_container *container, const struct call *call, struct tensor *tensor,
                       struct error *error)
 {
@@ -310,7 +309,8 @@ static bool list_only(const struct torch_container *container, const struct call
     return set_shape(container, call, tensor, dtype, size, error);
 }
 
-/* (layout, (indices, values, size[, coalesced])), or of CSR and its like one more before the values. */
+/* Lists a sparse tensor: (layout, (indices, values, size[, coalesced])); CSR and its kin have one more item before the
+ * values. */
 static bool list_sparse(const struct torch_container *container, const struct call *call, struct tensor *tensor,
                         struct error *error)
 {
@@ -330,7 +330,7 @@ static bool list_sparse(const struct torch_container *container, const struct ca
     return set_shape(container, call, tensor, dtype, pickle_at(parts, at + 1), error);
 }
 
-/* A tensor that becomes another dtype when it is loaded. */
+/* Refuses a tensor that would become another dtype on loading. */
 static bool refuse_conversion(struct tensor *tensor, const struct pickle_node *wanted)
 {
     const struct torch_dtype *dtype = constant_dtype(wanted);

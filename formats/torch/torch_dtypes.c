@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* UntypedStorage counts bytes. Types of less than a byte that torch keeps one to a byte, and bits without a meaning,
- * are shown as integers. */
+/* UntypedStorage counts bytes. Sub-byte types that torch keeps one to a byte, and bits without a meaning, are
+ * integers. */
 static const struct torch_dtype rows[] = {
     {"float32", "FloatStorage", "F32", 4, false},
     {"float16", "HalfStorage", "F16", 2, false},

@@ -9,7 +9,7 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t unpinned;
     struct chunk *newest, *oldest;
-    size_t n_bytes; /* of all chunks, and of those that are being filled */
+    size_t n_bytes; /* of all chunks, reserved ones included */
 } cache = {.lock = PTHREAD_MUTEX_INITIALIZER, .unpinned = PTHREAD_COND_INITIALIZER};
 
 static void unlink_chunk(struct chunk *chunk)
@@ -50,7 +50,7 @@ static void free_room(size_t n_bytes)
     pthread_mutex_unlock(&cache.lock);
 }
 
-/* A chunk for the caller to fill, once there is room for it. */
+/* Drops unpinned chunks, or waits for one, until there is room. */
 struct chunk *chunk_reserve(size_t length)
 {
     size_t n_bytes = sizeof(struct chunk) + length;

@@ -13,11 +13,11 @@
 
 enum { INPUT_BYTES = 64 * 1024, RAW_DEFLATE = -15 };
 
-/* An inflater at some place of a member. */
+/* An inflater in the middle of a member. */
 struct inflater {
     z_stream stream;
-    uint64_t at, end; /* in the file: the next compressed byte to read, and after the last */
-    bool unread;      /* the file could not be read: not the fault of the data */
+    uint64_t at, end; /* in the file: the next compressed byte to read, and the end */
+    bool unread;      /* reading the file failed, which does not prove damage */
     unsigned char input[INPUT_BYTES];
 };
 
@@ -33,19 +33,19 @@ struct member {
     uint64_t offset, compressed_size; /* in the file */
     uint32_t crc;
     size_t first_chunk;
-    size_t n_points;      /* as many as there are chunks, once it is `indexed` */
-    _Atomic bool indexed; /* inflated to its end, and right: before that, no byte of it is handed out */
-    char *damage;         /* why it never will be, or NULL */
+    size_t n_points;      /* one for each chunk, once it is `indexed` */
+    _Atomic bool indexed; /* inflated to its end and checked; before that, no byte is served */
+    char *damage;         /* why it cannot be indexed, or NULL */
 };
 
 struct archive {
     const struct source *source;
     struct member *members;
     size_t n_members;
-    struct chunk **chunks; /* of all members; see chunk_cache.h */
-    struct point *points;  /* before each; those of a member are there once it is indexed */
+    struct chunk **chunks; /* of all members; the places of chunk_cache.h */
+    struct point *points;  /* before each chunk; set once the member is indexed */
     size_t n_chunks;
-    pthread_mutex_t lock; /* held while an index is made */
+    pthread_mutex_t lock; /* held while making an index */
 };
 
 static bool member_failed(const struct archive *archive, const struct member *member, struct error *error,
@@ -115,7 +115,7 @@ static bool inflate_chunk(const struct archive *archive, const struct member *me
     return true;
 }
 
-/* The end of a member: nothing more comes out, nothing more goes in, and the CRC is right. */
+/* Checks the end of a member: no more output, no more input, the right CRC. */
 static bool check_end(const struct archive *archive, const struct member *member, struct inflater *inflater, uLong crc,
                       struct error *error)
 {
@@ -167,7 +167,7 @@ static bool inflate_member(struct archive *archive, struct member *member, struc
     return check_end(archive, member, inflater, crc, error);
 }
 
-/* As index_member(), with the lock held. */
+/* Like index_member(), with the lock held. */
 static bool make_index(struct archive *archive, struct member *member, struct error *error)
 {
     if (member->damage != NULL)
@@ -235,7 +235,7 @@ static bool member_ends_before(const void *context, size_t index)
     return wanted->archive->members[index + 1].start <= wanted->offset;
 }
 
-/* The member that holds byte `offset` of the inflated source. */
+/* Returns the member that holds byte `offset` of the inflated source. */
 static struct member *member_at(const struct archive *archive, uint64_t offset)
 {
     const struct wanted_byte wanted = {archive, offset};
@@ -283,7 +283,7 @@ static void archive_release(void *context)
     free(archive);
 }
 
-/* Members are wanted and waited for whole: their first read indexes all of their compressed bytes. */
+/* Wanting or waiting for a byte covers its whole member: the first read indexes all of its compressed bytes. */
 
 static void archive_want(void *context, uint64_t offset, uint64_t length, bool urgent)
 {

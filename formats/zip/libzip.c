@@ -15,15 +15,15 @@ struct libzip {
     const struct zip_directory *directory;
     const char *name; /* of the file */
     zip_t *archive;
-    const struct zip_headers *headers; /* NULL once it is open */
-    size_t piece;                      /* of the headers, that was last read from */
+    const struct zip_headers *headers; /* NULL once the archive is open */
+    size_t piece;                      /* the header that was last read from */
     uint64_t position, budget;         /* in the file; bytes that libzip may still read */
     zip_error_t failure;
     bool has_reason;
     struct error reason; /* why a read failed */
 };
 
-/* The source that libzip reads. */
+/* The source for libzip. */
 
 static zip_int64_t fail(struct libzip *libzip, int kind)
 {
@@ -47,7 +47,7 @@ static bool piece_holds(const struct libzip *libzip, size_t index, size_t length
            length <= piece->length - (libzip->position - piece->offset);
 }
 
-/* Copies from a header that is known. Headers are mostly read in order. */
+/* Copies from a header in memory; reads are mostly in order. */
 static bool copy_known(struct libzip *libzip, void *out, size_t length)
 {
     if (libzip->headers == NULL)
@@ -130,8 +130,8 @@ static zip_int64_t serve(void *context, void *data, zip_uint64_t length, zip_sou
     }
 }
 
-/* Names that libzip would compare one by one: it hashes them by djb2 (zip_hash.c), which anybody can find collisions
- * of, after converting what is not UTF-8. */
+/* Names with equal hashes, which libzip compares one by one: its djb2 (zip_hash.c), computed after converting names
+ * that are not UTF-8, has collisions that are easy to find. */
 
 static bool is_converted(const struct zip_member *member)
 {
@@ -219,8 +219,8 @@ static bool compare(const struct libzip *libzip, struct error *error)
     return true;
 }
 
-/* Says why libzip refuses the archive. libzip does not name the member: where it reads the archive at least without
- * ZIP_CHECKCONS, the comparison does. */
+/* Explains why libzip refuses the archive. libzip does not name the member: comparing the directories does, if libzip
+ * reads the archive without ZIP_CHECKCONS. */
 static void explain(struct libzip *libzip, zip_error_t *failure, struct error *error)
 {
     error_set(error, "%s: zip: libzip refuses it, although its headers agree with one another: %s; rewrite the archive",

@@ -1,22 +1,22 @@
 /* libzip as the second reader of an archive that zip.h has read.
  *
  * libzip opens the archive again, from the same source, with its own checks (ZIP_CHECKCONS), and must find the same
- * members: names, methods, sizes and CRCs in the same order. Readers of zip archives differ in what they make of
- * contradictions, so what two independent readers agree on is what other programs see, too.
+ * members: names, methods, sizes and CRCs in the same order. Readers of zip archives resolve contradictions
+ * differently: if two independent readers agree, other programs will, too.
  *
- * libzip is written for archives that somebody trusts. Three limits bound what an attacker can make it do:
+ * libzip is written for trusted archives. Three limits bound the work that an attacker can cause:
  * - it may read twice what the headers hold, because a forged end record makes it read a directory again;
  * - names may not share its hash values, because it compares names with the same hash one by one;
  * - zip.h limits the number of extra fields, because libzip compares those of both headers one by one.
  *
- * Not for several threads at once. */
+ * Not safe for several threads at once. */
 #pragma once
 
 #include "formats/zip/zip.h"
 
 struct libzip;
 
-/* Headers that have been read: libzip gets the same bytes, without a system call for each. */
+/* Headers read before: libzip gets the same bytes, without a system call for each. */
 struct zip_headers {
     const struct zip_piece {
         uint64_t offset; /* in the file */
@@ -24,16 +24,16 @@ struct zip_headers {
         const unsigned char *bytes;
     } * pieces; /* in the order of the file, the directory last */
     size_t n_pieces;
-    uint64_t n_bytes; /* of all headers, whether they are among the pieces or not */
+    uint64_t n_bytes; /* of all headers, in the pieces or not */
 };
 
-/* Opens the archive and compares it with its directory; needs the headers only during the call. On disagreement NULL,
- * and the error names the member and what each reader found. */
+/* Opens the archive and compares it with its directory; needs the headers only during the call. Returns NULL if they
+ * disagree or libzip refuses the archive; the error names the member, if known, and what each reader found. */
 struct libzip *libzip_open(const struct zip_directory *directory, const struct zip_headers *headers,
                            struct error *error);
 
-/* Reads member `index` to its end, `length` bytes, and checks its CRC. The bytes go to `out`, or nowhere for NULL;
- * progress(context, n) is called, unless NULL, for each n bytes. */
+/* Reads member `index` to its end, `length` bytes, and checks its CRC. The bytes go to `out` unless it is NULL;
+ * progress(context, n), unless NULL, is called for each n bytes. */
 bool libzip_read(struct libzip *libzip, size_t index, uint64_t length, char *out, zip_progress *progress, void *context,
                  struct error *error);
 

@@ -8,7 +8,7 @@ static bool holds(const struct window *window, uint64_t offset, size_t length)
            length <= window->length - (offset - window->start);
 }
 
-/* How much to read at `offset`. */
+/* Returns how many bytes to read at `offset`. */
 static size_t next_length(const struct window *window, uint64_t offset)
 {
     uint64_t end = window->start + window->length;

@@ -18,21 +18,21 @@ enum {
     MAX_COMMENT = 65535,
     EXTRA_ZIP64 = 0x0001,
     FLAG_DEFLATE_LEVEL = 0x0006,
-    FLAG_DESCRIPTOR = 0x0008, /* CRC and sizes come after the data */
+    FLAG_DESCRIPTOR = 0x0008, /* CRC and sizes follow the data */
     FLAG_UTF8 = 0x0800,
     FLAGS_KNOWN = FLAG_DEFLATE_LEVEL | FLAG_DESCRIPTOR | FLAG_UTF8,
     FLAG_ENCRYPTED = 0x2041,
     DEFLATE_MAX_RATIO = 1032,
-    PREFETCH_AHEAD = 256,      /* local headers that are asked for before they are read */
+    PREFETCH_AHEAD = 256,      /* local headers to prefetch */
     PREFETCH_STEP = 16 * 1024, /* the kernel reads ahead further than this */
-    KEPT_HEADER = 1024,        /* local headers that are longer are mostly padding */
+    KEPT_HEADER = 1024,        /* longer local headers are mostly padding */
 };
 
 static const uint32_t end_signature = 0x06054b50, end64_signature = 0x06064b50, locator_signature = 0x07064b50;
 static const uint32_t entry_signature = 0x02014b50, local_signature = 0x04034b50;
 static const uint32_t saturated = 0xffffffff;
 
-/* Where the directory is, as the end records say. */
+/* The place of the directory according to the end records. */
 struct end {
     uint64_t n_members, offset, size;
     uint64_t position; /* of the first end record */
@@ -48,7 +48,7 @@ static uint32_t le32(const unsigned char *bytes)
     return (uint32_t)read_le(bytes, 4);
 }
 
-/* The 32-bit end record: the one whose comment ends with the file. */
+/* Finds the 32-bit end record: the one whose comment ends with the file. */
 static bool find_end(const struct source *source, unsigned char record[END_BYTES], uint64_t *ret_position,
                      struct error *error)
 {
@@ -154,8 +154,8 @@ static bool has_few_fields(const unsigned char *extra, size_t length)
     return n_fields <= ZIP_MAX_FIELDS;
 }
 
-/* The zip64 field of an extra area, empty where there is none. False for areas that are not made of whole fields, or
- * hold two of it. */
+/* Finds the zip64 field of an extra area, or an empty one. Returns false if the area is not made of whole fields, or
+ * has two zip64 fields. */
 static bool find_zip64(const unsigned char *extra, size_t length, const unsigned char **ret_field, size_t *ret_length)
 {
     *ret_field = NULL;
@@ -176,7 +176,7 @@ static bool find_zip64(const unsigned char *extra, size_t length, const unsigned
     return true;
 }
 
-/* Replaces a saturated number by the next one of the zip64 field. */
+/* Replaces a saturated number by the next number of the zip64 field. */
 static bool widen(uint64_t *number, const unsigned char **field, size_t *length)
 {
     if (*number != saturated)
@@ -211,7 +211,7 @@ static bool check_member(const struct zip_member *member, const char **ret_reaso
     return false;
 }
 
-/* One entry at `entry`, of at most `left` bytes; *ret_length is its size. */
+/* Reads the directory entry at `entry`, of at most `left` bytes; *ret_length is its size. */
 static bool read_entry(struct zip_member *member, const unsigned char *entry, uint64_t left, uint64_t *ret_length,
                        struct arena *arena, const char **ret_reason)
 {
@@ -358,7 +358,7 @@ static bool read_local(struct window *window, struct zip_member *member, unsigne
            local_size_agrees(compressed_size, member->compressed_size, member->flags, &field, &field_length);
 }
 
-/* Asks for the local headers [from, to) in the order of the file, but not for those that come with the one before. */
+/* Prefetches the local headers [from, to) in the order of the file, except those that come with the previous one. */
 static void prefetch_locals(const struct source *source, struct zip_member *const *by_header, size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++)
@@ -372,7 +372,7 @@ struct local_reader {
     struct zip_member **by_header; /* in the order of the file */
     struct window window;
     struct arena *arena;      /* of the pieces */
-    struct zip_piece *pieces; /* one more than there are members */
+    struct zip_piece *pieces; /* room for one more than there are members */
     struct zip_headers headers;
     unsigned char scratch[LOCAL_BYTES + 2 * 65535];
 };
@@ -428,7 +428,7 @@ static void sort_by_header(struct local_reader *reader)
     qsort(reader->by_header, n_members, sizeof *reader->by_header, compare_by_header);
 }
 
-/* Reads the local headers, and lets libzip read the archive. */
+/* Reads the local headers, then lets libzip read the archive. */
 static bool read_again(struct zip_directory *directory, const struct end *end, const unsigned char *bytes,
                        struct error *error)
 {

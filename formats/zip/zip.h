@@ -1,9 +1,9 @@
 /* The directory of a zip archive, read strictly.
  *
- * Tensors are mapped where they lie in the archive, and any part of a deflated member is read at once
- * (deflate_index.h); libzip has calls for neither, so the directory is read here. libzip then reads the archive a
- * second time (libzip.h), must find the same members, and reads whole members. Readers of zip archives differ in what
- * they make of contradictions, and attacks live on that; so every contradiction is refused:
+ * Tensors are mapped in place in the archive, and any part of a deflated member can be read (deflate_index.h); libzip
+ * can do neither, so wfs reads the directory itself. libzip then reads the archive a second time (libzip.h), must find
+ * the same members, and reads whole members. Readers of zip archives resolve contradictions differently, which attacks
+ * exploit; so every contradiction is an error:
  *
  * - the end record ends at the end of the file, and only one does; a zip64 end record is where its locator says,
  *   and the directory ends where the end record starts; one disk; the first local header is at offset 0;
@@ -15,8 +15,8 @@
  * - an extra area holds at most ZIP_MAX_FIELDS fields;
  * - libzip finds the same names, methods, sizes and CRCs.
  *
- * Layout: APPNOTE.TXT 6.3.10, and what the miniz of torch makes of it: local headers of "streamed" entries hold zeros,
- * and their zip64 field may hold fewer numbers than the standard says.
+ * Source: APPNOTE.TXT 6.3.10, and torch's miniz, which deviates from it: local headers of "streamed" entries hold
+ * zeros, and their zip64 field may hold fewer numbers than the standard says.
  *
  * Everything lives in the arena it was read into, and libzip's memory is freed with it. */
 #pragma once
@@ -24,11 +24,11 @@
 #include "base/arena.h"
 #include "formats/source.h"
 
-/* torch and numpy write one field, aligners of archives two or three. */
+/* torch and numpy write one field, programs that align members two or three. */
 enum { ZIP_MAX_MEMBERS = 1 << 20, ZIP_MAX_DIRECTORY = 256 * 1024 * 1024, ZIP_MAX_FIELDS = 64 };
 
-/* A deflated member may inflate to so many bytes, and to so many more for each byte that is stored: zeros shrink to a
- * thousandth, and reading them takes the time of what they were. */
+/* A deflated member may inflate to zip_inflated_constant bytes plus ZIP_INFLATED_RATIO for each stored byte: zeros
+ * shrink to a thousandth, and reading them takes the time of their full size. */
 static const uint64_t zip_inflated_constant = UINT64_C(256) << 20;
 enum { ZIP_INFLATED_RATIO = 64 };
 
@@ -38,7 +38,7 @@ struct zip_member {
     const char *name; /* NUL-terminated */
     uint32_t name_length;
     uint16_t method, flags;   /* enum zip_method; general purpose bits */
-    uint32_t crc;             /* of its content: zip_member_read() and zip_member_check() check it */
+    uint32_t crc;             /* of the content; zip_member_read() and zip_member_check() check it */
     uint64_t header;          /* offset of the local header in the file */
     uint64_t offset;          /* of the first byte after the local header: the content, if stored */
     uint64_t compressed_size; /* bytes from `offset` on; all of them are inside the file */
@@ -51,24 +51,24 @@ struct zip_directory {
     const struct source *source;
     struct zip_member *members; /* in the order of the directory */
     size_t n_members;
-    const struct zip_member **by_name; /* sorted by name, ASCII case folded */
+    const struct zip_member **by_name; /* sorted by name with ASCII case folded */
     struct libzip *second;             /* the second reader: libzip.h */
 };
 
-/* Reads the directory, which needs the source until the arena is freed. The error names the file, the member where
- * one is at fault, and the reason. */
+/* Reads the directory; the source must live until the arena is freed. The error names the file, the member at fault if
+ * there is one, and the reason. */
 bool zip_directory_read(struct zip_directory *directory, const struct source *source, struct arena *arena,
                         struct error *error);
 
-/* The member of exactly that name, or NULL. */
+/* Returns the member of exactly that name, or NULL. */
 const struct zip_member *zip_directory_find(const struct zip_directory *directory, const char *name, size_t length);
 
-/* The whole content of a member, NUL-terminated, with its CRC checked, in memory that the caller frees; refused above
- * `limit` bytes. Not for several threads at once, as zip_member_check(). */
+/* Returns the whole content of a member, NUL-terminated, with its CRC checked, in memory that the caller frees; fails
+ * above `limit` bytes. Like zip_member_check(), not safe for several threads at once. */
 char *zip_member_read(const struct zip_directory *directory, const struct zip_member *member, size_t limit,
                       struct error *error);
 
-/* Reads a member and checks its CRC; calls progress(context, n) for each n bytes. */
+/* Reads a member and checks its CRC; calls progress(context, n), unless it is NULL, for each n bytes. */
 typedef void zip_progress(void *context, uint64_t n_bytes);
 bool zip_member_check(const struct zip_directory *directory, const struct zip_member *member, zip_progress *progress,
                       void *context, struct error *error);

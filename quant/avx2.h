@@ -1,10 +1,9 @@
 /* Shared by the AVX2 kernels of the formats of 32 values. Each gives the bits of its portable twin in quant/block32.h:
- * the order of operations within a value is the same, and reductions over a block (largest, smallest) have no order,
- * but for the sign of zeros, which is seen to. A NaN never wins a comparison, there or here.
+ * the order of operations within a value is the same, and reductions over a block (largest, smallest) do not depend on
+ * the order, except for the sign of zeros, which is handled. A NaN never wins a comparison in either.
  *
- * From the values of a block to its scale is a long chain of operations, too long for a processor to overlap two of
- * them well. So blocks are encoded in batches: what spans each of them, then all scales at once, then the levels of
- * each. */
+ * The chain of operations from a block's values to its scale is too long for a processor to overlap two of them well.
+ * So blocks are encoded in batches: the range of each block, then all scales at once, then the levels of each. */
 #pragma once
 
 #include <immintrin.h>
@@ -13,7 +12,7 @@
 
 enum { BATCH = 8 };
 
-/* The scales of a batch, their inverses (0 for none) and what is stored of them. */
+/* The scales of a batch, their inverses (0 for none) and their stored form. */
 struct scales {
     float scale[BATCH], inverse[BATCH];
     uint16_t half[BATCH];
@@ -43,7 +42,7 @@ static inline float largest_of(__m256 values)
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
 
-/* The second operand of max and min is the result where the first is NaN. */
+/* Returns the largest magnitude. If the first operand of max or min is NaN, the result is the second. */
 static inline float largest_magnitude(const struct values32 *values)
 {
     __m256 largest = _mm256_setzero_ps();
@@ -60,7 +59,7 @@ static inline void largest_of_each(const float *values, size_t n_blocks, float *
     }
 }
 
-/* Bit i tells whether the magnitude of value i is `magnitude`. */
+/* Returns a mask: bit i is set if value i has that magnitude. */
 static inline uint32_t with_magnitude(const struct values32 *values, float magnitude)
 {
     uint32_t found = 0;
@@ -71,7 +70,7 @@ static inline uint32_t with_magnitude(const struct values32 *values, float magni
     return found;
 }
 
-/* As largest_by_magnitude(): +0 where the largest is a zero of any sign, or no number. */
+/* Like largest_by_magnitude(): +0 if the largest is a zero of any sign or there is no number. */
 static inline float signed_largest(const float *values)
 {
     struct values32 loaded = load_values(values);
@@ -79,7 +78,7 @@ static inline float signed_largest(const float *values)
     return found != 0 ? values[__builtin_ctz(found)] + 0.0f : 0;
 }
 
-/* The smallest value, and the largest negated: so that one reduction serves both. */
+/* Returns the smallest value, and the largest negated, so that one reduction serves both. */
 static inline __m256 range_of(const struct values32 *values)
 {
     __m256 smallest = _mm256_set1_ps(__builtin_inff()), largest = _mm256_set1_ps(-__builtin_inff());
@@ -94,8 +93,8 @@ static inline __m256 range_of(const struct values32 *values)
     return _mm256_min_ps(both, _mm256_permute_ps(both, _MM_SHUFFLE(2, 3, 0, 1)));
 }
 
-/* The results of block32_range() for each block of a batch: the minimum, and the distance from it to the maximum. Of
- * several zeros the first is the smallest. */
+/* Computes block32_range() for each block of a batch, as the minimum and its distance to the maximum. The first of
+ * several zeros counts as the smallest. */
 static inline void ranges_of(const float *values, size_t n_blocks, float minimum[BATCH], float span[BATCH])
 {
     float negated_maximum[BATCH] = {0};
@@ -107,7 +106,7 @@ static inline void ranges_of(const float *values, size_t n_blocks, float minimum
         negated_maximum[i] = _mm_cvtss_f32(_mm256_extractf128_ps(both, 1));
     }
     __m256 lowest = _mm256_loadu_ps(minimum), negated = _mm256_loadu_ps(negated_maximum);
-    /* a - -b is a + b; adding zero makes a difference of zeros positive, as that of one zero and itself is */
+    /* a - -b is a + b; adding zero makes a zero difference positive, like that of one zero and itself */
     __m256 above = _mm256_xor_ps(_mm256_add_ps(lowest, negated), _mm256_set1_ps(-0.0f));
     _mm256_storeu_ps(span, _mm256_add_ps(above, _mm256_setzero_ps()));
     unsigned zeros = (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(lowest, _mm256_setzero_ps(), _CMP_EQ_OQ));
@@ -118,7 +117,7 @@ static inline void ranges_of(const float *values, size_t n_blocks, float minimum
     }
 }
 
-/* Eight numbers as f16_store() stores them. */
+/* Converts eight numbers like f16_store(). */
 static inline void halves_of(const float *numbers, uint16_t *halves)
 {
     __m256 loaded = _mm256_loadu_ps(numbers), nan = _mm256_cmp_ps(loaded, loaded, _CMP_UNORD_Q);
@@ -128,7 +127,7 @@ static inline void halves_of(const float *numbers, uint16_t *halves)
     _mm_storeu_si128((__m128i *)(void *)halves, _mm_blendv_epi8(half, _mm_set1_epi16(0x7e00), is_nan));
 }
 
-/* Scales that divide the spans of a batch into so many levels. */
+/* Computes scales that divide the spans of a batch into n_levels levels. */
 static inline void scales_of(const float spans[BATCH], float n_levels, struct scales *ret_scales)
 {
     __m256 scale = _mm256_div_ps(_mm256_loadu_ps(spans), _mm256_set1_ps(n_levels));
@@ -145,16 +144,16 @@ static inline float load_scale(const uint8_t *bytes)
     return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(half)));
 }
 
-/* Four times eight integers as bytes in order, each limited to 0..255. */
+/* Packs four times eight integers to bytes in order, each limited to 0..255. */
 static inline __m256i to_bytes(const __m256i integers[4])
 {
     __m256i low = _mm256_packs_epi32(integers[0], integers[1]), high = _mm256_packs_epi32(integers[2], integers[3]);
-    __m256i bytes = _mm256_packus_epi16(low, high); /* of each half of the registers, four bytes in turn */
+    __m256i bytes = _mm256_packus_epi16(low, high); /* four bytes from each half of the registers in turn */
     return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
-/* The levels value * inverse + offset without their fraction, within 0..most. What does not fit an integer, and NaN,
- * becomes INT32_MIN, as block32_truncate() has it. */
+/* Returns the levels value * inverse + offset, truncated, within 0..most. As in block32_truncate(), NaN and numbers
+ * that do not fit become INT32_MIN. */
 static inline __m256i scaled_levels(const struct values32 *values, float inverse, float offset, char most)
 {
     __m256i integers[4];
@@ -173,7 +172,7 @@ static inline struct values32 values_above(const float *values, float minimum)
     return above;
 }
 
-/* As block32_round(). */
+/* Like block32_round(). */
 static inline __m256i round_away(__m256 values)
 {
     __m256 sign = _mm256_and_ps(values, _mm256_set1_ps(-0.0f));
@@ -201,7 +200,7 @@ static inline void store_fifth_bits(uint8_t *qh, __m256i levels)
     memcpy(qh, &bits, sizeof bits);
 }
 
-/* 16 in each byte whose fifth bit is set. */
+/* Returns bytes that are 16 if their fifth bit is set, else 0. */
 static inline __m256i load_fifth_bits(const uint8_t *qh)
 {
     int bits;
@@ -212,7 +211,7 @@ static inline __m256i load_fifth_bits(const uint8_t *qh)
     return _mm256_and_si256(_mm256_cmpeq_epi8(picked, bit_of), _mm256_set1_epi8(16));
 }
 
-/* Signed bytes times `scale`. */
+/* Stores signed bytes times `scale`. */
 static inline void store_scaled(float *values, __m256i bytes, float scale)
 {
     __m128i halves[2] = {_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1)};
@@ -222,7 +221,7 @@ static inline void store_scaled(float *values, __m256i bytes, float scale)
     }
 }
 
-/* Bytes times `scale`, and `minimum` on top. */
+/* Stores bytes times `scale` plus `minimum`. */
 static inline void store_scaled_from(float *values, __m256i bytes, float scale, float minimum)
 {
     store_scaled(values, bytes, scale);
@@ -241,7 +240,7 @@ static inline void store_scaled_from(float *values, __m256i bytes, float scale, 
         encode_batch(values, block, n_blocks);                                                                         \
     }
 
-/* The same, and NAME_decode_avx2 from decode_block. */
+/* Like DEFINE_AVX2_ENCODER; also defines NAME_decode_avx2 from decode_block. */
 #define DEFINE_AVX2_KERNELS(name, elements, bytes)                                                                     \
     DEFINE_AVX2_ENCODER(name, elements, bytes)                                                                         \
     decode_function name##_decode_avx2;                                                                                \

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MOST_SIDE = 4096 }; /* of pictures that are models' positions it is 128 */
+enum { MOST_SIDE = 4096 }; /* position embeddings of models have at most 128 */
 
 struct bilinear {
     struct view view;
@@ -15,7 +15,7 @@ struct bilinear {
     float scale;
 };
 
-/* Between which two of the old a new one lies, and how near to the second. */
+/* The two old positions around a new one, and their weights. */
 struct place {
     uint64_t first, second;
     float weights[2];
@@ -29,7 +29,7 @@ static struct place place_of(const struct bilinear *bilinear, uint64_t at)
     return (struct place){first, first < last ? first + 1 : last, {1 - part, part}};
 }
 
-/* Channels [first, first + count) of one new vector. */
+/* Reads channels [first, first + count) of one new vector. */
 static bool read_vector(const struct bilinear *bilinear, uint64_t vector, uint64_t first, uint64_t count, float *out,
                         struct error *error)
 {
@@ -67,7 +67,7 @@ static bool bilinear_read(const struct view *view, uint64_t first, uint64_t coun
     return true;
 }
 
-/* Whole rows of the old picture. */
+/* Names whole rows of the old picture. */
 static void bilinear_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
 {
     const struct bilinear *bilinear = (const struct bilinear *)view;

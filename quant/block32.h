@@ -1,11 +1,10 @@
-/* Shared by the formats of 32 values: packing of levels, and the search for a block's range.
+/* Shared by the formats with blocks of 32 values: packing levels, and finding a block's range.
  *
  * Byte j of qs holds value j in its low nibble and value j + 16 in its high one; the fifth bits of Q5 are in four
  * bytes, bit i for value i. Source: ggml-quants.c of llama.cpp (quantize_row_*_ref).
  *
- * Where a block is so small that the inverse of its scale is infinite, the reference converts infinity and NaN to
- * integers, which C leaves undefined. What llama.cpp does on x86-64 is the rule here: such a conversion gives
- * INT32_MIN. */
+ * If the values of a block are so small that the inverse of its scale is infinite, the reference converts infinity and
+ * NaN to integers, which is undefined in C. Here such a conversion gives INT32_MIN, as in llama.cpp on x86-64. */
 #pragma once
 
 #include <math.h>
@@ -25,27 +24,27 @@ static inline void block32_range(const float *values, float *ret_minimum, float 
     *ret_maximum = maximum;
 }
 
-/* Toward zero; INT32_MIN for NaN and for what does not fit. */
+/* Rounds toward zero; NaN and numbers that do not fit give INT32_MIN. */
 static inline int32_t block32_truncate(float value)
 {
     return value >= -0x1p31f && value < 0x1p31f ? (int32_t)value : INT32_MIN;
 }
 
-/* To the nearest, halves away from zero, as roundf(). What is added is the number before one half: from exactly one
- * half on, the sum is rounded up to the next integer. */
+/* Rounds to nearest, halves away from zero, like roundf(). The added number is the one before one half: from exactly
+ * one half on, the sum rounds up to the next integer. */
 static inline int32_t block32_round(float value)
 {
     return block32_truncate(value + copysignf(0x1.fffffep-2f, value));
 }
 
-/* `value` without its fraction, within [0, most]. */
+/* Returns `value` without its fraction, within [0, most]. */
 static inline uint8_t block32_level(float value, int most)
 {
     int level = block32_truncate(value), capped = level < most ? level : most;
     return (uint8_t)(capped < 0 ? 0 : capped);
 }
 
-/* The inverse of a scale, 0 for none. */
+/* Returns the inverse of a scale; 0 for 0. */
 static inline float block32_inverse(float scale)
 {
     return scale != 0 ? 1 / scale : 0;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Permuted. */
+/* Permuted blocks. */
 
 struct permuted_blocks {
     struct view view;
@@ -45,7 +45,7 @@ const struct view *permuted_blocks_of(const struct view *view, const unsigned **
     return permuted->blocks;
 }
 
-/* With factors. */
+/* Blocks with separate factors. */
 
 struct scaled_blocks {
     struct view view;

@@ -1,11 +1,10 @@
-/* Views of blocks that remember their blocks, so that rearrangements (models/relation/rearrangement.h) can move whole
- * blocks. */
+/* Views that remember their blocks, so that rearrangements (models/relation/rearrangement.h) can move whole blocks. */
 #pragma once
 
 #include "quant/view.h"
 
-/* Blocks seen in F32 with their axes in another order, which blocks themselves cannot take: axis i is axis order[i] of
- * `blocks`. A rearrangement that puts the axes back moves whole blocks. */
+/* Returns blocks as F32 with their axes in another order, which blocks themselves do not permit: axis i is axis
+ * order[i] of `blocks`. A rearrangement that restores the order moves whole blocks. */
 const struct view *view_of_permuted_blocks(struct arena *arena, const struct view *blocks, const unsigned *order);
 
 /* Returns the blocks of such a view and the order of their axes; NULL for any other view. */

@@ -15,7 +15,7 @@ struct coded {
     uint64_t n_books, n_vectors, length; /* of a vector */
 };
 
-/* Adds up the vectors of one group of codes. */
+/* Sums the vectors that one group of codes selects. */
 static void sum_up(const struct coded *coded, const float *table, const unsigned char *codes, float *sum)
 {
     unsigned size = coded->codes->dtype->block_bytes;

@@ -6,7 +6,7 @@
 
 enum { CODEBOOKS_MAX = 256, CODEBOOKS_MAX_VECTORS = 1 << 16, CODEBOOKS_MAX_ELEMENTS = 1 << 22 };
 
-/* F32 [a, b, g * h] from codes [a, b, books] of one or two bytes and books [books, vectors, g, h], whose values can be
- * decoded: the sum of the vectors that the codes stand for, modulo the vectors of a book, which are a power of two. The
- * sum begins with the first book. Each read reads the books again. */
+/* Returns F32 [a, b, g * h] from codes [a, b, books] of one or two bytes and books [books, vectors, g, h], which can be
+ * decoded: the sum of the books' vectors that the codes select, in the order of the books. A code counts modulo the
+ * number of vectors of a book, a power of two. Each read reads the books again. */
 const struct view *view_codebooks(struct arena *arena, const struct view *codes, const struct view *books);

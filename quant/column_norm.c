@@ -11,7 +11,7 @@
 struct normalized {
     struct view view;
     const struct view *matrix;
-    _Atomic(float *) *divisors; /* of columns; NULL as long as nobody has read */
+    _Atomic(float *) *divisors; /* of columns; NULL until the first read */
 };
 
 static void free_divisors(void *context)
@@ -19,7 +19,7 @@ static void free_divisors(void *context)
     free(atomic_load((_Atomic(float *) *)context));
 }
 
-/* Adds the squares of whole rows, one rounding for each operation. */
+/* Adds the squares of whole rows, rounding each operation. */
 static void add_squares(float *sums, const float *values, uint64_t n_rows, uint64_t n_columns)
 {
     for (uint64_t row = 0; row < n_rows; row++, values += n_columns)
@@ -46,7 +46,7 @@ static bool compute_divisors(const struct view *matrix, float *divisors, struct 
     return good;
 }
 
-/* Whoever reads first computes them; that two do at once is no harm. NULL: an error. */
+/* Returns the divisors, which the first reader computes; two at once do no harm. NULL: an error. */
 static const float *divisors_of(const struct normalized *normalized, struct error *error)
 {
     float *known = atomic_load(normalized->divisors);
@@ -88,7 +88,7 @@ static bool normalized_read(const struct view *view, uint64_t first, uint64_t co
     return good;
 }
 
-/* The divisors are of all rows, and are known once a range has been read. */
+/* Names all rows, for the divisors, until a read has computed them; then those of the range. */
 static void normalized_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
 {
     const struct normalized *normalized = (const struct normalized *)view;

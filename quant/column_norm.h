@@ -1,7 +1,7 @@
-/* A matrix whose columns are divided by their norms, as a head with `norm_head` is used: torch.norm(x, p=2, dim=0) +
- * 1e-7 in F32, whose squares torch adds row after row.
+/* A matrix with each column divided by its norm, as models with `norm_head` use their head: torch.norm(x, p=2, dim=0) +
+ * 1e-7 in F32, summing squares row after row like torch.
  *
- * Any element depends on all of its column: the first read reads the matrix whole, and the norms are kept. */
+ * An element depends on its whole column: the first read reads the whole matrix, and keeps the norms. */
 #pragma once
 
 #include "quant/view.h"

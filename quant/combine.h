@@ -1,5 +1,5 @@
-/* The kernels of unpack.h for each processor level: arithmetic on runs of F32, in place, with every operation rounded,
- * and the cutting of words into fields. All levels give the same results. */
+/* The kernels of unpack.h for each processor level: arithmetic on runs of F32, in place, rounding every operation, and
+ * cutting words into fields. All levels give the same results. */
 #pragma once
 
 #include "quant/unpack.h"
@@ -8,7 +8,7 @@ struct combine_kernels {
     void (*with_one)(enum combination op, float *values, size_t n, float other);
     void (*with_each)(enum combination op, float *values, size_t n, const float *others);
 
-    /* Cuts words of four bytes with eight fields each into a byte for each field. NULL: the level has none. */
+    /* Cuts words of four bytes, with eight fields each, into a byte for each field. NULL: not at this level. */
     void (*cut_eights)(const struct fields *fields, const unsigned char *words, size_t n_words, unsigned char *out);
 };
 

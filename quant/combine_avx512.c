@@ -3,7 +3,7 @@
 #include <immintrin.h>
 #include <string.h>
 
-/* A word is in both halves of a register's eight bytes twice over, and eight bytes are taken of it from any bits on. */
+/* Widens each word to eight bytes, and takes eight bits of it for each field, from any position. */
 static void cut_eights(const struct fields *fields, const unsigned char *words, size_t n_words, unsigned char *out)
 {
     uint64_t shifts;

@@ -1,5 +1,5 @@
-/* The loops of combine.h, for the compiler to vectorize: included by files that are compiled for a level, which define
- * COMBINE_KERNELS, the name of their table. */
+/* The loops of combine.h, for the compiler to vectorize: included by files compiled for a level, which define
+ * COMBINE_KERNELS, the name of their table, and CUT_EIGHTS. */
 #include "quant/combine.h"
 
 static void with_one(enum combination op, float *values, size_t n, float other)

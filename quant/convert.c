@@ -9,11 +9,11 @@ enum {
     PIECE_ELEMENTS = 16384, /* a whole number of blocks of every dtype; its F32 values stay in the second-level cache */
     MARGIN_ELEMENTS = 256,  /* the largest block: a piece may start and end inside a source block */
     MAX_ELEMENT_BYTES = 8,
-    /* of a dtype that looks at the mean squares of rows: their blocks have 32 elements */
+    /* for dtypes that need mean squares of rows: their blocks have 32 elements */
     PIECE_BLOCKS = PIECE_ELEMENTS / 32,
 };
 
-/* Why `view` cannot be shown as `target`; NULL where it can. */
+/* Returns the reason why `view` cannot be shown as `target`, or NULL. */
 static const char *convert_refusal(const struct view *view, struct encoding target)
 {
     struct kernels kernels = encoding_kernels(target);
@@ -51,11 +51,11 @@ uint64_t convert_bytes(const struct view *view, const struct dtype *dtype)
     return dtype_bytes(dtype, view->n_elements);
 }
 
-/* Quantizing anything that is not finite is refused, as llama-quantize does. */
+/* Reports whether all values are finite: like llama-quantize, wfs refuses to quantize others. */
 static bool values_finite(const float *values, size_t n_values)
 {
     const uint32_t exponent = 0x7f800000;
-    uint32_t odd = 0; /* no early end: so that it is done in vectors */
+    uint32_t odd = 0; /* no early exit: the loop is vectorized */
     for (size_t i = 0; i < n_values; i++) {
         uint32_t bits;
         memcpy(&bits, &values[i], sizeof bits);
@@ -64,7 +64,7 @@ static bool values_finite(const float *values, size_t n_values)
     return odd == 0;
 }
 
-/* Reports whether the F16 scales of all blocks are finite: they are not for values too large for the block type. */
+/* Reports whether the F16 scales of all blocks are finite: they are not if values are too large for the block type. */
 static bool scales_finite(const struct dtype *dtype, const void *blocks, size_t n_blocks)
 {
     const uint8_t *high = (const uint8_t *)blocks + 1; /* the byte of an F16 that holds its exponent */
@@ -78,12 +78,12 @@ static bool scales_finite(const struct dtype *dtype, const void *blocks, size_t 
     return true;
 }
 
-/* Where the units of a range come from, piece by piece: the view, or memory that all of them were read into. */
+/* The source of a range's units: the view, or memory into which all were read. */
 struct input {
     const struct view *view;
     const unsigned char *gathered; /* units from first_gathered on, or NULL */
     uint64_t first_gathered;
-    bool row_known; /* the mean square of row `row` */
+    bool row_known; /* mean_square is that of row `row` */
     uint64_t row;
     float mean_square;
 };
@@ -97,7 +97,7 @@ static bool read_units(const struct input *input, uint64_t first, uint64_t count
     return true;
 }
 
-/* The F32 values of elements [first, first + count), with up to a source block before them: *ret_skip of them. */
+/* Decodes elements [first, first + count) to F32, after up to a source block of earlier ones: *ret_skip of them. */
 static bool decode_piece(const struct input *input, uint64_t first, size_t count, float *values, size_t *ret_skip,
                          struct error *error)
 {
@@ -116,7 +116,7 @@ static bool decode_piece(const struct input *input, uint64_t first, size_t count
     return true;
 }
 
-/* The mean square of a row; the sum runs in the order of its elements, whatever part of it is wanted. */
+/* Finds the mean square of a row; the sum always runs over the whole row, in order. */
 static bool find_mean_square(struct input *input, uint64_t row, float *ret_mean_square, struct error *error)
 {
     _Alignas(64) float values[PIECE_ELEMENTS + 2 * MARGIN_ELEMENTS];
@@ -139,7 +139,7 @@ static bool find_mean_square(struct input *input, uint64_t row, float *ret_mean_
     return true;
 }
 
-/* Encodes values from element `first` of the view on by the importance of their columns. */
+/* Encodes values from element `first` of the view on with the importance of their columns. */
 static bool encode_weighted(struct input *input, struct encoding target, uint64_t first, const float *values,
                             size_t n_values, void *out, struct error *error)
 {
@@ -161,7 +161,7 @@ static bool encode_weighted(struct input *input, struct encoding target, uint64_
     return true;
 }
 
-/* Sets the error for a value that a block type cannot store, naming the tensor where it is known; returns false. */
+/* Sets the error for a value that a block type cannot store, with the tensor's name if known; returns false. */
 static bool refuse_value(struct encoding target, const char *value, const char *remedy, struct error *error)
 {
     const char *type = target.dtype->name;
@@ -196,7 +196,7 @@ static bool convert_elements(struct input *input, struct encoding target, uint64
     _Alignas(64) float values[PIECE_ELEMENTS + 2 * MARGIN_ELEMENTS];
     while (element < end) {
         size_t piece = end - element < PIECE_ELEMENTS ? (size_t)(end - element) : PIECE_ELEMENTS, skip;
-        /* F32 is the decoded form: whole blocks need no second copy where the place for them is aligned. */
+        /* F32 is the decoded form: whole blocks go straight to an aligned output. */
         size_t block = input->view->dtype->block_elements;
         bool direct = target.dtype == &f32_dtype && element % block == 0 && piece % block == 0 &&
                       (uintptr_t)to % sizeof(float) == 0;
@@ -210,8 +210,7 @@ static bool convert_elements(struct input *input, struct encoding target, uint64
     return true;
 }
 
-/* Scattered units are read all at once: one read of the source then serves as many neighbours as the whole range has.
- */
+/* Converts scattered units after reading all at once: one read of the source then serves the whole range. */
 static bool convert_gathered(struct input *input, struct encoding target, uint64_t element, uint64_t end,
                              unsigned char *to, struct error *error)
 {

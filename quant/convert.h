@@ -1,16 +1,16 @@
 /* Encoding a view as another dtype: decode to F32, encode to the target, block by block.
  *
  * Values pass through F32 whatever the two dtypes are, as in the reference tools. Element types round to nearest even,
- * to F32 and from it; block types round as their own encoders do. Between equal dtypes units are copied as they are,
+ * to F32 and from it; block types round as their own encoders do. Between equal dtypes units are copied unchanged,
  * whatever rule or importance the encoding has. */
 #pragma once
 
 #include "quant/encoding.h"
 #include "quant/view.h"
 
-/* Reports whether `view` can be shown as `target`: it has that dtype, or its own can be decoded, the target can be
- * encoded to (with the importance that some dtypes cannot do without), and the row length is a multiple of the target's
- * block. If not, *ret_reason says why, as in "its row length is not a multiple of 256"; else it is left alone. */
+/* Reports whether `view` can be shown as `target`: it has that dtype, or its own can be decoded, the target has an
+ * encoder (and the importance that some dtypes need), and the row length is a multiple of the target's block. If not,
+ * *ret_reason says why, as in "its row length is not a multiple of 256"; else it is left alone. */
 bool convert_possible(const struct view *view, struct encoding target, const char **ret_reason);
 
 /* Returns the bytes of the view encoded as `dtype`. */
@@ -23,7 +23,7 @@ uint64_t convert_bytes(const struct view *view, const struct dtype *dtype);
 bool convert_read(const struct view *view, struct encoding target, uint64_t first, uint64_t count, void *out,
                   struct error *error);
 
-/* Adds the stored bytes that convert_read() of these blocks touches, as view_depends(). */
+/* Adds the stored bytes that convert_read() of these blocks reads, like view_depends(). */
 void convert_depends(const struct view *view, struct encoding target, uint64_t first, uint64_t count,
                      struct dependencies *to);
 

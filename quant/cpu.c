@@ -39,7 +39,7 @@ static enum cpu_level detect(void)
 
 enum cpu_level cpu_level(void)
 {
-    static int known = -1; /* several threads may find it at once: they find the same */
+    static int known = -1; /* several threads may set it, to the same value */
     int level = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (level < 0) {
         level = (int)detect();

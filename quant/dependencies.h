@@ -1,8 +1,8 @@
 /* Dependencies: the stored bytes that a range of a view is computed from, named without reading any of them.
  *
- * They are named so that bytes that arrive from elsewhere are asked for together, and waited for before computing
- * begins. Every byte that reading the range touches is named. Bytes that lie less than DEPENDENCY_GAP from a byte that
- * is needed may be named too: they come with it, and a transposed matrix has a run of a few bytes in each row. */
+ * Naming them first lets remote bytes be requested together, and awaited before computing begins. Every byte that
+ * reading the range touches is named, and so may be bytes in gaps of at most DEPENDENCY_GAP between them: a transposed
+ * matrix has a run of a few bytes in each row. */
 #pragma once
 
 #include "quant/view.h"
@@ -15,13 +15,13 @@ struct dependencies {
     void (*take)(void *context, const struct extent *from, uint64_t n_bytes);
     void *context;
 
-    /* the range that is added but not taken yet; begins as zeros */
+    /* the range added but not taken yet; initially zero */
     struct extent from;
     uint64_t n_bytes;
 };
 
-/* Adds stored bytes, joined with those that were added before if they lie near. */
+/* Adds stored bytes, joined with the pending range if at most DEPENDENCY_GAP lies between them. */
 void dependencies_add(struct dependencies *to, const struct extent *from, uint64_t n_bytes);
 
-/* Hands on what is left. Call it once, after the last view_depends(). */
+/* Passes on the pending range. Call it once, after the last view_depends(). */
 void dependencies_end(struct dependencies *to);

@@ -43,7 +43,7 @@ const char *cpu_level_name(enum cpu_level level);
 
 enum dtype_kind {
     DTYPE_FLOAT,   /* floating point, F4 and F6 included */
-    DTYPE_INTEGER, /* and BOOL: a byte that is 0 or not */
+    DTYPE_INTEGER, /* BOOL included: a byte that is 0 or not */
     DTYPE_COMPLEX, /* has no F32 value */
     DTYPE_BLOCK,   /* quantized in blocks along a row: a row holds whole blocks */
 };
@@ -61,17 +61,17 @@ struct dtype {
     int16_t ggml_type; /* type id in GGUF, or GGML_TYPE_NONE */
     uint8_t n_scales;  /* number of F16 scales in a block, which must be finite */
     uint8_t scale_offset[2];
-    /* reports whether a block's scales are finite, if a scale is not in one place; NULL: see n_scales */
+    /* reports whether a block's scales are finite, for a scale in several pieces; NULL: see n_scales */
     bool (*scales_finite)(const void *block);
     bool weighs_rows;     /* encode_weighted needs mean_squares */
     uint16_t encode_cost; /* approximate picoseconds per element of the best kernel on one core, to decide on threads */
 
-    /* Portable kernels at CPU_PORTABLE, and faster ones; a missing level falls back to the lower one. Without decode
-     * the values cannot be shown as numbers. Without encode the type is a target only with importances, or never. */
+    /* Portable kernels at CPU_PORTABLE, and faster ones; a missing level falls back to the lower one. Without decode,
+     * values cannot be shown as numbers. Without encode, the type is a target only with importance, or never. */
     struct kernels kernels[CPU_LEVELS];
 };
 
-/* A kernel that only x86-64 has. */
+/* A kernel for x86-64 alone. */
 #if defined(__x86_64__)
 #define ON_X86(kernel) kernel
 #else
@@ -79,8 +79,7 @@ struct dtype {
 #endif
 
 /* Defines NAME_portable and, for x86-64, NAME_avx2 and NAME_avx512 from the inline function NAME by `define_at`:
- * DEFINE_DECODER_AT or DEFINE_ENCODER_AT. The compiler makes vectors of its loop as far as the level allows; the bits
- * are the same. */
+ * DEFINE_DECODER_AT or DEFINE_ENCODER_AT. The compiler vectorizes its loop for each level, with the same results. */
 #if defined(__x86_64__)
 #define DEFINE_LEVELS(define_at, name)                                                                                 \
     define_at(name, portable) define_at(name, avx2, __attribute__((target("avx2,fma,f16c"), flatten)))                 \

@@ -14,7 +14,7 @@ extern const struct dtype tq1_0_dtype, tq2_0_dtype, mxfp4_dtype, nvfp4_dtype, q1
     q8_k_dtype;
 extern const struct dtype q2_k_dtype, q3_k_dtype, q4_k_dtype, q5_k_dtype, q6_k_dtype;
 
-/* One row a line. */
+/* One line for each row. */
 /* clang-format off */
 const struct dtype *const dtypes[] = {
     &f32_dtype,

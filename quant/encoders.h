@@ -1,12 +1,11 @@
-/* The kernels of block types that share one function to encode with: the search for a family of formats, told by a
- * context which format, or which loops, to use. */
+/* The kernels of block types that share an encoding function: the search for a family of formats, with a context that
+ * selects the format or the loops. */
 #pragma once
 
 #include "quant/dtype.h"
 
-/* Defines NAME_encode and NAME_encode_weighted with a suffix, for one level, from
- * encode_by(context, values, importance, blocks, n_blocks), whose importance may be NULL. A dtype that is not encoded
- * without importance leaves the first out. */
+/* Defines NAME_encode and NAME_encode_weighted with a suffix, for one level, from encode_by(context, values,
+ * importance, blocks, n_blocks), whose importance may be NULL. A dtype that needs importance does not use the first. */
 #define DEFINE_ENCODERS(name, suffix, encode_by, context)                                                              \
     __attribute__((unused)) static void name##_encode##suffix(const float *values, void *blocks, size_t n_blocks)      \
     {                                                                                                                  \
@@ -18,7 +17,8 @@
         encode_by(context, values, importance, blocks, n_blocks);                                                      \
     }
 
-/* The encoders for all levels: from a function for each level and one context, or the other way round. */
+/* Define the encoders for all levels: from a function for each level and one context, or from one function and a
+ * context for each level. */
 #if defined(__x86_64__)
 #define DEFINE_ENCODERS_BY_FUNCTION(name, encode_by, context)                                                          \
     DEFINE_ENCODERS(name, , encode_by, context)                                                                        \
@@ -41,7 +41,7 @@
         [CPU_AVX512] = {NULL, ON_X86(name##_encode_avx512), ON_X86(name##_encode_weighted_avx512)},                    \
     }
 
-/* ENCODER_KERNELS() of a dtype that is encoded only by importance. */
+/* ENCODER_KERNELS() for a dtype that needs importance. */
 #define WEIGHTED_ENCODER_KERNELS(name, fast_decode)                                                                    \
     {                                                                                                                  \
         [CPU_PORTABLE] = {name##_decode, NULL, name##_encode_weighted},                                                \

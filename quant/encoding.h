@@ -1,19 +1,19 @@
 /* Encodings: a dtype with the rule and the importance that its encoder uses.
  *
- * Most dtypes have one encoder. A rule is another encoder for blocks of the same layout. Many encoders can also weight
- * errors by the importance of columns. */
+ * Most dtypes have one encoder. A rule is another encoder for the same blocks. Many encoders can also weight errors by
+ * the importance of columns. */
 #pragma once
 
 #include "quant/dtype.h"
 
 struct rule {
     const char *name;
-    encode_function *encode[CPU_LEVELS]; /* as kernels of a dtype: an absent level falls back to the one before */
+    encode_function *encode[CPU_LEVELS]; /* a missing level falls back to the lower one, as for dtypes */
 };
 
 /* How much each column of a tensor's rows matters; stacked matrices (experts) have columns of their own. */
 struct importance {
-    const float *columns; /* of the first matrix, then of the second ...; NULL: unknown */
+    const float *columns; /* those of the first matrix, of the second ...; NULL: unknown */
     uint64_t n_columns, n_matrices;
 };
 

@@ -2,9 +2,9 @@
 
 #include <math.h>
 
-enum { STEPS = 128 }; /* of which each doubles a 128th */
+enum { STEPS = 128 }; /* to a factor of 2 */
 
-/* 2^(i / 128) as the nearest float, and what is left of it. */
+/* 2^(i / 128) as the nearest float, and the remainder. */
 static const struct power {
     float high, low;
 } powers[STEPS] = {
@@ -56,7 +56,7 @@ static const struct power {
     /* clang-format on */
 };
 
-/* exp(n ln2 / 128 + rest), with rest + rest^2 / 2 for exp(rest) - 1, each operation rounded. */
+/* Returns exp(n ln2 / 128 + rest), with rest + rest^2 / 2 for exp(rest) - 1, rounding each operation. */
 float exponential(float x)
 {
     static const float steps_per_unit = 0x1.715476p+7f;                     /* 128 / ln2 */

@@ -1,8 +1,8 @@
-/* The exponential as torch has it: exp() of Intel's MKL for vectors of F32, on processors of others than Intel.
+/* The exponential function as torch computes it: MKL's exp() for vectors of F32, on processors not made by Intel.
  *
- * It is not rounded correctly for one value in a hundred, and the files of the converter have its bits. Its steps were
- * found by trying: with these there is no difference from torch 2.9.1 (MKL 2024.2, AMD) in 50 million arguments over
- * the whole range, and in all whose result is nearly too small or too large. */
+ * One result in a hundred is not correctly rounded, and the converter's files contain these bits. The steps were found
+ * by experiment: they equal torch 2.9.1 (MKL 2024.2, AMD) in 50 million arguments over the whole range, and in all
+ * arguments with results near underflow or overflow. */
 #pragma once
 
 float exponential(float x);

@@ -1,6 +1,5 @@
-/* F16 and F32, one number at a time.
- * Rounds to nearest even; overflow gives infinity, subnormals are kept. A NaN keeps its sign and the upper bits of its
- * payload in both directions, and is not made quiet, as numpy's astype has it. */
+/* F16 and F32, one number at a time. Rounds to nearest even; overflow gives infinity, subnormals are kept. A NaN keeps
+ * its sign and the upper bits of its payload in both directions, and stays signaling, as with numpy's astype. */
 #pragma once
 
 #include <stdint.h>
@@ -14,7 +13,8 @@ static inline float f16_load(const void *bytes)
     return f16_to_f32((uint16_t)(b[0] | b[1] << 8));
 }
 
-/* The scale of a block. A NaN is 0x7E00: no language defines the sign and payload of a computed one. */
+/* Stores the scale of a block. NaN becomes 0x7E00, since languages leave the sign and payload of a computed NaN
+ * undefined. */
 static inline void f16_store(void *bytes, float value)
 {
     uint16_t half = value == value ? f16_from_f32(value) : 0x7e00;

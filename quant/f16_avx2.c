@@ -1,4 +1,4 @@
-/* By F16C, but for NaN, which its instructions make quiet. */
+/* F16 with F16C, except for NaN, which its instructions make quiet. */
 #include "quant/dtype.h"
 
 #include <immintrin.h>

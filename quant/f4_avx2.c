@@ -7,7 +7,7 @@ decode_function f4_decode_avx2;
 
 extern const struct dtype f4_dtype;
 
-/* The magnitude is looked up by three bits; the fourth is the sign. */
+/* Looks up the magnitude by three bits; the fourth is the sign. */
 void f4_decode_avx2(const void *blocks, float *values, size_t n_blocks)
 {
     const uint8_t *bytes = blocks;

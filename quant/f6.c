@@ -1,5 +1,4 @@
-/* F6: four elements in three bytes. No specification says in which order the bits are, so the values are not decoded.
- */
+/* F6: four elements in three bytes. No specification gives the order of the bits, so the values are not decoded. */
 #include "quant/dtype.h"
 
 #define F6(type, its_name)                                                                                             \

@@ -1,5 +1,5 @@
-/* The five types of eight bits: E4M3, E5M2 and their FNUZ kin (OCP 8-bit floating point, and as AMD and Graphcore have
- * them), and E8M0, a power of two that scales others (OCP microscaling). All their values are F32 values. */
+/* The five 8-bit types: E4M3 and E5M2 (OCP 8-bit floating point), their FNUZ kin (AMD, Graphcore), and E8M0, a power of
+ * two that scales other numbers (OCP microscaling). F32 holds all their values exactly. */
 #include "quant/dtype.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ static float from_bits(uint32_t bits)
     return value;
 }
 
-/* NaN has the sign of the byte. Without branches, so that compilers work on several bytes at once. */
+/* Decodes a byte; a NaN has its sign. Has no branches, so that compilers vectorize it. */
 static inline float decode_byte(uint8_t byte, unsigned mantissa_bits, unsigned bias, bool nan)
 {
     uint32_t sign = (uint32_t)(byte & 0x80) << 24, magnitude = byte & 0x7f;
@@ -39,7 +39,7 @@ static void e5m2_decode(const void *blocks, float *values, size_t n_blocks)
     }
 }
 
-/* The FNUZ types have one zero; the byte of the other is their NaN. */
+/* The FNUZ types have one zero; the byte of negative zero is their NaN. */
 
 static void e4m3fnuz_decode(const void *blocks, float *values, size_t n_blocks)
 {

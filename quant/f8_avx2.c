@@ -1,5 +1,5 @@
-/* Eight bits by way of F16, which has room for all of E4M3, E5M2 and E4M3FNUZ: what differs is the bias of the
- * exponent, and which bits are not finite. A NaN is the same as the portable kernels'. */
+/* 8-bit types by way of F16, which holds all values of E4M3, E5M2 and E4M3FNUZ: they differ in the bias of the
+ * exponent, and in the bits that are not finite. NaNs equal those of the portable kernels. */
 #include "quant/dtype.h"
 
 #include <immintrin.h>
@@ -14,7 +14,7 @@ static __m128i load_eight(const uint8_t *bytes)
     return _mm_cvtepu8_epi16(_mm_loadl_epi64((const __m128i *)(const void *)bytes));
 }
 
-/* NaN with the signs of `values` where `nan` is set. */
+/* Returns `values`, with NaNs of the same signs where `nan` is set. */
 static __m256 with_nan(__m256 values, __m256 nan)
 {
     __m256 sign = _mm256_and_ps(values, _mm256_set1_ps(-0.0f));
@@ -22,7 +22,7 @@ static __m256 with_nan(__m256 values, __m256 nan)
     return _mm256_blendv_ps(values, quiet, nan);
 }
 
-/* The numbers of four bits of exponent and three of mantissa, as F16 has them. */
+/* Returns numbers with four bits of exponent and three of mantissa as F16. */
 static __m256 e4m3_as_f16(const uint8_t *bytes)
 {
     __m128i eight = load_eight(bytes);
@@ -57,7 +57,7 @@ void f8_e4m3fnuz_decode_avx2(const void *blocks, float *values, size_t n_blocks)
     f8_e4m3fnuz_dtype.kernels[CPU_PORTABLE].decode(bytes + i, values + i, n_blocks - i);
 }
 
-/* F16 has no exponent for the largest of these. */
+/* Not by way of F16, which has no exponent for the largest values. */
 void f8_e5m2fnuz_decode_avx2(const void *blocks, float *values, size_t n_blocks)
 {
     const uint8_t *bytes = blocks;

@@ -1,4 +1,4 @@
-/* As f8_avx2.c, sixteen at a time. */
+/* Like f8_avx2.c, sixteen values at a time. */
 #include "quant/dtype.h"
 
 #include <immintrin.h>

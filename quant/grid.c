@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A bit for each combination of levels in ascending order of code, the lowest of a word first: whether it is a point.
- * Where all points have an even sum of levels, the other combinations are left out. */
+/* A bit for each combination of levels, in ascending order of code, the lowest bit of a word first: set for points. If
+ * all points have an even sum of levels, only such combinations have bits. */
 
 static const uint64_t iq1_points[103] = {
     0x514202a085142555, 0xa28a2086a8314508, 0x14508514202a081a, 0xa005152545442082, 0x8208001888208202,
@@ -108,7 +108,7 @@ static const struct {
     const uint64_t *points;
     unsigned dimension, n_levels, n_points;
     bool even;
-    unsigned n_distances; /* at which points are neighbours */
+    unsigned n_distances; /* the number of smallest distances at which points are neighbours */
 } rows[GRIDS] = {
     [GRID_IQ1] = {iq1_points, 8, 3, 2048, false, 3},      [GRID_IQ2_XXS] = {iq2xxs_points, 8, 3, 256, true, 2},
     [GRID_IQ2_XS] = {iq2xs_points, 8, 3, 512, true, 2},   [GRID_IQ2_S] = {iq2s_points, 8, 3, 1024, true, 1},
@@ -120,7 +120,7 @@ enum { ALL_LEVELS = (2048 + 256 + 512 + 1024) * 8 + (256 + 512) * 4 };
 static uint8_t all_levels[ALL_LEVELS];
 static struct grid grids[GRIDS];
 
-/* The next combination by code; returns the sum of its levels. */
+/* Steps to the next combination by code; returns the sum of its levels. */
 static unsigned next_combination(uint8_t *levels, unsigned dimension, unsigned n_levels)
 {
     unsigned sum = 0, i = 0;
@@ -164,16 +164,15 @@ const struct grid *grid_of(enum grid_name name)
     return &grids[name];
 }
 
-/* Neighbours. Distances are sums of squares of differences between levels: at most 32, or 4 * 49. */
+/* Neighbours. A distance is the sum of squared differences between levels: at most 32, or 4 * 49. */
 
-/* The share of each component of each point in the distance, by the level of the combination:
- * squares[component][level].
- */
+/* The contribution of each component of each point to the distance, by the combination's level:
+ * squares[component][level]. */
 struct squares {
     uint8_t of[8][8][GRID_MOST_POINTS];
 };
 
-enum { MOST_LANES = 16 }; /* so many are loaded at once: the last list has room after it */
+enum { MOST_LANES = 16 }; /* loaded at once: the last list has room after it */
 
 struct lists {
     uint16_t *neighbour, *packed;
@@ -192,7 +191,7 @@ static struct squares *list_squares(const struct grid *grid)
     return squares;
 }
 
-/* In vectors: the number of points is a multiple of 16. */
+/* Adds bytes, vectorized: the number of points is a multiple of 16. */
 static void add_bytes(uint8_t *restrict sums, const uint8_t *restrict more, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
@@ -207,7 +206,7 @@ static void find_distances(const struct grid *grid, const struct squares *square
         add_bytes(distances, squares->of[i][levels[i]], grid->n_points);
 }
 
-/* The smallest distance that is above `least`: those up to it become the largest by wrapping around. */
+/* Returns the smallest distance above `least`: those up to it become the largest by wrapping around. */
 static int next_distance(const uint8_t *restrict distances, unsigned n_points, int least)
 {
     uint8_t next = UINT8_MAX, below = (uint8_t)(least + 1);
@@ -237,7 +236,7 @@ static void add_neighbour(struct lists *lists, const struct grid *grid, unsigned
     lists->packed[lists->n_neighbours++] = pack_levels(grid, grid_point(grid, point));
 }
 
-/* Adds the points at a distance, in ascending order; eight are looked at together, of which most often none is one. */
+/* Adds the points at a distance, in ascending order. Checks eight together, most often in vain. */
 static void add_neighbours(struct lists *lists, const struct grid *grid, const uint8_t *distances, int distance)
 {
     const uint64_t ones = 0x0101010101010101;
@@ -284,7 +283,7 @@ static const struct grid_search *make_search(enum grid_name name)
     return search;
 }
 
-/* The tables stay until the process ends. */
+/* Keeps the tables until the process ends. */
 const struct grid_search *grid_search_of(enum grid_name name)
 {
     static _Atomic(const struct grid_search *) made[GRIDS];

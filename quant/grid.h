@@ -1,8 +1,8 @@
-/* Grids: the points that the IQ formats choose from.
+/* Grids: the points among which the IQ formats choose.
  *
  * An IQ format stores eight (or four) neighbouring magnitudes as the index of a point. A grid has far fewer points than
- * there are combinations of levels. The authors of the formats chose the points from models of their time: no rule
- * gives them. The index of a point is its rank by code, the number whose digit i is the level of component i. */
+ * there are combinations of levels. The authors of the formats chose the points from models of their time; no rule
+ * generates them. The index of a point is its rank by code, the number whose digit i is the level of component i. */
 #pragma once
 
 #include <stdint.h>
@@ -13,25 +13,25 @@ enum { GRID_MOST_POINTS = 2048 };
 
 struct grid {
     unsigned dimension, n_levels, n_points;
-    const uint8_t *levels; /* of point 0, then of point 1 ... */
+    const uint8_t *levels; /* those of point 0, of point 1 ... */
 };
 
-/* Returns a grid, which is made on first use; from any thread. */
+/* Returns a grid, made on first use. Safe from any thread. */
 const struct grid *grid_of(enum grid_name name);
 
-/* Tables for encoders: the combinations of levels that are points, and the neighbours of all others, by code. */
+/* Tables for encoders: which combinations of levels are points, and the neighbours of all others, by code. */
 struct grid_search {
     const struct grid *grid;
-    const int16_t *index; /* of the point with this code; negative where there is none */
-    /* where the neighbours of a combination off the grid begin; they end where the next ones begin */
+    const int16_t *index; /* of the point with this code; negative: not a point */
+    /* where the neighbours of each combination begin, and where the last ones end */
     const uint32_t *first;
     const uint16_t *neighbour; /* indices of points, by distance and then in ascending order */
-    /* the same points: each level in two bits of its own, or in three of a grid of four components */
+    /* the levels of these points: two bits each, three in a grid of four components */
     const uint16_t *packed;
 };
 
-/* Returns the tables of a grid, which are made on first use; from any thread. The neighbours of a combination are the
- * points at the one to three smallest distances; the grid determines how many. */
+/* Returns the tables of a grid, made on first use. Safe from any thread. The neighbours of a combination are the points
+ * at the one to three smallest distances; the grid determines how many. */
 const struct grid_search *grid_search_of(enum grid_name name);
 
 static inline unsigned grid_code(const struct grid *grid, const uint8_t *levels)

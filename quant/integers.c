@@ -1,4 +1,4 @@
-/* Integers, little-endian, and BOOL: as numbers they are rounded to F32 to nearest even; any byte but zero is true. */
+/* Little-endian integers, and BOOL: decoding rounds to F32 to nearest even; any nonzero byte is true. */
 #include "quant/dtype.h"
 
 #include <string.h>

@@ -1,18 +1,18 @@
-/* Shared by the IQ formats: blocks of 256 values in groups of eight, whose magnitudes are points of a grid and whose
- * signs are bits of their own. Source: ggml-quants.c of llama.cpp. */
+/* Shared by the IQ formats: blocks of 256 values in groups of eight, with points of a grid as magnitudes, and separate
+ * bits as signs. Source: ggml-quants.c of llama.cpp. */
 #pragma once
 
 #include "quant/grid.h"
 
 enum { IQ_ELEMENTS = 256, IQ_GROUP = 8 };
 
-/* The signs of a group from the seven bits that some formats store: the number of negative values is even. */
+/* Returns the signs of a group from the seven bits that some formats store: the number of negative values is even. */
 static inline unsigned iq_even_signs(unsigned stored)
 {
     return stored | (unsigned)__builtin_parity(stored) << 7;
 }
 
-/* Four times seven signs, and a share in the highest four bits. */
+/* Packs four times seven signs, and a share in the highest four bits. */
 static inline void iq_pack_signs(const uint8_t signs[4], unsigned share, uint8_t *bytes)
 {
     uint32_t bits = share << 28;

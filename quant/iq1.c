@@ -16,7 +16,7 @@ void iq1_sort(const float *values, int n, uint8_t *order)
     }
 }
 
-/* The best way to divide the values, by sums over the first so many of them; false where there is none. */
+/* Finds the best way to divide the values by prefix sums; returns false if there is none. */
 static bool divide_s(const float *values, const float *weights, const uint8_t *order, struct iq1_division *ret_division)
 {
     float sums_x[IQ1_S_SUB_ELEMENTS + 1] = {0}, sums_w[IQ1_S_SUB_ELEMENTS + 1] = {0}, best = -FLT_MAX;
@@ -42,7 +42,7 @@ static bool divide_s(const float *values, const float *weights, const uint8_t *o
     return found;
 }
 
-/* The sums of one way to divide the values, for each way to move the groups. */
+/* Computes the sums of one way to divide the values, for each way to shift the groups. */
 static void sum_up(const float *values, const float *weights, const uint8_t *order, int one, int two, float sums_qx[4],
                    float sums_q2[4])
 {

@@ -1,8 +1,9 @@
-/* Shared by IQ1_S and IQ1_M: groups of eight values of which each is -1, 0 or 1 times a scale, all of them moved by an
- * eighth of it up or down.
+/* Shared by IQ1_S and IQ1_M: groups of eight values, each -1, 0 or 1 times a scale, and all shifted up or down by an
+ * eighth of the scale.
  *
- * Their searches sort the values of a sub-block: in that order its levels are a run of 0, then of 1, then of 2, and all
- * ways to divide it are tried. Source: quantize_row_iq1_s_impl and iq1_quant_block_m in ggml-quants.c of llama.cpp. */
+ * The searches sort the values of a sub-block: in that order the levels are a run of 0, then of 1, then of 2, and the
+ * search tries all ways to divide them. Source: quantize_row_iq1_s_impl and iq1_quant_block_m in ggml-quants.c of
+ * llama.cpp. */
 #pragma once
 
 #include "quant/encoders.h"
@@ -15,7 +16,7 @@ enum { IQ1_S_SUB_ELEMENTS = 32, IQ1_M_SUB_ELEMENTS = 16 };
 
 #define IQ1_SHIFT 0.125f
 
-/* The values of the levels, moved up and moved down. */
+/* The values of the levels, shifted up and shifted down. */
 extern const float iq1_up[3], iq1_down[3];
 
 static inline void iq1_decode_point(const uint8_t *levels, float scale, float shift, float *values)
@@ -24,37 +25,36 @@ static inline void iq1_decode_point(const uint8_t *levels, float scale, float sh
         values[i] = scale * ((float)levels[i] - 1 + shift);
 }
 
-/* The places of n values in ascending order of these, equal ones in their own: what glibc's qsort() makes of the
- * reference's comparison, and the result depends on it. */
+/* Returns the places of n values in ascending order, equal values in their own: the result of glibc's qsort() with the
+ * reference's comparison, on which the format's bits depend. */
 void iq1_sort(const float *values, int n, uint8_t *order);
 
-/* How the values of a sub-block are divided, and moved. */
+/* How the values of a sub-block are divided and shifted. */
 struct iq1_division {
     int first_one, first_two; /* the places of levels 1 and 2 in ascending order */
     unsigned down;            /* IQ1_S: 1 or 0; IQ1_M: bit 1 for the first group of eight, bit 0 for the second */
-    float scale;              /* a negative one: the levels are to be taken the other way round */
+    float scale;              /* negative: reverse the levels */
 };
 
-/* The slow loops. iq1_simd.h has faster ones with the same bits. */
+/* The slow loops; iq1_simd.h has faster ones with the same results. */
 struct iq1_loops {
-    /* As iq1_sort(), for 16 or 32 values. */
+    /* Like iq1_sort(), for 16 or 32 values. */
     void (*sort)(const float *values, int n, uint8_t *order);
 
-    /* The best way to divide the values; false where there is none. */
+    /* Find the best way to divide the values; return false if there is none. */
     bool (*divide_s)(const float *values, const float *weights, const uint8_t *order,
                      struct iq1_division *ret_division);
     bool (*divide_m)(const float *values, const float *weights, const uint8_t *order,
                      struct iq1_division *ret_division);
 
-    /* The index of the point nearest to a group among the neighbours of levels off the grid. `numbers` is what levels
-     * stand for.
-     */
+    /* Returns the index of the point nearest to a group, among the neighbours of levels off the grid. `numbers` are the
+     * values of the levels. */
     unsigned (*nearest)(const struct grid_search *search, unsigned code, const float *values, const float *weights,
                         const float *numbers, float scale);
 };
 extern const struct iq1_loops iq1_portable_loops, iq1_avx2_loops, iq1_avx512_loops;
 
-/* The code of the levels of a group, whose neighbours are fetched meanwhile. */
+/* Returns the code of a group's levels, and prefetches their neighbours. */
 static inline unsigned iq1_code(const struct grid_search *search, const uint8_t *levels)
 {
     unsigned code = grid_code(search->grid, levels);
@@ -62,7 +62,7 @@ static inline unsigned iq1_code(const struct grid_search *search, const uint8_t 
     return code;
 }
 
-/* The point for the levels of a group, which become its own; false where they were off the grid. */
+/* Finds the point for the levels of a group, which become the point's; returns false if they were off the grid. */
 bool iq1_snap(const struct iq1_loops *loops, const struct grid_search *search, unsigned code, const float *values,
               const float *weights, const float *numbers, float scale, uint8_t *levels, uint16_t *ret_point);
 
@@ -76,7 +76,7 @@ static inline float largest_magnitude(const float *values, int n)
     return largest;
 }
 
-/* Which of the two groups of a sub-block of IQ1_M are moved down. */
+/* Returns the level values of a group (0 or 1) of a sub-block of IQ1_M; `down` has a bit for each group. */
 static inline const float *iq1_numbers(unsigned down, int group)
 {
     return down >> (1 - group) & 1 ? iq1_down : iq1_up;
@@ -85,14 +85,14 @@ static inline const float *iq1_numbers(unsigned down, int group)
 /* The result of the search for a sub-block; all zeros if the sub-block is negligible. */
 struct iq1_found {
     uint16_t points[4];
-    unsigned down; /* as of a division */
+    unsigned down; /* as in iq1_division */
     float scale;
 };
 
 /* The differences between the two formats. */
 struct iq1_kind {
     int n;
-    float negligible; /* a sub-block of which nothing is as large is not searched */
+    float negligible; /* sub-blocks of smaller magnitudes are not searched */
     unsigned most_down;
 };
 
@@ -101,7 +101,7 @@ static inline const float *iq1_numbers_of(const struct iq1_kind *kind, unsigned 
     return iq1_numbers(down, kind->most_down == 1 ? 1 : group);
 }
 
-/* Inline, so that the kind is a constant. */
+/* Searches a sub-block; inline, so that the kind is a constant. */
 static inline struct iq1_found iq1_search(const struct iq1_loops *loops, const struct grid_search *tables,
                                           const struct iq1_kind *kind, const float *values, const float *weights)
 {

@@ -7,7 +7,7 @@
 
 decode_function iq1_s_decode_avx2, iq1_m_decode_avx2;
 
-/* As iq1_decode_point(). */
+/* Like iq1_decode_point(). */
 static inline void decode_point(const uint8_t *levels, float scale, float shift, float *values)
 {
     __m256i eight = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)levels));

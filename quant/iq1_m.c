@@ -1,6 +1,6 @@
-/* IQ1_M: 256 values in 56 bytes. For every eight values the low byte of the index of a point, then four bits for each:
- * three that are high in the index, and one for the shift; then four u16, each of four scales of three bits for 16
- * values, and in the highest four a part of F16 d; value = d * (2 * scale + 1) * (level - 1 + shift). */
+/* IQ1_M: 256 values in 56 bytes. For every eight values the low byte of a point's index, then for each four bits: the
+ * index's three high bits and the shift; then four u16, each with four 3-bit scales for 16 values, and four bits of F16
+ * d at the top; value = d * (2 * scale + 1) * (level - 1 + shift). */
 #include "quant/dtype.h"
 #include "quant/f16.h"
 #include "quant/iq1.h"
@@ -41,7 +41,7 @@ static void decode_block(const uint8_t *block, float *values)
 
 static const struct iq1_kind kind = {IQ1_M_SUB_ELEMENTS, 1e-7f, 3};
 
-/* Stores the scales of sub-blocks as shares of d; returns the d that then suits all values best. */
+/* Stores the scales of sub-blocks as multiples of d; returns the d that then fits all values best. */
 static float store_shares(const struct grid *grid, const struct iq1_found *found, const float *values,
                           const float *weights, float d, uint8_t *block)
 {

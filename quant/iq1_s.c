@@ -1,6 +1,6 @@
-/* IQ1_S: 256 values in 50 bytes. F16 d, for every eight values the low byte of the index of a point, and a u16 for
- * every 32: four times three bits that are high in the index, a scale of three, and one for the shift; value = d * (2 *
- * scale + 1) * (level - 1 + shift). */
+/* IQ1_S: 256 values in 50 bytes. F16 d, for every eight values the low byte of a point's index, and a u16 for every 32:
+ * three high bits of each of four indices, a 3-bit scale, and one bit for the shift; value = d * (2 * scale + 1) *
+ * (level - 1 + shift). */
 #include "quant/dtype.h"
 #include "quant/f16.h"
 #include "quant/iq1.h"

@@ -1,12 +1,12 @@
-/* The loops of iq1.h with ways to divide a sub-block side by side, one a lane: included by iq_avx2.c and iq_avx512.c
- * after iq_simd.h.
+/* The loops of iq1.h, with a way to divide a sub-block in each lane: included by iq_avx2.c and iq_avx512.c after
+ * iq_simd.h.
  *
- * The sums of each way run in the order of the portable loops. Which way is kept depends on the order of ways, and on
- * rounding: so where any of some is better than the best so far they are gone through one by one. */
+ * The sums of each way run in the order of the portable loops. The choice of a way depends on the order of ways, and on
+ * rounding: so if any of a vector is better than the best so far, they are compared one by one. */
 #include "quant/iq1.h"
 
-/* Takes every way of the first `n_lanes` lanes that is better than all before it, in order of lanes and then of moves;
- * ones[] and twos[] say what a lane is. Most often none is. */
+/* Takes every way of the first `n_lanes` lanes that is better than all before it, in order of lanes and then of shifts;
+ * ones[] and twos[] are the ways of the lanes. Most often none is. */
 static inline bool take_better(const vf *sums_qx, const vf *sums_q2, int n_moves, int n_lanes, const int *ones,
                                const int *twos, float *best, struct iq1_division *division)
 {
@@ -30,8 +30,8 @@ static inline bool take_better(const vf *sums_qx, const vf *sums_q2, int n_moves
     return found;
 }
 
-/* iq1_sort() by counting: the place of a value is the number of those before it. A NaN is not before or after anything.
- */
+/* Like iq1_sort(), by counting: the place of a value is the number of values before it. A NaN is neither before nor
+ * after anything. */
 static void sort(const float *values, int n, uint8_t *order)
 {
     for (int i = 0; i < n; i++) {
@@ -48,14 +48,14 @@ static void sort(const float *values, int n, uint8_t *order)
     }
 }
 
-/* Sums of the first so many values in ascending order, with room for a vector after the last; and what those after
- * them add to the sums of a way to divide the values, where these are moved up and where they are moved down. */
+/* Sums of the first i values in ascending order, with room for a vector at the end; and the share of the values from
+ * place i on in the sums of a way, shifted up and shifted down. */
 enum { S_ROOM = IQ1_S_SUB_ELEMENTS + 1 + LANES, IQ1_S_MOST_WAYS = (IQ1_S_SUB_ELEMENTS + 1) * S_ROOM / LANES };
 struct prefixes {
     float x[S_ROOM], w[S_ROOM], high_qx[2][S_ROOM], high_q2[2][S_ROOM];
 };
 
-/* False where weights are such that rounding may matter more than usual. */
+/* Computes the sums; returns false if the weights might make rounding matter more than usual. */
 static bool sum_prefixes(const float *values, const float *weights, const uint8_t *order, struct prefixes *p)
 {
     enum { N = IQ1_S_SUB_ELEMENTS };
@@ -78,14 +78,14 @@ static bool sum_prefixes(const float *values, const float *weights, const uint8_
     return usual && p->w[N] > 0x1p-50f && p->w[N] < 0x1p50f;
 }
 
-/* Ways of which some may be the best: their sums, moved up and moved down. */
+/* Candidates for the best way: their sums, shifted up and shifted down. */
 struct ways {
     int one, first;
     vf sums_qx[2], sums_q2[2];
 };
 
-/* The sums of all ways that have level 1 from place `one` on and level 2 from one of the places from `first` on. The
- * numbers that level 1 stands for differ in their sign alone. */
+/* Computes the sums of all ways with level 1 from place `one` on, and level 2 from one of the places from `first` on.
+ * The two values of level 1 differ in sign alone. */
 static inline void sum_ways(const struct prefixes *p, int one, int first, vf sums_qx[2], vf sums_q2[2])
 {
     vf middle_qx = (v_load(p->x + first) - p->x[one]) * iq1_up[1];
@@ -97,15 +97,15 @@ static inline void sum_ways(const struct prefixes *p, int one, int first, vf sum
     }
 }
 
-/* How much each of some ways gives; 0 after the last one. */
+/* Computes the gain of each way; 0 after the last one. */
 static inline vf find_gains(const struct ways *ways, int down)
 {
     vf gains = ways->sums_qx[down] * ways->sums_qx[down] / ways->sums_q2[down];
     return (vf)v_first_lanes(IQ1_S_SUB_ELEMENTS + 1 - ways->first, (vi)gains, (vi){0});
 }
 
-/* The ways that give nearly the most, those before them in any case; returns how many. The first ones that are looked
- * at are likely ones, so that not many are better. */
+/* Collects vectors of ways with a gain near or above the highest so far; returns their number. Starts with likely ways,
+ * so that few are collected; *ret_turn is the place of the first vector in portable order. */
 static int find_ways(const struct prefixes *prefixes, struct ways *ways, int *ret_turn, float *ret_most)
 {
     enum { N = IQ1_S_SUB_ELEMENTS, LIKELY = 9 };
@@ -133,8 +133,8 @@ static int find_ways(const struct prefixes *prefixes, struct ways *ways, int *re
     return n;
 }
 
-/* As the portable divide_s(), which takes what is better than all ways before. Ways that give less than the most by
- * more than rounding comes to make no difference to that, so it is done with the others alone. */
+/* Like the portable divide_s(), which takes every way that is better than all before. Ways whose gain is lower by more
+ * than rounding errors cannot change the result, so only the others are compared. */
 static bool divide_s(const float *values, const float *weights, const uint8_t *order, struct iq1_division *ret_division)
 {
     struct prefixes prefixes;
@@ -162,13 +162,13 @@ static bool divide_s(const float *values, const float *weights, const uint8_t *o
     return true;
 }
 
-/* A table for v_look_up() of what three levels give. */
+/* Returns a table for v_look_up() by three levels. */
 static inline vf three_levels(float zero, float one, float two)
 {
     return v_repeat_four(zero, one, two, two);
 }
 
-/* The share of a value in the sums by its level, for groups moved up and groups moved down. */
+/* The contribution of a value to the sums by its level, for groups shifted up and groups shifted down. */
 struct shares {
     vf qx[2], q2[2];
 };
@@ -222,8 +222,8 @@ static bool divide_m(const float *values, const float *weights, const uint8_t *o
     return found;
 }
 
-/* Where one table is of two components there are half as many to look up, but sums are in another order: then the
- * neighbour is sure only where it is nearer than the others by more than that comes to, as in iq_lines_simd.h. */
+/* Finds the nearest neighbour. If a table covers two components there are half as many lookups, but the order of sums
+ * differs: then a neighbour is certain only if it is nearer by more than the difference, as in iq_lines_simd.h. */
 static inline bool find_nearest(const uint16_t *packed, int count, const struct group *group, const float *numbers,
                                 float scale, uint32_t *ret_place)
 {

@@ -1,6 +1,6 @@
-/* IQ2_S: 256 values in 82 bytes. F16 d, for every eight values the low byte of the index of a point, then for each a
- * byte of signs, then two bits for each that are high in the index, and scales of four bits for every 16; value = d *
- * (0.5 + scale) / 4 * magnitude. */
+/* IQ2_S: 256 values in 82 bytes. F16 d, for every eight values the low byte of a point's index, then a byte of signs
+ * for each, then the two high bits of each index, and a 4-bit scale for every 16; value = d * (0.5 + scale) / 4 *
+ * magnitude. */
 #include "quant/f16.h"
 #include "quant/iq_format.h"
 

@@ -1,5 +1,5 @@
 /* IQ2_XXS: 256 values in 66 bytes. F16 d, then for every 32 values four indices of points and 32 bits: four times seven
- * of signs, and a scale in the highest four; value = d * (0.5 + scale) / 4 * magnitude. */
+ * sign bits, and a scale in the highest four; value = d * (0.5 + scale) / 4 * magnitude. */
 #include "quant/f16.h"
 #include "quant/iq_format.h"
 

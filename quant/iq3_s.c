@@ -1,6 +1,6 @@
-/* IQ3_S: 256 values in 110 bytes. F16 d, for every four values the low byte of the index of a point, then a bit for
- * each that is the ninth, then a byte of signs for every eight values, and scales of four bits for every 32; value = d
- * * (1 + 2 * scale) * magnitude. */
+/* IQ3_S: 256 values in 110 bytes. F16 d, for every four values the low byte of a point's index, then the ninth bit of
+ * each index, then a byte of signs for every eight values, and a 4-bit scale for every 32; value = d * (1 + 2 * scale)
+ * * magnitude. */
 #include "quant/f16.h"
 #include "quant/iq_format.h"
 
@@ -19,8 +19,8 @@ static void unpack(const uint8_t *block, struct iq_unpacked *unpacked)
     }
 }
 
-/* A sub-block of zeros leaves no room for its points and signs: those of the next ones move forward, to where no
- * decoder looks for them. The reference does so, and to be identical is the purpose. */
+/* Packs a block. As in the reference, a sub-block of zeros leaves no room for its points and signs, so those of later
+ * sub-blocks move forward, to places where no decoder looks for them. */
 static void pack(const struct iq_found *found, uint8_t *block)
 {
     uint8_t *qs = block + QS, *signs = block + SIGNS;

@@ -1,5 +1,5 @@
-/* IQ3_XXS: 256 values in 98 bytes. F16 d, the index of a point for every four values, and 32 bits for every 32: four
- * times seven of signs, and a scale in the highest four; value = d * (0.5 + scale) / 2 * magnitude. */
+/* IQ3_XXS: 256 values in 98 bytes. F16 d, the index of a point for every four values, and 32 bits for every 32 values:
+ * four times seven sign bits, and a scale in the highest four; value = d * (0.5 + scale) / 2 * magnitude. */
 #include "quant/f16.h"
 #include "quant/iq_format.h"
 

@@ -1,7 +1,7 @@
 /* Shared by IQ4_NL and IQ4_XS: sixteen levels that are not evenly spaced, and the search for a block's scale.
  *
- * The search tries sixteen scales, of which the sums run in index order in F32: that is part of the format. The loops
- * over values are what takes the time; there are faster ones (iq4_avx2.c, iq4_avx512.c) with one scale a lane. Source:
+ * The search tries sixteen scales; its sums run in index order in F32, which determines the bits of files. Most time
+ * goes into the loops over values; iq4_avx2.c and iq4_avx512.c have faster ones, with one scale a lane. Source:
  * quantize_row_iq4_nl_impl in ggml-quants.c of llama.cpp, with seven tries. */
 #pragma once
 
@@ -13,24 +13,24 @@ enum { IQ4_ELEMENTS = 32, IQ4_TRIES = 16 };
 #define IQ4_NEGLIGIBLE 1e-15f
 
 /* The values of the levels, ascending, and the bounds from which the upper of two neighbours is nearest: the reference
- * compares the distances to both, which are exact where they are nearly equal. NaN is level 0. */
+ * compares the distances to both, which are exact if they are nearly equal. NaN is level 0. */
 extern const int8_t iq4_levels[16];
 extern const float iq4_midpoints[15];
 
-/* The inverses of the scales to try for values of which `largest` is the one of largest magnitude. */
+/* Sets the inverses of the scales to try; `largest` is the value of largest magnitude. */
 void iq4_inverses(float largest, float inverses[IQ4_TRIES]);
 
-/* The best scale by the sums of w * q * x and w * q * q of each: the first, or what is better than those before it. */
+/* Returns the best scale by each scale's sums of w * q * x and w * q * q: a later scale wins only if it is better. */
 float iq4_best_scale(const float sums_qx[IQ4_TRIES], const float sums_q2[IQ4_TRIES]);
 
 struct iq4_loops {
-    /* The best scale of 32 values: 0 where they are negligible. */
+    /* Returns the best scale of 32 values; 0 if they are negligible. */
     float (*search)(const float *values, const float *weights);
-    /* The nearest levels of 32 values times `inverse`. */
+    /* Finds the nearest levels of 32 values times `inverse`. */
     void (*quantize)(const float *values, float inverse, uint8_t levels[IQ4_ELEMENTS]);
 };
 
-/* The weights of the n values of a block: their squares, or by their importance where that is not NULL. */
+/* Sets the weights of the n values of a block: their squares, or, with `importance` (not NULL), its weights. */
 void iq4_weights(const float *values, const float *importance, int n, float *weights);
 
 extern const struct iq4_loops iq4_portable_loops, iq4_avx2_loops, iq4_avx512_loops;

@@ -3,8 +3,8 @@
 #include "quant/dtype.h"
 #include "quant/iq4.h"
 
-/* The level nearest to each value is 2 * `pair`, plus 1 where `upper` is set. Found by halves: the midpoint to compare
- * with is picked by the comparisons before it. */
+/* The level nearest to each value: 2 * `pair`, plus 1 where `upper` is set. Found by bisection: comparisons select the
+ * next midpoint. */
 struct nearest {
     __m256i pair;
     __m256 upper;

@@ -2,8 +2,7 @@
 #include "quant/dtype.h"
 #include "quant/iq4.h"
 
-/* The level nearest to each value, found by halves: the midpoint to compare with is picked by the comparisons before
- * it. */
+/* Returns the level nearest to each value, by bisection: comparisons select the next midpoint. */
 static inline __m512i find_nearest(__m512 value)
 {
     const __m512 midpoints = _mm512_maskz_loadu_ps(0x7fff, iq4_midpoints);

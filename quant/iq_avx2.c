@@ -7,7 +7,7 @@
 
 static const vi lane_numbers = {0, 1, 2, 3, 4, 5, 6, 7};
 
-/* The numbers of a table of eight, by the lowest three bits. */
+/* Returns numbers of a table of eight, by the lowest three bits. */
 static inline vf v_look_up(vf table, vi index)
 {
     return _mm256_permutevar8x32_ps(table, (__m256i)index);
@@ -25,14 +25,14 @@ static inline uint32_t v_lanes_unlike(vi a, vi b)
     return ~(uint32_t)_mm256_movemask_ps((vf)_mm256_cmpeq_epi32((__m256i)a, (__m256i)b)) & 0xff;
 }
 
-/* Every lane one later, after the last one of `before`. */
+/* Shifts every lane one further, after the last lane of `before`. */
 static inline vi v_one_later(vi before, vi lanes)
 {
     __m256i between = _mm256_permute2x128_si256((__m256i)before, (__m256i)lanes, 0x21);
     return (vi)_mm256_alignr_epi8((__m256i)lanes, between, 12);
 }
 
-/* The first n lanes of one, the others of `rest`. */
+/* Returns the first n lanes of `lanes`, the others of `rest`. */
 static inline vi v_first_lanes(int n, vi lanes, vi rest)
 {
     __m256i kept = _mm256_cmpgt_epi32(_mm256_set1_epi32(n), (__m256i)lane_numbers);

@@ -7,7 +7,7 @@
 
 static const vi lane_numbers = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
-/* The numbers of a table of eight, which is there twice, by the lowest three bits. */
+/* Returns numbers of a table of eight, stored twice, by the lowest three bits. */
 static inline vf v_look_up(vf table, vi index)
 {
     return _mm512_permutexvar_ps((__m512i)index, table);
@@ -23,13 +23,13 @@ static inline uint32_t v_lanes_unlike(vi a, vi b)
     return _mm512_cmpneq_epi32_mask((__m512i)a, (__m512i)b);
 }
 
-/* Every lane one later, after the last one of `before`. */
+/* Shifts every lane one further, after the last lane of `before`. */
 static inline vi v_one_later(vi before, vi lanes)
 {
     return (vi)_mm512_alignr_epi32((__m512i)lanes, (__m512i)before, 15);
 }
 
-/* The first n lanes of one, the others of `rest`. */
+/* Returns the first n lanes of `lanes`, the others of `rest`. */
 static inline vi v_first_lanes(int n, vi lanes, vi rest)
 {
     __mmask16 kept = _mm512_cmpgt_epi32_mask(_mm512_set1_epi32(n), (__m512i)lane_numbers);

@@ -1,5 +1,5 @@
-/* The encoder of iq_format.h over the search that takes the time: included by iq_format.c and by iq_simd.h, so that all
- * of it is compiled for the instruction set. */
+/* The encoder of iq_format.h over the slow search: included by iq_format.c and iq_simd.h, so that all of it is compiled
+ * for the instruction set. */
 #pragma once
 
 #include "quant/f16.h"
@@ -9,15 +9,14 @@
 #include <math.h>
 
 /* Finds the scale of a sub-block and the points of its groups, by the magnitudes of its values. The tries are around
- * the inverse scale (2 * n_levels - 1) / begin; `scale` is the result where none of them gives anything. One magnitude
- * of a group is negative where the signs had to be made even, and the result may be too, where such a magnitude
- * outweighs the rest. */
+ * the inverse scale (2 * n_levels - 1) / begin; `scale` is the result if no try has a gain. One magnitude of a group is
+ * negative if the signs had to be made even; if it outweighs the rest, the result may be negative, too. */
 typedef float iq_search_function(const struct iq_format *format, const struct grid_search *search,
                                  const float *magnitudes, const float *weights, float begin, float scale,
                                  uint16_t *points);
 
-/* The magnitudes of a group, and its signs. Where their number has to be even the sign of the value that matters least
- * is changed: what is left of that one then is negative. */
+/* Finds the magnitudes of a group, and returns its signs. If the number of negative signs must be even, the sign of the
+ * least important value may be flipped, which makes its magnitude negative. */
 static inline unsigned take_signs(bool even_signs, const float *values, const float *weights, float *magnitudes)
 {
     unsigned signs = 0, least = 0;

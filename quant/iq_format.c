@@ -4,9 +4,8 @@
 
 #include <float.h>
 
-/* The point nearest to `values` under `scale` among the neighbours of levels that are off the grid; sets the levels to
- * its own.
- */
+/* Returns the point nearest to `values` under `scale`, among the neighbours of levels off the grid; the levels become
+ * the point's. */
 static unsigned nearest_neighbour(const struct grid_search *search, unsigned code, const float *values,
                                   const float *roots, float scale, uint8_t *levels)
 {
@@ -29,7 +28,7 @@ static unsigned nearest_neighbour(const struct grid_search *search, unsigned cod
     return nearest;
 }
 
-/* The levels of one group under a scale, snapped to the grid; false where they were off it. */
+/* Finds the levels of one group under a scale, snapped to the grid; returns false if they were off it. */
 static bool snap(const struct grid_search *search, const float *values, const float *roots, float inverse, float scale,
                  uint8_t *levels, uint16_t *ret_point)
 {

@@ -1,7 +1,7 @@
-/* IQ2 and IQ3 as data: the search for the points of a sub-block's groups is one for all five.
+/* IQ2 and IQ3 as data: all five formats share the search for the points of a sub-block's groups.
  *
- * The search tries some scales for each sub-block, snaps the levels that each gives to points of the grid, and keeps
- * the scale with the least weighted error. Its sums run in index order in F32: that is part of the formats. Source:
+ * The search tries some scales for each sub-block, snaps the levels under each to points of the grid, and keeps the
+ * scale with the least weighted error. Its sums run in index order in F32, which determines the bits of files. Source:
  * quantize_row_iq2_xxs_impl and its kin in ggml-quants.c of llama.cpp. */
 #pragma once
 
@@ -11,16 +11,16 @@
 
 enum { IQ_MOST_SUB_BLOCKS = 16, IQ_MOST_SUB_ELEMENTS = 32, IQ_MOST_POINTS = 64 };
 
-/* The stored fields of a block beside its scale. A negligible sub-block, which is not searched, has points 0 and no
+/* The stored fields of a block, except its scale. A negligible sub-block, which is not searched, has points 0 and no
  * signs. */
 struct iq_found {
     bool searched[IQ_MOST_SUB_BLOCKS];
-    uint8_t shares[IQ_MOST_SUB_BLOCKS]; /* the scale of the sub-block is 2 * share + 1 of the block's */
+    uint8_t shares[IQ_MOST_SUB_BLOCKS]; /* a sub-block's scale is 2 * share + 1 times the block's */
     uint16_t points[IQ_MOST_POINTS];
-    uint8_t signs[IQ_ELEMENTS / IQ_GROUP]; /* a bit is set where a value is negative; seven of them with even_signs */
+    uint8_t signs[IQ_ELEMENTS / IQ_GROUP]; /* set bits mean negative; seven bits with even_signs */
 };
 
-/* A block as a decoder sees it: of each group of eight its scale, its one or two points, and all eight signs. */
+/* A block for a decoder: for each group of eight its scale, its one or two points, and all eight signs. */
 struct iq_unpacked {
     float scales[IQ_ELEMENTS / IQ_GROUP];
     uint16_t points[IQ_MOST_POINTS];
@@ -31,43 +31,43 @@ struct iq_format {
     enum grid_name grid;
     size_t block_bytes;
     int sub_elements;  /* 16 or 32 */
-    bool even_signs;   /* seven bits are stored of eight signs */
-    float negligible;  /* a sub-block of which nothing is as large is not searched; 0: one of zeros is not */
-    bool positive;     /* the tries are around the scale that k_search_positive() finds, not around the plain one */
-    bool redoes_all;   /* where a point is off the grid all are snapped again under the scale found, not those alone */
-    bool begins_off;   /* so too where no try gave anything */
-    bool keeps_points; /* where all scales are 0 though there are values, so small are they */
-    int n_steps;       /* tries on either side of the scale they begin at */
+    bool even_signs;   /* seven of eight signs are stored */
+    float negligible;  /* sub-blocks of smaller magnitudes are not searched; 0: only those of zeros are not */
+    bool positive;     /* the tries are around k_search_positive()'s scale, not the plain one */
+    bool redoes_all;   /* if a group is off the grid, all are snapped again under the final scale, not it alone */
+    bool begins_off;   /* likewise if no try has a gain */
+    bool keeps_points; /* even if all scales are 0 because the values are small */
+    int n_steps;       /* tries on either side of the first scale */
     float step;
-    float mean_factor; /* times the mean square of a block, in the weights of its values */
-    float plain_share; /* how much of that is added to the squares that are the weights where no importance is known */
-    float fudge;       /* times the stored scale of a block */
+    float mean_factor; /* factor of the block's mean square in the weights of its values */
+    float plain_share; /* share of that added to the squares as weights without importance */
+    float fudge;       /* factor for the stored scale of a block */
 
-    uint8_t magnitudes[8]; /* of each level: value = scale * magnitude */
+    uint8_t magnitudes[8]; /* the magnitude of each level: value = scale * magnitude */
     void (*unpack)(const uint8_t *block, struct iq_unpacked *unpacked);
 
-    /* Packs what was found; the block's scale is stored, all else is zero. */
+    /* Packs the fields; the block's scale is stored already, all else is zero. */
     void (*pack)(const struct iq_found *found, uint8_t *block);
 };
 
-/* The level of a value, as tries have it. */
+/* Returns the level of a value in a try. */
 static inline int iq_level(float inverse, float value, int most)
 {
     return clamp_int(nearest_int(0.5f * (inverse * value - 1)), 0, most);
 }
 
-/* The inverse of the scale of a try. */
+/* Returns the inverse scale of a try. */
 static inline float iq_inverse(const struct iq_format *format, const struct grid *grid, int step, float begin)
 {
     return ((float)(2 * grid->n_levels - 1) + (float)step * format->step) / begin;
 }
 
-/* `importance` may be NULL where the format allows it. */
+/* Encodes blocks. `importance` may be NULL if the format allows it. */
 typedef void iq_encode_function(const struct iq_format *format, const float *values, const float *importance,
                                 uint8_t *blocks, size_t n_blocks);
 iq_encode_function iq_encode, iq_encode_avx2, iq_encode_avx512;
 
-/* The levels of a group: of one point of eight, or of two of four. */
+/* Loads the levels of a group: one point of eight, or two of four. */
 static inline void iq_load_levels(const struct grid *grid, const uint16_t *points, int group, uint8_t levels[IQ_GROUP])
 {
     if (grid->dimension == 8) {

@@ -1,48 +1,48 @@
-/* Which neighbours of a group are nearest, under many scales at once: included by iq_simd.h.
+/* The nearest neighbours of a group under many scales at once: included by iq_simd.h.
  *
- * Under scale s a point q is at the distance s * (slope * s + offset) + rest from values x of weights w, where slope is
- * the sum of w q q, offset that of -2 w x q, and the rest is the same for all points. So the nearest one has the lowest
- * line, and a line that is above another one at two scales is so between them: of a list of neighbours few are left
- * that may be the nearest under some scale of a run.
+ * Under scale s a point q is at the distance s * (slope * s + offset) + rest from values x with weights w, where slope
+ * is the sum of w q q, offset the sum of -2 w x q, and rest is equal for all points. So the nearest point has the
+ * lowest line, and a line above another at two scales is above it between them: few neighbours can be the nearest under
+ * some scale of a run.
  *
- * The result has to be what the portable kernels find by distances that are rounded at every step, in their order. With
- * u = 2^-24, a the sum of |w| q q where every q is the largest, and c that of |w| x x, such a distance is within
- * 25 u (a s s + c) of the true one, and s times a line as it is computed here within 19 u of as much. So a point whose
- * line is above another one by 128 u (a s + c / s) is not the nearest in either way. Where that leaves more than one,
- * nearest_neighbour() does what the portable kernels do. */
+ * The result must equal that of the portable kernels, which round distances at every step, in their order. With u =
+ * 2^-24, a the sum of |w| q q for the largest q, and c the sum of |w| x x, such a distance is within 25 u (a s s + c)
+ * of the true one, and s times a line computed here within 19 u (a s s + c). So a point whose line is above another by
+ * 128 u (a s + c / s) is not the nearest in either computation. If several points remain, nearest_neighbour() decides
+ * like the portable kernels. */
 
 enum { MOST_TABLES = 8, MOST_NEIGHBOURS = 320, MOST_LINES = 1024 + MOST_NEIGHBOURS };
 
-/* The shares of components in slope and offset, as tables for v_look_up() by levels. One table may serve two
+/* The contributions of components to slope and offset, as tables for v_look_up() by levels. One table may serve two
  * components. */
 struct line_tables {
     vf slopes[MOST_TABLES], offsets[MOST_TABLES];
     float tolerance;
 };
 
-/* Some tries in a row that have the same levels for a group. */
+/* Successive tries with the same levels for a group. */
 struct run {
     uint8_t group, first, last, n_vectors;
     uint16_t code, packed; /* the levels */
-    uint16_t begin;        /* where its lines are */
+    uint16_t begin;        /* where its lines begin */
 };
 
-/* The lines of the neighbours of runs, and these as choices. Those that fill the last vector up are infinitely high. Of
- * levels on the grid there is one line. */
+/* The lines of the neighbours of runs, and their choices. Lines that pad the last vector are infinitely high. Levels on
+ * the grid have one line. */
 struct lines {
     int n;
-    uint32_t low[MOST_LINES / LANES]; /* which lines may be the lowest one under some scale of the run */
+    uint32_t low[MOST_LINES / LANES]; /* lines that may be the lowest under some scale of the run */
     _Alignas(64) float slopes[MOST_LINES], offsets[MOST_LINES];
     _Alignas(64) int32_t choices[MOST_LINES];
 };
 
-/* How many components one table is for. */
+/* Returns the number of components of a table. */
 static inline int components_of_table(int dimension)
 {
     return LANES == 16 && dimension == 8 ? 2 : 1;
 }
 
-/* Nothing is sure where numbers are so small or so large that the bounds above would not hold. */
+/* Returns the tolerance of comparisons: infinite if numbers are too small or too large for the bounds above. */
 static inline float tolerance_of(const struct group *group, float most, float least_scale, float most_scale,
                                  int dimension)
 {
@@ -57,7 +57,7 @@ static inline float tolerance_of(const struct group *group, float most, float le
     return usual ? bound * 0x1p-17f : INFINITY;
 }
 
-/* `numbers` is what the levels of a table's first component stand for, and `second` those of its second one. */
+/* Makes the tables; `numbers` are the values of a table's first component's levels, `second` those of its second's. */
 static inline void make_line_tables(const struct group *group, vf numbers, vf second, int dimension,
                                     struct line_tables *tables)
 {
@@ -73,7 +73,7 @@ static inline void make_line_tables(const struct group *group, vf numbers, vf se
     }
 }
 
-/* Of the first lane that has the least value, what comes with it. */
+/* Returns the `beside` of the first lane with the least value. */
 static inline float value_beside(vf values, float least, vf beside)
 {
     _Alignas(64) float stored[LANES];
@@ -81,8 +81,8 @@ static inline float value_beside(vf values, float least, vf beside)
     return stored[__builtin_ctz(v_bits(v_equal(values, v_set(least))) | 1u << (LANES - 1))];
 }
 
-/* Adds the lines of a run's neighbours. Those are not low that are above the one that is lowest under the first scale,
- * both there and under the last one. */
+/* Adds the lines of a run's neighbours. A line is not low if it is above the lowest line at the first scale, both there
+ * and at the last scale. */
 static inline void add_lines(const struct grid_search *search, unsigned code, const struct line_tables *tables,
                              float first_scale, float last_scale, int dimension, struct lines *lines)
 {
@@ -114,7 +114,7 @@ static inline void add_lines(const struct grid_search *search, unsigned code, co
                  v_lanes_not_above(at_last[v], most_last + (vf){0});
 }
 
-/* The line of levels on the grid: no other one is below. */
+/* Adds the only line of levels on the grid. */
 static inline void add_line(int32_t choice, struct lines *lines)
 {
     lines->choices[lines->n] = choice;
@@ -123,7 +123,8 @@ static inline void add_line(int32_t choice, struct lines *lines)
     lines->n += LANES;
 }
 
-/* Of each try in a vector the lowest of a run's lines; a bit for each where that is not sure. */
+/* Chooses the lowest of a run's lines for each try in a vector; returns a bit for each try for which that is not
+ * certain. */
 static inline uint32_t choose_lowest(const struct lines *lines, const struct run *run, vf scales, float tolerance,
                                      vi *ret_choice)
 {

@@ -1,10 +1,9 @@
-/* The search of iq_format.h with the tries side by side, one a lane: included by iq_avx2.c and iq_avx512.c, which
- * define LANES, IQ_NAME(name), what its functions are called there, and the types vf and vi (LANES numbers) with their
- * primitives.
+/* The search of iq_format.h with one try a lane: included by iq_avx2.c and iq_avx512.c, which define LANES,
+ * IQ_NAME(name) for the names of functions, and the types vf and vi (LANES numbers) with their primitives.
  *
- * Every lane does what iq_format.c does for its try, in the same order of operations, so the bits are the same. As the
- * scale grows the levels of a group go down one by one, so neighbouring tries most often have the same: a run of them
- * is snapped to the grid together. */
+ * Every lane computes its try in iq_format.c's order of operations, so the bits are the same. As the scale grows, the
+ * levels of a group go down one by one, so neighbouring tries mostly have equal levels: a run of them is snapped to the
+ * grid together. */
 #include "quant/iq_encode.h"
 
 #include <float.h>
@@ -12,12 +11,12 @@
 
 enum { MOST_TRIES = 32, MOST_VECTORS = MOST_TRIES / LANES, MOST_GROUPS = 8, INFINITE_BITS = 0x7f800000 };
 
-/* The point that a try has for a group: its levels as they are packed, and whether those before were off the grid. */
+/* The point of a try for a group: its packed levels, and whether the levels before snapping were off the grid. */
 enum { CHOICE_OFF_GRID = 1 << 16 };
 
-/* Of what is best by sums of w q x and w q q, as a search has it: of two that differ by more in what they give, the
- * order of operations and of the two does not matter. The square of one sum divided by the other is within 2 u of what
- * it is, u being 2^-24, and so is what a search keeps of it; its comparison is within 2 u, too. */
+/* If the gains of two tries, from their sums of w q x and w q q, differ by more than this factor, neither the order of
+ * operations nor the order of tries matters. The square of one sum divided by the other is within 2 u of its true value
+ * (u = 2^-24), and so is the gain that a search keeps; its comparison is within 2 u, too. */
 #define NEARLY (1 - 0x1p-20f)
 
 struct tries {
@@ -39,7 +38,7 @@ static inline vi v_load_words(const uint16_t *words)
     return __builtin_convertvector(loaded, vi);
 }
 
-/* Keeps what is less, and what comes with it. */
+/* Keeps the lesser value, and its companion. */
 static inline void v_keep_less(vf *least, vi *with, vf value, vi new_with)
 {
     vm less = v_less(value, *least);
@@ -47,7 +46,7 @@ static inline void v_keep_less(vf *least, vi *with, vf value, vi new_with)
     *with = (vi)v_select(less, (vf)new_with, (vf)*with);
 }
 
-/* Keeps what is least, what comes with it, and what is second. */
+/* Keeps the least value, its choice, and the second least value. */
 static inline void v_keep_two(vf *least, vf *second, vi *choice, vf value, int32_t new_choice)
 {
     vm less = v_less(value, *least);
@@ -56,26 +55,26 @@ static inline void v_keep_two(vf *least, vf *second, vi *choice, vf value, int32
     *choice = (vi)v_select(less, (vf)(new_choice + (vi){0}), (vf)*choice);
 }
 
-/* A bit for each lane; NaN is not above anything. */
+/* Returns a bit for each lane not above `most`; NaN is not above anything. */
 static inline uint32_t v_lanes_not_above(vf values, vf most)
 {
     return v_bits(v_not_less(most, values));
 }
 
-/* A bit for each lane whose sums are better than the best so far, as the searches have it. */
+/* Returns a bit for each lane whose sums are better than the best so far, compared as in the searches. */
 static inline uint32_t v_better(vf sum_qx, vf sum_q2, float best)
 {
     return v_bits(v_both(v_less(best * sum_q2, sum_qx * sum_qx), v_less(v_set(0), sum_q2)));
 }
 
-/* nearest_int() and clamp_int(). */
+/* Like nearest_int() and clamp_int(). */
 static inline vi nearest_level(vf value, int most)
 {
     return v_clamp(v_nearest(value), most);
 }
 
-/* `numbers` is what levels stand for. Where in its list the neighbour is that is nearest under the scale; the first of
- * several, and where none is. */
+/* Returns the place in its list of the neighbour nearest under the scale: the first of equals, and 0 if there is none.
+ * `numbers` are the values of levels. */
 static inline uint32_t nearest_neighbour(const struct grid_search *search, unsigned code, const struct group *group,
                                          vf numbers, float scale, int dimension)
 {
@@ -108,8 +107,8 @@ static inline uint32_t nearest_neighbour(const struct grid_search *search, unsig
     return (uint32_t)place;
 }
 
-/* The code of levels as they are packed. Those of eight components are turned from digits of base four to such of
- * three, in pairs, in fours, and all. */
+/* Returns the code of packed levels. Levels of eight components turn from digits of base four into digits of base three
+ * in pairs, then in fours, then all at once. */
 static inline unsigned code_of_packed(unsigned packed, int dimension)
 {
     if (dimension == 4)
@@ -120,15 +119,15 @@ static inline unsigned code_of_packed(unsigned packed, int dimension)
 
 #include "quant/iq_lines_simd.h"
 
-/* The values of the levels of IQ2 and IQ3, as a table for v_look_up() by the component at `place`. */
+/* Returns the values of the levels of IQ2 and IQ3, as a table for v_look_up() by the component at `place`. */
 static inline vf level_numbers(int dimension, int place)
 {
     vi levels = dimension == 8 ? lane_numbers >> 2 * place & 3 : lane_numbers & 7;
     return __builtin_convertvector((levels << 1) + 1, vf);
 }
 
-/* The levels of a group under each try, as they are packed. Returns a bit for each try whose levels are not those of
- * the try before, and for the first one. */
+/* Finds the packed levels of a group under each try. Returns a bit for the first try, and for each whose levels differ
+ * from those of the try before. */
 static inline uint32_t find_levels(const struct tries *tries, const float *values, vi levels[MOST_VECTORS],
                                    int n_vectors, int dimension)
 {
@@ -147,7 +146,7 @@ static inline uint32_t find_levels(const struct tries *tries, const float *value
     return (changes | 1) & (UINT32_MAX >> (32 - tries->n));
 }
 
-/* Adds what the points of a group add to the sums of each try. */
+/* Adds the points of a group to the sums of each try. */
 static inline void sum_group(const struct group *group, const vi *choices, struct tries *tries, int n_vectors,
                              int dimension)
 {
@@ -182,7 +181,7 @@ static inline void choose_in_run(const struct grid_search *search, const struct 
     }
 }
 
-/* Lists the runs of group k, and has their neighbours fetched. */
+/* Lists the runs of group k, and prefetches their neighbours. */
 static inline int list_runs(const struct grid_search *search, const struct tries *tries, const float *values, int k,
                             struct run *runs, int n_vectors, int dimension)
 {
@@ -206,8 +205,8 @@ static inline int list_runs(const struct grid_search *search, const struct tries
     return n;
 }
 
-/* Finds the choices of n runs. What is found of one takes long, so many are worked on step by step: one may be while
- * another one is waited for. */
+/* Finds the choices of n runs. Each step of a run takes long, so many runs proceed step by step: one computes while
+ * another waits. */
 static inline void choose_in_runs(const struct grid_search *search, struct run *runs, int n, const struct group *groups,
                                   const struct line_tables *tables, struct tries *tries, int dimension)
 {
@@ -231,7 +230,7 @@ static inline void choose_in_runs(const struct grid_search *search, struct run *
     }
 }
 
-/* The points of all groups under each try, and the sums. */
+/* Finds the points of all groups under each try, and the sums. */
 static inline void try_groups(const struct grid_search *search, const struct group *groups, int n_groups,
                               struct tries *tries, int n_vectors, int dimension)
 {
@@ -249,7 +248,7 @@ static inline void try_groups(const struct grid_search *search, const struct gro
         sum_group(&groups[k], tries->choices[k], tries, n_vectors, dimension);
 }
 
-/* The best try, in the order that they are made in; -1 where none gives anything. */
+/* Returns the best try, compared in order; -1 if none has a gain. */
 static inline int best_in_order(int n, const float *sums_qx, const float *sums_q2)
 {
     float best = 0;
@@ -262,9 +261,9 @@ static inline int best_in_order(int n, const float *sums_qx, const float *sums_q
     return kept;
 }
 
-/* The same without going through them one by one, where rounding cannot matter: a try that gives more than the others
- * by more than that is the best one in any order. Of tries that have the same sums it is the first one, or, where
- * rounding makes their gain greater than itself, the last. */
+/* Like best_in_order(), without comparing one by one if rounding cannot matter: a try whose gain is higher by more than
+ * rounding errors is the best in any order. Of tries with equal sums it is the first or, if rounding makes their gain
+ * greater than itself, the last. */
 static inline int best_try(const struct tries *tries, int n_vectors, float *ret_scale)
 {
     float sums_qx[MOST_TRIES], sums_q2[MOST_TRIES];
@@ -298,8 +297,8 @@ static inline int best_try(const struct tries *tries, int n_vectors, float *ret_
     return kept;
 }
 
-/* Snaps groups again under the scale that was found, those that are off the grid or all; `packed` is their levels.
- * Returns the scale that suits all. */
+/* Snaps groups again under the final scale, those off the grid or all; `packed` are their levels. Returns the scale
+ * that fits all. */
 static inline float redo(const struct iq_format *format, const struct grid_search *search, const struct group *groups,
                          int n_groups, uint32_t off_grid, float scale, unsigned *packed, int dimension)
 {
@@ -374,7 +373,7 @@ static inline float search_groups(const struct iq_format *format, const struct g
     return scale;
 }
 
-/* With the numbers of vectors and components as constants, so that the loops unroll. */
+/* Searches with constant numbers of vectors and components, so that the loops unroll. */
 static float search_any(const struct iq_format *format, const struct grid_search *search, const float *magnitudes,
                         const float *weights, float begin, float scale, uint16_t *points)
 {

@@ -9,7 +9,7 @@ static inline vf v_round(vf value)
     return _mm256_round_ps(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-/* row[at] = from[at], in a row of 16 with room for one more. */
+/* Sets row[at] = from[at], in a row of 16 with room for one more. */
 static inline void v_copy_element(float *row, const float *from, int at)
 {
     row[at] = from[at];
@@ -22,7 +22,7 @@ static inline void v_store_bytes(vf levels, uint8_t *out)
     _mm_storel_epi64((__m128i *)(void *)out, _mm_packus_epi16(words, words));
 }
 
-/* Four values of rows 0 and 4, which are so many values long. */
+/* Loads four values of rows 0 and 4; a row has `length` values. */
 static inline vf v_load_quads(const float *rows, int length)
 {
     return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(rows)), _mm_loadu_ps(rows + 4 * length), 1);

@@ -1,4 +1,4 @@
-/* Decoders of Q4_K, Q5_K and Q6_K, 32 levels at a time; their layouts are told in the files of the formats. */
+/* Decoders of Q4_K, Q5_K and Q6_K, 32 levels at a time; the files of the formats describe their bytes. */
 #include "quant/avx2.h"
 #include "quant/f16.h"
 #include "quant/q4_q5_k.h"
@@ -10,7 +10,7 @@ static __m256i load_levels(const uint8_t *bytes)
     return _mm256_loadu_si256((const __m256i *)(const void *)bytes);
 }
 
-/* Bits `shift` and up of each byte, as many as `mask` has. */
+/* Returns the bits of each byte from `shift` up, as many as `mask` has. */
 static inline __m256i bits_of(__m256i bytes, int shift, char mask)
 {
     return _mm256_and_si256(_mm256_srli_epi16(bytes, shift), _mm256_set1_epi8(mask));

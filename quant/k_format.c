@@ -2,7 +2,7 @@
 
 #include "quant/weights.h"
 
-/* The scale of one sub-block, with the minimum where the kind has one. */
+/* Returns the scale of one sub-block, and its minimum if the kind has one. */
 static float search(const struct k_format *format, const float *values, uint8_t *levels, float *ret_minimum)
 {
     float weights[32], average = 0;
@@ -18,7 +18,7 @@ static float search(const struct k_format *format, const float *values, uint8_t 
     return k_search_range(&format->range, n, values, weights, levels, ret_minimum);
 }
 
-/* Quantizes the scales by the weights of their sub-blocks; false where the block is to be zero bytes. */
+/* Quantizes the scales by the weights of their sub-blocks; returns false if the block is zero bytes. */
 static bool store_weighted_scales(const struct k_format *format, const float *scales, const float *minimums,
                                   const float *weights, uint8_t *block)
 {
@@ -34,7 +34,7 @@ static bool store_weighted_scales(const struct k_format *format, const float *sc
     return true;
 }
 
-/* The levels under the scales that were stored; where one is 0 those of the search. */
+/* Packs the levels under the stored scales; if one is 0, those of the search. */
 static void finish_block(const struct k_format *format, const float *values, uint8_t *levels, uint8_t *block)
 {
     float scales[K_MOST_SUB_BLOCKS], minimums[K_MOST_SUB_BLOCKS], low = (float)format->low, high = (float)format->high;
@@ -59,7 +59,7 @@ static void encode_block(const struct k_format *format, const float *values, uin
         memset(block, 0, format->block_bytes);
 }
 
-/* The weights of a block's values by their importance. */
+/* Computes the weights of a block's values from their importance. */
 static void weigh(const struct k_format *format, const float *values, const float *importance,
                   float weights[K_ELEMENTS])
 {

@@ -1,5 +1,5 @@
-/* A K format as data: what its scales and levels are and how they are packed. What searches them is common to all five,
- * in a portable form (k_format.c) and with sub-blocks side by side in vectors (k_simd.h). */
+/* A K format as data: its scales and levels, and their packing. All five formats share the search, in a portable form
+ * (k_format.c) and with sub-blocks side by side in vectors (k_simd.h). */
 #pragma once
 
 #include "quant/encoders.h"
@@ -19,18 +19,18 @@ enum k_kind {
 struct k_format {
     enum k_kind kind;
     int sub_elements; /* 16 or 32 */
-    int low, high;    /* of the levels; they are packed minus `low` */
+    int low, high;    /* limits of the levels, which are packed minus `low` */
     size_t block_bytes;
     struct k_range_search range; /* for the range kinds */
 
-    /* Times the mean square of a block, in the weights of its values; 0: the weight is the importance. */
+    /* Factor of the block's mean square in the weights of its values; 0: the weight is the importance. */
     float mean_factor;
 
-    /* Quantizes the scales (and minimums) of a block's sub-blocks and stores them. False: the whole block is zero
-     * bytes. */
+    /* Quantizes the scales (and minimums) of a block's sub-blocks and stores them. Returns false if the whole block is
+     * zero bytes. */
     bool (*store_scales)(const float *scales, const float *minimums, uint8_t *block);
 
-    /* Like store_scales, by the weights of the sub-blocks. NULL: the weights have no effect. */
+    /* Like store_scales, with the weights of the sub-blocks. NULL: the weights have no effect. */
     void (*store_weighted_scales)(const float *scales, const float *minimums, const float *weights, uint8_t *block);
 
     /* Instead of store_weighted_scales: stores the shares of `scale`, plus K_MOST_SHARE, that k_search_symmetric()
@@ -44,7 +44,7 @@ struct k_format {
     void (*pack)(const uint8_t *levels, uint8_t *block);
 };
 
-/* Encodes blocks by these weights of their values; `importance` may be NULL. */
+/* Encodes blocks; `importance` may be NULL. */
 typedef void k_encode_function(const struct k_format *format, const float *values, const float *importance,
                                uint8_t *blocks, size_t n_blocks);
 k_encode_function k_encode, k_encode_avx2, k_encode_avx512;

@@ -1,30 +1,29 @@
 /* k_search_refined() for the levels of Q3_K, -4 to 3, and many sub-blocks: included by k_simd.h.
  *
- * Each change of a level bears on all tests after it, so in lanes that go in step every sub-block would wait for the
- * one with the most changes. What makes it quick is how few there are:
- * - Where the largest value is positive the sums of its levels are negative, and the search changes nothing.
- * - Most others are not changed either. Without a change the sums stay, and the values can be tested in any order: that
- * is done with sub-blocks side by side, as everywhere in k_simd.h.
- * - The few that are left have their sixteen values side by side instead. As the sums stay until the next change, one
- * look at all values finds it. Each sub-block makes one change a round, so that there are many to work on while one is
- * waited for. */
+ * Each change of a level affects all later tests, so in lanes in lockstep every sub-block would wait for the one with
+ * the most changes. The search is fast because changes are rare:
+ * - If the largest value is positive, the sums of its levels are negative, and the search changes nothing.
+ * - Most other sub-blocks do not change either. Without a change the sums stay, and the values can be tested in any
+ * order, with sub-blocks side by side as everywhere in k_simd.h.
+ * - The few remaining ones have their sixteen values side by side instead. As the sums stay until the next change, one
+ * test of all values finds it. Each sub-block makes one change a round, so that others compute while one waits. */
 
 _Static_assert(WIDTH <= 32, "a bit for every lane");
 
-/* The sums of the first levels, those of the squares 0 where all values are negligible. */
+/* The sums of the first levels; sums of squares are 0 if all values are negligible. */
 struct v_beginning {
     float lx[STRETCH_SUB_BLOCKS], l2[STRETCH_SUB_BLOCKS];
 };
 
-/* Value i of WIDTH sub-blocks, its level, and what that adds to the sums. */
+/* Value i of WIDTH sub-blocks, its level, and their contribution to the sums. */
 struct v_term {
     wide x, level, lx, l2;
 };
 
-/* Returns the lanes whose search has a change to make, and sometimes others; for the rest these are the final sums.
- * A level stays where the value, in steps of the scale that the other values suggest, is within half a step of it. That
- * it is within 0.499 can be told without the reference's division and rounding. A value above level 3 stays at 3
- * however far above it is, and is taken for one at 3; none is below -4, where the largest is. */
+/* Returns the lanes whose search has a change to make, and sometimes others; for the rest these are the final sums. A
+ * level stays if the value, in steps of the scale that the other values suggest, is within half a step of it. Being
+ * within 0.499 can be tested without the reference's division and rounding. A value above level 3 stays at 3, however
+ * large, and is taken for one at 3; no value is below -4, the level of the largest. */
 static inline uint32_t v_begin(struct v_term terms[16], struct v_beginning *begun, float *ret_inverses, int first)
 {
     wide largest, inverse, cap, sum_lx, sum_l2;
@@ -71,7 +70,7 @@ static inline uint32_t v_begin(struct v_term terms[16], struct v_beginning *begu
 struct v_refinement {
     const float *values;
     int sub_block;
-    int step; /* of five times sixteen: where the last change was, before the first one -1 */
+    int step; /* of five times sixteen: the place of the last change; at first -1 */
     float sum_lx, sum_l2, levels[17];
 };
 
@@ -87,7 +86,7 @@ static inline void v_begin_refinement(struct v_refinement *r, int sub_block, con
         v_store(r->levels + i, v_level(v_set(inverse) * v_load(r->values + i), v_set(-4), v_set(3)));
 }
 
-/* The values that would change their level, a bit each; for every value what the level and the sums would be. */
+/* Returns a bit for each value that would change its level, and for every value its new level and sums. */
 static inline uint32_t v_changes(const struct v_refinement *r, float *ret_levels, float *ret_lx, float *ret_l2)
 {
     vf sum_lx = v_set(r->sum_lx), sum_l2 = v_set(r->sum_l2);
@@ -108,8 +107,8 @@ static inline uint32_t v_changes(const struct v_refinement *r, float *ret_levels
     return changes;
 }
 
-/* Makes the next change, if there is one in the rest of this pass or in the next. Without a branch, which would be as
- * hard to foresee as the change: where there is none, value 16 is changed, and the sums to what they are. */
+/* Makes the next change, if there is one in the rest of this pass or in the next. Has no branch, which would be as
+ * unpredictable as the change: without a change it changes value 16, and sets the sums to themselves. */
 static inline bool v_refine(struct v_refinement *r)
 {
     _Alignas(64) float levels[17], lx[17], l2[17];

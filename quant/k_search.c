@@ -101,8 +101,8 @@ static float range_error(const struct k_range_search *search, int n, const float
     return error;
 }
 
-/* An infinite inverse, of a range of subnormal numbers, makes every level 0: what the reference's rounding does to it.
- */
+/* Finds the levels. An infinite inverse, from a range of subnormal numbers, makes every level 0, as the reference's
+ * rounding does. */
 static void find_levels(int n, const float *values, float inverse, float minimum, float n_max, float *levels)
 {
     inverse = isinf(inverse) ? 0 : inverse;
@@ -128,7 +128,7 @@ static struct range find_range(int n, const float *values, const float *weights)
     return range;
 }
 
-/* The scale and the minimum, at most 0, that levels fit best with; false where they fit none. */
+/* Fits a scale and a minimum, at most 0, to the levels; returns false if nothing fits. */
 static bool fit_levels(const struct range *range, struct range_sums sums, float *ret_scale, float *ret_minimum)
 {
     float determinant = range->sum_w * sums.l2 - sums.l * sums.l;
@@ -169,7 +169,7 @@ float k_search_range(const struct k_range_search *search, int n, const float *va
         memcpy(best_levels, tried, sizeof best_levels);
         best = error;
         scale = tried_scale;
-        minimum = tried_minimum; /* the steps that follow start from it */
+        minimum = tried_minimum; /* later steps start from it */
     }
     for (int i = 0; i < n; i++)
         levels[i] = (uint8_t)best_levels[i];
@@ -187,7 +187,7 @@ static float positive_error(int n, const float *values, const float *weights, co
     return error;
 }
 
-/* The inverse scale of the least error: of the plain one, and of those up to four tenths of a level beside it. */
+/* Returns the inverse scale with the least error: the plain one, or one up to four tenths of a level beside it. */
 static float positive_inverse(int n, int n_max, const float *values, const float *weights, float largest)
 {
     int tried[32];

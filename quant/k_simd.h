@@ -1,11 +1,9 @@
-/* The K formats with sub-blocks side by side, one a lane: included by k_avx2.c and k_avx512.c, which define LANES,
- * K_NAME(name), what its functions are called there, and the types vf (LANES numbers) and vm (a mask) with their
- * primitives.
+/* The K formats with one sub-block a lane: included by k_avx2.c and k_avx512.c, which define LANES, K_NAME(name) for
+ * the names of functions, and the types vf (LANES numbers) and vm (a mask) with their primitives.
  *
- * Every lane does what k_search.c does for its sub-block, in the same order of operations, so the bits are the same;
- * what is a branch there is a mask here. The sums of a lane are one long chain of additions: two vectors are worked on
- * in turn, so that one computes while the other waits. Sub-blocks of neighbouring blocks follow each other in memory,
- * so a vector may span blocks. */
+ * Every lane computes its sub-block in k_search.c's order of operations, so the bits are the same; masks replace
+ * branches. The sums of a lane are one long chain of additions: two vectors take turns, so that one computes while the
+ * other waits. Sub-blocks of neighbouring blocks are adjacent in memory, so a vector may span blocks. */
 #include "quant/k_format.h"
 #include "quant/weights.h"
 
@@ -18,8 +16,8 @@ enum { VECTORS = 2, WIDTH = VECTORS * LANES };
 
 #define EACH_VECTOR(v) for (int v = 0; v < VECTORS; v++)
 
-/* So many blocks are worked on together, in whole vectors whatever the format if they are a multiple of WHOLE_BLOCKS.
- * Of a stretch the scales of blocks may be searched side by side, too: there is room for whole vectors. */
+/* Blocks in a stretch, which are processed together: whole vectors for every format, if they are a multiple of
+ * WHOLE_BLOCKS. The scales of a stretch's blocks may be searched side by side, too: there is room for whole vectors. */
 enum {
     STRETCH_BLOCKS = 16,
     STRETCH_SUB_BLOCKS = STRETCH_BLOCKS * K_MOST_SUB_BLOCKS,
@@ -30,33 +28,33 @@ enum {
 /* A number for each of WIDTH sub-blocks. */
 typedef vf wide[VECTORS];
 
-/* The fields of value i of each sub-block. They lie together: in separate arrays they would be a multiple of 4096 bytes
- * apart, and compete for the same cache lines. */
+/* The fields of value i of each sub-block. They are together: separate arrays would lie a multiple of 4096 bytes apart,
+ * and compete for the same cache lines. */
 struct v_value {
     wide x, weight, weighted, level;
 };
 
-/* The result of a search. Its levels are k_level(inverse * (x - offset)): all are the lowest where `inverse` is NaN. */
+/* The result of a search. Its levels are k_level(inverse * (x - offset)); if `inverse` is NaN, all are the lowest. */
 struct v_found {
     wide scale, minimum, inverse, offset;
 };
 
-/* The same for the sub-blocks of a stretch. Levels that were refined are not made like that: they are in `refined`,
- * counted from the lowest, and `inverse` is infinite. */
+/* The results for the sub-blocks of a stretch. Refined levels do not follow from `inverse`, which is infinite then:
+ * they are in `refined`, counted from the lowest. */
 struct found {
     _Alignas(64) float scales[STRETCH_ROOM], minimums[STRETCH_SUB_BLOCKS];
     _Alignas(64) float inverses[STRETCH_SUB_BLOCKS], offsets[STRETCH_SUB_BLOCKS];
-    _Alignas(64) float weights[STRETCH_ROOM]; /* sums of those that were given */
+    _Alignas(64) float weights[STRETCH_ROOM]; /* sums of the given weights */
     uint8_t refined[STRETCH_SUB_BLOCKS][16];
 };
 
-/* k_level() of every lane. */
+/* Like k_level(), for every lane. */
 static inline vf v_level(vf value, vf low, vf high)
 {
     return v_round(v_min(v_max(value, low), high));
 }
 
-/* Turns four vectors into their transpose within every 128 bits: each round deals the halves into each other. */
+/* Transposes four vectors within every 128 bits: each round interleaves the halves. */
 static inline void v_transpose(vf rows[4])
 {
     vf dealt[4];
@@ -69,7 +67,7 @@ static inline void v_transpose(vf rows[4])
     }
 }
 
-/* The values of WIDTH sub-blocks of n; value i goes to x[i * stride]. */
+/* Loads the values of WIDTH sub-blocks of n; value i goes to x[i * stride]. */
 static inline void load_lanes(const float *values, int n, wide *x, int stride)
 {
     vf rows[4];
@@ -83,7 +81,7 @@ static inline void load_lanes(const float *values, int n, wide *x, int stride)
     }
 }
 
-/* The value of the largest magnitude of 16, the first of equals. */
+/* Finds the value of the largest of 16 magnitudes, the first of equals. */
 static inline void v_signed_largest(wide *x, int stride, wide largest)
 {
     wide above, below;
@@ -110,7 +108,7 @@ struct v_range_sums {
     wide l, l2, xl;
 };
 
-/* An infinite inverse makes every level 0, as in k_search.c. */
+/* Replaces an infinite inverse, so that every level is 0, as in k_search.c. */
 static inline vf v_usable(vf inverse)
 {
     return v_select(v_equal(v_abs(inverse), v_set(INFINITY)), v_set(0), inverse);
@@ -152,7 +150,7 @@ static inline void v_range_error(const struct v_value *values, int n, bool absol
         }
 }
 
-/* find_range() and fit_levels() of k_search.c. */
+/* Like find_range() and fit_levels() of k_search.c. */
 struct v_range {
     wide minimum, maximum, sum_w, sum_x;
 };
@@ -191,7 +189,7 @@ static inline void v_fit_levels(const struct v_range *range, const struct v_rang
     }
 }
 
-/* k_search_range(). */
+/* Like k_search_range(). */
 static inline void v_search_range(struct v_value *values, const struct k_range_search *search, int n, bool absolute,
                                   struct v_found *found)
 {
@@ -248,7 +246,7 @@ static inline void v_sum_symmetric(const struct v_value *values, wide inverse, i
         }
 }
 
-/* k_search_symmetric() for sub-blocks of 16, by their weights. */
+/* Like k_search_symmetric() for sub-blocks of 16, with their weights. */
 static inline void v_search_symmetric(struct v_value *values, int n_max, struct v_found *found)
 {
     wide largest, best_scale, best;
@@ -310,7 +308,7 @@ static inline void v_magnitude_weights(struct v_value *values, int n, bool with_
 
 #include "quant/k_refined_simd.h"
 
-/* Each kind with its number of values as a constant, so that the loops unroll. */
+/* Searches each kind with a constant number of values, so that the loops unroll. */
 static void v_search(const struct k_format *format, const float *values, struct v_found *found)
 {
     struct v_value loaded[32];
@@ -329,11 +327,11 @@ static void v_search(const struct k_format *format, const float *values, struct 
         v_search_symmetric(loaded, -format->low, found);
         break;
     case K_REFINED:
-        break; /* not by WIDTH sub-blocks: v_search_refined() */
+        break; /* not here, but in v_search_refined() */
     }
 }
 
-/* The same by given weights, of which the sums are *ret_sums. */
+/* Like v_search(), with given weights, whose sums are *ret_sums. */
 static void v_search_weighted(const struct k_format *format, const float *values, const float *weights,
                               struct v_found *found, wide sums)
 {
@@ -379,7 +377,7 @@ static void search_stretch(const struct k_format *format, const float *values, c
     }
 }
 
-/* The levels of block b under the scales that were stored; where one is 0 those of the search. */
+/* Computes the levels of block b under the stored scales; if one is 0, those of the search. */
 static inline void v_requantize(const struct k_format *format, int n, const float *values, const struct found *found,
                                 int b, uint8_t *levels)
 {
@@ -400,7 +398,7 @@ static inline void v_requantize(const struct k_format *format, int n, const floa
     }
 }
 
-/* weigh() of k_format.c, of some blocks. The sums of squares of several blocks are chains that run side by side. */
+/* Like weigh() of k_format.c, for several blocks, whose sums of squares are chains that run side by side. */
 static void v_weights(const struct k_format *format, const float *values, const float *importance, int n_blocks,
                       float *weights)
 {
@@ -420,7 +418,7 @@ static void v_weights(const struct k_format *format, const float *values, const 
     }
 }
 
-/* Searches the scales of blocks of sixteen sub-blocks, a block a lane, and stores them as shares of what is found. */
+/* Searches the scales of blocks of sixteen sub-blocks, one block a lane, and stores them as shares of the result. */
 static void v_store_shares(const struct k_format *format, struct found *found, uint8_t *blocks, int n_blocks)
 {
     struct v_value loaded[K_MOST_SUB_BLOCKS];
@@ -447,7 +445,7 @@ static void v_store_shares(const struct k_format *format, struct found *found, u
     }
 }
 
-/* Stores the scales of block b; false where it is to be zero bytes. */
+/* Stores the scales of block b; returns false if the block is zero bytes. */
 static bool store_scales(const struct k_format *format, const struct found *found, bool weighted, int b, uint8_t *block)
 {
     int first = b * (K_ELEMENTS / format->sub_elements);
@@ -457,7 +455,7 @@ static bool store_scales(const struct k_format *format, const struct found *foun
     return true;
 }
 
-/* `importance` may be NULL. */
+/* Encodes a stretch; `importance` may be NULL. */
 static void encode_stretch(const struct k_format *format, const float *values, const float *importance, uint8_t *blocks,
                            int n_blocks)
 {
@@ -502,7 +500,7 @@ void K_NAME(k_encode)(const struct k_format *format, const float *values, const 
         encode_stretch(format, values + i * K_ELEMENTS, importance != NULL ? importance + i * K_ELEMENTS : NULL,
                        blocks + i * format->block_bytes, (int)n);
     }
-    if (left != 0) { /* the last ones with zeros after them */
+    if (left != 0) { /* the last ones, padded with zeros */
         float padded[WHOLE_BLOCKS * K_ELEMENTS] = {0}, padded_importance[WHOLE_BLOCKS * K_ELEMENTS] = {0};
         uint8_t encoded[WHOLE_BLOCKS * MOST_BLOCK_BYTES];
         memcpy(padded, values + whole * K_ELEMENTS, left * K_ELEMENTS * sizeof *values);

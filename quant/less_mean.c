@@ -35,7 +35,7 @@ static bool centered_read(const struct view *view, uint64_t first, uint64_t coun
 
 static void centered_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
 {
-    /* The mean is of all elements. */
+    /* The mean depends on all elements. */
     convert_depends(((const struct centered *)view)->inner, encoding_of(&f32_dtype), 0, view->n_elements, to);
 }
 

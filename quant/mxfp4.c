@@ -8,8 +8,9 @@ enum { QS = 1, BLOCK_BYTES = 17 };
 
 const int8_t mxfp4_doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
-/* The code of the nearest number, the smaller of two. The reference compares the distances to all sixteen; those to the
- * two numbers around a value are exact where they are nearly equal, so it comes to comparing with the midpoints. */
+/* Returns the code of the nearest number, the smaller of two. The reference compares the distances to all sixteen;
+ * those to the two numbers around a value are exact if they are nearly equal, so comparing with midpoints gives the
+ * same code. */
 static uint8_t nearest_code(float value, float scale)
 {
     static const float midpoints[7] = {0.5f, 1.5f, 2.5f, 3.5f, 5, 7, 10};

@@ -4,14 +4,14 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The E8M0 scale of a block of this largest magnitude, in F32 as the reference has it: log2f() may round up to the next
- * integer, and what is below 2^-125 wraps around. */
+/* Returns the E8M0 scale of a block with this largest magnitude, in F32 like the reference: log2f() may round up to the
+ * next integer, and results for magnitudes below 2^-125 wrap around. */
 uint8_t mxfp4_exponent(float largest);
 
-/* Twice the E2M1 number of each code. */
+/* Twice each code's E2M1 number. */
 extern const int8_t mxfp4_doubled[16];
 
-/* 2^(e - 128), exact for every e: the first two are subnormal. */
+/* Returns 2^(e - 128), exact for every e: the first two are subnormal. */
 static inline float mxfp4_half_scale(uint8_t e)
 {
     uint32_t bits = e < 2 ? (uint32_t)0x00200000 << e : (uint32_t)(e - 1) << 23;

@@ -11,7 +11,8 @@ static void decode_block(const uint8_t *block, float *values)
     store_scaled(values, _mm256_shuffle_epi8(doubled_e2m1, load_nibbles(block + QS)), mxfp4_half_scale(block[0]));
 }
 
-/* The exponent is there to be read, but where log2f() would round up to the next power and where it wraps around. */
+/* Reads the exponent from the bits, except where log2f() would round up to the next power, and where it wraps
+ * around. */
 static uint8_t exponent_of(float largest)
 {
     uint32_t bits, most = 0x7fff00;

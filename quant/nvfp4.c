@@ -1,4 +1,4 @@
-/* NVFP4: 64 values in 36 bytes. Four scales of eight bits (four of exponent, three of mantissa, no sign), qs[32] of
+/* NVFP4: 64 values in 36 bytes. Four 8-bit scales (four bits of exponent, three of mantissa, no sign), qs[32] with
  * eight bytes for every 16 values; value = scale / 2 * twice the E2M1 number of a nibble. */
 #include "quant/nvfp4.h"
 #include "quant/block32.h"
@@ -8,8 +8,8 @@
 
 enum { ELEMENTS = 64, SUB_ELEMENTS = 16, QS = 4, BLOCK_BYTES = 36 };
 
-/* Halves are rounded up. From 256 on all is 448, the largest: the reference takes the exponent for too large before it
- * looks at the mantissa. */
+/* Returns the scale of a number. Rounds halves up. Numbers from 256 on give 448, the largest: the reference finds the
+ * exponent too large before it looks at the mantissa. */
 static uint8_t scale_of(float value)
 {
     enum { LARGEST = 0x7e };
@@ -29,7 +29,7 @@ static uint8_t scale_of(float value)
     return (uint8_t)(exponent >= 15 ? LARGEST : exponent << 3 | mantissa);
 }
 
-/* The first of the numbers nearest to `value`. Where the scale is too small for the value all are equally far. */
+/* Returns the first of the numbers nearest to `value`. If the scale is too small for the value, all are equally far. */
 static uint8_t nearest_code(float value, float scale)
 {
     uint8_t nearest = 0;

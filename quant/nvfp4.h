@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Half of what a scale stands for: four bits of exponent with a bias of 7, and three of mantissa. */
+/* Returns half the value of a scale: four bits of exponent with a bias of 7, and three of mantissa. */
 static inline float nvfp4_half_scale(uint8_t scale)
 {
     unsigned exponent = scale >> 3 & 15, mantissa = scale & 7;

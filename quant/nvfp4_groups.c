@@ -4,12 +4,12 @@
 #include <string.h>
 
 enum {
-    GROUPS = 4, /* of a block */
+    GROUPS = 4, /* groups of a block */
     GROUP_ELEMENTS = 16,
     QS = GROUP_ELEMENTS / 2,
     GROUP_BYTES = 1 + QS,
     BLOCK_BYTES = GROUPS * GROUP_BYTES,
-    PIECE = 64, /* blocks that are read at once */
+    PIECE = 64, /* blocks read at once */
 };
 
 static const struct dtype group_dtype = {

@@ -9,29 +9,29 @@
 #include <string.h>
 
 enum {
-    TILE_RANK = 512,        /* terms that are summed before the next part of both factors is read */
-    TILE_ELEMENTS = 1 << 16 /* of either factor, decoded: they stay in the second-level cache */
+    TILE_RANK = 512,        /* terms summed before reading the next part of both factors */
+    TILE_ELEMENTS = 1 << 16 /* of either factor, decoded: fits the second-level cache */
 };
 
 struct product {
     struct view view;
-    const struct view *addend; /* NULL: nothing is added, and nothing scaled */
+    const struct view *addend; /* NULL: a plain product, without scale */
     float scale;
     const struct view *left, *right;
     uint64_t n_rows, n_columns, rank; /* of one matrix */
 };
 
-/* Some whole rows of one matrix, or a part of a row. */
+/* Whole rows of one matrix, or a part of a row. */
 struct chunk {
     uint64_t matrix, row, n_rows, column, n_columns;
 };
 
-/* Parts of the factors, decoded. */
+/* Decoded parts of the factors. */
 struct tiles {
     float *left, *right;
 };
 
-/* Elements [row, row + n_rows) x [column, column + n_columns) of a matrix of a view. */
+/* Reads elements [row, row + n_rows) x [column, column + n_columns) of a matrix of a view. */
 static bool read_box(const struct view *view, uint64_t matrix, uint64_t row, uint64_t n_rows, uint64_t column,
                      uint64_t n_columns, float *out, struct error *error)
 {
@@ -45,7 +45,7 @@ static bool read_box(const struct view *view, uint64_t matrix, uint64_t row, uin
     return true;
 }
 
-/* Sums up one chunk, which has at most TILE_ELEMENTS / TILE_RANK rows. */
+/* Computes the sums of one chunk, which has at most TILE_ELEMENTS / TILE_RANK rows. */
 static bool sum_chunk(const struct product *product, const struct chunk *chunk, const struct tiles *tiles, double *sums,
                       struct error *error)
 {
@@ -77,7 +77,7 @@ static bool read_chunk(const struct product *product, const struct chunk *chunk,
     return good;
 }
 
-/* The next part of a range that is whole rows of one matrix, or within a row. */
+/* Returns the next part of a range: whole rows of one matrix, or part of a row. */
 static struct chunk next_chunk(const struct product *product, uint64_t first, uint64_t count)
 {
     enum { MOST_ROWS = TILE_ELEMENTS / TILE_RANK };
@@ -102,7 +102,7 @@ static void add_scaled(float *restrict values, float scale, const float *restric
     }
 }
 
-/* Adds elements from `first` on to what was summed up. */
+/* Adds the addend's elements from `first` on to the sums. */
 static bool add_addend(const struct product *product, uint64_t first, uint64_t count, float *values,
                        struct error *error)
 {
@@ -135,7 +135,7 @@ static bool product_read(const struct view *view, uint64_t first, uint64_t count
     return good;
 }
 
-/* A part of one row needs the same columns of the right factor; more needs all of it, for each matrix. */
+/* Names the right factor's bytes: the same columns for a part of one row, else all of each matrix. */
 static void right_depends(const struct product *product, uint64_t first, uint64_t count, struct dependencies *to)
 {
     uint64_t n_columns = product->n_columns, row = first / n_columns, last_row = (first + count - 1) / n_columns;
@@ -179,7 +179,7 @@ static const struct view *make_product(struct arena *arena, const struct view *a
     product->n_rows = shape[rank - 2];
     product->n_columns = shape[rank - 1];
     product->rank = left->shape[rank - 1];
-    product->view.scattered = true; /* the right factor is read once for many rows */
+    product->view.scattered = true; /* one read of the right factor serves many rows */
     return &product->view;
 }
 

@@ -1,10 +1,10 @@
 /* Products of matrices as views, for low-rank adapters.
  *
- * left [..., n, r] and right [..., r, m] make [..., n, m]; all dimensions before the last two are the same. An element
- * is the sum over r from the first term to the last, in F64, where the products are exact, rounded to F32: in F32 sums
- * of 64 terms were off by up to 2.5 units in the last place. A range is computed from the rows of the left and the
- * columns of the right that it needs. As in view.h shapes are the program's own and are asserted, and views live in the
- * arena. Both factors have elements that can be decoded, none of them in blocks. */
+ * left [..., n, r] and right [..., r, m] make [..., n, m]; all earlier dimensions are equal. An element is the sum over
+ * r from the first term to the last in F64, with exact products, rounded to F32: in F32, sums of 64 terms were off by
+ * up to 2.5 units in the last place. A range is computed from the rows of the left and the columns of the right that it
+ * needs. As in view.h, shapes are the program's own and are asserted, and views live in the arena. Both factors have
+ * element types that can be decoded. */
 #pragma once
 
 #include "quant/view.h"

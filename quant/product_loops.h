@@ -1,8 +1,8 @@
-/* The loops of product_terms.h, for the compiler to vectorize: included by files that are compiled for a level, which
- * define ADD_TERMS, the name of the function, and TERM(a, b, sum), a * b + sum.
+/* The loops of product_terms.h, for the compiler to vectorize: included by files compiled for a level, which define
+ * ADD_TERMS, the name of the function, and TERM(a, b, sum), a * b + sum.
  *
- * Four terms at a time, so that a sum is read and written once for them; four rows, so that a term is made F64 once for
- * them; and so many columns that their sums stay in the first-level cache. */
+ * Four terms at a time share one read and write of a sum; four rows share the conversion of a term to F64; the sums of
+ * COLUMNS columns stay in the first-level cache. */
 #include "quant/product_terms.h"
 
 enum { COLUMNS = 512 };
@@ -42,7 +42,7 @@ static void add_term(double *restrict sums, const float *restrict right, double 
         sums[j] = TERM(factor, right[j], sums[j]);
 }
 
-/* Up to four rows and COLUMNS columns. */
+/* Adds terms to up to four rows and COLUMNS columns. */
 static void add_to_block(const float *left, const float *right, uint64_t width, uint64_t n_rows, uint64_t rank,
                          uint64_t n, double *sums, uint64_t stride)
 {

@@ -1,4 +1,4 @@
-/* Q1_0: 128 values in 18 bytes. F16 d, a bit for each value; value = d, or -d where the bit is not set. */
+/* Q1_0: 128 values in 18 bytes. F16 d, a bit for each value; value = d if the bit is set, else -d. */
 #include "quant/block32.h"
 #include "quant/dtype.h"
 #include "quant/f16.h"
@@ -12,7 +12,7 @@ static void decode_block(const uint8_t *block, float *values)
         values[i] = block[QS + i / 8] >> i % 8 & 1 ? d : -d;
 }
 
-/* d is the mean magnitude. */
+/* Encodes a block; d is the mean magnitude. */
 static void encode_block(const float *values, uint8_t *block)
 {
     float sum = 0;

@@ -7,7 +7,7 @@ enum { ELEMENTS = 128, QS = 2, BLOCK_BYTES = 18 };
 
 decode_function q1_0_decode_avx2;
 
-/* A bit that is not set is a sign. */
+/* Turns cleared bits into signs. */
 void q1_0_decode_avx2(const void *blocks, float *values, size_t n_blocks)
 {
     const uint8_t *block = blocks;

@@ -12,7 +12,7 @@ static void decode_block(const uint8_t *block, float *values)
         values[i] = (float)((block[QS + i / 4] >> 2 * (i % 4) & 3) - 1) * d;
 }
 
-/* d is the largest magnitude. */
+/* Encodes a block; d is the largest magnitude. */
 static void encode_block(const float *values, uint8_t *block)
 {
     float largest = 0;

@@ -6,7 +6,7 @@
 
 enum { SUB_BLOCKS = 16, QS = 16, D = 80, D_MIN = 82, BLOCK_BYTES = 84 };
 
-/* 4-bit shares of the largest of `wanted`, and the F16 step that they count. */
+/* Quantizes to 4-bit multiples of an F16 step, from the largest of `wanted`. */
 static void quantize_scales(const float *wanted, uint8_t *ret_shares, uint8_t *step)
 {
     float largest = 0;

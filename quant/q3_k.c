@@ -8,8 +8,8 @@
 
 enum { SUB_BLOCKS = 16, QS = 32, SCALES = 96, D = 108, BLOCK_BYTES = 110 };
 
-/* Four low bits of every scale are in the first eight bytes, those of the second eight scales in the upper halves; two
- * high ones of scale j + 4 * k are in byte 8 + j. Eight or four bytes are worked on at once. */
+/* Packs the scales: the four low bits of each are in the first eight bytes, those of the last eight scales in the upper
+ * halves; the two high bits of scale j + 4 * k are in byte 8 + j. Works on eight or four bytes at once. */
 static void pack_scales(const uint8_t scales[SUB_BLOCKS], uint8_t packed[12])
 {
     uint64_t halves[2], low, low_bits = 0x0f0f0f0f0f0f0f0f;
@@ -23,8 +23,7 @@ static void pack_scales(const uint8_t scales[SUB_BLOCKS], uint8_t packed[12])
     memcpy(packed + 8, &high, sizeof high);
 }
 
-/* The scale of the largest magnitude, the first of equals. No branch depends on which one that is: none could be
- * foreseen. */
+/* Returns the scale of the largest magnitude, the first of equals, without a branch, which would be unpredictable. */
 static float signed_largest(const float *scales)
 {
     float above = 0, below = 0;
@@ -38,7 +37,7 @@ static float signed_largest(const float *scales)
     return above > -below ? above : below;
 }
 
-/* The scales as 6-bit shares of the one of largest magnitude, with their F16 step. */
+/* Stores the scales as 6-bit multiples of an F16 step, from the one of largest magnitude. */
 static bool store_scales(const float *scales, const float *minimums, uint8_t *block)
 {
     uint8_t shares[SUB_BLOCKS];

@@ -1,5 +1,5 @@
-/* Q4_0 by another rule, as some engines quantize at load time: d = amax / 7, levels rounded half away from zero and
- * clamped to -8 .. 7. The layout is Q4_0's. The level is x / d, or 0 where d is 0. */
+/* Q4_0 by another rule, as some engines quantize at load time: d = amax / 7; the level is x / d, or 0 if d is 0,
+ * rounded half away from zero and clamped to -8 .. 7. Blocks have Q4_0's form. */
 #include "quant/block32.h"
 #include "quant/encoding.h"
 #include "quant/f16.h"

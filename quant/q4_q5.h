@@ -13,7 +13,7 @@ struct q45_layout {
     size_t block_bytes;
     int n_levels; /* 16 or 32 */
     bool has_minimum;
-    size_t qh, qs; /* their places in a block; qh is 0 if levels have four bits */
+    size_t qh, qs; /* offsets in a block; qh is 0 if levels have four bits */
 };
 
 static const struct q45_layout q4_0_layout = {Q4_0_BYTES, 16, false, 0, 2};

@@ -22,7 +22,7 @@ static inline void store_levels(const struct q45_layout *layout, __m256i levels,
     store_nibbles(block + layout->qs, levels);
 }
 
-/* Of the formats without a minimum. */
+/* Encodes the formats without a minimum. */
 static inline void encode_signed(const struct q45_layout *layout, const float *values, uint8_t *block, size_t n_blocks)
 {
     float largest[BATCH] = {0}, middle = (float)(layout->n_levels / 2);
@@ -76,7 +76,7 @@ static inline void decode(const struct q45_layout *layout, const uint8_t *block,
         decode_block(layout, block, values);
 }
 
-/* Flattened, so that the layout is constant in the loops. */
+/* Flattened, so that the layout is a constant in the loops. */
 #define DEFINE_KERNELS(name)                                                                                           \
     decode_function name##_decode_avx2;                                                                                \
     encode_function name##_encode_avx2;                                                                                \

@@ -1,5 +1,5 @@
-/* Q5_K: 256 values in 176 bytes. As Q4_K, with a fifth bit for every level.
- * Bytes: F16 d, F16 dmin, scales[12], qh[32], qs[128]; value = d * scale * level - dmin * minimum. */
+/* Q5_K: 256 values in 176 bytes. Like Q4_K, with a fifth bit for every level. Bytes: F16 d, F16 dmin, scales[12],
+ * qh[32], qs[128]; value = d * scale * level - dmin * minimum. */
 #include "quant/dtype.h"
 #include "quant/q4_q5_k.h"
 

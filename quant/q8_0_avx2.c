@@ -18,7 +18,7 @@ static inline void encode_batch(const float *values, uint8_t *block, size_t n_bl
     for (size_t i = 0; i < n_blocks; i++, block += BLOCK_BYTES) {
         struct values32 loaded = load_values(values + i * BLOCK32_ELEMENTS);
         __m256i levels[4];
-        for (int j = 0; j < 4; j++) { /* a byte of each, as a cast does, where packing would saturate */
+        for (int j = 0; j < 4; j++) { /* the low byte of each, like a cast: packing would saturate */
             __m256i rounded = round_away(_mm256_mul_ps(loaded.part[j], _mm256_set1_ps(d.inverse[i])));
             levels[j] = _mm256_and_si256(rounded, _mm256_set1_epi32(0xff));
         }

@@ -1,5 +1,5 @@
-/* Q8_1: 32 values in 36 bytes. F16 d, F16 s (d times the sum of the levels, which nothing here needs), i8 qs[32];
- * value = level * d. ggml makes it of activations: it may be read, but nothing is encoded to it. */
+/* Q8_1: 32 values in 36 bytes. F16 d, F16 s (d times the sum of the levels, unused here), i8 qs[32]; value = level * d.
+ * ggml makes it from activations: wfs decodes it, but never encodes it. */
 #include "quant/dtype.h"
 #include "quant/f16.h"
 

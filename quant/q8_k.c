@@ -1,5 +1,5 @@
-/* Q8_K: 256 values in 292 bytes. F32 d, i8 qs[256], i16 sums of every 16 levels, which nothing here needs; value = d *
- * level. ggml makes it of activations: it may be read, but nothing is encoded to it. */
+/* Q8_K: 256 values in 292 bytes. F32 d, i8 qs[256], i16 sums of every 16 levels (unused here); value = d * level. ggml
+ * makes it from activations: wfs decodes it, but never encodes it. */
 #include "quant/dtype.h"
 
 #include <string.h>

@@ -10,7 +10,7 @@ struct rotary {
     float scale;
 };
 
-/* Subtracts quadrant * pi / 2, whose three parts are together more precise than F32. */
+/* Subtracts quadrant * pi / 2, in three parts that together are more precise than F32. */
 static float reduced(float angle, float quadrant)
 {
     angle = fmaf(quadrant, -0x1.921fb0p+00f, angle);
@@ -18,7 +18,7 @@ static float reduced(float angle, float quadrant)
     return fmaf(quadrant, -0x1.846988p-48f, angle);
 }
 
-/* Cosine and sine from -pi / 4 to pi / 4. */
+/* Return cosine and sine from -pi / 4 to pi / 4. */
 static float cosine_near_zero(float angle)
 {
     float square = angle * angle, sum = 0x1.98e616p-16f;
@@ -37,7 +37,7 @@ static float sine_near_zero(float angle)
     return fmaf(sum * square, angle, angle);
 }
 
-/* The sine of an angle that is `quarters` quarter turns further. */
+/* Returns the sine of the angle plus `quarters` quarter turns. */
 static float sine_of_turned(float angle, int quarters)
 {
     static const float two_over_pi = 0x1.45f306p-1f, rounding = 0x1.8p+23f;

@@ -2,9 +2,8 @@
  * (tensorrt_llm/functional.py, create_sinusoidal_positions_long_rope_for_attention_plugin).
  *
  * The angle of position p and frequency i is p * frequencies[i], in F32. Sines and cosines are numpy's for F32, bit for
- * bit: its reduction by pi / 2 in three steps and its polynomials (numpy 1.26, loops_trigonometric.dispatch.c.src,
- * which needs a processor with fused multiplication and addition), and cosf() and sinf() of the C library beyond
- * ROTARY_COS_MAX and ROTARY_SIN_MAX, as there. */
+ * bit: its reduction by pi / 2 in three steps and its polynomials (numpy 1.26, loops_trigonometric.dispatch.c.src, on a
+ * processor with FMA), and cosf() and sinf() of the C library beyond ROTARY_COS_MAX and ROTARY_SIN_MAX, as in numpy. */
 #pragma once
 
 #include "quant/view.h"
@@ -15,11 +14,11 @@ float rotary_cos(float angle);
 float rotary_sin(float angle);
 
 /* Returns `count` frequencies, 1 / (factors[i] * base^(i / count)), in the arena. The power is rounded to F32 before
- * it is multiplied. */
+ * the multiplication. */
 const float *rotary_frequencies(struct arena *arena, double base, const float *factors, uint64_t count);
 
-/* Returns the factor of sines and cosines for a model that was trained on `trained` positions, above 1, and has
- * `positions` of them. */
+/* Returns the factor of sines and cosines for a model trained on `trained` positions, above 1, that supports
+ * `positions`. */
 float rotary_scale(uint64_t positions, uint64_t trained);
 
 /* Returns an F32 view of the shape [1, n_positions * 2 * count]: cosine and sine of each frequency of position 0, then

@@ -17,7 +17,7 @@ struct rows {
     uint64_t row; /* elements */
 };
 
-/* torch's clamp and amax: what is not a number stays so, and makes its row so. */
+/* Limits a value like torch's clamp and amax: NaN stays, and makes its row's scale NaN. */
 static float limited(float value)
 {
     if (value > SCALED_ROWS_LIMIT)
@@ -52,7 +52,7 @@ static bool read_scales(const struct view *view, uint64_t first, uint64_t count,
     return true;
 }
 
-/* Rounded to nearest even, as torch does. The values are at most 448. */
+/* Rounds to nearest even, like torch. The values are at most 448. */
 static uint8_t e4m3_of(float value)
 {
     enum { MANTISSA_CUT = 20, BIAS_DIFFERENCE = 127 - 7 };

@@ -3,7 +3,7 @@
 #include "quant/f16.h"
 #include "quant/ternary.h"
 
-/* As ternary_digits(). */
+/* Like ternary_digits(). */
 static float find_digits(const float *values, uint8_t digits[TERNARY_ELEMENTS])
 {
     __m256 most = _mm256_setzero_ps();
@@ -73,7 +73,7 @@ static inline __m256i load_words(const uint8_t *bytes)
     return _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)bytes));
 }
 
-/* ceil(number * 256 / 243) of up to five digits each, `step` bytes apart. */
+/* Returns ceil(number * 256 / 243) of up to five digits each, `step` bytes apart. */
 static inline __m128i pack_digits(const uint8_t *digits, int step)
 {
     __m256i number = load_words(digits);
@@ -100,7 +100,7 @@ void tq1_0_encode_avx2(const float *values, void *blocks, size_t n_blocks)
     }
 }
 
-/* Digit n of sixteen bytes, less 1. */
+/* Returns digit n of sixteen bytes, minus 1. */
 static inline __m128i unpack_digits(__m256i bytes, int n)
 {
     static const short power[] = {1, 3, 9, 27, 81};

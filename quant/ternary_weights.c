@@ -11,7 +11,7 @@
 struct ternary {
     struct view view;
     const struct view *inner;
-    _Atomic uint64_t *inverse; /* of the mean: the bits of a float above KNOWN; 0 as long as it is not known */
+    _Atomic uint64_t *inverse; /* of the mean: the bits of a float above KNOWN; 0: unknown */
 };
 
 #define KNOWN (UINT64_C(1) << 32)
@@ -48,7 +48,7 @@ static bool compute_inverse(const struct view *view, float *ret_inverse, struct 
     return added;
 }
 
-/* Whoever reads first computes it; that two do at once is no harm. */
+/* Returns the inverse, which the first reader computes; two at once do no harm. */
 static bool inverse_of(const struct ternary *ternary, float *ret_inverse, struct error *error)
 {
     uint64_t known = atomic_load_explicit(ternary->inverse, memory_order_relaxed);
@@ -79,7 +79,7 @@ static bool ternary_read(const struct view *view, uint64_t first, uint64_t count
     return true;
 }
 
-/* The mean is of all elements, and is known once a range has been read. */
+/* Names all elements, for the mean, until a read has computed it; then those of the range. */
 static void ternary_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
 {
     const struct ternary *ternary = (const struct ternary *)view;

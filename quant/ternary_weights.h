@@ -1,6 +1,6 @@
-/* Weights as BitNet computes with them: each is -1, 0 or 1 times the mean of the absolute values of its tensor.
+/* Weights in the form that BitNet computes with: each is -1, 0 or 1 times the mean magnitude of its tensor.
  *
- * Any element depends on all of them: the first read of a tensor reads it whole, and the mean is kept. */
+ * Any element depends on all of them: the first read reads the whole tensor, and keeps the mean. */
 #pragma once
 
 #include "quant/view.h"

@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
-/* Lanes of eight, four sums of each, whose partial sums are kept apart after every sixteenth step, or a larger power of
- * two of them where there are very many, and the rest one by one. */
+/* Begins a sum of four vectors of eight lanes. Partial sums move to the next level after every sixteenth step, or a
+ * larger power of two if there are very many; the last numbers are added one by one. */
 void torch_sum_begin(struct torch_sum *sum, size_t n)
 {
     enum { LEAST_LEVEL_BITS = 4 };
@@ -21,7 +21,7 @@ static void add_lanes(float *to, const float *from)
         to[i] += from[i];
 }
 
-/* Moves sums up by levels: the first one after each 2^level_bits steps, the next after as many of those. */
+/* Moves sums up by levels: the first level's after each 2^level_bits steps, the next level's after as many of those. */
 static void carry(struct torch_sum *sum)
 {
     const size_t mask = ((size_t)1 << sum->level_bits) - 1;

@@ -1,7 +1,7 @@
-/* Sums in F32 in the order of torch: that of a contiguous tensor on one thread.
+/* F32 sums in torch's order for a contiguous tensor on one thread.
  *
- * Source: aten/src/ATen/native/cpu/SumKernel.cpp. On more threads torch sums as many parts of more than 32768 numbers,
- * and then those sums: the last bit goes by the machine, there as well. */
+ * Source: aten/src/ATen/native/cpu/SumKernel.cpp. On several threads, torch sums as many parts of more than 32768
+ * numbers, and then their sums: its last bit depends on the machine. */
 #pragma once
 
 #include <stddef.h>
@@ -19,7 +19,7 @@ struct torch_sum {
     unsigned level_bits;
 };
 
-/* For n numbers, which come a multiple of TORCH_SUM_STEP at a time, and the rest of them at the end. */
+/* Begin a sum of n numbers; add a multiple of TORCH_SUM_STEP of them at a time; end it with the rest, and return it. */
 void torch_sum_begin(struct torch_sum *sum, size_t n);
 void torch_sum_add(struct torch_sum *sum, const float *values, size_t n);
 float torch_sum_end(struct torch_sum *sum, const float *rest, size_t n_rest);

@@ -7,7 +7,7 @@
 
 enum { QS = 0, QH = 48, D = 52, BLOCK_BYTES = 54 };
 
-/* The values whose digits byte `j` of qs holds: value n of it is at `first` + n * `step`. */
+/* Finds the values of byte `j` of qs: its digit n is value `first` + n * `step`. */
 static void layout(int j, int *ret_first, int *ret_step)
 {
     bool wide = j < 32;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reinterpret: the same bytes. */
+/* Reinterpret: the same bytes as another dtype. */
 
 struct reinterpreted {
     struct view view;
@@ -69,9 +69,9 @@ const struct view *view_reinterpret(struct arena *arena, const struct view *view
 
 /* Fields. */
 
-enum { WORDS_BYTES = 16 * 1024 }; /* of words that are read at once, on the stack */
+enum { WORDS_BYTES = 16 * 1024 }; /* of words read at once, on the stack */
 
-/* As struct fields says, with the shifts that there are: a checkpoint may have 100,000 of them. */
+/* Like struct fields, but with only the shifts in use: a checkpoint may have 100,000 such views. */
 struct cut {
     struct view view;
     const struct view *words;
@@ -100,7 +100,7 @@ struct fields fields_of_stream(unsigned bits)
     return fields;
 }
 
-/* Of one word, fields [from, to). */
+/* Cuts fields [from, to) of one word. */
 static unsigned char *cut_some(const struct fields *fields, const unsigned char *word, size_t word_bytes, unsigned from,
                                unsigned to, unsigned char *out)
 {
@@ -110,7 +110,7 @@ static unsigned char *cut_some(const struct fields *fields, const unsigned char 
     return out;
 }
 
-/* Words of four bytes, whose number of fields the compiler knows. */
+/* Cuts words of four bytes; inlined with a constant number of fields. */
 static inline void cut_fours(const struct fields *fields, const unsigned char *words, size_t n_words, unsigned n_fields,
                              unsigned char *out)
 {
@@ -152,7 +152,7 @@ static void cut_words(const struct fields *fields, const unsigned char *words, s
             out = cut_some(fields, words + i * word_bytes, word_bytes, 0, fields->n_fields, out);
 }
 
-/* Cuts what words [first / n_fields, ...) in memory hold of the range. */
+/* Cuts the range's fields from words [first / n_fields, ...) in memory. */
 static void cut_range(const struct fields *fields, const unsigned char *words, size_t word_bytes, uint64_t first,
                       uint64_t count, unsigned char *out)
 {
@@ -176,7 +176,7 @@ static bool fields_read(const struct view *view, uint64_t first, uint64_t count,
     size_t word_bytes = units * cut->words->dtype->block_bytes;
     unsigned char here[WORDS_BYTES], *words = here, *to = out;
     uint64_t most = (WORDS_BYTES / word_bytes - 1) * n_fields; /* fields at once */
-    if (cut->words->scattered && count > most) {               /* neighbours lie apart: all in one go */
+    if (cut->words->scattered && count > most) {               /* neighbours lie apart: reads all at once */
         most = count;
         words = memory_alloc((count / n_fields + 2) * word_bytes);
     }
@@ -195,7 +195,7 @@ static bool fields_read(const struct view *view, uint64_t first, uint64_t count,
     return good;
 }
 
-/* Runs whose distance is a whole number of words: as runs of words. */
+/* Reads runs a whole number of words apart as runs of words. */
 static bool fields_read_runs(const struct view *view, const struct runs *runs, void *out, struct error *error)
 {
     const struct cut *cut = (const struct cut *)view;
@@ -320,10 +320,10 @@ struct combining {
     const struct view *left, *right; /* right: NULL with a number */
     struct sharing sharing;
     enum combination op;
-    float number; /* what the left side is combined with, or what is first subtracted from it */
+    float number; /* operand of op or, with `right`, the zero to subtract first */
 };
 
-/* Values derived from it for each range, not kept. */
+/* A combination with derived values, made for each read. */
 struct combined {
     const struct view *left, *right;
     enum combination op;
@@ -331,21 +331,20 @@ struct combined {
     const struct combine_kernels *kernels;
     struct sharing sharing;
     uint64_t n_rows, n_columns;           /* of a matrix of the left */
-    uint64_t shared_rows, shared_columns; /* of one of the right */
+    uint64_t shared_rows, shared_columns; /* of a matrix of the right */
     uint64_t shared_matrix;               /* elements from one matrix of the right to the next; 0: there is one */
 };
 
-/* Some whole rows, or a part of one. */
+/* Whole rows, or a part of one row. */
 struct chunk {
-    uint64_t row, n_rows, column, n_columns; /* the row counts those of all matrices */
+    uint64_t row, n_rows, column, n_columns; /* `row` counts the rows of all matrices */
 };
 
-/* The part of the right side that a chunk needs: `width` elements for each row of blocks, from column `first_column`
- * on. */
+/* The part of the right side for a chunk: `width` elements for each row of blocks, from column `first_column` on. */
 struct shared {
-    float *values, *spread; /* spread: one value for each column, where columns have groups */
+    float *values, *spread; /* spread: one value for each column, if columns have groups */
     int64_t *groups;
-    uint64_t n_runs, *runs; /* of columns of one group: where each begins; 0 where they are short */
+    uint64_t n_runs, *runs; /* starts of runs of columns of one group; 0: runs are short */
     uint64_t first_row, n_rows, first_column, width;
 };
 
@@ -375,7 +374,7 @@ static void combine_row(const struct combined *combined, const struct shared *sh
     }
 }
 
-/* Widens what is stored at the end of the memory of `groups`, from the first on. */
+/* Widens the numbers stored at the end of the memory of `groups`, from the first on. */
 static void widen_groups(int64_t *groups, const unsigned char *stored, uint64_t n, unsigned size)
 {
     for (uint64_t i = 0; i < n; i++) {
@@ -412,7 +411,7 @@ static bool read_groups(const struct combined *combined, const struct chunk *chu
     return true;
 }
 
-/* Most often columns are in the order of their groups. */
+/* Finds runs of columns with one group: most often columns are in the order of their groups. */
 static void find_runs(const struct chunk *chunk, struct shared *shared)
 {
     enum { SHORT = 16 };
@@ -479,7 +478,7 @@ static bool combine_chunk(const struct combined *combined, const struct chunk *c
     return good;
 }
 
-/* The next part of a range that is whole rows of one matrix, or within a row. */
+/* Returns the next part of a range: whole rows of one matrix, or part of a row. */
 static struct chunk next_chunk(const struct combined *combined, uint64_t first, uint64_t count, uint64_t most)
 {
     uint64_t row = first / combined->n_columns, column = first % combined->n_columns;
@@ -524,7 +523,7 @@ static struct combined combined_of(const struct combining *combining)
     return combined;
 }
 
-/* The left side of a range, combined with the number. */
+/* Reads the left side of a range, combined with the number. */
 static bool read_left(const struct combined *combined, uint64_t first, uint64_t count, float *values,
                       struct error *error)
 {

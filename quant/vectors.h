@@ -1,5 +1,5 @@
-/* Vectors of LANES numbers, 8 (AVX2) or 16 (AVX-512), with the primitives that the loops of the K and IQ formats are
- * written in. A file that is compiled for a level defines LANES and includes this header before those loops. */
+/* Vectors of LANES numbers, 8 (AVX2) or 16 (AVX-512), with the primitives of the K and IQ formats' loops. A file
+ * compiled for a level defines LANES and includes this header before those loops. */
 #pragma once
 
 #include <immintrin.h>
@@ -33,7 +33,7 @@ static inline void v_store(float *values, vf value)
     V(storeu_ps)(values, value);
 }
 
-/* As scalar code does it with `a > b ? a : b`: NaN gives b. */
+/* Like the scalar `a > b ? a : b`: NaN gives b. */
 static inline vf v_max(vf a, vf b)
 {
     return V(max_ps)(a, b);
@@ -54,31 +54,31 @@ static inline vf v_sqrt(vf value)
     return V(sqrt_ps)(value);
 }
 
-/* slope * x + offset, rounded once. */
+/* Returns slope * x + offset, rounded once. */
 static inline vf v_line(vf slope, vf x, vf offset)
 {
     return V(fmadd_ps)(slope, x, offset);
 }
 
-/* Of every 128 bits: a0 b0 a1 b1. */
+/* Interleaves in every 128 bits: a0 b0 a1 b1. */
 static inline vf v_interleave_low(vf a, vf b)
 {
     return V(unpacklo_ps)(a, b);
 }
 
-/* Of every 128 bits: a2 b2 a3 b3. */
+/* Interleaves in every 128 bits: a2 b2 a3 b3. */
 static inline vf v_interleave_high(vf a, vf b)
 {
     return V(unpackhi_ps)(a, b);
 }
 
-/* nearest_int(). */
+/* Like nearest_int(). */
 static inline vi v_nearest(vf value)
 {
     return ((vi)(value + 12582912.f) & 0x007fffff) - 0x00400000;
 }
 
-/* Within 0 .. most. */
+/* Limits levels to 0 .. most. */
 static inline vi v_clamp(vi level, int most)
 {
     return (vi)V(min_epi32)(V(max_epi32)((v_words)level, V(set1_epi32)(0)), V(set1_epi32)(most));
@@ -128,7 +128,7 @@ static inline vm v_either(vm a, vm b)
 #endif
 }
 
-/* A bit for each lane. */
+/* Returns a bit for each lane. */
 static inline uint32_t v_bits(vm mask)
 {
 #if LANES == 8

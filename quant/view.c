@@ -28,7 +28,7 @@ uint64_t view_stored(const struct view *view, uint64_t first, struct extent *ret
     return view->op->stored != NULL && first < view_units(view) ? view->op->stored(view, first, ret_extent) : 0;
 }
 
-/* Adds the units that are stored as they are; the others are computed from nothing that is stored. */
+/* Adds the stored units; the others are computed from nothing that is stored. */
 static void add_stored(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
 {
     struct extent extent;
@@ -113,9 +113,9 @@ const struct view *view_reshape(struct arena *arena, const struct view *view, un
 /* Strided: output units gathered from anywhere in the inner view. */
 
 enum {
-    SPAN_BYTES = 64 * 1024,           /* how much is read at once around the wanted units, on the stack */
-    READ_WORTH = 2048,                /* bytes that are read in the time one more read call takes */
-    RUN_WORTH = 256,                  /* and one more run of one call */
+    SPAN_BYTES = 64 * 1024,           /* read at once around the wanted units, on the stack */
+    READ_WORTH = 2048,                /* bytes read in the time of one more read call */
+    RUN_WORTH = 256,                  /* and of one more run of a call */
     WIDEST_READ_GAP = 2 * READ_WORTH, /* between two runs that one read covers */
 };
 
@@ -127,7 +127,7 @@ struct strided {
     struct view view;
     const struct view *inner;
     uint64_t offset;
-    unsigned n_axes; /* neighbouring axes that make one run are merged, axes of size 1 dropped */
+    unsigned n_axes; /* after merging neighbours that make one run, and dropping axes of size 1 */
     struct axis *axes;
 };
 
@@ -213,8 +213,8 @@ static bool read_box_parts(const struct view *inner, const struct box *box, unsi
     return true;
 }
 
-/* Reads the box by runs of `rest` units, each with all that it needs at one index of the axis, as many at once as fit.
- */
+/* Reads the box by runs of `rest` units, each covering all units needed at one index of the axis, as many at once as
+ * fit. */
 static bool read_box_runs(const struct view *inner, const struct box *box, unsigned axis, uint64_t rest,
                           struct error *error)
 {
@@ -264,7 +264,7 @@ static bool read_box(const struct view *inner, const struct box *box, struct err
     return true;
 }
 
-/* Finds the largest box of whole rows at the front of `count` units from `first` on. Returns how many units it has. */
+/* Finds the largest box of whole rows at the front of `count` units from `first` on. Returns its number of units. */
 static uint64_t front_box(const struct strided *strided, uint64_t first, uint64_t count, struct box *ret_box)
 {
     unsigned axis = 0;
@@ -297,7 +297,7 @@ static bool strided_read(const struct view *view, uint64_t first, uint64_t count
     return true;
 }
 
-/* Adds a box run by run along its widest axis, or all that it spans where little lies between its runs. */
+/* Adds a box run by run along its widest axis, or its whole span if the gaps between runs are small. */
 static void add_box(const struct view *inner, const struct box *box, struct dependencies *to)
 {
     uint64_t span = box_span(box);
@@ -385,7 +385,7 @@ const struct view *view_strided(struct arena *arena, const struct view *view, un
     return &strided->view;
 }
 
-/* Row-major strides in units of the view's own shape. */
+/* Sets row-major strides, in units, of the view's own shape. */
 static void own_strides(const struct view *view, uint64_t *strides)
 {
     uint64_t stride = 1;
@@ -435,14 +435,14 @@ const struct view *view_slice(struct arena *arena, const struct view *view, unsi
     return view_strided(arena, view, view->rank, shape, offset, strides);
 }
 
-/* Concatenate: parts side by side in every row that the axes before `axis` count. */
+/* Concatenate: parts side by side in every row; the axes before `axis` count the rows. */
 
 struct concatenated {
     struct view view;
     size_t n_parts;
     const struct view **parts;
     uint64_t width;         /* of each part in a row, in units */
-    const uint64_t *starts; /* n_parts + 1: where each part starts in a row, where their widths differ; else NULL */
+    const uint64_t *starts; /* n_parts + 1: the start of each part in a row, if widths differ; else NULL */
 };
 
 static uint64_t part_start(const struct concatenated *joined, size_t part)
@@ -461,7 +461,7 @@ static bool part_ends_before(const void *context, size_t index)
     return wanted->starts[index + 1] <= wanted->within;
 }
 
-/* The part that holds unit `within` of a row. */
+/* Returns the part that holds unit `within` of a row. */
 static size_t part_at(const struct concatenated *joined, uint64_t within)
 {
     const struct wanted_unit wanted = {joined->starts, within};
@@ -470,7 +470,7 @@ static size_t part_at(const struct concatenated *joined, uint64_t within)
     return search_first(joined->n_parts, part_ends_before, &wanted);
 }
 
-/* The unit of the part at `unit` of the whole, with *ret_run units of it following there. */
+/* Finds the part and its unit at `unit` of the whole; *ret_run units of the part follow from there. */
 static const struct view *locate(const struct concatenated *joined, uint64_t unit, uint64_t *ret_first,
                                  uint64_t *ret_run)
 {
@@ -519,7 +519,7 @@ static void concatenated_depends(const struct view *view, uint64_t first, uint64
 static const struct view_op concatenated_op = {
     .name = "concatenate", .read = concatenated_read, .depends = concatenated_depends, .stored = concatenated_stored};
 
-/* The units that the axes from `axis` on have together. */
+/* Returns the number of units of the axes from `axis` on. */
 static uint64_t width_from(const struct view *view, unsigned axis)
 {
     uint64_t width = 1;
@@ -529,7 +529,7 @@ static uint64_t width_from(const struct view *view, unsigned axis)
     return width / view->dtype->block_elements;
 }
 
-/* The parts side by side from their `axis` on, as a view of that shape. */
+/* Returns the parts side by side from their `axis` on, as a view of that shape. */
 static const struct view *join(struct arena *arena, const struct view *const *parts, size_t n_parts, unsigned axis,
                                unsigned rank, const uint64_t *shape)
 {

@@ -1,17 +1,17 @@
 /* Views: lazy tensors.
  *
- * A view has a dtype and a row-major shape, and gives its elements on demand: any run of them, in any order, from
- * any number of threads, computed from just the source bytes it depends on. Views are built on views; a leaf is a
- * stored tensor (formats/tensor_set.h) or a constant. Views are immutable and live in the arena they were made in,
- * and so do the shapes given to the functions below (they are copied).
+ * A view has a dtype and a row-major shape, and gives its elements on demand: any run of them, in any order, from any
+ * number of threads, computed from just the source bytes it depends on. Views are built on views; a leaf is a stored
+ * tensor (formats/tensor_set.h) or a constant. Views live in the arena they were made in, with copies of the shapes
+ * given to the functions below, and never change.
  *
  * Elements are counted in *units*: a unit is one block of the dtype, so for most dtypes one element. Along the last
- * axis a view holds whole units, and only whole units are moved: the last dimension of a Q4_0 view counts
- * elements, but is permuted and sliced 32 at a time.
+ * axis a view holds whole units, and only whole units move: the last dimension of a Q4_0 view counts elements, but
+ * views slice it 32 at a time.
  *
- * Law: nothing here touches weight data before view_read(); shapes and sizes are exact from the start.
- * The arguments of the functions that make views are the program's own and are asserted; sizes that came from a
- * file are checked by the readers before they get here. */
+ * Law: only view_read() and view_read_runs() touch weight data; shapes and sizes are exact from the start. The
+ * arguments of functions that make views are the program's own and are asserted; readers check sizes from files
+ * before. */
 #pragma once
 
 #include "base/arena.h"
@@ -24,7 +24,7 @@ struct source;
 struct view;
 struct dependencies; /* dependencies.h */
 
-/* The place in a source of units that are stored as they are, and need not be computed. */
+/* The place in a source of stored units, which need no computation. */
 struct extent {
     struct source *source;
     uint64_t offset; /* bytes from the start of the source */
@@ -41,15 +41,15 @@ struct view_op {
     /* Reads the units [first, first + count), packed, into `out`. The range is inside the view. */
     bool (*read)(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error);
 
-    /* Names the stored bytes that reading the range touches, as view_depends(). NULL: those that `stored` tells of, as
-     * for a view that computes nothing from another view. */
+    /* Names the stored bytes that reading the range touches, like view_depends(). NULL: those of `stored`, for a view
+     * that computes nothing from another view. */
     void (*depends)(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to);
 
     /* Returns the number of units from `first` on that are stored one after the other, and their place in *ret_extent;
      * 0 if unit `first` must be computed. NULL: every unit is computed. */
     uint64_t (*stored)(const struct view *view, uint64_t first, struct extent *ret_extent);
 
-    /* As view_read_runs(). NULL: each run is read alone. */
+    /* Like view_read_runs(). NULL: each run is read alone. */
     bool (*read_runs)(const struct view *view, const struct runs *runs, void *out, struct error *error);
 };
 
@@ -59,7 +59,7 @@ struct view {
     const uint64_t *shape; /* elements */
     uint64_t n_elements;
     unsigned rank;
-    /* neighbours lie apart, as in a transpose: many are read at once much sooner than a few at a time */
+    /* neighbours lie apart, as in a transpose: one large read is much faster than many small ones */
     bool scattered;
 };
 
@@ -73,7 +73,7 @@ static inline uint64_t view_bytes(const struct view *view)
     return view_units(view) * view->dtype->block_bytes;
 }
 
-/* The elements of a row: the last dimension, or 1 for a scalar. */
+/* Returns the elements of a row: the last dimension, or 1 for a scalar. */
 static inline uint64_t view_row_elements(const struct view *view)
 {
     return view->rank == 0 ? 1 : view->shape[view->rank - 1];
@@ -82,8 +82,8 @@ static inline uint64_t view_row_elements(const struct view *view)
 bool view_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error);
 uint64_t view_stored(const struct view *view, uint64_t first, struct extent *ret_extent);
 
-/* Adds the stored bytes that the units [first, first + count), inside the view, are computed from. Takes time by the
- * number of runs, not by the number of units. */
+/* Adds the stored bytes that the units [first, first + count), inside the view, are computed from. Takes time
+ * proportional to the number of runs, not of units. */
 void view_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to);
 
 /* Reads runs into `out`, without gaps: faster than view_read() for many short runs. */
@@ -102,7 +102,7 @@ const struct view *view_reshape(struct arena *arena, const struct view *view, un
 
 /* Output unit [i0, i1, ...] is unit offset + i0 * strides[0] + i1 * strides[1] + ... of the flat `view`; offset and
  * strides count units, the last dimension of `shape` counts elements. The general rearrangement: transposes,
- * permutations, slices, steps and repetitions are all made of it. Reads runs along whichever axis has stride 1. */
+ * permutations, slices, steps and repetitions all use it. Reads runs along whichever axis has stride 1. */
 const struct view *view_strided(struct arena *arena, const struct view *view, unsigned rank, const uint64_t *shape,
                                 uint64_t offset, const uint64_t *strides);
 
@@ -113,17 +113,18 @@ const struct view *view_permute(struct arena *arena, const struct view *view, co
 /* Returns the last two axes swapped. */
 const struct view *view_transpose(struct arena *arena, const struct view *view);
 
-/* Returns the indices first, first + step, ... (`count` indices) along one axis. */
+/* Returns the indices first, first + step, ... (`count` indices) along one axis. Along the last axis of a block type,
+ * `first` and `count` are whole blocks, and `step` is 1. */
 const struct view *view_slice(struct arena *arena, const struct view *view, unsigned axis, uint64_t first,
                               uint64_t count, uint64_t step);
 
-/* Joins views along an axis; their other dimensions and their dtype are the same. */
+/* Joins views along an axis; their other dimensions and their dtype must be equal. */
 const struct view *view_concatenate(struct arena *arena, const struct view *const *parts, size_t n_parts,
                                     unsigned axis);
 
 /* Stacks views of one shape and dtype along a new first axis. */
 const struct view *view_stack(struct arena *arena, const struct view *const *parts, size_t n_parts);
 
-/* A constant: `bytes` holds the units, and must live as long as the arena. */
+/* Returns a constant: `bytes` holds the units, and must live as long as the arena. */
 const struct view *view_literal(struct arena *arena, const struct dtype *dtype, unsigned rank, const uint64_t *shape,
                                 const void *bytes);

@@ -1,13 +1,13 @@
-/* The largest value of a search, and how much the error of each value counts, from the importance of its column.
+/* The largest value of a search, and the weight of each value's error from the importance of its column.
  *
- * The importance is the mean square of what a column is multiplied with, as measured over some text; the root makes
- * large values count more than small ones, within limits. Source: the quantize_row_*_impl functions in ggml-quants.c of
+ * The importance is the mean square of a column's activations, measured over some text; the root makes large values
+ * count more than small ones, within limits. Source: the quantize_row_*_impl functions in ggml-quants.c of
  * llama.cpp. */
 #pragma once
 
 #include <math.h>
 
-/* The value of the largest magnitude, the first of equals, with its sign. */
+/* Returns the value of the largest magnitude, the first of equals, with its sign. */
 static inline float largest_by_magnitude(const float *values, int n)
 {
     float largest = 0;
@@ -24,7 +24,7 @@ static inline float sum_of_squares(const float *values, int n)
     return sum;
 }
 
-/* `mean_square` is that of a row or block around the values, or a multiple of it. */
+/* Sets the weights. `mean_square` is that of the row or block around the values, or a multiple of it. */
 static inline void importance_weights(const float *values, const float *importance, float mean_square, int n,
                                       float *weights)
 {

@@ -1,8 +1,7 @@
-/* adapter.gguf and gguf/adapter-*.gguf: what convert_lora_to_gguf.py makes of a LoRA adapter.
+/* adapter.gguf and gguf/adapter-*.gguf: the output of convert_lora_to_gguf.py for a LoRA adapter.
  *
- * It takes the base's configuration. The base is what the user names (the checkpoint's target), or what
- * adapter_config.json names, where that is in the local hub cache: the latter is opened when the first of the files is
- * asked for. */
+ * The files need the base model's configuration. The user names the base model (the checkpoint's BASE_TARGET), or
+ * adapter_config.json names one in the local hub cache, which the first plan of a file opens. */
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/target_files.h"
@@ -12,12 +11,12 @@
 
 struct adapter_files {
     struct tree *tree;
-    const struct checkpoint *base; /* opened here; NULL where it is the checkpoint's target */
+    const struct checkpoint *base; /* opened here; NULL if the checkpoint has it as BASE_TARGET */
     struct arena *arena;           /* of the origin */
     struct target_files files;
 };
 
-/* The base that adapter_config.json names; of an adapter in a part of the source the one that the user names. */
+/* Opens the base model: the user's, for an adapter in a component, or the one that adapter_config.json names. */
 static const struct checkpoint *open_base(const struct tree *tree, struct error *error)
 {
     struct arena *arena = arena_new();

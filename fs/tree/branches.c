@@ -1,4 +1,4 @@
-/* Directories that are those of other trees. */
+/* Branches: directories of other trees. */
 #include "base/attempt.h"
 #include "fs/tree/nodes.h"
 
@@ -11,7 +11,7 @@ static void planned_in_branch(void *context)
     pthread_mutex_unlock(&owner->lock);
 }
 
-/* The plan of the node of a branch: there is no file. */
+/* The plan of a branch's node: opens the branch, and makes no file. */
 static enum outcome plan_branch(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     struct tree_branch *branch = context;
@@ -28,7 +28,7 @@ static enum outcome plan_branch(void *context, struct arena *arena, struct vfile
     return OK;
 }
 
-/* The same of a branch that has no tree of its own. */
+/* Like plan_branch(), for a branch that shares another one's tree. */
 static enum outcome plan_part_of_branch(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     struct tree_branch *branch = context;

@@ -1,8 +1,7 @@
-/* The components of a pipeline or of a model of several parts: each in a directory of its name, as if it alone had been
- * mounted there.
+/* The components of a pipeline, or the modules of a model: each in a directory of its name, as if mounted there alone.
  *
- * One that cannot be read shows its side files, and in metadata.json why. Those of a model are in its hf/, too, as
- * their own hf/ is: its loader takes them from there. */
+ * A component that cannot be read shows its side files, and metadata.json has the reason. If the model has weights of
+ * its own, the components' hf/ directories are also in its hf/, where its loader looks for them. */
 #include "fs/tree/component_files.h"
 
 #include "fs/tree/content.h"
@@ -12,10 +11,10 @@ struct shown_component {
     struct tree *tree;
     const struct content_options *options;
     const struct component *component;
-    const struct checkpoint *checkpoint; /* once it has been opened */
+    const struct checkpoint *checkpoint; /* NULL until it is opened */
 };
 
-/* Makes the tree of the component, or, with the reason, of its side files alone. */
+/* Makes the tree of the component; if `failure` is set, of its side files alone. */
 static struct tree *make_tree(struct shown_component *shown, const struct error *failure, struct error *error)
 {
     shown->checkpoint = checkpoint_open_component(tree_checkpoint(shown->tree), shown->component, failure, error);
@@ -58,7 +57,7 @@ static void add_to_hf(struct tree *tree, const char *name)
         tree_add_part_of_branch(tree, hf, name, component.id, "hf");
 }
 
-/* A layout is for one model: that which has modules, not them. */
+/* Components get no layouts: a layout is for the whole model, not for its modules. */
 static bool add(struct tree *tree, struct error *error)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(tree);

@@ -4,6 +4,6 @@
 #include "formats/components.h"
 #include "fs/tree/tree.h"
 
-/* That of a component of the tree's checkpoint, opened now if it has not been; NULL where it is not shown. It is the
- * tree's. */
+/* Returns the tree of a component, and opens it if necessary; NULL if the component is not shown or cannot be opened.
+ * The caller must not free it. */
 struct tree *tree_of_component(struct tree *tree, const struct component *component);

@@ -1,8 +1,8 @@
 /* Kinds of virtual content, and the one table of them (contents.c).
  *
- * A kind adds its files and directories to a new tree. What it adds first keeps the name: virtual files come before
- * side files in the table. To add one: `fs/tree/x_files.c` exporting `const struct content x_content`, and a row in the
- * table. */
+ * A kind adds its files and directories to a new tree. The first kind to add a name keeps it: virtual files come before
+ * side files in the table. A new kind takes a file `fs/tree/x_files.c` that exports `const struct content
+ * x_files_content`, and a row in the table. */
 #pragma once
 
 #include "fs/tree/tree.h"
@@ -10,12 +10,12 @@
 struct content {
     const char *name;
     const char *summary; /* for the documentation: "model.gguf in the source's own precision" */
-    bool of_weights;     /* there is none of a checkpoint without any */
+    bool of_weights;     /* left out if the checkpoint has no weights files */
     bool (*add)(struct tree *tree, struct error *error);
 };
 
-/* NULL at the end. */
+/* In the order in which they are added; ends with NULL. */
 extern const struct content *const contents[];
 
-/* A tree with nothing in it, for tree_new(), which adds all contents. */
+/* Returns a tree that holds only its root, for tree_new(), which adds all contents. */
 struct tree *tree_empty(const struct checkpoint *checkpoint, const struct content_options *options);

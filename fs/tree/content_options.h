@@ -9,15 +9,15 @@
 #include "models/shown_tensors.h"
 
 struct content_options {
-    struct file_request request;      /* for the times of files: the whole request */
-    enum shown_names names;           /* of tensors in tensors/ */
-    struct quantize_options quantize; /* for gguf/model-Q*.gguf; its rule and matrix also for tensors/ */
-    struct gguf_edits edits;          /* for all GGUF files */
+    struct file_request request;      /* for the times and identities of files: the whole request */
+    enum shown_names names;           /* for tensors/ */
+    struct quantize_options quantize; /* for gguf/model-MIX.gguf; its rule and matrix also for tensors/ */
+    struct gguf_edits edits;          /* for all GGUF files; projectors take only keys of general.* and clip.* */
     struct split_rule split;          /* for gguf/split/ */
-    /* of floating-point tensors in model.safetensors and hf/; NULL: as the source has them */
+    /* the floating-point type in model.safetensors and hf/; NULL: the source's */
     const struct dtype *hf_type;
     uint64_t shard_size;            /* for hf/; 0: the default */
     struct layout_requests layouts; /* for layouts/ */
-    bool fold_scale;                /* in an adapter's GGUF: to get peft's strength */
-    const char *base;               /* the base model of an adapter or a draft model; NULL: named by the source */
+    bool fold_scale;                /* scales an adapter's GGUF to the strength that peft gives it */
+    const char *base;               /* path of an adapter's or draft model's base model; NULL: the source names it */
 };

@@ -21,8 +21,8 @@ static bool is_of_weights(const struct checkpoint *checkpoint, const struct sour
     return false;
 }
 
-/* Returns the time of a file or directory. A small file that is shown as it is has its own; a directory has that of the
- * weights. */
+/* Returns the time of a file or directory. An unchanged side file keeps its own without options; directories have the
+ * weights' time. */
 static struct timespec time_of(const struct tree *tree, const struct origin *origin)
 {
     const struct dated_origin *shared[] = {&tree->packed, &tree->model};
@@ -35,8 +35,8 @@ static struct timespec time_of(const struct tree *tree, const struct origin *ori
     return file_time(origin->sources, origin->n_sources, &tree->options->request);
 }
 
-/* Whoever may read a directory may search it. Its owner may write to it: nothing can be written here, but `cp -r` gives
- * the copy these permissions, and without that one nobody but root could fill or remove the copy. */
+/* Returns a node's permissions. Read permission for a directory includes search permission. Its owner also gets write
+ * permission: the tree is read-only, but `cp -r` gives it to the copy, which only root could fill or remove without. */
 static mode_t permissions(const struct origin *origin, bool directory)
 {
     mode_t mode = origin_permissions(origin);
@@ -67,7 +67,7 @@ static bool node_attributes(struct tree *tree, uint32_t index, struct node_attri
     return true;
 }
 
-/* Attributes, and the name where `name` is not NULL. */
+/* Gets the attributes of a computed node, and its name if `name` is not NULL. */
 static bool computed_attributes(const struct tree *tree, const struct computed *computed, char *name,
                                 struct node_attributes *ret_attributes)
 {
@@ -176,7 +176,7 @@ static void list_slots(const struct tree *tree, struct computed *item, uint64_t 
     }
 }
 
-/* Which children are planned before they are listed. */
+/* The children that are planned before they are listed. */
 enum waiting { WAIT_FOR_ALL, WAIT_FOR_UNCERTAIN, WAIT_FOR_NONE };
 
 static bool child_attributes(struct tree *tree, uint32_t index, enum waiting waiting,
@@ -308,7 +308,7 @@ static void emit_identity(struct tree *tree, node_id id, const struct origin *or
     arena_free(arena);
 }
 
-/* Asking for the attributes of a branch's directory must not open it, nor plan a file. */
+/* Emits only what is known: asking for extended attributes must neither open a branch nor plan a file. */
 static void stored_xattrs(struct tree *tree, node_id id, tree_emit_xattr *emit, void *context)
 {
     const struct node *node = node_of(tree, id);

@@ -38,7 +38,7 @@ static void add_source(struct made_from *made_from, const struct source *source)
     add_number(made_from, (uint64_t)time.tv_nsec);
 }
 
-/* Moves the time by what follows from the identity. */
+/* Returns a time that is moved by an amount derived from the identity. */
 static struct timespec moved(struct timespec newest, const uint8_t identity[SHA256_DIGEST_SIZE])
 {
     uint64_t number = 0;

@@ -1,16 +1,15 @@
-/* The time of modification of the files of a tree.
+/* The modification times of virtual files.
  *
- * Tools tell by size and time whether they have a file already: rsync, and nginx in its ETag, by whole seconds. Files
- * of two requests are often as long as each other, so their times have to differ in seconds, and the time is a function
- * of what the files are made from:
+ * Tools compare size and time to find out whether they have a file already; rsync, and nginx in its ETag, compare whole
+ * seconds. Files of two requests often have the same size, so their times must differ in seconds. A file's time
+ * therefore depends on its inputs and the request:
  *
- * - of a source without any options, the time of its newest file;
- * - of a request, that time less a number of seconds, below FILE_TIME_RANGE, and with nanoseconds, both from the
- * SHA-256 of the identity: the files of the source and of the request, by name, size and time, the options in one
- * order, and the version of wfs. It is never in the future, but where the inputs are; inputs that are as old as 1970,
- * as those of reproducible builds are, have the seconds added.
+ * - without any options, it is the time of the newest input;
+ * - otherwise it is that time less 1 to FILE_TIME_RANGE - 1 seconds, with other nanoseconds. Both come from a SHA-256
+ * over the name, size and time of each input, the request's text and the version of wfs. The time is in the future only
+ * if an input's is. Inputs dated close to 1970, as by reproducible builds, have the seconds added instead.
  *
- * Equal requests of equal inputs have equal times, wherever and whenever they are mounted. */
+ * Equal requests with equal inputs have equal times, wherever and whenever they are mounted. */
 #pragma once
 
 #include "formats/source.h"
@@ -19,13 +18,14 @@
 
 enum { FILE_TIME_RANGE = 1 << 20 /* 12 days */ };
 
-/* The part of a request that is not an input. */
+/* The part of a request that is no declared input. */
 struct file_request {
-    const char *text;       /* options and what they name, equal for equal requests; NULL: none */
-    struct timespec newest; /* of the files that the options name; zero: none */
+    const char *text;       /* options and the files they name, equal for equal requests; NULL: no options */
+    struct timespec newest; /* the time of the newest file that the options name; zero: none */
 };
 
+/* Returns the time of a file with these inputs. */
 struct timespec file_time(struct source *const *inputs, size_t n_inputs, const struct file_request *request);
 
-/* The later one. */
+/* Returns the later time. */
 struct timespec file_time_later(struct timespec a, struct timespec b);

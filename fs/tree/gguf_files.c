@@ -1,9 +1,8 @@
-/* model.gguf, gguf/, gguf/converter/ and gguf/split/: what the converter, llama-quantize and llama-gguf-split would
- * have written.
+/* model.gguf, gguf/, gguf/converter/ and gguf/split/: the files that the converter, llama-quantize and llama-gguf-split
+ * would write.
  *
- * The model that all of them are made of is made when the first is asked for, and kept: its keys and views are shared.
- * Of a source that is a GGUF already there is nothing for the converter to do: model.gguf is the source itself, or its
- * parts in one file. */
+ * The first plan makes the model for all these files, which share its keys and views. A GGUF source needs no
+ * conversion: model.gguf is the source itself, or its splits joined into one file. */
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/target_files.h"
@@ -14,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A part of an output. */
+/* One split of an output. */
 struct gguf_part {
     struct tree *tree;
     const struct artifact *whole;
@@ -23,7 +22,7 @@ struct gguf_part {
     size_t n_parts, number;
 };
 
-/* A matrix of another model is taken without a word where no type demands one: so there is one here. */
+/* Notes tensors without importances: llama-quantize accepts another model's matrix silently if no type needs one. */
 static void note_unweighed(const struct gguf_model *model, const struct quantize_options *options)
 {
     size_t n;
@@ -54,7 +53,7 @@ static void *make_model(void *context, struct error *error)
     return model;
 }
 
-/* The model with packed weights as blocks. */
+/* Makes the model that keeps packed weights as blocks. */
 static void *make_repacked(void *context, struct error *error)
 {
     const struct tree *tree = context;
@@ -99,14 +98,14 @@ static bool split_is_asked(const struct tree *tree)
     return rule->max_bytes != 0 || rule->max_tensors != 0;
 }
 
-/* Reports whether quantized files have parts where the source has. */
+/* Reports whether quantized files are split where the source is. */
 static bool keeps_split(const struct tree *tree)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     return tree_options(tree)->quantize.keep_split && checkpoint->kind == CHECKPOINT_GGUF && checkpoint->n_sources > 1;
 }
 
-/* The parts of a target's file in gguf/split/; how many there are must be known to name them, so it is made now. */
+/* Adds the splits of a target's file to gguf/split/. Their names need their number, so the artifact is made now. */
 static void add_parts(struct target_files *files, const struct target *target)
 {
     struct tree *tree = files->tree;
@@ -138,7 +137,7 @@ static void add_parts(struct target_files *files, const struct target *target)
     }
 }
 
-/* The outputs of the converter, or of a GGUF. */
+/* Adds the outputs of the converter, or those made from a GGUF. */
 static void add_targets(struct target_files *files, enum target_model of)
 {
     struct tree *tree = files->tree;

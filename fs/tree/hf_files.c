@@ -1,8 +1,7 @@
-/* model.safetensors, and hf/: what save_pretrained() would have written, weights, configuration and tokenizer.
+/* model.safetensors, and hf/: the weights, configuration and tokenizer that save_pretrained() would write.
  *
- * The model that the weights are made of is made when the first of them is asked for, and kept. How many shards hf/ has
- * must be known to name them: where the tensors may be more than one holds, and of a GGUF, whose order may tell of
- * shards, it is made at once. */
+ * The first plan of a weights file makes the model, which all of them share. The names of shards need their number: if
+ * the tensors may exceed one shard, or a GGUF's order of tensors may imply shards, the model is made at once. */
 #include "fs/tree/hf_files.h"
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
@@ -34,7 +33,7 @@ static const char *weights_name(const struct tree *tree)
     return tree_checkpoint(tree)->kind == CHECKPOINT_ADAPTER ? "adapter_model.safetensors" : "model.safetensors";
 }
 
-/* Diffusers looks for its own name, which model.safetensors is found by, too, where that was the source's. */
+/* Adds the name that Diffusers looks for as an alias, if the source's file has it. */
 static void add_name_of_diffusers(struct tree *tree, node_id directory)
 {
     static const char stem[] = "diffusion_pytorch_model";
@@ -54,7 +53,7 @@ static void *make_model(void *context, struct error *error)
     return hf_model_new(tree_checkpoint(tree), tree_options(tree)->hf_type, error);
 }
 
-/* NULL where there is none; the reason is noted once for all files. */
+/* Returns the model, or NULL; notes the reason once for all files. */
 static const struct hf_model *model_of(struct hf_files *files, struct error *error)
 {
     void *model;
@@ -103,7 +102,7 @@ static enum outcome write_config(void *context, struct buffer *out, struct error
     if (model != NULL && model->config == NULL)
         error_set(error, "%s", model->kept_names);
     if (model == NULL || model->config == NULL)
-        return REPORTED; /* with the names of tensors */
+        return REPORTED; /* if the config is missing: noted with the tensors' names */
     buffer_append(out, model->config, model->config_length);
     return OK;
 }
@@ -119,7 +118,7 @@ static enum outcome write_generation_config(void *context, struct buffer *out, s
     return OK;
 }
 
-/* A file that is made of keys alone, or the text of one. */
+/* A file made from all keys by write(), or the text of one key. */
 struct key_file {
     const struct gguf_kvs *kvs;
     void (*write)(const struct gguf_kvs *kvs, struct buffer *out);
@@ -145,7 +144,7 @@ static enum outcome write_key_text(void *context, struct buffer *out, struct err
     return text != NULL ? OK : FAILED;
 }
 
-/* Chat templates that have names: for tools, for retrieval. */
+/* Adds the chat templates that have names: for tools, for retrieval. */
 static void add_templates(struct tree *tree, node_id directory)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
@@ -206,7 +205,7 @@ static void add_tokenizer(struct tree *tree, node_id directory)
     }
 }
 
-/* Files that the source does not have beside it. */
+/* Adds the files of a model directory that a GGUF's keys replace. */
 static void add_rebuilt(struct hf_files *files, node_id directory)
 {
     struct tree *tree = files->tree;
@@ -226,10 +225,10 @@ static void add_rebuilt(struct hf_files *files, node_id directory)
     add_tokenizer(tree, directory);
 }
 
-/* The most bytes that all tensors may have together. */
+/* Returns an upper limit for the bytes of all tensors in hf/. */
 static uint64_t most_bytes(const struct shown_tensors *shown, const struct dtype *type)
 {
-    enum { LARGEST_ELEMENT = 4 }; /* of what blocks become */
+    enum { LARGEST_ELEMENT = 4 }; /* bytes: dequantized blocks are F32 at most */
     uint64_t bytes = 0;
     for (size_t i = 0, n_tensors = shown_tensors_count(shown); i < n_tensors; i++) {
         struct tensor room;
@@ -254,7 +253,7 @@ static void add_shards(struct hf_files *files, node_id directory)
                   write_index, files);
 }
 
-/* Finds the shards; false where the weights cannot be in any. */
+/* Finds the shards; returns false, with a note, if the weights do not fit into shards. */
 static bool plan_shards(struct hf_files *files)
 {
     struct tree *tree = files->tree;
@@ -285,7 +284,7 @@ static void add_weights(struct hf_files *files, node_id directory)
         tree_add_file(files->tree, directory, weights_name(files->tree), plan_whole, files);
 }
 
-/* config.json of a packed model, which is not packed here. */
+/* Writes the config.json of a packed model without its packing. */
 static enum outcome write_unpacked_config(void *context, struct buffer *out, struct error *error)
 {
     struct document *document;
@@ -296,9 +295,7 @@ static enum outcome write_unpacked_config(void *context, struct buffer *out, str
     return OK;
 }
 
-/* Side files, but for those that say how a packed model is packed, and those of components that come with all of
- * theirs.
- */
+/* Adds the side files, without those that describe a packing, and without those inside `components`. */
 static void add_side_files(struct tree *tree, node_id directory, const struct components *components)
 {
     static const char config[] = "config.json";

@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-/* Changes whenever the rest of the program makes other bytes of the same inputs and request, or hashes them otherwise.
- */
+/* Must change whenever wfs computes other bytes from equal inputs and requests, or hashes them otherwise. */
 static const char format_version[] = "wfs identity 1 " WFS_VERSION;
 
 void file_identity(const struct origin *origin, const char *request, const char *path, char identity[SHA256_HEX + 1])

@@ -1,7 +1,7 @@
-/* layouts/NAME/: the model cut and named as an engine wants it, for each layout that was asked for.
+/* layouts/NAME/: the model, cut and named as an engine expects, for each requested layout.
  *
- * What files there are depends on the layout and on the model's tensors; all are made at once, since whoever asked for
- * a layout that does not fit is told so, and gets no tree without it. */
+ * The set of files depends on the layout and on the model's tensors. All are made at once: a layout that does not fit
+ * the model fails the whole tree. */
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/hf_files.h"

@@ -1,5 +1,5 @@
-/* metadata.json: the whole checkpoint for jq. What comes before the tensors is kept; each tensor's entry is written
- * when it is read. It tells the size of every file, so who asks for its own waits until all are planned. */
+/* metadata.json: the whole checkpoint for jq. The text before the tensors is kept; a tensor's entry is written when it
+ * is read. The file lists the size of every file, so asking for its own attributes plans all others first. */
 #include "formats/components.h"
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOWN_ELEMENTS = 16 }; /* of an array in the metadata; of a longer one, its length */
+enum { SHOWN_ELEMENTS = 16 }; /* of an array in the metadata; for a longer one, only its length */
 
-/* Of the contract in docs/metadata.md: a key changes its meaning, or goes, only with a new number. */
+/* The contract of docs/metadata.md: a key changes its meaning, or disappears, only with a new number. */
 enum { METADATA_SCHEMA = 1 };
 
 static void put_metadata(const struct checkpoint *checkpoint, struct json_writer *writer)
@@ -56,7 +56,7 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Sorted: in which order files were planned is chance. */
+/* Writes the notes, sorted, since their order depends on the order of plans. */
 static void put_notes(const struct checkpoint *checkpoint, struct json_writer *writer)
 {
     size_t n_notes = checkpoint_notes(checkpoint);
@@ -94,7 +94,7 @@ static void put_listed_components(const struct checkpoint *checkpoint, struct js
     json_end(writer);
 }
 
-/* All but the tensors, whose list it begins and leaves open. */
+/* Writes everything before the tensors, and begins their list. */
 static void write_head(struct tree *tree, struct buffer *out)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
@@ -117,7 +117,7 @@ static const char *separator(size_t index)
     return index > 0 ? ",\n" : "\n";
 }
 
-/* The entries of a few tensors: a span for each would take more memory than the tensor. */
+/* One span has the entries of several tensors: a span for each would take more memory than the tensor. */
 enum { TENSORS_PER_TEXT = 16, TENSORS_PER_TASK = 32 * TENSORS_PER_TEXT };
 
 static void tensor_texts(const void *context, size_t text, struct buffer *out)
@@ -130,7 +130,7 @@ static void tensor_texts(const void *context, size_t text, struct buffer *out)
     }
 }
 
-/* The lengths of the texts, in parts, by all cores, since there may be 100,000 tensors. */
+/* All cores measure the texts, since a model may have 100,000 tensors. */
 
 struct measuring {
     const struct tree *tree;

@@ -1,5 +1,5 @@
-/* mmproj.gguf and gguf/mmproj-*.gguf: what the converter's --mmproj makes of the parts of a multimodal model that see
- * and hear. */
+/* mmproj.gguf and gguf/mmproj-*.gguf: the converter's --mmproj output for the vision and audio towers of a multimodal
+ * model. */
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/target_files.h"
@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "models/convert/model.h"
 
-/* The overrides of keys that such a file has: not those of the text model, and not its chat template. */
+/* Selects the key overrides for these files: without those of the text model, and without its chat template. */
 static const struct gguf_edits *edits_of_towers(const struct tree *tree, struct arena *arena)
 {
     const char *const *all = tree_options(tree)->edits.override_kvs;

@@ -13,7 +13,7 @@ static bool stands_for_itself(unsigned char byte)
     return byte >= 0x20 && byte != 0x7f && byte != '/' && byte != '%';
 }
 
-/* The escaped form of what is at raw[0]: a character or an escaped byte. Returns the raw bytes it takes. */
+/* Writes the character at raw[0], or its first byte escaped. Returns the number of raw bytes taken. */
 static size_t escape_one(const char *raw, size_t length, char out[5], size_t *ret_out_length)
 {
     size_t taken = text_character(raw, length);
@@ -41,7 +41,7 @@ bool name_escape(const char *raw, size_t length, char escaped[NAME_MAX_BYTES + 1
         strcpy(escaped, names[length]);
         return true;
     }
-    size_t used = 0, cut = 0; /* `cut`: the longest prefix with room for the mark */
+    size_t used = 0, cut = 0; /* `cut`: the length of the longest prefix with room for the mark */
     for (size_t at = 0; at < length;) {
         char piece[5];
         size_t piece_length;
@@ -75,7 +75,7 @@ bool name_unescape(const char *escaped, char raw[NAME_MAX_BYTES + 1], size_t *re
         raw[length++] = (char)(high * 16 + low);
         at += 3;
     }
-    /* Only the one spelling that escaping gives is a name: "%41" is not one. */
+    /* Only the spelling that name_escape() gives is a name: "%41" is none. */
     char again[NAME_MAX_BYTES + 1];
     if (!name_escape(raw, length, again) || strcmp(again, escaped) != 0)
         return false;

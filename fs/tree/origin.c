@@ -7,7 +7,7 @@ struct origin origin_of_weights(const struct checkpoint *checkpoint)
     return (struct origin){.sources = checkpoint->sources, .n_sources = checkpoint->n_sources + checkpoint->n_guides};
 }
 
-/* The inputs, and the side files of a checkpoint whose names are wanted; NULL: none. */
+/* Adds the side files of a checkpoint whose names are wanted; a NULL checkpoint adds none. */
 static struct origin with_side_files(struct origin origin, const struct checkpoint *checkpoint,
                                      bool (*is_wanted)(const char *name), struct arena *arena)
 {

@@ -1,4 +1,4 @@
-/* Paths: the node of one, the one of a node, and why one leads nowhere. */
+/* Paths: the node of a path, the path of a node, and the reason why a path leads nowhere. */
 #include "base/text.h"
 #include "fs/tree/name.h"
 #include "fs/tree/nodes.h"
@@ -18,8 +18,8 @@ static const char *text_of_hint(struct tree *tree, const struct hint *hint, stru
     return arena_strdup(arena, error.message);
 }
 
-/* Why just this is absent, where that is known: from its plan, from the collection that computes the directory, from
- * the list of hidden files, or from a hint. */
+/* Returns the reason why this entry is absent, or NULL: from its plan, from the collection of the directory, from the
+ * list of hidden files, or from a hint. */
 static const char *reason_of_absence(struct tree *tree, node_id directory, const char *name, const char *path,
                                      struct arena *arena)
 {
@@ -59,7 +59,7 @@ static bool guess_name(void *context, uint64_t index, const char *name, const st
     return true;
 }
 
-/* Of a tensor's name that stands where a path belongs, the file with its bytes, or its values; NULL: there is none. */
+/* Returns the path of a file with the bytes or values of a tensor whose name was typed as a path; NULL: none exists. */
 static const char *file_of_tensor(struct tree *tree, const char *name, struct arena *arena)
 {
     static const char *const files[] = {"raw", "f32"};
@@ -91,8 +91,8 @@ static const char *hint_at(struct tree *tree, node_id directory, const char *nam
     return hint;
 }
 
-/* Of a name that is not in the directory: why, or which one may be meant. `length` is that of the path up to its end.
- */
+/* Sets the error for a name that is not in the directory: the reason, or the name that may be meant. `length` is that
+ * of the path up to the end of the name. Returns false. */
 static bool is_absent(struct tree *tree, node_id directory, const char *name, const char *whole, size_t length,
                       struct error *error)
 {
@@ -113,7 +113,7 @@ static bool is_absent(struct tree *tree, node_id directory, const char *name, co
     return false;
 }
 
-/* The rest of a path that has come to a branch. */
+/* Walks the rest of a path in the tree of a branch. */
 static bool walk_branch(struct tree *tree, node_id top, const char *path, const char *rest,
                         struct node_attributes *ret_attributes, struct error *error)
 {
@@ -165,7 +165,7 @@ bool tree_walk(struct tree *tree, const char *path, struct node_attributes *ret_
     return walk(tree, TREE_ROOT, path, ret_attributes, error);
 }
 
-/* The last part of a computed node's path. */
+/* Gets the last name in a computed node's path. */
 static void computed_name(const struct computed *computed, char name[TREE_MAX_NAME + 1])
 {
     const struct tree_collection *owner = computed->owner;

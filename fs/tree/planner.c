@@ -16,8 +16,8 @@ struct work {
 struct planner {
     pthread_mutex_t lock;
     pthread_cond_t thread_left;
-    struct work *first, **end; /* not begun */
-    unsigned n_unfinished;     /* pieces of work, those that were begun included */
+    struct work *first, **end; /* work that has not begun */
+    unsigned n_unfinished;     /* pieces of work, begun or not */
     unsigned n_threads;
 };
 
@@ -56,7 +56,7 @@ void planner_free(struct planner *planner)
     free(planner);
 }
 
-/* Returns freed memory to the system after the last running plan; releases the lock meanwhile. */
+/* Returns freed memory to the system after the last piece of work, and releases the lock meanwhile. */
 static void trim_after_last(struct planner *planner)
 {
     if (planner->n_unfinished > 0)
@@ -83,7 +83,7 @@ static void *run_work(void *context)
     return NULL;
 }
 
-/* A thread for each piece of work; with fewer, those that there are do it one after the other. */
+/* Starts a thread for a piece of work; returns true without one if a running thread can do it later. */
 static bool start_thread(struct planner *planner)
 {
     pthread_t thread;

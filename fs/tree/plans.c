@@ -1,4 +1,4 @@
-/* Plans of files: each is made by who asks first or by a thread of its own, and again where its spans were not kept. */
+/* Plans of files. The first caller or a planner's thread makes a plan; a read repeats it if its spans were dropped. */
 #include "base/attempt.h"
 #include "fs/tree/nodes.h"
 #include "fs/tree/planner.h"
@@ -40,7 +40,7 @@ static void plan(void *context)
     planning->outcome = node->plan(node->context, planning->arena, &planning->file, planning->error);
 }
 
-/* Plans a node's file in an arena, which there is only where that succeeds. */
+/* Plans a node's file in a new arena, which is NULL on failure. */
 static struct planning plan_file(const struct node *node, struct error *error)
 {
     struct planning planning = {.node = node, .error = error, .outcome = FAILED};
@@ -53,8 +53,8 @@ static struct planning plan_file(const struct node *node, struct error *error)
     return planning;
 }
 
-/* Keeps the size and origin of a plan, and its spans while there is room for them. A certain file tells what is known
- * when it is planned, so it is planned once. The caller has the lock. Returns the arena that is not kept. */
+/* Keeps the size and origin of a plan, and its spans while there is room for them. A certain file is planned once,
+ * since a second plan could list newer facts. The caller has the lock. Returns the arena if it is not kept. */
 static struct arena *keep_plan(struct tree *tree, struct node *node, const struct planning *planning)
 {
     size_t n_bytes = arena_bytes(planning->arena);
@@ -88,8 +88,7 @@ static void make_plan(struct tree *tree, struct node *node)
     arena_free(unkept);
 }
 
-/* Plans a file again. Its size is known by then, and stays: a source that was written to meanwhile may lead to another
- * one. */
+/* Plans a file again. Fails if its size has changed, as it may if a source was written to: readers rely on the size. */
 static struct planning plan_again(const struct node *node, struct error *error)
 {
     struct planning again = plan_file(node, error);
@@ -102,7 +101,7 @@ static struct planning plan_again(const struct node *node, struct error *error)
     return again;
 }
 
-/* Attributes are read meanwhile: they stay as they are. */
+/* Makes a file's spans again, and changes nothing else: other threads may be reading the attributes. */
 static bool make_spans(struct tree *tree, struct node *node, struct error *error)
 {
     struct planning again = plan_again(node, error);
@@ -156,8 +155,8 @@ static void plan_prepared(void *tree, void *node)
     node_plan(tree, node);
 }
 
-/* Reports whether the node is planned; otherwise, unless that has been done, its plan is begun on another thread, or
- * made here where there can be none. */
+/* Reports whether the node is planned. If not, starts its plan once, on another thread, or makes it here if no thread
+ * can be had. */
 static bool prepare_node(struct tree *tree, struct node *node)
 {
     if (node_plan_state(node) >= PLANNED)

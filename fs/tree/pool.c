@@ -15,13 +15,13 @@ struct job {
     void *context;
     size_t n_tasks;
     atomic_size_t next_task;
-    atomic_size_t n_lacking; /* bytes of memory that a task could not have; 0: each had what it wanted */
-    size_t n_helpers;        /* pool threads at work on it; guarded by the lock */
+    atomic_size_t n_lacking; /* bytes that a task could not allocate; 0: no task failed */
+    size_t n_helpers;        /* pool threads at work on this job; guarded by the lock */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work_came = PTHREAD_COND_INITIALIZER, helper_left = PTHREAD_COND_INITIALIZER;
-static struct job *jobs; /* those with tasks nobody has taken yet */
+static struct job *jobs; /* jobs with tasks that no thread has taken yet */
 static pthread_once_t started = PTHREAD_ONCE_INIT;
 
 size_t pool_width(void)
@@ -40,7 +40,7 @@ static void take_tasks(void *context)
         job->task(job->context, index);
 }
 
-/* The job is on the caller's stack, so its end is waited for also where there was no memory for a task. */
+/* Runs tasks until none is left or memory runs out. The caller waits even then: the job is on its stack. */
 static void run_tasks(struct job *job)
 {
     size_t n_lacking = attempt_lacking(take_tasks, job);
@@ -79,7 +79,7 @@ static void start_threads(void)
 {
     for (size_t i = 1; i < pool_width(); i++) {
         pthread_t thread;
-        if (pthread_create(&thread, NULL, pool_thread, NULL) == 0) /* without it the others do the work */
+        if (pthread_create(&thread, NULL, pool_thread, NULL) == 0) /* on failure, the other threads do the work */
             pthread_detach(thread);
     }
 }

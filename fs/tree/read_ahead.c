@@ -8,19 +8,19 @@
 
 enum {
     N_CURSORS = 32,
-    SLACK_BYTES = 1 << 20, /* reads of one program may come in another order: the kernel's own read-ahead */
-    STEP_BYTES = 1 << 20,  /* of the file, whose dependencies are named at once */
-    MOST_STEPS = 256,      /* in one call: what needs no remote bytes counts for nothing */
-    RECENT = 256,          /* reads since a cursor's last one, while it has a share of the window */
+    SLACK_BYTES = 1 << 20, /* the kernel's own read-ahead may reorder the reads of one program */
+    STEP_BYTES = 1 << 20,  /* of the file: the unit in which dependencies are named */
+    MOST_STEPS = 256,      /* in one call: steps without remote bytes do not fill the window */
+    RECENT = 256,          /* a cursor keeps its share for so many reads after its last one */
 };
 
-/* Where one reader is. */
+/* The position of one reader. */
 struct cursor {
-    uint64_t key, last_use; /* `last_use`: the number of a read; 0: free */
-    uint64_t position;      /* the end of what has been read */
-    uint64_t named_to;      /* the end of what has been named; at least `position` */
-    uint64_t window;        /* bytes of sources; 0: the first read */
-    uint64_t n_step_bytes;  /* of sources, that the last step depends on */
+    uint64_t key, last_use; /* `last_use`: the number of its last read; 0: the cursor is free */
+    uint64_t position;      /* the end of the bytes that have been read */
+    uint64_t named_to;      /* the end of the bytes that have been named; at least `position` */
+    uint64_t window;        /* bytes of sources; 0 after the first read */
+    uint64_t n_step_bytes;  /* bytes of remote sources that the last step depends on */
 };
 
 struct read_ahead {
@@ -43,7 +43,7 @@ void read_ahead_free(struct read_ahead *ahead)
     free(ahead);
 }
 
-/* Returns the cursor that the read continues: it begins where that one is, or within what was named. */
+/* Returns the cursor that a read continues: the read begins at its position, or in the bytes that it has named. */
 static struct cursor *find_cursor(struct read_ahead *ahead, uint64_t key, uint64_t offset)
 {
     for (size_t i = 0; i < N_CURSORS; i++) {
@@ -64,7 +64,7 @@ static struct cursor *least_recent(struct read_ahead *ahead)
     return least;
 }
 
-/* The part of the window that each reader may have who has read lately. */
+/* Returns the share of READ_AHEAD_MOST for each recent reader. */
 static uint64_t largest_share(const struct read_ahead *ahead)
 {
     size_t n_readers = 0;
@@ -73,7 +73,7 @@ static uint64_t largest_share(const struct read_ahead *ahead)
     return READ_AHEAD_MOST / (n_readers > 0 ? n_readers : 1);
 }
 
-/* The bytes that one call names: joined, so that they are fetched by few requests. */
+/* The bytes that one call names, joined so that few requests fetch them. */
 struct naming {
     struct dependencies to;
     uint64_t n_taken; /* bytes of remote sources */
@@ -94,7 +94,7 @@ static uint64_t count_named(const struct naming *naming)
     return naming->n_taken + (is_remote ? naming->to.n_bytes : 0);
 }
 
-/* Names the next step, and notes how many bytes of sources that was. */
+/* Names the bytes of the next step, and records their number. */
 static void name_step(struct cursor *cursor, const struct vfile *file, struct naming *naming)
 {
     uint64_t left = file->size - cursor->named_to, step = left < STEP_BYTES ? left : STEP_BYTES;
@@ -104,8 +104,8 @@ static void name_step(struct cursor *cursor, const struct vfile *file, struct na
     cursor->named_to += step;
 }
 
-/* Names bytes until those of the window are named, once a quarter of it has been read. What lies ahead is taken to need
- * as much as the last step did. */
+/* Once a quarter of the window has been read, names bytes until it is full again. Assumes that each step named ahead
+ * needs as many bytes as the last one. */
 static void fill_window(struct cursor *cursor, const struct vfile *file)
 {
     uint64_t ahead = (cursor->named_to - cursor->position) / 1024 * cursor->n_step_bytes / (STEP_BYTES / 1024);
@@ -136,7 +136,7 @@ static void follow(struct read_ahead *ahead, uint64_t key, const struct vfile *f
     cursor->position = cursor->position > end ? cursor->position : end;
     cursor->named_to = cursor->named_to > end ? cursor->named_to : end;
     fill_window(cursor, file);
-    if (cursor->position == file->size) /* the end: nobody continues it */
+    if (cursor->position == file->size) /* at the end of the file, no read continues */
         *cursor = (struct cursor){0};
 }
 

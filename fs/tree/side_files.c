@@ -1,4 +1,4 @@
-/* The source's side files, as they are: config.json, the tokenizer, README.md ... */
+/* The source's side files, unchanged: config.json, the tokenizer, README.md ... */
 #include "fs/tree/side_files.h"
 
 #include "formats/components.h"

@@ -1,4 +1,4 @@
-/* The paths that a note is about: models/ and formats/ know the subject, the tree knows its files. */
+/* The paths that notes are about: models/ and formats/ know the subject, the tree knows its files. */
 #pragma once
 
 #include "base/arena.h"
@@ -7,5 +7,5 @@
 /* Returns the prefix of notes on this subject: "model.gguf: "; "" for the source. */
 const char *subject_paths(enum subject subject);
 
-/* The line of a note, in the arena: "model.gguf: no config.json". */
+/* Returns a note as a line in the arena: "model.gguf: no config.json". */
 const char *note_line(struct note note, struct arena *arena);

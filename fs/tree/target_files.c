@@ -25,7 +25,7 @@ static enum outcome plan(void *context, struct arena *arena, struct vfile *ret_f
     const struct tree *tree = file->files->tree;
     struct quantize_options options = tree_options(tree)->quantize;
     struct artifact artifact;
-    options.keep_split = false; /* the parts are in gguf/split/ */
+    options.keep_split = false; /* gguf/split/ has the splits */
     enum outcome outcome = target_files_make(file->files, file->target, &options, &artifact, error);
     struct origin origin = file->files->origin.n_sources != 0 ? file->files->origin : tree_origin_of_model(tree);
     return outcome == OK ? vfile_of_artifact(&artifact, origin, arena, ret_file, error) : outcome;

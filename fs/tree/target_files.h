@@ -7,24 +7,25 @@
 
 struct target_files {
     struct tree *tree;
-    lazy_maker *make; /* the model, with `context` */
+    lazy_maker *make; /* makes the model, a gguf_model, from `context` */
     void *context;
-    const char *left_out; /* which files are without it, for the note that says why: "mmproj.gguf and gguf/mmproj-*
-                             are"; NULL: no note */
-    struct origin origin; /* of the files, once there is a model; none: that of the tree's model */
-    struct lazy model;    /* a gguf_model; freed with the tree */
+    const char *left_out; /* the beginning of the note if the model fails: "mmproj.gguf and gguf/mmproj-* are";
+                             NULL: no note */
+    struct origin origin; /* of the files, valid once there is a model; empty: tree_origin_of_model() */
+    struct lazy model;    /* freed with the tree */
 };
 
-/* Begins with all but the model, which is made when the first file is planned. `files` lives as long as the tree. */
+/* Prepares `files`, where only the model is missing, which the first plan makes. They must live as long as the tree. */
 void target_files_init(struct target_files *files);
 
-/* Adds the file of a target, which lives as long as the tree, and the directories on the way to it. */
+/* Adds the file of a target and the directories of its path. The target must live as long as the tree. */
 void target_files_add(struct target_files *files, const struct target *target);
 
 /* Adds the files of all targets of a kind of model. */
 void target_files_add_all(struct target_files *files, enum target_model of);
 
-/* Makes the artifact of a target, and the model if need be. */
+/* Makes the artifact of a target, and first the model if necessary. If the model has failed, notes that once and
+ * returns REPORTED. */
 enum outcome target_files_make(struct target_files *files, const struct target *target,
                                const struct quantize_options *options, struct artifact *ret_artifact,
                                struct error *error);

@@ -1,4 +1,4 @@
-/* tensors/NAME/: a directory for every tensor, with a file for every way to look at it. Computed, not stored. */
+/* tensors/NAME/: a directory for every tensor, with a file for every view of it. Computed, not stored. */
 #include "formats/layout.h"
 #include "formats/numpy/write.h"
 #include "fs/tree/content.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A tensor whose name is cut in its directory's name. */
+/* A tensor whose directory has a cut name. */
 struct cut_name {
     const char *name; /* the directory's */
     uint32_t item;
@@ -104,7 +104,7 @@ static const char *refusal(const void *context, uint64_t item, const char *name)
     return tensor_file_refusal(files->shown, item, files->options, name);
 }
 
-/* Values that are unpacked depend on what config.json says of the packing. */
+/* Returns a tensor's inputs. Unpacked values also depend on the description of the packing in config.json. */
 static struct origin origin(const void *context, uint64_t item)
 {
     const struct tensor_files *files = context;
@@ -198,7 +198,7 @@ static bool is_cut(const struct tensor *tensor)
     return tensor->name_length * 3 > NAME_MAX_BYTES && !name_escape(tensor->name, tensor->name_length, name);
 }
 
-/* Finds the names that are cut. Two that become the same are not an accident: the digest of one was made to fit. */
+/* Finds the cut names. Equal ones are an error: only forged names share a digest. */
 static bool collect_cut_names(struct tensor_files *files, const char *path, struct arena *arena, struct error *error)
 {
     struct tensor room;

@@ -19,7 +19,7 @@ unsigned tensor_slots(void)
     return SLOT_FIRST_DTYPE + 2 * n_dtypes;
 }
 
-/* The tensor as far as convert.h needs it to tell what is possible: nothing can be read from it. */
+/* Returns a view with the type and shape that convert.h needs to find out what is possible; it cannot be read. */
 static struct view outline(const struct tensor *tensor)
 {
     return (struct view){
@@ -36,7 +36,7 @@ static bool wants_importance(const struct dtype *dtype)
     return kernels.encode == NULL && kernels.encode_weighted != NULL;
 }
 
-/* Fills in the file of a slot; says why where there is none. */
+/* Fills in the file of a slot and returns NULL, or returns the reason why the tensor has no such file. */
 static const char *fill_in(const struct shown_tensors *shown, size_t index, const struct content_options *options,
                            unsigned slot, struct tensor_file *ret_file)
 {
@@ -82,7 +82,7 @@ bool tensor_file_at(const struct shown_tensors *shown, size_t index, const struc
     return fill_in(shown, index, options, slot, ret_file) == NULL;
 }
 
-/* The slot of the file of that name, of whatever tensor has one; 0, which is that of metadata.json, where none is. */
+/* Returns the slot that files of that name have in every tensor; SLOT_METADATA if no view has that name. */
 static unsigned slot_of_name(const char *name)
 {
     size_t length = strlen(name);
@@ -179,7 +179,7 @@ static void put_place(const struct tensor *stored, struct json_writer *writer)
         json_put_template(writer, "'source': null, 'offset': null, 'length': null");
 }
 
-/* Writes all but the files, and fills in the name of the tensor's directory. */
+/* Writes everything except the files, and gets the name of the tensor's directory. */
 static void put_tensor(const struct shown_tensors *shown, size_t index, char directory[NAME_MAX_BYTES + 1],
                        struct json_writer *writer)
 {
@@ -215,7 +215,7 @@ static bool is_alike(const struct tensor *a, const struct tensor *b)
            (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
 }
 
-/* The place of a length that is known, or one to remember it in. Importances go by the tensor: with them no two are
+/* Returns the cache entry of a tensor with the same files, or a new one. With importances, no two tensors count as
  * alike. */
 static struct metadata_length *find_length(struct metadata_lengths *lengths, const struct shown_tensors *shown,
                                            size_t index)

@@ -1,4 +1,4 @@
-/* How a tree is filled, and freed. */
+/* Filling and freeing a tree. */
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/nodes.h"
@@ -121,7 +121,7 @@ static struct dated_origin dated(const struct tree *tree, struct origin origin)
     return (struct dated_origin){origin, file_time(origin.sources, origin.n_sources, &tree->options->request)};
 }
 
-/* Without weights, the weights' time is that of all inputs. */
+/* Finds the shared origins. Without weights, directories get the time of all inputs. */
 static void find_origins(struct tree *tree)
 {
     const struct checkpoint *checkpoint = tree->checkpoint;

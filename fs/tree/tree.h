@@ -2,9 +2,10 @@
  *
  * A node's number is its inode number. It is stable for the life of the tree, and can be computed instead of stored:
  * the files below tensors/ cost no memory. Asking for a file's attributes plans it: finds its spans and size. A file
- * that cannot be made becomes absent then, with a note in the checkpoint. Only callers that ask for the same file wait
- * for a plan. All functions are safe from any thread. The checkpoint and the options must outlive the tree. A branch is
- * a directory that shows the tree of another checkpoint, which the first look into the directory opens. */
+ * that cannot be made becomes absent then, and tree_walk() gives the reason. Only callers that ask for the same file
+ * wait for a plan. Functions for complete trees are safe from any thread. The checkpoint and the options must outlive
+ * the tree. A branch is a directory that shows the tree of another checkpoint, which the first look into the directory
+ * opens. */
 #pragma once
 
 #include "formats/checkpoint.h"
@@ -108,19 +109,19 @@ void tree_xattrs(struct tree *tree, node_id id, tree_emit_xattr *emit, void *con
 /* Adds a directory in another, or returns the existing one; 0 if the name belongs to a file. */
 node_id tree_add_directory(struct tree *tree, node_id parent, const char *name);
 
-/* Finds or adds the directories of a path of names with slashes between them; *ret_name becomes the last name. 0 where
- * one of the names is taken by something else. */
+/* Finds or adds the directories of a path, all names but the last, which *ret_name becomes. Returns the last directory,
+ * or 0 if one of the names is taken by something else. */
 node_id tree_add_path(struct tree *tree, node_id parent, const char *path, const char **ret_name);
 
-/* A file that is planned when its attributes are asked for. `plan` makes its spans in `arena`, while other plans are
- * made. It may ask the tree for the attributes of other files, not in a circle. Where many files are planned only the
- * size and the origin are kept, which must not be in the arena, and the first read of the file calls `plan` again, for
- * the same spans. A failure hides the file; tree_walk() gives the reason to those who look for it, and FAILED makes it
- * a note as well. A name that is taken in the directory is refused: false. */
+/* Adds a file that is planned when its attributes are asked for. `plan` makes its spans in `arena`, on any thread,
+ * while other plans are made. It may ask the tree for the attributes of other files, not in a circle. If many files are
+ * planned, only the size and the origin are kept, so the origin must not be in the arena; the first read calls `plan`
+ * again, for the same spans. A failure hides the file; tree_walk() gives the reason, and FAILED also makes it a note.
+ * Returns false if the name is taken. */
 typedef enum outcome plan_function(void *context, struct arena *arena, struct vfile *ret_file, struct error *error);
 bool tree_add_file(struct tree *tree, node_id parent, const char *name, plan_function *plan, void *context);
 
-/* Adds a file whose plan does not fail and is made once: a listing of the directory need not wait for it. */
+/* Like tree_add_file(), for a file whose plan does not fail and is made once: listing names does not wait for it. */
 bool tree_add_certain_file(struct tree *tree, node_id parent, const char *name, plan_function *plan, void *context);
 
 /* Like tree_add_file(), for a text that write() appends to `out` when the file is planned; `origin` is its inputs. */
@@ -128,7 +129,8 @@ typedef enum outcome text_writer(void *context, struct buffer *out, struct error
 bool tree_add_text(struct tree *tree, node_id parent, const char *name, struct origin origin, text_writer *write,
                    void *context);
 
-/* Adds another name for a file of the directory. The name opens the file, but is not listed. */
+/* Adds another name for a file of the directory, if that exists, in place of its earlier alias. The name opens the
+ * file, but is not listed. */
 void tree_add_alias(struct tree *tree, node_id parent, const char *name, const char *alias);
 
 /* Sets the message for a path that is not in the tree: the option it needs, or the equivalent file. Both texts must
@@ -147,12 +149,12 @@ typedef struct tree *branch_function(void *context, struct error *error);
 bool tree_add_branch(struct tree *tree, node_id parent, const char *name, branch_function *open, void *context);
 
 /* Like tree_add_branch(), for a top directory of the tree of `branch`, or for its root if that directory is missing: a
- * look into either branch opens both. */
+ * look into this directory opens both. `directory` must live as long as the tree. */
 bool tree_add_part_of_branch(struct tree *tree, node_id parent, const char *name, node_id branch,
                              const char *directory);
 
-/* A directory of directories of files that is computed on demand and never stored: tensors/. Items are numbered from 0;
- * each has up to COLLECTION_MAX_SLOTS files with fixed slot numbers. */
+/* A directory of directories of files, computed on demand and never stored: tensors/. Items are numbered from 0, and
+ * each has up to COLLECTION_MAX_SLOTS files with fixed slot numbers. The name must be free. */
 enum { COLLECTION_MAX_SLOTS = 200, TREE_MAX_NAME = 255 };
 struct collection {
     uint64_t (*count)(const void *context);
@@ -172,11 +174,11 @@ struct collection {
 void tree_add_collection(struct tree *tree, node_id parent, const char *name, const struct collection *collection,
                          const void *context);
 
-/* Shows other tensors in tensors/ than the source's. They must live until the tree is freed. */
+/* Replaces the tensors that tensors/ shows. They must live until the tree is freed. */
 void tree_show(struct tree *tree, const struct shown_tensors *shown);
 
-/* Calls release(context) when the tree is freed, before its arena is. */
+/* Calls release(context) when the tree is freed, before its arena is; the release that was added last comes first. */
 void tree_on_free(struct tree *tree, void (*release)(void *context), void *context);
 
-/* Memory that lives as long as the tree. */
+/* Returns memory that lives as long as the tree. */
 struct arena *tree_arena(struct tree *tree);

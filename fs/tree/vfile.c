@@ -12,9 +12,9 @@
 #include <string.h>
 
 enum {
-    MIN_STORED_RUN = 4096,   /* shorter runs are copied: a vector of many small pieces costs more */
-    SPLIT_COST = 300 * 1000, /* nanoseconds from which a range is computed by several threads */
-    TASK_COST = 100 * 1000,  /* what one task of a split range should take at least */
+    MIN_STORED_RUN = 4096,   /* shorter runs are copied: a vector of many short pieces costs more */
+    SPLIT_COST = 300 * 1000, /* nanoseconds from which several threads compute a range */
+    TASK_COST = 100 * 1000,  /* nanoseconds that one task of a divided range should take at least */
     LARGEST_BLOCK = 512,
 };
 
@@ -61,21 +61,21 @@ static bool span_ends_before(const void *context, size_t index)
     return wanted->spans[index + 1].offset <= wanted->offset;
 }
 
-/* The span that holds the byte at `offset`, which is inside the file. */
+/* Returns the span that holds the byte at `offset`, which is inside the file. */
 static const struct span *find_span(const struct vfile *file, uint64_t offset)
 {
     const struct wanted_byte wanted = {file->spans, offset};
     return &file->spans[search_first(file->n_spans - 1, span_ends_before, &wanted)];
 }
 
-/* Computed ranges of a view, whole blocks only, by several threads where that pays. */
+/* Reading a computed range of whole blocks, with several threads if that is faster. */
 
 struct split {
     const struct span *span;
     uint64_t first, count, step; /* blocks */
     unsigned char *out;
     atomic_bool failed;
-    struct error *error; /* of the first task that failed */
+    struct error *error; /* the error of the first task that failed */
 };
 
 static void split_task(void *context, size_t index)
@@ -106,7 +106,7 @@ static bool read_blocks(const struct span *span, uint64_t first, uint64_t count,
     return !split.failed;
 }
 
-/* A part of one block. */
+/* Reads a part of one block. */
 static bool read_partial_block(const struct span *span, uint64_t block, size_t skip, size_t length, unsigned char *out,
                                struct error *error)
 {
@@ -183,7 +183,7 @@ bool vfile_read(const struct vfile *file, uint64_t offset, size_t length, void *
     return true;
 }
 
-/* The bytes at `offset` of a span that can be sent straight from a mapping: how many, at most `length`. */
+/* Returns how many bytes from `offset` on, at most `length`, can be sent straight from a mapping; 0: none. */
 static size_t stored_run(const struct span *span, uint64_t offset, size_t length, const void **ret_bytes)
 {
     if (span->kind != SPAN_VIEW || span->view->dtype != span->encoding.dtype)
@@ -201,8 +201,8 @@ static size_t stored_run(const struct span *span, uint64_t offset, size_t length
     return *ret_bytes != NULL ? run : 0;
 }
 
-/* How far from `offset` on the span has to be computed: up to a run that can be sent as it is. Looked for in steps of
- * MIN_STORED_RUN at least: a transposed matrix has runs of one element. */
+/* Returns how many bytes from `offset` on must be computed, up to a run that a mapping holds. Looks for such a run in
+ * steps of at least MIN_STORED_RUN bytes, since a transposed matrix has runs of one element. */
 static size_t computed_run(const struct span *span, uint64_t offset, size_t length)
 {
     const void *bytes;
@@ -292,7 +292,7 @@ static void await(void *context, const struct extent *from, uint64_t n_bytes)
     arrival->is_here = arrival->is_here && source_wait(from->source, from->offset, n_bytes, arrival->error);
 }
 
-/* All bytes are asked for before the first are waited for. */
+/* Asks for all bytes before waiting for the first. */
 bool vfile_wait(const struct vfile *file, uint64_t offset, uint64_t length, struct error *error)
 {
     struct arrival arrival = {true, error};

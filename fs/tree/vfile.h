@@ -1,4 +1,4 @@
-/* Virtual files: an exact size, and any range of bytes computed from just what it depends on.
+/* Virtual files: an exact size, and any range of bytes computed from just the stored bytes it depends on.
  *
  * A vfile is a constant list of spans. It keeps no state: ranges may be read in any order, twice, and by many threads
  * at once. Spans (formats/span.h), literals and views belong to the code that planned the file. */
@@ -18,39 +18,42 @@ struct vfile {
     struct origin origin;
 };
 
+/* These functions make files. The spans, all data they point to, and the origin's sources must outlive the file. */
+
 struct vfile vfile_of_spans(const struct span_list *spans, struct origin origin);
 
-/* Makes the file of an artifact in the arena, and frees the artifact; its tensors and lent values live longer. */
+/* Lays an artifact out in the arena, and frees it even on failure; its tensors and lent values must outlive the file.
+ * Returns OK or FAILED. */
 enum outcome vfile_of_artifact(struct artifact *artifact, struct origin origin, struct arena *arena,
                                struct vfile *ret_file, struct error *error);
 
-/* A copy of a text, in the arena. */
+/* Copies a text into the arena. */
 struct vfile vfile_of_text(const void *bytes, size_t length, struct origin origin, struct arena *arena);
 
-/* All of a source, as it is. */
+/* Shows a whole source, unchanged. */
 struct vfile vfile_of_source(struct arena *arena, struct source *source, struct origin origin);
 
-/* Reads [offset, offset + length) into `out`; the range is inside the file. All of it or an error. */
+/* Reads [offset, offset + length), which must be inside the file, into `out`: all of it, or an error. */
 bool vfile_read(const struct vfile *file, uint64_t offset, size_t length, void *out, struct error *error);
 
-/* The same range as a vector, for writev to the kernel: runs that lie in a source as they are point into its mapping
- * (they must not be touched by us; the kernel's copy fails where the source has been truncated), all others into
- * `scratch`, which has room for `length` bytes: each at its own place of the range, so that a page of `scratch` becomes
- * a page of the file where the range begins one. At most VFILE_MAX_IOV elements. */
+/* Like vfile_read(), as a vector of at most VFILE_MAX_IOV elements for writev() to the kernel. Longer runs that a
+ * source stores unchanged point into its mapping: only the kernel may read them, and its copy fails if the source has
+ * been truncated. All other runs are computed in `scratch`, which has room for `length` bytes, each at its own offset
+ * in the range: if the range begins a page, each page of `scratch` becomes a page of the file. */
 enum { VFILE_MAX_IOV = 256 };
 bool vfile_iov(const struct vfile *file, uint64_t offset, size_t length, struct iovec *iov, size_t *ret_count,
                void *scratch, struct error *error);
 
-/* Adds the stored bytes that [offset, offset + length), inside the file, is computed from, as view_depends(). */
+/* Adds the stored bytes that [offset, offset + length), inside the file, is computed from (view_depends()). */
 void vfile_depends(const struct vfile *file, uint64_t offset, uint64_t length, struct dependencies *to);
 
-/* Names the remote bytes that the range is computed from, as source_want(); never waits. */
+/* Names the remote bytes that the range is computed from (source_want()). Never waits. */
 void vfile_want(const struct vfile *file, uint64_t offset, uint64_t length, bool urgent);
 
-/* Waits until the range can be read without waiting for a network; fails if it cannot be had. Call it before reading,
- * on a thread that nobody else depends on: reads are computed by the threads of pool.h. A file of local sources waits
- * for nothing. */
+/* Waits until the range can be read without waiting for a network; fails if its bytes cannot be fetched. Call it before
+ * reading, on a thread that nothing else depends on: the threads of pool.h, which compute reads, must not wait. Returns
+ * at once for local sources. */
 bool vfile_wait(const struct vfile *file, uint64_t offset, uint64_t length, struct error *error);
 
-/* The file as a source, for readers of formats; it keeps the file, whose spans live longer. */
+/* Returns a copy of the file as a source, for readers of formats; the caller closes it. The spans must outlive it. */
 struct source *source_of_vfile(const struct vfile *file, const char *name);

@@ -23,7 +23,7 @@ static const struct served *served_by(fuse_req_t req)
     return ((const struct serving *)fuse_req_userdata(req))->served;
 }
 
-/* A buffer of each thread for what it replies, as large as the largest request so far. It begins a page, since the
+/* Each thread has a buffer for its replies, as large as its largest request so far and aligned to pages, since the
  * kernel copies from it page by page. */
 
 static pthread_key_t scratch_key;
@@ -66,8 +66,8 @@ static void say_failed(void *context)
     arena_free(arena);
 }
 
-/* Failed reads: what an application does with EIO is its own business, the reason goes to the log. Once for each file
- * and reason, whatever the offsets in it. */
+/* Reports why a read failed, since the application gets only EIO: once for each file and reason, ignoring the digits of
+ * the reason, such as offsets. */
 static void report_failed_read(struct tree *tree, node_id id, const struct error *error)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -93,7 +93,7 @@ static void report_failed_read(struct tree *tree, node_id id, const struct error
     attempt(say_failed, &failed, &unsaid);
 }
 
-/* A file of no blocks would be a hole to programs that look for holes before they read: tar -S would store nothing. */
+/* Fills in a node's status. A file has blocks, because tar -S would take it for a hole without and store nothing. */
 static void fill_stat(const struct served *served, const struct node_attributes *attributes, struct stat *status)
 {
     gid_t group = served->gid != (gid_t)NO_GROUP ? served->gid : getgid();
@@ -126,10 +126,10 @@ static void fill_entry(const struct served *served, const struct node_attributes
 
 static void op_init(void *userdata, struct fuse_conn_info *conn)
 {
-    /* Replies are vectors of pointers: a splice through a pipe is slower. */
+    /* Replies are vectors of pointers, which a splice through a pipe would slow down. */
     conn->want &=
         ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_AUTO_INVAL_DATA);
-    if (source_any_remote()) /* else the kernel waits for all parts of a direct read, whatever happens to the reader */
+    if (source_any_remote()) /* an interrupted reader must not wait for all parts of a direct read */
         conn->want &= ~(unsigned)FUSE_CAP_ASYNC_DIO;
     conn->want |= conn->capable & FUSE_CAP_EXPORT_SUPPORT;
     conn->max_background = MAX_BACKGROUND;
@@ -141,7 +141,7 @@ static void look_up(const struct waiting_request *request)
     const struct served *served = served_by(request->req);
     node_id parent = request->directory;
     struct node_attributes attributes;
-    struct fuse_entry_param entry = {.entry_timeout = forever}; /* no such name, and there never will be */
+    struct fuse_entry_param entry = {.entry_timeout = forever}; /* ino 0: no such name, now or ever */
     bool found;
     if (strcmp(request->name, ".") == 0)
         found = tree_attributes(served->tree, parent, &attributes);
@@ -154,11 +154,11 @@ static void look_up(const struct waiting_request *request)
     fuse_reply_entry(request->req, &entry);
 }
 
-/* A request about one file, whose answer memory may not suffice for. */
+/* A request about one node, for ask(). */
 struct question {
     fuse_req_t req;
     node_id id;
-    const char *name; /* of an attribute */
+    const char *name; /* of an extended attribute */
     size_t size;
 };
 
@@ -188,13 +188,13 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
     ask(answer_getattr, (struct question){.req = req, .id = ino});
 }
 
-/* The kernel asks once, and then opens files and directories without us, keeping what it has cached. */
+/* Answers ENOSYS once; the kernel then opens files and directories by itself, and keeps its caches. */
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     fuse_reply_err(req, ENOSYS);
 }
 
-/* Replies with an error and says why, unless that is explained already, or the reader or the mount has ended. */
+/* Replies with an error and reports the reason, unless that has been reported or the reader or the mount has ended. */
 static void fail_read(fuse_req_t req, node_id id, bool is_explained, const struct error *error)
 {
     if (!is_explained && error->code != EINTR && error->code != ECANCELED)
@@ -227,7 +227,7 @@ static void read_node(struct reading *reading, struct arena *arena)
     size = left < size ? (size_t)left : size;
     unsigned char *bytes = scratch(size);
     if (size != 0 && !vfile_iov(&file, offset, size, iov, &count, bytes, &error)) {
-        fail_read(req, id, watch_explains(watch, &file.origin), &error); /* a change of a source is said there */
+        fail_read(req, id, watch_explains(watch, &file.origin), &error); /* the watch reports changed sources */
         return;
     }
     reading->replied = true;
@@ -235,7 +235,7 @@ static void read_node(struct reading *reading, struct arena *arena)
         fuse_reply_err(req, EIO);
         return;
     }
-    /* Where the source has lost what it had, the kernel's copy from the mapping fails, and the reader has got EIO. */
+    /* If the source was truncated, the kernel's copy from the mapping fails, and the reader has got EIO. */
     if (fuse_reply_iov(req, iov, (int)count) == -EFAULT && !vfile_read(&file, offset, size, bytes, &error) &&
         !watch_explains(watch, &file.origin))
         report_failed_read(tree, id, &error);
@@ -248,7 +248,7 @@ static void answer_read(void *context)
     arena_free(arena);
 }
 
-/* A read that memory does not suffice for fails alone. */
+/* Answers a read. If memory runs out, only this read fails. */
 static void try_to_read(const struct queued_read *request)
 {
     struct error error;
@@ -259,7 +259,7 @@ static void try_to_read(const struct queued_read *request)
     }
 }
 
-/* Answers the read, and then those that queue meanwhile; or queues it. */
+/* Answers the read and the reads that queue meanwhile, or queues it. */
 static void read_in_turn(struct queued_read read)
 {
     struct read_queue *reads = ((const struct serving *)fuse_req_userdata(read.req))->reads;
@@ -278,7 +278,7 @@ struct awaiting {
     struct error error;
 };
 
-/* Waits for the bytes of a read. What fails besides fails again when it is answered. */
+/* Waits for the bytes of a read. Other failures appear again when the read is answered. */
 static void await_bytes(void *context)
 {
     struct awaiting *awaiting = context;
@@ -303,7 +303,7 @@ static void interrupt_reader(fuse_req_t req, void *interrupted)
     arrival_announce();
 }
 
-/* The reply frees the request: before it, libfuse is told that nobody waits for interrupts any more. */
+/* Waits for a read's bytes and answers it. Ends the watch for interrupts before the reply, which frees the request. */
 static void read_when_here(const struct queued_read *read)
 {
     struct awaiting awaiting = {.read = read};
@@ -350,14 +350,14 @@ static bool add_entry(struct filling *filling, const char *name, const struct fu
 static bool add_node(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
     struct filling *filling = context;
-    /* A node number of 0 tells the kernel to look it up when it is asked for. */
+    /* An ino of 0 makes the kernel look the name up when it is needed. */
     struct fuse_entry_param entry = {.attr = {.st_ino = attributes->id, .st_mode = S_IFREG}};
     if (!attributes->pending)
         fill_entry(served_by(filling->req), attributes, &entry);
     return add_entry(filling, name, &entry, index + 3);
 }
 
-/* "." and "..": a node number of 0 tells the kernel to look nothing up by them. */
+/* Adds "." and "..", with an ino of 0, which tells the kernel to remember no node for them. */
 static bool add_dots(struct filling *filling, node_id directory, uint64_t from)
 {
     struct tree *tree = served_by(filling->req)->tree;
@@ -397,7 +397,7 @@ static void answer_prepared(const struct waiting_request *request)
         fuse_reply_err(request->req, ENOMEM);
 }
 
-/* Files that are being planned are waited for elsewhere. */
+/* Answers a request at once, or hands it to the waiting room until its files are planned. */
 static void answer_when_prepared(const struct waiting_request *request)
 {
     const struct serving *serving = fuse_req_userdata(request->req);
@@ -462,7 +462,7 @@ static void name_xattr(void *context, const char *name, const char *value, size_
     buffer_append(context, name, strlen(name) + 1);
 }
 
-/* A size of 0 asks how much room is needed. */
+/* Replies with the value, or with its length if `size` is 0. */
 static void reply_xattr(fuse_req_t req, const struct buffer *value, size_t size)
 {
     if (size == 0)
@@ -489,7 +489,7 @@ static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t
 {
     if (text_starts_with(name, "user."))
         ask(answer_getxattr, (struct question){req, ino, name, size});
-    else /* ls and cp take this as a hint not to ask again */
+    else /* ls and cp do not ask again after this error */
         fuse_reply_err(req, ENOTSUP);
 }
 
@@ -507,8 +507,8 @@ static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
     ask(answer_listxattr, (struct question){.req = req, .id = ino, .size = size});
 }
 
-/* Writers. The kernel refuses them for a mount that is `ro`; these are for one made by somebody else, or remounted by
- * root, or with -o allow_rdwr. */
+/* Writers. The kernel refuses them on a mount that is `ro`; these operations refuse them on a mount that another
+ * process made, that root remounted, or that has -o allow_rdwr. */
 
 static void refuse_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *status, int to_set, struct fuse_file_info *fi)
 {
@@ -551,7 +551,7 @@ static void refuse_create(fuse_req_t req, fuse_ino_t parent, const char *name, m
     fuse_reply_err(req, EROFS);
 }
 
-/* The kernel has put the bytes into its pages of the file by now. */
+/* Refuses a write, whose bytes the kernel has already put into its pages of the file. */
 static void refuse_write(fuse_req_t req, fuse_ino_t ino, const char *bytes, size_t size, off_t offset,
                          struct fuse_file_info *fi)
 {
@@ -576,7 +576,7 @@ static void refuse_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off
     fuse_reply_err(req, EROFS);
 }
 
-/* Absent operations answer ENOSYS, after which the kernel handles them alone: flush, locks, lseek. */
+/* Operations without a row get ENOSYS, and then the kernel handles them by itself: flush, locks, lseek. */
 const struct fuse_lowlevel_ops fuse_ops = {
     .init = op_init,
     .lookup = op_lookup,

@@ -1,18 +1,18 @@
 /* The FUSE operations on a tree.
  *
- * Nothing is remembered between requests, and a node's number is its inode number, so that open, opendir and forget
- * have nothing to do. Content never changes: the kernel may keep attributes, names and pages for ever, or until a
- * source changes (watch.h). Every attribute sent anywhere is complete, since the kernel would cut a mapped file to a
- * size of 0. A read is answered in full or with an error: EIO, ESTALE if a remote object has changed, EINTR for an
- * interrupted reader that waits for a network.
+ * A node's number is its inode number, and no state is kept for open files or known names, so open, opendir and forget
+ * have nothing to do. Content never changes: the kernel may keep attributes, names and pages forever, or until a source
+ * changes (watch.h). Every reply with attributes has all of them, since the kernel would cut a mapped file to a size of
+ * 0. A read is answered in full or with an error: EIO, ESTALE if a remote object has changed, EINTR for an interrupted
+ * reader that waits for a network, ENOMEM if memory runs out.
  *
- * No worker waits: what needs a file that is not planned yet is handed to a waiting room, and reads beyond those that
- * may run at once are queued. So names and attributes are answered at once whatever is being planned or computed. A
- * listing waits for the files of its directory for LISTING_PATIENCE seconds at most; it then names those whose planning
- * takes longer, and who asks for such a name waits, or finds that it is absent.
+ * No worker waits, as long as threads and memory can be had: requests that need an unplanned file go to a waiting room,
+ * and reads over the limit are queued. So plans and reads never delay other names and attributes. A listing waits
+ * LISTING_PATIENCE seconds at most for the files of its directory, and then also names those that are still being
+ * planned; looking up such a name waits, and may find that the file is absent.
  *
- * If a source is remote, a read first waits on a thread of remote_reads.h until its bytes are here, and is then
- * computed like any other. */
+ * If a source is remote, a read first waits on a thread of remote_reads.h for its bytes, and is then computed like any
+ * other. */
 #pragma once
 
 #include "fs/mount/read_queue.h"
@@ -27,12 +27,12 @@
 
 /* The tree that is served, and its users. */
 struct served {
-    struct tree *tree; /* NULL for a server that has other operations, and nothing to watch */
+    struct tree *tree; /* NULL only for servers with operations of their own: nothing is watched */
     uid_t uid;
-    gid_t gid; /* NO_GROUP: that of who mounts, which gets no more than everybody where the sources have another */
+    gid_t gid; /* NO_GROUP: this process's, with no more permissions than others have if the sources' group differs */
     mode_t umask;
-    struct watch *watch; /* made by the session */
-    bool allows_rdwr;    /* set by the session: who owns the files may open them for writing */
+    struct watch *watch; /* made by the session; NULL without a tree */
+    bool allows_rdwr;    /* set by the session: the owner may open files for writing; writes fail */
 };
 
 /* The user data of the operations. */
@@ -43,12 +43,13 @@ struct serving {
     struct remote_reads *remote_reads;
     struct read_ahead *ahead;
     atomic_bool has_replied;
-    sem_t answering; /* posted once: the kernel has the first reply, so there is a worker, and its limits are set */
+    sem_t answering; /* posted once, after the first reply: a worker runs, and the kernel knows our limits */
 };
 
+/* Fills in `serving` for at most `n_readers` reads at once; `served` must outlive it. */
 void serving_begin(struct serving *serving, const struct served *served, size_t n_readers);
 
-/* Once there are no workers any more. Ends all waits for remote bytes, for good. */
+/* Call it after the last worker has ended. Ends all waits for remote bytes in this process, for good. */
 void serving_end(struct serving *serving);
 
 extern const struct fuse_lowlevel_ops fuse_ops;

@@ -23,18 +23,17 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Above 4 MiB a larger window brings nothing. One reader is not enough even on one core: one slow read would hold up
- * all. */
+/* A window above 4 MiB gains nothing. Even one core gets two readers, since one slow read would delay all others. */
 enum { READAHEAD_KIB = 4096, MIN_READERS = 2, MAX_READERS = 16 };
 
-/* How long a thread asks for its next request before it sleeps. To be woken takes about as long as to copy a megabyte,
- * and threads woken together often find themselves on one core. */
+/* The time that a thread polls for its next request before it sleeps. Waking up takes about as long as copying a
+ * megabyte, and threads that wake together often share one core. */
 enum { AWAKE_NANOSECONDS = 50 * 1000 };
 
 struct session {
     struct fuse_session *fuse;
     struct served served;
-    struct serving serving; /* what the operations get */
+    struct serving serving; /* the user data of the operations */
     const char *mountpoint;
     bool raise_readahead;
     const struct session_events *events;
@@ -50,7 +49,7 @@ static void keep_words(enum fuse_log_level level, const char *format, va_list ar
     last_words[strcspn(last_words, "\n")] = '\0';
 }
 
-/* How many reads are answered at once; one worker more is there for everything else. */
+/* Returns the number of reads that are answered at once; one more worker handles everything else. */
 static size_t n_readers(void)
 {
     if (pool_width() < MIN_READERS)
@@ -68,7 +67,7 @@ static sigset_t awaited_signals(void)
     return signals;
 }
 
-/* "fsname=...", with what separates options escaped. */
+/* Returns the options for libfuse, with commas and backslashes in the source's name escaped; the caller frees them. */
 static char *mount_options(const struct session_options *options)
 {
     struct buffer text = {0};
@@ -112,7 +111,7 @@ static ssize_t send_reply(int device, struct iovec *iov, int count, void *userda
 }
 
 #if FUSE_USE_VERSION >= 317
-/* A queue of its own for each worker. Older versions of libfuse do this themselves for custom I/O too. */
+/* Opens a queue for one worker. Older versions of libfuse do this by themselves for custom I/O, too. */
 static int clone_device(int device)
 {
     int clone = open("/dev/fuse", O_RDWR | O_CLOEXEC);
@@ -143,7 +142,7 @@ struct session *session_new(const struct served *served, const char *mountpoint,
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     signal(SIGPIPE, SIG_IGN);
     fuse_set_log_func(keep_words);
-    dlopen("libgcc_s.so.1", RTLD_NOW); /* pthread_cancel() needs it, and aborts where it is too late to have it */
+    dlopen("libgcc_s.so.1", RTLD_NOW); /* pthread_cancel() aborts if it cannot load it later */
     char *fuse_options = mount_options(options), *arguments[] = {"wfs", "-o", fuse_options, NULL};
     struct fuse_args args = FUSE_ARGS_INIT(3, arguments);
     struct session *session = memory_alloc(sizeof *session);
@@ -179,7 +178,7 @@ void session_free(struct session *session)
     free(session);
 }
 
-/* The window in which the kernel reads ahead of a sequential reader, per mount; only root may. */
+/* Raises the mount's window in which the kernel reads ahead of a sequential reader. Only root can. */
 static void raise_readahead(unsigned major_number, unsigned minor_number)
 {
     char path[64];
@@ -195,8 +194,8 @@ static void raise_readahead(unsigned major_number, unsigned minor_number)
     fclose(file);
 }
 
-/* The thread that is nobody's worker: waits until the kernel has the first reply, then for signals. It asks for nothing
- * in the mount: a process that is killed while a thread of its own waits there is never gone, nor is its mount. */
+/* Waits until the kernel has the first reply, then for signals, on a thread that is no worker. Sends no request to the
+ * mount: a process that is killed while one of its own threads waits there never ends, nor does its mount. */
 static void *attend(void *context)
 {
     struct session *session = context;
@@ -206,7 +205,7 @@ static void *attend(void *context)
     while (sem_wait(&session->serving.answering) != 0)
         ;
     if (session->raise_readahead && !mountpoint_is_descriptor(session->mountpoint) &&
-        statx(AT_FDCWD, session->mountpoint, AT_STATX_DONT_SYNC, 0, &status) == 0) /* which the kernel answers alone */
+        statx(AT_FDCWD, session->mountpoint, AT_STATX_DONT_SYNC, 0, &status) == 0) /* the kernel answers it alone */
         raise_readahead(status.stx_dev_major, status.stx_dev_minor);
     session->events->ready(session->events->context);
     for (;;)
@@ -224,7 +223,7 @@ bool session_serve(struct session *session, const struct session_events *events,
 {
     pthread_t attendant;
     struct fuse_loop_config *config = fuse_loop_cfg_create();
-    fuse_loop_cfg_set_clone_fd(config, 1); /* libfuse goes on without it where /dev/fuse cannot be opened again */
+    fuse_loop_cfg_set_clone_fd(config, 1); /* if /dev/fuse cannot be opened again, libfuse goes on without */
     fuse_loop_cfg_set_max_threads(config, (unsigned)n_readers() + 1);
     fuse_loop_cfg_set_idle_threads(config, (unsigned)n_readers() + 1);
     session->events = events;

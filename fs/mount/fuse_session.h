@@ -1,6 +1,6 @@
 /* A mount that is being served: the device, the worker threads, and the signals of the process.
  *
- * Threads exist only inside session_serve(), so a process forks before it. */
+ * A session starts threads only inside session_serve(), so a process forks before it. */
 #pragma once
 
 #include "fs/mount/fuse_ops.h"
@@ -10,19 +10,20 @@
 
 struct session;
 
-/* Mounts at an absolute path, or takes over the mounted descriptor that /dev/fd/N stands for. Blocks the signals that
- * session_serve() waits for: SIGINT, SIGTERM, SIGHUP, SIGCHLD. */
+/* Mounts at an absolute path, or takes over the mounted descriptor /dev/fd/N. Blocks the signals that session_serve()
+ * waits for, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and SIGCHLD, and ignores SIGPIPE. The path must outlive
+ * the session. On failure returns NULL, with the signals as for a session. */
 struct session *session_new(const struct served *served, const char *mountpoint, const struct session_options *options,
                             struct error *error);
 
-/* Unmounts, if that has not been done, and frees. */
+/* Unmounts, unless that has happened already, and frees the session. */
 void session_free(struct session *session);
 
 struct session_events {
-    void (*ready)(void *context);                            /* once: the mount answers */
-    void (*signalled)(void *context, const siginfo_t *info); /* never two at a time */
+    void (*ready)(void *context);                            /* called once, when the mount answers */
+    void (*signalled)(void *context, const siginfo_t *info); /* called for one signal at a time */
     void *context;
 };
 
-/* Serves until it is unmounted and its last user has left. */
+/* Serves until the mount is detached and its last user has left. The events come on a thread of their own. */
 bool session_serve(struct session *session, const struct session_events *events, struct error *error);

@@ -10,7 +10,7 @@
 
 extern char **environ;
 
-/* The last line that was written to a pipe, which is closed. */
+/* Gets the last line that was written to a pipe, or "", and closes the pipe. */
 static void last_line(int pipe, char words[FUSERMOUNT_WORDS])
 {
     FILE *said = fdopen(pipe, "re");
@@ -28,7 +28,7 @@ static void last_line(int pipe, char words[FUSERMOUNT_WORDS])
     fclose(said);
 }
 
-/* Nobody waits for who still holds the other end. */
+/* Makes a pipe that does not block: a process that keeps the other end open delays no reader. */
 static bool make_pipe(int ends[2])
 {
     return pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0;
@@ -52,7 +52,7 @@ bool fusermount_mount(struct fuse_session *fuse, const char *path, char words[FU
     return mounted;
 }
 
-/* Starts it with the pipe as its stderr. Returns 0 or a reason. */
+/* Starts fusermount3 with the pipe as its stderr. Returns 0 or an errno. */
 static int start(const char *path, bool lazy, int said, pid_t *ret_child)
 {
     const char *const arguments[] = {"fusermount3", lazy ? "-uz" : "-u", "--", path, NULL};

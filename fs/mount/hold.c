@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TAKEN_OVER_MILLISECONDS = 1000 }; /* nobody keeps others from holding for longer, except on purpose */
+enum { TAKEN_OVER_MILLISECONDS = 1000 }; /* no process prevents holds for longer, except on purpose */
 
 static long milliseconds_since(const struct timespec *start)
 {

@@ -1,16 +1,17 @@
-/* Holds: a shared lock that a server has on the directory under its mount, from before it mounts until its sources are
- * closed. Others tell by it whether the holder is still there, however it ended; the mount itself is never touched for
- * it. Where a directory cannot be opened or locked there is no hold, and nobody waits. */
+/* Holds: a server's shared lock on the directory under its mount, from before it mounts until its sources are closed.
+ * The lock tells other processes whether the server still runs, however it ended, without touching the mount. If the
+ * directory cannot be opened or locked, there is no hold, and no process waits. */
 #pragma once
 
 #include <stdbool.h>
 
-/* Takes a hold, beside those of others. Returns a descriptor, to be closed at the end, or -1. */
+/* Takes a hold, beside any others; waits a second at most for a hold_take_over(). Returns a descriptor to close, or
+ * -1. */
 int hold_take(const char *path);
 
-/* Waits until nobody holds the directory, `milliseconds` at most. Returns a descriptor that keeps others from holding
- * it until it is closed, or -1: with errno EWOULDBLOCK where somebody still holds it. */
+/* Waits `milliseconds` at most until no process holds the directory. Returns a descriptor that prevents holds until it
+ * is closed, or -1 with errno, which is EWOULDBLOCK if a process still holds it. */
 int hold_take_over(const char *path, int milliseconds);
 
-/* Reports whether the path still leads to the directory. */
+/* Reports whether the path, not followed if a link, still names the held directory. */
 bool hold_is_of(int hold, const char *path);

@@ -25,14 +25,14 @@
 
 enum { MAX_LINKS = 40, ANSWER_MILLISECONDS = 1000 };
 
-/* How long `wfs umount` waits for a server to close what it has open. */
+/* The time that `wfs umount` waits for a server to close its sources. */
 enum { ENDING_MILLISECONDS = 5000 };
 
-/* How long a mount may be in use before that is an error: programs that look at every new mount are soon done. */
+/* The time that a mount may be in use before that is an error: programs that look at every new mount end soon. */
 enum { IN_USE_MILLISECONDS = 1000 };
 
-/* On a directory that we made, where the file system has extended attributes: the pid of who made it. It tells `wfs
- * umount` to remove the directory after a wfs that was killed, and keeps a wfs that was replaced from removing it. */
+/* The extended attribute of a directory that a wfs made, with the pid of that wfs, if the file system has attributes.
+ * It tells `wfs umount` to remove the directory of a killed wfs, and prevents a replaced wfs from removing it. */
 static const char made_mark[] = "user.wfs.made";
 
 static const char temporary_prefix[] = "wfs-exec-";
@@ -42,7 +42,7 @@ bool mountpoint_is_descriptor(const char *path)
     return text_starts_with(path, "/dev/fd/");
 }
 
-/* DIRECTORY/NAME; frees the directory, which may be NULL. */
+/* Returns DIRECTORY/NAME, which the caller frees, and frees the directory; NULL for NULL. */
 static char *join(char *directory, const char *name)
 {
     if (directory == NULL)
@@ -54,7 +54,7 @@ static char *join(char *directory, const char *name)
     return whole;
 }
 
-/* The directory that a path is in, in memory of the caller. */
+/* Returns the directory that a path is in; the caller frees it. */
 static char *directory_above(const char *path)
 {
     size_t length = strlen(path);
@@ -77,8 +77,8 @@ static void explain_unresolved(const char *path, int reason, struct error *error
     free(above);
 }
 
-/* The path without links in it. The last part may be missing, or a mount whose server is dead or stopped: it is not
- * touched, but for asking whether it is a link, which the kernel answers by itself. */
+/* Returns the absolute path without links; the caller frees it. The last name may be missing, or a mount with a dead or
+ * stopped server: the only request is whether it is a link, which the kernel answers by itself. */
 static char *resolve(const char *path, struct error *error)
 {
     char current[PATH_MAX], target[PATH_MAX], *whole = NULL;
@@ -126,7 +126,7 @@ struct mounted {
 
 typedef void see_mount(void *context, const struct mntent *entry);
 
-/* The table is read as a whole first: it changes while who sees its entries takes time. */
+/* Calls see() for each mount. Reads the whole table first, because it may change during these calls. */
 static void each_mount(see_mount *see, void *context)
 {
     FILE *table = setmntent("/proc/self/mounts", "re");
@@ -197,10 +197,10 @@ void mountpoint_each(void (*emit)(void *context, const char *path, const char *s
 
 enum answer { ANSWERS, DIED, IS_SILENT };
 
-/* Reports whether a server answers for a mount. A child asks, because a process that asks a stopped server waits, deaf
- * to signals where the server has taken the question: with no file of the caller's, who may wait for the end of a pipe.
- * stat would be answered from the kernel's cache. A server that is just ending drops the question: the connection is
- * aborted. */
+/* Finds out whether a mount's server answers. A child asks, because a process that asks a stopped server waits, deaf to
+ * signals if the server has taken the request. The child closes all files, since a reader may wait for the end of a
+ * pipe. It asks statvfs(), because the kernel's cache would answer stat(). A server that is ending drops the request,
+ * which aborts the connection. */
 static enum answer ask(const char *path)
 {
     struct statvfs status;
@@ -228,7 +228,7 @@ struct mount_server mountpoint_server(const char *path)
     return (struct mount_server){0, ask(path) == DIED ? MOUNT_DEAD : MOUNT_SERVED};
 }
 
-/* Makes the directory ours, to be removed at the end. */
+/* Marks the directory as made by this process, even if another wfs made it: it is removed at the end. */
 static void adopt(struct mountpoint *mountpoint)
 {
     char pid[16];
@@ -239,7 +239,7 @@ static void adopt(struct mountpoint *mountpoint)
     mountpoint->inode = stat(mountpoint->path, &status) == 0 ? status.st_ino : 0;
 }
 
-/* The pid in the mark of a directory; 0 where it has none. */
+/* Returns the pid in the mark of a directory; 0 if it has no mark. */
 static int marked_by(const char *path)
 {
     char pid[16] = "";
@@ -299,7 +299,7 @@ static bool check_directory(struct mountpoint *mountpoint, bool nonempty, struct
         return error_set(error, "%s: not a directory", path);
     if (!nonempty && !is_empty(path))
         return error_set(error, "%s: not empty; -o nonempty mounts over its contents", path);
-    if (marked_by(path) != 0) /* by a wfs that was replaced, was killed, or is about to end */
+    if (marked_by(path) != 0) /* made by a wfs that was replaced, was killed, or is about to end */
         adopt(mountpoint);
     return true;
 }
@@ -326,7 +326,7 @@ bool mountpoint_prepare(struct mountpoint *mountpoint, const char *path, const s
     return false;
 }
 
-/* A directory of a wfs that was killed before it could remove it: nobody holds it, and it is empty. */
+/* Removes the directory of a wfs that was killed before it could do so: it is empty, and no process holds it. */
 static void remove_left(const char *path)
 {
     struct error error;
@@ -360,7 +360,7 @@ bool mountpoint_make_temporary(struct mountpoint *mountpoint, const char *parent
     char path[PATH_MAX];
     *mountpoint = (struct mountpoint){.hold = -1};
     remove_all_left(parent);
-    /* Until it is held, another one may take it for one that was left. */
+    /* Until there is a hold, another process may remove the directory as one that was left. */
     for (;;) {
         snprintf(path, sizeof path, "%s/%sXXXXXX", parent, temporary_prefix);
         if (mkdtemp(path) == NULL)
@@ -381,7 +381,7 @@ bool mountpoint_vanished(const struct mountpoint *mountpoint)
     return access(mountpoint->path, F_OK) != 0 && errno == ENOENT;
 }
 
-/* Reports whether the directory is still the one that we made, and no other wfs has made it its own. */
+/* Reports whether the directory is still the one that this process made or adopted, and no other wfs has since. */
 static bool is_ours(const struct mountpoint *mountpoint)
 {
     struct stat status;
@@ -399,7 +399,7 @@ void mountpoint_release(struct mountpoint *mountpoint)
     *mountpoint = (struct mountpoint){0};
 }
 
-/* Waits out a moment's use. */
+/* Unmounts, and waits IN_USE_MILLISECONDS at most for short uses to end. */
 static bool detach_idle(const char *path)
 {
     for (int i = 0; umount2(path, UMOUNT_NOFOLLOW) != 0; i++) {
@@ -410,7 +410,7 @@ static bool detach_idle(const char *path)
     return true;
 }
 
-/* Who is in the way of an unmount. */
+/* Sets the error for a mount in use, with the processes that use it. */
 static bool explain_in_use(const char *path, struct error *error)
 {
     struct process server, user;
@@ -433,7 +433,7 @@ static bool explain_in_use(const char *path, struct error *error)
         path, user.name, (int)user.pid, use, others, count == 1 ? "it" : "them", path);
 }
 
-/* For an ordinary user: as detach_idle(), unless it is lazy. */
+/* Detaches for an ordinary user; waits like detach_idle() while the mount is in use. */
 static bool detach_by_fusermount(const char *path, enum detach how, struct error *error)
 {
     enum { PAUSE_MILLISECONDS = 10 };
@@ -460,8 +460,8 @@ bool mountpoint_detach(const char *path, enum detach how, struct error *error)
     return detach_by_fusermount(path, how, error);
 }
 
-/* After a detach: waits until the server has closed its sources, unless that was lazy, and removes the directory that
- * was made for the mount. `server` is NULL where it is not known. */
+/* After a detach, waits for the server to close its sources, unless the detach was lazy, and removes the directory if a
+ * wfs made it. `server` is NULL if unknown. */
 static bool finish_clearing(const char *path, enum detach how, const struct process *server, struct error *error)
 {
     struct process now;

@@ -1,4 +1,4 @@
-/* Mount points: the directory a tree is shown at, what is mounted there already, and taking it away. */
+/* Mount points: the directory that shows a tree, the mount that is there already, and unmounting. */
 #pragma once
 
 #include "base/error.h"
@@ -6,57 +6,58 @@
 #include <sys/types.h>
 
 struct mountpoint {
-    char *path;  /* absolute, or /dev/fd/N: a descriptor of /dev/fuse that somebody else has mounted */
-    bool made;   /* by us: it is removed at the end */
-    ino_t inode; /* of the directory that we made */
-    bool marked; /* and it says so */
+    char *path;  /* absolute, or /dev/fd/N: a descriptor of /dev/fuse that another process has mounted */
+    bool made;   /* wfs made the directory: it is removed at the end */
+    ino_t inode; /* of that directory; 0: unknown */
+    bool marked; /* the directory has an extended attribute that says so */
     int hold;    /* on the directory (hold.h), or -1 */
 };
 
 struct mountpoint_options {
-    bool nonempty; /* files in it may be hidden */
-    bool replace;  /* a wfs that is mounted there, alive or dead, is taken away first */
+    bool nonempty; /* the mount may hide files in the directory */
+    bool replace;  /* first detach a wfs that is mounted there, alive or dead */
 };
 
-/* Finds out whether `path` can be mounted on, and makes it if it is missing. */
+/* Checks that `path` can be mounted on, makes the directory if it is missing, and takes a hold of it. */
 bool mountpoint_prepare(struct mountpoint *mountpoint, const char *path, const struct mountpoint_options *options,
                         struct error *error);
 
-/* A new directory in `parent`, which is absolute, for a mount that only we use. Where we are killed, the next one that
- * is made there removes it. */
+/* Makes a directory in `parent`, an absolute path, for a mount that only this process uses. First removes those that
+ * killed processes of this user left there. */
 bool mountpoint_make_temporary(struct mountpoint *mountpoint, const char *parent, struct error *error);
 
-/* Once nothing is mounted there any more, and the sources are closed: removes the directory if it was made by us, and
- * frees what was made. A mount point that is all zeros is allowed. */
+/* Removes the directory if a wfs made it and no other has adopted it, and frees the mount point. Call it when nothing
+ * is mounted there any more and the sources are closed. A mount point of zeros is allowed. */
 void mountpoint_release(struct mountpoint *mountpoint);
 
-/* Reports whether the directory is gone: the wfs that was there before may have removed it after we looked. */
+/* Reports whether the directory is gone: the previous wfs may have removed it after mountpoint_prepare(). */
 bool mountpoint_vanished(const struct mountpoint *mountpoint);
 
-/* Reports whether it stands for a descriptor. */
+/* Reports whether the path stands for a descriptor: /dev/fd/N. */
 bool mountpoint_is_descriptor(const char *path);
 
 enum detach {
-    DETACH_IDLE, /* only if nobody uses it, or just for a moment, as programs that look at every mount do */
-    DETACH_LAZY, /* at once; its users finish undisturbed */
-    DETACH_FORCE /* at once, and its users get errors, where we may; otherwise as DETACH_LAZY */
+    DETACH_IDLE, /* only if no process uses it for longer than a second, as programs that look at every mount do */
+    DETACH_LAZY, /* at once; its users can finish */
+    DETACH_FORCE /* at once, and its users get errors; like DETACH_LAZY without the right to do so */
 };
 
-/* Takes the mount at an absolute path away; by fusermount3 where we may not do it ourselves. */
+/* Detaches the mount at an absolute path, by fusermount3 for ordinary users. The error names a process that uses it. */
 bool mountpoint_detach(const char *path, enum detach how, struct error *error);
 
-/* For `wfs umount`: detaches a wfs, alive or dead, and removes the directory if a wfs had made it. With DETACH_IDLE
- * waits until the server has closed its sources, for some seconds; a server that is stopped is an error then. */
+/* For `wfs umount`: detaches a wfs of this user, for root of any user, alive or dead, and removes a directory that a
+ * wfs made. DETACH_IDLE waits 5 s at most for the server to close its sources; then a stopped server is an error. */
 bool mountpoint_clear(const char *path, enum detach how, struct error *error);
 
 enum mount_state { MOUNT_SERVED, MOUNT_STOPPED, MOUNT_DEAD };
 
-/* Who serves the wfs that is mounted at an absolute path. */
+/* The process that serves a mount of wfs. Only a process that is known is MOUNT_STOPPED. */
 struct mount_server {
-    pid_t pid; /* 0: not known, as of other users' processes */
+    pid_t pid; /* 0: unknown, as other users' processes are */
     enum mount_state state;
 };
+/* Finds the server of the wfs that is mounted at an absolute path; waits a second at most for an unknown one. */
 struct mount_server mountpoint_server(const char *path);
 
-/* Calls `emit` for each place where a wfs is mounted, with what it shows. */
+/* Calls `emit` for each mount of a wfs with its absolute path and the name of its source. */
 void mountpoint_each(void (*emit)(void *context, const char *path, const char *source), void *context);

@@ -12,7 +12,7 @@
 
 static const char device[] = "/dev/fuse", without[] = "'wfs ls', 'wfs cat' and 'wfs cp' need no mount";
 
-/* 0, or why the device cannot be opened. */
+/* Returns 0, or the errno with which the device cannot be opened. */
 static int open_device(void)
 {
     int fd = open(device, O_RDWR | O_CLOEXEC);
@@ -22,7 +22,7 @@ static int open_device(void)
     return 0;
 }
 
-/* As libfuse and execvp() look for it. */
+/* Looks for fusermount3 as libfuse and execvp() do. */
 static bool has_fusermount(void)
 {
     const char *path = getenv("PATH"), *directories = path != NULL ? path : "/usr/bin:/bin";

@@ -3,6 +3,6 @@
 
 #include "base/error.h"
 
-/* Sets the error for a mount that failed: what is found to be in the way, else `words`, which fusermount3 or libfuse
- * said. Returns false. */
+/* Sets the error for a mount that failed: the obstacle that it finds, or else `words`, the message of fusermount3 or
+ * libfuse. Returns false. */
 bool obstacle_explain(const char *mountpoint, const char *words, struct error *error);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The line of /proc/PID/stat: "PID (NAME) STATE ...". A name may hold parentheses and blanks. */
+/* Reads the line of /proc/PID/stat: "PID (NAME) STATE ...". A name may hold parentheses and blanks. */
 static bool read_stat(pid_t pid, char line[1024])
 {
     char path[64];
@@ -30,12 +30,12 @@ bool process_find(pid_t pid, struct process *ret_process)
     const char *name = strchr(line, '(') + 1, *end = strrchr(line, ')');
     char state = strlen(end) > 2 ? end[2] : '\0';
     ret_process->pid = pid;
-    ret_process->stopped = state == 'T'; /* a tracer stops a process, too, but lets it go on: 't' */
+    ret_process->stopped = state == 'T'; /* not 't': a tracer stops a process, too, but lets it go on */
     text_printable(name, (size_t)(end - name), ret_process->name, sizeof ret_process->name);
     return state != 'Z' && state != 'X';
 }
 
-/* When it was started, in ticks since the system was: field 22 of the line. */
+/* Returns the start of a process, in ticks since the system started: field 22 of the line. */
 static unsigned long long start_of(pid_t pid)
 {
     char line[1024];
@@ -56,7 +56,7 @@ static bool read_link(pid_t pid, const char *name, char target[PATH_MAX])
     return length >= 0;
 }
 
-/* Calls see() for each descriptor of a process with what it leads to, until that returns false. */
+/* Calls see() with the target of each descriptor of a process, until see() returns false. */
 typedef bool see_descriptor(void *context, const char *target);
 static void each_descriptor(pid_t pid, see_descriptor *see, void *context)
 {
@@ -73,7 +73,7 @@ static void each_descriptor(pid_t pid, see_descriptor *see, void *context)
         closedir(directory);
 }
 
-/* Calls see() for each process but this one. */
+/* Calls see() for each process except this one. */
 typedef void see_process(void *context, pid_t pid);
 static void each_process(see_process *see, void *context)
 {
@@ -124,9 +124,9 @@ struct user_search {
     const char *mountpoint;
     pid_t except;
     struct process *first;
-    char *use; /* of the first */
+    char *use; /* the use by the first process */
     size_t count;
-    char found[PROCESS_USE]; /* of the one that is looked at; empty: none yet */
+    char found[PROCESS_USE]; /* the use by the current process; empty: none yet */
 };
 
 /* Returns the rest of a path after the mount point; NULL if the path is outside the mount. */
@@ -138,7 +138,7 @@ static const char *within(const char *mountpoint, const char *path)
     return path[length] == '/' ? path + length + 1 : path + length;
 }
 
-/* "maps model.gguf"; a long name is cut. */
+/* Notes a use, "maps model.gguf"; cuts long names. */
 static void note_use(struct user_search *search, const char *before, const char *path, const char *after)
 {
     char shown[PROCESS_USE - 32];

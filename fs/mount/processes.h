@@ -1,5 +1,5 @@
-/* Processes that serve a mount, or use it, as /proc tells: all of them to root, to others their own. Nothing in the
- * mount is touched, so that a server that is stopped holds up nobody. */
+/* Processes that serve or use a mount, from /proc: root finds all of them, other users find their own, and no process
+ * finds itself. Nothing in the mount is touched, so a stopped server delays no caller. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,13 +14,13 @@ struct process {
     bool stopped;            /* by SIGSTOP or ^Z, until a SIGCONT */
 };
 
-/* Looks up a process by its number; false where it has ended. */
+/* Looks up a process by its number; returns false if it has ended. */
 bool process_find(pid_t pid, struct process *ret_process);
 
-/* Finds the wfs that serves the mount at an absolute path: it has /dev/fuse open, and the directory under the mount
- * (hold.h). Of several, as after `umount -l`, it is the one that was started last. False where none is to be seen. */
+/* Finds the process that serves the mount at an absolute path: it has /dev/fuse open, and the directory under the mount
+ * (hold.h); of several, as after `umount -l`, the one that started last. Returns false if none is visible. */
 bool process_serving(const char *mountpoint, struct process *ret_process);
 
-/* Counts the processes but the server `except` (0: none) that work in the mount, or have files of it open or mapped.
- * `ret_first` and `use` ("maps model.gguf") are those of the first, if any. */
+/* Counts the processes that have their working directory in the mount, or files of it open or mapped, except the server
+ * `except` (0: none). `ret_first` and `use` ("maps model.gguf") describe the first one, if any. */
 size_t processes_using(const char *mountpoint, pid_t except, struct process *ret_first, char use[PROCESS_USE]);

@@ -13,7 +13,7 @@ struct waiting_read {
 struct read_queue {
     pthread_mutex_t lock;
     size_t n_reading, most_at_once;
-    struct waiting_read *first, **end; /* none unless as many as may are reading */
+    struct waiting_read *first, **end; /* empty unless `most_at_once` reads run */
 };
 
 struct read_queue *read_queue_new(size_t most_at_once)
@@ -34,7 +34,7 @@ bool read_queue_enter(struct read_queue *queue, const struct queued_read *read)
 {
     pthread_mutex_lock(&queue->lock);
     struct waiting_read *waiting = queue->n_reading < queue->most_at_once ? NULL : malloc(sizeof *waiting);
-    bool may_begin = waiting == NULL; /* also where no memory is left to wait in */
+    bool may_begin = waiting == NULL; /* also without memory to wait in */
     if (may_begin) {
         queue->n_reading++;
     } else {

@@ -1,5 +1,5 @@
-/* Reads in turn: only so many at once, the others wait here instead of with a worker, so that a worker is always free
- * for names and attributes. Who has finished a read takes the next one: nobody is woken for it. */
+/* Reads in turn: a limited number run at once, and the others wait here instead of with a worker, so that a worker is
+ * always free for names and attributes. A thread that has finished a read takes the next one: no thread is woken. */
 #pragma once
 
 #include <fuse_lowlevel.h>
@@ -15,11 +15,11 @@ struct queued_read {
 struct read_queue;
 
 struct read_queue *read_queue_new(size_t most_at_once);
-void read_queue_free(struct read_queue *queue);
+void read_queue_free(struct read_queue *queue); /* it must be empty */
 
-/* True where the read may begin now, also beyond the limit where no memory is left to queue it; false where it was
- * queued, and is another thread's. */
+/* Returns true if the read may begin now, even beyond the limit if there is no memory to queue it; false if it was
+ * queued for another thread. */
 bool read_queue_enter(struct read_queue *queue, const struct queued_read *read);
 
-/* After a read: true, and the next one, where one waits; false where the thread is done. */
+/* Call it after each read. Gets the next read of this thread; returns false if none waits. */
 bool read_queue_next(struct read_queue *queue, struct queued_read *ret_read);

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 enum {
-    MOST_THREADS = 64, /* as many reads ahead as the kernel has under way: MAX_BACKGROUND of fuse_ops.c */
-    MOST_IDLE = 4,     /* threads that stay: a sequential reader needs no new one for each read */
+    MOST_THREADS = 64, /* the kernel's limit of reads ahead: MAX_BACKGROUND of fuse_ops.c */
+    MOST_IDLE = 4,     /* threads that stay, so that a sequential reader needs no new one for each read */
 };
 
 struct remote_read {
@@ -20,7 +20,7 @@ struct remote_reads {
     remote_read_answer *answer;
     pthread_mutex_t lock;
     pthread_cond_t came, thread_left;
-    struct remote_read *first, **end; /* not begun */
+    struct remote_read *first, **end; /* reads that no thread has begun */
     size_t n_queued, n_idle, n_threads;
     bool closing;
 };
@@ -48,7 +48,7 @@ static struct remote_read *take(struct remote_reads *reads)
     return taken;
 }
 
-/* Waits for a read; NULL where the thread is to end. */
+/* Waits for a read; returns NULL if the thread must end. */
 static struct remote_read *await(struct remote_reads *reads)
 {
     while (reads->first == NULL && !reads->closing && reads->n_idle < MOST_IDLE) {
@@ -74,7 +74,7 @@ static void *answer_reads(void *context)
     return NULL;
 }
 
-/* Starts a thread if none is free for one more read. Returns whether there is a thread at all. */
+/* Starts a thread if none is free for one more read. Reports whether there is any thread. */
 static bool has_thread(struct remote_reads *reads)
 {
     pthread_t thread;

@@ -4,8 +4,8 @@
 #include <stdbool.h>
 
 struct session_options {
-    const char *source; /* what `df` and mountinfo call it */
+    const char *source; /* the name of the source in `df` and mountinfo */
     bool allow_other, no_readahead, noexec;
-    bool allow_rdwr;   /* files may be opened for writing, too; whatever would write fails with EROFS all the same */
-    bool auto_unmount; /* by fusermount3, where we are killed */
+    bool allow_rdwr;   /* files can be opened for writing; every write still fails with EROFS */
+    bool auto_unmount; /* fusermount3 unmounts if the server is killed */
 };

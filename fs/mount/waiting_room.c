@@ -7,12 +7,12 @@
 #include <string.h>
 #include <time.h>
 
-enum { LOOK_MILLISECONDS = 50 }; /* how often interrupted requests and the time are looked at */
+enum { LOOK_MILLISECONDS = 50 }; /* between checks for interrupted requests and ended patience */
 
 struct waiter {
     struct waiter *next;
     struct waiting_request request;
-    char *name; /* the request's own */
+    char *name; /* the copy of the request's name */
     time_t patience_ends;
 };
 
@@ -23,7 +23,7 @@ struct waiting_room {
     pthread_cond_t changed;
     struct waiter *waiters;
     pthread_t thread;
-    unsigned changes; /* counts what may let somebody go */
+    unsigned changes; /* counts events that may let a request be answered */
     bool has_thread, closing;
 };
 
@@ -60,7 +60,7 @@ struct waiting_room *waiting_room_new(struct tree *tree, waiting_answer *answer)
     return room;
 }
 
-/* Answers what can be answered; false where it has to wait on. */
+/* Answers a request if it can be answered; returns false if it must go on waiting. */
 static bool attend_to(const struct waiting_room *room, const struct waiter *waiter)
 {
     const struct waiting_request *request = &waiter->request;
@@ -80,7 +80,7 @@ static void dismiss(struct waiter *waiter)
     free(waiter);
 }
 
-/* Answers are given without the lock: workers must not wait for them. */
+/* The room's thread. Gives answers without the lock, because workers must not wait for them. */
 static void *look_after(void *context)
 {
     struct waiting_room *room = context;

@@ -30,19 +30,19 @@ struct watched_group {
 
 struct watch {
     struct tree *tree;
-    _Atomic(struct watched_group *) groups; /* they stay, and get more */
-    int inotify, bell;                      /* an eventfd: the thread has something to do */
+    _Atomic(struct watched_group *) groups; /* only ever added to */
+    int inotify, bell;                      /* `bell`: an eventfd that wakes the thread */
     pthread_t thread;
     atomic_bool stopping;
     watch_forget *forget;
     void *context;
 
-    pthread_mutex_t lock; /* events are taken, and groups and written files added, by one at a time */
+    pthread_mutex_t lock; /* one thread at a time takes events, or adds groups and written files */
     node_id written[MAX_WRITTEN];
-    size_t n_written;   /* more than MAX_WRITTEN: it may be any file that was read */
-    atomic_bool taking; /* an event may have been taken that is not yet known to its source */
+    size_t n_written;   /* more than MAX_WRITTEN: any file that was read may be one */
+    atomic_bool taking; /* an event that was taken may not have reached its source yet */
 
-    /* Files that have been read, by a hash of their number: a bit too many only makes the kernel forget one more. */
+    /* Files that have been read, by a hash of their number: a collision only makes the kernel forget one more file. */
     _Atomic uint64_t read[(1 << HASH_BITS) / WORD_BITS];
 };
 
@@ -52,7 +52,7 @@ static void watch_source(struct watch *watch, struct watched_group *group, const
         group->watched[group->n_watched++] = (struct watched){source, source_watch(source, watch->inotify), false};
 }
 
-/* Looks at each source, because it may have changed between its opening and the watch. */
+/* Watches a checkpoint's sources, and verifies each, as it may have changed between its opening and the watch. */
 static void watch_checkpoint(void *context, const struct checkpoint *checkpoint)
 {
     struct watch *watch = context;
@@ -136,7 +136,7 @@ static void take_events(struct watch *watch)
     pthread_mutex_unlock(&watch->lock);
 }
 
-/* Takes the events that have come. One that another thread has taken is known to its source when this returns. */
+/* Takes the events that have come. When it returns, events that other threads took have reached their sources, too. */
 static void take_pending_events(struct watch *watch)
 {
     struct pollfd pending = {.fd = watch->inotify, .events = POLLIN};
@@ -144,7 +144,7 @@ static void take_pending_events(struct watch *watch)
         take_events(watch);
 }
 
-/* A file may be there twice: as a guide and as a side file. */
+/* Reports whether a source's change was reported, perhaps for another copy: guides can be side files, too. */
 static bool is_reported(const struct watch *watch, const struct source *source)
 {
     for (const struct watched_group *group = atomic_load(&watch->groups); group != NULL; group = group->next)
@@ -162,7 +162,7 @@ static void report_change(const struct watch *watch, const struct watched_group 
            is_component ? "/" : "", source_name(source), source_change(source, change));
 }
 
-/* Reports whether there are sources that are known to have changed since this was last asked. */
+/* Reports each source that has changed since the last call, and returns true if any has. */
 static bool report_changes(struct watch *watch)
 {
     bool any = false;
@@ -180,7 +180,8 @@ static bool report_changes(struct watch *watch)
 
 static _Atomic uint64_t *word_of(struct watch *watch, node_id id, uint64_t *ret_bit)
 {
-    uint64_t hash = (id * 0x9e3779b97f4a7c15) >> (64 - HASH_BITS); /* the only bits that all of the number's count in */
+    uint64_t hash =
+        (id * 0x9e3779b97f4a7c15) >> (64 - HASH_BITS); /* only the high bits depend on all bits of the number */
     *ret_bit = UINT64_C(1) << hash % WORD_BITS;
     return &watch->read[hash / WORD_BITS];
 }
@@ -229,7 +230,7 @@ static void forget_written(struct watch *watch)
         tree_number_files(watch->tree, forget_if_read, watch);
 }
 
-/* A source is marked before files are forgotten: a reader of one meanwhile does not send what it has read. */
+/* The thread. Marks a source before it makes the kernel forget files, so that a reader meanwhile sends no old bytes. */
 static void *attend(void *context)
 {
     struct watch *watch = context;
@@ -251,7 +252,7 @@ int watch_start(struct watch *watch, watch_forget *forget, void *context)
 {
     watch->forget = forget;
     watch->context = context;
-    ring(watch); /* for what has changed already */
+    ring(watch); /* for earlier changes */
     return pthread_create(&watch->thread, NULL, attend, watch);
 }
 

@@ -1,15 +1,14 @@
 /* The watch on the sources of a mount.
  *
- * What is served never changes as long as the sources do not, and the kernel keeps it. A source that somebody writes to
- * or cuts has changed for good (formats/source.h): from then on all files that are computed from it fail with EIO, so
- * that nobody gets bytes of before and after without an error; the log says so once; and the kernel is made to forget
- * the pages it has.
+ * Files never change as long as their sources do not, and the kernel keeps their pages. A source that is written to or
+ * truncated has changed for good (formats/source.h): from then on, all files that are computed from it fail with EIO,
+ * so no reader gets old and new bytes without an error, the log reports the change once, and the kernel drops pages.
  *
- * A change is noticed by inotify, which every writer on this machine sets off but one who has mapped the source; by
- * each request that reads, which asks for the events that have come and, at most every SOURCE_CHECK_MS, for size and
- * time; and by each read that fails. Where inotify cannot be had, the others are left. Requests take no lock unless
- * there is an event. A thread waits for events and does what must not be done while a request is answered: it sleeps as
- * long as nothing changes. The sources of a branch are watched from when it is opened on. */
+ * Three things notice a change: inotify, for every writer on this machine that has not mapped the source; each read,
+ * which takes the events that have come and checks size and time, at most every SOURCE_CHECK_MS; and each failed read.
+ * Without inotify, the other two remain. Requests take no lock unless an event has come. A thread waits for events and
+ * does the work that must not happen while a request is answered; it sleeps as long as nothing changes. The sources of
+ * a branch are watched as soon as it is open. */
 #pragma once
 
 #include "fs/tree/tree.h"
@@ -19,21 +18,20 @@ struct watch;
 struct watch *watch_new(struct tree *tree);
 void watch_free(struct watch *watch); /* NULL is allowed */
 
-/* Starts and ends the thread. `forget` makes the kernel drop what it keeps of a file; returns 0 or a reason. */
+/* Start and end the thread. `forget` makes the kernel drop its pages of a file. watch_start() returns 0 or an errno. */
 typedef void watch_forget(void *context, node_id id);
 int watch_start(struct watch *watch, watch_forget *forget, void *context);
 void watch_stop(struct watch *watch);
 
-/* To be called before a file is read for the kernel. */
+/* Records that a file is read. Call it before each read for the kernel. */
 void watch_reading(struct watch *watch, node_id id);
 
-/* Reports whether what has been read of a file may be sent: its sources are unchanged until now. */
+/* Reports whether bytes that were read from a file may be sent: its sources are unchanged until now. */
 bool watch_intact(struct watch *watch, const struct origin *origin);
 
-/* To be called after a write was refused: the kernel, which others read from, has the new bytes in its pages of the
- * file, and is made to forget them. */
+/* Makes the kernel drop a file's pages. Call it after a refused write, whose bytes the kernel has put into these pages,
+ * where other readers would see them. */
 void watch_refused_write(struct watch *watch, node_id id);
 
-/* Reports whether a read has failed because a source has changed: that is said by the watch, and needs no other
- * message. */
+/* Reports whether a read failed because a source has changed. The watch reports that change; the caller must not. */
 bool watch_explains(struct watch *watch, const struct origin *origin);

@@ -47,7 +47,7 @@ int background_start(struct background *background)
     return -1;
 }
 
-/* The descriptor that a path stands for, or begins with; -1: none. */
+/* Returns the descriptor that a path begins with, or -1. */
 static int descriptor_of(const char *path)
 {
     static const char *const directories[] = {"/dev/fd/", "/proc/self/fd/"};

@@ -1,4 +1,4 @@
-/* `wfs cache`: what has been fetched from servers and is kept on disk (remote/store.h). */
+/* `wfs cache`: the bytes that were fetched from servers and are kept on disk (remote/store.h). */
 #include "base/report.h"
 #include "base/text.h"
 #include "fs/cli/command.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The model that a file belongs to: hf://ORG/NAME, or the folder of a URL. In the arena. */
+/* Returns, in the arena, the model that a file belongs to: hf://ORG/NAME, or the folder of a URL. */
 static const char *model_of(const char *name, struct arena *arena)
 {
     static const char hub[] = "hf://";
@@ -61,7 +61,7 @@ static int list(const struct stored_segments *segments, struct arena *arena)
     return finish_output(EXIT_SUCCESS);
 }
 
-/* Removes the segments of the models with one of the names. */
+/* Removes the segments of all models with one of these names. */
 static int remove_models(const struct stored_segments *segments, char **names, struct arena *arena)
 {
     int status = EXIT_SUCCESS;

@@ -10,7 +10,7 @@
 
 enum { FLAG_BINARY };
 
-/* Reports whether the beginning of a file is text that a terminal shows and does not obey. */
+/* Reports whether the beginning of a file is text without control sequences for a terminal. */
 static bool looks_like_text(const char *bytes, size_t length, uint64_t size)
 {
     enum { LONGEST_CHARACTER = 4 };
@@ -18,7 +18,7 @@ static bool looks_like_text(const char *bytes, size_t length, uint64_t size)
         if (((unsigned char)bytes[i] < ' ' && memchr("\t\n\f\r", bytes[i], 4) == NULL) || bytes[i] == 0x7f)
             return false;
     size_t valid = text_valid_prefix(bytes, length);
-    return valid == length || (length < size && length - valid < LONGEST_CHARACTER); /* the last one is cut */
+    return valid == length || (length < size && length - valid < LONGEST_CHARACTER); /* the last character is cut */
 }
 
 static bool refuse_binary(const struct vfile *file, struct error *error)

@@ -1,9 +1,9 @@
-/* Completes the word at the cursor, for bash, zsh and fish, so that all three know the same.
+/* Completes the word at the cursor, in the same way for bash, zsh and fish.
  *
  * `wfs complete WORD... CURRENT` gets the words after "wfs" up to the cursor, the last one unfinished. The first line
- * says what is wanted besides the words that follow: "words" nothing, "files" names of files, "value" the same after
- * the last '=' of CURRENT, "command" a program and its arguments. Each line after it is a whole word, a tab, and what
- * it means. After an error there are no candidates, and no message. */
+ * of output tells the shell what to add to the candidates: "words" nothing, "files" names of files, "value" names of
+ * files after the last '=' of CURRENT, "command" a program and its arguments. Each further line is a candidate: a whole
+ * word, a tab, and its meaning. A word with an error has no candidates. */
 #include "formats/huggingface/hub_cache.h"
 #include "fs/cli/command.h"
 #include "fs/mount/mountpoint.h"
@@ -16,7 +16,7 @@ struct typed {
     const struct command *command;
     const char *current, *source; /* the first operand, or NULL */
     size_t n_operands;            /* before the current word */
-    bool after_o, after_end;      /* the current word follows -o; a "--" was there */
+    bool after_o, after_end;      /* the current word follows -o, or a "--" */
     struct options options;
 };
 
@@ -61,7 +61,7 @@ static int complete_flags(const struct typed *typed)
 }
 
 struct place {
-    const char *current, *before; /* the word at the cursor, and what of it comes before the value */
+    const char *current, *before; /* the word at the cursor, and its beginning before the value */
 };
 
 static void print_model(void *context, const char *id)
@@ -91,7 +91,7 @@ static void print_values(const char *current, const char *before, const struct o
     buffer_free(&values);
 }
 
-/* The values of an option's argument, after "NAME=". */
+/* Completes the value of an option, after "NAME=". */
 static int complete_values(const char *current, const char *before, const struct option_row *row)
 {
     puts(takes_path(row) ? "value" : "words");
@@ -137,7 +137,7 @@ static bool print_entry(void *context, uint64_t index, const char *name, const s
     return true;
 }
 
-/* Paths inside the source; for a command that ends with a place to copy to, files as well. */
+/* Completes paths inside the source, and names of files for commands with a DEST. */
 static int complete_paths(const struct typed *typed)
 {
     struct error error;
@@ -161,7 +161,7 @@ static void print_mountpoint(void *context, const char *path, const char *source
     print_candidate(place->current, place->before, path, "", source);
 }
 
-/* "check LAYOUT SOURCE" */
+/* Completes "check LAYOUT SOURCE". */
 static int complete_layout(const struct typed *typed)
 {
     puts(typed->n_operands == 0 ? "words" : "files");
@@ -194,7 +194,7 @@ static int complete_operand(const struct typed *typed)
     return EXIT_SUCCESS;
 }
 
-/* Takes what is typed before the cursor apart, as getopt will. */
+/* Reads the words before the cursor as getopt will. */
 static void read_words(struct typed *typed, char **words, size_t n_words)
 {
     struct error error;

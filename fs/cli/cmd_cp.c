@@ -79,7 +79,7 @@ static bool copy_node(struct copying *copying, const char *name, const struct no
     return done;
 }
 
-/* The last part of a path, without slashes; "" for the root of the tree. */
+/* Returns the last name of a path, without slashes; "" for the root of the tree. */
 static const char *last_part(struct arena *arena, const char *path)
 {
     size_t end = strlen(path);
@@ -105,7 +105,7 @@ static bool copy_found(struct tree *tree, const struct found *found, const char 
     return copy_node(&(struct copying){.tree = tree}, name, &found->attributes, destination);
 }
 
-/* Finds what all arguments but the first and the last name, and reports each one that cannot be copied. */
+/* Finds the entries that the arguments except the first and last name; reports those that cannot be copied. */
 static bool find_all(struct tree *tree, const struct invocation *invocation, struct found_list *list)
 {
     bool all_found = paths_find_all(tree, invocation->arguments + 1, invocation->n_arguments - 2, list);
@@ -118,7 +118,7 @@ static bool find_all(struct tree *tree, const struct invocation *invocation, str
     return all_found;
 }
 
-/* True where everything that the arguments name was copied. Nothing is written before all of it has been found. */
+/* Copies everything that the arguments name; returns true if all was copied. Writes nothing until all is found. */
 static bool copy_all(struct tree *tree, const struct invocation *invocation, struct arena *arena)
 {
     const char *destination = invocation->arguments[invocation->n_arguments - 1];

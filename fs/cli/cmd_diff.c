@@ -15,11 +15,11 @@
 enum { EXIT_SAME = 0, EXIT_DIFFERENT = 1, EXIT_TROUBLE = 2, SHOWN_ELEMENTS = 8, SHOWN_BYTES = 60 };
 enum { FLAG_BRIEF, FLAG_JSON };
 
-/* One of the two. */
+/* One of the two sources. */
 struct side {
     const struct checkpoint *checkpoint;
-    struct gguf_model *model;   /* as GGUF; NULL where it cannot be one */
-    struct hf_model *canonical; /* as Hugging Face has it; NULL where that was not asked for, or cannot be */
+    struct gguf_model *model;   /* the source as GGUF; NULL: impossible */
+    struct hf_model *canonical; /* under Hugging Face names; NULL: not needed, or impossible */
 };
 
 static bool open_side(struct side *side, const char *path, const struct open_options *options, struct error *error)
@@ -39,13 +39,13 @@ static void close_side(struct side *side)
     checkpoint_close(side->checkpoint);
 }
 
-/* Reports whether it is known what its tensors are in GGUF, and not just how they are called. */
+/* Reports whether the GGUF form of a source is known, beyond its tensors' own names. */
 static bool is_understood(const struct side *side)
 {
     return side->model != NULL && (side->model->family != NULL || side->model->is_gguf);
 }
 
-/* Reports whether most of the smaller set's names are in the other: then they are of one kind. */
+/* Reports whether the larger set has at least half of the smaller one's names: then both have names of one kind. */
 static bool share_names(const struct tensor_set *a, const struct tensor_set *b)
 {
     const struct tensor_set *smaller = a->n_tensors < b->n_tensors ? a : b, *larger = smaller == a ? b : a;
@@ -157,14 +157,14 @@ static bool compare(struct matches *matches, struct error *error)
     return compared;
 }
 
-/* The tensors of both under names of one kind, as far as they are known. */
+/* The tensors of both sources, under names of one kind if possible. */
 struct common {
     const struct tensor_set *a, *b;
-    const char *names; /* whose; NULL: their own */
+    const char *names; /* the kind of names; NULL: their own */
 };
 
-/* Their own names, where both have them; GGUF's, where it is known of both what they are there; or Hugging Face's, by
- * which a file without config.json has what a GGUF of its family has. */
+/* Chooses the names: the sources' own if they share them; GGUF's if both sources are understood; or Hugging Face's,
+ * which match a file without config.json with a GGUF. */
 static struct common common_names(struct side *a, struct side *b, bool as_gguf)
 {
     struct error unused;
@@ -233,7 +233,7 @@ static int run(const struct invocation *invocation)
     struct open_options options = invocation->options->open;
     int status = EXIT_TROUBLE;
     bool opened = open_side(&a, invocation->arguments[0], &options, &error);
-    /* that of a directory is not a difference between models; a GGUF has the name of its model among its keys */
+    /* directories' names are no difference between models; a GGUF has its model's name among its keys */
     if (opened && options.name == NULL && a.checkpoint->kind != CHECKPOINT_GGUF)
         options.name = a.checkpoint->model_name;
     if (opened && open_side(&b, invocation->arguments[1], &options, &error) && diff(&a, &b, arena, &found, &error))

@@ -19,9 +19,9 @@ enum { EXIT_CANNOT_EXECUTE = 126, EXIT_NOT_FOUND = 127 };
 
 struct execution {
     struct mountpoint mountpoint;
-    bool hidden; /* nobody else sees the mount, which ends with us */
+    bool hidden; /* no other process sees the mount, which ends with this one */
     pid_t child;
-    int go; /* pipe to the child, which waits for the mount */
+    int go; /* pipe to the child, which waits there for the mount */
     int status;
 };
 
@@ -34,7 +34,7 @@ static bool write_map(const char *path, const char *text)
     return written;
 }
 
-/* A user namespace in which we are who we are outside, and may mount. */
+/* Enters a user namespace where this process has the same user and group, and may mount. */
 static bool enter_user_namespace(void)
 {
     char uid_map[64], gid_map[64];
@@ -45,8 +45,8 @@ static bool enter_user_namespace(void)
            write_map("/proc/self/gid_map", gid_map);
 }
 
-/* Makes what is mounted from here on invisible to others, and gone with the last of us. Where that is not possible
- * (false), the mount is an ordinary one for a while. */
+/* Hides later mounts from other processes, and ends them with the last process that sees them. Returns false if that is
+ * impossible; then the mount is an ordinary one that ends with the program. */
 static bool hide_mounts(void)
 {
     if (unshare(CLONE_NEWNS) != 0 && !enter_user_namespace())
@@ -55,7 +55,7 @@ static bool hide_mounts(void)
     return true;
 }
 
-/* The arguments with {} replaced by the mount point. */
+/* Returns the arguments with {} replaced by the mount point, in the arena. */
 static char **expand(struct arena *arena, char **program, const char *mountpoint)
 {
     size_t count = 0;
@@ -75,9 +75,9 @@ static char **expand(struct arena *arena, char **program, const char *mountpoint
 static _Noreturn void become(char **program, int go)
 {
     char byte;
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* without the mount it could not go on */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* the program cannot go on without the mount */
     if (read(go, &byte, 1) != 1)
-        _exit(EXIT_BAD_INPUT); /* the mount failed, and that has been said */
+        _exit(EXIT_BAD_INPUT); /* the mount failed, and the parent has reported it */
     execvp(program[0], program);
     int reason = errno;
     report("%s: %s", program[0], strerror(reason));
@@ -106,7 +106,7 @@ static void ready(void *context)
         kill(execution->child, SIGTERM);
 }
 
-/* Hands on signals sent to wfs alone; signals from a terminal have reached the program already. */
+/* Passes on signals that were sent to wfs alone; a terminal's signals have reached the program already. */
 static void signalled(void *context, const siginfo_t *info)
 {
     struct execution *execution = context;
@@ -135,7 +135,8 @@ static bool serve(struct execution *execution, struct tree *tree, const struct i
     struct session_options session_options = options->mount.session;
     if (session_options.source == NULL)
         session_options.source = tree_checkpoint(tree)->path;
-    if (execution->hidden) /* fusermount3 has no rights in a user namespace, and a hidden mount ends with us anyway */
+    if (execution->hidden) /* fusermount3 has no rights in a user namespace, and a hidden mount ends with this process
+                              anyway */
         session_options.auto_unmount = false;
     struct session *session = session_new(&served, execution->mountpoint.path, &session_options, error);
     if (session == NULL)
@@ -145,8 +146,8 @@ static bool serve(struct execution *execution, struct tree *tree, const struct i
     return done;
 }
 
-/* Says why where an argument is a file that is not there: the program knows just that it is not. What a shell is to
- * read is left to it. */
+/* Reports why a file that an argument names is absent, since the program cannot know the reason. Ignores arguments with
+ * characters for a shell. */
 static void explain_absences(struct tree *tree, char **program)
 {
     struct node_attributes unused;
@@ -187,8 +188,8 @@ static void open_and_serve(struct execution *execution, const struct invocation 
     command_close(tree);
 }
 
-/* A namespace is entered, and the program is started, before the source is opened: a process that has threads, as for
- * a network, enters no user namespace; and the program gets none of its descriptors, and signals as they were. */
+/* Enters a namespace and starts the program before it opens the source. A process with threads, such as those for a
+ * network, cannot enter a user namespace; and the program inherits no descriptors of the source, no blocked signals. */
 static int run(const struct invocation *invocation)
 {
     struct execution execution = {.status = EXIT_BAD_INPUT};

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 enum {
-    STEP = 16 << 20,  /* bytes that are waited for at once */
-    AHEAD = 64 << 20, /* bytes that are asked for before they are waited for */
+    STEP = 16 << 20,  /* bytes to wait for at once */
+    AHEAD = 64 << 20, /* bytes to ask for ahead of waiting */
 };
 
 struct fetching {
@@ -16,7 +16,7 @@ struct fetching {
     bool failed;
 };
 
-/* Fetches what a file is computed from. */
+/* Fetches the bytes that a file is computed from. */
 static bool fetch_file(struct fetching *fetching, const struct vfile *file, struct error *error)
 {
     for (uint64_t offset = 0, n; offset < file->size; offset += n) {
@@ -55,7 +55,7 @@ static void fetch_checkpoint(void *context, const struct checkpoint *checkpoint)
             fetch_source(context, checkpoint->side_files[i].source);
 }
 
-/* Opens all components of a pipeline: each is fetched as it opens. */
+/* Fetches all of a source. Opens its components, and fetches each as it opens. */
 static void fetch_all(struct fetching *fetching)
 {
     struct found_list list = {0};
@@ -82,7 +82,7 @@ static void fetch_found(struct fetching *fetching, const struct found *found)
     arena_free(arena);
 }
 
-/* Fetches what the files that paths name are computed from, those in directories too. */
+/* Fetches the bytes that the files named by the paths are computed from, including files in directories. */
 static void fetch_paths(struct fetching *fetching, char *const *paths, size_t n_paths)
 {
     struct found_list list = {0}, files = {0};

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With all lists, the pages of the components are after that of the whole. */
+/* Prints the page of a source; with `all`, also its lists, and then the pages of its components. */
 static void print_page(struct tree *tree, bool all, bool json, bool colour)
 {
     struct profile profile;
@@ -34,14 +34,14 @@ static void print_page(struct tree *tree, bool all, bool json, bool colour)
 
 enum { FLAG_QUANTIZATION, FLAG_ALL, FLAG_JSON, FLAG_ARCHITECTURES, FLAG_COLOUR, FLAG_HTML, FLAG_CHECK };
 
-/* When there are to be colours; NULL: that is not said. */
+/* Returns the word for the use of colours; NULL: not given. */
 static const char *colour_word(const struct invocation *invocation)
 {
     bool is_bare = invocation->flags[FLAG_COLOUR] && invocation->values[FLAG_COLOUR] == NULL;
     return is_bare ? "always" : invocation->values[FLAG_COLOUR];
 }
 
-/* Reports whether what was typed makes sense; reports what does not. */
+/* Checks the combination of arguments; reports the first problem and returns false. */
 static bool makes_sense(const struct invocation *invocation)
 {
     const char *when = colour_word(invocation);
@@ -89,7 +89,7 @@ static int run(const struct invocation *invocation)
                             : command_open(invocation->arguments[0], invocation->options);
     if (tree == NULL)
         return EXIT_BAD_INPUT;
-    tree_on_checkpoint(tree, NULL, NULL); /* what the page says need not be said besides */
+    tree_on_checkpoint(tree, NULL, NULL); /* no messages about components: the page has them */
     if (!invocation->flags[FLAG_QUANTIZATION]) {
         print_page(tree, invocation->flags[FLAG_ALL], invocation->flags[FLAG_JSON], colour);
     } else if (!print_quantizations(tree_checkpoint(tree), &tree_options(tree)->quantize, &quantization_page, &error)) {

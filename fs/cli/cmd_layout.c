@@ -1,4 +1,4 @@
-/* wfs layout check: what a layout file would make of a model. */
+/* wfs layout check: the files and tensors that a layout makes from a model. */
 #include "fs/cli/command.h"
 
 #include "base/report.h"

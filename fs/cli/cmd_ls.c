@@ -36,7 +36,7 @@ static bool add_entry(void *context, uint64_t index, const char *name, const str
     return true;
 }
 
-/* As many bytes, or as people say it. */
+/* Writes a size in bytes, or in units for people. */
 static void size_of(const struct node_attributes *attributes, bool for_people, char out[SIZE_TEXT + 8])
 {
     if (for_people)
@@ -79,7 +79,7 @@ static void print_listing(const struct listing *listing, const struct invocation
     }
 }
 
-/* Directories are nested as deep as the side files are: not deep. */
+/* Lists a directory. Recurses as deep as side files are nested, which is not deep. */
 static void list_directory(struct tree *tree, node_id directory, const char *path, const struct invocation *invocation)
 {
     struct listing listing = {.arena = arena_new()};
@@ -134,7 +134,7 @@ static void list_found(struct tree *tree, const struct found_list *found, const 
     arena_free(files.arena);
 }
 
-/* A directory whose entries are put into JSON. */
+/* A directory whose entries are written as JSON. */
 struct directory {
     struct tree *tree;
     struct json_writer *writer;

@@ -1,4 +1,4 @@
-/* The man page, from the tables of commands and options: made when wfs is built. */
+/* The man page, made from the tables of commands and options when wfs is built. */
 #include "fs/cli/command.h"
 
 #include <stdio.h>
@@ -51,7 +51,7 @@ static void print_man_command(const struct command *command)
     }
 }
 
-/* The first example of each command; the others are beside it. */
+/* Prints the first example of each command; the commands' sections have all examples. */
 static void print_man_examples(void)
 {
     puts(".SH EXAMPLES");

@@ -22,7 +22,7 @@ struct mounting {
     unsigned n_signals;
 };
 
-/* Files at the top that are left out are noted when they are planned: that is waited for, but not long. */
+/* Waits, but not long, for the plans of files at the top, which note the files that are left out. */
 static void await_notes(struct tree *tree)
 {
     for (int i = 0; i < NOTES_MILLISECONDS && !tree_prepare(tree, TREE_ROOT, NULL); i++)
@@ -47,7 +47,7 @@ static void ready(void *context)
     background_ready(&mounting->background, mounting->verbose);
 }
 
-/* The first signal asks to end when the last user has left; the second does not wait. */
+/* Handles signals: the first ends the mount when its last user has left, the second ends the process at once. */
 static void signalled(void *context, const siginfo_t *info)
 {
     struct mounting *mounting = context;
@@ -55,7 +55,7 @@ static void signalled(void *context, const siginfo_t *info)
     if (info->si_signo == SIGCHLD || info->si_signo == SIGUSR1 || info->si_signo == SIGUSR2)
         return;
     if (mounting->n_signals++ == 0) {
-        arrival_give_up(); /* who waits for a network may never be the last user that leaves */
+        arrival_give_up(); /* else a user that waits for a network may never leave */
         if (mountpoint_is_descriptor(mounting->mountpoint.path))
             _exit(EXIT_SUCCESS);
         if (mountpoint_detach(mounting->mountpoint.path, DETACH_LAZY, &error))
@@ -66,8 +66,7 @@ static void signalled(void *context, const siginfo_t *info)
     _exit(128 + info->si_signo);
 }
 
-/* Prepares the mount point and mounts; again, where the wfs that was there before has removed the directory meanwhile.
- */
+/* Prepares the mount point and mounts. Tries again if the previous wfs has removed the directory in between. */
 static struct session *mount_session(struct mounting *mounting, const struct served *served,
                                      const struct session_options *options, const struct invocation *invocation,
                                      struct error *error)

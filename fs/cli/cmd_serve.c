@@ -19,7 +19,7 @@ struct serving {
     struct repositories repositories;
 };
 
-/* Splits "ORG/NAME=SOURCE"; an argument without '=', or that begins as a path, is a source alone. */
+/* Splits "ORG/NAME=SOURCE"; an argument without '=', or one that begins like a path, is only a source. */
 static const char *split_argument(const char *argument, struct arena *arena, const char **ret_id)
 {
     const char *equals = strchr(argument, '='), *slash = strchr(argument, '/');
@@ -31,7 +31,7 @@ static const char *split_argument(const char *argument, struct arena *arena, con
     return equals + 1;
 }
 
-/* ORG/NAME of a snapshot in the hub cache, else local/NAME. */
+/* Returns ORG/NAME for a snapshot in the hub cache, else local/NAME. */
 static const char *default_id(const struct checkpoint *checkpoint, struct arena *arena)
 {
     static const char folder[] = "models--";
@@ -95,7 +95,7 @@ static const char *read_token(const char *path, struct arena *arena, struct erro
     return arena_strdup(arena, begin);
 }
 
-/* Posted by the signals that end the server, on whichever thread they arrive. */
+/* Signals that end the server post this on any thread. */
 static sem_t signalled;
 
 static void end_serving(int number)

@@ -22,15 +22,15 @@ enum { FLAG_JSON };
 struct file_sum {
     bool ready;
     char hex[SHA256_HEX + 1];
-    char *failure; /* why there is none */
+    char *failure; /* why there is no sum; NULL: there is one */
 };
 
 struct summing {
     struct tree *tree;
     const struct found_list *files;
-    struct json_writer *writer; /* in the array of the files; NULL: lines are printed */
-    struct file_sum *sums;      /* of each */
-    pthread_mutex_t lock;       /* guards what follows, and what is ready of the sums */
+    struct json_writer *writer; /* inside the array of files; NULL: print lines */
+    struct file_sum *sums;      /* one for each file */
+    pthread_mutex_t lock;       /* guards the following fields, and sums[].ready */
     struct progress progress;
     size_t n_printed;
     bool failed;
@@ -52,8 +52,8 @@ static bool take(void *context, const void *bytes, size_t length, struct error *
     return true;
 }
 
-/* As sha256sum writes and reads it: where a name has a backslash or an end of line in it, these are escaped, and the
- * line begins with a backslash. */
+/* Prints a line in sha256sum's format: if the name has backslashes or line ends, they are escaped, and the line begins
+ * with a backslash. */
 static void print_sum(const char *hex, const char *path)
 {
     struct buffer name = {0};
@@ -75,7 +75,7 @@ static void put_sum(struct json_writer *writer, const struct found *file, const 
                       file->attributes.size, sum->failure == NULL ? sum->hex : NULL, sum->failure);
 }
 
-/* In the order of the files, as far as they are ready. Called with the lock held. */
+/* Prints the sums that are ready, in the order of the files. The caller has the lock. */
 static void print_ready(struct summing *summing)
 {
     if (!summing->sums[summing->n_printed].ready)

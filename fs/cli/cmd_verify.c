@@ -23,7 +23,7 @@ static const char *const verdict_names[TENSOR_VERDICTS] = {
     [TENSOR_OTHER_WEIGHTS] = "other weights",
 };
 
-/* How many times the error that the type costs, for the tensors of a verdict; 0 where it is known of none. */
+/* Returns the largest ratio of an error to the error of its type, for the tensors of a verdict; 0 if none is known. */
 static double most_times(const struct verification *verification, enum tensor_verdict verdict)
 {
     double most = 0;
@@ -35,7 +35,7 @@ static double most_times(const struct verification *verification, enum tensor_ve
     return most;
 }
 
-/* "; 3 tensors ..." */
+/* Appends a clause: "; 3 tensors ...". */
 static void say(struct buffer *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void say(struct buffer *out, const char *format, ...)
 {
@@ -59,7 +59,7 @@ static void say_error(struct buffer *out, const struct verification *verificatio
         buffer_printf(out, ", with up to %.3g times the error of their types", times);
 }
 
-/* Nothing is guessed where the weights are others anyway. */
+/* Returns the likely cause of other rounding; "" if the weights differ anyway. */
 static const char *cause_of_rounding(const struct verification *verification)
 {
     if (verification->counts[TENSOR_OTHER_WEIGHTS] != 0)
@@ -117,7 +117,7 @@ static struct buffer verdict_text(const struct verification *verification)
     return text;
 }
 
-/* Every difference, a line each. */
+/* Printing every difference on a line of its own. */
 
 static void print_tensor(const struct tensor_finding *finding)
 {
@@ -246,7 +246,7 @@ static int print(const struct verification *verification, const struct invocatio
     return finish_output(EXIT_SUCCESS) == EXIT_SUCCESS ? status : EXIT_TROUBLE;
 }
 
-/* Any zip archive is checked as it is; the archives of a directory or a hub folder by what opens there. */
+/* Checks a zip archive itself, or the archives among the weights files of a directory or a hub folder. */
 static enum archives check_named(const char *name, struct error *error)
 {
     const struct open_options plain = {0};

@@ -28,7 +28,7 @@ const struct checkpoint *command_open_checkpoint(const char *source, const struc
     return read != NULL ? derive(read, &wanted, error) : NULL;
 }
 
-/* Said where somebody looks into a component. */
+/* Reports a component without usable weights when it opens. */
 static void report_failure(void *unused, const struct checkpoint *checkpoint)
 {
     if (checkpoint->failure != NULL)

@@ -1,7 +1,7 @@
 /* Subcommands, and the one table of them (commands.c).
  *
- * To add one: `fs/cli/cmd_x.c` exporting `const struct command x_command`, and a row in the table. Parsing, --help, the
- * man page and the shell completions are made from the rows. */
+ * A new command takes a file `fs/cli/cmd_x.c` that exports `const struct command x_command`, and a row in the table.
+ * Parsing, --help, the man page and the shell completions all use the rows. */
 #pragma once
 
 #include "fs/cli/options.h"
@@ -16,8 +16,8 @@ struct flag {
     char letter; /* 0: none */
     const char *name;
     const char *help;
-    const char *argument; /* what may follow "--name="; NULL: nothing may */
-    bool needs_argument;  /* "--name=ARGUMENT" or "--name ARGUMENT" */
+    const char *argument; /* the value that may follow "--name="; NULL: none may */
+    bool needs_argument;  /* the value is required: "--name=ARGUMENT" or "--name ARGUMENT" */
 };
 
 struct example {
@@ -28,59 +28,59 @@ struct example {
 struct invocation {
     const struct command *command;
     const struct options *options;
-    bool flags[COMMAND_MAX_FLAGS];         /* by the index of the command's row */
-    const char *values[COMMAND_MAX_FLAGS]; /* their arguments; NULL: none was given */
+    bool flags[COMMAND_MAX_FLAGS];         /* by index in command->flags */
+    const char *values[COMMAND_MAX_FLAGS]; /* the flags' values; NULL: not given */
     char **arguments;                      /* NULL-terminated */
     size_t n_arguments;
-    char **program; /* what comes after "--" for a command that runs one, NULL-terminated */
+    char **program; /* the words after "--" for a command that runs a program, NULL-terminated */
 };
 
 struct command {
     const char *name;
-    const char *usage;   /* what comes after the name and the flags: "SOURCE [PATH]" */
+    const char *usage;   /* the operands: "SOURCE [PATH]" */
     const char *summary; /* one line */
-    const char *text;    /* more about it, wrapped by hand; may be NULL */
+    const char *text;    /* more lines of help; may be NULL */
     const struct flag *flags;
     const struct example *examples; /* both ended by a row of NULLs */
     size_t min_arguments, max_arguments;
     bool takes_options;                              /* -o */
-    bool only_opens;                                 /* of the options only those that say how a source is opened */
-    bool mounts;                                     /* options for mounts mean something */
+    bool only_opens;                                 /* takes only options for opening a source */
+    bool mounts;                                     /* options for mounts have an effect */
     bool takes_program;                              /* "-- CMD ..." */
-    bool compares;                                   /* exits with 1 where two things differ */
-    bool hidden;                                     /* from --help */
+    bool compares;                                   /* exits with 1 if two things differ */
+    bool hidden;                                     /* left out of --help */
     int (*run)(const struct invocation *invocation); /* returns the exit status */
 };
 
-/* NULL at the end. */
+/* In the order of --help; ends with NULL. */
 extern const struct command *const commands[];
 
-/* The command of mount(8) and fstab, which name none. */
+/* The command for mount(8) and fstab, which name no command. */
 extern const struct command mount_command;
 
+/* Returns the command of that name, or NULL. */
 const struct command *command_find(const char *name);
 
-/* Reports whether the command has a flag of that letter; -h is --help where it has none. */
+/* Reports whether the command has a flag of that letter; without such a flag, -h is --help. */
 bool command_has_letter(const struct command *command, char letter);
 
-/* Reports whether an option means something to a command that takes options. */
+/* Reports whether an option has an effect on a command that takes options. */
 bool command_takes_option(const struct command *command, const struct option_row *row);
 
-/* A source as the options have it, with the adapters that are to be merged. */
+/* Opens a source as the options say, and merges their adapters. Returns NULL on failure. */
 const struct checkpoint *command_open_checkpoint(const char *source, const struct options *options,
                                                  struct error *error);
 
-/* The tree of a source; where it cannot be opened, NULL, and the error has been reported. command_close() frees the
- * checkpoint as well. */
+/* Opens a source and returns its tree, or reports the error and returns NULL. The options must outlive the tree. */
 struct tree *command_open(const char *source, const struct options *options);
 
-/* The same for what needs the tensors of one model: a pipeline is refused. */
+/* Like command_open(), for commands that need the tensors of one model: refuses pipelines. */
 struct tree *command_open_model(const char *source, const struct options *options);
-void command_close(struct tree *tree);
+void command_close(struct tree *tree); /* frees the checkpoint, too */
 
-/* Flushes stdout: what could not be written is reported, and makes the status 1. */
+/* Flushes stdout and returns the status; reports a failed write and returns 1. */
 int finish_output(int status);
 
-/* "wfs --help", "wfs CMD --help" on stdout. */
+/* Print `wfs --help` and `wfs CMD --help` to stdout. */
 void usage_print(void);
 void usage_print_command(const struct command *command);

@@ -11,7 +11,7 @@
 
 enum { RANGE_ELEMENTS = 1 << 17 /* a whole number of blocks of every dtype */ };
 
-/* A part of one pair: what one task compares. */
+/* The elements of one pair that one task compares. */
 struct range {
     struct pair *pair;
     uint64_t first, count; /* elements */
@@ -20,7 +20,7 @@ struct range {
 struct comparison {
     struct range *ranges;
     size_t n_ranges;
-    pthread_mutex_t lock; /* guards what follows, and the answers */
+    pthread_mutex_t lock; /* guards the following fields and the differences */
     struct progress *progress;
     bool failed;
     struct error *error;
@@ -61,7 +61,7 @@ static bool is_over(struct comparison *comparison)
     return over;
 }
 
-/* Both as they are stored. */
+/* Compares the stored bytes of a range. */
 static bool same_bytes(const struct range *range, bool *ret_same, struct error *error)
 {
     const struct view *a = range->pair->a, *b = range->pair->b;
@@ -133,7 +133,7 @@ static void compare_values_of(void *context, size_t index)
     pthread_mutex_unlock(&comparison->lock);
 }
 
-/* The ranges of the pairs whose bytes, or values, are to be compared. */
+/* Finds the ranges of all pairs whose bytes, or whose values, must be compared. */
 static void divide(struct comparison *comparison, struct pair *pairs, size_t n_pairs, bool values)
 {
     size_t capacity = 0;

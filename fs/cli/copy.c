@@ -10,11 +10,11 @@
 #include <sys/uio.h>
 
 enum {
-    CHUNK_BYTES = 1 << 20, /* stays in a core's cache between being made and being written */
-    CHUNKS_PER_THREAD = 4, /* how far those who compute may be ahead of the one who writes */
+    CHUNK_BYTES = 1 << 20, /* a chunk stays in a core's cache until it is written */
+    CHUNKS_PER_THREAD = 4, /* the most chunks computed ahead of the writer, per thread */
 };
 
-/* A part of the file on its way: what is stored in a source is pointed at, what is computed lies in `bytes`. */
+/* A piece of the file: `iov` points to stored bytes in a source's mapping, and to computed ones in `bytes`. */
 struct chunk {
     bool ready;
     size_t length, count;
@@ -27,12 +27,12 @@ struct copy {
     struct read_ahead *ahead;
     int fd;
     copy_progress *progress;
-    take_bytes *take; /* instead of writing to fd; NULL: none */
-    void *context;    /* of either */
+    take_bytes *take; /* called instead of writing to fd; NULL: write */
+    void *context;    /* for `progress` or `take` */
     size_t n_chunks, n_slots;
     struct chunk **slots; /* chunk i is in slot i modulo n_slots */
 
-    pthread_mutex_t lock;      /* guards what follows, and `ready` */
+    pthread_mutex_t lock;      /* guards the following fields, and `ready` */
     pthread_cond_t room_came;  /* a chunk was written, or the copy failed */
     size_t n_taken, n_written; /* chunks, in the file's order */
     bool writing, failed;
@@ -49,7 +49,7 @@ static void fail(struct copy *copy, const struct error *error)
     pthread_mutex_unlock(&copy->lock);
 }
 
-/* Writes all of a vector; false with errno set. */
+/* Writes a whole vector; returns false with errno on failure. */
 static bool write_vector(int fd, struct iovec *iov, size_t count)
 {
     while (count > 0) {
@@ -68,7 +68,7 @@ static bool write_vector(int fd, struct iovec *iov, size_t count)
     return true;
 }
 
-/* Bytes that lie stored in a source go from its page cache to the file in one copy, which is the kernel's. */
+/* Writes a chunk. Stored bytes go from the source's page cache to the file in one copy, made by the kernel. */
 static bool write_chunk(const struct copy *copy, struct chunk *chunk, size_t index, struct error *error)
 {
     uint64_t offset = (uint64_t)index * CHUNK_BYTES;
@@ -78,12 +78,12 @@ static bool write_chunk(const struct copy *copy, struct chunk *chunk, size_t ind
         return true;
     int reason = errno;
     if (reason == EFAULT && !vfile_read(copy->file, offset, chunk->length, chunk->bytes, error))
-        return false; /* the source is gone in part: it says where */
+        return false; /* the source was truncated: the error says where */
     return error_set_errno(error, reason, "writing at offset %llu", (unsigned long long)offset);
 }
 
-/* Writes what is ready, unless another thread does so: two writers would wait for each other at the file's lock, and
- * taking turns after each chunk would lose the core's cache. */
+/* Writes the chunks that are ready, unless another thread is writing: two writers would wait for each other at the
+ * file's lock, and taking turns after each chunk would lose the core's cache. */
 static void write_ready(struct copy *copy)
 {
     struct error error;
@@ -107,8 +107,8 @@ static void write_ready(struct copy *copy)
     pthread_mutex_unlock(&copy->lock);
 }
 
-/* The next chunk to make, once there is room for it; NULL at the end. Who waits here does not hold up the copy: all
- * chunks taken are being made or written by others. */
+/* Waits for room and returns the next chunk to make; NULL at the end. Waiting here does not delay the copy: other
+ * threads are making or writing all chunks that were taken. */
 static struct chunk *take_chunk(struct copy *copy, size_t *ret_index)
 {
     struct chunk *chunk = NULL;
@@ -123,7 +123,7 @@ static struct chunk *take_chunk(struct copy *copy, size_t *ret_index)
     return chunk;
 }
 
-/* Waits for the remote bytes of a chunk: on a thread of the pool, which in this process works for the copy alone. */
+/* Waits for a chunk's remote bytes. A thread of the pool may wait, because the pool works only for the copy here. */
 static bool await_chunk(const struct copy *copy, uint64_t offset, size_t length, struct error *error)
 {
     vfile_want(copy->file, offset, length, true);
@@ -131,7 +131,7 @@ static bool await_chunk(const struct copy *copy, uint64_t offset, size_t length,
     return vfile_wait(copy->file, offset, length, error);
 }
 
-/* Reads bytes that wfs itself inspects, because a mapping may lose pages. */
+/* Makes a chunk. Reads bytes for take() instead of mapping them, because a mapping may lose pages. */
 static bool make_chunk(const struct copy *copy, size_t index, struct chunk *chunk, struct error *error)
 {
     uint64_t offset = (uint64_t)index * CHUNK_BYTES, left = copy->file->size - offset;

@@ -3,14 +3,14 @@
 
 #include "fs/tree/vfile.h"
 
-/* Hears of every part that has been written; called from any thread, one at a time. */
+/* Called after each piece with its size: from any thread, one at a time. */
 typedef void copy_progress(void *context, uint64_t n_bytes);
 
-/* Writes the file to `fd` from its current offset on, in order: one thread writes, the others compute what comes next.
- * `progress` may be NULL. */
+/* Writes the file to `fd` from its current offset on, in order: one thread writes while the others compute the next
+ * pieces. On failure, a part may have been written. `progress` may be NULL. */
 bool copy_file(const struct vfile *file, int fd, copy_progress *progress, void *context, struct error *error);
 
-/* Gives all bytes of the file, piece after piece, to take(): from any thread, one at a time. Ends where it returns
- * false. */
+/* Passes all bytes of the file to take(), piece after piece in order: from any thread, one at a time. Fails with its
+ * error if it returns false. */
 typedef bool take_bytes(void *context, const void *bytes, size_t length, struct error *error);
 bool take_file(const struct vfile *file, take_bytes *take, void *context, struct error *error);

@@ -6,7 +6,7 @@
 
 enum { DIGITS = 6, SHOWN_ELEMENTS = 16 };
 
-/* dtype and shape of a tensor; null where the side has none of that name. */
+/* Writes the dtype and shape of a tensor; null if that source has none of the name. */
 static void put_tensor(struct json_writer *writer, const char *key, const struct tensor *tensor)
 {
     if (tensor == NULL) {

@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-/* Returns the class that the pipeline declares for a component, or else the class it is recognized by. */
+/* Returns the class that the pipeline declares for a component, or else the class in its own configuration. */
 static const char *class_of(const struct component *component, const struct profile *profile)
 {
     if (component->class_name != NULL)

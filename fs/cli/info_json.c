@@ -16,7 +16,7 @@ static void put_known(struct json_writer *writer, const char *key, uint64_t numb
         json_put_null(writer, key);
 }
 
-/* Tensors as they are stored, or packed weights. */
+/* Writes the kinds of stored tensors, or of packed weights. */
 static void put_kinds(struct json_writer *writer, const char *key, const struct profile *profile, bool packed)
 {
     json_break_line(writer);

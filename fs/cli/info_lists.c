@@ -11,7 +11,7 @@
 
 enum { LARGEST_TENSORS = 5, SHOWN_NAME = 100 };
 
-/* Every key on a line, long arrays too. */
+/* Prints every key on a line, long arrays too. */
 static void print_metadata(const struct gguf_kvs *metadata)
 {
     for (size_t i = 0; i < metadata->n_kvs; i++) {
@@ -60,7 +60,7 @@ static void print_largest(const struct checkpoint *checkpoint)
     }
 }
 
-/* Files of the tree: those at the top and in directories, but not those of single tensors. */
+/* Printing the files of the tree, except those of single tensors. */
 
 struct printing {
     struct tree *tree;
@@ -84,7 +84,7 @@ static bool print_file(void *context, uint64_t index, const char *name, const st
     return true;
 }
 
-/* Each kind of file below tensors/NAME, and how many tensors have it. */
+/* Prints each kind of file below tensors/NAME, and how many tensors have it. */
 static void print_views(const struct shown_tensors *shown, const struct content_options *options)
 {
     for (unsigned slot = SLOT_RAW, n_slots = tensor_slots(); slot < n_slots; slot++) {

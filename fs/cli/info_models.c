@@ -65,7 +65,7 @@ void print_architectures_json(void)
     json_page_print(&page);
 }
 
-/* The bar counts the values of all mixes together. */
+/* One progress for the values of all mixes. */
 struct meter {
     struct progress progress;
     size_t n_done; /* mixes */
@@ -96,7 +96,7 @@ static void print_row(const struct quantization *row, bool is_choice, bool is_be
            is_choice && colour ? "\033[0m" : "");
 }
 
-/* Names on one line: each has its reason, which is much the same for all. */
+/* Prints the names of impossible mixes with the first one's reason, which is nearly the same for all. */
 static void print_not_made(const struct quantization *rows, size_t n_rows)
 {
     const struct quantization *first = NULL;
@@ -162,7 +162,7 @@ static void print_rows_json(const struct quantization *rows, size_t n_rows)
     print_json_line(&out);
 }
 
-/* The page for a browser also looks at the weights themselves. */
+/* Prints the page for a browser, which also shows the distribution of weights. */
 static bool print_html(const struct gguf_model *model, const struct quantization *rows, size_t n_rows, bool all,
                        bool by_importance, struct error *error)
 {

@@ -1,20 +1,19 @@
-/* Pages of `wfs info` that are about GGUF: the families that are known, and what each quantization of a model would be
- * like. */
+/* Pages of `wfs info` about GGUF: the known families, and the size and error of each quantization of a model. */
 #pragma once
 
 #include "formats/checkpoint.h"
 #include "models/quantize/quantize.h"
 
-/* The table of families: architectures of Hugging Face, and the GGUF one each becomes. */
+/* Print the table of families: Hugging Face's classes, and the GGUF architecture for each. */
 void print_architectures(void);
 void print_architectures_json(void);
 
 struct quantization_page {
-    bool all; /* weights are measured, not a sample */
+    bool all; /* measure all weights, not a sample */
     bool json, html, colour;
 };
 
-/* Size, bits per weight and error of every quantization, a word for the loss, and the one that is recommended. A bar on
- * a terminal while it works. */
+/* Prints size, bits per weight, error and a word for the loss of every quantization, and recommends one. Shows its
+ * progress on a terminal. Fails for adapters and for unknown families. */
 bool print_quantizations(const struct checkpoint *checkpoint, const struct quantize_options *options,
                          const struct quantization_page *page, struct error *error);

@@ -18,13 +18,13 @@ enum {
     NOTE_LINES = 6,
     SHOWN_NAMES = 3,
     SHOWN_KINDS = 4,
-    SHOWN_FILES = 4, /* kinds of file of a tensor */
+    SHOWN_FILES = 4, /* kinds of files of tensors */
     SHOWN_COMPONENTS = 5,
     SHOWN_MODULES = 2,
 };
 
 struct page {
-    unsigned columns; /* 0: no terminal, nothing is broken or left out */
+    unsigned columns; /* 0: no terminal, so no line is broken or left out */
     bool colour;
 };
 
@@ -33,7 +33,7 @@ static void print_heading(const struct page *page, const char *text)
     printf(page->colour ? "\033[1m%s\033[0m\n" : "%s\n", text);
 }
 
-/* A text after a label, broken at words and never cut: what to do comes last in a message. Frees the text. */
+/* Prints a text after a label, broken at words but never cut: the remedy in a message comes last. Frees the text. */
 static void print_labelled(const struct page *page, const char *label, struct buffer *text)
 {
     buffer_append(text, "", 1);
@@ -42,14 +42,14 @@ static void print_labelled(const struct page *page, const char *label, struct bu
     buffer_free(text);
 }
 
-/* How many lines a text takes after a label, or one more. */
+/* Estimates the lines that a text takes after a label, rather one too many. */
 static size_t lines_of(const struct page *page, const char *text)
 {
     size_t columns = page->columns > 2 * LABEL ? page->columns - LABEL : LABEL;
     return 1 + strlen(text) * 8 / (columns * 7);
 }
 
-/* On a terminal the first notes, whole: one at least, and no more than fit. Hints are for the lists. */
+/* Prints the notes without hints; on a terminal, only the first ones that fit, uncut and at least one. */
 static void print_notes(const struct page *page, const struct checkpoint *checkpoint)
 {
     size_t n_notes = checkpoint_notes(checkpoint), n_lines = 0, n_left = 0;
@@ -97,7 +97,7 @@ static void print_kind(const struct page *page, const struct profile *profile)
     print_labelled(page, "family", &text);
 }
 
-/* "visual.* are the vision tower of Qwen2.5-VL, 315840 parameters in 54 tensors" */
+/* Appends "visual.* are the vision tower of Qwen2.5-VL, 315840 parameters in 54 tensors". */
 static void append_tower(struct buffer *text, const struct profile *profile, const struct tensor_set *set)
 {
     char number[NUMBER_TEXT];
@@ -134,7 +134,7 @@ static void print_tokenizer(const struct page *page, const struct profile *profi
     print_labelled(page, "tokenizer", &text);
 }
 
-/* "17.56 million parameters in 21 tensors, 33.4 MB: F16 98 %, GPTQ 4 bit 2 %" */
+/* Prints "17.56 million parameters in 21 tensors, 33.4 MB: F16 98 %, GPTQ 4 bit 2 %". */
 static void print_weights(const struct page *page, const struct profile *profile)
 {
     char number[NUMBER_TEXT], size[SIZE_TEXT];
@@ -157,7 +157,7 @@ static void print_weights(const struct page *page, const struct profile *profile
     print_labelled(page, "weights", &text);
 }
 
-/* Which weights are packed, and in how many of the tensors that the files hold. */
+/* Prints the packed weights, and the number of stored tensors that hold them. */
 static void print_packing(const struct page *page, const struct profile *profile)
 {
     char number[NUMBER_TEXT], size[SIZE_TEXT];
@@ -175,7 +175,7 @@ static void print_packing(const struct page *page, const struct profile *profile
     print_labelled(page, "packed", &text);
 }
 
-/* Reports whether a file was read for the weights: one of them, or an index of theirs. */
+/* Reports whether a file is a weights file or a guide, such as an index. */
 static bool was_read(const struct checkpoint *checkpoint, const char *name)
 {
     for (size_t i = 0; i < checkpoint->n_sources + checkpoint->n_guides; i++)
@@ -231,11 +231,11 @@ static void print_read(const struct page *page, const struct checkpoint *checkpo
     print_labelled(page, "read", &text);
 }
 
-/* The files below a directory. */
+/* Totals of the files below a directory. */
 struct extent_of_files {
     struct tree *tree;
     uint64_t n_files, smallest, largest;
-    struct buffer large; /* at the top: those of megabytes */
+    struct buffer large; /* at the top: the files of megabytes */
     uint64_t n_small;
     struct buffer directories;
 };
@@ -301,7 +301,7 @@ static void append_tensor_files(struct buffer *text, const struct shown_tensors 
         buffer_printf(text, " and %zu more kinds of file", n_kinds - SHOWN_FILES);
 }
 
-/* Three lines. */
+/* Prints three lines about the files of a mount. */
 static void print_tree(const struct page *page, struct tree *tree)
 {
     const struct shown_tensors *shown = tree_shown(tree);
@@ -325,7 +325,7 @@ void print_summary(struct tree *tree, const struct profile *profile, bool colour
 {
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     const struct page page = {isatty(STDOUT_FILENO) ? terminal_columns(STDOUT_FILENO) : 0, colour};
-    struct extent_of_files planned = {.tree = tree}; /* so that what cannot be planned has been noted */
+    struct extent_of_files planned = {.tree = tree}; /* planning notes the files that are left out */
     char name[256];
     tree_list_names(tree, TREE_ROOT, 0, add_top, &planned);
     buffer_free(&planned.large);

@@ -1,4 +1,4 @@
-/* Arguments, as the tables of commands and options say. */
+/* Parsing arguments by the tables of commands and options. */
 #include "base/report.h"
 #include "base/text.h"
 #include "formats/location_local.h"
@@ -13,8 +13,8 @@
 
 enum { HELP = 999, LONG_FLAG = 1000 }; /* getopt's values of --help, and of flag 0 of a command */
 
-/* Descriptors 0 to 2 are ours even where the caller closed them: a source opened as number 1 would get the output. They
- * are opened the wrong way round, so that using them fails as it would have. */
+/* Opens descriptors 0 to 2 if the caller closed them: a source opened as number 1 would get the output. Opens them in
+ * the wrong direction, so that using them fails as it would have. */
 static void hold_standard_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -36,7 +36,7 @@ static int wrong_flag(const struct command *command, const char *word)
     return misuse(command, "unknown flag ", optopt != 0 ? (char[]){'-', (char)optopt, '\0'} : word);
 }
 
-/* `extra`: the first operand that is one too many; NULL: one is missing. */
+/* Reports a wrong number of operands: `extra` is the first extra one; NULL: one is missing. */
 static int wrong_operands(const struct command *command, const char *extra)
 {
     if (extra != NULL)
@@ -46,7 +46,7 @@ static int wrong_operands(const struct command *command, const char *extra)
     return EXIT_MISUSE;
 }
 
-/* The words of getopt_long for a command: "+:ho:lR" and the long names. */
+/* Fills in getopt_long's tables for a command: the letters, such as ":o:hlR", and the long names. */
 static void getopt_tables(const struct command *command, char *letters, struct option *names)
 {
     letters += sprintf(letters, "%s", command->takes_options ? ":o:" : ":");
@@ -76,13 +76,13 @@ static int flag_index(const struct command *command, int found)
     return index;
 }
 
-/* To commands that compare, 1 means that something differs. */
+/* Returns the status for bad input: to commands that compare, 1 means a difference. */
 static int bad_input_status(const struct command *command)
 {
     return command->compares ? EXIT_MISUSE : EXIT_BAD_INPUT;
 }
 
-/* Returns the exit status of what has been said and done already, or -1. */
+/* Parses the flags and operands. Returns an exit status if nothing is left to do, as after --help, or else -1. */
 static int parse_arguments(int argc, char **argv, struct options *options, struct invocation *invocation)
 {
     const struct command *command = invocation->command;
@@ -122,7 +122,7 @@ static int parse_arguments(int argc, char **argv, struct options *options, struc
     return -1;
 }
 
-/* Takes "-- CMD ..." off the end. */
+/* Cuts "-- CMD ..." off the arguments, and returns CMD. */
 static char **split_program(int *argc, char **argv)
 {
     for (int i = 0; i < *argc; i++)
@@ -134,7 +134,7 @@ static char **split_program(int *argc, char **argv)
     return NULL;
 }
 
-/* argv[0] is the name of the command. */
+/* Runs a command, whose name is argv[0]. */
 static int run_command(const struct command *command, int argc, char **argv)
 {
     struct options options;
@@ -152,7 +152,7 @@ static int run_command(const struct command *command, int argc, char **argv)
     return status;
 }
 
-/* `mount.wfs SOURCE MOUNTPOINT [-sfnv] [-N namespace] [-o options] [-t type]`: as mount(8) calls its helpers. */
+/* Runs as a helper of mount(8): `mount.wfs SOURCE MOUNTPOINT [-sfnv] [-N namespace] [-o options] [-t type]`. */
 static int run_mount_helper(int argc, char **argv)
 {
     struct options options;
@@ -180,7 +180,7 @@ static int run_mount_helper(int argc, char **argv)
     return status;
 }
 
-/* mount(8) looks for mount.wfs or mount.fuse.wfs, or lets mount.fuse run "wfs SOURCE MOUNTPOINT -o ...". */
+/* Reports whether mount(8) runs wfs: as mount.wfs or mount.fuse.wfs, or by mount.fuse as "wfs SOURCE MOUNTPOINT -o". */
 static bool is_mount_helper(int argc, char **argv)
 {
     const char *slash = strrchr(argv[0], '/'), *name = slash != NULL ? slash + 1 : argv[0];
@@ -188,7 +188,7 @@ static bool is_mount_helper(int argc, char **argv)
            (argc > 3 && argv[1][0] != '-' && strcmp(argv[3], "-o") == 0 && command_find(argv[1]) == NULL);
 }
 
-/* Verbs of other tools, and the command or file that does the same here. */
+/* Verbs of other tools, and the command or file of wfs for the same task. */
 static const struct {
     const char *word, *hint;
 } other_words[] = {
@@ -233,7 +233,7 @@ static int unknown_command(const char *name, const char *directory)
     return EXIT_MISUSE;
 }
 
-/* `wfs help [COMMAND]` */
+/* Runs `wfs help [COMMAND]`. */
 static int help(int argc, char **argv)
 {
     const char *name = argc > 2 ? argv[2] : NULL;
@@ -254,7 +254,7 @@ static int help(int argc, char **argv)
 int main(int argc, char **argv)
 {
     hold_standard_descriptors();
-    setenv("TZ", ":/etc/localtime", 0); /* the default, but libzip's mktime() for each member need not look for it */
+    setenv("TZ", ":/etc/localtime", 0); /* the default, which libzip's mktime() then need not look for at each member */
     if (argc > 1 && is_mount_helper(argc, argv))
         return run_mount_helper(argc, argv);
     if (argc < 2) {

@@ -1,4 +1,4 @@
-/* Tensors and keys of two models, by name: what both have, and what just one has. */
+/* Tensors and keys of two models, matched by name. */
 #pragma once
 
 #include "formats/gguf/kv.h"
@@ -6,15 +6,15 @@
 #include "fs/cli/compare.h"
 
 struct match {
-    const struct tensor *a, *b; /* NULL: the other has none of that name */
-    bool same_shape;            /* but for dimensions of 1 before all others, which GGUF leaves out */
-    struct pair *pair;          /* NULL where there is nothing to compare */
+    const struct tensor *a, *b; /* NULL: that model has no tensor of the name */
+    bool same_shape;            /* apart from leading dimensions of 1, which GGUF leaves out */
+    struct pair *pair;          /* NULL: the tensors cannot be compared */
 };
 
-/* Reports whether both have the tensor, with the same dtype and stored bytes. */
+/* Reports, after compare_pairs(), whether both have the tensor with the same dtype and stored bytes. */
 bool match_is_same(const struct match *match);
 
-/* In the order of `a`, then what only `b` has, in its order. */
+/* The tensors of `a` in its order, then those that only `b` has, in its order. */
 struct matches {
     struct match *matches;
     size_t n_matches;
@@ -22,10 +22,10 @@ struct matches {
     size_t n_pairs;
 };
 
-/* Lives in the arena, as do the views. Both sets are sealed. */
+/* Matches two sealed sets. The result and its views live in the arena; the pairs are not compared yet. */
 struct matches match_tensors(const struct tensor_set *a, const struct tensor_set *b, struct arena *arena);
 
-/* Keys whose values, or types, differ; in the same order. */
+/* A key with different values or types; NULL: the model has no such key. In the order of struct matches. */
 struct key_match {
     const struct gguf_kv *a, *b;
 };

@@ -53,7 +53,7 @@ static bool parse_quantize_type(void *field, const char *value, struct arena *ar
     return *type != NULL;
 }
 
-/* Adds to a NULL-terminated list; NULL is an empty one. */
+/* Adds a value to a NULL-terminated list; NULL is an empty list. */
 static void add_to_list(const char *const **list, const char *value, struct arena *arena)
 {
     size_t count = 0;
@@ -111,7 +111,7 @@ static bool parse_imatrix(void *field, const char *value, struct arena *arena, s
     return *imatrix != NULL;
 }
 
-/* The tool takes one kind of the two. */
+/* Refuses both lists together, as the tool does. */
 static bool parse_include_weights(void *field, const char *value, struct arena *arena, struct error *error)
 {
     struct imatrix_filter *filter = field;
@@ -176,7 +176,7 @@ static bool parse_lora(void *field, const char *value, struct arena *arena, stru
     return true;
 }
 
-/* Reports whether the process may let other users in; fusermount3 would refuse with less of a hint. */
+/* Reports whether this user may give allow_other; fusermount3's own refusal would explain less. */
 static bool may_allow_other(void)
 {
     static const char line[] = "user_allow_other";
@@ -200,8 +200,8 @@ static bool parse_allow_other(void *field, const char *value, struct arena *aren
             error_set(error, "ordinary users need the line \"user_allow_other\" in /etc/fuse.conf"));
 }
 
-/* The kernel caches what it has seen for all users alike, so that libfuse's own check of who asks would be passed by:
- * permissions keep all but the owner and root out. */
+/* Restricts the permissions to the owner and root. The kernel's caches serve all users alike, and so bypass libfuse's
+ * own check of the user. */
 static bool parse_allow_root(void *field, const char *value, struct arena *arena, struct error *error)
 {
     struct mount_options *options = field;
@@ -222,7 +222,7 @@ static bool parse_number(const char *value, int base, unsigned long limit, unsig
     return *value >= '0' && *value <= '9' && *end == '\0' && *ret_number <= limit;
 }
 
-/* Of a user or group: uid_t and gid_t are one type. All ones mean "as it is" to chown. */
+/* Parses the number of a user or group, which have one type. Refuses all ones, which mean "unchanged" to chown. */
 static bool parse_id(void *field, const char *value, struct arena *arena, struct error *error)
 {
     unsigned long number;
@@ -249,7 +249,7 @@ static bool parse_cache_size(void *field, const char *value, struct arena *arena
     return strcmp(value, "0") == 0 || parse_shard_size(&options->cache_size.bytes, value, arena, error);
 }
 
-/* A path that stays the same when the server changes its working directory. */
+/* Makes a path absolute, since the server changes its working directory. */
 static bool parse_path(void *field, const char *value, struct arena *arena, struct error *error)
 {
     char *directory = *value == '/' ? NULL : getcwd(NULL, 0);
@@ -269,7 +269,7 @@ static bool parse_umask(void *field, const char *value, struct arena *arena, str
     return true;
 }
 
-/* The values that an option takes after '=' and that a table tells, for completion. */
+/* The values of options, from tables, for completion. */
 
 static void format_values(struct buffer *words)
 {
@@ -387,8 +387,8 @@ const struct option_row option_rows[] = {
     {0},
 };
 
-/* Words of mount(8), fstab and FUSE that change nothing: a mount is read-only, has no devices and no programs with the
- * rights of their owner, checks permissions, and keeps no time of access. */
+/* Words of mount(8), fstab and FUSE without effect: a mount is read-only, has no devices and no set-user-ID programs,
+ * checks permissions, and keeps no access times. */
 /* clang-format off */
 static const char *const ignored_words[] = {
     "defaults", "auto", "noauto", "user", "nouser", "users", "owner", "group", "nofail", "_netdev", "silent", "loud",
@@ -398,7 +398,7 @@ static const char *const ignored_words[] = {
 };
 /* clang-format on */
 
-/* Words that ask for another mount than there can be. mount(8) and mount.fuse3 say them where the user did not. */
+/* Words that ask for an impossible mount. mount(8) and mount.fuse3 add some that the user did not write. */
 static const struct {
     const char *word, *reason;
 } refused_words[] = {
@@ -417,7 +417,7 @@ static bool is_ignored(const char *word)
     return false;
 }
 
-/* Why there is no such mount; NULL for all other words. */
+/* Returns why a word asks for an impossible mount; NULL for all other words. */
 static const char *refusal_of(const char *word)
 {
     for (size_t i = 0; i < sizeof refused_words / sizeof *refused_words; i++)
@@ -514,7 +514,7 @@ static bool set_word(struct options *options, const char *word, struct error *er
     return error_prefix(error, "option %s", row->name);
 }
 
-/* Reports whether the comma between the beginning of a word and what follows belongs to the word. */
+/* Reports whether the comma after the first `length` bytes of a word, and before `after`, belongs to the word. */
 static bool takes_comma(const char *word, size_t length, const char *after)
 {
     size_t name = strcspn(word, "=");

@@ -1,7 +1,7 @@
-/* Options of the -o kind: the same words for mount, ls, cat, cp, info and exec, so that all show the same tree.
+/* The options after -o: the same words for all commands, so that all show the same tree.
  *
- * One table says name, argument, help and which field an option fills; parsing, --help, the man page and the shell
- * completions all come from it. To add one: a row in options.c, which names the field that it fills. */
+ * One table has the name, argument, help and field of each option; parsing, --help, the man page and the shell
+ * completions all use it. A new option takes a row in options.c. */
 #pragma once
 
 #include "base/buffer.h"
@@ -14,17 +14,17 @@
 #include <sys/types.h>
 
 struct mount_options {
-    struct session_options session; /* its source may be NULL: that of the checkpoint */
+    struct session_options session; /* its source may be NULL: the checkpoint's path */
     bool nonempty;
     const char *log; /* path, or NULL */
     uid_t uid;
     gid_t gid;    /* or NO_GROUP */
-    mode_t umask; /* taken from the modes of files and directories */
+    mode_t umask; /* bits that files and directories lack */
 };
 
 struct option_row;
 
-/* The options that change bytes, as they were given: request.h. */
+/* The options that may change bytes, as they were given (request.h). */
 struct asked_options {
     const struct asked_option {
         const struct option_row *row;
@@ -36,53 +36,53 @@ struct asked_options {
 struct options {
     struct arena *arena; /* holds the texts */
     struct asked_options asked;
-    bool has_bad_file; /* what could not be parsed is in a file: bad input rather than misuse */
+    bool has_bad_file; /* parsing failed because of a file: bad input, not misuse */
     struct open_options open;
     struct content_options content;
     struct lora_requests loras;
-    bool for_helper;   /* mount(8) hands the words on, and its own with them */
-    bool only_opening; /* other options than those that say how a source is opened are errors */
+    bool for_helper;   /* the words come from mount(8), which adds its own */
+    bool only_opening; /* options that are not for opening a source are errors */
     struct mount_options mount;
 };
 
-/* Which commas belong to a value. */
+/* The commas that belong to a value. */
 enum commas {
-    COMMAS_END,         /* none */
-    COMMAS_AFTER_COLON, /* all, to the end of the -o, where it has a ':' */
-    COMMAS_BEFORE_DIGITS,
+    COMMAS_END,           /* none */
+    COMMAS_AFTER_COLON,   /* all up to the end of the -o, once the value has a ':' */
+    COMMAS_BEFORE_DIGITS, /* those before a digit */
 };
 
 struct option_row {
     const char *name;     /* a user may write '-' for '_' and the other way round */
-    const char *argument; /* what comes after '='; NULL: nothing may */
+    const char *argument; /* the value after '='; NULL: none may follow */
     const char *help;
-    bool for_mounts; /* accepted everywhere, but means something only for what is mounted */
-    /* Fills the field; the error says what is wrong with the value, and gets the option's name before it. What it makes
-     * is in the arena, where `value` is, too. */
+    bool for_mounts; /* has an effect only on mounts */
+    /* Fills in the field. The error states what is wrong with the value; the caller adds the option's name. Results
+     * live in the arena, as `value` does. */
     bool (*parse)(void *field, const char *value, struct arena *arena, struct error *error);
-    size_t field; /* its place in struct options */
+    size_t field; /* its offset in struct options */
     enum commas commas;
-    bool is_transport; /* it says how bytes are fetched, and changes none */
+    bool is_transport; /* affects how bytes are fetched, but changes none */
     bool reads_file;
-    bool names_input;                     /* the value is of files that bytes are made from */
+    bool names_input;                     /* the value names files that bytes are computed from */
     const char *words;                    /* all values, separated by spaces; NULL: see `values` */
     void (*values)(struct buffer *words); /* appends all values, separated by spaces; NULL: too many to list */
 };
 
-/* Ended by a row without a name. */
+/* Ends with a row without a name. */
 extern const struct option_row option_rows[];
 
 /* Reports whether the option affects how a source is opened, not only how it is shown. */
 bool option_is_for_opening(const struct option_row *row);
 
-/* The row of an option as it may be typed, or NULL. */
+/* Returns the row of an option as a user may write it, or NULL. */
 const struct option_row *option_find(const char *name);
 
-/* The defaults: owned by the user who runs us. */
+/* Sets the defaults: files belong to this user. Remote sources use the options until options_free() (remote_use()). */
 void options_init(struct options *options);
 void options_free(struct options *options);
 
-/* Parses the argument of one -o, "word,word=value,...": a comma in a value is written "\,". A word that is not an
- * option is an error that names it. Words of mount(8) that change nothing here (ro, defaults, noauto, _netdev, x-...)
- * are ignored, those that cannot be had (rw) refused, but for a helper of mount(8). */
+/* Parses the argument of one -o, "word,word=value,...", where "\," is a comma in a value. An unknown word is an error
+ * that names it. Ignores words of mount(8) without an effect here (ro, defaults, noauto, _netdev, x-...), and refuses
+ * words that ask for an impossible mount (rw), which a helper of mount(8) ignores, too. */
 bool options_parse(struct options *options, const char *words, struct error *error);

@@ -35,7 +35,7 @@ static void watch_signals(void)
     }
 }
 
-/* ".NAME.wfs-PID" beside `path`. */
+/* Returns ".NAME.wfs-PID" in the directory of `path`; the caller frees it. */
 static char *temporary_name(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
@@ -62,7 +62,7 @@ static bool open_temporary(struct output *output)
     output->has_no_name = output->fd >= 0;
     if (output->has_no_name)
         return true;
-    /* Not every file system has O_TMPFILE, and where it is something else that is wrong this says it as well. */
+    /* Not every file system has O_TMPFILE. After any other error, this open fails with it, too. */
     output->fd = open(output->temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
     if (output->fd < 0)
         return false;
@@ -77,7 +77,7 @@ bool output_open(struct output *output, const char *path, uint64_t size, struct 
     int reason = stat(path, &status) == 0 ? 0 : errno;
     if (reason != 0 && lstat(path, &status) == 0)
         return error_set_errno(error, reason, "%s: a link that cannot be followed", path);
-    char *real = realpath(path, NULL); /* a link keeps pointing at the file */
+    char *real = realpath(path, NULL); /* writes the target of a link, and keeps the link */
     *output = (struct output){.fd = -1, .path = real != NULL ? real : memory_strdup(path)};
     output->temporary = temporary_name(output->path);
     bool exists = stat(output->path, &status) == 0;
@@ -96,7 +96,7 @@ bool output_open(struct output *output, const char *path, uint64_t size, struct 
     return false;
 }
 
-/* Links cannot replace a file, renames can. */
+/* Gives an unnamed file its name: linkat() cannot replace a file, but rename() can. */
 static bool link_output(const struct output *output)
 {
     char self[64];
@@ -113,7 +113,7 @@ static bool link_output(const struct output *output)
     return false;
 }
 
-/* A server, or a quota of its, may refuse only now what was written. */
+/* Closes the file: a network file system may report a failed write or a full quota only now. */
 static bool close_output(struct output *output)
 {
     int fd = output->fd;
@@ -121,7 +121,7 @@ static bool close_output(struct output *output)
     return close(fd) == 0;
 }
 
-/* File systems that make files without a name refuse nothing when such a one is closed. */
+/* Closes only named files before the rename: file systems with O_TMPFILE report no write error at close. */
 bool output_finish(struct output *output, struct error *error)
 {
     bool done = output->has_no_name ? link_output(output) : close_output(output);

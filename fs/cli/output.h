@@ -1,4 +1,4 @@
-/* A file that is being written: it gets its name when it is complete, so a partial one never bears it. */
+/* A file that is being written; one at a time. It gets its name when it is complete, so a partial file never has it. */
 #pragma once
 
 #include "base/error.h"
@@ -9,15 +9,16 @@ struct output {
     int fd;
     bool is_file;     /* false for a pipe or a device, which is written in place */
     char *path;       /* the final name */
-    char *temporary;  /* the name until then */
+    char *temporary;  /* the name until the file is complete */
     bool has_no_name; /* O_TMPFILE: the temporary name is not in use */
 };
 
-/* `size` is reserved where the file system can, so that a full one is noticed at once. */
+/* Opens an output, and reserves `size` bytes if the file system can: a full one fails at once. Follows links. */
 bool output_open(struct output *output, const char *path, uint64_t size, struct error *error);
 
-/* Gives the file its name, which replaces a file that has it. Frees the output, done or not. */
+/* Gives the file its name, replacing a file that has it. Frees the output, even on failure. */
 bool output_finish(struct output *output, struct error *error);
 
-/* Frees it and leaves nothing behind. A signal that ends the process leaves nothing either. */
+/* Removes the file, unless it is written in place, and frees the output. SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGPIPE
+ * also remove the file; SIGKILL may leave it under its temporary name. */
 void output_discard(struct output *output);

@@ -25,13 +25,13 @@ void found_add(struct found_list *list, const char *path, const struct node_attr
     list->items[list->n_items++] = (struct found){arena_strdup(list->arena, path), *attributes};
 }
 
-/* A search that has come to the directory `path`. */
+/* The state of a search in the directory `path`. */
 struct search {
     struct tree *tree;
     struct found_list *list;
-    struct arena *arena; /* while it lasts */
+    struct arena *arena; /* for the search only */
     bool patterns;
-    const char *path, *part, *rest; /* of the argument: what to look for here, and what comes after it */
+    const char *path, *part, *rest; /* of the argument: the name to find here, and the rest */
 };
 
 static const char *join(struct arena *arena, const char *directory, const char *name)
@@ -49,7 +49,7 @@ static bool try_entry(void *context, uint64_t index, const char *name, const str
     return true;
 }
 
-/* Recurses once for each part of the argument. */
+/* Continues a search at `path`. Recurses once for each name of the argument. */
 static void go_on(const struct search *at, const char *path, const struct node_attributes *attributes)
 {
     const char *rest = at->rest + strspn(at->rest, "/");
@@ -115,7 +115,7 @@ static bool add_entry(void *context, uint64_t index, const char *name, const str
     return true;
 }
 
-/* Recurses as deep as the side files are nested: not deep. */
+/* Recurses as deep as side files are nested, which is not deep. */
 void paths_find_below(struct tree *tree, const char *path, node_id directory, struct found_list *list)
 {
     tree_list(tree, directory, 0, add_entry, &(struct descent){tree, list, path});

@@ -1,7 +1,7 @@
 /* Files and directories of the tree, as arguments name them.
  *
- * A PATH is read from the root of the tree: "/", "." and "" are the root, "./x" and "/x" are "x". Where there is no
- * such name, *, ? and [...] match as in glob(7), part by part. */
+ * A PATH starts at the root of the tree: "/", "." and "" are the root, "./x" and "/x" are "x". If no such name exists,
+ * *, ? and [...] match as in glob(7), name by name, but also a leading dot. */
 #pragma once
 
 #include "fs/tree/tree.h"
@@ -11,18 +11,18 @@ struct found {
     struct node_attributes attributes;
 };
 
-/* In the order of the arguments, and of the tree for each; zeroed it is empty. */
+/* In the order of the arguments, and for each in that of the tree. Zeroed, it is empty. */
 struct found_list {
     struct arena *arena; /* holds the paths */
     struct found *items;
     size_t n_items, capacity;
 };
 
-/* copies the path */
+/* Adds an entry; copies the path. */
 void found_add(struct found_list *list, const char *path, const struct node_attributes *attributes);
 void found_free(struct found_list *list);
 
-/* Adds all that PATH names; fails where that is nothing, and says which part is missing. */
+/* Adds all entries that PATH names; if it names none, fails with an error that names the missing part. */
 bool paths_find(struct tree *tree, const char *path, struct found_list *list, struct error *error);
 
 /* paths_find() for n_paths paths; reports each failure, and returns true if there was none. */

@@ -33,7 +33,7 @@ char *number_text(uint64_t number, char out[NUMBER_TEXT])
     return out;
 }
 
-/* A tensor of no packed weight, or a packed weight. */
+/* A packed weight, or a tensor that is no part of one. */
 struct counted {
     const char *name;
     struct kind_total kind; /* with its own elements and bytes */
@@ -142,7 +142,7 @@ static void gather_keys(struct profile *profile, const struct gguf_kvs *kvs, str
     }
 }
 
-/* How much of a name says which part its tensor is of: "model.visual" of "model.visual.blocks.0.norm1.weight". */
+/* Returns the length of a name's module: "model.visual" in "model.visual.blocks.0.norm1.weight". */
 static size_t part_length(const char *name)
 {
     size_t length = strcspn(name, ".");
@@ -151,7 +151,7 @@ static size_t part_length(const char *name)
     return length;
 }
 
-/* "tensors of visual 390, model.language_model 398, lm_head 1": in the order in which they are met. */
+/* Returns "tensors of visual 390, model.language_model 398, lm_head 1", in the order of the tensors; NULL: too many. */
 static const char *parts_of(const struct tensor_set *set, struct arena *arena)
 {
     enum { MOST_PARTS = 12 };
@@ -181,7 +181,7 @@ static const char *parts_of(const struct tensor_set *set, struct arena *arena)
     return text;
 }
 
-/* The vision or audio tower, where the source has tensors of it. */
+/* Gathers facts about the vision or audio tower, if the source has its tensors. */
 static void gather_tower(struct profile *profile, const struct hparams *hparams, const struct counted *list,
                          size_t count)
 {

@@ -32,7 +32,7 @@ static double seconds_between(const struct timespec *from, const struct timespec
     return (double)(to->tv_sec - from->tv_sec) + (double)(to->tv_nsec - from->tv_nsec) / 1e9;
 }
 
-/* How much a line shows, the most first; the first that fits is taken. */
+/* The contents of a line, the longest first; the first that fits the terminal is used. */
 static const struct layout {
     int name, bar; /* columns */
     bool rate;
@@ -70,7 +70,7 @@ static struct buffer make_line(const struct progress *progress, const struct lay
     return line;
 }
 
-/* One line, however narrow the terminal is now: what does not fit would wrap, and stay. */
+/* Draws a line that fits the terminal's current width, since a wrapped line could not be erased. */
 static void draw(const struct progress *progress, const struct timespec *now)
 {
     const size_t n_layouts = sizeof layouts / sizeof *layouts;

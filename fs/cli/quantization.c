@@ -10,17 +10,17 @@
 
 enum {
     RUN_ELEMENTS = 2048, /* a whole number of blocks of every dtype */
-    SAMPLED_RUNS = 32,   /* of each tensor */
+    SAMPLED_RUNS = 32,   /* of each tensor, at least if it has more */
     RUNS_PER_TASK = 64,
 };
 
-/* Runs of one tensor, which are measured at once. */
+/* Runs of one tensor that one task measures. */
 struct task {
     const struct artifact_tensor *tensor;
     uint64_t first_run, n_runs, stride; /* every stride-th run of the tensor */
 };
 
-/* Each error counts by how much its column matters, as far as that is known. */
+/* Sums over elements; `weights` sums the importances that weight the other sums, 1 if unknown. */
 struct errors {
     double squares, values, weights, largest;
 };
@@ -30,7 +30,7 @@ struct measurement {
     const struct task *tasks;
     size_t n_tasks, n_done;
     double squares;            /* sum over tensors of mean square error times elements */
-    struct errors *of_tensors; /* summed, of each tensor of the artifact */
+    struct errors *of_tensors; /* the sums for each tensor of the artifact */
     const struct artifact_tensor *tensors;
     double largest;
     bool failed;
@@ -101,7 +101,7 @@ static void run_task(void *context, size_t index)
     pthread_mutex_unlock(&measurement->lock);
 }
 
-/* The tasks of all tensors; counts them where `tasks` is NULL. */
+/* Fills in the tasks of all tensors, unless `tasks` is NULL, and returns their number. */
 static size_t divide(const struct artifact *artifact, bool all, struct task *tasks)
 {
     size_t n_tasks = 0;
@@ -142,7 +142,7 @@ static void sum_sizes(const struct artifact *artifact, uint64_t *ret_elements, u
     *ret_bytes = n_bytes;
 }
 
-/* The error of each matrix. */
+/* Keeps the error of each matrix. */
 static void keep_matrices(struct quantization *quantization, const struct artifact *artifact,
                           const struct errors *of_tensors)
 {
@@ -159,7 +159,7 @@ static void keep_matrices(struct quantization *quantization, const struct artifa
     }
 }
 
-/* Each matrix counts alike: by elements, an embedding that is kept exact would hide what its layers lose. */
+/* All matrices count alike: weighted by elements, an exact embedding would hide the losses of the layers. */
 static double relative_error(const struct quantization *quantization)
 {
     double sum = 0;
@@ -168,7 +168,7 @@ static double relative_error(const struct quantization *quantization)
     return quantization->n_tensors != 0 ? sqrt(sum / (double)quantization->n_tensors) : 0;
 }
 
-/* Fills in all but the size of the file. */
+/* Fills in everything except the file's size. */
 static bool measure(struct measurement *measurement, const struct artifact *artifact, bool all,
                     struct quantization *quantization)
 {
@@ -231,7 +231,7 @@ bool quantization_is_best(const struct quantization *quantizations, size_t count
     return true;
 }
 
-/* Relative errors from which a loss is called so; Q4_K_M's is small, Q8_0's next to nothing. */
+/* The least relative error for each word: Q4_K_M has a small loss, Q8_0 is nearly lossless. */
 #define SMALL_LOSS_ENDS 0.09
 
 const char *quantization_word(double relative_error)

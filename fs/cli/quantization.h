@@ -1,14 +1,13 @@
-/* How large and how exact each quantization of a model would be, so that a person can choose: `wfs info
- * --quantization`.
+/* The size and error of each quantization of a model, to choose one: `wfs info --quantization`.
  *
- * Errors are those of the stored values against the F32 values they stand for; with an importance matrix the mean
- * counts each by how much its column matters, whether its type was found by that or not. By default a sample of every
- * tensor is encoded and decoded again: runs of whole blocks spread evenly over it, the same ones every time. */
+ * An error is the difference between a decoded value and the F32 value before encoding. With an importance matrix, the
+ * means weight each error by the importance of its column, whether or not the mix uses the matrix. By default, a sample
+ * of every tensor is measured: runs of whole blocks, spread evenly over the tensor, the same ones every time. */
 #pragma once
 
 #include "models/quantize/quantize.h"
 
-/* A matrix of a file. */
+/* One matrix of a file. */
 struct quantized_tensor {
     const char *name;
     const struct dtype *type;
@@ -18,35 +17,33 @@ struct quantized_tensor {
 struct quantization {
     const struct mix *mix;
     bool is_possible;
-    struct error reason; /* why there is no such file, where it is not possible */
+    struct error reason; /* why the file is not possible */
     uint64_t file_bytes;
-    double bits_per_weight; /* of all weights, those that stay F32 included */
+    double bits_per_weight; /* of all weights, including those that stay F32 */
     double rmse, largest_error;
-    /* of the matrices: the root of the mean square of each one's error as a share of its weights */
+    /* root mean square over the matrices of each one's RMS error relative to its RMS weight */
     double relative_error;
     struct quantized_tensor *tensors; /* the matrices, in the order of the file */
     size_t n_tensors;
-    struct arena *arena; /* of the tensors; NULL where there is no such file */
+    struct arena *arena; /* holds the tensors; NULL: the file is not possible */
 };
 
 void quantization_free(struct quantization *quantization);
 
-/* Reports whether no other file that is as small has less error. */
+/* Reports whether no other file of at most this size has a smaller relative error. */
 bool quantization_is_best(const struct quantization *quantizations, size_t count, const struct quantization *one);
 
-/* Bytes of F32 values that measuring one mix looks at. */
+/* Returns roughly how many bytes of F32 values are measured for one mix, for a progress. */
 uint64_t quantization_bytes(const struct gguf_model *model, bool all);
 
-/* The word for a relative error, as people who choose among llama.cpp's types know them: "very large loss" to "nearly
- * lossless".
- */
+/* Returns the word for a relative error, in the terms of llama.cpp's types: "very large loss" to "nearly lossless". */
 const char *quantization_word(double relative_error);
 
-/* The one to recommend: the smallest file whose loss is small, or less. NULL where there is none. */
+/* Returns the recommended one: the smallest file with a small loss or less, or NULL. */
 const struct quantization *quantization_choice(const struct quantization *quantizations, size_t count);
 
-/* Measures one mix; all weights with `all`. `progress` is called now and then with the share done, 0 to 1, from any
- * thread; it may be NULL. The result is freed by quantization_free(). */
+/* Measures one mix, with `all` in all weights; an impossible file is a result, not a failure. Calls `progress`, which
+ * may be NULL, with the share done, 0 to 1: from any thread, one at a time. quantization_free() frees the result. */
 bool quantization_measure(const struct gguf_model *model, const struct mix *mix, const struct quantize_options *options,
                           bool all, void (*progress)(void *context, double share), void *context,
                           struct quantization *ret_quantization, struct error *error);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns a text as a page spells it: a browser takes it for nothing but text. */
+/* Returns a text with HTML's special characters escaped. */
 static const char *html_text(const char *text, struct arena *arena)
 {
     char shown[4 * KIND_NAME + 1024];
@@ -63,7 +63,7 @@ struct box {
 struct scatter {
     struct buffer *out;
     double least_bytes, most_bytes, least_error, most_error; /* errors: powers of ten */
-    struct box taken[256];                                   /* by points and their labels */
+    struct box taken[256];                                   /* areas of points and labels */
     size_t n_taken;
 };
 
@@ -148,7 +148,7 @@ static bool is_free(const struct scatter *plot, const struct box *box)
     return true;
 }
 
-/* Where a label beside a point covers no other one; nowhere in a crowd. */
+/* Adds a label beside a point, where it covers no other one; none if every place is taken. */
 static void append_label(struct scatter *plot, double x, double y, const char *name)
 {
     double width = 6.2 * (double)strlen(name);
@@ -175,7 +175,7 @@ static int by_size(const void *a, const void *b)
     return ((*one)->file_bytes > (*other)->file_bytes) - ((*one)->file_bytes < (*other)->file_bytes);
 }
 
-/* The rows that are best of their size, the smallest first. Returns how many. */
+/* Finds the rows that are best for their size, the smallest first, and returns their number. */
 static size_t find_front(const struct quantization_report *report, const struct quantization **front)
 {
     size_t n_front = 0;
@@ -259,7 +259,7 @@ static void map_make(struct map *map, const struct quantization *row)
     }
 }
 
-/* From nothing lost, light, to 30 %, dark; by powers of ten. */
+/* Appends the colour of an error, on a logarithmic scale: light for 0.1 % and less, dark for 30 % and more. */
 static void append_colour(struct buffer *out, double error)
 {
     static const double light[] = {255, 247, 230}, middle[] = {240, 140, 80}, dark[] = {110, 10, 20};
@@ -326,7 +326,7 @@ static void append_maps(struct buffer *out, const struct quantization_report *re
 
 enum { HISTOGRAM_WIDTH = 262, HISTOGRAM_HEIGHT = 110, DECADES = 6 };
 
-/* Height of a share of the weights, by powers of ten. */
+/* Returns the height of a share of the weights, on a logarithmic scale. */
 static double share_height(double share)
 {
     double height = share > 0 ? (log10(share) + DECADES) / DECADES : 0;

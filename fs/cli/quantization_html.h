@@ -10,8 +10,8 @@ struct quantization_report {
     size_t n_rows;
     const struct weight_kind *kinds;
     size_t n_kinds;
-    bool all, by_importance; /* all weights were measured; errors count by the importance of their columns */
+    bool all, by_importance; /* all weights were measured; errors are weighted by importance */
 };
 
-/* On stdout: error against size, error by layer and kind of tensor, how the weights are distributed, and the table. */
+/* Prints plots of error against size, error by layer and kind of tensor, the distribution of weights, and the table. */
 void print_quantization_html(const struct quantization_report *report);

@@ -31,7 +31,7 @@ static void add_file(struct buffer *text, const struct location *location, const
     *newest = file_time_later(*newest, identity.mtime);
 }
 
-/* The path of what a value names; NULL where it is none. */
+/* Returns the path of the file or model that a value names; NULL if it names none. */
 static const char *find_path(const char *value, struct arena *arena)
 {
     const char *colon = strrchr(value, ':'), *at = strchr(value, '@');

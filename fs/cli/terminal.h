@@ -1,23 +1,22 @@
-/* Output for terminals: their width, text broken at words, and names that may hold any byte. */
+/* Output for terminals: width, line breaks at words, and names of any bytes. */
 #pragma once
 
 #include "formats/json_write.h"
 
-/* The columns of the terminal that `fd` is; 80 where it is not one, or does not say. */
+/* Returns the columns of the terminal `fd`, at least 20; 80 if it is no terminal or its width is unknown. */
 unsigned terminal_columns(int fd);
 
-/* Writes a text to stdout, broken at words so that no line is wider than `columns`, 0 for no limit: the lines after the
- * first begin with `indent` spaces, and the first one goes on after `column` columns that are there already. An end of
- * line in the text is a space, and what a terminal would obey is escaped. Ends the line. */
+/* Writes a text to stdout, broken at words so that lines keep within `columns`, 0 for no limit. The first line
+ * continues after `column` columns; the others begin with `indent` spaces. Line ends in the text become spaces, and
+ * control characters are escaped. A word has 1023 bytes at most. Ends the line. */
 void print_wrapped(const char *text, unsigned column, unsigned indent, unsigned columns);
 
-/* Writes the name of a file to stdout: on a terminal what a terminal would obey is escaped, as text_put() does it; into
- * a pipe or a file the bytes go as they are, since scripts open files by them. */
+/* Writes a file's name to stdout: escaped by text_put() on a terminal, else unchanged, since scripts open that file. */
 void print_name(const char *name);
 
-/* How JSON on stdout is spelled: in ASCII on a terminal, where names that it would obey are safe so, else in UTF-8. */
+/* Returns the spelling of JSON on stdout: ASCII on a terminal, where it makes control characters safe, else UTF-8. */
 enum json_letters stdout_letters(void);
 
-/* Reports whether stdout is to have colours: `when` is "always", "never" or "auto", which is NULL too: on a terminal,
- * unless NO_COLOR is set (https://no-color.org) or TERM is "dumb". */
+/* Reports whether stdout gets colours. `when` is "always", "never" or "auto"; "auto" or NULL means on a terminal,
+ * unless NO_COLOR is set and not empty (https://no-color.org), or TERM is unset or "dumb". */
 bool wants_colour(const char *when);

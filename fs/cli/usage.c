@@ -12,7 +12,7 @@ static void print_text(const char *text, unsigned column, unsigned indent)
     print_wrapped(text, column, indent, terminal_columns(STDOUT_FILENO));
 }
 
-/* "  words          help": on two lines where the words are long. */
+/* Prints "  words          help", on two lines if the words are long. */
 static void print_row(const char *words, const char *help)
 {
     if (strlen(words) + 4 > HELP_COLUMN)
@@ -22,7 +22,7 @@ static void print_row(const char *words, const char *help)
     print_text(help, HELP_COLUMN, HELP_COLUMN);
 }
 
-/* Of a command; NULL: of all. */
+/* Prints the options of a command; NULL: of all commands. */
 static void print_options(const struct command *command)
 {
     int last = command == NULL || command->mounts;

@@ -12,21 +12,21 @@
 #include <string.h>
 
 enum {
-    CANDIDATES = 4,       /* virtual files that are opened to see which is nearest */
+    CANDIDATES = 4,       /* virtual files to open in search of the nearest */
     RANGE_BYTES = 1 << 20 /* compared by one task */
 };
 
 static const double most_times_the_cost = 1.5, most_unexplained = 1e-3, unrelated = 0.7;
 
-/* Reports whether two files are the same, byte by byte. */
+/* Comparing two files byte by byte. */
 
 struct identity {
     const struct vfile *expected;
     const struct source *found;
     struct progress *progress;
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the following fields */
     bool over, same;
-    struct error *error; /* of what cannot be read; then it is over, too */
+    struct error *error; /* set if bytes cannot be read, which also ends the comparison */
     bool failed;
 };
 
@@ -79,7 +79,7 @@ static bool is_same_file(struct tree *tree, const struct found *found, const str
     return !identity.failed;
 }
 
-/* All GGUFs that wfs makes of the source, whole ones. */
+/* Finds all GGUFs that wfs makes from the source, without splits. */
 static void find_candidates(struct tree *tree, struct found_list *candidates)
 {
     static const char *const patterns[] = {"model.gguf", "gguf/*.gguf", "gguf/converter/*.gguf"};
@@ -88,7 +88,7 @@ static void find_candidates(struct tree *tree, struct found_list *candidates)
         paths_find(tree, patterns[i], candidates, &unused);
 }
 
-/* The virtual file that is the same; *ret_path stays NULL where there is none. */
+/* Finds the identical virtual file; *ret_path stays NULL if there is none. */
 static bool find_identical(struct tree *tree, const struct found_list *candidates, const struct checkpoint *file,
                            const char **ret_path, struct error *error)
 {
@@ -106,7 +106,7 @@ static bool find_identical(struct tree *tree, const struct found_list *candidate
     return true;
 }
 
-/* A virtual GGUF, opened as if it were a file. Closed with the arena. */
+/* Opening a virtual GGUF as if it were a file; it is closed with the arena. */
 static void close_opened(void *context)
 {
     const struct checkpoint *const *opened = context;
@@ -127,7 +127,7 @@ static const struct checkpoint *open_virtual(struct tree *tree, const struct fou
     return checkpoint;
 }
 
-/* How many tensors of the file the other has in the same type. */
+/* Returns how many tensors of the file the other one has in the same type. */
 static size_t likeness(const struct checkpoint *file, const struct checkpoint *other)
 {
     size_t n_alike = 0;
@@ -147,7 +147,7 @@ static uint64_t total_size(const struct checkpoint *checkpoint)
     return size;
 }
 
-/* Reports whether the file's own metadata name this candidate. */
+/* Reports whether the file's own metadata name this candidate's mix. */
 static bool is_named(const struct found *candidate, const struct checkpoint *file)
 {
     uint64_t file_type;
@@ -166,8 +166,8 @@ static uint64_t distance(const struct found *candidate, const struct checkpoint 
     return size > other ? size - other : other - size;
 }
 
-/* The candidate that has most tensors in the file's types, and fewest other keys, of the few that are nearest in size
- * and the one that the file says it is. Each is opened: sizes alone say little of mixes. */
+/* Returns the candidate with the most tensors in the file's types, and then the fewest different keys, among the one
+ * that the file names and the few nearest in size. Opens each of them, since sizes alone hardly tell mixes apart. */
 static const struct checkpoint *find_nearest(struct tree *tree, struct found_list *candidates,
                                              const struct checkpoint *file, struct arena *arena, const char **ret_path,
                                              struct error *error)
@@ -199,7 +199,7 @@ static const struct checkpoint *find_nearest(struct tree *tree, struct found_lis
 
 /* Weighing. */
 
-/* The verdict on a tensor that is of the model but not the same. */
+/* Returns the verdict on a tensor that the model has with other values. */
 static enum tensor_verdict weigh(const struct tensor_finding *finding)
 {
     bool explained;
@@ -212,7 +212,7 @@ static enum tensor_verdict weigh(const struct tensor_finding *finding)
     return finding->expected->dtype == finding->found->dtype ? TENSOR_OTHER_ROUNDING : TENSOR_OTHER_TYPE;
 }
 
-/* The verdict on what needs no weighing; TENSOR_OTHER_WEIGHTS where it does. */
+/* Returns the verdict on a tensor that needs no weighing; TENSOR_OTHER_WEIGHTS if it does. */
 static enum tensor_verdict first_verdict(const struct match *match)
 {
     if (match->b == NULL)
@@ -224,7 +224,7 @@ static enum tensor_verdict first_verdict(const struct match *match)
     return match->pair != NULL && match->pair->difference.same_bytes ? TENSOR_SAME : TENSOR_OTHER_WEIGHTS;
 }
 
-/* Two pairs for each tensor to be weighed: what is found, and what wfs makes in its type, both against the source's
+/* Weighs tensors by two pairs each: the tensor of the file, and wfs's conversion to its type, both against the source's
  * values. */
 static bool weigh_all(struct verification *verification, const struct checkpoint *exact, struct arena *arena,
                       struct error *error)

@@ -46,7 +46,7 @@ static struct weight_kind *find_kind(struct weight_kind *kinds, size_t *n_kinds,
     return kind;
 }
 
-/* Runs spread evenly over the tensor. Returns how many values there are. */
+/* Reads a sample of a tensor in runs, and gets the number of values. */
 static bool read_sample(const struct view *view, float *values, size_t *ret_count, struct error *error)
 {
     uint64_t n_runs = (view->n_elements + RUN_ELEMENTS - 1) / RUN_ELEMENTS;

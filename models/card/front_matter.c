@@ -12,19 +12,19 @@
 #include <yaml.h>
 
 enum {
-    /* What all merges together may look into, in values of the document: they nest and name each other, so that their
-     * number can grow with its square, or without end. */
+    /* Limits, in values of the document, on the values that all merges together look at: merges nest and name each
+     * other, so the number can grow with the document's square, or without end. */
     MERGED_VALUES_RATIO = 8,
     MERGED_VALUES_CONSTANT = 1024,
     MAX_MERGE_DEPTH = 256,
 
-    /* libyaml takes for each anchor, alias, directive and opening bracket as long as there are others of them. */
+    /* libyaml's time for an anchor, alias, directive or opening bracket grows with the number of the others. */
     MAX_ANCHORS = 128,
     MAX_DIRECTIVES = 16,
     MAX_DEPTH = 128,
 };
 
-/* Lines end where Python's str.splitlines() ends them. Returns the length of the line, and of its end. */
+/* Returns the length of the line end at `text`, by the rules of Python's str.splitlines(); 0: there is none. */
 static size_t end_of_line(const char *text, size_t length)
 {
     const unsigned char *c = (const unsigned char *)text;
@@ -49,7 +49,7 @@ static bool line_is(const char *line, size_t length, const char *text)
     return length == strlen(text) && memcmp(line, text, length) == 0;
 }
 
-/* A line as the reference hands it to its parser: "- no" is the language, not false, and tabs are spaces. */
+/* Appends a line as gguf-py hands it to its parser: "- no" is the language, not false; a tab is two spaces. */
 static void append_line(struct buffer *out, const char *line, size_t length)
 {
     static const char no[] = "- no";
@@ -62,7 +62,7 @@ static void append_line(struct buffer *out, const char *line, size_t length)
     buffer_append_text(out, norway ? "- \"no\"\n" : "\n");
 }
 
-/* The lines between the fences; false where there are none. Without a second fence the text ends it. */
+/* Appends the lines between the fences; false: there are none. Without a second fence, the end of the text counts. */
 static bool cut_front_matter(const char *readme, size_t length, struct buffer *out)
 {
     size_t end, n = line_length(readme, length, &end);
@@ -128,7 +128,7 @@ static enum card_type plain_type(const struct reading *reading, const char *text
     return CARD_STRING;
 }
 
-/* `digits` without underscores, which are decoration. */
+/* Returns `digits` without underscores, which have no meaning. */
 static char *without_underscores(struct arena *arena, const char *digits)
 {
     char *text = arena_strdup(arena, digits), *out = text;
@@ -150,7 +150,7 @@ static int take_base(const char **text)
     return **text == '0' ? 8 : 10;
 }
 
-/* Binary, octal and hexadecimal by their prefix, and 1:30:00 in base 60. */
+/* Reads a decimal number, a binary, octal or hexadecimal one by its prefix, and 1:30:00 in base 60. */
 static int64_t integer_value(struct arena *arena, const char *written)
 {
     const char *text = without_underscores(arena, written);
@@ -221,7 +221,7 @@ static void read_mapping(struct reading *reading, const yaml_node_t *node, struc
     }
 }
 
-/* All nodes of the document; the first is the root. */
+/* Reads all nodes of the document; the first is the root. */
 static void read_nodes(struct reading *reading)
 {
     const yaml_node_t *nodes = reading->document.nodes.start;
@@ -248,7 +248,7 @@ static bool is_merge(const struct card_pair *pair)
 }
 
 struct lookup {
-    const char *key; /* NULL: one that is nowhere */
+    const char *key; /* NULL: matches no key */
     uint64_t budget; /* values that may still be looked at */
     unsigned depth;
     bool exceeded;
@@ -298,7 +298,7 @@ static bool has_merge(const struct card_value *value)
     return found;
 }
 
-/* Refuses merges that take more than linear time to look into. Keys are looked up in any mapping. */
+/* Refuses merges whose lookups take more than linear time; keys may be looked up in any mapping. */
 static bool check_merges(const struct reading *reading, struct error *error)
 {
     const yaml_node_t *nodes = reading->document.nodes.start;
@@ -349,8 +349,8 @@ static bool few_directives(const struct buffer *text)
     return n_directives <= MAX_DIRECTIVES;
 }
 
-/* Reports whether libyaml can make a document of the text in linear time: its events, which it gives one by one, tell.
- * What is wrong with the text besides is told by the making. */
+/* Reports whether libyaml can make a document of the text in linear time, by its events, which it gives one by one.
+ * Other faults of the text are reported when the document is made. */
 static bool is_bounded(const struct buffer *text, struct error *error)
 {
     yaml_parser_t parser;

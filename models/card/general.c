@@ -91,7 +91,7 @@ static bool add_samplings(struct gguf_kvs *kvs, const struct checkpoint *checkpo
 
 /* The model card. */
 
-/* *ret_card is NULL where there is none that can be used. */
+/* Sets *ret_card to the card, or to NULL if there is no usable one. */
 static bool read_card(const struct checkpoint *checkpoint, struct arena *arena, const struct card_value **ret_card,
                       struct error *error)
 {
@@ -110,7 +110,7 @@ static bool read_card(const struct checkpoint *checkpoint, struct arena *arena, 
     return true;
 }
 
-/* A list of texts joined with commas, as licenses are. */
+/* Joins the texts of a list with commas, as licenses are. */
 static const char *joined(const struct general *general, const struct card_value *list)
 {
     struct buffer out = {0};
@@ -127,7 +127,7 @@ static const char *joined(const struct general *general, const struct card_value
     return text;
 }
 
-/* The text of a card's value for one string of the GGUF; NULL where it is absent or null, "" where it is dropped. */
+/* Returns the text of a card's value for a string of the GGUF; NULL: absent, null or a mapping; "": false or empty. */
 static const char *card_text(const struct general *general, const struct card_value *value, const char *key)
 {
     if (value == NULL || value->type == CARD_NULL)
@@ -151,8 +151,8 @@ static const char *card_text(const struct general *general, const struct card_va
 
 enum { NO_PART = -1, MAX_ALIASES = 4 };
 
-/* In the order of the file: the card's keys in the order of their precedence, and the part of a name that is used
- * without them. */
+/* Keys in the order of the file, each with the card's keys in order of precedence, and the part of the name that
+ * is used if the card has none of them. */
 static const struct text_field {
     const char *key;
     const char *card_keys[MAX_ALIASES];
@@ -191,7 +191,7 @@ static const char *text_from_name(const struct general *general, const struct te
     return *part != NULL && field->titled ? name_title(general->arena, *part) : *part;
 }
 
-/* The name that config.json gives, unless it is a path on somebody's computer. */
+/* Returns the name in config.json, unless it is a local path. */
 static const char *name_or_path(const struct json *raw_config)
 {
     const char *name = json_string(json_get(raw_config, "_name_or_path"), NULL);
@@ -225,7 +225,7 @@ enum entry_field { NAME, AUTHOR, VERSION, ORGANIZATION, DESCRIPTION, URL, DOI, U
 static const char *const entry_fields[N_ENTRY_FIELDS] = {"name", "author", "version", "organization", "description",
                                                          "url",  "doi",    "uuid",    "repo_url"};
 
-/* The "ORG/NAME" of an address on the hub; NULL for any other text. */
+/* Returns the "ORG/NAME" of an address on the hub; NULL for any other text. */
 static const char *hub_id(const char *url)
 {
     static const char *const hosts[] = {"https://huggingface.co/", "http://huggingface.co/"};
@@ -238,7 +238,7 @@ static const char *hub_id(const char *url)
     return NULL;
 }
 
-/* An entry that is written as an address or as a hub id. */
+/* Fills in an entry that is written as an address or as a hub id. */
 static void entry_from_text(const struct general *general, const char *text, const char *values[N_ENTRY_FIELDS])
 {
     bool url =
@@ -274,8 +274,8 @@ static void add_entry(const struct general *general, const char *kind, size_t in
     }
 }
 
-/* `card_keys` are the names that the list goes by, NULL at the end; the first that is there counts, whatever it holds.
- */
+/* Adds a list's entries. `card_keys` are alternative names of the list, NULL at the end; the first that is present
+ * counts, whatever it holds. */
 static void add_entries(const struct general *general, const char *kind, const char *const *card_keys)
 {
     const struct card_value *entries = NULL;
@@ -308,7 +308,7 @@ static void collect_one(struct elements *elements, const struct card_value *valu
         elements->any_left_out = true;
 }
 
-/* A text counts as one, a list as its elements; a number or a truth value says nothing. */
+/* Collects a text as one element, and a list as its elements; ignores a number or a bool. */
 static void collect(const struct general *general, struct elements *elements, const char *card_key)
 {
     const struct card_value *value = card_get(general->card, card_key);
@@ -324,7 +324,7 @@ static void collect(const struct general *general, struct elements *elements, co
         collect_one(elements, value->pairs[i].value);
 }
 
-/* The array's element type: a list of nothing but numbers is an array of numbers. Anything mixed is texts. */
+/* Returns the array's element type: that of the elements if all are bools, integers or floats of 32 bits, else text. */
 static enum gguf_type element_type(const struct elements *elements)
 {
     enum card_type first = elements->values[0]->type;
@@ -391,7 +391,7 @@ static void add_array(const struct general *general, const char *key, const char
     gguf_set_array(general->kvs, key, type, elements.n_values, &bytes);
 }
 
-/* As name_parts_read() wants them. */
+/* Returns the number of parameters as name_parts_read() takes it. */
 static int64_t parameters_of(const struct parameter_count *count)
 {
     int64_t total = count->total < INT64_MAX ? (int64_t)count->total : INT64_MAX;
@@ -420,7 +420,7 @@ bool general_add(struct gguf_kvs *kvs, const struct checkpoint *checkpoint, cons
     return read;
 }
 
-/* Backwards. */
+/* From keys back to the card. */
 
 static void append_card_text(struct buffer *out, const struct gguf_kvs *kvs, const char *key, const char *indent,
                              const char *name)

@@ -1,9 +1,8 @@
-/* general.*: what a GGUF says about the model as a whole.
+/* general.*: a GGUF's keys about the model as a whole.
  *
- * From README.md's front matter, config.json's _name_or_path, the directory's name and generation_config.json, in this
- * order of precedence, by the heuristics of gguf-py metadata.py of llama.cpp. What would end that program (a
- * number for a text, front matter that is not YAML) is read as its author meant it where that is plain, left out where
- * it is not, and noted in the checkpoint. */
+ * They come from README.md's front matter, config.json's _name_or_path and the directory's name, in this order of
+ * precedence; general.sampling.* come from generation_config.json. Source: gguf-py metadata.py of llama.cpp. Input that
+ * would end that program (a number for text, bad YAML) is read as meant if that is clear, else left out and noted. */
 #pragma once
 
 #include "formats/checkpoint.h"
@@ -11,10 +10,11 @@
 #include "formats/json.h"
 #include "models/card/name_parts.h"
 
-/* Sets general.sampling.* and general.name ... general.languages. `raw_config` is config.json or NULL. Fails where a
- * file is there and cannot be read. */
+/* Sets general.sampling.* and general.name ... general.languages. `raw_config` is config.json or NULL. Fails if one of
+ * the files exists but cannot be read. */
 bool general_add(struct gguf_kvs *kvs, const struct checkpoint *checkpoint, const struct json *raw_config,
                  const struct parameter_count *count, struct error *error);
 
-/* The front matter of a README.md that gives general.* back: a model card with names, license, base models, tags ... */
+/* Appends the front matter of a README.md from which general_add() sets the same keys again: a model card with names,
+ * license, base models, datasets, tags and languages. Lists of more than 10,000 entries are left out. */
 void general_write_card(const struct gguf_kvs *kvs, struct buffer *out);

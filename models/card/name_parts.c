@@ -14,7 +14,7 @@
 
 typedef utf8proc_int32_t rune;
 
-/* Returns the code point at `text`, which is well-formed, and its bytes. */
+/* Returns the code point at `text`, which is well-formed UTF-8, and its length in bytes. */
 static rune rune_at(const char *text, size_t *ret_length)
 {
     rune code_point;
@@ -28,7 +28,7 @@ static void append_rune(struct buffer *out, rune code_point)
     buffer_append(out, bytes, (size_t)utf8proc_encode_char(code_point, bytes));
 }
 
-/* The text of a buffer, moved into the arena. */
+/* Moves the text of a buffer into the arena. */
 static char *take_text(struct arena *arena, struct buffer *buffer)
 {
     char *text = arena_strndup(arena, (const char *)buffer->bytes, buffer->length);
@@ -55,7 +55,7 @@ static bool is_space(rune c)
            utf8proc_category(c) == UTF8PROC_CATEGORY_ZS;
 }
 
-/* Beyond the letters of the cased categories: numerals and circled letters, which come in two cases, and ordinals. */
+/* Reports whether Python counts `c` as lower case: a letter, an ordinal, or a symbol with an upper case. */
 static bool is_lower(rune c)
 {
     return utf8proc_category(c) == UTF8PROC_CATEGORY_LL || (!is_letter(c) && utf8proc_toupper(c) != c) || c == 0xaa ||
@@ -69,9 +69,8 @@ static bool is_upper_or_title(rune c)
            (!is_letter(c) && utf8proc_tolower(c) != c);
 }
 
-/* Python's re.fullmatch(), with re.IGNORECASE where it is not said otherwise. Its \\w is [\p{L}\p{N}_], and its i,
- * where case does not count, also the dotted capital and the dotless letter. Possessive, since nothing that one has
- * taken may be what the next needs. */
+/* The patterns that metadata.py gives re.fullmatch(). Python's \\w is [\p{L}\p{N}_]; with re.IGNORECASE, its i also
+ * matches the dotted capital and the dotless letter. Quantifiers are possessive: the next never needs their text. */
 enum rule {
     IS_VERSION,
     IS_QUANTIZATION,
@@ -146,7 +145,7 @@ static bool part_holds(const struct rules *rules, enum rule rule, const struct p
     return holds(rules, rule, part->text, strlen(part->text));
 }
 
-/* Reads "7" and "1.5", not "8x7". */
+/* Reads "7" or "1.5"; fails for "8x7". */
 static bool read_number(const char *text, double *ret_number)
 {
     const char *point = strchr(text, '.');
@@ -156,7 +155,7 @@ static bool read_number(const char *text, double *ret_number)
     return true;
 }
 
-/* The converter takes other letters for thousandths. */
+/* Returns the factor of a size's unit; the converter takes an unknown letter for thousandths. */
 static double unit_scale(char unit)
 {
     switch (unit) {
@@ -185,14 +184,14 @@ static bool is_context_length(const char *digits, char unit, int64_t n_parameter
     return (long double)fabs(number * scale - (double)n_parameters) > (long double)tolerance;
 }
 
-/* Spells a size that IS_NUMBER holds for as labels do, "7b1" as "7.1B", and tells it from a context length. */
+/* Spells a part that IS_NUMBER matched as labels do, "7b1" as "7.1B", and marks it as a size or a context length. */
 static void read_size(const struct rules *rules, struct arena *arena, struct part *part, int64_t n_parameters)
 {
     const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(rules->match);
     const char *more = part->text + ends[2 * MORE], *unit = part->text + ends[2 * UNIT];
     char *digits =
         arena_printf(arena, "%.*s%s%s", (int)ends[2 * NUMBER + 1], part->text, *more != '\0' ? "." : "", more);
-    bool is_ascii = (unsigned char)*unit < 0x80; /* the sign of the kelvin, which is a k, is not */
+    bool is_ascii = (unsigned char)*unit < 0x80; /* false for the kelvin sign, which also matches k */
     char upper = is_ascii ? (char)toupper(*unit) : '\0';
     for (char *at = digits; *at != '\0'; at++)
         *at = *at == '_' ? '.' : *at;
@@ -218,12 +217,12 @@ static void annotate(const struct rules *rules, struct arena *arena, struct part
     else if (!first && part_holds(rules, IS_SIZE, part))
         part->types = SIZE_LABEL;
     else if (!first && n_parameters < 0 && part_holds(rules, IS_ADAPTER, part))
-        part->types = QUANTIZATION; /* says no more than what the file is */
+        part->types = QUANTIZATION; /* ignored, like a quantization: the file is an adapter anyway */
     else if (!first && part_holds(rules, IS_FINETUNE, part))
         part->types = FINETUNE;
 }
 
-/* "small" is not a size where a number says it. */
+/* Drops the size label of words ("small") if a number gives the size. */
 static void drop_words_beside_numbers(const struct rules *rules, struct part *parts, size_t n_parts)
 {
     bool numbers = false;
@@ -234,8 +233,8 @@ static void drop_words_beside_numbers(const struct rules *rules, struct part *pa
             parts[i].types &= ~(unsigned)SIZE_LABEL;
 }
 
-/* The basename is what the name begins with, up to the first part that is something else; versions at its end are not
- * part of it. What is left unexplained after it is the finetune. */
+/* Marks the basename: the parts before the first one with another type, without versions at their end. Later parts
+ * without a type are the finetune. */
 static void find_basename(const struct rules *rules, struct part *parts, size_t n_parts)
 {
     bool at_start = true;
@@ -255,8 +254,7 @@ static void find_basename(const struct rules *rules, struct part *parts, size_t 
     }
 }
 
-/* The parts of one type and not of another, joined with "-", a size named twice only once; NULL where there are none.
- */
+/* Joins the parts of type `type`, but not `but_not`, with "-", a repeated size only once; NULL: there are none. */
 static const char *join(struct arena *arena, const struct part *parts, size_t n_parts, unsigned type, unsigned but_not)
 {
     struct buffer out = {0};

@@ -1,9 +1,8 @@
 /* The parts of a model's name: "Mistral-7B-Instruct-v0.3" is a basename, a size, a finetune and a version.
  *
- * The heuristics are those of gguf-py metadata.py (get_model_id_components, id_to_title) and utility.py (size_label) of
- * llama.cpp, with Python's meaning of letters, digits and cases for all of Unicode; of title case only the
- * one-to-one mappings, and sharp s. Bytes that are not UTF-8 become U+FFFD. All texts are made in the arena that is
- * given. */
+ * Source: gguf-py metadata.py (get_model_id_components, id_to_title) and utility.py (size_label) of llama.cpp, with
+ * Python's meaning of letters, digits and cases for all of Unicode; title case only maps one letter to one, and sharp s
+ * to "Ss". Bytes that are not UTF-8 become U+FFFD. All texts are made in the given arena. */
 #pragma once
 
 #include "base/arena.h"
@@ -11,17 +10,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* NULL where the name says nothing; an empty text is something. */
+/* A part that the name lacks is NULL; an empty text is a part. */
 struct name_parts {
     const char *full_name, *organization, *basename, *finetune, *version, *size_label;
 };
 
 /* Takes "ORG/NAME" or "NAME" apart. A size that is far from `n_parameters` is taken for a context length, which belongs
- * to the finetune; 0: unknown, every size is believed. Of an adapter it is the number of parameters that are adapted,
- * negated: the model has that many or more, and the word "lora" says nothing then. */
+ * to the finetune; 0: unknown, every size is believed. For an adapter, pass the negated number of adapted parameters:
+ * only a size below an eighth of it is a context length then, and the word "lora" is ignored. */
 struct name_parts name_parts_read(struct arena *arena, const char *id, int64_t n_parameters);
 
-/* "bge-small-en" as "Bge Small En": words in lower case get a capital, versions and what begins with a digit do not. */
+/* Returns "bge-small-en" as "Bge Small En": capitalizes lower-case words that are no version or number. */
 const char *name_title(struct arena *arena, const char *name);
 
 /* The counts for the size label, over the tensors of a GGUF. */
@@ -31,8 +30,8 @@ struct parameter_count {
     uint64_t expert;         /* elements of one expert, over all expert tensors */
     uint64_t expert_sum;     /* sum of the number of experts over expert tensors */
     uint64_t expert_tensors; /* number of expert tensors */
-    bool is_adapter;         /* the total is of the weights that it adapts */
+    bool is_adapter;         /* the total counts the weights that an adapter adapts */
 };
 
-/* "6.7B", "8x7B". */
+/* Returns "6.7B", or for experts "8x7B". */
 const char *size_label(struct arena *arena, const struct parameter_count *count);

@@ -1,7 +1,7 @@
-/* Configuration classes of transformers: what they fill in where config.json is silent.
+/* Configuration classes of transformers: the values that they fill in for keys that config.json lacks.
  *
- * Only values that some family (families/) or tokenizer (tokenizers/) reads are listed. Numbers are spelled as Python
- * shows them, since a whole number and a float are different types of key in a GGUF.
+ * Only values that a family (families/), projector or tokenizer reads are listed. Numbers are spelled as Python shows
+ * them, because a whole number and a float become keys of different types in a GGUF.
  *
  * Source: configuration_*.py of transformers; checked against AutoConfig by tests/unit/models/config/hparams.c.
  */
@@ -9,36 +9,36 @@
 
 #include <stdbool.h>
 
-/* A key that config.json may use in place of the class's own name for it: "a.b" for b of the object a. One that
- * the class takes and forgets is called "". */
+/* A key that config.json may use instead of the class's own name for it; "a.b" is b of the object a. The key "" means
+ * that the class accepts and ignores the alias. */
 struct config_alias {
     const char *alias, *key;
 };
 
-/* A value the class computes where it is absent or null: the value of `from`, divided (rounded down) by that of
- * `divided_by`. */
+/* A value that the class computes if it is absent or null: the value of `from`, divided by that of `divided_by` and
+ * rounded down. */
 struct config_computed {
     const char *key, *from, *divided_by; /* divided_by may be NULL */
 };
 
 struct config_class {
-    const char *model_type;                 /* with | between several of the same values: "gpt2|gpt_bigcode" */
+    const char *model_type;                 /* model types that share the values: "gpt2|gpt_bigcode" */
     const char *defaults;                   /* a JSON object, spelled with ' for the quotation mark */
     const struct config_alias *aliases;     /* up to a NULL alias; NULL: none */
     const struct config_computed *computed; /* up to a NULL key; NULL: none */
-    const char *text_class;                 /* model_type of text_config, where it does not say so itself */
-    const char *text_defaults;              /* of text_config, before those of its class; NULL: none */
-    bool is_raw;                            /* the converter reads config.json itself, without the class */
-    bool text_may_be_flat;                  /* without text_config, its keys are those of the whole */
+    const char *text_class;                 /* model_type of a text_config that has none */
+    const char *text_defaults;              /* for text_config, before those of its class; NULL: none */
+    bool is_raw;                            /* the converter reads config.json without the class */
+    bool text_may_be_flat;                  /* without text_config, config.json itself has its keys */
 
-    /* The same for the parts that see and hear, which have rows of their own: those with is_tower have model types that
-     * no text model has. */
+    /* Like text_class, for the vision and audio encoders. Encoders have rows of their own, with is_tower; no text model
+     * has their model types. */
     const char *vision_class, *audio_class;
     bool is_tower;
 };
 
-/* NULL where transformers does not know the model type, or we do not. */
+/* Returns the class of a model type, or NULL if transformers does not know the type or this table lacks it. */
 const struct config_class *config_class_find(const char *model_type);
 
-/* Defaults of every class. */
+/* The defaults of all classes: a JSON object, spelled with ' for the quotation mark. */
 extern const char config_common_defaults[];

@@ -242,7 +242,7 @@ static const struct config_class classes[] = {
      .defaults = "{'spatial_merge_size': 2}",
      .text_class = "mistral",
      .vision_class = "pixtral"},
-    {/* as which Grok 2 is published */
+    {/* the model type of the published Grok 2 */
      .model_type = "git",
      .defaults = "{'num_hidden_layers': 6, 'max_position_embeddings': 1024, 'hidden_size': 768,"
                  " 'intermediate_size': 3072, 'num_attention_heads': 12, 'layer_norm_eps': 1e-12, 'vocab_size': 30522,"
@@ -590,7 +590,7 @@ static const struct config_class classes[] = {
                  " 'rms_norm_eps': 1e-05, 'num_local_experts': 128, 'num_experts_per_tok': 4, 'head_dim': 64,"
                  " 'vocab_size': 201088, 'sliding_window': 128, 'tie_word_embeddings': false}",
      .computed = kv_heads_and_head_dim},
-    /* Parts that see and hear. */
+    /* Vision and audio encoders. */
     {.model_type = "qwen2_vl_vision",
      .defaults = "{'depth': 32, 'embed_dim': 1280, 'hidden_size': 3584, 'num_heads': 16, 'patch_size': 14,"
                  " 'spatial_merge_size': 2, 'temporal_patch_size': 2}"},
@@ -647,14 +647,14 @@ static const struct config_class classes[] = {
      .defaults = "{'input_dim': 160, 'num_layers': 10, 'hidden_dim': 1024, 'feedforward_mult': 4, 'num_heads': 8,"
                  " 'context_size': 200, 'max_pos_emb': 512, 'conv_kernel_size': 15}",
      .is_tower = true},
-    /* Not of transformers: what the converter makes of params.json. */
+    /* Not in transformers: the converter's values for Mistral's params.json. */
     {.model_type = "MistralMoeModel",
      .defaults = "{'tie_word_embeddings': false, 'max_position_embeddings': 128000, 'norm_topk_prob': true,"
                  " 'scoring_func': 'softmax'}",
      .aliases = mistral_moe_aliases},
 };
 
-/* Reports whether one of "gpt2|gpt_bigcode" is the name. */
+/* Reports whether `names`, "gpt2|gpt_bigcode", contains `name`. */
 static bool lists(const char *names, const char *name)
 {
     size_t length = strlen(name);

@@ -14,28 +14,28 @@
 enum { MAX_DOCUMENTS = 16, MAX_LAYERS = 16, MAX_KEY = 64 };
 enum part { TEXT, OUTER, AUDIO, PREPROCESSOR, N_PARTS };
 
-/* Prefixes of a tower's keys that are read from another part. */
+/* Prefixes of an encoder's keys that are read from another part of the configuration. */
 static const char *const part_prefixes[N_PARTS] = {"text.", "outer.", "audio.", "preprocessor."};
 
-/* One object in which a key is looked for, the first that has it wins. */
+/* One of the objects in which a key is looked up; the first object that has the key wins. */
 struct layer {
     const struct json *object;
     const struct config_class *class; /* whose aliases apply to the keys of the file; NULL: none */
 };
 
 struct hparams {
-    struct document *files[2];                      /* the side files that layers are of; NULL: from a text */
-    struct json_document *documents[MAX_DOCUMENTS]; /* what else layers are made of */
+    struct document *files[2];                      /* side files that layers point into; NULL: none */
+    struct json_document *documents[MAX_DOCUMENTS]; /* other JSON that layers point into */
     size_t n_documents;
     struct layer layers[MAX_LAYERS];
     size_t n_layers;
     const struct json *raw;
     const char *architecture;
-    struct hparams *parts[N_PARTS]; /* of a tower; NULL: none */
+    struct hparams *parts[N_PARTS]; /* of an encoder; NULL: none */
 };
 
-/* Where multimodal configurations keep the part about text; all are renamed to text_config by the converter, the last
- * wins. */
+/* Keys under which multimodal configurations keep the text model's configuration; the first one present counts. The
+ * converter renames each to text_config, in the opposite order. */
 static const char *const text_config_keys[] = {"lfm",       "language_config", "thinker_config.text_config",
                                                "lm_config", "llm_config",      "text_config"};
 
@@ -177,7 +177,7 @@ static bool add_document(struct hparams *hparams, const char *text, size_t lengt
     return true;
 }
 
-/* Puts the last object before all others. */
+/* Moves the last object before all others. */
 static void move_to_front(struct hparams *hparams)
 {
     struct layer front = hparams->layers[hparams->n_layers - 1];
@@ -185,7 +185,7 @@ static void move_to_front(struct hparams *hparams)
     hparams->layers[0] = front;
 }
 
-/* One more object before those that are there. */
+/* Adds an object before the existing ones. */
 static bool add_front_document(struct hparams *hparams, const char *text, size_t length, struct error *error)
 {
     if (!add_document(hparams, text, length, error))
@@ -211,7 +211,7 @@ static bool is_absent_or_null(const struct json *value)
     return value == NULL || json_type(value) == JSON_NULL;
 }
 
-/* The values that the class computes from others, as one more object before those that are there. */
+/* Adds the values that the class computes from others, as an object before the existing ones. */
 static bool add_computed(struct hparams *hparams, const struct config_class *class, struct error *error)
 {
     struct buffer text = {0};
@@ -233,7 +233,7 @@ static bool add_computed(struct hparams *hparams, const struct config_class *cla
     return done;
 }
 
-/* Adds the labels that a class makes from a number without names. */
+/* Adds the labels that the class makes up when config.json gives only their number. */
 static bool add_labels(struct hparams *hparams, struct error *error)
 {
     enum { MAX_LABELS = 100000 };
@@ -258,7 +258,7 @@ static bool add_labels(struct hparams *hparams, struct error *error)
     return done;
 }
 
-/* Text of a class: JSON with ' for the quotation mark, so that it can be read in C. */
+/* Adds defaults spelled as JSON with ' for the quotation mark, which keeps C strings readable. */
 static bool add_defaults(struct hparams *hparams, const char *defaults, struct error *error)
 {
     size_t length = strlen(defaults);
@@ -281,7 +281,7 @@ static bool add_class(struct hparams *hparams, const struct config_class *class,
            (add_defaults(hparams, class->defaults, error) && add_defaults(hparams, config_common_defaults, error));
 }
 
-/* One configuration object with its class after it, and after the layers that are there. */
+/* Adds a configuration object, and the defaults of its class, after the existing layers. */
 static bool add_config(struct hparams *hparams, const struct json *object, const struct config_class *class,
                        struct error *error)
 {
@@ -289,7 +289,7 @@ static bool add_config(struct hparams *hparams, const struct json *object, const
     return add_class(hparams, class, error);
 }
 
-/* The same of the part about text of a whole. */
+/* Like add_config(), for the text_config of the class `whole`. */
 static bool add_text_config(struct hparams *hparams, const struct json *text, const struct config_class *text_class,
                             const struct config_class *whole, struct error *error)
 {
@@ -318,7 +318,7 @@ static const struct config_class *class_of(const struct json *config, const char
     return class != NULL && class->is_raw ? NULL : class;
 }
 
-/* Multimodal models that are converted by a class of their own, whatever their text model is called. */
+/* Reports whether the converter has a class for this multimodal model, whatever class its text model names. */
 static bool counts_as_whole(const char *architecture)
 {
     static const char *const wholes[] = {"StepVLForConditionalGeneration", "Sarashina2VisionForCausalLM",
@@ -343,14 +343,14 @@ static const char *find_architecture(struct hparams *hparams, const struct json 
     return layer != NULL && strcmp(layer, "Mamba2") == 0 ? "Mamba2ForCausalLM" : "MambaForCausalLM";
 }
 
-/* The class of the whole, and that of its text part in *ret_text. */
+/* Returns the class of a configuration, and in *ret_text that of its text_config. */
 static const struct config_class *class_of_whole(const struct json *raw, const struct json *text,
                                                  const struct config_class **ret_text)
 {
     const struct config_class *class = class_of(raw, NULL);
     *ret_text = class && text ? class_of(text, class->text_class) : NULL;
     if (class != NULL && class->text_class != NULL && text != NULL && *ret_text == NULL)
-        return NULL; /* transformers does not load the whole where it does not know the part */
+        return NULL; /* transformers does not load a model with an unknown text_config */
     return class;
 }
 
@@ -381,7 +381,7 @@ static void add_layer_config(struct hparams *hparams)
     move_to_front(hparams);
 }
 
-/* `hparams`, filled in, or NULL. */
+/* Fills in `hparams` and returns it; on failure frees it and returns NULL. */
 static struct hparams *completed(struct hparams *hparams, struct error *error)
 {
     if (fill_in(hparams, error)) {
@@ -405,7 +405,7 @@ struct hparams *hparams_parse(const char *text, size_t length, struct error *err
     return completed(hparams, error);
 }
 
-/* Mistral's own params.json names no architecture and has names of its own: the converter's class for it. */
+/* Like completed(), for Mistral's own params.json, which names no class: the converter has classes for it. */
 static struct hparams *completed_mistral(struct hparams *hparams, struct error *error)
 {
     static const char mixture[] = "MistralMoeModel";
@@ -442,7 +442,7 @@ static struct hparams *hparams_new(const struct json *raw)
     return hparams;
 }
 
-/* The class of the part that sees or hears: by its own name, or else the one that the whole has for it. */
+/* Returns the class of a vision or audio encoder: by its own model type, or else the one that `whole` names. */
 static const struct config_class *class_of_tower(const struct config_class *whole, const struct json *config,
                                                  const char *otherwise)
 {
@@ -458,8 +458,8 @@ static bool add_tower(struct hparams *hparams, const struct json *config, const 
     return add_config(hparams, config, class, error) && (class == NULL || add_computed(hparams, class, error));
 }
 
-/* Reads the checkpoint's processor: processor_config.json before preprocessor_config.json, in each the section of
- * images before the rest. */
+/* Reads the checkpoint's processor: processor_config.json before preprocessor_config.json, and in each file the section
+ * about images before the rest. */
 static bool add_preprocessor(struct hparams *hparams, const struct checkpoint *checkpoint, struct error *error)
 {
     static const struct {
@@ -478,7 +478,7 @@ static bool add_preprocessor(struct hparams *hparams, const struct checkpoint *c
     return true;
 }
 
-/* The object of the first of "whisper_config|audio_config" that is there; NULL: none is. */
+/* Returns the first object among the paths "whisper_config|audio_config"; NULL: there is none. */
 static const struct json *find_tower(const struct json *raw, const char *paths)
 {
     while (paths != NULL && *paths != '\0') {
@@ -554,7 +554,7 @@ const char *hparams_tower_architecture(const struct hparams *text)
     const char *outer = json_string(json_first(json_get(text->raw, "architectures")), NULL);
     if (inner != NULL || outer != NULL)
         return inner != NULL ? inner : outer;
-    return text->architecture; /* of Mistral's own format, which names none */
+    return text->architecture; /* Mistral's own format names none */
 }
 
 void hparams_free(struct hparams *hparams)

@@ -1,4 +1,4 @@
-/* Hyperparameters: config.json as transformers' AutoConfig would show it to the converter.
+/* Hyperparameters: config.json as transformers' AutoConfig shows it to the converter.
  *
  * The converter reads config.json on top of the class defaults of its model_type, with attribute_map renames, values
  * the class computes (llama's head_dim), and a multimodal model's text_config merged on top. The classes are data
@@ -12,7 +12,8 @@
 
 struct hparams;
 
-/* Reads config.json among the side files. Returns NULL if it is missing, with *ret_absent true, or invalid. */
+/* Reads the side file config.json, or Mistral's own params.json. Returns NULL if it is missing, with *ret_absent true,
+ * or invalid. */
 struct hparams *hparams_load(const struct checkpoint *checkpoint, bool *ret_absent, struct error *error);
 
 /* Like hparams_load(), from text instead of the file; `text` need not outlive the call. */
@@ -27,28 +28,30 @@ struct tower_config {
 };
 
 /* Returns the configuration as the converter's classes for projectors read it: the keys of the vision encoder, or else
- * of the audio encoder, with the defaults of its class. Keys that begin with "text." belong to the text model `text`,
- * which the result owns; "outer." to the whole without its text_config; "audio." to the audio encoder; "preprocessor."
- * to processor_config.json and preprocessor_config.json. Returns NULL if config.json describes neither encoder. */
+ * of the audio encoder, with the defaults of its class. Keys that begin with "text." belong to the text model `text`;
+ * "outer." to config.json without its text_config; "audio." to the audio encoder; "preprocessor." to
+ * processor_config.json and preprocessor_config.json. Takes ownership of `text`, also on failure. Returns NULL if
+ * config.json describes neither encoder, or a file is invalid. */
 struct hparams *hparams_of_tower(struct hparams *text, const struct checkpoint *checkpoint,
                                  const struct tower_config *configs, struct error *error);
 
 /* Reports whether config.json describes one of these encoders. */
 bool hparams_has_tower(const struct hparams *text, const struct tower_config *configs);
 
-/* Returns the Hugging Face class that chooses the projector, which vision_config may name; NULL: none is named. */
+/* Returns the Hugging Face class that chooses the projector: vision_config's, or else config.json's; NULL: none. */
 const char *hparams_tower_architecture(const struct hparams *text);
 
 /* Returns the effective value of a key, or NULL. A dotted key is a path: "attn_config.clip_qkv". */
 const struct json *hparams_get(const struct hparams *hparams, const char *key);
 
-/* Returns the value, which may be null, of the first *present* key of "rms_norm_eps|norm_eps", as the converter's
- * find_hparam(); NULL: none is present. */
+/* Returns the value, which may be null, of the first *present* key of "rms_norm_eps|norm_eps", like the converter's
+ * find_hparam(); NULL: none is present. Keys of 64 bytes or more are never found. */
 const struct json *hparams_find(const struct hparams *hparams, const char *keys);
 
-/* Return a rope parameter after the converter's normalization: of rope_parameters or rope_scaling, with rope_theta,
- * rope_type, partial_rotary_factor and original_max_position_embeddings filled in from the top level. If full and
- * sliding attention have parameters of their own, hparams_rope() reads those of full attention. */
+/* Return a rope parameter after the converter's normalization, or NULL: from rope_parameters or rope_scaling, where
+ * rope_type may be called type; hparams_rope() fills in rope_theta, partial_rotary_factor and
+ * original_max_position_embeddings from the top level. If full and sliding attention have parameters of their own, it
+ * reads those of full attention. */
 const struct json *hparams_rope(const struct hparams *hparams, const char *key);
 const struct json *hparams_rope_sliding(const struct hparams *hparams, const char *key);
 
@@ -57,13 +60,13 @@ const struct json *hparams_rope_sliding(const struct hparams *hparams, const cha
 bool hparams_count(const struct hparams *hparams, const char *keys, uint64_t low, uint64_t high, uint64_t *ret_count,
                    struct error *error);
 
-/* Sets `key` to `value`, whatever config.json has. */
+/* Sets `key` to `value`, which replaces config.json's value. */
 bool hparams_override(struct hparams *hparams, const char *key, uint64_t value, struct error *error);
 
 /* Adds defaults for keys that config.json and its class lack: an object, spelled with ' for the quotation mark. */
 bool hparams_default(struct hparams *hparams, const char *defaults, struct error *error);
 
-/* Returns config.json as it is in the file. */
+/* Returns the root of the file itself, without defaults. */
 const struct json *hparams_raw(const struct hparams *hparams);
 
 /* Returns the Hugging Face class that chooses the family, "LlamaForCausalLM"; NULL: none is named. */

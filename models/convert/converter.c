@@ -1,4 +1,4 @@
-/* Output types as convert_hf_to_gguf.py chooses them. */
+/* Chooses output types as convert_hf_to_gguf.py does. */
 #include "models/convert/model.h"
 
 #include "base/text.h"
@@ -17,7 +17,7 @@ static const struct outtype {
     {"q8_0", "Q8_0", 7, false, false}, {"tq1_0", "TQ1_0", 36, true, false}, {"tq2_0", "TQ2_0", 37, true, false},
 };
 
-/* Matrices that stay F32 in every output: by their whole name, and by what comes after "blk.{}". */
+/* Matrices that stay F32 in every output: by their whole name, or by the rest of it after "blk.{}". */
 static const char *const f32_names[] = {
     "position_embd.weight",
     "v.position_embd.weight",
@@ -33,7 +33,7 @@ static const char *const f32_names_in_layers[] = {
     ".indexer.proj.weight",        ".indexer.q_proj.weight",     ".indexer.k_proj.weight",
 };
 
-/* Matrices that are F32 in all outputs but that of F16, as those are that a projector names. */
+/* Matrices that are F32 in all outputs except F16, like the matrices that a projector lists. */
 static const char *const patch_names[] = {"v.patch_embd.weight", "v.patch_embd.weight.1", "v.sam.patch_embd.weight",
                                           "mm.patch_merger.weight"};
 

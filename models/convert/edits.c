@@ -25,7 +25,7 @@ static void set_bool(struct gguf_kvs *kvs, const char *key, const char *value)
 
 static void set_str(struct gguf_kvs *kvs, const char *key, const char *value)
 {
-    struct gguf_kv kv = {.key = memory_strdup(key), .type = GGUF_STRING}; /* an empty text is written, too */
+    struct gguf_kv kv = {.key = memory_strdup(key), .type = GGUF_STRING}; /* writes an empty text, too */
     gguf_append_string(&kv.value, value, strlen(value));
     gguf_kvs_add(kvs, &kv);
 }
@@ -35,7 +35,7 @@ static const struct kind {
     void (*set)(struct gguf_kvs *kvs, const char *key, const char *value);
 } kinds[] = {{"int:", set_int}, {"float:", set_float}, {"bool:", set_bool}, {"str:", set_str}};
 
-/* The kind of an override; *ret_value begins after it. */
+/* Returns the kind of an override, or NULL; *ret_value is the text after it. */
 static const struct kind *find_kind(const char *override_kv, const char **ret_value)
 {
     const char *equals = strchr(override_kv, '=');
@@ -49,7 +49,7 @@ static const struct kind *find_kind(const char *override_kv, const char **ret_va
     return NULL;
 }
 
-/* A file that says so is opened as the first of several, which are not there; llama-quantize refuses it, too. */
+/* Reports whether an override makes readers take the file for one of several splits; llama-quantize refuses it. */
 static bool makes_a_part(const char *override_kv, const struct kind *kind, const char *value)
 {
     static const char key[] = "split.count=";

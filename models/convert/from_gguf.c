@@ -19,7 +19,7 @@ bool gguf_model_take(struct gguf_model *model, struct error *error)
     return tensor_set_seal(model->tensors, error);
 }
 
-/* The number of the source that a tensor is in, where that is not before that of the one before it. */
+/* Returns the index of the tensor's source file, searched from `before` on; `before` if the search fails. */
 static size_t part_of(const struct checkpoint *checkpoint, const struct tensor *tensor, size_t before)
 {
     for (size_t part = before; part < checkpoint->n_sources; part++)

@@ -1,11 +1,11 @@
-/* Counts the tensors that a file cannot have by the reason, for one note a reason. */
+/* Counts the tensors that an output leaves out, by reason, for one note per reason. */
 #pragma once
 
 #include "formats/checkpoint.h"
 
-enum { LEFT_OUT_MAX = 32 }; /* reasons; tensors of further ones count to the last */
+enum { LEFT_OUT_MAX = 32 }; /* reasons; tensors with further reasons count as the last one's */
 
-/* One reason, of an array of LEFT_OUT_MAX and a zero after them. Texts are not copied. */
+/* One reason. Arrays have LEFT_OUT_MAX elements and a zeroed one after them. Texts are not copied. */
 struct left_out {
     const char *reason, *first; /* the first tensor's name */
     size_t n_tensors;

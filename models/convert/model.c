@@ -17,7 +17,7 @@
 
 enum { QUANTIZATION_VERSION = 2 };
 
-/* Counts the parameters for general.size_label; none if the model has adapters, for which the converter writes none. */
+/* Counts the parameters for general.size_label; none if the model has adapters: the converter then writes no label. */
 static struct parameter_count count_parameters(const struct gguf_model *model)
 {
     struct parameter_count count = {0};
@@ -58,7 +58,7 @@ static bool ggml_takes_all(const struct gguf_model *model, struct error *error)
     return true;
 }
 
-/* Reports whether a packing is known for what config.json says of quantization. */
+/* Fails if config.json names an unknown quantization method. */
 static bool check_quantization(const struct gguf_model *model, struct error *error)
 {
     const char *method = json_string(hparams_get(model->hparams, "quantization_config.quant_method"), NULL);
@@ -73,7 +73,7 @@ static bool add_tensors(struct model_builder *builder, struct error *error)
     return tensors_add(builder, error) && seal(model, error) && ggml_takes_all(model, error);
 }
 
-/* The rows of the token embedding that hold anything. */
+/* Returns the number of rows of the token embedding; 0: it is missing or empty. */
 static uint64_t embedding_rows(const struct gguf_model *model)
 {
     const struct tensor *embedding = tensor_set_find_text(model->tensors, "token_embd.weight");
@@ -81,7 +81,7 @@ static uint64_t embedding_rows(const struct gguf_model *model)
                                                                                              : 0;
 }
 
-/* "no tokenizer.model or tokenizer.json, which the llama family needs" */
+/* Sets the error "no tokenizer.model or tokenizer.json, which the llama family needs"; returns false. */
 static bool lacks_tokenizer(const struct family *family, struct error *error)
 {
     struct buffer files = {0};
@@ -97,7 +97,7 @@ static bool lacks_tokenizer(const struct family *family, struct error *error)
     return false;
 }
 
-/* The keys of the tokenizer, by the kinds that a family knows. */
+/* Adds the keys of the tokenizer, by the first kind of the family whose files are present. */
 static bool add_by_kinds(struct model_builder *builder, const struct family *family, const struct vocab_input *input,
                          struct error *error)
 {
@@ -115,8 +115,8 @@ static bool add_by_kinds(struct model_builder *builder, const struct family *fam
            (family->after_vocab == NULL || family->after_vocab(builder, input, error));
 }
 
-/* The same with the tokenizer of what a draft model drafts for; by the kinds that the family of that knows, where its
- * own knows none. */
+/* Like add_by_kinds(), with the tokenizer of a draft model's target; by the kinds of the target's family if the draft
+ * model's own has none. */
 static bool add_of_target(struct model_builder *builder, struct vocab_input *input, const struct hparams *owner,
                           struct error *error)
 {
@@ -204,7 +204,7 @@ static bool make_plain(struct gguf_model *model, const char *architecture, struc
     return true;
 }
 
-/* The family of a model, or NULL with a note that says why it becomes a plain container. */
+/* Returns the family of a model, or NULL, with a note of why the model becomes a plain container. */
 static const struct family *find_family(const struct checkpoint *checkpoint, const struct hparams *hparams,
                                         const struct family_name **ret_hf)
 {

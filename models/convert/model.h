@@ -1,8 +1,7 @@
 /* The GGUF that a checkpoint becomes.
  *
  * gguf_model_new() does what convert_hf_to_gguf.py does with a Hugging Face checkpoint, once for all precisions;
- * converter_artifact() and quantize_artifact() then say for one output what every tensor's type is, in which order
- * the tensors are, and what the changed keys are. */
+ * converter_artifact() and quantize_artifact() then choose the types, the order and the changed keys of one output. */
 #pragma once
 
 #include "models/convert/edits.h"
@@ -12,12 +11,12 @@
  * checkpoint of an unknown class becomes a plain container (plain.h), with a note. */
 struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, struct error *error);
 
-/* Like gguf_model_new(), with packed weights as ggml's blocks that decode to exactly their values, whatever the
- * converter makes of them. Also returns NULL if no weight has such blocks. */
+/* Like gguf_model_new(), with packed weights as ggml's blocks that decode to exactly their values, even where the
+ * converter dequantizes them. Also returns NULL if no weight has such blocks. */
 struct gguf_model *gguf_model_new_repacked(const struct checkpoint *checkpoint, struct error *error);
 
-/* Like gguf_model_new(), for the vision and audio encoders of a multimodal model, as the converter's --mmproj. Also
- * returns NULL if the checkpoint has none of their tensors, or models/projectors/ knows no projector for its class. */
+/* Like gguf_model_new(), for the vision and audio encoders of a multimodal model, like the converter's --mmproj. Also
+ * returns NULL if the checkpoint has none of their tensors, or models/projectors/ has no projector for its class. */
 struct gguf_model *gguf_projector_new(const struct checkpoint *checkpoint, struct error *error);
 
 /* Reports whether config.json describes a vision or audio encoder. */
@@ -26,11 +25,11 @@ bool gguf_has_projector(const struct checkpoint *checkpoint);
 /* Notes, from config.json alone, that gguf_model_new() would make a plain container. */
 void gguf_note_family(const struct checkpoint *checkpoint);
 
-/* Returns the type that a tensor has in every output, whatever its precision: block types, and all types of a GGUF,
- * stay as they are. Returns NULL if the rules of the output choose the type. */
+/* Returns the type of a tensor in every output: its own if the source is a GGUF, for block types, and in a plain
+ * container unless it is F32, F16 or BF16; else the family's stored type. NULL: the rules of the output choose. */
 const struct dtype *gguf_stored_type(const struct gguf_model *model, const struct tensor *tensor);
 
-/* Makes what an output file holds; the model must outlive it. The converter's --outtype: "auto", "f32",
- * "f16", "bf16", "q8_0", "tq1_0", "tq2_0". */
+/* Makes the artifact of an output file; the model must outlive it. `outtype` is the converter's --outtype: "auto",
+ * "f32", "f16", "bf16", "q8_0", "tq1_0", "tq2_0". */
 bool converter_artifact(const struct gguf_model *model, const char *outtype, struct artifact *ret_artifact,
                         struct error *error);

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Integers made wider by zeros before them: exact, which a conversion through F32 is not. */
+/* Unsigned integers made wider by zero bits: exact, unlike a conversion through F32. */
 
 struct widened {
     struct view view;
@@ -48,7 +48,7 @@ static const struct view *widen(struct arena *arena, const struct view *inner, c
     return &widened->view;
 }
 
-/* The same bytes as another dtype: of smaller elements there are several for each one, on an axis of their own. */
+/* Shows the same bytes as another dtype; several smaller elements for one get an axis of their own. */
 static const struct view *relabel(struct arena *arena, const struct view *inner, const struct dtype *dtype)
 {
     uint64_t shape[VIEW_MAX_RANK + 1];
@@ -78,7 +78,7 @@ static const struct substitute {
     {"F4", "F16", view_convert},
 };
 
-/* A view in a type that GGUF has; NULL where there is none. */
+/* Returns the values in a type that GGUF has; NULL: it has none for them. */
 static const struct view *storable(struct arena *arena, const struct view *view)
 {
     if (view->dtype->ggml_type != GGML_TYPE_NONE)
@@ -101,7 +101,7 @@ static const struct view *contained(struct gguf_model *model, const struct tenso
     return *ret_reason == NULL ? view : NULL;
 }
 
-/* The tensors with packed weights put together; as they are stored where one of them does not fit. */
+/* Returns the tensors with packed weights dequantized; if one cannot be, the tensors as stored, with a note. */
 static const struct tensor_set *unpacked(const struct gguf_model *model)
 {
     const struct plain_wish wish = {.arena = model->arena, .is_saved_again = true};

@@ -14,7 +14,7 @@
 
 static const char config_name[] = "adapter_config.json", model_prefix[] = "base_model.model.";
 
-/* How the names of halves end. */
+/* The ends of the names of A and B: the two halves of a pair. */
 static const struct half {
     const char *suffix;
     bool is_b, is_embedding;
@@ -59,8 +59,7 @@ static int compare_places(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The tensors in the order in which safetensors.torch.load_file() has them, that of their places, or of the pickled
- * dictionary. */
+/* Returns the tensors in the order that Python loads them in: by place in a safetensors file, else as pickled. */
 static const struct tensor **in_order(const struct adapter *adapter)
 {
     const struct checkpoint *checkpoint = adapter->checkpoint;
@@ -73,7 +72,7 @@ static const struct tensor **in_order(const struct adapter *adapter)
     return ordered;
 }
 
-/* A weight that an adapter has halves for, to be found by its name. */
+/* Orders pairs by name, then by place. */
 static int compare_pairs(const void *a, const void *b)
 {
     const struct adapter_pair *x = *(struct adapter_pair *const *)a, *y = *(struct adapter_pair *const *)b;
@@ -81,7 +80,7 @@ static int compare_pairs(const void *a, const void *b)
     return order != 0 ? order : (x > y) - (x < y);
 }
 
-/* Puts the second half of each pair into the first one's place. */
+/* Joins the halves of each pair, in the place of the first one. */
 static bool join_halves(struct adapter *adapter, struct error *error)
 {
     struct adapter_pair **sorted = memory_alloc((adapter->n_pairs + 1) * sizeof *sorted);

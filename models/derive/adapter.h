@@ -1,8 +1,8 @@
-/* Adapters of low rank, as peft saves them: adapter_config.json beside adapter_model.safetensors or .bin.
+/* LoRA adapters as peft saves them: adapter_config.json beside adapter_model.safetensors or .bin.
  *
- * An adapter has two matrices for each weight W that it adapts, A [rank, in] and B [out, rank]: W + scale B A. Here
- * they are found and checked; they are written as a GGUF of their own (gguf_adapter_new()), or added to a base model
- * (models/derive/merge.h).
+ * An adapter has two matrices for each weight W that it adapts, A [rank, in] and B [out, rank]: W + scale B A.
+ * adapter_open() finds and checks them; gguf_adapter_new() writes them as a GGUF of their own, and
+ * models/derive/merge.h adds them to a base model.
  *
  * Sources: peft, tuners/lora and utils/save_and_load.py; convert_lora_to_gguf.py of llama.cpp. */
 #pragma once
@@ -11,12 +11,12 @@
 #include "formats/json.h"
 #include "models/convert/model.h"
 
-/* One weight that is adapted. */
+/* An adapted weight. */
 struct adapter_pair {
-    const char *name; /* of the weight, without what peft puts before it: "model.layers.0.mlp.up_proj.weight" */
-    const struct tensor *a, *b;      /* both are there, matrices of one rank */
+    const char *name;                /* the weight's, without peft's prefix: "model.layers.0.mlp.up_proj.weight" */
+    const struct tensor *a, *b;      /* matrices of the same rank, never NULL */
     const struct view *left, *right; /* b and a */
-    bool is_embedding;               /* left right is the weight's transpose */
+    bool is_embedding;               /* the product left right is the weight's transpose */
 };
 
 struct adapter {
@@ -25,22 +25,23 @@ struct adapter {
     struct document *document;
     const struct json *config; /* adapter_config.json */
 
-    struct adapter_pair *pairs; /* in the order in which the file has their first halves */
+    struct adapter_pair *pairs; /* in the order of their first matrices in the file */
     size_t n_pairs;
 
-    /* Tensors that are not half of a pair, in their order, and the names of what they are for. */
+    /* The tensors outside pairs, in the order of the file, and their names without peft's prefix. */
     const struct tensor **others;
     const char **other_names;
     size_t n_others;
 };
 
-/* Returns NULL if adapter_config.json is missing or describes another kind of adapter than LoRA, or if a matrix is
- * missing or does not fit its other half. */
+/* Returns NULL if adapter_config.json is missing, invalid or describes another kind of adapter than LoRA, or if a
+ * matrix is missing, cannot be decoded or does not fit its counterpart. The checkpoint must outlive the adapter. */
 struct adapter *adapter_open(const struct checkpoint *checkpoint, struct error *error);
 void adapter_close(struct adapter *adapter); /* NULL is allowed */
 
 /* Computes the scale by which peft multiplies B A of "MODULE.weight", whose matrices have this rank: alpha / rank, or
- * alpha / sqrt(rank) for rsLoRA. The patterns are those of adapter_config.json. Fails if it gives another rank. */
+ * alpha / sqrt(rank) for rsLoRA. `ranks` and `alphas` are rank_pattern and alpha_pattern of adapter_config.json. Fails
+ * if `config` gives the weight no rank or another one, or no alpha. */
 struct module_patterns;
 bool adapter_scale(const struct json *config, const struct module_patterns *ranks, const struct module_patterns *alphas,
                    const char *name, uint64_t rank, double *ret_scale, struct error *error);
@@ -48,12 +49,12 @@ bool adapter_scale(const struct json *config, const struct module_patterns *rank
 /* Returns a description for people, in the arena: "LoRA of 14 weights of ORG/NAME, rank 8, alpha 16". */
 const char *adapter_summary(const struct checkpoint *checkpoint, struct arena *arena);
 
-/* Returns the directory, in the local hub cache, of the base model that adapter_config.json names; NULL if it names
- * none, or the cache lacks it. */
+/* Returns the directory, in the local hub cache, of the base model that adapter_config.json names. Fails
+ * (NULL) if it names none, or the cache lacks it. */
 const char *adapter_find_base(const struct checkpoint *checkpoint, struct arena *arena, struct error *error);
 
-/* Relates tensors with the base's names to GGUF names and shapes; products of two matrices stay products. The result
- * has no keys. Only the base's configuration and tensor names are used. */
+/* Relates tensors with the base's names to GGUF names and shapes; products of two matrices stay products. Only
+ * the tensors of the result are meaningful. Only the base's configuration and tensor names are used. */
 struct gguf_model *gguf_related_new(const struct tensor_set *set, const struct checkpoint *base, struct error *error);
 
 /* Makes the GGUF that convert_lora_to_gguf.py makes of an adapter. Only the base's configuration and tensor names are
@@ -62,5 +63,5 @@ struct gguf_model *gguf_related_new(const struct tensor_set *set, const struct c
 struct gguf_model *gguf_adapter_new(const struct checkpoint *checkpoint, const struct checkpoint *base,
                                     bool folds_scale, struct error *error);
 
-/* Notes that llama.cpp applies the GGUF at another scale than peft, or that the difference is folded in. */
+/* Notes that llama.cpp applies the GGUF at another scale than peft, or that lora_b includes the difference. */
 void gguf_adapter_note_scale(const struct checkpoint *checkpoint, bool folds_scale);

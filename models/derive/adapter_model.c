@@ -1,5 +1,5 @@
-/* The GGUF of an adapter, as convert_lora_to_gguf.py writes it: the base's family relates the weights that are adapted,
- * products of two matrices, and both are written. */
+/* The GGUF of an adapter, as convert_lora_to_gguf.py writes it: the base's family relates the adapted weights, which
+ * are products of two matrices, and the GGUF has both matrices. */
 #include "models/derive/adapter.h"
 
 #include "formats/documents.h"
@@ -16,13 +16,13 @@
 
 enum { QUANTIZATION_VERSION = 2 };
 
-/* Whole tensors that an adapter may have besides: norms, which mergekit extracts. */
+/* Reports whether a whole tensor of an adapter is a norm; mergekit extracts those. */
 static bool is_norm(const char *name)
 {
     return strstr(name, "_layernorm") != NULL || strstr(name, ".norm") != NULL;
 }
 
-/* Why an adapter with that tensor is none for the converter. */
+/* Returns the reason why the converter refuses adapters with that tensor. */
 static const char *why_refused(const char *name)
 {
     if (strstr(name, "lora_magnitude_vector") != NULL)
@@ -43,12 +43,12 @@ struct naming {
     const struct model_builder *builder;
     const struct relation *relation;
     struct arena *arena;
-    const struct scales *scales; /* that are folded in; NULL: none */
+    const struct scales *scales; /* to fold into lora_b; NULL: none */
 };
 
-/* What the base calls a tensor, and which row that is; NULL: it belongs to another part of a multimodal model. Adapters
- * of a model without its head, as AutoModel has it, do not have the prefix of the model within the one that has it. One
- * that is unknown keeps its name, and has no row. */
+/* Returns the base's name of a tensor, and in *ret_entry its row; NULL: it belongs to another part of a multimodal
+ * model. Adapters of a model without its head (AutoModel) lack the prefix that the model has inside the one with a
+ * head. An unknown tensor keeps its name, and has no row. */
 static const char *name_in_base(const struct naming *naming, const char *name, const struct relation_entry **ret_entry)
 {
     static const char *const prefixes[] = {"", "model.", "transformer.", "gpt_neox."};
@@ -88,7 +88,7 @@ static bool add_norms(const struct adapter *adapter, const struct naming *naming
     return true;
 }
 
-/* The matrix B of a pair, multiplied with what peft's scale is more than alpha / rank. NULL where it fails. */
+/* Returns the matrix B of a pair, multiplied by the quotient of peft's scale and alpha / rank. NULL: failure. */
 static const struct view *fold_scale(const struct naming *naming, const struct adapter_pair *pair, struct error *error)
 {
     const struct scales *scales = naming->scales;
@@ -106,14 +106,14 @@ static const struct view *fold_scale(const struct naming *naming, const struct a
     return factor == 1 ? pair->left : view_combine_number(naming->arena, pair->left, MULTIPLY, factor);
 }
 
-/* Reports whether a base stores a matrix transposed (Conv1D). Adapters have those of such layers as those of all
- * others: their product is what llama.cpp reads, and turned around what is stored. */
+/* Reports whether a base stores a matrix transposed (Conv1D). An adapter's matrices for such a layer are as for any
+ * other: llama.cpp reads their product, and the base stores its transpose. */
 static bool is_stored_turned(const struct relation_entry *entry)
 {
     return entry != NULL && entry->axes[FORWARD] != NULL && low_rank_is_transpose(entry->axes[FORWARD], FORWARD);
 }
 
-/* The weights as products, under the names of the base's checkpoint. */
+/* Adds the adapted weights as products, under the names of the base's checkpoint. */
 static bool add_products(const struct adapter *adapter, const struct naming *naming, struct tensor_set *set,
                          struct error *error)
 {
@@ -145,7 +145,7 @@ static bool add_products(const struct adapter *adapter, const struct naming *nam
     return tensor_set_seal(set, error);
 }
 
-/* Adds both factors of what the family made of a weight. */
+/* Adds both matrices of a related product, or a related norm. */
 static bool add_factors(struct gguf_model *model, struct tensor_set *factors, const struct tensor *tensor,
                         struct parameter_count *count, struct error *error)
 {
@@ -183,7 +183,7 @@ static bool take_factors(struct gguf_model *model, struct parameter_count *count
     return tensor_set_seal(factors, error);
 }
 
-/* adapter.alora.invocation_tokens: the tokens from which on the adapter counts. */
+/* Adds adapter.alora.invocation_tokens: the adapter applies from these tokens on. */
 static bool add_invocation(struct gguf_kvs *kvs, const struct json *config, struct error *error)
 {
     const struct json *tokens = json_get(config, "alora_invocation_tokens");
@@ -204,8 +204,8 @@ static bool add_invocation(struct gguf_kvs *kvs, const struct json *config, stru
     return true;
 }
 
-/* Reports whether each pair is of the rank that adapter_config.json says where it adapts parameters: of experts that
- * are stacked both matrices are those of all experts, which are not what a GGUF adapter has. */
+/* Reports whether each pair has the rank in adapter_config.json. A pair for stacked experts has not: its matrices hold
+ * those of all experts, which a GGUF adapter cannot have. */
 static bool check_parameters(const struct adapter *adapter, const struct module_patterns *ranks, struct error *error)
 {
     for (size_t i = 0; i < adapter->n_pairs; i++) {
@@ -254,7 +254,7 @@ static bool add_keys(struct gguf_model *model, const struct adapter *adapter, co
     return true;
 }
 
-/* Finds the family of the base, whose hooks look at it. */
+/* Finds the family of the base, and lets its hooks look at the base. */
 static bool begin(struct model_builder *builder, const struct checkpoint *base, struct error *error)
 {
     bool absent;
@@ -285,7 +285,7 @@ struct gguf_model *gguf_related_new(const struct tensor_set *set, const struct c
     return NULL;
 }
 
-/* Everything but the keys. */
+/* Fills in everything except most keys. */
 static bool relate(struct gguf_model *model, const struct adapter *adapter, const struct checkpoint *base,
                    const struct scales *scales, struct parameter_count *count, struct error *error)
 {
@@ -345,7 +345,7 @@ struct gguf_model *gguf_adapter_new(const struct checkpoint *checkpoint, const s
     if (adapter == NULL)
         return NULL;
     struct gguf_model *model = gguf_model_empty(checkpoint);
-    arena_on_free(model->arena, release_adapter, adapter); /* its views are in the model's */
+    arena_on_free(model->arena, release_adapter, adapter); /* the model uses the adapter's views */
     if (fill_in(model, adapter, base, folds_scale, error))
         return model;
     gguf_model_free(model);

@@ -1,5 +1,5 @@
-/* The dense layer after some models that embed: of a sentence-transformers model it is in a folder of its own, and goes
- * into the GGUF with the others (family.dense_folder). */
+/* The dense layer of some embedding models: sentence-transformers keeps it in a folder of its own, and the GGUF
+ * includes it (family.dense_folder). */
 #include "formats/components.h"
 #include "models/derive/derivation.h"
 #include "models/families/families.h"

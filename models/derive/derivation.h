@@ -5,10 +5,10 @@
 #include "models/derive/derive.h"
 
 struct derivation {
-    const char *option; /* the option that asks for it; NULL: it applies to every model */
+    const char *option; /* the option that asks for it; NULL: none, it applies to every model that needs it */
 
-    /* Derives a checkpoint from `from` by checkpoint_derive(), which takes `from`; leaves *ret_derived NULL, and `from`
-     * to the caller, where there is nothing to do. May fail before and after it has set *ret_derived. */
+    /* Derives a checkpoint from `from` by checkpoint_derive(), which takes `from`. With nothing to do, leaves
+     * *ret_derived NULL, and `from` to the caller. May fail before or after it sets *ret_derived. */
     bool (*apply)(const struct checkpoint *from, const struct derive_options *options, struct checkpoint **ret_derived,
                   struct error *error);
 };

@@ -1,6 +1,6 @@
 #include "models/derive/derivation.h"
 
-/* In the order in which they are applied. */
+/* The derivations, in the order of their application. */
 static const struct derivation *const derivations[] = {
     &untie_derivation, /* before the embedding gets another dtype, or other values */
     &plain_derivation, &merge_derivation, &dense_derivation, &target_derivation, NULL,

@@ -7,10 +7,10 @@
 
 struct derive_options {
     struct lora_requests loras; /* adapters to merge */
-    const char *base;           /* the model that an adapter or a draft model belongs to: target.h; NULL: none */
+    const char *base;           /* path of an adapter's base or a draft model's target (target.h); NULL: none */
 };
 
 /* Takes ownership of a checkpoint, also on failure, and returns the derived one, which owns it, or the same one if
- * there is nothing to do. The error begins with the option whose derivation fails. */
+ * there is nothing to do. Returns NULL on failure; the error begins with the derivation's option, if it has one. */
 const struct checkpoint *derive(const struct checkpoint *read, const struct derive_options *options,
                                 struct error *error);

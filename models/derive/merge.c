@@ -30,8 +30,8 @@ bool lora_request_parse(const char *text, struct arena *arena, struct lora_reque
 
 /* adapter_config.json. */
 
-/* Kinds of initialization that change the base before training begins, so that the base as it is published is not
- * what the adapter belongs to. */
+/* Kinds of initialization that change the base before training begins: such an adapter does not belong to the published
+ * base. */
 static const char *const changing_inits[] = {"pissa", "olora", "corda", "loftq", "lora_ga"};
 
 /* Members of the configuration that change an adapter beyond its two matrices, if they are set. */
@@ -66,7 +66,7 @@ static bool check_config(const struct json *config, struct error *error)
     return true;
 }
 
-/* Reports whether what an adapter calls so is the embedding once more, which both were trained to remain. */
+/* Reports whether `name` is an output that the base lacks because it was trained to stay tied to the embedding. */
 static bool is_tied(const struct merging *merging, const char *name)
 {
     return json_bool(json_get(merging->adapter->config, "ensure_weight_tying"), false) &&
@@ -127,7 +127,7 @@ static bool check_whole(const struct merging *merging, const struct tensor *whol
                      layout_shape_text(whole->shape, whole->rank, of_adapter, sizeof of_adapter));
 }
 
-/* The name of what a whole tensor takes the place of: without what peft puts into it. */
+/* Returns the name of the tensor that a whole tensor replaces: its own without peft's insertions. */
 static const char *replaced_name(const struct merging *merging, const char *name)
 {
     static const char *const parts[] = {"modules_to_save.default.", "modules_to_save.", "base_layer.",
@@ -157,7 +157,7 @@ static bool replace_tensor(const struct merging *merging, const struct tensor *w
     return true;
 }
 
-/* The bias of a B, which is added to that of the weight. */
+/* Adds the bias of a matrix B to the bias of its weight. */
 static bool merge_bias(const struct merging *merging, const struct tensor *bias, const char *name)
 {
     struct arena *arena = merging->merged->arena, *scratch = merging->adapter->arena;
@@ -181,7 +181,7 @@ static bool merge_bias(const struct merging *merging, const struct tensor *bias,
     return true;
 }
 
-/* Those that take a weight's place come before the products that are added to it. */
+/* Merges the tensors outside pairs; before the pairs, because a replaced tensor loses what was added to it before. */
 static bool merge_others(const struct merging *merging)
 {
     const struct adapter *adapter = merging->adapter;
@@ -232,7 +232,7 @@ static void release_adapter(void *adapter)
     adapter_close(adapter);
 }
 
-/* Opens an adapter, which the base keeps from then on, and merges it. */
+/* Opens an adapter, which the merged checkpoint keeps from then on, and merges it. */
 static bool merge_request(struct merging *merging, const struct lora_request *request)
 {
     const struct open_options options = {.follow_links = merging->base->follows_links};
@@ -254,7 +254,7 @@ static bool merge_request(struct merging *merging, const struct lora_request *re
     return true;
 }
 
-/* Gives the merged checkpoint what was made, in the dtypes that the base has. */
+/* Gives the merged checkpoint its tensors, in the dtypes of the base. */
 static void finish(const struct merging *merging)
 {
     const struct tensor_set *set = merging->base->tensors;
@@ -265,7 +265,7 @@ static void finish(const struct merging *merging)
     merging->merged->tensors = tensor_set_with_views(arena, set, merging->views);
 }
 
-/* Merges all of them, once it is known what they name. */
+/* Merges all adapters, in the order of the requests; merging->named must be set. */
 static bool merge_all(struct merging *merging, const struct lora_requests *requests)
 {
     size_t n_tensors = merging->named->n_tensors;

@@ -55,7 +55,7 @@ void gguf_merging_replace(struct gguf_merging *merging, const char *name, const 
     tensor_set_add_view(merging->wholes, name, view);
 }
 
-/* The base's tensor that is to become something else, of the shape of that. */
+/* Returns the base's tensor that a related tensor changes; NULL if it is missing or has another shape. */
 static const struct tensor *find_target(const struct gguf_merging *merging, const struct tensor *related,
                                         struct error *error)
 {
@@ -74,8 +74,8 @@ static const struct tensor *find_target(const struct gguf_merging *merging, cons
     return NULL;
 }
 
-/* Relations move the elements of matrices, or multiply all of them with a number: what they make of a product is what
- * is to be added to what they make of the weight. */
+/* Replaces a tensor, or adds a product to it. Relations only move the elements of matrices, or multiply all of them by
+ * a number: a related product is what to add to a related weight. */
 static bool apply_one(const struct gguf_merging *merging, const struct tensor *related, bool is_product,
                       struct error *error)
 {

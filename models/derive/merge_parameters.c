@@ -6,15 +6,15 @@
 #include <string.h>
 
 struct parameter {
-    const char *name; /* what the adapter calls it; NULL: it is not in the base */
+    const char *name; /* the adapter's name for it; NULL: the base lacks it */
     const struct tensor *tensor;
-    const struct layers *layers; /* where the base has a matrix of each expert and not the tensor */
+    const struct layers *layers; /* if the base has a matrix for each expert instead of the tensor */
     unsigned rank, n_parts;
     uint64_t shape[3];
     enum parameter_fit fit;
 };
 
-/* Layers in files for which transformers 5 has stacked experts: their rows one after the other. */
+/* Layers in files that transformers 5 stacks into one parameter per module, with the rows of parts[0] first. */
 static const struct layers {
     const char *parameter, *parts[2];
 } layers[] = {
@@ -37,7 +37,7 @@ static const struct tensor *find_layer(const struct merging *merging, const char
         merging, arena_printf(merging->adapter->arena, "%.*s.%" PRIu64 ".%s.weight", module, parameter, expert, part));
 }
 
-/* Finds the layers that a parameter is in the base, by the first of them. */
+/* Finds the layers in the base that make up a parameter, by the first expert's. */
 static void find_layers(const struct merging *merging, const char *name, struct parameter *parameter)
 {
     enum { MOST_ROWS = 1 << 30 };
@@ -61,7 +61,7 @@ static void find_layers(const struct merging *merging, const char *name, struct 
     }
 }
 
-/* The names that target_parameters give the parameters of a pair's module, each once. */
+/* Collects the names that target_parameters give the parameters of a pair's module, each once; returns their number. */
 static size_t names_of_module(const struct merging *merging, const struct adapter_pair *pair,
                               const char *names[MODULE_MAX_PARAMETERS])
 {
@@ -80,7 +80,7 @@ static size_t names_of_module(const struct merging *merging, const struct adapte
     return n_names;
 }
 
-/* Returns the parameter of that name that a pair adapts, if the base has it. */
+/* Returns the parameter of that name, and how the pair fits it; its name is NULL if the base lacks it. */
 static struct parameter named_parameter(const struct merging *merging, const struct adapter_pair *pair,
                                         const char *name)
 {
@@ -119,7 +119,7 @@ bool merge_find_usual_fit(struct merging *merging)
     return true;
 }
 
-/* Finds the only parameter of a pair's module that it fits; none where the base has none of such a name. */
+/* Finds the only parameter of its module that a pair fits; none if the base has no parameter of the module's names. */
 static bool find_parameter(const struct merging *merging, const struct adapter_pair *pair, struct parameter *ret_found)
 {
     char a[64], b[64];
@@ -143,7 +143,7 @@ static bool find_parameter(const struct merging *merging, const struct adapter_p
                      layout_shape_text(pair->b->shape, 2, b, sizeof b), n_found == 0 ? "none" : "several");
 }
 
-/* Adds to each expert's matrices their rows of what is added to the parameter that they make. */
+/* Adds a parameter's product to the matrices that make up the parameter, to each its own rows. */
 static bool merge_layers(const struct merging *merging, const struct parameter *parameter, float scale,
                          const struct view *left, const struct view *right)
 {

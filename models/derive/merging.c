@@ -21,7 +21,7 @@ bool merging_scale(const struct merging *merging, const char *name, uint64_t ran
 
 /* Tensors of the base. */
 
-/* Names of models in memory and in their files. */
+/* Prefixes of names in memory, which adapters have, and in files, in the order of the search. */
 static const struct {
     const char *in_memory, *stored;
 } prefixes[] = {

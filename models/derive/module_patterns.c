@@ -9,7 +9,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-/* For expressions: of all searches together, of each, and of a text. */
+/* Limits for regular expressions: searches in total, steps of a search, and bytes of a pattern. */
 enum { MOST_SEARCHES = 1 << 18, MOST_STEPS = 4096, MOST_LENGTH = 1024 };
 
 struct module_pattern {
@@ -39,7 +39,7 @@ void module_patterns_free(struct module_patterns *patterns)
     free(patterns);
 }
 
-/* Reports whether nothing in it has a meaning but dots, which stand for any character. */
+/* Reports whether a pattern has no special characters except dots, which match any character. */
 static bool is_plain(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++)
@@ -48,7 +48,7 @@ static bool is_plain(const char *text, size_t length)
     return length > 0;
 }
 
-/* NULL where it is not an expression. */
+/* Returns NULL if the pattern is no regular expression, or too long. */
 static pcre2_code *compile(const char *pattern, size_t length)
 {
     static const char before[] = "(?:.*\\.)?(?:", after[] = ")$";

@@ -1,14 +1,14 @@
-/* A packed checkpoint as a plain one, for good: the model unpacked and saved again, for what changes its weights.
+/* Dequantizes a packed checkpoint as if it had been unpacked and saved again, for derivations that change weights.
  *
- * The parts of packed weights are not there any more, each weight is in the dtype of before it was packed, and no side
- * file says that it is packed. */
+ * The result has no parts of packed weights; each weight has the dtype from before it was packed, and no side file
+ * describes a packing. */
 #include "models/derive/derivation.h"
 
 #include "formats/documents.h"
 #include "models/derive/plain_config.h"
 #include "models/packings/packings.h"
 
-/* Takes out of a side file what says how the model is packed. */
+/* Removes the description of the packing from a side file. */
 static bool change_config(struct checkpoint *derived, const struct checkpoint *from, const char *name,
                           struct error *error)
 {

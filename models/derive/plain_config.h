@@ -1,4 +1,4 @@
-/* config.json of a packed model after unpacking: the source's, without its description of the packing. */
+/* config.json of an unpacked model: the packed source's, without its description of the packing. */
 #pragma once
 
 #include "base/buffer.h"
@@ -10,5 +10,5 @@
 /* Appends a JSON object as transformers saves it, without the members that describe a packing, at any depth. */
 void plain_config(const struct json *config, struct buffer *out);
 
-/* Reports whether a side file of that name says how a model is packed, and nothing else. */
+/* Reports whether a side file of that name only describes a packing. */
 bool plain_config_lacks(const char *name);

@@ -4,7 +4,7 @@
 #include "models/formats.h"
 #include "models/huggingface/hf_checkpoint.h"
 
-/* A base that is a GGUF as what adapters name; takes it. */
+/* Returns a base that is a GGUF under the names that adapters use. Takes ownership of it, also on failure. */
 static const struct checkpoint *named_as_adapters_do(const struct checkpoint *gguf, struct error *error)
 {
     struct checkpoint *base = hf_checkpoint_new(gguf, error);

@@ -1,13 +1,13 @@
-/* The base model of an adapter, or the target model of a draft model (speculative decoding). An adapter's GGUF includes
- * the base's configuration, and a draft model's GGUF its target's tokenizer and some of its sizes: -o base= names the
- * directory, as --base and --target-model-dir do for the converter.
+/* The base model of an adapter, or the target model of a draft model (speculative decoding). An adapter's GGUF is made
+ * by the base's configuration, and a draft model's GGUF includes its target's tokenizer and some of its sizes: -o base=
+ * names the directory, as --base and --target-model-dir do for the converter.
  *
- * The derivation keeps that model as BASE_TARGET: with its side files alone for a draft model, and for an adapter with
- * its tensors, whose names are used. A path without a model is an error, even if the checkpoint does not need one. */
+ * The derivation keeps that model as BASE_TARGET: only its side files for a draft model; for an adapter also its
+ * tensors, whose names are used. A path without a model is an error, even if the checkpoint does not need one. */
 #pragma once
 
 #include "formats/checkpoint.h"
 
-/* Opens the base of an adapter: with its tensors under the names that adapters use, or, without weights, its side files
- * alone. */
+/* Opens the base of an adapter: with its tensors under the names that adapters use, or with its side files only if the
+ * weights are missing or cannot be opened. */
 const struct checkpoint *base_open(const char *path, bool follow_links, struct error *error);

@@ -1,7 +1,7 @@
-/* Models whose output is their embedding, with both apart.
+/* Separates the output of a model from the embedding that it is tied to.
  *
- * An adapter that has trained a copy of one of them (modules_to_save) leaves the other one as it was: what was one
- * tensor is two from then on, and config.json says so, as peft's merge_and_unload() does. */
+ * An adapter that trained a copy of one of them (modules_to_save) does not change the other: one tensor becomes two,
+ * and config.json no longer ties them, as after peft's merge_and_unload(). */
 #include "models/derive/derivation.h"
 
 #include "base/text.h"
@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* The end of the name of an embedding, and what the output is called. */
+/* The name of an embedding, and of the output that may be tied to it. */
 static const struct {
     const char *embedding, *output;
 } names[] = {
@@ -23,7 +23,7 @@ static const struct {
     {"transformer.word_embeddings.weight", "lm_head.weight"},
 };
 
-/* Reports whether what adapter_config.json says parts the output of a model from its embedding. */
+/* Reports whether an adapter_config.json separates the output of a model from its embedding. */
 static bool is_wanted_by(const struct json *adapter_config)
 {
     static const char *const modules[] = {"embed_tokens", "lm_head", "wte", "word_embeddings"};
@@ -39,7 +39,7 @@ static bool is_wanted_by(const struct json *adapter_config)
     return false;
 }
 
-/* Reports whether models of that architecture have an output. */
+/* Reports whether the model's class has an output. */
 static bool has_output(const struct checkpoint *checkpoint)
 {
     static const char *const ends[] = {"ForCausalLM", "LMHeadModel", "ForConditionalGeneration"};
@@ -55,7 +55,7 @@ static bool has_output(const struct checkpoint *checkpoint)
 
 static const char tie[] = "tie_word_embeddings";
 
-/* Every "tie_word_embeddings" that is true becomes false. */
+/* Writes a "tie_word_embeddings" that is true as false. */
 static bool part_embeddings(void *context, struct json_writer *writer, const struct json_member *member, unsigned depth)
 {
     if (strcmp(member->key, tie) != 0)
@@ -66,7 +66,7 @@ static bool part_embeddings(void *context, struct json_writer *writer, const str
     return json_is(member->value, JSON_TRUE);
 }
 
-/* The class ties them where the configuration does not say otherwise. */
+/* Writes config.json without tied embeddings; a missing member is added, because the class may tie them by default. */
 static void write_config(const struct json *config, struct buffer *out)
 {
     struct json_writer writer = {.out = out, .letters = JSON_ASCII};
@@ -98,7 +98,7 @@ static bool change_config(struct checkpoint *derived, const struct checkpoint *f
     return true;
 }
 
-/* The output that a checkpoint shares with its embedding; false where it has one, or none that is known. */
+/* Finds the output that a checkpoint shares with its embedding; false if it has an output, or no known embedding. */
 static bool find_shared_output(const struct checkpoint *checkpoint, struct tensor *ret_output)
 {
     const struct tensor *embedding = NULL;
@@ -115,7 +115,7 @@ static bool find_shared_output(const struct checkpoint *checkpoint, struct tenso
     return embedding != NULL && has_output(checkpoint);
 }
 
-/* Reports whether one of the adapters wants it. What is wrong with an adapter is said when it is merged. */
+/* Reports whether one of the adapters asks for it. An invalid adapter is reported when it is merged. */
 static bool is_wanted_by_any(const struct lora_requests *requests, bool follow_links)
 {
     bool is_wanted = false;

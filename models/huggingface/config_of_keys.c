@@ -35,7 +35,7 @@ struct config_builder {
     struct error failure;
 };
 
-/* Reports whether the tensor is there; with {} in its name, that of any layer. */
+/* Reports whether the GGUF has a tensor; {} in the name stands for any layer. */
 static bool has_tensor(const struct tensor_set *tensors, const char *name)
 {
     uint64_t numbers[PATTERN_NUMBERS];
@@ -70,7 +70,7 @@ static bool holds(const char *condition, size_t length, const struct family *fam
     return is_there != is_denied;
 }
 
-/* Reports whether all conditions up to a '|' or the end hold; *ret_length is how long they are. */
+/* Reports whether all conditions up to a '|' or the end hold; *ret_length is their length. */
 static bool all_hold(const char *conditions, size_t *ret_length, const struct family *family,
                      const struct gguf_kvs *kvs, const struct tensor_set *tensors)
 {
@@ -98,7 +98,7 @@ static bool one_holds(const char *alternatives, const struct family *family, con
     }
 }
 
-/* Reports whether the family is told from others of its architecture. */
+/* Reports whether conditions on the GGUF choose the family among those with its architecture. */
 static bool is_told(const struct family *family, const char *tokenizer, const struct gguf_kvs *kvs,
                     const struct tensor_set *tensors)
 {
@@ -140,7 +140,7 @@ static void set_line(struct config_builder *builder, const char *name, const cha
         builder->n_lines++;
 }
 
-/* JSON that is spelled with ' for the quotation mark. */
+/* Returns JSON that is spelled with ' for the quotation mark. */
 static const char *spelled(struct config_builder *builder, const char *text)
 {
     char *copy = arena_strdup(builder->arena, text);
@@ -165,9 +165,9 @@ static const char *key_name(struct config_builder *builder, const char *key)
     return arena_printf(builder->arena, "%s.%s", family_architecture(builder->family), key);
 }
 
-/* The width of the feed-forward network as the first layer's tensor has it, which is right where the key is not: the
- * converter writes a constant multiple of another width, or one of several that the class has. NULL: no such tensor, or
- * one width for each layer. */
+/* Returns the width of the feed-forward network from the first layer's tensor. The key may be wrong: the converter
+ * writes a constant multiple of another width, or one of the class's several widths. NULL: no such tensor, or the key
+ * has a width for each layer. */
 static const char *width_text(struct config_builder *builder, const struct gguf_kv *kv)
 {
     const struct tensor *down = tensor_set_find_text(builder->tensors, "blk.0.ffn_down.weight");
@@ -192,7 +192,7 @@ static const char *value_text(struct config_builder *builder, const struct gguf_
     return copy;
 }
 
-/* The number of a key: a whole one, or a float. */
+/* Gets the number of a key, whole or a float. */
 static bool key_number(struct config_builder *builder, const char *key, double *ret_number)
 {
     uint64_t whole;
@@ -217,7 +217,7 @@ static bool class_has(const struct config_builder *builder, const char *name, si
     return json_get_n(json_root(builder->defaults), name, length) != NULL;
 }
 
-/* Of the hyperparameters that a key may come from, the first one that the class has; else the first. */
+/* Returns the first hyperparameter of "a|b" that the class has; else the first. */
 static const char *hyperparameter(struct config_builder *builder, const char *from)
 {
     for (const char *at = from; *at != '\0';) {
@@ -255,7 +255,7 @@ static void add_key_row(struct config_builder *builder, const struct key_row *ro
         set_line(builder, name, value);
         return;
     }
-    for (size_t i = 0; i < builder->n_lines; i++) /* a multiple of what another key says */
+    for (size_t i = 0; i < builder->n_lines; i++) /* another key may have set the line without the factor */
         if (strcmp(builder->lines[i].name, name) == 0)
             return;
     if (key_number(builder, row->key, &number))
@@ -264,7 +264,7 @@ static void add_key_row(struct config_builder *builder, const struct key_row *ro
                                        : arena_printf(builder->arena, "%.0f", number / row->times));
 }
 
-/* Layers that predict more than one token are blocks of a GGUF, and no layers of config.json. */
+/* Subtracts layers that predict further tokens: a GGUF counts them as blocks, config.json not as layers. */
 static void leave_out_predicting(struct config_builder *builder)
 {
     uint64_t n_blocks, n_predicting;
@@ -295,7 +295,7 @@ static const char *computed(struct config_builder *builder, const struct config_
     return arena_printf(builder->arena, "%.0f", row->from == FROM_SUM ? a + b + row->plus : a - b);
 }
 
-/* How many layers config.json counts. */
+/* Returns the number of layers as config.json counts them. */
 static uint64_t layer_count(struct config_builder *builder)
 {
     uint64_t n = 0, n_predicting = 0;
@@ -304,7 +304,7 @@ static uint64_t layer_count(struct config_builder *builder)
     return n_predicting <= n ? n - n_predicting : n;
 }
 
-/* A list with an element for each layer, or the numbers of those that are marked. */
+/* Returns a list with an element for each layer, or with the numbers of the marked layers. */
 static const char *layer_list(struct config_builder *builder, const struct config_row *row,
                               const struct layer_marks *marks)
 {
@@ -355,7 +355,7 @@ static const char *most(struct config_builder *builder, const struct config_row 
     return arena_printf(builder->arena, "%" PRIu64, largest);
 }
 
-/* The texts of an array numbered, as transformers has the labels of a classifier. */
+/* Returns the texts of an array as a JSON object with their numbers, like the labels of a classifier. */
 static const char *labels(struct config_builder *builder, const struct config_row *row)
 {
     const struct gguf_kv *kv = gguf_kvs_find(builder->kvs, key_name(builder, row->key));
@@ -389,7 +389,7 @@ static const char *labels(struct config_builder *builder, const struct config_ro
     return object;
 }
 
-/* `text` with the values of keys in it. */
+/* Returns `text` with each <key> replaced by the key's value. */
 static const char *filled_in(struct config_builder *builder, const char *text)
 {
     const char *result = "", *open, *close;
@@ -462,7 +462,7 @@ static const char *row_value(struct config_builder *builder, const struct config
     }
 }
 
-/* "line.member" is one more member of a line that is an object already; without that line, there is none. */
+/* Adds the member of "line.member" to a line that is an object; without such a line, does nothing. */
 static void set_member(struct config_builder *builder, const char *name, const char *value)
 {
     size_t length = strcspn(name, ".");
@@ -485,7 +485,7 @@ static void add_row(struct config_builder *builder, const struct config_row *row
         set_line(builder, row->name, value);
 }
 
-/* Rows of all classes. */
+/* The rows that all classes have. */
 static const struct config_row common_rows[] = {
     {"vocab_size", FROM_ROWS, "token_embd.weight"},
     {"tie_word_embeddings", FROM_NO_TENSOR, "output.weight"},
@@ -495,7 +495,7 @@ static const struct config_row common_rows[] = {
     {0},
 };
 
-/* The scaling of the rope, as far as keys tell. */
+/* Returns rope_scaling from the keys that the GGUF has. */
 static const char *scaling_text(struct config_builder *builder, const char *type)
 {
     static const struct {
@@ -515,7 +515,7 @@ static const char *scaling_text(struct config_builder *builder, const char *type
         if (kv != NULL)
             json_put_raw(&writer, parts[i].name, value_text(builder, kv));
     }
-    /* DeepSeek's; only their ratio and the latter matter */
+    /* DeepSeek's mscale and mscale_all_dim: only their ratio, and the latter, matter */
     if (key_number(builder, "rope.scaling.yarn_log_multiplier", &scale)) {
         const char *value = float_text(builder, (double)(float)(scale * 10), true);
         json_put_raw(&writer, "mscale", value);
@@ -570,8 +570,7 @@ static void write_lines(struct config_builder *builder, struct buffer *out)
     buffer_append_text(out, "\n");
 }
 
-/* Sizes that the shapes of tensors are told by: where one is missing, the default of the class would be taken for it.
- */
+/* Checks the sizes that determine tensor shapes: for a missing one, AutoConfig would use the class's default. */
 static bool check_sizes(struct config_builder *builder, struct error *error)
 {
     enum { MOST = 1 << 24 };
@@ -593,7 +592,7 @@ static bool check_sizes(struct config_builder *builder, struct error *error)
     return true;
 }
 
-/* All lines. */
+/* Adds all lines. */
 static void add_lines(struct config_builder *builder, const char *dtype)
 {
     const struct family *family = builder->family;
@@ -624,7 +623,7 @@ bool config_of_keys(const struct family *family, const struct gguf_kvs *kvs, con
     bool good = check_sizes(&builder, error);
     const struct config_class *class = config_class_find(form->model_type);
     if (class == NULL)
-        class = config_class_find("llama"); /* whose names most have taken over */
+        class = config_class_find("llama"); /* most classes use its names */
     const char *defaults = spelled(&builder, class->defaults);
     builder.defaults = json_parse(defaults, strlen(defaults), error);
     if (good)

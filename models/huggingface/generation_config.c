@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Of the keys in the order of the file's members; those of sampling ask for it. */
+/* The members in the order of the file, with their keys; one of sampling also sets do_sample. */
 static const struct member {
     const char *name, *key;
     bool is_sampling;
@@ -36,7 +36,7 @@ static bool samples(const struct gguf_kvs *kvs)
     return false;
 }
 
-/* The tokens that end a text: of a turn and of a message, too, where they have their own keys. */
+/* Writes the tokens that end a text, a turn or a message, as far as they have keys. */
 static void put_ends(const struct gguf_kvs *kvs, struct json_writer *writer)
 {
     static const char *const keys[] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",

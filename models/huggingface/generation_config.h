@@ -1,4 +1,4 @@
-/* generation_config.json from the keys of a GGUF: the tokens with a meaning, and general.sampling.*. */
+/* generation_config.json from the keys of a GGUF: special tokens, and general.sampling.*. */
 #pragma once
 
 #include "base/buffer.h"

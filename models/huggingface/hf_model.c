@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ends of names that classes of transformers tie to another parameter: their _tied_weights_keys, of 4.57. */
+/* Ends of the names that classes of transformers 4.57 tie to another parameter: their _tied_weights_keys. */
 static const char *const tied_names[] = {
     "lm_head.weight",
     "lm_head.decoder.weight",
@@ -25,7 +25,7 @@ static const char *const tied_names[] = {
     "decoder.embed_tokens.weight",
 };
 
-/* Ends of names of parameters that checkpoints keep in F32, whatever all others are. */
+/* Ends of the names of parameters that checkpoints keep in F32, whatever type the others have. */
 static const char *const f32_names[] = {".e_score_correction_bias", ".mixer.A_log", ".mixer.D"};
 
 static bool is_tied_name(const struct tensor *tensor)
@@ -36,7 +36,7 @@ static bool is_tied_name(const struct tensor *tensor)
     return false;
 }
 
-/* Reads the members of config.json that matter here. Without a statement about ties, weights may be tied. */
+/* Reads model_type, and returns whether weights may be tied: unless config.json says that they are not. */
 static bool read_config(struct hf_model *model)
 {
     bool absent;
@@ -50,7 +50,7 @@ static bool read_config(struct hf_model *model)
     return ties;
 }
 
-/* Fails if config.json exists but is unreadable: then nothing tells whether a tied tensor is left out. */
+/* Fails if config.json exists but cannot be read, because it might say that no weights are tied. */
 static bool config_is_readable(const struct checkpoint *checkpoint, struct error *error)
 {
     bool absent;
@@ -61,7 +61,7 @@ static bool config_is_readable(const struct checkpoint *checkpoint, struct error
     return is_readable;
 }
 
-/* By place and then by name. */
+/* Orders tensors by place, then by name. */
 static int compare_places(const void *a, const void *b)
 {
     const struct tensor *x = *(const struct tensor *const *)a, *y = *(const struct tensor *const *)b;
@@ -74,7 +74,7 @@ static int compare_places(const void *a, const void *b)
     return text_compare(x->name, x->name_length, y->name, y->name_length);
 }
 
-/* Reports whether both are the same elements in the same order. */
+/* Reports whether two tensors have the same stored elements in the same order. */
 static bool is_same(const struct tensor *a, const struct tensor *b)
 {
     size_t bytes = a->rank * sizeof *a->shape;
@@ -85,7 +85,7 @@ static bool is_same(const struct tensor *a, const struct tensor *b)
     return a->strides == NULL || memcmp(a->strides, b->strides, bytes) == 0;
 }
 
-/* Of tensors that are the same, sorted by name: the tied names are left out, but one name stays. */
+/* Leaves out the tied names among equal tensors, sorted by name; at least one name stays. */
 static void leave_out_tied(const struct tensor *const *same, size_t n_same, const struct tensor_set *set,
                            bool *left_out)
 {
@@ -127,8 +127,8 @@ static bool stays_f32(const struct tensor *tensor)
     return tensor->rank < 2;
 }
 
-/* What is not quantized stays as it is, so that nothing is lost; what became F32 on its way from blocks does not count
- * as that. */
+/* Unquantized tensors keep their type, so that nothing is lost; an F32 matrix from a quantized source counts as one
+ * that was dequantized. */
 const struct dtype *hf_written(const struct hf_model *model, const struct tensor *tensor)
 {
     const struct dtype *own = tensor->dtype;
@@ -150,7 +150,7 @@ const char *hf_refusal(const struct hf_model *model, const struct tensor *tensor
     return safetensors_refusal(tensor->name, tensor->name_length, type);
 }
 
-/* The one source, where it is a file of safetensors with nothing after its tensors; else *ret_source is NULL. */
+/* Finds the only source if it is a safetensors file with no bytes after its tensors; else *ret_source is NULL. */
 static bool find_whole_source(const struct checkpoint *checkpoint, struct source **ret_source, struct error *error)
 {
     struct source *source = checkpoint->n_sources == 1 ? checkpoint->sources[0] : NULL;
@@ -168,7 +168,7 @@ static bool find_whole_source(const struct checkpoint *checkpoint, struct source
     return true;
 }
 
-/* Marks the tensors that are left out, and says why; returns how many are. */
+/* Marks the tensors that are left out, and counts the reasons; returns the number of marked tensors. */
 static size_t find_left_out(const struct hf_model *model, const struct tensor_set *set, bool *is_out,
                             struct left_out *left_out)
 {
@@ -184,7 +184,7 @@ static size_t find_left_out(const struct hf_model *model, const struct tensor_se
     return n_out;
 }
 
-/* Reports whether every tensor is written as the bytes that are stored of it. */
+/* Reports whether every tensor is written as its stored bytes. */
 static bool is_as_stored(const struct hf_model *model)
 {
     const struct tensor_set *set = model->tensors;

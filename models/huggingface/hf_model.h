@@ -1,5 +1,5 @@
-/* A checkpoint of any format as Hugging Face's tools would have saved it: plain tensors under Hugging Face's names and
- * in its arrangement, from which model.safetensors and hf/ are written.
+/* A checkpoint of any format as Hugging Face's tools would have saved it: unpacked tensors under Hugging Face's names
+ * and in its arrangement, for model.safetensors and hf/.
  *
  * Everything lives in the model's arena until hf_model_free(). */
 #pragma once
@@ -11,37 +11,37 @@ struct hf_model {
     const struct checkpoint *checkpoint;
     const struct tensor_set *tensors; /* sealed, without tensors that safetensors cannot hold; the checkpoint's own
                                        * set if both are equal */
-    const struct dtype *type;         /* that all floating-point tensors are written as; NULL: each as its own */
-    const struct dtype *of_blocks;    /* the type of dequantized matrices, where there is no type for all; NULL: there
-                                       * are no blocks */
-    uint32_t *shard_begins; /* of a GGUF, whose order may tell of shards: the first tensor of each but the first */
-    size_t n_shards;        /* 0: nothing is known of them */
-    const char *kept_names; /* of a GGUF: why tensors keep its names; NULL: they do not */
-    uint64_t n_layers;      /* of a GGUF of a known family */
-    const char *model_type; /* of config.json; NULL: none */
-    const char *config;     /* the text of config.json, if it is not the source's; NULL: none */
+    const struct dtype *type;         /* the type of all written floating-point tensors; NULL: each keeps its own */
+    const struct dtype *of_blocks;    /* the type of dequantized matrices if `type` is NULL; NULL: the source has no
+                                       * blocks */
+    uint32_t *shard_begins; /* for a GGUF in the order of shards: the first tensor of each shard but the first */
+    size_t n_shards;        /* 0: unknown; see shards_of_order() */
+    const char *kept_names; /* why the tensors keep a GGUF's names; NULL: they do not */
+    uint64_t n_layers;      /* for a GGUF of a known family; else 0 */
+    const char *model_type; /* config.json's; NULL: none */
+    const char *config;     /* the text of config.json if it is made from a GGUF's keys; else NULL */
     size_t config_length;
-    const char *architecture; /* the class that this config.json names */
-    struct source *whole;     /* the file, if the model is one safetensors file already; else NULL */
+    const char *architecture; /* the class that `config` names; NULL: none */
+    struct source *whole;     /* the source, if it is one safetensors file with the same content; else NULL */
 };
 
-/* Returns NULL, with the reason, if nothing can be shown. `type` is written for floating-point tensors; NULL keeps the
- * source's. Tensors left out are noted.
+/* Returns NULL, with the reason, if no tensor can be stored. `type` becomes the type of all floating-point tensors;
+ * NULL keeps the source's. Notes which tensors are left out. The checkpoint must outlive the model.
  *
- * Tensors that share their place in a torch file are left out as save_pretrained() does: where the model ties its
- * output to the embedding, the names that its class derives from others. All others are written once for each name. */
+ * Tied tensors are left out as save_pretrained() does: if config.json may tie weights and several tensors have the same
+ * bytes of a file, those with names that classes tie to others. All others are written once for each name. */
 struct hf_model *hf_model_new(const struct checkpoint *checkpoint, const struct dtype *type, struct error *error);
 void hf_model_free(struct hf_model *model); /* NULL is allowed */
 
-/* Returns the dtype of floating-point matrices without making the model; NULL if each keeps its own. *ret_reason says
- * why, in words. */
+/* Returns the dtype of floating-point matrices without making the model; NULL if each keeps its own. *ret_reason is the
+ * reason for either, as text for users. */
 const struct dtype *hf_type(const struct checkpoint *checkpoint, const struct dtype *type, const char **ret_reason);
 
-/* The type that a tensor of the model is written as. */
+/* Returns the type that a tensor of the model is written as. */
 const struct dtype *hf_written(const struct hf_model *model, const struct tensor *tensor);
 
-/* Reports whether its class generates texts, and has a generation_config.json. */
+/* Reports whether the model comes from a GGUF and its class generates text, so that it has a generation_config.json. */
 bool hf_generates(const struct hf_model *model);
 
-/* For those that fill it in: why a file of safetensors cannot have a tensor as hf_written() has it; NULL: it can. */
+/* For code that fills in the model: why safetensors cannot hold a tensor in the type hf_written(); NULL: it can. */
 const char *hf_refusal(const struct hf_model *model, const struct tensor *tensor);

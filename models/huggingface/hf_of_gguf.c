@@ -8,13 +8,13 @@
 
 #include <string.h>
 
-/* The dtype that configurations declare for all tensors. */
+/* The dtype that config.json declares for all tensors. */
 struct choice {
-    const struct dtype *most; /* what matrices are */
+    const struct dtype *most; /* the type of most matrices */
     bool is_quantized;
 };
 
-/* The type of matrices: the one of 16 bits, if there is one; vectors, and some matrices, are F32 in every GGUF. */
+/* Returns the type of matrices: one of 16 bits if any has it; vectors and some matrices are F32 in every GGUF. */
 static struct choice choose_type(const struct tensor_set *set, const struct dtype *wanted)
 {
     struct choice choice = {&f32_dtype, false};
@@ -40,7 +40,7 @@ const struct dtype *hf_gguf_type(const struct checkpoint *checkpoint, const char
     return choice.most;
 }
 
-/* Where the tensors that come back go. */
+/* The state of the way back to Hugging Face's names. */
 struct way_back {
     struct hf_model *model;
     const struct family *family;
@@ -48,13 +48,13 @@ struct way_back {
     const struct tensor_set *weights;
     struct tensor_set *set;
     struct left_out left_out[LEFT_OUT_MAX + 1];
-    size_t most_shards;             /* more would not be shards (shards_of_order()) */
-    size_t last_read, last_written; /* the weight that a tensor came of, the last where there are several */
-    size_t first;                   /* of the tensors of last_written */
-    const char *last, *before;      /* the greatest name of these, and of those of the weight before */
+    size_t most_shards;             /* a larger number does not mean shards (shards_of_order()) */
+    size_t last_read, last_written; /* the weight that a tensor came from, the last one if there are several */
+    size_t first;                   /* the first tensor from last_written */
+    const char *last, *before;      /* the greatest name of these, and of those from the weight before */
 };
 
-/* Takes the tensor that was added last away again if safetensors cannot have it. */
+/* Removes the tensor that was added last if safetensors cannot hold it; returns whether it stays. */
 static bool keep_last(struct way_back *into)
 {
     const struct tensor *tensor = &into->set->tensors[into->set->n_tensors - 1];
@@ -66,8 +66,8 @@ static bool keep_last(struct way_back *into)
     return false;
 }
 
-/* Ends the tensors that one weight holds. The converter wrote it where it met the last of their names; where that is
- * less than the one before, it had come to another shard. */
+/* Ends the tensors that one weight became. The converter wrote the weight when it met the last of their names; if that
+ * name is less than the one before, the converter had come to another shard. */
 static void end_weight(struct way_back *into)
 {
     struct hf_model *model = into->model;
@@ -106,7 +106,7 @@ static void write_view(void *context, const char *name, const struct view *view)
         into->last = name;
 }
 
-/* The tensors without those that stand for hyperparameters. */
+/* Adds the tensors except those that stand for hyperparameters. */
 static bool find_weights(const struct hf_model *model, struct tensor_set *weights, struct error *error)
 {
     const struct tensor_set *set = model->checkpoint->tensors;
@@ -116,7 +116,7 @@ static bool find_weights(const struct hf_model *model, struct tensor_set *weight
     return tensor_set_seal(weights, error);
 }
 
-/* The rows' dimensions come from the config.json that the keys make. */
+/* Reads the dimensions, model type and class from the config.json made from the keys. */
 static bool read_dimensions(struct hf_model *model, const struct family *family, struct dimensions *ret_dimensions,
                             struct error *error)
 {
@@ -188,7 +188,7 @@ static bool come_back(struct hf_model *model, const struct choice *choice, struc
     return true;
 }
 
-/* Takes the tensors as they are. */
+/* Takes the tensors under their own names, with a note. */
 static void keep_names(struct hf_model *model, struct way_back *into, const char *reason)
 {
     const struct tensor_set *set = model->checkpoint->tensors;

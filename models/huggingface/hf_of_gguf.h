@@ -3,10 +3,10 @@
 
 #include "models/huggingface/hf_model.h"
 
-/* Returns the default type of matrices, and the reason: like hf_type(). */
+/* Returns the default type of matrices, and the reason, like hf_type(). */
 const struct dtype *hf_gguf_type(const struct checkpoint *checkpoint, const char **ret_reason);
 
-/* Fills in tensors, configuration and model type, and the type of what was quantized: BF16, which a note says, unless
- * there is a type for all. Where the family is not known, or its rows do not fit, names stay as they are, and a note
- * says so. */
+/* Fills in tensors, configuration, model type, and the type of dequantized matrices: model->type, or else BF16, with a
+ * note. If the family is unknown, or its rows do not fit, tensors keep their names, there is no configuration, and a
+ * note gives the reason. */
 bool hf_take_gguf(struct hf_model *model, struct error *error);

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names of modules and parameters that have one parent, in the order in which it holds them; of all parents in one
- * list. What a module holds itself comes before its modules. */
+/* Names of modules and parameters in the order in which their parent holds them, for all parents in one list. A
+ * module's own parameters come before its submodules. */
 /* clang-format off */
 static const char *const usual_names[] = {
     /* models */
     "shared", "model", "transformer", "backbone", "gpt_neox", "bert", "roberta", "language_model", "encoder_model",
-    /* what comes before the layers */
+    /* before the layers */
     "embed_tokens", "embeddings", "embed_in", "wte", "wpe", "word_embeddings", "position_embeddings",
     "token_type_embeddings", "word_embeddings_layernorm", "emb_ln", "layers", "h", "blocks", "block", "encoder",
     "decoder", "layer",
@@ -41,7 +41,7 @@ static const char *const usual_names[] = {
     /* Mamba */
     "dt_bias", "A_log", "D", "conv1d", "in_proj_qkvz", "in_proj_ba", "in_proj", "norm", "mixer", "x_proj", "dt_proj",
     "out_proj", "dt_layernorm", "b_layernorm", "c_layernorm",
-    /* what comes after the layers */
+    /* after the layers */
     "embed_tokens_per_layer", "per_layer_model_projection", "per_layer_projection_norm", "altup_projections",
     "altup_unembed_projections",
     "final_layernorm", "final_layer_norm", "ln_f", "norm_f", "pooler", "lm_head", "embed_out", "cls",
@@ -110,8 +110,7 @@ enum { MAX_PARTS = 12 };
 
 static const uint32_t UNKNOWN = UINT32_MAX;
 
-/* The sort key of a tensor: for each part of its name the number there, or the place of the name among its siblings.
- */
+/* The sort key of a tensor: for each section of its name, its number, or its place among its siblings. */
 struct sort_key {
     uint32_t parts[MAX_PARTS];
     uint32_t index;

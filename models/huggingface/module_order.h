@@ -4,6 +4,6 @@
 
 #include "formats/tensor_set.h"
 
-/* Returns the places of the set's tensors in that order, in the arena. `model_type` is that of config.json, and may be
- * NULL. Parameters that are not known come after their siblings, in the order of the set. */
+/* Returns the indices of the set's tensors in that order, in the arena. `model_type` is config.json's, and may be NULL.
+ * Unknown parameters come after their siblings, in the order of the set. */
 const size_t *module_order(const struct tensor_set *set, const char *model_type, struct arena *arena);

@@ -25,7 +25,7 @@ static bool read_table(const struct tensor_set *tensors, const char *name, struc
     return view_read(tensor_view(tensor, arena), 0, ret_table->count, ret_table->values, &error);
 }
 
-/* Reports whether the scaling gives the table, but for the last bits: classes compute it in F32, or in doubles. */
+/* Reports whether the scaling gives the table, except for the last bits: classes compute it in F32, or in doubles. */
 static bool makes(const struct rope_freqs *scaling, const struct table *table)
 {
     const float most = 1e-6F;
@@ -42,13 +42,13 @@ static double wavelength_of(const struct rope_freqs *scaling, const struct table
     return 2 * M_PI * pow(scaling->theta, (double)i / (double)table->count);
 }
 
-/* How far factor `i` is from the slowed end, 0, to the end that is left alone, 1. */
+/* Returns where factor `i` is between the slowed end (0) and the unchanged end (1). */
 static double smooth_of(const struct rope_freqs *scaling, const struct table *table, uint64_t i)
 {
     return (1 / (double)table->values[i] - 1 / scaling->factor) / (1 - 1 / scaling->factor);
 }
 
-/* Tries whole numbers next to a high factor and a context that belong to a low factor of 1, times `low`. */
+/* Tries the whole numbers nearest to `low` times a high factor and a context for a low factor of 1. */
 static bool try_whole(struct rope_freqs *scaling, const struct table *table, int low, double high, double context)
 {
     scaling->low_factor = low;
@@ -57,8 +57,8 @@ static bool try_whole(struct rope_freqs *scaling, const struct table *table, int
     return scaling->old_context <= LONGEST_CONTEXT && makes(scaling, table);
 }
 
-/* From two factors between the ends: the smooth part is a straight line over the frequency. Multiples of all three
- * numbers give the same factors: the smallest whole ones are taken. */
+/* Finds scaling from two factors between the ends, where the smooth part is a straight line over the frequency.
+ * Multiples of all three numbers give the same factors; the smallest whole ones are taken. */
 static bool find_by_line(struct rope_freqs *scaling, const struct table *table, uint64_t first, uint64_t last)
 {
     enum { LARGEST_LOW = 32 };
@@ -71,7 +71,7 @@ static bool find_by_line(struct rope_freqs *scaling, const struct table *table, 
     return found;
 }
 
-/* From the only factor between the ends, by the high factors that are published. */
+/* Finds scaling from the only factor between the ends, by trying published high factors. */
 static bool find_by_point(struct rope_freqs *scaling, const struct table *table, uint64_t i)
 {
     static const double high_factors[] = {4, 2, 3, 8, 16, 32};
@@ -83,7 +83,7 @@ static bool find_by_point(struct rope_freqs *scaling, const struct table *table,
     return false;
 }
 
-/* A step, with no factor between the ends: it may be as steep as low and high factor are close. */
+/* Finds scaling for a step, with no factor between the ends: the low and high factor may be close together. */
 static bool find_by_step(struct rope_freqs *scaling, const struct table *table)
 {
     static const double high_factors[] = {4, 1};
@@ -154,7 +154,7 @@ const char *rope_of_tensors(const struct tensor_set *tensors, double theta, stru
     if (!has_freqs && !has_factors)
         return NULL;
     json_begin_object(&writer, NULL);
-    if (has_factors) { /* of Phi 3, which takes just these three */
+    if (has_factors) { /* Phi 3 accepts only these three members */
         put_table(&writer, "long_factor", &longer);
         put_table(&writer, "short_factor", &shorter);
         json_put_text(&writer, "type", "longrope");

@@ -53,7 +53,7 @@ static bool is_buffer(const struct tensor *tensor)
     return text_ends_with(tensor->name, ".e_score_correction_bias");
 }
 
-/* Gives the tensors that wait for the end of the open shard its number. */
+/* Ends the open shard: gives its number to the waiting tensors. */
 static void close_shard(struct shards *shards, const size_t *waiting, size_t *n_waiting)
 {
     for (size_t i = 0; i < *n_waiting; i++)
@@ -62,7 +62,7 @@ static void close_shard(struct shards *shards, const size_t *waiting, size_t *n_
     *n_waiting = 0;
 }
 
-/* A tensor larger than a shard is one of its own, which comes before the one that is open. */
+/* Assigns tensors to shards. A tensor larger than the limit is a shard of its own, numbered before the open one. */
 static void spread(const struct hf_model *model, const size_t *order, uint64_t max_size, struct shards *shards)
 {
     size_t *waiting = memory_alloc((model->tensors->n_tensors + 1) * sizeof *waiting), n_waiting = 0;

@@ -47,7 +47,7 @@ bool meta_params_parse(const struct json *root, struct meta_params *ret_params, 
     return true;
 }
 
-/* Llama 3 or a later 3.x. */
+/* Reports whether the release is Llama 3 or a later 3.x. */
 static bool is_llama3(const struct meta_params *params)
 {
     return params->n_ranks > 0 || params->use_scaled_rope ||
@@ -60,7 +60,7 @@ bool meta_is_small_llama32(const struct meta_params *params)
            ((params->dim == 2048 && params->n_layers == 16) || (params->dim == 3072 && params->n_layers == 28));
 }
 
-/* Releases differ in the longest context only by what else they are known by. */
+/* Returns the longest context of the release, which params.json lacks. */
 static uint64_t context_length(const struct meta_params *params)
 {
     if (is_llama3(params))
@@ -70,7 +70,7 @@ static uint64_t context_length(const struct meta_params *params)
     return strcmp(params->norm_eps, "1e-06") == 0 || strcmp(params->norm_eps, "1e-6") == 0 ? 2048 : 4096;
 }
 
-/* The first special token, which the second follows: of Llama 3, or of Llama 1 and 2. */
+/* Returns the id of the first special token (bos); the second (eos) follows it. */
 static uint64_t first_special(const struct meta_params *params)
 {
     if (!is_llama3(params))
@@ -154,7 +154,7 @@ static void put_added_token(struct json_writer *writer, uint64_t id, const char 
                       content);
 }
 
-/* As LlamaTokenizer saves itself. */
+/* Writes the members that LlamaTokenizer saves. */
 static void put_sentencepiece(struct json_writer *writer)
 {
     static const char *const special[] = {"<unk>", "<s>", "</s>"};

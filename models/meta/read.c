@@ -11,21 +11,21 @@
 
 enum { MAX_SHARDS = 100, MAX_NAME = 256 };
 
-/* How the parts of a tensor in the shards make the whole. */
+/* How the slices of a tensor in the shards make up the tensor. */
 enum merge_rule {
     ROWS,
     COLUMNS,
-    SAME,       /* in every shard: that of the first is taken */
-    ROTARY,     /* rows, of query heads, put into the order of Hugging Face */
-    ROTARY_KEY, /* the same of key heads; shards may repeat them, as those of ROWS_OF_HEADS */
+    SAME,       /* the same in every shard; the first shard's is taken */
+    ROTARY,     /* rows of query heads, put into the order of Hugging Face */
+    ROTARY_KEY, /* like ROTARY, for key heads; shards may repeat heads, as with ROWS_OF_HEADS */
     ROWS_OF_HEADS,
-    EMBEDDING, /* rows or columns, as their shapes tell */
+    EMBEDDING, /* rows or columns, depending on the shapes */
     DROPPED,
     UNKNOWN,
 };
 
 struct name_rule {
-    const char *suffix, *hugging_face; /* in a layer, or alone */
+    const char *suffix, *hugging_face; /* names in a layer, or whole names */
     enum merge_rule rule;
 };
 
@@ -60,7 +60,7 @@ struct reader {
     struct tiktoken *tiktoken;
     unsigned n_shards;
     struct tensor_set *shards[MAX_SHARDS]; /* as they are stored */
-    struct tensor_set *merged;             /* in Hugging Face's names, made of them */
+    struct tensor_set *merged;             /* made from the shards, under Hugging Face's names */
 };
 
 static bool has_hugging_face_weights(const struct input *input)
@@ -73,7 +73,7 @@ static bool has_hugging_face_weights(const struct input *input)
     return false;
 }
 
-/* A directory, or its first shard. */
+/* Accepts a directory, or its first shard. */
 static enum probe meta_probe(const struct input *input)
 {
     if (!input_has(input, "params.json") || !input_has(input, "consolidated.00.pth"))
@@ -169,7 +169,7 @@ static const struct name_rule *find_rule(const struct name_rule *rules, const ch
     return rules;
 }
 
-/* The rule for a tensor, and its name to be in `out`. Names of no rule stay. */
+/* Returns the rule for a tensor, and its new name in `out`. A tensor without a rule keeps its name. */
 static enum merge_rule rule_of(const struct tensor *tensor, char out[MAX_NAME])
 {
     int layer, used = 0;
@@ -195,7 +195,7 @@ struct parts {
     unsigned n;
 };
 
-/* Of heads that several shards repeat, one of each. */
+/* Keeps one copy of each head that several shards repeat. */
 static void drop_repeated_heads(const struct reader *reader, struct parts *parts)
 {
     uint64_t rows = parts->tensors[0]->shape[0],
@@ -208,7 +208,7 @@ static void drop_repeated_heads(const struct reader *reader, struct parts *parts
     parts->n /= (unsigned)repeat;
 }
 
-/* The axis along which the parts are joined; -1: they cannot be. */
+/* Returns the axis along which to join the slices; -1: they do not fit. */
 static int joining_axis(const struct reader *reader, const struct parts *parts, enum merge_rule rule)
 {
     const struct tensor *part = parts->tensors[0];
@@ -225,8 +225,8 @@ static int joining_axis(const struct reader *reader, const struct parts *parts, 
     return (int)axis;
 }
 
-/* Rows of a head from pairs (even and odd ones side by side) to halves: what Llama's relation does to query rows,
- * backwards. NULL where the rows are not whole heads. */
+/* Reorders the rows of each head from pairs (even and odd rows side by side) to halves, by the inverse of Llama's
+ * relation for query rows. Returns NULL if the rows are not whole heads. */
 static const struct view *rotary_view(struct arena *arena, const struct view *view, uint64_t n_heads)
 {
     const struct axis_size sizes[] = {{.name = "head", .size = n_heads}, {.name = "half", .size = 2}};
@@ -262,7 +262,7 @@ static void merge_parts(struct reader *reader, struct parts *parts, enum merge_r
     }
     merged->shape = merged->view->shape;
     merged->strides = NULL;
-    if (parts->n == 1 && n_heads == 0) /* just as it is in its shard */
+    if (parts->n == 1 && n_heads == 0) /* unchanged from its shard */
         *merged = *parts->tensors[0];
 }
 
@@ -312,7 +312,7 @@ static bool same_bytes(const struct tensor *a, const struct tensor *b)
            b->view == NULL;
 }
 
-/* The conversion leaves lm_head.weight out where it is tied to the embedding: that tensor, or NULL. */
+/* Returns lm_head.weight if it is tied to the embedding, because the conversion leaves it out; else NULL. */
 static const struct tensor *tied_output(struct reader *reader)
 {
     const struct tensor *embedding = tensor_set_find_text(reader->merged, "model.embed_tokens.weight");
@@ -344,8 +344,7 @@ static bool derive_params(struct reader *reader, struct error *error)
     return true;
 }
 
-/* Makes the checkpoint's tensors of the shards': those of the first, each with its parts in the others, in the order of
- * names. */
+/* Makes the checkpoint's tensors, in the order of names, from the first shard's and their slices in the others. */
 static bool merge(struct reader *reader, struct error *error)
 {
     struct arena *scratch = arena_new();
@@ -394,8 +393,8 @@ static void add_made_files(const struct reader *reader)
     add_text(reader, "tokenizer.json", &tokenizer);
 }
 
-/* tokenizer.model of Llama 3 has the name of a SentencePiece model and is not one: in its place is tokenizer.json, as
- * after the conversion. */
+/* Hides Llama 3's tokenizer.model, which has the name of a SentencePiece model but is none; tokenizer.json replaces it,
+ * as in the conversion. */
 static void hide_ranks(struct checkpoint *checkpoint)
 {
     static const char name[] = "tokenizer.model";

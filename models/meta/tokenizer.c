@@ -8,7 +8,7 @@ static struct token spelled(struct arena *arena, const struct buffer *text, enum
     return (struct token){.text = kept, .length = text->length, .type = type};
 }
 
-/* The vocabulary that a GGUF of the same model has. */
+/* Returns the vocabulary that a GGUF of the model has. */
 static struct stored_vocab make_vocab(const struct tiktoken *tiktoken, bool llama31, struct arena *arena,
                                       const struct gguf_kvs *kvs)
 {

@@ -36,7 +36,7 @@ static const struct layout_axis *find_axis(const struct cutter *cutter, const ch
     return NULL;
 }
 
-/* The size of a name, if it is known. */
+/* Gets the size of an axis; *ret_known is false if its name has none. */
 static bool size_of(struct cutter *cutter, const char *name, struct axis_size *size, bool *ret_known,
                     struct error *error)
 {
@@ -73,7 +73,7 @@ static bool apply(struct cutter *cutter, const struct rearrangement *axes, const
     return rearrangement_apply(cutter->arena, axes, FORWARD, &known, views, results, error);
 }
 
-/* As rearrangement_parse(), once for each text. */
+/* Like rearrangement_parse(), but parses most texts only once. */
 static const struct rearrangement *parse(struct cutter *cutter, const char *text, struct error *error)
 {
     for (unsigned i = 0; i < cutter->n_parsed; i++)
@@ -85,7 +85,7 @@ static const struct rearrangement *parse(struct cutter *cutter, const char *text
     return parsed;
 }
 
-/* `text` with `before` before the name wherever it is. */
+/* Returns `text` with each axis `name` as "(before name)". */
 static const char *with_axis(struct arena *arena, const char *text, const char *name, const char *before)
 {
     size_t length = strlen(name);
@@ -100,16 +100,15 @@ static const char *with_axis(struct arena *arena, const char *text, const char *
     return arena_printf(arena, "%s%s", result, start);
 }
 
-/* A tensor that is being divided: what its axes are on the side that it is read from, how they are cut, and the sizes
- * of names that one rank has. */
+/* A tensor being divided: its axes in the relation, the same with the cuts, and the sizes of axes in a rank's slice. */
 struct division {
     const char *text, *cut;
     struct axis_size tp, sizes[2 * AXES_MAX];
     struct axis_sizes known;
 };
 
-/* Cuts one axis in as many parts as there are ranks; one that ranks may share in at most as many as it is long. What is
- * left of the ranks is in *tp: those that have the same part. */
+/* Cuts an axis into as many slices as there are ranks; an axis that ranks may share into at most its length. Leaves in
+ * *tp the ranks that share a slice, and this rank's index among them. */
 static bool cut_axis(struct cutter *cutter, struct division *division, const char *name, struct axis_size *tp,
                      struct error *error)
 {
@@ -129,8 +128,7 @@ static bool cut_axis(struct cutter *cutter, struct division *division, const cha
     return true;
 }
 
-/* Cuts the axes of a list; of those with a '/' between them each among the ranks that have the same part of the one
- * before. */
+/* Cuts the axes of a list; after a '/', only among the ranks that share a slice of the axis before it. */
 static bool cut_axes(struct cutter *cutter, struct division *division, const char *list, struct error *error)
 {
     struct axis_size tp = division->tp;
@@ -144,7 +142,7 @@ static bool cut_axes(struct cutter *cutter, struct division *division, const cha
     return true;
 }
 
-/* Reports whether a name is one of those in a list. */
+/* Reports whether a list contains a name. */
 static bool is_listed(const char *list, const char *name)
 {
     size_t length = strlen(name);
@@ -170,7 +168,8 @@ static bool divide(struct cutter *cutter, struct division *division, const struc
     return axes != NULL && rearrangement_apply(cutter->arena, axes, FORWARD, &division->known, &view, ret_view, error);
 }
 
-/* The axes of a tensor as the row has it; those of a plain matrix where these are cut. */
+/* Returns the axes of a tensor in the relation's row; if rows or columns are cut and the row has no such axis, those of
+ * an ordinary matrix. */
 static const struct rearrangement *source_axes(struct cutter *cutter, const struct relation_row *row,
                                                const struct view *view, struct error *error)
 {
@@ -185,7 +184,7 @@ static const struct rearrangement *source_axes(struct cutter *cutter, const stru
     return NULL;
 }
 
-/* Finds a source's row in the relation. */
+/* Finds a source's row in the relation; fails if the family or the tensor is unknown. */
 static bool find_match(struct cutter *cutter, const struct layout_sources *sources, unsigned which,
                        struct relation_match *ret_match, struct error *error)
 {
@@ -202,7 +201,7 @@ static bool find_match(struct cutter *cutter, const struct layout_sources *sourc
            error_set(error, "tensor '%.200s' is unknown to the family %s", name, relation->name);
 }
 
-/* The part of the rank, as the relation divides that tensor. */
+/* Replaces *view by the rank's slice, as the relation divides the tensor. */
 static bool cut_parallel(struct cutter *cutter, const struct layout_sources *sources, unsigned which,
                          const struct view **view, struct error *error)
 {
@@ -225,7 +224,7 @@ static bool cut_parallel(struct cutter *cutter, const struct layout_sources *sou
            error_prefix(error, "tensor '%.200s'", sources->names[which]);
 }
 
-/* The parts of the rank of all sources. */
+/* Replaces all views by the rank's slices. */
 static bool cut_all(struct cutter *cutter, const struct layout_sources *sources, const struct view **views,
                     unsigned n_views, struct error *error)
 {

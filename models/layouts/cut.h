@@ -1,9 +1,9 @@
-/* Tensors of a layout from those that they are made of: rearranged, cut, joined as a row says.
+/* Makes a layout's tensors from their sources: rearranges, cuts and joins these as a row says.
  *
- * Sizes of axes are those that the layout file gives, and numbers that its expressions know (head, kv_head ...).
- * "parallel" is the part of a rank: what the relation of the model's family divides among the ranks of tensor
- * parallelism, whose number and index are those of the axis tp. Of key heads that are fewer than ranks, and of groups
- * of states, several ranks have the same. */
+ * Axes have the sizes that the layout file gives, and the numbers that its expressions know (head, kv_head ...).
+ * "parallel" takes a rank's slice of each source, as the relation of the model's family divides the source among the
+ * ranks of tensor parallelism; the axis tp has the number of ranks and the rank's index. If there are fewer key heads
+ * or groups of states than ranks, several ranks get the same slice. */
 #pragma once
 
 #include "models/family/model_builder.h"
@@ -18,21 +18,21 @@ struct cutter {
     const struct family_name *hf;
     const struct relation *relation;
     const struct relation *of_keys; /* of the family whose names the keys of the layout make; NULL: none is known */
-    const struct rearrangement *parsed[CUTTER_PARSED]; /* of relations' rows: most tensors have one of a few */
+    const struct rearrangement *parsed[CUTTER_PARSED]; /* parsed texts of relations' rows; most tensors share a few */
     unsigned n_parsed;
 };
 
-/* Reads the facts of the model into the scope, too. */
+/* Also reads the dimensions of the model into the scope. Everything is made in the arena. */
 bool cutter_init(struct cutter *cutter, struct scope *scope, struct arena *arena, struct error *error);
 
 /* The sources of a row's tensor. */
 struct layout_sources {
     const char *const *names;
-    const char *const *by_keys; /* what they are called by the keys of the layout alone; NULL: not translated */
+    const char *const *by_keys; /* their names by the layout's own keys, for `of_keys`; NULL: not translated */
     const struct view **views;
     unsigned count;
 };
 
-/* The one tensor that a row makes of its sources. */
+/* Makes the one tensor of a row from its sources. Fails if they do not become one, unless the row is a constant. */
 bool cutter_cut(struct cutter *cutter, const struct layout_row *row, const struct layout_sources *sources,
                 const struct view **ret_view, struct error *error);

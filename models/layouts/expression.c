@@ -14,7 +14,7 @@ struct evaluation {
     struct arena *arena;
     struct error *error;
     unsigned depth;
-    bool skips; /* what has no influence is parsed, not evaluated */
+    bool skips; /* only parse: the value has no influence */
 };
 
 struct value value_of_number(int64_t number)
@@ -59,7 +59,7 @@ static bool fail(const struct evaluation *evaluation, const char *at, const char
                      (size_t)(at - evaluation->text) + 1, reason);
 }
 
-/* Reports whether the next thing is that; it is passed then. */
+/* Skips white space, and then `token` if it follows; reports whether it did. */
 static bool take(struct evaluation *evaluation, const char *token)
 {
     while (isspace((unsigned char)*evaluation->at))
@@ -194,7 +194,7 @@ static bool unary(struct evaluation *evaluation, struct value *ret_value)
     return true;
 }
 
-/* One operation on numbers; false where it has no result. */
+/* Computes an operation on numbers; false if it has no result. */
 static bool calculate(char operator, int64_t a, int64_t b, int64_t *ret_result)
 {
     if ((operator== '/' || operator== '%') && (b == 0 || (a == INT64_MIN && b == -1)))
@@ -266,7 +266,7 @@ static bool relation(struct evaluation *evaluation, struct value *ret_value)
     if (!sum(evaluation, ret_value))
         return false;
     const char *at = evaluation->at;
-    while (i < 6 && !text_starts_with(at, operators[i])) /* sum() is past the white space */
+    while (i < 6 && !text_starts_with(at, operators[i])) /* sum() skipped the white space */
         i++;
     if (i == 6)
         return true;
@@ -281,7 +281,7 @@ static bool relation(struct evaluation *evaluation, struct value *ret_value)
     return true;
 }
 
-/* Operands up to the first that decides: one that is true, or not true. */
+/* Evaluates operands up to the first that decides: one that is true if `decides`, else one that is not. */
 static bool logic(struct evaluation *evaluation, const char *operator, bool decides,
                   bool (*operand)(struct evaluation *evaluation, struct value *ret_value), struct value *ret_value)
 {

@@ -7,11 +7,12 @@
  *     relation sum < <= > >= == != sum
  *     sum      product + - product ...
  *     product  unary * / % unary ...       whole numbers; / rounds towards 0
- *     unary    ! unary | - unary | primary
+ *     unary    ! unary | - primary | primary
  *     primary  123 | 'text' | true | false | null | name | name(choice, ...) | (choice)
  *
- * A name is letters, digits, _ and dots. Functions known here: min(), max(), and ceil(a, b), a / b rounded up; all
- * others, and names, are asked of the scope. What is null, false, 0 or '' is not true. */
+ * A name is letters, digits, _ and dots, and begins with a letter or _. The functions min(), max() and ceil(a, b),
+ * which is a / b rounded up, are built in; `struct names` gives all others, and names, their meaning. The values null,
+ * false, 0 and '' are not true. */
 #pragma once
 
 #include "base/arena.h"
@@ -25,18 +26,18 @@ enum value_kind { VALUE_NULL, VALUE_BOOLEAN, VALUE_NUMBER, VALUE_TEXT, VALUE_JSO
 
 struct value {
     enum value_kind kind;
-    int64_t number;          /* of a boolean 0 or 1 */
-    const char *text;        /* in an arena that lives longer */
-    const struct json *json; /* an object, an array, or a number that is not whole */
+    int64_t number;          /* a boolean's 0 or 1 */
+    const char *text;        /* not owned */
+    const struct json *json; /* not owned: an object, an array, or a number that is not an int64_t */
 };
 
 struct value value_of_number(int64_t number);
 struct value value_of_boolean(bool boolean);
 struct value value_of_text(const char *text);
-struct value value_of_json(const struct json *json); /* null for NULL */
+struct value value_of_json(const struct json *json); /* NULL becomes null */
 bool value_is_true(const struct value *value);
 
-/* The meaning of names and functions. */
+/* Gives names and functions their meaning. The caller adds the expression and column to their errors. */
 struct names {
     void *context;
     bool (*look_up)(void *context, const char *name, struct value *ret_value, struct error *error);
@@ -44,9 +45,9 @@ struct names {
                  struct value *ret_value, struct error *error);
 };
 
-/* The value of an expression; texts in it are made in `arena`. An error has the expression and the column. */
+/* Computes the value of an expression; its quoted texts are made in `arena`. An error has the expression and column. */
 bool expression_evaluate(const char *text, const struct names *names, struct arena *arena, struct value *ret_value,
                          struct error *error);
 
-/* Reports whether it is one, whatever names mean. */
+/* Reports whether `text` is an expression, whatever its names mean. */
 bool expression_check(const char *text, struct error *error);

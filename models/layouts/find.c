@@ -5,11 +5,11 @@
 
 #include <string.h>
 
-/* Of installed layouts, and of those in the build directory. */
+/* The directories of layouts, from the program's own: installed, and in the build directory. */
 static const char *const places[] = {"../share/wfs/layouts", "models/layouts"};
 enum { N_PLACES = sizeof places / sizeof *places };
 
-/* NULL where the program's own path is not known. */
+/* Returns the path of a directory of layouts; NULL: the program's own path is unknown. */
 static const char *place_at(size_t i, struct arena *arena)
 {
     const char *program = local_real_path("/proc/self/exe", arena);

@@ -1,5 +1,5 @@
 /* Layout files by name: "trtllm" is trtllm.json in share/wfs/layouts beside the program's bin/, or in models/layouts of
- * the directory it was built in. A text with a slash, or with .json at its end, is a path.
+ * the program's own directory. A text with a slash, or with .json at its end, is a path, which must not contain ':'.
  *
  * A layout is asked for as NAME or NAME:PARAMETER=VALUE,... */
 #pragma once
@@ -16,7 +16,7 @@ struct layout_requests {
     size_t count;
 };
 
-/* Returns the names of the installed layouts; NULL at the end. */
+/* Returns the names of the installed layouts, in the arena; NULL at the end. */
 const char *const *layout_names(struct arena *arena);
 
 /* Reads the layout file that `text` asks for. Everything is made in the arena. */

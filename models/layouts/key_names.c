@@ -60,7 +60,7 @@ bool key_names_add(struct key_names *keys, const struct json *dictionary, const 
     return true;
 }
 
-/* Reports whether `key` is whole sections of `name`. */
+/* Reports whether `name` contains `key` as whole sections. */
 static bool has_sections(const char *name, const char *key)
 {
     size_t length = strlen(key);
@@ -78,7 +78,7 @@ static const char *replace_all(struct arena *arena, const char *text, const char
     return arena_printf(arena, "%s%s", result, text);
 }
 
-/* As many names as the value has texts; name k gets text k modulo their number. */
+/* Multiplies the names by the number of the value's texts; name k is for text k modulo that number. */
 static bool multiply(struct translation *translation, const struct key_entry *entry)
 {
     size_t count = json_is(entry->value, JSON_ARRAY) ? json_count(entry->value) : 1;
@@ -135,7 +135,7 @@ static bool translate_sections(const struct key_names *keys, const char *name, s
     return true;
 }
 
-/* Without empty sections. */
+/* Returns a name without empty sections. */
 static const char *tidy(struct arena *arena, const char *name)
 {
     char *tidied = arena_strdup(arena, name), *end = tidied;

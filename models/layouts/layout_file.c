@@ -18,7 +18,7 @@ struct reading {
     const struct layout_file *file;
 };
 
-/* The innermost value on the way to "tensors[0].axes" that there is. */
+/* Returns the innermost existing value on the way to "tensors[0].axes". */
 static const struct json *value_at(const struct json *root, const char *place)
 {
     const struct json *value = root, *next = root;
@@ -53,7 +53,7 @@ static bool prefix_at(const struct reading *reading, const char *place, const ch
     return fail_at(reading, place, key, reason.message);
 }
 
-/* The texts of what may be one or an array of them. */
+/* Reads a text, or an array of texts. */
 static bool read_texts(const struct reading *reading, const struct json *value, const char *place, const char *key,
                        const char *const **ret_texts, unsigned *ret_count)
 {
@@ -87,7 +87,7 @@ static bool read_text(const struct reading *reading, const struct json *object, 
     return true;
 }
 
-/* An expression, which may also be spelled as a number. */
+/* Reads an expression, which may also be a JSON number. */
 static bool read_expression(const struct reading *reading, const struct json *value, const char *place, const char *key,
                             const char **ret_expression)
 {
@@ -125,7 +125,7 @@ static bool read_flag(const struct reading *reading, const struct json *object, 
            fail_at(reading, place, key, "not true or false");
 }
 
-/* {expression} in a template. */
+/* Checks each {expression} in a template. */
 static bool check_template(const struct reading *reading, const char *text, const char *place, const char *key)
 {
     for (const char *open = strchr(text, '{'); open != NULL; open = strchr(open + 1, '{')) {
@@ -154,7 +154,7 @@ static bool has_part(const struct layout_file *file, const char *name)
     return false;
 }
 
-/* Reports whether a rearrangement has an effect and loses only axes of which "axes" in the file names a part. */
+/* Reports whether a rearrangement has an effect, and drops only axes that "axes" in the file cuts into slices. */
 static bool check_rearrangement(const struct reading *reading, const struct layout_row *row,
                                 const struct rearrangement *axes)
 {
@@ -238,7 +238,7 @@ static bool read_row_values(const struct reading *reading, const struct json *ob
     return check_keys(reading, row->keys);
 }
 
-/* {"when": ..., "as": ..., "scales": ...} */
+/* Reads {"when": ..., "as": ..., "scales": ...}. */
 static bool read_scaled(const struct reading *reading, const struct json *object, struct layout_row *row)
 {
     static const char *const known[] = {"when", "as", "scales", NULL};
@@ -259,7 +259,7 @@ static bool read_scaled(const struct reading *reading, const struct json *object
     return row->packer != NULL || fail_at(reading, place, "as", "unknown");
 }
 
-/* {"base": ..., "factors": ..., "positions": ..., "trained": ...} */
+/* Reads {"base": ..., "factors": ..., "positions": ..., "trained": ...}. */
 static bool read_rotary(const struct reading *reading, const struct json *object, struct layout_row *row)
 {
     static const char *const known[] = {"base", "factors", "positions", "trained", NULL};
@@ -320,7 +320,7 @@ static char *replaced(struct arena *arena, const char *text, const char *name, c
     return arena_printf(arena, "%s%s", result, text);
 }
 
-/* The row with {name} as that text in its names and conditions. */
+/* Returns the row with {name} replaced by `value` in its names and conditions. */
 static struct layout_row row_for(struct arena *arena, const struct layout_row *row, const char *name, const char *value)
 {
     struct layout_row result = *row;
@@ -335,7 +335,7 @@ static struct layout_row row_for(struct arena *arena, const struct layout_row *r
     return result;
 }
 
-/* A row, or as many as "each" has texts. */
+/* Adds a row, or one row for each text of "each". */
 static bool add_row(const struct reading *reading, const struct json *object, const char *place,
                     struct layout_block *block)
 {
@@ -359,7 +359,7 @@ static bool add_row(const struct reading *reading, const struct json *object, co
     return true;
 }
 
-/* {"layer": "layers"}: a name and the number of its values. */
+/* Reads {"layer": "layers"}: a name, and the number of its values. */
 static bool read_for(const struct reading *reading, const struct json *object, const char *place, const char **ret_name,
                      const char **ret_count)
 {
@@ -463,7 +463,7 @@ static bool read_refusals(const struct reading *reading, const struct json *root
     return true;
 }
 
-/* {"when": ..., "set": {...}} */
+/* Checks sections of a document: {"when": ..., "set": {...}}. */
 static bool check_sections(const struct reading *reading, const struct layout_document *document, const char *place)
 {
     static const char *const known[] = {"when", "set", NULL};

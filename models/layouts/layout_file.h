@@ -1,5 +1,4 @@
-/* Layout files: what an engine wants a model to look like, as JSON. models/layouts/NOTATION.md explains the notation to
- * those who write them.
+/* Layout files: JSON that describes an engine's files of a model. models/layouts/NOTATION.md explains the notation.
  *
  *     {"files": {"name": "rank{rank}.safetensors", "for": {"rank": "tp"}},
  *      "parameters": {"tp": 1},
@@ -8,9 +7,9 @@
  *          {"to": "layers.{layer}.mlp.up", "from": "model.layers.{layer}.mlp.up_proj.weight",
  *           "axes": "(tp row) column -> row column", "dtype": "BF16"}]}]}
  *
- * Here they are read and checked, but for what depends on a model: names, expressions and rearrangements are of their
- * notations, every member has the type that it must have, and there are no others. Errors have the file, the line and
- * the place in it: "my.json:7: tensors[0].axes: '...': column 5: ...". Everything lives in the arena. */
+ * layout_file_read() checks all that does not depend on a model: the syntax of names, expressions and rearrangements,
+ * and that every member is known and has the right type. Errors have the file, the line and the place in it:
+ * "my.json:7: tensors[0].axes: '...': column 5: ...". Everything lives in the arena. */
 #pragma once
 
 #include "formats/json.h"
@@ -20,20 +19,20 @@
 #include "models/relation/axes.h"
 #include "models/relation/elementwise.h"
 
-/* A name and an expression. */
+/* A name, and the expression of its value. */
 struct layout_value {
     const char *name, *expression;
 };
 
-/* An axis whose size is known: all of it, or the equal part at an index. */
+/* An axis of known size: the whole axis, or one of equal slices. */
 struct layout_axis {
-    const char *name, *size, *part; /* expressions; part may be NULL */
+    const char *name, *size, *part; /* size: an expression; part: the slice's index, likewise; NULL: the whole axis */
 };
 
-/* A table of rotary positions: see quant/rotary.h. All but `factors` are expressions of numbers. */
+/* A table of rotary positions: see quant/rotary.h. All members except `factors` are expressions of numbers. */
 struct layout_rotary {
-    const char *base, *factors; /* factors: of an array of numbers */
-    const char *positions;      /* NULL: the table is of the frequencies themselves */
+    const char *base, *factors; /* factors: an expression of an array of numbers */
+    const char *positions;      /* the number of positions; NULL: the table has the frequencies themselves */
     const char *trained;        /* the number of positions that the model was trained on */
 };
 
@@ -44,24 +43,24 @@ struct layout_row {
     const char *when;  /* NULL: always */
     const char *const *from;
     unsigned n_from;
-    const char *translated;                  /* instead of `from`: the name whose translation by the keys they are */
-    const struct json *keys;                 /* that go before those of the file; NULL: none */
-    const struct rearrangement *const *axes; /* one after the other; NULL: what a rank has, by a family's relation */
+    const char *translated;                  /* instead of `from`: a name that the keys translate to the sources */
+    const struct json *keys;                 /* override those of the file; NULL: none */
+    const struct rearrangement *const *axes; /* applied in order; a NULL one is "parallel": takes a rank's slice */
     unsigned n_axes;
-    bool is_parallel;          /* one of them is NULL */
-    const char *const *dtypes; /* the first that the shape allows; names or expressions */
-    unsigned n_dtypes;         /* 0: those of the file */
+    bool is_parallel;          /* an element of `axes` is NULL */
+    const char *const *dtypes; /* names or expressions; the first that the shape allows is used */
+    unsigned n_dtypes;         /* 0: the file's dtypes */
     const struct rule *rule;
     const struct elementwise *map;
-    const struct json *constant; /* a number that is the value of a scalar in F32, or several of a vector; NULL: none */
-    const struct layout_rotary *rotary; /* the tensor is such a table instead; NULL: none */
-    const char *packed_when;            /* the tensor is packed where this holds; NULL: never */
-    const struct packer *packer;        /* how */
-    const char *scales;                 /* the name of the second part, a template; NULL: as the packer has it */
-    bool optional;                      /* nothing where the sources are not there */
+    const struct json *constant;        /* a number, for an F32 scalar, or several, for a vector; NULL: none */
+    const struct layout_rotary *rotary; /* the tensor is this table instead; NULL: none */
+    const char *packed_when;            /* pack the tensor if this holds; NULL: never */
+    const struct packer *packer;        /* the packing */
+    const char *scales;                 /* the name of the second part, a template; NULL: the packer's */
+    bool optional;                      /* no tensor, and no error, if all sources are missing */
 };
 
-/* Rows that are done one after the other for each number from 0 on, if `name` is not NULL. */
+/* Rows that are made in order; if `name` is not NULL, for each of its values from 0 up to `count` - 1. */
 struct layout_block {
     const char *place, *name, *count, *when;
     struct layout_row *rows;
@@ -70,15 +69,15 @@ struct layout_block {
 
 struct layout_files {
     bool raw;         /* one file for each tensor, and a manifest */
-    const char *name; /* a template; of raw files {name} is the tensor's */
+    const char *name; /* a template; in raw files' names, {name} is the tensor's */
     struct layout_value each;
     const char *manifest;
-    const char *part_size; /* the most bytes of a part; NULL: no parts */
+    const char *part_size; /* a limit in bytes at which a file is cut into several, {part}; NULL: none */
 };
 
 struct layout_document {
     const char *name, *when;
-    const char *of;             /* the side file whose members come first; NULL: none */
+    const char *of;             /* a side file whose members come first; NULL: none */
     const struct json *members; /* an array of {"when": ..., "set": {...}} */
 };
 
@@ -87,9 +86,9 @@ struct layout_refusal {
 };
 
 struct layout_file {
-    const char *path, *name; /* "layouts/NAME/" */
+    const char *path, *name; /* name: the NAME of layouts/NAME/ */
     const struct json *root;
-    const struct json *parameters; /* their defaults; NULL: none */
+    const struct json *parameters; /* parameters with their defaults; NULL: none */
     struct layout_value *lets;
     struct layout_axis *axes;
     struct layout_refusal *refusals;
@@ -97,15 +96,16 @@ struct layout_file {
     struct layout_document *documents;
     size_t n_lets, n_axes, n_refusals, n_blocks, n_documents;
     const struct json *keys;
-    const struct family *family; /* whose names the keys make; NULL: none that is known */
+    const struct family *family; /* the family whose names the keys make; NULL: not given */
     const char *const *dtypes;
-    unsigned n_dtypes; /* 0: as the source has it */
+    unsigned n_dtypes; /* 0: tensors keep the source's dtype */
     struct layout_files files;
-    bool side_files; /* those of the model beside them */
+    bool side_files; /* add the model's side files */
 };
 
-/* "my.json:7: tensors[0]", for errors: the line is that of the innermost value there is on the way to the place. */
+/* Returns "my.json:7: tensors[0]", for errors: the line of the innermost existing value on the way to the place. */
 const char *layout_file_place(const struct layout_file *file, const char *place, struct arena *arena);
 
+/* Returns the layout file in `source`; `name` is its name for users. Returns NULL if it is invalid. */
 const struct layout_file *layout_file_read(const struct source *source, const char *name, struct arena *arena,
                                            struct error *error);

@@ -7,7 +7,7 @@
 enum { INDENTATION = 4 };
 
 struct writing {
-    struct scope *scope; /* NULL: no text is an expression */
+    struct scope *scope; /* for expressions; NULL: no text is one */
     struct json_writer *json;
     struct error *error;
 };
@@ -39,7 +39,7 @@ static bool put_expression(const struct writing *writing, const char *expression
     return true;
 }
 
-/* As deep as the document, which has a limit (JSON_MAX_DEPTH). */
+/* Recurses as deep as the document, which has a limit (JSON_MAX_DEPTH). */
 static bool put_object(const struct writing *writing, const struct json *object)
 {
     json_begin_object(writing->json, NULL);
@@ -82,11 +82,11 @@ static bool put_json(const struct writing *writing, const struct json *value)
     return true;
 }
 
-/* Sections of a document: objects whose members follow each other. */
+/* The sections of a document: objects whose members are joined. */
 struct sections {
     const struct json *objects[64];
     unsigned n_objects;
-    bool first_is_plain; /* of a side file, whose texts are what they are */
+    bool first_is_plain; /* the first is a side file, whose texts are no expressions */
 };
 
 static bool is_set_later(const struct sections *sections, unsigned section, const char *key, size_t length)
@@ -113,7 +113,7 @@ static bool put_sections(const struct writing *writing, const struct sections *s
     return true;
 }
 
-/* Which may also be spelled as a number; NULL where there is none. */
+/* Returns an expression, which may also be a JSON number; NULL: there is none. */
 static const char *expression_of(const struct json *value)
 {
     return json_is(value, JSON_NUMBER) ? json_number_text(value) : json_string(value, NULL);

@@ -69,7 +69,7 @@ static bool add_output(struct making *making, const char *name, struct layout_te
     return true;
 }
 
-/* The tensors made until now as one file. */
+/* Adds a file with these tensors. */
 static bool add_part(struct making *making, uint64_t part, struct layout_tensor *tensors, size_t n_tensors)
 {
     const char *name;
@@ -80,8 +80,8 @@ static bool add_part(struct making *making, uint64_t part, struct layout_tensor 
     return filled && add_output(making, name, tensors, n_tensors);
 }
 
-/* Cut into parts as vLLM's ShardedStateLoader.save_model() does: a new one begins before the tensor that would be too
- * much. */
+/* Adds the tensors in files as vLLM's ShardedStateLoader.save_model() cuts them: a new file begins before the tensor
+ * that would exceed the limit. */
 static bool add_parts(struct making *making, struct layout_tensor *tensors)
 {
     uint64_t limit = UINT64_MAX, part = 0, size = 0;
@@ -131,7 +131,7 @@ static int compare_names(const void *a, const void *b)
     return order != 0 ? order : (*x > *y) - (*x < *y);
 }
 
-/* Fails where two tensors of a file have one name. */
+/* Fails if two tensors of a file have the same name. */
 static bool check_names(struct making *making)
 {
     const struct layout_tensor **sorted = memory_alloc((making->n_tensors + 1) * sizeof *sorted);
@@ -153,7 +153,7 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Fails where two files have one name. */
+/* Fails if two files have the same name. */
 static bool check_files(struct making *making)
 {
     const struct layout_product *product = making->product;
@@ -235,7 +235,7 @@ static bool add_documents(struct making *making, const struct checkpoint *checkp
     return true;
 }
 
-/* The dictionary of the layout, and that of a user, which the parameter "keymap" names. */
+/* Reads the dictionary of the layout, and the user's, which the parameter "keymap" names. */
 static bool read_keys(struct making *making, struct json_document **ret_document)
 {
     struct scope *scope = &making->scope;

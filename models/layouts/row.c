@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As the loader looks for what is not there: below "language_model.". */
+/* Looks for missing names below "language_model.", as the loader does. */
 static void find_below(struct making *making, const char **names, unsigned n_names)
 {
     for (unsigned i = 0; i < n_names; i++) {
@@ -18,7 +18,7 @@ static void find_below(struct making *making, const char **names, unsigned n_nam
     }
 }
 
-/* The names of a row's sources by the keys of the layout alone, where these say how ranks divide them. */
+/* Finds the names of a row's sources by the layout's own keys, if these determine how ranks divide the sources. */
 static bool translate_by_layout(struct making *making, const struct layout_row *row, const char *filled,
                                 struct layout_sources *sources)
 {
@@ -47,7 +47,7 @@ static bool make_translated(struct making *making, const struct layout_row *row)
     return row_make_named(making, row, &sources);
 }
 
-/* A name with those {names} filled in that have a meaning; the others stand for numbers. */
+/* Fills in the {names} that have a meaning; the others stand for numbers. */
 static bool fill_known(struct making *making, const char *text, const char **ret_pattern)
 {
     const char *result = "", *open, *close, *filled;
@@ -65,7 +65,7 @@ static bool fill_known(struct making *making, const char *text, const char **ret
     return true;
 }
 
-/* A tensor whose name is of a pattern. */
+/* A tensor whose name matches the pattern, and the numbers in the name. */
 struct found {
     uint64_t numbers[PATTERN_NUMBERS];
     const struct tensor *tensor;
@@ -77,7 +77,7 @@ struct search {
     const char *pattern;
     unsigned n_numbers;
     const char *names[PATTERN_NUMBERS];
-    int member; /* the number that counts members of one tensor, or -1 */
+    int member; /* index of the number that counts stacked members; -1: none */
     struct found *found;
     size_t n_found;
 };
@@ -106,13 +106,13 @@ static bool name_comes_before(const void *context, size_t index)
     return text_compare(tensor->name, tensor->name_length, wanted->text, wanted->length) < 0;
 }
 
-/* The first tensor by name that does not come before a text. */
+/* Returns the place, in by_name, of the first tensor whose name is not less than `text`. */
 static size_t lower_bound(const struct tensor_set *set, const char *text, size_t length)
 {
     return search_first(set->n_tensors, name_comes_before, &(struct wanted_name){set, text, length});
 }
 
-/* Reports whether a row names a tensor otherwise than by '*'. */
+/* Reports whether a row matches a tensor by a name without '*'. */
 static bool is_named(struct making *making, const struct tensor *tensor)
 {
     const struct layout_file *file = making->file;
@@ -164,7 +164,7 @@ static const char *rest_of(const struct search *search, const struct found *foun
     return length > 0 && length - 1 <= found->tensor->name_length ? found->tensor->name + length - 1 : "";
 }
 
-/* The members of one source, stacked: those of the pattern for each number from 0 on. */
+/* Stacks the members of one source: its tensors for the numbers from 0 up to n_members - 1. */
 static bool stack_members(struct search *search, const char *from, size_t n_members, const struct view **ret_view,
                           const char **ret_name)
 {
@@ -202,7 +202,7 @@ static bool make_stacked(struct search *search, size_t n_members)
     return row_make_tensor(search->making, row, &sources);
 }
 
-/* The tensors of found[first, end), which differ in the number of the member at most. */
+/* Makes the tensor of found[first, end), whose names differ at most in the number of the member. */
 static bool make_found(struct search *search, size_t first, size_t end)
 {
     struct making *making = search->making;
@@ -236,7 +236,7 @@ static bool same_but_member(const struct search *search, const struct found *a, 
     return search->member >= 0;
 }
 
-/* Reports whether a template has that name in it. */
+/* Reports whether an expression of a template contains a name. */
 static bool mentions(const char *text, const char *name)
 {
     size_t length = strlen(name);
@@ -285,7 +285,7 @@ bool row_make(struct making *making, const struct layout_row *row)
     if (!fill_known(making, row->from[0], &pattern))
         return false;
     if (strchr(pattern, '{') != NULL || text_ends_with(pattern, "*")) {
-        bool holds = true; /* what does not depend on the names found need not look for them */
+        bool holds = true; /* do not search if "when" fails without the names that a search finds */
         struct error unused;
         return !scope_holds(&making->scope, row->when, &holds, &unused) || holds ? make_searched(making, row, pattern)
                                                                                  : true;

@@ -4,5 +4,5 @@
 
 #include "models/layouts/making.h"
 
-/* Makes the tensors of a row. A failure sets the error of the making. */
+/* Makes the tensors of a row. On failure, sets making->error. */
 bool row_make(struct making *making, const struct layout_row *row);

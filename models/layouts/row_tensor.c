@@ -98,7 +98,7 @@ static bool read_factors(struct making *making, const char *expression, float **
     return true;
 }
 
-/* The table of a row's "rotary". */
+/* Makes the table of a row's "rotary". */
 static bool make_rotary(struct making *making, const struct layout_rotary *rotary, const struct view **ret_view)
 {
     double base;
@@ -120,7 +120,7 @@ static bool make_rotary(struct making *making, const struct layout_rotary *rotar
     return true;
 }
 
-/* Adds the tensor, or its parts if the row packs it. The parts have the values that the tensor would have had. */
+/* Adds the tensor, or its parts if the row packs it. The parts pack the values that the tensor would have. */
 static bool add_packed(struct making *making, const struct layout_row *row, const struct layout_tensor *tensor)
 {
     struct arena *arena = making->arena;

@@ -1,5 +1,5 @@
-/* The tensor that a row of a layout makes from known sources: cut, mapped, converted to a dtype that the row allows,
- * and added to the file. Functions that fail set the error of the making. */
+/* Makes the tensor of a layout's row from known sources: cuts and maps it, converts it to a dtype that the row allows,
+ * and adds it to the file. Functions that fail set making->error. */
 #pragma once
 
 #include "models/layouts/making.h"
@@ -10,5 +10,6 @@ bool row_read_source(struct making *making, const char *name, const struct view 
 /* Makes the tensor of a row from its sources. */
 bool row_make_tensor(struct making *making, const struct layout_row *row, const struct layout_sources *sources);
 
-/* Makes the tensor of a row whose sources have these names, if its condition holds. */
+/* Makes the tensor of a row from sources of these names, if its condition holds. A missing source is an error, unless
+ * the row is optional and all are missing. */
 bool row_make_named(struct making *making, const struct layout_row *row, struct layout_sources *sources);

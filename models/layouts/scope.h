@@ -1,15 +1,15 @@
 /* The names in the expressions of a layout file: numbers that count files and layers, the layout's parameters, its
- * definitions, and values of the model. The first of these with a name wins, in this order:
+ * definitions, and values of the model. A name is looked up in this order:
  *
- *     locals       rank, layer ...; rows, columns: of the first source
+ *     locals       rank, layer ...; sources: their number; rows, columns: of the first source; rest, name, part
  *     parameters   with '_' for '-'
- *     let          of the layout file, an expression each
- *     config.KEY   of config.json as transformers shows it; null where it is absent. rope.KEY: of the rope parameters
- *     architecture, layers, hidden, head, kv_head, expert
+ *     let          the layout file's definitions, an expression each
+ *     config.KEY   from config.json as transformers shows it; rope.KEY: a rope parameter; null: absent
+ *     architecture the Hugging Face class, or ''; layers, hidden, head, kv_head, expert: numbers, 0 if unknown
  *
- * Functions: has('NAME'), whether the model has that tensor; translated('NAME'), the first name that the keys make of
- * it; of('PART', 'TEXT'): whether one text is part of another; quantization('NAME'), what a configuration says of the
- * packer of that name (models/packings/packing.h); fail('REASON'): an error. */
+ * Functions: has('NAME') reports whether the model has that tensor; translated('NAME') is the first name that the keys
+ * make from NAME; of('PART', 'TEXT') reports whether TEXT contains PART; quantization('NAME') is the configuration of
+ * the packer of that name (models/packings/packing.h); fail('REASON') is an error. */
 #pragma once
 
 #include "models/huggingface/hf_model.h"
@@ -28,7 +28,7 @@ struct scope_name {
 struct scope {
     const struct layout_file *file;
     const struct tensor_set *set;
-    struct hparams *hparams; /* NULL: there is no config.json */
+    struct hparams *hparams; /* NULL: no config.json */
     struct dimensions dimensions;
     struct scope_name *parameters;
     size_t n_parameters;
@@ -36,24 +36,25 @@ struct scope {
     unsigned n_locals, depth;
     struct key_names keys;
     struct arena *arena;
-    uint64_t n_looked_up; /* definitions may use each other: what that costs is bounded */
+    uint64_t n_looked_up; /* for a limit, because definitions may use each other */
 };
 
-/* Reads the parameters that a user gave, "tp=2,parallel-embedding": those of the file, each of the kind of its default.
- */
+/* Reads the user's parameters, "tp=2,parallel-embedding"; NULL: none. Fails for one that the file lacks, or whose value
+ * is not of the kind of its default. */
 bool scope_read_parameters(struct scope *scope, const char *text, struct error *error);
 
-/* The value of a name or an expression. NULL is true. */
+/* Evaluate an expression: to any value, to a number from 0 to `limit`, or to whether it is true. Only scope_holds()
+ * takes NULL, which is true. */
 bool scope_value(struct scope *scope, const char *expression, struct value *ret_value, struct error *error);
 bool scope_number(struct scope *scope, const char *expression, uint64_t limit, uint64_t *ret_number,
                   struct error *error);
 bool scope_holds(struct scope *scope, const char *expression, bool *ret_holds, struct error *error);
 
-/* Reports whether a name has a meaning. */
+/* Reports whether a name has a value. */
 bool scope_knows(struct scope *scope, const char *name);
 
-/* A template with its {expressions} replaced. */
+/* Replaces the {expressions} of a template, in the arena; fails for a value that is neither a number nor a text. */
 bool scope_fill(struct scope *scope, const char *text, const char **ret_text, struct error *error);
 
-void scope_push(struct scope *scope, const char *name, struct value value); /* of SCOPE_MAX_LOCALS at most */
+void scope_push(struct scope *scope, const char *name, struct value value); /* at most SCOPE_MAX_LOCALS at a time */
 void scope_pop(struct scope *scope);

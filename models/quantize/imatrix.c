@@ -11,7 +11,7 @@
 
 enum { MOST_NAME = 64 * 1024, MOST_DATASET = 1 << 20 };
 
-/* A matrix being read; entries in the order of the file. */
+/* An importance matrix being read, with entries in the order of the file. */
 struct reading {
     struct imatrix *imatrix;
     struct arena *arena;
@@ -36,11 +36,11 @@ static void add_entry(struct reading *reading, const char *name, const float *va
     imatrix->entries[imatrix->n_entries++] = (struct imatrix_entry){name, values, n_values, finite};
 }
 
-/* GGUF: two tensors of F32 for each matrix, sums of squares and how many were added up, the latter by expert. */
+/* GGUF: two F32 tensors for each matrix: sums of squares, and for each expert the number of squares in a sum. */
 
 static const char sums_suffix[] = ".in_sum2", counts_suffix[] = ".counts";
 
-/* `name` without the suffix, in the arena; NULL where it has another end. */
+/* Returns the tensor's name without the suffix, in the arena; NULL: it has another end. */
 static char *without_suffix(struct reading *reading, const struct tensor *tensor, const char *suffix)
 {
     if (!text_ends_with(tensor->name, suffix))
@@ -59,7 +59,7 @@ static float *read_values(struct reading *reading, const struct tensor *tensor, 
     return view_read(tensor_view(tensor, reading->arena), 0, n_values, values, error) ? values : NULL;
 }
 
-/* Turns sums into means. The tool divides, and takes 1 for an expert that was never met. */
+/* Turns sums into means, like the tool, which takes 1 for an expert without inputs. */
 static bool take_means(struct reading *reading, const char *name, const struct tensor *sums,
                        const struct tensor *counts, struct error *error)
 {
@@ -131,7 +131,7 @@ static bool open_gguf(struct reading *reading, struct error *error)
     return is_read;
 }
 
-/* The older form: numbers of four bytes, one after the other. */
+/* The older form: a sequence of numbers of four bytes, and texts. */
 
 struct walk {
     struct source *file;
@@ -236,7 +236,7 @@ static int compare_entries(const void *a, const void *b)
     return strcmp(((const struct imatrix_entry *)a)->name, ((const struct imatrix_entry *)b)->name);
 }
 
-/* Sorts the entries; of two of the same name the later one counts. */
+/* Sorts the entries by name; of two with the same name, the later one stays. */
 static void sort_entries(struct imatrix *imatrix)
 {
     size_t n_kept = 0;

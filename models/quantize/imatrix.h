@@ -1,8 +1,8 @@
-/* Importance matrices: for each matrix of a model, by its name in GGUF, the mean square of what each of its columns was
- * multiplied with while llama-imatrix ran the model over some text.
+/* Importance matrices: for each matrix of a model, by its GGUF name, the mean square of each column's inputs while
+ * llama-imatrix ran the model over some text.
  *
- * Both forms of the file are read: GGUF, and the older one without a header. A matrix is read whole when it is opened,
- * and takes as much memory as its file; it does not change afterwards. Source: common/imatrix-loader.cpp and
+ * Both forms of the file are read: GGUF, and the older one without a header. imatrix_open() reads the whole file into
+ * memory, about as much as its size; it does not change afterwards. Source: common/imatrix-loader.cpp and
  * tools/quantize/quantize.cpp of llama.cpp. */
 #pragma once
 
@@ -14,39 +14,39 @@
 
 struct imatrix_entry {
     const char *name;
-    const float *values; /* of every column; of experts one after the other */
+    const float *values; /* one for each column; expert after expert */
     uint64_t n_values;
     bool finite; /* no value is infinite or NaN */
 };
 
 struct imatrix {
-    const char *file;    /* as the user named it */
-    const char *dataset; /* the first text that it was made of; NULL where none is named */
-    uint64_t n_chunks;   /* of text; 0 where that is not known */
+    const char *file;    /* the path as the user gave it, not copied */
+    const char *dataset; /* the first text that it was made from; NULL: not named */
+    uint64_t n_chunks;   /* chunks of text; 0: unknown */
     struct imatrix_entry *entries;
     size_t n_entries;  /* sorted by name */
-    uint64_t n_unseen; /* matrices, most often experts, that nothing was multiplied with: all their columns are 1 */
+    uint64_t n_unseen; /* in GGUF form, matrices without inputs, most often experts: all their columns are 1 */
 };
 
-/* Reads the file; everything is in the arena. NULL on failure. */
+/* Reads the file into the arena; `path` must live as long. Returns NULL on failure. */
 const struct imatrix *imatrix_open(const char *path, struct arena *arena, struct error *error);
 
-/* Which entries count: those whose names hold one of the texts of `include` and none of `exclude`. Lists end with NULL,
- * and a list that is NULL says nothing. */
+/* Chooses the entries that count: their names contain a text of `include` and none of `exclude`. Lists end with NULL; a
+ * list that is NULL has no effect. */
 struct imatrix_filter {
     const char *const *include, *const *exclude;
 };
 
-/* The number of entries that count, 0 of no matrix. */
+/* Returns the number of entries that count; 0 if `imatrix` is NULL. */
 size_t imatrix_count(const struct imatrix *imatrix, const struct imatrix_filter *filter);
 
-/* Refuses an infinite or NaN value in any entry that counts. */
+/* Fails if an entry that counts has an infinite or NaN value. */
 bool imatrix_check(const struct imatrix *imatrix, const struct imatrix_filter *filter, struct error *error);
 
-/* Returns the importances of a tensor from an entry: its columns, if there are as many as values, and in any case how
- * many the tensor has. `entry` may be NULL. */
+/* Returns the importances of a tensor: the entry's values as columns, if their number fits, and always the numbers of
+ * the tensor's columns and matrices. `entry` may be NULL, and must outlive the result. */
 struct importance imatrix_importance(const struct imatrix_entry *entry, const struct tensor *tensor);
 
-/* The entry of that name, if it counts; or NULL. */
+/* Returns the entry of that name, if it counts, or NULL; `imatrix` may be NULL. */
 const struct imatrix_entry *imatrix_find(const struct imatrix *imatrix, const struct imatrix_filter *filter,
                                          const char *name);

@@ -4,14 +4,14 @@
 #include "models/families/families.h"
 #include "models/family/tensors.h"
 
-/* A checkpoint whose names are being related. */
+/* The relation of a checkpoint's names to GGUF names. */
 struct naming {
     struct relation_job job;
     struct model_builder builder;
     struct gguf_model model;
 };
 
-/* Reports whether elements that differ in their column alone still do so. */
+/* Reports whether a tensor's columns stay columns in the GGUF. */
 static bool keeps_columns(const struct relation_match *match)
 {
     const struct relation_entry *entry = match->entry;
@@ -25,7 +25,7 @@ static bool keeps_columns(const struct relation_match *match)
            (here->kind == FACTOR_REST || (here->kind == FACTOR_AXIS && here->number == there->number));
 }
 
-/* The entry of the matrix that a tensor becomes, or becomes member *ret_member of; UINT64_MAX: it is all of it. */
+/* Returns the entry of the matrix that a tensor becomes, and its member in it; UINT64_MAX: it is the whole matrix. */
 static const struct imatrix_entry *find_entry(const struct naming *naming, const struct tensor *tensor,
                                               const struct imatrix *imatrix, const struct imatrix_filter *filter,
                                               uint64_t *ret_member)
@@ -52,7 +52,7 @@ static struct importance related(const struct naming *naming, const struct tenso
     return importance;
 }
 
-/* False where no family is known, or the rows cannot be used. */
+/* Returns false if the family is unknown, or its rows cannot be used. */
 static bool begin(struct naming *naming, const struct checkpoint *checkpoint, struct arena *arena)
 {
     bool absent;

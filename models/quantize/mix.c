@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Which tensors are quantized at all: matrices whose name ends with "weight", but for these. */
+/* Tensors that are never quantized; others are if they are matrices and their name ends with "weight". */
 
 static const char *const never_names[] = {"position_embd.weight", "token_types.weight", NULL};
 
@@ -55,7 +55,7 @@ static const char *const never_parts[] = {
     NULL,
 };
 
-/* Dimensions, as the tool counts them: those of 1 at the outer end do not count. */
+/* Returns the number of dimensions as the tool counts them, without those of 1 at the outer end. */
 static unsigned rank_of(const struct tensor *tensor)
 {
     unsigned first = 0;
@@ -74,7 +74,7 @@ static bool is_stacked(const struct tensor *tensor)
     return tensor->rank >= 3 && tensor->shape[tensor->rank - 3] > 1;
 }
 
-/* Where the parts of names that say something can begin at all: at the '.' of "blk.12.attn_q.weight". */
+/* Returns the rest of a name after "blk.N", from the '.' on, where roles are looked for. */
 static const char *after_layer(const char *name)
 {
     if (!text_starts_with(name, "blk."))
@@ -97,7 +97,7 @@ static bool may_be_quantized(const struct tensor *tensor)
     return true;
 }
 
-/* The first whose text the name holds. */
+/* Roles by text in the name; the first match counts. */
 static const struct {
     const char *part;
     enum tensor_role role;
@@ -127,7 +127,7 @@ struct mix_traits mix_traits(const struct tensor *tensor)
 
 /* Options. */
 
-/* A type that the user chose for the tensors that a pattern finds. */
+/* The user's type for the tensors that a pattern matches. */
 struct override {
     pcre2_code *pattern;
     const struct dtype *type;
@@ -175,7 +175,7 @@ const struct dtype *quantize_type(const char *name, struct error *error)
     return found;
 }
 
-/* The tool lower-cases a pattern before it compiles it, escapes included. */
+/* Reads "PATTERN=TYPE". The tool lower-cases a pattern, escapes included, before it compiles it. */
 static bool override_read(const char *option, struct override *ret_override, struct error *error)
 {
     const char *equals = strchr(option, '=');
@@ -225,7 +225,7 @@ bool quantize_options_check(const struct quantize_options *options, struct error
     return true;
 }
 
-/* The type of the first pattern that finds something in the name; NULL where none does. */
+/* Returns the type of the first pattern that matches somewhere in the name; NULL: none does. */
 static const struct dtype *overridden(const struct overrides *overrides, const char *name)
 {
     for (size_t i = 0; i < overrides->n_items; i++)
@@ -248,14 +248,14 @@ static const struct mix_rule rules_after[] = {
     {0, 0, NULL},
 };
 
-/* A model being gone through, in the order of the file. */
+/* The state of a walk through a file's tensors, in the order of the file. */
 struct choice {
     const struct mix *mix;
     const struct quantize_options *options;
     const struct mix_model *model;
     struct overrides overrides;
     const struct dtype *default_type;
-    unsigned dimensions; /* that hold of every tensor */
+    unsigned dimensions; /* conditions that hold for every tensor */
     bool is_tied;
     uint64_t n_values, values_seen, downs_seen, ups_seen, gates_seen;
 };
@@ -283,7 +283,7 @@ static unsigned model_dimensions(const struct mix_model *model)
            (grouped ? GROUPED : 0);
 }
 
-/* The models that the tool calls 70B, by which it means that few values serve many heads. */
+/* Reports whether the tool counts a model as 70B, which means that few value heads serve many query heads. */
 static bool is_70b(const struct mix_model *model)
 {
     static const struct {
@@ -305,8 +305,8 @@ bool mix_layer_of(const char *name, uint64_t *ret_layer)
     return *end == '.';
 }
 
-/* The place of the tensor among those of its role. With experts the tool goes by the layer's number, and insists on
- * one. */
+/* Adds the conditions on the tensor's position among those of its role. With experts, the tool uses the number of the
+ * layer, and refuses a name without one. */
 static bool find_position(struct choice *choice, const struct tensor *tensor, enum tensor_role role,
                           unsigned *dimensions, struct error *error)
 {
@@ -355,7 +355,7 @@ static const struct dtype *type_by_rules(struct choice *choice, const struct ten
     return type == choice->mix->default_type ? choice->default_type : dtype_by_name(type);
 }
 
-/* Replacements for types whose blocks do not divide a row. */
+/* Replacements for types whose blocks do not divide the tensor's rows. */
 static const struct {
     const char *type, *instead;
 } fallbacks[] = {
@@ -390,7 +390,7 @@ static const struct dtype *type_that_fits(const struct tensor *tensor, const str
     return NULL;
 }
 
-/* A type that the user names for one tensor is taken at its word: nothing takes its place. */
+/* Returns the type that an option names for this one tensor; if its blocks do not fit the rows, the tool refuses it. */
 static const struct dtype *type_by_name_options(const struct choice *choice, enum tensor_role role)
 {
     if (role == TOKEN_EMBD)
@@ -398,13 +398,13 @@ static const struct dtype *type_by_name_options(const struct choice *choice, enu
     return role == OUTPUT ? choice->options->output_tensor_type : NULL;
 }
 
-/* Rules are for blocks. */
+/* Reports whether all tensors get the default type: rules apply to block types only. */
 static bool is_uniform(const struct choice *choice)
 {
     return choice->options->pure || choice->default_type->kind != DTYPE_BLOCK;
 }
 
-/* *ret_type is the tensor's before and becomes the answer. */
+/* Replaces the input type *ret_type by the output type. */
 static bool choose_type(struct choice *choice, const struct tensor *tensor, struct mix_traits traits,
                         const struct dtype **ret_type, struct error *error)
 {
@@ -457,7 +457,7 @@ bool mix_choose_types(const struct mix *mix, const struct quantize_options *opti
     return chosen;
 }
 
-/* Types that the tool gives no tensor without knowing the importance of its columns. */
+/* Types that the tool gives no tensor without importances. */
 static const char *const demanding[] = {"IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS"};
 
 static bool is_demanding(const struct mix *mix, const char *type)

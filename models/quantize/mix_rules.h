@@ -3,8 +3,8 @@
 
 /* The roles of tensors that mixes distinguish; one bit each, so that a rule can cover several. */
 enum tensor_role {
-    OUTPUT = 1,     /* output.weight, or the token embedding where it does both */
-    TOKEN_EMBD = 2, /* where there is an output of its own */
+    OUTPUT = 1,     /* output.weight, or a token embedding that is also the output */
+    TOKEN_EMBD = 2, /* a token embedding beside an output of its own */
     ATTN_V = 4,     /* values, alone or fused with queries and keys */
     ATTN_K = 8,
     ATTN_OUTPUT = 16,
@@ -32,15 +32,15 @@ enum tensor_fact {
     FIRST_EIGHTH = 512,
     FIRST_SIXTEENTH = 1024,
     MORE_BITS = 2048,         /* the first and last eighth, and every third between them */
-    SEEN_FIRST_EIGHTH = 4096, /* of FFN_DOWN, counting the tensors also with experts */
-    MIDDLE = 8192,            /* of FFN_UP and FFN_GATE, neither in the first nor in the last eighth */
+    SEEN_FIRST_EIGHTH = 4096, /* FFN_DOWN by the number of tensors before it, even with experts */
+    MIDDLE = 8192,            /* FFN_UP and FFN_GATE outside the first and the last eighth */
     FOUR_EXPERTS = 16384,     /* or more */
     WITH_IMATRIX = 32768,
     WITHOUT_IMATRIX = 65536,
-    USUAL = 131072, /* the mix is not one of the lowest ones, for which the tool has other rules */
+    USUAL = 131072, /* the mix is none of the lowest, for which the tool has other rules */
 };
 
-/* The first rule with the tensor's role, and with conditions that all hold, gives its type. */
+/* The first rule that has the tensor's role, and whose conditions all hold, gives the tensor's type. */
 struct mix_rule {
     unsigned roles, dimensions;
     const char *type; /* name of a dtype; NULL ends the rules */

@@ -8,7 +8,7 @@
 #define RULES(...) (const struct mix_rule[]){__VA_ARGS__, {0, 0, NULL}}
 static const struct mix_rule no_rules[] = {{0, 0, NULL}};
 
-/* Those of the mixes of fewest bits; `raised` is the type of what counts more. */
+/* The rules of the mixes with the fewest bits; `raised` is the type of the more important tensors. */
 #define LOWEST_RULES(raised) \
         {OUTPUT, 0, "Q5_K"}, \
         {TOKEN_EMBD, 0, raised}, \

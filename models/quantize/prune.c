@@ -40,7 +40,7 @@ static bool holds(const struct layer_list *list, uint32_t layer)
     return bsearch(&layer, list->layers, list->n_layers, sizeof layer, compare_layers) != NULL;
 }
 
-/* The digits of the first "blk.N." in a name, wherever it is; NULL where there is none. */
+/* Returns the digits of the first "blk.N." anywhere in a name; NULL: there is none. */
 static const char *find_number(const char *name, size_t *ret_length)
 {
     for (const char *at = name; (at = strstr(at, "blk.")) != NULL;) {
@@ -52,11 +52,11 @@ static const char *find_number(const char *name, size_t *ret_length)
     return NULL;
 }
 
-/* New numbers of the layers met so far. */
+/* The new numbers of the layers met so far. */
 struct renumbering {
     const struct layer_list *list;
     struct arena *arena;
-    struct text_index numbers; /* by the old one */
+    struct text_index numbers; /* by the old number */
     uint32_t next;
 };
 
@@ -77,7 +77,7 @@ static size_t new_number(struct renumbering *renumbering, uint32_t layer)
     return number;
 }
 
-/* The tensor under its new name, with the values that the tool finds under it. */
+/* Returns the tensor under its new name, with the values that the tool finds by that name. */
 static const struct tensor *rename_tensor(const struct tensor *tensor, const char *name, const struct tensor_set *set,
                                           struct arena *arena, struct error *error)
 {
@@ -104,7 +104,7 @@ static const struct tensor *rename_tensor(const struct tensor *tensor, const cha
     return renamed;
 }
 
-/* Gives one tensor of a layer its new name; *ret_tensor is NULL where the layer goes. */
+/* Gives a tensor of a layer its new name; *ret_tensor is NULL if its layer is pruned. */
 static bool prune_tensor(struct renumbering *renumbering, const struct tensor_set *set, struct arena *arena,
                          const struct tensor *tensor, const struct tensor **ret_tensor, struct error *error)
 {

@@ -11,15 +11,15 @@
 
 enum { QUANTIZATION_VERSION = 2 };
 
-/* What the tool makes of the names of tensors, for all the dozens of files of a model. */
+/* Facts that depend on the names and shapes of tensors only, computed once for the dozens of files of a model. */
 struct quantize_outline {
-    const uint32_t *order; /* places in the set: by the layer of "blk.N.", those of no layer first, then by name */
-    const struct mix_traits *traits; /* of each tensor of the set */
+    const uint32_t *order; /* the set's indices, by the N of "blk.N." (tensors without layer first), then by name */
+    const struct mix_traits *traits; /* by tensor of the set */
 };
 
 static int compare_layers(const void *context, uint32_t a, uint32_t b)
 {
-    const uint64_t *layers = context; /* from 1; 0: none */
+    const uint64_t *layers = context; /* counted from 1; 0: none */
     return (layers[a] > layers[b]) - (layers[a] < layers[b]);
 }
 
@@ -55,14 +55,14 @@ static int compare_by_place(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The tensors of a file, in its order. */
+/* The tensors of a file, in the order of the file. */
 struct kept_tensors {
     struct kept_tensor *items;
     size_t n_items;
-    uint64_t n_layers; /* where some were pruned */
+    uint64_t n_layers; /* set if layers are pruned */
 };
 
-/* Takes the model's in the tool's order or in their own, without the layers that are pruned. */
+/* Takes the model's tensors without the pruned layers, in the tool's order, or with keep_split in the model's. */
 static bool keep_tensors(const struct gguf_model *model, const uint32_t *by_layer,
                          const struct quantize_options *options, struct arena *arena, struct kept_tensors *ret_kept,
                          struct error *error)
@@ -83,8 +83,7 @@ static bool keep_tensors(const struct gguf_model *model, const uint32_t *by_laye
     return true;
 }
 
-/* A whole number among the keys of the architecture, or the first of an array of them; `otherwise` where there is none.
- */
+/* Returns the whole number of an architecture's key, or the first of its array; `otherwise` if the key is missing. */
 static uint64_t model_number(const struct gguf_kvs *kvs, const char *architecture, const char *name, uint64_t otherwise)
 {
     char key[256];
@@ -165,11 +164,11 @@ size_t quantize_unweighed(const struct gguf_model *model, const struct quantize_
     return n_unweighed;
 }
 
-/* Keys that the tool does not copy. */
+/* The keys that the tool does not copy. */
 static const char *const dropped[] = {"general.quantization_version", "general.file_type", "split.no", "split.count",
                                       "split.tensors.count"};
 
-/* At most 127 bytes of a text, also none. */
+/* Moves a text key to the end, with at most 127 bytes of `text`, which may be empty. */
 static void move_text(struct gguf_kvs *kvs, const char *key, const char *text)
 {
     enum { MOST_BYTES = 127 };
@@ -211,7 +210,7 @@ static void fill_keys(const struct gguf_model *model, const struct mix *mix, con
     add_imatrix_keys(options, &artifact->metadata);
 }
 
-/* The tensors of the artifact in their order, with their types. */
+/* Fills in the tensors of the artifact, with their types and importances, and the number of layers. */
 static bool fill_tensors(const struct gguf_model *model, const char *architecture, const struct mix *mix,
                          const struct quantize_options *options, struct artifact *artifact, struct error *error)
 {

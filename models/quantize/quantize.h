@@ -1,8 +1,8 @@
-/* llama-quantize: which type every tensor gets in gguf/model-Q4_K_M.gguf and its kin.
+/* llama-quantize: the artifacts of gguf/model-Q4_K_M.gguf and the other mixes.
  *
- * The output is the tool's for the f32 conversion. It differs from the converter's output in this: tensors
- * sorted by layer and name, trailing dimensions of 1 dropped, general.quantization_version and general.file_type moved
- * to the end.
+ * The output is the tool's for the converter's F32 output, or for the source if it is a GGUF. It differs from its input
+ * not only in types: tensors are sorted by layer and name, trailing dimensions of 1 dropped, and
+ * general.quantization_version and general.file_type moved to the end.
  *
  * Source: src/llama-quant.cpp, tools/quantize/quantize.cpp of llama.cpp. */
 #pragma once
@@ -10,18 +10,18 @@
 #include "models/convert/model.h"
 #include "models/quantize/mix.h"
 
-/* Computes what all quantizations of a model share, into its arena: before the functions below. */
+/* Computes the order and traits of tensors, in the model's arena, for quantize_unweighed() and quantize_artifact(). */
 void quantize_prepare(struct gguf_model *model);
 
-/* Reports whether the tool takes a model that is a GGUF, with the keys that are overridden: the error says why not. */
+/* Reports whether the tool knows the architecture of a GGUF, after the model's edits; if not, sets the error. */
 bool quantize_takes(const struct gguf_model *model, struct error *error);
 
 /* Returns the number of quantizable tensors that the importance matrix lacks: the tool quantizes these without
  * importances if the type allows it, with a warning for each. *ret_n is the number of quantizable tensors, *ret_first
- * the first that the matrix lacks. Only tensors of layers count, because llama-imatrix leaves the others out. */
+ * the first missing one, unchanged if none is. Only tensors of layers count: llama-imatrix leaves the others out. */
 size_t quantize_unweighed(const struct gguf_model *model, const struct quantize_options *options, size_t *ret_n,
                           const char **ret_first);
 
-/* Fails, with the reason, where the tool refuses. */
+/* Makes the artifact of a mix, which the caller frees. Fails, with the reason, if the tool refuses the model or mix. */
 bool quantize_artifact(const struct gguf_model *model, const struct mix *mix, const struct quantize_options *options,
                        struct artifact *ret_artifact, struct error *error);

@@ -1,4 +1,4 @@
-/* The architectures that llama-quantize accepts: general.architecture as src/llama-arch.cpp of llama.cpp has it. */
+/* The architectures (general.architecture) that llama-quantize accepts. Source: src/llama-arch.cpp of llama.cpp. */
 #include "models/quantize/quantize.h"
 
 #include <string.h>

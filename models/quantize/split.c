@@ -31,8 +31,7 @@ static uint64_t padded_bytes(const struct artifact_tensor *written)
     return (n_bytes + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
 }
 
-/* The end of the part that begins with tensor `first`. By size, the file's first tensor may end a part that is empty.
- */
+/* Returns the end of the split that begins with tensor `first`; 0 if the first tensor of all exceeds max_bytes. */
 static size_t end_of_part(const struct artifact *whole, const struct split_rule *rule, size_t first)
 {
     size_t left = whole->n_tensors - first;

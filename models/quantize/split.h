@@ -6,9 +6,9 @@
 
 #include "formats/gguf/write.h"
 
-/* The limits of a split; a GGUF without limits is one file. */
+/* The limit of a split; a GGUF without a limit is one file. */
 struct split_rule {
-    uint64_t max_bytes;   /* of the padded tensors, unless one alone is larger; 0: no limit */
+    uint64_t max_bytes;   /* padded tensors' bytes; one larger tensor is a split, unless it is first; 0: no limit */
     uint64_t max_tensors; /* 0: no limit */
 };
 
@@ -17,14 +17,14 @@ bool split_rule_parse(const char *text, struct split_rule *ret_rule, struct erro
 
 enum { SPLIT_MAX_PARTS = 65535 };
 
-/* Returns the number of tensors up to the end of each split, in memory that the caller frees; NULL, with the reason, if
- * the tool refuses. */
+/* Returns, for each split, the number of tensors up to its end, in memory that the caller frees; NULL, with the reason,
+ * if the tool refuses, or there are more than SPLIT_MAX_PARTS. */
 size_t *split_ends(const struct artifact *whole, const struct split_rule *rule, size_t *ret_n_parts,
                    struct error *error);
 
-/* The tool that writes the splits: the two write the keys of a split in different orders. */
+/* The tool that writes the splits; the tools write the keys of a split in different orders. */
 enum splitter { SPLITTER_GGUF_SPLIT, SPLITTER_QUANTIZE };
 
-/* Makes the artifact of split `number`, counted from 0; borrows from the artifact of the whole. */
+/* Makes the artifact of split `number`, counted from 0; borrows tensors from `whole`. */
 void split_artifact(const struct artifact *whole, enum splitter splitter, const size_t *ends, size_t n_parts,
                     size_t number, struct artifact *ret_artifact);

@@ -1,4 +1,4 @@
-/* The one table of formats, which programs pass to checkpoint_open(). */
+/* The table of all formats, which programs pass to checkpoint_open(). */
 #pragma once
 
 #include "formats/format.h"

@@ -9,7 +9,7 @@
 struct showing {
     const struct checkpoint *checkpoint;
     const struct tensor_set *stored;
-    const struct unpacked **unpacked; /* of each tensor of the result */
+    const struct unpacked **unpacked; /* by tensor of the result */
     struct tensor_set *added;
 };
 
@@ -41,7 +41,7 @@ static struct tensor tensor_of(const struct unpacked *unpacked)
     return tensor;
 }
 
-/* A weight that is called as a part of it takes its place; one of a new name comes after all. */
+/* Puts a weight into the place of the part whose name it has; one with a new name comes after all stored tensors. */
 static void place_weight(struct showing *showing, const struct unpacked *unpacked)
 {
     const struct tensor_set *stored = showing->stored;
@@ -135,7 +135,7 @@ bool shown_tensors_find(const struct shown_tensors *shown, const char *name, siz
     return found != NULL;
 }
 
-/* The tensors of a model, those that lie in the source as they are told by their place. */
+/* Returns the tensors of a model; one whose bytes lie in a source in one piece has its place instead of a view. */
 static const struct tensor_set *placed(const struct tensor_set *set, struct arena *arena)
 {
     struct error unused;

@@ -1,8 +1,8 @@
 /* The tensors shown for a checkpoint: its stored tensors, and its packed weights dequantized.
  *
- * An unpacked tensor of a new name comes after all others. One that is called as one of its parts, as FP8 is, takes its
- * place, and has the part: raw is bytes, views are values. One that does not fit is there, too, refused, and says why.
- */
+ * An unpacked tensor with a new name comes after all stored ones. One with the name of one of its parts, as in FP8,
+ * takes the part's place: raw has the part's bytes, views have values. A weight that cannot be unpacked is a refused
+ * tensor, with the reason. */
 #pragma once
 
 #include "formats/checkpoint.h"
@@ -11,43 +11,44 @@
 
 struct shown_tensors {
     const struct tensor_set *set;           /* sealed: as stored, or under other names */
-    const struct tensor_set *added;         /* sealed: those that come after them; NULL: none */
-    const struct unpacked *const *unpacked; /* of each tensor; NULL: it is as stored. NULL: nothing is packed */
-    struct hf_model *canonical;             /* what the set is of, and freed with it; NULL: the checkpoint alone */
-    struct gguf_model *gguf;
-    const struct importance *importances; /* of each tensor, set by the owner of the matrix; NULL: there is none */
+    const struct tensor_set *added;         /* sealed: unpacked tensors with new names; NULL: none */
+    const struct unpacked *const *unpacked; /* by tensor: its packed weight; NULL: as stored. NULL: nothing is packed */
+    struct hf_model *canonical;             /* owns the set's tensors for NAMES_HF; else NULL */
+    struct gguf_model *gguf;                /* owns the set's tensors for NAMES_GGUF; else NULL */
+    const struct importance *importances;   /* by tensor, set by the owner of the importance matrix; NULL: none */
 };
 
-/* Whose names and layout. */
+/* Whose names and arrangement the tensors have. */
 enum shown_names { NAMES_OF_SOURCE, NAMES_HF, NAMES_GGUF };
 
-/* Everything is made in the arena. What a configuration that cannot be read would have said is not known then: others
- * say so. */
+/* Returns the tensors under the source's names, made in the arena. If an unpacked tensor has the name of a stored
+ * tensor that is not one of its parts, only the stored one is shown, with a note. A packing that only an unreadable
+ * config.json describes is unknown; the readers of config.json report that. */
 struct shown_tensors shown_tensors_of(const struct checkpoint *checkpoint, struct arena *arena);
 
-/* Under other names and in the layout that goes with them: the tensors of model.safetensors, or of model.gguf. Packed
- * weights are plain there. What cannot be in that file is left out, which a note says; fails where it cannot be made at
- * all. */
+/* Returns the tensors of model.safetensors (NAMES_HF) or of model.gguf (NAMES_GGUF), with their names and arrangement
+ * and with packed weights dequantized; NAMES_GGUF of a GGUF are the source's. Tensors that the file cannot have are
+ * left out, with a note; fails if the file cannot be made. */
 bool shown_tensors_renamed(const struct checkpoint *checkpoint, enum shown_names names, struct arena *arena,
                            struct shown_tensors *ret_shown, struct error *error);
 
-/* How many parameters a checkpoint has: packed weights count as what they stand for, without their scales, and those
- * that cannot be unpacked not at all. */
+/* Returns the number of parameters of a checkpoint: for packed weights the number of their values, without scales;
+ * those that cannot be unpacked do not count. */
 uint64_t shown_tensors_parameters(const struct checkpoint *checkpoint);
 
 size_t shown_tensors_count(const struct shown_tensors *shown);
 
-/* One of them: of the set where it is as stored, else a tensor that is made in `room`. */
+/* Returns a shown tensor, by its index below shown_tensors_count(); it may be made in `room`. */
 const struct tensor *shown_tensors_at(const struct shown_tensors *shown, size_t index, struct tensor *room);
 
-/* Of which there are bytes under that name; NULL: there are none. */
+/* Returns the stored tensor with that name, whose bytes raw shows; NULL: there is none. */
 const struct tensor *shown_tensors_stored(const struct shown_tensors *shown, size_t index);
 
 /* Returns the packed weight that a tensor is unpacked from; NULL: the tensor is shown as stored. */
 const struct unpacked *shown_tensors_unpacked(const struct shown_tensors *shown, size_t index);
 
-/* False where there is none of that name. */
+/* Finds the index of a tensor by name; false: there is none. */
 bool shown_tensors_find(const struct shown_tensors *shown, const char *name, size_t name_length, size_t *ret_index);
 
-/* Frees what the set is of: nothing of it may be used after that. */
+/* Frees the owner of the set's tensors, if any; they must not be used afterwards. */
 void shown_tensors_close(struct shown_tensors *shown);

@@ -15,14 +15,14 @@ static enum outcome copy(const struct gguf_model *model, const char *type, const
     return OK;
 }
 
-/* Notes what keeps llama-quantize from all files of its kind. */
+/* Notes why llama-quantize makes no file from this model. */
 static enum outcome note_unquantized(const struct gguf_model *model, const struct error *error)
 {
     checkpoint_note(model->checkpoint, SUBJECT_QUANTIZED, "%s", error->message);
     return REPORTED;
 }
 
-/* All models lack these files without the option: that is no news. */
+/* Hints at the option: without it every model lacks these files, which is not worth a note. */
 static enum outcome hint_at_imatrix(const struct gguf_model *model, struct error *error)
 {
     error_set(error, "IQ1_S to IQ2_M, IQ3_XXS, IQ3_XS and Q2_K_S need an importance matrix: -o imatrix=FILE");
@@ -30,7 +30,7 @@ static enum outcome hint_at_imatrix(const struct gguf_model *model, struct error
     return REPORTED;
 }
 
-/* A plain container has nothing that the tool could go by. */
+/* A plain container is not quantized: its tensors have no names that the tool's rules know. */
 enum outcome target_quantize(const struct gguf_model *model, const char *type, const struct quantize_options *options,
                              struct artifact *ret_artifact, struct error *error)
 {

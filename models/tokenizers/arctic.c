@@ -1,5 +1,4 @@
-/* "llama" from tokenizer.model, where tokens of tokenizer_config.json take the place of pieces. conversion/arctic.py.
- */
+/* "llama" from tokenizer.model, with tokens of tokenizer_config.json in place of pieces. conversion/arctic.py. */
 #include "models/tokenizers/sentencepiece.h"
 
 #include <stdlib.h>

@@ -1,8 +1,9 @@
-/* Byte-level byte pair encoding, for the kinds of vocabulary that add to it. */
+/* Byte-level byte pair encoding, shared by the vocabularies that add special ids to it. */
 #pragma once
 
 #include "models/tokenizers/hf_vocabulary.h"
 
-/* The keys of "gpt2", with special ids after those that the files give; fails as vocab_add() does. */
+/* Writes the keys of "gpt2"; `ids`, at most SPECIAL_IDS, follow the special ids of the files. Fails for an invalid
+ * file, or if the check text's budget or the limit of tokens is exceeded. */
 bool bpe_write(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
                const struct special_id *ids, size_t n_ids, struct error *error);

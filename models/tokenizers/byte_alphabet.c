@@ -18,7 +18,7 @@ size_t byte_character(unsigned char byte, char out[BYTE_CHARACTER_BYTES])
     return length;
 }
 
-/* -1 where the character stands for no byte. */
+/* Returns the byte that a character stands for; -1: none. */
 static int byte_of(utf8proc_int32_t code_point)
 {
     if (code_point >= 256 && code_point <= 256 + 32)

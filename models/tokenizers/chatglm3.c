@@ -1,4 +1,4 @@
-/* "llama" from the SentencePiece model of ChatGLM 3: its pieces, tokens that its code names after them, and unused
+/* "llama" from the SentencePiece model of ChatGLM 3: its pieces, then the tokens that ChatGLM's code names, then unused
  * ones. conversion/chatglm.py; the tokenization_chatglm.py of these repositories. */
 #include "models/tokenizers/chatglm3.h"
 
@@ -16,7 +16,8 @@ bool is_chatglm3(const struct hparams *hparams)
     return name != NULL && strstr(name, "THUDM/chatglm3-6b") != NULL;
 }
 
-/* Pieces that begin and end texts, and the unknown one, have no text; the first three have one whatever they are. */
+/* Gives the first three pieces fixed texts, whatever they are; the BOS, EOS and unknown pieces after these have no
+ * text. */
 static void set_pieces(struct token_list *list, const sentencepiece_model *model)
 {
     static const char *const first[] = {"<unk>", "<bos>", "<eos>"};

@@ -1,4 +1,4 @@
-/* ChatGLM 3, whose tokenizer is SentencePiece where its kin have byte-level BPE: told by the name in config.json. */
+/* Recognizes ChatGLM 3, which has a SentencePiece tokenizer where related models have byte-level BPE. */
 #pragma once
 
 #include "models/config/hparams.h"

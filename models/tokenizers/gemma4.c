@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Tokens that are shown whatever their files say: those who read what a model answers look for them. */
+/* Reports whether a token is shown whatever the files say: readers of a model's answers look for these tokens. */
 static bool is_shown(const struct token *token)
 {
     static const char *const shown[] = {"<|channel>",       "<channel|>",       "<|tool_call>", "<tool_call|>",

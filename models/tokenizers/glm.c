@@ -1,5 +1,5 @@
-/* GLM's tokenizers and their kin: byte-level BPE, with ids for the tokens that begin and end turns, which the files do
- * not name so. conversion/base.py (_set_vocab_glm), glm.py. */
+/* GLM's tokenizers and related ones: byte-level BPE with ids for the tokens that begin and end turns, whose role the
+ * files do not state. conversion/base.py (_set_vocab_glm), glm.py. */
 #include "models/tokenizers/bpe.h"
 
 #include <string.h>
@@ -53,7 +53,7 @@ static bool write_chatglm(struct gguf_kvs *kvs, const struct vocab_input *input,
     return write_with(kvs, input, vocabulary, offers, error);
 }
 
-/* The text model of GLM-ASR calls itself a Llama. */
+/* Recognizes GLM-ASR, whose text model declares itself a Llama. */
 static bool is_glm_asr(const struct hparams *hparams)
 {
     return json_string_is(json_first(json_get(hparams_raw(hparams), "architectures")), "GlmasrModel");

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The merges that can matter: those that make a piece of one of the segments. There may be 300,000 of them, and a few
- * thousand pieces, so the merges are passed over once, and those that may make one are kept. A piece is known by a bit
- * of its hash: where bits of others coincide, or a file makes them, more merges are kept than matter. */
+/* Keeps only merges that make a piece of a segment: there may be 300,000 merges and a few thousand pieces, so one pass
+ * over the merges picks those that may make one. A bit of its hash marks a piece: hashes that collide, by chance or by
+ * a file's design, keep more merges than matter. */
 enum { LONGEST_PIECE = 256, PIECE_BITS = 1 << 22, PIECE_WORK = 16 };
 
 struct encoder {
@@ -18,7 +18,7 @@ struct encoder {
     unsigned char *pieces;   /* PIECE_BITS bits */
     struct text_index rules; /* "left\xffright" to the rank of the merge; 0xff is in no UTF-8 */
     size_t longest_rule;     /* in bytes, without the 0xff */
-    char *key;               /* room for such a text */
+    char *key;               /* room for the text of a rule */
     uint32_t *ids;
     size_t n_ids, capacity;
 };
@@ -37,7 +37,7 @@ static size_t piece_bit(uint64_t hash)
     return (size_t)(hash ^ hash >> 29) % PIECE_BITS;
 }
 
-/* All pieces of two and more characters of a segment, but for long ones. */
+/* Marks all pieces of two and more characters of a segment, except long ones. */
 static void add_pieces(struct encoder *encoder, const struct segment *segment)
 {
     for (size_t start = 0; start < segment->length;
@@ -110,7 +110,7 @@ static bool prepare_merges(struct encoder *encoder, const struct segments *segme
     return true;
 }
 
-/* Ids are counted where a file says how many there are; those of the text are no more than its bytes. */
+/* Adds an id. Callers spend work if a file sets the number of ids; a text has at most as many ids as bytes. */
 static void add_id(struct encoder *encoder, uint64_t id)
 {
     if (encoder->n_ids == encoder->capacity) {
@@ -166,7 +166,7 @@ struct symbol {
     const char *text;
     size_t length;
     uint32_t next; /* NOWHERE: the last one */
-    uint32_t rank; /* of the merge that joins it to the next; NO_MERGE: none does */
+    uint32_t rank; /* the rank of the merge that joins it to the next; NO_MERGE: none */
 };
 
 static const uint32_t NOWHERE = UINT32_MAX, NO_MERGE = UINT32_MAX;
@@ -182,8 +182,8 @@ static uint32_t rank_of(const struct encoder *encoder, const struct symbol *symb
     return text_index_find(&encoder->rules, encoder->key, length, &rank) ? (uint32_t)rank : NO_MERGE;
 }
 
-/* Joins neighbours, the lowest rank first, the leftmost of these first, until no merge fits. Looking for the next merge
- * passes over the whole segment, which the work pays for. */
+/* Joins neighbours, the lowest rank first, the leftmost among equals, until no merge fits. Each search passes over the
+ * whole segment, and spends work for it. */
 static bool join_all(const struct encoder *encoder, struct symbol *symbols, uint32_t n_symbols, struct error *error)
 {
     enum { SYMBOLS_A_STEP = 64 };
@@ -230,7 +230,8 @@ static bool encode_bpe(struct encoder *encoder, const struct segment *segment, s
     return true;
 }
 
-/* WordPiece: repeatedly the longest token that fits; a word that cannot be cut so is unknown as a whole. */
+/* WordPiece: takes the longest token that fits, repeatedly; a word that cannot be cut up like that is one unknown
+ * token. */
 static bool encode_word(struct encoder *encoder, const struct segment *segment, struct error *error)
 {
     size_t first = encoder->n_ids, prefix_length;
@@ -288,7 +289,7 @@ static bool add_json_ids(struct encoder *encoder, const struct json *ids, struct
     return true;
 }
 
-/* The sequence goes where the template has it; its ids are there already, from `first` on. */
+/* Applies a template: the sequence, whose ids begin at `first`, moves to the template's place for it. */
 static bool apply_template(struct encoder *encoder, const struct json *processor, const uint32_t *sequence,
                            size_t count, struct error *error)
 {
@@ -340,7 +341,7 @@ static bool post_process(struct encoder *encoder, const struct json *processor, 
     return true;
 }
 
-/* Classes that put their own post-processor in place of the file's: bos before, eos after, as the config says. */
+/* Reports whether the class replaces the file's post-processor by add_bos_token and add_eos_token of the config. */
 static bool class_post_processes(const struct hf_vocabulary *vocabulary)
 {
     static const char *const classes[] = {"LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer", "CohereTokenizer"};

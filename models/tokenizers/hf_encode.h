@@ -1,12 +1,12 @@
-/* Encoding a short text as a Hugging Face tokenizer does: added tokens, normalizer, pre-tokenizer, model,
- * post-processor.
+/* Encodes a short text as a Hugging Face tokenizer does: added tokens, normalizer, pre-tokenizer, model (BPE or
+ * WordPiece), post-processor.
  *
- * What identifies a tokenizer is how it cuts one fixed text (pre.h), so this is made for texts of some hundred
- * characters. The pre-tokenizer's regular expressions are run by PCRE2, with limits: they come from a file. What is not
- * known - a normalizer, a pattern that does not compile - is an error; the caller has a fallback.
+ * The ids of one fixed text identify a tokenizer (pre.h), so this module is made for texts of some hundred characters.
+ * PCRE2 runs the pre-tokenizer's regular expressions, which come from a file, under limits. Anything unsupported - a
+ * normalizer, a Unigram model, a pattern that does not compile - is an error; the caller has a fallback.
  *
- * Whatever the file asks for, it takes no more than the work that it is given (work.h) besides time in O(N log N) for
- * merges of N bytes; what would take more is an error too, and leaves no work.
+ * Encoding spends the given budget (work.h), plus O(N log N) time for merges of N bytes. Exceeding the budget is an
+ * error that leaves work.left at 0.
  *
  * Source: huggingface/tokenizers. */
 #pragma once
@@ -16,6 +16,6 @@
 
 enum { ENCODE_MAX_TEXT = 4096 };
 
-/* The ids of `text`, in the vocabulary's arena, with those that the post-processor adds. */
+/* Encodes `text`: the ids, with the post-processor's, in the vocabulary's arena. Fails above ENCODE_MAX_TEXT bytes. */
 bool hf_encode(const struct hf_vocabulary *vocabulary, const char *text, size_t length, struct work *work,
                uint32_t **ret_ids, size_t *ret_count, struct error *error);

@@ -14,8 +14,8 @@
 enum {
     MAX_DEPTH = 8,
     MAX_TEXT = 16384,       /* after each step; the text to encode has some hundred bytes */
-    SEGMENT_WORK = 16,      /* of one more segment */
-    FIRST_MATCH_LIMIT = 64, /* of PCRE2's own steps, for a match that may need more */
+    SEGMENT_WORK = 16,      /* steps for one more segment */
+    FIRST_MATCH_LIMIT = 64, /* PCRE2's own steps, for a match that may need more */
 };
 
 static bool add_segment(struct segments *segments, const struct segment *segment, struct error *error)
@@ -53,7 +53,7 @@ static bool is_space(const char *text, size_t length)
            category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP;
 }
 
-/* The added tokens that are looked for before or after normalizing, sorted by their texts. */
+/* The added tokens to find before, or after, normalizing, sorted by their texts. */
 struct token_order {
     const struct added_token **tokens;
     size_t count;
@@ -87,15 +87,15 @@ static bool byte_is_less(const void *context, size_t index)
     return (unsigned char)wanted->tokens[index]->text[wanted->depth] < wanted->byte;
 }
 
-/* The first of the tokens from `low` to `high`, which are alike before `depth`, whose byte there is not less than
- * `byte`. */
+/* Returns the first of the tokens from `low` to `high`, which share their first `depth` bytes, whose next byte is not
+ * less than `byte`. */
 static size_t first_not_less(const struct token_order *order, size_t low, size_t high, size_t depth, unsigned byte)
 {
     const struct wanted_byte wanted = {order->tokens + low, depth, byte};
     return low + search_first(high - low, byte_is_less, &wanted);
 }
 
-/* The longest added token at the start of the text, or NULL: a byte more of the text leaves fewer tokens.
+/* Returns the longest added token at the start of the text, or NULL. Each byte of the text narrows the range of tokens.
  */
 static const struct added_token *token_at(const struct token_order *order, const char *text, size_t length,
                                           size_t *ret_depth)
@@ -144,7 +144,7 @@ static bool cut_tokens(const struct token_order *order, const char *text, size_t
 
 /* Normalizers. */
 
-/* A text on its way through them. */
+/* A text between normalizers. */
 struct normalizing {
     struct arena *arena;
     struct work *work;
@@ -152,7 +152,7 @@ struct normalizing {
     size_t length;
 };
 
-/* Reports whether a step may make a text of that length; asked before it is built. */
+/* Spends work for a text of that length; called before the text is built. */
 static bool may_make(struct normalizing *normalizing, size_t length, struct error *error)
 {
     if (length > MAX_TEXT) {
@@ -162,7 +162,7 @@ static bool may_make(struct normalizing *normalizing, size_t length, struct erro
     return work_spend(normalizing->work, length + 1, error);
 }
 
-/* Takes what utf8proc has made, or its error. */
+/* Takes the text that utf8proc made, or sets an error. */
 static bool take_mapped(struct normalizing *normalizing, utf8proc_uint8_t *mapped, utf8proc_ssize_t length,
                         struct error *error)
 {
@@ -176,7 +176,7 @@ static bool take_mapped(struct normalizing *normalizing, utf8proc_uint8_t *mappe
     return made;
 }
 
-/* Marks that follow each other are put in order one by one, which takes the square of their number. */
+/* Spends work for runs of combining marks: putting a run in order takes the square of its length. */
 static bool spend_on_marks(struct normalizing *normalizing, struct error *error)
 {
     return work_spend(normalizing->work, normalizing->length * (normalizing->length / 1024), error);
@@ -208,7 +208,8 @@ static bool lowercase(struct normalizing *normalizing, struct error *error)
     return take_mapped(normalizing, mapped, length, error);
 }
 
-/* BertNormalizer: control characters out, CJK characters apart, accents off, lower case; each unless it says not. */
+/* BertNormalizer: removes control characters, sets CJK characters apart, removes accents, lowers case; a setting turns
+ * off each step. */
 static bool normalize_bert(struct normalizing *normalizing, const struct json *settings, struct error *error)
 {
     bool low = json_bool(json_get(settings, "lowercase"), true);
@@ -249,7 +250,7 @@ static bool normalize_bert(struct normalizing *normalizing, const struct json *s
     return !low || lowercase(normalizing, error);
 }
 
-/* Replaces every occurrence of a text; memmem takes linear time whatever is looked for. */
+/* Replaces every occurrence of a text; memmem takes linear time for any text. */
 static bool replace_all(struct normalizing *normalizing, const struct json *settings, struct error *error)
 {
     size_t pattern_length, content_length, count = 0;
@@ -355,14 +356,14 @@ struct cut {
     pcre2_match_data *match;
     pcre2_match_context *limits;
     enum behavior behavior;
-    bool invert; /* what matches is what is kept */
+    bool invert; /* keep the matches */
 };
 
-/* Stretches of one segment, matches and what is between them, on their way to segments. */
+/* Stretches of one segment, matches and the text between them, before they become segments. */
 struct cutter {
     const struct cut *cut;
     struct segments *out;
-    const char *pending; /* a stretch that the next may join */
+    const char *pending; /* a stretch that may join the next one */
     size_t pending_length;
     bool pending_match;
 };
@@ -398,8 +399,8 @@ static bool emit_stretch(struct cutter *cutter, const char *text, size_t length,
     return true;
 }
 
-/* One match, within what is left of the work: PCRE2 does not tell how many steps a match took, so it is given few at
- * first and, where these are not enough, four times as many again. A step may look at the rest of the segment. */
+/* Finds one match within the remaining work. PCRE2 does not report a match's steps, so a match starts with a low limit,
+ * four times higher after each failure. A step may look at the rest of the segment. */
 static bool match_once(const struct cutter *cutter, const struct segment *segment, size_t from, int *ret_found,
                        struct error *error)
 {
@@ -432,7 +433,7 @@ static bool cut_segment(const struct cut *cut, const struct segment *segment, st
         const PCRE2_SIZE *range = pcre2_get_ovector_pointer(cut->match);
         if (range[0] < done)
             return error_set(error, "a pattern of the pre-tokenizer looks back before its match");
-        if (range[1] <= range[0]) { /* an empty match moves on by a character */
+        if (range[1] <= range[0]) { /* skip one character after an empty match */
             from =
                 range[1] +
                 (range[1] < segment->length ? text_character(segment->text + range[1], segment->length - range[1]) : 1);
@@ -452,7 +453,7 @@ static bool cut_all(struct segments *segments, const char *pattern, size_t patte
 {
     int code;
     PCRE2_SIZE place;
-    /* whole characters */
+    /* NEVER_BACKSLASH_C: matches end at whole characters */
     uint32_t options = PCRE2_UTF | (is_text ? PCRE2_LITERAL : PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C);
     struct cut cut = {.behavior = behavior, .invert = invert};
     cut.pattern = pcre2_compile((PCRE2_SPTR)pattern, pattern_length, options, &code, &place, NULL);
@@ -510,7 +511,7 @@ static bool pre_byte_level(const struct hf_vocabulary *vocabulary, struct segmen
 {
     static const char pattern[] = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
     bool prefix = json_bool(json_get(settings, "add_prefix_space"), true);
-    if (alone) /* transformers sets it anew where the pre-tokenizer is nothing else */
+    if (alone) /* transformers replaces a ByteLevel that stands alone */
         prefix = json_bool(json_get(vocabulary->files->config, "add_prefix_space"), false);
     for (size_t i = 0; i < segments->count && prefix; i++) {
         struct segment *segment = &segments->items[i];
@@ -579,13 +580,13 @@ static bool pre_tokenize(const struct hf_vocabulary *vocabulary, const struct js
     return true;
 }
 
-/* Uses GPT-2's pre-tokenizer, the one of tokenizers without tokenizer.json. */
+/* Runs GPT-2's pre-tokenizer, for tokenizers without tokenizer.json. */
 static bool plain_byte_level(const struct hf_vocabulary *vocabulary, struct segments *segments, struct error *error)
 {
     return pre_byte_level(vocabulary, segments, NULL, true, error);
 }
 
-/* Normalizes what is between the first tokens and cuts it at those that are looked for in normalized text. */
+/* Normalizes the text between the added tokens found first, and cuts it at those to find in normalized text. */
 static bool normalize_all(const struct hf_vocabulary *vocabulary, const struct segments *raw, struct segments *out,
                           struct error *error)
 {

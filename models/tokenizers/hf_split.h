@@ -1,4 +1,4 @@
-/* The first half of encoding: from a text to the segments that the model encodes one by one. */
+/* The first half of encoding: cuts a text into the segments that the model encodes one by one. */
 #pragma once
 
 #include "models/tokenizers/hf_vocabulary.h"
@@ -14,11 +14,12 @@ struct segment {
 
 struct segments {
     struct arena *arena;
-    struct work *work; /* what is left of it */
+    struct work *work; /* remaining budget */
     struct segment *items;
     size_t count, capacity;
 };
 
-/* Cuts `text` at added tokens, normalizes what is between them and runs the pre-tokenizer over it. */
+/* Cuts `text` at added tokens, normalizes the text between and pre-tokenizes it. `segments` comes with an arena and a
+ * budget. Fails if a step is unsupported or the budget is spent. */
 bool hf_split(const struct hf_vocabulary *vocabulary, const char *text, size_t length, struct segments *segments,
               struct error *error);

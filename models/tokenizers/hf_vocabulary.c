@@ -12,8 +12,8 @@ static const char *const special_attributes[] = {"bos_token", "eos_token", "unk_
                                                  "pad_token", "cls_token", "mask_token"};
 enum { ATTRIBUTES = sizeof special_attributes / sizeof *special_attributes };
 
-/* Lists of more of them, or tokens by names that only a model has: {"image_token": "<image>"}. Transformers 5 has a
- * list where those before it have names. */
+/* Lists of further special tokens, or of named tokens that only some models have: {"image_token": "<image>"}.
+ * Transformers 5 has a list where earlier versions have names. */
 static const char *const special_lists[] = {"additional_special_tokens", "extra_special_tokens"};
 enum { SPECIAL_LISTS = sizeof special_lists / sizeof *special_lists };
 
@@ -39,7 +39,7 @@ static const struct class_defaults {
     {"T5Tokenizer", {NULL, "</s>", "<unk>", NULL, "<pad>"}},
 };
 
-/* The class that AutoTokenizer takes for a model type where tokenizer_config.json names none. */
+/* The class that AutoTokenizer takes for a model type if tokenizer_config.json names none. */
 static const struct {
     const char *model_type, *class_name;
 } model_classes[] = {
@@ -94,7 +94,7 @@ static const char *class_of(const struct vocab_input *input, const struct json *
     return "PreTrainedTokenizer";
 }
 
-/* vocab.txt as the object that tokenizer.json would have: a token a line. */
+/* Parses vocab.txt, a token a line, into the object that tokenizer.json would have. */
 static struct json_document *parse_lines(const char *text, size_t length, struct error *error)
 {
     struct buffer object = {0};
@@ -115,7 +115,7 @@ static struct json_document *parse_lines(const char *text, size_t length, struct
     return document;
 }
 
-/* The model's tokens where there is no tokenizer.json: vocab.json, else vocab.txt. */
+/* Loads the model's tokens without tokenizer.json: vocab.json, else vocab.txt. */
 static enum vocab_result load_plain_vocab(const struct checkpoint *checkpoint, struct hf_vocabulary *vocabulary,
                                           struct error *error)
 {
@@ -139,7 +139,7 @@ static enum vocab_result load_plain_vocab(const struct checkpoint *checkpoint, s
     return VOCAB_ADDED;
 }
 
-/* Indexes a vocabulary [[token, score], ...]; of equal tokens the first counts. */
+/* Indexes a vocabulary [[token, score], ...]; the first of equal tokens counts. */
 static void index_array(struct hf_vocabulary *vocabulary)
 {
     size_t id = 0, length;
@@ -196,7 +196,7 @@ bool hf_token_id(const struct hf_vocabulary *vocabulary, const char *text, size_
     return true;
 }
 
-/* Adds a token, or gives one that is there new flags. */
+/* Adds a token, or replaces the flags of an existing one. */
 static void add_token(struct hf_vocabulary *vocabulary, const struct added_token *token)
 {
     struct added_token *there = find_added(vocabulary, token->text, token->length);
@@ -220,7 +220,7 @@ static void add_token(struct hf_vocabulary *vocabulary, const struct added_token
     vocabulary->n_ids = added->id >= vocabulary->n_ids ? added->id + 1 : vocabulary->n_ids;
 }
 
-/* The flags of a token given as an object; `normalized` is, where it is not given, what `special` is not. */
+/* Reads the text and flags of a token given as an object; `normalized` defaults to not `special`. */
 static struct added_token read_token(const struct json *token, bool always_special)
 {
     struct added_token added = {0};
@@ -242,7 +242,7 @@ static void add_all(struct hf_vocabulary *vocabulary, const struct json *tokens)
     }
 }
 
-/* The special token of an attribute as the files give it: an object or a string; NULL where they do not. */
+/* Returns the special token of an attribute as the files give it, an object or a string; NULL: none. */
 static const struct json *named_token(const struct tokenizer_files *files, const char *attribute)
 {
     const struct json *token = json_get(files->config, attribute);
@@ -274,7 +274,7 @@ const char *hf_special_token(const struct hf_vocabulary *vocabulary, const char 
     return NULL;
 }
 
-/* The special tokens of a list: ["<image>"], or {"image_token": "<image>"}, where they have names. */
+/* Returns the special tokens of a list: ["<image>"], or named ones, {"image_token": "<image>"}. */
 static const struct json **listed_tokens(const struct hf_vocabulary *vocabulary, const char *name, size_t *ret_count)
 {
     const struct json *list = named_token(vocabulary->files, name);
@@ -315,7 +315,7 @@ static int compare_ids(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Added tokens of the files, which are as many as `tokens` has room for. Those of `specials` are special. */
+/* Added tokens of the files; `tokens` has room for all. Tokens in `specials` are special. */
 struct collection {
     struct text_index specials;
     struct added_token *tokens;
@@ -335,7 +335,7 @@ static void collect(struct collection *collection, struct added_token added)
     collection->tokens[collection->n_tokens++] = added;
 }
 
-/* Tokens of added_tokens_decoder: {"3": {"content": "<pad>"}}. */
+/* Collects the tokens of added_tokens_decoder: {"3": {"content": "<pad>"}}. */
 static void collect_decoder(struct collection *collection, const struct json *decoder)
 {
     for (struct json_member token = {0}; json_next_member(decoder, &token);) {
@@ -346,7 +346,7 @@ static void collect_decoder(struct collection *collection, const struct json *de
     }
 }
 
-/* Tokens of added_tokens.json: {"<pad>": 3}. */
+/* Collects the tokens of added_tokens.json: {"<pad>": 3}. */
 static void collect_legacy(struct collection *collection, const struct json *added_tokens)
 {
     for (struct json_member token = {0}; json_next_member(added_tokens, &token);) {
@@ -357,7 +357,7 @@ static void collect_legacy(struct collection *collection, const struct json *add
     }
 }
 
-/* Tokens of tokenizer.json's added_tokens: {"id": 3, "content": "<pad>"}. */
+/* Collects the tokens of tokenizer.json's added_tokens: {"id": 3, "content": "<pad>"}. */
 static void collect_serialized(struct collection *collection, const struct json *tokens)
 {
     for (const struct json *token = json_first(tokens); token != NULL; token = json_next(token)) {
@@ -367,8 +367,8 @@ static void collect_serialized(struct collection *collection, const struct json 
     }
 }
 
-/* added_tokens_decoder of tokenizer_config.json, by id; where there is none, what older files have: added_tokens.json,
- * and tokenizer.json's own once more, which are taken where both have an id. */
+/* Adds tokenizer_config.json's added_tokens_decoder, by id. Older files lack it: then added_tokens.json, and
+ * tokenizer.json's own tokens once more, which win if both have an id. */
 static void add_decoder_tokens(struct hf_vocabulary *vocabulary)
 {
     const struct tokenizer_files *files = vocabulary->files;
@@ -391,8 +391,8 @@ static void add_decoder_tokens(struct hf_vocabulary *vocabulary)
             add_token(vocabulary, &sorted[i]);
 }
 
-/* Reports whether added_tokens_decoder, or what stands for it where there is none, has a token of that text, whose
- * flags then count. */
+/* Reports whether added_tokens_decoder has a token of that text, whose flags then count; true without
+ * added_tokens_decoder. */
 static bool has_decoder_token(const struct hf_vocabulary *vocabulary, const char *text, size_t length)
 {
     const struct json *decoder = json_get(vocabulary->files->config, "added_tokens_decoder");
@@ -405,7 +405,7 @@ static bool has_decoder_token(const struct hf_vocabulary *vocabulary, const char
     return decoder == NULL;
 }
 
-/* A special token that is given as a text is added unless it is there; one that is an object has its own flags. */
+/* Adds a special token: one given as a string only if it is new, one given as an object with its own flags. */
 static void add_special(struct hf_vocabulary *vocabulary, const struct json *token, const char *text, size_t length)
 {
     bool is_object = json_is(token, JSON_OBJECT);
@@ -420,7 +420,7 @@ static void add_special(struct hf_vocabulary *vocabulary, const struct json *tok
 static void add_named_specials(struct hf_vocabulary *vocabulary)
 {
     size_t length, number;
-    struct text_index seen = {0}; /* the first of a text counts */
+    struct text_index seen = {0}; /* the first token of a text counts */
     for (size_t i = 0; i < ATTRIBUTES; i++) {
         const char *text = hf_special_token(vocabulary, special_attributes[i], &length);
         if (text == NULL || !text_index_add(&seen, text, length, i))
@@ -453,7 +453,7 @@ static void put_end(struct json_writer *writer, const struct hf_vocabulary *voca
     json_put_template(writer, "[%t, %u]", text, length, id);
 }
 
-/* The steps of a tokenizer.json that BertConverter of transformers makes of vocab.txt. */
+/* Makes the steps that BertConverter of transformers makes for vocab.txt. */
 static bool make_steps(struct hf_vocabulary *vocabulary, struct error *error)
 {
     struct buffer text = {0};
@@ -584,7 +584,7 @@ bool hf_count_fits(const struct vocab_input *input, const struct hf_vocabulary *
     return token_count_fits(input, n_tokens, vocabulary->n_model_tokens + vocabulary->n_added, error);
 }
 
-/* Of a vocabulary {token: id}, or [[token, score], ...]. */
+/* Sets the tokens of a vocabulary {token: id}, or [[token, score], ...]. */
 static void set_model_tokens(const struct json *vocab, struct token_list *list)
 {
     uint64_t id = 0;

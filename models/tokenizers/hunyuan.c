@@ -1,5 +1,5 @@
-/* Hunyuan: byte-level BPE, from tokenizer.json or from the ranks of hy.tiktoken. What begins and ends texts and turns
- * is not what config.json says. conversion/hunyuan.py; the tokenization_hy.py of these repositories. */
+/* Hunyuan: byte-level BPE, from tokenizer.json or from the ranks of hy.tiktoken. The tokens that begin and end texts
+ * and turns differ from config.json's. conversion/hunyuan.py; the tokenization_hy.py of these repositories. */
 #include "models/tokenizers/bpe.h"
 #include "models/tokenizers/ranked.h"
 
@@ -25,7 +25,7 @@ static bool set_ends(struct gguf_kvs *kvs, const struct vocab_input *input, stru
     return true;
 }
 
-/* A padding token below 0 stands for none. */
+/* Writes the keys; a padding token below 0 means none. */
 static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
                        struct error *error)
 {
@@ -38,7 +38,7 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     return set_ends(kvs, input, error);
 }
 
-/* Special tokens are constants of the tokenizer's code, which has as many tokens as vocab_size says. */
+/* Special tokens, which are constants of the tokenizer's code; it has vocab_size tokens. */
 static const char *const specials[] = {"<|endoftext|>", "<|startoftext|>", "<|bos|>", "<|eos|>", "<|pad|>", NULL};
 
 static enum vocab_result add_ranks(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)

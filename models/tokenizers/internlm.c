@@ -1,4 +1,4 @@
-/* "llama" from the SentencePiece models of InternLM, which have texts end where turns do. conversion/internlm.py. */
+/* "llama" from InternLM's SentencePiece models, where the end of a turn also ends a text. conversion/internlm.py. */
 #include "models/tokenizers/sentencepiece.h"
 
 #include <stdlib.h>
@@ -6,14 +6,14 @@
 
 static const char turn_end[] = "<|im_end|>";
 
-/* The id of the token that ends a turn, where `text` is its text. */
+/* Sets the id of the token that ends a turn, if `text` is its text. */
 static void see(const char *text, size_t length, uint64_t id, uint64_t *turn_end_id)
 {
     if (length == sizeof turn_end - 1 && memcmp(text, turn_end, length) == 0)
         *turn_end_id = id;
 }
 
-/* Takes a token as the files spell it. */
+/* Sets an added token, spelled as in the files. */
 static void set_added(struct token_list *list, const struct json *token, uint64_t id, uint64_t *turn_end_id)
 {
     size_t length;
@@ -41,7 +41,7 @@ static void patch_pieces(struct token_list *list, uint64_t n_pieces)
     }
 }
 
-/* InternLM 2: what added_tokens.json has comes after all, whatever its ids. */
+/* InternLM 2: makes the list, with added_tokens.json's tokens at the end, whatever their ids. */
 static bool list_of_2(const struct vocab_input *input, const sentencepiece_model *model,
                       const struct tokenizer_files *files, struct token_list *list, uint64_t *turn_end_id,
                       struct error *error)

@@ -1,5 +1,5 @@
-/* "gpt2" from tiktoken.model: the tokenizer of Kimi K2 and its kin. Special tokens are those that tokenizer_config.json
- * names, and reserved ones. conversion/deepseek.py, kimi_linear.py; the tokenization_kimi.py of these repositories. */
+/* "gpt2" from tiktoken.model, Kimi K2's tokenizer. Special tokens are those of tokenizer_config.json, and reserved
+ * ones. conversion/deepseek.py, kimi_linear.py; the tokenization_kimi.py of these repositories. */
 #include "models/tokenizers/ranked.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Laguna's byte-level BPE: what ends the assistant's turn is a control token, which the files do not say.
+/* Laguna's byte-level BPE: the end of the assistant's turn is a control token, although the files do not say so.
  * conversion/laguna.py. */
 #include "models/tokenizers/bpe.h"
 

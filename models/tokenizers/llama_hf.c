@@ -1,4 +1,4 @@
-/* "llama" from a tokenizer.json: BPE with byte fallback and a decoder in steps, where there is no tokenizer.model. */
+/* "llama" from a tokenizer.json: BPE with byte fallback and a decoder in steps, for models without tokenizer.model. */
 #include "models/tokenizers/llama_hf.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ bool llama_hf_is_byte(const char *text, size_t length)
 bool llama_hf_list(const struct vocab_input *input, const struct hf_vocabulary *vocabulary, struct token_list *ret_list,
                    struct error *error)
 {
-    /* control tokens are those that have a name, whatever tokenizer.json says of others */
+    /* control tokens are the special tokens with a name, whatever flags tokenizer.json has for others */
     struct text_index specials = {0};
     size_t length, number;
     if (!hf_count_fits(input, vocabulary, vocabulary->n_ids, error) ||

@@ -1,8 +1,8 @@
 /* "llama" from the SentencePiece model of Mistral's own format: tokenizer.model, tokenizer.model.v3,
  * tokenizer.model.v7m1 ... gguf-py vocab.py, MistralVocab; mistral_common's utils.py.
  *
- * Of several the last by name is taken. Its ending is the version of the tokenizer, by which llama.cpp knows the
- * template of a chat; nothing is added to the model's own pieces. */
+ * Of several files the last by name counts. Its ending is the tokenizer's version, by which llama.cpp knows the chat
+ * template. The model's own pieces are all tokens. */
 #include "base/text.h"
 #include "models/tokenizers/mistral_tokens.h"
 #include "models/tokenizers/sentencepiece.h"
@@ -16,7 +16,7 @@ static size_t count_digits(const char *text)
     return strspn(text, "0123456789");
 }
 
-/* After the first '.' of a name ".model", or ".model.v7m1"; *ret_version: "v7" of it, or "v1". False of other names. */
+/* Reads a name's ending, ".model" or ".model.v7m1"; *ret_version is "v7", or "v1". Returns false for other names. */
 static bool read_name(const char *name, char ret_version[VERSION_DIGITS + 2])
 {
     static const char ending[] = ".model";

@@ -1,4 +1,4 @@
-/* "none", for models whose tokens are no text. conversion/base.py (_set_vocab_none). */
+/* "none", for models whose tokens are not text. conversion/base.py (_set_vocab_none). */
 #include "models/tokenizers/vocab.h"
 
 static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)

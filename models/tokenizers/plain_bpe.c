@@ -1,4 +1,4 @@
-/* Byte-level BPE whose added tokens are taken as they are: special or not as the files say, whatever they look like.
+/* Byte-level BPE with the files' flags for added tokens: special or not, whatever their texts look like.
  * conversion/llada.py, dream.py. */
 #include "models/tokenizers/bpe.h"
 

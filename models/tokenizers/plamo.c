@@ -9,7 +9,7 @@
 
 static const char file_name[] = "tokenizer.jsonl";
 
-/* The lines as one array: each but the empty ones. */
+/* Reads the lines, without the empty ones, as one array. */
 static struct json_document *read_lines(const struct checkpoint *checkpoint, bool *ret_absent, struct error *error)
 {
     size_t length;
@@ -67,7 +67,7 @@ static bool set_tokens(struct token_list *list, const struct json *lines, struct
     return true;
 }
 
-/* The first token of that text, or n_tokens. */
+/* Returns the first token of that text, or n_tokens. */
 static uint64_t find_token(const struct token_list *list, const char *text, size_t length)
 {
     uint64_t id = 0;

@@ -5,8 +5,7 @@
 
 #include <string.h>
 
-/* Pre-tokenizers that are told by a pattern of theirs, the first that fits; what llama.cpp does for these names is the
- * same. */
+/* Pre-tokenizers recognized by one of their patterns, the first match counts; llama.cpp treats these names alike. */
 static const struct {
     const char *pattern, *name;
 } structures[] = {
@@ -86,8 +85,8 @@ static const char *name_of_class(const char *class_name)
     return "default";
 }
 
-/* The name for a pre-tokenizer that the converter does not know, as a note tells; `failure`: why the check text could
- * not be encoded, or NULL. */
+/* Returns a name for a pre-tokenizer that the converter does not know, and adds a note; `failure`: why the check text
+ * could not be encoded, or NULL. */
 static const char *guess_name(const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
                               const char *failure)
 {

@@ -1,8 +1,8 @@
-/* tokenizer.ggml.pre: which pre-tokenizer llama.cpp is to use.
+/* tokenizer.ggml.pre, the pre-tokenizer for llama.cpp.
  *
- * The converter encodes one fixed text and looks the hash of the ids up in a list. A tokenizer that is not in the list
- * fails there; here it gets the name of one that cuts text in the same way, where its pre-tokenizer is known, and a
- * note. One whose file asks for more work than encoding that text is worth (work.h) fails here too. */
+ * The converter encodes one fixed text, hashes the ids and looks the hash up in a list. Where the converter fails
+ * because the list lacks the hash, wfs writes the name of a pre-tokenizer that cuts text in the same way, as far as it
+ * can tell, and adds a note. It fails if encoding exceeds its budget (work.h). */
 #pragma once
 
 #include "models/tokenizers/hf_vocabulary.h"
@@ -12,8 +12,8 @@ struct pre_hash {
 };
 
 extern const char pre_check_text[];
-extern const struct pre_hash pre_hashes[]; /* the last that fits counts; ended by NULL */
+extern const struct pre_hash pre_hashes[]; /* the last match counts; ends with a NULL */
 
-/* Sets the key. Notes why where it is a guess. */
+/* Sets the key; adds a note if the name is a guess. Fails if encoding exceeds its budget. */
 bool pre_write(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
                struct error *error);

@@ -1,5 +1,5 @@
-/* Facts that identify tokenizers: the text that llama.cpp's converter has them encode, and the SHA-256 of the ids that
- * come out, written as a Python list. Source: get_vocab_base_pre() of llama.cpp. */
+/* Facts that identify tokenizers: the text that llama.cpp's converter encodes, and the SHA-256 of the resulting ids,
+ * written as a Python list. Source: get_vocab_base_pre() of llama.cpp. */
 #include "models/tokenizers/pre.h"
 
 #include <stddef.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The text of a token, in the list's arena. */
+/* Returns the text of a token, in the arena. */
 static const char *spelled(struct arena *arena, const struct tiktoken *tiktoken, uint32_t rank, size_t *ret_length)
 {
     struct buffer text = {0};
@@ -32,7 +32,7 @@ static void add_merges(struct gguf_kvs *kvs, const struct tiktoken *tiktoken)
     gguf_set_array(kvs, "tokenizer.ggml.merges", GGUF_STRING, n_merges, &merges);
 }
 
-/* One text has one id: that of the last special token, or of the rank. */
+/* Gives each text one id, the highest that has it: a special token's, or the rank's. */
 static void drop_doubles(struct token_list *list)
 {
     struct text_index texts = {0};
@@ -77,11 +77,11 @@ static bool make_list(struct token_list *list, const struct vocab_input *input, 
     else
         set_named_specials(list, n_ranks, n_specials, kind->specials);
     drop_doubles(list);
-    list->n_tokens = n_tokens; /* what is more had to be there for the doubles */
+    list->n_tokens = n_tokens; /* further tokens served only to find repeated texts */
     return true;
 }
 
-/* The id of the special token that ends a text. */
+/* Sets the id of the special token that ends a text. */
 static bool set_end(struct gguf_kvs *kvs, const struct token_list *list, uint64_t first, const struct json *config,
                     const char *otherwise, struct error *error)
 {

@@ -31,7 +31,7 @@ static int64_t token_id(const struct stored_vocab *vocab, const char *key)
     return gguf_get_u64(vocab->kvs, key, &id) && id < vocab->n_tokens ? (int64_t)id : NO_TOKEN;
 }
 
-/* Rows of the embedding that no token has, whose name has that number. */
+/* Reports whether a token is padding: an unused row of the embedding, named by its number. */
 static bool is_padding(const struct token *token, uint64_t id)
 {
     char text[32];
@@ -49,7 +49,7 @@ static const char *text_of(const struct gguf_kvs *kvs, const char *key, struct a
     return gguf_get_string(kvs, key, arena, &length, &absent);
 }
 
-/* A Unigram vocabulary of another architecture than T5's: XLM-RoBERTa and its kin have ids in another order than their
+/* Reports whether a Unigram vocabulary is not T5's: XLM-RoBERTa and similar models have ids in another order than their
  * SentencePiece model. */
 static bool is_like_xlmr(const struct gguf_kvs *kvs)
 {
@@ -102,8 +102,8 @@ static void drop_padding(struct stored_vocab *vocab)
     vocab->n_tokens = n;
 }
 
-/* The names of unused tokens have the number before, since all moved by one; and after its pieces XLM-RoBERTa has a
- * mask, which is one of them unless the GGUF knows it. */
+/* Drops padding, whose names have the number before, since all ids moved by one. XLM-RoBERTa's pieces are followed by a
+ * mask, which looks like padding in a GGUF that does not name it. */
 static void drop_moved_padding(struct stored_vocab *vocab)
 {
     static const char mask[] = "<mask>";
@@ -125,10 +125,10 @@ static bool has_xlmr_order(const struct stored_vocab *vocab)
     return true;
 }
 
-/* Sets ids that no key holds; they are the same in all such models. */
+/* Sets the ids that no key holds, which are the same in all such models. */
 static void set_xlmr_ids(struct stored_vocab *vocab)
 {
-    uint64_t last = vocab->n_tokens - 1; /* there are four at least */
+    uint64_t last = vocab->n_tokens - 1; /* there are at least four tokens */
     static const enum special in_front[] = {SPECIAL_BOS, SPECIAL_PADDING, SPECIAL_EOS, SPECIAL_UNKNOWN};
     for (size_t i = 0; i < sizeof in_front / sizeof *in_front; i++)
         if (vocab->ids[in_front[i]] == NO_TOKEN)
@@ -159,7 +159,7 @@ static bool load(struct stored_vocab *vocab, struct error *error)
     return true;
 }
 
-/* The masks of RoBERTa, ModernBERT and XLM-RoBERTa take the space before them. */
+/* Reports whether a token takes the space before it, as the masks of RoBERTa, ModernBERT and XLM-RoBERTa do. */
 static bool strips_left(const struct stored_vocab *vocab, uint64_t id)
 {
     const struct token *token = &vocab->tokens[id];
@@ -245,7 +245,7 @@ bool rebuild_usual_template(const struct stored_vocab *vocab, bool adds_bos, str
     if (bos)
         ret_template->before = vocab->ids[SPECIAL_BOS];
     if (bos &&
-        gguf_kvs_find(vocab->kvs, "tokenizer.ggml.add_sep_token") != NULL) /* which is there if something is between */
+        gguf_kvs_find(vocab->kvs, "tokenizer.ggml.add_sep_token") != NULL) /* present only if tokens come between */
         ret_template->second = vocab->ids[SPECIAL_BOS];
     if (eos || sep)
         ret_template->after = vocab->ids[SPECIAL_EOS];
@@ -259,8 +259,8 @@ bool rebuild_usual_template(const struct stored_vocab *vocab, bool adds_bos, str
 
 /* tokenizer_config.json, special_tokens_map.json and the templates. */
 
-/* Reports whether the configuration of the tokenizer names a token: the keys of those that it names come in the order
- * of enum special, before those that config.json alone has. */
+/* Reports whether the tokenizer's configuration names a token. Keys for these tokens come in the order of enum special,
+ * before keys that only config.json has. */
 static bool is_named_in_config(const struct stored_vocab *vocab, enum special special)
 {
     size_t latest = 0;
@@ -275,13 +275,13 @@ static bool is_named_in_config(const struct stored_vocab *vocab, enum special sp
     return false;
 }
 
-/* Kinds of vocabularies that differ in the names of their special tokens. */
+/* Kinds of vocabularies with different names for their special tokens. */
 enum { OF_BERT = 1, OF_XLMR = 2, OF_OTHERS = 4, OF_ALL = OF_BERT | OF_XLMR | OF_OTHERS };
 
-/* The names of special tokens in configurations, in the order of the alphabet. */
+/* Names of special tokens in configurations, in alphabetical order. */
 static const struct special_name {
     const char *name;
-    enum special special, otherwise; /* `otherwise` where the vocabulary has no such token */
+    enum special special, otherwise; /* `otherwise` if the vocabulary lacks `special` */
     unsigned kinds;
 } special_names[] = {
     {"bos_token", SPECIAL_BOS, SPECIAL_BOS, OF_XLMR | OF_OTHERS},
@@ -294,7 +294,7 @@ static const struct special_name {
 };
 enum { N_NAMES = sizeof special_names / sizeof *special_names };
 
-/* Puts the special tokens from one name to another by their texts. XLM-RoBERTa's are known by their places. */
+/* Writes the texts of the special tokens from one name to another. XLM-RoBERTa's have fixed ids. */
 static void put_names(const struct stored_vocab *vocab, const char *from, const char *to, struct json_writer *writer)
 {
     unsigned kind = vocab->is_xlmr ? OF_XLMR : OF_OTHERS;
@@ -309,7 +309,7 @@ static void put_names(const struct stored_vocab *vocab, const char *from, const 
     }
 }
 
-/* Tokens that are pieces of a SentencePiece model besides are left to it. */
+/* Writes the added tokens, except those that are also pieces of a SentencePiece model. */
 static void write_decoder(const struct stored_vocab *vocab, struct json_writer *writer)
 {
     char id[24];
@@ -335,7 +335,8 @@ static void put_flag(const struct stored_vocab *vocab, const char *name, const c
         json_put_bool(writer, name, value);
 }
 
-/* Without them transformers' tokenizers give token_type_ids as well, which generate() takes from no decoder. */
+/* Writes the model's inputs: without them transformers' tokenizers add token_type_ids, which generate() of no decoder
+ * accepts. */
 static void put_input_names(const struct stored_vocab *vocab, struct json_writer *writer)
 {
     uint64_t n_types;
@@ -401,8 +402,8 @@ static bool write_chat_template(const struct stored_vocab *vocab, struct buffer 
     return true;
 }
 
-/* A vocabulary that came from a tokenizer.json alone has one score for all: a SentencePiece model of it would be
- * another one. */
+/* Reports whether tokens have scores. A vocabulary from a tokenizer.json alone has one score for all, which would make
+ * a different SentencePiece model. */
 static bool has_scores(const struct gguf_kvs *kvs)
 {
     return gguf_kvs_find(kvs, "tokenizer.ggml.scores") != NULL;
@@ -413,7 +414,8 @@ static bool is_t5(const struct gguf_kvs *kvs)
     return has_scores(kvs) && !is_like_xlmr(kvs);
 }
 
-/* One that came from a tokenizer.json alone has no prefix, and other flags than its SentencePiece model had. */
+/* Reports whether the GGUF came from XLM-RoBERTa's SentencePiece model: a vocabulary from a tokenizer.json alone has no
+ * prefix. */
 static bool is_xlmr(const struct gguf_kvs *kvs)
 {
     bool adds_prefix = true;
@@ -488,7 +490,7 @@ const char *rebuilt_template_name(const char *key)
     return name;
 }
 
-/* The texts of llama's user-defined tokens have spaces where their tokenizers have U+2581. */
+/* Restores U+2581 in llama's user-defined tokens, whose texts have spaces in the GGUF. */
 static void restore_blocks(struct stored_vocab *vocab)
 {
     for (uint64_t i = 0; i < vocab->n_tokens; i++) {

@@ -1,12 +1,11 @@
-/* Tokenizers read backwards: the files of a Hugging Face directory from the tokenizer.* keys of a GGUF.
+/* Tokenizers in reverse: makes the files of a Hugging Face directory from the tokenizer.* keys of a GGUF.
  *
- * Facts that a GGUF does not keep are chosen as the original tokenizers usually have them: flags of added tokens
- * (stripping, normalization), the normalizer of byte-level BPE (by the name of the pre-tokenizer), training options.
- * Ids of texts are those of the original but for such cases. Memory and time are those of the keys, times a logarithm;
- * a tokenizer.json whose merges have more than 64 bytes for each byte of the pieces is not made.
+ * Facts that a GGUF does not keep are chosen as most original tokenizers have them: flags of added tokens (stripping,
+ * normalization), the normalizer of byte-level BPE (by the name of the pre-tokenizer), training options. Other
+ * tokenizers give other ids to some texts. Memory and time are O(N log N) for keys of N bytes; a SentencePiece
+ * vocabulary whose pieces are too long for that limit has no tokenizer.json.
  *
- * Sources: transformers (convert_slow_tokenizer.py, tokenization_utils_base.py), tokenizers, the
- * SentencePiece format.
+ * Sources: transformers (convert_slow_tokenizer.py, tokenization_utils_base.py), tokenizers, the SentencePiece format.
  */
 #pragma once
 
@@ -15,9 +14,9 @@
 #include "formats/json_write.h"
 #include "models/tokenizers/token_list.h"
 
-enum { NO_TOKEN = -1, TOKEN_NO_PIECE = -1000 /* the score that the converter gives to tokens that are not pieces */ };
+enum { NO_TOKEN = -1, TOKEN_NO_PIECE = -1000 /* the converter's score for tokens that are not pieces */ };
 
-/* Tokens with a meaning, in the order in which the converter writes their keys. */
+/* Special tokens, in the order in which the converter writes their keys. */
 enum special {
     SPECIAL_BOS,
     SPECIAL_EOS,
@@ -32,40 +31,40 @@ enum special {
 struct stored_vocab {
     struct arena *arena;
     const struct gguf_kvs *kvs;
-    const char *model, *pre; /* tokenizer.ggml.model and .pre; pre is "" where there is none */
+    const char *model, *pre; /* tokenizer.ggml.model and .pre; `pre` is "" if the key is missing */
     struct token *tokens;
     uint64_t n_tokens;     /* without the padding at the end */
-    bool has_scores;       /* of a SentencePiece BPE: those of its pieces */
+    bool has_scores;       /* a SentencePiece BPE has the scores of its pieces */
     bool is_xlmr;          /* a Unigram model with the order and the special tokens of XLM-RoBERTa */
-    int64_t ids[SPECIALS]; /* of the tokens with a meaning, or NO_TOKEN */
+    int64_t ids[SPECIALS]; /* of the special tokens, or NO_TOKEN */
 };
 
-/* A file that can be made. */
+/* A file that wfs can make. */
 struct rebuilt_file {
     const char *name;
-    const char *model; /* of vocabularies that have it; NULL: of all */
+    const char *model; /* the tokenizer.ggml.model it is for; NULL: any */
     bool (*write)(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
     bool (*applies)(const struct gguf_kvs *kvs); /* looks at small keys only; NULL: always */
 };
 
-/* All kinds, up to one without a name. */
+/* All files, up to one without a name. */
 extern const struct rebuilt_file rebuilt_files[];
 
-/* Returns one line about files that are missing or may differ, because the GGUF lacks the facts; NULL if all is known.
- * In the arena. Reads no long value. */
+/* Returns one line about a tokenizer that is missing or unsupported, or a pre-tokenizer that is unknown; NULL: neither.
+ * In the arena, or constant. Reads no long value. */
 const char *rebuilt_note(const struct gguf_kvs *kvs, struct arena *arena);
 
 /* Returns the name of the chat template that a key holds; NULL for the default template and for other keys. */
 const char *rebuilt_template_name(const char *key);
 
-/* Reports whether these keys have a vocabulary that the file can be made of. Reads no long value. */
+/* Reports whether the file can be made from the vocabulary in these keys. Reads no long value. */
 bool rebuilt_file_applies(const struct rebuilt_file *file, const struct gguf_kvs *kvs);
 
-/* Appends the text of the file. */
+/* Appends the contents of the file. Fails if a key is invalid or exceeds a limit. */
 bool rebuilt_file_write(const struct rebuilt_file *file, const struct gguf_kvs *kvs, struct buffer *out,
                         struct error *error);
 
-/* For those that write files. */
+/* For the functions that write files. */
 
 bool rebuild_bpe_json(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
 bool rebuild_bpe_vocab(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
@@ -77,50 +76,49 @@ bool rebuild_unigram_json(const struct stored_vocab *vocab, struct buffer *out, 
 bool rebuild_wordpiece_json(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
 bool rebuild_wordpiece_text(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
 
-/* Reports whether a token is one that is found in texts before they are split: control and user-defined ones, and the
- * unknown one. */
+/* Reports whether texts are searched for a token before they are split: control, user-defined and unknown tokens. */
 bool token_is_added(const struct token *token);
 
 /* Begins tokenizer.json, up to added_tokens. */
 void rebuild_begin(const struct stored_vocab *vocab, struct json_writer *writer);
 
-/* A member of "vocab": the token and its id. */
+/* Writes a member of "vocab": the token and its id. */
 void rebuild_put_token(const struct stored_vocab *vocab, uint64_t id, struct json_writer *writer);
 
-/* The member "merges" as the keys have them. */
+/* Writes the member "merges", as in the keys. */
 bool rebuild_merges(const struct stored_vocab *vocab, struct json_writer *writer, struct error *error);
 
-/* Marks the added tokens of a BPE over characters: tokens of several characters that no merge makes. */
+/* Marks the added tokens of a character BPE: tokens of several characters that no merge makes. */
 bool rebuild_find_added(struct stored_vocab *vocab, struct error *error);
 
 /* Returns the bool of a key; `otherwise` if the GGUF lacks the key. */
 bool rebuild_flag(const struct stored_vocab *vocab, const char *key, bool otherwise);
 
-/* {"type": "TemplateProcessing"}: of one text and of two, which tokens go before, between and after them. */
+/* {"type": "TemplateProcessing"}: the tokens before, between and after one text or two. */
 struct template
 {
     int64_t before, after, second; /* NO_TOKEN: none. `second` comes before the second text */
-    unsigned n_between;            /* how often `after` comes between two texts */
-    uint64_t second_type;          /* type_id of the second text and of what follows it */
+    unsigned n_between;            /* number of `after` tokens between two texts */
+    uint64_t second_type;          /* type_id of the second text and the tokens after it */
 };
 void rebuild_template(const struct stored_vocab *vocab, const struct template *template, const char *key,
                       struct json_writer *writer);
 
-/* The usual one, of add_bos_token and add_eos_token; false where there is nothing to add. */
+/* Makes the usual template from add_bos_token, add_eos_token and add_sep_token; false: it adds no tokens. */
 bool rebuild_usual_template(const struct stored_vocab *vocab, bool adds_bos, struct template *ret_template);
 
-/* The pre-tokenizer of byte-level BPE by its name in llama.cpp; the usual one of GPT-2 for names that are not known. */
+/* A pre-tokenizer of byte-level BPE. pre_row_find() returns that of llama.cpp's name, else GPT-2's usual one. */
 struct pre_row {
     const char *names[20];
     const char *normalizer;    /* "NFC", or NULL */
-    const char *const *splits; /* regular expressions in the order in which they split, up to a NULL; NULL: none */
+    const char *const *splits; /* regular expressions, in order of use, up to a NULL; NULL: none */
     enum { BYTES_ALONE, SPLIT_BYTES, DIGITS_BYTES, SPLIT_DIGITS_BYTES, FALCON_BYTES } form;
     bool ignores_merges, adds_bos;
 };
 const struct pre_row *pre_row_find(const char *name, bool *ret_known);
 void rebuild_pre_tokenizer(const struct pre_row *row, struct json_writer *writer);
 
-/* Put the members of a byte-level BPE's tokenizer.json from the normalizer to the decoder, and the beginning of its
+/* Write the members of a byte-level BPE's tokenizer.json from the normalizer to the decoder, and the beginning of its
  * model, up to the vocabulary. */
 void rebuild_bpe_steps(const struct stored_vocab *vocab, const struct pre_row *row, struct json_writer *writer);
 void rebuild_bpe_begin_model(const struct pre_row *row, struct json_writer *writer);

@@ -6,11 +6,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Tokens that are found before texts are split, and are no entries of the model's vocabulary unless they are among
- * its own. */
+/* Added tokens, found before texts are split. They are not in the model's vocabulary unless it has them itself. */
 struct outer_tokens {
     struct text_index index;
-    bool *wanted; /* by id: a merge makes or takes it, so that the model needs it as well */
+    bool *wanted; /* by id: a merge makes or takes the token, so the model needs it too */
     uint64_t first;
 };
 
@@ -86,7 +85,7 @@ static bool write_array(const struct gguf_array *merges, struct json_writer *wri
     return true;
 }
 
-/* None where the key is not there. */
+/* Gets the merges; none if the key is missing. */
 static bool get_merges(const struct stored_vocab *vocab, struct gguf_array *ret_merges, struct error *error)
 {
     *ret_merges = (struct gguf_array){.type = GGUF_STRING};
@@ -105,7 +104,7 @@ static bool is_one_character(const struct token *token)
     return token->length > 0 && text_character(token->text, token->length) == token->length;
 }
 
-/* Tokens of the merges, joined, are made. */
+/* Finds the tokens that merges make by joining two. */
 static bool find_made(const struct text_index *ids, const struct gguf_array *merges, bool *made, struct error *error)
 {
     struct buffer text = {0};
@@ -159,7 +158,7 @@ void rebuild_bpe_begin_model(const struct pre_row *row, struct json_writer *writ
                       row->ignores_merges);
 }
 
-/* The object of tokens, which the merges are about. */
+/* Writes the object of tokens that the merges refer to. */
 static bool put_tokens(const struct stored_vocab *vocab, const struct gguf_array *merges, const char *key,
                        struct json_writer *writer, struct error *error)
 {

@@ -1,6 +1,5 @@
-/* Pre-tokenizers by the names that llama.cpp has for them: which normalizer and which steps the tokenizers had that
- * these names were given to. Regular expressions are the published ones, of which llama.cpp's own are sometimes
- * approximations. */
+/* Pre-tokenizers by llama.cpp's names: the normalizer and the steps of the tokenizers that these names were made for.
+ * Regular expressions are the published ones, which llama.cpp's own sometimes approximate. */
 #include "models/tokenizers/rebuild.h"
 
 #include <string.h>
@@ -59,7 +58,7 @@ static const char *const chameleon[] = {
     "[\\p{P}!-/:-@\\[-`{-~]",
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+",
     NULL};
-/* Letters with a case, but for some that Unicode has had for less long. */
+/* Letters with a case, except some that Unicode added later. */
 static const char *const deepseek_llm[] = {
     "[\\r\\n]",
     "\\s?[" CASED "&&[^\\x{560}-\\x{588}\\x{10C7}-\\x{10FF}\\x{1C80}-\\x{1C88}\\x{2D00}-\\x{2D2D}\\x{A790}-\\x{AB68}"
@@ -72,7 +71,7 @@ static const char *const kimi[] = {"\\p{Han}+|[^\\r\\n\\p{L}\\p{N}]?" HAN_UPPER 
                                    "[^\\r\\n\\p{L}\\p{N}]?" HAN_UPPER "+" HAN_LOWER "*" CONTRACTIONS "?|"
                                    "\\p{N}{1,3}|" SIGNS "|" SPACES,
                                    NULL};
-/* Digits by threes from the right, then the scripts that are written without spaces. */
+/* Digits by threes from the right, then scripts that are written without spaces. */
 static const char *const afmoe[] = {
     "\\p{N}{1,3}(?=(?:\\p{N}{3})*(?!\\p{N}))",
     "[\\x{4E00}-\\x{9FFF}\\x{3400}-\\x{4DBF}\\x{F900}-\\x{FAFF}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}"
@@ -152,7 +151,7 @@ const struct pre_row *pre_row_find(const char *name, bool *ret_known)
 static const char bytes[] = "{'type': 'ByteLevel', 'add_prefix_space': false, 'trim_offsets': true, 'use_regex': %b}";
 static const char digits[] = "{'type': 'Digits', 'individual_digits': %b}";
 
-/* The steps of a row that has several. */
+/* Writes the steps of a row that has several. */
 static void put_steps(const struct pre_row *row, struct json_writer *writer)
 {
     bool is_falcon = row->form == FALCON_BYTES;

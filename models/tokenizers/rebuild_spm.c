@@ -1,7 +1,7 @@
 /* tokenizer.json and tokenizer.model of SentencePiece vocabularies, and tokenizer.json of Gemma 4.
  *
- * The merges of the former are all pairs of pieces that make a piece, as transformers finds them: each piece is cut at
- * every place, and both halves are looked up. A piece of n bytes takes n * n steps. */
+ * Like transformers, takes as merges all pairs of pieces that make a piece: cuts each piece at every place and looks
+ * both halves up. A piece of n bytes takes n * n steps. Gemma 4 has its merges in a key. */
 #include "base/text_index.h"
 #include "models/sentencepiece_model.pb-c.h"
 #include "models/tokenizers/rebuild.h"
@@ -17,7 +17,7 @@ static bool is_unigram(const struct stored_vocab *vocab)
     return strcmp(vocab->model, "t5") == 0;
 }
 
-/* The id of the one unknown token. */
+/* Returns the id of the one unknown token. */
 static uint64_t unknown_id(const struct stored_vocab *vocab)
 {
     if (vocab->ids[SPECIAL_UNKNOWN] != NO_TOKEN)
@@ -83,7 +83,7 @@ static void add_merge(const struct stored_vocab *vocab, uint32_t left, uint32_t 
         left, right, 0, score, count_characters(&vocab->tokens[left]), count_characters(&vocab->tokens[right])};
 }
 
-/* Adds all pairs of pieces that make this one, in the order of their ids. */
+/* Adds all pairs of pieces that make this piece, in the order of their ids. */
 static void add_pairs(const struct stored_vocab *vocab, const struct text_index *ids, uint32_t id, float score,
                       struct merges *merges)
 {
@@ -97,14 +97,14 @@ static void add_pairs(const struct stored_vocab *vocab, const struct text_index 
         qsort(merges->merges + first, merges->n_merges - first, sizeof *merges->merges, compare_pairs);
 }
 
-/* Reports whether an added token has taken the place of a piece, whose score is lost. A piece that is nothing else may
- * have that score for its own. */
+/* Reports whether an added token replaced a piece, whose score is lost. An ordinary piece may have that score as its
+ * own. */
 static bool is_filled(const struct token *token)
 {
     return (token->type == TOKEN_CONTROL || token->type == TOKEN_USER_DEFINED) && token->score == TOKEN_NO_PIECE;
 }
 
-/* Returns the sort key of a piece: its score, 0 if that is lost; without scores, its place. */
+/* Returns the sort key of a piece: its score, 0 if the score is lost; without scores, its place. */
 static float piece_score(const struct stored_vocab *vocab, uint64_t id)
 {
     if (!vocab->has_scores)
@@ -112,7 +112,7 @@ static float piece_score(const struct stored_vocab *vocab, uint64_t id)
     return is_filled(&vocab->tokens[id]) ? 0 : vocab->tokens[id].score;
 }
 
-/* The steps that all pieces may take, for each of their bytes. The pieces of Llama 2 and Gemma take less than 20. */
+/* The limit of steps for all pieces, for each of their bytes. The pieces of Llama 2 and Gemma take less than 20. */
 enum { STEPS_A_BYTE = 64, SMALL_VOCABULARY = 64 << 10 };
 
 static bool check_lengths(const struct stored_vocab *vocab, struct error *error)
@@ -155,7 +155,7 @@ static bool find_merges(const struct stored_vocab *vocab, struct merges *ret_mer
 
 /* tokenizer.json. */
 
-/* Spaces become part of the pieces; with a prefix, a text is taken to begin with a space. */
+/* Spaces become part of the pieces; with a prefix, texts begin with a space. */
 static const char with_prefix[] =
     "'normalizer': {'type': 'Sequence', 'normalizers': [{'type': 'Prepend', 'prepend': '\xe2\x96\x81'},"
     " {'type': 'Replace', 'pattern': {'String': ' '}, 'content': '\xe2\x96\x81'}]}, 'pre_tokenizer': null";
@@ -188,7 +188,7 @@ static bool write_found_merges(const struct stored_vocab *vocab, struct json_wri
     return found;
 }
 
-/* Gemma 4's are among its keys. */
+/* Writes the merges, Gemma 4's from its keys. */
 static bool write_merges(const struct stored_vocab *vocab, struct json_writer *writer, struct error *error)
 {
     if (strcmp(vocab->model, "gemma4") == 0)

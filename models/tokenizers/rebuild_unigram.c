@@ -24,7 +24,7 @@ static bool put_precompiled(const struct stored_vocab *vocab, struct json_writer
 
 enum { SCORE_TEXT = 32 };
 
-/* Returns a score as a float of Python: those of F32 are exact as doubles. */
+/* Writes a score as Python writes a float: every F32 is exact as a double. */
 static const char *score_text(float score, char out[SCORE_TEXT])
 {
     snprintf(out, SCORE_TEXT, "%.17g", isfinite(score) ? (double)score : 0.0);
@@ -48,8 +48,8 @@ static void write_model(const struct stored_vocab *vocab, struct json_writer *wr
     json_put_template(writer, "], 'byte_fallback': false}");
 }
 
-/* Where no keys say it: T5's A </s>, and B </s> of a second text; XLM-R's <s> A </s></s> B </s>, of those that have a
- * first token. All are of type 0. */
+/* Reads the template; without its keys, T5's A </s> and, for a second text, B </s>; or XLM-R's <s> A </s></s> B </s> if
+ * there is a first token. All tokens have type 0. */
 static void read_template(const struct stored_vocab *vocab, struct template *ret_template)
 {
     rebuild_usual_template(vocab, true, ret_template);

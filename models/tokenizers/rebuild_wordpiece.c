@@ -1,11 +1,11 @@
-/* tokenizer.json and vocab.txt of WordPiece vocabularies: the mark of a word's start becomes that of its rest again. */
+/* tokenizer.json and vocab.txt of WordPiece vocabularies: marks the rest of a word again, not the start of a word. */
 #include "models/tokenizers/rebuild.h"
 
 #include <string.h>
 
 static const char block[] = "\xe2\x96\x81";
 
-/* The token as WordPiece has it; *ret_prefix comes before it. */
+/* Returns the text of a token as WordPiece has it, after *ret_prefix. */
 static const char *plain_text(const struct token *token, size_t *ret_length, const char **ret_prefix)
 {
     bool marked = token->length >= 3 && memcmp(token->text, block, 3) == 0;
@@ -27,7 +27,7 @@ bool rebuild_wordpiece_text(const struct stored_vocab *vocab, struct buffer *out
     return true;
 }
 
-/* Uncased vocabularies have no capital letter, which files without the key tell by that. */
+/* Reports whether a vocabulary has capital letters; uncased ones, recognized by that without the key, have none. */
 static bool has_capitals(const struct stored_vocab *vocab)
 {
     for (uint64_t i = 0; i < vocab->n_tokens; i++)

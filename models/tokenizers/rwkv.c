@@ -1,6 +1,6 @@
-/* "rwkv", from rwkv_vocab_v20230424.txt: a token a line, as a literal of Python, text or bytes, between its number and
- * its length in bytes. A GGUF has each as Python shows bytes, without quotes. Nothing is executed: literals are read
- * here. conversion/base.py (_set_vocab_rwkv_world); the reference manual of Python, 2.4.1 and repr() of bytes. */
+/* "rwkv", from rwkv_vocab_v20230424.txt: a token a line, as a Python literal (text or bytes) between its number and its
+ * length in bytes. A GGUF has each token as Python shows bytes, without quotes. Literals are parsed here; nothing is
+ * executed. conversion/base.py (_set_vocab_rwkv_world); the Python reference manual, 2.4.1, and repr() of bytes. */
 #include "base/text.h"
 #include "models/tokenizers/token_list.h"
 #include "models/tokenizers/tokenizer_files.h"
@@ -16,7 +16,7 @@ struct literal {
     bool is_bytes;
 };
 
-/* The value of `n_digits` digits, which are taken; false where there are not as many. */
+/* Takes `n_digits` hexadecimal digits and their value; false if there are fewer. */
 static bool take_digits(struct literal *literal, unsigned n_digits, uint32_t *ret_value)
 {
     if ((size_t)(literal->end - literal->at) < n_digits)
@@ -65,8 +65,8 @@ static bool take_escape(struct literal *literal, struct buffer *out)
     return (letter == 'x' || ((letter == 'u' || letter == 'U') && !literal->is_bytes)) && append_character(out, value);
 }
 
-/* The bytes that a literal stands for. What the file of the models does not have (octal digits, names of characters,
- * several quotes) is not taken. */
+/* Appends the bytes that a literal stands for. Fails for forms that the models' file lacks (octal digits, character
+ * names, triple quotes). */
 static bool read_literal(const char *text, size_t length, struct buffer *out)
 {
     bool is_bytes = length > 0 && *text == 'b';
@@ -90,7 +90,7 @@ static bool has_byte(const unsigned char *bytes, size_t length, char byte)
     return length > 0 && memchr(bytes, byte, length) != NULL;
 }
 
-/* As Python shows bytes. */
+/* Appends bytes as Python shows them. */
 static void append_shown(struct buffer *out, const unsigned char *bytes, size_t length)
 {
     static const char controls[] = "\t\n\r", letters[] = "tnr";
@@ -108,7 +108,7 @@ static void append_shown(struct buffer *out, const unsigned char *bytes, size_t 
     }
 }
 
-/* One line as what a GGUF has of it, in the arena. */
+/* Reads the token of one line as a GGUF has it, in the arena. */
 static bool read_line(const char *line, size_t length, struct arena *arena, const char **ret_text, size_t *ret_length)
 {
     const char *first = memchr(line, ' ', length), *last = memrchr(line, ' ', length);
@@ -169,7 +169,7 @@ static bool add_tokens(struct gguf_kvs *kvs, const struct vocab_input *input, ch
     return added;
 }
 
-/* Two line feeds end a turn, and whatever else is said, the first token begins and ends a text. */
+/* Adds the special ids: two line feeds end a turn; the first token begins and ends a text, whatever the files say. */
 static bool add_special(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
 {
     static const struct special_id ids[] = {{"eot", 261}, {"bos", 0}, {"eos", 0}};

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Memory for protobuf-c, as long as it is in proportion to the file. */
+/* Memory for protobuf-c, limited in proportion to the file. */
 struct allowance {
     size_t left;
     bool exceeded;
@@ -75,7 +75,7 @@ enum vocab_result sentencepiece_add(struct gguf_kvs *kvs, const struct vocab_inp
 
 enum { UNKNOWN_PIECE = 2, CONTROL_PIECE, USER_DEFINED_PIECE, UNUSED_PIECE, BYTE_PIECE };
 
-/* SentencePiece (0.2.3) takes a piece of one NUL for an unused one where bytes stand for what is unknown. */
+/* SentencePiece (0.2.3) treats a piece of one NUL as unused if the model has byte fallback. */
 static bool is_nul(const sentencepiece_model *model, const Wfs__Sentencepiece__Model__Piece *piece)
 {
     return model->trainer != NULL && model->trainer->byte_fallback && piece->piece.len == 1 &&
@@ -94,7 +94,7 @@ static enum token_type piece_type(const Wfs__Sentencepiece__Model__Piece *piece)
     case BYTE_PIECE:
         return TOKEN_BYTE;
     default:
-        return TOKEN_NORMAL; /* user-defined pieces too */
+        return TOKEN_NORMAL; /* also for user-defined pieces */
     }
 }
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A token as tokenizer_config.json gives it: a string, an object with content, or something else. Comparisons with the
- * ids of a template are between the values as they are, so that an object is never equal: the reference's behaviour. */
+/* A token as tokenizer_config.json gives it: a string, an object with content, or something else. Like the converter,
+ * compares these values with the ids of a template as they are, so that an object is never equal. */
 struct given {
     const char *text; /* NULL: absent or empty */
     size_t length;
@@ -17,7 +17,7 @@ enum { BOS, EOS, UNK, SEP, PAD, CLS, MASK, NAMED_TYPES, MOST_TYPES = 24, MOST_ID
 
 static const char *const named_types[NAMED_TYPES] = {"bos", "eos", "unk", "sep", "pad", "cls", "mask"};
 
-/* The keys that have a writer; other types are collected and dropped. */
+/* Types of ids with a key; other types are collected and dropped. */
 static const struct {
     const char *type, *key;
 } id_keys[] = {
@@ -41,7 +41,7 @@ struct special_vocab {
     size_t n_types;
     bool has_config;
 
-    /* In the order in which they were found. */
+    /* Ids, in the order of finding. */
     struct {
         const char *type;
         uint32_t id;
@@ -103,7 +103,7 @@ static void set_given(struct given *given, const char *text, size_t length)
     *given = (struct given){text, length, true};
 }
 
-/* The token id of a template's item, or NULL for a sequence. */
+/* Returns the token id of a template's item; NULL: a sequence. */
 static const char *template_token(const struct json *item, size_t *ret_length)
 {
     return json_string(json_get(json_get(item, "SpecialToken"), "id"), ret_length);
@@ -119,7 +119,7 @@ static bool is_end(const struct special_vocab *vocab, const char *text, size_t l
     return text != NULL && (same(&vocab->given[SEP], text, length) || same(&vocab->given[EOS], text, length));
 }
 
-/* The last token of the single template becomes eos; an eos that was given is kept as eot, or eom. */
+/* Makes the last token of the single template EOS; an EOS that the files give becomes EOT, or EOM. */
 static void replace_eos(struct special_vocab *vocab, const char *last, size_t length)
 {
     static const char *const spare[] = {"eot", "eom"};
@@ -195,7 +195,7 @@ static void read_template(struct special_vocab *vocab, const struct json *proces
         vocab->given[SEP] = vocab->given[EOS];
 }
 
-/* A pair of RobertaProcessing, ["</s>", 2]: its text. */
+/* Takes the text of a RobertaProcessing pair: ["</s>", 2]. */
 static void fill_from_pair(struct given *given, const struct json *pair, const struct given *otherwise)
 {
     size_t length;
@@ -240,7 +240,7 @@ static void read_post_processor(struct special_vocab *vocab, const struct json *
         read_processor(vocab, each);
 }
 
-/* Ids of the given tokens among the added ones: the first of that content. */
+/* Reads the ids of the given tokens from the added tokens: the first with that content. */
 static void read_given(struct special_vocab *vocab, const struct json *config, const struct json *added_tokens)
 {
     for (size_t i = 0; i < vocab->n_types; i++) {
@@ -280,7 +280,7 @@ static void read_config_ids(struct special_vocab *vocab, const struct json *conf
 
 /* Merges. */
 
-/* Appends one half of a merge; a space in it is spelled as byte-level tokenizers spell it. */
+/* Appends one half of a merge; byte-level tokenizers spell a space in it differently. */
 static void append_half(struct buffer *merge, const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++)
@@ -314,7 +314,7 @@ static void add_json_merges(struct gguf_kvs *kvs, const struct json *merges)
     buffer_free(&joined);
 }
 
-/* merges.txt: a line of two words each; a first line that starts with '#' is none. */
+/* Adds merges.txt: two words a line; skips a first line that starts with '#'. */
 static bool add_text_merges(struct gguf_kvs *kvs, const struct checkpoint *checkpoint, struct error *error)
 {
     size_t length;
@@ -374,8 +374,8 @@ static bool alphanumeric(char c)
 
 enum { TEMPLATE_KEY_BYTES = 256 };
 
-/* tokenizer.chat_template.NAME, with '_' for each character that is neither letter nor digit. Returns where the name
- * begins in it. */
+/* Writes tokenizer.chat_template.NAME, with '_' for each character that is neither letter nor digit. Returns the place
+ * of the name in the key. */
 static const char *template_key(char key[TEMPLATE_KEY_BYTES], const char *name, size_t length)
 {
     static const char prefix[] = "tokenizer.chat_template.";
@@ -387,7 +387,7 @@ static const char *template_key(char key[TEMPLATE_KEY_BYTES], const char *name, 
     return key + sizeof prefix - 1;
 }
 
-/* Named templates: tokenizer.chat_template.NAME for each, their names, and the default one last. */
+/* Adds named templates: tokenizer.chat_template.NAME for each, their names, and the default one last. */
 static void add_named_templates(struct gguf_kvs *kvs, const struct json *templates)
 {
     const struct json *usual = NULL;
@@ -428,7 +428,7 @@ static void add_template(struct gguf_kvs *kvs, const struct json *given)
         add_named_templates(kvs, given);
 }
 
-/* The templates of additional_chat_templates/, by name; their order in the reference is the directory's. */
+/* Adds the templates of additional_chat_templates/, by name; the converter takes them in the directory's order. */
 static bool add_template_files(struct gguf_kvs *kvs, const struct checkpoint *checkpoint, struct error *error)
 {
     static const char folder[] = "additional_chat_templates/", ending[] = ".jinja";
@@ -483,7 +483,7 @@ static bool add_chat_template(struct gguf_kvs *kvs, const struct checkpoint *che
     return true;
 }
 
-/* Normalizer flags: 0 false, 1 true, -1 not said. */
+/* Normalizer flags: 0 false, 1 true, -1 unknown. */
 
 struct normalizer_flags {
     int lowercase, strip_accents;

@@ -1,8 +1,8 @@
-/* "llama" from tokenizer.model: SentencePiece, with the tokens that the Hugging Face files add. Phi-3 adds them in a
- * way of its own. */
+/* "llama" from tokenizer.model: SentencePiece and the tokens that the Hugging Face files add, which Phi-3 adds in its
+ * own way. */
 #include "models/tokenizers/sentencepiece.h"
 
-/* Phi-3: the added tokens of tokenizer.json besides. */
+/* Phi-3: adds tokenizer.json's added tokens too. */
 static void add_tokenizer_tokens(struct token_list *list, const struct json *tokenizer)
 {
     const struct json *added = json_get(tokenizer, "added_tokens");

@@ -1,4 +1,4 @@
-/* "t5": a Unigram SentencePiece model, as T5 has it. */
+/* "t5": T5's Unigram SentencePiece model. */
 #include "models/tokenizers/sentencepiece.h"
 #include "models/tokenizers/unigram.h"
 

@@ -1,7 +1,7 @@
 /* "gpt2" from tekken.json, Mistral's tokenizer. gguf-py vocab.py, MistralVocab.
  *
- * The list begins with the special tokens; as many others follow as the file says to use. Every way to cut a token into
- * two is a merge, not only the one that training took. */
+ * The list begins with the special tokens, followed by the declared number of others. Every way to cut a token into two
+ * tokens is a merge, not only the one that training chose. */
 #include "base/base64.h"
 #include "base/text_index.h"
 #include "models/tokenizers/byte_alphabet.h"
@@ -24,7 +24,7 @@ struct tekken {
     struct arena *arena;
     struct document *document;
     uint64_t n_special, n_ranks;
-    struct text *special; /* by number; NULL: none has it */
+    struct text *special; /* by number; NULL: unused */
     struct text *ranks;
     struct text_index index; /* of ranks */
 };
@@ -49,7 +49,7 @@ static bool read_special(struct tekken *tekken, const struct json *tokens, struc
     return true;
 }
 
-/* Those of files that list none, which versions after 7 all do. */
+/* Sets the special tokens for files that list none; all versions after 7 list them. */
 static void set_older_special(struct tekken *tekken)
 {
     static const char *const tokens[] = {"<unk>",
@@ -174,7 +174,7 @@ static void write_merges(struct gguf_kvs *kvs, const struct tekken *tekken)
     gguf_set_array(kvs, "tokenizer.ggml.merges", GGUF_STRING, count, &elements);
 }
 
-/* The number of a special token; MISTRAL_NO_ID where there is none. */
+/* Returns the number of a special token; MISTRAL_NO_ID: none. */
 static uint64_t special_id(const struct tekken *tekken, const char *text)
 {
     for (uint64_t i = 0; i < tekken->n_special; i++)
@@ -214,12 +214,12 @@ static void write_tokens(struct gguf_kvs *kvs, const struct tekken *tekken)
     }
     buffer_free(&spelled);
     gguf_set_array(kvs, "tokenizer.ggml.tokens", GGUF_STRING, n_tokens, &texts);
-    /* whole numbers, as the converter has them */
+    /* I32, as the converter writes them */
     gguf_set_array(kvs, "tokenizer.ggml.scores", GGUF_I32, n_tokens, &scores);
     gguf_set_array(kvs, "tokenizer.ggml.token_type", GGUF_I32, n_tokens, &types);
 }
 
-/* The name that llama.cpp has for the template of a chat. */
+/* Returns llama.cpp's name for the chat template; NULL: none. */
 static const char *template_name(const struct json *version)
 {
     if (json_string_is(version, "v3"))

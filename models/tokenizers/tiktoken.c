@@ -24,7 +24,7 @@ struct tiktoken {
     struct text_index index; /* of ranks */
 };
 
-/* The line at `text` up to its end: "base64 rank". */
+/* Parses a line: "base64 rank". */
 static bool parse_line(struct tiktoken *tiktoken, const char *line, size_t length, enum tiktoken_ranks ranks)
 {
     char rank[16];
@@ -45,7 +45,7 @@ static bool parse_line(struct tiktoken *tiktoken, const char *line, size_t lengt
     return true;
 }
 
-/* Indexes the tokens; those that repeat an earlier one are dropped, unless the file says the ranks. */
+/* Indexes the tokens. Drops tokens that repeat an earlier one; fails for such tokens if the file states the ranks. */
 static bool index_tokens(struct tiktoken *tiktoken, enum tiktoken_ranks ranks, struct error *error)
 {
     uint32_t n_kept = 0;
@@ -60,7 +60,7 @@ static bool index_tokens(struct tiktoken *tiktoken, enum tiktoken_ranks ranks, s
     return true;
 }
 
-/* Reports whether finding the merges takes no more than a file of `length` bytes may ask for. */
+/* Reports whether finding the merges stays within the limit for a file of `length` bytes. */
 static bool is_worth_splitting(const struct tiktoken *tiktoken, size_t length, struct error *error)
 {
     enum { SMALL_FILE = 64 << 10 };
@@ -73,7 +73,7 @@ static bool is_worth_splitting(const struct tiktoken *tiktoken, size_t length, s
                                      work, TIKTOKEN_WORK);
 }
 
-/* Reports whether the text starts like a line of such a file. */
+/* Reports whether the text starts like a line of a tiktoken file. */
 static bool looks_like_tiktoken(const char *text, size_t length)
 {
     const char *end = memchr(text, '\n', length < 256 ? length : 256);
@@ -143,7 +143,7 @@ void tiktoken_append(const struct tiktoken *tiktoken, uint32_t rank, struct buff
     append_bytes(&tiktoken->tokens[rank], 0, tiktoken->tokens[rank].length, out);
 }
 
-/* The rank of what two neighbouring parts would be together, UINT32_MAX where that is not a token before `most`. */
+/* Returns the rank of two neighbouring parts together; UINT32_MAX if they are not a token below `most`. */
 static uint32_t rank_of_pair(const struct tiktoken *tiktoken, const char *bytes, const uint16_t *ends, size_t part,
                              uint32_t most)
 {
@@ -152,7 +152,7 @@ static uint32_t rank_of_pair(const struct tiktoken *tiktoken, const char *bytes,
     return found && rank < most ? rank : UINT32_MAX;
 }
 
-/* The pair of the lowest rank becomes one part, the first of those that are equal; false where there is none. */
+/* Joins the pair with the lowest rank, the first of equals; returns false if no pair is a token. */
 static bool merge_lowest(const struct tiktoken *tiktoken, const struct token *token, uint16_t *ends, uint32_t *pairs,
                          size_t *n_parts, uint32_t most)
 {

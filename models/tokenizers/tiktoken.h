@@ -1,9 +1,9 @@
-/* Vocabularies of ranked tokens: tiktoken files, lines of a token in base64 and its rank. tokenizer.model of Llama 3,
- * tiktoken.model of Kimi, hy.tiktoken of Hunyuan.
+/* Vocabularies of ranked tokens: tiktoken files, with a token in base64 and its rank in each line. tokenizer.model of
+ * Llama 3, tiktoken.model of Kimi, hy.tiktoken of Hunyuan.
  *
- * Merges are not stored: they follow from the ranks, in two ways. Finding those of a token of n bytes takes n * n
- * steps, and their texts as many bytes, so that a file is refused whose tokens ask for more than TIKTOKEN_WORK times
- * its size (vocabularies in use ask for 3 to 4); of files below 64 KiB, for more than what those may. */
+ * Merges are not stored: they follow from the ranks, in two ways. Finding a token's merges takes n * n steps for n
+ * bytes, and their texts as many bytes. So a file is refused if its tokens need more than TIKTOKEN_WORK times its size
+ * (published vocabularies need 3 to 4 times); a file below 64 KiB counts as 64 KiB. */
 #pragma once
 
 #include "base/buffer.h"
@@ -16,25 +16,26 @@ enum {
 
 struct tiktoken;
 
-/* Which rank a line's token has: the one it says, which must be its place among the lines; or its place among those
- * that are not there already, whatever it says. */
+/* The rank of a line's token: the number in the line, which must be its place among the lines (SAID); or its place
+ * among the distinct tokens, whatever the number (COUNTED). */
 enum tiktoken_ranks { TIKTOKEN_RANKS_SAID, TIKTOKEN_RANKS_COUNTED };
 
-/* NULL, without an error, where the text is of another kind; NULL with one where it is damaged: *ret_damaged. */
+/* Parses a file, for tiktoken_free(). Returns NULL without an error for another format; NULL with an error, and
+ * *ret_damaged, if the file is damaged or exceeds a limit. */
 struct tiktoken *tiktoken_parse(const char *text, size_t length, enum tiktoken_ranks ranks, bool *ret_damaged,
                                 struct error *error);
 void tiktoken_free(struct tiktoken *tiktoken); /* NULL is allowed */
 size_t tiktoken_count(const struct tiktoken *tiktoken);
 
-/* Appends the token of a rank, in the alphabet of byte-level tokenizers. */
+/* Appends the token of a rank below tiktoken_count(), in the alphabet of byte-level tokenizers. */
 void tiktoken_append(const struct tiktoken *tiktoken, uint32_t rank, struct buffer *out);
 
-/* Appends the merge that makes a token, "LEFT RIGHT": the two parts that byte pair encoding makes of it with the tokens
- * that come before it. False where it makes more, or one. A byte that is no token is a part like any other. */
+/* Appends the merge that makes a token, "LEFT RIGHT": the two parts that byte pair encoding with lower ranks leaves of
+ * it. Returns false if one part or more than two are left. A byte that is no token is a part like any other. */
 bool tiktoken_append_merge(const struct tiktoken *tiktoken, uint32_t rank, struct buffer *out);
 
-/* All pairs of tokens that a token is made of, by the rank of the left one and then of the right one; returns how many.
- */
+/* Lists all pairs of tokens that make a token, by the rank of the left one and then of the right one; returns their
+ * number. */
 struct tiktoken_merge {
     uint32_t left, right;
 };

@@ -22,7 +22,7 @@ bool token_list_init(struct token_list *list, uint64_t n_tokens, float score, st
     list->arena = arena_new();
     list->n_tokens = n_tokens;
     list->tokens = arena_array(list->arena, n_tokens, sizeof *list->tokens);
-    for (uint64_t i = 0; i < n_tokens; i++) /* texts of those that stay unused are made when they are written */
+    for (uint64_t i = 0; i < n_tokens; i++) /* token_list_write() makes the texts of unused tokens */
         list->tokens[i] = (struct token){.score = score, .type = TOKEN_UNUSED};
     return true;
 }

@@ -1,4 +1,5 @@
-/* The list of tokens of a GGUF while it is put together: a text, a score and a type for every id. */
+/* A GGUF's list of tokens while it is being made: a text, a score and a type for every id. The list does not copy the
+ * texts. */
 #pragma once
 
 #include "base/arena.h"
@@ -14,7 +15,7 @@ struct token {
 };
 
 struct token_list {
-    struct arena *arena; /* holds texts that are made, and the list */
+    struct arena *arena; /* of the list, and of texts made for it */
     struct token *tokens;
     uint64_t n_tokens;
 };
@@ -24,26 +25,25 @@ enum {
     TOKEN_LIST_PADDING = 16, /* the largest multiple that families round a list up to */
 };
 
-/* Fails where there would be more tokens than both the tokenizer gives and the token embedding has rows, rounded up;
- * without an embedding, more than twice as many as it gives: the rest is made, and a number in a file is not a reason
- * to make millions. */
+/* Fails if `n_tokens` exceeds both `n_given`, the tokens that the tokenizer gives, and the rows of the token embedding,
+ * rounded up by TOKEN_LIST_PADDING; without an embedding, twice `n_given`. The surplus is padding, and a number in a
+ * file must not make wfs create millions of tokens. */
 bool token_count_fits(const struct vocab_input *input, uint64_t n_tokens, uint64_t n_given, struct error *error);
 
-/* `n_tokens` tokens "[PADn]", unused, of the given score. Fails above TOKEN_LIST_MAX. */
+/* Makes a list of `n_tokens` unused tokens "[PADn]" with the given score. Fails above TOKEN_LIST_MAX. */
 bool token_list_init(struct token_list *list, uint64_t n_tokens, float score, struct error *error);
 void token_list_free(struct token_list *list);
 
-/* Sets one token; ids that are not in the list are passed over. */
+/* Sets one token; ignores ids beyond the list. */
 void token_list_set(struct token_list *list, uint64_t id, const char *text, size_t length, float score,
                     enum token_type type);
 
-/* Writes tokenizer.ggml.model and .pre (unless they are NULL), .tokens, .scores (if wanted) and .token_type. */
+/* Writes tokenizer.ggml.model and .pre (unless NULL), .tokens, .scores (if `with_scores`) and .token_type. */
 void token_list_write(const struct token_list *list, const char *model, const char *pre, bool with_scores,
                       struct gguf_kvs *kvs);
 
-/* Reports whether the text looks like a control token whatever its file says: "<|im_start|>", "<pad>", "<unused12>" ...
- */
+/* Reports whether the text looks like a control token: "<|im_start|>", "<pad>", "<unused12>" ... */
 bool token_looks_special(const char *text, size_t length);
 
-/* `text` with every U+2581 replaced by a space, in the list's arena; *length is updated. */
+/* Returns `text` with every U+2581 replaced by a space, in the list's arena; updates *length. */
 const char *token_plain_spaces(struct token_list *list, const char *text, size_t *length);

@@ -1,4 +1,4 @@
-/* The tokenizer's side files, parsed: what every kind of vocabulary starts from. */
+/* The tokenizer's side files, parsed. */
 #pragma once
 
 #include "formats/documents.h"
@@ -12,17 +12,17 @@ struct tokenizer_files {
     const struct json *added_tokens; /* added_tokens.json, or NULL */
 };
 
-/* Reads the files that are there. Fails where one is not valid JSON or not an object, or has its added tokens in a
- * container of the wrong type. */
+/* Reads the files that exist, for tokenizer_files_free(). Fails if a file is not a valid JSON object, or has its added
+ * tokens in a container of the wrong type. */
 bool tokenizer_files_load(const struct checkpoint *checkpoint, struct tokenizer_files *ret_files, struct error *error);
 void tokenizer_files_free(struct tokenizer_files *files);
 
-/* A token given as a string or as an object with its "content"; NULL for anything else. */
+/* Returns the text of a token given as a string or as an object with its "content"; NULL for other values. */
 const char *token_content(const struct json *token, size_t *ret_length);
 
-/* Makes of text what Python reads: every line ends in \n. Returns the length that is left. */
+/* Turns line ends into \n in place, as Python reads text. Returns the new length. */
 size_t unify_newlines(char *text, size_t length);
 
-/* The end of every tokenizer block: merges, special ids, add_*_token, chat template, normalizer. */
+/* Writes the keys after every token list: merges, special ids, add_*_token, chat template, normalizer. */
 bool special_vocab_write(struct gguf_kvs *kvs, const struct vocab_input *input, const struct tokenizer_files *files,
                          const struct special_vocab_options *options, struct error *error);

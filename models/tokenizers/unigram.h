@@ -6,5 +6,5 @@
 bool unigram_adds_prefix(const sentencepiece_model *model);
 bool unigram_removes_spaces(const sentencepiece_model *model);
 
-/* tokenizer.ggml.precompiled_charsmap, where there is one. */
+/* Writes tokenizer.ggml.precompiled_charsmap if the model has it. */
 void unigram_write_normalizer(struct gguf_kvs *kvs, const sentencepiece_model *model);

@@ -1,11 +1,11 @@
 /* Tokenizers: the tokenizer.* keys of a GGUF, from a checkpoint's side files.
  *
- * A kind of vocabulary is a constant; a family (models/family/family.h) names those it tries, in order. To add one,
- * write `models/tokenizers/x.c`, and declare the constant below. Tokenizer files are read when somebody asks for the
- * size of a GGUF, never before, and their memory is given back when the keys are made.
+ * A kind of vocabulary is a constant; a family (models/family/family.h) lists the kinds to try, in order. To add one,
+ * write `models/tokenizers/x.c`, and declare the constant below. Tokenizer files are read only when a GGUF is planned,
+ * and their memory is freed once the keys are made.
  *
- * Tokenizer files of N bytes cost O(N log N) time and at most 128 N bytes of memory, besides 128 bytes for each row of
- * the token embedding and what encoding the check text takes (work.h). What would cost more is a failure with its
+ * Tokenizer files of N bytes cost O(N log N) time and at most 128 N bytes of memory, plus 128 bytes for each row of the
+ * token embedding and the budget for encoding the check text (work.h). A tokenizer that would cost more fails with a
  * reason.
  *
  * Source: gguf-py vocab.py (SpecialVocab), conversion/base.py of llama.cpp, transformers tokenizers. */
@@ -15,18 +15,18 @@
 #include "models/config/hparams.h"
 
 struct vocab_input {
-    const struct checkpoint *checkpoint; /* its side files, and where warnings go: checkpoint_note() */
+    const struct checkpoint *checkpoint; /* has the side files, and takes notes: checkpoint_note() */
     const struct hparams *hparams;
-    const char *family;       /* "llama": prefix of the keys that belong to the architecture */
-    const char *architecture; /* "LlamaForCausalLM" */
-    /* of the model's token embedding: what vocab_size may say at most; 0 where there is none */
+    const char *family;       /* "llama": prefix of the architecture's keys */
+    const char *architecture; /* the Hugging Face class: "LlamaForCausalLM" */
+    /* rows of the token embedding, which limit vocab_size; 0: none */
     uint64_t n_rows;
-    const struct hparams *owner; /* of the model that the tokenizer is of: not its own where it is a draft model */
+    const struct hparams *owner; /* of the tokenizer's model; for a draft model, its target's */
 };
 
 enum vocab_result {
     VOCAB_ADDED,
-    VOCAB_ABSENT, /* the files it is made of are not there, or are of another kind: the next kind is tried */
+    VOCAB_ABSENT, /* its files are missing, or of another kind: the caller tries the next kind */
     VOCAB_FAILED,
 };
 
@@ -36,13 +36,14 @@ struct sentencepiece;
 
 struct vocab {
     const char *name;
-    const char *file; /* the one that it cannot do without: "tokenizer.model" */
+    const char *file; /* the file that it requires: "tokenizer.model" */
 
-    /* Reports whether it is for this model; NULL: it is for any. */
+    /* Reports whether the kind is for this model; NULL: for any. */
     bool (*applies)(const struct hparams *hparams);
 
-    /* How the keys are made, by one of these four.
-     * From tokenizer.json or the files of its kind (hf_vocabulary.h), if tokenizer.json `fits` (NULL: whatever it is).
+    /* One of the following four makes the keys.
+     *
+     * From tokenizer.json or vocab.json and similar files (hf_vocabulary.h), if tokenizer.json `fits` (NULL: any does).
      */
     bool (*write)(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
                   struct error *error);
@@ -55,7 +56,7 @@ struct vocab {
     /* From the ranks of tokens in `file`. */
     const struct ranked_kind *ranked;
 
-    /* From whatever it likes. */
+    /* From any files. */
     enum vocab_result (*add)(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error);
 };
 
@@ -65,33 +66,33 @@ enum vocab_result vocab_add(const struct vocab *vocab, struct gguf_kvs *kvs, con
 
 extern const struct vocab spm_vocab;       /* "llama", from tokenizer.model (SentencePiece) */
 extern const struct vocab llama_hf_vocab;  /* "llama", from a tokenizer.json with byte fallback */
-extern const struct vocab xverse_vocab;    /* the same without scores */
+extern const struct vocab xverse_vocab;    /* like llama_hf_vocab, without scores */
 extern const struct vocab plamo_vocab;     /* "plamo2", from the lines of tokenizer.jsonl */
 extern const struct vocab bpe_vocab;       /* "gpt2", byte-level BPE */
-extern const struct vocab plain_bpe_vocab; /* the same with added tokens as they are */
-extern const struct vocab laguna_vocab;    /* the same where what ends a turn is a control token */
+extern const struct vocab plain_bpe_vocab; /* like bpe_vocab, with the files' flags for added tokens */
+extern const struct vocab laguna_vocab;    /* like bpe_vocab; the end of a turn is a control token */
 extern const struct vocab qwen_vocab;      /* "gpt2", from the ranks of qwen.tiktoken */
-extern const struct vocab arctic_vocab;    /* "llama" with Arctic's tokens in the place of pieces */
+extern const struct vocab arctic_vocab;    /* "llama" with Arctic's tokens in place of pieces */
 extern const struct vocab internlm2_vocab; /* "llama" with InternLM's added tokens */
 extern const struct vocab internlm3_vocab;
 extern const struct vocab tekken_vocab;        /* "gpt2", from tekken.json */
-extern const struct vocab mistral_spm_vocab;   /* "llama", from tokenizer.model.v3 and its kin */
+extern const struct vocab mistral_spm_vocab;   /* "llama", from tokenizer.model.v3 and similar names */
 extern const struct vocab wordpiece_vocab;     /* "bert" */
 extern const struct vocab t5_vocab;            /* "t5", from a Unigram SentencePiece model */
 extern const struct vocab xlmr_vocab;          /* "t5", the XLM-RoBERTa way */
 extern const struct vocab phi3_vocab;          /* "llama" with Phi-3's added tokens */
 extern const struct vocab gemma4_vocab;        /* "gemma4", from a tokenizer.json with byte fallback */
 extern const struct vocab kimi_vocab;          /* "gpt2", from the ranks of tiktoken.model */
-extern const struct vocab kimi_linear_vocab;   /* the same, which knows what ends a text */
+extern const struct vocab kimi_linear_vocab;   /* like kimi_vocab, with the end of a text */
 extern const struct vocab glm_vocab;           /* "gpt2" with the ids of GLM's turns */
-extern const struct vocab glm4_vocab;          /* the same of GLM-4 */
-extern const struct vocab glm_asr_vocab;       /* the same of GLM-ASR, by the name of the whole */
-extern const struct vocab chatglm_vocab;       /* the same of ChatGLM, without one that begins a text */
-extern const struct vocab chatglm3_vocab;      /* "llama" of ChatGLM 3 */
+extern const struct vocab glm4_vocab;          /* like glm_vocab, for GLM-4 */
+extern const struct vocab glm_asr_vocab;       /* like glm_vocab, for GLM-ASR, by the whole model's name */
+extern const struct vocab chatglm_vocab;       /* like glm_vocab, for ChatGLM, without a BOS token */
+extern const struct vocab chatglm3_vocab;      /* "llama", for ChatGLM 3 */
 extern const struct vocab hunyuan_vocab;       /* "gpt2" with the ids of Hunyuan */
-extern const struct vocab hunyuan_ranks_vocab; /* the same from the ranks of hy.tiktoken */
+extern const struct vocab hunyuan_ranks_vocab; /* like hunyuan_vocab, from the ranks of hy.tiktoken */
 extern const struct vocab hunyuan_moe_ranks_vocab;
-extern const struct vocab solar_vocab; /* the same of Solar Open */
+extern const struct vocab solar_vocab; /* like glm_vocab, for Solar Open */
 extern const struct vocab rwkv_vocab;  /* "rwkv", from rwkv_vocab_v20230424.txt */
 extern const struct vocab no_vocab;    /* "none" */
 
@@ -106,7 +107,7 @@ enum { SPECIAL_IDS = 8 };
 struct special_vocab_options {
     bool load_merges;
     uint64_t n_vocab;              /* ids from here on are ignored; 0: no limit */
-    const char *const *more_types; /* besides bos, eos, unk, sep, pad, cls, mask: NULL-terminated, may be NULL */
-    const struct special_id *ids;  /* after all that the files say, which goes before them */
+    const char *const *more_types; /* in addition to bos, eos, unk, sep, pad, cls, mask: NULL-terminated, may be NULL */
+    const struct special_id *ids;  /* ids that follow those of the files */
     size_t n_ids;                  /* at most SPECIAL_IDS */
 };

@@ -1,5 +1,5 @@
-/* "bert": WordPiece, from tokenizer.json or vocab.txt. Tokens are written as llama.cpp looks for them: the start of a
- * word marked by U+2581 instead of the rest of one by "##". */
+/* "bert": WordPiece, from tokenizer.json or vocab.txt. Writes tokens as llama.cpp expects: U+2581 marks the start of a
+ * word, instead of "##" before the rest of a word. */
 #include "models/tokenizers/hf_vocabulary.h"
 #include "models/tokenizers/pre.h"
 

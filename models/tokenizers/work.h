@@ -1,6 +1,6 @@
-/* The budget of encoding the check text, whatever a tokenizer's file asks for: templates multiply, normalizers and
- * pre-tokenizers repeat and grow, patterns backtrack. Everything that is built or run is counted before it is, in steps
- * of some 100 nanoseconds and at most 16 bytes of memory; ordinary tokenizers take some 30,000. */
+/* The budget for encoding the check text, whatever a tokenizer's file contains: templates multiply, normalizers and
+ * pre-tokenizers repeat and grow, patterns backtrack. Each action spends steps before it runs; a step is some 100
+ * nanoseconds and at most 16 bytes of memory. Ordinary tokenizers take some 30,000 steps. */
 #pragma once
 
 #include "base/error.h"
@@ -10,7 +10,7 @@
 enum { ENCODE_WORK = 1 << 21 };
 
 struct work {
-    uint64_t left; /* 0 once more was asked for */
+    uint64_t left; /* 0: exceeded */
 };
 
 static inline void work_exceed(struct work *work)

@@ -1,4 +1,4 @@
-/* "t5" as XLM-RoBERTa has it: a SentencePiece Unigram model with ids moved to make room for four control tokens, or a
+/* "t5" for XLM-RoBERTa: a SentencePiece Unigram model with ids moved to make room for four control tokens, or a
  * tokenizer.json of that kind. */
 #include "base/base64.h"
 #include "models/tokenizers/hf_vocabulary.h"
@@ -24,7 +24,7 @@ static void write_list(struct gguf_kvs *kvs, const struct vocab_input *input, co
     gguf_set_bool(kvs, "tokenizer.ggml.remove_extra_whitespaces", remove_spaces);
 }
 
-/* <s>, <pad>, </s> and <unk> before what follows the model's own three; its last entry falls out. */
+/* Puts <s>, <pad>, </s> and <unk> before the pieces after the model's own three; the list's last token drops out. */
 static void realign(struct token_list *list)
 {
     static const struct token front[] = {
@@ -35,7 +35,7 @@ static void realign(struct token_list *list)
     };
     if (list->n_tokens < 4)
         return;
-    for (uint64_t i = 0; i < list->n_tokens; i++) /* the names of unused ones do not move with them */
+    for (uint64_t i = 0; i < list->n_tokens; i++) /* unused tokens keep the names of their ids */
         if (list->tokens[i].text == NULL) {
             list->tokens[i].text = arena_printf(list->arena, "[PAD%llu]", (unsigned long long)i);
             list->tokens[i].length = strlen(list->tokens[i].text);
@@ -69,7 +69,7 @@ static bool write_model(struct gguf_kvs *kvs, const struct vocab_input *input, c
     return written;
 }
 
-/* The converter wants it to be the whole normalizer, and fails where it is one of several. */
+/* Writes the precompiled charsmap. The converter fails if the normalizer has other steps, too. */
 static void write_charsmap(struct gguf_kvs *kvs, const struct json *normalizer)
 {
     size_t length;
@@ -89,7 +89,7 @@ static void write_charsmap(struct gguf_kvs *kvs, const struct json *normalizer)
     arena_free(arena);
 }
 
-/* The type of a token of tokenizer.json: the unknown one, control tokens, tokens that were added. */
+/* Returns the type of a token of tokenizer.json: unknown, control or added. */
 static enum token_type type_of(const struct hf_vocabulary *vocabulary, const char *text, size_t length, uint64_t id)
 {
     size_t unknown_length;

@@ -1,7 +1,7 @@
 /* "llama" without scores, from XVERSE's tokenizer.json. conversion/xverse.py. */
 #include "models/tokenizers/llama_hf.h"
 
-/* A token of one NUL byte is given a text, which is how Python shows it. */
+/* The text for a token of one NUL byte, as Python shows that byte. */
 static const char nul_text[] = "<b'\\x00'>";
 
 static bool make_list(const struct vocab_input *input, const struct hf_vocabulary *vocabulary, struct token_list *list,

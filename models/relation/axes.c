@@ -31,7 +31,7 @@ static void skip_blanks(struct parser *parser)
         parser->at++;
 }
 
-/* The number of a name, a new one where it is the first time. */
+/* Returns the number of a name, a new number for a new name. */
 static bool name_number(struct parser *parser, const char *name, size_t length, unsigned *ret_number)
 {
     struct rearrangement *result = parser->result;
@@ -60,7 +60,7 @@ static struct factor *append_factor(struct parser *parser, struct factor **first
 
 static bool parse_factor(struct parser *parser, struct factor *factor, uint32_t *names);
 
-/* The factors of a product; *names are those used so far, none of which may come again. */
+/* Parses the factors of a product; *names are the names so far, none of which may come again. */
 static bool parse_product(struct parser *parser, struct section *section, uint32_t *names)
 {
     for (skip_blanks(parser); *parser->at != '\0' && *parser->at != ')' && *parser->at != '+'; skip_blanks(parser)) {
@@ -181,7 +181,7 @@ static bool parse_side(struct parser *parser, enum direction side)
     }
 }
 
-/* The dimensions left open are the same in all tensors, so either all have some or none. */
+/* Checks the open dimensions, which all tensors share: either all have some or none. */
 static bool check_rests(struct parser *parser)
 {
     const struct rearrangement *result = parser->result;
@@ -242,7 +242,7 @@ static uint32_t names_of(const struct factor *first)
     return names;
 }
 
-/* The axes of a product that are not among `kept`, nor in a section without any of these. */
+/* Returns the axes of a product that are neither in `kept` nor in a section without any axis of `kept`. */
 static uint32_t lost_axes(const struct factor *first, uint32_t kept)
 {
     uint32_t lost = 0;

@@ -69,7 +69,7 @@ const struct elementwise plus_exp = {
     .exactness = "as that of -exp(x)",
 };
 
-/* The dtype in which the reference computes. */
+/* Returns the dtype in which the reference computes. */
 static const struct dtype *computed_in(const struct view *view)
 {
     return view->dtype == &f16_dtype ? &f16_dtype : &f32_dtype;

@@ -1,5 +1,5 @@
-/* The dimensions of a model by name, the same for both directions of a relation: sizes of axes (head, kv_head,
- * expert ...), and flags, which are 1. A missing dimension is unknown, a missing flag is not set. */
+/* A model's dimensions by name, the same for both directions of a relation: sizes of axes (head, kv_head, expert ...),
+ * and flags, which are 1. A missing dimension is unknown, a missing flag is not set. */
 #pragma once
 
 #include "models/config/hparams.h"
@@ -19,40 +19,40 @@ struct dimensions {
     size_t n_factors;
 };
 
-/* Sets a dimension, or changes it. Names are not copied. */
+/* Sets a dimension, or changes it. Names are not copied; more than DIMENSIONS_MAX is a bug in the caller. */
 void dimensions_set(struct dimensions *dimensions, const char *name, uint64_t size);
-void dimensions_set_limit(struct dimensions *dimensions, const char *name, uint64_t size); /* the most, for a section */
+void dimensions_set_limit(struct dimensions *dimensions, const char *name, uint64_t size); /* a section's upper limit */
 void dimensions_set_index(struct dimensions *dimensions, const char *name, uint64_t size,
-                          uint64_t index); /* takes one part */
+                          uint64_t index); /* takes index `index` only */
 void dimensions_forget(struct dimensions *dimensions, const char *name);
 
-/* Set and return a multiplier of elements; 1 if it is unknown. */
+/* Adds a multiplier of elements, at most DIMENSIONS_MAX_FACTORS; returns one, 1 if it is unknown. */
 void dimensions_set_factor(struct dimensions *dimensions, const char *name, float value);
 float dimensions_factor(const struct dimensions *dimensions, const char *name);
 
-/* Return the size of that name, or 0. */
+/* Return the size with that name, or 0. */
 uint64_t dimensions_get(const struct dimensions *dimensions, const char *name);
 uint64_t dimensions_get_n(const struct dimensions *dimensions, const char *name, size_t length);
 
-/* A dimension, or a flag, as hyperparameters have it. */
+/* The source of a dimension or flag in the hyperparameters. */
 struct dimension_row {
     const char *name;
-    const char *from; /* the first present one counts: a number above 0, true or false; NULL: `size` */
-    uint64_t size;    /* without such a number; 0: unknown, and not to be guessed from shapes */
-    bool kept;        /* without such a number the dimension stays as it was, instead */
+    const char *from; /* hyperparameters, the first present one counts: a number above 0, true or false; NULL: `size` */
+    uint64_t size;    /* the value without such a hyperparameter; 0: unknown, not to be guessed from shapes */
+    bool kept;        /* without such a hyperparameter, keep the dimension as it was */
 };
 
-/* Sets the dimensions of the rows, up to one without a name. */
+/* Sets the dimensions of the rows, which end with one without a name. */
 void dimensions_add(struct dimensions *dimensions, const struct dimension_row *rows, const struct hparams *hparams);
 
-/* Reads the dimensions from config.json, and sets the constants of rearrangements: half 2, part 3 (query, key, value),
- * even and odd 1. "tie_word_embeddings" is a flag. */
+/* Reads the dimensions from config.json, and sets the constants of rearrangements: half is 2, part 3 (query, key,
+ * value), even and odd 1. "tie_word_embeddings" is a flag. */
 void dimensions_read(struct dimensions *dimensions, const struct hparams *hparams);
 
-/* The hyperparameters that have these numbers, the first one present: as the converter's classes look for them when
- * they cut tensors (llama.py, falcon.py, phi.py). For attention.head_count and head_count_kv it looks for
- * num_attention_heads and num_key_value_heads first (base.py, base_keys in families/shared.c): a config.json in which
- * they differ gives tensors and keys that differ, too. */
+/* Hyperparameters for these numbers, the first one present counts, in the order in which the converter's classes look
+ * for them to cut tensors (llama.py, falcon.py, phi.py). For the keys attention.head_count and head_count_kv the
+ * converter looks for num_attention_heads and num_key_value_heads first (base.py, base_keys in families/shared.c): if a
+ * config.json has both with different numbers, tensors and keys differ, too. */
 #define BLOCK_COUNT   "n_layers|num_hidden_layers|n_layer|num_layers"
 #define HEAD_COUNT    "n_heads|num_attention_heads|n_head|num_heads"
 #define KV_HEAD_COUNT "n_kv_heads|num_key_value_heads|num_kv_heads|n_head_kv"

@@ -28,7 +28,7 @@ static bool keeps_columns(const struct rearrangement *rearrangement, enum direct
     return true;
 }
 
-/* Two dimensions of the same axes in the same order. */
+/* Reports whether two dimensions have the same axes in the same order. */
 static bool same_dimension(const struct factor *a, const struct factor *b)
 {
     if (a->kind != FACTOR_GROUP || b->kind != FACTOR_GROUP)

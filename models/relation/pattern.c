@@ -7,7 +7,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* A number as Python writes it: no sign, no leading zero. */
+/* Reads a number as Python writes it, without sign or leading zero. Returns its length, 0: none. */
 static size_t read_number(const char *text, size_t length, uint64_t *ret_number)
 {
     uint64_t number = 0;
@@ -20,7 +20,7 @@ static size_t read_number(const char *text, size_t length, uint64_t *ret_number)
     return n;
 }
 
-/* The length of the placeholder at `pattern`, 0 where there is none. */
+/* Returns the length of the placeholder at `pattern`; 0: none. */
 static size_t placeholder(const char *pattern)
 {
     const char *end = *pattern == '{' ? strchr(pattern, '}') : NULL;

@@ -22,15 +22,15 @@ struct job {
     struct error *error;
 
     uint64_t size[AXES_MAX], index[AXES_MAX];
-    uint32_t known, limits; /* bit i: of axis i */
+    uint32_t known, limits; /* bit i: axis i */
     unsigned n_rest;
     uint64_t rest[VIEW_MAX_RANK];
-    bool is_torn; /* blocks would have to be taken apart */
+    bool is_torn; /* blocks would be taken apart */
 };
 
 /* Sizes. */
 
-/* A size that depends on the one that is not known: times * unknown + constant. */
+/* A size that depends on the unknown one: times * unknown + constant. */
 struct linear {
     uint64_t times, constant;
 };
@@ -86,7 +86,7 @@ static bool linear_of_product(const struct job *job, const struct factor *first,
     return true;
 }
 
-/* Of sizes that are all known and have been checked to fit. */
+/* Returns the size of a factor whose sizes are all known and fit. */
 static uint64_t factor_size(const struct job *job, const struct factor *factor)
 {
     struct linear size = {0, 0};
@@ -99,7 +99,7 @@ static uint64_t product_size(const struct job *job, const struct factor *first)
     return linear_of_product(job, first, &size) ? size.constant : 0;
 }
 
-/* "head 2, half 2": the sizes of the tensor's names that are known. */
+/* Writes the known sizes of the tensor's names: "head 2, half 2". */
 static const char *sizes_text(const struct job *job, const struct axes *axes, char *out, size_t capacity)
 {
     size_t used = 0;
@@ -119,7 +119,7 @@ static bool misfit(const struct job *job, const struct view *view, const struct 
                      sizes_text(job, axes, sizes, sizeof sizes));
 }
 
-/* Sections that are as long as there is room for. */
+/* Sizes sections with a limit: as long as there is room. */
 static void apply_limits(struct job *job, const struct factor *dimension, uint64_t size)
 {
     if (dimension->kind != FACTOR_GROUP)
@@ -150,14 +150,14 @@ static uint32_t names_of_product(const struct factor *first)
     return names;
 }
 
-/* Works out what one dimension tells: false where it contradicts the sizes. */
+/* Works out unknown sizes from one dimension; returns false if the dimension contradicts the sizes. */
 static bool solve_dimension(struct job *job, const struct factor *dimension, uint64_t size)
 {
     struct linear sum;
     uint32_t unknown = names_of_factor(dimension) & ~job->known;
     apply_limits(job, dimension, size);
     if (!linear_of_factor(job, dimension, &sum))
-        return unknown != 0; /* two are not known: perhaps another dimension tells one */
+        return unknown != 0; /* two unknown sizes: another dimension may give one */
     if (sum.times == 0)
         return sum.constant == size;
     if (sum.constant > size || (size - sum.constant) % sum.times != 0)
@@ -183,7 +183,7 @@ static bool solve_tensor(struct job *job, const struct axes *axes, const struct 
     return true;
 }
 
-/* The dimensions left open, which all tensors have in common. */
+/* Finds the open dimensions, which all tensors share. */
 static bool find_rest(struct job *job)
 {
     for (unsigned i = 0; i < job->n_from && job->from_axes[0].has_rest; i++) {
@@ -203,7 +203,7 @@ static bool find_rest(struct job *job)
     return true;
 }
 
-/* Sections of the result that nothing is known of have no elements. */
+/* Empties the result's sections of unknown size. */
 static void empty_sections(struct job *job, const struct factor *first)
 {
     for (const struct factor *factor = first; factor != NULL; factor = factor->next)
@@ -258,17 +258,17 @@ static void take_sizes(struct job *job, const struct axis_sizes *sizes)
     }
 }
 
-/* Terms: what of a tensor is left when one section of every group is chosen, a box with an axis for each name. */
+/* Terms: the part of a tensor with one section chosen in every group, a box with an axis for each name. */
 
 struct leaf {
-    unsigned axis; /* REST_AXIS + i: of the dimensions left open */
+    unsigned axis; /* REST_AXIS + i: an open dimension */
     uint64_t size, stride;
 };
 
 struct term {
     uint32_t names;
     uint64_t offset;
-    unsigned n_leaves; /* the last ones of `leaves`; those of one element are left out */
+    unsigned n_leaves; /* the last of `leaves`, without those of one element */
     struct leaf leaves[VIEW_MAX_RANK];
     bool has_room;
 };
@@ -292,9 +292,7 @@ static int chosen_section(const struct choices *choices, const struct factor *gr
     return group->n_sections == 1 ? 0 : choices->section[group->number];
 }
 
-/* Walks over factors from the last to the first, `stride` elements apart. Returns a group that is open, NULL where
- * there is none.
- */
+/* Walks over factors from the last to the first, `stride` elements apart. Returns an open group; NULL: none. */
 static const struct factor *trace(const struct job *job, const struct factor *last, const struct choices *choices,
                                   uint64_t stride, struct term *term)
 {
@@ -327,7 +325,7 @@ static const struct factor *trace_tensor(const struct job *job, const struct axe
     return trace(job, axes->last, choices, 1, term);
 }
 
-/* The term of a tensor that has just the names `wanted`, of those that both sides have. */
+/* Finds the term of a tensor with exactly the names `wanted`, of the names on both sides. */
 static bool find_in_tensor(const struct job *job, const struct axes *axes, struct choices *choices, uint32_t wanted,
                            struct term *ret_term)
 {
@@ -369,7 +367,7 @@ static uint64_t stride_in(const struct term *term, unsigned axis)
     return 0;
 }
 
-/* Where the parts begin that are taken of axes which the result does not have. */
+/* Adds the offsets of the indices taken on axes that the result lacks. */
 static bool add_indices(const struct job *job, struct term *term)
 {
     for (unsigned i = VIEW_MAX_RANK - term->n_leaves; i < VIEW_MAX_RANK; i++) {
@@ -406,7 +404,7 @@ static const struct view *zeros(struct job *job, uint64_t n_elements)
     return view_strided(job->arena, view_literal(job->arena, dtype, 1, &one, zero), 1, &n_elements, 0, &none);
 }
 
-/* Reports whether a box of the view is made of whole blocks, one after the other along the last axis. */
+/* Reports whether a box of the view consists of whole blocks, consecutive along the last axis. */
 static bool is_whole_blocks(const struct view *view, uint64_t offset, unsigned n, const uint64_t *shape,
                             const uint64_t *strides)
 {
@@ -436,7 +434,7 @@ static const struct view *box_view(struct job *job, const struct view *view, uin
     return view_strided(job->arena, view, n, shape, offset / block, strides);
 }
 
-/* The elements of one term of the result. */
+/* Returns the elements of one term of the result. */
 static const struct view *term_view(struct job *job, const struct term *to)
 {
     uint64_t shape[VIEW_MAX_RANK], strides[VIEW_MAX_RANK], n_elements = 1;
@@ -457,10 +455,10 @@ static const struct view *term_view(struct job *job, const struct term *to)
     return view != NULL ? box_view(job, view, source.offset, n, shape, strides) : zeros(job, n_elements);
 }
 
-/* Making the result: where a group is open, its sections are made one by one and joined. */
+/* Making the result: makes the sections of an open group one by one and joins them. */
 
-/* Multiplies *stride by what lies after the group in the box that the choices leave. Returns whether the group was met.
- */
+/* Multiplies *stride by the elements after the group in the box that the choices leave. Reports whether it met the
+ * group. */
 static bool elements_after(const struct job *job, const struct factor *last, const struct choices *choices,
                            const struct factor *group, uint64_t *stride)
 {
@@ -506,7 +504,7 @@ static const struct view *make_sections(struct job *job, const struct axes *axes
     return n_parts == 1 ? parts[0] : view_concatenate(job->arena, parts, n_parts, 1);
 }
 
-/* The part of a tensor that the choices leave, under any shape. */
+/* Makes the part of a tensor that the choices leave, in any shape. */
 static const struct view *make(struct job *job, const struct axes *axes, struct choices *choices)
 {
     struct term term;
@@ -581,7 +579,7 @@ static struct job make_job(struct arena *arena, const struct rearrangement *rear
     };
 }
 
-/* Puts blocks in the place of what shows them permuted, with the dimensions of the notation in their order. */
+/* Replaces a permuted view of blocks by the blocks, with their dimensions in the notation's order. */
 struct seen_through {
     const struct view *from;
     struct axes axes;
@@ -631,7 +629,7 @@ static bool same_dtypes(const struct job *job)
     return true;
 }
 
-/* Moves the groups of NVFP4 where blocks would be taken apart. */
+/* Moves the groups of NVFP4 if blocks would be taken apart. */
 static bool move_groups(struct job *job, const struct view **to)
 {
     const struct view *const *blocks = job->from;

@@ -8,9 +8,9 @@
 
 enum { MAX_SKELETON = 512, MAX_ROWS = 4096 };
 
-/* A name of an entry, to be found by its skeleton. */
+/* A name of an entry, found by its skeleton. */
 struct relation_name {
-    const char *skeleton; /* "" for those that end with '*' */
+    const char *skeleton; /* "" for names that end with '*' */
     uint32_t entry, which;
 };
 
@@ -31,7 +31,7 @@ static size_t count_rows(const struct relation_row *const *tables)
     return n;
 }
 
-/* Takes a list of names apart at its commas. */
+/* Splits a list of names at its commas. */
 static bool split_names(const struct reader *reader, const char *list, const char **names, unsigned *ret_count)
 {
     unsigned n = 0;
@@ -55,7 +55,7 @@ static bool has_number(const char *pattern, const char *name, size_t length)
     return false;
 }
 
-/* The number of the first name of a side that the names of the other do not have. */
+/* Returns the placeholder of a side's first name that the other side's names lack. */
 static const char *find_member(const struct reader *reader, const struct relation_entry *entry, enum direction side)
 {
     const char *pattern = entry->names[side][0], *other = entry->names[!side][0], *name;
@@ -66,7 +66,7 @@ static const char *find_member(const struct reader *reader, const struct relatio
     return NULL;
 }
 
-/* The tensors of a side as they are read: gathered ones with an axis for what was in their names. */
+/* Returns the notation of a side's tensors as read: gathered tensors have an axis for the number in their names. */
 static const char *side_text(const struct reader *reader, const struct rearrangement *axes, enum direction side,
                              const char *gathered)
 {
@@ -278,14 +278,14 @@ static bool skeleton_comes_before(const void *context, size_t index)
     return strcmp(wanted->known[index].skeleton, wanted->skeleton) < 0;
 }
 
-/* The first of the known names with that skeleton. */
+/* Returns the first of the known names with that skeleton. */
 static size_t first_known(const struct relation *relation, enum direction side, const char *skeleton)
 {
     const struct wanted_skeleton wanted = {relation->known[side], skeleton};
     return search_first(relation->n_known[side], skeleton_comes_before, &wanted);
 }
 
-/* Looks among the names of one skeleton for an entry before *ret_match's. */
+/* Looks for an entry before *ret_match's among the names with one skeleton. */
 static void look_up(const struct question *question, const char *skeleton, const char *name, size_t length,
                     const char *suffix, struct relation_match *ret_match)
 {
@@ -325,7 +325,7 @@ bool relation_find(const struct relation *relation, enum direction direction, co
     const char *suffix = carried_suffix(name);
     if (pattern_skeleton(name, length, skeleton, sizeof skeleton)) {
         look_up(&question, skeleton, name, length, "", &match);
-        skeleton[strlen(skeleton) - strlen(suffix)] = '\0'; /* in a suffix nothing becomes a '#' */
+        skeleton[strlen(skeleton) - strlen(suffix)] = '\0'; /* suffixes have no digits, so their length is the same */
         if (*suffix != '\0')
             look_up(&question, skeleton, name, length - strlen(suffix), suffix, &match);
     }

@@ -8,23 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tensors that are complete together, and not yet all there. */
+/* Tensors that belong together, some of them still missing. */
 struct gathered {
     unsigned group;
-    uint64_t numbers[PATTERN_NUMBERS]; /* but for those of members */
+    uint64_t numbers[PATTERN_NUMBERS]; /* except members' numbers */
     const char *suffix;
     size_t n_found, n_wanted, n_members;
     const struct view **views;     /* by entry of the group, name, member */
-    struct gathered *next, **link; /* of those that are open */
+    struct gathered *next, **link; /* list of incomplete groups */
 };
 
 struct applying {
     const struct relation_job *job;
-    bool *is_met; /* of each entry: some tensor of the set is of it. NULL: all are waited for */
+    bool *is_met; /* by entry: the set has a tensor of it. NULL: all entries are required */
     void *tree;   /* of struct gathered */
     struct gathered *open;
-    size_t n_wanted; /* of all that were gathered: each is a tensor of its own */
-    void *written;   /* tree of names, where the first counts */
+    size_t n_wanted; /* members of all gathered tensors: each is a tensor of its own */
+    void *written;   /* tree of names of which the first tensor counts */
     struct error *error;
 };
 
@@ -44,7 +44,7 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* The name of the other side: numbers are carried over by name, those without one by their order. */
+/* Returns the name on the other side: numbers carry over by name, unnamed ones by order. */
 static const char *name_there(const struct applying *applying, const struct relation_entry *entry, unsigned which,
                               const struct relation_match *match, uint64_t member)
 {
@@ -67,7 +67,7 @@ static const char *name_there(const struct applying *applying, const struct rela
     return *prefix != '\0' ? arena_printf(job->arena, "%s%s", prefix, name) : name;
 }
 
-/* A tensor of GGUF has lost leading dimensions of 1 that the row has. */
+/* Restores leading dimensions of 1, which a row has and a GGUF's tensor lost. */
 static const struct view *with_lost_ones(const struct applying *applying, const struct axes *axes,
                                          const struct view *view)
 {
@@ -109,7 +109,7 @@ static bool write_member(struct applying *applying, const struct relation_entry 
     return true;
 }
 
-/* Writes what an entry makes of its tensors. */
+/* Writes the results of an entry. */
 static bool write_entry(struct applying *applying, const struct relation_entry *entry,
                         const struct relation_match *match, const struct view **from)
 {
@@ -137,7 +137,7 @@ static bool same_shape(const struct view *a, const struct view *b)
     return a->rank == b->rank && memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0;
 }
 
-/* Members of one shape, as views of one dtype, one on the other. */
+/* Stacks members of one shape, as views of one dtype. */
 static const struct view *stack_members(const struct applying *applying, const struct view **members, size_t n_members,
                                         const char *name)
 {
@@ -162,7 +162,7 @@ static const struct view *stack_members(const struct applying *applying, const s
     return view_stack(arena, members, n_members);
 }
 
-/* Reports whether an entry is one of those that are complete together. */
+/* Reports whether an entry belongs to a group that is complete together. */
 static bool is_gathered(const struct applying *applying, const struct relation_entry *entry, unsigned group)
 {
     const struct relation *relation = applying->job->relation;
@@ -170,7 +170,7 @@ static bool is_gathered(const struct applying *applying, const struct relation_e
            (applying->is_met == NULL || applying->is_met[entry - relation->entries]);
 }
 
-/* The first slot of an entry in what its group gathers. */
+/* Returns the first slot of an entry among its group's tensors. */
 static size_t first_slot(const struct applying *applying, const struct relation_entry *entry, size_t n_members)
 {
     enum direction direction = applying->job->direction;
@@ -218,7 +218,7 @@ static void free_gathered(struct gathered *gathered)
     free(gathered);
 }
 
-/* Which number of a name is that of the member; -1: none. */
+/* Returns the place of the member's number in a name; -1: none. */
 static int member_number(const struct relation_entry *entry, enum direction direction, unsigned which)
 {
     const char *member = entry->member[direction], *name;
@@ -295,7 +295,7 @@ static bool gather(struct applying *applying, const struct relation_match *match
     return written;
 }
 
-/* Reports whether another tensor of the same result came before, where only the first counts. */
+/* Reports whether an earlier tensor has the same result, where only the first counts. */
 static bool came_before(struct applying *applying, const struct relation_match *match)
 {
     if (!match->entry->row->first_counts || applying->job->direction == BACKWARD)
@@ -342,7 +342,7 @@ const char *relation_target(const struct relation_job *job, const struct relatio
     return name_there(&applying, match->entry, 0, match, 0);
 }
 
-/* Finds out which entries the set has tensors of, and whether it lacks all those of one whose group it has. */
+/* Finds the entries that the set has tensors for, and whether an entry has none although its group has some. */
 static bool *meet_entries(const struct relation_job *job)
 {
     const struct relation *relation = job->relation;

@@ -1,8 +1,8 @@
 /* log(1 + exp(x)) in F32, in the steps that torch takes.
  *
- * It has 32 elements at a time computed by SLEEF (3.6: exp and log1p of 1.0 ulp, with fused multiplications), and those
- * that are left by the C library; above 20 it is x itself. That is what its loops for AVX-512 do, and for AVX2 as well
- * where there are a multiple of 32, or fewer than 16. The way back is that of the formula. */
+ * For 32 elements at a time torch calls SLEEF (3.6: exp and log1p of 1.0 ulp, with fused multiplications), for the rest
+ * the C library; above 20 the result is x. Torch's loops do so with AVX-512, and with AVX2 for multiples of 32 or fewer
+ * than 16 elements. The way back computes the inverse formula. */
 #include "models/relation/elementwise.h"
 
 #include <math.h>
@@ -11,12 +11,12 @@ enum { AT_ONCE = 32 };
 
 static const float threshold = 20;
 
-/* A number as the sum of two, the second of which is what the first one lacks. */
+/* A number as the sum of two; the second is the rounding error of the first. */
 struct torch_sum {
     float high, low;
 };
 
-/* a + b, where a is the larger one. */
+/* Returns a + b; a is the larger one. */
 static struct torch_sum add(struct torch_sum a, struct torch_sum b)
 {
     float high = a.high + b.high;
@@ -33,7 +33,7 @@ static struct torch_sum divide(struct torch_sum a, struct torch_sum b)
 /* exp(x) = 2^q exp(r), where r is at most log(2) / 2. */
 static float exp_in_steps(float x)
 {
-    static const float least = -104; /* where it is 0 */
+    static const float least = -104; /* below this the result is 0 */
     static const float log2_high = 0.693145751953125f, log2_low = 1.428606765330187045e-06f;
     static const float terms[] = {0.000198527617612853646278381f, 0.00139304355252534151077271f,
                                   0.00833336077630519866943359f,  0.0416664853692054748535156f,

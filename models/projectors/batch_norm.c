@@ -1,4 +1,4 @@
-/* Batch norms of conformers, which a GGUF has as a factor and a summand: what the converter makes of the statistics. */
+/* Batch norms of conformers: a GGUF has a factor and a summand, which the converter computes from the statistics. */
 #include "models/projectors/projector.h"
 #include "quant/convert.h"
 #include "quant/unpack.h"
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-static const float epsilon = 1e-5F; /* of torch.nn.BatchNorm1d, which no configuration changes */
+static const float epsilon = 1e-5F; /* of torch.nn.BatchNorm1d; no configuration changes it */
 
 static void square_root(float *values, size_t n)
 {
@@ -16,7 +16,7 @@ static void square_root(float *values, size_t n)
 
 struct norm {
     struct arena *arena;
-    const struct dtype *dtype; /* in which torch computes */
+    const struct dtype *dtype; /* torch computes in it */
     const struct view *weight, *bias, *mean, *var;
 };
 
@@ -27,7 +27,7 @@ static const struct view *combine(const struct norm *norm, const struct view *le
     return view_convert(norm->arena, view_combine(norm->arena, left, op, right, &sharing), norm->dtype);
 }
 
-/* weight / sqrt(var + epsilon), every step rounded. */
+/* Returns weight / sqrt(var + epsilon), with every step rounded. */
 static const struct view *factor_of(const struct norm *norm)
 {
     const struct view *sum = view_combine_number(norm->arena, norm->var, ADD, epsilon);
@@ -35,7 +35,7 @@ static const struct view *factor_of(const struct norm *norm)
     return combine(norm, norm->weight, DIVIDE, view_map(norm->arena, sum, norm->dtype, square_root));
 }
 
-/* Adds the two of one whose statistics are four parts of a vector. */
+/* Adds the factor and summand of a norm whose statistics are four parts of a vector. */
 static void add_folded(struct tensor_set *set, struct arena *arena, const struct view *statistics, const char *name)
 {
     uint64_t n = statistics->n_elements / 4;

@@ -1,4 +1,4 @@
-/* CogVLM: what sees. conversion/cogvlm.py, CogVLMVisionModel. */
+/* CogVLM: vision encoder. conversion/cogvlm.py, CogVLMVisionModel. */
 #include "models/projectors/projector.h"
 
 static const struct relation_row tensors[] = {

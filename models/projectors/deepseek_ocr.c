@@ -1,4 +1,4 @@
-/* DeepSeek-OCR, Unlimited-OCR and DeepSeek-OCR 2: what sees, a SAM with a CLIP after it, or with layers of Qwen2.
+/* DeepSeek-OCR, Unlimited-OCR and DeepSeek-OCR 2: vision encoders, a SAM followed by a CLIP, or by layers of Qwen2.
  * conversion/deepseek.py, DeepseekOCRVisionModel and DeepseekOCR2VisionModel. */
 #include "models/projectors/projector.h"
 #include "quant/dtype.h"
@@ -55,8 +55,8 @@ static const struct relation_row qwen2_tensors[] = {
     {0},
 };
 
-/* The CLIP's own values come before those of the whole; the converter uses four times the heads as the width of the
- * inner layers. */
+/* Sets sizes: the CLIP's own values precede those of the whole tower. Like the converter, takes four times the number
+ * of heads as the width of the inner layers. */
 static bool adjust_first(struct model_builder *builder, struct error *error)
 {
     static const char *const names[][2] = {{"width.clip-l-14-224.image_size", "image_size"},
@@ -75,7 +75,7 @@ static bool adjust_first(struct model_builder *builder, struct error *error)
            hparams_override(hparams, "intermediate_size", n_heads * 4, error);
 }
 
-/* Its layers are those of Qwen2 0.5B, whatever config.json leaves out. */
+/* Sets the sizes of the second model, whose layers are those of Qwen2 0.5B, whatever config.json leaves out. */
 static bool adjust_second(struct model_builder *builder, struct error *error)
 {
     struct hparams *hparams = builder->model->hparams;
@@ -88,7 +88,7 @@ static bool adjust_second(struct model_builder *builder, struct error *error)
            hparams_override(hparams, "hidden_size", width, error);
 }
 
-/* How many patches of a side become one, where they are not the usual four. */
+/* Sets how many patches become one along a side, if not the usual four. */
 static bool emit_scale_factor(struct model_builder *builder, struct error *error)
 {
     double length, image, patch;

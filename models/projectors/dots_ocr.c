@@ -1,4 +1,4 @@
-/* dots.ocr: what sees. conversion/dotsocr.py. */
+/* dots.ocr: vision encoder. conversion/dotsocr.py. */
 #include "models/projectors/projector.h"
 
 static const struct relation_row tensors[] = {
@@ -17,7 +17,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* Its images are of any size; the key must be there. */
+/* Sets image_size, a required key, to 0: images have any size. */
 static bool adjust(struct model_builder *builder, struct error *error)
 {
     return hparams_override(builder->model->hparams, "image_size", 0, error);

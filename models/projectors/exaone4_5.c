@@ -1,4 +1,4 @@
-/* EXAONE 4.5: what sees, a Qwen2.5-VL that shares keys among heads. conversion/exaone.py, Exaone4_5VisionModel. */
+/* EXAONE 4.5: vision encoder, a Qwen2.5-VL whose heads share keys. conversion/exaone.py, Exaone4_5VisionModel. */
 #include "models/projectors/projector.h"
 
 static bool adjust(struct model_builder *builder, struct error *error)

@@ -1,9 +1,9 @@
-/* Gemma 3: what sees, a SigLIP. conversion/gemma.py, Gemma3VisionModel. */
+/* Gemma 3: vision encoder, a SigLIP. conversion/gemma.py, Gemma3VisionModel. */
 #include "models/projectors/projector.h"
 
 #include <math.h>
 
-/* The images of smaller models are pooled by another factor. */
+/* Sets the scale factor of smaller models, which pool images differently. */
 static bool emit_scale_factor(struct model_builder *builder, struct error *error)
 {
     const struct hparams *hparams = builder->model->hparams;

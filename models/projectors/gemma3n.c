@@ -1,7 +1,8 @@
-/* Gemma 3n: what sees, a MobileNet, and what hears, a conformer. conversion/gemma.py, Gemma3nVisionAudioModel. */
+/* Gemma 3n: a MobileNet as vision encoder, a conformer as audio encoder. conversion/gemma.py, Gemma3nVisionAudioModel.
+ */
 #include "models/projectors/projector.h"
 
-/* A block of the MobileNet: its stage and its number in that. */
+/* A block of the MobileNet: its stage and its number in the stage. */
 #define BLOCK(name)                                                                                                    \
     {                                                                                                                  \
         "vision_tower.timm_model.blocks.{}.{}." name, "v.blk.{}.{}." name                                              \
@@ -88,10 +89,10 @@ static void note_norms(const struct checkpoint *checkpoint)
                         "Gemma 4 are, where the converter fails");
 }
 
-enum { N_LAYERS = 128 }; /* what the converter counts of a model with two towers */
+enum { N_LAYERS = 128 }; /* the converter's count for a model with two towers */
 
-/* The sizes of a transformer, which what sees is not: the keys must be there. A preprocessor's image is 16 tokens wide
- * where it makes 256 of them; the converter divides by their number. */
+/* Sets the sizes of a transformer, which are required keys, although the vision encoder is none. A preprocessor whose
+ * image_seq_length is 256 makes images 16 tokens wide; the converter divides by 256. */
 static bool adjust(struct model_builder *builder, struct error *error)
 {
     struct hparams *hparams = builder->model->hparams;

@@ -1,7 +1,7 @@
-/* Gemma 4: what sees and what hears. conversion/gemma.py, Gemma4VisionAudioModel. */
+/* Gemma 4: vision and audio encoders. conversion/gemma.py, Gemma4VisionAudioModel. */
 #include "models/projectors/projector.h"
 
-/* A linear layer that may keep what goes in and comes out within limits. */
+/* A linear layer that may limit its inputs and outputs. */
 #define LINEAR(here, there)                                                                                            \
     {here ".linear.weight", there ".weight"}, {here ".weight", there ".weight", .forward_only = true},                 \
         {here ".input_min", there ".input_min"}, {here ".input_max", there ".input_max"},                              \
@@ -10,7 +10,7 @@
         here ".output_max", there ".output_max"                                                                        \
     }
 
-/* A patch is a row of pixels with their colours, where ggml wants planes. */
+/* A patch is a row of pixels, each with its colours; ggml needs planes. */
 static const struct relation_row vision_tensors[] = {
     {"vision_tower.patch_embedder.input_proj.weight", "v.patch_embd.weight", "o (y x c) -> o c y x"},
     {"vision_tower.patch_embedder.position_embedding_table", "v.position_embd.weight"},
@@ -34,7 +34,7 @@ static const struct relation_row vision_tensors[] = {
     {0},
 };
 
-/* A conformer. */
+/* The audio encoder, a conformer. */
 static const struct relation_row audio_tensors[] = {
     {"audio_tower.subsample_conv_projection.layer0.conv", "a.conv1d.0"},
     {"audio_tower.subsample_conv_projection.layer0.norm", "a.conv1d.0.norm"},
@@ -84,8 +84,8 @@ static void count_layers(struct model_builder *builder)
         builder->dimensions.n_layers = AUDIO_LAYERS;
 }
 
-/* Sizes that config.json leaves out are those of transformers' Gemma4VisionConfig and Gemma4AudioConfig, which the
- * converter reads where transformers has these classes. Images are of any size; the key must be there. */
+/* Sets sizes: defaults are those of transformers' Gemma4VisionConfig and Gemma4AudioConfig, which the converter reads
+ * if transformers has these classes. image_size is a required key, but images have any size. */
 static bool adjust(struct model_builder *builder, struct error *error)
 {
     if (!hparams_override(builder->model->hparams, "image_size", 224, error) ||
@@ -98,7 +98,7 @@ static bool adjust(struct model_builder *builder, struct error *error)
     return true;
 }
 
-/* Pixels stay from 0 to 1 where no processor says otherwise. */
+/* Sets image_mean and image_std: without a processor's numbers pixels stay between 0 and 1. */
 static bool emit_normalization(struct model_builder *builder, struct error *error)
 {
     static const double zero[3] = {0, 0, 0}, one[3] = {1, 1, 1};

@@ -1,8 +1,8 @@
-/* Gemma 4 Unified: patches of images and of sound are put into the text model without a tower of layers.
- * conversion/gemma.py, Gemma4UnifiedVisionAudioModel. */
+/* Gemma 4 Unified: image and audio patches enter the text model without a tower of layers. conversion/gemma.py,
+ * Gemma4UnifiedVisionAudioModel. */
 #include "models/projectors/projector.h"
 
-/* A patch is a row of pixels with their colours, where ggml wants planes. */
+/* A patch is a row of pixels, each with its colours; ggml needs planes. */
 static const struct relation_row tensors[] = {
     {"vision_embedder.patch_dense.weight", "v.patch_embd.weight", "o (y x c) -> o (c y x)"},
     {"vision_embedder.patch_dense.bias", "v.patch_embd.bias"},
@@ -29,7 +29,7 @@ static bool find_patch(const struct hparams *hparams, uint64_t *ret_patch, struc
     return true;
 }
 
-/* The sizes of a tower of layers, which there is not: the keys must be there. */
+/* Sets the sizes of a tower of layers, which are required keys, to 0: the model has no such tower. */
 static bool adjust(struct model_builder *builder, struct error *error)
 {
     struct hparams *hparams = builder->model->hparams;

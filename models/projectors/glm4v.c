@@ -1,4 +1,4 @@
-/* GLM-4.1V, GLM-4.5V, GLM-OCR: what sees. conversion/qwen3vl.py, Glm4VVisionModel. */
+/* GLM-4.1V, GLM-4.5V, GLM-OCR: vision encoder. conversion/qwen3vl.py, Glm4VVisionModel. */
 #include "models/projectors/projector.h"
 
 static const struct relation_row tensors[] = {

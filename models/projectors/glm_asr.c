@@ -1,7 +1,7 @@
-/* GLM-ASR: what hears, an encoder of Whisper. conversion/ultravox.py, GlmASRWhisperEncoderModel. */
+/* GLM-ASR: audio encoder, Whisper's. conversion/ultravox.py, GlmASRWhisperEncoderModel. */
 #include "models/projectors/projector.h"
 
-/* A matrix that only training has use for is left out, as the converter means to, and fails. */
+/* Leaves out a matrix that only training uses, as the converter intends to, but fails. */
 static const struct relation_row tensors[] = {
     {"audio_encoder.layer_norm", "mm.a.norm_pre"},
     {"audio_encoder.adapting.layer_norm", "mm.a.norm_pre", .forward_only = true},

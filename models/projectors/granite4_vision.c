@@ -1,4 +1,4 @@
-/* Granite 4 Vision: what sees, a SigLIP, and a Q-Former for each layer of the text model that is given its results.
+/* Granite 4 Vision: vision encoder, a SigLIP, and a Q-Former for each text layer that gets its results.
  * conversion/granite.py, Granite4VisionMmprojModel. */
 #include "base/text.h"
 #include "models/families/granite_vision.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Projectors are counted in each kind by a checkpoint, and all together by a GGUF: `rename`. */
+/* A checkpoint counts projectors by kind, a GGUF all together: see `rename`. */
 static const struct relation_row tensors[] = {
     {"image_newline", "v.image_newline"},
     {"projectors.{}.image_positions", "v.proj_blk.{}.img_pos"},
@@ -34,7 +34,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* The number of each in a GGUF, one more, since 0 is what is not known. */
+/* Dimensions with each projector's number in a GGUF plus one, since 0 is unknown. */
 static const char *const number_dimensions[GRANITE_VISION_KINDS][GRANITE_VISION_MOST] = {
     {"layerwise 0", "layerwise 1", "layerwise 2", "layerwise 3", "layerwise 4", "layerwise 5", "layerwise 6",
      "layerwise 7"},
@@ -97,7 +97,7 @@ static bool emit_layers(struct model_builder *builder, struct error *error)
            layers_set_i32(builder, "vision.projector.spatial_offsets", &(struct layers){projectors.n, offsets}, error);
 }
 
-/* Sizes of images, height before width in config.json. */
+/* Sets the sizes of images, which config.json lists with the height first. */
 static bool emit_pinpoints(struct model_builder *builder, struct error *error)
 {
     const struct json *list = hparams_get(builder->model->hparams, "outer.image_grid_pinpoints");

@@ -1,4 +1,4 @@
-/* Granite Speech: what hears, a conformer, and a Q-Former. conversion/granite.py, GraniteSpeechMmprojModel. */
+/* Granite Speech: audio encoder, a conformer, and a Q-Former. conversion/granite.py, GraniteSpeechMmprojModel. */
 #include "models/projectors/projector.h"
 
 #include <inttypes.h>
@@ -6,7 +6,7 @@
 static const struct family_name names[] = {
     {"GraniteSpeechForConditionalGeneration"}, {"GraniteSpeechPlusForConditionalGeneration"}, {0}};
 
-/* The converter calls the folded norm conv_norm_var, a name of another model's statistics. */
+/* The converter names the folded norm conv_norm_var, after another model's statistics. */
 static const struct relation_row tensors[] = {
     {"encoder.input_linear", "a.input_projection"},
     {"encoder.out", "a.enc_ctc_out"},
@@ -66,7 +66,7 @@ static bool is_plus(const struct model_builder *builder)
     return builder->hf == &names[1];
 }
 
-/* Granite Speech Plus: the layers whose results the projector is given besides the last one's. */
+/* Granite Speech Plus: sets the layers whose results the projector gets in addition to the last layer's. */
 static bool emit_feature_layers(struct model_builder *builder, struct error *error)
 {
     static const struct key_row rows[] = {{"audio.feature_layer", GGUF_U32, IF_PRESENT, "cat_hidden_layers"}, {0}};

@@ -1,4 +1,4 @@
-/* HunyuanVL and HunyuanOCR: what sees. conversion/hunyuan.py, HunyuanVLVisionModel. */
+/* HunyuanVL and HunyuanOCR: vision encoder. conversion/hunyuan.py, HunyuanVLVisionModel. */
 #include "models/projectors/projector.h"
 
 static const struct relation_row tensors[] = {
@@ -23,7 +23,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* The first position is that of a class, which nothing asks for. */
+/* Sets image_size, and drops the first position, that of a class token, which has no use here. */
 static bool adjust(struct model_builder *builder, struct error *error)
 {
     struct hparams *hparams = builder->model->hparams;

@@ -1,5 +1,4 @@
-/* InternVL: what sees, an InternViT, under its authors' names and under those of transformers.
- * conversion/internvl.py. */
+/* InternVL: vision encoder, an InternViT, under its authors' names and under transformers'. conversion/internvl.py. */
 #include "models/projectors/projector.h"
 
 #include <string.h>
@@ -44,7 +43,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* The first of height and width, where a size is both. */
+/* Replaces a size given as height and width by the first number. */
 static bool use_first(struct hparams *hparams, const char *key, struct error *error)
 {
     const struct json *size = hparams_get(hparams, key);

@@ -1,4 +1,4 @@
-/* Janus-Pro: what sees, a SigLIP, not what it makes images with. conversion/januspro.py. */
+/* Janus-Pro: vision encoder, a SigLIP, without the image generator. conversion/januspro.py. */
 #include "models/projectors/projector.h"
 
 #include "base/text.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The layers of the projector are counted from its first one, which has a name of its own. */
+/* Numbers the layers of the projector from its first one, which has a name of its own. */
 static const char *rename_aligner(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                   const char *name)
 {

@@ -18,7 +18,7 @@ static bool all_are_whole(const struct json *array)
     return true;
 }
 
-/* An array of F32 from one that the preprocessor has. */
+/* Sets an array of F32 from the preprocessor's array. */
 static bool set_channels(struct model_builder *builder, const char *key, const char *from, struct error *error)
 {
     const struct json *array = hparams_get(builder->model->hparams, from);

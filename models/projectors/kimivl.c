@@ -1,4 +1,4 @@
-/* Kimi-VL, Kimi-K2.5 and GLM-5V: what sees, a MoonViT. conversion/kimivl.py. */
+/* Kimi-VL, Kimi-K2.5 and GLM-5V: vision encoder, a MoonViT. conversion/kimivl.py. */
 #include "models/projectors/projector.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ static const struct relation_row first_tensors[] = {
     {0},
 };
 
-/* The rotary pairs of height and width, which take turns, are put apart. */
+/* Separates the rotary pairs of height and width, which alternate. */
 static const struct relation_row second_tensors[] = {
     {"vision_tower.patch_embed.pos_emb", "v.position_embd"},
     {"vision_tower.encoder.blocks.{}.wqkv", "v.blk.{}.attn_qkv",
@@ -37,7 +37,7 @@ static const struct relation_row second_tensors[] = {
 
 enum { IMAGE = 64 * 14, LEAST_PATCHES = 8 };
 
-/* GLM-5V counts the layers of the projector. */
+/* Replaces GLM-5V's names for the layers of the projector, which have numbers. */
 static const char *rename_projector(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                     const char *name)
 {
@@ -49,7 +49,7 @@ static const char *rename_projector(struct arena *arena, const struct dimensions
     return name;
 }
 
-/* Its images are of any size; the key must be there. */
+/* Sets image_size, a required key, although images have any size. */
 static bool adjust_first(struct model_builder *builder, struct error *error)
 {
     return hparams_override(builder->model->hparams, "image_size", IMAGE, error);

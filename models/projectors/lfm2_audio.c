@@ -1,4 +1,4 @@
-/* LFM2-Audio: what hears, a conformer. What speaks is left out. conversion/lfm2.py, LFM2AudioModel. */
+/* LFM2-Audio: audio encoder, a conformer, without the audio output. conversion/lfm2.py, LFM2AudioModel. */
 #include "models/projectors/projector.h"
 
 static const struct relation_row tensors[] = {

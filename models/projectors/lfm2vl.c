@@ -1,9 +1,9 @@
-/* LFM2-VL: what sees, a SigLIP 2. conversion/lfm2.py, LFM2VLModel. */
+/* LFM2-VL: vision encoder, a SigLIP 2. conversion/lfm2.py, LFM2VLModel. */
 #include "models/projectors/projector.h"
 
 enum { PATCH = 16, IMAGE = 256 };
 
-/* A patch is a row of pixels with their colours, where ggml wants planes. */
+/* A patch is a row of pixels, each with its colours; ggml needs planes. */
 static const struct relation_row tensors[] = {
     {"^embeddings.patch_embedding.weight", "v.patch_embd.weight", "o (y x c) -> o c y x"},
     {"multi_modal_projector.layer_norm", "mm.input_norm"},
@@ -13,13 +13,13 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* Its images are of any size; the key must be there. */
+/* Sets image_size, a required key, although images have any size. */
 static bool adjust(struct model_builder *builder, struct error *error)
 {
     return hparams_override(builder->model->hparams, "image_size", IMAGE, error);
 }
 
-/* Counts the used layers: vision_feature_layer names the last one, counted from the end. */
+/* Counts the used layers: vision_feature_layer is the last one, counted from the end. */
 static bool compute_used_layers(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double n_layers, last;

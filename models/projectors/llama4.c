@@ -1,7 +1,7 @@
-/* Llama 4: what sees. conversion/llama4.py.
+/* Llama 4: vision encoder. conversion/llama4.py.
  *
- * The converter writes post_attention_layernorm under a name that Gemma 4's tower has for one of its own, where
- * llama.cpp does not look for it: clip.cpp asks for ln2. It is that here. */
+ * The converter writes post_attention_layernorm under a name for one of Gemma 4's tensors, where llama.cpp does not
+ * look for it: clip.cpp reads ln2, so wfs writes ln2. */
 #include "models/projectors/projector.h"
 
 static const struct relation_row tensors[] = {

@@ -1,4 +1,4 @@
-/* MERaLiON 2: what hears, an encoder of Whisper. conversion/ultravox.py, MERaLiONWhisperEncoderModel. */
+/* MERaLiON 2: audio encoder, Whisper's. conversion/ultravox.py, MERaLiONWhisperEncoderModel. */
 #include "models/projectors/projector.h"
 
 static const struct relation_row tensors[] = {

@@ -1,5 +1,5 @@
-/* MiMo V2.5: what sees, and what hears, of which the encoder of a codec is in a folder of its own.
- * conversion/mimo.py, MiMoV2VisionAudioModel. */
+/* MiMo V2.5: vision encoder, and audio encoder with a codec's encoder from a folder of its own. conversion/mimo.py,
+ * MiMoV2VisionAudioModel. */
 #include "formats/components.h"
 #include "models/families/layers.h"
 #include "models/family/tensors.h"
@@ -61,7 +61,7 @@ static bool adjust(struct model_builder *builder, struct error *error)
     return hparams_default(hparams, "{'image_size': 560, 'depth': 28}", error);
 }
 
-/* The codec's codebooks, as many vectors of each as the largest has: zeros fill them up. */
+/* The codec's codebooks, padded with zeros to as many vectors as the largest has. */
 struct codebooks {
     const struct view *views[MOST_CODEBOOKS];
     uint64_t n, most, dimension;
@@ -118,7 +118,7 @@ static int compare_offsets(const void *a, const void *b)
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* The tensors of the codec as they lie in its file, which is the order in which the converter takes them. */
+/* Adds the tensors of the codec in the order of its file, as the converter does. */
 static bool add_encoder(struct model_builder *builder, struct error *error)
 {
     const struct tensor_set *set = builder->model->part->tensors;
@@ -156,7 +156,8 @@ static bool emit_codebooks(struct model_builder *builder, struct error *error)
     return layers_set_i32(builder, "audio.rvq.codebook_size", &sizes, error);
 }
 
-/* -1 for layers of the codec that see all there is, 0 for those that see a window: all but each swa_per_block-th. */
+/* Sets -1 for the codec's layers that attend to everything, 0 for those with a window: all but each swa_per_block-th.
+ */
 static bool emit_windows(struct model_builder *builder, struct error *error)
 {
     const struct hparams *hparams = builder->model->hparams;

@@ -1,5 +1,5 @@
-/* MiniCPM-V 4.6: what sees, a SigLIP with a merger between its layers. conversion/minicpm.py, MiniCPMV4_6VisionModel.
- */
+/* MiniCPM-V 4.6: vision encoder, a SigLIP with a merger between its layers. conversion/minicpm.py,
+ * MiniCPMV4_6VisionModel. */
 #include "models/families/layers.h"
 #include "models/projectors/projector.h"
 
@@ -19,7 +19,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* An image is seen in slices, whose size the preprocessor has; it may do without the merger between the layers. */
+/* Sets the size of an image's slices from the preprocessor, which may also drop the merger between the layers. */
 static bool adjust(struct model_builder *builder, struct error *error)
 {
     struct hparams *hparams = builder->model->hparams;

@@ -1,8 +1,8 @@
-/* MiniMax M3: what sees. conversion/minimax.py, MiniMaxM3VisionModel. */
+/* MiniMax M3: vision encoder. conversion/minimax.py, MiniMaxM3VisionModel. */
 #include "models/projectors/projector.h"
 
-/* In each head the rotary pairs of time, height and width lie first halves before second ones: here both halves of each
- * lie together, before what is not turned. */
+/* In each head, all first halves of the rotary pairs of time, height and width precede the second ones: puts both
+ * halves of each axis together, before the elements that do not rotate. */
 #define PAIRS_OF_AXES "(head (half part n + rest)) ... -> (head (part half n + rest)) ..."
 
 static const struct relation_row tensors[] = {

@@ -1,8 +1,8 @@
-/* Pixtral and its successors as Mistral itself keeps them. conversion/pixtral.py, llava.py. */
+/* Pixtral and its successors in Mistral's own format. conversion/pixtral.py, llava.py. */
 #include "formats/documents.h"
 #include "models/projectors/projector.h"
 
-/* Nothing is permuted: the rotary halves are pairs already. */
+/* No rows are permuted: the rotary halves are pairs already. */
 static const struct relation_row tensors[] = {
     {"vision_encoder.patch_conv", "v.patch_embd"},
     {"vision_encoder.ln_pre", "v.pre_ln"},
@@ -24,7 +24,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* The number of a token in tekken.json, where params.json has a -1 for it. */
+/* Finds the number of a token in tekken.json, for a params.json that lacks it. */
 static bool find_token(const struct checkpoint *checkpoint, const char *text, uint64_t *ret_id, struct error *error)
 {
     struct document *document;
@@ -57,7 +57,7 @@ static bool emit_merge_size(struct model_builder *builder, struct error *error)
     return !merges || builder_emit(builder, rows, error);
 }
 
-/* The format has no file for them: those of CLIP. */
+/* Sets CLIP's numbers: the format has no file for others. */
 static bool emit_normalization(struct model_builder *builder, struct error *error)
 {
     set_normalization(builder, clip_mean, clip_deviation);

@@ -1,14 +1,14 @@
-/* Nemotron Nano VL: what sees, a RADIO, and what hears of those that do, a Parakeet. conversion/nemotron.py,
+/* Nemotron Nano VL: vision encoder, a RADIO, and the audio encoder of some models, a Parakeet. conversion/nemotron.py,
  * NemotronNanoV2VLModel. */
 #include "models/projectors/projector.h"
 #include "quant/bilinear.h"
 
 #include <math.h>
 
-/* Sizes of RADIO v2.5-h, which config.json does not say. */
+/* Sizes of RADIO v2.5-h, which config.json lacks. */
 enum { WIDTH = 1280, INNER_WIDTH = 5120, N_LAYERS = 32, N_HEADS = 16, MOST_SIDE = 4096 };
 
-/* Positions of the largest picture become those of the one size that is used. */
+/* Resizes the positions of the largest image to the one size in use. */
 static const struct view *resize(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const struct view *view)
 {
@@ -84,7 +84,7 @@ static const struct relation_row audio_tensors[] = {
     {0},
 };
 
-/* Reports whether the positions are those of a square. */
+/* Reports whether the positions form a square. */
 static bool has_square(const struct tensor_set *set, struct error *error)
 {
     static const char *const positions[] = {RADIO "patch_generator.pos_embed",

@@ -1,4 +1,4 @@
-/* PaddleOCR-VL: what sees, a SigLIP. conversion/ernie.py, PaddleOCRVisionModel. */
+/* PaddleOCR-VL: vision encoder, a SigLIP. conversion/ernie.py, PaddleOCRVisionModel. */
 #include "models/projectors/projector.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* The size of the largest square that the preprocessor lets through. */
+/* Sets image_size to the largest square that the preprocessor accepts. */
 static bool adjust(struct model_builder *builder, struct error *error)
 {
     double n_pixels;

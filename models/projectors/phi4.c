@@ -1,10 +1,10 @@
-/* Phi-4-reasoning-vision: what sees, a SigLIP without its last layer. conversion/phi.py, Phi4VisionMmprojModel. */
+/* Phi-4-reasoning-vision: vision encoder, a SigLIP without its last layer. conversion/phi.py, Phi4VisionMmprojModel. */
 #include "models/projectors/projector.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-/* The text model is given what the last layer but one makes. */
+/* The text model gets the results of the last layer but one. */
 static const struct relation_row tensors[] = {
     {"^embeddings.patch_embedding.weight", "v.patch_embd.weight", "o (y x c) -> o c y x"},
     {"^encoder.layers.{}.*", NULL, .when = "extra_layer"},
@@ -16,7 +16,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* The positions are of a square of patches. */
+/* Finds the side of the square of patches that the positions form. */
 static bool find_side(const struct model_builder *builder, uint64_t *ret_side, struct error *error)
 {
     static const char *const stored[] = {

@@ -1,4 +1,5 @@
-/* Pixtral, Mistral Small 3.1 and after, Ministral 3, LightOnOCR: what sees. conversion/llava.py, LlavaVisionModel. */
+/* Pixtral, Mistral Small 3.1 and later, Ministral 3, LightOnOCR: vision encoder. conversion/llava.py, LlavaVisionModel.
+ */
 #include "base/text.h"
 #include "formats/documents.h"
 #include "models/projectors/projector.h"
@@ -37,7 +38,7 @@ static bool applies(const struct hparams *text)
            (type == NULL && json_string_is(json_get(hparams_raw(text), "model_type"), "mistral3"));
 }
 
-/* The number of a token of that text in added_tokens_decoder, whose keys are the numbers, of tokenizer_config.json. */
+/* Finds a token's number, a key of tokenizer_config.json's added_tokens_decoder, by its text. */
 static bool find_in_config(const struct json *config, const char *text, uint64_t *ret_id)
 {
     const struct json *decoder = json_get(config, "added_tokens_decoder");
@@ -71,7 +72,7 @@ static bool find_token(const struct checkpoint *checkpoint, const char *text, ui
     return found;
 }
 
-/* The converter looks for the embedding of [IMG_BREAK] under this name alone, and writes no such tensor without. */
+/* The only name that the converter knows for the embedding of [IMG_BREAK]; without it, it writes no such tensor. */
 static const char embeddings[] = "model.embed_tokens.weight";
 
 static bool adjust(struct model_builder *builder, struct error *error)
@@ -103,7 +104,7 @@ static const struct tower tower = {
     .borrowed = TEXTS(embeddings),
     .type_of_all = true};
 
-/* Names that a later transformers gives the same tensors. */
+/* Replaces the names of later releases of transformers. */
 static const char *rename_newer(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                 const char *name)
 {

@@ -1,4 +1,4 @@
-/* The projectors that are known. */
+/* The table of projectors. */
 #pragma once
 
 #include "models/family/family.h"
@@ -6,10 +6,10 @@
 /* All projectors, NULL at the end. */
 extern const struct family *const projectors[];
 
-/* The projector of the model that `text` describes; NULL, with an error that says why there is none. *ret_name is the
- * row of its architecture. */
+/* Returns the projector of the model that `text` describes; *ret_name is the row of its class. Returns NULL, with an
+ * error, if no projector has the class. */
 const struct family *projector_find(const struct hparams *text, const struct family_name **ret_name,
                                     struct error *error);
 
-/* Reports whether config.json says anything of a part that sees or hears. */
+/* Reports whether config.json describes a vision or audio part. */
 bool projector_is_described(const struct hparams *text);

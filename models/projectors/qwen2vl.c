@@ -1,4 +1,4 @@
-/* Qwen2-VL, which Sarashina 2.2 Vision has, too, and Qwen2.5-VL, which Fast-dVLM has: what sees. conversion/qwenvl.py,
+/* Qwen2-VL, also for Sarashina 2.2 Vision, and Qwen2.5-VL, also for Fast-dVLM: vision encoders. conversion/qwenvl.py,
  * Qwen2VLVisionModel. */
 #include "models/projectors/projector.h"
 

@@ -1,11 +1,11 @@
-/* Qwen3-VL and Qwen 3.5: what sees. conversion/qwen3vl.py, Qwen3VLVisionModel. */
+/* Qwen3-VL and Qwen 3.5: vision encoder. conversion/qwen3vl.py, Qwen3VLVisionModel. */
 #include "models/families/layers.h"
 #include "models/projectors/projector.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* deepstack_merger_list counts on its own in a checkpoint, and by the layers that feed it in a GGUF: `rename`. */
+/* A checkpoint numbers deepstack_merger_list from 0, a GGUF by the layers that feed it: see `rename`. */
 const struct relation_row qwen3_vision_tensors[] = {
     {"visual.patch_embed.proj.weight", "v.patch_embd.weight, v.patch_embd.weight.1", TWO_FRAMES},
     {"visual.patch_embed.proj.bias", "v.patch_embd.bias"},
@@ -25,7 +25,7 @@ const struct relation_row qwen3_vision_tensors[] = {
     {0},
 };
 
-/* The layers that deepstack_visual_indexes names, one more each, since 0 is what is not known. */
+/* Dimensions with the layers of deepstack_visual_indexes plus one, since 0 is unknown. */
 static const char *const deepstack_dimensions[] = {"deepstack 0", "deepstack 1", "deepstack 2", "deepstack 3",
                                                    "deepstack 4", "deepstack 5", "deepstack 6", "deepstack 7"};
 enum { MAX_DEEPSTACK = sizeof deepstack_dimensions / sizeof *deepstack_dimensions };

@@ -1,8 +1,8 @@
-/* Qwen2.5-Omni, Qwen3-Omni and Qwen3-ASR: what sees, and what hears, an encoder of Whisper whose positions are
- * computed. conversion/qwenvl.py, Qwen25OmniModel, and conversion/qwen3vl.py, Qwen3OmniMmprojModel.
+/* Qwen2.5-Omni, Qwen3-Omni and Qwen3-ASR: vision encoder, and audio encoder, Whisper's with computed positions.
+ * conversion/qwenvl.py, Qwen25OmniModel, and conversion/qwen3vl.py, Qwen3OmniMmprojModel.
  *
- * The converter fails for the part of Qwen3-Omni that sees, by a name that it gives the tensors itself: here they are
- * what they are in Qwen3-VL. */
+ * The converter fails for Qwen3-Omni's vision encoder, because of a name that it gives the tensors itself; wfs writes
+ * the names of Qwen3-VL. */
 #include "base/text.h"
 #include "models/projectors/projector.h"
 #include "quant/exponential.h"
@@ -20,7 +20,7 @@ static const struct relation_row second_tensors[] = {
     {0},
 };
 
-/* Sound is a picture first, to three convolutions. */
+/* Three convolutions first treat sound as an image. */
 static const struct relation_row third_tensors[] = {
     {"audio_tower.conv2d{}.weight", "a.conv2d.{}.weight"},
     {"audio_tower.conv2d{}.bias", "a.conv2d.{}.bias", "c -> c 1 1"},
@@ -37,10 +37,10 @@ static const struct stored_type stored_types[] = {
     {0},
 };
 
-enum { N_POSITIONS = 1500, LEAST_WIDTH = 4, MOST_WIDTH = 1 << 13 }; /* of the largest model it is 1280 */
+enum { N_POSITIONS = 1500, LEAST_WIDTH = 4, MOST_WIDTH = 1 << 13 }; /* the largest model has 1280 */
 
-/* Sines of each position and then cosines, at frequencies from 1 down to 1/10000. Rounded where torch rounds, while its
- * sines are MKL's, which are not rounded correctly in the last bit for one value in twenty. */
+/* Computes the sines of each position and then the cosines, at frequencies from 1 down to 1/10000. Rounds where torch
+ * rounds; but torch's sines are MKL's, which differ in the last bit for one value in twenty. */
 static void compute_positions(float *positions, uint64_t width)
 {
     uint64_t n = width / 2;
@@ -69,7 +69,7 @@ static bool add_positions(struct model_builder *builder, struct error *error)
     return true;
 }
 
-/* Names of the later ones are those of Qwen2.5-VL in the part that sees. */
+/* Replaces the later models' vision names, which are Qwen2.5-VL's. */
 static const char *rename_merger(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {

@@ -1,4 +1,4 @@
-/* Names of SigLIP as transformers has them, which many towers are, after the prefix of the tower. */
+/* SigLIP's names in transformers, shared by many towers, after the prefix of the tower. */
 #include "models/projectors/projector.h"
 
 const struct relation_row siglip_tensors[] = {

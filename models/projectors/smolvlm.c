@@ -1,4 +1,4 @@
-/* SmolVLM and Idefics 3: what sees, a SigLIP. conversion/smolvlm.py. */
+/* SmolVLM and Idefics 3: vision encoder, a SigLIP. conversion/smolvlm.py. */
 #include "models/projectors/projector.h"
 
 static const struct key_row keys[] = {

@@ -1,4 +1,4 @@
-/* Step3-VL and Step 3.7: what sees. conversion/step3.py, Step3VLVisionModel. */
+/* Step3-VL and Step 3.7: vision encoder. conversion/step3.py, Step3VLVisionModel. */
 #include "models/projectors/projector.h"
 
 static const struct relation_row tensors[] = {
@@ -20,9 +20,9 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-enum { LARGEST_IMAGE = 3024 }; /* to which the model's own processor brings larger ones down */
+enum { LARGEST_IMAGE = 3024 }; /* the model's own processor shrinks larger images to it */
 
-/* Of Step3-VL-10B, the only one that the converter takes. */
+/* Recognizes the sizes of Step3-VL-10B, the only model that the converter accepts. */
 static bool is_validated(const struct hparams *hparams)
 {
     struct error unused;

@@ -1,4 +1,4 @@
-/* Towers that hear, which are encoders of Whisper: Qwen2-Audio, Ultravox, Voxtral, Audio Flamingo 3 and Music Flamingo.
+/* Audio towers that are Whisper encoders: Qwen2-Audio, Ultravox, Voxtral, Audio Flamingo 3 and Music Flamingo.
  * conversion/ultravox.py. */
 #include "base/text.h"
 #include "models/projectors/projector.h"
@@ -10,7 +10,7 @@ static const struct family_name ultravox_names[] = {{"UltravoxModel"}, {0}};
 static const struct family_name voxtral_names[] = {{"VoxtralForConditionalGeneration"}, {0}};
 static const struct family_name flamingo_names[] = {{"AudioFlamingo3ForConditionalGeneration"}, {0}};
 
-/* Biases of the convolutions are columns there. */
+/* In a GGUF the biases of the convolutions are columns. */
 const struct relation_row whisper_tensors[] = {
     {"audio_tower.conv1.weight", "a.conv1d.1.weight"},
     {"audio_tower.conv1.bias", "a.conv1d.1.bias", "c -> c 1"},

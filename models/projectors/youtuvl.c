@@ -1,7 +1,7 @@
-/* Youtu-VL: what sees, a SigLIP 2. conversion/youtuvl.py. */
+/* Youtu-VL: vision encoder, a SigLIP 2. conversion/youtuvl.py. */
 #include "models/projectors/projector.h"
 
-/* The converter leaves out what it does not know. */
+/* Leaves out unknown tensors, as the converter does. */
 static const struct relation_row other_tensors[] = {{"*", NULL}, {0}};
 
 static bool adjust(struct model_builder *builder, struct error *error)

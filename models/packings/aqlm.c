@@ -1,8 +1,8 @@
 /* AQLM: sums of vectors from codebooks.
  *
- * A weight B.weight [rows, columns] is B.codes [rows / g, columns / h, books] in I8 or I16, taken modulo the vectors of
- * a book; B.codebooks [books, vectors, g, h]; and B.scales [rows / g, 1, 1, 1]: the sum of a vector from each book,
- * first to last, times the scale. */
+ * A weight B.weight [rows, columns] is B.codes [rows / g, columns / h, books] in I8 or I16, modulo the number of
+ * vectors in a book; B.codebooks [books, vectors, g, h]; and B.scales [rows / g, 1, 1, 1]: the sum of a vector from
+ * each book, first to last, times the scale. */
 #include "models/packings/packed.h"
 #include "quant/codebooks.h"
 

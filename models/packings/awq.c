@@ -1,10 +1,10 @@
 /* AWQ: integers of 4 bits with zero points, in the three orders of AutoAWQ's kernels.
  *
  *     gemm       B.qweight I32 [columns, rows / 8], B.qzeros I32 [groups, rows / 8], B.scales [groups, rows];
- *                in a word the rows 0 2 4 6 1 3 5 7
+ *                a word has the rows 0 2 4 6 1 3 5 7
  *     gemv       B.qweight I32 [rows, columns / 8], B.qzeros I32 [rows, groups / 8], B.scales [rows, groups],
  *                groups rounded up
- *     gemv_fast  B.qweight I16 [rows / 4, columns], shuffled; B.scales and B.qzeros [groups, rows], which are
+ *     gemv_fast  B.qweight I16 [rows / 4, columns], shuffled; B.scales and B.qzeros [groups, rows], which hold
  *                -(scale * zero point) */
 #include "models/packings/repack.h"
 
@@ -15,7 +15,7 @@ static const char own[] = ".qweight";
 
 enum { FIELDS = 8, BITS = 4 };
 
-/* Without a configuration that names it: what no GPTQ looks like. */
+/* Recognizes, without a configuration, shapes that no GPTQ weight has. */
 static bool looks_like_gemm(const struct packing_input *input, const struct tensor *words)
 {
     const struct tensor *scales = packing_partner(input->set, words, own, ".scales");
@@ -33,7 +33,7 @@ static bool is_key(const struct packing_input *input, const struct tensor *tenso
             looks_like_gemm(input, tensor));
 }
 
-/* The columns of a group: 0 where groups do not divide the columns evenly. */
+/* Finds the columns of a group; 0: groups do not divide the columns evenly. */
 static bool find_group_size(const struct packed *packed, uint64_t n_columns, uint64_t n_groups, uint64_t *ret_size)
 {
     uint64_t group_size, older;
@@ -97,7 +97,7 @@ static bool unpack_gemv(struct packed *packed, const struct view *words, const s
     return true;
 }
 
-/* Axes of a shape of their own exchanged. */
+/* Exchanges axes of a view reshaped for that. */
 static const struct view *exchange(struct arena *arena, const struct view *view, const uint64_t shape[5], unsigned a,
                                    unsigned b)
 {

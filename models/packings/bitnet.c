@@ -1,9 +1,9 @@
 /* BitNet: ternary weights, four rows a byte.
  *
- * A weight B.weight [rows, columns] is itself U8 [rows / 4, columns]: two bits of a byte for each of four rows that lie
- * rows / 4 apart, the first in the least significant ones, one more than the value; and B.weight_scale, one number.
- * What transformers calls bitlinear divides by it; autobitlinear multiplies, which the converter does not know: its
- * files have the quotient. */
+ * A weight B.weight [rows, columns] is stored as U8 [rows / 4, columns]: a byte has two bits for each of four rows,
+ * rows / 4 apart, the first row in the least significant bits; the bits hold the value plus one. B.weight_scale is one
+ * number. transformers' bitlinear divides by it; autobitlinear multiplies, but the converter does not know that and
+ * writes the quotient. */
 #include "models/packings/packed.h"
 
 #include <string.h>

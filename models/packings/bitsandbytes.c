@@ -1,13 +1,12 @@
 /* bitsandbytes: NF4 and FP4 in blocks of the flattened weight, and integers of 8 bits by row.
  *
- * 4 bits: a weight B.weight [rows, columns] is itself a column of bytes, under whatever dtype, the first of two
+ * 4 bits: a weight B.weight [rows, columns] is stored as a column of bytes, under any dtype, with the first of two
  * elements in the high half; B.weight.absmax has a factor for each block; B.weight.quant_state.bitsandbytes__nf4 (or
- * __fp4) is the text of a JSON object with shape, block size and dtype. Where factors are packed themselves, absmax are
- * U8 codes of B.weight.nested_quant_map, with factors B.weight.nested_absmax and one offset. The tables are those of
- * the kinds: the library does not look at the map that it stores.
+ * __fp4) is the text of a JSON object with shape, block size and dtype. If the factors are packed, too, absmax has U8
+ * codes of B.weight.nested_quant_map, with factors B.weight.nested_absmax and one offset. The kind gives the table: the
+ * library ignores the stored map.
  *
- * 8 bits: B.weight I8 [rows, columns] and B.SCB [rows]: the product with it, then with 1 / 127 as the library spells
- * it. */
+ * 8 bits: B.weight I8 [rows, columns] times B.SCB [rows], then times 1 / 127 as the library writes it. */
 #include "models/packings/packed.h"
 
 #include <inttypes.h>
@@ -34,15 +33,15 @@ static const float nf4[TABLE] = {
     1.0f,
 };
 
-/* Numbers over 12, by sign, and code 8 as 0. */
+/* Numerators over 12, by sign; code 8 is 0. */
 static const float fp4[TABLE] = {
     0.0f, 0.0625f / 12,  8.0f / 12,  12.0f / 12,  4.0f / 12,  6.0f / 12,  2.0f / 12,  3.0f / 12,
     0.0f, -0.0625f / 12, -8.0f / 12, -12.0f / 12, -4.0f / 12, -6.0f / 12, -2.0f / 12, -3.0f / 12,
 };
 
 static const struct kind {
-    const char *suffix; /* of the tensor that holds the state */
-    const char *name;   /* that the state has, too */
+    const char *suffix; /* of the state's tensor */
+    const char *name;   /* also in the state */
     const float *table;
 } kinds[] = {
     {".weight.quant_state.bitsandbytes__nf4", "nf4", nf4},
@@ -66,7 +65,7 @@ static bool is_key(const struct packing_input *input, const struct tensor *tenso
     return tensor->dtype->kind == DTYPE_INTEGER || packing_partner(input->set, tensor, own, ".weight.absmax") != NULL;
 }
 
-/* The contents of the state's text. */
+/* The contents of the state's JSON. */
 struct state {
     uint64_t shape[2], block_size, nested_block_size;
     float nested_offset;
@@ -118,7 +117,7 @@ static bool find_state(struct packed *packed, const struct kind *kind, struct st
     return good || packed_misfit(packed, kind->suffix, view, "must hold the state of a bitsandbytes weight");
 }
 
-/* The factors of blocks, flat. */
+/* Returns the factors of blocks, flat. */
 static const struct view *find_factors(struct packed *packed, const struct state *state, uint64_t n_blocks)
 {
     static const char codes_suffix[] = ".weight.absmax", map_suffix[] = ".weight.nested_quant_map",
@@ -177,7 +176,7 @@ static bool unpack_4(struct packed *packed, const struct kind *kind)
         view_reshape(arena, view_combine(arena, values, MULTIPLY, factors, &sharing), 2, state.shape);
     packed->unpacked->forms->dtype = state.dtype;
     packed->unpacked->bits = 4;
-    const struct view *map; /* is stored, and not looked at */
+    const struct view *map; /* stored, but ignored */
     return packed_find(packed, ".weight.quant_map", F16_F32, &map);
 }
 

@@ -55,7 +55,7 @@ static const struct dtype *model_dtype(const struct json *root)
     return &f16_dtype;
 }
 
-/* Fills in what config.json lacks from hf_quant_config.json: the producer's name is the method. */
+/* Fills in values that config.json lacks from hf_quant_config.json; the producer's name is the method. */
 static void read_producer(struct packing_config *config, const struct json *root, struct arena *arena)
 {
     const struct json *quantization = json_get(root, "quantization");
@@ -93,7 +93,7 @@ bool packing_config_open(const struct checkpoint *checkpoint, struct arena *aren
     const char *method = json_string(json_get(config.quantization, "quant_method"), NULL);
     if (method != NULL)
         config.method = arena_strdup(arena, method);
-    else if (json_is(values[2], JSON_OBJECT)) /* whose kind names none */
+    else if (json_is(values[2], JSON_OBJECT)) /* `quantization` names no method */
         config.method = json_string_is(json_get(values[2], "qformat_weight"), "fp8_e4m3") ? "fp8" : "mlx";
     config.is_nvfp4 = is_nvfp4(config.quantization);
     config.model = root;

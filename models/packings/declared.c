@@ -8,7 +8,7 @@
 
 enum { MAX_WORDS = 16, MAX_BITS = 16 };
 
-/* The words that a key of a method may have, in small letters or capital ones, up to a NULL. */
+/* The words allowed for a key of a method, in either case, up to a NULL. */
 struct vocabulary {
     const char *method, *key;
     const char *words[MAX_WORDS];
@@ -44,7 +44,7 @@ static const struct vocabulary strategies = {
     "compressed-tensors", "strategy", {"tensor", "channel", "group", "block", "token", "tensor_group", "attn_head"}};
 static const struct vocabulary types = {"compressed-tensors", "type", {"int", "float"}};
 
-/* NULL: the word is known, or there is none. */
+/* Returns a refusal for an unknown word; NULL: the word is known or absent. */
 static const char *check_word(const struct packing_input *input, const struct json *said,
                               const struct vocabulary *vocabulary)
 {
@@ -59,7 +59,7 @@ static const char *check_word(const struct packing_input *input, const struct js
     return arena_printf(input->arena, "%s '%.40s' of quantization_config is not supported", vocabulary->key, text);
 }
 
-/* The row for a key that the method has; NULL where it has none. */
+/* Returns the row for a key of the method; NULL: none. */
 static const struct vocabulary *find_vocabulary(const char *method, const char *key)
 {
     for (size_t i = 0; i < N_VOCABULARIES; i++)

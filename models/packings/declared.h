@@ -1,7 +1,7 @@
 /* Checks the quantization that a checkpoint declares.
  *
- * Tensors tell most of how a weight is packed, and the configuration the rest: the order of words, further factors. An
- * unknown value in it may change any weight, so no weight is unpacked then. */
+ * Tensors show most of a weight's packing; the configuration has the rest: the order of words, further factors. An
+ * unknown value there may change any weight, so then no weight is unpacked. */
 #pragma once
 
 #include "models/packings/packing.h"

@@ -12,7 +12,7 @@ static bool is_of(const struct tensor *tensor, const char *dtype)
     return dtype == NULL || strcmp(tensor->dtype->name, dtype) == 0;
 }
 
-/* Returns the spelling of which the tensor is a key; NULL if it is none of the packing. */
+/* Returns the spelling whose key the tensor is; NULL if it is no key of the packing. */
 static const struct packing_key *find_spelling(const struct packing *packing, const struct packing_input *input,
                                                const struct tensor *tensor)
 {
@@ -40,7 +40,7 @@ static const struct packing *packing_of_key(const struct packing_input *input, c
 
 static struct unpacked_forms no_forms; /* stays empty */
 
-/* `declared` is why none of the checkpoint's weights has values; NULL: they may have. */
+/* Unpacks a weight. `declared` is the reason why no weight of the checkpoint has values; NULL: none. */
 static void unpack(const struct packing_input *input, const struct tensor *key, const char *declared,
                    struct unpacked *unpacked)
 {

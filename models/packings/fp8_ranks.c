@@ -1,10 +1,8 @@
-/* FP8 of queries, keys and values in one matrix that was cut for 8 or 4 ranks, as MiMo V2.5 is published
- * (conversion/mimo.py).
+/* FP8 of queries, keys and values in one matrix, cut for 8 or 4 ranks, as published for MiMo V2.5 (conversion/mimo.py).
  *
- * Of model.layers.N.self_attn.qkv_proj each rank has rows of its own, one rank after the other: its queries, its keys,
- * its values. So have the scales, which are of 128 rows and 128 columns each and begin anew with each rank. The number
- * of ranks is nowhere but in the number of their rows. The matrix that is put together has all queries first, then all
- * keys, then all values, as it would be uncut. */
+ * model.layers.N.self_attn.qkv_proj has the rows of one rank after the other: the rank's queries, its keys, its values.
+ * So do the scales, one for 128 rows and 128 columns, which begin anew with each rank. Only the number of the scales'
+ * rows tells the number of ranks. The unpacked matrix is uncut: all queries first, then all keys, then all values. */
 #include "base/text.h"
 #include "models/packings/packed.h"
 
@@ -22,7 +20,7 @@ static bool is_of_model(const struct json *model)
     return json_string_is(architecture, architectures[0]) || json_string_is(architecture, architectures[1]);
 }
 
-/* The layer that a name is of; false where it is none of such a matrix. */
+/* Finds the layer in the name of such a matrix; returns false for other names. */
 static bool find_layer(const struct tensor *tensor, uint64_t *ret_layer)
 {
     static const char before[] = "model.layers.", after[] = ".self_attn.qkv_proj.weight";
@@ -76,7 +74,7 @@ static bool find_rows(const struct json *model, uint64_t layer, struct rows *ret
     return true;
 }
 
-/* Of the numbers of ranks the first that the scales are for; 0: none. */
+/* Returns the first number of ranks that matches the rows of scales; 0: none. */
 static uint64_t find_ranks(uint64_t n_rows, const struct rows *rows, uint64_t n_scales)
 {
     static const unsigned numbers[] = {8, 4};
@@ -88,7 +86,7 @@ static uint64_t find_ranks(uint64_t n_rows, const struct rows *rows, uint64_t n_
     return 0;
 }
 
-/* The rows that all ranks have from `first` on, `n_rows` of each. */
+/* Returns `n_rows` rows of every rank, from its row `first` on. */
 static const struct view *rows_of_ranks(struct arena *arena, const struct view *ranks, uint64_t first, uint64_t n_rows)
 {
     const uint64_t shape[2] = {ranks->shape[0] * n_rows, ranks->shape[2]};

@@ -1,11 +1,11 @@
-/* GPTQ: integers packed down the inputs.
+/* GPTQ: integers packed in words of consecutive columns.
  *
- * A weight B.weight [rows, columns] is B.qweight [words, rows] of 8 to 64 bits a word, 2, 4 or 8 bits an element, or 3
- * in a stream of words; B.qzeros [groups, words], packed along the rows, one less than the zero points in files of the
- * first version; B.scales [groups, rows]; and B.g_idx [columns], the group of each column: without it groups are of
- * group_size columns each.
+ * A weight B.weight [rows, columns] is B.qweight [words, rows] of 8 to 64 bits a word, with 2, 4 or 8 bits an element,
+ * or 3 in a stream of words; B.qzeros [groups, words], in words of consecutive rows, one less than the zero points in
+ * files of the first version; B.scales [groups, rows]; and B.g_idx [columns], the group of each column: without it
+ * groups are of group_size columns each.
  *
- * Zero points that became one more are not cut to the bits again: 15 becomes 16. */
+ * Adding one to a zero point may exceed the bits: 15 becomes 16. */
 #include "models/packings/repack.h"
 
 #include "base/text.h"
@@ -15,7 +15,7 @@
 
 static const char own[] = ".qweight";
 
-/* AutoRound has several layouts, of which one is AWQ's. */
+/* Reports whether AutoRound's packing format names `part`; one of its formats is AWQ's. */
 static bool has_format(const struct packing_input *input, const char *part)
 {
     const char *format = json_string(json_get(input->config, "packing_format"), NULL);
@@ -34,13 +34,13 @@ struct layout {
     unsigned bits, word_bits;
 };
 
-/* How many words hold that many elements. */
+/* Returns the number of words for `n` elements. */
 static uint64_t words_of(const struct layout *layout, uint64_t n)
 {
     return layout->bits == 3 ? rounded_up(n * 3, layout->word_bits) : rounded_up(n, layout->word_bits / layout->bits);
 }
 
-/* Single layers may have other bits than the configuration says: what fits the shapes counts. */
+/* Finds the bits that fit the shapes: single layers may differ from the configuration. */
 static bool find_bits(const struct packed *packed, struct layout *layout, const struct view *words,
                       const struct view *zeros, uint64_t n_columns)
 {
@@ -63,7 +63,7 @@ static bool find_bits(const struct packed *packed, struct layout *layout, const 
                          layout->n_rows, words->shape[0]);
 }
 
-/* Single layers may have groups of another size, too. Where g_idx says of which each column is, nothing else counts. */
+/* Finds the size of groups, which may differ in single layers; B.g_idx, if stored, overrides it. */
 static bool find_group_size(const struct packed *packed, struct layout *layout, const struct view *scales,
                             const struct view *groups)
 {
@@ -83,7 +83,7 @@ static bool find_group_size(const struct packed *packed, struct layout *layout, 
            packed_misfit(packed, ".scales", scales, "the weight has %" PRIu64 " columns", layout->n_columns);
 }
 
-/* Fields along rows of words. */
+/* Returns the fields along rows of words. */
 static const struct view *cut(struct arena *arena, const struct layout *layout, const struct view *words, uint64_t n)
 {
     struct fields fields = fields_of_words(layout->word_bits, layout->bits);
@@ -95,7 +95,7 @@ static const struct view *cut(struct arena *arena, const struct layout *layout, 
     return packed_cut(arena, view_fields(arena, words, &fields), words->shape[0], n);
 }
 
-/* Reports whether zero points are stored minus one, which only the configuration tells. */
+/* Reports whether zero points are stored minus one, which only the configuration states. */
 static bool is_first_version(const struct packing_input *input)
 {
     const char *format = json_string(json_get(input->config, "checkpoint_format"), NULL);

@@ -1,9 +1,9 @@
 /* HQQ: integers of 1 to 8 bits, in groups of the flattened weight, with scales and zero points that are not integers.
  *
- * A weight B.weight of B.shape is B.W_q, a matrix [group_size, groups] where B.axis is 0, [groups, group_size] where it
- * is 1; B.scale and B.zero have one element for each group: (code - zero) * scale. Of fewer than 8 bits the matrix is
- * cut into parts by its rows, which lie on each other, the first in the most significant bits: 2, 4 or 8 of them in a
- * byte, or 10 of 3 bits in an I32. */
+ * A weight B.weight of B.shape is B.W_q, a matrix [group_size, groups] if B.axis is 0, [groups, group_size] if it is 1;
+ * B.scale and B.zero have one element for each group: (code - zero) * scale. With fewer than 8 bits the matrix is cut
+ * by rows into slices that share words, the first slice in the most significant bits: 2, 4 or 8 slices in a byte, or 10
+ * of 3 bits in an I32. */
 #include "models/packings/packed.h"
 
 #include <inttypes.h>
@@ -11,10 +11,10 @@
 
 static const char own[] = ".W_q";
 
-/* How the parts lie. */
+/* Arrangements of the slices. */
 static const struct packing_layout {
     unsigned bits, n_parts, first_shift, word_bytes;
-    const char *name; /* that HQQ has for it */
+    const char *name; /* HQQ's name */
 } layouts[] = {
     {8, 1, 0, 1, "8bit_u8"},   {6, 1, 0, 1, "8bit_u8"}, {5, 1, 0, 1, "8bit_u8"}, {4, 2, 4, 1, "4bit_u8"},
     {3, 10, 27, 4, "3bit_32"}, {2, 4, 6, 1, "2bit_u8"}, {1, 8, 7, 1, "1bit_u8"},
@@ -46,7 +46,7 @@ static bool find_shape(struct packed *packed, const struct view *words, struct s
     return true;
 }
 
-/* Reports whether the packing, where it is stored, is the one that goes with the bits. */
+/* Reports whether B.packing, if stored, names the packing of the bits. */
 static bool check_packing(struct packed *packed, const struct packing_layout *layout)
 {
     char text[MAX_NAME];
@@ -63,7 +63,7 @@ static bool check_packing(struct packed *packed, const struct packing_layout *la
                       layout->name));
 }
 
-/* The number of groups follows from the scales, and has to fit all else. */
+/* Finds the number of groups from the scales, and checks it against all other shapes. */
 static bool find_groups(const struct packed *packed, const struct view *words, const struct view *scale,
                         struct shape *shape)
 {

@@ -1,17 +1,17 @@
 /* MLX: integers of 2 to 8 bits in a stream of words, each group with a scale and a bias, or floats of 4 and 8 bits,
  * each group with a scale.
  *
- * A weight B.weight [..., rows, columns] is itself U32 [..., rows, columns * bits / 32], the first element in the least
- * significant bits. The mode is in config.json's `quantization`, as are the size of groups and the bits; an entry of
- * the layer's own name takes the place of all three:
+ * A weight B.weight [..., rows, columns] is stored as U32 [..., rows, columns * bits / 32], with the first element in
+ * the least significant bits. config.json's `quantization` has the mode, the size of groups and the bits; an entry with
+ * the layer's name replaces all three:
  *
  *     affine  B.scales and B.biases [..., rows, groups]: code * scale + bias
  *     mxfp4   B.scales U8, exponents of 2 for 32 columns: E2M1 * 2^(scale - 127)
- *     mxfp8   the same with E4M3
+ *     mxfp8   like mxfp4, with E4M3
  *     nvfp4   B.scales U8, E4M3 for 16 columns: E2M1 * scale
  *
- * What mx.quantize() does not take is refused: another mode, another size of groups than the mode's, and bits that do
- * not fit the shapes. */
+ * Weights that mx.quantize() would not make are refused: another mode, a size of groups other than the mode's, and bits
+ * that do not fit the shapes. */
 #include "models/packings/repack.h"
 
 #include <inttypes.h>
@@ -23,7 +23,7 @@ enum { DEFAULT_GROUP_SIZE = 64, MAX_GROUP_SIZE = 1 << 20 };
 
 struct parts {
     struct arena *arena;
-    const struct view *words, *scales, *biases; /* matrices; no biases of floats */
+    const struct view *words, *scales, *biases; /* matrices; floats have no biases */
     struct sharing sharing;
     unsigned bits;
     struct unpacked_forms *forms;
@@ -68,8 +68,8 @@ static const struct view *unpack_nvfp4(const struct parts *parts)
 
 static const struct mode {
     const char *name;
-    uint64_t group_size, bits; /* 0: as the configuration says */
-    unsigned scales;           /* kinds */
+    uint64_t group_size, bits; /* 0: from the configuration */
+    unsigned scales;           /* their kinds of dtypes */
     bool has_biases;
     const struct view *(*unpack)(const struct parts *parts);
 } modes[] = {
@@ -79,10 +79,10 @@ static const struct mode {
     {"nvfp4", 16, 4, U8, false, unpack_nvfp4},
 };
 
-/* How one weight is packed. */
+/* The packing of one weight. */
 struct way {
     const struct mode *mode;
-    uint64_t group_size, bits; /* bits 0: as the shapes say */
+    uint64_t group_size, bits; /* bits 0: from the shapes */
 };
 
 static const struct packing_key keys[] = {{own, ".scales"}, {0}};
@@ -108,7 +108,7 @@ static bool find_mode(const struct json *said, const struct mode **ret_mode, str
     return error_set(error, "the quantization mode '%.40s' is not supported", name);
 }
 
-/* A number that has to fit `fixed` where that is not 0; where there is none, `otherwise`. */
+/* Reads a number, which must be `fixed` unless that is 0; if it is absent, returns `fixed` or `otherwise`. */
 static bool find_number(const struct json *said, const char *name, uint64_t fixed, uint64_t otherwise,
                         uint64_t *ret_number, struct error *error)
 {
@@ -121,7 +121,7 @@ static bool find_number(const struct json *said, const char *name, uint64_t fixe
            error_set(error, "quantization.%s is %" PRIu64 ", but its mode needs %" PRIu64, name, *ret_number, fixed);
 }
 
-/* As MLX reads it: an entry of the layer's own has defaults of its own. */
+/* Finds the packing of a weight as MLX does: an entry for the layer itself has its own defaults. */
 static bool find_way(const struct packed *packed, struct way *way)
 {
     const struct json *own_config = json_get(packed->input->model, "quantization"),
@@ -140,7 +140,7 @@ static bool find_way(const struct packed *packed, struct way *way)
            find_number(json_get(layer, "bits"), "bits", way->mode->bits, 0, &way->bits, packed->error);
 }
 
-/* The rows of experts, or of whatever else is stacked, one after the other. */
+/* Returns the rows of experts, or other stacked matrices, as one matrix. */
 static const struct view *flat(struct arena *arena, const struct view *view)
 {
     uint64_t n_columns = view->shape[view->rank - 1];

@@ -1,5 +1,5 @@
-/* ModelOpt's W4A16_AWQ and W4A8_AWQ: B.weight U8 [rows / 2, columns], of two neighbouring rows a byte the first in the
- * low half, in two's complement, and B.weight_scale [rows, groups]. B.pre_quant_scale is of what comes in, not of the
+/* ModelOpt's W4A16_AWQ and W4A8_AWQ: B.weight U8 [rows / 2, columns], with two neighbouring rows a byte, the first in
+ * the low half, in two's complement, and B.weight_scale [rows, groups]. B.pre_quant_scale scales the inputs, not the
  * weight. */
 #include "models/packings/packed.h"
 

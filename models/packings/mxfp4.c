@@ -1,11 +1,10 @@
 /* MXFP4 as gpt-oss stores it.
  *
  * A weight [..., n, rows] is two tensors: blocks U8 [..., rows, n / 32, 16], whose byte j holds element 2j in its low
- * half and 2j + 1 in its high half, and scales U8 [..., rows, n / 32]. The last two axes are exchanged, as transformers
- * has them once it has unpacked the weight. In ggml's block the scale comes first, and byte j holds elements j and j +
- * 16: only bits move.
+ * half and 2j + 1 in its high half, and scales U8 [..., rows, n / 32]. Unpacking exchanges the last two axes, like
+ * transformers. In ggml's block the scale comes first, and byte j holds elements j and j + 16: only bits move.
  *
- * The converter writes these weights before all others, and keeps them in every output. */
+ * The converter writes these weights before all others, and keeps their blocks in every output. */
 #include "base/checked.h"
 #include "models/packings/packed.h"
 #include "quant/block_views.h"
@@ -19,7 +18,7 @@ struct mxfp4 {
     const struct view *blocks, *scales;
 };
 
-/* From pairs of neighbours to pairs of an element of the first and one of the second half. */
+/* Repacks pairs of neighbours as pairs of an element of the first half and one of the second. */
 static void repack(const unsigned char *packed, unsigned char scale, unsigned char *block)
 {
     unsigned char codes[BLOCK_ELEMENTS];
@@ -90,7 +89,7 @@ static bool is_key(const struct packing_input *input, const struct tensor *tenso
            (strcmp(input->method, "mxfp4") == 0 || packing_partner(input->set, tensor, own, other) != NULL);
 }
 
-/* The bytes of each row next to each other. */
+/* Returns the blocks with the bytes of each row side by side. */
 static const struct view *flat_rows(struct arena *arena, const struct view *blocks)
 {
     uint64_t shape[VIEW_MAX_RANK];

@@ -1,6 +1,6 @@
 /* MXFP4 in two tensors: bytes [rows, columns / 2], the first of two elements in the low half, and exponents of 2 with a
- * bias of 127 [rows, columns / 32], without a code for what is not a number. As compressed-tensors has it they are
- * B.weight_packed U8 and B.weight_scale U8; as DeepSeek V4 has it, B.weight I8 and B.scale E8M0. */
+ * bias of 127 [rows, columns / 32], without a code for NaN. compressed-tensors has B.weight_packed U8 and
+ * B.weight_scale U8; DeepSeek V4 has B.weight I8 and B.scale E8M0. */
 #include "models/packings/packed.h"
 
 enum { GROUP = 32 };

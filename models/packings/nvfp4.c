@@ -1,12 +1,12 @@
-/* NVFP4: E2M1 in blocks of 16 with a scale in E4M3, and one more scale for all.
+/* NVFP4: E2M1 in blocks of 16 with a scale in E4M3, and one more scale for the whole weight.
  *
- * A weight B.weight [rows, columns] is, as ModelOpt has it, B.weight U8 [rows, columns / 2] itself, the first of two
- * elements in the low half of a byte, B.weight_scale E4M3 [rows, columns / 16] and B.weight_scale_2, a factor of all.
- * As compressed-tensors has it the bytes are B.weight_packed, and B.weight_global_scale is a divisor. Scales are
+ * In ModelOpt's form a weight B.weight [rows, columns] is stored as B.weight U8 [rows, columns / 2], the first of two
+ * elements in the low half of a byte, B.weight_scale E4M3 [rows, columns / 16] and B.weight_scale_2, a factor for all.
+ * In compressed-tensors' form B.weight_packed has the bytes, and B.weight_global_scale is a divisor. The two scales are
  * multiplied, or divided, first.
  *
- * ggml has the same bits in another order, without the sign of scales and without what is shared by all: that is a
- * tensor of its own, X.scale beside X.weight, and so is what inputs are scaled by. */
+ * ggml has the same bits in another order, without the sign of scales and without the factor for all: a tensor of its
+ * own has that, X.scale beside X.weight, and another has the scale of inputs. */
 #include "models/packings/packed.h"
 
 #include "base/text.h"
@@ -91,7 +91,7 @@ static const struct view *make_blocks(struct arena *arena, const struct view *pa
     return &nvfp4->view;
 }
 
-/* A scale of all elements; NULL in *ret_view where there is none. */
+/* Finds a scale for all elements; *ret_view is NULL if it is missing. */
 static bool find_one(struct packed *packed, const char *suffix, const struct view **ret_view)
 {
     if (!packed_find(packed, suffix, F16_F32, ret_view))
@@ -100,7 +100,7 @@ static bool find_one(struct packed *packed, const char *suffix, const struct vie
            packed_misfit(packed, suffix, *ret_view, "must hold one number");
 }
 
-/* F32 [1], or one divided by it. */
+/* Returns a scale as F32 [1], or one divided by it. */
 static const struct view *factor_of(struct arena *arena, const struct view *view, bool is_divisor)
 {
     static const float one = 1;
@@ -113,7 +113,7 @@ static const struct view *factor_of(struct arena *arena, const struct view *view
     return view_combine_one(arena, view_literal(arena, &f32_dtype, 1, shape, &one), DIVIDE, view);
 }
 
-/* The converter gathers experts by the names that most families have. */
+/* Returns the feature that the converter refuses; NULL: none. It gathers experts only by the names of most families. */
 static const char *find_beyond(const char *name)
 {
     static const char *const endings[] = {".w1.weight", ".w2.weight", ".w3.weight"};

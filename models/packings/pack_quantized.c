@@ -1,9 +1,9 @@
-/* Integers packed into words along rows, as compressed-tensors' pack-quantized has them.
+/* Integers packed into words along rows: compressed-tensors' pack-quantized.
  *
  * A weight B.weight [rows, columns] is B.weight_packed I32 [rows, words], B.weight_scale [rows, groups] and
- * B.weight_shape, its two numbers. A zero point B.weight_zero_point is packed down the rows, I32 [words, groups];
- * without one it is half of the range. With B.weight_g_idx [columns], which libraries wrote before they ordered columns
- * themselves, columns have groups in any order, unless one of them is -1: then it was never filled in. */
+ * B.weight_shape, its two numbers. A zero point B.weight_zero_point is I32 [words, groups], in words of consecutive
+ * rows; without it, the zero point is half of the range. B.weight_g_idx [columns], from libraries that did not yet
+ * order columns themselves, gives columns groups in any order; if an element is -1, it was never filled in. */
 #include "models/packings/repack.h"
 
 #include <inttypes.h>
@@ -24,7 +24,7 @@ struct layout {
     bool is_dense, is_by_row; /* by row: the configuration names no groups of columns */
 };
 
-/* Reports whether the words of a row are those of as many bits, in the manner of old or new libraries. */
+/* Reports whether a row's words have that many bits an element, packed as in old or new libraries. */
 static bool is_of_bits(struct layout *layout, uint64_t bits)
 {
     if (bits < 1 || bits > 8)
@@ -39,7 +39,7 @@ static bool is_of_groups(const struct layout *layout, uint64_t group_size)
     return layout->n_groups == 1 || layout->n_columns / layout->n_groups == group_size;
 }
 
-/* The number of bits is that of a group of the configuration that fits. */
+/* Finds the bits: those of the first group in the configuration that fits. */
 static bool find_bits(const struct packing_input *input, struct layout *layout)
 {
     const struct json *groups = json_get(input->config, "config_groups");
@@ -73,7 +73,7 @@ static bool find_layout(struct packed *packed, const struct view *words, const s
                          layout->n_columns, layout->n_groups);
 }
 
-/* Codes along rows of words. */
+/* Returns the codes along rows of words. */
 static const struct view *cut(struct arena *arena, const struct layout *layout, const struct view *words,
                               uint64_t n_columns)
 {
@@ -87,7 +87,7 @@ static const struct view *cut(struct arena *arena, const struct layout *layout, 
     return packed_cut(arena, codes, codes->shape[0], n_columns);
 }
 
-/* Codes without their zero point, times the scale. */
+/* Returns the codes less their zero point, times the scale. */
 static const struct view *scale_codes(struct packed *packed, const struct layout *layout, const struct view *codes,
                                       const struct view *scale, const struct sharing *sharing)
 {
@@ -106,7 +106,7 @@ static const struct view *scale_codes(struct packed *packed, const struct layout
     return view_combine(arena, view_combine(arena, codes, SUBTRACT, zeros, sharing), MULTIPLY, scale, sharing);
 }
 
-/* The groups of columns, where they are in no order. */
+/* Finds the groups of columns that have no order. */
 static bool find_groups(struct packed *packed, const struct layout *layout, struct sharing *sharing)
 {
     const struct view *groups;

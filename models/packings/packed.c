@@ -203,7 +203,7 @@ const struct view *packed_powers(struct arena *arena, const struct view *scales)
 {
     enum { EXPONENTS = 256 };
     static const uint64_t shape[1] = {EXPONENTS};
-    /* an exponent of F32 has the same bias; its 0 is that of a subnormal 2^-127 */
+    /* F32's exponent has the same bias; exponent 0 stands for a subnormal, 2^-127 */
 #define ONE(i)        (uint32_t)(i) << 23
 #define FOUR(i)       ONE(i), ONE((i) + 1), ONE((i) + 2), ONE((i) + 3)
 #define SIXTEEN(i)    FOUR(i), FOUR((i) + 4), FOUR((i) + 8), FOUR((i) + 12)

@@ -1,8 +1,8 @@
-/* Shared by packings: find the parts of a weight, and report parts that disagree.
+/* Shared by packings: finds the parts of a weight, and reports parts that disagree.
  *
- * Parts are tensors whose names begin like the key's name. The functions here add each part they find to the weight.
- * Shapes come from a file: a packing checks every shape against the others before it makes a view of it. Errors name
- * the part, its dtype and shape, and the fact that disagrees. */
+ * The names of parts begin like the key's name. The functions here add each part they find to the weight. Shapes come
+ * from a file: a packing checks every shape against the others before it makes a view of the part. Errors name the
+ * part, its dtype and shape, and the fact that disagrees. */
 #pragma once
 
 #include "models/packings/packing.h"
@@ -11,7 +11,7 @@
 struct packed {
     const struct packing_input *input;
     const struct tensor *key;
-    const struct packing_key *spelling; /* of the packing: the one that the key fits */
+    const struct packing_key *spelling; /* the packing's spelling that the key matches */
     size_t stem;                        /* the length of the start that the key's name shares with its parts' names */
     struct unpacked *unpacked;
     struct error *error;
@@ -30,7 +30,7 @@ enum {
     BYTES = F8 | U8 | I8
 };
 
-/* Begins the weight of a key and names it. The key becomes the first part; `unpacked->parts` must have room for
+/* Begins the weight of a key and names the weight. The key becomes the first part; `unpacked->parts` must have room for
  * PACKING_MAX_PARTS. */
 struct packed packed_begin(const struct packing_input *input, const struct tensor *key,
                            const struct packing_key *spelling, struct unpacked *unpacked, struct error *error);
@@ -57,11 +57,11 @@ bool packed_check(const struct packed *packed, const char *suffix, const struct 
 bool packed_misfit(const struct packed *packed, const char *suffix, const struct view *view, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Reads a required part of `n` integers, 8 at most: such parts hold the shapes of others. */
+/* Reads a required part of `n` integers, at most 8, which are the shapes of other parts. */
 bool packed_integers(struct packed *packed, const char *suffix, unsigned kinds, int64_t *values, size_t n);
 
 /* Returns the feature of compressed-tensors' groups that makes the converter refuse them; NULL: none. The converter
- * accepts one group with one of `strategies`, which end with a NULL. */
+ * accepts one group with one of `strategies`, a list up to a NULL. */
 const char *packed_beyond_groups(const struct packing_input *input, const char *const *strategies);
 
 /* Reads the columns of a group from this key of quantization_config: -1 means all columns, and *ret_size is 0 if the
@@ -71,16 +71,16 @@ bool packed_group_size(const struct packed *packed, const char *key, uint64_t n_
 /* Like packed_group_size() for the bits of an element, 1 to 8. */
 bool packed_bits(const struct packed *packed, const char *key, uint64_t *ret_bits);
 
-/* Fails if quantization_config has the key with another value than the tensors. */
+/* Fails if quantization_config has the key with a value other than `stored`, the tensors' value. */
 bool packed_agrees(const struct packed *packed, const char *key, uint64_t stored);
 
-/* Returns a whole number above 0 from quantization_config; 0 if there is none. */
+/* Returns a whole number above 0 from `config`; 0 if it has none. */
 uint64_t packed_number(const struct json *config, const char *key);
 
 /* Returns elements [0, n_rows) x [0, n_columns) of a matrix. */
 const struct view *packed_cut(struct arena *arena, const struct view *view, uint64_t n_rows, uint64_t n_columns);
 
-/* Returns the powers of 2 of bytes that hold exponents with a bias of 127. No code stands for NaN: 255 is infinite. */
+/* Returns the powers of 2 for bytes that hold exponents with a bias of 127; 255 is infinity, not NaN. */
 const struct view *packed_powers(struct arena *arena, const struct view *scales);
 
 /* Dequantizes MXFP4: bytes of two elements, the first in the low half, in blocks of 32 columns with one packed_powers()

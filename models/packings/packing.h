@@ -2,8 +2,8 @@
  * make the tensors from a weight.
  *
  * Unpacking turns a set into a plain one before any family sees it: a packing recognizes a weight by its key tensor (by
- * names, dtypes and shapes, and by config.json's quantization_config), checks that all parts exist and fit, and puts
- * one tensor in their place, a view over the parts. That view holds the format's formula in F32, operation by
+ * names, dtypes and shapes, and by config.json's quantization_config), checks that all parts exist and fit, and
+ * replaces them by one tensor, a view over the parts. That view holds the format's formula in F32, operation by
  * operation. If ggml has blocks of the same bits, a second view has those blocks, or blocks with their axes permuted
  * (quant/block_views.h): a family's rows move whole blocks, and outputs keep their bits.
  *
@@ -11,7 +11,7 @@
  * packings_unpack() fails with that refusal.
  *
  * Packing makes views of parts from the view of a weight, with the dtypes, shapes and names that an engine expects, and
- * writes what the engine's configuration says of them. A packer is one such way; outputs name it (models/layouts/
+ * writes the packing into the engine's configuration. A packer is one such way; outputs name it (models/layouts/
  * NOTATION.md, "scaled").
  *
  * A packing is one file in this folder exporting `const struct packing x_packing`, declared below, and a row in
@@ -29,8 +29,8 @@ struct packing_input {
     const struct tensor_set *set; /* as stored, sealed */
     const struct json *config;    /* quantization_config, or its equivalent; NULL: none */
     const char *method;           /* its quant_method; "" if it names none */
-    const struct dtype *dtype;    /* of the model before it was packed */
-    struct arena *scratch;        /* of packings_find(): memory that no view keeps */
+    const struct dtype *dtype;    /* the model's dtype before packing */
+    struct arena *scratch;        /* for packings_find(): memory that no view keeps */
     const struct json *model;     /* config.json; NULL: none */
     bool is_known;                /* a packing declares the method */
 };
@@ -42,7 +42,7 @@ enum packing_place { BEFORE_ALL, IN_PLACE, AFTER_ALL };
 struct unpacked_forms {
     const struct view *blocks;     /* its values as ggml's blocks */
     const struct view *repacked;   /* blocks of another kind that decode to the same values */
-    const struct view *factors[2]; /* F32 [1]: what blocks, and inputs, are multiplied with; NULL: 1 */
+    const struct view *factors[2]; /* F32 [1]: multipliers of the blocks' values, and of inputs; NULL: 1 */
     const struct view *converted;  /* the converter's values, if they differ from the format's */
     const struct dtype *dtype;     /* before packing, if the weight itself names it */
 };
@@ -53,7 +53,7 @@ struct unpacked {
     const char *name;
     const struct view *view;      /* its values, F32 */
     struct unpacked_forms *forms; /* filled in by `unpack`; weights without extra forms share one empty record */
-    const struct tensor **parts;  /* its stored tensors, the key first; no other weight has them */
+    const struct tensor **parts;  /* its stored tensors, the key first; no other weight shares them */
     const char *beyond;           /* the feature that makes the converter refuse it; NULL: none */
     const char *refusal;          /* the reason why `view` is NULL; else NULL */
     uint32_t stem;                /* the length of the start that the key's name shares with its parts' names */
@@ -66,11 +66,11 @@ struct unpacked {
 
 /* A tensor that a weight is packed into. */
 struct packed_part {
-    const char *suffix; /* its name's end, where the weight's name has ".weight": ".weight_scale" */
+    const char *suffix; /* the end of its name, in place of the weight's ".weight": ".weight_scale" */
     const struct view *view;
 };
 
-/* A way to pack weights. Its functions get the row that they belong to: rows that differ in numbers share them. */
+/* A way to pack weights. Its functions get their row: rows that differ in numbers share functions. */
 struct packer {
     const char *name; /* as engines call it: "FP8_PER_CHANNEL_PER_TOKEN" */
 
@@ -85,10 +85,10 @@ struct packer {
 
 struct packed; /* packed.h */
 
-/* A spelling of the names of a weight's tensors, which begin alike. */
+/* A spelling of the names of a weight's tensors, which have the same beginning. */
 struct packing_key {
     const char *suffix;        /* the end of the key's name */
-    const char *partner;       /* the end of the name of a part that must be there; NULL: none must */
+    const char *partner;       /* the end of a required part's name; NULL: none is required */
     const char *dtype;         /* of the key; NULL: any */
     const char *partner_dtype; /* NULL: any */
     const char *weight;        /* the end of the weight's name; NULL: ".weight" */
@@ -104,14 +104,14 @@ struct packing {
     /* Name endings of tensors that may be stored beside the parts and do not change the values; up to a NULL. */
     const char *const *beside;
 
-    const struct packing_key *keys; /* up to a NULL suffix; the first that fits counts */
+    const struct packing_key *keys; /* up to a NULL suffix; the first match counts */
 
-    /* Reports whether a tensor with the suffix and the dtype of a key is one. Called for every such tensor, so it must
-     * be cheap. NULL: each is. */
+    /* Reports whether a tensor with a key's suffix and dtype is a key. Called for every such tensor, so it must be
+     * cheap. NULL: every such tensor is a key. */
     bool (*is_key)(const struct packing_input *input, const struct tensor *tensor);
 
     /* Makes the view of one weight, which has its name and its key as first part. Fails if parts are missing or
-     * disagree. */
+     * disagree: the error becomes the weight's refusal. */
     bool (*unpack)(struct packed *packed);
 
     const struct packer *packers; /* up to a NULL name; NULL: the packing only unpacks */
@@ -132,6 +132,6 @@ const char *packing_label(const struct unpacked *weight, struct arena *arena);
 /* Reports whether the tensor's name ends with the suffix. */
 bool packing_has_suffix(const struct tensor *tensor, const char *suffix);
 
-/* Returns the tensor with the name of `tensor`, but `suffix` instead of `own` at its end; NULL if it is missing. */
+/* Returns the tensor with the name of `tensor`, but `suffix` instead of `own` at the end; NULL if it is missing. */
 const struct tensor *packing_partner(const struct tensor_set *set, const struct tensor *tensor, const char *own,
                                      const char *suffix);

@@ -5,7 +5,7 @@
 /* One row a line. */
 /* clang-format off */
 const struct packing *const packings[] = {
-    &fp8_ranks_packing, /* before those that it is like */
+    &fp8_ranks_packing, /* before packings with similar keys */
     &scaled_packing,
     &pack_quantized_packing,
     &gptq_packing,

@@ -1,4 +1,4 @@
-/* The packed weights of a checkpoint, by all packings that are known. */
+/* The packed weights of a checkpoint, found by all known packings. */
 #pragma once
 
 #include "formats/checkpoint.h"
@@ -7,14 +7,14 @@
 /* All packings, NULL at the end. */
 extern const struct packing *const packings[];
 
-/* The packer of that name, whatever its packing; NULL if there is none. */
+/* Returns the packer with that name, of any packing; NULL: none. */
 const struct packer *packer_find(const char *name);
 
-/* The packing that a checkpoint declares in config.json, or in hf_quant_config.json beside it. The values live until
- * packing_config_close(). */
+/* The packing that a checkpoint declares in config.json (params.json for Mistral's format), or in hf_quant_config.json.
+ * The values live until packing_config_close(). */
 struct packing_config {
     struct document *documents[2];
-    const struct json *model;        /* all of config.json */
+    const struct json *model;        /* all of that file */
     const struct json *quantization; /* NULL: config.json declares no packing */
     const char *method;              /* in the arena; "" if none is named */
     const struct dtype *dtype;
@@ -25,7 +25,7 @@ bool packing_config_open(const struct checkpoint *checkpoint, struct arena *aren
                          struct error *error);
 void packing_config_close(struct packing_config *config);
 
-/* The packed weights of a set. A weight that repeats an earlier name is refused, like those whose parts disagree. */
+/* The packed weights of a set. A weight that repeats an earlier name is refused, like a weight whose parts disagree. */
 struct unpacked_weights {
     struct unpacked *weights; /* in the order of their keys */
     size_t n_weights;
@@ -42,26 +42,26 @@ struct packed_weights {
     struct unpacked_weights found;
 };
 
-/* Finds them on the first call, for all callers. The result lives as long as the checkpoint. */
+/* Returns the packed weights, found on the first call, for all callers. They live as long as the checkpoint. */
 const struct packed_weights *packings_of(const struct checkpoint *checkpoint);
 
 /* A set with plain tensors in place of the packed ones, in the converter's order, without tensors that change no value.
- * If the converter does not know the method, the set is as if the model had been unpacked and saved again: sorted by
+ * If the converter does not know the method, the set is like that of the model unpacked and saved again: sorted by
  * name, in the dtype from before packing. */
 struct plain_set {
     const struct tensor_set *set;     /* not sealed, unless it is the stored set */
     struct tensor_set *made;          /* `set`, for sealing; NULL: `set` is the stored set, perhaps reordered */
-    const struct unpacked **unpacked; /* for each tensor, NULL if it was stored plain. NULL: nothing was packed */
+    const struct unpacked **unpacked; /* by tensor, NULL: stored plain. The array is NULL if nothing is packed */
     const char *beyond;               /* the feature that makes the converter refuse the model; NULL: none */
     bool is_saved_again;
 };
 
 /* How to unpack. */
 struct plain_wish {
-    struct arena *arena;          /* owns the views; the set is in packings_unpack()'s */
+    struct arena *arena;          /* owns the views; the arena of packings_unpack() owns the set */
     const uint32_t *order;        /* of the stored tensors; NULL: as stored */
-    bool is_saved_again;          /* as if unpacked and saved again, even if the converter knows the method */
-    const struct dtype *saved_as; /* the dtype to round to then, once; NULL: the dtype from before packing */
+    bool is_saved_again;          /* like a model unpacked and saved again, even if the converter knows the method */
+    const struct dtype *saved_as; /* the dtype for that, rounded to once; NULL: the dtype from before packing */
     bool keeps_blocks;            /* use blocks wherever they are exact */
     bool keeps_mxfp4;             /* the converter copies packed MXFP4 of the model's family */
 };

@@ -1,4 +1,4 @@
-/* A set with plain tensors in the place of packed ones. */
+/* A set with plain tensors in place of packed ones. */
 #include "models/packings/packings.h"
 #include "models/packings/repack.h"
 #include "quant/convert.h"
@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Methods of which the converter dequantizes what it knows. */
+/* Methods that the converter dequantizes, as far as it knows them. */
 static const char *const converted_methods[] = {"fp8", "gptq", "compressed-tensors", "modelopt", "bitnet", "mxfp4"};
 
-/* Endings of what is stored of activations: whether the converter leaves them out by itself. */
+/* Name endings of tensors for activations, and the methods whose converter leaves them out by itself. */
 static const struct activation {
     const char *suffix;
     const char *methods[2];
@@ -25,7 +25,7 @@ static const struct activation {
 
 /* The replacement of a stored tensor. */
 struct fate {
-    const struct unpacked *unpacked; /* that is in its place; NULL: none */
+    const struct unpacked *unpacked; /* replaces it; NULL: none */
     bool is_left_out;
 };
 
@@ -34,7 +34,7 @@ struct unpacking {
     const struct plain_wish *wish;
     const struct tensor_set *stored;
     struct arena *arena;
-    struct fate *fates; /* of the stored tensors */
+    struct fate *fates; /* by stored tensor */
     bool is_foreign;    /* the converter does not know the method */
     struct plain_set plain;
 };
@@ -58,13 +58,13 @@ static void leave_out_parts(struct unpacking *unpacking, const struct unpacked *
             unpacking->fates[beside - stored->tensors].is_left_out = true;
 }
 
-/* Reports whether what the weight's blocks are for is wanted. */
+/* Reports whether the weight has blocks for the converter to copy. */
 static bool has_blocks(const struct unpacking *unpacking, const struct unpacked *unpacked)
 {
     return unpacked->forms->blocks != NULL && (!unpacked->is_of_some || unpacking->wish->keeps_mxfp4);
 }
 
-/* A plain tensor of the same name gives its place to the packed one. */
+/* Gives the packed weight the place of a plain tensor with its name, else of its key. */
 static void place_weight(struct unpacking *unpacking, const struct unpacked *unpacked)
 {
     const struct tensor_set *stored = unpacking->stored;
@@ -122,7 +122,7 @@ static bool add_weight(struct unpacking *unpacking, const struct unpacked *unpac
     return true;
 }
 
-/* Adds the tensors of one place, the stored ones in that order. */
+/* Adds the tensors of one place, the stored tensors in the given order. */
 static bool add_place(struct unpacking *unpacking, enum packing_place place, const uint32_t *order,
                       struct tensor_set *set, struct error *error)
 {
@@ -139,7 +139,7 @@ static bool add_place(struct unpacking *unpacking, enum packing_place place, con
     return true;
 }
 
-/* Adds all by name. */
+/* Adds all tensors by name. */
 static bool add_sorted(struct unpacking *unpacking, struct tensor_set *set, struct error *error)
 {
     const struct unpacked **unpacked = unpacking->plain.unpacked;

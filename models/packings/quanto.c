@@ -1,8 +1,7 @@
 /* Quanto: B.weight._data in I8 or FP8 with one scale a row, or B.weight._data._data with two or four rows a byte.
  *
- * Of the latter a byte holds rows that lie as far apart as it has rows, the first in the least significant bits; scales
- * and shifts, B.weight._scale and ._shift [groups, 1], are of as many columns as there are for each: code * scale -
- * shift. */
+ * In the latter the rows of a byte are as far apart as there are rows of bytes, the first row in the least significant
+ * bits; B.weight._scale and ._shift [groups, 1] divide each row into equal groups: code * scale - shift. */
 #include "models/packings/packed.h"
 
 #include <inttypes.h>

@@ -11,10 +11,10 @@ enum { BLOCK = 32, PIECE = 512 /* blocks */ };
 struct repacked {
     struct view view;
     struct repacking of;
-    uint64_t n_groups; /* of a row */
+    uint64_t n_groups; /* in a row */
 };
 
-/* The contents of some rows of groups, read at once. */
+/* Some rows of groups, read at once. */
 struct shared {
     unsigned char *scales, *offsets, *zeros;
     uint64_t first_row;
@@ -73,7 +73,7 @@ static void pack_block(const struct repacked *repacked, const struct shared *sha
             out[i] = (unsigned char)(codes[i] | codes[i + BLOCK / 2] << 4);
 }
 
-/* Blocks that come from one piece of codes. */
+/* Makes the blocks of one piece of codes. */
 static bool read_piece(const struct repacked *repacked, uint64_t first, uint64_t count, unsigned char *out,
                        struct error *error)
 {

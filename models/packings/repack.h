@@ -11,15 +11,15 @@ struct repacking {
     unsigned bits;
     uint64_t group_size;
 
-    /* Stored zero points and groups, compared whenever blocks are read: another zero point, or a column of another
-     * group, is an error of its blocks. NULL: not stored. */
+    /* Stored zero points and groups, compared whenever blocks are read: reading fails for another zero point, or a
+     * column of another group. NULL: not stored. */
     const struct view *zeros; /* U8 [rows, groups], all of them `zero` */
     uint8_t zero;
-    const struct view *groups; /* of each column: I32 or I64, in order */
+    const struct view *groups; /* by column: I32 or I64, in order */
 };
 
 /* Returns a view in Q4_0, Q4_1 or Q8_0; NULL if no such blocks are exact. */
 const struct view *view_of_repacked(struct arena *arena, const struct repacking *repacking);
 
-/* Reads all zero points and groups, and reports whether they are as the blocks need. True of every other view. */
+/* Reads all zero points and groups, and reports whether the blocks are right for them; true for any other view. */
 bool view_repacked_holds(const struct view *view);

@@ -2,7 +2,7 @@
  * float-, int- and naive-quantized and mxfp8, ModelOpt's FP8, fbgemm's.
  *
  * A weight W is W [..., rows, columns] in FP8 or I8 and W_scale_inv or W_scale: one number, one for each row or column,
- * or one for each block. The scale is a factor, whatever its name. Integers may have a zero point in I8, of the shape
+ * or one for each block. The scale is a factor, whatever its name. Integers may have a zero point in I8, with the shape
  * of the scales. Mistral's own format has W.weight and W.qscale_weight. DeepSeek V4 has B.weight and B.scale, exponents
  * of 2, which the converter writes as Q8_0. */
 #include "models/packings/packed.h"
@@ -21,7 +21,7 @@ static const struct packing_key keys[] = {
     {0},
 };
 
-/* Scales that the converter does not know by their name, whatever the method. */
+/* Scales with a name that the converter does not know, whatever the method. */
 static const struct packing_key *const unknown_scale = &keys[1];
 
 static bool is_key(const struct packing_input *input, const struct tensor *tensor)
@@ -30,7 +30,7 @@ static bool is_key(const struct packing_input *input, const struct tensor *tenso
     return strcmp(dtype, "F8_E4M3") == 0 || strcmp(dtype, "F8_E5M2") == 0 || strcmp(dtype, "I8") == 0;
 }
 
-/* The sides of blocks, of a JSON array. */
+/* Reads the sides of blocks from a JSON array. */
 static bool read_sides(const struct json *array, uint64_t sides[2])
 {
     int64_t side;
@@ -44,8 +44,7 @@ static bool read_sides(const struct json *array, uint64_t sides[2])
     return true;
 }
 
-/* Reports whether scales of that shape are those of blocks; rows and columns of more blocks than there are count for
- * nothing.
+/* Reports whether the scales are those of blocks with the sides in `array`; ignores surplus rows and columns of scales.
  */
 static bool fits_blocks(const struct json *array, const struct view *scale, uint64_t n_rows, uint64_t n_columns,
                         struct sharing *ret_sharing)
@@ -71,7 +70,7 @@ static bool find_blocks(const struct json *config, const struct view *scale, uin
     return false;
 }
 
-/* Reports whether the configuration says of blocks how large they are. */
+/* Reports whether the configuration states the size of blocks. */
 static bool has_block_size(const struct json *config)
 {
     uint64_t sides[2];
@@ -79,7 +78,7 @@ static bool has_block_size(const struct json *config)
     return json_is(size, JSON_ARRAY) && read_sides(size, sides);
 }
 
-/* The scales as rows and columns, and how the elements of `weight` share them. */
+/* Returns the scales as rows and columns, and how the elements of `weight` share them. */
 static const struct view *fit(const struct packed *packed, const char *suffix, const struct view *weight,
                               const struct view *scale, struct sharing *ret_sharing)
 {
@@ -120,7 +119,7 @@ static const struct view *fit(const struct packed *packed, const char *suffix, c
     return view_slice(arena, scale, rank - 1, 0, shared_columns, 1);
 }
 
-static const char *const strategies[] = {"channel", "block", NULL}; /* that the converter takes */
+static const char *const strategies[] = {"channel", "block", NULL}; /* that the converter accepts */
 
 /* Returns the feature that the converter does not read; NULL: none. */
 static const char *find_beyond(const struct packing_input *input, const struct packing_key *spelling, bool has_zeros,
@@ -135,7 +134,7 @@ static const char *find_beyond(const struct packing_input *input, const struct p
     return packed_beyond_groups(input, strategies);
 }
 
-/* Q8_0 of rows that are whole blocks; NULL of others. */
+/* Returns rows of whole blocks as Q8_0; NULL for other rows. */
 static const struct view *as_blocks(struct arena *arena, const struct view *view)
 {
     const struct dtype *q8_0 = dtype_by_name("Q8_0");

@@ -1,10 +1,10 @@
-/* TorchAO: tensor subclasses, whose inner tensors the pickle has under the weight's own name.
+/* TorchAO: tensor subclasses, whose inner tensors are in the pickle under the weight's own name.
  *
- * Of Float8Tensor B.weight.qdata [rows, columns] in FP8 and .scale; of IntxUnpackedToInt8Tensor .qdata in I8, .scale
- * and .zero_point [rows, groups]; of AffineQuantizedTensor in its plain layout the same as .tensor_impl.int_data,
- * .scale and .zero_point, of each row or of groups: (code - zero point) * scale. The subclass itself has the shape and
- * the dtype of before, and no values: a layout for one kind of processor, as those of four bits have, has another
- * shape, and is refused. */
+ * Float8Tensor has B.weight.qdata [rows, columns] in FP8 and .scale; IntxUnpackedToInt8Tensor has .qdata in I8, .scale
+ * and .zero_point [rows, groups]; AffineQuantizedTensor with PlainLayout has .tensor_impl.int_data, .scale and
+ * .zero_point, for each row or for groups: (code - zero point) * scale. The subclass itself has the shape and the dtype
+ * from before packing, and no values. Forms for one kind of processor, such as those of four bits, have another shape,
+ * and are refused. */
 #include "models/packings/packed.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@ static const struct packing_key keys[] = {
     {0},
 };
 
-/* A subclass's names for scales and zero points, in the order of keys, and the part of the name before them. */
+/* A subclass's names for scales and zero points, in the order of keys, and the prefix of those names. */
 static const struct naming {
     const char *scale, *zero, *between;
 } namings[] = {
@@ -38,7 +38,7 @@ static bool is_key(const struct packing_input *input, const struct tensor *tenso
     return outer != NULL && outer->refusal != NULL;
 }
 
-/* Adds a part that has no values, which says what the weight is; NULL where there is none. */
+/* Adds a part without values, which describes the weight; NULL: missing. */
 static const struct tensor *add_shell(struct packed *packed, const char *own, const char *suffix)
 {
     const struct tensor *shell = suffix != NULL ? packing_partner(packed->input->set, packed->key, own, suffix) : NULL;
@@ -47,7 +47,7 @@ static const struct tensor *add_shell(struct packed *packed, const char *own, co
     return shell;
 }
 
-/* A factor of a row, of groups of its columns, or of all, as a matrix. */
+/* Returns a factor for each row, for groups of columns, or for all elements, as a matrix. */
 static const struct view *spread(struct packed *packed, const char *suffix, const struct view *view,
                                  const struct view *codes)
 {

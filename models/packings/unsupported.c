@@ -1,7 +1,7 @@
 /* Weights declared as quantized in an unknown packing: their stored codes are not values, and are refused.
  *
- * Of a method that is known these are integers that are called as a weight, but that no packing takes; of another
- * method all matrices of integers, and of FP8, whatever they are called. It comes last, after all that take theirs. */
+ * For a known method these are integers named as a weight that no packing takes; for another method, all matrices of
+ * integers and of FP8, whatever their names. It comes last, after all packings that take their weights. */
 #include "models/packings/packed.h"
 
 #include <string.h>

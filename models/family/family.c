@@ -50,7 +50,7 @@ void family_add_dimensions(const struct family *family, struct dimensions *dimen
         family->add_dimensions(dimensions, hparams);
 }
 
-/* Names of the parts of multimodal models that are not its text model: at the beginning, and anywhere. */
+/* Names of the parts of multimodal models other than the text model: at the beginning, and anywhere. */
 static const char *const foreign_prefixes[] = {
     "mlp",     "vit.",       "vpm.",           "siglip2.",          "conformer.",
     "merger.", "resampler.", "sound_encoder.", "sound_projection.", "speech_embeddings."};
@@ -84,7 +84,7 @@ static bool is_foreign(const char *name)
     return false;
 }
 
-/* The name without any occurrence of `part`. */
+/* Returns the name without any occurrence of `part`. */
 static const char *without(struct arena *arena, const char *name, const char *part)
 {
     const char *found = strstr(name, part);
@@ -105,8 +105,8 @@ static bool is_borrowed(const struct tower *tower, const char *name)
     return false;
 }
 
-/* Reports whether it is the name of a model that was saved without its head, and "model." with it, though by its class
- * it has one: Qwen3-Embedding, say. */
+/* Reports whether a name lacks "model.", as if the model was saved without its head, although its class has one, such
+ * as Qwen3-Embedding's. */
 static bool is_bare(const struct family *family, const char *name)
 {
     bool usual = false;

@@ -1,8 +1,8 @@
 /* The record of a family: the converter's knowledge of a kind of model, as data and hooks.
  *
- * The tensor rows are read in both directions: they turn Hugging Face names and layouts into GGUF's and back. The key
- * rows name the hyperparameter of every key. What needs code is a named hook. models/families/ and models/projectors/
- * have the records; this folder has what applies one to a checkpoint, and what hooks call. */
+ * The tensor rows work in both directions: they turn Hugging Face's names and arrangements into GGUF's and back. The
+ * key rows name the hyperparameter of every key. Anything that needs code is a named hook. models/families/ and
+ * models/projectors/ have the records; this folder applies one to a checkpoint, and has functions for hooks. */
 #pragma once
 
 #include "formats/gguf/kv.h"
@@ -11,10 +11,10 @@
 
 enum { FAMILY_MAX_TABLES = 7, FAMILY_MAX_VOCABS = 5 };
 
-/* A Hugging Face class, as config.json's `architectures` names it. */
+/* A Hugging Face class, a name in config.json's `architectures`. */
 struct family_name {
     const char *name;
-    /* a prefix for the names of its tensors, for models without their head: "model."; NULL: "model." if decoder_tensors
+    /* prefix for the names of its tensors, for models without their head: "model."; NULL: "model." if decoder_tensors
      * need it, before names that begin with embed_tokens, layers or norm */
     const char *prepended;
 };
@@ -25,15 +25,15 @@ struct vocab;
 struct vocab_input;
 
 enum key_when {
-    IF_PRESENT, /* the hyperparameter exists and is not null */
+    IF_PRESENT, /* if the hyperparameter exists and is not null */
     REQUIRED,   /* fails without it, as the converter does */
     OR_DEFAULT, /* `value` if it is absent or null */
-    IF_TRUE,    /* true, or a number other than 0 */
+    IF_TRUE,    /* if it is true, or a number other than 0 */
     ALWAYS,     /* `value` or `text`, whatever config.json says */
 };
 
-/* One key. The architecture's name is its prefix, unless it begins with a dot: ".general.file_type". With GGUF_U32, an
- * array of whole numbers becomes an array of I32. */
+/* One key. The architecture's name is its prefix, unless the key begins with a dot: ".general.file_type". With
+ * GGUF_U32, an array of whole numbers becomes an array of I32. */
 struct key_row {
     const char *key;
     enum gguf_type type; /* GGUF_U32, GGUF_F32, GGUF_BOOL or GGUF_STRING */
@@ -44,9 +44,9 @@ struct key_row {
     double times;     /* factor; 0: none */
     const char *text; /* for ALWAYS and GGUF_STRING */
 
-    /* Hyperparameters as in `from`, whose number the value is multiplied by, or increased by. */
+    /* Hyperparameters, as in `from`; the value is multiplied by, or increased by, their number. */
     const char *by, *plus;
-    double otherwise; /* their number where they are absent or null; 0: such a row fails */
+    double otherwise; /* their number if absent or null; 0: then the row fails */
 
     /* Computes the value, instead of all members but `key`, `type` and `times`. */
     bool (*compute)(const struct model_builder *builder, double *ret_value, struct error *error);
@@ -55,11 +55,11 @@ struct key_row {
     bool (*emit)(struct model_builder *builder, struct error *error);
 };
 
-/* The type of a tensor in every output; vectors of floats are F32 anyway. */
+/* The type of a tensor in every output; vectors of floats are always F32. */
 struct stored_type {
     const char *name; /* a pattern for a whole GGUF name */
     const struct dtype *dtype;
-    const struct dtype *of; /* only where its values are of this type; NULL: whatever they are */
+    const struct dtype *of; /* only if its values have this type; NULL: any */
 };
 
 /* For a projector (models/projectors/projector.h): its part of a multimodal model. */
@@ -67,12 +67,12 @@ struct tower {
     struct tower_config config;
     const char *const *parts;            /* prefixes of its tensors' names, up to a NULL */
     const char *const *borrowed;         /* names of text tensors that it uses; NULL: none */
-    const char *const *f16_or_f32_names; /* patterns of matrices that are F32 in all outputs but F16; NULL */
+    const char *const *f16_or_f32_names; /* patterns of matrices that are F32 in all outputs except F16; NULL: none */
     bool type_of_all; /* --outtype auto also considers other tensors: all without "language_model." in the name */
 };
 
 struct family {
-    const char *name;         /* of the family, unique: "qwen3" */
+    const char *name;         /* the family's, unique: "qwen3" */
     const char *architecture; /* general.architecture; NULL: the name, or "clip" for a projector */
     const char *summary;      /* for people: "Qwen 3" */
     const struct family_name *hf;
@@ -94,18 +94,18 @@ struct family {
     const char *const *dropped_prefixes; /* removed from the beginning of names, up to a NULL; NULL: none */
     const char *const *dropped_parts;    /* removed anywhere in names */
 
-    /* The transformers classes that the way back writes, up to one without a class; NULL: it writes none. Among
-     * families that share an architecture, this family has that tokenizer.ggml.model and meets the conditions, written
-     * as in config_form.when; NULL: any. */
+    /* The transformers classes for the way back, up to one without a class; NULL: none. Among families that share an
+     * architecture, this family has that tokenizer.ggml.model and meets the conditions, written as in config_form.when;
+     * NULL: any. */
     const struct config_form *forms;
     const char *tokenizer_model, *told_by;
 
     const char
         *defaults;    /* for hyperparameters that config.json and its class lack, as in hparams_default(); or NULL */
-    const char *note; /* what every model.gguf or mmproj.gguf of the family notes; NULL: nothing */
+    const char *note; /* note for every model.gguf or mmproj.gguf of the family; NULL: none */
 
     bool matrices_alike;       /* matrices that usually stay F32, such as routers, have the output's type, too */
-    const char *dense_folder;  /* of the dense layer after the model, "1_Dense" (models/derive/dense.c); NULL: none */
+    const char *dense_folder;  /* the dense layer's, after the model: "1_Dense" (models/derive/dense.c); NULL: none */
     bool drafts;               /* a draft model, which uses the tokenizer of its target (models/derive/target.h) */
     bool keeps_mxfp4;          /* packed MXFP4 is copied; the converter reads it from no other families */
     const struct tower *tower; /* NULL: a text model */
@@ -113,8 +113,8 @@ struct family {
 
     /* Hooks, in their order of calling; all may be NULL. */
 
-    /* Reports whether a model belongs to this family, for a Hugging Face class that several families name: one for
-     * which none of them does belongs to the family without this hook. */
+    /* Reports whether a model belongs to this family, for a Hugging Face class that several families name; if none of
+     * them claims it, the model belongs to the family without this hook. */
     bool (*applies)(const struct hparams *hparams);
 
     /* Adds dimensions that need more than a row. */
@@ -152,11 +152,11 @@ struct family {
 #define TEXTS(...)        ((const char *const[]){__VA_ARGS__, NULL})
 #define TOWER(...)        (&(const struct tower){__VA_ARGS__})
 
-/* Names of Llama and most that came after it. */
+/* Names of Llama and most later models. */
 extern const struct relation_row decoder_tensors[];
 
 /* Returns the family, among `all` up to a NULL, of a model with that Hugging Face class, which may be NULL; *ret_name
- * is the row of the class. NULL: none. */
+ * is the class's row. NULL: no family. */
 const struct family *family_among(const struct family *const *all, const char *class, const struct hparams *hparams,
                                   const struct family_name **ret_name);
 
@@ -166,10 +166,10 @@ const char *family_architecture(const struct family *family);
 /* Adds the family's own dimensions. */
 void family_add_dimensions(const struct family *family, struct dimensions *dimensions, const struct hparams *hparams);
 
-/* Reports whether a tensor of that name in the checkpoint is one of the tower's. */
+/* Reports whether a tensor with that name in the checkpoint belongs to the tower. */
 bool tower_has(const struct tower *tower, const char *name);
 
 /* Returns the name that the family's rows use for a Hugging Face name: without the prefixes around the text model, and
- * renamed by the family. Returns NULL for a tensor that is left out. */
+ * renamed by the family. Returns NULL for a tensor to leave out. */
 const char *family_tensor_name(const struct family *family, const struct family_name *hf,
                                const struct dimensions *dimensions, const char *name, struct arena *arena);

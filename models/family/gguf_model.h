@@ -19,21 +19,21 @@ struct gguf_model {
     const struct family *family;   /* NULL: a plain container (models/convert/plain.h) */
     struct hparams *hparams;       /* NULL: the checkpoint has no config.json */
 
-    /* The keys of the converter's output in their order. The value of general.file_type is per output. */
+    /* The keys of the converter's output, in its order. Each output sets the value of general.file_type. */
     struct gguf_kvs kvs;
 
-    /* Under GGUF's names and in the order of the converter's output: views in the dtype that the relation gives. */
+    /* Under GGUF's names and in the order of the converter's output: views in the dtypes that the relation gives. */
     struct tensor_set *tensors;
     const struct stored_type *stored_types; /* of the family; NULL: none */
-    const struct dtype *auto_type;          /* what --outtype auto chooses: F16 or BF16 */
-    /* layers from here on are exempt from the names of matrices that stay F32, since the converter renumbers them
-     * later; 0: none */
+    const struct dtype *auto_type;          /* the choice of --outtype auto: F16 or BF16 */
+    /* layers from here on, which the converter renumbers later, are exempt from the names of matrices that stay F32; 0:
+     * none */
     uint64_t renumbered_from;
     uint32_t packed_file_type; /* general.file_type of unquantized outputs of a packed checkpoint; 0: their own */
 
     size_t chat_template_place; /* key number of a chat template that only the converter has; 0: none */
 
-    bool is_repacked;  /* packed weights are blocks wherever these decode to the same values */
+    bool is_repacked;  /* packed weights become blocks wherever these decode to the same values */
     bool is_gguf;      /* the source is a GGUF */
     bool is_quantized; /* some tensors have block types already */
     /* set by the maker of the model: changes to the keys of every output; NULL: none */
@@ -45,7 +45,7 @@ struct gguf_model {
 struct gguf_model *gguf_model_empty(const struct checkpoint *checkpoint);
 void gguf_model_free(struct gguf_model *model); /* NULL is allowed */
 
-/* Returns why ggml would not open a file with a tensor of that name, which may hold NULs, and that shape; NULL if it
- * would. Follows gguf_init_from_file_impl() in ggml/src/gguf.cpp: names of at most 63 bytes, at most 4
- * dimensions, fewer than INT64_MAX elements; a dimension of 0 is taken, and so is an empty name. */
+/* Returns why ggml would not open a file with a tensor of that name, which may contain NULs, and that shape; NULL if it
+ * would. Follows gguf_init_from_file_impl() in ggml/src/gguf.cpp: names of at most 63 bytes, at most 4 dimensions,
+ * fewer than INT64_MAX elements; a dimension of 0 and an empty name are valid. */
 const char *gguf_tensor_refusal(const char *name, size_t name_length, const struct view *view);

@@ -1,4 +1,4 @@
-/* Keys of a family from its rows. */
+/* Sets the keys of a family's rows. */
 #include "base/text.h"
 #include "models/family/model_builder.h"
 
@@ -58,7 +58,7 @@ static bool set_number(struct model_builder *builder, const struct key_row *row,
     return true;
 }
 
-/* Heads that differ from layer to layer. */
+/* Sets a key with a value for each layer, such as heads. */
 static bool set_array(struct model_builder *builder, const struct key_row *row, const struct json *array,
                       struct error *error)
 {
@@ -76,7 +76,7 @@ static bool set_array(struct model_builder *builder, const struct key_row *row, 
     return true;
 }
 
-/* Sets a key from a value of config.json, of the row's type. */
+/* Sets a key of the row's type from a value of config.json. */
 static bool set_value(struct model_builder *builder, const struct key_row *row, const struct json *value,
                       struct error *error)
 {

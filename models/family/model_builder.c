@@ -25,7 +25,7 @@ void builder_insert_tensor(struct model_builder *builder, size_t place, const ch
     tensors[place] = added;
 }
 
-/* The place of a tensor among those of the names: by its layer, and by the number of its name in a layer. */
+/* A tensor's place among those with the names: by its layer, and by the number of its name. */
 struct place {
     uint64_t layer;
     size_t which, at;

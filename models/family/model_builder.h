@@ -1,4 +1,4 @@
-/* A model while it is being made of a family, as the family's hooks see it and add to it. */
+/* A model under construction, for the family's hooks to read and extend. */
 #pragma once
 
 #include "models/family/family.h"
@@ -18,8 +18,8 @@ bool builder_adjust(struct model_builder *builder, struct error *error);
 /* For hooks: adds a tensor before tensor `place`. `name` and `view` live in the model's arena. */
 void builder_insert_tensor(struct model_builder *builder, size_t place, const char *name, const struct view *view);
 
-/* For family.arrange: puts the tensors of these names, patterns up to a NULL, before all others: layer by layer, and in
- * each in the order of the names. */
+/* For family.arrange: puts the tensors with these names, patterns up to a NULL, before all others: layer by layer, and
+ * within a layer in the order of the names. */
 void builder_put_first(struct model_builder *builder, const char *const *names);
 
 /* For family.arrange: puts one tensor, if it exists, after all others. */
@@ -31,7 +31,7 @@ const char *builder_key(const struct model_builder *builder, const char *key);
 /* Sets the keys of a table. */
 bool builder_emit(struct model_builder *builder, const struct key_row *rows, struct error *error);
 
-/* Gets the number of hyperparameters as in key_row.from; `otherwise` if it is absent or null. Fails if it is not a
- * number. */
+/* Gets the number of the hyperparameters, written as in key_row.from; `otherwise` if they are absent or null. Fails if
+ * the value is not a number. */
 bool builder_number(const struct model_builder *builder, const char *from, double otherwise, double *ret_value,
                     struct error *error);

@@ -11,11 +11,11 @@ static const char *const kinds[] = {"blk.{}.ffn_down_exps.weight", "blk.{}.ffn_g
 
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
-/* A weight and the factors after it. */
+/* A weight and the scales after it. */
 struct group {
     size_t at, n_tensors;
-    uint64_t layer; /* of experts; UINT64_MAX: it is not of experts */
-    size_t turn;    /* that of the first of the layer's experts */
+    uint64_t layer; /* of experts; UINT64_MAX: no experts */
+    size_t turn;    /* the turn of the layer's first experts */
     size_t kind;
 };
 

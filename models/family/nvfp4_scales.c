@@ -9,7 +9,7 @@ enum { KINDS = 2 };
 
 static const char *const suffixes[KINDS] = {"scale", "input_scale"};
 
-/* Of one weight of the GGUF. */
+/* The scales of one weight of the GGUF. */
 struct of_weight {
     const char *name;
     uint64_t n_members; /* experts, or 1 */
@@ -53,7 +53,7 @@ static bool read_weight(struct nvfp4_scales *factors, const struct relation_job 
     uint64_t member, n_members = 1;
     if (!relation_find(job->relation, job->direction, job->dimensions, NULL, tensor->name, &match) ||
         match.entry->row->there == NULL)
-        return true; /* which is said when tensors are related */
+        return true; /* relating the tensors reports the cause */
     const char *name = relation_target(job, &match, &member);
     bool is_gathered = member != UINT64_MAX;
     if (is_gathered)
@@ -62,7 +62,7 @@ static bool read_weight(struct nvfp4_scales *factors, const struct relation_job 
         return true;
     struct of_weight *weight = find_or_add(factors, name, n_members, is_gathered);
     if (is_gathered && member >= weight->n_members)
-        return true; /* another tensor has the name */
+        return true; /* another tensor has that name */
     for (unsigned kind = 0; kind < KINDS; kind++)
         if (unpacked->forms->factors[kind] != NULL &&
             !view_read(unpacked->forms->factors[kind], 0, 1, &weight->values[kind][is_gathered ? member : 0], error))
@@ -97,8 +97,7 @@ void nvfp4_scales_free(struct nvfp4_scales *factors)
     free(factors);
 }
 
-/* Reports whether all are as good as 1, as the converter compares: several as numpy does. What is not a number is not.
- */
+/* Reports whether all scales count as 1, in the converter's comparison: numpy's for several scales. NaN does not. */
 static bool are_ones(const struct of_weight *weight, const float *values)
 {
     bool all = true;

@@ -1,7 +1,7 @@
 /* The scales of a GGUF's NVFP4 weights and of their inputs.
  *
- * A weight X.weight has them beside it as X.scale and X.input_scale, one for each expert, but only if one of them is
- * not 1. So their values decide which tensors a file has: they are read when the file is planned, and kept. Follows
+ * A weight X.weight has X.scale and X.input_scale beside it, with one scale for each expert, but only if a scale is not
+ * 1. So their values decide which tensors a file has: planning the file reads and keeps them. Follows
  * _generate_nvfp4_tensors() of the converter. */
 #pragma once
 
@@ -10,12 +10,12 @@
 
 struct nvfp4_scales;
 
-/* Reads the scales of all unpacked tensors that have scales, under the job's resulting names. Returns NULL on failure.
+/* Reads the scales of all unpacked tensors, under the job's resulting names. Returns NULL, with an error, on failure.
  */
 struct nvfp4_scales *nvfp4_scales_read(const struct relation_job *job, const struct unpacked *const *unpacked,
                                        struct error *error);
 void nvfp4_scales_free(struct nvfp4_scales *factors); /* NULL is allowed */
 
-/* Calls `add` for each tensor of scales beside the weight `name`, F32 in the job's arena. */
+/* Calls `add` for each tensor of scales beside the weight `name`: F32, in the job's arena. */
 void nvfp4_scales_beside(const struct nvfp4_scales *factors, const char *name,
                          void (*add)(void *context, const char *name, const struct view *view), void *context);

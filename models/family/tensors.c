@@ -17,8 +17,8 @@ static const char *family_name(const struct model_builder *builder, const struct
     return family_tensor_name(builder->family, builder->hf, &builder->dimensions, tensor->name, arena);
 }
 
-/* The order of the converter, in which it takes the tensors of each safetensors file by name: their order in the header
- * means nothing, while that of a pickled dictionary is kept. */
+/* Returns the converter's order, which sorts the tensors of each safetensors file by name, ignoring their order in the
+ * header, but keeps the order of a pickled dictionary. */
 static uint32_t *converter_order(const struct tensor_set *stored, struct arena *arena)
 {
     const struct tensor *tensors = stored->tensors;
@@ -46,7 +46,7 @@ static bool decides(const struct model_builder *builder, const struct tensor *te
     return family_name(builder, tensor, arena) != NULL;
 }
 
-/* --outtype auto: the first matrix in one of the two types decides, as stored. */
+/* Guesses the type of --outtype auto: that of the first matrix stored in one of the two types. */
 static const struct dtype *guess_type(const struct model_builder *builder, const struct tensor_set *set,
                                       const uint32_t *order, struct arena *arena)
 {
@@ -59,11 +59,11 @@ static const struct dtype *guess_type(const struct model_builder *builder, const
     return &f16_dtype;
 }
 
-/* The tensors under the names that the family's rows are about. */
+/* The tensors under the names of the family's rows. */
 struct renamed {
-    struct tensor_set *set;           /* not sealed: several may have one name */
-    const char **shown_names;         /* of each, as the user knows it */
-    const struct unpacked **unpacked; /* of each; NULL: it was plain */
+    struct tensor_set *set;           /* not sealed: names may repeat */
+    const char **shown_names;         /* by tensor, as the user knows it */
+    const struct unpacked **unpacked; /* by tensor; NULL: stored plain */
 };
 
 static struct renamed rename_tensors(const struct model_builder *builder, const struct plain_set *plain,
@@ -91,7 +91,7 @@ struct relating {
     size_t n_first; /* tensors up to the last of NVFP4 */
 };
 
-/* The view of a tensor, in a dtype that can be computed with. Blocks are those of a packing. */
+/* Returns the view of a tensor in a dtype that can be computed with, or a packing's blocks. */
 static const struct view *read_tensor(void *context, const struct tensor *tensor, const char *shown,
                                       struct error *error)
 {
@@ -130,7 +130,7 @@ static void write_tensor(void *context, const char *name, const struct view *vie
     relating->n_first = set->n_tensors;
 }
 
-/* Puts tensors [n_before, n_first) before all others: the converter writes NVFP4 even before what is in no file. */
+/* Puts tensors [n_before, n_first) before all others: the converter writes NVFP4 even before tensors of no file. */
 static void put_first(struct tensor *tensors, size_t n_before, size_t n_first)
 {
     struct tensor *moved = memory_alloc((n_before + 1) * sizeof *moved);
@@ -179,7 +179,7 @@ static bool relate(struct model_builder *builder, const struct renamed *renamed,
     return related;
 }
 
-/* Says what the converter would have refused: what is here is what it would write of the model as it was before. */
+/* Notes a packing that the converter would have refused. */
 static void note_beyond(const struct checkpoint *checkpoint, const struct plain_set *plain)
 {
     if (plain->beyond != NULL)
@@ -187,7 +187,7 @@ static void note_beyond(const struct checkpoint *checkpoint, const struct plain_
                         plain->is_saved_again ? "from dequantized weights" : "as if the converter accepted it");
 }
 
-/* general.file_type of a file whose blocks are of one type, as a rule; 0 where there are none. */
+/* Returns the usual general.file_type of a file with blocks of one type; 0: no blocks. */
 static uint32_t file_type_of_blocks(const struct gguf_model *model)
 {
     static const struct {

@@ -7,9 +7,9 @@
 #include "models/family/model_builder.h"
 
 /* Adds all tensors of the model: the checkpoint's in the converter's order, dequantized, as the family relates them,
- * without those of other parts of a multimodal model. Also sets model->auto_type and model->packed_file_type, and notes
+ * without those of other parts of a multimodal model. Sets model->auto_type and model->packed_file_type, too, and notes
  * packings that the converter refuses. Fails if a tensor has no row, does not fit its row, or has no values. */
 bool tensors_add(struct model_builder *builder, struct error *error);
 
-/* Like tensors_add(), for a set with the checkpoint's names instead of the checkpoint, and without its side effects. */
+/* Like tensors_add(), for a set with the checkpoint's names, and without tensors_add()'s side effects. */
 bool tensors_relate(struct model_builder *builder, const struct tensor_set *set, struct error *error);

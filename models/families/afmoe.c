@@ -21,7 +21,7 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* That the embeddings are scaled, and which layers look at all of the text, is the same in all that are released. */
+/* All released models scale their embeddings, and have the same layers with full attention. */
 static const struct config_row config_rows[] = {
     {"global_attn_every_n_layers", FROM_TEXT, .text = "4"},
     {"mup_enabled", FROM_TEXT, .text = "true"},

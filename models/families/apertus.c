@@ -1,7 +1,6 @@
 /* Apertus. conversion/llama.py.
  *
- * The numbers of its activation function, four a layer, are tensors here and keys there: they alone are read while the
- * model is made. */
+ * The activation function has four numbers a layer, tensors here and keys there. Making the model reads only these. */
 #include "base/text.h"
 #include "models/families/llama.h"
 
@@ -36,7 +35,7 @@ static bool read_number(struct arena *arena, const struct tensor *tensor, float 
     return convert_read(view, encoding_of(&f32_dtype), 0, 1, ret_value, error);
 }
 
-/* Sets the key where all layers have the number. */
+/* Sets the key if all layers have the number. */
 static bool set_parameter(struct model_builder *builder, const struct parameter *parameter, struct error *error)
 {
     const struct tensor_set *set = builder->model->checkpoint->tensors;
@@ -63,7 +62,7 @@ static bool set_parameter(struct model_builder *builder, const struct parameter 
     return true;
 }
 
-/* The place of the last tensor of a parameter. */
+/* Returns the place of a parameter's last tensor. */
 static size_t last_of(const struct tensor_set *set, const struct parameter *parameter)
 {
     uint64_t numbers[PATTERN_NUMBERS];
@@ -92,7 +91,7 @@ static bool add_extras(struct model_builder *builder, struct error *error)
     return add_rope_freqs(builder, error);
 }
 
-/* One number is a parameter with an axis, or a buffer without one. */
+/* Writes each number as a parameter with an axis, or a buffer without one. */
 static void restore(const struct gguf_kvs *kvs, struct arena *arena, void *context,
                     void (*write)(void *context, const char *name, const struct view *view))
 {
@@ -119,7 +118,7 @@ static const struct config_row common_rows[] = {
     {0},
 };
 
-/* The class scales its rope unless that is denied. */
+/* The class scales its rope unless config.json turns that off. */
 static const struct config_form forms[] = {
     {"ApertusForCausalLM", "apertus", "tensor:rope_freqs.weight|key:rope.scaling.type",
      CONFIG_TABLES(attention_bias_rows, mlp_bias_rows, common_rows)},

@@ -1,4 +1,4 @@
-/* Arctic, of Snowflake: a dense MLP and experts beside each other. conversion/arctic.py. */
+/* Arctic, of Snowflake: a dense MLP in parallel with experts. conversion/arctic.py. */
 #include "models/families/llama.h"
 
 static const struct relation_row tensors[] = {

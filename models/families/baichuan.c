@@ -1,5 +1,5 @@
-/* Baichuan 1 and 2. conversion/baichuan.py, but for the names of tensors, over which it calls itself without end: they
- * are those that llama.cpp's loader asks for. */
+/* Baichuan 1 and 2. conversion/baichuan.py, except the names of tensors, where it calls itself without end: wfs writes
+ * the names that llama.cpp's loader expects. */
 #include "models/families/shared.h"
 
 static const struct relation_row tensors[] = {

@@ -15,7 +15,7 @@ const struct relation_row bert_tensors[] = {
     {"pooler.dense", NULL},
     {"cls.predictions*", NULL},
     {"cls.seq_relationship*", NULL},
-    /* the head is one layer, which is the output where there are labels, or two */
+    /* the head is one layer, the output if there are labels, or two layers */
     {"classifier.dense", "cls", .when = "has:cls.output"},
     {"classifier.out_proj", "cls.output", .when = "has:cls"},
     {"classifier", "cls.output", .when = "labels !has:cls"},
@@ -49,7 +49,7 @@ static int compare_labels(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* config.json's labels, but for the two that transformers makes up. */
+/* Returns config.json's labels, unless they are the two that transformers makes up. */
 static const struct json *labels(const struct hparams *hparams)
 {
     const struct json *id2label = hparams_get(hparams, "id2label");

@@ -10,17 +10,17 @@ extern const struct config_row bert_label_rows[];
 
 extern const struct key_row bert_keys[]; /* after base_keys */
 
-/* "labels": config.json has labels of its own. */
+/* Sets the flag "labels" if config.json has labels of its own. */
 void bert_add_dimensions(struct dimensions *dimensions, const struct hparams *hparams);
 
 /* Removes a class's prefix from the tensors around a classifier; for family.rename. */
 const char *bert_rename(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                         const char *name, const char *prefix);
 
-/* RoBERTa's positions: "padding", and context_length. */
+/* Sets RoBERTa's dimensions for positions: "padding", and context_length. */
 void roberta_add_dimensions(struct dimensions *dimensions, const struct hparams *hparams);
 extern const struct key_row roberta_keys[]; /* after base_keys */
 extern const struct config_row roberta_config_rows[];
 
-/* Reports whether the checkpoint is one of Jina 3, with adapters to tasks. */
+/* Reports whether the model is Jina 3, which has adapters for tasks. */
 bool bert_has_adapters(const struct hparams *hparams);

@@ -1,7 +1,7 @@
 /* BitNet b1.58, whose weights are ternary. conversion/bitnet.py.
  *
- * The converter knows the names of its first release. llama.cpp computes silu alone, and has no other matrix for the
- * output than the embedding: with another activation it is unknown. */
+ * The converter knows the names of its first release. llama.cpp computes only silu, and uses the embedding as the
+ * output: a model with another activation is unknown. */
 #include "models/families/shared.h"
 #include "quant/ternary_weights.h"
 

@@ -1,9 +1,9 @@
-/* Chameleon: the model of words, without what makes tokens of images. conversion/chameleon.py.
+/* Chameleon: the language model, without the image tokenizer. conversion/chameleon.py.
  *
- * The converter takes the norms of queries and keys from their first head, which is that of all others where no ranks
- * trained their own; where heads share keys it fails, and here each head keeps its norm.
+ * The converter takes the norms of queries and keys from their first head, which equals all others unless ranks trained
+ * their own. It fails if heads share keys; wfs then keeps each head's norm.
  *
- * There is no way back: the class wants to know which tokens are parts of images, and what makes them. */
+ * There is no way back: the class needs the tokens for parts of images, and the image tokenizer. */
 #include "models/families/llama.h"
 
 #define ATTENTION "model.layers.{}.self_attn."

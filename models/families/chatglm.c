@@ -20,7 +20,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* Without a length of sequences the converter takes the width for it. */
+/* Like the converter, uses the width as the context length if the sequence length is missing. */
 static const struct key_row keys[] = {
     {"context_length", GGUF_U32, REQUIRED, "seq_length|hidden_size|n_embed"},
     {"embedding_length", GGUF_U32, REQUIRED, "hidden_size|n_embed"},

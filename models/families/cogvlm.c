@@ -1,9 +1,9 @@
-/* CogVLM: the text half, with experts of its own for the tokens of images. conversion/cogvlm.py. */
+/* CogVLM: language model, with separate experts for the tokens of images. conversion/cogvlm.py. */
 #include "models/families/llama.h"
 
 #define QKV "(head d + kv_head k + kv_head v) ..."
 
-/* Names of the experts for images without "vision_", by which they would be taken for parts of the vision tower. */
+/* Names of the experts for images without "vision_", which would make them parts of the vision tower. */
 static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.language_expert_query_key_value", "blk.{}.attn_qkv", QKV, "head kv_head"},
     {"model.layers.{}.self_attn.language_expert_dense", "blk.{}.attn_output", NULL, "column"},

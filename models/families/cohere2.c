@@ -1,4 +1,4 @@
-/* Cohere's second generation: Command A, Command R7B, and with experts. conversion/command_r.py. */
+/* Cohere's second generation: Command A, Command R7B, and models with experts. conversion/command_r.py. */
 #include "base/text.h"
 #include "models/families/layers.h"
 #include "models/families/nextn.h"
@@ -18,7 +18,7 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* The first layer that is not dense. */
+/* Computes the first layer that is not dense. */
 static bool compute_dense_layers(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     const struct json *types = hparams_get(builder->model->hparams, "mlp_layer_types");
@@ -60,7 +60,7 @@ static const struct key_row moe_layer_keys[] = {
     {0},
 };
 
-/* Reports whether all of a tensor is 0. */
+/* Reports whether a tensor is all 0. */
 static bool is_zero(struct arena *arena, const struct tensor *tensor, bool *ret_zero, struct error *error)
 {
     enum { PIECE = 4096, MOST = 1 << 20 };
@@ -79,7 +79,7 @@ static bool is_zero(struct arena *arena, const struct tensor *tensor, bool *ret_
     return true;
 }
 
-/* These models have no biases; checkpoints that have some hold zeros in them, which are left out. */
+/* Checks that all biases hold zeros: the architecture has none, and they are left out. */
 static bool check_biases(struct model_builder *builder, struct error *error)
 {
     const struct checkpoint *checkpoint = builder->model->checkpoint;

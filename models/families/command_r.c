@@ -7,7 +7,7 @@ static const struct relation_row tensors[] = {
 };
 
 static const struct key_row keys[] = {
-    /* the former is the trained one */
+    /* the first is the trained length */
     {"context_length", GGUF_U32, REQUIRED, "model_max_length|max_position_embeddings"},
     {"logit_scale", GGUF_F32, REQUIRED, "logit_scale"},
     {"rope.scaling.type", GGUF_STRING, ALWAYS, .text = "none"},

@@ -1,5 +1,5 @@
-/* Nemotron of NVIDIA made smaller by search (51B, Super 49B, Ultra 253B), and DeciLM 7B: Llama, of whose layers each
- * has heads and a width of its own. conversion/deci.py. */
+/* NVIDIA's Nemotron models made smaller by search (51B, Super 49B, Ultra 253B), and DeciLM 7B: Llama with heads and a
+ * width of its own in each layer. conversion/deci.py. */
 #include "models/families/layers.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* The kind of a layer, from block_configs. */
+/* A layer's sizes, from block_configs. */
 struct block {
     double n_heads, n_kv_heads, width;
 };
@@ -94,7 +94,7 @@ static bool emit_by_kind(struct model_builder *builder, struct error *error)
     return builder_emit(builder, base_keys, error) && builder_emit(builder, listed_keys, error);
 }
 
-/* Heads are of one size in all layers. */
+/* All layers have heads of one size. */
 static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     uint64_t head_dim = 0, head = dimensions_get(dimensions, "head");
@@ -103,7 +103,7 @@ static void add_dimensions(struct dimensions *dimensions, const struct hparams *
     dimensions_set(dimensions, "pair", head_dim / 2);
 }
 
-/* The vocabulary of Llama 3, or one from SentencePiece. */
+/* Adds the vocabulary of Llama 3, or one from SentencePiece. */
 static enum vocab_result add_vocab(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
 {
     enum { LLAMA3_VOCABULARY = 128256 };

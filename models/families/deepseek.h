@@ -1,5 +1,5 @@
-/* Shared by DeepSeek V2 and related families: multi-head latent attention (MLA), whose keys and values come from one
- * short vector. */
+/* Shared by DeepSeek V2 and related families: multi-head latent attention (MLA), which computes keys and values from
+ * one short vector. */
 #pragma once
 
 #include "models/families/shared.h"
@@ -9,14 +9,14 @@ extern const struct key_row mla_keys[]; /* after base_keys */
 
 extern const struct dimension_row mla_dimensions[]; /* nope, value: the sizes of a head's parts */
 
-/* leading_dense_block_count: without first_k_dense_replace, all layers are dense where there are no experts, and none
- * where there are. */
+/* Computes leading_dense_block_count: without first_k_dense_replace, all layers are dense in models without experts,
+ * and none in others. */
 bool deepseek_dense_layers(const struct model_builder *builder, double *ret_value, struct error *error);
 
 /* Reports whether the multimodal model is DeepSeek-OCR or a related one, whatever the class of its text_config. */
 bool deepseek_is_ocr(const struct hparams *hparams);
 
-/* family.defaults: what the converter's class takes for granted where config.json is silent. */
+/* family.defaults: the converter's defaults for values that config.json lacks. */
 #define MLA_DEFAULTS "{'rms_norm_eps': 1e-06, 'kv_lora_rank': 512}"
 
 /* Lines of config.json for the attention of mla_tensors. */

@@ -2,7 +2,7 @@
 #include "models/families/deepseek.h"
 
 static const struct relation_row tensors[] = {
-    {"model.layers.{}.*", NULL, .when = "extra_layer"}, /* they predict more than one token */
+    {"model.layers.{}.*", NULL, .when = "extra_layer"}, /* layers that predict more than one token */
     {"lm_head.weight", NULL, .when = "tie_word_embeddings"},
     {0},
 };
@@ -20,7 +20,7 @@ static const char *choose_method(const struct config_material *material)
     return has_groups ? "\"group_limited_greedy\"" : "\"greedy\"";
 }
 
-/* Its router is a sigmoid, which older files say by the bias that only V3 has. */
+/* V3's router is a sigmoid; older files show that only by V3's bias. */
 #define V3_CONDITION "key:expert_gating_func=2|!key:expert_gating_func tensor:blk.{}.exp_probs_b.bias"
 
 const struct family deepseek2_family = {

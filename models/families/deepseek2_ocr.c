@@ -1,7 +1,7 @@
-/* DeepSeek-OCR and its kin: the text half, DeepSeek's experts with ordinary attention. conversion/deepseek.py. */
+/* DeepSeek-OCR and related models: language model, DeepSeek's experts with plain attention. conversion/deepseek.py. */
 #include "models/families/deepseek.h"
 
-/* Their text_config has the name of an ordinary DeepSeek V2. */
+/* Their text_config names an ordinary DeepSeek V2. */
 static const struct family_name names[] = {{"DeepseekOCRForCausalLM"},
                                            {"UnlimitedOCRForCausalLM"},
                                            {"DeepseekOCR2ForCausalLM"},
@@ -39,7 +39,7 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* A template that says what each message says, unless the files have one: then that takes its place. */
+/* Adds a template that writes the content of each message; a template in the files replaces it. */
 static bool add_template(struct model_builder *builder, struct error *error)
 {
     gguf_set_text(&builder->model->kvs, "tokenizer.chat_template",

@@ -1,8 +1,8 @@
-/* DeepSeek V4: keys compressed in time, hyper-connections, layers whose experts are looked up by the token.
+/* DeepSeek V4: keys compressed in time, hyper-connections, layers that look experts up by the token.
  * conversion/deepseek.py.
  *
- * What is stored as F32 or BF16 stays so in every output, as FP8 becomes Q8_0 and packed MXFP4 keeps its bits. The
- * converter writes tables and experts before all else. */
+ * Weights stored as F32 or BF16 keep their type in every output; FP8 becomes Q8_0 and packed MXFP4 keeps its bits. The
+ * converter writes tables and experts before all other tensors. */
 #include "base/text.h"
 #include "models/families/layers.h"
 #include "quant/unpack.h"
@@ -101,7 +101,7 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* Images are another model's, and where experts are looked up nothing corrects the router. */
+/* Leaves out image tensors, and the router's correction in layers that look experts up. */
 static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
@@ -114,7 +114,7 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
     return is_bias && numbers[0] < dimensions_get(dimensions, "looked_up") ? NULL : name;
 }
 
-/* Whole numbers of 64 bits cut to 32. */
+/* Cuts whole numbers of 64 bits to 32. */
 static const struct view *low_halves(struct arena *arena, const struct view *view)
 {
     view = view_reinterpret(arena, view, &i32_dtype);
@@ -147,7 +147,7 @@ static void arrange(struct model_builder *builder)
     model->packed_file_type = FILE_TYPE_MXFP4;
 }
 
-/* Where it is limited, all layers are alike. */
+/* Returns the limit, which all layers share. */
 static const char *make_limit(const struct config_material *material)
 {
     char digits[JSON_FLOAT_TEXT];

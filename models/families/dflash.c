@@ -1,11 +1,11 @@
-/* DFlash: layers of Qwen 3 that draft a block of tokens for another model, of whose hidden states they take those of
- * some layers; and DSpark, which has a head of Markov besides. conversion/qwen.py. */
+/* DFlash: layers of Qwen 3 that draft a block of tokens for a target model, from the hidden states of some of its
+ * layers; and DSpark, which adds a Markov head. conversion/qwen.py. */
 #include "base/text.h"
 #include "models/families/drafts.h"
 #include "models/families/layers.h"
 #include "models/families/qwen.h"
 
-/* The embedding and the output are those of the model that it drafts for. */
+/* The embedding and the output are the target model's. */
 static const struct relation_row tensors[] = {
     {"model.fc", "fc"},
     {"model.hidden_norm", "enc.output_norm"},
@@ -24,7 +24,7 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
     return direction == BACKWARD || text_starts_with(name, prefix) ? name : arena_printf(arena, "%s%s", prefix, name);
 }
 
-/* A hyperparameter of dflash_config, or of the whole where there is no such thing. */
+/* Returns a hyperparameter of dflash_config, or of config.json without dflash_config. */
 static const struct json *own_value(const struct model_builder *builder, const char *key)
 {
     const struct hparams *hparams = builder->model->hparams;
@@ -32,13 +32,13 @@ static const struct json *own_value(const struct model_builder *builder, const c
     return config != NULL ? json_get(config, key) : hparams_get(hparams, key);
 }
 
-/* Its numbers begin with the embedding. */
+/* Sets the target layers, whose numbers begin with the embedding. */
 static bool emit_target_layers(struct model_builder *builder, struct error *error)
 {
     return draft_list_target_layers(builder, own_value(builder, "target_layer_ids"), 1, error);
 }
 
-/* The layers that the class takes for those with a window, where none are named. */
+/* Marks the layers that the class gives a window if config.json names none. */
 static bool mark_last(struct model_builder *builder, struct error *error)
 {
     double first;

@@ -18,7 +18,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* The class computes with these constants, which are in no key; labels are those of its head. */
+/* The class has these constants without a key; labels are those of its head. */
 static const struct config_row common_rows[] = {
     {"activation", FROM_TEXT, .text = "'gelu'"},
     {"max_position_embeddings", FROM_ROWS, "position_embd.weight"},

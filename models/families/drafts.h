@@ -1,4 +1,4 @@
-/* Shared by the families of draft models (speculative decoding), whose GGUF uses their target model
+/* Shared by the families of draft models (speculative decoding), whose GGUF depends on their target model
  * (models/derive/target.h). */
 #pragma once
 

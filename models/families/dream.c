@@ -1,4 +1,4 @@
-/* Dream, which writes by diffusion: Qwen 2 that looks both ways. conversion/dream.py. */
+/* Dream, a diffusion language model: Qwen 2 with bidirectional attention. conversion/dream.py. */
 #include "models/families/shared.h"
 
 const struct family dream_family = {

@@ -1,4 +1,4 @@
-/* EAGLE-3: one layer that drafts for another model, of whose hidden states it takes those of three layers.
+/* EAGLE-3: one layer that drafts for a target model, from the hidden states of three of its layers.
  * conversion/llama.py. */
 #include "base/text.h"
 #include "models/families/drafts.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Some have no name of their own. */
+/* Some models have no class of their own. */
 static const struct family_name names[] = {
     {"LlamaForCausalLMEagle3"}, {"Eagle3LlamaForCausalLM"}, {"Eagle3Speculator"},   {"Eagle3DraftModel"},
     {"LlamaForCausalLM"},       {"LLaMAForCausalLM"},       {"MistralForCausalLM"}, {0}};
@@ -85,7 +85,7 @@ static bool check_ids(const int64_t *ids, uint64_t n_ids, uint64_t n_vocab, stru
     return true;
 }
 
-/* The token of the base for each of its own; stored is how much further on each is. */
+/* Adds the target model's token for each token of the draft model, which stores the difference of the two numbers. */
 static bool add_tokens(struct model_builder *builder, const struct document *config, struct error *error)
 {
     static const char name[] = "d2t";

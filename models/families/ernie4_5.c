@@ -1,9 +1,9 @@
-/* ERNIE 4.5, dense and with experts, and the text half of PaddleOCR-VL. conversion/ernie.py. */
+/* ERNIE 4.5, dense and with experts, and PaddleOCR-VL's language model. conversion/ernie.py. */
 #include "models/families/llama.h"
 
 #include <string.h>
 
-/* Some checkpoints have queries, keys and values in one. */
+/* Some checkpoints fuse queries, keys and values. */
 static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.qkv_proj", "blk.{}.attn_q, blk.{}.attn_k, blk.{}.attn_v",
      "(query head d + key kv_head d + value kv_head d) ... -> (query head d) ..., (key kv_head d) ..., (value kv_head "
@@ -13,7 +13,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* As the converter has it, whatever it may mean. */
+/* Sets the shared experts' width as the converter does, whatever it may mean. */
 static bool emit_shared_width(struct model_builder *builder, struct error *error)
 {
     const struct hparams *hparams = builder->model->hparams;

@@ -1,4 +1,4 @@
-/* EXAONE 3, 4 and 4.5, and with experts. conversion/exaone.py. */
+/* EXAONE 3, 4 and 4.5, dense and with experts. conversion/exaone.py. */
 #include "base/text.h"
 #include "models/families/layers.h"
 #include "models/families/nextn.h"
@@ -34,8 +34,8 @@ static bool compute_rotary(const struct model_builder *builder, double *ret_valu
     return true;
 }
 
-/* Which layers look at a window: listed, by the letters L and G of a pattern in turn, or all but each nth; nothing
- * where neither is said. */
+/* Sets the layers with a window: listed, by a repeated pattern of letters L and G, or all but each nth; sets no key if
+ * config.json has neither. */
 static bool emit_window_pattern(struct model_builder *builder, struct error *error)
 {
     const struct hparams *hparams = builder->model->hparams;
@@ -47,7 +47,7 @@ static bool emit_window_pattern(struct model_builder *builder, struct error *err
     if (!layers_new(builder, &layers, error))
         return false;
     if (json_is(types, JSON_ARRAY)) {
-        /* as many as are listed, which may leave out what predicts */
+        /* as many as are listed: the list may omit layers that predict */
         layers.n = json_count(types) < layers.n ? json_count(types) : layers.n;
         layers_mark(&layers, types, "sliding_attention");
     } else {
@@ -86,7 +86,7 @@ static const struct key_row moe_layer_keys[] = {
     {0},
 };
 
-/* Layers that predict have four tensors in common, or all of them. */
+/* Copies the tensors that layers that predict share: four of them, or all. */
 static void repeat_shared(struct model_builder *builder)
 {
     nextn_repeat(builder, json_bool(hparams_get(builder->model->hparams, "mtp_share_layers"), false));
@@ -111,7 +111,7 @@ const struct family exaone_family = {
     .add_extras = add_rope_freqs,
 };
 
-/* Without a factor of its own the rope is slowed by 16. */
+/* Adds the frequencies; a rope without a factor is slowed by 16. */
 static bool add_freqs(struct model_builder *builder, struct error *error)
 {
     double dimensions;
@@ -134,7 +134,7 @@ static const struct config_row config4_full_rows[] = {
     {0},
 };
 
-/* Where no layer predicts, tensors for it are left out. */
+/* Renames tensors; leaves out tensors for layers that predict if the model has no such layer. */
 static const char *rename_or_leave_out(struct arena *arena, const struct dimensions *dimensions,
                                        enum direction direction, const char *name)
 {

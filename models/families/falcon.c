@@ -16,8 +16,8 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* Without a count of key heads all queries share one, unless that is denied. Where they share one the class of
- * transformers fills in a count all the same: that of the queries. */
+/* Counts key heads. Without a count all queries share one, unless config.json turns that off. If all share one,
+ * transformers' class still fills in a count: that of the queries. */
 static uint64_t count_key_heads(const struct hparams *hparams, uint64_t n_heads)
 {
     enum { MAX_HEADS = 1 << 24 };
@@ -37,7 +37,7 @@ static bool compute_key_heads(const struct model_builder *builder, double *ret_v
 }
 
 static const struct key_row keys[] = {
-    {"context_length", GGUF_U32, ALWAYS, .value = 2048}, /* config.json does not say it */
+    {"context_length", GGUF_U32, ALWAYS, .value = 2048}, /* config.json lacks it */
     {"tensor_data_layout", GGUF_STRING, ALWAYS, .text = "jploski"},
     {"embedding_length", GGUF_U32, REQUIRED, "hidden_size"},
     {"feed_forward_length", GGUF_U32, REQUIRED, "hidden_size", .times = 4},

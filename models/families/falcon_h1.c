@@ -1,6 +1,6 @@
-/* Falcon-H1: layers that are Mamba 2 and attention side by side. conversion/falcon_h1.py.
+/* Falcon-H1: layers with Mamba 2 and attention in parallel. conversion/falcon_h1.py.
  *
- * The model multiplies what it computes by numbers of its configuration; a GGUF has them in the weights. */
+ * The model multiplies results by numbers of its configuration; a GGUF's weights include these multipliers. */
 #include "models/families/mamba2.h"
 #include "quant/unpack.h"
 
@@ -27,7 +27,7 @@ TIMES(ssm_out, "ssm_out_multiplier", "ssm_out_multiplier");
 TIMES(head, "lm_head_multiplier", "lm_head_multiplier");
 TIMES(embedding, "embedding_multiplier", "embedding_multiplier");
 
-/* Of ssm_multipliers, for the rows of the five parts of mamba.in_proj. */
+/* Multipliers from ssm_multipliers, for the rows of mamba.in_proj's five parts. */
 static const char *const part_factors[] = {"ssm_z", "ssm_x", "ssm_b", "ssm_c", "ssm_dt"};
 
 enum { N_PARTS = sizeof part_factors / sizeof *part_factors };
@@ -71,7 +71,7 @@ static const struct elementwise times_ssm_in = {
     .exactness = "where the factors are not powers of 2, to one unit in the last place",
 };
 
-/* ffn_norm has no suffix, as the converter has it. */
+/* ffn_norm has no suffix, as in the converter. */
 static const struct relation_row tensors[] = {
     {"model.embed_tokens", "token_embd", .parallel = "row", .map = &times_embedding},
     {"model.final_layernorm", "output_norm"},
@@ -170,7 +170,7 @@ static const struct config_row config_rows[] = {
     {"mamba_n_heads", FROM_KEY, "ssm.time_step_rank"},
     {"mamba_d_head", FROM_QUOTIENT, "ssm.inner_size", "ssm.time_step_rank"},
     {"mamba_rms_norm", FROM_TENSOR, "blk.0.ssm_norm.weight"},
-    {"mamba_norm_before_gate", FROM_TEXT, .text = "false"}, /* the order in llama.cpp */
+    {"mamba_norm_before_gate", FROM_TEXT, .text = "false"}, /* llama.cpp's order */
     {"mamba_conv_bias", FROM_TENSOR, "blk.0.ssm_conv1d.bias"},
     {"mamba_proj_bias", FROM_TENSOR, "blk.0.ssm_in.bias"},
     {"projectors_bias", FROM_TENSOR, "blk.0.ssm_out.bias"},

@@ -56,7 +56,7 @@ void gated_delta_add_dimensions(struct dimensions *dimensions, const struct hpar
                  hparams_count(hparams, "linear_num_value_heads", 1, MAX_SIZE, &values, &error) &&
                  hparams_count(hparams, "linear_key_head_dim", 1, MAX_SIZE, &key_dim, &error) &&
                  hparams_count(hparams, "linear_value_head_dim", 1, MAX_SIZE, &value_dim, &error) && values % keys == 0;
-    nextn_add_dimensions(dimensions, hparams); /* of what keys gave back; no configuration of these models has it */
+    nextn_add_dimensions(dimensions, hparams); /* for values from keys; no configuration of these models has it */
     dimensions_set(dimensions, "group", known ? keys : 0); /* 0: not to be guessed from shapes */
     dimensions_set(dimensions, "share", known ? values / keys : 0);
     dimensions_set(dimensions, "key_dim", known ? key_dim : 0);
@@ -64,7 +64,7 @@ void gated_delta_add_dimensions(struct dimensions *dimensions, const struct hpar
     dimensions_set(dimensions, "gate_dim", known ? value_dim : 0);
 }
 
-/* One more than the highest number of the layers below "mtp.", 0 where there are none. */
+/* Returns one more than the highest number of the layers below "mtp."; 0: none. */
 static uint64_t count_by_names(const struct tensor_set *set)
 {
     static const char layers[] = "mtp.layers.";

@@ -3,9 +3,9 @@
 
 #include "models/families/shared.h"
 
-extern const struct relation_row gemma_tensors[];  /* of all: norms are stored less one, the output is the embedding */
-extern const struct relation_row gemma2_tensors[]; /* of the second on: norms after attention and feed-forward, too */
-extern const struct relation_row gemma3_tensors[]; /* of the third: norms of queries and keys */
+extern const struct relation_row gemma_tensors[];  /* for all: norms stored minus one; the output is the embedding */
+extern const struct relation_row gemma2_tensors[]; /* from Gemma 2: norms after attention and feed-forward, too */
+extern const struct relation_row gemma3_tensors[]; /* for Gemma 3: norms of queries and keys */
 extern const struct relation_row gemma4_tensors[];
 extern const struct key_row gemma_keys[], gemma3_keys[], gemma4_keys[];
 
@@ -20,5 +20,5 @@ bool gemma3_after_vocab(struct model_builder *builder, const struct vocab_input 
 /* Sets "token" to the number of tokens: further rows of the embedding are padding, which llama.cpp does not expect. */
 bool gemma3_count_tokens(struct model_builder *builder, struct error *error);
 
-/* Adds rope_freqs.weight, which divides the frequencies of the part of a head that is not rotated by a huge number. */
+/* Adds rope_freqs.weight, which divides the frequencies of the unrotated part of a head by a huge number. */
 bool gemma4_add_rope_factors(struct model_builder *builder, struct error *error);

@@ -8,11 +8,11 @@ const struct relation_row gemma2_tensors[] = {
     {0},
 };
 
-/* MERaLiON 2 is one that hears; the converter fails for what hears of it. */
+/* MERaLiON 2's audio tensors, on which the converter fails. */
 static const struct relation_row foreign_tensors[] = {{"ln_speech.*", NULL}, {"speech_encoder.*", NULL}, {0}};
 
-/* No key holds the scale of queries: it is the size of a head, but hidden_size divided by the heads in the widest
- * model. llama.cpp tells that one by its layers, too. */
+/* No key has the scale of queries: the size of a head, but hidden_size divided by the heads in the widest model, which
+ * llama.cpp, too, recognizes by its layers. */
 static const struct config_row common_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},
     {"hidden_activation", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},

@@ -13,7 +13,7 @@ const struct relation_row gemma3_tensors[] = {
     {0},
 };
 
-/* The class of Gemma 3's text model halves the window of those that look both ways; those of its relatives do not. */
+/* Reports whether the class halves a bidirectional window: Gemma 3's text model does, related classes do not. */
 static bool window_is_halved(const struct hparams *hparams)
 {
     const char *model_type = json_string(hparams_get(hparams, "model_type"), NULL);
@@ -43,7 +43,7 @@ static bool emit_sliding_window(struct model_builder *builder, struct error *err
     return builder_emit(builder, rows, error);
 }
 
-/* The converter sets most of these again; where the common emitter had nothing to say they are here. */
+/* The converter sets most of these keys again; a key is here if the common emitter may lack its value. */
 const struct key_row gemma3_keys[] = {
     {"context_length", GGUF_U32, OR_DEFAULT, "max_position_embeddings", 131072},
     {"attention.head_count", GGUF_U32, OR_DEFAULT, "num_attention_heads", 8},
@@ -100,7 +100,7 @@ const struct config_row gemma3_config_rows[] = {
 
 static const struct config_row config_rows[] = {{"query_pre_attn_scalar", FROM_KEY, "attention.key_length"}, {0}};
 
-/* As Gemma 2's: of the widest one, which has 62 layers, it is not the size of a head. */
+/* The scale of the widest model, with 62 layers, is not the size of a head, as in Gemma 2. */
 static const struct config_row config_27b_rows[] = {
     {"query_pre_attn_scalar", FROM_QUOTIENT, "embedding_length", "attention.head_count"}, {0}};
 

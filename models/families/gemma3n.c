@@ -1,11 +1,11 @@
-/* Gemma 3n, the text model: several streams (AltUp), an embedding for each layer. conversion/gemma.py. */
+/* Gemma 3n, the text model: several streams (AltUp), and an embedding for each layer. conversion/gemma.py. */
 #include "models/families/gemma.h"
 #include "models/families/layers.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Three of a kind on each other; "even", "odd" and "last" are 1. */
+/* Three tensors of a kind, stacked; "even", "odd" and "last" are 1. */
 #define STACKED "(even i) o, (odd i) o, (last i) o -> (even + odd + last) i o"
 
 static const struct relation_row tensors[] = {
@@ -34,7 +34,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* One width is that of all layers. */
+/* Sets one width for all layers. */
 static bool emit_feed_forward(struct model_builder *builder, struct error *error)
 {
     const struct json *width = hparams_get(builder->model->hparams, "intermediate_size");
@@ -49,8 +49,8 @@ static bool emit_feed_forward(struct model_builder *builder, struct error *error
     return layers_set_i32(builder, "feed_forward_length", &layers, error);
 }
 
-/* How many standard deviations are below a share of a normal distribution, as torch computes it in F32: of the two
- * shares that there are. */
+/* Sets how many standard deviations are below a share of a normal distribution, as torch computes it in F32, for the
+ * only two shares in use. */
 static bool emit_sparsity(struct model_builder *builder, struct error *error)
 {
     enum { SPARSE_LAYERS = 10 };
@@ -97,7 +97,7 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* Rows of zeros are added to an embedding until it has one for each token. */
+/* Sets a dimension for rows of zeros that give an embedding one row for each token. */
 static void pad(struct model_builder *builder, const char *fact, const char *tensor_name)
 {
     struct error unused;
@@ -122,7 +122,7 @@ static bool adjust(struct model_builder *builder, struct error *error)
     return hparams_count(builder->model->hparams, "altup_num_inputs", INPUTS, INPUTS, &n_inputs, error);
 }
 
-/* The list has all tokens, not just those that the layers' embedding has. */
+/* Makes the list have all tokens, not just those in the layers' embedding. */
 static bool count_all_tokens(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     uint64_t n_tokens;

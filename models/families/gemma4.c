@@ -1,4 +1,4 @@
-/* Gemma 4, the text model: an embedding for each layer, heads of another size where attention is to all.
+/* Gemma 4, the text model: an embedding for each layer, heads of another size in layers with full attention.
  * conversion/gemma.py. */
 #include "formats/documents.h"
 #include "models/families/gemma.h"
@@ -36,8 +36,8 @@ const struct relation_row gemma4_tensors[] = {
     {0},
 };
 
-/* A hyperparameter of the layers that attend to all: of the whole, or of the first of them that per_layer_config gives
- * one. NULL where there is neither. */
+/* Returns a hyperparameter of the layers with full attention: the model's, or the first in per_layer_config for such a
+ * layer; NULL: neither. */
 static const struct json *of_full_layers(const struct hparams *hparams, const char *key, const char *key_of_layer)
 {
     const struct json *value = hparams_get(hparams, key);
@@ -76,7 +76,7 @@ static bool compute_rotary_swa(const struct model_builder *builder, double *ret_
     return !isnan(size) || error_set(error, "config.json: head_dim is missing");
 }
 
-/* The layers that share the keys of others are twice as wide. */
+/* Sets the widths: layers that share the keys of others are twice as wide. */
 static bool emit_widths(struct model_builder *builder, struct error *error)
 {
     double width, n_shared;
@@ -107,7 +107,7 @@ static bool emit_kv_heads(struct model_builder *builder, struct error *error)
     return layers_set_i32(builder, "attention.head_count_kv", &layers, error);
 }
 
-/* Tokens that the unified model never says, of generation_config.json. */
+/* Sets the tokens that the unified model never generates, from generation_config.json. */
 static bool emit_suppressed(struct model_builder *builder, struct error *error)
 {
     struct document *config;
@@ -179,7 +179,7 @@ static const char *make_double_wide(const struct config_material *material)
                : "false";
 }
 
-/* Reports whether values are keys: then a layer has no matrix of its own for them. */
+/* Returns "true" if values are keys: then a layer has no matrix for values. */
 static const char *make_keys_are_values(const struct config_material *material)
 {
     struct layer_marks keys, values;
@@ -193,7 +193,7 @@ static const char *make_keys_are_values(const struct config_material *material)
     return "false";
 }
 
-/* The part of a head that is rotated: of those frequencies the factors are 1. */
+/* Returns the rope with the part of a head that rotates: frequencies with factors of 1. */
 static const char *make_rope(const struct config_material *material)
 {
     enum { MOST = 1 << 16 };

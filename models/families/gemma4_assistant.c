@@ -1,8 +1,8 @@
-/* Draft models for Gemma 4: their layers use the last keys and values of the target model, whose states come in and go
- * out by projections. conversion/gemma.py. */
+/* Draft models for Gemma 4: their layers use the last keys and values of the target model; projections take in and give
+ * back its states. conversion/gemma.py. */
 #include "models/families/gemma.h"
 
-/* Which tokens are likely at all is for transformers alone. */
+/* Only transformers uses the list of likely tokens. */
 static const struct relation_row tensors[] = {
     {"pre_projection", "nextn.pre_projection"},
     {"post_projection", "nextn.post_projection"},

@@ -2,7 +2,7 @@
 #include "base/text.h"
 #include "models/families/gemma.h"
 
-/* As in the file: transformers halves the window of models that look both ways. */
+/* Sets the window as in the file: transformers halves it for bidirectional attention. */
 static bool emit_window(struct model_builder *builder, struct error *error)
 {
     uint64_t window;

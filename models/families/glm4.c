@@ -1,9 +1,9 @@
-/* GLM-4-0414, the text halves of GLM-4.1V and GLM-OCR. conversion/glm.py. */
+/* GLM-4-0414, and the language models of GLM-4.1V and GLM-OCR. conversion/glm.py. */
 #include "models/families/nextn.h"
 
 #include <string.h>
 
-/* Multimodal models have their rotary rows in pairs; what does not rotate is after them. */
+/* Multimodal models have their rotary rows in pairs, followed by rows that do not rotate. */
 #define QUERY_PAIRS "(head (pair half + rest)) ... -> (head (half pair + rest)) ..."
 #define KEY_PAIRS   "(kv_head (pair half + rest)) ... -> (kv_head (half pair + rest)) ..."
 

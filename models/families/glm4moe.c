@@ -1,4 +1,4 @@
-/* GLM-4.5 to 4.7, the text half of GLM-4.5V and 4.6V, and Solar Open. conversion/glm.py. */
+/* GLM-4.5 to 4.7, the language models of GLM-4.5V and 4.6V, and Solar Open. conversion/glm.py. */
 #include "models/families/deepseek.h"
 #include "models/families/nextn.h"
 #include "models/families/qwen.h"

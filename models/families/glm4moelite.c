@@ -1,4 +1,4 @@
-/* GLM-4.7-Flash: DeepSeek's layout with GLM's tokenizer and a layer that predicts ahead. conversion/glm.py. */
+/* GLM-4.7-Flash: DeepSeek's architecture with GLM's tokenizer and a layer that predicts ahead. conversion/glm.py. */
 #include "models/families/deepseek.h"
 #include "models/families/nextn.h"
 

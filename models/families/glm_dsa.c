@@ -1,4 +1,4 @@
-/* GLM-5 and DeepSeek V3.2: latent attention to the tokens that an indexer chooses. conversion/glm.py, deepseek.py. */
+/* GLM-5 and DeepSeek V3.2: latent attention to tokens that an indexer chooses. conversion/glm.py, deepseek.py. */
 #include "models/families/deepseek.h"
 #include "models/families/nextn.h"
 
@@ -23,7 +23,7 @@ static bool compute_rotary(const struct model_builder *builder, double *ret_valu
     return !isnan(size) || error_set(error, "config.json: qk_rope_head_dim is missing");
 }
 
-/* Which layers' indexers see all. */
+/* Sets the layers whose indexers see all tokens. */
 static bool emit_indexer_types(struct model_builder *builder, struct error *error)
 {
     const struct json *types = hparams_get(builder->model->hparams, "indexer_types");

@@ -15,7 +15,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* There is no general.file_type. */
+/* Without general.file_type. */
 static const struct key_row keys[] = {
     {"context_length", GGUF_U32, REQUIRED, "max_position_embeddings"},
     {"embedding_length", GGUF_U32, REQUIRED, "hidden_size"},

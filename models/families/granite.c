@@ -15,7 +15,7 @@ const char *granite_without_towers(struct arena *arena, const struct dimensions 
     return direction == FORWARD && is_of_tower ? NULL : name;
 }
 
-/* Heads have no size of their own: takes back what config.json says of it. */
+/* Removes config.json's size of a head: heads have no size of their own. */
 static bool forget_head_dim(struct model_builder *builder, struct error *error)
 {
     gguf_kvs_remove(&builder->model->kvs, builder_key(builder, "attention.key_length"));

@@ -1,6 +1,6 @@
-/* Granite Switch: Granite with adapters in it, of which tokens choose one. conversion/granite.py.
+/* Granite Switch: Granite with built-in adapters, chosen by tokens. conversion/granite.py.
  *
- * Adapters are stacked, the first of them zeros ("empty" is 1): none. */
+ * Adapters are stacked; the first ("empty" is 1) is all zeros and means none. */
 #include "models/families/granite.h"
 #include "models/families/llama.h"
 
@@ -42,7 +42,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* Without experts config.json may still say how many are used. */
+/* Sets the number of experts used to 0 for a model without experts, whatever config.json says. */
 static bool emit_used_experts(struct model_builder *builder, struct error *error)
 {
     double n_experts;
@@ -64,7 +64,7 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* One of the layers that are counted is the switch, which has no weights. */
+/* Subtracts a layer: the switch counts as one, but has no weights. */
 static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     uint64_t head_dim = 0;

@@ -17,7 +17,7 @@ static int compare_pairs(const void *a, const void *b)
     return (x->text > y->text) - (x->text < y->text);
 }
 
-/* The layer of that number, which counts from the end where it is negative. */
+/* Finds the layer with that number, which counts from the end if negative. */
 static bool find_layer(const struct json *config, const char *part, int64_t number, uint64_t *ret_layer,
                        struct error *error)
 {
@@ -32,7 +32,7 @@ static bool find_layer(const struct json *config, const char *part, int64_t numb
     return true;
 }
 
-/* Puts one where its layer of the text model says, after those of the same. */
+/* Inserts a projector in the order of text layers, after others for the same layer. */
 static bool add_projector(const struct json *config, struct granite_projectors *projectors, const struct pair *pair,
                           enum granite_vision_kind kind, unsigned number, struct error *error)
 {

@@ -1,8 +1,8 @@
 /* Granite 4 Vision: the layers of the text model that get results of the vision encoder.
  *
  * deepstack_layer_map and spatial_target_layers of config.json name a projector for each of them. A GGUF counts all
- * projectors in the order of those layers; the first one's result takes the place of tokens, the others' are added
- * later. Source: conversion/granite.py, get_normalized_projector_map(). */
+ * projectors in the order of those layers; the first one's result replaces tokens, the others' are added later. Source:
+ * conversion/granite.py, get_normalized_projector_map(). */
 #pragma once
 
 #include "models/families/shared.h"
@@ -12,7 +12,7 @@ enum { GRANITE_VISION_KINDS = 2, GRANITE_VISION_MOST = 8, GRANITE_VISION_ALL = 1
 enum granite_vision_kind { GRANITE_LAYERWISE, GRANITE_SPATIAL };
 
 struct granite_projector {
-    uint64_t vision_layer, text_layer; /* whose result goes where */
+    uint64_t vision_layer, text_layer; /* from which layer, to which layer */
     enum granite_vision_kind kind;
     unsigned number; /* among those of its kind */
 };

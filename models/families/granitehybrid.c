@@ -1,7 +1,7 @@
 /* Granite 4 and Bamba: layers of Mamba 2 and of attention. conversion/granite.py, GraniteHybridModel.
  *
- * The converter takes the first of some names, and then of the same after "mamba_". Models of which no layer is Mamba's
- * have the architecture of Granite 3, and yet all keys of the hybrid. */
+ * The converter looks for some names first, then for the same names after "mamba_". A model without Mamba layers has
+ * Granite 3's architecture, but all keys of the hybrid. */
 #include "models/families/granite.h"
 #include "models/families/layers.h"
 #include "models/families/llama.h"
@@ -28,7 +28,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* Reports whether layer `i` has attention, where no list says so. */
+/* Reports whether layer `i` has attention if no list names such layers. */
 static bool is_periodic(const struct hparams *hparams, uint64_t i)
 {
     uint64_t period, offset;
@@ -37,7 +37,7 @@ static bool is_periodic(const struct hparams *hparams, uint64_t i)
            hparams_count(hparams, "attn_layer_offset", 0, UINT32_MAX, &offset, &unused) && i % period == offset;
 }
 
-/* 1 where a layer has attention, of the first `n` layers. */
+/* Marks the layers with attention, among the first `n`. */
 static void mark_attention(const struct hparams *hparams, struct layers *layers)
 {
     const struct json *types = hparams_get(hparams, "layer_types"),
@@ -162,7 +162,7 @@ static const struct config_row config_bamba_rows[] = {
     {0},
 };
 
-/* Granite 4 has no positions where it has layers of Mamba, Bamba turns. */
+/* Granite 4 with Mamba layers has no positions; Bamba has a rope. */
 static const struct config_form forms[] = {
     {"BambaForCausalLM", "bamba", "key:rope.scaling.finetuned=1",
      CONFIG_TABLES(silu_rows, common_rows, config_bamba_rows)},

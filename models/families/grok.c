@@ -23,7 +23,7 @@ static const struct relation_row first_tensors[] = {
     {0},
 };
 
-/* "original" is YaRN, too. */
+/* Sets the rope's scaling; "original" also means YaRN. */
 static bool emit_rope_scaling(struct model_builder *builder, struct error *error)
 {
     static const struct key_row keys[] = {

@@ -33,8 +33,8 @@ const struct family_group family_groups[] = {
     {0},
 };
 
-/* The checkpoints that are compared: what `make` and `make-families2` of the golden set write, by family. DeepSeek V4
- * is left out: its chat template is a text of the converter's, which is not here. */
+/* Families whose checkpoints are compared: those that `make` and `make-families2` of the golden set write. DeepSeek V4
+ * is missing: its chat template is part of the converter, not of wfs. */
 static const char *const golden[] = {
     "bert",   "deepseek2",  "gemma-embedding", "gemma2",    "gemma3",         "gemma3n",       "gemma4", "glm-dsa",
     "glm4",   "glm4moe",    "glm4moelite",     "gpt2",      "granitehybrid",  "hunyuan-dense", "lfm2",   "llama",

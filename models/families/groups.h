@@ -1,4 +1,4 @@
-/* Families grouped by their maker, for documentation, and the list of those with golden files.
+/* Families grouped by their maker, for documentation, and the list of families with golden files.
  *
  * A family is in the first group with a beginning of its name, so that a new family of a known maker needs no row. */
 #pragma once

@@ -1,4 +1,4 @@
-/* GroveMoE: Qwen 3 with experts, of which each two share a smaller one beside them. conversion/grovemoe.py. */
+/* GroveMoE: Qwen 3 with experts; each two experts share a smaller one in parallel. conversion/grovemoe.py. */
 #include "models/families/qwen.h"
 
 enum { EXPERTS_PER_GROUP = 2 };
@@ -12,7 +12,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* The converter takes the width of these experts to be that of a head. */
+/* The converter uses the size of a head as the width of these experts. */
 static const struct key_row keys[] = {
     {"expert_feed_forward_length", GGUF_U32, IF_PRESENT, "moe_intermediate_size"},
     {"expert_chunk_feed_forward_length", GGUF_U32, ALWAYS, .value = 128},

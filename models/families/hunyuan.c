@@ -27,7 +27,7 @@ static const struct relation_row hy3_tensors[] = {
     {0},
 };
 
-/* Dynamic scaling is worked into the base of the rope once, for the longest context. */
+/* Applies dynamic scaling to the base of the rope once, for the longest context. */
 static bool scale_rope(struct model_builder *builder, double head_dim, double otherwise, struct error *error)
 {
     enum { CONTEXT = 262144 };
@@ -58,8 +58,8 @@ static bool emit_rope(struct model_builder *builder, struct error *error)
     return compute_head_dim(builder, &head_dim, error) && scale_rope(builder, head_dim, alpha, error);
 }
 
-/* Of the model that sees the rope turns by four positions, whose shares of the dimensions are listed; newer releases of
- * transformers call that dynamic, too. */
+/* Sets the vision model's rope: four positions turn listed shares of the dimensions; newer releases of transformers
+ * call that dynamic, too. */
 static bool emit_vl_rope(struct model_builder *builder, struct error *error)
 {
     static const struct key_row rows[] = {
@@ -88,7 +88,7 @@ static bool emit_moe_rope(struct model_builder *builder, struct error *error)
     return scale_rope(builder, head_dim, alpha, error);
 }
 
-/* One number that may be a list of the same for each layer. */
+/* Sets a number that may be a list with the same number for each layer. */
 static bool emit_count(struct model_builder *builder, const char *key, const char *from, struct error *error)
 {
     const struct json *value = hparams_get(builder->model->hparams, from);

@@ -1,8 +1,8 @@
-/* InternLM 2. conversion/internlm.py. InternLM 3 is a Llama with a vocabulary of its own, but for
- * rope_freqs.weight, which the converter gives to no model of it. */
+/* InternLM 2. conversion/internlm.py. InternLM 3 is a Llama with its own vocabulary, and without rope_freqs.weight,
+ * which the converter writes for none of its models. */
 #include "models/families/llama.h"
 
-/* Each key head has its queries, its key and its value after one another. */
+/* Each key head's queries, key and value follow one another. */
 static const struct relation_row tensors[] = {
     {"model.tok_embeddings", "token_embd", .parallel = "row"},
     {"output", "output", .parallel = "row"},

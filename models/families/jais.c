@@ -1,5 +1,5 @@
-/* Jais 1. conversion/jais.py. Its linear layers are stored transposed (Conv1D), and factors of the embedding and of the
- * output are multiplied into them. */
+/* Jais 1. conversion/jais.py. Its linear layers are stored transposed (Conv1D); a GGUF's weights include the factors of
+ * the embedding and of the output. */
 #include "models/families/shared.h"
 #include "quant/convert.h"
 
@@ -39,7 +39,7 @@ static const struct relation_row tensors[] = {
     {"transformer.wte", "token_embd", .parallel = "row", .map = &times_embeddings_scale},
     {"transformer.ln_f", "output_norm"},
     {"lm_head", "output", .parallel = "row", .map = &times_width_scale},
-    {"transformer.relative_pe.slopes", NULL}, /* max_alibi_bias says the same */
+    {"transformer.relative_pe.slopes", NULL}, /* max_alibi_bias has the same */
     {LAYER "attn.bias", NULL},
     {LAYER "ln_1", "blk.{}.attn_norm"},
     {LAYER "attn.c_attn.weight", "blk.{}.attn_qkv.weight", "i (part head d) -> (part head d) i", "head"},
@@ -67,7 +67,7 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* The slope of the first head is the one number of a weight that a key goes by. */
+/* Sets max_alibi_bias from the slope of the first head, the only weight that a key depends on. */
 static bool add_alibi_bias(struct model_builder *builder, struct error *error)
 {
     static const char slopes[] = "transformer.relative_pe.slopes";
@@ -91,7 +91,7 @@ static bool add_alibi_bias(struct model_builder *builder, struct error *error)
     return true;
 }
 
-/* Finds the multipliers of the class, under the names of either release. */
+/* Finds the class's multipliers, under the names of either release. */
 static bool find_scales(struct model_builder *builder, struct error *error)
 {
     double embeddings, alpha, width;

@@ -30,7 +30,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* Key heads of the layers with attention, which come once in a period. */
+/* Sets the key heads of the layers with attention, one in each period. */
 static bool emit_kv_heads(struct model_builder *builder, struct error *error)
 {
     struct layers layers;
@@ -45,7 +45,7 @@ static bool emit_kv_heads(struct model_builder *builder, struct error *error)
     return layers_set_kv_heads(builder, &layers, error);
 }
 
-/* Where it is not said, or said to be "auto", a sixteenth of the width, rounded up. */
+/* Computes the rank: without a number, or with "auto", a sixteenth of the width, rounded up. */
 static bool compute_rank(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double width;
@@ -78,7 +78,7 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* The layer that a name is of, and what follows; NULL where it is of none. */
+/* Finds the layer in a name and returns the rest of the name; NULL: the name has no layer. */
 static const char *after_layer(const char *name, uint64_t *ret_layer)
 {
     static const char layer[] = "model.layers.";
@@ -93,7 +93,7 @@ static const char *after_layer(const char *name, uint64_t *ret_layer)
     return number + digits + 1;
 }
 
-/* Mini-Jamba calls feed-forward networks moe. Layers without experts have one all the same, in some checkpoints. */
+/* Renames Mini-Jamba's "moe."; drops "experts.0." in layers without experts, where some checkpoints have it. */
 static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
@@ -116,7 +116,7 @@ static bool after_vocab(struct model_builder *builder, const struct vocab_input 
     return true;
 }
 
-/* The kernels run on a GPU alone, and without them the class works anywhere. */
+/* The kernels need a GPU; the class works anywhere without them. */
 static const struct config_row config_rows[] = {
     {"use_mamba_kernels", FROM_TEXT, .text = "false"},
     {"num_key_value_heads", FROM_MOST, "attention.head_count_kv"},

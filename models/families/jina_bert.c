@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* The second is what transformers calls it, which the converter does not know. */
+/* The second is transformers' name, which the converter does not know. */
 static const struct family_name names3[] = {{"XLMRobertaModel"}, {"JinaEmbeddingsV3Model"}, {0}};
 
 #define LAYER "encoder.layer.{}."
@@ -57,7 +57,7 @@ static enum vocab_result add_byte_level(struct gguf_kvs *kvs, const struct vocab
     return VOCAB_ADDED;
 }
 
-/* tokenizer_config.json says of which class it is. */
+/* Adds the vocabulary of the class in tokenizer_config.json. */
 static enum vocab_result add_by_class(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
 {
     struct document *config;
@@ -76,7 +76,7 @@ static enum vocab_result add_by_class(struct gguf_kvs *kvs, const struct vocab_i
 
 static const struct vocab jina_vocab = {.name = "Jina's", .file = "tokenizer.json", .add = add_by_class};
 
-/* Adapters to tasks are files of their own in the converter's output. */
+/* Leaves out adapters for tasks, which the converter writes into files of their own. */
 static const char *leave_out_adapters(struct arena *arena, const struct dimensions *dimensions,
                                       enum direction direction, const char *name)
 {

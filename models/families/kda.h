@@ -7,5 +7,5 @@
  * flag "flat_convolution", for convolutions stored as matrices. */
 extern const struct relation_row kda_self_attention_tensors[], kda_attention_tensors[];
 
-/* Sets that flag from the checkpoint: for family.adjust. */
+/* Sets that flag by the checkpoint's tensors: for family.adjust. */
 void kda_look(struct model_builder *builder);

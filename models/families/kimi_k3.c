@@ -1,7 +1,7 @@
-/* Kimi K3, the text model: Kimi-Linear's layers with residuals to earlier ones and experts in a narrower space.
+/* Kimi K3, the text model: Kimi-Linear's layers with residuals to earlier layers and experts in a narrower space.
  * conversion/kimi_k3.py.
  *
- * A norm and a projection that are used as their product alone are one vector there. */
+ * A norm and a projection that serve only as their product are one vector in a GGUF. */
 #include "base/text.h"
 #include "models/families/deepseek.h"
 #include "models/families/kda.h"
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* The text model has the name of Kimi-Linear. */
+/* The text model has Kimi-Linear's class. */
 static const struct family_name names[] = {{"KimiK3ForConditionalGeneration"}, {"KimiLinearForCausalLM"}, {0}};
 
 #define ATTENTION "model.layers.{}.self_attn"
@@ -41,7 +41,7 @@ static bool is_k3(const struct hparams *hparams)
 
 static const char *const words[] = {"latent0", "latent1", "latent2", "latent3"};
 
-/* Reports whether a layer is in the list of those with latent attention, which are facts: bit i of word i / 64. */
+/* Reports whether a layer is in the list of layers with latent attention, kept in dimensions: bit i of word i / 64. */
 static bool has_latent_attention(const struct dimensions *dimensions, uint64_t layer)
 {
     return layer < 256 && (dimensions_get(dimensions, words[layer / 64]) >> layer % 64 & 1) != 0;
@@ -119,7 +119,7 @@ static const struct view *flat_f32(struct arena *arena, const struct view *view)
     return view_convert(arena, view_reshape(arena, view, 1, shape), &f32_dtype);
 }
 
-/* Puts the product of each norm and its projection where the second of them is. */
+/* Replaces each norm and its projection by their product, at the place of the second. */
 static void multiply_pairs(struct gguf_model *model)
 {
     struct tensor_set *before = model->tensors, *set = tensor_set_new(model->arena);
@@ -162,7 +162,7 @@ static void arrange(struct model_builder *builder)
     model->packed_file_type = FILE_TYPE_MXFP4;
 }
 
-/* The end of a turn is what config.json says, whatever the tokenizer does. */
+/* Sets the end of a turn from config.json, whatever the tokenizer has. */
 static bool after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     static const struct key_row rows[] = {{".tokenizer.ggml.eos_token_id", GGUF_U32, IF_PRESENT, "eos_token_id"}, {0}};

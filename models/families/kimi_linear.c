@@ -24,7 +24,7 @@ const struct relation_row kimi_linear_tensors[] = {
     {0},
 };
 
-/* Layers of latent attention are listed by their numbers from 1 on; they have one key for all queries. */
+/* Sets the key heads: listed layers, numbered from 1, have latent attention with one key for all queries. */
 bool kimi_linear_emit_kv_heads(struct model_builder *builder, struct error *error)
 {
     const struct json *listed = hparams_get(builder->model->hparams, "linear_attn_config.full_attn_layers");
@@ -60,7 +60,7 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* Puts a list of layers, which are numbered from 1 on. */
+/* Writes a list of layers, numbered from 1. */
 static void put_layers(struct json_writer *writer, const char *key, const struct layer_marks *latent, bool has_latent)
 {
     json_begin_array(writer, key);
@@ -71,7 +71,7 @@ static void put_layers(struct json_writer *writer, const char *key, const struct
     json_end(writer);
 }
 
-/* The delta attention's heads: the rows of what weighs them. */
+/* Counts the delta attention's heads: the rows of their weights. */
 static uint64_t count_heads(const struct config_material *material)
 {
     struct layer_marks marks;

@@ -1,5 +1,4 @@
-/* Laguna, of poolside: gates on what attention gives, layers that look at a window, and experts. conversion/laguna.py.
- */
+/* Laguna, of poolside: gates on the results of attention, layers with a window, and experts. conversion/laguna.py. */
 #include "models/families/layers.h"
 #include "models/families/qwen.h"
 #include "models/tokenizers/tokenizer_files.h"
@@ -28,8 +27,8 @@ static const char *gate_kind(const struct json *value)
     return NULL;
 }
 
-/* The gates are what gating says, or gating_types layer by layer. Runtimes read gating alone, so that the converter
- * asks for it where a gate is wide. */
+/* Checks the gates of gating, or of gating_types layer by layer. Engines read only gating, so the converter requires it
+ * to be wide if any gate is. */
 static bool check_gates(const struct model_builder *builder, struct error *error)
 {
     const struct json *gating = hparams_get(builder->model->hparams, "gating"),
@@ -76,7 +75,7 @@ static bool compute_dense_layers(const struct model_builder *builder, double *re
     return json_is(types, JSON_ARRAY) || error_set(error, "config.json: mlp_layer_types is missing");
 }
 
-/* How much of a head the rope turns, where the layers have parameters of their own. */
+/* Sets how many dimensions of a head the rope turns, for layers with their own parameters. */
 static bool set_rotary(struct model_builder *builder, const char *key, const struct json *share, struct error *error)
 {
     double head_dim, factor = 1;
@@ -118,8 +117,8 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* chat_template.jinja goes before what tokenizer_config.json has; what ends a turn is the first id of eos_token_id that
- * does not begin a text. */
+/* Adds chat_template.jinja, which overrides tokenizer_config.json's template; a turn ends with the first id of
+ * eos_token_id that does not begin a text. */
 static bool after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     struct gguf_kvs *kvs = &builder->model->kvs;

@@ -17,7 +17,7 @@ bool layers_new(const struct model_builder *builder, struct layers *ret_layers, 
  * "attention" has become "full_attention", "mamba" "linear_attention". Other layers keep their value. */
 void layers_mark(struct layers *layers, const struct json *list, const char *text);
 
-/* Notes that a list has the later names, of which the converter knows none. */
+/* Notes that a list has the later names, none of which the converter knows. */
 void layers_note_later_names(const struct model_builder *builder, const struct json *list);
 
 /* Copies the numbers and bools of a list; layers beyond the list keep their value. */

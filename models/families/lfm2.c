@@ -29,7 +29,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* The layers with attention: named, or listed by their numbers in full_attn_idxs; all where neither is. */
+/* Marks the layers with attention: by type, or by number in full_attn_idxs; all layers without either. */
 static void mark_attention(const struct model_builder *builder, struct layers *layers)
 {
     const struct hparams *hparams = builder->model->hparams;
@@ -59,7 +59,7 @@ static bool emit_kv_heads(struct model_builder *builder, struct error *error)
     return layers_set_kv_heads(builder, &layers, error);
 }
 
-/* Two thirds of what is said, by a factor, and rounded up. */
+/* Computes the width: two thirds of the declared one, times a factor, rounded up. */
 static bool compute_feed_forward(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double width, factor, multiple;
@@ -96,7 +96,7 @@ static bool emit_causal(struct model_builder *builder, struct error *error)
 
 static const char dense_folder[] = "1_Dense";
 
-/* Finds the matrix of the dense layer: NULL where there is no such folder. Fails where the folder has none. */
+/* Finds the matrix of the dense layer; NULL: no such folder. Fails if the folder has no readable matrix. */
 static bool find_dense(const struct checkpoint *checkpoint, const struct tensor **ret_matrix, struct error *error)
 {
     static const char name[] = "linear.weight";
@@ -148,7 +148,7 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
     return text_starts_with(name, "lfm.") ? arena_printf(arena, "model.%s", name + 4) : name;
 }
 
-/* And of its tokenizer, which makes sound of tokens, what comes before and after the layers. */
+/* Leaves out tensors before and after the layers of LFM2-Audio's tokenizer, which makes sound from tokens. */
 static const char *rename_of_audio(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                    const char *name)
 {
@@ -172,7 +172,7 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-/* No layer that always exists tells whether experts have a bias; the class has one by default. */
+/* No layer that always exists shows whether experts have a bias; the class has one by default. */
 static const struct config_row config_moe_rows[] = {
     {"norm_eps", FROM_KEY, "attention.layer_norm_rms_epsilon"},
     {"rms_norm_eps", FROM_NOWHERE},

@@ -1,4 +1,4 @@
-/* LLaDA, which writes by diffusion, and the same with experts. conversion/llada.py. */
+/* LLaDA, a diffusion language model, dense and with experts. conversion/llada.py. */
 #include "models/families/shared.h"
 
 #define BLOCK "model.transformer.blocks.{}."
@@ -34,7 +34,7 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* Gives a hyperparameter the name that keys go by. */
+/* Copies a hyperparameter to the name that the keys use. */
 static bool rename_count(struct hparams *hparams, const char *name, const char *given, struct error *error)
 {
     uint64_t count;

@@ -1,4 +1,4 @@
-/* Llama and what shares its layout: Mistral, Mixtral, TinyLlama, SmolLM, Yi, CodeLlama. conversion/llama.py. */
+/* Llama and models of its architecture: Mistral, Mixtral, TinyLlama, SmolLM, Yi, CodeLlama. conversion/llama.py. */
 #include "models/families/llama.h"
 #include "formats/documents.h"
 
@@ -10,10 +10,10 @@ static const struct family_name names[] = {
     {"LlavaForConditionalGeneration", NULL},
     {"VoxtralForConditionalGeneration", NULL},
     {"IQuestCoderForCausalLM", NULL},
-    {"VLlama3ForCausalLM", NULL}, /* of SmolVLM and Idefics 3 */
+    {"VLlama3ForCausalLM", NULL}, /* for SmolVLM and Idefics 3 */
     {"UltravoxModel", NULL},
     {"JanusForConditionalGeneration", NULL},
-    {"Sarashina2VisionForCausalLM", ""}, /* its vision ends in a norm that is called as that of a text model */
+    {"Sarashina2VisionForCausalLM", ""}, /* its vision part ends in a norm named like a text model's */
     {"LlamaModel", "model."},
     {0},
 };
@@ -24,7 +24,7 @@ const struct relation_row llama_tensors[] = {
     {0},
 };
 
-/* Janus makes images, too. */
+/* Janus's tensors for making images. */
 static const struct relation_row foreign_tensors[] = {
     {"model.aligner.*", NULL}, {"model.vqmodel.*", NULL}, {"model.generation_*", NULL}, {"norm.*", NULL}, {0},
 };
@@ -68,7 +68,7 @@ bool llama_after_vocab(struct model_builder *builder, const struct vocab_input *
     return true;
 }
 
-/* Llama's class always has the size of a head, so that the key is there; Mistral's, which may lack it, has no bias. */
+/* Llama's class always has the size of a head, so the key exists; Mistral's may lack the size, but has no bias. */
 static const struct config_form forms[] = {
     {"MixtralForCausalLM", "mixtral", "key:expert_count", CONFIG_TABLES(silu_rows, no_window_rows)},
     {"MistralForCausalLM", "mistral", "!key:attention.key_length !tensor:blk.0.attn_q.bias !tensor:blk.0.ffn_up.bias",

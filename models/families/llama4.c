@@ -15,7 +15,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* Reports whether all layers look at the whole context: by their types, or as transformers computes those. */
+/* Reports whether all layers have full attention: by their types, or by transformers' default. */
 static bool all_are_full(const struct hparams *hparams)
 {
     const struct json *types = hparams_get(hparams, "layer_types"), *item;
@@ -43,7 +43,7 @@ static bool emit_sliding_window(struct model_builder *builder, struct error *err
     return true;
 }
 
-/* config.json's intermediate_size is the experts'. */
+/* config.json's intermediate_size is the experts' width. */
 static const struct key_row keys[] = {
     {"feed_forward_length", GGUF_U32, REQUIRED, "intermediate_size_mlp"},
     {"interleave_moe_layer_step", GGUF_U32, REQUIRED, "interleave_moe_layer_step"},
@@ -52,7 +52,7 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* Maverick, which has 128 experts, is the model without: no key says so. */
+/* Returns "false" for Maverick, whose queries have no norm; without a key for that, its 128 experts identify it. */
 static const char *norms_queries(const struct config_material *material)
 {
     enum { MAVERICK_EXPERTS = 128 };
@@ -66,7 +66,7 @@ static const struct config_row common_rows[] = {
     {0},
 };
 
-/* Without a window all layers see all, and turn. */
+/* Without a window all layers have full attention and a rope. */
 static const struct config_row config_full_rows[] = {
     {"layer_types", FROM_LAYERS, "attention.sliding_window", "null|'full_attention'"},
     {"no_rope_layers", FROM_LAYERS, "attention.sliding_window", "0|1"},

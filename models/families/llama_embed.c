@@ -1,4 +1,4 @@
-/* Llama that looks both ways and embeds (llama-embed-nemotron). conversion/llama.py. */
+/* An embedding model: Llama with bidirectional attention (llama-embed-nemotron). conversion/llama.py. */
 #include "models/families/llama.h"
 
 const struct family llama_embed_family = {

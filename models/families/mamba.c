@@ -6,7 +6,7 @@
 
 static const struct relation_row tensors[] = {
     {"backbone.embeddings", "token_embd", .parallel = "row"},
-    {"backbone.embedding", "token_embd", .parallel = "row", .forward_only = true}, /* before transformers had it */
+    {"backbone.embedding", "token_embd", .parallel = "row", .forward_only = true}, /* older than transformers' class */
     {"backbone.norm_f", "output_norm"},
     {"lm_head.weight", NULL, .when = "output_is_embedding"},
     {"lm_head", "output", .parallel = "row"},
@@ -29,7 +29,7 @@ static bool model_width(const struct model_builder *builder, double *ret_width, 
     return *ret_width > 0 || error_set(error, "config.json: hidden_size|d_model is missing");
 }
 
-/* A value that stands for "work it out" where it is 0 or absent. */
+/* Gets a number that means "compute it" if it is 0 or absent. */
 static bool number_or(const struct model_builder *builder, const char *from, double otherwise, double *ret_value,
                       struct error *error)
 {
@@ -64,7 +64,7 @@ static bool compute_dt_norm(const struct model_builder *builder, double *ret_val
 }
 
 static const struct key_row keys[] = {
-    {"context_length", GGUF_U32, ALWAYS, .value = 1 << 20}, /* there is none */
+    {"context_length", GGUF_U32, ALWAYS, .value = 1 << 20}, /* no limit */
     {"embedding_length", GGUF_U32, REQUIRED, "hidden_size|d_model"},
     {"feed_forward_length", GGUF_U32, ALWAYS, .value = 0},
     {"attention.head_count", GGUF_U32, ALWAYS, .value = 0},
@@ -82,7 +82,7 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* Reports whether two tensors hold the same bytes: read only as far as they do. */
+/* Reports whether two tensors hold the same bytes; reads up to the first piece that differs. */
 static bool compare_values(const struct tensor *a, const struct tensor *b, bool *ret_same, struct error *error)
 {
     enum { PIECE_BYTES = 1 << 20 };
@@ -104,7 +104,7 @@ static bool compare_values(const struct tensor *a, const struct tensor *b, bool 
     return read;
 }
 
-/* The output is left out where it is the embedding: the one rule that depends on values. */
+/* Leaves out an output that equals the embedding, which reading the values decides. */
 static bool compare_output(struct model_builder *builder, struct error *error)
 {
     static const char *const embeddings[] = {"backbone.embeddings.weight", "backbone.embedding.weight"};
@@ -121,7 +121,7 @@ static bool compare_output(struct model_builder *builder, struct error *error)
     return true;
 }
 
-/* The list of tokens is as long as the embedding: padded. */
+/* Pads the list of tokens to the length of the embedding. */
 static bool pad_vocabulary(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     enum { MOST = 1 << 24 };

@@ -1,4 +1,4 @@
-/* Mellum 2, of JetBrains: Qwen 3 with experts, and layers that look at a window. conversion/mellum.py. */
+/* Mellum 2, of JetBrains: Qwen 3 with experts, and some layers with a window. conversion/mellum.py. */
 #include "models/families/layers.h"
 #include "models/families/qwen.h"
 

@@ -1,6 +1,6 @@
-/* MiMo-V2: sinks in layers that look at a window. conversion/mimo.py.
+/* MiMo-V2: sinks in layers with a window. conversion/mimo.py.
  *
- * The number of layers that predict is nowhere in the configuration: the converter takes it to be 3. */
+ * The configuration lacks the number of layers that predict: the converter assumes 3. */
 #include "models/families/layers.h"
 #include "models/families/nextn.h"
 
@@ -10,7 +10,7 @@
 
 enum { N_PREDICTING = 3 };
 
-/* Layers that predict are below model.mtp, and have another name for a norm. */
+/* Renames layers that predict, which are below model.mtp, and have another name for a norm. */
 static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
@@ -33,7 +33,7 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
     return arena_printf(arena, "%s%" PRIu64 "%s", stored, numbers[0] - first, rest);
 }
 
-/* The layers that look at a window; those that predict do. */
+/* Marks the layers with a window, including those that predict. */
 static bool mark_window(const struct model_builder *builder, struct layers *layers, struct error *error)
 {
     const struct json *pattern = hparams_get(builder->model->hparams, "hybrid_layer_pattern");
@@ -107,7 +107,7 @@ static const char *make_rope(const struct config_material *material)
                         window);
 }
 
-/* As released, and what transformers has instead: it knows twice as many heads of keys in layers with a window. */
+/* Rows as released, and transformers' own: its class has twice as many key heads in layers with a window. */
 static const struct config_row config_rows[] = {
     {"rms_norm_eps", FROM_KEY, "attention.layer_norm_rms_epsilon"},
     {"num_key_value_heads", FROM_UNMARKED, "attention.head_count_kv", "attention.sliding_window_pattern"},

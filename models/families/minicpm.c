@@ -101,7 +101,7 @@ const struct family minicpm_family = {
     .add_extras = add_factors,
 };
 
-/* The size of a value of a head: what is left of the columns of the output. */
+/* Returns the size of a head's values, from the columns of the output. */
 static const char *make_value_size(const struct config_material *material)
 {
     double n_heads;

@@ -1,7 +1,7 @@
 /* MiniMax Text-01 and M1: linear attention in most layers. conversion/minimax.py.
  *
- * Rows of the embedding beyond the tokenizer's own tokens that are all zero are of tokens that the model must not say:
- * these rows are read to make the header. */
+ * All-zero rows of the embedding beyond the tokenizer's own tokens are tokens that the model must not generate: making
+ * the header reads these rows. */
 #include "formats/documents.h"
 #include "models/families/shared.h"
 #include "quant/convert.h"
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MOST_ROWS = 1 << 12, MOST_COLUMNS = 1 << 16 }; /* that are read: real models have some hundred rows too many */
+enum { MOST_ROWS = 1 << 12, MOST_COLUMNS = 1 << 16 }; /* to read; real models have some hundred surplus rows */
 
 static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.qkv_proj", "blk.{}.attn_qkv", .parallel = "row"}, /* head by head */
@@ -40,7 +40,7 @@ static bool is_zero(const float *row, uint64_t n_columns)
     return true;
 }
 
-/* Appends the numbers, from `first` on, of the rows that are all zero. */
+/* Appends the numbers, from `first` on, of all-zero rows. */
 static bool find_zeros(struct arena *arena, const struct view *embedding, uint64_t first, struct buffer *elements,
                        struct error *error)
 {
@@ -83,7 +83,7 @@ static bool emit_suppressed(struct model_builder *builder, struct error *error)
     return true;
 }
 
-/* One factor for all residuals, which is what llama.cpp knows. */
+/* Computes the one factor for all residuals that llama.cpp supports. */
 static bool compute_residual_scale(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     static const char *const kinds[] = {"full_attention", "linear_attention", "mlp"};

@@ -1,4 +1,4 @@
-/* MiniMax M2; and M3: M2 with norms that are stored less one, a shared expert, dense layers and sparse attention.
+/* MiniMax M2; and M3: M2 with norms stored minus one, a shared expert, dense layers and sparse attention.
  * conversion/minimax.py. */
 #include "models/families/qwen.h"
 
@@ -30,7 +30,7 @@ const struct family minimax_m2_family = {
     .vocabs = {&bpe_vocab},
 };
 
-/* The last is what transformers calls the text half alone, which the converter does not know. */
+/* The last is transformers' class for the text model alone, which the converter does not know. */
 static const struct family_name names[] = {
     {"MiniMaxM3SparseForCausalLM"}, {"MiniMaxM3SparseForConditionalGeneration"}, {"MiniMaxM3VLForCausalLM"}, {0}};
 
@@ -38,7 +38,7 @@ static const struct family_name names[] = {
 #define SHARED  "model.layers.{}.mlp.shared_experts."
 #define INDEXER "model.layers.{}.self_attn.indexer."
 
-/* Of that text half, whose names are not those of what is released. */
+/* Names of that class, which differ from the released ones. */
 static const struct relation_row text_tensors[] = {
     {"model.layers.{}.mlp.gate_up_proj.weight", "blk.{}.ffn_gate.weight, blk.{}.ffn_up.weight", GATE_UP, "gate up"},
     {EXPERTS "gate_up_proj", "blk.{}.ffn_gate_exps.weight, blk.{}.ffn_up_exps.weight", GATE_UP, "gate up"},
@@ -66,7 +66,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* The zeros that moe_layer_freq begins with. */
+/* Counts the zeros at the beginning of moe_layer_freq. */
 static bool compute_dense_layers(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     const struct json *item = json_first(hparams_get(builder->model->hparams, "moe_layer_freq"));

@@ -1,8 +1,8 @@
-/* Mistral Small 3.1 and after, Devstral, Magistral, Ministral 3: Llama's layout under a name of their own.
+/* Mistral Small 3.1 and later, Devstral, Magistral, Ministral 3: Llama's tensors under an architecture of their own.
  * conversion/mistral3.py. */
 #include "models/families/llama.h"
 
-/* Ministral 3 stretches its context by YaRN, and attends the more sharply the longer it is. */
+/* Sets the keys of Ministral 3, which extends its context by YaRN, and sharpens attention with its length. */
 static bool emit_stretching(struct model_builder *builder, struct error *error)
 {
     static const struct key_row rows[] = {
@@ -18,7 +18,7 @@ static bool emit_stretching(struct model_builder *builder, struct error *error)
     return builder_emit(builder, rows, error);
 }
 
-/* Of the two factors of attention one is a key; where they are the same, as in all that is published, both cancel. */
+/* Only one of the two factors of attention is a key; if both are equal, as in all published models, they cancel out. */
 static const struct config_row config_stretched_rows[] = {
     {"rope_scaling", FROM_NOWHERE},
     {"rope_theta", FROM_NOWHERE},

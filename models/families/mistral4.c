@@ -1,7 +1,7 @@
-/* Mistral Small 4: DeepSeek's layout, its experts in one piece. conversion/mistral3.py. */
+/* Mistral Small 4: DeepSeek's architecture, with stacked experts. conversion/mistral3.py. */
 #include "models/families/deepseek.h"
 
-/* The last is what the text half alone is called by transformers; the converter does not know it. */
+/* The last is transformers' class for the text model alone, which the converter does not know. */
 static const struct family_name names[] = {
     {"Mistral3ForConditionalGeneration"}, {"Ministral3ForCausalLM"}, {"Mistral4ForCausalLM"}, {0}};
 
@@ -10,7 +10,7 @@ static bool applies(const struct hparams *hparams)
     return json_string_is(hparams_get(hparams, "model_type"), "mistral4");
 }
 
-/* How attention grows with the position is in no key; all that is published has the same. */
+/* No key has the growth of attention with the position; all published models have the same. */
 static const struct config_row config_rows[] = {
     {"head_dim", FROM_KEY, "attention.key_length_mla"},
     {"moe_intermediate_size", FROM_KEY, "expert_feed_forward_length"},

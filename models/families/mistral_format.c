@@ -1,7 +1,7 @@
-/* Models in Mistral's own layout. conversion/mistral.py, MistralModel.
+/* Models in Mistral's own format. conversion/mistral.py, MistralModel.
  *
- * They are Llamas whose rotary rows are in pairs already. Those whose attention is scaled by its position have an
- * architecture of their own. */
+ * They are Llamas whose rotary rows are pairs already. Models that scale attention by position have an architecture of
+ * their own. */
 #include "models/families/mistral_format.h"
 #include "models/families/llama.h"
 

@@ -1,5 +1,5 @@
-/* Models with experts in Mistral's own layout: Mistral Large 3. They are DeepSeek's under other names, of which
- * config_classes.c has those of params.json. conversion/mistral.py, MistralMoeModel. */
+/* Models with experts in Mistral's own format: Mistral Large 3. They are DeepSeek's under other names; config_classes.c
+ * has params.json's. conversion/mistral.py, MistralMoeModel. */
 #include "models/families/deepseek.h"
 #include "models/families/mistral_format.h"
 

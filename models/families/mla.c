@@ -1,5 +1,4 @@
-/* Multi-head latent attention, and the experts and keys of the models that DeepSeek V2 began. conversion/deepseek.py.
- */
+/* Multi-head latent attention, and the experts and keys of DeepSeek V2 and its successors. conversion/deepseek.py. */
 #include "models/families/deepseek.h"
 
 const struct relation_row mla_tensors[] = {
@@ -21,7 +20,7 @@ bool deepseek_dense_layers(const struct model_builder *builder, double *ret_valu
                           ret_value, error);
 }
 
-/* Attention is written as what it becomes after absorption: all queries share one key. */
+/* Describes attention after absorption: all queries share one key. */
 const struct key_row mla_keys[] = {
     {"attention.head_count_kv", GGUF_U32, ALWAYS, .value = 1},
     {"leading_dense_block_count", GGUF_U32, .compute = deepseek_dense_layers},
@@ -42,7 +41,7 @@ const struct key_row mla_keys[] = {
     {0},
 };
 
-/* Both are 0 where they are unknown: not to be taken for halves. */
+/* Both are 0 if unknown, so that they do not count as halves. */
 const struct dimension_row mla_dimensions[] = {{"nope", "qk_nope_head_dim"}, {"value", "v_head_dim"}, {0}};
 
 const struct config_row deepseek_config_rows[] = {

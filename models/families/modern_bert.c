@@ -45,7 +45,7 @@ static const struct config_row common_rows[] = {
     {0},
 };
 
-/* The converter writes norm_eps under a key that llama.cpp does not read of this architecture. */
+/* Notes that the converter writes norm_eps under a key that llama.cpp does not read for this architecture. */
 static void note_epsilon(const struct model_builder *builder)
 {
     if (hparams_find(builder->model->hparams, "layer_norm_eps|layer_norm_epsilon|norm_epsilon") == NULL)
@@ -55,7 +55,7 @@ static void note_epsilon(const struct model_builder *builder)
                         " -o override-kv=modern-bert.attention.layer_norm_epsilon=float:1e-05");
 }
 
-/* Leaves out the head that predicts masked words, on which the converter fails. */
+/* Notes that the head for masked words, on which the converter fails, is left out. */
 static bool add_notes(struct model_builder *builder, struct error *error)
 {
     const struct checkpoint *checkpoint = builder->model->checkpoint;

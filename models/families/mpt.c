@@ -26,7 +26,7 @@ static bool compute_alibi_bias(const struct model_builder *builder, double *ret_
     return builder_number(builder, "attn_config.alibi_bias_max", 0, ret_value, error);
 }
 
-/* There is no general.file_type. */
+/* Without general.file_type. */
 static const struct key_row keys[] = {
     {"context_length", GGUF_U32, REQUIRED, "max_seq_len"},
     {"embedding_length", GGUF_U32, REQUIRED, "d_model"},
@@ -40,7 +40,7 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* SEA-LION, which has a SentencePiece model alone, with tokens that it names nowhere. */
+/* Adds SEA-LION's special tokens: it has only a SentencePiece model, and no file names them. */
 static bool after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     struct gguf_kvs *kvs = &builder->model->kvs;
@@ -53,7 +53,7 @@ static bool after_vocab(struct model_builder *builder, const struct vocab_input 
     return true;
 }
 
-/* The class wants a whole number. */
+/* Returns the bias as a whole number, which the class requires. */
 static const char *make_alibi_bias(const struct config_material *material)
 {
     char digits[JSON_FLOAT_TEXT];

@@ -1,6 +1,6 @@
 /* Muse Glimmer, the text model. conversion/muse_glimmer.py.
  *
- * What its queries are multiplied with after a norm without weights becomes the weights of one. */
+ * The multiplier of queries after a norm without weights becomes that norm's weights. */
 #include "formats/documents.h"
 #include "models/families/layers.h"
 
@@ -15,7 +15,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* F32 [n], all the same. */
+/* Returns F32 [n] with the same value everywhere. */
 static const struct view *constant(struct arena *arena, uint64_t n, float value)
 {
     float *values = arena_array(arena, n, sizeof *values);
@@ -24,7 +24,7 @@ static const struct view *constant(struct arena *arena, uint64_t n, float value)
     return view_literal(arena, &f32_dtype, 1, &n, values);
 }
 
-/* Before the queries of each layer come two norms. */
+/* Inserts two norms before the queries of each layer. */
 static void arrange(struct model_builder *builder)
 {
     static const char *const norms[] = {"blk.{}.attn_q_norm.weight", "blk.{}.attn_k_norm.weight"};
@@ -62,7 +62,7 @@ static bool check_sizes(struct model_builder *builder, struct error *error)
     return true;
 }
 
-/* The end of a turn, by its name. */
+/* Sets the end of a turn, found by its name. */
 static bool find_end_of_turn(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     static const char end[] = "<|eot|>";

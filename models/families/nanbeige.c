@@ -1,7 +1,7 @@
-/* Nanbeige 4.2: Llama whose layers are run through several times. conversion/nanbeige.py. */
+/* Nanbeige 4.2: Llama that runs its layers several times. conversion/nanbeige.py. */
 #include "models/families/llama.h"
 
-/* 0 and null are 1, too. */
+/* Computes the number of loops; 0 and null mean 1. */
 static bool compute_loops(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     if (!builder_number(builder, "num_loops", 1, ret_value, error))

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* Norms are stored less one. */
+/* Norms are stored minus one. */
 static const struct relation_row tensors[] = {
     {"model.norm.weight", "output_norm.weight", .map = &plus_one},
     {"model.layers.{}.input_layernorm.weight", "blk.{}.attn_norm.weight", .map = &plus_one},

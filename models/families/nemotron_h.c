@@ -1,8 +1,8 @@
 /* Nemotron-H and Nemotron 3: layers of Mamba 2, of attention, of feed-forward networks and of experts.
  * conversion/nemotron.py.
  *
- * What predicts a second token has two layers below "mtp.", one of attention and one of experts; in a GGUF they are one
- * more. */
+ * Prediction of a second token has two layers below "mtp.", one of attention and one of experts; in a GGUF they are one
+ * additional layer. */
 #include "base/text.h"
 #include "models/families/granite.h"
 #include "models/families/layers.h"
@@ -32,7 +32,7 @@ static const struct relation_row tensors[] = {
     {"backbone.layers.{}.mixer.shared_experts.up_proj", "blk.{}.ffn_up_shexp", .parallel = "row"},
     {"backbone.layers.{}.mixer.fc1_latent_proj", "blk.{}.ffn_latent_down"},
     {"backbone.layers.{}.mixer.fc2_latent_proj", "blk.{}.ffn_latent_up"},
-    /* of what predicts, after rename_tensor() */
+    /* of the layer that predicts, after rename_tensor() */
     {"backbone.layers.{}.enorm", "blk.{}.nextn.enorm"},
     {"backbone.layers.{}.hnorm", "blk.{}.nextn.hnorm"},
     {"backbone.layers.{}.eh_proj", "blk.{}.nextn.eh_proj"},
@@ -41,14 +41,14 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* The kind of each layer, from the letters of hybrid_override_pattern: M, *, - and E. */
+/* Marks layers by the letters of hybrid_override_pattern: M, *, - and E. */
 static void mark_letters(struct layers *layers, const char *pattern, const char *letters)
 {
     for (uint64_t i = 0; i < layers->n && pattern[i] != '\0'; i++)
         layers->values[i] = strchr(letters, pattern[i]) != NULL;
 }
 
-/* 1 where a layer is one of `letters`, or of the kind that layers_block_type has for them. */
+/* Marks layers of one of `letters`, or of the kind `type` in layers_block_type, and layers that predict. */
 static bool mark(const struct model_builder *builder, struct layers *layers, const char *letters, const char *type,
                  struct error *error)
 {
@@ -166,7 +166,7 @@ static bool adjust(struct model_builder *builder, struct error *error)
     return n_predicting == 0 || hparams_override(hparams, "n_layers", n_layers, error);
 }
 
-/* Tensors of only the second layer below "mtp.". */
+/* Tensors that only the second layer below "mtp." has. */
 static const char *const of_second[] = {"post_norm",
                                         "final_layernorm",
                                         "mixer.experts.",
@@ -202,14 +202,14 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
                         text_starts_with(rest, "post_norm") ? rest + 5 : rest);
 }
 
-static const char *const prefixes[] = {"model.", NULL}; /* some have it before all names */
+static const char *const prefixes[] = {"model.", NULL}; /* some models have it before all names */
 
 static bool pad_vocabulary(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     return mamba2_pad_vocabulary(builder, 8, error);
 }
 
-/* A letter for each layer. One of feed-forward is of experts where it has a router. */
+/* Returns a letter for each layer; a feed-forward layer with a router has experts. */
 static const char *make_pattern(const struct config_material *material)
 {
     if (material->n_layers > MAX_LISTED_LAYERS)

@@ -33,11 +33,11 @@ static const struct key_row keys[] = {
     {"rope.freq_base", GGUF_F32, ALWAYS, .value = 10000},
     {"rope.scaling.type", GGUF_STRING, ALWAYS, .text = "none"},
     {"attention.layer_norm_rms_epsilon", GGUF_F32, OR_DEFAULT, "norm_eps", 1e-6},
-    {"pooling_type", GGUF_U32, ALWAYS, .value = 2}, /* of the first token */
+    {"pooling_type", GGUF_U32, ALWAYS, .value = 2}, /* the first token */
     {0},
 };
 
-/* Of the width two thirds are kept. */
+/* Returns the width before the class reduces it to two thirds. */
 static const char *make_width(const struct config_material *material)
 {
     double width;

@@ -62,7 +62,7 @@ void nextn_repeat(struct model_builder *builder, bool all)
     }
 }
 
-/* Tensors shared by all layers below "mtp.", and their names in the first of these. */
+/* Tensors shared by all layers below "mtp.", and their names in the first of these layers. */
 static const struct {
     const char *mtp, *of_layer;
 } shared[] = {
@@ -74,7 +74,7 @@ static const struct {
 
 enum { N_SHARED = sizeof shared / sizeof *shared };
 
-/* Returns the rest of a name after `prefix` and a '.'; NULL if the name does not begin so. */
+/* Returns the rest of a name after `prefix` and a '.'; NULL if the name has another beginning. */
 static const char *after(const char *name, const char *prefix)
 {
     size_t length = strlen(prefix);

@@ -22,10 +22,10 @@ bool nextn_count_blocks(struct model_builder *builder, struct error *error);
 /* Sets nextn_predict_layers if there are such layers. */
 bool nextn_emit(struct model_builder *builder, struct error *error);
 
-/* For family.arrange: gives each further layer that predicts its own copy of what it shares with the first, after the
- * original: the tensors beside mtp.layers.{i}, or, with `all`, every tensor of the layer. */
+/* For family.arrange: gives each further layer that predicts its own copies of the tensors shared with the first, after
+ * the original: the tensors beside mtp.layers.{i}, or, with `all`, every tensor of the layer. */
 void nextn_repeat(struct model_builder *builder, bool all);
 
-/* family.rename of those that lie below "mtp." Backwards, copies of what layers share are left out. */
+/* family.rename for layers below "mtp." Backwards, leaves out copies of shared tensors. */
 const char *nextn_rename(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                          const char *name);

@@ -1,4 +1,4 @@
-/* Nomic BERT, with experts and without. conversion/bert.py. */
+/* Nomic BERT, dense and with experts. conversion/bert.py. */
 #include "models/families/bert.h"
 
 static const struct family_name names[] = {{"NomicBertModel"}, {0}};
@@ -20,7 +20,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* n_positions is what there could be; this is what the model was trained for. */
+/* Sets the context length of training; n_positions is the possible one. */
 static bool emit_context_length(struct model_builder *builder, struct error *error)
 {
     enum { V1_POSITIONS = 8192, V1_CONTEXT = 2048, V2_POSITIONS = 2048, V2_CONTEXT = 512, TRAINED = 2048 };
@@ -45,7 +45,7 @@ static bool has_experts(const struct hparams *hparams)
     return json_u64(hparams_get(hparams, "moe_every_n_layers"), &every) && every != 0;
 }
 
-/* Those of the class that comes with the model's code. */
+/* Rows of the class in the model's own code. */
 static const struct config_row common_rows[] = {
     {"n_embd", FROM_KEY, "embedding_length"},
     {"n_head", FROM_KEY, "attention.head_count"},

@@ -1,7 +1,7 @@
 /* OLMo 2 and 3. conversion/olmo.py. */
 #include "models/families/shared.h"
 
-/* Which layers attend to a window only: as config.json says, else all but every fourth. */
+/* Sets the layers with a window: config.json's, else all but every fourth. */
 static bool emit_window_pattern(struct model_builder *builder, struct error *error)
 {
     enum { FULL_EVERY = 4 };

@@ -1,5 +1,5 @@
-/* OpenELM, of Apple: each layer has heads and a width of its own. conversion/openelm.py. Its tokenizer is Llama 2's,
- * which its directories lack: tokenizer.model has to be put beside it. */
+/* OpenELM, of Apple: each layer has its own heads and width. conversion/openelm.py. Its directories lack Llama 2's
+ * tokenizer, which it uses: users must add tokenizer.model. */
 #include "models/families/layers.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* The next multiple, up or down, but not less than nine tenths. */
+/* Returns the nearest multiple, but not less than nine tenths of the value. */
 static double multiple_near(double value, double divisor)
 {
     double near = fmax(divisor, floor(trunc(value + divisor / 2) / divisor) * divisor);

@@ -1,4 +1,4 @@
-/* Orion 14B. conversion/orion.py. What config.json calls the epsilon of an RMS norm is that of a layer norm. */
+/* Orion 14B. conversion/orion.py. config.json's epsilon of an RMS norm is that of a layer norm. */
 #include "models/families/shared.h"
 
 static const struct key_row keys[] = {

@@ -1,10 +1,10 @@
 /* Pangu Embedded, of Huawei. conversion/pangu.py. */
 #include "models/families/llama.h"
 
-/* A head that is tied is left out, whether it is stored or not. */
+/* Leaves out a tied head, stored or not. */
 static const struct relation_row tensors[] = {{"lm_head.weight", NULL, .when = "tie_word_embeddings"}, {0}};
 
-/* Without head_dim the sizes of keys and values come after its other keys. */
+/* Sets the sizes of keys and values, which follow the other keys if head_dim is missing. */
 static bool emit_head_lengths(struct model_builder *builder, struct error *error)
 {
     static const struct key_row rows[] = {{"attention.key_length", GGUF_U32, .compute = compute_head_dim},

@@ -19,12 +19,12 @@ const struct key_row phi3_keys[] = {
     {"rope.dimension_count", GGUF_U32, .compute = compute_rotary_of_hidden},
     {"rope.freq_base", GGUF_F32, REQUIRED, "rope.rope_theta"},
     FILE_TYPE_KEY,
-    {"attention.sliding_window", GGUF_U32, OR_DEFAULT, "sliding_window", 0}, /* 0 tells Phi 4 from the others */
+    {"attention.sliding_window", GGUF_U32, OR_DEFAULT, "sliding_window", 0}, /* 0 identifies Phi 4 */
     {0},
 };
 
 /* Computes the scale of attention for contexts longer than in training. transformers reads "su" and "yarn" as
- * "longrope" if the scaling has just the three members that it knows. */
+ * "longrope" if the scaling has only the three members that it knows. */
 static bool attention_factor(const struct model_builder *builder, double *ret_factor, struct error *error)
 {
     const struct hparams *hparams = builder->model->hparams;

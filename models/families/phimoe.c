@@ -1,7 +1,7 @@
 /* Phi 3.5 with experts. conversion/phi.py, PhiMoeModel. */
 #include "models/families/phi3.h"
 
-/* No key holds the rope's factor: this is the only released model's. */
+/* No key has the rope's factor: this is the only released model's. */
 static const struct config_row common_rows[] = {
     {"lm_head_bias", FROM_TENSOR, "output.bias"},
     {"rope_scaling.short_mscale", FROM_TEXT, .text = "1.243163121016122"},

@@ -1,5 +1,5 @@
-/* PLaMo 1: queries are ordered by which of a key's they are, llama.cpp's by the key. conversion/plamo.py, which has the
- * sizes of the 13B, the only one, as constants; here they follow from config.json. */
+/* PLaMo 1 orders queries by their number for a key head first, llama.cpp by the key head. conversion/plamo.py has the
+ * sizes of 13B, the only model, as constants; here they follow from config.json. */
 #include "models/families/shared.h"
 
 #define LAYER "model.layers.layers.{}."
@@ -37,7 +37,7 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* Corrects num_key_value_heads, which is wrong. */
+/* Corrects config.json's wrong num_key_value_heads. */
 static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     enum { N_SHARED = 8, MAX_SHARED = 1 << 16 };

@@ -5,7 +5,7 @@
 #include "quant/f16.h"
 #include "quant/unpack.h"
 
-/* In F16 the number that is added is of F16, too. */
+/* Adds a number, which is rounded to F16 for F16 tensors. */
 static const struct view *add(struct arena *arena, enum direction direction, const struct view *view, float number)
 {
     bool is_half = view->dtype == &f16_dtype;

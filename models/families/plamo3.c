@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* Which layers look through the window: a period, or a list. */
+/* Sets the layers with a window: a period, or a list. */
 static bool emit_window(struct model_builder *builder, struct error *error)
 {
     static const struct key_row window_rows[] = {

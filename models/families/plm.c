@@ -1,4 +1,4 @@
-/* PLM: latent attention, and a feed-forward without gate. conversion/plm.py. */
+/* PLM: latent attention, and a feed-forward network without a gate. conversion/plm.py. */
 #include "models/families/shared.h"
 
 static const struct key_row keys[] = {

@@ -1,5 +1,5 @@
-/* Qwen 1. conversion/qwen.py. The width that config.json says is that of both halves of a feed-forward together, and so
- * it is written. */
+/* Qwen 1. conversion/qwen.py. config.json's width is that of both halves of a feed-forward network together, and the
+ * converter writes it unchanged. */
 #include "models/families/shared.h"
 
 #define LAYER "transformer.h.{}."

@@ -1,4 +1,4 @@
-/* Qwen 1.5 and 2 with experts; its rows for experts are Qwen 3's, too. conversion/qwen.py. */
+/* Qwen 1.5 and 2 with experts; Qwen 3 shares the rows for experts. conversion/qwen.py. */
 #include "models/families/qwen.h"
 
 const struct relation_row qwen_moe_tensors[] = {

@@ -1,4 +1,4 @@
-/* Qwen2-VL, Qwen2.5-VL, Qwen2.5-Omni and Fast-dVLM: their text halves. conversion/qwenvl.py. */
+/* Qwen2-VL, Qwen2.5-VL, Qwen2.5-Omni and Fast-dVLM: language models. conversion/qwenvl.py. */
 #include "models/families/qwen.h"
 
 const struct family qwen2vl_family = {
@@ -13,7 +13,7 @@ const struct family qwen2vl_family = {
     .dropped_prefixes = TEXTS("thinker."),
 };
 
-/* The size that is said of the whole, not of its text part. */
+/* Computes the size from the whole model's configuration, not its text part's. */
 static bool compute_block_size(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     const struct json *size = json_get(hparams_raw(builder->model->hparams), "bd_size");

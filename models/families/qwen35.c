@@ -1,10 +1,10 @@
-/* Qwen 3.5, 3.6 and 3.8, dense and with experts; the text half of MiniCPM-V 4.6. conversion/qwen.py, minicpm.py. */
+/* Qwen 3.5, 3.6 and 3.8, dense and with experts; MiniCPM-V 4.6's language model. conversion/qwen.py, minicpm.py. */
 #include "models/families/gated_delta.h"
 #include "models/families/qwen.h"
 
 #include <string.h>
 
-/* Where config.json has none, those of the released models. */
+/* Sets config.json's sections, else those of the released models. */
 static bool emit_rope_sections(struct model_builder *builder, struct error *error)
 {
     static const uint32_t sections[] = {11, 11, 10, 0};
@@ -18,7 +18,7 @@ static bool emit_rope_sections(struct model_builder *builder, struct error *erro
     return true;
 }
 
-/* MiniCPM-V's predicting layers are left out, and yet counted where config.json says how many there are. */
+/* Counts the layers that predict; MiniCPM-V's are left out, but counted if config.json has their number. */
 static bool adjust(struct model_builder *builder, struct error *error)
 {
     if (strcmp(builder->hf->name, "MiniCPMV4_6ForConditionalGeneration") == 0)

@@ -77,7 +77,7 @@ static bool is_tied(const struct model_builder *builder)
     return json_bool(hparams_get(builder->model->hparams, "tie_word_embeddings"), false);
 }
 
-/* The two rows of a matrix; NULL where it has not both. */
+/* Returns the two rows of a matrix; NULL if it lacks one. */
 static const struct view *rows_of_answers(const struct model_builder *builder, const struct view *view)
 {
     struct arena *arena = builder->model->arena;

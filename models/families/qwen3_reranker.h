@@ -1,7 +1,7 @@
-/* Qwen 3 and Qwen3-VL rerankers, whose output has only the rows of two tokens, "yes" and "no". Since the configuration
- * does not tell them, they are recognized, as by the converter, by "qwen3-reranker" or "qwen3-vl-reranker" in
- * the name or path of the checkpoint, in config.json's model_type, or after "# " in README.md, and by an architecture
- * that classifies sequences. conversion/qwen.py, Qwen3Model. */
+/* Qwen 3 and Qwen3-VL rerankers, whose output has only the rows of two tokens, "yes" and "no". The configuration does
+ * not identify rerankers, so wfs, like the converter, looks for "qwen3-reranker" or "qwen3-vl-reranker" in the name or
+ * path of the checkpoint, in config.json's model_type, or after "# " in README.md, and for a class that classifies
+ * sequences. conversion/qwen.py, Qwen3Model. */
 #pragma once
 
 #include "models/families/shared.h"
@@ -9,8 +9,8 @@
 /* family.adjust: recognizes a reranker, and finds the two tokens. */
 bool reranker_look(struct model_builder *builder, struct error *error);
 
-/* family.arrange: puts cls.output.weight before the embedding if that is the output, too, else in the output's place.
- */
+/* family.arrange: puts cls.output.weight before the embedding if the embedding is the output, too, else in the output's
+ * place. */
 void reranker_arrange(struct model_builder *builder);
 
 /* Sets the keys of a reranker; after pooling_type. */

@@ -2,7 +2,7 @@
 #include "models/families/gated_delta.h"
 #include "models/families/qwen.h"
 
-/* Each key head's queries, keys, values and gates lie together. */
+/* Each key head's queries, keys, values and gates are adjacent. */
 static const struct relation_row tensors[] = {
     {"model.layers.{}.linear_attn.in_proj_qkvz", "blk.{}.attn_qkv, blk.{}.attn_gate",
      "(group (half key_dim + share value_dim + share gate_dim)) c -> (half group key_dim + group share value_dim) c, "

@@ -1,4 +1,4 @@
-/* Qwen3-VL, Qwen3-ASR and Qwen3-Omni, dense and with experts: the text halves. conversion/qwen3vl.py. */
+/* Qwen3-VL, Qwen3-ASR and Qwen3-Omni, dense and with experts: language models. conversion/qwen3vl.py. */
 #include "base/text.h"
 #include "formats/documents.h"
 #include "models/families/qwen.h"
@@ -17,7 +17,7 @@ static bool has_speech(const struct model_builder *builder)
     return is_recognizer(builder) || strcmp(builder->hf->name, "Qwen3OmniMoeForConditionalGeneration") == 0;
 }
 
-/* The layers of the vision tower that feed the first layers of the text model. */
+/* Counts the layers of the vision encoder that feed the first layers of the text model. */
 static bool compute_deepstack_layers(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     const struct hparams *hparams = builder->model->hparams;
@@ -44,7 +44,7 @@ static void set_ends(struct gguf_kvs *kvs, const struct json *config)
     }
 }
 
-/* The models that speak or listen begin and end with <|im_end|>, and recognizers have a template of their own. */
+/* Sets <|im_end|> as BOS and EOS of models for speech, and recognizers' own template. */
 static bool after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     static const char template[] =
@@ -77,8 +77,8 @@ const struct family qwen3vl_family = {
     .after_vocab = after_vocab,
 };
 
-/* Experts are stored in one piece, transposed, but for those that later releases of transformers save; they come back
- * as those of Qwen 3. */
+/* Experts are stored in one piece and transposed, but not transposed by later releases of transformers; the way back
+ * writes Qwen 3's form. */
 static const struct relation_row tensors[] = {
     {"model.layers.{}.mlp.experts.down_proj", "blk.{}.ffn_down_exps.weight", "e f c -> e c f", "f",
      .forward_only = true, .when = "transposed"},
@@ -87,7 +87,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* Where the width of an expert is that of the model, both look alike: then they are as released. */
+/* Looks at the shape of experts for the form; if their width is the model's, assumes the released form. */
 static bool look_at_experts(struct model_builder *builder, struct error *error)
 {
     const struct tensor_set *set = builder->model->checkpoint->tensors;

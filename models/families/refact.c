@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* All heads have one key and one value, "kv_head" being 1. */
+/* All heads share one key and one value: "kv_head" is 1. */
 static const struct relation_row tensors[] = {
     {"transformer.h.{}.attn.q", "blk.{}.attn_q", "(head d) ...", "head"},
     {"transformer.h.{}.attn.kv", "blk.{}.attn_k, blk.{}.attn_v", "(kv_head (k + v)) c -> (kv_head k) c, (kv_head v) c",
@@ -13,7 +13,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* Two thirds of four times the width, up to the next multiple. */
+/* Computes two thirds of four times the width, rounded up to a multiple. */
 static bool compute_feed_forward(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     enum { MULTIPLE = 256 };

@@ -1,4 +1,4 @@
-/* RND1, which writes by diffusion: Qwen 3 with experts that looks both ways. conversion/qwen.py. */
+/* RND1, a diffusion language model: Qwen 3 with experts and bidirectional attention. conversion/qwen.py. */
 #include "models/families/qwen.h"
 
 const struct family rnd1_family = {

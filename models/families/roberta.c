@@ -1,6 +1,6 @@
 /* RoBERTa, and XLM-RoBERTa, which differs in its tokenizer. conversion/bert.py.
  *
- * Positions are counted from pad_token_id + 1: the rows before it are cut off, and the context is that much shorter. */
+ * Positions count from pad_token_id + 1: the rows before it are cut off, which shortens the context. */
 #include "models/families/bert.h"
 
 static const struct relation_row tensors[] = {
@@ -27,7 +27,7 @@ static bool compute_context_length(const struct model_builder *builder, double *
 
 const struct key_row roberta_keys[] = {{"context_length", GGUF_U32, .compute = compute_context_length}, {0}};
 
-/* A byte-level tokenizer does not say itself what the token type embeddings are for. */
+/* Sets the number of token types, which the keys of a byte-level tokenizer lack. */
 static bool after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     static const struct key_row rows[] = {

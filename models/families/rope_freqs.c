@@ -32,7 +32,7 @@ float rope_freq_factor(const struct rope_freqs *scaling, float exponent)
     return 1.0f / ((1.0f - smooth) / (float)scaling->factor + smooth);
 }
 
-/* The same where the class computes with Python's numbers, from a frequency in F32. */
+/* Like rope_freq_factor(), for classes that compute with Python's numbers, from a frequency in F32. */
 static float factor_in_doubles(const struct rope_freqs *scaling, float exponent)
 {
     double wavelength = 2 * M_PI / (double)(1.0f / powf((float)scaling->theta, exponent));

@@ -1,4 +1,4 @@
-/* ruGPT-3 XL: GPT-2 in Llama's names, with queries, keys and values of their own. conversion/gpt2.py. */
+/* ruGPT-3 XL: GPT-2 with Llama's names and separate queries, keys and values. conversion/gpt2.py. */
 #include "models/families/shared.h"
 
 const struct family rugpt3xl_family = {

@@ -1,4 +1,4 @@
-/* RWKV 6, and RWKV6-Qwen2, which has the feed-forward of Qwen 2. conversion/rwkv.py. */
+/* RWKV 6, and RWKV6-Qwen2, which has Qwen 2's feed-forward network. conversion/rwkv.py. */
 #include "models/families/rwkv.h"
 #include "models/relation/pattern.h"
 #include "quant/convert.h"
@@ -44,7 +44,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* The five parts of an axis in another order: what it has as r, k, v, w, g is w, k, v, r, g; and back. */
+/* Reorders the five parts of an axis: r, k, v, w, g becomes w, k, v, r, g; and back. */
 static const struct view *swap_parts(struct arena *arena, const struct view *view, unsigned axis)
 {
     enum { PARTS = 5 };
@@ -64,7 +64,7 @@ static const struct view *swap_first(struct arena *arena, const struct dimension
     return swap_parts(arena, view, 0);
 }
 
-/* Of a matrix that is transposed. */
+/* Like swap_first(), for a matrix that is also transposed. */
 static const struct view *swap_transposed(struct arena *arena, const struct dimensions *dimensions,
                                           enum direction direction, const struct view *view)
 {
@@ -101,7 +101,7 @@ static const struct relation_row hybrid_tensors[] = {
     {0},
 };
 
-/* Outputs are halved every so many layers, for the range of F16; what is made of the GGUF keeps that. */
+/* Halves outputs every so many layers, to stay in the range of F16; files made from the GGUF keep that. */
 static void rescale(struct model_builder *builder)
 {
     static const char *const rescaled[] = {"blk.{}.time_mix_output.weight", "blk.{}.channel_mix_value.weight"};
@@ -131,7 +131,7 @@ static bool compute_width(const struct model_builder *builder, double *ret_value
     return true;
 }
 
-/* Ranks that the configuration does not have. */
+/* Computes a rank, which the configuration lacks. */
 static bool compute_rank(const struct model_builder *builder, double usual, double *ret_value, struct error *error)
 {
     double hidden;
@@ -180,7 +180,7 @@ static bool compute_head_size(const struct model_builder *builder, double *ret_v
     return true;
 }
 
-/* The same of the hybrid, which may say it. */
+/* Like compute_rank(), for the hybrid, whose configuration may have the rank. */
 static bool compute_said_rank(const struct model_builder *builder, const char *from, double usual, double *ret_value,
                               struct error *error)
 {

@@ -1,4 +1,4 @@
-/* RWKV 7, by its own names or those of flash-linear-attention, and ARWKV 7, which has the feed-forward of Qwen 2.
+/* RWKV 7, under its own names or flash-linear-attention's, and ARWKV 7, which has Qwen 2's feed-forward network.
  * conversion/rwkv.py. */
 #include "base/text.h"
 #include "models/families/rwkv.h"
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Parameters that are vectors, with dimensions of 1 or without. */
+/* Turns parameters that are vectors with dimensions of 1 into vectors. */
 static const struct view *as_vector(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                     const struct view *view)
 {
@@ -21,7 +21,7 @@ static const struct elementwise vector = {
     .exactness = "exact, but for dimensions of 1",
 };
 
-/* A matrix of what each kind of input is mixed by. */
+/* Reshapes the weights that mix inputs to one row for each kind of input. */
 static const struct view *as_mixes(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                    const struct view *view)
 {
@@ -40,7 +40,7 @@ static const struct elementwise mixes = {
 #define LAYER "model.layers.{}."
 #define MIX   LAYER "attention."
 
-/* The first layer has no values before it to mix with: what some have for that is not used. */
+/* The first layer has no earlier values to mix with: leaves out unused tensors that some checkpoints have. */
 static const struct relation_row first_layer[] = {
     {"model.layers.0.attention.v0", NULL},
     {"model.layers.0.attention.v1", NULL},
@@ -101,7 +101,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* `name` with every `from` as `to`. */
+/* Returns `name` with every `from` replaced by `to`. */
 static const char *replaced(struct arena *arena, const char *name, const char *from, const char *to)
 {
     size_t length = strlen(from);
@@ -113,7 +113,7 @@ static const char *replaced(struct arena *arena, const char *name, const char *f
     return name;
 }
 
-/* One name for what the two kinds call differently. */
+/* Gives tensors with two spellings one name. */
 static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
@@ -146,7 +146,7 @@ static bool look(struct model_builder *builder, struct error *error)
     return true;
 }
 
-/* llama.cpp wants something for the first layer's: what its neighbours have. */
+/* Copies the neighbouring tensors for the first layer's missing ones, which llama.cpp requires. */
 static void repeat_first(struct model_builder *builder)
 {
     static const char beginning[] = "blk.0.time_mix_a";
@@ -171,7 +171,7 @@ static bool is_present(const struct model_builder *builder, const char *key)
     return hparams_get(builder->model->hparams, key) != NULL;
 }
 
-/* The two kinds of configuration call them differently. */
+/* Sets the norm's epsilon and the heads, which the two kinds of configuration name differently. */
 static bool emit_norm_and_heads(struct model_builder *builder, struct error *error)
 {
     static const struct key_row rows[2][3] = {
@@ -186,7 +186,7 @@ static bool emit_norm_and_heads(struct model_builder *builder, struct error *err
                         error);
 }
 
-/* A rank, which follows from the width where it is null. */
+/* Sets a rank, computed from the width if null. */
 static bool emit_rank(struct model_builder *builder, const char *key, const char *from, double exponent, double factor,
                       struct error *error)
 {

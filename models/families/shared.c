@@ -11,7 +11,7 @@ const struct relation_row sparse_moe_tensors[] = {
     {"model.layers.{}.block_sparse_moe.experts.{expert}.w1", "blk.{}.ffn_gate_exps", .parallel = "row"},
     {"model.layers.{}.block_sparse_moe.experts.{expert}.w2", "blk.{}.ffn_down_exps", .parallel = "column"},
     {"model.layers.{}.block_sparse_moe.experts.{expert}.w3", "blk.{}.ffn_up_exps", .parallel = "row"},
-    /* until April 2024, an expert each */
+    /* until April 2024, one tensor an expert */
     {"model.layers.{}.block_sparse_moe.experts.{expert}.w1", "blk.{}.ffn_gate.{expert}", .backward_only = true},
     {"model.layers.{}.block_sparse_moe.experts.{expert}.w2", "blk.{}.ffn_down.{expert}", .backward_only = true},
     {"model.layers.{}.block_sparse_moe.experts.{expert}.w3", "blk.{}.ffn_up.{expert}", .backward_only = true},
@@ -91,7 +91,7 @@ static const struct key_row yarn_keys[] = {
     {0},
 };
 
-/* rope.scaling.*: only for the types of scaling that llama.cpp computes itself. */
+/* Sets rope.scaling.*, only for types of scaling that llama.cpp computes itself. */
 static bool emit_rope_scaling(struct model_builder *builder, struct error *error)
 {
     const struct hparams *hparams = builder->model->hparams;
@@ -189,7 +189,7 @@ static bool emit_gating_function(struct model_builder *builder, struct error *er
             return true;
         }
     const char *name = json_string(value, NULL);
-    if (name != NULL && strcmp(name, "noaux_tc") == 0) { /* which says how the groups are chosen */
+    if (name != NULL && strcmp(name, "noaux_tc") == 0) { /* which defines the choice of groups */
         gguf_set_u32(&builder->model->kvs, builder_key(builder, "expert_gating_func"), SIGMOID);
         checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,
                         "the converter refuses scoring_func noaux_tc in config.json; wfs reads it as sigmoid, which "
@@ -257,7 +257,7 @@ static uint32_t pooling_type(const struct json *config)
     return 0;
 }
 
-/* The directory of the first module whose type ends with "Pooling"; NULL where there is none. */
+/* Returns the directory of the first module whose type ends with "Pooling"; NULL: none. */
 static const char *pooling_directory(const struct json *modules)
 {
     for (const struct json *module = json_first(modules); module != NULL; module = json_next(module)) {
@@ -289,7 +289,7 @@ bool emit_pooling_type(struct model_builder *builder, struct error *error)
     return true;
 }
 
-/* hidden_size and the number of heads, for what is computed from them. */
+/* Checks hidden_size and the number of heads, for values computed from them. */
 static bool head_dimensions(const struct model_builder *builder, struct error *error)
 {
     if (dimensions_get(&builder->dimensions, "head") != 0 && dimensions_get(&builder->dimensions, "hidden") != 0)

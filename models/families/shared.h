@@ -1,8 +1,8 @@
 /* Tables and hooks that several families share.
  *
  * A family is a `const struct family x_family` (models/family/family.h) that a file in this folder exports, alone or
- * with its near kin, and a row in families.c. What needs code is a hook in the family's own file, or one of those
- * below; adding a family never edits another's. */
+ * with closely related ones, and a row in families.c. Code is in hooks, in the family's own file or below; adding a
+ * family never changes another's file. */
 #pragma once
 
 #include "models/family/config_form.h"
@@ -12,30 +12,30 @@
 /* For forms whose class is not in transformers. */
 #define OWN_CLASS_NOTE "its class is in Python files published with the model, which are not in the GGUF"
 
-/* For forms of the language model of a multimodal one. */
+/* For forms of a multimodal model's language model. */
 #define HALF_NOTE "only the language model, whose weights are all that the GGUF has"
 
 extern const struct relation_row sparse_moe_tensors[]; /* Mixtral's experts */
 extern const struct relation_row qk_norm_tensors[];    /* norms of queries and keys */
-extern const struct relation_row plus_one_tensors[];   /* norms that are stored less one */
+extern const struct relation_row plus_one_tensors[];   /* norms stored minus one */
 
 /* Names below mlp.: the experts, gathered as down, gate, up, or as gate, up, down; the router, its correction and the
- * experts that all tokens share. */
+ * shared experts. */
 extern const struct relation_row expert_tensors[], expert_gate_first_tensors[], router_tensors[];
 
-/* Names of GPT-2 and most that came before Llama. */
+/* Names of GPT-2 and most models before Llama. */
 extern const struct relation_row gpt_tensors[];
 
 /* the converter's common emitter, general.file_type at its end */
 extern const struct key_row base_keys[];
 extern const struct key_row moe_keys[]; /* expert_feed_forward_length and the shared expert's */
 
-/* Lines of config.json that many classes have: the activation silu, whether projections of attention and of the
- * feed-forward network have biases, no sliding window, and the number of experts as num_experts. */
+/* Lines of config.json that many classes have: the activation silu, whether attention and feed-forward projections have
+ * biases, no sliding window, and the number of experts as num_experts. */
 extern const struct config_row silu_rows[], attention_bias_rows[], mlp_bias_rows[], no_window_rows[];
 extern const struct config_row num_experts_rows[];
 
-/* "query", "key" and "value" are 1, which tells the parts of a fused matrix apart. */
+/* "query", "key" and "value" are 1, which separates the parts of a fused matrix. */
 extern const struct dimension_row qkv_dimensions[];
 
 /* Fused matrices. */
@@ -47,17 +47,17 @@ extern const struct dimension_row qkv_dimensions[];
         .key = ".general.file_type", .type = GGUF_U32, .when = ALWAYS                                                  \
     }
 
-/* pooling_type, from modules.json and the configuration it names. */
+/* Sets pooling_type, from modules.json and the configuration it names. */
 bool emit_pooling_type(struct model_builder *builder, struct error *error);
 
-/* rope.dimension_count, in the ways families compute it. */
+/* Compute rope.dimension_count, in the ways of different families. */
 bool compute_hidden_per_head(const struct model_builder *builder, double *ret_value, struct error *error);
 bool compute_head_dim(const struct model_builder *builder, double *ret_value, struct error *error);
 bool compute_rotary_of_hidden(const struct model_builder *builder, double *ret_value, struct error *error);
 bool compute_rotary_of_head(const struct model_builder *builder, double *ret_value, struct error *error);
 bool compute_rotary_of_half(const struct model_builder *builder, double *ret_value, struct error *error);
 
-/* Gets the rotary part of a head's dimensions, by partial_rotary_factor; `otherwise` if that is missing, NAN: fails. */
+/* Gets the rotary part of a head's dimensions, by partial_rotary_factor or else `otherwise`; NAN: fails without it. */
 bool rotary_of_head_dim(const struct model_builder *builder, double otherwise, double *ret_value, struct error *error);
 
 /* On the way back, returns config.json's name of expert_gating_func, in quotation marks; NULL if the key is absent. */
@@ -66,8 +66,7 @@ const char *config_gating_function(const struct config_material *material);
 /* Adds rope_freqs.weight if the rope is scaled as in Llama 3. */
 bool add_rope_freqs(struct model_builder *builder, struct error *error);
 
-/* For families whose models get a chat template from the converter, which wfs does not have: add_extras keeps its place
- * among the keys for the files' template; if the files have none, after_vocab notes that, and leaves the place to the
- * user's. */
+/* For families whose models get a chat template from the converter, which wfs lacks: add_extras keeps its place among
+ * the keys for the files' template; without one, after_vocab notes that, and leaves the place to the user's. */
 bool hold_chat_template(struct model_builder *builder, struct error *error);
 bool release_chat_template(struct model_builder *builder, const struct vocab_input *input, struct error *error);

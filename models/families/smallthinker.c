@@ -41,7 +41,7 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* Every fourth layer, from the first on, looks at all of the text and has no positions, where others have a window. */
+/* Every fourth layer, from the first on, has full attention and no positions; the others have a window. */
 static const char *make_layout(const struct config_material *material)
 {
     struct buffer out = {0};

@@ -1,4 +1,4 @@
-/* SmolLM 3. conversion/llama.py's tensors and keys under another name. */
+/* SmolLM 3: conversion/llama.py's tensors and keys under another architecture. */
 #include "models/families/llama.h"
 
 const struct family smollm3_family = {

@@ -1,5 +1,5 @@
-/* StableLM. conversion/stablelm.py, but for the norms of single heads (StableLM 2 12B), which it means to stack and
- * then fails on: they are stacked, as llama.cpp's loader expects. */
+/* StableLM. conversion/stablelm.py, except the norms of single heads (StableLM 2 12B), which the converter fails to
+ * stack: wfs stacks them, as llama.cpp's loader expects. */
 #include "models/families/shared.h"
 
 static const struct key_row keys[] = {

@@ -1,4 +1,4 @@
-/* Step 3.5 and 3.7, the text model: more heads where attention looks at a window. conversion/step3.py. */
+/* Step 3.5 and 3.7, the text model: more heads in layers with a window. conversion/step3.py. */
 #include "models/families/layers.h"
 #include "models/families/nextn.h"
 #include "models/families/rope_freqs.h"
@@ -23,7 +23,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* Layers that predict have their head a level deeper. */
+/* Renames the heads of layers that predict, which are a level deeper. */
 static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
@@ -42,7 +42,7 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
     return name;
 }
 
-/* The numbers of heads and of their keys, in layers with a window and in others. */
+/* Sets the numbers of heads and key heads, in layers with a window and in others. */
 static bool emit_heads(struct model_builder *builder, struct error *error)
 {
     static const char *const keys[] = {"attention.head_count", "attention.head_count_kv"};
@@ -67,7 +67,7 @@ static bool emit_heads(struct model_builder *builder, struct error *error)
     return true;
 }
 
-/* The first of the numbers that moe_layers_enum lists: "3,4,5". */
+/* Computes the first number in the list moe_layers_enum: "3,4,5". */
 static bool compute_leading(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     const char *listed = json_string(hparams_get(builder->model->hparams, "moe_layers_enum"), NULL);
@@ -108,7 +108,7 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* A list is of full attention, and of that with a window. */
+/* Splits a list of two bases: for full attention, and for a window. */
 static bool split_theta(struct model_builder *builder, struct error *error)
 {
     static const char *const keys[] = {"rope_theta", "local_rope_theta"};
@@ -131,7 +131,7 @@ static bool adjust(struct model_builder *builder, struct error *error)
     return split_theta(builder, error) && nextn_count_blocks(builder, error);
 }
 
-/* Of full attention a part of each head is turned, which the first layer of the kind says. */
+/* Adds the frequencies of full attention, which turns the part of a head given for the first such layer. */
 static bool add_freqs(struct model_builder *builder, struct error *error)
 {
     const struct hparams *hparams = builder->model->hparams;

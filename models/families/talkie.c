@@ -1,4 +1,4 @@
-/* Talkie: heads that turn the other way around, and gains in the place of norms. conversion/talkie.py. */
+/* Talkie: heads that turn in the opposite direction, and gains instead of norms. conversion/talkie.py. */
 #include "base/text.h"
 #include "models/families/shared.h"
 #include "quant/convert.h"
@@ -33,7 +33,7 @@ static void negate(float *values, size_t n)
         values[i] = -values[i];
 }
 
-/* The second half of each head is negated, which is its own inverse. */
+/* Negates the second half of each head, which is its own inverse. */
 static const struct view *turn(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                const struct view *view)
 {
@@ -62,7 +62,7 @@ static bool check_head_dim(struct model_builder *builder, struct error *error)
            error_set(error, "config.json: head_dim is missing, or not a size");
 }
 
-/* Parameters that are no module's are called so without a suffix. */
+/* Adds the suffix to parameters outside of modules, whose names have none. */
 static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
@@ -70,7 +70,7 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
     return is_bare ? arena_printf(arena, "%s.weight", name) : name;
 }
 
-/* The gain of the output is a key. */
+/* Sets a key to the gain of the output. */
 static bool add_gain(struct model_builder *builder, struct error *error)
 {
     static const char name[] = "lm_head_gain.w_g";

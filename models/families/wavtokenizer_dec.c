@@ -1,4 +1,4 @@
-/* The decoder of WavTokenizer, which makes sound of OuteTTS' tokens: convolutions, and one layer of attention.
+/* The decoder of WavTokenizer, which makes sound from OuteTTS's tokens: convolutions, and one layer of attention.
  * conversion/wavtokenizer.py. */
 #include "base/text.h"
 #include "models/families/shared.h"

@@ -1,5 +1,5 @@
-/* XVERSE, whose layers are Llama's. conversion/xverse.py, but for keys that several heads share: the converter regroups
- * their rows by a number of heads that they do not have. */
+/* XVERSE, whose layers are Llama's. conversion/xverse.py, except keys that several heads share: the converter regroups
+ * their rows by a wrong number of heads. */
 #include "models/families/llama.h"
 
 static const struct key_row keys[] = {

@@ -157,7 +157,7 @@ bool source_read_runs(const struct source *source, uint64_t offset, uint64_t cou
     uint64_t span;
     bool inside = count > 0 && !__builtin_mul_overflow(count - 1, stride, &span) && offset <= source->size &&
                   span <= source->size - offset && length <= source->size - offset - span;
-    if (inside && source->ops->gather != NULL &&
+    if (inside && source->ops->gather != NULL && !source_known_changed(source) &&
         source->ops->gather(source->context, offset, count, length, stride, to))
         return true;
     for (uint64_t i = 0; i < count; i++, to += length)

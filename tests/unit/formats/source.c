@@ -226,6 +226,10 @@ static void runs(void)
     CHECK(source_read_runs(source, 0, 0, 5, 5, out, &error));
     CHECK(!source_read_runs(source, 1, ROWS, ROW, ROW, out, &error));
     CHECK(!source_read_runs(source, 0, 3, 8, UINT64_MAX / 2, out, &error));
+    struct source *changed = location_open_file("matrix", &error);
+    source_mark_changed(changed);
+    CHECK_NAMED(!source_read_runs(changed, 0, ROWS, 4, ROW, out, &error), "a file that has changed is not gathered");
+    source_close(changed);
     CHECK(truncate("matrix", ROWS * ROW / 2) == 0);
     CHECK_NAMED(!source_read_runs(source, 0, ROWS, 4, ROW, out, &error), "rows that are gone are an error");
     CHECK(strstr(error.message, "matrix: ends at offset") != NULL);

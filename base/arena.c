@@ -144,7 +144,7 @@ void *arena_alloc(struct arena *arena, size_t size)
     }
     struct chunk *chunk = chunk_new(size > CHUNK_BYTES / 4 ? size : CHUNK_BYTES);
     chunk->used = size;
-    if (last != NULL && chunk->capacity == size) { /* a big piece goes behind the open chunk, which stays in use */
+    if (last != NULL && chunk->capacity == size) { /* a big piece follows the open chunk, which stays in use */
         chunk->previous = last->previous;
         last->previous = chunk;
     } else {

@@ -1,6 +1,6 @@
 /* Signs requests with the credentials that AWS's own tools would use (aws_settings.h), for http.h.
  *
- * Temporary credentials are read again each minute, since whoever made them replaces them before they end. Safe from
+ * Temporary credentials are read again each minute: the tool that made them replaces them before they end. Safe from
  * any thread. */
 #pragma once
 

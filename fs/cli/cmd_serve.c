@@ -35,9 +35,8 @@ static const char *split_argument(const char *argument, struct arena *arena, con
 static const char *default_id(const struct checkpoint *checkpoint, struct arena *arena)
 {
     static const char folder[] = "models--";
-    const char *at = strstr(checkpoint->path, folder), *separator = at != NULL ? strstr(at + 1, "--") : NULL;
-    const char *org = at != NULL ? at + strlen(folder) : NULL;
-    separator = org != NULL ? strstr(org, "--") : NULL;
+    const char *at = strstr(checkpoint->path, folder), *org = at != NULL ? at + strlen(folder) : NULL;
+    const char *separator = org != NULL ? strstr(org, "--") : NULL;
     if (separator == NULL || strcspn(org, "/") < (size_t)(separator - org))
         return arena_printf(arena, "local/%s", checkpoint->model_name);
     return arena_printf(arena, "%.*s/%s", (int)(separator - org), org, checkpoint->model_name);

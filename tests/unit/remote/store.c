@@ -119,6 +119,7 @@ static void killed(void)
         uint64_t granule = 0;
         unlink(SEGMENT);
         files_must(pipe(ends) == 0, "pipe");
+        fflush(stdout);
         pid_t writer = fork();
         if (writer == 0)
             write_for_ever(ends[1]);
@@ -188,6 +189,7 @@ static void texts(void)
 /* In a process of its own, which has another cache: a disk that is full after `limit` bytes of one file. */
 static void full_disk(const char *cache, rlim_t limit, const char *name)
 {
+    fflush(stdout); /* a child under the thread sanitizer prints at _exit() what is buffered */
     pid_t child = fork();
     if (child == 0) {
         static struct remote_options options;

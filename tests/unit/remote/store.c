@@ -219,8 +219,8 @@ int main(void)
     files_write_text("file", "");
     files_must(getcwd(cache, sizeof cache - 100) != NULL, "getcwd");
     strcat(cache, "/cache");
-    full_disk("/proc/none", RLIM_INFINITY, "memory stands in for a directory that cannot be made");
-    full_disk(strcat(cache, "-full"), 4096, "memory stands in for a disk that is full");
+    full_disk("/proc/none", RLIM_INFINITY, "memory keeps the bytes if the directory cannot be made");
+    full_disk(strcat(cache, "-full"), 4096, "memory keeps the bytes if the disk is full");
     *strrchr(cache, '-') = '\0';
     remote_use(&options);
     written_and_read();

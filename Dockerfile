@@ -10,7 +10,7 @@ RUN cd /src/wfs && DEB_BUILD_OPTIONS=nocheck dpkg-buildpackage -b -uc
 
 FROM debian:12-slim
 COPY --from=build /src/wfs_*.deb /tmp/
-RUN apt-get update && apt-get install -y --no-install-recommends fuse3 /tmp/wfs_*.deb \
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates fuse3 /tmp/wfs_*.deb \
     && rm -rf /var/lib/apt/lists/* /tmp/wfs_*.deb
 ENTRYPOINT ["wfs"]
 CMD ["--help"]

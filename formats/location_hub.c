@@ -12,6 +12,7 @@
 #include "formats/site.h"
 #include "remote/credentials.h"
 #include "remote/exchange.h"
+#include "remote/libcurl.h"
 #include "remote/options.h"
 
 #include <stdio.h>
@@ -106,6 +107,8 @@ static bool parse_name(struct hub *hub, const char *text)
 
 static bool find_hub(struct hub *hub)
 {
+    if (!libcurl_load(hub->error))
+        return error_prefix(hub->error, "%s", hub->shown);
     if (!uri_parse(hub_endpoint(hub->arena), hub->arena, &hub->endpoint, hub->error))
         return error_prefix(hub->error, "HF_ENDPOINT");
     const char *header = hub_authorization(hub->arena, &hub->token_from);

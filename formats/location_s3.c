@@ -10,6 +10,7 @@
 #include "remote/aws_settings.h"
 #include "remote/aws_sign.h"
 #include "remote/exchange.h"
+#include "remote/libcurl.h"
 #include "remote/options.h"
 #include "remote/s3_answer.h"
 
@@ -308,7 +309,7 @@ static struct location *s3_open(const char *text, enum location_links links, con
     struct site *site = site_new(text);
     struct s3 s3 = {.arena = site->arena, .site = site, .shown = text, .error = error};
     const char *file;
-    if (parse_text(&s3, text) && find_settings(&s3) && find_files(&s3, &file)) {
+    if (libcurl_load(error) && parse_text(&s3, text) && find_settings(&s3) && find_files(&s3, &file)) {
         site->name = model_of(&s3, file);
         return site_location(site, file != NULL ? file : "", ret_file, error);
     }

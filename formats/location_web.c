@@ -8,6 +8,7 @@
 #include "formats/listing.h"
 #include "formats/site.h"
 #include "remote/exchange.h"
+#include "remote/libcurl.h"
 #include "remote/options.h"
 
 #include <inttypes.h>
@@ -360,7 +361,7 @@ static struct location *web_open(const char *text, enum location_links links, co
     struct site *site = site_new(shown);
     struct web web = {.arena = site->arena, .site = site, .error = error};
     struct location *location = NULL;
-    if (parse_uri(&web, text) && find_files(&web)) {
+    if (libcurl_load(error) && parse_uri(&web, text) && find_files(&web)) {
         site->name = model_of(&web);
         location = site_location(site, web.file != NULL ? web.file : "", ret_file, error);
     } else {

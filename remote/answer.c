@@ -1,6 +1,7 @@
 #include "remote/answer.h"
 
-#include <curl/curl.h>
+#include "remote/libcurl.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,7 +89,7 @@ static void take_rate_limit(struct answer *answer, const char *value)
 
 static void take_modified(struct answer *answer, const char *value)
 {
-    time_t time = curl_getdate(value, NULL);
+    time_t time = libcurl.getdate(value, NULL);
     answer->modified = time > 0 ? time : 0;
 }
 

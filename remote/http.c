@@ -1,10 +1,10 @@
 #include "remote/http.h"
 
 #include "base/text.h"
+#include "remote/libcurl.h"
 #include "remote/options.h"
 #include "remote/retry.h"
 
-#include <curl/curl.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -163,7 +163,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context)
 
 static void add_header(struct task *task, const char *header)
 {
-    struct curl_slist *longer = curl_slist_append(task->headers, header);
+    struct curl_slist *longer = libcurl.slist_append(task->headers, header);
     if (longer == NULL)
         memory_exhausted(strlen(header));
     task->headers = longer;
@@ -193,26 +193,27 @@ static void set_headers(struct task *task)
     if (is_owner && uri_is_private(&task->uri))
         add_credential(task, credential);
     else if (text_starts_with(task->uri.origin, "https://"))
-        curl_easy_setopt(task->easy, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
+        libcurl.easy_setopt(task->easy, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
     if (left->etag != NULL && answer_tag_is_strong(left->etag))
         add_header(task, arena_printf(task->arena, "If-Match: %s", left->etag));
     if (task->request.condition != NULL)
         add_header(task, task->request.condition);
     if (left->is_range)
-        curl_easy_setopt(task->easy, CURLOPT_RANGE,
-                         arena_printf(task->arena, "%llu-%llu", (unsigned long long)left->first,
-                                      (unsigned long long)(left->first + left->length - 1)));
-    curl_easy_setopt(task->easy, CURLOPT_HTTPHEADER, task->headers);
+        libcurl.easy_setopt(task->easy, CURLOPT_RANGE,
+                            arena_printf(task->arena, "%llu-%llu", (unsigned long long)left->first,
+                                         (unsigned long long)(left->first + left->length - 1)));
+    libcurl.easy_setopt(task->easy, CURLOPT_HTTPHEADER, task->headers);
 }
 
 static void set_limits(struct task *task)
 {
     long seconds = http.timeout < STALL_SECONDS ? (long)http.timeout : STALL_SECONDS;
-    curl_easy_setopt(task->easy, CURLOPT_CONNECTTIMEOUT_MS, seconds * 1000 < CONNECT_MS ? seconds * 1000 : CONNECT_MS);
-    curl_easy_setopt(task->easy, CURLOPT_LOW_SPEED_LIMIT, (long)STALL_BYTES);
-    curl_easy_setopt(task->easy, CURLOPT_LOW_SPEED_TIME, seconds);
+    libcurl.easy_setopt(task->easy, CURLOPT_CONNECTTIMEOUT_MS,
+                        seconds * 1000 < CONNECT_MS ? seconds * 1000 : CONNECT_MS);
+    libcurl.easy_setopt(task->easy, CURLOPT_LOW_SPEED_LIMIT, (long)STALL_BYTES);
+    libcurl.easy_setopt(task->easy, CURLOPT_LOW_SPEED_TIME, seconds);
     if (http.cacert != NULL)
-        curl_easy_setopt(task->easy, CURLOPT_CAINFO, http.cacert);
+        libcurl.easy_setopt(task->easy, CURLOPT_CAINFO, http.cacert);
 }
 
 /* libcurl leaves its descriptors open to programs that the process starts, and to those who take them for inherited.
@@ -236,7 +237,7 @@ static CURLM *make_multi(void)
     bool before[DESCRIPTORS];
     for (int fd = 0; fd < DESCRIPTORS; fd++)
         before[fd] = is_inheritable(fd);
-    CURLM *multi = curl_multi_init();
+    CURLM *multi = libcurl.multi_init();
     for (int fd = 0; fd < DESCRIPTORS; fd++)
         if (!before[fd] && is_inheritable(fd))
             fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -245,29 +246,29 @@ static CURLM *make_multi(void)
 
 static void begin_exchange(struct task *task)
 {
-    task->easy = curl_easy_init();
+    task->easy = libcurl.easy_init();
     if (task->easy == NULL)
         memory_exhausted(sizeof *task);
-    curl_easy_setopt(task->easy, CURLOPT_URL, task->uri.text);
-    curl_easy_setopt(task->easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(task->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(task->easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(task->easy, CURLOPT_TCP_KEEPALIVE, 1L);
-    curl_easy_setopt(task->easy, CURLOPT_BUFFERSIZE, (long)BUFFER_BYTES);
-    curl_easy_setopt(task->easy, CURLOPT_USERAGENT, "wfs/" WFS_VERSION);
-    curl_easy_setopt(task->easy, CURLOPT_PRIVATE, task);
-    curl_easy_setopt(task->easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
-    curl_easy_setopt(task->easy, CURLOPT_HEADERFUNCTION, on_header);
-    curl_easy_setopt(task->easy, CURLOPT_HEADERDATA, task);
-    curl_easy_setopt(task->easy, CURLOPT_WRITEFUNCTION, on_body);
-    curl_easy_setopt(task->easy, CURLOPT_WRITEDATA, task);
+    libcurl.easy_setopt(task->easy, CURLOPT_URL, task->uri.text);
+    libcurl.easy_setopt(task->easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    libcurl.easy_setopt(task->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    libcurl.easy_setopt(task->easy, CURLOPT_NOSIGNAL, 1L);
+    libcurl.easy_setopt(task->easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    libcurl.easy_setopt(task->easy, CURLOPT_BUFFERSIZE, (long)BUFFER_BYTES);
+    libcurl.easy_setopt(task->easy, CURLOPT_USERAGENT, "wfs/" WFS_VERSION);
+    libcurl.easy_setopt(task->easy, CURLOPT_PRIVATE, task);
+    libcurl.easy_setopt(task->easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    libcurl.easy_setopt(task->easy, CURLOPT_HEADERFUNCTION, on_header);
+    libcurl.easy_setopt(task->easy, CURLOPT_HEADERDATA, task);
+    libcurl.easy_setopt(task->easy, CURLOPT_WRITEFUNCTION, on_body);
+    libcurl.easy_setopt(task->easy, CURLOPT_WRITEDATA, task);
     set_limits(task);
     set_headers(task);
     task->answer = (struct answer){0};
     task->header_bytes = task->excerpt_length = 0;
     task->is_judged = task->is_unwanted = false;
     task->received = 0;
-    curl_multi_add_handle(http.multi, task->easy);
+    libcurl.multi_add_handle(http.multi, task->easy);
     atomic_fetch_add(&http.requests, 1);
     http.n_active++;
     http.n_hinted += !task->request.is_urgent;
@@ -275,9 +276,9 @@ static void begin_exchange(struct task *task)
 
 static void end_exchange(struct task *task)
 {
-    curl_multi_remove_handle(http.multi, task->easy);
-    curl_easy_cleanup(task->easy);
-    curl_slist_free_all(task->headers);
+    libcurl.multi_remove_handle(http.multi, task->easy);
+    libcurl.easy_cleanup(task->easy);
+    libcurl.slist_free_all(task->headers);
     task->easy = NULL;
     task->headers = NULL;
     http.n_active--;
@@ -372,7 +373,7 @@ static void after_exchange(struct task *task, CURLcode code)
         task->verdict = VERDICT_REFUSED;
         finish_task(task);
     } else if (code != CURLE_OK || (task->expected != SIZE_UNKNOWN && task->received != task->expected)) {
-        error_set(&task->error, "%s", code != CURLE_OK ? curl_easy_strerror(code) : "the answer ends early");
+        error_set(&task->error, "%s", code != CURLE_OK ? libcurl.easy_strerror(code) : "the answer ends early");
         rest(task);
     } else
         act(task);
@@ -381,10 +382,10 @@ static void after_exchange(struct task *task, CURLcode code)
 static void finish_exchanges(void)
 {
     int n_left;
-    for (const CURLMsg *message; (message = curl_multi_info_read(http.multi, &n_left)) != NULL;) {
+    for (const CURLMsg *message; (message = libcurl.multi_info_read(http.multi, &n_left)) != NULL;) {
         CURLcode code = message->data.result;
         char *task;
-        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &task);
+        libcurl.easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &task);
         after_exchange((struct task *)(void *)task, code);
     }
 }
@@ -438,9 +439,9 @@ static void *serve(void *unused)
     int n_running;
     while (!is_ending()) {
         int pause = begin_exchanges();
-        curl_multi_perform(http.multi, &n_running);
+        libcurl.multi_perform(http.multi, &n_running);
         finish_exchanges();
-        curl_multi_poll(http.multi, NULL, 0, pause, NULL);
+        libcurl.multi_poll(http.multi, NULL, 0, pause, NULL);
     }
     return unused;
 }
@@ -452,17 +453,17 @@ static void stop(void)
     pthread_mutex_lock(&http.lock);
     http.is_ending = true;
     pthread_mutex_unlock(&http.lock);
-    curl_multi_wakeup(http.multi);
+    libcurl.multi_wakeup(http.multi);
     pthread_join(http.thread, NULL);
 }
 
 static void start(void)
 {
     sigset_t all, before;
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || (http.multi = make_multi()) == NULL)
+    if (libcurl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || (http.multi = make_multi()) == NULL)
         memory_exhausted(sizeof http);
-    curl_multi_setopt(http.multi, CURLMOPT_MAX_HOST_CONNECTIONS, (long)HTTP_CONNECTIONS);
-    curl_multi_setopt(http.multi, CURLMOPT_MAXCONNECTS, (long)HTTP_UNDER_WAY);
+    libcurl.multi_setopt(http.multi, CURLMOPT_MAX_HOST_CONNECTIONS, (long)HTTP_CONNECTIONS);
+    libcurl.multi_setopt(http.multi, CURLMOPT_MAXCONNECTS, (long)HTTP_UNDER_WAY);
     const struct remote_options options = remote_options();
     http.timeout = options.timeout;
     http.cacert = options.cacert != NULL ? memory_strdup(options.cacert) : NULL;
@@ -484,7 +485,7 @@ void http_submit(const struct http_request *request)
     pthread_mutex_lock(&http.lock);
     push(request->is_urgent ? &http.urgent : &http.hinted, task);
     pthread_mutex_unlock(&http.lock);
-    curl_multi_wakeup(http.multi);
+    libcurl.multi_wakeup(http.multi);
 }
 
 void http_hurry(const void *context)
@@ -499,5 +500,5 @@ void http_hurry(const void *context)
         break;
     }
     pthread_mutex_unlock(&http.lock);
-    curl_multi_wakeup(http.multi);
+    libcurl.multi_wakeup(http.multi);
 }

@@ -54,7 +54,7 @@ static const char *reason_of(CURLcode code)
     if (code == CURLE_SSL_CACERT_BADFILE)
         return "there are no certificates to check the server's against; install ca-certificates, or name a file with "
                "-o cacert=FILE";
-    return curl_easy_strerror(code);
+    return libcurl.easy_strerror(code);
 }
 
 bool retry_is_hopeless(const struct retry *retry, CURLcode code, struct error *error)

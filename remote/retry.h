@@ -6,8 +6,8 @@
 #pragma once
 
 #include "base/error.h"
+#include "remote/libcurl.h"
 
-#include <curl/curl.h>
 #include <stdint.h>
 
 struct retry {

@@ -1,8 +1,8 @@
 #include "remote/uri.h"
 
 #include "base/text.h"
+#include "remote/libcurl.h"
 
-#include <curl/curl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +11,10 @@
 static const char *part_of(CURLU *url, CURLUPart part, unsigned flags, struct arena *arena)
 {
     char *text = NULL;
-    if (curl_url_get(url, part, &text, flags) != CURLUE_OK)
+    if (libcurl.url_get(url, part, &text, flags) != CURLUE_OK)
         return "";
     const char *copy = arena_strdup(arena, text);
-    curl_free(text);
+    libcurl.free(text);
     return copy;
 }
 
@@ -29,11 +29,11 @@ static char *lower(char *text)
 static struct uri uri_of(CURLU *url, struct arena *arena)
 {
     struct uri uri;
-    curl_url_set(url, CURLUPART_FRAGMENT, NULL, 0);
+    libcurl.url_set(url, CURLUPART_FRAGMENT, NULL, 0);
     uri.text = part_of(url, CURLUPART_URL, 0, arena);
     uri.query = part_of(url, CURLUPART_QUERY, 0, arena);
     uri.path = part_of(url, CURLUPART_PATH, 0, arena);
-    curl_url_set(url, CURLUPART_QUERY, NULL, 0);
+    libcurl.url_set(url, CURLUPART_QUERY, NULL, 0);
     uri.shown = part_of(url, CURLUPART_URL, 0, arena);
     uri.origin = lower(arena_printf(arena, "%s://%s:%s", part_of(url, CURLUPART_SCHEME, 0, arena),
                                     part_of(url, CURLUPART_HOST, 0, arena),
@@ -43,31 +43,31 @@ static struct uri uri_of(CURLU *url, struct arena *arena)
 
 static bool set(CURLU *url, const char *text, struct error *error)
 {
-    CURLUcode code = curl_url_set(url, CURLUPART_URL, text, CURLU_DISALLOW_USER);
+    CURLUcode code = libcurl.url_set(url, CURLUPART_URL, text, CURLU_DISALLOW_USER);
     if (code == CURLUE_USER_NOT_ALLOWED)
         return error_set(error, "a URL must not contain a user or a password; put them into ~/.netrc");
-    return code == CURLUE_OK || error_set(error, "not a valid URL: %s", curl_url_strerror(code));
+    return code == CURLUE_OK || error_set(error, "not a valid URL: %s", libcurl.url_strerror(code));
 }
 
 static bool is_http(CURLU *url, struct error *error)
 {
     char *scheme = NULL;
-    curl_url_get(url, CURLUPART_SCHEME, &scheme, 0);
+    libcurl.url_get(url, CURLUPART_SCHEME, &scheme, 0);
     bool good = scheme != NULL && (strcmp(scheme, "https") == 0 || strcmp(scheme, "http") == 0);
-    curl_free(scheme);
+    libcurl.free(scheme);
     return good || error_set(error, "neither an https:// nor an http:// URL");
 }
 
 bool uri_resolve(const struct uri *base, const char *reference, struct arena *arena, struct uri *ret_uri,
                  struct error *error)
 {
-    CURLU *url = curl_url();
+    CURLU *url = libcurl.url();
     if (url == NULL)
         memory_exhausted(sizeof *base);
     bool good = (base == NULL || set(url, base->text, error)) && set(url, reference, error) && is_http(url, error);
     if (good)
         *ret_uri = uri_of(url, arena);
-    curl_url_cleanup(url);
+    libcurl.url_cleanup(url);
     return good;
 }
 

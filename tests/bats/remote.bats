@@ -109,6 +109,17 @@ sum_of() {
     "$WFS" umount "$BATS_TEST_TMPDIR/mnt"
 }
 
+@test "libcurl is loaded for remote sources alone, and its package named where it is missing" {
+    LD_DEBUG=files "$WFS" ls "$LOCAL" 2>&1 | tee "$BATS_TEST_TMPDIR/local" | grep -q libzip
+    run ! grep -q libcurl "$BATS_TEST_TMPDIR/local"
+    LD_DEBUG=files "$WFS" ls "$WEB" 2>&1 | grep -q libcurl
+    mkdir "$BATS_TEST_TMPDIR/libraries"
+    touch "$BATS_TEST_TMPDIR/libraries/libcurl.so.4"
+    for source in "$WEB" hf://org/tiny s3://bucket/tiny; do
+        LD_LIBRARY_PATH=$BATS_TEST_TMPDIR/libraries fails 1 "$source: remote sources need the package libcurl4: " "$WFS" ls "$source"
+    done
+}
+
 @test "folders are found by lists in HTML and JSON, or by the names that models have" {
     cp -r "$LOCAL" "$ROOT/web/json.$$"
     [ "$("$WFS" ls "http://127.0.0.1:$HUB/web/json.$$/")" = "$("$WFS" ls "$LOCAL")" ]

@@ -1,6 +1,7 @@
 #include "formats/listing.h"
 
 #include "base/buffer.h"
+#include "remote/libcurl.h"
 
 #include "tests/unit/check.h"
 
@@ -70,6 +71,8 @@ static void limits(struct arena *arena)
 
 int main(void)
 {
+    struct error error;
+    CHECK(libcurl_load(&error));
     struct arena *arena = arena_new();
     html(arena);
     json(arena);

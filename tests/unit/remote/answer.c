@@ -1,5 +1,7 @@
 #include "remote/answer.h"
 
+#include "remote/libcurl.h"
+
 #include "tests/unit/check.h"
 
 #include <errno.h>
@@ -128,6 +130,8 @@ static void headers(void)
 
 int main(void)
 {
+    struct error error;
+    CHECK(libcurl_load(&error));
     judgements();
     pauses();
     headers();

@@ -2,6 +2,7 @@
 #include "remote/http.h"
 
 #include "base/buffer.h"
+#include "remote/libcurl.h"
 #include "remote/options.h"
 
 #include "tests/unit/check.h"
@@ -256,6 +257,8 @@ static void unreachable(void)
 
 int main(void)
 {
+    struct error error;
+    CHECK(libcurl_load(&error));
     signal(SIGPIPE, SIG_IGN);
     setenv("no_proxy", "127.0.0.1", 1);
     one_range();

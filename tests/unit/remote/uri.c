@@ -1,5 +1,7 @@
 #include "remote/uri.h"
 
+#include "remote/libcurl.h"
+
 #include "tests/unit/check.h"
 
 static void parts(struct arena *arena)
@@ -101,6 +103,8 @@ static void names(struct arena *arena)
 
 int main(void)
 {
+    struct error error;
+    CHECK(libcurl_load(&error));
     struct arena *arena = arena_new();
     parts(arena);
     refusals(arena);

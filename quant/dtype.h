@@ -78,12 +78,14 @@ struct dtype {
 #define ON_X86(kernel) NULL
 #endif
 
+#define FOR_AVX2   __attribute__((target("avx2,fma,f16c"), flatten))
+#define FOR_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi"), flatten))
+
 /* Defines NAME_portable and, for x86-64, NAME_avx2 and NAME_avx512 from the inline function NAME by `define_at`:
  * DEFINE_DECODER_AT or DEFINE_ENCODER_AT. The compiler vectorizes its loop for each level, with the same results. */
 #if defined(__x86_64__)
 #define DEFINE_LEVELS(define_at, name)                                                                                 \
-    define_at(name, portable) define_at(name, avx2, __attribute__((target("avx2,fma,f16c"), flatten)))                 \
-        define_at(name, avx512, __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi"), flatten)))
+    define_at(name, portable) define_at(name, avx2, FOR_AVX2) define_at(name, avx512, FOR_AVX512)
 #else
 #define DEFINE_LEVELS(define_at, name) define_at(name, portable)
 #endif

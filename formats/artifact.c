@@ -8,6 +8,11 @@ void artifact_reserve(struct artifact *artifact, size_t n)
     artifact->n_tensors = n;
 }
 
+uint64_t artifact_tensor_bytes(const struct artifact_tensor *written)
+{
+    return dtype_bytes(written->encoding.dtype, tensor_elements(written->tensor));
+}
+
 static bool lay_out_raw(const struct artifact *artifact, struct span_list *spans, struct error *error)
 {
     spans_add_tensor(spans, artifact->tensors[0].tensor, artifact->tensors[0].encoding);

@@ -15,6 +15,9 @@ struct artifact_tensor {
     struct encoding encoding;    /* the type of the written values */
 };
 
+/* Returns the size of the written values. */
+uint64_t artifact_tensor_bytes(const struct artifact_tensor *written);
+
 struct container;
 
 struct artifact {

@@ -59,9 +59,9 @@ void tensor_set_add(struct tensor_set *set, const struct tensor *tensor)
     set_tensors(set, tensors);
 }
 
-void tensor_set_add_view(struct tensor_set *set, const char *name, const struct view *view)
+struct tensor tensor_of_view(const char *name, const struct view *view)
 {
-    struct tensor tensor = {
+    return (struct tensor){
         .name = name,
         .name_length = (uint32_t)strlen(name),
         .rank = (uint8_t)view->rank,
@@ -69,6 +69,11 @@ void tensor_set_add_view(struct tensor_set *set, const char *name, const struct 
         .shape = view->shape,
         .view = view,
     };
+}
+
+void tensor_set_add_view(struct tensor_set *set, const char *name, const struct view *view)
+{
+    struct tensor tensor = tensor_of_view(name, view);
     tensor_set_add(set, &tensor);
 }
 

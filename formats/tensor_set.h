@@ -50,7 +50,10 @@ struct tensor_set *tensor_set_new(struct arena *arena);
 /* Adds a copy of `*tensor`. The set must not be sealed. */
 void tensor_set_add(struct tensor_set *set, const struct tensor *tensor);
 
-/* Adds a view as a tensor. `name` is NUL-terminated and, like the view, not copied. */
+/* Returns a view as a tensor. `name` is NUL-terminated and, like the view, not copied. */
+struct tensor tensor_of_view(const char *name, const struct view *view);
+
+/* Adds a view as a tensor. */
 void tensor_set_add_view(struct tensor_set *set, const char *name, const struct view *view);
 
 /* Returns the tensors of a set that is not sealed, to be changed or reordered before another is added. */

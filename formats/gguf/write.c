@@ -21,11 +21,6 @@ struct layout {
     struct error *error;
 };
 
-static uint64_t data_bytes(const struct artifact_tensor *tensor)
-{
-    return dtype_bytes(tensor->encoding.dtype, tensor_elements(tensor->tensor));
-}
-
 static void write_record(struct buffer *out, const struct artifact_tensor *written, uint64_t offset, bool trim_ones)
 {
     const struct tensor *tensor = written->tensor;
@@ -47,7 +42,7 @@ static bool write_records(struct layout *layout, uint64_t *ret_length)
     uint64_t offset = 0;
     for (size_t i = 0; i < artifact->n_tensors; i++) {
         write_record(&layout->literal, &artifact->tensors[i], offset, layout->trim_ones);
-        uint64_t n_bytes = data_bytes(&artifact->tensors[i]), end;
+        uint64_t n_bytes = artifact_tensor_bytes(&artifact->tensors[i]), end;
         if (!checked_add(offset, n_bytes, &end) || !checked_align(end, layout->alignment, &offset))
             return error_set(layout->error, "tensor '%s' would make the file too large",
                              artifact->tensors[i].tensor->name);

@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "formats/layout.h"
 #include "models/layouts/make.h"
-#include "quant/convert.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,39 +13,40 @@
 
 enum { LISTED_SOURCES = 3 };
 
-static void print_tensor(const struct layout_tensor *tensor)
+static void print_tensor(const struct artifact_tensor *written, const struct layout_origin *origin)
 {
+    const struct tensor *tensor = written->tensor;
     char shape[256];
     printf("  ");
     text_put(tensor->name, stdout);
-    printf(" %s %s <- ", tensor->encoding.dtype->name,
-           layout_shape_text(tensor->view->shape, tensor->view->rank, shape, sizeof shape));
-    for (unsigned i = 0; i < tensor->n_sources && i < LISTED_SOURCES; i++) {
+    printf(" %s %s <- ", written->encoding.dtype->name,
+           layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
+    for (unsigned i = 0; i < origin->n_sources && i < LISTED_SOURCES; i++) {
         printf(i > 0 ? ", " : "");
-        text_put(tensor->sources[i], stdout);
+        text_put(origin->sources[i], stdout);
     }
-    fputs(tensor->n_sources > LISTED_SOURCES ? ", ...  (" : "  (", stdout);
-    text_put(tensor->row->place, stdout);
+    fputs(origin->n_sources > LISTED_SOURCES ? ", ...  (" : "  (", stdout);
+    text_put(origin->place, stdout);
     puts(")");
 }
 
-static uint64_t output_bytes(const struct layout_output *output)
+static uint64_t bytes_of_values(const struct artifact *artifact)
 {
     uint64_t bytes = 0;
-    for (size_t i = 0; i < output->n_tensors; i++)
-        bytes += convert_bytes(output->tensors[i].view, output->tensors[i].encoding.dtype);
+    for (size_t i = 0; i < artifact->n_tensors; i++)
+        bytes += artifact_tensor_bytes(&artifact->tensors[i]);
     return bytes;
 }
 
 static void print_product(const struct layout_product *product, const struct tensor_set *set)
 {
     size_t n_unused = 0;
-    for (size_t i = 0; i < product->n_outputs; i++) {
-        const struct layout_output *output = &product->outputs[i];
-        text_put(output->name, stdout);
-        printf(": %zu tensors, %" PRIu64 " bytes of values\n", output->n_tensors, output_bytes(output));
-        for (size_t j = 0; j < output->n_tensors; j++)
-            print_tensor(&output->tensors[j]);
+    for (size_t i = 0; i < product->n_artifacts; i++) {
+        const struct artifact *artifact = &product->artifacts[i].artifact;
+        text_put(product->artifacts[i].name, stdout);
+        printf(": %zu tensors, %" PRIu64 " bytes of values\n", artifact->n_tensors, bytes_of_values(artifact));
+        for (size_t j = 0; j < artifact->n_tensors; j++)
+            print_tensor(&artifact->tensors[j], &product->artifacts[i].origins[j]);
     }
     for (size_t i = 0; i < product->n_texts; i++) {
         text_put(product->texts[i].name, stdout);

@@ -136,7 +136,7 @@ static void sum_sizes(const struct artifact *artifact, uint64_t *ret_elements, u
     uint64_t n_elements = 0, n_bytes = 0;
     for (size_t i = 0; i < artifact->n_tensors; i++) {
         n_elements += artifact->tensors[i].tensor->view->n_elements;
-        n_bytes += convert_bytes(artifact->tensors[i].tensor->view, artifact->tensors[i].encoding.dtype);
+        n_bytes += artifact_tensor_bytes(&artifact->tensors[i]);
     }
     *ret_elements = n_elements;
     *ret_bytes = n_bytes;

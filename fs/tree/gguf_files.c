@@ -84,7 +84,9 @@ static enum outcome plan_part(void *context, struct arena *arena, struct vfile *
     const struct gguf_part *part = context;
     struct artifact artifact;
     split_artifact(part->whole, part->splitter, part->ends, part->n_parts, part->number, &artifact);
-    return vfile_of_artifact(&artifact, tree_origin_of_model(part->tree), arena, ret_file, error);
+    enum outcome outcome = vfile_of_artifact(&artifact, tree_origin_of_model(part->tree), arena, ret_file, error);
+    artifact_free(&artifact);
+    return outcome;
 }
 
 static void release_artifact(void *context)

@@ -75,7 +75,9 @@ static enum outcome plan_whole(void *context, struct arena *arena, struct vfile 
         return OK;
     }
     shards_artifact(model, NULL, 0, &artifact);
-    return vfile_of_artifact(&artifact, tree_origin_of_model(files->tree), arena, ret_file, error);
+    enum outcome outcome = vfile_of_artifact(&artifact, tree_origin_of_model(files->tree), arena, ret_file, error);
+    artifact_free(&artifact);
+    return outcome;
 }
 
 static enum outcome plan_shard(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
@@ -84,7 +86,9 @@ static enum outcome plan_shard(void *context, struct arena *arena, struct vfile 
     const struct hf_files *files = shard->files;
     struct artifact artifact;
     shards_artifact(files->model.value, &files->shards, shard->number, &artifact);
-    return vfile_of_artifact(&artifact, tree_origin_of_model(files->tree), arena, ret_file, error);
+    enum outcome outcome = vfile_of_artifact(&artifact, tree_origin_of_model(files->tree), arena, ret_file, error);
+    artifact_free(&artifact);
+    return outcome;
 }
 
 static enum outcome write_index(void *context, struct buffer *out, struct error *error)

@@ -13,19 +13,15 @@ struct layouts_tree {
     struct hf_model *model;
 };
 
-struct output_file {
-    const struct layouts_tree *files;
-    const struct layout_output *output;
+struct artifact_file {
+    const struct tree *tree;
+    const struct artifact *artifact;
 };
 
-static enum outcome plan_output(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+static enum outcome plan_artifact(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
-    const struct output_file *file = context;
-    struct artifact artifact = {0};
-    if (layout_artifact(file->output, arena, &artifact, error))
-        return vfile_of_artifact(&artifact, tree_origin_of_model(file->files->tree), arena, ret_file, error);
-    artifact_free(&artifact);
-    return FAILED;
+    const struct artifact_file *file = context;
+    return vfile_of_artifact(file->artifact, tree_origin_of_model(file->tree), arena, ret_file, error);
 }
 
 static enum outcome write_text(void *context, struct buffer *out, struct error *error)
@@ -39,11 +35,12 @@ static bool add_product(struct layouts_tree *files, node_id directory, const str
                         const struct layout_product *product, struct error *error)
 {
     struct arena *arena = tree_arena(files->tree);
-    for (size_t i = 0; i < product->n_outputs; i++) {
-        struct output_file *file = arena_alloc(arena, sizeof *file);
-        *file = (struct output_file){files, &product->outputs[i]};
-        if (!tree_add_file(files->tree, directory, product->outputs[i].name, plan_output, file))
-            return error_set(error, "layout %s: two files are named '%s'", layout->name, product->outputs[i].name);
+    for (size_t i = 0; i < product->n_artifacts; i++) {
+        const struct layout_artifact *made = &product->artifacts[i];
+        struct artifact_file *file = arena_alloc(arena, sizeof *file);
+        *file = (struct artifact_file){files->tree, &made->artifact};
+        if (!tree_add_file(files->tree, directory, made->name, plan_artifact, file))
+            return error_set(error, "layout %s: two files are named '%s'", layout->name, made->name);
     }
     for (size_t i = 0; i < product->n_texts; i++) {
         struct layout_text *text = &product->texts[i];

@@ -28,7 +28,11 @@ static enum outcome plan(void *context, struct arena *arena, struct vfile *ret_f
     options.keep_split = false; /* gguf/split/ has the splits */
     enum outcome outcome = target_files_make(file->files, file->target, &options, &artifact, error);
     struct origin origin = file->files->origin.n_sources != 0 ? file->files->origin : tree_origin_of_model(tree);
-    return outcome == OK ? vfile_of_artifact(&artifact, origin, arena, ret_file, error) : outcome;
+    if (outcome != OK)
+        return outcome;
+    outcome = vfile_of_artifact(&artifact, origin, arena, ret_file, error);
+    artifact_free(&artifact);
+    return outcome;
 }
 
 static void release(void *context)

@@ -23,13 +23,11 @@ struct vfile vfile_of_spans(const struct span_list *spans, struct origin origin)
     return (struct vfile){spans->size, spans->spans, spans->n_spans, origin};
 }
 
-enum outcome vfile_of_artifact(struct artifact *artifact, struct origin origin, struct arena *arena,
+enum outcome vfile_of_artifact(const struct artifact *artifact, struct origin origin, struct arena *arena,
                                struct vfile *ret_file, struct error *error)
 {
     struct span_list spans = {.arena = arena};
-    bool is_laid_out = artifact->container->lay_out(artifact, &spans, error);
-    artifact_free(artifact);
-    if (!is_laid_out)
+    if (!artifact->container->lay_out(artifact, &spans, error))
         return FAILED;
     *ret_file = vfile_of_spans(&spans, origin);
     return OK;

@@ -22,9 +22,8 @@ struct vfile {
 
 struct vfile vfile_of_spans(const struct span_list *spans, struct origin origin);
 
-/* Lays an artifact out in the arena, and frees it even on failure; its tensors and lent values must outlive the file.
- * Returns OK or FAILED. */
-enum outcome vfile_of_artifact(struct artifact *artifact, struct origin origin, struct arena *arena,
+/* Lays an artifact out in the arena; its tensors and lent values must outlive the file. Returns OK or FAILED. */
+enum outcome vfile_of_artifact(const struct artifact *artifact, struct origin origin, struct arena *arena,
                                struct vfile *ret_file, struct error *error);
 
 /* Copies a text into the arena. */

@@ -2,7 +2,6 @@
 
 #include "formats/documents.h"
 #include "formats/json_write.h"
-#include "quant/convert.h"
 
 enum { INDENTATION = 4 };
 
@@ -150,15 +149,16 @@ void layout_json_manifest(const struct layout_product *product, struct buffer *o
 {
     struct json_writer json = {.out = out, .letters = JSON_ASCII, .width = INDENTATION};
     json_put_template(&json, "{'tensors': [");
-    for (size_t i = 0; i < product->n_outputs; i++) {
-        const struct layout_tensor *tensor = &product->outputs[i].tensors[0];
+    for (size_t i = 0; i < product->n_artifacts; i++) {
+        const struct artifact_tensor *written = &product->artifacts[i].artifact.tensors[0];
+        const struct tensor *tensor = written->tensor;
         json_put_template(&json, "{");
         json_keep_line(&json);
         json_put_template(&json, "'name': %s, 'file': %s, 'dtype': %s, 'shape': [", tensor->name,
-                          product->outputs[i].name, tensor->encoding.dtype->name);
-        for (unsigned j = 0; j < tensor->view->rank; j++)
-            json_put_number(&json, NULL, tensor->view->shape[j]);
-        json_put_template(&json, "], 'bytes': %u}", convert_bytes(tensor->view, tensor->encoding.dtype));
+                          product->artifacts[i].name, written->encoding.dtype->name);
+        for (unsigned j = 0; j < tensor->rank; j++)
+            json_put_number(&json, NULL, tensor->shape[j]);
+        json_put_template(&json, "], 'bytes': %u}", artifact_tensor_bytes(written));
     }
     json_put_template(&json, "]}");
     buffer_append_text(out, "\n");

@@ -7,7 +7,6 @@
 #include "models/layouts/layout_json.h"
 #include "models/layouts/making.h"
 #include "models/layouts/row.h"
-#include "quant/convert.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,38 +50,46 @@ static bool make_block(struct making *making, const struct layout_block *block)
     return true;
 }
 
-static bool add_output(struct making *making, const char *name, struct layout_tensor *tensors, size_t n_tensors)
+/* Adds a file with tensors [first, end) of the current ones. */
+static bool add_artifact(struct making *making, const char *name, size_t first, size_t end)
 {
     struct layout_product *product = making->product;
     if (*name == '\0' || *name == '.' || strchr(name, '/') != NULL || strlen(name) > MAX_NAME)
         return error_set(making->error, "'%.300s' is not a valid file name", name) || fail_at(making, "files.name");
-    if (product->n_outputs == product->capacity) {
+    if (product->n_artifacts == product->capacity) {
         size_t capacity = product->capacity * 2 + 16;
-        struct layout_output *outputs = arena_array(making->arena, capacity, sizeof *outputs);
-        if (product->n_outputs > 0)
-            memcpy(outputs, product->outputs, product->n_outputs * sizeof *outputs);
-        product->outputs = outputs;
+        struct layout_artifact *artifacts = arena_array(making->arena, capacity, sizeof *artifacts);
+        if (product->n_artifacts > 0)
+            memcpy(artifacts, product->artifacts, product->n_artifacts * sizeof *artifacts);
+        product->artifacts = artifacts;
         product->capacity = capacity;
     }
-    product->outputs[product->n_outputs++] = (struct layout_output){
-        name, making->file->files.raw ? &raw_container : &safetensors_container, tensors, n_tensors};
+    struct layout_artifact *made = &product->artifacts[product->n_artifacts++];
+    *made = (struct layout_artifact){.name = name};
+    made->artifact.container = making->file->files.raw ? &raw_container : &safetensors_container;
+    if (end == first)
+        return true;
+    made->artifact.n_tensors = end - first;
+    made->artifact.tensors =
+        arena_copy(making->arena, making->tensors + first, (end - first) * sizeof *making->tensors);
+    made->origins = arena_copy(making->arena, making->origins + first, (end - first) * sizeof *making->origins);
     return true;
 }
 
-/* Adds a file with these tensors. */
-static bool add_part(struct making *making, uint64_t part, struct layout_tensor *tensors, size_t n_tensors)
+/* Like add_artifact(), for a file whose name has the number `part`. */
+static bool add_part(struct making *making, uint64_t part, size_t first, size_t end)
 {
     const char *name;
     scope_push(&making->scope, "part", value_of_number((int64_t)part));
     bool filled =
         scope_fill(&making->scope, making->file->files.name, &name, making->error) || fail_at(making, "files.name");
     scope_pop(&making->scope);
-    return filled && add_output(making, name, tensors, n_tensors);
+    return filled && add_artifact(making, name, first, end);
 }
 
 /* Adds the tensors in files as vLLM's ShardedStateLoader.save_model() cuts them: a new file begins before the tensor
  * that would exceed the limit. */
-static bool add_parts(struct making *making, struct layout_tensor *tensors)
+static bool add_parts(struct making *making)
 {
     uint64_t limit = UINT64_MAX, part = 0, size = 0;
     size_t first = 0;
@@ -90,30 +97,30 @@ static bool add_parts(struct making *making, struct layout_tensor *tensors)
     if (part_size != NULL && !scope_number(&making->scope, part_size, INT64_MAX, &limit, making->error))
         return fail_at(making, "files.part_size");
     for (size_t i = 0; i < making->n_tensors; i++) {
-        uint64_t bytes = convert_bytes(tensors[i].view, tensors[i].encoding.dtype), sum;
+        uint64_t bytes = artifact_tensor_bytes(&making->tensors[i]), sum;
         if (!checked_add(size, bytes, &sum) || sum > limit) {
             if (part == MAX_PARTS)
                 return error_set(making->error, "too many parts") || fail_at(making, "files.part_size");
-            if (!add_part(making, part++, tensors + first, i - first))
+            if (!add_part(making, part++, first, i))
                 return false;
             first = i;
             sum = bytes;
         }
         size = sum;
     }
-    return add_part(making, part, tensors + first, making->n_tensors - first);
+    return add_part(making, part, first, making->n_tensors);
 }
 
-static bool add_raw(struct making *making, struct layout_tensor *tensors)
+static bool add_raw(struct making *making)
 {
     for (size_t i = 0; i < making->n_tensors; i++) {
         const char *name;
-        scope_push(&making->scope, "name", value_of_text(tensors[i].name));
+        scope_push(&making->scope, "name", value_of_text(making->tensors[i].tensor->name));
         bool filled = scope_fill(&making->scope, making->file->files.name, &name, making->error);
         scope_pop(&making->scope);
         if (!filled)
             return fail_at(making, "files.name");
-        if (!add_output(making, name, &tensors[i], 1))
+        if (!add_artifact(making, name, i, i + 1))
             return false;
     }
     struct buffer text = {0};
@@ -126,24 +133,24 @@ static bool add_raw(struct making *making, struct layout_tensor *tensors)
 
 static int compare_names(const void *a, const void *b)
 {
-    const struct layout_tensor *const *x = a, *const *y = b;
-    int order = strcmp((*x)->name, (*y)->name);
+    const struct artifact_tensor *const *x = a, *const *y = b;
+    int order = strcmp((*x)->tensor->name, (*y)->tensor->name);
     return order != 0 ? order : (*x > *y) - (*x < *y);
 }
 
 /* Fails if two tensors of a file have the same name. */
 static bool check_names(struct making *making)
 {
-    const struct layout_tensor **sorted = memory_alloc((making->n_tensors + 1) * sizeof *sorted);
+    const struct artifact_tensor **sorted = memory_alloc((making->n_tensors + 1) * sizeof *sorted);
     bool differ = true;
     for (size_t i = 0; i < making->n_tensors; i++)
         sorted[i] = &making->tensors[i];
     qsort(sorted, making->n_tensors, sizeof *sorted, compare_names);
     for (size_t i = 1; differ && i < making->n_tensors; i++)
-        if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
-            differ = error_set(making->error, "%s makes the tensor '%.200s', too", sorted[i - 1]->row->place,
-                               sorted[i]->name) ||
-                     fail_at(making, sorted[i]->row->place);
+        if (strcmp(sorted[i - 1]->tensor->name, sorted[i]->tensor->name) == 0)
+            differ = error_set(making->error, "%s makes the tensor '%.200s', too",
+                               making->origins[sorted[i - 1] - making->tensors].place, sorted[i]->tensor->name) ||
+                     fail_at(making, making->origins[sorted[i] - making->tensors].place);
     free(sorted);
     return differ;
 }
@@ -157,11 +164,12 @@ static int compare_texts(const void *a, const void *b)
 static bool check_files(struct making *making)
 {
     const struct layout_product *product = making->product;
-    size_t count = product->n_outputs + product->n_texts;
+    size_t count = product->n_artifacts + product->n_texts;
     const char **names = memory_alloc((count + 1) * sizeof *names);
     bool differ = true;
     for (size_t i = 0; i < count; i++)
-        names[i] = i < product->n_outputs ? product->outputs[i].name : product->texts[i - product->n_outputs].name;
+        names[i] =
+            i < product->n_artifacts ? product->artifacts[i].name : product->texts[i - product->n_artifacts].name;
     qsort(names, count, sizeof *names, compare_texts);
     for (size_t i = 1; differ && i < count; i++)
         if (strcmp(names[i - 1], names[i]) == 0)
@@ -176,10 +184,7 @@ static bool make_file(struct making *making)
     for (size_t i = 0; i < making->file->n_blocks; i++)
         if (!make_block(making, &making->file->blocks[i]))
             return false;
-    if (!check_names(making))
-        return false;
-    struct layout_tensor *tensors = arena_copy(making->arena, making->tensors, making->n_tensors * sizeof *tensors);
-    return making->file->files.raw ? add_raw(making, tensors) : add_parts(making, tensors);
+    return check_names(making) && (making->file->files.raw ? add_raw(making) : add_parts(making));
 }
 
 static bool make_files(struct making *making)
@@ -290,20 +295,6 @@ bool layout_make(const struct layout_file *file, const char *parameters, const s
     ret_product->texts = arena_array(arena, file->n_documents + 2, sizeof *ret_product->texts);
     bool made = make_all(&making, parameters, model);
     free(making.tensors);
+    free(making.origins);
     return made;
-}
-
-bool layout_artifact(const struct layout_output *output, struct arena *arena, struct artifact *ret_artifact,
-                     struct error *error)
-{
-    struct tensor_set *set = tensor_set_new(arena);
-    *ret_artifact = (struct artifact){.container = output->container};
-    for (size_t i = 0; i < output->n_tensors; i++)
-        tensor_set_add_view(set, output->tensors[i].name, output->tensors[i].view);
-    if (!tensor_set_seal(set, error))
-        return false;
-    artifact_reserve(ret_artifact, output->n_tensors);
-    for (size_t i = 0; i < output->n_tensors; i++)
-        ret_artifact->tensors[i] = (struct artifact_tensor){&set->tensors[i], output->tensors[i].encoding};
-    return true;
 }

@@ -6,21 +6,18 @@
 #include "models/huggingface/hf_model.h"
 #include "models/layouts/layout_file.h"
 
-/* A tensor of a file, and its origin. */
-struct layout_tensor {
-    const char *name;
-    const struct view *view;
-    struct encoding encoding;
-    const struct layout_row *row;
+/* The origin of a tensor. */
+struct layout_origin {
+    const char *place;          /* of its row in the layout file */
     const char *const *sources; /* names; for stacked members the first one's */
     unsigned n_sources;
 };
 
-struct layout_output {
+/* A file of tensors; one tensor if it is raw. */
+struct layout_artifact {
     const char *name;
-    const struct container *container;
-    struct layout_tensor *tensors; /* one in a raw file */
-    size_t n_tensors;
+    struct artifact artifact;            /* in the product's arena: not for artifact_free() */
+    const struct layout_origin *origins; /* by tensor */
 };
 
 struct layout_text {
@@ -29,8 +26,8 @@ struct layout_text {
 };
 
 struct layout_product {
-    struct layout_output *outputs;
-    size_t n_outputs, capacity;
+    struct layout_artifact *artifacts;
+    size_t n_artifacts, capacity;
     struct layout_text *texts; /* documents, and the manifest of raw files */
     size_t n_texts;
     bool *used; /* by tensor of the model's set: a row reads it */
@@ -40,8 +37,3 @@ struct layout_product {
  * file. The product lives in the arena, and uses the views of the model. */
 bool layout_make(const struct layout_file *file, const char *parameters, const struct hf_model *model,
                  struct arena *arena, struct layout_product *ret_product, struct error *error);
-
-/* Makes the artifact of an output; its tensors live in the arena. The caller frees it with artifact_free(), also after
- * a failure. */
-bool layout_artifact(const struct layout_output *output, struct arena *arena, struct artifact *ret_artifact,
-                     struct error *error);

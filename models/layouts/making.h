@@ -16,7 +16,8 @@ struct making {
     const struct tensor_set *set;
     struct arena *arena;
     struct layout_product *product;
-    struct layout_tensor *tensors; /* the current file's */
+    struct artifact_tensor *tensors; /* the current file's */
+    struct layout_origin *origins;   /* by tensor */
     size_t n_tensors, capacity;
     uint64_t n_steps;
     struct error *error;

@@ -221,7 +221,7 @@ static bool make_found(struct search *search, size_t first, size_t end)
         names[0] = search->found[first].tensor->name;
         for (unsigned i = 1; made && i < row->n_from; i++)
             made = scope_fill(&making->scope, row->from[i], &names[i], making->error);
-        struct layout_sources sources = {.names = names, .count = row->n_from};
+        const struct layout_sources sources = {.names = names, .count = row->n_from};
         made = made && row_make_named(making, row, &sources);
     }
     making->scope.n_locals = n_locals;
@@ -294,6 +294,6 @@ bool row_make(struct making *making, const struct layout_row *row)
     for (unsigned i = 0; i < row->n_from; i++)
         if (!scope_fill(&making->scope, row->from[i], &names[i], making->error))
             return false;
-    struct layout_sources sources = {.names = names, .count = row->n_from};
+    const struct layout_sources sources = {.names = names, .count = row->n_from};
     return row_make_named(making, row, &sources);
 }

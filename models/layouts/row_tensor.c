@@ -3,13 +3,19 @@
 #include "quant/convert.h"
 #include "quant/rotary.h"
 
-static void add_tensor(struct making *making, const struct layout_tensor *tensor)
+/* Adds a tensor to the current file. */
+static void add_tensor(struct making *making, const char *name, const struct view *view, struct encoding encoding,
+                       const struct layout_origin *origin)
 {
     if (making->n_tensors == making->capacity) {
         making->capacity = making->capacity * 2 + 64;
         making->tensors = memory_resize(making->tensors, making->capacity * sizeof *making->tensors);
+        making->origins = memory_resize(making->origins, making->capacity * sizeof *making->origins);
     }
-    making->tensors[making->n_tensors++] = *tensor;
+    struct tensor tensor = tensor_of_view(name, view);
+    making->origins[making->n_tensors] = *origin;
+    making->tensors[making->n_tensors++] =
+        (struct artifact_tensor){arena_copy(making->arena, &tensor, sizeof tensor), encoding};
 }
 
 /* Chooses a tensor's dtype: the first of the row's dtypes that its shape allows. */
@@ -121,7 +127,8 @@ static bool make_rotary(struct making *making, const struct layout_rotary *rotar
 }
 
 /* Adds the tensor, or its parts if the row packs it. The parts pack the values that the tensor would have. */
-static bool add_packed(struct making *making, const struct layout_row *row, const struct layout_tensor *tensor)
+static bool add_packed(struct making *making, const struct layout_row *row, const char *name, const struct view *view,
+                       struct encoding encoding, const struct layout_origin *origin)
 {
     struct arena *arena = making->arena;
     struct packed_part parts[PACKING_MAX_PARTS];
@@ -129,19 +136,16 @@ static bool add_packed(struct making *making, const struct layout_row *row, cons
     if (row->packed_when != NULL && !scope_holds(&making->scope, row->packed_when, &holds, making->error))
         return false;
     if (!holds) {
-        add_tensor(making, tensor);
+        add_tensor(making, name, view, encoding, origin);
         return true;
     }
-    const struct view *written = view_convert(arena, tensor->view, tensor->encoding.dtype);
+    const struct view *written = view_convert(arena, view, encoding.dtype);
     unsigned n_parts = row->packer->pack(row->packer, arena, written, parts, making->error);
     for (unsigned i = 0; i < n_parts; i++) {
-        struct layout_tensor part = *tensor;
-        part.name = packed_part_name(arena, tensor->name, parts[i].suffix);
-        part.view = parts[i].view;
-        part.encoding = encoding_of(part.view->dtype);
-        if (i == 1 && row->scales != NULL && !scope_fill(&making->scope, row->scales, &part.name, making->error))
+        const char *part = packed_part_name(arena, name, parts[i].suffix);
+        if (i == 1 && row->scales != NULL && !scope_fill(&making->scope, row->scales, &part, making->error))
             return false;
-        add_tensor(making, &part);
+        add_tensor(making, part, parts[i].view, encoding_of(parts[i].view->dtype), origin);
     }
     return n_parts > 0;
 }
@@ -149,43 +153,46 @@ static bool add_packed(struct making *making, const struct layout_row *row, cons
 bool row_make_tensor(struct making *making, const struct layout_row *row, const struct layout_sources *sources)
 {
     struct scope *scope = &making->scope;
-    struct layout_tensor tensor = {.row = row, .sources = sources->names, .n_sources = sources->count};
-    const struct view *first = sources->views[0];
+    const struct layout_origin origin = {row->place, sources->names, sources->count};
+    const struct view *view, *first = sources->views[0];
+    struct encoding encoding;
+    const char *name;
     scope_push(scope, "rows", value_of_number(first->rank > 0 ? (int64_t)first->shape[0] : 1));
     scope_push(scope, "columns", value_of_number((int64_t)view_row_elements(first)));
-    bool made = cutter_cut(&making->cutter, row, sources, &tensor.view, making->error);
+    bool made = cutter_cut(&making->cutter, row, sources, &view, making->error);
     if (made && row->constant != NULL)
-        tensor.view = constant_view(making, row->constant);
+        view = constant_view(making, row->constant);
     if (made && row->rotary != NULL)
-        made = make_rotary(making, row->rotary, &tensor.view);
+        made = make_rotary(making, row->rotary, &view);
     if (made && row->map != NULL)
-        tensor.view = elementwise_apply(making->arena, row->map, NULL, FORWARD, tensor.view);
-    made = made && scope_fill(scope, row->to, &tensor.name, making->error) &&
-           choose_encoding(making, row, tensor.view, &tensor.encoding) && add_packed(making, row, &tensor);
+        view = elementwise_apply(making->arena, row->map, NULL, FORWARD, view);
+    made = made && scope_fill(scope, row->to, &name, making->error) && choose_encoding(making, row, view, &encoding) &&
+           add_packed(making, row, name, view, encoding, &origin);
     scope_pop(scope);
     scope_pop(scope);
     return made;
 }
 
-bool row_make_named(struct making *making, const struct layout_row *row, struct layout_sources *sources)
+bool row_make_named(struct making *making, const struct layout_row *row, const struct layout_sources *named)
 {
     const struct view *views[KEY_NAMES_MAX];
+    struct layout_sources sources = *named;
     bool holds = false;
     unsigned n_missing = 0;
     const char *missing = NULL;
-    sources->views = views;
-    scope_push(&making->scope, "sources", value_of_number(sources->count));
+    sources.views = views;
+    scope_push(&making->scope, "sources", value_of_number(sources.count));
     bool made = scope_holds(&making->scope, row->when, &holds, making->error);
-    for (unsigned i = 0; made && holds && i < sources->count; i++) {
-        made = row_read_source(making, sources->names[i], &views[i]);
+    for (unsigned i = 0; made && holds && i < sources.count; i++) {
+        made = row_read_source(making, sources.names[i], &views[i]);
         if (made && views[i] == NULL) {
-            missing = sources->names[i];
+            missing = sources.names[i];
             n_missing++;
         }
     }
-    if (made && n_missing > 0 && (!row->optional || n_missing < sources->count))
+    if (made && n_missing > 0 && (!row->optional || n_missing < sources.count))
         made = error_set(making->error, "the model has no tensor '%.200s'", missing);
-    made = made && (!holds || n_missing > 0 || row_make_tensor(making, row, sources));
+    made = made && (!holds || n_missing > 0 || row_make_tensor(making, row, &sources));
     scope_pop(&making->scope);
     return made;
 }

@@ -10,6 +10,6 @@ bool row_read_source(struct making *making, const char *name, const struct view 
 /* Makes the tensor of a row from its sources. */
 bool row_make_tensor(struct making *making, const struct layout_row *row, const struct layout_sources *sources);
 
-/* Makes the tensor of a row from sources of these names, if its condition holds. A missing source is an error, unless
- * the row is optional and all are missing. */
-bool row_make_named(struct making *making, const struct layout_row *row, struct layout_sources *sources);
+/* Makes the tensor of a row from sources of these names, still without views, if its condition holds. A missing source
+ * is an error, unless the row is optional and all are missing. */
+bool row_make_named(struct making *making, const struct layout_row *row, const struct layout_sources *named);

@@ -27,8 +27,7 @@ bool split_rule_parse(const char *text, struct split_rule *ret_rule, struct erro
 
 static uint64_t padded_bytes(const struct artifact_tensor *written)
 {
-    uint64_t n_bytes = dtype_bytes(written->encoding.dtype, tensor_elements(written->tensor));
-    return (n_bytes + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
+    return (artifact_tensor_bytes(written) + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
 }
 
 /* Returns the end of the split that begins with tensor `first`; 0 if the first tensor of all exceeds max_bytes. */

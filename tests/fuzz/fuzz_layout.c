@@ -80,13 +80,15 @@ static void read_product(const struct layout_product *product)
     static unsigned char out[MOST_READ];
     struct error error;
     size_t n_read = 0;
-    for (size_t i = 0; i < product->n_outputs; i++) {
-        require(product->outputs[i].name[0] != '\0');
-        for (size_t j = 0; j < product->outputs[i].n_tensors && n_read++ < MOST_TENSORS; j++) {
-            const struct layout_tensor *tensor = &product->outputs[i].tensors[j];
-            if (convert_bytes(tensor->view, tensor->encoding.dtype) <= sizeof out &&
-                !convert_read(tensor->view, tensor->encoding, 0,
-                              tensor->view->n_elements / tensor->encoding.dtype->block_elements, out, &error))
+    for (size_t i = 0; i < product->n_artifacts; i++) {
+        const struct artifact *artifact = &product->artifacts[i].artifact;
+        require(product->artifacts[i].name[0] != '\0');
+        for (size_t j = 0; j < artifact->n_tensors && n_read++ < MOST_TENSORS; j++) {
+            const struct artifact_tensor *written = &artifact->tensors[j];
+            const struct view *view = written->tensor->view;
+            if (artifact_tensor_bytes(written) <= sizeof out &&
+                !convert_read(view, written->encoding, 0, view->n_elements / written->encoding.dtype->block_elements,
+                              out, &error))
                 require_one_line(&error);
         }
     }

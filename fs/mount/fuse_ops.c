@@ -304,8 +304,9 @@ static void interrupt_reader(fuse_req_t req, void *interrupted)
 }
 
 /* Waits for a read's bytes and answers it. Ends the watch for interrupts before the reply, which frees the request. */
-static void read_when_here(const struct queued_read *read)
+static void read_when_here(void *context)
 {
+    struct queued_read *read = context;
     struct awaiting awaiting = {.read = read};
     struct error unused;
     fuse_req_interrupt_func(read->req, interrupt_reader, &awaiting.interrupted);
@@ -316,13 +317,34 @@ static void read_when_here(const struct queued_read *read)
         fail_read(read->req, read->ino, false, &awaiting.error);
     else
         read_in_turn(*read);
+    free(read);
+}
+
+static void drop_read(void *context)
+{
+    struct queued_read *read = context;
+    fuse_reply_err(read->req, EIO);
+    free(read);
+}
+
+/* Hands a read to a thread that waits for its bytes. Returns false if there is none. */
+static bool read_later(const struct serving *serving, const struct queued_read *read)
+{
+    struct queued_read *copy = malloc(sizeof *copy);
+    if (copy == NULL)
+        return false;
+    *copy = *read;
+    if (waits_add(serving->remote_reads, read_when_here, copy))
+        return true;
+    free(copy);
+    return false;
 }
 
 static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
 {
     const struct serving *serving = fuse_req_userdata(req);
     const struct queued_read read = {req, ino, size, offset};
-    if (!source_any_remote() || !remote_reads_add(serving->remote_reads, &read))
+    if (!source_any_remote() || !read_later(serving, &read))
         read_in_turn(read);
 }
 
@@ -609,7 +631,7 @@ void serving_begin(struct serving *serving, const struct served *served, size_t 
     serving->served = served;
     serving->waiting = waiting_room_new(served->tree, answer_prepared);
     serving->reads = read_queue_new(n_readers);
-    serving->remote_reads = remote_reads_new(read_when_here);
+    serving->remote_reads = waits_new(MAX_BACKGROUND);
     serving->ahead = read_ahead_new();
     sem_init(&serving->answering, 0, 0);
 }
@@ -617,7 +639,8 @@ void serving_begin(struct serving *serving, const struct served *served, size_t 
 void serving_end(struct serving *serving)
 {
     arrival_give_up();
-    remote_reads_free(serving->remote_reads);
+    waits_end(serving->remote_reads, drop_read);
+    waits_free(serving->remote_reads);
     read_ahead_free(serving->ahead);
     waiting_room_free(serving->waiting);
     read_queue_free(serving->reads);

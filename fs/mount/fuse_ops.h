@@ -11,15 +11,15 @@
  * LISTING_PATIENCE seconds at most for the files of its directory, and then also names those that are still being
  * planned; looking up such a name waits, and may find that the file is absent.
  *
- * If a source is remote, a read first waits on a thread of remote_reads.h for its bytes, and is then computed like any
+ * If a source is remote, a read first waits on a thread of waits.h for its bytes, and is then computed like any
  * other. */
 #pragma once
 
 #include "fs/mount/read_queue.h"
-#include "fs/mount/remote_reads.h"
 #include "fs/mount/waiting_room.h"
 #include "fs/mount/watch.h"
 #include "fs/tree/read_ahead.h"
+#include "fs/tree/waits.h"
 
 #include <fuse_lowlevel.h>
 #include <semaphore.h>
@@ -40,7 +40,7 @@ struct serving {
     const struct served *served;
     struct waiting_room *waiting;
     struct read_queue *reads;
-    struct remote_reads *remote_reads;
+    struct waits *remote_reads;
     struct read_ahead *ahead;
     atomic_bool has_replied;
     sem_t answering; /* posted once, after the first reply: a worker runs, and the kernel knows our limits */

@@ -1,0 +1,121 @@
+#include "fs/tree/waits.h"
+
+#include "base/arena.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+enum { MOST_IDLE = 4 }; /* threads that stay, so that a sequential reader needs no new one for each read */
+
+struct wait {
+    struct wait *next;
+    wait_work *work;
+    void *context;
+};
+
+struct waits {
+    pthread_mutex_t lock;
+    pthread_cond_t came, thread_left;
+    struct wait *first, **end; /* work that no thread has begun */
+    size_t n_queued, n_idle, n_threads, most_threads;
+    bool ending;
+};
+
+struct waits *waits_new(size_t most_threads)
+{
+    struct waits *waits = memory_alloc(sizeof *waits);
+    *waits = (struct waits){.end = &waits->first, .most_threads = most_threads};
+    pthread_mutex_init(&waits->lock, NULL);
+    pthread_cond_init(&waits->came, NULL);
+    pthread_cond_init(&waits->thread_left, NULL);
+    return waits;
+}
+
+/* Takes the next piece of work; the caller has the lock. */
+static struct wait *take(struct waits *waits)
+{
+    struct wait *taken = waits->first;
+    if (taken == NULL)
+        return NULL;
+    waits->first = taken->next;
+    if (waits->first == NULL)
+        waits->end = &waits->first;
+    waits->n_queued--;
+    return taken;
+}
+
+/* Waits for work; returns NULL if the thread must end. */
+static struct wait *await(struct waits *waits)
+{
+    while (waits->first == NULL && !waits->ending && waits->n_idle < MOST_IDLE) {
+        waits->n_idle++;
+        pthread_cond_wait(&waits->came, &waits->lock);
+        waits->n_idle--;
+    }
+    return take(waits);
+}
+
+static void *do_work(void *context)
+{
+    struct waits *waits = context;
+    pthread_mutex_lock(&waits->lock);
+    for (struct wait *taken; (taken = await(waits)) != NULL; free(taken)) {
+        pthread_mutex_unlock(&waits->lock);
+        taken->work(taken->context);
+        pthread_mutex_lock(&waits->lock);
+    }
+    waits->n_threads--;
+    pthread_cond_broadcast(&waits->thread_left);
+    pthread_mutex_unlock(&waits->lock);
+    return NULL;
+}
+
+/* Starts a thread if none is free for one more piece of work. Reports whether there is any thread. */
+static bool has_thread(struct waits *waits)
+{
+    pthread_t thread;
+    if (waits->n_queued >= waits->n_idle && waits->n_threads < waits->most_threads &&
+        pthread_create(&thread, NULL, do_work, waits) == 0) {
+        pthread_detach(thread);
+        waits->n_threads++;
+    }
+    return waits->n_threads > 0;
+}
+
+bool waits_add(struct waits *waits, wait_work *work, void *context)
+{
+    pthread_mutex_lock(&waits->lock);
+    struct wait *added = malloc(sizeof *added);
+    bool taken = added != NULL && !waits->ending && has_thread(waits);
+    if (!taken) {
+        free(added);
+    } else {
+        *added = (struct wait){NULL, work, context};
+        *waits->end = added;
+        waits->end = &added->next;
+        waits->n_queued++;
+        pthread_cond_signal(&waits->came);
+    }
+    pthread_mutex_unlock(&waits->lock);
+    return taken;
+}
+
+void waits_end(struct waits *waits, wait_work *drop)
+{
+    pthread_mutex_lock(&waits->lock);
+    waits->ending = true;
+    for (struct wait *dropped; (dropped = take(waits)) != NULL; free(dropped))
+        drop(dropped->context);
+    pthread_cond_broadcast(&waits->came);
+    while (waits->n_threads > 0)
+        pthread_cond_wait(&waits->thread_left, &waits->lock);
+    pthread_mutex_unlock(&waits->lock);
+}
+
+void waits_free(struct waits *waits)
+{
+    pthread_cond_destroy(&waits->thread_left);
+    pthread_cond_destroy(&waits->came);
+    pthread_mutex_destroy(&waits->lock);
+    free(waits);
+}

@@ -32,6 +32,7 @@ struct answer {
     struct buffer text; /* the body, unless it is a file */
     bool is_file;
     struct vfile file;
+    uint64_t file_key;      /* tells files apart (read_ahead_follow()) */
     uint64_t first, length; /* the part of the file to send, in bytes */
 };
 

@@ -328,6 +328,7 @@ void hub_answer_file(const struct repositories *repositories, const struct http_
         return;
     }
     answer->is_file = true;
+    answer->file_key = (uintptr_t)file;
     answer_header(answer, "Content-Type", "%s", content_type(file->name));
     answer_header(answer, "ETag", "%s", etag);
     answer_header(answer, "X-Repo-Commit", "%s", repository->commit);

@@ -1,8 +1,11 @@
 #include "fs/http/server.h"
 
+#include "base/arrival.h"
+#include "base/attempt.h"
 #include "base/report.h"
 #include "base/text.h"
 #include "fs/http/answer.h"
+#include "fs/http/body.h"
 #include "fs/http/hub.h"
 #include "fs/http/metrics.h"
 #include "fs/http/page.h"
@@ -24,7 +27,6 @@ enum {
     MAX_CONNECTIONS = 512,
     IDLE_SECONDS = 60,
     HEADER_BYTES = 32 * 1024,
-    BLOCK_BYTES = 256 * 1024, /* of a file that is computed at a time */
     MIN_THREADS = 4,
     ADDRESS_TEXT = INET6_ADDRSTRLEN + 10,
     ACTIVATED_SOCKET = 3, /* sd_listen_fds(3) */
@@ -37,77 +39,49 @@ struct server {
     int listening; /* descriptor */
     char address[ADDRESS_TEXT];
     struct metrics metrics;
+    struct bodies bodies;
 };
 
 /* A request from its first line to its end. */
 struct exchange {
+    struct suspended suspended; /* while the answer is made */
     struct server *server;
     struct arena *arena;
     const char *method, *target;
+    struct http_request request;
+    struct route route;
+    struct answer answer;
+    bool has_answer; /* which the exchange owns */
     unsigned status;
     uint64_t n_bytes;
     struct timespec begun;
 };
 
-/* The body of an answer while it is sent. */
-struct body {
-    struct server *server;
-    struct answer answer;
-    const char *target;
-};
-
-static ssize_t read_body(void *context, uint64_t position, char *out, size_t most)
-{
-    struct body *body = context;
-    struct error error;
-    uint64_t left = body->answer.length - position;
-    size_t length = left < most ? (size_t)left : most;
-    bool read = vfile_read(&body->answer.file, body->answer.first + position, length, out, &error);
-    if (read && origin_changed(&body->answer.file.origin))
-        read = error_set(&error, "a source has changed since it was opened; restart wfs serve");
-    if (!read) {
-        report("%s: %s", body->target, error.message);
-        return MHD_CONTENT_READER_END_WITH_ERROR;
-    }
-    metrics_add_bytes(&body->server->metrics, length);
-    return (ssize_t)length;
-}
-
-static void free_body(void *context)
-{
-    struct body *body = context;
-    answer_free(&body->answer);
-    free(body);
-}
-
 /* Takes the answer. */
-static struct MHD_Response *make_response(struct server *server, struct answer *answer, const char *target)
+static struct MHD_Response *make_response(struct exchange *exchange, struct MHD_Connection *connection)
 {
-    struct MHD_Response *response;
-    if (answer->is_file) {
-        struct body *body = memory_alloc(sizeof *body);
-        *body = (struct body){server, *answer, arena_strdup(answer->arena, target)};
-        response = MHD_create_response_from_callback(answer->length, BLOCK_BYTES, read_body, body, free_body);
-        if (response == NULL)
-            free_body(body);
-    } else {
-        response = MHD_create_response_from_buffer(answer->text.length, answer->text.bytes, MHD_RESPMEM_MUST_COPY);
-    }
+    struct answer *answer = &exchange->answer;
+    exchange->has_answer = false;
+    if (answer->is_file)
+        return body_response(&exchange->server->bodies, connection, answer, exchange->target);
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(answer->text.length, answer->text.bytes, MHD_RESPMEM_MUST_COPY);
+    answer_free(answer);
     return response;
 }
 
-static enum MHD_Result send_answer(struct exchange *exchange, struct MHD_Connection *connection, struct answer *answer)
+static enum MHD_Result send_answer(struct exchange *exchange, struct MHD_Connection *connection)
 {
+    const struct answer *answer = &exchange->answer;
     struct http_header headers[ANSWER_MAX_HEADERS];
     size_t n_headers = answer->n_headers;
     unsigned status = answer->status;
-    bool is_file = answer->is_file;
     exchange->status = status;
-    exchange->n_bytes = is_file ? answer->length : answer->text.length;
+    exchange->n_bytes = answer->is_file ? answer->length : answer->text.length;
     for (size_t i = 0; i < n_headers; i++)
         headers[i] =
             (struct http_header){answer->headers[i].name, arena_strdup(exchange->arena, answer->headers[i].value)};
-    struct MHD_Response *response = make_response(exchange->server, answer, exchange->target);
+    struct MHD_Response *response = make_response(exchange, connection);
     if (response == NULL)
         return MHD_NO;
     for (size_t i = 0; i < n_headers; i++)
@@ -116,8 +90,6 @@ static enum MHD_Result send_answer(struct exchange *exchange, struct MHD_Connect
     MHD_add_response_header(response, "Server", "wfs/" WFS_VERSION);
     enum MHD_Result queued = MHD_queue_response(connection, status, response);
     MHD_destroy_response(response);
-    if (!is_file)
-        answer_free(answer);
     return queued;
 }
 
@@ -144,6 +116,7 @@ static struct http_request read_request(struct MHD_Connection *connection, const
         .if_match = header_of(connection, "If-Match"),
         .if_none_match = header_of(connection, "If-None-Match"),
         .host = header_of(connection, "Host"),
+        .user_agent = header_of(connection, "User-Agent"),
         .recursive = recursive != NULL && (strcasecmp(recursive, "true") == 0 || strcmp(recursive, "1") == 0),
         .cursor = query_number(connection, "cursor"),
         .limit = query_number(connection, "limit"),
@@ -161,28 +134,66 @@ static bool is_authorized(const struct server *server, struct MHD_Connection *co
            strlen(given + strlen(scheme)) == strlen(token) && memeql_sec(given + strlen(scheme), token, strlen(token));
 }
 
-static void make_answer(struct exchange *exchange, struct MHD_Connection *connection, struct answer *answer)
+/* Answers what needs no file: refusals and counters. Returns false for other requests. */
+static bool answer_at_once(struct exchange *exchange, struct MHD_Connection *connection)
 {
-    struct server *server = exchange->server;
-    const struct http_request request = read_request(connection, exchange->method);
-    const struct route route = route_parse(exchange->target, answer->arena);
-    if (!request.head && strcmp(exchange->method, "GET") != 0) {
+    struct answer *answer = &exchange->answer;
+    if (!exchange->request.head && strcmp(exchange->method, "GET") != 0) {
         answer_fail(answer, 405, NULL, "wfs serves files to read: only GET and HEAD are answered");
         answer_header(answer, "Allow", "GET, HEAD");
-    } else if (!is_authorized(server, connection)) {
+    } else if (!is_authorized(exchange->server, connection)) {
         answer_fail(answer, 401, NULL, "this server asks for a token: set HF_TOKEN to it");
         answer_header(answer, "WWW-Authenticate", "Bearer");
-    } else if (route.kind == ROUTE_PAGE) {
-        page_answer(server->repositories, request.host != NULL ? request.host : server->address, answer);
-    } else if (route.kind == ROUTE_METRICS) {
-        metrics_answer(&server->metrics, answer);
-    } else if (route.kind == ROUTE_FILE) {
-        hub_answer_file(server->repositories, &request, &route, answer);
-    } else if (route.kind != ROUTE_UNKNOWN) {
-        hub_answer(server->repositories, &request, &route, answer);
-    } else {
+    } else if (exchange->route.kind == ROUTE_METRICS) {
+        metrics_answer(&exchange->server->metrics, answer);
+    } else if (exchange->route.kind == ROUTE_UNKNOWN) {
         answer_fail(answer, 404, "EntryNotFound", "there is nothing at this path; / lists what there is");
+    } else {
+        return false;
     }
+    return true;
+}
+
+/* Answers what may have to plan files. */
+static void make_answer(void *context)
+{
+    struct exchange *exchange = context;
+    const struct server *server = exchange->server;
+    const struct http_request *request = &exchange->request;
+    answer_begin(&exchange->answer);
+    if (exchange->route.kind == ROUTE_PAGE)
+        page_answer(server->repositories, request->host != NULL ? request->host : server->address, &exchange->answer);
+    else if (exchange->route.kind == ROUTE_FILE)
+        hub_answer_file(server->repositories, request, &exchange->route, &exchange->answer);
+    else
+        hub_answer(server->repositories, request, &exchange->route, &exchange->answer);
+}
+
+static void answer_unavailable(struct exchange *exchange, const char *why)
+{
+    answer_begin(&exchange->answer);
+    answer_fail(&exchange->answer, 503, NULL, "%s", why);
+}
+
+static void answer_and_resume(void *context)
+{
+    struct exchange *exchange = context;
+    struct error error;
+    if (!attempt(make_answer, exchange, &error))
+        answer_unavailable(exchange, error.message);
+    exchange->has_answer = true;
+    suspended_resume(exchange);
+}
+
+/* Suspends the connection until the answer is made, on a thread that may wait for plans and networks. */
+static void answer_later(struct exchange *exchange, struct MHD_Connection *connection)
+{
+    MHD_suspend_connection(connection);
+    if (waits_add(exchange->server->bodies.waits, answer_and_resume, exchange))
+        return;
+    answer_unavailable(exchange, "no thread can answer, or the server ends");
+    exchange->has_answer = true;
+    suspended_resume(exchange);
 }
 
 /* Called at the first line of a request, with its whole target, before anything is decoded. */
@@ -190,8 +201,10 @@ static void *begin_exchange(void *context, const char *target, struct MHD_Connec
 {
     struct exchange *exchange = memory_alloc(sizeof *exchange);
     struct arena *arena = arena_new();
-    *exchange = (struct exchange){
-        .server = context, .arena = arena, .target = arena_strndup(arena, target, strcspn(target, "?"))};
+    *exchange = (struct exchange){.suspended = {connection},
+                                  .server = context,
+                                  .arena = arena,
+                                  .target = arena_strndup(arena, target, strcspn(target, "?"))};
     clock_gettime(CLOCK_MONOTONIC, &exchange->begun);
     return exchange;
 }
@@ -200,7 +213,6 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
                               const char *version, const char *upload, size_t *upload_length, void **exchange_of)
 {
     struct exchange *exchange = *exchange_of;
-    struct answer answer;
     if (exchange->method == NULL) { /* only the headers are here; an answer now would end the connection */
         exchange->method = arena_strdup(exchange->arena, method);
         return MHD_YES;
@@ -209,9 +221,16 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
         *upload_length = 0;
         return MHD_YES;
     }
-    answer_begin(&answer);
-    make_answer(exchange, connection, &answer);
-    return send_answer(exchange, connection, &answer);
+    if (exchange->has_answer) /* after answer_later() */
+        return send_answer(exchange, connection);
+    exchange->request = read_request(connection, exchange->method);
+    exchange->route = route_parse(exchange->target, exchange->arena);
+    answer_begin(&exchange->answer);
+    if (answer_at_once(exchange, connection))
+        return send_answer(exchange, connection);
+    answer_free(&exchange->answer);
+    answer_later(exchange, connection);
+    return MHD_YES;
 }
 
 static void end_exchange(void *context, struct MHD_Connection *connection, void **exchange_of,
@@ -230,6 +249,8 @@ static void end_exchange(void *context, struct MHD_Connection *connection, void 
         report("%s %s: %u, %llu bytes, %.3f s%s", exchange->method, exchange->target, exchange->status,
                (unsigned long long)exchange->n_bytes, seconds,
                how == MHD_REQUEST_TERMINATED_COMPLETED_OK ? "" : ", ended early");
+    if (exchange->has_answer)
+        answer_free(&exchange->answer);
     arena_free(exchange->arena);
     free(exchange);
     *exchange_of = NULL;
@@ -318,13 +339,20 @@ static bool start(struct server *server, struct error *error)
     unsigned n_threads = pool_width() > MIN_THREADS ? (unsigned)pool_width() : MIN_THREADS;
     if (!take_socket(server, error) || !find_address(server, error))
         return false;
-    server->daemon =
-        MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, handle, server, MHD_OPTION_LISTEN_SOCKET,
-                         server->listening, MHD_OPTION_THREAD_POOL_SIZE, n_threads, MHD_OPTION_CONNECTION_LIMIT,
-                         (unsigned)MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
-                         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES, MHD_OPTION_URI_LOG_CALLBACK,
-                         begin_exchange, server, MHD_OPTION_NOTIFY_COMPLETED, end_exchange, server, MHD_OPTION_END);
+    server->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle, server,
+        MHD_OPTION_LISTEN_SOCKET, server->listening, MHD_OPTION_THREAD_POOL_SIZE, n_threads,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES, MHD_OPTION_URI_LOG_CALLBACK, begin_exchange, server,
+        MHD_OPTION_NOTIFY_COMPLETED, end_exchange, server, MHD_OPTION_END);
     return server->daemon != NULL || error_set(error, "the HTTP server cannot start: %s", strerror(errno));
+}
+
+static void free_server(struct server *server)
+{
+    waits_free(server->bodies.waits);
+    read_ahead_free(server->bodies.ahead);
+    free(server);
 }
 
 struct server *server_start(const struct repositories *repositories, const struct server_options *options,
@@ -332,11 +360,12 @@ struct server *server_start(const struct repositories *repositories, const struc
 {
     struct server *server = memory_alloc(sizeof *server);
     *server = (struct server){.repositories = repositories, .options = *options};
+    server->bodies = (struct bodies){waits_new(MAX_CONNECTIONS), read_ahead_new(), &server->metrics};
     if (start(server, error))
         return server;
     if (server->listening >= 0)
         close(server->listening);
-    free(server);
+    free_server(server);
     return NULL;
 }
 
@@ -347,6 +376,8 @@ const char *server_address(const struct server *server)
 
 void server_stop(struct server *server)
 {
+    arrival_give_up();
+    waits_end(server->bodies.waits, suspended_resume); /* the daemon cannot end with suspended connections */
     MHD_stop_daemon(server->daemon);
-    free(server);
+    free_server(server);
 }

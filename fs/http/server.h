@@ -1,5 +1,6 @@
-/* Serves repositories over HTTP/1.1 with libmicrohttpd: a few threads, each with many connections by epoll, so that a
- * slow client holds up nobody. Only GET and HEAD are answered. */
+/* Serves repositories over HTTP/1.1 with libmicrohttpd: a few threads, each with many connections by epoll. Requests
+ * that may have to wait, for the plan of a file or for bytes of a remote source, leave these threads, so that neither a
+ * slow client nor a stalled source holds up others. Only GET and HEAD are answered. */
 #pragma once
 
 #include "fs/http/repository.h"
@@ -22,5 +23,5 @@ struct server *server_start(const struct repositories *repositories, const struc
 /* The address to connect to: "127.0.0.1:8090". */
 const char *server_address(const struct server *server);
 
-/* Ends all connections and frees. */
+/* Ends all connections and frees. Ends all waits for remote bytes in this process, for good. */
 void server_stop(struct server *server);

@@ -151,10 +151,10 @@ const struct format *format_of_file(const struct format *const *formats, struct 
 /* Returns a file's name without its suffix, and without the number of a shard. */
 static const char *stem(struct arena *arena, const char *file_name)
 {
-    struct shard_name parts;
+    struct shard_name shard;
     const char *dot = strrchr(file_name, '.');
-    if (shard_name_parse(file_name, &parts))
-        return arena_strndup(arena, file_name, parts.stem_length);
+    if (shard_name_parse(file_name, &shard))
+        return arena_strndup(arena, file_name, shard.stem_length);
     return dot != NULL && dot != file_name ? arena_strndup(arena, file_name, (size_t)(dot - file_name)) : file_name;
 }
 
@@ -177,10 +177,10 @@ static const char *model_name(struct arena *arena, const struct input *input)
 
 static void note_single_shard(const struct checkpoint *checkpoint, const char *file_name)
 {
-    struct shard_name parts;
-    if (shard_name_parse(file_name, &parts) && parts.count > 1)
+    struct shard_name shard;
+    if (shard_name_parse(file_name, &shard) && shard.count > 1)
         checkpoint_note(checkpoint, SUBJECT_SOURCE, "%s: only one of %u shards; name the directory for all tensors",
-                        file_name, parts.count);
+                        file_name, shard.count);
 }
 
 static void set_format(struct checkpoint *checkpoint, const struct format *format)

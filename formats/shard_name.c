@@ -17,7 +17,7 @@ static bool parse_number(const char *text, unsigned *ret_number)
     return true;
 }
 
-bool shard_name_parse(const char *name, struct shard_name *ret_parts)
+bool shard_name_parse(const char *name, struct shard_name *ret_shard)
 {
     static const char between[] = "-of-";
     const char *middle = NULL;
@@ -26,12 +26,12 @@ bool shard_name_parse(const char *name, struct shard_name *ret_parts)
     if (middle == NULL || middle - name < DIGITS + 1 || middle[-DIGITS - 1] != '-')
         return false;
     const char *count = middle + sizeof between - 1;
-    struct shard_name parts = {.stem_length = (size_t)(middle - DIGITS - 1 - name)};
-    if (!parse_number(middle - DIGITS, &parts.number) || !parse_number(count, &parts.count))
+    struct shard_name shard = {.stem_length = (size_t)(middle - DIGITS - 1 - name)};
+    if (!parse_number(middle - DIGITS, &shard.number) || !parse_number(count, &shard.count))
         return false;
-    parts.suffix = count + DIGITS;
-    if (*parts.suffix != '.' || parts.number < 1 || parts.number > parts.count)
+    shard.suffix = count + DIGITS;
+    if (*shard.suffix != '.' || shard.number < 1 || shard.number > shard.count)
         return false;
-    *ret_parts = parts;
+    *ret_shard = shard;
     return true;
 }

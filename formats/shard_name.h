@@ -11,4 +11,4 @@ struct shard_name {
 };
 
 /* Parses the name of a shard; returns false for other names, and for a number outside 1 ... count. */
-bool shard_name_parse(const char *name, struct shard_name *ret_parts);
+bool shard_name_parse(const char *name, struct shard_name *ret_shard);

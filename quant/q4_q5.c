@@ -6,75 +6,75 @@
 #include "quant/k_search.h"
 #include "quant/weights.h"
 
-static inline void decode_block(const struct q45_layout *layout, const uint8_t *block, float *values)
+static inline void decode_block(const struct q45_format *format, const uint8_t *block, float *values)
 {
-    float d = f16_load(block), m = layout->has_minimum ? f16_load(block + Q45_M) : 0;
+    float d = f16_load(block), m = format->has_minimum ? f16_load(block + Q45_M) : 0;
     for (int i = 0; i < BLOCK32_ELEMENTS; i++) {
-        int level = block32_nibble(block + layout->qs, i);
-        if (layout->qh != 0)
-            level |= block32_fifth_bit(block + layout->qh, i);
-        values[i] = layout->has_minimum ? (float)level * d + m : (float)(level - layout->n_levels / 2) * d;
+        int level = block32_nibble(block + format->qs, i);
+        if (format->qh != 0)
+            level |= block32_fifth_bit(block + format->qh, i);
+        values[i] = format->has_minimum ? (float)level * d + m : (float)(level - format->n_levels / 2) * d;
     }
 }
 
-static inline void pack(const struct q45_layout *layout, float d, float minimum, const uint8_t *levels, uint8_t *block)
+static inline void pack(const struct q45_format *format, float d, float minimum, const uint8_t *levels, uint8_t *block)
 {
     f16_store(block, d);
-    if (layout->has_minimum)
+    if (format->has_minimum)
         f16_store(block + Q45_M, minimum);
-    if (layout->qh != 0)
-        block32_pack_fifth_bits(levels, block + layout->qh);
-    block32_pack_nibbles(levels, block + layout->qs);
+    if (format->qh != 0)
+        block32_pack_fifth_bits(levels, block + format->qh);
+    block32_pack_nibbles(levels, block + format->qs);
 }
 
-static inline void encode_block(const struct q45_layout *layout, const float *values, uint8_t *block)
+static inline void encode_block(const struct q45_format *format, const float *values, uint8_t *block)
 {
     uint8_t levels[BLOCK32_ELEMENTS];
     float d, offset = 0.5f, minimum = 0, maximum;
-    if (layout->has_minimum) {
+    if (format->has_minimum) {
         block32_range(values, &minimum, &maximum);
-        d = (maximum - minimum) / (float)(layout->n_levels - 1);
+        d = (maximum - minimum) / (float)(format->n_levels - 1);
     } else {
-        d = largest_by_magnitude(values, BLOCK32_ELEMENTS) / (float)(-layout->n_levels / 2);
-        offset += (float)(layout->n_levels / 2);
+        d = largest_by_magnitude(values, BLOCK32_ELEMENTS) / (float)(-format->n_levels / 2);
+        offset += (float)(format->n_levels / 2);
     }
     float inverse = block32_inverse(d);
     for (int i = 0; i < BLOCK32_ELEMENTS; i++)
-        levels[i] = block32_level((values[i] - minimum) * inverse + offset, layout->n_levels - 1);
-    pack(layout, d, minimum, levels, block);
+        levels[i] = block32_level((values[i] - minimum) * inverse + offset, format->n_levels - 1);
+    pack(format, d, minimum, levels, block);
 }
 
-static inline void encode_weighted_block(const struct q45_layout *layout, const float *values, const float *importance,
+static inline void encode_weighted_block(const struct q45_format *format, const float *values, const float *importance,
                                          float mean_square, uint8_t *block)
 {
-    const struct k_range_search range = K_WEIGHTED_RANGE(layout->n_levels - 1);
+    const struct k_range_search range = K_WEIGHTED_RANGE(format->n_levels - 1);
     uint8_t levels[BLOCK32_ELEMENTS];
     float d, weights[BLOCK32_ELEMENTS], below_zero = 0;
     importance_weights(values, importance, mean_square, BLOCK32_ELEMENTS, weights);
-    if (layout->has_minimum)
+    if (format->has_minimum)
         d = k_search_range(&range, BLOCK32_ELEMENTS, values, weights, levels, &below_zero);
     else
-        d = k_search_symmetric(BLOCK32_ELEMENTS, layout->n_levels / 2, values, weights, levels);
-    pack(layout, d, -below_zero, levels, block);
+        d = k_search_symmetric(BLOCK32_ELEMENTS, format->n_levels / 2, values, weights, levels);
+    pack(format, d, -below_zero, levels, block);
 }
 
-static inline void decode(const struct q45_layout *layout, const uint8_t *block, float *values, size_t n_blocks)
+static inline void decode(const struct q45_format *format, const uint8_t *block, float *values, size_t n_blocks)
 {
-    for (size_t i = 0; i < n_blocks; i++, block += layout->block_bytes, values += BLOCK32_ELEMENTS)
-        decode_block(layout, block, values);
+    for (size_t i = 0; i < n_blocks; i++, block += format->block_bytes, values += BLOCK32_ELEMENTS)
+        decode_block(format, block, values);
 }
 
-static inline void encode(const struct q45_layout *layout, const float *values, uint8_t *block, size_t n_blocks)
+static inline void encode(const struct q45_format *format, const float *values, uint8_t *block, size_t n_blocks)
 {
-    for (size_t i = 0; i < n_blocks; i++, block += layout->block_bytes, values += BLOCK32_ELEMENTS)
-        encode_block(layout, values, block);
+    for (size_t i = 0; i < n_blocks; i++, block += format->block_bytes, values += BLOCK32_ELEMENTS)
+        encode_block(format, values, block);
 }
 
-static void encode_weighted(const struct q45_layout *layout, const float *values, const float *importance,
+static void encode_weighted(const struct q45_format *format, const float *values, const float *importance,
                             const float *mean_squares, uint8_t *block, size_t n_blocks)
 {
-    for (size_t i = 0, at = 0; i < n_blocks; i++, at += BLOCK32_ELEMENTS, block += layout->block_bytes)
-        encode_weighted_block(layout, values + at, importance + at, mean_squares[i], block);
+    for (size_t i = 0, at = 0; i < n_blocks; i++, at += BLOCK32_ELEMENTS, block += format->block_bytes)
+        encode_weighted_block(format, values + at, importance + at, mean_squares[i], block);
 }
 
 #if defined(__x86_64__)
@@ -88,16 +88,16 @@ encode_function q4_0_encode_avx2, q4_1_encode_avx2, q5_0_encode_avx2, q5_1_encod
 #define DEFINE_DTYPE(prefix, upper, id, scales)                                                                        \
     static void prefix##_decode(const void *blocks, float *values, size_t n_blocks)                                    \
     {                                                                                                                  \
-        decode(&prefix##_layout, blocks, values, n_blocks);                                                            \
+        decode(&prefix##_format, blocks, values, n_blocks);                                                            \
     }                                                                                                                  \
     static void prefix##_encode(const float *values, void *blocks, size_t n_blocks)                                    \
     {                                                                                                                  \
-        encode(&prefix##_layout, values, blocks, n_blocks);                                                            \
+        encode(&prefix##_format, values, blocks, n_blocks);                                                            \
     }                                                                                                                  \
     static void prefix##_encode_weighted(const float *values, const float *importance, const float *mean_squares,      \
                                          void *blocks, size_t n_blocks)                                                \
     {                                                                                                                  \
-        encode_weighted(&prefix##_layout, values, importance, mean_squares, blocks, n_blocks);                         \
+        encode_weighted(&prefix##_format, values, importance, mean_squares, blocks, n_blocks);                         \
     }                                                                                                                  \
     const struct dtype prefix##_dtype = {                                                                              \
         .name = #upper,                                                                                                \

@@ -9,14 +9,14 @@
 
 enum { Q45_M = 2, Q4_0_BYTES = 18, Q4_1_BYTES = 20, Q5_0_BYTES = 22, Q5_1_BYTES = 24 };
 
-struct q45_layout {
+struct q45_format {
     size_t block_bytes;
     int n_levels; /* 16 or 32 */
     bool has_minimum;
     size_t qh, qs; /* offsets in a block; qh is 0 if levels have four bits */
 };
 
-static const struct q45_layout q4_0_layout = {Q4_0_BYTES, 16, false, 0, 2};
-static const struct q45_layout q4_1_layout = {Q4_1_BYTES, 16, true, 0, 4};
-static const struct q45_layout q5_0_layout = {Q5_0_BYTES, 32, false, 2, 6};
-static const struct q45_layout q5_1_layout = {Q5_1_BYTES, 32, true, 4, 8};
+static const struct q45_format q4_0_format = {Q4_0_BYTES, 16, false, 0, 2};
+static const struct q45_format q4_1_format = {Q4_1_BYTES, 16, true, 0, 4};
+static const struct q45_format q5_0_format = {Q5_0_BYTES, 32, false, 2, 6};
+static const struct q45_format q5_1_format = {Q5_1_BYTES, 32, true, 4, 8};

@@ -10,8 +10,8 @@
 #include "formats/bits.h"
 #include "formats/checkpoint_builder.h"
 #include "formats/gguf/kv.h"
-#include "formats/layout.h"
 #include "formats/readers.h"
+#include "formats/shape.h"
 #include "formats/shard_name.h"
 
 #include <inttypes.h>
@@ -23,7 +23,7 @@ enum {
     MAX_DIMENSIONS = 4,
     MAX_NAME = 64, /* with the NUL that ends it in the reference's memory */
     USUAL_ALIGNMENT = 32,
-    MAX_PARTS = 4096,
+    MAX_SHARDS = 4096,
     MAX_TYPES = 64, /* more than GGUF has */
 };
 
@@ -177,7 +177,7 @@ static bool read_type(struct reader *reader, struct tensor *tensor, struct error
     if (!count_elements(tensor, &n_elements) ||
         !checked_multiply(n_elements / dtype->block_elements, dtype->block_bytes, &tensor->length))
         return error_set(error, "%s %s has a size of more than 64 bits", dtype->name,
-                         layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
+                         shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
     tensor->dtype = dtype;
     return true;
 }
@@ -279,9 +279,9 @@ static bool gguf_read_file(struct checkpoint *checkpoint, struct source *file, s
 static const char suffix[] = ".gguf";
 static const struct extension extensions[] = {{suffix}, {0}};
 
-static bool is_part(const char *name, struct shard_name *ret_parts)
+static bool is_shard(const char *name, struct shard_name *ret_shard)
 {
-    return shard_name_parse(name, ret_parts) && strcmp(ret_parts->suffix, suffix) == 0;
+    return shard_name_parse(name, ret_shard) && strcmp(ret_shard->suffix, suffix) == 0;
 }
 
 /* The split keys of one file. */
@@ -299,8 +299,8 @@ static struct split split_of(const struct gguf_kvs *kvs)
 }
 
 /* Reads split `number`, counted from 0, of the set whose first split is `first`. */
-static bool read_part(struct checkpoint *checkpoint, const struct input *input, const char *name, uint64_t number,
-                      const struct split *first, struct error *error)
+static bool read_shard(struct checkpoint *checkpoint, const struct input *input, const char *name, uint64_t number,
+                       const struct split *first, struct error *error)
 {
     struct gguf_kvs kvs = {0};
     if (!input_has(input, name))
@@ -325,21 +325,21 @@ static bool read_part(struct checkpoint *checkpoint, const struct input *input, 
     return true;
 }
 
-static bool read_parts(struct checkpoint *checkpoint, const struct input *input, const char *file_name,
-                       const struct split *first, struct error *error)
+static bool read_shards(struct checkpoint *checkpoint, const struct input *input, const char *file_name,
+                        const struct split *first, struct error *error)
 {
-    struct shard_name parts;
-    bool is_named = is_part(file_name, &parts) && parts.count == first->count && parts.number == first->number + 1;
+    struct shard_name shard;
+    bool is_named = is_shard(file_name, &shard) && shard.count == first->count && shard.number == first->number + 1;
     if (!is_named)
         return error_set(error, "%s: its header says split %" PRIu64 " of %" PRIu64 ", its file name says otherwise",
                          file_name, first->number + 1, first->count);
     if (first->number != 0)
-        return error_set(error, "%s: split %u of %u; name the first split or the directory", file_name, parts.number,
-                         parts.count);
+        return error_set(error, "%s: split %u of %u; name the first split or the directory", file_name, shard.number,
+                         shard.count);
     for (uint64_t number = 1; number < first->count; number++) {
         const char *name = arena_printf(checkpoint->arena, "%.*s-%05" PRIu64 "-of-%05" PRIu64 ".gguf",
-                                        (int)parts.stem_length, file_name, number + 1, first->count);
-        if (!read_part(checkpoint, input, name, number, first, error))
+                                        (int)shard.stem_length, file_name, number + 1, first->count);
+        if (!read_shard(checkpoint, input, name, number, first, error))
             return false;
     }
     if (checkpoint->tensors->n_tensors != first->n_tensors)
@@ -354,15 +354,15 @@ enum { LISTED_MODELS = 8 };
  * its first split, even if that is missing. */
 static size_t find_models(struct arena *arena, const struct input *input, const char *ret_names[LISTED_MODELS])
 {
-    struct shard_name parts;
+    struct shard_name shard;
     size_t n_models = 0;
     const char *last = "";
     for (size_t i = 0; i < input->list.count; i++) {
         const char *name = input->list.entries[i].name;
         if (*name == '.' || !text_ends_with(name, suffix))
             continue;
-        if (is_part(name, &parts))
-            name = arena_printf(arena, "%.*s-%05u-of-%05u.gguf", (int)parts.stem_length, name, 1, parts.count);
+        if (is_shard(name, &shard))
+            name = arena_printf(arena, "%.*s-%05u-of-%05u.gguf", (int)shard.stem_length, name, 1, shard.count);
         if (strcmp(name, last) != 0 && n_models++ < LISTED_MODELS)
             ret_names[n_models - 1] = name;
         last = name;
@@ -425,9 +425,9 @@ static bool gguf_open(struct checkpoint *checkpoint, const struct input *input, 
     if (!read_file(checkpoint, file, checkpoint->unsealed, &checkpoint->metadata, error))
         return false;
     struct split split = split_of(&checkpoint->metadata);
-    if (split.count > MAX_PARTS)
-        return error_set(error, "%s: too many splits: %" PRIu64 ", the limit is %d", name, split.count, MAX_PARTS);
-    if (split.count > 1 && !read_parts(checkpoint, input, name, &split, error))
+    if (split.count > MAX_SHARDS)
+        return error_set(error, "%s: too many splits: %" PRIu64 ", the limit is %d", name, split.count, MAX_SHARDS);
+    if (split.count > 1 && !read_shards(checkpoint, input, name, &split, error))
         return false;
     format_add_side_files(checkpoint, input);
     return true;

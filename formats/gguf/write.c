@@ -11,7 +11,7 @@ enum {
 };
 
 /* A file while it is laid out. */
-struct layout {
+struct writing {
     const struct artifact *artifact;
     struct span_list *spans;
     struct buffer literal; /* bytes to append after the spans so far */
@@ -36,52 +36,52 @@ static void write_record(struct buffer *out, const struct artifact_tensor *writt
 }
 
 /* Writes every tensor's record; *ret_length is the length of the data section. */
-static bool write_records(struct layout *layout, uint64_t *ret_length)
+static bool write_records(struct writing *writing, uint64_t *ret_length)
 {
-    const struct artifact *artifact = layout->artifact;
+    const struct artifact *artifact = writing->artifact;
     uint64_t offset = 0;
     for (size_t i = 0; i < artifact->n_tensors; i++) {
-        write_record(&layout->literal, &artifact->tensors[i], offset, layout->trim_ones);
+        write_record(&writing->literal, &artifact->tensors[i], offset, writing->trim_ones);
         uint64_t n_bytes = artifact_tensor_bytes(&artifact->tensors[i]), end;
-        if (!checked_add(offset, n_bytes, &end) || !checked_align(end, layout->alignment, &offset))
-            return error_set(layout->error, "tensor '%s' would make the file too large",
+        if (!checked_add(offset, n_bytes, &end) || !checked_align(end, writing->alignment, &offset))
+            return error_set(writing->error, "tensor '%s' would make the file too large",
                              artifact->tensors[i].tensor->name);
-        layout->n_data_spans += (n_bytes != 0) + (end != offset);
+        writing->n_data_spans += (n_bytes != 0) + (end != offset);
     }
     *ret_length = offset;
     return true;
 }
 
 /* Writes an entry. A long value that is kept elsewhere, in memory or in its file, is not copied. */
-static bool write_key(struct layout *layout, const struct gguf_kv *kv)
+static bool write_key(struct writing *writing, const struct gguf_kv *kv)
 {
     const struct gguf_stored *stored = &kv->stored;
     bool is_stored = stored->source != NULL && stored->canonical && stored->length > LONG_VALUE;
     bool is_lent = stored->source == NULL && kv->is_borrowed && kv->value.length > LONG_VALUE;
     if (!is_stored && !is_lent)
-        return gguf_write_kv(&layout->literal, kv, layout->error);
-    gguf_append_string(&layout->literal, kv->key, strlen(kv->key));
-    buffer_append_le(&layout->literal, (uint64_t)kv->type, 4);
-    spans_add_buffer(layout->spans, &layout->literal);
+        return gguf_write_kv(&writing->literal, kv, writing->error);
+    gguf_append_string(&writing->literal, kv->key, strlen(kv->key));
+    buffer_append_le(&writing->literal, (uint64_t)kv->type, 4);
+    spans_add_buffer(writing->spans, &writing->literal);
     if (is_stored)
         spans_add_view(
-            layout->spans,
-            view_of_source(layout->spans->arena, stored->source, stored->offset, &u8_dtype, 1, &stored->length),
+            writing->spans,
+            view_of_source(writing->spans->arena, stored->source, stored->offset, &u8_dtype, 1, &stored->length),
             encoding_of(&u8_dtype));
     else
-        spans_add_literal(layout->spans, kv->value.bytes, kv->value.length);
+        spans_add_literal(writing->spans, kv->value.bytes, kv->value.length);
     return true;
 }
 
-static bool write_keys(struct layout *layout)
+static bool write_keys(struct writing *writing)
 {
-    const struct gguf_kvs *kvs = &layout->artifact->metadata;
-    buffer_append(&layout->literal, "GGUF", 4);
-    buffer_append_le(&layout->literal, VERSION, 4);
-    buffer_append_le(&layout->literal, layout->artifact->n_tensors, 8);
-    buffer_append_le(&layout->literal, kvs->n_kvs, 8);
+    const struct gguf_kvs *kvs = &writing->artifact->metadata;
+    buffer_append(&writing->literal, "GGUF", 4);
+    buffer_append_le(&writing->literal, VERSION, 4);
+    buffer_append_le(&writing->literal, writing->artifact->n_tensors, 8);
+    buffer_append_le(&writing->literal, kvs->n_kvs, 8);
     for (size_t i = 0; i < kvs->n_kvs; i++)
-        if (!write_key(layout, &kvs->kvs[i]))
+        if (!write_key(writing, &kvs->kvs[i]))
             return false;
     return true;
 }
@@ -98,41 +98,41 @@ static bool read_alignment(const struct gguf_kvs *kvs, uint64_t *alignment, stru
     return error_set(error, "general.alignment is %llu, not a power of two", (unsigned long long)*alignment);
 }
 
-static void add_padding(struct layout *layout, uint64_t data)
+static void add_padding(struct writing *writing, uint64_t data)
 {
-    uint64_t end = layout->spans->size - data, aligned = end;
-    checked_align(end, layout->alignment, &aligned);
-    spans_add_zeros(layout->spans, aligned - end);
+    uint64_t end = writing->spans->size - data, aligned = end;
+    checked_align(end, writing->alignment, &aligned);
+    spans_add_zeros(writing->spans, aligned - end);
 }
 
 /* Lays out the header with its padding, and the data; the checked sizes of the records make it fit. */
-static bool lay_out_all(struct layout *layout)
+static bool lay_out_all(struct writing *writing)
 {
     uint64_t data_length = 0, data, size;
-    if (!write_keys(layout) || !write_records(layout, &data_length))
+    if (!write_keys(writing) || !write_records(writing, &data_length))
         return false;
-    uint64_t meta = layout->spans->size + layout->literal.length;
-    if (!checked_align(meta, layout->alignment, &data) || !checked_add(data, data_length, &size))
-        return error_set(layout->error, "the file would be too large");
-    buffer_append_zeros(&layout->literal, data - meta);
-    spans_add_buffer(layout->spans, &layout->literal);
-    spans_reserve(layout->spans, layout->n_data_spans);
-    for (size_t i = 0; i < layout->artifact->n_tensors; i++) {
-        const struct artifact_tensor *tensor = &layout->artifact->tensors[i];
-        spans_add_tensor(layout->spans, tensor->tensor, tensor->encoding);
-        add_padding(layout, data);
+    uint64_t meta = writing->spans->size + writing->literal.length;
+    if (!checked_align(meta, writing->alignment, &data) || !checked_add(data, data_length, &size))
+        return error_set(writing->error, "the file would be too large");
+    buffer_append_zeros(&writing->literal, data - meta);
+    spans_add_buffer(writing->spans, &writing->literal);
+    spans_reserve(writing->spans, writing->n_data_spans);
+    for (size_t i = 0; i < writing->artifact->n_tensors; i++) {
+        const struct artifact_tensor *tensor = &writing->artifact->tensors[i];
+        spans_add_tensor(writing->spans, tensor->tensor, tensor->encoding);
+        add_padding(writing, data);
     }
     return true;
 }
 
 static bool lay_out(const struct artifact *artifact, bool trim_ones, struct span_list *spans, struct error *error)
 {
-    struct layout layout = {
+    struct writing writing = {
         .artifact = artifact, .spans = spans, .alignment = USUAL_ALIGNMENT, .trim_ones = trim_ones, .error = error};
-    if (!read_alignment(&artifact->metadata, &layout.alignment, error))
+    if (!read_alignment(&artifact->metadata, &writing.alignment, error))
         return false;
-    bool good = lay_out_all(&layout);
-    buffer_free(&layout.literal);
+    bool good = lay_out_all(&writing);
+    buffer_free(&writing.literal);
     return good;
 }
 

@@ -74,14 +74,14 @@ static bool is_checkpoint(const struct input *input, const char *name)
 /* Reports whether a file may be weights of the kind, by its name, and, if the name is ambiguous, by its content. */
 static bool is_weights(const struct input *input, const struct kind *kind, const char *name)
 {
-    struct shard_name parts;
+    struct shard_name shard;
     if (!has_ending(kind, name, of_weights) || *name == '.' || is_of_trainer(name))
         return false;
     for (const char *const *stem = kind->stems; *stem != NULL; stem++)
         if (is_usual(kind, *stem, name, of_weights))
             return true;
     const struct extension *extension = formats_extension(input->formats, name);
-    return extension == NULL || !extension->shared || shard_name_parse(name, &parts) || is_checkpoint(input, name);
+    return extension == NULL || !extension->shared || shard_name_parse(name, &shard) || is_checkpoint(input, name);
 }
 
 static bool is_index(const struct input *input, const struct kind *kind, const char *name)
@@ -149,11 +149,11 @@ select_names(struct arena *arena, const struct input *input, const struct kind *
 
 static bool is_usual_shard(const struct input *input, const struct kind *kind, const char *name)
 {
-    struct shard_name parts;
-    if (!is_weights(input, kind, name) || !shard_name_parse(name, &parts))
+    struct shard_name shard;
+    if (!is_weights(input, kind, name) || !shard_name_parse(name, &shard))
         return false;
     for (const char *const *stem = kind->stems; *stem != NULL; stem++)
-        if (strlen(*stem) == parts.stem_length && text_starts_with(name, *stem))
+        if (strlen(*stem) == shard.stem_length && text_starts_with(name, *stem))
             return true;
     return false;
 }
@@ -161,11 +161,11 @@ static bool is_usual_shard(const struct input *input, const struct kind *kind, c
 /* Checks that the sorted names are all shards of one set, and all of its shards. */
 static bool check_set(struct arena *arena, const struct input *input, const struct shards *shards, struct error *error)
 {
-    struct shard_name first, parts;
+    struct shard_name first, shard;
     bool is_set = shard_name_parse(shards->names[0], &first);
     for (size_t i = 0; is_set && i < shards->n_names; i++)
-        is_set = shard_name_parse(shards->names[i], &parts) && parts.stem_length == first.stem_length &&
-                 parts.count == first.count && strncmp(shards->names[i], shards->names[0], first.stem_length) == 0;
+        is_set = shard_name_parse(shards->names[i], &shard) && shard.stem_length == first.stem_length &&
+                 shard.count == first.count && strncmp(shards->names[i], shards->names[0], first.stem_length) == 0;
     if (!is_set)
         return error_set(error, "%s: %s: without an index, it is unknown which files belong together; name one file",
                          input->path, list_text(arena, shards->names, shards->n_names));
@@ -192,8 +192,8 @@ static bool find_without_index(struct arena *arena, const struct input *input, c
     }
     if (shards->n_names == 0)
         shards->names = select_names(arena, input, kind, is_weights, &shards->n_names);
-    struct shard_name parts;
-    if (shards->n_names == 1 && !shard_name_parse(shards->names[0], &parts))
+    struct shard_name shard;
+    if (shards->n_names == 1 && !shard_name_parse(shards->names[0], &shard))
         return true;
     if (shards->n_names > INDEX_MAX_SHARDS)
         return error_set(error, "%s: too many shards: %zu, the limit is %d", input->path, shards->n_names,

@@ -8,8 +8,8 @@
 #include "base/text.h"
 #include "formats/bits.h"
 #include "formats/checkpoint_builder.h"
-#include "formats/layout.h"
 #include "formats/readers.h"
+#include "formats/shape.h"
 #include "formats/zip/deflate_index.h"
 
 #include <ctype.h>
@@ -29,7 +29,7 @@ struct header {
     char descr[MAX_DESCR + 1]; /* empty: structured elements */
     bool column_major;
     unsigned rank;
-    uint64_t shape[LAYOUT_MAX_RANK];
+    uint64_t shape[SHAPE_MAX_RANK];
 };
 
 /* A text that is being parsed. */
@@ -115,7 +115,7 @@ static bool take_shape(struct cursor *cursor, struct header *header)
     if (!take(cursor, "("))
         return false;
     for (header->rank = 0; !take(cursor, ")"); header->rank++) {
-        if (header->rank == LAYOUT_MAX_RANK || !take_size(cursor, &header->shape[header->rank]))
+        if (header->rank == SHAPE_MAX_RANK || !take_size(cursor, &header->shape[header->rank]))
             return false;
         if (!take(cursor, ",")) {
             header->rank++;
@@ -299,7 +299,7 @@ static bool add_array(const struct reader *reader, const char *name, const struc
     if (tensor.dtype == NULL)
         tensor.dtype = &u8_dtype;
     tensor.shape = arena_copy(arena, header.shape, header.rank * sizeof *header.shape);
-    if (!layout_size(tensor.dtype, tensor.shape, header.rank, &n_elements, &n_bytes, NULL))
+    if (!shape_size(tensor.dtype, tensor.shape, header.rank, &n_elements, &n_bytes, NULL))
         return error_set(error, "%s: the size of its shape overflows", place->name);
     if (tensor.refusal == NULL) {
         if (!check_length(reader, place, place->size - before, n_bytes, error))

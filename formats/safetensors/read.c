@@ -3,14 +3,14 @@
  * The checks are those of the reference implementation (the safetensors crate) in its order, with its limits. Stricter
  * on purpose, it refuses duplicate keys, as the format's description demands, two spellings that only the crate's JSON
  * library accepts (a tensor as an array, a dtype as an object), names of more than TENSOR_MAX_NAME bytes, and more than
- * LAYOUT_MAX_RANK dimensions. */
+ * SHAPE_MAX_RANK dimensions. */
 #include "base/checked.h"
 #include "base/sort.h"
 #include "base/text.h"
 #include "formats/checkpoint_builder.h"
 #include "formats/json.h"
-#include "formats/layout.h"
 #include "formats/readers.h"
+#include "formats/shape.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -105,12 +105,12 @@ static const uint64_t *keep_shape(struct reader *reader, const uint64_t *sizes, 
 
 static bool parse_fields(struct reader *reader, const struct json *entry, struct tensor *tensor, struct error *error)
 {
-    uint64_t shape[LAYOUT_MAX_RANK], range[2];
+    uint64_t shape[SHAPE_MAX_RANK], range[2];
     if (!json_is(entry, JSON_OBJECT))
         return error_set(error, "its description is not an object");
     const struct json *shape_value = json_get(entry, "shape"), *range_value = json_get(entry, "data_offsets");
     if (!parse_dtype(json_get(entry, "dtype"), &tensor->dtype, error) ||
-        !parse_sizes(shape_value, "shape", LAYOUT_MAX_RANK, shape, error) ||
+        !parse_sizes(shape_value, "shape", SHAPE_MAX_RANK, shape, error) ||
         !parse_sizes(range_value, "data_offsets", 2, range, error))
         return false;
     if (json_count(range_value) != 2)
@@ -223,13 +223,13 @@ static bool check_tensor(const struct tensor *tensor, uint64_t offset, struct er
         return error_set(error,
                          "data_offsets [%" PRIu64 ", %" PRIu64 "] %s the previous tensor, which ends at %" PRIu64,
                          begin, end, begin < offset ? "overlap" : "leave a gap after", offset);
-    if (!layout_size(tensor->dtype, tensor->shape, tensor->rank, &n_elements, &n_bytes, &misaligned))
+    if (!shape_size(tensor->dtype, tensor->shape, tensor->rank, &n_elements, &n_bytes, &misaligned))
         return error_set(error, "%s %s %s", tensor->dtype->name,
-                         layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape),
+                         shape_text(tensor->shape, tensor->rank, shape, sizeof shape),
                          misaligned ? "is not a whole number of bytes" : "has a size of more than 64 bits");
     if (n_bytes != tensor->length)
         return error_set(error, "data_offsets [%" PRIu64 ", %" PRIu64 "] do not match %s %s (%" PRIu64 " bytes)", begin,
-                         end, tensor->dtype->name, layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape),
+                         end, tensor->dtype->name, shape_text(tensor->shape, tensor->rank, shape, sizeof shape),
                          n_bytes);
     return true;
 }

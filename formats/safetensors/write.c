@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "formats/json_write.h"
-#include "formats/layout.h"
+#include "formats/shape.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -108,7 +108,7 @@ static bool place_tensors(const struct artifact *artifact, struct place *places,
         const struct tensor *tensor = places[i].written->tensor;
         const struct dtype *type = places[i].written->encoding.dtype;
         places[i].offset = size;
-        if (!layout_size(type, tensor->shape, tensor->rank, &n_elements, &n_bytes, NULL) ||
+        if (!shape_size(type, tensor->shape, tensor->rank, &n_elements, &n_bytes, NULL) ||
             !checked_add(size, n_bytes, &size))
             return error_set(error, "tensor '%.200s': its %s elements do not fit in a file", tensor->name, type->name);
     }

@@ -1,6 +1,6 @@
 /* numpy arrays inside pickles. Source: numpy/core/src/multiarray/methods.c, array_reduce and array_setstate. */
 #include "formats/bits.h"
-#include "formats/layout.h"
+#include "formats/shape.h"
 #include "formats/torch/tensors.h"
 
 #include <string.h>
@@ -143,7 +143,7 @@ bool torch_make_array(const struct torch_container *container, const struct pick
 {
     struct arena *arena = container->checkpoint->arena;
     struct array array = array_of(node);
-    uint64_t shape[LAYOUT_MAX_RANK], strides[LAYOUT_MAX_RANK], n_elements, n_bytes;
+    uint64_t shape[SHAPE_MAX_RANK], strides[SHAPE_MAX_RANK], n_elements, n_bytes;
     unsigned rank;
     bool swapped = false;
     struct tensor tensor = {.source = container->file, .dtype = torch_numpy_dtype(array.dtype, &swapped)};
@@ -152,7 +152,7 @@ bool torch_make_array(const struct torch_container *container, const struct pick
         tensor.refusal = "a numpy array of a dtype that is not supported";
     }
     if (!torch_sizes(array.shape, shape, &rank) ||
-        !layout_size(tensor.dtype, shape, rank, &n_elements, &n_bytes, NULL) || n_bytes > INT64_MAX)
+        !shape_size(tensor.dtype, shape, rank, &n_elements, &n_bytes, NULL) || n_bytes > INT64_MAX)
         return torch_refuse(container, node, error, "a numpy array with an invalid shape");
     tensor.rank = (uint8_t)rank;
     tensor.shape = arena_copy(arena, shape, rank * sizeof *shape);
@@ -163,7 +163,7 @@ bool torch_make_array(const struct torch_container *container, const struct pick
             return torch_refuse(container, node, error,
                                 "a numpy array whose data do not have the %llu bytes of its shape",
                                 (unsigned long long)n_bytes);
-        (array.column_major ? column_major_strides : layout_row_major_strides)(shape, rank, strides);
+        (array.column_major ? column_major_strides : shape_row_major_strides)(shape, rank, strides);
         bool complex = tensor.dtype->kind == DTYPE_COMPLEX;
         struct bits bits = {.component_bytes = (uint8_t)(tensor.dtype->block_bytes / (complex ? 2 : 1)),
                             .swap = swapped};

@@ -2,7 +2,7 @@
 
 #include "base/checked.h"
 #include "formats/bits.h"
-#include "formats/layout.h"
+#include "formats/shape.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -145,7 +145,7 @@ bool torch_sizes(const struct pickle_node *node, uint64_t *sizes, unsigned *ret_
     if (!pickle_is(node, PICKLE_TUPLE) && !pickle_is(node, PICKLE_LIST))
         return false;
     uint32_t rank = pickle_count(node);
-    if (rank > LAYOUT_MAX_RANK)
+    if (rank > SHAPE_MAX_RANK)
         return false;
     for (uint32_t i = 0; i < rank; i++) {
         int64_t size;
@@ -160,16 +160,16 @@ bool torch_sizes(const struct pickle_node *node, uint64_t *sizes, unsigned *ret_
 static bool set_shape(const struct torch_container *container, const struct call *call, struct tensor *tensor,
                       const struct torch_dtype *dtype, const struct pickle_node *size, struct error *error)
 {
-    uint64_t shape[LAYOUT_MAX_RANK], n_elements, n_bytes;
+    uint64_t shape[SHAPE_MAX_RANK], n_elements, n_bytes;
     unsigned rank;
     if (!torch_sizes(size, shape, &rank))
         return torch_refuse(container, call->node, error, "a tensor whose sizes are not at most %d numbers >= 0",
-                            LAYOUT_MAX_RANK);
+                            SHAPE_MAX_RANK);
     tensor->dtype = dtype_by_name(dtype->dtype);
     bool packed = tensor->dtype->block_elements > 1;
     if (packed && (rank == 0 || !checked_multiply(shape[rank - 1], tensor->dtype->block_elements, &shape[rank - 1])))
         return torch_refuse(container, call->node, error, "a tensor of torch.%s without a last dimension", dtype->name);
-    if (!layout_size(tensor->dtype, shape, rank, &n_elements, &n_bytes, NULL) || n_bytes > INT64_MAX)
+    if (!shape_size(tensor->dtype, shape, rank, &n_elements, &n_bytes, NULL) || n_bytes > INT64_MAX)
         return torch_refuse(container, call->node, error, "a tensor whose size in bytes overflows");
     tensor->rank = (uint8_t)rank;
     tensor->shape = arena_copy(container->checkpoint->arena, shape, rank * sizeof *shape);
@@ -206,7 +206,7 @@ static bool strided_span(const struct tensor *tensor, const uint64_t *strides, u
 static bool place_tensor(const struct torch_container *container, const struct call *call, struct tensor *tensor,
                          const struct torch_storage *storage, struct error *error)
 {
-    uint64_t strides[LAYOUT_MAX_RANK], span = 0, unit = tensor->dtype->block_bytes, end;
+    uint64_t strides[SHAPE_MAX_RANK], span = 0, unit = tensor->dtype->block_bytes, end;
     int64_t first;
     unsigned rank;
     if (!pickle_integer(pickle_at(call->arguments, 1), &first) || first < 0)
@@ -294,7 +294,7 @@ static bool rebuild_tensor(const struct torch_container *container, const struct
 static bool list_only(const struct torch_container *container, const struct call *call, struct tensor *tensor,
                       struct error *error)
 {
-    uint64_t sizes[LAYOUT_MAX_RANK];
+    uint64_t sizes[SHAPE_MAX_RANK];
     unsigned rank, first = call->meaning == GLOBAL_REBUILD_META ? 0 : 1;
     const struct torch_dtype *dtype = constant_dtype(pickle_at(call->arguments, first));
     const struct pickle_node *size = pickle_at(call->arguments, first + 1);

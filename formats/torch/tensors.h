@@ -90,7 +90,7 @@ enum { TORCH_COPIED = 16 };
  * by the first call; every call needs the same arena. NULL for all other nodes. */
 const void *torch_bytes(struct arena *arena, struct pickle_node *node, size_t *ret_length);
 
-/* Reads the sizes in a tuple, list or torch.Size: at most LAYOUT_MAX_RANK integers >= 0, else returns false. */
+/* Reads the sizes in a tuple, list or torch.Size: at most SHAPE_MAX_RANK integers >= 0, else returns false. */
 bool torch_sizes(const struct pickle_node *node, uint64_t *sizes, unsigned *ret_rank);
 
 /* names.c: adds all tensors of the graph to the set, and everything else to the checkpoint's extras. Names:

@@ -1,6 +1,6 @@
 #include "base/report.h"
 #include "base/text.h"
-#include "formats/layout.h"
+#include "formats/shape.h"
 #include "fs/cli/command.h"
 #include "fs/cli/diff_json.h"
 #include "models/convert/model.h"
@@ -88,8 +88,8 @@ static void print_match(const struct match *match)
     if (a == NULL || b == NULL)
         printf("only in %s", a != NULL ? "A" : "B");
     else if (!match->same_shape)
-        printf("shape %s in A, %s in B", layout_shape_text(a->shape, a->rank, shape_a, sizeof shape_a),
-               layout_shape_text(b->shape, b->rank, shape_b, sizeof shape_b));
+        printf("shape %s in A, %s in B", shape_text(a->shape, a->rank, shape_a, sizeof shape_a),
+               shape_text(b->shape, b->rank, shape_b, sizeof shape_b));
     else if (match->pair == NULL)
         printf("cannot be compared: %s", a->refusal != NULL ? a->refusal : b->refusal);
     else {

@@ -3,7 +3,7 @@
 
 #include "base/report.h"
 #include "base/text.h"
-#include "formats/layout.h"
+#include "formats/shape.h"
 #include "models/layouts/make.h"
 
 #include <inttypes.h>
@@ -19,8 +19,7 @@ static void print_tensor(const struct artifact_tensor *written, const struct lay
     char shape[256];
     printf("  ");
     text_put(tensor->name, stdout);
-    printf(" %s %s <- ", written->encoding.dtype->name,
-           layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
+    printf(" %s %s <- ", written->encoding.dtype->name, shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
     for (unsigned i = 0; i < origin->n_sources && i < LISTED_SOURCES; i++) {
         printf(i > 0 ? ", " : "");
         text_put(origin->sources[i], stdout);

@@ -2,7 +2,7 @@
 #include "fs/tree/subjects.h"
 
 #include "base/text.h"
-#include "formats/layout.h"
+#include "formats/shape.h"
 #include "fs/tree/tensor_views.h"
 
 #include <inttypes.h>
@@ -56,7 +56,7 @@ static void print_largest(const struct checkpoint *checkpoint)
         char shape[64], size[SIZE_TEXT], name[SHOWN_NAME + 1];
         text_printable(largest[place]->name, largest[place]->name_length, name, sizeof name);
         printf("%-10s  %-8s  %-20s  %s\n", size_text(tensor_bytes(largest[place]), size), largest[place]->dtype->name,
-               layout_shape_text(largest[place]->shape, largest[place]->rank, shape, sizeof shape), name);
+               shape_text(largest[place]->shape, largest[place]->rank, shape, sizeof shape), name);
     }
 }
 

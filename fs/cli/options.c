@@ -350,7 +350,7 @@ const struct option_row option_rows[] = {
      parse_override_kv, FIELD(content.edits.override_kvs)},
     {"chat-template", "FILE", "GGUF files: use the text of FILE as tokenizer.chat_template", false, parse_chat_template,
      FIELD(content.edits), .reads_file = true, .names_input = true},
-    {"split", "SIZE|N", "gguf/split/: split every GGUF file into parts of at most SIZE (500M, 2G) or N tensors", false,
+    {"split", "SIZE|N", "gguf/split/: split every GGUF file into shards of at most SIZE (500M, 2G) or N tensors", false,
      parse_split, FIELD(content.split)},
     {"dtype", "TYPE", "model.safetensors and hf/: store floating-point tensors as f32, f16 or bf16", false,
      parse_float_type, FIELD(content.hf_type), .words = "f32 f16 bf16"},

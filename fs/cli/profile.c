@@ -206,10 +206,10 @@ static void gather_config(struct profile *profile, const struct checkpoint *chec
         return;
     const struct family_name *name;
     const struct family *family = family_find(hparams, &name);
-    const char *architecture = hparams_architecture(hparams);
+    const char *class_name = hparams_class(hparams);
     uint64_t number;
-    if (architecture != NULL)
-        profile->architecture = arena_strdup(arena, architecture);
+    if (class_name != NULL)
+        profile->architecture = arena_strdup(arena, class_name);
     if (family != NULL)
         profile->family = family->summary;
     if (profile->n_layers == 0 && hparams_count(hparams, BLOCK_COUNT, 0, UINT32_MAX, &number, &unused))

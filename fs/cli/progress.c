@@ -33,10 +33,10 @@ static double seconds_between(const struct timespec *from, const struct timespec
 }
 
 /* The contents of a line, the longest first; the first that fits the terminal is used. */
-static const struct layout {
+static const struct line_form {
     int name, bar; /* columns */
     bool rate;
-} layouts[] = {{28, 24, true}, {28, 12, true}, {20, 0, true}, {20, 0, false}, {10, 0, false}, {0, 0, false}};
+} line_forms[] = {{28, 24, true}, {28, 12, true}, {20, 0, true}, {20, 0, false}, {10, 0, false}, {0, 0, false}};
 
 static void append_bar(struct buffer *line, int columns, double share)
 {
@@ -48,20 +48,20 @@ static void append_bar(struct buffer *line, int columns, double share)
     buffer_append_text(line, "] ");
 }
 
-static struct buffer make_line(const struct progress *progress, const struct layout *layout, double elapsed)
+static struct buffer make_line(const struct progress *progress, const struct line_form *form, double elapsed)
 {
     char name[sizeof progress->name], done[SIZE_TEXT], total[SIZE_TEXT], rate[SIZE_TEXT];
     struct buffer line = {0};
     double share = progress->total ? (double)progress->done / (double)progress->total : 1;
     double per_second = elapsed > 0 ? (double)progress->done / elapsed : 0;
     uint64_t left = per_second > 0 ? (uint64_t)((double)(progress->total - progress->done) / per_second + 0.5) : 0;
-    text_printable(progress->name, strlen(progress->name), name, (size_t)layout->name + 1);
-    if (layout->name != 0)
-        buffer_printf(&line, "%-*s ", layout->name, name);
+    text_printable(progress->name, strlen(progress->name), name, (size_t)form->name + 1);
+    if (form->name != 0)
+        buffer_printf(&line, "%-*s ", form->name, name);
     buffer_printf(&line, "%3d%% ", (int)(share * 100));
-    append_bar(&line, layout->bar, share);
+    append_bar(&line, form->bar, share);
     buffer_printf(&line, "%s of %s", size_text(progress->done, done), size_text(progress->total, total));
-    if (layout->rate)
+    if (form->rate)
         buffer_printf(&line, ", %s/s", size_text((uint64_t)per_second, rate));
     if (progress->done == progress->total)
         buffer_printf(&line, ", in %.1f s", elapsed);
@@ -73,13 +73,13 @@ static struct buffer make_line(const struct progress *progress, const struct lay
 /* Draws a line that fits the terminal's current width, since a wrapped line could not be erased. */
 static void draw(const struct progress *progress, const struct timespec *now)
 {
-    const size_t n_layouts = sizeof layouts / sizeof *layouts;
+    const size_t n_forms = sizeof line_forms / sizeof *line_forms;
     double elapsed = seconds_between(&progress->start, now);
     size_t columns = terminal_columns(STDERR_FILENO) - 1, i = 0;
-    struct buffer line = make_line(progress, &layouts[i], elapsed);
-    while (line.length > columns && ++i < n_layouts) {
+    struct buffer line = make_line(progress, &line_forms[i], elapsed);
+    while (line.length > columns && ++i < n_forms) {
         buffer_free(&line);
-        line = make_line(progress, &layouts[i], elapsed);
+        line = make_line(progress, &line_forms[i], elapsed);
     }
     fprintf(stderr, "\r%.*s\033[K", (int)(line.length < columns ? line.length : columns), (const char *)line.bytes);
     buffer_free(&line);

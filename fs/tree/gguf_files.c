@@ -13,13 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One split of an output. */
-struct gguf_part {
+/* One shard of an output. */
+struct gguf_shard {
     struct tree *tree;
     const struct artifact *whole;
     enum splitter splitter;
     const size_t *ends;
-    size_t n_parts, number;
+    size_t n_shards, number;
 };
 
 /* Notes tensors without importances: llama-quantize accepts another model's matrix silently if no type needs one. */
@@ -79,12 +79,12 @@ static enum outcome plan_source(void *context, struct arena *arena, struct vfile
     return OK;
 }
 
-static enum outcome plan_part(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+static enum outcome plan_shard(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
-    const struct gguf_part *part = context;
+    const struct gguf_shard *shard = context;
     struct artifact artifact;
-    split_artifact(part->whole, part->splitter, part->ends, part->n_parts, part->number, &artifact);
-    enum outcome outcome = vfile_of_artifact(&artifact, tree_origin_of_model(part->tree), arena, ret_file, error);
+    split_artifact(shard->whole, shard->splitter, shard->ends, shard->n_shards, shard->number, &artifact);
+    enum outcome outcome = vfile_of_artifact(&artifact, tree_origin_of_model(shard->tree), arena, ret_file, error);
     artifact_free(&artifact);
     return outcome;
 }
@@ -108,7 +108,7 @@ static bool keeps_split(const struct tree *tree)
 }
 
 /* Adds the splits of a target's file to gguf/split/. Their names need their number, so the artifact is made now. */
-static void add_parts(struct target_files *files, const struct target *target)
+static void add_shards(struct target_files *files, const struct target *target)
 {
     struct tree *tree = files->tree;
     struct arena *arena = tree_arena(tree);
@@ -117,25 +117,25 @@ static void add_parts(struct target_files *files, const struct target *target)
     enum splitter splitter = is_kept ? SPLITTER_QUANTIZE : SPLITTER_GGUF_SPLIT;
     struct quantize_options options = tree_options(tree)->quantize;
     struct error error;
-    size_t n_parts = 0;
+    size_t n_shards = 0;
     options.keep_split = is_kept;
     if ((!is_kept && !split_is_asked(tree)) || target_files_make(files, target, &options, whole, &error) != OK)
         return;
     tree_on_free(tree, release_artifact, whole);
     const char *name = strrchr(target->path, '/') != NULL ? strrchr(target->path, '/') + 1 : target->path;
-    size_t *ends = is_kept ? gguf_source_ends(tree_checkpoint(tree), whole, &n_parts)
-                           : split_ends(whole, &tree_options(tree)->split, &n_parts, &error);
+    size_t *ends = is_kept ? gguf_source_ends(tree_checkpoint(tree), whole, &n_shards)
+                           : split_ends(whole, &tree_options(tree)->split, &n_shards, &error);
     if (ends == NULL)
         checkpoint_note(tree_checkpoint(tree), SUBJECT_SOURCE, "gguf/split: %s is left out: %s", name, error.message);
-    const size_t *kept = arena_copy(arena, ends, n_parts * sizeof *ends);
+    const size_t *kept = arena_copy(arena, ends, n_shards * sizeof *ends);
     free(ends);
     node_id directory = tree_add_directory(tree, tree_add_directory(tree, TREE_ROOT, "gguf"), "split");
-    for (size_t i = 0; i < n_parts; i++) {
-        struct gguf_part *part = arena_alloc(arena, sizeof *part);
-        *part = (struct gguf_part){tree, whole, splitter, kept, n_parts, i};
-        const char *part_name = arena_printf(arena, "%.*s-%05zu-of-%05zu.gguf", (int)(strlen(name) - strlen(".gguf")),
-                                             name, i + 1, n_parts);
-        tree_add_file(tree, directory, part_name, plan_part, part);
+    for (size_t i = 0; i < n_shards; i++) {
+        struct gguf_shard *shard = arena_alloc(arena, sizeof *shard);
+        *shard = (struct gguf_shard){tree, whole, splitter, kept, n_shards, i};
+        const char *file_name = arena_printf(arena, "%.*s-%05zu-of-%05zu.gguf", (int)(strlen(name) - strlen(".gguf")),
+                                             name, i + 1, n_shards);
+        tree_add_file(tree, directory, file_name, plan_shard, shard);
     }
 }
 
@@ -148,7 +148,7 @@ static void add_targets(struct target_files *files, enum target_model of)
     target_files_add_all(files, of);
     for (const struct target *target = targets; target->path != NULL; target++)
         if (target->of == of)
-            add_parts(files, target);
+            add_shards(files, target);
 }
 
 static void add_mixes(struct target_files *files, enum target_model of, node_id directory)
@@ -158,7 +158,7 @@ static void add_mixes(struct target_files *files, enum target_model of, node_id 
         struct target *target = arena_alloc(arena, sizeof *target);
         *target = (struct target){arena_printf(arena, "gguf/model-%s.gguf", mix->name), of, target_quantize, mix->name};
         target_files_add(files, target);
-        add_parts(files, target);
+        add_shards(files, target);
         if (mix->alias != NULL)
             tree_add_alias(files->tree, directory, strchr(target->path, '/') + 1,
                            arena_printf(arena, "model-%s.gguf", mix->alias));
@@ -205,7 +205,7 @@ static bool add(struct tree *tree, struct error *error)
     if (split_is_asked(tree) || keeps_split(tree))
         tree_add_directory(tree, directory, "split");
     else
-        tree_add_hint(tree, "gguf/split", "-o split=SIZE|N shows GGUF files in parts");
+        tree_add_hint(tree, "gguf/split", "-o split=SIZE|N shows GGUF files in shards");
     if (!is_gguf)
         tree_add_directory(tree, directory, "converter");
     add_targets(files, of);

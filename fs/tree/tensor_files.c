@@ -1,6 +1,6 @@
 /* tensors/NAME/: a directory for every tensor, with a file for every view of it. Computed, not stored. */
-#include "formats/layout.h"
 #include "formats/numpy/write.h"
+#include "formats/shape.h"
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/name.h"
@@ -170,7 +170,7 @@ static void xattrs(const void *context, uint64_t item, int slot, tree_emit_xattr
     const struct tensor *tensor = shown_tensors_stored(files->shown, item);
     const struct unpacked *unpacked = shown_tensors_unpacked(files->shown, item);
     struct tensor_file file;
-    char shape[LAYOUT_MAX_RANK * 22];
+    char shape[SHAPE_MAX_RANK * 22];
     bool view = slot > SLOT_METADATA && tensor_file_at(files->shown, item, files->options, (unsigned)slot, &file);
     if (unpacked != NULL)
         emit_packing(unpacked, emit, emit_context);
@@ -180,8 +180,7 @@ static void xattrs(const void *context, uint64_t item, int slot, tree_emit_xattr
         tensor = shown_tensors_at(files->shown, item, &room);
     emit(emit_context, "user.wfs.name", tensor->name, tensor->name_length);
     emit_text(emit, emit_context, "user.wfs.dtype", view ? file.encoding.dtype->name : tensor->dtype->name);
-    emit_text(emit, emit_context, "user.wfs.shape",
-              layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
+    emit_text(emit, emit_context, "user.wfs.shape", shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
     emit_number(emit, emit_context, "user.wfs.elements", tensor_elements(tensor));
     if (view)
         emit_text(emit, emit_context, "user.wfs.stored", file.stored ? "true" : "false");

@@ -2,8 +2,8 @@
 
 #include "base/text.h"
 #include "formats/json_write.h"
-#include "formats/layout.h"
 #include "formats/numpy/write.h"
+#include "formats/shape.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/name.h"
 #include "quant/convert.h"
@@ -164,9 +164,9 @@ static void put_packing(const struct tensor *tensor, const struct unpacked *unpa
 /* Writes the place of the tensor that is stored under the name; the packing describes the result. */
 static void put_place(const struct tensor *stored, struct json_writer *writer)
 {
-    uint64_t row_major[LAYOUT_MAX_RANK];
+    uint64_t row_major[SHAPE_MAX_RANK];
     struct view view = outline(stored);
-    layout_row_major_strides(stored->shape, stored->rank, row_major);
+    shape_row_major_strides(stored->shape, stored->rank, row_major);
     json_put_text(writer, "dtype", stored->dtype->name);
     put_list(writer, "shape", stored->shape, stored->rank);
     put_list(writer, "strides", stored->strides ? stored->strides : row_major, stored->rank);

@@ -30,7 +30,7 @@ struct hparams {
     struct layer layers[MAX_LAYERS];
     size_t n_layers;
     const struct json *raw;
-    const char *architecture;
+    const char *class_name;
     struct hparams *parts[N_PARTS]; /* of an encoder; NULL: none */
 };
 
@@ -157,9 +157,9 @@ const struct json *hparams_raw(const struct hparams *hparams)
     return hparams->raw;
 }
 
-const char *hparams_architecture(const struct hparams *hparams)
+const char *hparams_class(const struct hparams *hparams)
 {
-    return hparams->architecture;
+    return hparams->class_name;
 }
 
 static void add_layer(struct hparams *hparams, const struct json *object, const struct config_class *class)
@@ -319,18 +319,18 @@ static const struct config_class *class_of(const struct json *config, const char
 }
 
 /* Reports whether the converter has a class for this multimodal model, whatever class its text model names. */
-static bool counts_as_whole(const char *architecture)
+static bool counts_as_whole(const char *class_name)
 {
     static const char *const wholes[] = {"StepVLForConditionalGeneration", "Sarashina2VisionForCausalLM",
                                          "Exaone4_5_ForConditionalGeneration", "Step3p7ForConditionalGeneration",
                                          "KimiK3ForConditionalGeneration"};
-    for (size_t i = 0; architecture != NULL && i < sizeof wholes / sizeof *wholes; i++)
-        if (strcmp(architecture, wholes[i]) == 0)
+    for (size_t i = 0; class_name != NULL && i < sizeof wholes / sizeof *wholes; i++)
+        if (strcmp(class_name, wholes[i]) == 0)
             return true;
     return false;
 }
 
-static const char *find_architecture(struct hparams *hparams, const struct json *text)
+static const char *find_class(struct hparams *hparams, const struct json *text)
 {
     const char *inner = json_string(json_first(json_get(text, "architectures")), NULL);
     const char *outer = json_string(json_first(json_get(hparams->raw, "architectures")), NULL);
@@ -360,7 +360,7 @@ static bool fill_in(struct hparams *hparams, struct error *error)
     const struct config_class *text_class;
     if (!json_is(raw, JSON_OBJECT))
         return error_set(error, "not a JSON object");
-    hparams->architecture = find_architecture(hparams, text);
+    hparams->class_name = find_class(hparams, text);
     const struct config_class *class = class_of_whole(raw, text, &text_class);
     if (text == NULL && class != NULL && class->text_may_be_flat)
         class = config_class_find(class->text_class);
@@ -410,7 +410,7 @@ static struct hparams *completed_mistral(struct hparams *hparams, struct error *
 {
     static const char mixture[] = "MistralMoeModel";
     bool is_mixture = json_is(json_get(hparams->raw, "moe"), JSON_OBJECT);
-    hparams->architecture = is_mixture ? mixture : "MistralModel";
+    hparams->class_name = is_mixture ? mixture : "MistralModel";
     if (!json_is(hparams->raw, JSON_OBJECT))
         error_set(error, "params.json: not a JSON object");
     else if (add_config(hparams, hparams->raw, is_mixture ? config_class_find(mixture) : NULL, error))
@@ -548,13 +548,13 @@ struct hparams *hparams_of_tower(struct hparams *text, const struct checkpoint *
     return NULL;
 }
 
-const char *hparams_tower_architecture(const struct hparams *text)
+const char *hparams_tower_class(const struct hparams *text)
 {
     const char *inner = json_string(json_first(get_path(text->raw, "vision_config.architectures")), NULL);
     const char *outer = json_string(json_first(json_get(text->raw, "architectures")), NULL);
     if (inner != NULL || outer != NULL)
         return inner != NULL ? inner : outer;
-    return text->architecture; /* Mistral's own format names none */
+    return text->class_name; /* Mistral's own format names none */
 }
 
 void hparams_free(struct hparams *hparams)

@@ -39,7 +39,7 @@ struct hparams *hparams_of_tower(struct hparams *text, const struct checkpoint *
 bool hparams_has_tower(const struct hparams *text, const struct tower_config *configs);
 
 /* Returns the Hugging Face class that chooses the projector: vision_config's, or else config.json's; NULL: none. */
-const char *hparams_tower_architecture(const struct hparams *text);
+const char *hparams_tower_class(const struct hparams *text);
 
 /* Returns the effective value of a key, or NULL. A dotted key is a path: "attn_config.clip_qkv". */
 const struct json *hparams_get(const struct hparams *hparams, const char *key);
@@ -70,4 +70,4 @@ bool hparams_default(struct hparams *hparams, const char *defaults, struct error
 const struct json *hparams_raw(const struct hparams *hparams);
 
 /* Returns the Hugging Face class that chooses the family, "LlamaForCausalLM"; NULL: none is named. */
-const char *hparams_architecture(const struct hparams *hparams);
+const char *hparams_class(const struct hparams *hparams);

@@ -20,22 +20,22 @@ bool gguf_model_take(struct gguf_model *model, struct error *error)
 }
 
 /* Returns the index of the tensor's source file, searched from `before` on; `before` if the search fails. */
-static size_t part_of(const struct checkpoint *checkpoint, const struct tensor *tensor, size_t before)
+static size_t shard_of(const struct checkpoint *checkpoint, const struct tensor *tensor, size_t before)
 {
-    for (size_t part = before; part < checkpoint->n_sources; part++)
-        if (checkpoint->sources[part] == tensor->source)
-            return part;
+    for (size_t shard = before; shard < checkpoint->n_sources; shard++)
+        if (checkpoint->sources[shard] == tensor->source)
+            return shard;
     return before;
 }
 
 size_t *gguf_source_ends(const struct checkpoint *checkpoint, const struct artifact *whole, size_t *ret_n_shards)
 {
-    size_t n_parts = 0, *ends = memory_alloc((checkpoint->n_sources + 1) * sizeof *ends);
+    size_t n_shards = 0, *ends = memory_alloc((checkpoint->n_sources + 1) * sizeof *ends);
     for (size_t i = 0; i < whole->n_tensors; i++)
-        for (size_t part = part_of(checkpoint, whole->tensors[i].tensor, n_parts); n_parts < part; n_parts++)
-            ends[n_parts] = i;
-    ends[n_parts++] = whole->n_tensors;
-    *ret_n_shards = n_parts;
+        for (size_t shard = shard_of(checkpoint, whole->tensors[i].tensor, n_shards); n_shards < shard; n_shards++)
+            ends[n_shards] = i;
+    ends[n_shards++] = whole->n_tensors;
+    *ret_n_shards = n_shards;
     return ends;
 }
 

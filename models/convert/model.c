@@ -5,7 +5,7 @@
 #include "models/card/general.h"
 #include "models/config/hparams.h"
 #include "models/convert/from_gguf.h"
-#include "models/convert/plain.h"
+#include "models/convert/unknown_family.h"
 #include "models/families/families.h"
 #include "models/family/tensors.h"
 #include "models/packings/packings.h"
@@ -189,13 +189,13 @@ static bool make_by_family(struct gguf_model *model, const struct family_name *h
     return family->tower != NULL || add_vocab(&builder, error);
 }
 
-static bool make_plain(struct gguf_model *model, const char *architecture, struct error *error)
+static bool make_without_family(struct gguf_model *model, const char *class_name, struct error *error)
 {
     struct gguf_kvs *kvs = &model->kvs;
-    if (!plain_add_tensors(model, error) || !seal(model, error))
+    if (!unknown_family_add_tensors(model, error) || !seal(model, error))
         return false;
     struct parameter_count count = count_parameters(model);
-    gguf_set_text(kvs, "general.architecture", architecture != NULL ? architecture : "unknown");
+    gguf_set_text(kvs, "general.architecture", class_name != NULL ? class_name : "unknown");
     gguf_set_text(kvs, "general.type", "model");
     if (!general_add(kvs, model->checkpoint, model->hparams ? hparams_raw(model->hparams) : NULL, &count, error))
         return false;
@@ -210,15 +210,15 @@ static const struct family *find_family(const struct checkpoint *checkpoint, con
 {
     static const char consequence[] = "so it is a plain container";
     const struct family *family = hparams != NULL ? family_find(hparams, ret_hf) : NULL;
-    const char *architecture = hparams != NULL ? hparams_architecture(hparams) : NULL;
+    const char *class_name = hparams != NULL ? hparams_class(hparams) : NULL;
     if (family != NULL)
         return family;
     if (hparams == NULL)
         checkpoint_note(checkpoint, SUBJECT_GGUF, "no config.json, %s", consequence);
-    else if (architecture == NULL)
+    else if (class_name == NULL)
         checkpoint_note(checkpoint, SUBJECT_GGUF, "config.json names no architecture, %s", consequence);
     else
-        checkpoint_note(checkpoint, SUBJECT_GGUF, "the architecture %s is unknown, %s", architecture, consequence);
+        checkpoint_note(checkpoint, SUBJECT_GGUF, "the architecture %s is unknown, %s", class_name, consequence);
     return NULL;
 }
 
@@ -251,7 +251,7 @@ static bool fill_in(struct gguf_model *model, struct error *error)
     model->family = find_family(model->checkpoint, model->hparams, &hf);
     if (model->family != NULL)
         return make_by_family(model, hf, error);
-    return make_plain(model, model->hparams != NULL ? hparams_architecture(model->hparams) : NULL, error);
+    return make_without_family(model, model->hparams != NULL ? hparams_class(model->hparams) : NULL, error);
 }
 
 static bool has_tensors(const struct gguf_model *model, struct error *error)

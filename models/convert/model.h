@@ -8,7 +8,7 @@
 #include "models/family/gguf_model.h"
 
 /* Returns NULL if no GGUF can be made of the checkpoint, for example because its family does not know a tensor. A
- * checkpoint of an unknown class becomes a plain container (plain.h), with a note. */
+ * checkpoint of an unknown class becomes a plain container (unknown_family.h), with a note. */
 struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, struct error *error);
 
 /* Like gguf_model_new(), with packed weights as ggml's blocks that decode to exactly their values, even where the

@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "formats/documents.h"
 #include "formats/huggingface/hub_cache.h"
-#include "formats/layout.h"
+#include "formats/shape.h"
 #include "models/derive/module_patterns.h"
 #include "quant/convert.h"
 
@@ -114,7 +114,7 @@ static bool join_halves(struct adapter *adapter, struct error *error)
 
 static const struct view *half_view(const struct adapter *adapter, const struct tensor *tensor, struct error *error)
 {
-    char shape[LAYOUT_MAX_RANK * 22];
+    char shape[SHAPE_MAX_RANK * 22];
     if (tensor->refusal != NULL)
         error_set(error, "tensor '%.200s': %s", tensor->name, tensor->refusal);
     else if (tensor->dtype->block_elements != 1 || dtype_kernels(tensor->dtype).decode == NULL)
@@ -122,7 +122,7 @@ static const struct view *half_view(const struct adapter *adapter, const struct 
                   tensor->dtype->name);
     else if (tensor->rank != 2)
         error_set(error, "tensor '%.200s' has the shape %s; it must be a matrix", tensor->name,
-                  layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
+                  shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
     else
         return tensor_view(tensor, adapter->arena);
     return NULL;
@@ -137,8 +137,7 @@ static bool check_pair(const struct adapter *adapter, struct adapter_pair *pair,
         return false;
     if (pair->right->shape[0] != pair->left->shape[1])
         return error_set(error, "tensor '%.200s': the ranks of A %s and B %s differ", pair->name,
-                         layout_shape_text(pair->a->shape, 2, a, sizeof a),
-                         layout_shape_text(pair->b->shape, 2, b, sizeof b));
+                         shape_text(pair->a->shape, 2, a, sizeof a), shape_text(pair->b->shape, 2, b, sizeof b));
     return pair->right->shape[0] > 0 || error_set(error, "tensor '%.200s' has a rank of 0", pair->name);
 }
 

@@ -263,12 +263,12 @@ static bool begin(struct model_builder *builder, const struct checkpoint *base, 
     model->hparams = hparams_load(base, &absent, error);
     if (model->hparams == NULL)
         return error_prefix(error, "the base");
-    const char *architecture = hparams_architecture(model->hparams);
+    const char *class_name = hparams_class(model->hparams);
     const struct family *family = builder->family = model->family = family_find(model->hparams, &builder->hf);
-    if (architecture == NULL)
+    if (class_name == NULL)
         return error_set(error, "the base's config.json names no architecture");
     if (family == NULL)
-        return error_set(error, "the base's architecture %s is unknown", architecture);
+        return error_set(error, "the base's architecture %s is unknown", class_name);
     dimensions_read(&builder->dimensions, model->hparams);
     family_add_dimensions(family, &builder->dimensions, model->hparams);
     return builder_adjust(builder, error) || error_prefix(error, "the base");

@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "formats/components.h"
-#include "formats/layout.h"
+#include "formats/shape.h"
 #include "models/derive/derivation.h"
 #include "models/derive/merging.h"
 #include "models/formats.h"
@@ -115,7 +115,7 @@ static bool same_shape(const struct tensor *a, const struct tensor *b)
 static bool check_whole(const struct merging *merging, const struct tensor *whole, const struct tensor *tensor,
                         const char *name)
 {
-    char of_base[LAYOUT_MAX_RANK * 22], of_adapter[LAYOUT_MAX_RANK * 22];
+    char of_base[SHAPE_MAX_RANK * 22], of_adapter[SHAPE_MAX_RANK * 22];
     if (!merging_check(merging, tensor, name))
         return false;
     if (whole->refusal != NULL || dtype_kernels(whole->dtype).decode == NULL)
@@ -123,8 +123,8 @@ static bool check_whole(const struct merging *merging, const struct tensor *whol
                          whole->dtype->name);
     return same_shape(whole, tensor) ||
            error_set(merging->error, "tensor '%.200s' is %s in the base, but %s in the adapter", name,
-                     layout_shape_text(tensor->shape, tensor->rank, of_base, sizeof of_base),
-                     layout_shape_text(whole->shape, whole->rank, of_adapter, sizeof of_adapter));
+                     shape_text(tensor->shape, tensor->rank, of_base, sizeof of_base),
+                     shape_text(whole->shape, whole->rank, of_adapter, sizeof of_adapter));
 }
 
 /* Returns the name of the tensor that a whole tensor replaces: its own without peft's insertions. */

@@ -1,7 +1,7 @@
 #include "models/derive/merge_gguf.h"
 
 #include "formats/checkpoint_builder.h"
-#include "formats/layout.h"
+#include "formats/shape.h"
 #include "models/derive/adapter.h"
 #include "models/huggingface/hf_checkpoint.h"
 #include "quant/convert.h"
@@ -59,7 +59,7 @@ void gguf_merging_replace(struct gguf_merging *merging, const char *name, const 
 static const struct tensor *find_target(const struct gguf_merging *merging, const struct tensor *related,
                                         struct error *error)
 {
-    char own[LAYOUT_MAX_RANK * 22], other[LAYOUT_MAX_RANK * 22];
+    char own[SHAPE_MAX_RANK * 22], other[SHAPE_MAX_RANK * 22];
     const struct tensor_set *set = merging->base->tensors;
     const struct tensor *found = tensor_set_find_text(set, related->name);
     if (found == NULL)
@@ -67,8 +67,8 @@ static const struct tensor *find_target(const struct gguf_merging *merging, cons
     else if (found->rank != related->rank ||
              memcmp(found->shape, related->shape, found->rank * sizeof *found->shape) != 0)
         error_set(error, "tensor '%.200s' is %s in the base, but would become %s", related->name,
-                  layout_shape_text(found->shape, found->rank, own, sizeof own),
-                  layout_shape_text(related->shape, related->rank, other, sizeof other));
+                  shape_text(found->shape, found->rank, own, sizeof own),
+                  shape_text(related->shape, related->rank, other, sizeof other));
     else
         return found;
     return NULL;

@@ -1,4 +1,4 @@
-#include "formats/layout.h"
+#include "formats/shape.h"
 #include "models/derive/adapted_parameter.h"
 #include "models/derive/merging.h"
 
@@ -139,8 +139,8 @@ static bool find_parameter(const struct merging *merging, const struct adapter_p
     }
     return named == NULL || n_found == 1 ||
            error_set(merging->error, "parameter '%.200s': A is %s and B %s, which fit %s of the base", named,
-                     layout_shape_text(pair->a->shape, 2, a, sizeof a),
-                     layout_shape_text(pair->b->shape, 2, b, sizeof b), n_found == 0 ? "none" : "several");
+                     shape_text(pair->a->shape, 2, a, sizeof a), shape_text(pair->b->shape, 2, b, sizeof b),
+                     n_found == 0 ? "none" : "several");
 }
 
 /* Adds a parameter's product to the matrices that make up the parameter, to each its own rows. */

@@ -1,6 +1,6 @@
 #include "models/derive/merging.h"
 
-#include "formats/layout.h"
+#include "formats/shape.h"
 #include "quant/convert.h"
 #include "quant/product.h"
 
@@ -101,9 +101,9 @@ bool merging_change(const struct merging *merging, const struct tensor *tensor, 
 bool merging_misfit(const struct merging *merging, const struct tensor *tensor, const char *name, uint64_t n_rows,
                     uint64_t n_columns)
 {
-    char shape[LAYOUT_MAX_RANK * 22];
+    char shape[SHAPE_MAX_RANK * 22];
     return error_set(merging->error, "tensor '%.200s' is %s in the base, but [%" PRIu64 ", %" PRIu64 "] in the adapter",
-                     name, layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape), n_rows, n_columns);
+                     name, shape_text(tensor->shape, tensor->rank, shape, sizeof shape), n_rows, n_columns);
 }
 
 void merging_add(const struct merging *merging, const struct tensor *tensor, float scale, const struct view *left,

@@ -46,9 +46,9 @@ static bool has_output(const struct checkpoint *checkpoint)
     bool absent, found = false;
     struct error unused;
     struct hparams *hparams = hparams_load(checkpoint, &absent, &unused);
-    const char *architecture = hparams != NULL ? hparams_architecture(hparams) : NULL;
-    for (size_t i = 0; i < sizeof ends / sizeof *ends && architecture != NULL; i++)
-        found |= text_ends_with(architecture, ends[i]);
+    const char *class_name = hparams != NULL ? hparams_class(hparams) : NULL;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends && class_name != NULL; i++)
+        found |= text_ends_with(class_name, ends[i]);
     hparams_free(hparams);
     return found;
 }

@@ -98,8 +98,8 @@ void bert_add_dimensions(struct dimensions *dimensions, const struct hparams *hp
 {
     if (labels(hparams) != NULL)
         dimensions_set(dimensions, "labels", 1);
-    const char *architecture = hparams_architecture(hparams);
-    if (architecture != NULL && text_ends_with(architecture, "ForSequenceClassification"))
+    const char *class_name = hparams_class(hparams);
+    if (class_name != NULL && text_ends_with(class_name, "ForSequenceClassification"))
         dimensions_set(dimensions, "classifies", 1);
 }
 

@@ -25,7 +25,7 @@ static const struct relation_row tensors[] = {
 
 static bool applies(const struct hparams *hparams)
 {
-    return llama_is_eagle3(hparams) || strstr(hparams_architecture(hparams), "agle3") != NULL;
+    return llama_is_eagle3(hparams) || strstr(hparams_class(hparams), "agle3") != NULL;
 }
 
 static const char *rename_layer(struct arena *arena, const struct dimensions *dimensions, enum direction direction,

@@ -2,5 +2,5 @@
 
 const struct family *family_find(const struct hparams *hparams, const struct family_name **ret_name)
 {
-    return family_among(families, hparams_architecture(hparams), hparams, ret_name);
+    return family_among(families, hparams_class(hparams), hparams, ret_name);
 }

@@ -18,10 +18,10 @@ static const struct relation_row tensors[] = {
 
 static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
-    const char *architecture = hparams_architecture(hparams);
+    const char *class_name = hparams_class(hparams);
     double factor = 0.5;
     uint64_t head_dim = 0;
-    if (architecture != NULL && strcmp(architecture, "GlmOcrForConditionalGeneration") == 0)
+    if (class_name != NULL && strcmp(class_name, "GlmOcrForConditionalGeneration") == 0)
         nextn_add_dimensions(dimensions, hparams);
     if (json_count(hparams_rope(hparams, "mrope_section")) == 0)
         return;

@@ -124,8 +124,8 @@ static const struct dimension_row sizes[] = {
 
 static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
-    const char *architecture = hparams_architecture(hparams);
-    if (architecture != NULL && strcmp(architecture, "BambaForCausalLM") == 0)
+    const char *class_name = hparams_class(hparams);
+    if (class_name != NULL && strcmp(class_name, "BambaForCausalLM") == 0)
         dimensions_set(dimensions, "bamba", 1);
 }
 

@@ -99,8 +99,8 @@ bool bert_has_adapters(const struct hparams *hparams)
 
 static bool is_version_3(const struct hparams *hparams)
 {
-    const char *architecture = hparams_architecture(hparams);
-    return bert_has_adapters(hparams) || (architecture != NULL && strcmp(architecture, names3[1].name) == 0);
+    const char *class_name = hparams_class(hparams);
+    return bert_has_adapters(hparams) || (class_name != NULL && strcmp(class_name, names3[1].name) == 0);
 }
 
 const struct family jina_bert_v2_family = {

@@ -70,7 +70,7 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_row config_plain_rows[] = {
+static const struct config_row config_dense_rows[] = {
     {"n_positions", FROM_TEXT, .text = "2048"},
     {"activation_function", FROM_TEXT, .text = "'gelu'"},
     {0},
@@ -85,7 +85,7 @@ const struct family nomic_bert_family = {
     .tensors = {tensors, bert_tensors},
     .forms = CONFIG_FORMS(
         {"NomicBertModel", "nomic_bert", "tensor:blk.0.ffn_gate.weight", CONFIG_TABLES(common_rows, config_rows)},
-        {"NomicBertModel", "nomic_bert", NULL, CONFIG_TABLES(common_rows, config_plain_rows)}),
+        {"NomicBertModel", "nomic_bert", NULL, CONFIG_TABLES(common_rows, config_dense_rows)}),
     .keys = {base_keys, keys, bert_keys},
     .vocabs = {&xlmr_vocab, &wordpiece_vocab},
     .dropped_prefixes = prefixes,
@@ -98,7 +98,7 @@ const struct family nomic_bert_moe_family = {
     .hf = names,
     .tensors = {tensors, bert_tensors},
     .forms = CONFIG_FORMS(
-        {"NomicBertModel", "nomic_bert", NULL, CONFIG_TABLES(num_experts_rows, common_rows, config_plain_rows)}),
+        {"NomicBertModel", "nomic_bert", NULL, CONFIG_TABLES(num_experts_rows, common_rows, config_dense_rows)}),
     .keys = {base_keys, keys, bert_keys,
              KEYS({"moe_every_n_layers", GGUF_U32, REQUIRED, "moe_every_n_layers"},
                   {"expert_used_count", GGUF_U32, REQUIRED, "moe_top_k"})},

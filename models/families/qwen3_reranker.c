@@ -31,9 +31,8 @@ static bool ranks(const struct gguf_model *model)
 {
     const struct checkpoint *checkpoint = model->checkpoint;
     const struct json *raw = hparams_raw(model->hparams);
-    const char *architecture = json_string(json_first(json_get(raw, "architectures")), NULL);
-    if (architecture != NULL &&
-        (strcasestr(architecture, "sequenceclassification") != NULL || is_named_so(architecture)))
+    const char *class_name = json_string(json_first(json_get(raw, "architectures")), NULL);
+    if (class_name != NULL && (strcasestr(class_name, "sequenceclassification") != NULL || is_named_so(class_name)))
         return true;
     return is_named_so(checkpoint->model_name) || is_named_so(checkpoint->path) ||
            is_named_so(json_string(hparams_get(model->hparams, "model_type"), NULL)) || card_says_so(checkpoint);

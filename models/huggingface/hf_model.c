@@ -261,8 +261,8 @@ const struct dtype *hf_type(const struct checkpoint *checkpoint, const struct dt
 bool hf_generates(const struct hf_model *model)
 {
     static const char *const heads[] = {"ForCausalLM", "LMHeadModel", "ForConditionalGeneration"};
-    for (size_t i = 0; model->architecture != NULL && i < sizeof heads / sizeof *heads; i++)
-        if (text_ends_with(model->architecture, heads[i]))
+    for (size_t i = 0; model->class_name != NULL && i < sizeof heads / sizeof *heads; i++)
+        if (text_ends_with(model->class_name, heads[i]))
             return true;
     return false;
 }

@@ -21,8 +21,8 @@ struct hf_model {
     const char *model_type; /* config.json's; NULL: none */
     const char *config;     /* the text of config.json if it is made from a GGUF's keys; else NULL */
     size_t config_length;
-    const char *architecture; /* the class that `config` names; NULL: none */
-    struct source *whole;     /* the source, if it is one safetensors file with the same content; else NULL */
+    const char *class_name; /* the class that `config` names; NULL: none */
+    struct source *whole;   /* the source, if it is one safetensors file with the same content; else NULL */
 };
 
 /* Returns NULL, with the reason, if no tensor can be stored. `type` becomes the type of all floating-point tensors;

@@ -128,8 +128,8 @@ static bool read_dimensions(struct hf_model *model, const struct family *family,
     const char *model_type = json_string(json_get(hparams_raw(hparams), "model_type"), NULL);
     if (model_type != NULL)
         model->model_type = arena_strdup(model->arena, model_type);
-    if (hparams_architecture(hparams) != NULL)
-        model->architecture = arena_strdup(model->arena, hparams_architecture(hparams));
+    if (hparams_class(hparams) != NULL)
+        model->class_name = arena_strdup(model->arena, hparams_class(hparams));
     hparams_free(hparams);
     return true;
 }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_FILES = 4096, MAX_PARTS = 65536, MAX_COUNT = 1 << 20, MAX_NAME = 255 };
+enum { MAX_FILES = 4096, MAX_SHARDS = 65536, MAX_COUNT = 1 << 20, MAX_NAME = 255 };
 
 static bool fail_at(const struct making *making, const char *place)
 {
@@ -76,11 +76,11 @@ static bool add_artifact(struct making *making, const char *name, size_t first, 
     return true;
 }
 
-/* Like add_artifact(), for a file whose name has the number `part`. */
-static bool add_part(struct making *making, uint64_t part, size_t first, size_t end)
+/* Like add_artifact(), for a file whose name has the number `shard`. */
+static bool add_shard(struct making *making, uint64_t shard, size_t first, size_t end)
 {
     const char *name;
-    scope_push(&making->scope, "part", value_of_number((int64_t)part));
+    scope_push(&making->scope, "part", value_of_number((int64_t)shard));
     bool filled =
         scope_fill(&making->scope, making->file->files.name, &name, making->error) || fail_at(making, "files.name");
     scope_pop(&making->scope);
@@ -89,9 +89,9 @@ static bool add_part(struct making *making, uint64_t part, size_t first, size_t 
 
 /* Adds the tensors in files as vLLM's ShardedStateLoader.save_model() cuts them: a new file begins before the tensor
  * that would exceed the limit. */
-static bool add_parts(struct making *making)
+static bool add_shards(struct making *making)
 {
-    uint64_t limit = UINT64_MAX, part = 0, size = 0;
+    uint64_t limit = UINT64_MAX, shard = 0, size = 0;
     size_t first = 0;
     const char *part_size = making->file->files.part_size;
     if (part_size != NULL && !scope_number(&making->scope, part_size, INT64_MAX, &limit, making->error))
@@ -99,16 +99,16 @@ static bool add_parts(struct making *making)
     for (size_t i = 0; i < making->n_tensors; i++) {
         uint64_t bytes = artifact_tensor_bytes(&making->tensors[i]), sum;
         if (!checked_add(size, bytes, &sum) || sum > limit) {
-            if (part == MAX_PARTS)
-                return error_set(making->error, "too many parts") || fail_at(making, "files.part_size");
-            if (!add_part(making, part++, first, i))
+            if (shard == MAX_SHARDS)
+                return error_set(making->error, "too many shards") || fail_at(making, "files.part_size");
+            if (!add_shard(making, shard++, first, i))
                 return false;
             first = i;
             sum = bytes;
         }
         size = sum;
     }
-    return add_part(making, part, first, making->n_tensors);
+    return add_shard(making, shard, first, making->n_tensors);
 }
 
 static bool add_raw(struct making *making)
@@ -184,7 +184,7 @@ static bool make_file(struct making *making)
     for (size_t i = 0; i < making->file->n_blocks; i++)
         if (!make_block(making, &making->file->blocks[i]))
             return false;
-    return check_names(making) && (making->file->files.raw ? add_raw(making) : add_parts(making));
+    return check_names(making) && (making->file->files.raw ? add_raw(making) : add_shards(making));
 }
 
 static bool make_files(struct making *making)

@@ -107,7 +107,7 @@ static bool look_up_model(const struct scope *scope, const char *name, struct va
         return true;
     }
     if (strcmp(name, "architecture") == 0) {
-        const char *architecture = scope->hparams != NULL ? hparams_architecture(scope->hparams) : NULL;
+        const char *architecture = scope->hparams != NULL ? hparams_class(scope->hparams) : NULL;
         *ret_value = value_of_text(architecture != NULL ? architecture : "");
         return true;
     }

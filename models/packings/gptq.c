@@ -29,19 +29,19 @@ static bool is_key(const struct packing_input *input, const struct tensor *tenso
     return tensor->dtype->kind == DTYPE_INTEGER && strcmp(input->method, "awq") != 0 && !has_format(input, "awq");
 }
 
-struct layout {
+struct packed_sizes {
     uint64_t n_rows, n_columns, n_groups, group_size;
     unsigned bits, word_bits;
 };
 
 /* Returns the number of words for `n` elements. */
-static uint64_t words_of(const struct layout *layout, uint64_t n)
+static uint64_t words_of(const struct packed_sizes *sizes, uint64_t n)
 {
-    return layout->bits == 3 ? rounded_up(n * 3, layout->word_bits) : rounded_up(n, layout->word_bits / layout->bits);
+    return sizes->bits == 3 ? rounded_up(n * 3, sizes->word_bits) : rounded_up(n, sizes->word_bits / sizes->bits);
 }
 
 /* Finds the bits that fit the shapes: single layers may differ from the configuration. */
-static bool find_bits(const struct packed *packed, struct layout *layout, const struct view *words,
+static bool find_bits(const struct packed *packed, struct packed_sizes *sizes, const struct view *words,
                       const struct view *zeros, uint64_t n_columns)
 {
     uint64_t declared;
@@ -51,43 +51,43 @@ static bool find_bits(const struct packed *packed, struct layout *layout, const 
         return error_set(packed->error, "GPTQ with %" PRIu64 " bits is not supported", declared);
     const unsigned all[] = {(unsigned)declared, 4, 8, 2, 3};
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
-        layout->bits = all[i];
-        if ((all[i] != 2 && all[i] != 3 && all[i] != 4 && all[i] != 8) || (all[i] == 3 && layout->word_bits != 32))
+        sizes->bits = all[i];
+        if ((all[i] != 2 && all[i] != 3 && all[i] != 4 && all[i] != 8) || (all[i] == 3 && sizes->word_bits != 32))
             continue;
-        layout->n_columns = n_columns > 0 ? n_columns : words->shape[0] * layout->word_bits / layout->bits;
-        if (words_of(layout, layout->n_columns) == words->shape[0] &&
-            words_of(layout, layout->n_rows) == zeros->shape[1])
+        sizes->n_columns = n_columns > 0 ? n_columns : words->shape[0] * sizes->word_bits / sizes->bits;
+        if (words_of(sizes, sizes->n_columns) == words->shape[0] && words_of(sizes, sizes->n_rows) == zeros->shape[1])
             return true;
     }
     return packed_misfit(packed, ".qzeros", zeros, "the weight has %" PRIu64 " rows and %" PRIu64 " words of columns",
-                         layout->n_rows, words->shape[0]);
+                         sizes->n_rows, words->shape[0]);
 }
 
 /* Finds the size of groups, which may differ in single layers; B.g_idx, if stored, overrides it. */
-static bool find_group_size(const struct packed *packed, struct layout *layout, const struct view *scales,
+static bool find_group_size(const struct packed *packed, struct packed_sizes *sizes, const struct view *scales,
                             const struct view *groups)
 {
     const struct json *config = packed->input->config;
     bool may_differ = groups != NULL || json_get(config, "dynamic") != NULL || json_get(config, "extra_config") != NULL;
-    layout->n_groups = scales->shape[0];
-    if (!packed_group_size(packed, "group_size", layout->n_columns, &layout->group_size) && groups == NULL)
+    sizes->n_groups = scales->shape[0];
+    if (!packed_group_size(packed, "group_size", sizes->n_columns, &sizes->group_size) && groups == NULL)
         return false;
-    bool fits = layout->group_size > 0 && rounded_up(layout->n_columns, layout->group_size) == layout->n_groups;
-    if (!fits && layout->group_size > 0 && !may_differ)
+    bool fits = sizes->group_size > 0 && rounded_up(sizes->n_columns, sizes->group_size) == sizes->n_groups;
+    if (!fits && sizes->group_size > 0 && !may_differ)
         return packed_misfit(packed, ".scales", scales, "the weight has %" PRIu64 " columns in groups of %" PRIu64,
-                             layout->n_columns, layout->group_size);
+                             sizes->n_columns, sizes->group_size);
     if (!fits)
-        layout->group_size = rounded_up(layout->n_columns, layout->n_groups);
-    return (layout->n_groups <= SHARING_MAX_GROUPS &&
-            rounded_up(layout->n_columns, layout->group_size) == layout->n_groups) ||
-           packed_misfit(packed, ".scales", scales, "the weight has %" PRIu64 " columns", layout->n_columns);
+        sizes->group_size = rounded_up(sizes->n_columns, sizes->n_groups);
+    return (sizes->n_groups <= SHARING_MAX_GROUPS &&
+            rounded_up(sizes->n_columns, sizes->group_size) == sizes->n_groups) ||
+           packed_misfit(packed, ".scales", scales, "the weight has %" PRIu64 " columns", sizes->n_columns);
 }
 
 /* Returns the fields along rows of words. */
-static const struct view *cut(struct arena *arena, const struct layout *layout, const struct view *words, uint64_t n)
+static const struct view *cut(struct arena *arena, const struct packed_sizes *sizes, const struct view *words,
+                              uint64_t n)
 {
-    struct fields fields = fields_of_words(layout->word_bits, layout->bits);
-    if (layout->bits == 3) {
+    struct fields fields = fields_of_words(sizes->word_bits, sizes->bits);
+    if (sizes->bits == 3) {
         fields = fields_of_stream(3);
         words = view_reinterpret(arena, words, &u8_dtype);
         words = packed_cut(arena, words, words->shape[0], rounded_up(n, 8) * 3);
@@ -105,26 +105,26 @@ static bool is_first_version(const struct packing_input *input)
 }
 
 /* Repacks weights that declare themselves symmetric and ordered by columns; trusts that declaration. */
-static void repack(const struct packed *packed, const struct layout *layout, struct repacking *repacking)
+static void repack(const struct packed *packed, const struct packed_sizes *sizes, struct repacking *repacking)
 {
     const struct json *config = packed->input->config;
-    repacking->bits = layout->bits;
-    repacking->group_size = layout->group_size;
-    repacking->zero = (uint8_t)((1u << (layout->bits - 1)) - is_first_version(packed->input));
+    repacking->bits = sizes->bits;
+    repacking->group_size = sizes->group_size;
+    repacking->zero = (uint8_t)((1u << (sizes->bits - 1)) - is_first_version(packed->input));
     if (json_bool(json_get(config, "sym"), false) && !json_bool(json_get(config, "desc_act"), false))
         packed->unpacked->forms->repacked = view_of_repacked(packed->input->arena, repacking);
 }
 
-static const struct view *put_together(const struct packed *packed, const struct layout *layout,
+static const struct view *put_together(const struct packed *packed, const struct packed_sizes *sizes,
                                        const struct view *words, const struct view *zeros, const struct view *scales,
                                        const struct view *groups)
 {
     struct arena *arena = packed->input->arena;
-    const struct sharing sharing = {1, layout->group_size, groups};
-    const struct view *codes = cut(arena, layout, view_transpose(arena, words), layout->n_columns);
-    zeros = view_transpose(arena, cut(arena, layout, zeros, layout->n_rows));
+    const struct sharing sharing = {1, sizes->group_size, groups};
+    const struct view *codes = cut(arena, sizes, view_transpose(arena, words), sizes->n_columns);
+    zeros = view_transpose(arena, cut(arena, sizes, zeros, sizes->n_rows));
     scales = view_transpose(arena, scales);
-    repack(packed, layout, &(struct repacking){codes, scales, .zeros = zeros, .groups = groups});
+    repack(packed, sizes, &(struct repacking){codes, scales, .zeros = zeros, .groups = groups});
     if (is_first_version(packed->input))
         zeros = view_combine_number(arena, zeros, ADD, 1);
     codes = view_combine(arena, codes, SUBTRACT, zeros, &sharing);
@@ -153,19 +153,19 @@ static bool unpack(struct packed *packed)
         return false;
     if (!packed_is_matrix(words) || !packed_is_matrix(scales) || scales->shape[1] != words->shape[1])
         return packed_misfit(packed, own, words, "the scales have %" PRIu64 " columns", view_row_elements(scales));
-    struct layout layout = {.n_rows = words->shape[1], .word_bits = words->dtype->block_bytes * 8u};
+    struct packed_sizes sizes = {.n_rows = words->shape[1], .word_bits = words->dtype->block_bytes * 8u};
     if (!packed_is_matrix(zeros) || zeros->dtype != words->dtype || zeros->shape[0] != scales->shape[0])
         return packed_misfit(packed, ".qzeros", zeros, "there are %" PRIu64 " groups of scales", scales->shape[0]);
-    if (!find_bits(packed, &layout, words, zeros, groups != NULL ? groups->n_elements : 0) ||
-        !find_group_size(packed, &layout, scales, groups))
+    if (!find_bits(packed, &sizes, words, zeros, groups != NULL ? groups->n_elements : 0) ||
+        !find_group_size(packed, &sizes, scales, groups))
         return false;
-    if (layout.bits == 3 && ((layout.n_rows | layout.n_columns) & 31) != 0)
+    if (sizes.bits == 3 && ((sizes.n_rows | sizes.n_columns) & 31) != 0)
         return packed_misfit(packed, own, words, "3 bits are supported only if rows and columns are multiples of 32");
-    packed->unpacked->view = put_together(packed, &layout, words, zeros, scales, groups);
-    packed->unpacked->bits = layout.bits;
+    packed->unpacked->view = put_together(packed, &sizes, words, zeros, scales, groups);
+    packed->unpacked->bits = sizes.bits;
     if (groups == NULL)
         packed->unpacked->beyond = "GPTQ without g_idx";
-    else if (layout.bits == 3)
+    else if (sizes.bits == 3)
         packed->unpacked->beyond = "GPTQ with 3 bits";
     return true;
 }

@@ -12,10 +12,10 @@
 static const char own[] = ".W_q";
 
 /* Arrangements of the slices. */
-static const struct packing_layout {
+static const struct slicing {
     unsigned bits, n_parts, first_shift, word_bytes;
     const char *name; /* HQQ's name */
-} layouts[] = {
+} slicings[] = {
     {8, 1, 0, 1, "8bit_u8"},   {6, 1, 0, 1, "8bit_u8"}, {5, 1, 0, 1, "8bit_u8"}, {4, 2, 4, 1, "4bit_u8"},
     {3, 10, 27, 4, "3bit_32"}, {2, 4, 6, 1, "2bit_u8"}, {1, 8, 7, 1, "1bit_u8"},
 };
@@ -27,7 +27,7 @@ static const struct packing_key keys[] = {{own}, {0}};
 struct shape {
     int64_t sides[2], axis, bits;
     uint64_t rows, columns; /* of the matrix of groups */
-    const struct packing_layout *layout;
+    const struct slicing *slicing;
 };
 
 static bool find_shape(struct packed *packed, const struct view *words, struct shape *shape)
@@ -36,10 +36,10 @@ static bool find_shape(struct packed *packed, const struct view *words, struct s
         !packed_integers(packed, ".axis", WORDS | I64, &shape->axis, 1) ||
         !packed_integers(packed, ".nbits", WORDS | I64, &shape->bits, 1))
         return false;
-    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
-        if (layouts[i].bits == shape->bits)
-            shape->layout = &layouts[i];
-    if (shape->layout == NULL || shape->layout->word_bytes != words->dtype->block_bytes || !packed_is_matrix(words) ||
+    for (size_t i = 0; i < sizeof slicings / sizeof *slicings; i++)
+        if (slicings[i].bits == shape->bits)
+            shape->slicing = &slicings[i];
+    if (shape->slicing == NULL || shape->slicing->word_bytes != words->dtype->block_bytes || !packed_is_matrix(words) ||
         shape->axis < 0 || shape->axis > 1)
         return packed_misfit(packed, own, words, "it declares %" PRId64 " bits along axis %" PRId64, shape->bits,
                              shape->axis);
@@ -47,20 +47,20 @@ static bool find_shape(struct packed *packed, const struct view *words, struct s
 }
 
 /* Reports whether B.packing, if stored, names the packing of the bits. */
-static bool check_packing(struct packed *packed, const struct packing_layout *layout)
+static bool check_packing(struct packed *packed, const struct slicing *slicing)
 {
     char text[MAX_NAME];
     const struct tensor *name = packing_partner(packed->input->set, packed->key, own, ".packing");
     const struct view *view = name != NULL ? tensor_view(name, packed->input->scratch) : NULL;
     if (view == NULL || view->dtype != &u8_dtype)
         return true;
-    size_t length = strlen(layout->name);
+    size_t length = strlen(slicing->name);
     if (view->n_elements != length)
-        return packed_misfit(packed, ".packing", view, "must hold the text '%s'", layout->name);
+        return packed_misfit(packed, ".packing", view, "must hold the text '%s'", slicing->name);
     return view_read(view, 0, length, text, packed->error) &&
-           (memcmp(text, layout->name, length) == 0 ||
-            error_set(packed->error, "packing is '%.*s', but %u bits need '%s'", (int)length, text, layout->bits,
-                      layout->name));
+           (memcmp(text, slicing->name, length) == 0 ||
+            error_set(packed->error, "packing is '%.*s', but %u bits need '%s'", (int)length, text, slicing->bits,
+                      slicing->name));
 }
 
 /* Finds the number of groups from the scales, and checks it against all other shapes. */
@@ -68,7 +68,7 @@ static bool find_groups(const struct packed *packed, const struct view *words, c
                         struct shape *shape)
 {
     uint64_t n_elements, n_groups = scale->n_elements, wanted[2] = {n_groups, 1};
-    uint64_t limit = words->n_elements * shape->layout->n_parts;
+    uint64_t limit = words->n_elements * shape->slicing->n_parts;
     if (shape->sides[0] < 1 || shape->sides[1] < 1 || (uint64_t)shape->sides[0] > limit ||
         (uint64_t)shape->sides[1] > limit / (uint64_t)shape->sides[0])
         return packed_misfit(packed, own, words, "is too small for [%" PRId64 ", %" PRId64 "]", shape->sides[0],
@@ -83,18 +83,19 @@ static bool find_groups(const struct packed *packed, const struct view *words, c
         wanted[1] = n_groups;
     }
     return packed_check(packed, ".scale", scale, wanted[0], wanted[1]) &&
-           packed_check(packed, own, words, rounded_up(shape->rows, shape->layout->n_parts), shape->columns);
+           packed_check(packed, own, words, rounded_up(shape->rows, shape->slicing->n_parts), shape->columns);
 }
 
 static const struct view *cut(struct arena *arena, const struct shape *shape, const struct view *words)
 {
     const struct view *parts[MAX_PARTS];
-    const struct packing_layout *layout = shape->layout;
-    for (unsigned i = 0; i < layout->n_parts; i++) {
-        const struct fields part = {1, 1, (uint8_t)layout->bits, {(uint8_t)(layout->first_shift - i * layout->bits)}};
+    const struct slicing *slicing = shape->slicing;
+    for (unsigned i = 0; i < slicing->n_parts; i++) {
+        const struct fields part = {
+            1, 1, (uint8_t)slicing->bits, {(uint8_t)(slicing->first_shift - i * slicing->bits)}};
         parts[i] = view_fields(arena, words, &part);
     }
-    return packed_cut(arena, view_concatenate(arena, parts, layout->n_parts, 0), shape->rows, shape->columns);
+    return packed_cut(arena, view_concatenate(arena, parts, slicing->n_parts, 0), shape->rows, shape->columns);
 }
 
 static bool unpack(struct packed *packed)
@@ -104,7 +105,7 @@ static bool unpack(struct packed *packed)
     const struct view *words = packed_need(packed, own, U8 | WORDS);
     const struct view *scale = words != NULL ? packed_need(packed, ".scale", F16_F32) : NULL;
     const struct view *zero = scale != NULL ? packed_need(packed, ".zero", F16_F32) : NULL;
-    if (zero == NULL || !find_shape(packed, words, &shape) || !check_packing(packed, shape.layout) ||
+    if (zero == NULL || !find_shape(packed, words, &shape) || !check_packing(packed, shape.slicing) ||
         !find_groups(packed, words, scale, &shape) ||
         !packed_check(packed, ".zero", zero, scale->shape[0], scale->shape[1]))
         return false;

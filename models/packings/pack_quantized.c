@@ -18,43 +18,43 @@ static bool is_key(const struct packing_input *input, const struct tensor *tenso
     return tensor->dtype->block_bytes == 4;
 }
 
-struct layout {
+struct packed_sizes {
     uint64_t n_rows, n_columns, n_words, n_groups;
     unsigned bits;
     bool is_dense, is_by_row; /* by row: the configuration names no groups of columns */
 };
 
 /* Reports whether a row's words have that many bits an element, packed as in old or new libraries. */
-static bool is_of_bits(struct layout *layout, uint64_t bits)
+static bool is_of_bits(struct packed_sizes *sizes, uint64_t bits)
 {
     if (bits < 1 || bits > 8)
         return false;
-    layout->bits = (unsigned)bits;
-    layout->is_dense = layout->n_words != rounded_up(layout->n_columns, 32 / bits);
-    return !layout->is_dense || layout->n_words == rounded_up(layout->n_columns * bits, 32);
+    sizes->bits = (unsigned)bits;
+    sizes->is_dense = sizes->n_words != rounded_up(sizes->n_columns, 32 / bits);
+    return !sizes->is_dense || sizes->n_words == rounded_up(sizes->n_columns * bits, 32);
 }
 
-static bool is_of_groups(const struct layout *layout, uint64_t group_size)
+static bool is_of_groups(const struct packed_sizes *sizes, uint64_t group_size)
 {
-    return layout->n_groups == 1 || layout->n_columns / layout->n_groups == group_size;
+    return sizes->n_groups == 1 || sizes->n_columns / sizes->n_groups == group_size;
 }
 
 /* Finds the bits: those of the first group in the configuration that fits. */
-static bool find_bits(const struct packing_input *input, struct layout *layout)
+static bool find_bits(const struct packing_input *input, struct packed_sizes *sizes)
 {
     const struct json *groups = json_get(input->config, "config_groups");
     for (struct json_member group = {0}; json_next_member(groups, &group);) {
         const struct json *weights = json_get(group.value, "weights");
         uint64_t group_size = packed_number(weights, "group_size");
-        layout->is_by_row = group_size == 0;
-        if (is_of_bits(layout, packed_number(weights, "num_bits")) && is_of_groups(layout, group_size))
+        sizes->is_by_row = group_size == 0;
+        if (is_of_bits(sizes, packed_number(weights, "num_bits")) && is_of_groups(sizes, group_size))
             return true;
     }
     return false;
 }
 
-static bool find_layout(struct packed *packed, const struct view *words, const struct view *scale,
-                        struct layout *layout)
+static bool find_sizes(struct packed *packed, const struct view *words, const struct view *scale,
+                       struct packed_sizes *sizes)
 {
     int64_t shape[2] = {0};
     if (!packed_integers(packed, ".weight_shape", I64 | WORDS, shape, 2))
@@ -62,33 +62,34 @@ static bool find_layout(struct packed *packed, const struct view *words, const s
     if (!packed_is_matrix(words) || shape[0] < 1 || (uint64_t)shape[0] != words->shape[0] || shape[1] < 1 ||
         (uint64_t)shape[1] > words->shape[1] * 32)
         return packed_misfit(packed, own, words, "weight_shape is [%" PRId64 ", %" PRId64 "]", shape[0], shape[1]);
-    *layout = (struct layout){.n_rows = words->shape[0], .n_columns = (uint64_t)shape[1], .n_words = words->shape[1]};
-    if (!packed_is_matrix(scale) || scale->shape[0] != layout->n_rows || layout->n_columns % scale->shape[1] != 0)
+    *sizes =
+        (struct packed_sizes){.n_rows = words->shape[0], .n_columns = (uint64_t)shape[1], .n_words = words->shape[1]};
+    if (!packed_is_matrix(scale) || scale->shape[0] != sizes->n_rows || sizes->n_columns % scale->shape[1] != 0)
         return packed_misfit(packed, ".weight_scale", scale, "the weight has %" PRIu64 " rows of %" PRIu64 " columns",
-                             layout->n_rows, layout->n_columns);
-    layout->n_groups = scale->shape[1];
-    return find_bits(packed->input, layout) ||
+                             sizes->n_rows, sizes->n_columns);
+    sizes->n_groups = scale->shape[1];
+    return find_bits(packed->input, sizes) ||
            packed_misfit(packed, own, words,
                          "no group of quantization_config packs %" PRIu64 " columns in %" PRIu64 " groups so",
-                         layout->n_columns, layout->n_groups);
+                         sizes->n_columns, sizes->n_groups);
 }
 
 /* Returns the codes along rows of words. */
-static const struct view *cut(struct arena *arena, const struct layout *layout, const struct view *words,
+static const struct view *cut(struct arena *arena, const struct packed_sizes *sizes, const struct view *words,
                               uint64_t n_columns)
 {
-    struct fields fields = fields_of_words(32, layout->bits);
-    if (layout->is_dense) {
+    struct fields fields = fields_of_words(32, sizes->bits);
+    if (sizes->is_dense) {
         words = view_reinterpret(arena, words, &u8_dtype);
-        words = packed_cut(arena, words, words->shape[0], rounded_up(n_columns, 8) * layout->bits);
-        fields = fields_of_stream(layout->bits);
+        words = packed_cut(arena, words, words->shape[0], rounded_up(n_columns, 8) * sizes->bits);
+        fields = fields_of_stream(sizes->bits);
     }
     const struct view *codes = view_fields(arena, words, &fields);
     return packed_cut(arena, codes, codes->shape[0], n_columns);
 }
 
 /* Returns the codes less their zero point, times the scale. */
-static const struct view *scale_codes(struct packed *packed, const struct layout *layout, const struct view *codes,
+static const struct view *scale_codes(struct packed *packed, const struct packed_sizes *sizes, const struct view *codes,
                                       const struct view *scale, const struct sharing *sharing)
 {
     struct arena *arena = packed->input->arena;
@@ -96,30 +97,30 @@ static const struct view *scale_codes(struct packed *packed, const struct layout
     if (!packed_find(packed, ".weight_zero_point", WORDS, &zeros))
         return NULL;
     if (zeros == NULL)
-        return view_combine_centered(arena, codes, (float)(1u << (layout->bits - 1)), MULTIPLY, scale, sharing);
-    uint64_t n_words = rounded_up(layout->n_rows, 32 / layout->bits);
-    if (layout->is_dense)
-        n_words = rounded_up(layout->n_rows * layout->bits, 32);
-    if (!packed_check(packed, ".weight_zero_point", zeros, n_words, layout->n_groups))
+        return view_combine_centered(arena, codes, (float)(1u << (sizes->bits - 1)), MULTIPLY, scale, sharing);
+    uint64_t n_words = rounded_up(sizes->n_rows, 32 / sizes->bits);
+    if (sizes->is_dense)
+        n_words = rounded_up(sizes->n_rows * sizes->bits, 32);
+    if (!packed_check(packed, ".weight_zero_point", zeros, n_words, sizes->n_groups))
         return NULL;
-    zeros = view_transpose(arena, cut(arena, layout, view_transpose(arena, zeros), layout->n_rows));
+    zeros = view_transpose(arena, cut(arena, sizes, view_transpose(arena, zeros), sizes->n_rows));
     return view_combine(arena, view_combine(arena, codes, SUBTRACT, zeros, sharing), MULTIPLY, scale, sharing);
 }
 
 /* Finds the groups of columns that have no order. */
-static bool find_groups(struct packed *packed, const struct layout *layout, struct sharing *sharing)
+static bool find_groups(struct packed *packed, const struct packed_sizes *sizes, struct sharing *sharing)
 {
     const struct view *groups;
     if (!packed_find(packed, ".weight_g_idx", WORDS, &groups))
         return false;
     if (groups == NULL)
         return true;
-    if (groups->rank != 1 || groups->n_elements != layout->n_columns || layout->n_groups > SHARING_MAX_GROUPS)
+    if (groups->rank != 1 || groups->n_elements != sizes->n_columns || sizes->n_groups > SHARING_MAX_GROUPS)
         return packed_misfit(packed, ".weight_g_idx", groups, "must be [%" PRIu64 "] with at most %d groups",
-                             layout->n_columns, SHARING_MAX_GROUPS);
-    int32_t *stored = memory_alloc(layout->n_columns * sizeof *stored);
-    bool good = view_read(groups, 0, layout->n_columns, stored, packed->error), is_filled = true;
-    for (uint64_t i = 0; good && i < layout->n_columns; i++)
+                             sizes->n_columns, SHARING_MAX_GROUPS);
+    int32_t *stored = memory_alloc(sizes->n_columns * sizeof *stored);
+    bool good = view_read(groups, 0, sizes->n_columns, stored, packed->error), is_filled = true;
+    for (uint64_t i = 0; good && i < sizes->n_columns; i++)
         is_filled &= stored[i] != -1;
     free(stored);
     sharing->groups = is_filled ? groups : NULL;
@@ -129,29 +130,28 @@ static bool find_groups(struct packed *packed, const struct layout *layout, stru
 
 static bool unpack(struct packed *packed)
 {
-    struct layout layout;
+    struct packed_sizes sizes;
     const struct view *words = packed_need(packed, own, WORDS), *scale = packed_need(packed, ".weight_scale", F16_F32);
-    if (words == NULL || scale == NULL || !find_layout(packed, words, scale, &layout))
+    if (words == NULL || scale == NULL || !find_sizes(packed, words, scale, &sizes))
         return false;
-    struct sharing sharing = {1, layout.n_columns / layout.n_groups, NULL};
-    if (layout.is_dense && ((layout.n_rows | layout.n_columns) & 7) != 0)
+    struct sharing sharing = {1, sizes.n_columns / sizes.n_groups, NULL};
+    if (sizes.is_dense && ((sizes.n_rows | sizes.n_columns) & 7) != 0)
         return packed_misfit(packed, own, words, "%u bits are supported only if rows and columns are multiples of 8",
-                             layout.bits);
+                             sizes.bits);
     static const char *const strategies[] = {"group", NULL};
     packed->unpacked->beyond = packed_beyond_groups(packed->input, strategies);
-    if (layout.is_by_row)
+    if (sizes.is_by_row)
         packed->unpacked->beyond = "one scale for each row";
-    if (layout.is_dense)
+    if (sizes.is_dense)
         packed->unpacked->beyond = "words without unused bits";
-    if (!find_groups(packed, &layout, &sharing))
+    if (!find_groups(packed, &sizes, &sharing))
         return false;
-    const struct view *codes = cut(packed->input->arena, &layout, words, layout.n_columns);
+    const struct view *codes = cut(packed->input->arena, &sizes, words, sizes.n_columns);
     if (sharing.groups == NULL && packing_partner(packed->input->set, packed->key, own, ".weight_zero_point") == NULL)
-        packed->unpacked->forms->repacked =
-            view_of_repacked(packed->input->arena,
-                             &(struct repacking){codes, scale, .bits = layout.bits, .group_size = sharing.columns});
-    packed->unpacked->view = scale_codes(packed, &layout, codes, scale, &sharing);
-    packed->unpacked->bits = layout.bits;
+        packed->unpacked->forms->repacked = view_of_repacked(
+            packed->input->arena, &(struct repacking){codes, scale, .bits = sizes.bits, .group_size = sharing.columns});
+    packed->unpacked->view = scale_codes(packed, &sizes, codes, scale, &sharing);
+    packed->unpacked->bits = sizes.bits;
     return packed->unpacked->view != NULL;
 }
 

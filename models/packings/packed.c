@@ -1,7 +1,7 @@
 #include "models/packings/packed.h"
 
 #include "base/checked.h"
-#include "formats/layout.h"
+#include "formats/shape.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -92,13 +92,13 @@ bool packed_is_matrix(const struct view *view)
 
 bool packed_misfit(const struct packed *packed, const char *suffix, const struct view *view, const char *format, ...)
 {
-    char shape[LAYOUT_MAX_RANK * 22], reason[256];
+    char shape[SHAPE_MAX_RANK * 22], reason[256];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
     return error_set(packed->error, "'%s' is %s %s, but %s", part_name(packed, suffix), view->dtype->name,
-                     layout_shape_text(view->shape, view->rank, shape, sizeof shape), reason);
+                     shape_text(view->shape, view->rank, shape, sizeof shape), reason);
 }
 
 bool packed_check(const struct packed *packed, const char *suffix, const struct view *view, uint64_t n_rows,

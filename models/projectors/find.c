@@ -3,11 +3,10 @@
 const struct family *projector_find(const struct hparams *text, const struct family_name **ret_name,
                                     struct error *error)
 {
-    const char *architecture = hparams_tower_architecture(text);
-    const struct family *found = family_among(projectors, architecture, text, ret_name);
+    const char *class_name = hparams_tower_class(text);
+    const struct family *found = family_among(projectors, class_name, text, ret_name);
     if (found == NULL)
-        error_set(error, "no mmproj.gguf is known for %s",
-                  architecture != NULL ? architecture : "a model without a name");
+        error_set(error, "no mmproj.gguf is known for %s", class_name != NULL ? class_name : "a model without a name");
     return found;
 }
 

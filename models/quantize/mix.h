@@ -24,7 +24,7 @@ struct mix {
 extern const struct mix mixes[];
 
 /* The tool's types without blocks, for models that are a GGUF already: F32, F16 and BF16; a NULL name at the end. */
-extern const struct mix plain_mixes[];
+extern const struct mix float_mixes[];
 
 /* Returns the mix of that name in either table; NULL: none. */
 const struct mix *mix_find(const char *name);

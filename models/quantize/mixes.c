@@ -152,7 +152,7 @@ const struct mix mixes[] = {
     {NULL, 0, NULL, NULL},
 };
 
-const struct mix plain_mixes[] = {
+const struct mix float_mixes[] = {
     {"F32", 0, "F32", no_rules},
     {"F16", 1, "F16", no_rules},
     {"BF16", 32, "BF16", no_rules},
@@ -170,7 +170,7 @@ static const struct mix *find_name(const struct mix *mix, const char *name)
 const struct mix *mix_find(const char *name)
 {
     const struct mix *mix = find_name(mixes, name);
-    return mix != NULL ? mix : find_name(plain_mixes, name);
+    return mix != NULL ? mix : find_name(float_mixes, name);
 }
 
 static const struct mix *find_file_type(const struct mix *mix, uint64_t file_type)
@@ -183,5 +183,5 @@ static const struct mix *find_file_type(const struct mix *mix, uint64_t file_typ
 const struct mix *mix_of_file_type(uint64_t file_type)
 {
     const struct mix *mix = find_file_type(mixes, file_type);
-    return mix != NULL ? mix : find_file_type(plain_mixes, file_type);
+    return mix != NULL ? mix : find_file_type(float_mixes, file_type);
 }

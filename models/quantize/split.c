@@ -30,8 +30,8 @@ static uint64_t padded_bytes(const struct artifact_tensor *written)
     return (artifact_tensor_bytes(written) + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
 }
 
-/* Returns the end of the split that begins with tensor `first`; 0 if the first tensor of all exceeds max_bytes. */
-static size_t end_of_part(const struct artifact *whole, const struct split_rule *rule, size_t first)
+/* Returns the end of the shard that begins with tensor `first`; 0 if the first tensor of all exceeds max_bytes. */
+static size_t end_of_shard(const struct artifact *whole, const struct split_rule *rule, size_t first)
 {
     size_t left = whole->n_tensors - first;
     if (rule->max_tensors != 0)
@@ -46,47 +46,47 @@ static size_t end_of_part(const struct artifact *whole, const struct split_rule 
     return end;
 }
 
-size_t *split_ends(const struct artifact *whole, const struct split_rule *rule, size_t *ret_n_parts,
+size_t *split_ends(const struct artifact *whole, const struct split_rule *rule, size_t *ret_n_shards,
                    struct error *error)
 {
-    size_t n_parts = 0, first = 0, *ends = NULL;
+    size_t n_shards = 0, first = 0, *ends = NULL;
     do {
-        size_t end = end_of_part(whole, rule, first);
+        size_t end = end_of_shard(whole, rule, first);
         bool good = end > first || whole->n_tensors == 0;
         if (!good)
-            error_set(error, "split: tensor '%s' exceeds the %" PRIu64 " bytes of a part",
+            error_set(error, "split: tensor '%s' exceeds the %" PRIu64 " bytes of a shard",
                       whole->tensors[first].tensor->name, rule->max_bytes);
-        else if (n_parts == SPLIT_MAX_PARTS)
-            good = error_set(error, "split: more than %d parts", SPLIT_MAX_PARTS);
+        else if (n_shards == SPLIT_MAX_SHARDS)
+            good = error_set(error, "split: more than %d shards", SPLIT_MAX_SHARDS);
         if (!good) {
             free(ends);
             return NULL;
         }
-        ends = memory_resize(ends, (n_parts + 1) * sizeof *ends);
-        ends[n_parts++] = first = end;
+        ends = memory_resize(ends, (n_shards + 1) * sizeof *ends);
+        ends[n_shards++] = first = end;
     } while (first < whole->n_tensors);
-    *ret_n_parts = n_parts;
+    *ret_n_shards = n_shards;
     return ends;
 }
 
-void split_artifact(const struct artifact *whole, enum splitter splitter, const size_t *ends, size_t n_parts,
+void split_artifact(const struct artifact *whole, enum splitter splitter, const size_t *ends, size_t n_shards,
                     size_t number, struct artifact *ret_artifact)
 {
     size_t first = number > 0 ? ends[number - 1] : 0, n_tensors = ends[number] - first;
-    struct artifact part = {.container = &ggml_container};
-    artifact_reserve(&part, n_tensors);
+    struct artifact shard = {.container = &ggml_container};
+    artifact_reserve(&shard, n_tensors);
     if (n_tensors > 0)
-        memcpy(part.tensors, whole->tensors + first, n_tensors * sizeof *part.tensors);
+        memcpy(shard.tensors, whole->tensors + first, n_tensors * sizeof *shard.tensors);
     if (number == 0)
-        part.metadata = gguf_kvs_copy(&whole->metadata);
+        shard.metadata = gguf_kvs_copy(&whole->metadata);
     static const char *const keys[] = {"split.no", "split.count", "split.tensors.count"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        gguf_kvs_remove(&part.metadata, keys[i]);
-    gguf_set_u16(&part.metadata, "split.no", (uint16_t)number);
+        gguf_kvs_remove(&shard.metadata, keys[i]);
+    gguf_set_u16(&shard.metadata, "split.no", (uint16_t)number);
     if (splitter == SPLITTER_GGUF_SPLIT)
-        gguf_set_i32(&part.metadata, "split.tensors.count", (int32_t)whole->n_tensors);
-    gguf_set_u16(&part.metadata, "split.count", (uint16_t)n_parts);
+        gguf_set_i32(&shard.metadata, "split.tensors.count", (int32_t)whole->n_tensors);
+    gguf_set_u16(&shard.metadata, "split.count", (uint16_t)n_shards);
     if (splitter == SPLITTER_QUANTIZE)
-        gguf_set_i32(&part.metadata, "split.tensors.count", (int32_t)whole->n_tensors);
-    *ret_artifact = part;
+        gguf_set_i32(&shard.metadata, "split.tensors.count", (int32_t)whole->n_tensors);
+    *ret_artifact = shard;
 }

@@ -1,7 +1,7 @@
 #include "models/relation/rearrangement.h"
 
 #include "base/checked.h"
-#include "formats/layout.h"
+#include "formats/shape.h"
 #include "quant/block_views.h"
 #include "quant/convert.h"
 #include "quant/nvfp4_groups.h"
@@ -115,7 +115,7 @@ static bool misfit(const struct job *job, const struct view *view, const struct 
 {
     char shape[128], sizes[400];
     return error_set(job->error, "shape %s does not fit '%.200s'%s",
-                     layout_shape_text(view->shape, view->rank, shape, sizeof shape), axes->text,
+                     shape_text(view->shape, view->rank, shape, sizeof shape), axes->text,
                      sizes_text(job, axes, sizes, sizeof sizes));
 }
 

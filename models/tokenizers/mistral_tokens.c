@@ -33,7 +33,7 @@ bool mistral_write_end(struct gguf_kvs *kvs, const struct vocab_input *input, ui
     char *text = document_text(input->checkpoint, "chat_template.jinja", &length, &absent, error);
     if (text == NULL && !absent)
         return false;
-    snprintf(key, sizeof key, "%s.vocab_size", input->family);
+    snprintf(key, sizeof key, "%s.vocab_size", input->architecture);
     gguf_set_u32(kvs, key, (uint32_t)n_tokens);
     gguf_set_bool(kvs, "tokenizer.ggml.add_bos_token", true);
     gguf_set_bool(kvs, "tokenizer.ggml.add_eos_token", false);

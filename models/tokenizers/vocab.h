@@ -17,8 +17,8 @@
 struct vocab_input {
     const struct checkpoint *checkpoint; /* has the side files, and takes notes: checkpoint_note() */
     const struct hparams *hparams;
-    const char *family;       /* "llama": prefix of the architecture's keys */
-    const char *architecture; /* the Hugging Face class: "LlamaForCausalLM" */
+    const char *architecture; /* "llama": prefix of its keys */
+    const char *class_name;   /* the Hugging Face class: "LlamaForCausalLM" */
     /* rows of the token embedding, which limit vocab_size; 0: none */
     uint64_t n_rows;
     const struct hparams *owner; /* of the tokenizer's model; for a draft model, its target's */

@@ -57,7 +57,7 @@ static bool write_model(struct gguf_kvs *kvs, const struct vocab_input *input, c
     bool written = sentencepiece_list(input, model, larger_vocab_size(input, model->n_pieces), &list, error);
     if (written) {
         realign(&list);
-        if (strcmp(input->family, "nomic-bert-moe") == 0)
+        if (strcmp(input->architecture, "nomic-bert-moe") == 0)
             token_list_set(&list, NOMIC_MASK, "<mask>", 6, 0, TOKEN_CONTROL);
         write_list(kvs, input, &list, unigram_adds_prefix(model), unigram_removes_spaces(model));
         unigram_write_normalizer(kvs, model);

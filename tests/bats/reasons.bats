@@ -16,7 +16,7 @@ answers() {
 @test "every missing file of a known family has its reason" {
     answers "$DATA/gguf/models/llama-tiny" <<'END'
 gguf/model-Q4_0.gguf|gguf/model-Q4_0.gguf is left out: tensor 'blk.0.ffn_down.weight': a row of 48 elements is not a multiple of 32, as Q4_0 needs it
-gguf/split|there is no 'gguf/split': -o split=SIZE|N shows GGUF files in parts
+gguf/split|there is no 'gguf/split': -o split=SIZE|N shows GGUF files in shards
 adapter.gguf|there is no 'adapter.gguf': the source is not a LoRA adapter
 mmproj.gguf|there is no 'mmproj.gguf': this is not a vision or audio model that wfs knows
 layouts|there is no 'layouts': -o layout=NAME or -o shards=ENGINE asks for one

@@ -2,7 +2,7 @@
  *
  * Holds for what is accepted: the tensors fill the data without gap or overlap, each as long as its dtype and shape
  * say, and are sorted by name. What is refused is refused with one line. */
-#include "formats/layout.h"
+#include "formats/shape.h"
 
 #include "tests/fuzz/fuzz.h"
 
@@ -14,8 +14,8 @@ static void check_tensors(const struct checkpoint *checkpoint, uint64_t size)
     for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++) {
         const struct tensor *tensor = &checkpoint->tensors->tensors[i];
         uint64_t n_elements, n_bytes;
-        require(tensor->rank <= LAYOUT_MAX_RANK && tensor->name_length <= TENSOR_MAX_NAME);
-        require(layout_size(tensor->dtype, tensor->shape, tensor->rank, &n_elements, &n_bytes, NULL));
+        require(tensor->rank <= SHAPE_MAX_RANK && tensor->name_length <= TENSOR_MAX_NAME);
+        require(shape_size(tensor->dtype, tensor->shape, tensor->rank, &n_elements, &n_bytes, NULL));
         require(tensor->length == n_bytes && tensor->offset <= size && n_bytes <= size - tensor->offset);
         require(checkpoint->tensors->by_name[i] == i &&
                 tensor_set_find(checkpoint->tensors, tensor->name, tensor->name_length) == tensor);

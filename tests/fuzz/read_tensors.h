@@ -1,7 +1,7 @@
 /* Reads the beginning and the end of each tensor that a checkpoint shows. */
 #pragma once
 
-#include "formats/layout.h"
+#include "formats/shape.h"
 
 #include "tests/fuzz/fuzz.h"
 
@@ -20,7 +20,7 @@ static inline void read_tensors(const struct checkpoint *checkpoint)
     for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++) {
         const struct tensor *tensor = &checkpoint->tensors->tensors[i];
         uint64_t n_elements, n_bytes, file_size = source_size(tensor->source);
-        require(layout_size(tensor->dtype, tensor->shape, tensor->rank, &n_elements, &n_bytes, NULL));
+        require(shape_size(tensor->dtype, tensor->shape, tensor->rank, &n_elements, &n_bytes, NULL));
         require(strlen(tensor->name) <= tensor->name_length && tensor->name_length <= TENSOR_MAX_NAME);
         require(tensor->offset <= file_size && tensor->length <= file_size - tensor->offset);
         if (tensor->refusal != NULL)

@@ -3,7 +3,7 @@
 
 #include "base/buffer.h"
 #include "formats/checkpoint.h"
-#include "formats/layout.h"
+#include "formats/shape.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/formats/readers_table.h"
@@ -53,7 +53,7 @@ static inline char *archive_describe(const char *path, const struct open_options
         char shape[400];
         const struct tensor *tensor = &checkpoint->tensors->tensors[i];
         buffer_printf(&out, "%s%s %s %s", i > 0 ? "\n" : "", tensor->name, tensor->dtype->name,
-                      layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
+                      shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
         if (tensor->refusal != NULL)
             buffer_printf(&out, " (%s)", tensor->refusal);
         else

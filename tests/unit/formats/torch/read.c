@@ -1,6 +1,6 @@
 /* Files that torch wrote, and what torch.load() makes of them: tests/data/torch, by tests/data/make_torch.py. */
 #include "formats/checkpoint.h"
-#include "formats/layout.h"
+#include "formats/shape.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/formats/readers_table.h"
@@ -36,7 +36,7 @@ static void check_tensor(const struct checkpoint *checkpoint, const struct expec
     snprintf(name, sizeof name, "%s: %s", expected->file, expected->name);
     if (!CHECK_NAMED(tensor != NULL, name))
         return;
-    layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape);
+    shape_text(tensor->shape, tensor->rank, shape, sizeof shape);
     CHECK_NAMED(strcmp(tensor->dtype->name, expected->dtype) == 0 && strcmp(shape, expected->shape) == 0, name);
     CHECK_NAMED(has_values(tensor, expected->bytes), name);
 }

@@ -176,7 +176,7 @@ int main(void)
     }
     for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++) {
         struct hparams *hparams = parse(architectures[i].config);
-        CHECK_TEXT(hparams_architecture(hparams), architectures[i].expected);
+        CHECK_TEXT(hparams_class(hparams), architectures[i].expected);
         hparams_free(hparams);
     }
     check_counts();

@@ -233,7 +233,7 @@ static void test_generates(void)
     } rows[] = {{"LlamaForCausalLM", true}, {"GPT2LMHeadModel", true},  {"T5ForConditionalGeneration", true},
                 {"BertModel", false},       {"ForCausalLMTool", false}, {NULL, false}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const struct hf_model model = {.architecture = rows[i].architecture};
+        const struct hf_model model = {.class_name = rows[i].architecture};
         CHECK(hf_generates(&model) == rows[i].generates);
     }
 }

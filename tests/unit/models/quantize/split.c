@@ -1,4 +1,4 @@
-/* GGUFs in parts, and parts in one: cut where llama-gguf-split cuts, with its keys in its order, and put together
+/* GGUFs in shards, and shards joined: cut where llama-gguf-split cuts, with its keys in its order, and put together
  * again. */
 #include "models/quantize/split.h"
 #include "models/convert/from_gguf.h"
@@ -32,17 +32,17 @@ static struct artifact make_whole(struct tensor_set *set, struct arena *arena)
     return whole;
 }
 
-/* The number of tensors up to the end of each part, or the reason. */
+/* The number of tensors up to the end of each shard, or the reason. */
 static const char *cut_by(const struct artifact *whole, struct split_rule rule)
 {
     static char text[1100];
     struct error error;
-    size_t n_parts, length = 0, *ends = split_ends(whole, &rule, &n_parts, &error);
+    size_t n_shards, length = 0, *ends = split_ends(whole, &rule, &n_shards, &error);
     if (ends == NULL) {
         snprintf(text, sizeof text, "%s", error.message);
         return text;
     }
-    for (size_t i = 0; i < n_parts; i++)
+    for (size_t i = 0; i < n_shards; i++)
         length += (size_t)snprintf(text + length, sizeof text - length, "%s%zu", i ? " " : "", ends[i]);
     free(ends);
     return text;
@@ -70,8 +70,8 @@ static void cuts(const struct artifact *whole)
     CHECK_TEXT(cut_at(whole, 256), "5");
     CHECK_TEXT(cut_at(whole, 255), "4 5");
     CHECK_TEXT(cut_at(whole, 96), "2 3 5");
-    CHECK_TEXT(cut_at(whole, 64), "1 2 3 5"); /* "c" is larger, and has a part for itself */
-    CHECK_TEXT(cut_at(whole, 63), "split: tensor 'a' exceeds the 63 bytes of a part");
+    CHECK_TEXT(cut_at(whole, 64), "1 2 3 5"); /* "c" is larger, and has a shard for itself */
+    CHECK_TEXT(cut_at(whole, 63), "split: tensor 'a' exceeds the 63 bytes of a shard");
     static const char *const bad[] = {
         "", "0", "0M", "1K", "1MB", "-1", "1.5G", "m", "99999999999999999999G", "18446744074G"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
@@ -82,12 +82,12 @@ static void cuts(const struct artifact *whole)
 static void check_part(const struct artifact *whole, size_t number, const struct assembly *expected)
 {
     static const size_t ends[] = {2, 5};
-    struct artifact part;
-    split_artifact(whole, SPLITTER_GGUF_SPLIT, ends, 2, number, &part);
-    struct buffer file = laid_out(&part);
+    struct artifact shard;
+    split_artifact(whole, SPLITTER_GGUF_SPLIT, ends, 2, number, &shard);
+    struct buffer file = laid_out(&shard);
     CHECK(begins_with(&file, &expected->bytes) && file.length == expected->bytes.length + (number == 0 ? 96 : 160));
     buffer_free(&file);
-    artifact_free(&part);
+    artifact_free(&shard);
 }
 
 static void put_split_keys(struct assembly *file, unsigned number)
@@ -97,7 +97,7 @@ static void put_split_keys(struct assembly *file, unsigned number)
     put_key(file, "split.count", 2), put(file, 2, 2);
 }
 
-static void parts(const struct artifact *whole)
+static void shards(const struct artifact *whole)
 {
     struct assembly file = {0};
     begin(&file, 3, 2, 4);
@@ -115,7 +115,7 @@ static void parts(const struct artifact *whole)
     buffer_free(&file.bytes);
 }
 
-/* Two parts, the first with a key before those of the split and one after them. */
+/* Two shards, the first with a key before those of the split and one after them. */
 static void write_parts(struct assembly *file)
 {
     begin(file, 3, 2, 5);
@@ -173,7 +173,7 @@ int main(void)
     struct arena *arena = arena_new();
     struct artifact whole = make_whole(tensor_set_new(arena), arena);
     cuts(&whole);
-    parts(&whole);
+    shards(&whole);
     artifact_free(&whole);
     arena_free(arena);
     merge();

@@ -43,7 +43,7 @@ static void check_tokenizer(const char *name)
     struct hparams *hparams = hparams_parse("{}", 2, &error);
     struct tokenizer_files files = {.tokenizer = document != NULL ? json_root(document) : NULL};
     struct vocab_input input = {
-        .hparams = hparams, .owner = hparams, .family = "llama", .architecture = "LlamaForCausalLM"};
+        .hparams = hparams, .owner = hparams, .architecture = "llama", .class_name = "LlamaForCausalLM"};
     struct hf_vocabulary vocabulary;
     if (CHECK_NAMED(document != NULL && hf_vocabulary_load(&input, &files, &vocabulary, &error) == VOCAB_ADDED, name)) {
         struct work work = {ENCODE_WORK};

@@ -36,7 +36,7 @@ static void with_vocabulary(const struct buffer *tokenizer, const struct buffer 
     struct hparams *hparams = hparams_parse("{}", 2, &error);
     struct tokenizer_files files = {.tokenizer = json_root(documents[0]), .config = json_root(documents[1])};
     struct vocab_input input = {
-        .hparams = hparams, .owner = hparams, .family = "llama", .architecture = "LlamaForCausalLM"};
+        .hparams = hparams, .owner = hparams, .architecture = "llama", .class_name = "LlamaForCausalLM"};
     struct hf_vocabulary vocabulary;
     struct token_list list;
     CHECK(hf_vocabulary_load(&input, &files, &vocabulary, &error) == VOCAB_ADDED);
@@ -173,7 +173,8 @@ static void check_lines(const char *config, const uint32_t *expected, size_t n_e
     files_write_text("tokenizer_config.json", config);
     const struct checkpoint *checkpoint = checkpoint_open_side_files(".", formats, false, &error);
     struct hparams *hparams = hparams_parse("{}", 2, &error);
-    const struct vocab_input input = {.checkpoint = checkpoint, .hparams = hparams, .owner = hparams, .family = "bert"};
+    const struct vocab_input input = {
+        .checkpoint = checkpoint, .hparams = hparams, .owner = hparams, .architecture = "bert"};
     CHECK(checkpoint != NULL && tokenizer_files_load(checkpoint, &files, &error));
     CHECK(hf_vocabulary_load(&input, &files, &vocabulary, &error) == VOCAB_ADDED);
     CHECK(hf_encode(&vocabulary, text, strlen(text), &work, &ids, &n_ids, &error));

@@ -1,12 +1,12 @@
-#include "formats/layout.h"
+#include "formats/shape.h"
 
 #include "base/checked.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-bool layout_size(const struct dtype *dtype, const uint64_t *shape, unsigned rank, uint64_t *ret_elements,
-                 uint64_t *ret_bytes, bool *ret_misaligned)
+bool shape_size(const struct dtype *dtype, const uint64_t *shape, unsigned rank, uint64_t *ret_elements,
+                uint64_t *ret_bytes, bool *ret_misaligned)
 {
     uint64_t n_elements = 1, n_bits;
     if (ret_misaligned != NULL)
@@ -26,7 +26,7 @@ bool layout_size(const struct dtype *dtype, const uint64_t *shape, unsigned rank
     return true;
 }
 
-void layout_row_major_strides(const uint64_t *shape, unsigned rank, uint64_t *strides)
+void shape_row_major_strides(const uint64_t *shape, unsigned rank, uint64_t *strides)
 {
     uint64_t stride = 1;
     for (unsigned i = rank; i-- > 0;) {
@@ -35,7 +35,7 @@ void layout_row_major_strides(const uint64_t *shape, unsigned rank, uint64_t *st
     }
 }
 
-const char *layout_shape_text(const uint64_t *shape, unsigned rank, char *out, size_t capacity)
+const char *shape_text(const uint64_t *shape, unsigned rank, char *out, size_t capacity)
 {
     size_t used = (size_t)snprintf(out, capacity, "[");
     for (unsigned i = 0; i < rank && used < capacity; i++)

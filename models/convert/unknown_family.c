@@ -1,4 +1,4 @@
-#include "models/convert/plain.h"
+#include "models/convert/unknown_family.h"
 
 #include "models/convert/left_out.h"
 #include "models/packings/packings.h"
@@ -113,7 +113,7 @@ static const struct tensor_set *unpacked(const struct gguf_model *model)
     return model->checkpoint->tensors;
 }
 
-bool plain_add_tensors(struct gguf_model *model, struct error *error)
+bool unknown_family_add_tensors(struct gguf_model *model, struct error *error)
 {
     const struct checkpoint *checkpoint = model->checkpoint;
     const struct tensor_set *set = unpacked(model);

@@ -1,4 +1,4 @@
-#include "formats/layout.h"
+#include "formats/shape.h"
 
 #include "tests/unit/check.h"
 
@@ -31,20 +31,20 @@ int main(void)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         uint64_t n_elements = 0, n_bytes = 0;
         bool misaligned;
-        bool fits = layout_size(dtype_by_name(sizes[i].dtype), sizes[i].shape, sizes[i].rank, &n_elements, &n_bytes,
-                                &misaligned);
+        bool fits = shape_size(dtype_by_name(sizes[i].dtype), sizes[i].shape, sizes[i].rank, &n_elements, &n_bytes,
+                               &misaligned);
         CHECK_NAMED(fits == sizes[i].fits && misaligned == sizes[i].misaligned && n_elements == sizes[i].n_elements &&
                         n_bytes == sizes[i].n_bytes,
                     sizes[i].name);
     }
 
     uint64_t strides[3];
-    layout_row_major_strides((const uint64_t[]){2, 3, 4}, 3, strides);
+    shape_row_major_strides((const uint64_t[]){2, 3, 4}, 3, strides);
     CHECK(strides[0] == 12 && strides[1] == 4 && strides[2] == 1);
 
     char text[16];
-    CHECK_TEXT(layout_shape_text(NULL, 0, text, sizeof text), "[]");
-    CHECK_TEXT(layout_shape_text((const uint64_t[]){2, 3}, 2, text, sizeof text), "[2, 3]");
-    CHECK_TEXT(layout_shape_text((const uint64_t[]){1234567, 1234567, 1}, 3, text, sizeof text), "[1234567, 12345");
+    CHECK_TEXT(shape_text(NULL, 0, text, sizeof text), "[]");
+    CHECK_TEXT(shape_text((const uint64_t[]){2, 3}, 2, text, sizeof text), "[2, 3]");
+    CHECK_TEXT(shape_text((const uint64_t[]){1234567, 1234567, 1}, 3, text, sizeof text), "[1234567, 12345");
     return check_done();
 }

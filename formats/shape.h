@@ -3,16 +3,16 @@
 
 #include "quant/dtype.h"
 
-enum { LAYOUT_MAX_RANK = 64 };
+enum { SHAPE_MAX_RANK = 64 };
 
 /* Computes the number of elements of a shape and their size in bytes. Fails if a partial product overflows, even if a
  * later dimension is 0, if the number of bits does not fit in 64 bits, or if the elements are not whole blocks of the
  * dtype. *ret_misaligned, if not NULL, tells the last case apart. */
-bool layout_size(const struct dtype *dtype, const uint64_t *shape, unsigned rank, uint64_t *ret_elements,
-                 uint64_t *ret_bytes, bool *ret_misaligned);
+bool shape_size(const struct dtype *dtype, const uint64_t *shape, unsigned rank, uint64_t *ret_elements,
+                uint64_t *ret_bytes, bool *ret_misaligned);
 
-/* Sets row-major strides, in elements. The shape has passed layout_size(). */
-void layout_row_major_strides(const uint64_t *shape, unsigned rank, uint64_t *strides);
+/* Sets row-major strides, in elements. The shape has passed shape_size(). */
+void shape_row_major_strides(const uint64_t *shape, unsigned rank, uint64_t *strides);
 
 /* Writes "[2, 3]", for messages, cut to `capacity` bytes with the NUL. Returns `out`. */
-const char *layout_shape_text(const uint64_t *shape, unsigned rank, char *out, size_t capacity);
+const char *shape_text(const uint64_t *shape, unsigned rank, char *out, size_t capacity);

@@ -9,4 +9,4 @@
 #include "models/convert/model.h"
 
 /* Adds the tensors, with notes of those left out. Fails if the checkpoint has tensors and none can be stored. */
-bool plain_add_tensors(struct gguf_model *model, struct error *error);
+bool unknown_family_add_tensors(struct gguf_model *model, struct error *error);

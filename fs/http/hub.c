@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "formats/json_write.h"
-#include "fs/http/conditions.h"
+#include "fs/http/file_answer.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -41,18 +41,6 @@ static const struct repository *find(const struct repositories *repositories, co
     return repository;
 }
 
-/* Plans a file; returns false if it turns out to be absent. */
-static bool plan(const struct repository *repository, const struct repository_file *file, uint64_t *ret_size,
-                 char etag[ETAG_TEXT])
-{
-    struct node_attributes attributes;
-    if (!tree_attributes(repository->tree, file->node, &attributes))
-        return false;
-    *ret_size = attributes.size;
-    repository_etag(repository, file, etag);
-    return true;
-}
-
 /* Puts the identity as the id of a blob: without quotation marks. */
 static void put_blob_id(struct json_writer *writer, const char *key, const char etag[ETAG_TEXT])
 {
@@ -64,7 +52,7 @@ static void put_sibling(struct json_writer *writer, const struct repository *rep
 {
     uint64_t size;
     char etag[ETAG_TEXT];
-    if (!plan(repository, file, &size, etag))
+    if (!repository_plan(repository, file->node, &size, etag))
         return;
     json_begin_object(writer, NULL);
     json_put_text(writer, "rfilename", file->name);
@@ -152,7 +140,7 @@ static void put_file(struct listing *listing, const struct repository_file *file
 {
     uint64_t size;
     char etag[ETAG_TEXT];
-    if (!takes(listing) || !plan(listing->repository, file, &size, etag))
+    if (!takes(listing) || !repository_plan(listing->repository, file->node, &size, etag))
         return;
     json_begin_object(&listing->writer, NULL);
     json_put_text(&listing->writer, "type", "file");
@@ -197,27 +185,12 @@ static void answer_tree(const struct repository *repository, const struct http_r
                       listing.limit, request->cursor + listing.limit);
 }
 
-/* Finds the file of a tag: NAME-TAG.gguf with letters of either case; for "latest" the first of the usual choices. */
-static const struct repository_file *file_of_tag(const struct repository *repository, const char *tag,
-                                                 struct arena *arena)
-{
-    static const char *const usual[] = {"Q4_K_M", "Q4_0", "Q8_0", "F16"};
-    const struct repository_file *found = NULL;
-    for (size_t i = 0; strcmp(tag, "latest") == 0 && i < sizeof usual / sizeof *usual && found == NULL; i++)
-        found = file_of_tag(repository, usual[i], arena);
-    const char *name = arena_printf(arena, "%s-%s.gguf", repository->model, tag);
-    for (size_t i = 0; i < repository->n_files && found == NULL; i++)
-        if (strcasecmp(repository->files[i].name, name) == 0)
-            found = &repository->files[i];
-    return found;
-}
-
 static bool put_gguf(struct json_writer *writer, const char *key, const struct repository *repository,
                      const struct repository_file *file)
 {
     uint64_t size;
     char etag[ETAG_TEXT];
-    if (file == NULL || !plan(repository, file, &size, etag))
+    if (file == NULL || !repository_plan(repository, file->node, &size, etag))
         return false;
     json_begin_object(writer, key);
     json_put_text(writer, "rfilename", file->name);
@@ -229,7 +202,7 @@ static bool put_gguf(struct json_writer *writer, const char *key, const struct r
 
 static void answer_manifest(const struct repository *repository, const struct route *route, struct answer *answer)
 {
-    const struct repository_file *file = file_of_tag(repository, route->revision, answer->arena),
+    const struct repository_file *file = repository_file_of_tag(repository, route->revision, answer->arena),
                                  *projector = repository_file(
                                      repository, arena_printf(answer->arena, "mmproj-%s-F16.gguf", repository->model));
     struct json_writer writer = begin_json(answer);
@@ -262,47 +235,6 @@ void hub_answer(const struct repositories *repositories, const struct http_reque
         answer_manifest(repository, route, answer);
 }
 
-static const char *content_type(const char *name)
-{
-    static const struct {
-        const char *ending, *type;
-    } types[] = {{".json", "application/json"}, {".md", "text/markdown; charset=utf-8"}, {".txt", "text/plain"}};
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (text_ends_with(name, types[i].ending))
-            return types[i].type;
-    return "application/octet-stream";
-}
-
-/* Chooses what of the file to send, by the headers of the request. */
-static void choose_part(const struct http_request *request, const char *etag, struct answer *answer)
-{
-    uint64_t size = answer->file.size;
-    answer->length = size;
-    if (request->if_match != NULL && !etag_is_listed(request->if_match, etag, false)) {
-        answer_fail(answer, 412, NULL, "the file is not the one that If-Match names: its ETag is %s", etag);
-        return;
-    }
-    if (request->if_none_match != NULL && etag_is_listed(request->if_none_match, etag, true)) {
-        answer->status = 304;
-        answer->is_file = false;
-        return;
-    }
-    if (request->if_range != NULL && strcmp(request->if_range, etag) != 0)
-        return;
-    switch (range_parse(request->range, size, &answer->first, &answer->length)) {
-    case RANGE_WHOLE:
-        break;
-    case RANGE_PART:
-        answer->status = 206;
-        answer_header(answer, "Content-Range", "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, answer->first,
-                      answer->first + answer->length - 1, size);
-        break;
-    case RANGE_UNSATISFIABLE:
-        answer_fail(answer, 416, NULL, "the range begins after the end of the file, which has %" PRIu64 " bytes", size);
-        answer_header(answer, "Content-Range", "bytes */%" PRIu64, size);
-    }
-}
-
 void hub_answer_file(const struct repositories *repositories, const struct http_request *request,
                      const struct route *route, struct answer *answer)
 {
@@ -310,31 +242,6 @@ void hub_answer_file(const struct repositories *repositories, const struct http_
     if (repository == NULL)
         return;
     const struct repository_file *file = repository_file(repository, route->path);
-    uint64_t size;
-    char etag[ETAG_TEXT];
-    struct error error;
-    struct node_attributes attributes;
-    if (file == NULL || !plan(repository, file, &size, etag) ||
-        !tree_attributes(repository->tree, file->node, &attributes)) {
+    if (file == NULL || !file_answer(repository, file->node, file->name, request, answer))
         answer_fail(answer, 404, "EntryNotFound", "%s has no file '%s'", repository->id, route->path);
-        return;
-    }
-    if (!tree_file(repository->tree, file->node, answer->arena, &answer->file, &error)) {
-        answer_fail(answer, 500, NULL, "%s: %s", file->name, error.message);
-        return;
-    }
-    if (origin_changed(&answer->file.origin)) {
-        answer_fail(answer, 500, NULL, "%s: a source has changed since it was opened; restart wfs serve", file->name);
-        return;
-    }
-    answer->is_file = true;
-    answer->file_key = (uintptr_t)file;
-    answer_header(answer, "Content-Type", "%s", content_type(file->name));
-    answer_header(answer, "ETag", "%s", etag);
-    answer_header(answer, "X-Repo-Commit", "%s", repository->commit);
-    answer_header(answer, "X-Linked-Size", "%" PRIu64, size);
-    answer_header(answer, "X-Linked-Etag", "%s", etag);
-    answer_header(answer, "Accept-Ranges", "bytes");
-    answer_date(answer, "Last-Modified", attributes.mtime.tv_sec);
-    choose_part(request, etag, answer);
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* A repository while its files are collected. */
 struct collecting {
@@ -188,9 +189,28 @@ static void take_identity(void *context, const char *name, const char *value, si
         memcpy(context, value, length);
 }
 
-void repository_etag(const struct repository *repository, const struct repository_file *file, char etag[ETAG_TEXT])
+const struct repository_file *repository_file_of_tag(const struct repository *repository, const char *tag,
+                                                     struct arena *arena)
+{
+    static const char *const usual[] = {"Q4_K_M", "Q4_0", "Q8_0", "F16"};
+    const struct repository_file *found = NULL;
+    for (size_t i = 0; strcmp(tag, "latest") == 0 && i < sizeof usual / sizeof *usual && found == NULL; i++)
+        found = repository_file_of_tag(repository, usual[i], arena);
+    const char *name = arena_printf(arena, "%s-%s.gguf", repository->model, tag);
+    for (size_t i = 0; i < repository->n_files && found == NULL; i++)
+        if (strcasecmp(repository->files[i].name, name) == 0)
+            found = &repository->files[i];
+    return found;
+}
+
+bool repository_plan(const struct repository *repository, node_id node, uint64_t *ret_size, char etag[ETAG_TEXT])
 {
     char identity[SHA256_HEX + 1] = "";
-    tree_xattrs(repository->tree, file->node, take_identity, identity);
+    struct node_attributes attributes;
+    if (!tree_attributes(repository->tree, node, &attributes))
+        return false;
+    *ret_size = attributes.size;
+    tree_xattrs(repository->tree, node, take_identity, identity);
     snprintf(etag, ETAG_TEXT, "\"%s\"", identity);
+    return true;
 }

@@ -48,6 +48,12 @@ const struct repository_file *repository_file(const struct repository *repositor
 /* Reports whether a revision is the one that a repository has: its commit, or "main". */
 bool repository_has_revision(const struct repository *repository, const char *revision);
 
-/* Writes the quoted entity tag of a planned file: its identity (fs/tree/identity.h). */
+/* Returns the file of a tag: NAME-TAG.gguf with letters of either case, and for "latest" the first of the usual
+ * choices. NULL if there is none. */
+const struct repository_file *repository_file_of_tag(const struct repository *repository, const char *tag,
+                                                     struct arena *arena);
+
+/* Plans a file of the tree, and gets its size and its quoted entity tag: its identity (fs/tree/identity.h). Returns
+ * false if the file turns out to be absent. */
 enum { ETAG_TEXT = SHA256_HEX + 3 };
-void repository_etag(const struct repository *repository, const struct repository_file *file, char etag[ETAG_TEXT]);
+bool repository_plan(const struct repository *repository, node_id node, uint64_t *ret_size, char etag[ETAG_TEXT]);

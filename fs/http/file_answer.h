@@ -1,0 +1,13 @@
+/* Answers that are files, whole or in part. */
+#pragma once
+
+#include "fs/http/answer.h"
+#include "fs/http/repository.h"
+
+/* Answers a request for a file of the repository's tree; HEAD requests plan the file and read nothing. `name` is for
+ * messages and chooses the content type. Returns false, with no answer, if the file turns out to be absent. */
+bool file_answer(const struct repository *repository, node_id node, const char *name,
+                 const struct http_request *request, struct answer *answer);
+
+/* Chooses the part of answer->file to send by the headers of the request, or another status: 206, 304, 412, 416. */
+void file_answer_part(const struct http_request *request, const char *etag, struct answer *answer);

@@ -1,0 +1,186 @@
+#include "fs/http/digests.h"
+
+#include "base/attempt.h"
+#include "base/report.h"
+#include "remote/store.h"
+
+#include <nettle/base16.h>
+#include <nettle/sha2.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BLOCK_BYTES = 4 << 20,
+    REPORT_BYTES = 1 << 30, /* between two lines of progress */
+    NAME_BYTES = SHA256_HEX + 16,
+};
+
+enum state { UNKNOWN, COMPUTING, KNOWN };
+
+struct digest {
+    struct digest *next;
+    enum state state;
+    char identity[SHA256_HEX + 1], hex[SHA256_HEX + 1];
+};
+
+struct digests {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct digest *first;
+    atomic_bool ending;
+};
+
+struct digests *digests_new(void)
+{
+    struct digests *digests = memory_alloc(sizeof *digests);
+    *digests = (struct digests){0};
+    pthread_mutex_init(&digests->lock, NULL);
+    pthread_cond_init(&digests->changed, NULL);
+    return digests;
+}
+
+void digests_end(struct digests *digests)
+{
+    atomic_store(&digests->ending, true);
+}
+
+void digests_free(struct digests *digests)
+{
+    for (struct digest *digest = digests->first, *next; digest != NULL; digest = next) {
+        next = digest->next;
+        free(digest);
+    }
+    pthread_cond_destroy(&digests->changed);
+    pthread_mutex_destroy(&digests->lock);
+    free(digests);
+}
+
+static const char *kept_name(const char *identity, char name[NAME_BYTES])
+{
+    snprintf(name, NAME_BYTES, "sha256-%s", identity);
+    return name;
+}
+
+/* Loads a digest that an earlier server kept. */
+static void load(struct digest *digest)
+{
+    char name[NAME_BYTES];
+    size_t length;
+    struct arena *arena = arena_new();
+    const char *text = store_load(kept_name(digest->identity, name), SHA256_HEX, arena, &length);
+    if (text != NULL && length == SHA256_HEX && strspn(text, "0123456789abcdef") == SHA256_HEX) {
+        memcpy(digest->hex, text, SHA256_HEX);
+        digest->state = KNOWN;
+    }
+    arena_free(arena);
+}
+
+/* Returns the record of a file; the caller has the lock. */
+static struct digest *find(struct digests *digests, const char *identity)
+{
+    struct digest *digest = digests->first;
+    while (digest != NULL && strcmp(digest->identity, identity) != 0)
+        digest = digest->next;
+    if (digest != NULL)
+        return digest;
+    digest = memory_alloc(sizeof *digest);
+    *digest = (struct digest){.next = digests->first};
+    snprintf(digest->identity, sizeof digest->identity, "%s", identity);
+    load(digest);
+    return digests->first = digest;
+}
+
+bool digest_known(struct digests *digests, const char *identity, char hex[SHA256_HEX + 1])
+{
+    attempt_lock(&digests->lock);
+    const struct digest *digest = find(digests, identity);
+    bool known = digest->state == KNOWN;
+    if (known)
+        memcpy(hex, digest->hex, SHA256_HEX + 1);
+    attempt_unlock(&digests->lock);
+    return known;
+}
+
+/* One pass over a file. */
+struct pass {
+    struct digests *digests;
+    const char *name;
+    const struct vfile *file;
+    char *hex;
+    bool done;
+    struct error *error;
+};
+
+static void report_progress(const struct pass *pass, uint64_t before, uint64_t now)
+{
+    if (before / REPORT_BYTES != now / REPORT_BYTES)
+        report("%s: digest for the registry: %.1f of %.1f GB", pass->name, (double)now / 1e9,
+               (double)pass->file->size / 1e9);
+}
+
+static bool hash(const struct pass *pass, struct sha256_ctx *context, unsigned char *block)
+{
+    uint64_t size = pass->file->size, length;
+    for (uint64_t at = 0; at < size; at += length) {
+        length = size - at < BLOCK_BYTES ? size - at : BLOCK_BYTES;
+        if (atomic_load(&pass->digests->ending))
+            return error_set(pass->error, "the server ends");
+        uint64_t ahead = size - at - length < BLOCK_BYTES ? size - at - length : BLOCK_BYTES;
+        vfile_want(pass->file, at + length, ahead, false);
+        if (!vfile_wait(pass->file, at, length, pass->error) ||
+            !vfile_read(pass->file, at, (size_t)length, block, pass->error))
+            return false;
+        sha256_update(context, (size_t)length, block);
+        report_progress(pass, at, at + length);
+    }
+    return !origin_changed(&pass->file->origin) ||
+           error_set(pass->error, "a source has changed since it was opened; restart wfs serve");
+}
+
+static void make_pass(void *context)
+{
+    struct pass *pass = context;
+    struct sha256_ctx sha256;
+    uint8_t digest[SHA256_DIGEST_SIZE];
+    struct arena *arena = arena_new();
+    sha256_init(&sha256);
+    pass->done = hash(pass, &sha256, arena_alloc(arena, BLOCK_BYTES));
+    sha256_digest(&sha256, sizeof digest, digest);
+    base16_encode_update(pass->hex, sizeof digest, digest);
+    arena_free(arena);
+}
+
+/* Computes a digest without the lock, which the caller has. An attempt of its own: others wait for its end. */
+static void compute(struct digests *digests, struct digest *digest, struct pass *pass)
+{
+    char name[NAME_BYTES];
+    digest->state = COMPUTING;
+    attempt_unlock(&digests->lock);
+    bool done = attempt(make_pass, pass, pass->error) && pass->done;
+    if (done)
+        store_save(kept_name(digest->identity, name), pass->hex, SHA256_HEX);
+    attempt_lock(&digests->lock);
+    if (done)
+        memcpy(digest->hex, pass->hex, SHA256_HEX);
+    digest->state = done ? KNOWN : UNKNOWN;
+    pthread_cond_broadcast(&digests->changed);
+}
+
+bool digest_get(struct digests *digests, const char *identity, const char *name, const struct vfile *file,
+                char hex[SHA256_HEX + 1], struct error *error)
+{
+    char computed[SHA256_HEX + 1] = "";
+    struct pass pass = {.digests = digests, .name = name, .file = file, .hex = computed, .error = error};
+    attempt_lock(&digests->lock);
+    struct digest *digest = find(digests, identity);
+    while (digest->state == COMPUTING)
+        pthread_cond_wait(&digests->changed, &digests->lock);
+    if (digest->state == UNKNOWN)
+        compute(digests, digest, &pass);
+    bool known = digest->state == KNOWN;
+    memcpy(hex, digest->hex, SHA256_HEX + 1);
+    attempt_unlock(&digests->lock);
+    return known;
+}

@@ -1,0 +1,25 @@
+/* SHA-256 digests of files, by which registries name them.
+ *
+ * The digest of a computed file takes one pass over its bytes. It is computed when it is first asked for, once at a
+ * time for a file, and kept by the file's identity: in memory, and in the cache directory (remote/store.h). All
+ * functions are safe from any thread. */
+#pragma once
+
+#include "base/sha256.h"
+#include "fs/tree/vfile.h"
+
+struct digests;
+
+struct digests *digests_new(void);
+
+/* Makes passes fail at once, those under way and later ones: the server ends. */
+void digests_end(struct digests *digests);
+void digests_free(struct digests *digests);
+
+/* Gets the digest of a file that is known; reads none of its bytes. */
+bool digest_known(struct digests *digests, const char *identity, char hex[SHA256_HEX + 1]);
+
+/* Gets the digest of a file, and computes it if necessary; waits for a pass of another thread over the same file, and
+ * for remote sources. Reports progress of long passes under `name`. */
+bool digest_get(struct digests *digests, const char *identity, const char *name, const struct vfile *file,
+                char hex[SHA256_HEX + 1], struct error *error);

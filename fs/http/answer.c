@@ -65,6 +65,8 @@ void answer_fail(struct answer *answer, unsigned status, const char *code, const
     struct json_writer writer = {.out = &answer->text, .letters = JSON_UTF8, .compact = true};
     json_begin_object(&writer, NULL);
     json_put_text(&writer, "error", message.message);
+    if (code != NULL) /* as in registries */
+        json_put_template(&writer, "'errors': [{'code': %s, 'message': %s}]", code, message.message);
     json_end(&writer);
     answer_header(answer, "Content-Type", "application/json");
     add_header(answer, "X-Error-Message", message.message);

@@ -13,9 +13,10 @@
 struct http_request {
     bool head; /* the answer's body is not sent */
     const char *range, *if_range, *if_match, *if_none_match, *user_agent, *host;
-    bool recursive; /* ?recursive=true */
-    size_t cursor;  /* ?cursor=N: entries of a listing that earlier pages had */
-    size_t limit;   /* ?limit=N: entries of a page; 0: as many as a page may have */
+    const char *accept; /* all Accept headers, joined by commas */
+    bool recursive;     /* ?recursive=true */
+    size_t cursor;      /* ?cursor=N: entries of a listing that earlier pages had */
+    size_t limit;       /* ?limit=N: entries of a page; 0: as many as a page may have */
 };
 
 struct http_header {
@@ -46,7 +47,7 @@ void answer_header(struct answer *answer, const char *name, const char *format, 
 /* Adds a header with a date of HTTP: "Mon, 23 Nov 2026 14:45:00 GMT". */
 void answer_date(struct answer *answer, const char *name, time_t time);
 
-/* Makes the answer a failure: JSON with the message for programs, and the headers X-Error-Code, unless `code` is NULL,
- * and X-Error-Message. */
+/* Makes the answer a failure: JSON with the message for programs, in the forms of the hub and of registries, and the
+ * headers X-Error-Code, unless `code` is NULL, and X-Error-Message. */
 void answer_fail(struct answer *answer, unsigned status, const char *code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -79,6 +79,9 @@ static const struct {
     {ROUTE_MODEL, {"api", "models", "*", "*"}, 4, 2, 0, false},
     {ROUTE_MODELS, {"api", "models"}, 2, 0, 0, false},
     {ROUTE_MANIFEST, {"v2", "*", "*", "manifests", "*"}, 5, 1, 4, false},
+    {ROUTE_BLOB, {"v2", "*", "*", "blobs", "*"}, 5, 1, 4, false},
+    {ROUTE_TAGS, {"v2", "*", "*", "tags", "list"}, 5, 1, 0, false},
+    {ROUTE_REGISTRY, {"v2"}, 1, 0, 0, false},
 };
 
 static struct route route_of_file(const struct parts *parts, struct arena *arena)

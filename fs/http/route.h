@@ -6,7 +6,10 @@
  *     /api/models/ORG/NAME[/revision/REV]        a model
  *     /api/models/ORG/NAME/tree/REV[/PATH]       its files
  *     /ORG/NAME/resolve/REV/PATH                 a file
- *     /v2/ORG/NAME/manifests/TAG                 the file of a model for llama.cpp's -hf
+ *     /v2/                                       whether there is a registry
+ *     /v2/ORG/NAME/tags/list                     the tags of a model
+ *     /v2/ORG/NAME/manifests/TAG                 the manifest of a tag, or the file of a model for llama.cpp's -hf
+ *     /v2/ORG/NAME/blobs/DIGEST                  a file or a text of a manifest
  *
  * A path is split at its slashes before it is percent-decoded, so that a revision can have encoded slashes:
  * refs%2Fpr%2F1. */
@@ -22,13 +25,16 @@ enum route_kind {
     ROUTE_MODEL,
     ROUTE_TREE,
     ROUTE_FILE,
+    ROUTE_REGISTRY,
+    ROUTE_TAGS,
     ROUTE_MANIFEST,
+    ROUTE_BLOB,
 };
 
 struct route {
     enum route_kind kind;
     const char *repository; /* "ORG/NAME" */
-    const char *revision;   /* or the tag of a manifest; "main" if the path has none */
+    const char *revision;   /* or the tag or digest of a manifest or blob; "main" if the path has none */
     const char *path;       /* in the repository, without slashes at its ends; "" is the top */
 };
 

@@ -5,10 +5,12 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "fs/http/answer.h"
+#include "fs/http/authorization.h"
 #include "fs/http/body.h"
 #include "fs/http/hub.h"
 #include "fs/http/metrics.h"
 #include "fs/http/page.h"
+#include "fs/http/registry.h"
 #include "fs/http/route.h"
 #include "fs/tree/pool.h"
 
@@ -17,7 +19,6 @@
 #include <microhttpd.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <nettle/memops.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -40,6 +41,7 @@ struct server {
     char address[ADDRESS_TEXT];
     struct metrics metrics;
     struct bodies bodies;
+    struct digests *digests;
 };
 
 /* A request from its first line to its end. */
@@ -106,8 +108,24 @@ static size_t query_number(struct MHD_Connection *connection, const char *name)
     return number < UINT32_MAX ? (size_t)number : 0;
 }
 
-static struct http_request read_request(struct MHD_Connection *connection, const char *method)
+/* The values of a header that may be repeated. */
+struct joined {
+    const char *name, *text;
+    struct arena *arena;
+};
+
+static enum MHD_Result join_value(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
 {
+    struct joined *joined = context;
+    if (strcasecmp(name, joined->name) == 0 && value != NULL)
+        joined->text = joined->text == NULL ? value : arena_printf(joined->arena, "%s, %s", joined->text, value);
+    return MHD_YES;
+}
+
+static struct http_request read_request(struct MHD_Connection *connection, const char *method, struct arena *arena)
+{
+    struct joined accept = {.name = "Accept", .arena = arena};
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, join_value, &accept);
     const char *recursive = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "recursive");
     return (struct http_request){
         .head = strcmp(method, "HEAD") == 0,
@@ -116,6 +134,7 @@ static struct http_request read_request(struct MHD_Connection *connection, const
         .if_match = header_of(connection, "If-Match"),
         .if_none_match = header_of(connection, "If-None-Match"),
         .host = header_of(connection, "Host"),
+        .accept = accept.text,
         .user_agent = header_of(connection, "User-Agent"),
         .recursive = recursive != NULL && (strcasecmp(recursive, "true") == 0 || strcmp(recursive, "1") == 0),
         .cursor = query_number(connection, "cursor"),
@@ -123,27 +142,24 @@ static struct http_request read_request(struct MHD_Connection *connection, const
     };
 }
 
-/* Compares in a time that tells nothing of where the texts differ. */
-static bool is_authorized(const struct server *server, struct MHD_Connection *connection)
+static bool is_registry_route(enum route_kind kind)
 {
-    static const char scheme[] = "Bearer ";
-    const char *given = header_of(connection, "Authorization"), *token = server->options.token;
-    if (token == NULL)
-        return true;
-    return given != NULL && strncasecmp(given, scheme, strlen(scheme)) == 0 &&
-           strlen(given + strlen(scheme)) == strlen(token) && memeql_sec(given + strlen(scheme), token, strlen(token));
+    return kind == ROUTE_REGISTRY || kind == ROUTE_TAGS || kind == ROUTE_MANIFEST || kind == ROUTE_BLOB;
 }
 
 /* Answers what needs no file: refusals and counters. Returns false for other requests. */
 static bool answer_at_once(struct exchange *exchange, struct MHD_Connection *connection)
 {
     struct answer *answer = &exchange->answer;
+    const char *token = exchange->server->options.token;
     if (!exchange->request.head && strcmp(exchange->method, "GET") != 0) {
         answer_fail(answer, 405, NULL, "wfs serves files to read: only GET and HEAD are answered");
         answer_header(answer, "Allow", "GET, HEAD");
-    } else if (!is_authorized(exchange->server, connection)) {
-        answer_fail(answer, 401, NULL, "this server asks for a token: set HF_TOKEN to it");
-        answer_header(answer, "WWW-Authenticate", "Bearer");
+    } else if (token != NULL && !authorization_has_token(header_of(connection, "Authorization"), token)) {
+        answer_fail(answer, 401, is_registry_route(exchange->route.kind) ? "UNAUTHORIZED" : NULL,
+                    "this server asks for a token: set HF_TOKEN to it");
+        answer_header(answer, "WWW-Authenticate", "%s",
+                      is_registry_route(exchange->route.kind) ? "Basic realm=\"wfs\"" : "Bearer");
     } else if (exchange->route.kind == ROUTE_METRICS) {
         metrics_answer(&exchange->server->metrics, answer);
     } else if (exchange->route.kind == ROUTE_UNKNOWN) {
@@ -163,6 +179,10 @@ static void make_answer(void *context)
     answer_begin(&exchange->answer);
     if (exchange->route.kind == ROUTE_PAGE)
         page_answer(server->repositories, request->host != NULL ? request->host : server->address, &exchange->answer);
+    else if (is_registry_route(exchange->route.kind) &&
+             !(exchange->route.kind == ROUTE_MANIFEST && registry_is_llama(request)))
+        registry_answer(&(struct registry){server->repositories, server->digests}, request, &exchange->route,
+                        &exchange->answer);
     else if (exchange->route.kind == ROUTE_FILE)
         hub_answer_file(server->repositories, request, &exchange->route, &exchange->answer);
     else
@@ -223,7 +243,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     }
     if (exchange->has_answer) /* after answer_later() */
         return send_answer(exchange, connection);
-    exchange->request = read_request(connection, exchange->method);
+    exchange->request = read_request(connection, exchange->method, exchange->arena);
     exchange->route = route_parse(exchange->target, exchange->arena);
     answer_begin(&exchange->answer);
     if (answer_at_once(exchange, connection))
@@ -351,6 +371,7 @@ static bool start(struct server *server, struct error *error)
 static void free_server(struct server *server)
 {
     waits_free(server->bodies.waits);
+    digests_free(server->digests);
     read_ahead_free(server->bodies.ahead);
     free(server);
 }
@@ -361,6 +382,7 @@ struct server *server_start(const struct repositories *repositories, const struc
     struct server *server = memory_alloc(sizeof *server);
     *server = (struct server){.repositories = repositories, .options = *options};
     server->bodies = (struct bodies){waits_new(MAX_CONNECTIONS), read_ahead_new(), &server->metrics};
+    server->digests = digests_new();
     if (start(server, error))
         return server;
     if (server->listening >= 0)
@@ -377,6 +399,7 @@ const char *server_address(const struct server *server)
 void server_stop(struct server *server)
 {
     arrival_give_up();
+    digests_end(server->digests);
     waits_end(server->bodies.waits, suspended_resume); /* the daemon cannot end with suspended connections */
     MHD_stop_daemon(server->daemon);
     free_server(server);

@@ -1,6 +1,7 @@
 # Files over HTTP: the hub's protocol, ranges and conditions, who may connect. Needs neither root nor /dev/fuse.
 
 load lib
+load serve.bash
 
 setup_file() {
     load lib
@@ -17,28 +18,6 @@ setup() {
 
 teardown() {
     [ -z "$SERVER" ] || kill "$SERVER"
-}
-
-has_address() {
-    [ -s "$OUT/address" ] || ! kill -0 "$SERVER" 2>/dev/null
-}
-
-# offer [FLAGS] SOURCE...: starts the server at a free port. Sets SERVER and URL.
-offer() {
-    SERVER_LOG=$OUT/server.log
-    "$WFS" serve --listen 127.0.0.1:0 "$@" >"$OUT/address" 2>"$SERVER_LOG" 3>&- &
-    SERVER=$!
-    await has_address
-    URL=$(cat "$OUT/address")
-    [[ $URL == http://127.0.0.1:* ]]
-}
-
-get() {
-    curl --silent --show-error --fail-with-body "$@"
-}
-
-header() { # of the answer in $OUT/headers, by its name
-    sed -n "s/^$1: \(.*\)\r$/\1/Ip" "$OUT/headers"
 }
 
 @test "a source is two models, whose files are those of hf/ and gguf/" {

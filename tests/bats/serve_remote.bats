@@ -1,6 +1,7 @@
 # `wfs serve` with a source on a server that stalls: it holds up nobody, and ends with the server.
 
 load lib
+load serve.bash
 
 FAULT="path=/web/model/model.safetensors&kind=stall&after=0"
 
@@ -22,12 +23,7 @@ setup() {
     read -r PORT _ <"$OUT/ports"
     unset HF_TOKEN HF_ENDPOINT HUGGING_FACE_HUB_TOKEN HF_HUB_OFFLINE TRANSFORMERS_OFFLINE CACHE_DIRECTORY
     export XDG_CACHE_HOME=$OUT/cache HOME=$OUT no_proxy=127.0.0.1
-    SERVER_LOG=$OUT/server.log
-    "$WFS" serve --listen 127.0.0.1:0 "acme/Near=$LOCAL" "acme/Far=http://127.0.0.1:$PORT/web/model/" \
-        >"$OUT/address" 2>"$SERVER_LOG" 3>&- &
-    SERVER=$!
-    await has_address
-    URL=$(cat "$OUT/address")
+    offer "acme/Near=$LOCAL" "acme/Far=http://127.0.0.1:$PORT/web/model/"
     # Plans the file while the source answers.
     curl --silent --fail --head --output /dev/null "$URL/acme/Far-GGUF/resolve/main/Far-Q8_0.gguf"
 }
@@ -37,10 +33,6 @@ teardown() {
     kill "$HTTP" 2>/dev/null || true
     wait "$HTTP" 2>/dev/null || true
     remaining_teardown
-}
-
-has_address() {
-    [ -s "$OUT/address" ] || ! kill -0 "$SERVER" 2>/dev/null
 }
 
 # Runs a Python program with functions for the server, the control port and connections.
@@ -114,6 +106,19 @@ for reader in readers:
         assert len(reader.read()) < LENGTH, "the reader's connection ends"
     except ConnectionError:
         pass
+END
+    server_ends_with 0
+}
+
+@test "SIGTERM ends the server while a digest waits for its source" {
+    client "$SERVER" <<'END'
+import os, signal
+ask(control + "fault?" + fault)
+manifest = connect("GET /v2/acme/Far-GGUF/manifests/Q8_0 HTTP/1.0\r\n\r\n")
+while not has_stalled():
+    time.sleep(0.05)
+os.kill(int(sys.argv[4]), signal.SIGTERM)
+assert b" 200 " not in manifest.makefile("rb").readline(), "no manifest"
 END
     server_ends_with 0
 }

@@ -1,0 +1,141 @@
+# The registry of `wfs serve`: manifests and blobs as Ollama, Docker Model Runner and OCI clients ask for them.
+
+load lib
+load serve.bash
+
+OLLAMA="Accept: application/vnd.docker.distribution.manifest.v2+json"
+OCI="Accept: application/vnd.oci.image.manifest.v1+json"
+MODELPACK="Accept: application/vnd.cncf.model.manifest.v1+json"
+
+setup_file() {
+    load lib
+    "$PYTHON" "$HERE/../data/make.py" sample "$BATS_FILE_TMPDIR/tiny-llama"
+}
+
+setup() {
+    need_numpy
+    need curl jq
+    MODEL=$BATS_FILE_TMPDIR/tiny-llama
+    OUT=$BATS_TEST_TMPDIR
+    unset CACHE_DIRECTORY
+    export XDG_CACHE_HOME=$OUT/cache
+    SERVER=
+}
+
+digest_of() {
+    sha256sum | sed 's/^\([0-9a-f]*\) .*/sha256:\1/'
+}
+
+manifest() { # HEADER REFERENCE
+    get --header "$1" "$URL/v2/acme/Tiny-GGUF/manifests/$2"
+}
+
+@test "Ollama's client: manifest, HEAD of each blob, ranges, and their digest" {
+    offer "acme/Tiny=$MODEL"
+    "$PYTHON" - "$URL" <<'END'
+import hashlib, json, sys, urllib.request
+base = sys.argv[1] + "/v2/acme/Tiny-GGUF/"
+
+def ask(path, method="GET", **headers):
+    return urllib.request.urlopen(urllib.request.Request(base + path, headers=headers, method=method))
+
+manifest = json.load(ask("manifests/q4_k_m", Accept="application/vnd.docker.distribution.manifest.v2+json"))
+assert manifest["schemaVersion"] == 2
+for layer in [*manifest["layers"], manifest["config"]]:
+    blob, size = "blobs/" + layer["digest"], layer["size"]
+    assert int(ask(blob, "HEAD").headers["Content-Length"]) == size
+    step, whole = size // 3 + 1, hashlib.sha256()
+    for first in range(0, size, step):
+        part = ask(blob, Range=f"bytes={first}-{min(size, first + step) - 1}")
+        assert part.status == 206
+        whole.update(part.read())
+    assert "sha256:" + whole.hexdigest() == layer["digest"]
+END
+    manifest "$OLLAMA" Q4_K_M >"$OUT/manifest"
+    [ "$(jq -r '.layers[].mediaType' "$OUT/manifest")" = application/vnd.ollama.image.model ]
+    [ "$(jq -r '.layers[].digest' "$OUT/manifest")" = "$("$WFS" cat "$MODEL" gguf/model-Q4_K_M.gguf | digest_of)" ]
+    get "$URL/v2/acme/Tiny-GGUF/blobs/$(jq -r .config.digest "$OUT/manifest")" >"$OUT/config"
+    [ "$(jq -r '[.model_format, .model_family, .file_type, .model_type] | join(" ")' "$OUT/config")" = "gguf llama Q4_K_M 1.9M" ]
+    manifest "Accept: */*" latest | cmp - "$OUT/manifest"
+    kill -TERM "$SERVER"
+    server_ends_with 0
+    server_is_quiet
+}
+
+@test "the Accept header chooses the form, and a manifest has its own digest" {
+    offer "acme/Tiny=$MODEL"
+    manifest "$OCI" Q8_0 >"$OUT/oci"
+    manifest "$MODELPACK" Q8_0 >"$OUT/modelpack"
+    manifest "$OLLAMA" Q8_0 >"$OUT/ollama"
+    [ "$(jq -r '.config.mediaType' "$OUT/oci")" = application/vnd.docker.ai.model.config.v0.1+json ]
+    [ "$(jq -r '.layers[0].mediaType' "$OUT/oci")" = application/vnd.docker.ai.gguf.v3 ]
+    [ "$(jq -r '.layers[0].annotations["org.opencontainers.image.title"]' "$OUT/oci")" = Tiny-Q8_0.gguf ]
+    [ "$(jq -r '.artifactType' "$OUT/modelpack")" = application/vnd.cncf.model.manifest.v1+json ]
+    [ "$(jq -r '.layers[0].mediaType' "$OUT/modelpack")" = application/vnd.cncf.model.weight.v1.raw ]
+    for form in oci modelpack ollama; do
+        digest=$(digest_of <"$OUT/$form")
+        get --dump-header "$OUT/headers" "$URL/v2/acme/tiny-gguf/manifests/$digest" | cmp - "$OUT/$form"
+        [ "$(header Docker-Content-Digest)" = "$digest" ]
+        [ "$(header Content-Type)" = "$(jq -r .mediaType "$OUT/$form")" ]
+        get --output /dev/null "$URL/v2/acme/tiny-gguf/blobs/$(jq -r .config.digest "$OUT/$form")"
+    done
+    # Several headers of that name are one list.
+    get --header "Accept: text/plain" --header "$OCI" "$URL/v2/acme/Tiny-GGUF/manifests/Q8_0" | cmp - "$OUT/oci"
+    get --head --header "$OCI" "$URL/v2/acme/Tiny-GGUF/manifests/Q8_0" >"$OUT/headers"
+    [ "$(header Content-Length)" -eq "$(wc -c <"$OUT/oci")" ]
+    get --user-agent llama-cpp --header "Accept: application/json" "$URL/v2/acme/Tiny-GGUF/manifests/Q8_0" >"$OUT/llama"
+    [ "$(jq -r .ggufFile.rfilename "$OUT/llama")" = Tiny-Q8_0.gguf ]
+}
+
+@test "template, system, params and LICENSE of the source are layers" {
+    cp -r "$MODEL" "$OUT/model"
+    chmod u+w "$OUT/model"
+    echo '{{ .Prompt }}' >"$OUT/model/template"
+    echo '{"stop":["<end>"]}' >"$OUT/model/params"
+    echo 'Do what you like.' >"$OUT/model/LICENSE"
+    offer "acme/Tiny=$OUT/model"
+    manifest "$OLLAMA" Q8_0 >"$OUT/manifest"
+    for layer in template params LICENSE; do
+        digest=$(digest_of <"$OUT/model/$layer")
+        type=application/vnd.ollama.image.${layer,,}
+        [ "$(jq -r --arg type "$type" '.layers[] | select(.mediaType == $type) | .digest' "$OUT/manifest")" = "$digest" ]
+        get "$URL/v2/acme/Tiny-GGUF/blobs/$digest" | cmp - "$OUT/model/$layer"
+    done
+    [ "$(manifest "$OCI" Q8_0 | jq -r '[.layers[].mediaType] | join(" ")')" = \
+        "application/vnd.docker.ai.gguf.v3 application/vnd.docker.ai.license" ]
+}
+
+@test "digests are kept for the next server" {
+    offer "acme/Tiny=$MODEL"
+    blob=v2/acme/Tiny-GGUF/blobs/$("$WFS" cat "$MODEL" gguf/model-Q8_0.gguf | digest_of)
+    [ "$(status_of "$URL/$blob")" = 404 ]
+    manifest "$OLLAMA" Q8_0 >"$OUT/manifest"
+    [ "$(status_of "$URL/$blob")" = 200 ]
+    kill -TERM "$SERVER"
+    server_ends_with 0
+    offer "acme/Tiny=$MODEL"
+    get "$URL/$blob" | cmp - <("$WFS" cat "$MODEL" gguf/model-Q8_0.gguf)
+    kill -TERM "$SERVER"
+    server_ends_with 0
+    kept=$(find "$XDG_CACHE_HOME" -name 'sha256-*')
+    [ -f "$kept" ]
+    echo broken >"$kept"
+    offer "acme/Tiny=$MODEL"
+    manifest "$OLLAMA" Q8_0 | cmp - "$OUT/manifest"
+}
+
+@test "errors are those of registries, and a token is a password" {
+    echo secret-token >"$OUT/token"
+    offer --token-file "$OUT/token" "acme/Tiny=$MODEL"
+    [ "$(status_of --dump-header "$OUT/headers" "$URL/v2/")" = 401 ]
+    [ "$(header WWW-Authenticate)" = 'Basic realm="wfs"' ]
+    [ "$(status_of --user any:secret-token "$URL/v2/")" = 200 ]
+    [ "$(status_of --user any:wrong "$URL/v2/")" = 401 ]
+    code() { curl --silent --user any:secret-token "$URL/v2/$1" | jq -r '.errors[0].code'; }
+    [ "$(code acme/Tiny-GGUF/manifests/Q9)" = MANIFEST_UNKNOWN ]
+    [ "$(code acme/Tiny/manifests/Q8_0)" = NAME_UNKNOWN ]
+    [ "$(code "acme/Tiny-GGUF/manifests/sha256:$(printf '%064d' 0)")" = MANIFEST_UNKNOWN ]
+    [ "$(code "acme/Tiny-GGUF/blobs/sha256:$(printf '%064d' 0)")" = BLOB_UNKNOWN ]
+    [ "$(code acme/Tiny-GGUF/blobs/sha256:..)" = BLOB_UNKNOWN ]
+    get --user any:secret-token "$URL/v2/acme/Tiny-GGUF/tags/list" | jq -e '.tags | index("Q4_K_M")'
+}

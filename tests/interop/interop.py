@@ -65,6 +65,16 @@ def mounted(source, *options):
                 time.sleep(0.1)
 
 
+@contextlib.contextmanager
+def serving(*arguments):
+    """Runs `wfs serve` for the time of the block; yields its address."""
+    with subprocess.Popen([WFS, "serve", "--listen", "127.0.0.1:0", *map(str, arguments)], stdout=subprocess.PIPE, text=True) as server:
+        try:
+            yield server.stdout.readline().strip()
+        finally:
+            server.terminate()
+
+
 def golden_checkpoints(kind=""):
     """The golden checkpoints that WFS_GOLDEN names, made where they are missing: {name: folder}, and the tool that compares.
 

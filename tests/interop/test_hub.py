@@ -1,24 +1,13 @@
 """Clients of the model hub read from `wfs serve`: huggingface_hub, transformers, llama.cpp's Python package."""
-import contextlib
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-from interop import ROOT, WFS, cat, check, done
+from interop import ROOT, cat, check, done, serving
 
 TOKEN = "hf_interop"
-
-
-@contextlib.contextmanager
-def serving(*arguments):
-    """Yields the address of a server."""
-    with subprocess.Popen([WFS, "serve", "--listen", "127.0.0.1:0", *map(str, arguments)], stdout=subprocess.PIPE, text=True) as server:
-        try:
-            yield server.stdout.readline().strip()
-        finally:
-            server.terminate()
 
 
 def check_files(model):

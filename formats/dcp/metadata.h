@@ -1,0 +1,63 @@
+/* The file .metadata of a distributed torch checkpoint: which tensors there are, the chunks that each is cut into, and
+ * where each chunk is stored.
+ *
+ * A pickle of dataclasses, read as data: nothing is called. Source: torch/distributed/checkpoint/metadata.py and
+ * filesystem.py.
+ *
+ * Everything lives in the arena that it was read into. Texts are slices of the file, without a NUL at the end. Work and
+ * memory are linear in the size of the file: an entry or chunk for fewer than DCP_LEAST_BYTES bytes is refused, because
+ * pickles can repeat an object in two bytes. */
+#pragma once
+
+#include "base/arena.h"
+#include "formats/source.h"
+#include "quant/dtype.h"
+
+enum { DCP_LEAST_BYTES = 32 }; /* torch needs more than 40 for a chunk, and as many for its place */
+
+struct dcp_text {
+    const char *bytes;
+    size_t length;
+};
+
+/* A chunk, or the place of one: elements [first, first + size) of each dimension. */
+struct dcp_box {
+    const uint64_t *first, *sizes;
+};
+
+struct dcp_tensor {
+    struct dcp_text name;
+    size_t root_length; /* of the keys at the beginning of the name that only say what a dict holds: "model." */
+    const struct dtype *dtype;
+    unsigned rank;
+    const uint64_t *shape;
+    struct dcp_box *chunks; /* each inside the shape */
+    size_t n_chunks;
+};
+
+/* Where a chunk is stored: a torch.save() of the chunk alone, in a run of bytes of a file. */
+struct dcp_place {
+    struct dcp_text name; /* of the tensor */
+    unsigned rank;
+    const uint64_t *first; /* of the chunk's elements */
+    struct dcp_text file;  /* a path in the checkpoint's directory */
+    uint64_t offset, length;
+    bool transformed; /* by a writer's extension, such as compression */
+};
+
+struct dcp_metadata {
+    struct dcp_tensor *tensors; /* in the order of the file, of different names */
+    size_t n_tensors;
+    size_t n_objects;         /* entries that are no tensors */
+    struct dcp_place *places; /* of tensors */
+    size_t n_places;
+    uint32_t *order; /* the places, sorted for dcp_find_place() */
+};
+
+/* Reads the file. The error names it, the tensor at fault if there is one, and the reason. */
+bool dcp_metadata_read(struct dcp_metadata *metadata, const struct source *source, struct arena *arena,
+                       struct error *error);
+
+/* Returns the place of a tensor's chunk, or NULL. */
+const struct dcp_place *dcp_find_place(const struct dcp_metadata *metadata, const struct dcp_tensor *tensor,
+                                       const struct dcp_box *chunk);

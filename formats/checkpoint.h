@@ -98,6 +98,7 @@ struct open_options {
     bool allow_trailing;          /* ignore bytes after the last tensor instead of refusing them */
     bool follow_links;            /* to files anywhere; otherwise links that leave the model's directory are refused */
     struct remote_options remote; /* how sources on the network are reached */
+    bool optimizer;               /* show the state of an optimizer, too */
     bool components;              /* open inputs that have tensors only in components, instead of refusing them */
 };
 

@@ -36,10 +36,9 @@ static const struct {
     {".tflite", "TensorFlow Lite, which wfs does not read"},
     {"saved_model.pb", "TensorFlow, which wfs does not read; save it as safetensors"},
     {".pt2", "a torch exported program, which wfs does not read; save its state_dict"},
-    {".distcp", "part of a distributed torch checkpoint; 'python -m torch.distributed.checkpoint.format_utils "
-                "dcp_to_torch DIRECTORY FILE.pt' joins it"},
+    {".distcp", "part of a distributed torch checkpoint, which wfs reads as a directory with its .metadata"},
     {"_states.pt", "part of a DeepSpeed checkpoint; join it with the zero_to_fp32.py beside it"},
-    {"latest_checkpointed_iteration.txt", "a Megatron checkpoint, which wfs does not read; save it as safetensors"},
+    {"latest_checkpointed_iteration.txt", "a list of Megatron checkpoints; name the directory of one iteration"},
     {"_CHECKPOINT_METADATA", "an Orbax (JAX) checkpoint, which wfs does not read; save it as safetensors"},
     {"manifest.ocdbt", "an Orbax (JAX) checkpoint, which wfs does not read; save it as safetensors"},
     {".nemo", "a NeMo archive; unpack the checkpoint with tar"},

@@ -310,6 +310,8 @@ const struct option_row option_rows[] = {
      parse_flag, FIELD(content.fold_scale)},
     {"allow_trailing", NULL, "accept a safetensors file with bytes after its last tensor", false, parse_flag,
      FIELD(open.allow_trailing)},
+    {"optimizer", NULL, "training checkpoints: show the state of the optimizer, too", false, parse_flag,
+     FIELD(open.optimizer)},
     {"follow-links", NULL, "follow symbolic links to files outside the model's directory", false, parse_flag,
      FIELD(open.follow_links)},
     {"cache", "DIR", "remote sources: keep fetched bytes in DIR; the default is ~/.cache/wfs", false, parse_path,

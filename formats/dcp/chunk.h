@@ -1,0 +1,20 @@
+/* Chunks of tensors as views: each is stored as what torch.save() writes for a tensor on its own, a zip archive.
+ *
+ * A checkpoint may have 100,000s of chunks, so a chunk's archive is read by the first read of its elements. A damaged
+ * archive, or one of another tensor, fails the read with an error that names the file and the place in it. */
+#pragma once
+
+#include "formats/source.h"
+#include "quant/view.h"
+
+/* What the chunks of a checkpoint share. Lives in the arena, and until it is freed. */
+struct dcp_chunks;
+struct dcp_chunks *dcp_chunks_new(struct arena *arena);
+
+/* Makes the view of a chunk that is stored in [offset, offset + length) of the file, which has these bytes. `shape`
+ * lives as long as the view. */
+const struct view *dcp_chunk_view(struct dcp_chunks *chunks, struct source *file, uint64_t offset, uint64_t length,
+                                  const struct dtype *dtype, unsigned rank, const uint64_t *shape);
+
+/* Reads the archive of a view of dcp_chunk_view(). */
+bool dcp_chunk_check(const struct view *view, struct error *error);

@@ -1,0 +1,309 @@
+/* Distributed torch checkpoints: directories that torch.distributed.checkpoint (FSDP, torchtitan, Megatron-Core's
+ * torch_dist) saves during training, with .metadata and *.distcp.
+ *
+ * A tensor has the name in the state dict, its dict keys joined by '.'. If the path of every name begins with the same
+ * key app, model or state_dict, names omit the key, repeatedly: a model saved as {"model": ...} has the names that its
+ * class uses. The state of an optimizer, which is twice as large as the model, is shown only on request. Entries that
+ * are Python objects are not shown.
+ *
+ * Stricter than torch: a file outside of the directory, and chunks outside of a tensor or with gaps, are refused. */
+#include "base/binary_search.h"
+#include "base/text.h"
+#include "formats/checkpoint_builder.h"
+#include "formats/dcp/chunk.h"
+#include "formats/dcp/metadata.h"
+#include "formats/dcp/tiles.h"
+#include "formats/format.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_FILES = 65536, SHOWN_NAME = 200 };
+
+static const char metadata_name[] = ".metadata";
+
+/* A file of chunks. */
+struct file {
+    struct dcp_text name;
+    struct source *source;
+    bool checked; /* one of its chunks has been read */
+};
+
+struct reader {
+    struct checkpoint *checkpoint;
+    const struct input *input;
+    bool with_optimizer;
+    struct arena *scratch;
+    struct dcp_metadata metadata;
+    struct dcp_chunks *chunks;
+    struct file *files; /* sorted by name */
+    size_t n_files, n_optimizer, root_length;
+};
+
+static bool is_distcp(const char *name)
+{
+    return text_ends_with(name, ".distcp");
+}
+
+static enum probe dcp_probe(const struct input *input)
+{
+    bool is_named = input->file == NULL || strcmp(input->file_name, metadata_name) == 0;
+    if (!is_named || !input_has(input, metadata_name))
+        return PROBE_NO;
+    for (size_t i = 0; i < input->list.count; i++)
+        if (is_distcp(input->list.entries[i].name))
+            return PROBE_SURE;
+    return PROBE_NO;
+}
+
+/* Reports whether a name is of an optimizer's state: one of its first two keys says so. */
+static bool is_of_optimizer(struct dcp_text name)
+{
+    const char *at = name.bytes, *end = name.bytes + name.length;
+    for (int key = 0; key < 2 && at < end; key++) {
+        const char *dot = memchr(at, '.', (size_t)(end - at));
+        size_t length = (size_t)((dot != NULL ? dot : end) - at);
+        bool is_short = length == 5 && memcmp(at, "optim", 5) == 0,
+             is_long = length >= 9 && memcmp(at, "optimizer", 9) == 0;
+        if (dot != NULL && (is_short || is_long))
+            return true;
+        at += length + 1;
+    }
+    return false;
+}
+
+static bool is_shown(const struct reader *reader, const struct dcp_tensor *tensor)
+{
+    return reader->with_optimizer || !is_of_optimizer(tensor->name);
+}
+
+/* Files. */
+
+static int compare_names(struct dcp_text a, struct dcp_text b)
+{
+    return text_compare(a.bytes, a.length, b.bytes, b.length);
+}
+
+static int compare_files(const void *a, const void *b)
+{
+    return compare_names(((const struct file *)a)->name, ((const struct file *)b)->name);
+}
+
+struct wanted_file {
+    const struct file *files;
+    struct dcp_text name;
+};
+
+static bool file_comes_before(const void *context, size_t index)
+{
+    const struct wanted_file *wanted = context;
+    return compare_names(wanted->files[index].name, wanted->name) < 0;
+}
+
+static struct file *find_file(const struct reader *reader, struct dcp_text name)
+{
+    const struct wanted_file wanted = {reader->files, name};
+    return &reader->files[search_first(reader->n_files, file_comes_before, &wanted)];
+}
+
+/* Collects the names of files, each once, sorted. Neighbours in .metadata lie in the same file. */
+static bool collect_files(struct reader *reader, struct error *error)
+{
+    const struct dcp_metadata *metadata = &reader->metadata;
+    struct file *files = arena_array(reader->scratch, metadata->n_places, sizeof *files);
+    size_t n = 0, n_files = 0;
+    for (size_t i = 0; i < metadata->n_places; i++)
+        if (n == 0 || compare_names(files[n - 1].name, metadata->places[i].file) != 0)
+            files[n++].name = metadata->places[i].file;
+    qsort(files, n, sizeof *files, compare_files);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || compare_files(&files[n_files - 1], &files[i]) != 0)
+            files[n_files++] = files[i];
+    reader->files = files;
+    reader->n_files = n_files;
+    return n_files <= MAX_FILES ||
+           error_set(error, "%s: too many files: %zu, the limit is %d", metadata_name, n_files, MAX_FILES);
+}
+
+static bool open_files(struct reader *reader, struct error *error)
+{
+    if (!collect_files(reader, error))
+        return false;
+    for (struct file *file = reader->files; file < reader->files + reader->n_files; file++) {
+        const char *path = arena_strndup(reader->scratch, file->name.bytes, file->name.length);
+        file->source = location_source(reader->input->location, path, error);
+        if (file->source == NULL)
+            return error_prefix(error, "%s", metadata_name);
+        checkpoint_add_source(reader->checkpoint, file->source);
+    }
+    return true;
+}
+
+/* Tensors. */
+
+static bool refuse(const struct dcp_tensor *tensor, const char *reason, struct error *error)
+{
+    char shown[SHOWN_NAME];
+    text_printable(tensor->name.bytes, tensor->name.length, shown, sizeof shown);
+    return error_set(error, "%s: tensor '%s': %s", metadata_name, shown, reason);
+}
+
+static bool is_empty(const struct dcp_box *chunk, unsigned rank)
+{
+    for (unsigned i = 0; i < rank; i++)
+        if (chunk->sizes[i] == 0)
+            return true;
+    return false;
+}
+
+/* Makes the view of a chunk. The first chunk of each file is read at once, so that a damaged file is refused. */
+static bool make_tile(struct reader *reader, const struct dcp_tensor *tensor, const struct dcp_box *chunk,
+                      struct tile *tile, struct error *error)
+{
+    struct arena *arena = reader->checkpoint->arena;
+    const struct dcp_place *place = dcp_find_place(&reader->metadata, tensor, chunk);
+    if (place == NULL)
+        return refuse(tensor, "the place of a chunk is missing", error);
+    if (place->transformed)
+        return refuse(tensor, "an extension has transformed or compressed it; save the checkpoint without extensions",
+                      error);
+    struct file *file = find_file(reader, place->file);
+    uint64_t size = source_size(file->source);
+    if (place->offset > size || place->length > size - place->offset)
+        return error_set(error, "%s: truncated: a chunk at bytes %" PRIu64 " to %" PRIu64 ", but the file has %" PRIu64,
+                         source_name(file->source), place->offset, place->offset + place->length, size);
+    const uint64_t *shape = arena_copy(arena, chunk->sizes, tensor->rank * sizeof *shape);
+    tile->first = chunk->first;
+    tile->view =
+        dcp_chunk_view(reader->chunks, file->source, place->offset, place->length, tensor->dtype, tensor->rank, shape);
+    if (file->checked)
+        return true;
+    file->checked = true;
+    return dcp_chunk_check(tile->view, error);
+}
+
+static const struct view *make_view(struct reader *reader, const struct dcp_tensor *tensor, struct error *error)
+{
+    struct arena *arena = reader->checkpoint->arena;
+    const struct dcp_box whole = {.sizes = tensor->shape};
+    if (is_empty(&whole, tensor->rank))
+        return view_literal(arena, tensor->dtype, tensor->rank, tensor->shape, "");
+    struct tile *tiles = memory_alloc(tensor->n_chunks * sizeof *tiles + 1);
+    size_t n_tiles = 0;
+    bool good = true;
+    for (size_t i = 0; i < tensor->n_chunks && good; i++)
+        if (!is_empty(&tensor->chunks[i], tensor->rank))
+            good = make_tile(reader, tensor, &tensor->chunks[i], &tiles[n_tiles++], error);
+    const char *reason;
+    const struct view *view = good ? tiles_join(arena, tiles, n_tiles, tensor->rank, tensor->shape, &reason) : NULL;
+    free(tiles);
+    if (good && view == NULL)
+        refuse(tensor, reason, error);
+    return view;
+}
+
+static bool add_tensor(struct reader *reader, const struct dcp_tensor *tensor, struct error *error)
+{
+    struct arena *arena = reader->checkpoint->arena;
+    size_t length = tensor->name.length - reader->root_length;
+    struct tensor added = {.name = arena_strndup(arena, tensor->name.bytes + reader->root_length, length),
+                           .name_length = (uint32_t)length,
+                           .rank = (uint8_t)tensor->rank,
+                           .dtype = tensor->dtype};
+    added.shape = arena_copy(arena, tensor->shape, tensor->rank * sizeof *tensor->shape);
+    added.view = make_view(reader, tensor, error);
+    if (added.view == NULL)
+        return false;
+    tensor_set_add(reader->checkpoint->unsealed, &added);
+    return true;
+}
+
+/* Returns the length of the keys that begin every shown name and can be omitted. */
+static size_t common_root(const struct reader *reader)
+{
+    const struct dcp_tensor *first = NULL;
+    size_t length = 0;
+    for (size_t i = 0; i < reader->metadata.n_tensors; i++) {
+        const struct dcp_tensor *tensor = &reader->metadata.tensors[i];
+        if (!is_shown(reader, tensor))
+            continue;
+        if (first == NULL) {
+            first = tensor;
+            length = tensor->root_length;
+        }
+        while (length > 0 &&
+               (tensor->root_length < length || memcmp(tensor->name.bytes, first->name.bytes, length) != 0))
+            for (length--; length > 0 && first->name.bytes[length - 1] != '.'; length--)
+                ;
+    }
+    return length;
+}
+
+static bool add_tensors(struct reader *reader, struct error *error)
+{
+    const struct dcp_metadata *metadata = &reader->metadata;
+    reader->root_length = common_root(reader);
+    for (size_t i = 0; i < metadata->n_tensors; i++)
+        if (!is_shown(reader, &metadata->tensors[i]))
+            reader->n_optimizer++;
+        else if (!add_tensor(reader, &metadata->tensors[i], error))
+            return false;
+    if (reader->n_optimizer == metadata->n_tensors)
+        return error_set(error, "%s: %s", metadata_name,
+                         reader->n_optimizer > 0 ? "only the state of an optimizer; -o optimizer shows it"
+                                                 : "it describes no tensors");
+    return true;
+}
+
+static void add_hints(const struct reader *reader)
+{
+    if (reader->n_optimizer > 0)
+        checkpoint_hint(reader->checkpoint, SUBJECT_SOURCE,
+                        "%zu tensors of an optimizer's state are not shown; -o optimizer shows them",
+                        reader->n_optimizer);
+    if (reader->metadata.n_objects > 0)
+        checkpoint_hint(reader->checkpoint, SUBJECT_SOURCE, "%s: %zu entries are Python objects and are not shown",
+                        metadata_name, reader->metadata.n_objects);
+}
+
+static bool read_checkpoint(struct reader *reader, struct error *error)
+{
+    struct source *source = location_source(reader->input->location, metadata_name, error);
+    if (source == NULL)
+        return false;
+    bool good = dcp_metadata_read(&reader->metadata, source, reader->scratch, error) && open_files(reader, error) &&
+                add_tensors(reader, error);
+    checkpoint_add_guide(reader->checkpoint, source); /* after the weights */
+    return good;
+}
+
+static bool dcp_open(struct checkpoint *checkpoint, const struct input *input, const struct open_options *options,
+                     struct error *error)
+{
+    struct reader reader = {
+        .checkpoint = checkpoint,
+        .input = input,
+        .with_optimizer = options->optimizer,
+        .scratch = arena_new(),
+        .chunks = dcp_chunks_new(checkpoint->arena),
+    };
+    bool good = read_checkpoint(&reader, error);
+    if (good)
+        add_hints(&reader);
+    arena_free(reader.scratch);
+    if (!good)
+        return false;
+    format_add_side_files(checkpoint, input);
+    return true;
+}
+
+static const struct extension extensions[] = {{".distcp"}, {0}};
+
+const struct format dcp_format = {
+    .name = "dcp",
+    .extensions = extensions,
+    .summary = "a distributed torch checkpoint: .metadata, *.distcp",
+    .probe = dcp_probe,
+    .open = dcp_open,
+};

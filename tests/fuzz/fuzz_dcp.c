@@ -1,0 +1,78 @@
+/* Any bytes as a distributed torch checkpoint: four bytes that give the length of .metadata, .metadata, and the bytes
+ * of its one file of chunks, whatever .metadata calls it.
+ *
+ * Holds for what is accepted: chunks are inside their tensor, tiles have the shape of the tensor, and elements can be
+ * read or refused with one line. */
+#include "formats/dcp/chunk.h"
+#include "formats/dcp/metadata.h"
+#include "formats/dcp/tiles.h"
+
+#include "tests/fuzz/read_tensors.h"
+
+struct input_files {
+    struct source *metadata, *chunks;
+};
+
+static void split(const uint8_t *data, size_t size, struct input_files *files)
+{
+    uint32_t length = 0;
+    memcpy(&length, data, size < sizeof length ? size : sizeof length);
+    size_t start = size < sizeof length ? size : sizeof length;
+    length = length < size - start ? length : (uint32_t)(size - start);
+    files->metadata = source_of_bytes(data + start, length, ".metadata");
+    files->chunks = source_of_bytes(data + start + length, size - start - length, "__0_0.distcp");
+}
+
+static bool is_empty(const struct dcp_tensor *tensor, const uint64_t *sizes)
+{
+    for (unsigned i = 0; i < tensor->rank; i++)
+        if (sizes[i] == 0)
+            return true;
+    return false;
+}
+
+static void read_tensor(struct arena *arena, const struct dcp_metadata *metadata, const struct dcp_tensor *tensor,
+                        struct dcp_chunks *chunks, struct source *file)
+{
+    struct tile *tiles = arena_array(arena, tensor->n_chunks + 1, sizeof *tiles);
+    size_t n_tiles = 0;
+    for (size_t i = 0; i < tensor->n_chunks; i++) {
+        const struct dcp_box *chunk = &tensor->chunks[i];
+        const struct dcp_place *place = dcp_find_place(metadata, tensor, chunk);
+        for (unsigned axis = 0; axis < tensor->rank; axis++)
+            require(chunk->first[axis] + chunk->sizes[axis] <= tensor->shape[axis]);
+        if (place == NULL || is_empty(tensor, chunk->sizes) || place->offset > source_size(file) ||
+            place->length > source_size(file) - place->offset)
+            return;
+        tiles[n_tiles].first = chunk->first;
+        tiles[n_tiles++].view =
+            dcp_chunk_view(chunks, file, place->offset, place->length, tensor->dtype, tensor->rank, chunk->sizes);
+    }
+    const char *reason;
+    const struct view *view = tiles_join(arena, tiles, n_tiles, tensor->rank, tensor->shape, &reason);
+    require(view != NULL || reason != NULL);
+    if (view == NULL || is_empty(tensor, tensor->shape))
+        return;
+    require(view->rank == tensor->rank && memcmp(view->shape, tensor->shape, view->rank * sizeof *view->shape) == 0);
+    read_ends(view);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct error error = {""};
+    struct input_files files;
+    struct dcp_metadata metadata = {0};
+    struct arena *arena = arena_new();
+    split(data, size, &files);
+    if (dcp_metadata_read(&metadata, files.metadata, arena, &error)) {
+        struct dcp_chunks *chunks = dcp_chunks_new(arena);
+        for (size_t i = 0; i < metadata.n_tensors; i++)
+            read_tensor(arena, &metadata, &metadata.tensors[i], chunks, files.chunks);
+    } else {
+        require_one_line(&error);
+    }
+    arena_free(arena);
+    source_close(files.metadata);
+    source_close(files.chunks);
+    return 0;
+}

@@ -1,0 +1,82 @@
+"""Checkpoints of other frameworks, compared with what their own libraries load from them.
+
+WFS_GOLDEN is a folder; its sources/expected.json says of each source there whether it can be read, and of each of its tensors the dtype, the shape,
+and the SHA-256 of the elements. Its README.md has the keys. Only formats that wfs reads are compared.
+"""
+import hashlib
+import json
+import os
+import pathlib
+
+from interop import check, done, skip, wfs
+
+READ = {"dcp"}
+OPTIONS = {"dcp": ["-o", "optimizer"]}
+
+
+def answers(expected):
+    """The dtypes, shapes and digests that are right for a tensor."""
+    return [(one["dtype"], one["shape"], one["sha256"]) for one in (expected, *expected.get("or", []))]
+
+
+def shown(path, options, tensor):
+    """The dtype, shape and digest of a tensor that wfs shows; None without values."""
+    result = wfs("cat", *options, path, f"tensors/{tensor['directory']}/raw")
+    digest = hashlib.sha256(result.stdout).hexdigest() if result.returncode == 0 else None
+    return digest and (tensor["dtype"], tensor["shape"], digest)
+
+
+def find(tensors, name):
+    """The tensor of that name; a first key that all tensors share may be missing from names."""
+    return tensors.get(name) or tensors.get(name.partition(".")[2])
+
+
+def compare(path, options, entry, described):
+    tensors = {tensor["name"]: tensor for tensor in described["tensors"]}
+    known = []
+    for name, expected in entry.get("tensors", {}).items():
+        tensor = find(tensors, name)
+        known.append(tensor and tensor["name"])
+        if check(tensor is not None, f"{path.name}: {name}: missing"):
+            found = shown(path, options, tensor)
+            check(found in answers(expected), f"{path.name}: {name}: {found} instead of {answers(expected)}")
+    for name, expected in entry.get("loose", {}).items():
+        known.append(name)
+        found = shown(path, options, tensors[name]) if name in tensors else None
+        check(found is None or found in answers(expected), f"{path.name}: {name}: {found}")
+    for name in (*entry.get("valueless", []), *entry.get("absent", [])):
+        known.append(name)
+        check(name not in tensors or shown(path, options, tensors[name]) is None, f"{path.name}: {name}: has values")
+    more = set(tensors) - set(known)
+    check(entry.get("extra") or not more, f"{path.name}: more tensors: {sorted(more)[:5]}")
+
+
+def check_source(path, entry):
+    options = OPTIONS.get(entry["format"], [])
+    result = wfs("cat", *options, path, "metadata.json")
+    refused = result.returncode != 0
+    check(result.returncode in (0, 1), f"{path.name}: ends with {result.returncode}")
+    if refused:
+        message = result.stderr.decode(errors="replace")
+        check(entry["answer"] != "accept", f"{path.name}: refused: {message}")
+        check(message.count("\n") == 1, f"{path.name}: the refusal is not one line: {message}")
+    elif check(entry["answer"] != "refuse", f"{path.name}: not refused"):
+        compare(path, options, entry, json.loads(result.stdout))
+    if "secret" in entry:
+        check(entry["secret"].encode() not in result.stdout, f"{path.name}: shows bytes of another file")
+    if "owned" in entry:
+        check(not os.path.exists(entry["owned"]), f"{path.name}: ran code")
+
+
+def main():
+    folder = pathlib.Path(os.environ.get("WFS_GOLDEN", ""), "sources")
+    if not (folder / "expected.json").exists():
+        skip("WFS_GOLDEN has no sources")
+    for name, entry in json.loads((folder / "expected.json").read_text()).items():
+        if entry["format"] in READ:
+            check_source(folder / name, entry)
+    done()
+
+
+if __name__ == "__main__":
+    main()

@@ -137,6 +137,26 @@ bool source_same_file(const struct source *a, const struct source *b)
     return has_same_key(&a->identity, &b->identity);
 }
 
+static _Thread_local uint64_t n_unreached;
+
+uint64_t source_unreached(void)
+{
+    return n_unreached;
+}
+
+void source_count_unreached(void)
+{
+    n_unreached++;
+}
+
+/* Counts a failure that may pass: all failures of a remote source but a changed object. Returns `good`. */
+static bool count_unreached(const struct source *source, bool good, const struct error *error)
+{
+    if (!good && source_is_remote(source) && error->code != ESTALE)
+        source_count_unreached();
+    return good;
+}
+
 bool source_read(const struct source *source, uint64_t offset, size_t length, void *out, struct error *error)
 {
     if (offset > source->size || length > source->size - offset)
@@ -147,7 +167,7 @@ bool source_read(const struct source *source, uint64_t offset, size_t length, vo
         error_set(error, "%s: changed since it was opened%s", source->name, source_change(source, change));
         return error_set_code(error, source_is_remote(source) ? ESTALE : EIO);
     }
-    return source->ops->read(source->context, offset, length, out, error);
+    return count_unreached(source, source->ops->read(source->context, offset, length, out, error), error);
 }
 
 bool source_read_runs(const struct source *source, uint64_t offset, uint64_t count, size_t length, uint64_t stride,
@@ -216,7 +236,8 @@ void source_want(const struct source *source, uint64_t offset, uint64_t length, 
 
 bool source_wait(const struct source *source, uint64_t offset, uint64_t length, struct error *error)
 {
-    return source->ops->wait == NULL || source->ops->wait(source->context, offset, length, error);
+    return source->ops->wait == NULL ||
+           count_unreached(source, source->ops->wait(source->context, offset, length, error), error);
 }
 
 bool source_is_remote(const struct source *source)

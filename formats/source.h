@@ -119,6 +119,12 @@ bool source_wait(const struct source *source, uint64_t offset, uint64_t length, 
 /* Reports whether the bytes arrive from elsewhere: reading them may take as long as a network does. */
 bool source_is_remote(const struct source *source);
 
+/* Returns how many reads and waits of this thread have failed because a remote source could not be reached; a later one
+ * may succeed. Code that keeps what it makes from sources compares the numbers before and after, since the error may
+ * have been replaced on its way. */
+uint64_t source_unreached(void);
+void source_count_unreached(void); /* one more: for this thread, which depends on another one's failure */
+
 /* Reports whether this process has ever made a remote source. If not, no read has to wait. */
 bool source_any_remote(void);
 

@@ -61,13 +61,16 @@ static void say_failed(void *context)
 {
     const struct failed_read *failed = context;
     struct arena *arena = arena_new();
-    report("%s: read failed: %s%s", tree_path(failed->tree, failed->id, arena), failed->error->message,
-           failed->last ? " (further failures are not reported)" : "");
+    const char *ending = failed->last ? " (further failures are not reported)" : "";
+    if (failed->id == TREE_ROOT)
+        report("files cannot be made now: %s%s", failed->error->message, ending);
+    else
+        report("%s: read failed: %s%s", tree_path(failed->tree, failed->id, arena), failed->error->message, ending);
     arena_free(arena);
 }
 
-/* Reports why a read failed, since the application gets only EIO: once for each file and reason, ignoring the digits of
- * the reason, such as offsets. */
+/* Reports why a read failed or, for the root, why files cannot be made, since the application gets only EIO: once for
+ * each node and reason, ignoring the digits of the reason, such as offsets. */
 static void report_failed_read(struct tree *tree, node_id id, const struct error *error)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -136,11 +139,21 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
     conn->congestion_threshold = CONGESTION_THRESHOLD;
 }
 
+/* Replies to a request about files that cannot be planned now. */
+static void fail_unreached(fuse_req_t req)
+{
+    struct tree *tree = served_by(req)->tree;
+    const struct error outage = tree_outage(tree);
+    if (outage.message[0] != '\0')
+        report_failed_read(tree, TREE_ROOT, &outage);
+    fuse_reply_err(req, EIO);
+}
+
 static void look_up(const struct waiting_request *request)
 {
     const struct served *served = served_by(request->req);
     node_id parent = request->directory;
-    struct node_attributes attributes;
+    struct node_attributes attributes = {.unreached = false};
     struct fuse_entry_param entry = {.entry_timeout = forever}; /* ino 0: no such name, now or ever */
     bool found;
     if (strcmp(request->name, ".") == 0)
@@ -151,7 +164,10 @@ static void look_up(const struct waiting_request *request)
         found = tree_lookup(served->tree, parent, request->name, &attributes);
     if (found)
         fill_entry(served, &attributes, &entry);
-    fuse_reply_entry(request->req, &entry);
+    if (!found && attributes.unreached)
+        fail_unreached(request->req);
+    else
+        fuse_reply_entry(request->req, &entry);
 }
 
 /* A request about one node, for ask(). */
@@ -397,6 +413,10 @@ static void list(const struct waiting_request *request)
     struct filling filling = {
         .req = request->req, .plus = request->plus, .bytes = scratch(request->size), .size = request->size};
     uint64_t from = (uint64_t)request->offset;
+    if (tree_is_unreached(served_by(request->req)->tree, request->directory)) {
+        fail_unreached(request->req);
+        return;
+    }
     if (add_dots(&filling, request->directory, from))
         tree_list_prepared(served_by(request->req)->tree, request->directory, from > 2 ? from - 2 : 0, add_node,
                            &filling);

@@ -35,7 +35,10 @@ static enum outcome plan_part_of_branch(void *context, struct arena *arena, stru
     struct node_attributes directory;
     const struct node *whole = branch->owner->nodes[branch->of->node];
     if (!node_plan(branch->owner, branch->owner->nodes[branch->of->node])) {
-        error_set(error, "%s", whole->reason);
+        if (whole->reason != NULL)
+            error_set(error, "%s", whole->reason);
+        else
+            error_set(error, "%s cannot be opened", whole->name);
         return REPORTED;
     }
     bool found = tree_lookup(branch->of->tree, TREE_ROOT, branch->path, &directory) && directory.directory;
@@ -85,6 +88,7 @@ bool branch_find(struct tree *tree, node_id id, struct branch_node *ret_found)
     bool is_open = node_plan(tree, tree->nodes[branch->node]);
     *ret_found = (struct branch_node){
         .tree = is_open ? branch->tree : NULL,
+        .unreached = !is_open && node_plan_state(tree->nodes[branch->node]) != ABSENT,
         .root = branch->root,
         .id = top != NULL ? branch->root : id & ~BRANCH_MASK,
         .top = (node_id)branch->node + 1,

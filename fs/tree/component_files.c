@@ -4,6 +4,7 @@
  * its own, the components' hf/ directories are also in its hf/, where its loader looks for them. */
 #include "fs/tree/component_files.h"
 
+#include "formats/source.h"
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 
@@ -29,9 +30,14 @@ static struct tree *open(void *context, struct error *error)
 {
     struct shown_component *shown = context;
     struct error failure;
+    uint64_t n_unreached = source_unreached();
     struct tree *tree = make_tree(shown, NULL, &failure);
     if (tree != NULL)
         return tree;
+    if (source_unreached() != n_unreached) {
+        *error = failure;
+        return NULL;
+    }
     checkpoint_note(tree_checkpoint(shown->tree), SUBJECT_SOURCE, "%s: its weights cannot be used: %s",
                     shown->component->name, failure.message);
     return make_tree(shown, &failure, error);

@@ -46,8 +46,10 @@ static mode_t permissions(const struct origin *origin, bool directory)
 static bool node_attributes(struct tree *tree, uint32_t index, struct node_attributes *ret_attributes)
 {
     struct node *node = tree->nodes[index];
-    if (!node->directory && !node_plan(tree, node))
+    if (!node->directory && !node_plan(tree, node)) {
+        *ret_attributes = (struct node_attributes){.unreached = node_plan_state(node) != ABSENT};
         return false;
+    }
     uint64_t n_links = node->directory && node->branch == 0 ? 2 + (uint64_t)node->n_directories : 1;
     if (node->collection != 0) {
         const struct tree_collection *owner = &tree->collections[node->collection - 1];
@@ -123,9 +125,12 @@ bool tree_lookup(struct tree *tree, node_id directory, const char *name, struct 
     struct computed computed;
     struct branch_node found;
     const struct node *node = node_of(tree, directory);
-    if (branch_find(tree, directory, &found))
+    *ret_attributes = (struct node_attributes){.unreached = false};
+    if (branch_find(tree, directory, &found)) {
+        ret_attributes->unreached = found.unreached;
         return found.tree != NULL && tree_lookup(found.tree, found.id, name, ret_attributes) &&
                branch_take(&found, ret_attributes);
+    }
     if (node == NULL)
         return computed_of(tree, directory, &computed) && computed.slot < 0 &&
                lookup_slot(tree, &computed, name, ret_attributes);
@@ -137,6 +142,12 @@ bool tree_lookup(struct tree *tree, node_id directory, const char *name, struct 
     }
     uint32_t child = node_child(tree, node, name);
     return child != 0 && node_attributes(tree, child, ret_attributes);
+}
+
+bool tree_is_unreached(struct tree *tree, node_id directory)
+{
+    struct branch_node found;
+    return branch_find(tree, directory, &found) && found.unreached;
 }
 
 node_id tree_parent(struct tree *tree, node_id id)
@@ -183,8 +194,9 @@ static bool child_attributes(struct tree *tree, uint32_t index, enum waiting wai
                              struct node_attributes *ret_attributes)
 {
     const struct node *node = tree->nodes[index];
+    enum plan_state state = node_plan_state(node);
     bool wait = waiting == WAIT_FOR_ALL || (waiting == WAIT_FOR_UNCERTAIN && !node->certain);
-    if (wait || node->directory || node_plan_state(node) >= PLANNED)
+    if (wait || node->directory || state == PLANNED || state == ABSENT)
         return node_attributes(tree, index, ret_attributes);
     *ret_attributes = (struct node_attributes){.id = (node_id)index + 1, .pending = true};
     return true;

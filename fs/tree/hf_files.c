@@ -319,16 +319,19 @@ static void add_side_files(struct tree *tree, node_id directory, const struct co
 
 static void release(void *context)
 {
-    struct hf_files *files = context;
-    hf_model_free(files->model.value);
-    lazy_destroy(&files->model);
+    lazy_destroy(&((struct hf_files *)context)->model);
+}
+
+static void free_model(void *model)
+{
+    hf_model_free(model);
 }
 
 static struct hf_files *new_files(struct tree *tree)
 {
     struct hf_files *files = arena_alloc(tree_arena(tree), sizeof *files);
     *files = (struct hf_files){.tree = tree};
-    lazy_init(&files->model);
+    lazy_init(&files->model, free_model);
     tree_on_free(tree, release, files);
     return files;
 }

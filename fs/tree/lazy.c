@@ -1,6 +1,7 @@
 #include "fs/tree/lazy.h"
 
 #include "base/attempt.h"
+#include "formats/source.h"
 
 struct making {
     lazy_maker *make;
@@ -14,15 +15,36 @@ static void run_maker(void *context)
     making->value = making->make(making->context, making->error);
 }
 
-void lazy_init(struct lazy *lazy)
+void lazy_init(struct lazy *lazy, void (*release)(void *value))
 {
-    *lazy = (struct lazy){.value = NULL};
+    *lazy = (struct lazy){.release = release};
     pthread_mutex_init(&lazy->making, NULL);
 }
 
 void lazy_destroy(struct lazy *lazy)
 {
+    if (lazy->value != NULL)
+        lazy->release(lazy->value);
     pthread_mutex_destroy(&lazy->making);
+}
+
+/* Makes the value, or records why that failed. A value made without a source that could not be reached is dropped. */
+static enum outcome make_value(struct lazy *lazy, struct making *making)
+{
+    uint64_t n_unreached = source_unreached();
+    attempt(run_maker, making, making->error);
+    if (source_unreached() != n_unreached) {
+        if (making->value != NULL) {
+            lazy->release(making->value);
+            error_set(making->error, "a source could not be read");
+        }
+        return REPORTED;
+    }
+    lazy->value = making->value;
+    lazy->failed = making->value == NULL;
+    if (lazy->failed)
+        lazy->why = *making->error;
+    return FAILED;
 }
 
 enum outcome lazy_get(struct lazy *lazy, lazy_maker *make, void *context, void **ret_value, struct error *error)
@@ -31,12 +53,7 @@ enum outcome lazy_get(struct lazy *lazy, lazy_maker *make, void *context, void *
     enum outcome outcome = REPORTED;
     attempt_lock(&lazy->making);
     if (lazy->value == NULL && !lazy->failed) {
-        attempt(run_maker, &making, error);
-        lazy->value = making.value;
-        lazy->failed = making.value == NULL;
-        outcome = FAILED;
-        if (lazy->failed)
-            lazy->why = *error;
+        outcome = make_value(lazy, &making);
     } else if (lazy->failed) {
         *error = lazy->why;
     }

@@ -9,7 +9,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum plan_state { UNPLANNED, PLANNING, PLANNED, ABSENT };
+/* UNREACHED: a remote source could not be read; planned again after UNREACHED_PAUSE. */
+enum plan_state { UNPLANNED, PLANNING, PLANNED, ABSENT, UNREACHED };
+enum { UNREACHED_PAUSE = 2000 /* milliseconds */ };
 
 /* A stored node; nodes of collections are computed. The number of a stored node is its index + 1. */
 struct node {
@@ -28,7 +30,9 @@ struct node {
     _Atomic(struct arena *) arena; /* holds the file's spans; NULL: node_spans() makes them */
     bool laying_out;               /* the spans are being made again; guarded by the lock */
     struct vfile file;
-    char *reason; /* why the file is ABSENT, else NULL; freed with the tree */
+    char *reason;  /* why the file is ABSENT, else NULL; freed with the tree */
+    char *outage;  /* why it was first UNREACHED, else NULL; freed with the tree */
+    int64_t again; /* when an UNREACHED file may be planned again, in milliseconds of CLOCK_MONOTONIC */
 };
 
 struct tree_collection {
@@ -85,7 +89,8 @@ struct tree {
     struct planner *planner;
     pthread_mutex_t lock; /* guards the states of plans; not held while planning */
     pthread_cond_t plan_ended;
-    size_t kept_bytes; /* size of the kept spans of all files; guarded by the lock */
+    struct error outage; /* the last; its message is "" before; guarded by the lock */
+    size_t kept_bytes;   /* size of the kept spans of all files; guarded by the lock */
     void (*planned)(void *context);
     void *planned_context;
     tree_checkpoint_function *opened;
@@ -130,8 +135,8 @@ static inline int node_plan_state(const struct node *node)
     return atomic_load_explicit(&node->state, memory_order_acquire);
 }
 
-/* Plans a stored file, once. Returns false if the file is absent, or if this thread is planning it: metadata.json lists
- * all other files. */
+/* Plans a stored file, once, or again after it could not be reached. Returns false if the file is absent or not
+ * reached, or if this thread is planning it: metadata.json lists all other files. */
 bool node_plan(struct tree *tree, struct node *node);
 
 /* Makes the spans of a planned file valid until the tree is freed. Listing a directory asks for the sizes of many
@@ -145,6 +150,7 @@ bool node_spans(struct tree *tree, struct node *node, struct error *error);
 /* The node of the branch's tree that a number stands for. */
 struct branch_node {
     struct tree *tree; /* the branch's; NULL: it could not be opened */
+    bool unreached;    /* it may be opened later */
     node_id id;
     node_id root;        /* the branch's directory in that tree */
     node_id top, prefix; /* the number of that directory here, and the high bits of all other nodes' numbers here */

@@ -32,6 +32,8 @@ static const char *reason_of_absence(struct tree *tree, node_id directory, const
     const char *reason = NULL;
     if (child != 0 && tree->nodes[child]->reason != NULL)
         reason = arena_printf(arena, "%s is left out: %s", path, tree->nodes[child]->reason);
+    if (reason == NULL && child != 0 && tree->nodes[child]->outage != NULL)
+        reason = arena_printf(arena, "%s cannot be made now: %s", path, tree->nodes[child]->outage);
     if (reason == NULL && computed_of(tree, directory, &computed) && computed.slot < 0)
         reason = computed.owner->collection->refusal(computed.owner->context, computed.item, name);
     for (size_t i = 0; i < checkpoint->n_hidden && reason == NULL; i++)

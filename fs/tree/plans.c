@@ -1,9 +1,11 @@
 /* Plans of files. The first caller or a planner's thread makes a plan; a read repeats it if its spans were dropped. */
 #include "base/attempt.h"
+#include "formats/source.h"
 #include "fs/tree/nodes.h"
 #include "fs/tree/planner.h"
 
 #include <string.h>
+#include <time.h>
 
 struct absence {
     const struct tree *tree;
@@ -30,6 +32,7 @@ struct planning {
     struct vfile file;
     struct error *error;
     enum outcome outcome;
+    bool unreached;
 };
 
 static void plan(void *context)
@@ -44,10 +47,16 @@ static void plan(void *context)
 static struct planning plan_file(const struct node *node, struct error *error)
 {
     struct planning planning = {.node = node, .error = error, .outcome = FAILED};
-    if (!attempt(plan, &planning, error)) {
-        planning.arena = NULL;
-    } else if (planning.outcome != OK) {
-        arena_free(planning.arena);
+    uint64_t n_unreached = source_unreached();
+    bool attempted = attempt(plan, &planning, error);
+    planning.unreached = source_unreached() != n_unreached;
+    if (attempted && planning.outcome == OK && planning.unreached) {
+        planning.outcome = FAILED;
+        error_set(error, "a source could not be read");
+    }
+    if (planning.outcome != OK) {
+        if (attempted)
+            arena_free(planning.arena);
         planning.arena = NULL;
     }
     return planning;
@@ -69,18 +78,41 @@ static struct arena *keep_plan(struct tree *tree, struct node *node, const struc
     return NULL;
 }
 
+static int64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+/* Records why a node has no plan. */
+static void record_absence(struct tree *tree, struct node *node, const struct planning *planning)
+{
+    struct error unnoted;
+    if (!planning->unreached) {
+        node->reason = strdup(planning->error->message);
+        if (planning->outcome == FAILED)
+            attempt(note_absence, &(struct absence){tree, node, planning->error}, &unnoted);
+        return;
+    }
+    pthread_mutex_lock(&tree->lock);
+    if (node->outage == NULL)
+        node->outage = strdup(planning->error->message);
+    node->again = now() + UNREACHED_PAUSE;
+    tree->outage = *planning->error;
+    pthread_mutex_unlock(&tree->lock);
+}
+
 static void make_plan(struct tree *tree, struct node *node)
 {
-    struct error error, unnoted;
+    struct error error;
     struct planning planning = plan_file(node, &error);
-    bool planned = planning.outcome == OK;
-    if (!planned)
-        node->reason = strdup(error.message);
-    if (planning.outcome == FAILED)
-        attempt(note_absence, &(struct absence){tree, node, &error}, &unnoted);
+    enum plan_state state = planning.outcome == OK ? PLANNED : planning.unreached ? UNREACHED : ABSENT;
+    if (state != PLANNED)
+        record_absence(tree, node, &planning);
     pthread_mutex_lock(&tree->lock);
-    struct arena *unkept = planned ? keep_plan(tree, node, &planning) : NULL;
-    atomic_store_explicit(&node->state, planned ? PLANNED : ABSENT, memory_order_release);
+    struct arena *unkept = state == PLANNED ? keep_plan(tree, node, &planning) : NULL;
+    atomic_store_explicit(&node->state, state, memory_order_release);
     pthread_cond_broadcast(&tree->plan_ended);
     if (tree->planned != NULL)
         tree->planned(tree->planned_context);
@@ -131,11 +163,21 @@ bool node_spans(struct tree *tree, struct node *node, struct error *error)
     return made || make_spans(tree, node, error);
 }
 
+/* Lets a node be planned again whose pause ended `extra` milliseconds ago; the caller has the lock. */
+static void renew(struct node *node, int64_t extra)
+{
+    if (node_plan_state(node) != UNREACHED || now() < node->again + extra)
+        return;
+    atomic_store(&node->state, UNPLANNED);
+    node->prepared = false;
+}
+
 bool node_plan(struct tree *tree, struct node *node)
 {
-    if (node_plan_state(node) >= PLANNED)
+    if (node_plan_state(node) == PLANNED || node_plan_state(node) == ABSENT)
         return node_plan_state(node) == PLANNED;
     pthread_mutex_lock(&tree->lock);
+    renew(node, UNREACHED_PAUSE); /* later than prepare_node(), so that a server that has called it does not wait */
     bool unplanned = node_plan_state(node) == UNPLANNED;
     if (unplanned) {
         atomic_store(&node->state, PLANNING);
@@ -147,6 +189,8 @@ bool node_plan(struct tree *tree, struct node *node)
     pthread_mutex_unlock(&tree->lock);
     if (unplanned)
         make_plan(tree, node);
+    else if (node_plan_state(node) == UNREACHED)
+        source_count_unreached(); /* what this thread plans depends on it */
     return node_plan_state(node) == PLANNED;
 }
 
@@ -159,9 +203,10 @@ static void plan_prepared(void *tree, void *node)
  * can be had. */
 static bool prepare_node(struct tree *tree, struct node *node)
 {
-    if (node_plan_state(node) >= PLANNED)
+    if (node_plan_state(node) == PLANNED || node_plan_state(node) == ABSENT)
         return true;
     pthread_mutex_lock(&tree->lock);
+    renew(node, 0);
     bool begin = !node->prepared && node_plan_state(node) == UNPLANNED;
     node->prepared = true;
     pthread_mutex_unlock(&tree->lock);
@@ -181,7 +226,7 @@ bool tree_prepare(struct tree *tree, node_id directory, const char *name)
     struct node *node = node_of(tree, directory);
     struct branch_node found;
     bool prepared = true;
-    if (!tree_is_open(tree, directory) && !prepare_node(tree, node))
+    if (node != NULL && node->branch != 0 && !prepare_node(tree, node))
         return false;
     if (branch_find(tree, directory, &found))
         return found.tree == NULL || tree_prepare(found.tree, found.id, name);
@@ -193,6 +238,17 @@ bool tree_prepare(struct tree *tree, node_id directory, const char *name)
             prepared &= prepare_node(tree, planned);
     }
     return prepared;
+}
+
+struct error tree_outage(struct tree *tree)
+{
+    pthread_mutex_lock(&tree->lock);
+    struct error outage = tree->outage;
+    for (size_t i = 0; i < tree->n_branches && outage.message[0] == '\0'; i++)
+        if (tree->branches[i]->tree != NULL)
+            outage = tree_outage(tree->branches[i]->tree);
+    pthread_mutex_unlock(&tree->lock);
+    return outage;
 }
 
 void tree_on_planned(struct tree *tree, void (*planned)(void *context), void *context)

@@ -37,14 +37,17 @@ static enum outcome plan(void *context, struct arena *arena, struct vfile *ret_f
 
 static void release(void *context)
 {
-    struct target_files *files = context;
-    gguf_model_free(files->model.value);
-    lazy_destroy(&files->model);
+    lazy_destroy(&((struct target_files *)context)->model);
+}
+
+static void free_model(void *model)
+{
+    gguf_model_free(model);
 }
 
 void target_files_init(struct target_files *files)
 {
-    lazy_init(&files->model);
+    lazy_init(&files->model, free_model);
     tree_on_free(files->tree, release, files);
 }
 

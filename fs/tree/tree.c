@@ -173,6 +173,7 @@ void tree_free(struct tree *tree)
     for (uint32_t i = 0; i < tree->n_nodes; i++) {
         arena_free(tree->nodes[i]->arena);
         free(tree->nodes[i]->reason);
+        free(tree->nodes[i]->outage);
     }
     free(tree->branches);
     pthread_cond_destroy(&tree->plan_ended);

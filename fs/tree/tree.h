@@ -23,6 +23,8 @@ struct node_attributes {
     bool directory;
     bool branch;        /* a directory of another tree (tree_add_branch()) */
     bool pending;       /* not planned yet: only the fields above are known (tree_list_prepared()) */
+    bool unreached;     /* alone set by a failure of tree_attributes() or tree_lookup(): a remote source could not be
+                           read, and asking again later may find the file */
     mode_t permissions; /* read permissions as the sources allow (origin.h); directories also have search permissions,
                            and the owner's write permission */
     gid_t group;        /* the group that the group permissions apply to, or NO_GROUP */
@@ -59,6 +61,12 @@ const struct shown_tensors *tree_source_shown(const struct tree *tree);
 bool tree_attributes(struct tree *tree, node_id id, struct node_attributes *ret_attributes);
 bool tree_lookup(struct tree *tree, node_id directory, const char *name, struct node_attributes *ret_attributes);
 node_id tree_parent(struct tree *tree, node_id id);
+
+/* Reports whether the names of a directory are not known because a remote source could not be read. */
+bool tree_is_unreached(struct tree *tree, node_id directory);
+
+/* Returns why a remote source could not be read when a file was last planned in vain; the message is "" if none was. */
+struct error tree_outage(struct tree *tree);
 
 /* Finds the node of a path such as "tensors/a.weight/f32"; ignores extra slashes and parts that are ".". The error
  * names the missing part, and the reason if that is known. */

@@ -101,6 +101,30 @@ sum_of() {
     [ "$(counter bytes)" -eq "$(cat "$LOCAL"/* | wc -c)" ]
 }
 
+# cannot_be_read PATH: its attributes cannot be had now.
+cannot_be_read() {
+    [[ $(stat "$1" 2>&1) == *": Input/output error" ]]
+}
+
+@test "a file whose sources cannot be read gives EIO, and is there once they can" {
+    local mnt=$BATS_TEST_TMPDIR/mnt
+    need_fuse
+    mkdir "$mnt"
+    fault "path=tokenizer.json&kind=status&status=503"
+    serve -o timeout=1 hf://org/tiny "$mnt"
+    cannot_be_read "$mnt/model.gguf"
+    cannot_be_read "$mnt/gguf/model-Q8_0.gguf"
+    [ "$(stat -c %s "$mnt/config.json")" -eq "$(stat -c %s "$LOCAL/config.json")" ]
+    grep -q 'files cannot be made now: tokenizer.json: nothing came' "$SERVER_LOG"
+    [ -z "$(sort "$SERVER_LOG" | uniq -d)" ]
+    reset
+    await test -e "$mnt/model.gguf"
+    await test -e "$mnt/gguf/model-Q8_0.gguf"
+    ls "$mnt" | grep -qx model.gguf
+    [ "$(sha256sum <"$mnt/model.gguf" | cut -d ' ' -f 1)" = "$(sum_of "$ROOT/hub/org/tiny" model.gguf)" ]
+    unmount "$mnt"
+}
+
 @test "exec, and a mount in the background, of a server's model" {
     need_fuse
     [ "$("$WFS" exec "$WEB" -- sha256sum {}/model.gguf | cut -d ' ' -f 1)" = "$(sum_of "$LOCAL" model.gguf)" ]

@@ -1,6 +1,7 @@
 /* A value that is made once, whoever asks first; a reason that is said once. */
 #include "fs/tree/lazy.h"
 #include "base/arena.h"
+#include "formats/source.h"
 #include "tests/unit/check.h"
 
 #include <stdatomic.h>
@@ -12,6 +13,11 @@ static void *make(void *context, struct error *error)
     (void)error;
     n_made++;
     return context;
+}
+
+/* The values of this test belong to it. */
+static void keep(void *value)
+{
 }
 
 static void *fail(void *context, struct error *error)
@@ -27,11 +33,30 @@ static void *want_too_much(void *context, struct error *error)
     memory_exhausted(12);
 }
 
+/* Fails as one does who cannot read a server. */
+static void *miss(void *context, struct error *error)
+{
+    source_count_unreached();
+    return fail(context, error);
+}
+
+static void check_missed(void)
+{
+    struct lazy lazy;
+    struct error error;
+    void *value;
+    lazy_init(&lazy, keep);
+    CHECK(lazy_get(&lazy, miss, NULL, &value, &error) == REPORTED && value == NULL);
+    CHECK_TEXT(error.message, "it cannot be made");
+    CHECK(lazy_get(&lazy, make, &lazy, &value, &error) == OK && value == &lazy);
+    lazy_destroy(&lazy);
+}
+
 static void check_reason(lazy_maker *maker, const char *reason)
 {
     struct lazy lazy;
     struct error error;
-    lazy_init(&lazy);
+    lazy_init(&lazy, keep);
     void *value = &lazy;
     CHECK(lazy_get(&lazy, maker, NULL, &value, &error) == FAILED && value == NULL);
     CHECK_TEXT(error.message, reason);
@@ -53,7 +78,7 @@ int main(void)
     enum { THREADS = 8 };
     struct lazy lazy;
     pthread_t threads[THREADS];
-    lazy_init(&lazy);
+    lazy_init(&lazy, keep);
     for (int i = 0; i < THREADS; i++)
         CHECK(pthread_create(&threads[i], NULL, get, &lazy) == 0);
     for (int i = 0; i < THREADS; i++) {
@@ -63,6 +88,7 @@ int main(void)
     }
     CHECK(n_made == 1);
     lazy_destroy(&lazy);
+    check_missed();
     check_reason(fail, "it cannot be made");
     check_reason(want_too_much, "out of memory (12 bytes wanted)");
     return check_done();

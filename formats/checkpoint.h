@@ -50,7 +50,7 @@ enum base_role {
     BASE_ORIGIN,  /* the checkpoint that this one was derived from */
     BASE_ADAPTER, /* an adapter that is merged into the other one */
     BASE_NAMED,   /* the checkpoint under Hugging Face names, for adapters */
-    BASE_DENSE,   /* the dense layer after the model, in its own folder */
+    BASE_FOLDER,  /* weights of the model in a folder of their own */
     BASE_TARGET,  /* the model that an adapter or a draft model belongs to */
 };
 

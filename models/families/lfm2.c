@@ -100,7 +100,7 @@ static const char dense_folder[] = "1_Dense";
 static bool find_dense(const struct checkpoint *checkpoint, const struct tensor **ret_matrix, struct error *error)
 {
     static const char name[] = "linear.weight";
-    const struct checkpoint *dense = checkpoint_base(checkpoint, BASE_DENSE);
+    const struct checkpoint *dense = checkpoint_base(checkpoint, BASE_FOLDER);
     *ret_matrix = NULL;
     if (components_named(checkpoint->components, dense_folder) == NULL)
         return true;
@@ -225,7 +225,7 @@ const struct family lfm2_embed_family = {
     .keys = {base_keys, keys, KEYS({.emit = emit_causal}, {.emit = emit_pooling_type})},
     .vocabs = {&bpe_vocab},
     .told_by = "key:embedding_length_out|key:attention.causal|key:pooling_type",
-    .dense_folder = dense_folder,
+    .folder = dense_folder,
     .add_extras = add_dense,
     .rename = rename_tensor,
 };

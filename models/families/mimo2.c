@@ -140,6 +140,7 @@ const struct family mimo2_family = {
     .name = "mimo2",
     .summary = "MiMo-V2",
     .hf = FAMILY_NAMES({"MiMoV2FlashForCausalLM"}, {"MiMoV2ForCausalLM"}),
+    .folder = "audio_tokenizer", /* for models/projectors/mimo.c */
     .tensors = {TENSORS(
                     {"model.layers.{}.self_attn.attention_sink_bias", "blk.{}.attn_sinks.weight", .parallel = "row"},
                     {"model.layers.{}.self_attn.qkv_proj", "blk.{}.attn_qkv", .parallel = "row"},

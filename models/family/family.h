@@ -105,7 +105,7 @@ struct family {
     const char *note; /* note for every model.gguf or mmproj.gguf of the family; NULL: none */
 
     bool matrices_alike;       /* matrices that usually stay F32, such as routers, have the output's type, too */
-    const char *dense_folder;  /* the dense layer's, after the model: "1_Dense" (models/derive/dense.c); NULL: none */
+    const char *folder;        /* with weights that a GGUF includes: "1_Dense" (models/derive/folder.c); NULL: none */
     bool drafts;               /* a draft model, which uses the tokenizer of its target (models/derive/target.h) */
     bool keeps_mxfp4;          /* packed MXFP4 is copied; the converter reads it from no other families */
     const struct tower *tower; /* NULL: a text model */

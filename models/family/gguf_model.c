@@ -26,7 +26,6 @@ void gguf_model_free(struct gguf_model *model)
         return;
     hparams_free(model->hparams);
     gguf_kvs_free(&model->kvs);
-    checkpoint_close(model->part);
     arena_free(model->arena);
     free(model);
 }

@@ -15,9 +15,8 @@ struct quantize_outline; /* quantize.h */
 struct gguf_model {
     struct arena *arena;
     const struct checkpoint *checkpoint;
-    const struct checkpoint *part; /* a component with further tensors, closed with the model; NULL: none */
-    const struct family *family;   /* NULL: a plain container (models/convert/unknown_family.h) */
-    struct hparams *hparams;       /* NULL: the checkpoint has no config.json */
+    const struct family *family; /* NULL: a plain container (models/convert/unknown_family.h) */
+    struct hparams *hparams;     /* NULL: the checkpoint has no config.json */
 
     /* The keys of the converter's output, in its order. Each output sets the value of general.file_type. */
     struct gguf_kvs kvs;

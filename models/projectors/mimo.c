@@ -1,6 +1,5 @@
 /* MiMo V2.5: vision encoder, and audio encoder with a codec's encoder from a folder of its own. conversion/mimo.py,
  * MiMoV2VisionAudioModel. */
-#include "formats/components.h"
 #include "models/families/layers.h"
 #include "models/family/tensors.h"
 #include "models/projectors/projector.h"
@@ -73,9 +72,15 @@ static bool is_codebook(const struct tensor *tensor)
            tensor->dtype->block_elements == 1 && dtype_kernels(tensor->dtype).decode != NULL;
 }
 
+/* Returns the checkpoint of the codec; NULL: none. */
+static const struct checkpoint *codec_of(const struct model_builder *builder)
+{
+    return checkpoint_base(builder->model->checkpoint, BASE_FOLDER);
+}
+
 static bool find_codebooks(const struct model_builder *builder, struct codebooks *books, struct error *error)
 {
-    const struct tensor_set *set = builder->model->part->tensors;
+    const struct tensor_set *set = codec_of(builder)->tensors;
     struct arena *arena = builder->model->arena;
     for (; books->n < MOST_CODEBOOKS; books->n++) {
         const char *name = arena_printf(arena, "encoder.quantizer.vq.layers.%" PRIu64 "._codebook.embed", books->n);
@@ -121,7 +126,7 @@ static int compare_offsets(const void *a, const void *b)
 /* Adds the tensors of the codec in the order of its file, as the converter does. */
 static bool add_encoder(struct model_builder *builder, struct error *error)
 {
-    const struct tensor_set *set = builder->model->part->tensors;
+    const struct tensor_set *set = codec_of(builder)->tensors;
     struct tensor_set *ordered = tensor_set_new(builder->model->arena);
     for (size_t i = 0; i < set->n_tensors; i++)
         tensor_set_add(ordered, &set->tensors[i]);
@@ -129,16 +134,12 @@ static bool add_encoder(struct model_builder *builder, struct error *error)
     return tensors_relate(builder, ordered, error);
 }
 
-/* Opens the codec, and adds its encoder. */
 static bool add_codec(struct model_builder *builder, struct error *error)
 {
-    static const char folder[] = "audio_tokenizer";
-    const struct component *codec = components_named(builder->model->checkpoint->components, folder);
     struct codebooks books = {.n = 0};
-    if (codec == NULL)
-        return error_set(error, "the folder %s has no weights", folder);
-    builder->model->part = checkpoint_open_component(builder->model->checkpoint, codec, NULL, error);
-    if (builder->model->part == NULL || !add_encoder(builder, error) || !find_codebooks(builder, &books, error))
+    if (codec_of(builder) == NULL)
+        return error_set(error, "the folder audio_tokenizer has no readable weights");
+    if (!add_encoder(builder, error) || !find_codebooks(builder, &books, error))
         return false;
     add_codebooks(builder, &books);
     return true;

@@ -159,7 +159,7 @@ static void test_sources(void)
     checkpoint_keep(derived, BASE_TARGET, target);
     CHECK(derived->n_sources == 2 && derived->n_guides == 2);
     CHECK(checkpoint_base(derived, BASE_ADAPTER) == other && checkpoint_base(derived, BASE_TARGET) == target);
-    CHECK(checkpoint_base(checkpoint, BASE_TARGET) == NULL && checkpoint_base(derived, BASE_DENSE) == NULL);
+    CHECK(checkpoint_base(checkpoint, BASE_TARGET) == NULL && checkpoint_base(derived, BASE_FOLDER) == NULL);
     checkpoint_close(derived);
 }
 

@@ -7,6 +7,7 @@
 #include "base/sha256.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/tree.h"
+#include "models/derive/derive.h"
 #include "models/formats.h"
 #include "tests/unit/check.h"
 #include "tests/unit/notes.h"
@@ -103,6 +104,23 @@ static void check_file(struct tree *tree, const char *path, const char *expected
         fprintf(stderr, "  %s %s: %s\n", name, path, error.message);
 }
 
+/* A changed codec makes mmproj.gguf stale. */
+static void check_codec(struct tree *tree, const char *name)
+{
+    struct error error;
+    struct node_attributes attributes;
+    struct vfile file;
+    struct arena *arena = arena_new();
+    if (CHECK_NAMED(tree_walk(tree, "mmproj.gguf", &attributes, &error) &&
+                        tree_file(tree, attributes.id, arena, &file, &error),
+                    name)) {
+        CHECK_NAMED(!origin_verify(&file.origin), name);
+        files_write_text("Model/audio_tokenizer/model.safetensors", "another");
+        CHECK_NAMED(origin_verify(&file.origin), name);
+    }
+    arena_free(arena);
+}
+
 static void check_tower(const struct tower_case *tower)
 {
     const struct content_options content_options = {0};
@@ -119,6 +137,8 @@ static void check_tower(const struct tower_case *tower)
         write_tensors("Model/audio_tokenizer/model.safetensors", tower->codec_tensors);
     rmdir("Model/audio_tokenizer");
     const struct checkpoint *checkpoint = checkpoint_open("Model", formats, &(struct open_options){0}, &error);
+    if (checkpoint != NULL)
+        checkpoint = derive(checkpoint, &(struct derive_options){0}, &error);
     struct tree *tree = checkpoint == NULL ? NULL : tree_new(checkpoint, &content_options, &error);
     if (CHECK_NAMED(tree != NULL, tower->name)) {
         check_file(tree, "mmproj.gguf", tower->as_stored, tower->name);
@@ -130,6 +150,8 @@ static void check_tower(const struct tower_case *tower)
         CHECK_NAMED(!is_absent || (!tree_walk(tree, "gguf/mmproj-F16.gguf", &attributes, &error) &&
                                    strstr(error.message, tower->note) != NULL),
                     tower->name);
+        if (!is_absent && tower->codec_tensors != NULL)
+            check_codec(tree, tower->name);
     }
     tree_free(tree);
     if (checkpoint != NULL)

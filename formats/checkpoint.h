@@ -59,13 +59,16 @@ struct base {
     const struct checkpoint *checkpoint;
 };
 
+struct format;
+
 struct checkpoint {
     struct arena *arena;
     enum checkpoint_kind kind;
-    const char *format;     /* "safetensors", "torch" ... */
-    const char *path;       /* as the user gave it */
-    bool follows_links;     /* open_options.follow_links; applies to bases opened for it, too */
-    const char *model_name; /* the name of the model's directory or repository, or of -o name= */
+    const struct format *const *formats; /* the program's table; applies to bases opened for it, too */
+    const char *format;                  /* "safetensors", "torch" ... */
+    const char *path;                    /* as the user gave it */
+    bool follows_links;                  /* open_options.follow_links; applies to bases opened for it, too */
+    const char *model_name;              /* the name of the model's directory or repository, or of -o name= */
 
     /* the weights files, then the guides: small files such as an index, which list the weights files */
     struct source **sources;
@@ -101,8 +104,6 @@ struct open_options {
     bool optimizer;               /* show the state of an optimizer, too */
     bool components;              /* open inputs that have tensors only in components, instead of refusing them */
 };
-
-struct format;
 
 /* Opens a file, a directory, a hub cache folder, or ORG/NAME in the local hub cache, in one of the formats of a table
  * (formats/format.h), which must outlive the checkpoint. Returns NULL on failure. */

@@ -219,7 +219,6 @@ static bool fill_in(struct checkpoint *checkpoint, struct input *input, const st
     if (format == NULL)
         return false;
     set_format(checkpoint, format);
-    checkpoint->follows_links = options->follow_links;
     checkpoint->model_name = options->name ? options->name : model_name(checkpoint->arena, input);
     bool is_read = format->open != NULL ? format->open(checkpoint, input, options, error)
                                         : read_single_file(checkpoint, format, input, options, error);
@@ -263,18 +262,20 @@ static void keep_components(struct checkpoint *checkpoint, struct input *input, 
 }
 
 /* Makes a checkpoint whose path shows no secret of a URL. */
-static struct checkpoint *checkpoint_new_shown(const char *path)
+static struct checkpoint *checkpoint_new_shown(const char *path, const struct format *const *formats, bool follow_links)
 {
     struct arena *arena = arena_new();
     struct checkpoint *checkpoint = checkpoint_new(location_shown(path, arena));
     arena_free(arena);
+    checkpoint->formats = formats;
+    checkpoint->follows_links = follow_links;
     return checkpoint;
 }
 
 const struct checkpoint *checkpoint_open(const char *path, const struct format *const *formats,
                                          const struct open_options *options, struct error *error)
 {
-    struct checkpoint *checkpoint = checkpoint_new_shown(path);
+    struct checkpoint *checkpoint = checkpoint_new_shown(path, formats, options->follow_links);
     struct input input = {.formats = formats, .path = path};
     bool opened = open_input(checkpoint->arena, &input, links_of(options->follow_links), error);
     struct components *components = opened ? components_find(checkpoint, &input) : NULL;
@@ -288,7 +289,7 @@ const struct checkpoint *checkpoint_open(const char *path, const struct format *
 const struct checkpoint *checkpoint_open_side_files(const char *path, const struct format *const *formats,
                                                     bool follow_links, struct error *error)
 {
-    struct checkpoint *checkpoint = checkpoint_new_shown(path);
+    struct checkpoint *checkpoint = checkpoint_new_shown(path, formats, follow_links);
     struct input input = {.formats = formats, .path = path};
     bool opened = open_input(checkpoint->arena, &input, links_of(follow_links), error) &&
                   (input.file == NULL || error_set(error, "%s: not a directory", path)) &&
@@ -313,6 +314,8 @@ const struct checkpoint *checkpoint_open_component(const struct checkpoint *whol
     struct input input = {.formats = components->formats,
                           .path = path_below(checkpoint->arena, components->path, component->name)};
     arena_free(arena);
+    checkpoint->formats = components->formats;
+    checkpoint->follows_links = options.follow_links;
     options.name = component->name; /* the folder's name: the user's name is for the whole */
     input.location = location_folder(components->location, component->name, input.path, error);
     bool opened = input.location != NULL && list_names(checkpoint->arena, &input, error);
@@ -331,6 +334,7 @@ const struct checkpoint *checkpoint_of_source(struct source *file, const struct 
 {
     const struct open_options options = {0};
     struct checkpoint *checkpoint = checkpoint_new(source_name(file));
+    checkpoint->formats = formats;
     checkpoint_add_source(checkpoint, file);
     checkpoint->model_name = checkpoint->path;
     const struct format *format = format_of_file(formats, file, error);

@@ -23,7 +23,7 @@ static const struct checkpoint *open_base(const struct tree *tree, struct error 
     const char *path = tree_options(tree)->base;
     if (path == NULL)
         path = adapter_find_base(tree_checkpoint(tree), arena, error);
-    const struct checkpoint *base = path != NULL ? base_open(path, tree_checkpoint(tree)->follows_links, error) : NULL;
+    const struct checkpoint *base = path != NULL ? base_open(path, tree_checkpoint(tree), error) : NULL;
     arena_free(arena);
     return base;
 }

@@ -5,7 +5,6 @@
 #include "formats/shape.h"
 #include "models/derive/derivation.h"
 #include "models/derive/merging.h"
-#include "models/formats.h"
 #include "quant/convert.h"
 #include "quant/unpack.h"
 
@@ -236,7 +235,8 @@ static void release_adapter(void *adapter)
 static bool merge_request(struct merging *merging, const struct lora_request *request)
 {
     const struct open_options options = {.follow_links = merging->base->follows_links};
-    const struct checkpoint *checkpoint = checkpoint_open(request->path, formats, &options, merging->error);
+    const struct checkpoint *checkpoint =
+        checkpoint_open(request->path, merging->base->formats, &options, merging->error);
     if (checkpoint == NULL)
         return false;
     struct adapter *adapter = adapter_open(checkpoint, merging->error);

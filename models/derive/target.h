@@ -9,5 +9,5 @@
 #include "formats/checkpoint.h"
 
 /* Opens the base of an adapter: with its tensors under the names that adapters use, or with its side files only if the
- * weights are missing or cannot be opened. */
-const struct checkpoint *base_open(const char *path, bool follow_links, struct error *error);
+ * weights are missing or cannot be opened, which a hint of the adapter says. */
+const struct checkpoint *base_open(const char *path, const struct checkpoint *adapter, struct error *error);

@@ -8,7 +8,6 @@
 #include "formats/documents.h"
 #include "formats/json_write.h"
 #include "models/config/hparams.h"
-#include "models/formats.h"
 
 #include <string.h>
 
@@ -116,14 +115,14 @@ static bool find_shared_output(const struct checkpoint *checkpoint, struct tenso
 }
 
 /* Reports whether one of the adapters asks for it. An invalid adapter is reported when it is merged. */
-static bool is_wanted_by_any(const struct lora_requests *requests, bool follow_links)
+static bool is_wanted_by_any(const struct lora_requests *requests, const struct checkpoint *from)
 {
     bool is_wanted = false;
     for (size_t i = 0; i < requests->count && !is_wanted; i++) {
         struct error unused;
         struct document *document = NULL;
         const struct checkpoint *adapter =
-            checkpoint_open_side_files(requests->items[i].path, formats, follow_links, &unused);
+            checkpoint_open_side_files(requests->items[i].path, from->formats, from->follows_links, &unused);
         if (adapter != NULL && document_open(adapter, "adapter_config.json", &document, &unused))
             is_wanted = is_wanted_by(document_root(document));
         document_close(document);
@@ -136,7 +135,7 @@ static bool apply(const struct checkpoint *from, const struct derive_options *op
                   struct error *error)
 {
     struct tensor output;
-    if (!lora_adapts(from, &options->loras) || !is_wanted_by_any(&options->loras, from->follows_links) ||
+    if (!lora_adapts(from, &options->loras) || !is_wanted_by_any(&options->loras, from) ||
         !find_shared_output(from, &output))
         return true;
     struct checkpoint *derived = *ret_derived = checkpoint_derive(from);

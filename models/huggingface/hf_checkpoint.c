@@ -20,6 +20,7 @@ struct checkpoint *hf_checkpoint_new(const struct checkpoint *gguf, struct error
         return NULL;
     }
     struct checkpoint *checkpoint = checkpoint_new(gguf->path);
+    checkpoint->formats = gguf->formats;
     checkpoint->format = "canonical";
     checkpoint->model_name = gguf->model_name;
     checkpoint->tensors = model->tensors;

@@ -2,10 +2,10 @@
 
 #include "base/text.h"
 #include "formats/documents.h"
+#include "formats/format.h"
 #include "formats/safetensors/write.h"
 #include "models/config/hparams.h"
 #include "models/convert/left_out.h"
-#include "models/formats.h"
 #include "models/huggingface/hf_of_gguf.h"
 #include "models/packings/packings.h"
 #include "quant/convert.h"
@@ -154,7 +154,7 @@ const char *hf_refusal(const struct hf_model *model, const struct tensor *tensor
 static bool find_whole_source(const struct checkpoint *checkpoint, struct source **ret_source, struct error *error)
 {
     struct source *source = checkpoint->n_sources == 1 ? checkpoint->sources[0] : NULL;
-    const struct format *format = source != NULL ? format_of_file(formats, source, error) : NULL;
+    const struct format *format = source != NULL ? format_of_file(checkpoint->formats, source, error) : NULL;
     uint64_t end = 0;
     *ret_source = NULL;
     if (format == NULL || strcmp(format->name, "safetensors") != 0)

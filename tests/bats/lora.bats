@@ -60,6 +60,17 @@ setup() {
     "$WFS" umount "$MNT"
 }
 
+@test "a base with broken weights: the error of the weights, or a hint if its other files do" {
+    local base=$BATS_TEST_TMPDIR/base
+    printf GGUFxxxx >"$BATS_TEST_TMPDIR/broken.gguf"
+    fails 1 "option base: broken.gguf: unsupported version" "$WFS" ls -o "base=$BATS_TEST_TMPDIR/broken.gguf" "$ADAPTER"
+    cp -r "$BASE" "$base"
+    printf x >"$base/model.safetensors"
+    cmp <("$WFS" cat -o "base=$base" "$ADAPTER" adapter.gguf) <("$WFS" cat -o "base=$BASE" "$ADAPTER" adapter.gguf)
+    run -0 "$WFS" cat -o "base=$base" "$ADAPTER" metadata.json
+    [[ $output == *"no weights of the base are used: model.safetensors: "* ]]
+}
+
 # Puts the base's config.json into the hub cache, as the snapshot that adapter_config.json leads to.
 cache_base() {
     mkdir -p "$HF_HUB_CACHE/models--nobody--tiny/snapshots/abc" "$HF_HUB_CACHE/models--nobody--tiny/refs"

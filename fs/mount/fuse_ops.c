@@ -14,7 +14,11 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-enum { PAGE_BYTES = 4096, BLOCK_BYTES = 512, MAX_BACKGROUND = 64, CONGESTION_THRESHOLD = 48, MAX_REPORTED = 256 };
+enum { PAGE_BYTES = 4096, BLOCK_BYTES = 512, MAX_BACKGROUND = 64, MAX_REPORTED = 256 };
+
+/* Reads that wait for a network at once, each on a thread of its own: as many as the kernel sends, since further ones
+ * would wait for the stalled ones. */
+enum { MAX_WAITING_READS = 1024 };
 
 static const double forever = 1e9; /* seconds */
 
@@ -135,8 +139,8 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
     if (source_any_remote()) /* an interrupted reader must not wait for all parts of a direct read */
         conn->want &= ~(unsigned)FUSE_CAP_ASYNC_DIO;
     conn->want |= conn->capable & FUSE_CAP_EXPORT_SUPPORT;
-    conn->max_background = MAX_BACKGROUND;
-    conn->congestion_threshold = CONGESTION_THRESHOLD;
+    conn->max_background = source_any_remote() ? MAX_WAITING_READS : MAX_BACKGROUND;
+    conn->congestion_threshold = conn->max_background / 4 * 3;
 }
 
 /* Replies to a request about files that cannot be planned now. */
@@ -651,7 +655,7 @@ void serving_begin(struct serving *serving, const struct served *served, size_t 
     serving->served = served;
     serving->waiting = waiting_room_new(served->tree, answer_prepared);
     serving->reads = read_queue_new(n_readers);
-    serving->remote_reads = waits_new(MAX_BACKGROUND);
+    serving->remote_reads = waits_new(MAX_WAITING_READS);
     serving->ahead = read_ahead_new();
     sem_init(&serving->answering, 0, 0);
 }

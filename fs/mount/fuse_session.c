@@ -1,6 +1,9 @@
 #include "fs/mount/fuse_session.h"
 
+#include "base/arrival.h"
 #include "base/text.h"
+#include "formats/source.h"
+#include "fs/mount/detachment.h"
 #include "fs/mount/fusermount.h"
 #include "fs/mount/mountpoint.h"
 #include "fs/mount/obstacle.h"
@@ -37,6 +40,7 @@ struct session {
     const char *mountpoint;
     bool raise_readahead;
     const struct session_events *events;
+    struct detachment *detachment; /* of a mount with remote sources; NULL: not watched */
 };
 
 /* libfuse's last message, for the error of a mount that fails. While serving, libfuse complains about reads that got
@@ -194,6 +198,16 @@ static void raise_readahead(unsigned major_number, unsigned minor_number)
     fclose(file);
 }
 
+/* Does what needs the mount's device number. A mount with remote sources ends the waits of its readers when it is
+ * detached. */
+static void use_device(struct session *session, unsigned major_number, unsigned minor_number)
+{
+    if (session->raise_readahead)
+        raise_readahead(major_number, minor_number);
+    if (source_any_remote())
+        session->detachment = detachment_watch(major_number, minor_number, arrival_give_up);
+}
+
 /* Waits until the kernel has the first reply, then for signals, on a thread that is no worker. Sends no request to the
  * mount: a process that is killed while one of its own threads waits there never ends, nor does its mount. */
 static void *attend(void *context)
@@ -204,9 +218,9 @@ static void *attend(void *context)
     siginfo_t info;
     while (sem_wait(&session->serving.answering) != 0)
         ;
-    if (session->raise_readahead && !mountpoint_is_descriptor(session->mountpoint) &&
+    if (!mountpoint_is_descriptor(session->mountpoint) &&
         statx(AT_FDCWD, session->mountpoint, AT_STATX_DONT_SYNC, 0, &status) == 0) /* the kernel answers it alone */
-        raise_readahead(status.stx_dev_major, status.stx_dev_minor);
+        use_device(session, status.stx_dev_major, status.stx_dev_minor);
     session->events->ready(session->events->context);
     for (;;)
         if (sigwaitinfo(&signals, &info) > 0)
@@ -237,6 +251,7 @@ bool session_serve(struct session *session, const struct session_events *events,
         result = fuse_session_loop_mt(session->fuse, config);
         pthread_cancel(attendant);
         pthread_join(attendant, NULL);
+        detachment_free(session->detachment);
     }
     if (watching)
         watch_stop(watch);

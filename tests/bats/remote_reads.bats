@@ -60,6 +60,31 @@ read_page() {
     exec dd if="$MNT/tensors/w/raw" of=/dev/null bs=4096 count=1 skip=$((90 * $1)) iflag=direct status=none 3>&-
 }
 
+# A program that reads pages of a file with 240 threads, 200 of them past the kernel's cache.
+start_many_readers() {
+    "$PYTHON" - "$MNT/tensors/w/raw" 3>&- <<'READ' &
+import mmap, os, sys, threading
+
+def read(number):
+    descriptor = os.open(sys.argv[1], os.O_RDONLY | (os.O_DIRECT if number <= 200 else 0))
+    try:
+        os.preadv(descriptor, [mmap.mmap(-1, 4096)], 4096 * (72 + 12 * number))
+    except OSError:
+        pass
+
+for number in range(1, 241):
+    threading.Thread(target=read, args=[number]).start()
+READ
+    READERS=($!)
+}
+
+# The kernel has so many requests that are not answered.
+has_unanswered() {
+    local device
+    device=$(awk -v at="$MNT" '$5 == at { print $3 }' /proc/self/mountinfo)
+    [ "$(cat "/sys/fs/fuse/connections/${device#*:}/waiting")" -ge "$1" ]
+}
+
 start_readers() {
     control "fault?$FAULT"
     READERS=()
@@ -88,6 +113,41 @@ readers_fail_with() {
     readers_fail_with "Input/output error"
     server_ends_with 0
     server_is_quiet # a server that does not answer in time would be named
+}
+
+@test "200 stalled reads hold up no other file, and no names" {
+    need_root # sees the number of unanswered requests
+    [ -d /sys/fs/fuse/connections ] && mountpoint -q /sys/fs/fuse/connections || mount -t fusectl none /sys/fs/fuse/connections ||
+        missing "fusectl, the file system of FUSE's counters"
+    serve -o timeout=3600 "$MODEL" "$MNT"
+    control "fault?$FAULT"
+    start_many_readers
+    await has_unanswered 200
+    ls -lR "$MNT" >/dev/null
+    cat "$MNT/metadata.json" >/dev/null
+    head -c 1000 "$MNT/tensors/w/raw" >/dev/null # from the first bytes of the model, which are here
+    [ "$(dd if="$MNT/model.safetensors" bs=4096 count=1 iflag=direct status=none | wc -c)" -eq 4096 ]
+    kill -TERM "$SERVER"
+    server_ends_with 0
+}
+
+# detached_by COMMAND...: a mount that is detached while programs read it ends, though nothing comes for an hour.
+detached_by() {
+    serve -o timeout=3600 "$MODEL" "$MNT"
+    start_readers
+    "$@" "$MNT"
+    readers_fail_with "Input/output error"
+    server_ends_with 0
+}
+
+@test "umount -l ends all waits" {
+    need_root
+    detached_by umount -l
+}
+
+@test "fusermount3 -uz ends all waits" {
+    need fusermount3
+    detached_by fusermount3 -uz
 }
 
 @test "a signal ends a reader that waits" {

@@ -32,7 +32,6 @@ static const struct {
     {".h5", "HDF5 (Keras, TensorFlow), which wfs does not read; save it as safetensors"},
     {".ckpt.index", "TensorFlow, which wfs does not read; save it as safetensors"},
     {".keras", "Keras, which wfs does not read; save it as safetensors"},
-    {".msgpack", "Flax, which wfs does not read; save it as safetensors"},
     {".tflite", "TensorFlow Lite, which wfs does not read"},
     {"saved_model.pb", "TensorFlow, which wfs does not read; save it as safetensors"},
     {".pt2", "a torch exported program, which wfs does not read; save its state_dict"},

@@ -10,7 +10,7 @@ import pathlib
 
 from interop import check, done, skip, wfs
 
-READ = {"dcp"}
+READ = {"dcp", "flax"}
 OPTIONS = {"dcp": ["-o", "optimizer"]}
 
 

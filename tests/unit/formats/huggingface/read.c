@@ -249,7 +249,7 @@ static void kinds_of_weights(void)
     write_shard("kinds/model.safetensors", "a");
     CHECK_TEXT(outcome("kinds", &as_safetensors), "ok: a");
     CHECK_TEXT(outcome("kinds", &as_directory), "ok: a");
-    CHECK_TEXT(outcome("kinds", &as_unknown), "'tarot' is not a format (known: dcp, gguf, huggingface, "
+    CHECK_TEXT(outcome("kinds", &as_unknown), "'tarot' is not a format (known: dcp, flax, gguf, huggingface, "
                                               "mistral, numpy, pipeline, safetensors, torch)");
     CHECK(!text_starts_with(outcome("kinds", &as_torch), "ok"));
 

@@ -19,7 +19,7 @@ static inline void read_tensors(const struct checkpoint *checkpoint)
 {
     for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++) {
         const struct tensor *tensor = &checkpoint->tensors->tensors[i];
-        uint64_t n_elements, n_bytes, file_size = source_size(tensor->source);
+        uint64_t n_elements, n_bytes, file_size = tensor->source != NULL ? source_size(tensor->source) : 0;
         require(shape_size(tensor->dtype, tensor->shape, tensor->rank, &n_elements, &n_bytes, NULL));
         require(strlen(tensor->name) <= tensor->name_length && tensor->name_length <= TENSOR_MAX_NAME);
         require(tensor->offset <= file_size && tensor->length <= file_size - tensor->offset);

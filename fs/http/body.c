@@ -3,104 +3,232 @@
 #include "base/attempt.h"
 #include "base/report.h"
 #include "formats/source.h"
+#include "fs/tree/read_cost.h"
 
+#include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { BLOCK_BYTES = 256 * 1024 };
+enum {
+    BLOCK_BYTES = 1 << 20,
+    THREAD_COST = 100 * 1000, /* nanoseconds of computation from which a block is made by another thread */
+    MOST_AHEAD = 64,          /* bodies that make blocks ahead: each has BODY_BLOCKS of them in memory */
+};
 
-struct body {
-    struct suspended suspended;
-    struct bodies *bodies;
-    struct answer answer;
-    const char *target;
-    uint64_t wanted, length; /* the block that is read or waited for, in the file */
-    uint64_t arrived;        /* the end of the last block that was waited for, in the file */
-    char *out;
-    bool has_failed;
+enum state { EMPTY, BUSY, READY, BROKEN };
+
+struct block {
+    struct body *body;
+    enum state state;
+    uint64_t first, length; /* in the file */
+    char *bytes;            /* BLOCK_BYTES */
     struct error error;
 };
 
-void suspended_resume(void *suspended)
-{
-    MHD_resume_connection(((struct suspended *)suspended)->connection);
-}
+struct body {
+    struct bodies *bodies;
+    struct MHD_Connection *connection;
+    struct answer answer;
+    const char *target;
+    bool makes_ahead;
+    pthread_mutex_t lock; /* guards the following fields, and the state of blocks */
+    struct block blocks[BODY_BLOCKS];
+    const struct block *awaited; /* the connection is suspended until this block is ready */
+    unsigned n_users;            /* the response, and each busy block */
+};
 
-static void await_block(void *context)
+/* Ends the use of a body; the last user frees it. */
+static void leave(void *context)
 {
     struct body *body = context;
-    const struct vfile *file = &body->answer.file;
-    vfile_want(file, body->wanted, body->length, true);
-    read_ahead_follow(body->bodies->ahead, body->answer.file_key, file, body->wanted, (size_t)body->length);
-    body->has_failed = !vfile_wait(file, body->wanted, body->length, &body->error);
-}
-
-/* Waits for a block on a thread that nothing depends on. */
-static void await_and_resume(void *context)
-{
-    struct body *body = context;
-    if (!attempt(await_block, body, &body->error))
-        body->has_failed = true;
-    body->arrived = body->wanted + body->length;
-    suspended_resume(body);
-}
-
-/* Suspends the connection until the block is here. */
-static void suspend(struct body *body)
-{
-    MHD_suspend_connection(body->suspended.connection);
-    if (waits_add(body->bodies->waits, await_and_resume, body))
+    pthread_mutex_lock(&body->lock);
+    bool is_last = --body->n_users == 0;
+    pthread_mutex_unlock(&body->lock);
+    if (!is_last)
         return;
-    body->has_failed = true;
-    error_set(&body->error, "no thread can wait for the source, or the server ends");
-    suspended_resume(body);
+    for (size_t i = 0; i < BODY_BLOCKS; i++)
+        free(body->blocks[i].bytes);
+    if (body->makes_ahead)
+        atomic_fetch_sub(&body->bodies->n_ahead, 1);
+    pthread_mutex_destroy(&body->lock);
+    answer_free(&body->answer);
+    free(body);
 }
 
-static void read_block(void *context)
+/* Reading a block */
+
+struct reading {
+    const struct body *body;
+    uint64_t first, length;
+    char *out;
+    bool done;
+    struct error *error;
+};
+
+static void read_bytes(void *context)
 {
-    struct body *body = context;
-    body->has_failed = !vfile_read(&body->answer.file, body->wanted, (size_t)body->length, body->out, &body->error);
-    if (!body->has_failed && origin_changed(&body->answer.file.origin)) {
-        body->has_failed = true;
-        error_set(&body->error, "a source has changed since it was opened; restart wfs serve");
+    struct reading *reading = context;
+    const struct body *body = reading->body;
+    const struct vfile *file = &body->answer.file;
+    if (source_any_remote()) {
+        vfile_want(file, reading->first, reading->length, true);
+        read_ahead_follow(body->bodies->ahead, body->answer.file_key, file, reading->first, (size_t)reading->length);
+        if (!vfile_wait(file, reading->first, reading->length, reading->error))
+            return;
     }
+    if (!vfile_read(file, reading->first, (size_t)reading->length, reading->out, reading->error))
+        return;
+    reading->done = !origin_changed(&file->origin) ||
+                    error_set(reading->error, "a source has changed since it was opened; restart wfs serve");
+}
+
+static bool read_range(const struct body *body, uint64_t first, uint64_t length, char *out, struct error *error)
+{
+    struct reading reading = {body, first, length, out, false, error};
+    if (atomic_load(&body->bodies->ending))
+        return error_set(error, "the server ends");
+    return attempt(read_bytes, &reading, error) && reading.done;
+}
+
+/* Blocks that other threads make */
+
+static void make_block(void *context)
+{
+    struct block *block = context;
+    struct body *body = block->body;
+    bool done = read_range(body, block->first, block->length, block->bytes, &block->error);
+    pthread_mutex_lock(&body->lock);
+    block->state = done ? READY : BROKEN;
+    bool is_awaited = body->awaited == block;
+    if (is_awaited)
+        body->awaited = NULL;
+    pthread_mutex_unlock(&body->lock);
+    if (is_awaited)
+        MHD_resume_connection(body->connection);
+    leave(body);
+}
+
+static struct block *find_block(struct body *body, uint64_t first)
+{
+    for (size_t i = 0; i < BODY_BLOCKS; i++)
+        if (body->blocks[i].state != EMPTY && body->blocks[i].first == first)
+            return &body->blocks[i];
+    return NULL;
+}
+
+/* Begins to make a block; NULL if there is no room, memory or thread for it. The caller has the lock. */
+static struct block *begin_block(struct body *body, uint64_t first, uint64_t length)
+{
+    struct block *block = body->blocks;
+    while (block < body->blocks + BODY_BLOCKS && block->state != EMPTY)
+        block++;
+    if (block == body->blocks + BODY_BLOCKS)
+        return NULL;
+    if (block->bytes == NULL && (block->bytes = malloc(BLOCK_BYTES)) == NULL)
+        return NULL;
+    block->body = body;
+    block->first = first;
+    block->length = length;
+    if (!waits_add(body->bodies->waits, make_block, block))
+        return NULL;
+    block->state = BUSY;
+    body->n_users++;
+    return block;
+}
+
+static uint64_t length_of_block(const struct body *body, uint64_t first)
+{
+    uint64_t left = body->answer.first + body->answer.length - first;
+    return left < BLOCK_BYTES ? left : BLOCK_BYTES;
+}
+
+static bool needs_thread(const struct body *body, uint64_t first, uint64_t length)
+{
+    return source_any_remote() || vfile_read_cost(&body->answer.file, first, length) >= THREAD_COST;
+}
+
+/* Reports whether the body may make blocks ahead, if it is one of the first MOST_AHEAD. */
+static bool may_make_ahead(struct body *body)
+{
+    if (!body->makes_ahead && atomic_fetch_add(&body->bodies->n_ahead, 1) < MOST_AHEAD)
+        body->makes_ahead = true;
+    else if (!body->makes_ahead)
+        atomic_fetch_sub(&body->bodies->n_ahead, 1);
+    return body->makes_ahead;
+}
+
+/* Begins the blocks from `first` on that are not begun and fit. The caller has the lock. */
+static void begin_ahead(struct body *body, uint64_t first)
+{
+    uint64_t end = body->answer.first + body->answer.length, length;
+    for (size_t i = 0; i < BODY_BLOCKS && first < end; i++, first += length) {
+        length = length_of_block(body, first);
+        if (find_block(body, first) != NULL)
+            continue;
+        if (!needs_thread(body, first, length) || !may_make_ahead(body) || begin_block(body, first, length) == NULL)
+            return;
+    }
+}
+
+static ssize_t fail(const struct body *body, const char *message)
+{
+    report("%s: %s", body->target, message);
+    return MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+/* Gives a block to the client, or suspends the connection until it is ready. The caller has the lock. */
+static ssize_t take_block(struct body *body, struct block *block, char *out)
+{
+    uint64_t next = block->first + block->length;
+    if (block->state == BROKEN)
+        return fail(body, block->error.message);
+    if (block->state == BUSY) {
+        begin_ahead(body, next);
+        MHD_suspend_connection(body->connection);
+        body->awaited = block;
+        return 0;
+    }
+    memcpy(out, block->bytes, block->length);
+    block->state = EMPTY;
+    begin_ahead(body, next);
+    return (ssize_t)block->length;
 }
 
 static ssize_t fill(void *context, uint64_t position, char *out, size_t most)
 {
     struct body *body = context;
-    uint64_t left = body->answer.length - position;
-    body->wanted = body->answer.first + position;
-    body->length = left < most ? left : most;
-    body->out = out;
-    if (!body->has_failed && source_any_remote() && body->wanted + body->length > body->arrived) {
-        suspend(body);
-        return 0;
-    }
-    if (!body->has_failed && !attempt(read_block, body, &body->error))
-        body->has_failed = true;
-    if (body->has_failed) {
-        report("%s: %s", body->target, body->error.message);
-        return MHD_CONTENT_READER_END_WITH_ERROR;
-    }
-    metrics_add_bytes(body->bodies->metrics, body->length);
-    return (ssize_t)body->length;
-}
-
-static void free_body(void *context)
-{
-    struct body *body = context;
-    answer_free(&body->answer);
-    free(body);
+    struct error error;
+    uint64_t first = body->answer.first + position, length = length_of_block(body, first);
+    ssize_t n_bytes;
+    assert(length <= most);
+    pthread_mutex_lock(&body->lock);
+    struct block *block = find_block(body, first);
+    if (block == NULL && needs_thread(body, first, length))
+        block = begin_block(body, first, length);
+    if (block != NULL)
+        n_bytes = take_block(body, block, out);
+    else if (source_any_remote())
+        n_bytes = fail(body, "no thread can wait for the source, or the server ends");
+    else
+        n_bytes = read_range(body, first, length, out, &error) ? (ssize_t)length : fail(body, error.message);
+    pthread_mutex_unlock(&body->lock);
+    if (n_bytes > 0)
+        metrics_add_bytes(body->bodies->metrics, (uint64_t)n_bytes);
+    return n_bytes;
 }
 
 struct MHD_Response *body_response(struct bodies *bodies, struct MHD_Connection *connection, struct answer *answer,
                                    const char *target)
 {
     struct body *body = memory_alloc(sizeof *body);
-    *body = (struct body){{connection}, bodies, *answer, arena_strdup(answer->arena, target)};
-    struct MHD_Response *response =
-        MHD_create_response_from_callback(answer->length, BLOCK_BYTES, fill, body, free_body);
+    *body = (struct body){.bodies = bodies,
+                          .connection = connection,
+                          .answer = *answer,
+                          .target = arena_strdup(answer->arena, target),
+                          .n_users = 1};
+    pthread_mutex_init(&body->lock, NULL);
+    struct MHD_Response *response = MHD_create_response_from_callback(answer->length, BLOCK_BYTES, fill, body, leave);
     if (response == NULL)
-        free_body(body);
+        leave(body);
     return response;
 }

@@ -1,7 +1,8 @@
 /* Bodies of answers that are parts of files, read in blocks while they are sent.
  *
- * A block is computed on the thread of its connection. If a source is remote, the connection is suspended first, until
- * a thread of waits.h has the block's bytes; the thread of the connection then serves others. */
+ * Bytes that are only copied are read on the thread of the connection. Blocks that are computed, or that may wait for a
+ * remote source, are made by threads of waits.h, ahead of the client. A connection whose block is not ready is
+ * suspended, and its thread serves others. */
 #pragma once
 
 #include "fs/http/answer.h"
@@ -14,17 +15,14 @@
 /* What bodies share; it outlives them. */
 struct bodies {
     struct waits *waits;
-    struct read_ahead *ahead;
+    struct read_ahead *ahead; /* of remote sources */
     struct metrics *metrics;
+    atomic_uint n_ahead; /* bodies that make blocks ahead */
+    atomic_bool ending;  /* set when the server ends: no block is made any more */
 };
 
-/* A connection that work on another thread resumes. Work for waits_add() begins with one. */
-struct suspended {
-    struct MHD_Connection *connection;
-};
-
-/* Resumes the connection of a `struct suspended`; drops its work. */
-void suspended_resume(void *suspended);
+/* The blocks of a body that may be with `waits` at once: on few cores, fewer leave cores idle while a block is sent. */
+enum { BODY_BLOCKS = 3 };
 
 /* Makes a response with the part of the file that the answer chooses, and takes the answer. `target` is the path of the
  * request, for messages. NULL if memory runs out. */

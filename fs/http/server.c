@@ -46,8 +46,8 @@ struct server {
 
 /* A request from its first line to its end. */
 struct exchange {
-    struct suspended suspended; /* while the answer is made */
     struct server *server;
+    struct MHD_Connection *connection;
     struct arena *arena;
     const char *method, *target;
     struct http_request request;
@@ -202,7 +202,7 @@ static void answer_and_resume(void *context)
     if (!attempt(make_answer, exchange, &error))
         answer_unavailable(exchange, error.message);
     exchange->has_answer = true;
-    suspended_resume(exchange);
+    MHD_resume_connection(exchange->connection);
 }
 
 /* Suspends the connection until the answer is made, on a thread that may wait for plans and networks. */
@@ -213,7 +213,7 @@ static void answer_later(struct exchange *exchange, struct MHD_Connection *conne
         return;
     answer_unavailable(exchange, "no thread can answer, or the server ends");
     exchange->has_answer = true;
-    suspended_resume(exchange);
+    MHD_resume_connection(exchange->connection);
 }
 
 /* Called at the first line of a request, with its whole target, before anything is decoded. */
@@ -221,7 +221,7 @@ static void *begin_exchange(void *context, const char *target, struct MHD_Connec
 {
     struct exchange *exchange = memory_alloc(sizeof *exchange);
     struct arena *arena = arena_new();
-    *exchange = (struct exchange){.suspended = {connection},
+    *exchange = (struct exchange){.connection = connection,
                                   .server = context,
                                   .arena = arena,
                                   .target = arena_strndup(arena, target, strcspn(target, "?"))};
@@ -381,7 +381,7 @@ struct server *server_start(const struct repositories *repositories, const struc
 {
     struct server *server = memory_alloc(sizeof *server);
     *server = (struct server){.repositories = repositories, .options = *options};
-    server->bodies = (struct bodies){waits_new(MAX_CONNECTIONS), read_ahead_new(), &server->metrics};
+    server->bodies = (struct bodies){waits_new(MAX_CONNECTIONS * BODY_BLOCKS), read_ahead_new(), &server->metrics};
     server->digests = digests_new();
     if (start(server, error))
         return server;
@@ -399,8 +399,9 @@ const char *server_address(const struct server *server)
 void server_stop(struct server *server)
 {
     arrival_give_up();
+    atomic_store(&server->bodies.ending, true);
     digests_end(server->digests);
-    waits_end(server->bodies.waits, suspended_resume); /* the daemon cannot end with suspended connections */
+    waits_end(server->bodies.waits); /* the daemon cannot end with suspended connections */
     MHD_stop_daemon(server->daemon);
     free_server(server);
 }

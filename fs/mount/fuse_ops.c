@@ -340,13 +340,6 @@ static void read_when_here(void *context)
     free(read);
 }
 
-static void drop_read(void *context)
-{
-    struct queued_read *read = context;
-    fuse_reply_err(read->req, EIO);
-    free(read);
-}
-
 /* Hands a read to a thread that waits for its bytes. Returns false if there is none. */
 static bool read_later(const struct serving *serving, const struct queued_read *read)
 {
@@ -663,7 +656,7 @@ void serving_begin(struct serving *serving, const struct served *served, size_t 
 void serving_end(struct serving *serving)
 {
     arrival_give_up();
-    waits_end(serving->remote_reads, drop_read);
+    waits_end(serving->remote_reads);
     waits_free(serving->remote_reads);
     read_ahead_free(serving->ahead);
     waiting_room_free(serving->waiting);

@@ -44,7 +44,7 @@ static struct wait *take(struct waits *waits)
     return taken;
 }
 
-/* Waits for work; returns NULL if the thread must end. */
+/* Waits for work; returns NULL if there is none and the thread must end. */
 static struct wait *await(struct waits *waits)
 {
     while (waits->first == NULL && !waits->ending && waits->n_idle < MOST_IDLE) {
@@ -100,12 +100,10 @@ bool waits_add(struct waits *waits, wait_work *work, void *context)
     return taken;
 }
 
-void waits_end(struct waits *waits, wait_work *drop)
+void waits_end(struct waits *waits)
 {
     pthread_mutex_lock(&waits->lock);
     waits->ending = true;
-    for (struct wait *dropped; (dropped = take(waits)) != NULL; free(dropped))
-        drop(dropped->context);
     pthread_cond_broadcast(&waits->came);
     while (waits->n_threads > 0)
         pthread_cond_wait(&waits->thread_left, &waits->lock);

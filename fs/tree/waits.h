@@ -15,8 +15,8 @@ struct waits *waits_new(size_t most_threads);
 typedef void wait_work(void *context);
 bool waits_add(struct waits *waits, wait_work *work, void *context);
 
-/* Calls drop(context) for the work that no thread has begun, and waits for the rest: call arrival_give_up()
- * (base/arrival.h) before. Later work is not taken. */
-void waits_end(struct waits *waits, wait_work *drop);
+/* Takes no more work, and waits until all that was taken is done: call arrival_give_up() (base/arrival.h) before, so
+ * that work which waits for a network fails at once. */
+void waits_end(struct waits *waits);
 
 void waits_free(struct waits *waits); /* after waits_end(), or if no work was ever taken */

@@ -53,6 +53,15 @@ static bool is_space(const char *text, size_t length)
            category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP;
 }
 
+/* Returns the length in bytes of the space at the end of a text; 0: none. */
+static size_t space_at_end(const char *text, size_t length)
+{
+    size_t taken = 1;
+    while (taken < length && ((unsigned char)text[length - taken] & 0xc0) == 0x80)
+        taken++;
+    return length > 0 && is_space(text + length - taken, taken) ? taken : 0;
+}
+
 /* The added tokens to find before, or after, normalizing, sorted by their texts. */
 struct token_order {
     const struct added_token **tokens;
@@ -129,9 +138,9 @@ static bool cut_tokens(const struct token_order *order, const char *text, size_t
             at++;
             continue;
         }
-        size_t end = at + token->length, before = at;
-        while (token->left_strip && before > start && is_space(text + before - 1, 1))
-            before--;
+        size_t end = at + token->length, before = at, space;
+        while (token->left_strip && (space = space_at_end(text + start, before - start)) > 0)
+            before -= space;
         while (token->right_strip && end < length && is_space(text + end, length - end))
             end += text_character(text + end, length - end);
         if (!add_text(out, text + start, before - start, error) ||
@@ -297,14 +306,14 @@ static bool prepend(struct normalizing *normalizing, const struct json *settings
 static bool strip(struct normalizing *normalizing, const struct json *settings)
 {
     const char **text = &normalizing->text;
-    size_t *length = &normalizing->length;
+    size_t *length = &normalizing->length, space;
     while (json_bool(json_get(settings, "strip_left"), true) && *length > 0 && is_space(*text, *length)) {
         size_t taken = text_character(*text, *length);
         *text += taken;
         *length -= taken;
     }
-    while (json_bool(json_get(settings, "strip_right"), true) && *length > 0 && is_space(*text + *length - 1, 1))
-        --*length;
+    while (json_bool(json_get(settings, "strip_right"), true) && (space = space_at_end(*text, *length)) > 0)
+        *length -= space;
     return true;
 }
 

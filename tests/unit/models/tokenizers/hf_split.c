@@ -50,10 +50,33 @@ static void test_cases(struct arena *arena)
                 fprintf(stderr, "  %s\n", cases[i].name);
 }
 
+/* Spaces of several bytes, stripped by a normalizer and by added tokens: what tokenizers 0.22.2 makes of them. */
+static void test_wide_spaces(struct arena *arena)
+{
+#define STRIP(right) "\"normalizer\":{\"type\":\"Strip\",\"strip_left\":true,\"strip_right\":" right "}"
+#define TOKEN(side)  "\"added_tokens\":[{\"id\":1,\"content\":\"<m>\",\"" side "\":true,\"normalized\":false}]"
+    static const struct {
+        const char *json, *text, *pieces;
+    } rows[] = {
+        {STRIP("true"), "\u3000 x\u2003", "x"},
+        {STRIP("true"), "\u00a0y\u2028 \u3000", "y"},
+        {STRIP("true"), "\u2003\u3000", ""},
+        {STRIP("true"), "z\u200b\u00a0", "z\u200b"},
+        {STRIP("false"), "\u00a0y\u2028 \u3000", "y\u2028 \u3000"},
+        {TOKEN("lstrip"), "x\u3000\u00a0<m>y", "x|[]|y"},
+        {TOKEN("lstrip"), "x \u2003<m> y", "x|[]| y"},
+        {TOKEN("rstrip"), "x\u3000<m>\u3000\u2003y", "x\u3000|[]|y"},
+    };
+    struct error error;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        CHECK_TEXT(pieces_of(arena, rows[i].json, rows[i].text, &error), rows[i].pieces);
+}
+
 int main(void)
 {
     struct arena *arena = arena_new();
     test_cases(arena);
+    test_wide_spaces(arena);
     arena_free(arena);
     return check_done();
 }

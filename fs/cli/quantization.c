@@ -101,14 +101,21 @@ static void run_task(void *context, size_t index)
     pthread_mutex_unlock(&measurement->lock);
 }
 
+/* Returns the number of runs that are measured of a tensor: every *ret_stride-th. */
+static uint64_t measured_runs(const struct view *view, bool all, uint64_t *ret_stride)
+{
+    uint64_t n_runs = (view->n_elements + RUN_ELEMENTS - 1) / RUN_ELEMENTS;
+    *ret_stride = all || n_runs <= SAMPLED_RUNS ? 1 : n_runs / SAMPLED_RUNS;
+    return n_runs / *ret_stride;
+}
+
 /* Fills in the tasks of all tensors, unless `tasks` is NULL, and returns their number. */
 static size_t divide(const struct artifact *artifact, bool all, struct task *tasks)
 {
     size_t n_tasks = 0;
     for (size_t i = 0; i < artifact->n_tensors; i++) {
         const struct artifact_tensor *tensor = &artifact->tensors[i];
-        uint64_t n_runs = (tensor->tensor->view->n_elements + RUN_ELEMENTS - 1) / RUN_ELEMENTS;
-        uint64_t stride = all || n_runs <= SAMPLED_RUNS ? 1 : n_runs / SAMPLED_RUNS, n_measured = n_runs / stride;
+        uint64_t stride, n_measured = measured_runs(tensor->tensor->view, all, &stride);
         for (uint64_t first = 0; first < n_measured; first += RUNS_PER_TASK, n_tasks++)
             if (tasks != NULL)
                 tasks[n_tasks] = (struct task){
@@ -123,10 +130,11 @@ static size_t divide(const struct artifact *artifact, bool all, struct task *tas
 
 uint64_t quantization_bytes(const struct gguf_model *model, bool all)
 {
-    uint64_t n_elements = 0;
+    uint64_t n_elements = 0, stride;
     for (size_t i = 0; i < model->tensors->n_tensors; i++) {
-        uint64_t of_tensor = model->tensors->tensors[i].view->n_elements, most = (uint64_t)SAMPLED_RUNS * RUN_ELEMENTS;
-        n_elements += all || of_tensor < most ? of_tensor : most;
+        const struct view *view = model->tensors->tensors[i].view;
+        uint64_t most = measured_runs(view, all, &stride) * RUN_ELEMENTS;
+        n_elements += view->n_elements < most ? view->n_elements : most;
     }
     return n_elements * sizeof(float);
 }

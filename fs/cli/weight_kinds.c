@@ -46,14 +46,14 @@ static struct weight_kind *find_kind(struct weight_kind *kinds, size_t *n_kinds,
     return kind;
 }
 
-/* Reads a sample of a tensor in runs, and gets the number of values. */
+/* Reads a sample of a tensor in runs that are spread evenly over it, and gets the number of values. */
 static bool read_sample(const struct view *view, float *values, size_t *ret_count, struct error *error)
 {
     uint64_t n_runs = (view->n_elements + RUN_ELEMENTS - 1) / RUN_ELEMENTS;
-    uint64_t stride = n_runs <= MOST_RUNS ? 1 : n_runs / MOST_RUNS;
+    uint64_t n_sampled = n_runs < MOST_RUNS ? n_runs : MOST_RUNS;
     size_t count = 0;
-    for (uint64_t i = 0; i < MOST_RUNS && i * stride < n_runs; i++) {
-        uint64_t first = i * stride * RUN_ELEMENTS, left = view->n_elements - first;
+    for (uint64_t i = 0; i < n_sampled; i++) {
+        uint64_t first = i * n_runs / n_sampled * RUN_ELEMENTS, left = view->n_elements - first;
         size_t n = left < RUN_ELEMENTS ? (size_t)left : RUN_ELEMENTS;
         if (!convert_read(view, encoding_of(&f32_dtype), first, n, values + count, error))
             return false;

@@ -117,17 +117,21 @@ static bool translate_substrings(const struct key_names *keys, const char *name,
 
 static bool translate_sections(const struct key_names *keys, const char *name, struct translation *translation)
 {
+    const struct key_entry *last = NULL;
     translation->names[0] = "";
     translation->n_names = 1;
     for (size_t length; *name != '\0'; name += length + (name[length] == '.')) {
         length = strcspn(name, ".");
         const struct key_entry *entry = find_entry(keys, name, length);
         const char *section = arena_strndup(translation->arena, name, length);
+        last = entry != NULL ? entry : last;
         if (entry != NULL && !multiply(translation, entry))
             return false;
         for (unsigned k = 0; k < translation->n_names; k++) {
             const char *text = entry != NULL ? text_for(entry->value, k) : section;
             translation->names[k] = arena_printf(translation->arena, "%s.%s", translation->names[k], text);
+            if (strlen(translation->names[k]) > MAX_LENGTH && last != NULL)
+                return fail(translation->error, last, "makes a name longer than 1024 bytes");
             if (strlen(translation->names[k]) > MAX_LENGTH)
                 return error_set(translation->error, "the name is longer than %d bytes", MAX_LENGTH);
         }

@@ -56,6 +56,22 @@ static void refusals(void)
     }
 }
 
+/* A name that gets too long is the fault of the last entry that made it longer. */
+static void long_names(bool by_sections)
+{
+    struct arena *arena = arena_new();
+    struct error error = {""};
+    const char *text = arena_printf(arena, "{\"b\": \"%0600d\",\n\"c\": \"%0600d\"}", 0, 0), *names[KEY_NAMES_MAX];
+    struct json_document *document = json_parse(text, strlen(text), &error);
+    struct key_names keys = {.by_sections = by_sections};
+    unsigned count;
+    CHECK(key_names_add(&keys, json_root(document), "keys.json", arena, &error) &&
+          !key_names_translate(&keys, "a.b.c.d", arena, names, &count, &error));
+    CHECK_TEXT(error.message, "keys.json:2: 'c' makes a name longer than 1024 bytes");
+    json_free(document);
+    arena_free(arena);
+}
+
 int main(void)
 {
     struct error error;
@@ -84,5 +100,7 @@ int main(void)
     json_free(second);
     arena_free(arena);
     refusals();
+    long_names(false);
+    long_names(true);
     return check_done();
 }

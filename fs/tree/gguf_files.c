@@ -193,6 +193,8 @@ static bool add(struct tree *tree, struct error *error)
 {
     if (tree_checkpoint(tree)->kind == CHECKPOINT_ADAPTER) {
         tree_add_hint(tree, "model.gguf", "the source is a LoRA adapter, which becomes adapter.gguf");
+        tree_add_hint(tree, "gguf/model-*.gguf",
+                      "the source is a LoRA adapter, and adapters are not quantized; -o lora= merges it with its base");
         return true;
     }
     bool is_gguf = tree_checkpoint(tree)->kind == CHECKPOINT_GGUF;

@@ -191,21 +191,20 @@ static void add_tokenizer(struct tree *tree, node_id directory)
     struct arena *arena = tree_arena(tree);
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     const char *note = rebuilt_note(&checkpoint->metadata, arena);
-    bool any = false;
     if (note != NULL)
         checkpoint_note(checkpoint, SUBJECT_DIRECTORY, "%s", note);
     for (const struct rebuilt_file *file = rebuilt_files; file->name != NULL; file++) {
+        const char *refusal = rebuilt_file_refusal(file, &checkpoint->metadata, arena);
+        if (refusal != NULL) {
+            tree_add_hint(tree, file->name, refusal);
+            tree_add_hint(tree, arena_printf(arena, "hf/%s", file->name), refusal);
+        }
         if (!rebuilt_file_applies(file, &checkpoint->metadata))
             continue;
         struct tokenizer_file *tokenizer = arena_alloc(arena, sizeof *tokenizer);
         *tokenizer = (struct tokenizer_file){&checkpoint->metadata, file};
         tree_add_text(tree, directory, file->name, origin_of_weights(checkpoint), write_tokenizer, tokenizer);
         tree_add_place(tree, file->name, arena_printf(arena, "hf/%s", file->name), from_keys);
-        any = true;
-    }
-    for (const struct rebuilt_file *file = rebuilt_files; !any && note != NULL && file->name != NULL; file++) {
-        tree_add_hint(tree, file->name, note);
-        tree_add_hint(tree, arena_printf(arena, "hf/%s", file->name), note);
     }
 }
 

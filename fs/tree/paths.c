@@ -3,6 +3,7 @@
 #include "fs/tree/name.h"
 #include "fs/tree/nodes.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,7 +41,7 @@ static const char *reason_of_absence(struct tree *tree, node_id directory, const
         if (strcmp(checkpoint->hidden[i].name, path) == 0)
             reason = checkpoint->hidden[i].reason;
     for (const struct hint *hint = tree->hints; hint != NULL && reason == NULL; hint = hint->next)
-        if (strcmp(hint->path, path) == 0)
+        if (fnmatch(hint->path, path, FNM_PATHNAME) == 0)
             reason = text_of_hint(tree, hint, arena);
     return reason;
 }

@@ -141,8 +141,8 @@ bool tree_add_text(struct tree *tree, node_id parent, const char *name, struct o
  * file, but is not listed. */
 void tree_add_alias(struct tree *tree, node_id parent, const char *name, const char *alias);
 
-/* Sets the message for a path that is not in the tree: the option it needs, or the equivalent file. Both texts must
- * live as long as the tree. */
+/* Sets the message for a path that is not in the tree, or for all paths that a pattern of fnmatch() matches: the option
+ * they need, or the equivalent file. Both texts must live as long as the tree. */
 void tree_add_hint(struct tree *tree, const char *path, const char *hint);
 
 /* Like tree_add_hint(), for a path with an equivalent file at `place`, and the reason `why`. If that file is absent,

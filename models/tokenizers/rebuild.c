@@ -458,18 +458,36 @@ bool rebuilt_file_applies(const struct rebuilt_file *file, const struct gguf_kvs
     return applies;
 }
 
-const char *rebuilt_note(const struct gguf_kvs *kvs, struct arena *arena)
+/* Returns the reason why there are no files at all, or NULL. */
+static const char *no_files(const struct gguf_kvs *kvs, const char *model, struct arena *arena)
 {
-    const char *model = text_of(kvs, "tokenizer.ggml.model", arena), *pre = text_of(kvs, "tokenizer.ggml.pre", arena);
-    bool known = false;
     if (model == NULL || gguf_kvs_find(kvs, "tokenizer.ggml.tokens") == NULL)
         return "the GGUF has no tokenizer";
     for (const struct rebuilt_file *file = rebuilt_files; file->name != NULL; file++)
-        known |= file->model != NULL && strcmp(file->model, model) == 0;
-    if (!known)
-        return arena_printf(arena, "wfs makes no tokenizer files from a vocabulary of type '%.64s'", model);
-    if (strcmp(model, "gpt2") != 0)
-        return NULL;
+        if (file->model != NULL && strcmp(file->model, model) == 0)
+            return NULL;
+    return arena_printf(arena, "wfs makes no tokenizer files from a vocabulary of type '%.64s'", model);
+}
+
+const char *rebuilt_file_refusal(const struct rebuilt_file *file, const struct gguf_kvs *kvs, struct arena *arena)
+{
+    const char *model = text_of(kvs, "tokenizer.ggml.model", arena), *reason = no_files(kvs, model, arena);
+    if (reason != NULL)
+        return reason;
+    bool needs_scores = file->applies == has_scores && strcmp(file->model, model) == 0;
+    return needs_scores && !has_scores(kvs) ? "the GGUF has no scores of its tokens" : NULL;
+}
+
+const char *rebuilt_note(const struct gguf_kvs *kvs, struct arena *arena)
+{
+    const char *model = text_of(kvs, "tokenizer.ggml.model", arena), *pre = text_of(kvs, "tokenizer.ggml.pre", arena);
+    const char *reason = no_files(kvs, model, arena);
+    bool known;
+    for (const struct rebuilt_file *file = rebuilt_files; reason == NULL && file->name != NULL; file++)
+        if ((reason = rebuilt_file_refusal(file, kvs, arena)) != NULL)
+            return arena_printf(arena, "%s is left out: %s", file->name, reason);
+    if (reason != NULL || strcmp(model, "gpt2") != 0)
+        return reason;
     if (pre == NULL)
         return "tokenizer.json splits text as GPT-2 does, because the GGUF names no pre-tokenizer";
     pre_row_find(pre, &known);

@@ -50,12 +50,16 @@ struct rebuilt_file {
 /* All files, up to one without a name. */
 extern const struct rebuilt_file rebuilt_files[];
 
-/* Returns one line about a tokenizer that is missing or unsupported, or a pre-tokenizer that is unknown; NULL: neither.
- * In the arena, or constant. Reads no long value. */
+/* Returns one line about a tokenizer that is missing or unsupported, a file that lacks scores, or a pre-tokenizer that
+ * is unknown; NULL: none of them. In the arena, or constant. Reads no long value. */
 const char *rebuilt_note(const struct gguf_kvs *kvs, struct arena *arena);
 
 /* Returns the name of the chat template that a key holds; NULL for the default template and for other keys. */
 const char *rebuilt_template_name(const char *key);
+
+/* Returns the reason why a file for this type of vocabulary cannot be made; NULL: it can be, or is for another type. As
+ * rebuilt_note(). */
+const char *rebuilt_file_refusal(const struct rebuilt_file *file, const struct gguf_kvs *kvs, struct arena *arena);
 
 /* Reports whether the file can be made from the vocabulary in these keys. Reads no long value. */
 bool rebuilt_file_applies(const struct rebuilt_file *file, const struct gguf_kvs *kvs);

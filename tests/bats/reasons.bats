@@ -30,6 +30,8 @@ END
     "$PYTHON" "$HERE/lora.py" "$BATS_TEST_TMPDIR"
     answers "$BATS_TEST_TMPDIR/sql-lora" <<'END'
 model.gguf|there is no 'model.gguf': the source is a LoRA adapter, which becomes adapter.gguf
+gguf/model-Q4_0.gguf|there is no 'gguf/model-Q4_0.gguf': the source is a LoRA adapter, and adapters are not quantized; -o lora= merges it with its base
+gguf/model-IQ2_XS.gguf|there is no 'gguf/model-IQ2_XS.gguf': the source is a LoRA adapter, and adapters are not quantized; -o lora= merges it with its base
 END
 }
 
@@ -80,9 +82,45 @@ gguf/model-Q4_0.gguf|gguf/model-Q4_0.gguf is left out: the source is already qua
 END
 }
 
+@test "every missing file of a GGUF without scores has its reason" {
+    "$WFS" cp "$DATA/gguf/models/llama-tiny" model.gguf "$BATS_TEST_TMPDIR/model.gguf"
+    LC_ALL=C sed -i 's/tokenizer\.ggml\.scores/tokenizer.ggml.others/' "$BATS_TEST_TMPDIR/model.gguf"
+    answers "$BATS_TEST_TMPDIR/model.gguf" <<'END'
+hf/tokenizer.model|there is no 'hf/tokenizer.model': the GGUF has no scores of its tokens
+tokenizer.model|there is no 'tokenizer.model': the GGUF has no scores of its tokens
+hf/spiece.model|there is no 'hf/spiece.model'
+tokenizer.json|there is no 'tokenizer.json': it is made from the GGUF's keys, as hf/tokenizer.json
+END
+    "$WFS" info --json "$BATS_TEST_TMPDIR/model.gguf" | jq -r '.notes[]' | grep -xF "hf/: tokenizer.model is left out: the GGUF has no scores of its tokens"
+}
+
 @test "every missing file of packed weights without exact blocks has its reason" {
     run -1 --separate-stderr "$WFS" cat "$DATA/packed/gptq-3" gguf/model-repacked.gguf
     [[ $stderr == "wfs: gguf/model-repacked.gguf is left out: "?* ]]
     run "$WFS" info --json "$DATA/packed/gptq-3"
     [[ $output != *model-repacked.gguf* ]]
+}
+
+@test "weights that need too many shards have their reason" {
+    need_numpy
+    make_input many "$BATS_TEST_TMPDIR/many.safetensors" 10000
+    run -1 --separate-stderr "$WFS" cat -o shard-size=1 "$BATS_TEST_TMPDIR/many.safetensors" hf/model.safetensors
+    [ "$stderr" = "wfs: there is no 'hf/model.safetensors': 10000 shards of at most 1 bytes are more than 9999" ]
+    "$WFS" info --json -o shard-size=1 "$BATS_TEST_TMPDIR/many.safetensors" | jq -r '.notes[]' |
+        grep -xF "hf/: the weights are left out: 10000 shards of at most 1 bytes are more than 9999"
+}
+
+@test "what wfs hides, leaves out or ignores has a note" {
+    local model=$BATS_TEST_TMPDIR/model
+    cp -r "$DATA/gguf/models/llama-tiny" "$model"
+    echo '{}' >"$model/metadata.json"
+    printf -- '---\nlicense:\n  name: mit\n---\n' >"$model/README.md"
+    "$WFS" info --json "$model" | jq -r '.notes[]' >"$model.notes"
+    grep -xF "metadata.json is hidden by the virtual file of that name" "$model.notes"
+    grep -xF "README.md: license is left out: a mapping, expected text" "$model.notes"
+    "$PYTHON" -c 'import sys, zipfile
+with zipfile.ZipFile(sys.argv[1], "w") as archive:
+    archive.writestr("a.npy", b"\x93NUMPY\1\0v\0" + b"{\"descr\": \"<f4\", \"fortran_order\": False, \"shape\": (2,)}".ljust(117) + b"\n" + bytes(8))
+    archive.writestr("no-array", "x")' "$BATS_TEST_TMPDIR/arrays.npz"
+    "$WFS" info --json "$BATS_TEST_TMPDIR/arrays.npz" | jq -r '.notes[]' | grep -xF "arrays.npz: no-array is not an array and is not shown"
 }

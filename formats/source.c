@@ -127,6 +127,12 @@ void source_append_identity(const struct source *source, struct buffer *out)
     buffer_append_le(out, (uint64_t)file->mtime.tv_nsec, 8);
 }
 
+void source_append_change(const struct source *source, struct buffer *out)
+{
+    buffer_append_le(out, (uint64_t)source->identity.changed.tv_sec, 8);
+    buffer_append_le(out, (uint64_t)source->identity.changed.tv_nsec, 8);
+}
+
 static bool has_same_key(const struct source_identity *a, const struct source_identity *b)
 {
     return a->key[0] == b->key[0] && a->key[1] == b->key[1];

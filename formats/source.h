@@ -29,7 +29,8 @@ struct source_identity {
     uint64_t key[2]; /* where the bytes are: device and inode of a file */
     uint64_t size;
     struct timespec mtime;
-    mode_t permissions; /* 0777 at most */
+    struct timespec changed; /* when a file's inode changed (ctime); zero: not a local file */
+    mode_t permissions;      /* 0777 at most */
     gid_t group;
 };
 
@@ -78,6 +79,10 @@ gid_t source_group(const struct source *source);
 /* Appends the identity of the source's bytes, as bytes for a hash: name, size, and the key and time of modification of
  * its file. */
 void source_append_identity(const struct source *source, struct buffer *out);
+
+/* Appends when the inode of the source's file had changed when it was opened: another time if the file was written to
+ * or replaced, even by one of equal identity, and also if it was only renamed, linked or given other permissions. */
+void source_append_change(const struct source *source, struct buffer *out);
 
 /* Reports whether both are the same file, by their keys. */
 bool source_same_file(const struct source *a, const struct source *b);

@@ -135,6 +135,7 @@ struct source_identity source_file_identity(const struct stat *status)
         .key = {(uint64_t)status->st_dev, (uint64_t)status->st_ino},
         .size = (uint64_t)status->st_size,
         .mtime = status->st_mtim,
+        .changed = status->st_ctim,
         .permissions = status->st_mode & 0777,
         .group = status->st_gid,
     };

@@ -1,5 +1,8 @@
 #include "remote/evict.h"
 
+#include "base/text.h"
+#include "remote/store.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -48,7 +51,8 @@ static void add_segment(struct listing *listing, const char *path)
         listing->items = memory_resize(listing->items, listing->capacity * sizeof *listing->items);
     }
     struct stored_segment *segment = &listing->items[listing->count++];
-    *segment = (struct stored_segment){path, "", (uint64_t)status.st_blocks * 512, status.st_mtime};
+    *segment =
+        (struct stored_segment){.path = path, .bytes = (uint64_t)status.st_blocks * 512, .used = status.st_mtime};
     listing->bytes += segment->bytes;
 }
 
@@ -57,8 +61,11 @@ static void add_object(struct listing *listing, const char *path)
     size_t first = listing->count;
     each_entry(listing, path, add_segment);
     const char *name = listing->count > first ? read_name(listing, path) : "";
-    for (size_t i = first; i < listing->count; i++)
+    bool is_computed = text_starts_with(strrchr(path, '/') + 1, STORE_COMPUTED);
+    for (size_t i = first; i < listing->count; i++) {
         listing->items[i].name = name;
+        listing->items[i].is_computed = is_computed;
+    }
 }
 
 static void add_objects(struct listing *listing, const char *path)

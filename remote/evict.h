@@ -6,12 +6,14 @@
 
 #include "base/arena.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* A segment of the store. */
 struct stored_segment {
     const char *path;
     const char *name; /* what the object was called when the segment was made */
+    bool is_computed; /* else fetched */
     uint64_t bytes;   /* on disk */
     int64_t used;     /* when it was last opened, in seconds */
 };

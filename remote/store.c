@@ -41,6 +41,7 @@ struct store_object {
     char key[STORE_KEY];
     char *name;
     uint64_t size;
+    bool is_computed;
     size_t n_segments;
     _Atomic int *segments; /* descriptors + 1; 0: not open */
 };
@@ -52,7 +53,8 @@ static void tell(const char *path)
 {
     int reason = errno;
     if (!atomic_exchange(&is_told, true))
-        report("note: %s: %s; fetched bytes are kept in memory, the last 64 MiB of them", path, strerror(reason));
+        report("note: %s: %s; computed bytes are not kept, and fetched bytes in memory, the last 64 MiB of them", path,
+               strerror(reason));
 }
 
 static void find_directory(char path[MAX_PATH])
@@ -89,7 +91,8 @@ static uint64_t limit;                /* how many bytes it may hold */
 
 static void prepare(void)
 {
-    static const char tag[] = "Signature: 8a477f597d28d172789f06886806bc55\n# Files of wfs that it can fetch again.\n";
+    static const char tag[] =
+        "Signature: 8a477f597d28d172789f06886806bc55\n# Files of wfs that it can fetch or compute again.\n";
     char path[MAX_PATH];
     const struct remote_options options = remote_options();
     limit = options.cache_size.is_set ? options.cache_size.bytes : EVICT_DEFAULT;
@@ -130,6 +133,13 @@ struct store_object *store_open(const char *key, uint64_t size, const char *name
     object->segments = memory_alloc(object->n_segments * sizeof *object->segments);
     for (size_t i = 0; i < object->n_segments; i++)
         atomic_init(&object->segments[i], 0);
+    return object;
+}
+
+struct store_object *store_open_computed(const char *key, uint64_t size, const char *name)
+{
+    struct store_object *object = store_open(key, size, name);
+    object->is_computed = true;
     return object;
 }
 
@@ -317,14 +327,19 @@ bool store_verify(struct store_object *object, uint64_t granule)
 {
     if (store_memory_read(object, granule, 0, 0, NULL))
         return true;
-    uint64_t word = read_word(object, granule);
-    size_t length = store_granule_length(object, granule);
-    if ((word & PRESENT) == 0)
+    if ((read_word(object, granule) & PRESENT) == 0)
         return false;
-    void *bytes = memory_alloc(length);
-    bool good = read_data(object, granule, 0, length, bytes) && word_of(bytes, length) == word;
+    void *bytes = memory_alloc(store_granule_length(object, granule));
+    bool good = store_take(object, granule, bytes);
     free(bytes);
     return good;
+}
+
+bool store_take(struct store_object *object, uint64_t granule, void *out)
+{
+    uint64_t word = read_word(object, granule);
+    size_t length = store_granule_length(object, granule);
+    return (word & PRESENT) != 0 && read_data(object, granule, 0, length, out) && word_of(out, length) == word;
 }
 
 bool store_read(struct store_object *object, uint64_t granule, size_t offset, size_t length, void *out)
@@ -372,7 +387,7 @@ static bool write_to_disk(struct store_object *object, uint64_t granule, const v
 void store_write(struct store_object *object, uint64_t granule, const void *bytes)
 {
     size_t length = store_granule_length(object, granule);
-    if (!write_to_disk(object, granule, bytes, length))
+    if (!write_to_disk(object, granule, bytes, length) && !object->is_computed)
         store_memory_write(object, granule, bytes, length);
 }
 

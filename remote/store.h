@@ -1,4 +1,4 @@
-/* What has been fetched: blocks of objects on disk, shared by all processes of a user.
+/* Bytes that were fetched or computed: blocks of objects on disk, shared by all processes of a user.
  *
  * The directory is that of options.h, else $CACHE_DIRECTORY (systemd), $XDG_CACHE_HOME/wfs or ~/.cache/wfs, mode 0700:
  *
@@ -9,13 +9,13 @@
  *
  * A granule of STORE_GRANULE bytes is there once its word, with the CRC-32 of its bytes, is; the word is written after
  * the bytes. So a process that is killed leaves at worst a granule without a word. After a power loss a word may stand
- * for lost bytes: the CRC is compared the first time that a process uses a granule which it did not fetch itself, and
- * a wrong one is absent. Two processes that fetch the same granule write the same bytes. There are no locks. A segment
- * that was removed, cut or damaged is fetched again.
+ * for lost bytes: the CRC is compared the first time that a process uses a granule which it did not make itself, and
+ * a wrong one is absent. Two processes that make the same granule write the same bytes. There are no locks. A segment
+ * that was removed, cut or damaged is made again.
  *
- * As the store grows, segments are evicted (evict.h). Where the directory cannot be written, or may hold nothing, the
- * last STORE_MEMORY granules are kept in memory instead, with one note. Safe from any thread. Nothing here waits for
- * the network. */
+ * As the store grows, segments are evicted (evict.h). Where the directory cannot be written, or may hold nothing,
+ * computed bytes are not kept, and the last STORE_MEMORY granules of fetched bytes are kept in memory; one note says
+ * so. Safe from any thread. Nothing here waits for the network. */
 #pragma once
 
 #include "base/arena.h"
@@ -33,9 +33,15 @@ enum {
 
 struct store_object;
 
-/* Opens an object, called `name` in lists of the store; nothing on disk changes. Objects with the same key have the
- * same bytes: it is "sha256-HEX", or "url-HEX" with the hash of all that tells the object from others. */
+/* Opens an object of fetched bytes, called `name` in lists of the store; nothing on disk changes. Objects with the same
+ * key have the same bytes: it is "sha256-HEX", or "url-HEX" with the hash of all that tells the object from others. */
 struct store_object *store_open(const char *key, uint64_t size, const char *name);
+
+/* Like store_open(), for bytes that can be computed again: they are kept on disk or not at all. The key is
+ * STORE_COMPUTED and a hash. */
+#define STORE_COMPUTED "computed-"
+struct store_object *store_open_computed(const char *key, uint64_t size, const char *name);
+
 void store_close(struct store_object *object);
 
 /* Returns how many bytes a granule of the object has: fewer at its end. */
@@ -47,10 +53,13 @@ bool store_has(struct store_object *object, uint64_t granule);
 /* Compares the bytes of a granule with its CRC. False: it is absent. */
 bool store_verify(struct store_object *object, uint64_t granule);
 
+/* Reads a whole granule from the disk, and compares the bytes with its CRC. False: it is absent. */
+bool store_take(struct store_object *object, uint64_t granule, void *out);
+
 /* Reads [offset, offset + length) of a granule that was verified or written before. False: it is absent now. */
 bool store_read(struct store_object *object, uint64_t granule, size_t offset, size_t length, void *out);
 
-/* Keeps all bytes of a granule. */
+/* Keeps all bytes of a granule, if possible. */
 void store_write(struct store_object *object, uint64_t granule, const void *bytes);
 
 /* The directory of the store; NULL: there is none. */

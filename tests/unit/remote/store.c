@@ -11,8 +11,9 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define KEY     "url-ab00000000000000000000000000000000000000000000000000000000000000"
-#define SEGMENT "cache/objects/ab/" KEY "/000000"
+#define KEY      "url-ab00000000000000000000000000000000000000000000000000000000000000"
+#define COMPUTED STORE_COMPUTED "cd00"
+#define SEGMENT  "cache/objects/ab/" KEY "/000000"
 
 static const uint64_t size = STORE_SEGMENT + 2 * STORE_GRANULE + 5000; /* two segments, the last granule is short */
 static const uint64_t n_granules = STORE_SEGMENT / STORE_GRANULE + 3;
@@ -173,6 +174,22 @@ static void evicted(void)
     arena_free(arena);
 }
 
+static void computed(void)
+{
+    struct arena *arena = arena_new();
+    evict("cache", 0);
+    struct store_object *object = store_open_computed(COMPUTED, size, "/model/file");
+    CHECK(!store_take(object, 1, found));
+    store_write(object, 1, bytes_of(1));
+    CHECK(store_take(object, 1, found) && memcmp(found, bytes_of(1), sizeof found) == 0);
+    write_aged("aa01", 300);
+    const struct stored_segments segments = evict_list("cache", arena);
+    CHECK(segments.count == 2 && !segments.items[0].is_computed && segments.items[1].is_computed);
+    CHECK_TEXT(segments.items[1].name, "/model/file");
+    store_close(object);
+    arena_free(arena);
+}
+
 static void texts(void)
 {
     size_t length = 0;
@@ -205,6 +222,10 @@ static void full_disk(const char *cache, rlim_t limit, const char *name)
         for (uint64_t granule = 0; granule < 3; granule++)
             good &= store_has(object, granule) && is_right(object, granule);
         store_close(object);
+        object = store_open_computed(COMPUTED, size, "/model/file");
+        store_write(object, 0, bytes_of(0));
+        good &= !store_has(object, 0) && !store_take(object, 0, found);
+        store_close(object);
         _exit(!good);
     }
     int status;
@@ -219,14 +240,15 @@ int main(void)
     files_write_text("file", "");
     files_must(getcwd(cache, sizeof cache - 100) != NULL, "getcwd");
     strcat(cache, "/cache");
-    full_disk("/proc/none", RLIM_INFINITY, "memory keeps the bytes if the directory cannot be made");
-    full_disk(strcat(cache, "-full"), 4096, "memory keeps the bytes if the disk is full");
+    full_disk("/proc/none", RLIM_INFINITY, "memory keeps fetched bytes if the directory cannot be made");
+    full_disk(strcat(cache, "-full"), 4096, "memory keeps fetched bytes if the disk is full");
     *strrchr(cache, '-') = '\0';
     remote_use(&options);
     written_and_read();
     damaged();
     killed();
     evicted();
+    computed();
     texts();
     files_remove();
     return check_done();

@@ -1,6 +1,7 @@
 #include "fs/tree/read_ahead.h"
 
 #include "formats/source.h"
+#include "fs/tree/kept.h"
 #include "quant/dependencies.h"
 
 #include <pthread.h>
@@ -99,7 +100,8 @@ static void name_step(struct cursor *cursor, const struct vfile *file, struct na
 {
     uint64_t left = file->size - cursor->named_to, step = left < STEP_BYTES ? left : STEP_BYTES;
     uint64_t before = count_named(naming);
-    vfile_depends(file, cursor->named_to, step, &naming->to);
+    if (!kept_has(file, cursor->named_to, step, false))
+        vfile_depends(file, cursor->named_to, step, &naming->to);
     cursor->n_step_bytes = count_named(naming) - before;
     cursor->named_to += step;
 }

@@ -10,12 +10,14 @@
 #include <sys/uio.h>
 
 struct dependencies;
+struct kept;
 
 struct vfile {
     uint64_t size;
     const struct span *spans;
     size_t n_spans;
     struct origin origin;
+    struct kept *kept; /* what is read from the store instead (kept.h); NULL: nothing */
 };
 
 /* These functions make files. The spans, all data they point to, and the origin's sources must outlive the file. */
@@ -42,6 +44,21 @@ bool vfile_read(const struct vfile *file, uint64_t offset, size_t length, void *
 enum { VFILE_MAX_IOV = 256 };
 bool vfile_iov(const struct vfile *file, uint64_t offset, size_t length, struct iovec *iov, size_t *ret_count,
                void *scratch, struct error *error);
+
+/* For kept.h, the filter in vfile_read() and vfile_iov(). vfile_compute() is vfile_read() without kept bytes;
+ * vfile_append_iov() is vfile_iov() without them, and adds to a vector of `*count` elements; vfile_add_piece() adds
+ * bytes of the scratch, which must follow those added before. */
+bool vfile_compute(const struct vfile *file, uint64_t offset, size_t length, void *out, struct error *error);
+bool vfile_append_iov(const struct vfile *file, uint64_t offset, size_t length, struct iovec *iov, size_t *count,
+                      void *scratch, struct error *error);
+void vfile_add_piece(struct iovec *iov, size_t *count, const void *bytes, size_t length);
+
+/* How bytes are made: copied or written by the plan; computed; encoded as blocks of a type whose encoder takes longer
+ * than reading the blocks from a disk, such as Q4_K. */
+enum vfile_making { MADE_BY_COPYING, MADE_BY_COMPUTING, MADE_SLOWLY };
+
+/* Returns the costliest making of any byte in [offset, offset + length), which is not empty. */
+enum vfile_making vfile_making(const struct vfile *file, uint64_t offset, uint64_t length);
 
 /* Adds the stored bytes that [offset, offset + length), inside the file, is computed from (view_depends()). */
 void vfile_depends(const struct vfile *file, uint64_t offset, uint64_t length, struct dependencies *to);

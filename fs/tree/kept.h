@@ -1,0 +1,56 @@
+/* Kept bytes: what was computed for a virtual file is read from the store (remote/store.h) from then on, by every
+ * process of the user that shows the same inputs.
+ *
+ * This is a filter between a vfile and its readers, which call vfile_read(), vfile_iov() and vfile_wait() as before. A
+ * granule of the store is kept once all its pages have been computed, in any order and by any number of reads. Threads
+ * that read copy their bytes into a queue (keeper.h) and never wait for the disk. A granule that is missing, evicted or
+ * damaged is computed again.
+ *
+ * Kept bytes are those that wfs would compute now:
+ *
+ * - The key of a file is a SHA-256 of its identity (identity.h), the change times of its inputs' inodes, the build of
+ *   this program, and the plan: the header's bytes, and the place, encoding, importances and first stored bytes of each
+ *   tensor. So a file that was replaced, also by one of equal size and time, has another key.
+ * - A granule is kept only if no input has changed between opening it and a check after the granule was computed.
+ * - Nothing is kept while the newest input is younger than KEPT_AGE, since another write could leave its time as it is:
+ *   file systems count time in steps of up to 2 seconds, and a writer's mapping sets no new time until the kernel has
+ *   written its page back.
+ *
+ * Two changes stay unseen: a write through a mapping more than KEPT_AGE after the first write to the same page, where
+ * nothing writes pages back (tmpfs), and one that sets the clock back. */
+#pragma once
+
+#include "fs/tree/vfile.h"
+
+#include <time.h>
+
+enum { KEPT_AGE = 60 /* seconds */ };
+
+/* What is kept: nothing; the bytes of K and IQ types and others that take long to encode (MADE_SLOWLY in vfile.h); all
+ * bytes that are computed. */
+enum keep { KEEP_NONE, KEEP_QUANTIZED, KEEP_ALL };
+
+/* What is kept of one file. */
+struct kept;
+
+struct kept_request {
+    enum keep keep;
+    const char *identity;   /* the file's (identity.h) */
+    const char *name;       /* of the file, for lists of the store */
+    struct timespec newest; /* the time of the newest input that is not in the file's origin */
+};
+
+/* Returns what is kept of a file; NULL: nothing ever is. The origin must outlive it; the spans need not. */
+struct kept *kept_new(const struct vfile *file, const struct kept_request *request);
+
+/* Waits until what is queued is on disk. NULL is allowed. */
+void kept_free(struct kept *kept);
+
+/* Like vfile_read() and vfile_iov(), for a file with kept bytes. */
+bool kept_read(const struct vfile *file, uint64_t offset, size_t length, void *out, struct error *error);
+bool kept_iov(const struct vfile *file, uint64_t offset, size_t length, struct iovec *iov, size_t *ret_count,
+              void *scratch, struct error *error);
+
+/* Reports whether all of [offset, offset + length) seems to be kept; if `is_sure`, compares it with the CRCs. Returns
+ * false for a file without kept bytes. */
+bool kept_has(const struct vfile *file, uint64_t offset, uint64_t length, bool is_sure);

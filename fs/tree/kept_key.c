@@ -1,0 +1,112 @@
+#include "fs/tree/kept_key.h"
+
+#include "quant/convert.h"
+#include "quant/dependencies.h"
+
+#include <elf.h>
+#include <link.h>
+#include <nettle/base16.h>
+#include <nettle/sha2.h>
+#include <string.h>
+
+/* Must change whenever keys are made otherwise, or granules of a file are. */
+static const char format_version[] = "wfs kept 1";
+
+static void add_number(struct sha256_ctx *hash, uint64_t number)
+{
+    uint8_t bytes[8];
+    for (unsigned i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(number >> 8 * i);
+    sha256_update(hash, sizeof bytes, bytes);
+}
+
+static void add_text(struct sha256_ctx *hash, const char *text)
+{
+    sha256_update(hash, strlen(text) + 1, (const uint8_t *)text);
+}
+
+static size_t padded(size_t length)
+{
+    return (length + 3) / 4 * 4;
+}
+
+/* Adds the build ID of a note segment, if it is there. */
+static void add_notes(struct sha256_ctx *hash, const unsigned char *bytes, size_t length)
+{
+    ElfW(Nhdr) note;
+    for (size_t at = 0; at + sizeof note <= length;) {
+        memcpy(&note, bytes + at, sizeof note);
+        size_t content = at + sizeof note + padded(note.n_namesz);
+        if (note.n_type == NT_GNU_BUILD_ID && content + note.n_descsz <= length)
+            sha256_update(hash, note.n_descsz, bytes + content);
+        at = content + padded(note.n_descsz);
+    }
+}
+
+/* Adds the program's notes: it is the first object. */
+static int add_build(struct dl_phdr_info *program, size_t size, void *hash)
+{
+    for (size_t i = 0; i < program->dlpi_phnum; i++)
+        if (program->dlpi_phdr[i].p_type == PT_NOTE)
+            add_notes(hash, (const unsigned char *)(program->dlpi_addr + program->dlpi_phdr[i].p_vaddr),
+                      program->dlpi_phdr[i].p_memsz);
+    return 1;
+}
+
+static void add_changes(struct sha256_ctx *hash, const struct origin *origin)
+{
+    struct buffer changes = {0};
+    for (size_t i = 0; i < origin->n_sources; i++)
+        source_append_change(origin->sources[i], &changes);
+    sha256_update(hash, changes.length, changes.bytes);
+    buffer_free(&changes);
+}
+
+static void add_extent(void *hash, const struct extent *from, uint64_t n_bytes)
+{
+    add_text(hash, source_name(from->source));
+    add_number(hash, from->offset);
+    add_number(hash, n_bytes);
+}
+
+/* Adds what a tensor is encoded as, and where its first block comes from. */
+static void add_view(struct sha256_ctx *hash, const struct span *span)
+{
+    const struct encoding *encoding = &span->encoding;
+    const struct importance *importance = &encoding->importance;
+    struct dependencies to = {.take = add_extent, .context = hash};
+    add_text(hash, encoding->dtype->name);
+    add_text(hash, span->view->dtype->name);
+    add_text(hash, encoding->rule != NULL ? encoding->rule->name : "");
+    if (importance->columns != NULL)
+        sha256_update(hash, importance->n_columns * importance->n_matrices * sizeof *importance->columns,
+                      (const uint8_t *)importance->columns);
+    convert_depends(span->view, *encoding, 0, 1, &to);
+    dependencies_end(&to);
+}
+
+static void add_span(struct sha256_ctx *hash, const struct span *span)
+{
+    add_number(hash, span->kind);
+    add_number(hash, span->length);
+    if (span->kind == SPAN_LITERAL)
+        sha256_update(hash, span->length, span->literal);
+    else if (span->kind == SPAN_VIEW)
+        add_view(hash, span);
+}
+
+void kept_key(const struct vfile *file, const char *identity, char key[SHA256_HEX + 1])
+{
+    uint8_t digest[SHA256_DIGEST_SIZE];
+    struct sha256_ctx hash;
+    sha256_init(&hash);
+    add_text(&hash, format_version);
+    dl_iterate_phdr(add_build, &hash);
+    add_text(&hash, identity);
+    add_changes(&hash, &file->origin);
+    for (size_t i = 0; i < file->n_spans; i++)
+        add_span(&hash, &file->spans[i]);
+    sha256_digest(&hash, sizeof digest, digest);
+    base16_encode_update(key, sizeof digest, digest);
+    key[SHA256_HEX] = '\0';
+}

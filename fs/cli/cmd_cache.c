@@ -1,4 +1,4 @@
-/* `wfs cache`: the bytes that were fetched from servers and are kept on disk (remote/store.h). */
+/* `wfs cache`: the fetched and computed bytes that are kept on disk (remote/store.h). */
 #include "base/report.h"
 #include "base/text.h"
 #include "fs/cli/command.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Returns, in the arena, the model that a file belongs to: hf://ORG/NAME, or the folder of a URL. */
+/* Returns, in the arena, the model that a fetched file belongs to: hf://ORG/NAME, or the folder of a URL. */
 static const char *model_of(const char *name, struct arena *arena)
 {
     static const char hub[] = "hf://";
@@ -26,14 +26,21 @@ static const char *model_of(const char *name, struct arena *arena)
     return arena_strndup(arena, name, (size_t)(rest - name));
 }
 
-struct model {
+/* Returns, in the arena, the name of a segment's line: the model if it was fetched, the virtual file if it was
+ * computed. */
+static const char *line_of(const struct stored_segment *segment, struct arena *arena)
+{
+    return segment->is_computed ? segment->name : model_of(segment->name, arena);
+}
+
+struct line {
     const char *name;
     uint64_t bytes;
 };
 
 static int compare_names(const void *a, const void *b)
 {
-    return strcmp(((const struct model *)a)->name, ((const struct model *)b)->name);
+    return strcmp(((const struct line *)a)->name, ((const struct line *)b)->name);
 }
 
 static void print_size(uint64_t bytes, const char *name)
@@ -46,30 +53,38 @@ static void print_size(uint64_t bytes, const char *name)
 
 static int list(const struct stored_segments *segments, struct arena *arena)
 {
-    struct model *models = arena_array(arena, segments->count, sizeof *models);
+    struct line *lines = arena_array(arena, segments->count, sizeof *lines);
     for (size_t i = 0; i < segments->count; i++)
-        models[i] = (struct model){model_of(segments->items[i].name, arena), segments->items[i].bytes};
+        lines[i] = (struct line){line_of(&segments->items[i], arena), segments->items[i].bytes};
     if (segments->count > 0)
-        qsort(models, segments->count, sizeof *models, compare_names);
+        qsort(lines, segments->count, sizeof *lines, compare_names);
     for (size_t i = 0, next; i < segments->count; i = next) {
         uint64_t bytes = 0;
-        for (next = i; next < segments->count && strcmp(models[next].name, models[i].name) == 0; next++)
-            bytes += models[next].bytes;
-        print_size(bytes, models[i].name);
+        for (next = i; next < segments->count && strcmp(lines[next].name, lines[i].name) == 0; next++)
+            bytes += lines[next].bytes;
+        print_size(bytes, lines[i].name);
     }
     print_size(segments->bytes, "all");
     return finish_output(EXIT_SUCCESS);
 }
 
-/* Removes the segments of all models with one of these names. */
-static int remove_models(const struct stored_segments *segments, char **names, struct arena *arena)
+/* Reports whether a line has this name, or one below it: the computed files of a model. */
+static bool is_below(const char *line, const char *name)
+{
+    size_t length = strlen(name);
+    return text_starts_with(line, name) &&
+           (line[length] == '\0' || (length > 0 && (line[length] == '/' || name[length - 1] == '/')));
+}
+
+/* Removes the segments of all lines with one of these names, or below it. */
+static int remove_named(const struct stored_segments *segments, char **names, struct arena *arena)
 {
     int status = EXIT_SUCCESS;
     for (; *names != NULL; names++) {
         bool is_there = false;
         for (size_t i = 0; i < segments->count; i++) {
             const struct stored_segment *segment = &segments->items[i];
-            if (strcmp(model_of(segment->name, arena), *names) != 0)
+            if (!is_below(line_of(segment, arena), *names))
                 continue;
             is_there = true;
             if (unlink(segment->path) != 0)
@@ -104,7 +119,7 @@ static int run(const struct invocation *invocation)
     const struct stored_segments segments = evict_list(directory, arena);
     int status = EXIT_SUCCESS;
     if (is_rm)
-        status = remove_models(&segments, invocation->arguments + 1, arena);
+        status = remove_named(&segments, invocation->arguments + 1, arena);
     else if (is_prune)
         print_size(evict(directory, options->cache_size.is_set ? options->cache_size.bytes : EVICT_DEFAULT), "removed");
     else
@@ -116,15 +131,17 @@ static int run(const struct invocation *invocation)
 const struct command cache_command = {
     .name = "cache",
     .usage = "ls | rm NAME... | prune",
-    .summary = "List or remove what was fetched from servers",
+    .summary = "List or remove what was fetched from servers or computed",
     .text =
-        "ls prints the size of each model on disk. rm removes models by the names that ls prints. prune removes what "
-        "was used longest\nago, until the rest fits -o cache-size= or, by default, 5% of the disk are free. Mounts "
-        "fetch again what they need.",
+        "ls prints the size of each model that was fetched, and of each virtual file that -o keep= keeps. rm removes "
+        "models and files by\nthe names that ls prints; a model's name also removes its computed files. prune removes "
+        "what was used longest ago, until the rest\nfits -o cache-size= or, by default, 5% of the disk are free. "
+        "Mounts fetch and compute again what they need.",
     .examples =
         (const struct example[]){
             {"wfs cache ls", "see what takes how much space"},
             {"wfs cache rm hf://Qwen/Qwen2.5-0.5B", "remove one model"},
+            {"wfs cache rm ~/model/gguf/model-Q4_K_M.gguf", "remove the kept bytes of one file"},
             {"wfs cache prune -o cache-size=20GB", "keep the 20 GB that were used last"},
             {0},
         },

@@ -249,6 +249,17 @@ static bool parse_cache_size(void *field, const char *value, struct arena *arena
     return strcmp(value, "0") == 0 || parse_shard_size(&options->cache_size.bytes, value, arena, error);
 }
 
+static bool parse_keep(void *field, const char *value, struct arena *arena, struct error *error)
+{
+    static const char *const words[] = {[KEEP_NONE] = "none", [KEEP_QUANTIZED] = "quantized", [KEEP_ALL] = "all"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcasecmp(value, words[i]) == 0) {
+            *(enum keep *)field = (enum keep)i;
+            return true;
+        }
+    return error_set(error, "'%s' is not quantized, all or none", value);
+}
+
 /* Makes a path absolute, since the server changes its working directory. */
 static bool parse_path(void *field, const char *value, struct arena *arena, struct error *error)
 {
@@ -314,11 +325,13 @@ const struct option_row option_rows[] = {
      FIELD(open.optimizer)},
     {"follow-links", NULL, "follow symbolic links to files outside the model's directory", false, parse_flag,
      FIELD(open.follow_links)},
-    {"cache", "DIR", "remote sources: keep fetched bytes in DIR; the default is ~/.cache/wfs", false, parse_path,
+    {"cache", "DIR", "keep fetched and computed bytes in DIR; the default is ~/.cache/wfs", false, parse_path,
      FIELD(open.remote.cache), .is_transport = true},
-    {"cache-size", "SIZE",
-     "remote sources: keep at most so much (20GB; 0: nothing); the default leaves 5% of the disk free", false,
-     parse_cache_size, FIELD(open.remote), .is_transport = true},
+    {"cache-size", "SIZE", "keep at most so much there (20GB; 0: nothing); the default leaves 5% of the disk free",
+     false, parse_cache_size, FIELD(open.remote), .is_transport = true},
+    {"keep", "quantized|all|none",
+     "computed bytes to keep on disk, for later mounts: those of quantized types, all, or none (the default)", false,
+     parse_keep, FIELD(content.keep), .is_transport = true, .words = "quantized all none"},
     {"offline", NULL, "remote sources: read only what has been fetched before", false, parse_flag,
      FIELD(open.remote.offline), .is_transport = true},
     {"timeout", "SECONDS", "remote sources: a read fails after so long without a new byte; the default is 60", false,

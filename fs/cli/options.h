@@ -62,7 +62,7 @@ struct option_row {
     bool (*parse)(void *field, const char *value, struct arena *arena, struct error *error);
     size_t field; /* its offset in struct options */
     enum commas commas;
-    bool is_transport; /* affects how bytes are fetched, but changes none */
+    bool is_transport; /* affects how bytes are fetched or kept, but changes none */
     bool reads_file;
     bool names_input;                     /* the value names files that bytes are computed from */
     const char *words;                    /* all values, separated by spaces; NULL: see `values` */

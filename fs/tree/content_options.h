@@ -1,8 +1,9 @@
-/* The options of a tree's contents. The tree itself reads only `request`; kinds of content share the other fields, and
- * components get a copy without layouts. Zeroed, all options have their defaults. */
+/* The options of a tree's contents. The tree itself reads only `request` and `keep`; kinds of content share the other
+ * fields, and components get a copy without layouts. Zeroed, all options have their defaults. */
 #pragma once
 
 #include "fs/tree/file_time.h"
+#include "fs/tree/kept.h"
 #include "models/layouts/find.h"
 #include "models/quantize/quantize.h"
 #include "models/quantize/split.h"
@@ -10,6 +11,7 @@
 
 struct content_options {
     struct file_request request;      /* for the times and identities of files: the whole request */
+    enum keep keep;                   /* the computed bytes that are read from the store */
     enum shown_names names;           /* for tensors/ */
     struct quantize_options quantize; /* for gguf/model-MIX.gguf; its rule and matrix also for tensors/ */
     struct gguf_edits edits;          /* for all GGUF files; projectors take only keys of general.* and clip.* */

@@ -1,6 +1,7 @@
 /* Directory entries: attributes, names, lists and files. */
 #include "fs/tree/content_options.h"
 #include "fs/tree/identity.h"
+#include "fs/tree/kept_files.h"
 #include "fs/tree/nodes.h"
 
 #include <string.h>
@@ -292,13 +293,11 @@ void tree_number_files(const struct tree *tree, tree_emit_number *emit, void *co
     }
 }
 
-bool tree_file(struct tree *tree, node_id id, struct arena *arena, struct vfile *ret_file, struct error *error)
+/* Plans a file of this tree, not of a branch. */
+static bool find_file(struct tree *tree, node_id id, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     struct computed computed;
-    struct branch_node found;
     struct node *node = node_of(tree, id);
-    if (branch_find(tree, id, &found) && found.tree != NULL)
-        return tree_file(found.tree, found.id, arena, ret_file, error);
     if (node != NULL && !node->directory && node_plan(tree, node)) {
         bool is_whole = node_spans(tree, node, error);
         *ret_file = is_whole ? node->file : (struct vfile){0};
@@ -308,6 +307,18 @@ bool tree_file(struct tree *tree, node_id id, struct arena *arena, struct vfile 
         return computed.owner->collection->plan(computed.owner->context, computed.item, (unsigned)computed.slot, arena,
                                                 ret_file, error);
     return error_set(error, "no such file");
+}
+
+bool tree_file(struct tree *tree, node_id id, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    struct branch_node found;
+    if (branch_find(tree, id, &found) && found.tree != NULL)
+        return tree_file(found.tree, found.id, arena, ret_file, error);
+    if (!find_file(tree, id, arena, ret_file, error))
+        return false;
+    if (tree->kept != NULL)
+        ret_file->kept = kept_files_get(tree->kept, tree, id, ret_file);
+    return true;
 }
 
 static void emit_identity(struct tree *tree, node_id id, const struct origin *origin, tree_emit_xattr *emit,

@@ -95,6 +95,7 @@ struct tree {
     void *planned_context;
     tree_checkpoint_function *opened;
     void *opened_context;
+    struct kept_files *kept; /* NULL: nothing is kept */
 };
 
 /* The bits of a computed node's number: collection + 1 | 0 | item | slot + 1, or 0 for the item's directory. A node of

@@ -1,6 +1,7 @@
 /* Filling and freeing a tree. */
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
+#include "fs/tree/kept_files.h"
 #include "fs/tree/nodes.h"
 #include "fs/tree/planner.h"
 
@@ -156,6 +157,8 @@ struct tree *tree_empty(const struct checkpoint *checkpoint, const struct conten
     pthread_cond_init(&tree->plan_ended, NULL);
     tree->source_shown = shown_tensors_of(checkpoint, tree->arena);
     tree->shown = &tree->source_shown;
+    if (options->keep != KEEP_NONE)
+        tree->kept = kept_files_new();
     node_add(tree, 0, "", true);
     return tree;
 }
@@ -168,6 +171,7 @@ void tree_free(struct tree *tree)
     for (size_t i = 0; i < tree->n_branches; i++)
         if (tree->branches[i]->of == NULL)
             tree_free(tree->branches[i]->tree);
+    kept_files_free(tree->kept);
     for (size_t i = tree->n_releases; i-- > 0;)
         tree->releases[i].release(tree->releases[i].context);
     for (uint32_t i = 0; i < tree->n_nodes; i++) {

@@ -1,0 +1,118 @@
+#include "fs/tree/kept_files.h"
+
+#include "formats/location_local.h"
+#include "fs/tree/content_options.h"
+#include "fs/tree/identity.h"
+#include "fs/tree/nodes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_CHAINS = 1024 };
+
+struct kept_file {
+    struct kept_file *next;
+    node_id id;
+    struct kept *kept; /* NULL: nothing of the file is kept */
+};
+
+struct kept_files {
+    pthread_mutex_t lock;
+    struct kept_file *chains[N_CHAINS]; /* guarded by the lock; a file is never removed */
+};
+
+struct kept_files *kept_files_new(void)
+{
+    struct kept_files *files = memory_alloc(sizeof *files);
+    *files = (struct kept_files){.chains = {NULL}};
+    pthread_mutex_init(&files->lock, NULL);
+    return files;
+}
+
+void kept_files_free(struct kept_files *files)
+{
+    if (files == NULL)
+        return;
+    for (size_t i = 0; i < N_CHAINS; i++)
+        for (struct kept_file *file = files->chains[i], *next; file != NULL; file = next) {
+            next = file->next;
+            kept_free(file->kept);
+            free(file);
+        }
+    pthread_mutex_destroy(&files->lock);
+    free(files);
+}
+
+static struct kept_file **chain_of(struct kept_files *files, node_id id)
+{
+    return &files->chains[(id * UINT64_C(0x9e3779b97f4a7c15)) >> 54];
+}
+_Static_assert(N_CHAINS == 1 << (64 - 54), "the hash of a node has as many values as there are chains");
+
+static struct kept_file *find(struct kept_files *files, node_id id)
+{
+    pthread_mutex_lock(&files->lock);
+    struct kept_file *file = *chain_of(files, id);
+    while (file != NULL && file->id != id)
+        file = file->next;
+    pthread_mutex_unlock(&files->lock);
+    return file;
+}
+
+/* Returns the file's name in lists of the store: the model, by an absolute path if it is local, and the path in it. The
+ * files of a collection share a name. */
+static const char *name_of(struct tree *tree, node_id id, struct arena *arena)
+{
+    struct computed computed;
+    const char *model = tree->checkpoint->path, *real = local_real_path(model, arena);
+    if (computed_of(tree, id, &computed))
+        id = (node_id)computed.owner->node + 1;
+    if (real != NULL)
+        model = real;
+    size_t length = strlen(model);
+    while (length > 0 && model[length - 1] == '/')
+        length--;
+    return arena_printf(arena, "%.*s/%s", (int)length, model, tree_path(tree, id, arena));
+}
+
+static struct kept *make(struct tree *tree, node_id id, const struct vfile *file)
+{
+    char identity[SHA256_HEX + 1];
+    const struct content_options *options = tree_options(tree);
+    struct arena *arena = arena_new();
+    file_identity(&file->origin, options->request.text, tree_path(tree, id, arena), identity);
+    struct kept *kept = kept_new(
+        file, &(struct kept_request){options->keep, identity, name_of(tree, id, arena), options->request.newest});
+    arena_free(arena);
+    return kept;
+}
+
+/* Adds a file, unless another thread has. Returns the file that is there. */
+static struct kept_file *add(struct kept_files *files, struct kept_file *added)
+{
+    pthread_mutex_lock(&files->lock);
+    struct kept_file **chain = chain_of(files, added->id), *file = *chain;
+    while (file != NULL && file->id != added->id)
+        file = file->next;
+    if (file == NULL) {
+        added->next = *chain;
+        *chain = file = added;
+    }
+    pthread_mutex_unlock(&files->lock);
+    return file;
+}
+
+struct kept *kept_files_get(struct kept_files *files, struct tree *tree, node_id id, const struct vfile *file)
+{
+    struct kept_file *found = find(files, id);
+    if (found != NULL)
+        return found->kept;
+    struct kept_file *added = memory_alloc(sizeof *added);
+    *added = (struct kept_file){.id = id, .kept = make(tree, id, file)};
+    found = add(files, added);
+    if (found != added) {
+        kept_free(added->kept);
+        free(added);
+    }
+    return found->kept;
+}

@@ -1,0 +1,132 @@
+# -o keep=: computed bytes on disk, which later commands and mounts read.
+
+load lib
+
+setup_file() {
+    load lib
+    make_input large "$BATS_FILE_TMPDIR/large.safetensors"
+}
+
+setup() {
+    need_numpy
+    unset CACHE_DIRECTORY
+    export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
+    SOURCE=$BATS_TEST_TMPDIR/model.safetensors
+    MNT=$BATS_TEST_TMPDIR/mnt
+    KEEP=keep=quantized,cache-size=1GB
+    cp "$BATS_FILE_TMPDIR/large.safetensors" "$SOURCE"
+    touch -d 2020-01-01 "$SOURCE" # bytes of an input that was written in this minute are not kept
+}
+
+# sum_of OPTIONS: the SHA-256 of the file that the tests read. It has fewer granules than wfs queues for the disk, so that
+# none is dropped, however slow the disk is.
+sum_of() {
+    "$WFS" cat "$@" "$SOURCE" tensors/large/q2_k | sha256sum
+}
+
+# Changes the kept bytes, and their CRCs, to others that only the store can give.
+forge() {
+    "$PYTHON" - "$XDG_CACHE_HOME"/wfs/objects/*/computed-*/000000 <<'END'
+import struct, sys, zlib
+
+with open(sys.argv[1], "r+b") as segment:
+    bytes = bytearray(segment.read())
+    size = struct.unpack_from("<Q", bytes, len(bytes) - 4096 + 24)[0]
+    for granule in range((size + (256 << 10) - 1) // (256 << 10)):
+        at, end = granule * (256 << 10), min(size, (granule + 1) * (256 << 10))
+        word = len(bytes) - 2048 + 8 * granule
+        if bytes[word + 4] == 0:
+            continue
+        bytes[at:end] = b"x" * (end - at)
+        struct.pack_into("<II", bytes, word, zlib.crc32(bytes[at:end]), 1)
+    segment.seek(0)
+    segment.write(bytes)
+END
+}
+
+# The file is all x.
+is_forged() {
+    [ "$(tr -d x | wc -c)" -eq 0 ]
+}
+
+@test "what one command has computed another reads" {
+    local wanted
+    wanted=$(sum_of)
+    "$WFS" cache ls | grep -qx ' *0 bytes  all'
+    [ "$(sum_of -o "$KEEP")" = "$wanted" ]
+    [ "$("$WFS" cache ls | grep -c "  $SOURCE/tensors\$")" -eq 1 ]
+    [ "$(sum_of -o "$KEEP")" = "$wanted" ]
+    forge
+    "$WFS" cat -o "$KEEP" "$SOURCE" tensors/large/q2_k | is_forged
+    "$WFS" cp -o "$KEEP" "$SOURCE" tensors/large/q2_k "$BATS_TEST_TMPDIR/copy"
+    is_forged <"$BATS_TEST_TMPDIR/copy"
+    [ "$(sum_of)" = "$wanted" ]
+    [ "$(sum_of -o keep=none)" = "$wanted" ]
+    fails 1 "nothing of it is in the cache" "$WFS" cache rm "$SOURCE/tens"
+    "$WFS" cache rm "$SOURCE"
+    "$WFS" cache ls | grep -qx ' *0 bytes  all'
+    [ "$(sum_of -o "$KEEP")" = "$wanted" ]
+}
+
+@test "a mount reads what another has computed" {
+    need_fuse
+    serve -o "$KEEP" "$SOURCE" "$MNT"
+    [ "$(sha256sum <"$MNT/tensors/large/q2_k")" = "$(sum_of)" ]
+    unmount "$MNT"
+    server_is_quiet
+    forge
+    serve -o "$KEEP" "$SOURCE" "$MNT"
+    is_forged <"$MNT/tensors/large/q2_k"
+    unmount "$MNT"
+    server_is_quiet
+}
+
+@test "an input that is replaced by one of equal size and time has other bytes" {
+    sum_of -o "$KEEP"
+    forge
+    "$PYTHON" - "$SOURCE" <<'END'
+import sys
+
+with open(sys.argv[1], "r+b") as source:
+    source.seek(5000000)
+    source.write(bytes(4096))
+END
+    touch -d 2020-01-01 "$SOURCE"
+    [ "$(sum_of -o "$KEEP")" = "$(sum_of)" ]
+}
+
+@test "other options, and a new name, give other bytes" {
+    sum_of -o "$KEEP"
+    forge
+    [ "$("$WFS" cat -o "$KEEP,names=gguf" "$SOURCE" tensors/large/q2_k | sha256sum)" = "$(sum_of)" ]
+    mv "$SOURCE" "$BATS_TEST_TMPDIR/other.safetensors"
+    SOURCE=$BATS_TEST_TMPDIR/other.safetensors
+    [ "$(sum_of -o "$KEEP")" = "$(sum_of)" ]
+}
+
+@test "nothing is kept of an input that has just been written" {
+    touch "$SOURCE"
+    [ "$(sum_of -o keep=all)" = "$(sum_of)" ]
+    "$WFS" cache ls | grep -qx ' *0 bytes  all'
+}
+
+@test "keep=quantized keeps what takes long to encode, keep=all every computed byte" {
+    "$WFS" cat -o "$KEEP" "$SOURCE" tensors/large/q8_0 | sha256sum
+    "$WFS" cat -o keep=all "$SOURCE" tensors/large/raw | sha256sum
+    "$WFS" cache ls | grep -qx ' *0 bytes  all'
+    "$WFS" cat -o keep=all "$SOURCE" tensors/large/q8_0 | sha256sum
+    [ "$("$WFS" cache ls | grep -c "  $SOURCE/tensors\$")" -eq 1 ]
+    fails 2 "option keep: 'some' is not quantized, all or none" "$WFS" ls -o keep=some "$SOURCE"
+}
+
+@test "a cache that cannot be written, or may hold nothing, keeps nothing" {
+    local wanted
+    wanted=$(sum_of)
+    touch "$BATS_TEST_TMPDIR/file"
+    run --separate-stderr sum_of -o "keep=quantized,cache=$BATS_TEST_TMPDIR/file/cache"
+    [ "$output" = "$wanted" ]
+    [[ $stderr == "wfs: note: "*"computed bytes are not kept"* ]]
+    [ "${#stderr_lines[@]}" -eq 1 ]
+    [ "$(sum_of -o keep=quantized,cache-size=0)" = "$wanted" ]
+    "$WFS" cache ls | grep -qx ' *0 bytes  all'
+}

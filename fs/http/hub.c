@@ -178,11 +178,9 @@ static void answer_tree(const struct repository *repository, const struct http_r
     if (n_found == 0 && *route->path != '\0')
         answer_fail(answer, 404, "EntryNotFound", "%s has no directory '%s'", repository->id, route->path);
     else if (listing.n_entries > request->cursor + listing.limit)
-        answer_header(answer, "Link",
-                      "<http://%s/api/models/%s/tree/%s%s%s?recursive=%s&limit=%zu&cursor=%zu>; rel=\"next\"",
-                      request->host != NULL ? request->host : "", repository->id, repository->commit,
-                      *route->path != '\0' ? "/" : "", route->path, request->recursive ? "true" : "false",
-                      listing.limit, request->cursor + listing.limit);
+        answer_header(answer, "Link", "<%s/api/models/%s/tree/%s%s%s?recursive=%s&limit=%zu&cursor=%zu>; rel=\"next\"",
+                      request->origin, repository->id, repository->commit, *route->path != '\0' ? "/" : "", route->path,
+                      request->recursive ? "true" : "false", listing.limit, request->cursor + listing.limit);
 }
 
 static bool put_gguf(struct json_writer *writer, const char *key, const struct repository *repository,

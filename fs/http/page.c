@@ -11,10 +11,10 @@ static void put_escaped(struct buffer *out, const char *text)
             buffer_append(out, c, 1);
 }
 
-static void put_command(struct buffer *out, const struct repository *repository, const char *address)
+static void put_command(struct buffer *out, const struct repository *repository, const char *origin)
 {
-    buffer_append_text(out, "<pre>HF_ENDPOINT=http://");
-    put_escaped(out, address);
+    buffer_append_text(out, "<pre>HF_ENDPOINT=");
+    put_escaped(out, origin);
     if (repository->gguf)
         buffer_append_text(out, " llama-server -hf ");
     else
@@ -37,7 +37,7 @@ static void put_file(struct buffer *out, const struct repository *repository, co
     buffer_printf(out, "</a></td><td align=\"right\">%.1f MB</td></tr>\n", (double)attributes.size / 1e6);
 }
 
-void page_answer(const struct repositories *repositories, const char *address, struct answer *answer)
+void page_answer(const struct repositories *repositories, const char *origin, struct answer *answer)
 {
     struct buffer *out = &answer->text;
     answer_header(answer, "Content-Type", "text/html; charset=utf-8");
@@ -51,7 +51,7 @@ void page_answer(const struct repositories *repositories, const char *address, s
         buffer_append_text(out, "<h2>");
         put_escaped(out, repository->id);
         buffer_append_text(out, "</h2>\n");
-        put_command(out, repository, address);
+        put_command(out, repository, origin);
         buffer_append_text(out, "<table>\n");
         for (size_t j = 0; j < repository->n_files; j++)
             put_file(out, repository, &repository->files[j]);

@@ -5,5 +5,5 @@
 #include "fs/http/answer.h"
 #include "fs/http/repository.h"
 
-/* `address` is the server's as the client wrote it: "127.0.0.1:8090". */
-void page_answer(const struct repositories *repositories, const char *address, struct answer *answer);
+/* `origin` is the server as the client addresses it: "http://127.0.0.1:8090". */
+void page_answer(const struct repositories *repositories, const char *origin, struct answer *answer);

@@ -122,7 +122,35 @@ static enum MHD_Result join_value(void *context, enum MHD_ValueKind kind, const 
     return MHD_YES;
 }
 
-static struct http_request read_request(struct MHD_Connection *connection, const char *method, struct arena *arena)
+static bool is_loopback(const struct sockaddr *address)
+{
+    if (address->sa_family == AF_INET)
+        return ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24 == 127;
+    return address->sa_family == AF_INET6 &&
+           IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
+}
+
+/* Reports whether a proxy on this machine passes on a request that came to it by https. */
+static bool is_from_https(struct MHD_Connection *connection)
+{
+    const char *scheme = header_of(connection, "X-Forwarded-Proto");
+    const union MHD_ConnectionInfo *client = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    return scheme != NULL && strcasecmp(scheme, "https") == 0 && client != NULL && is_loopback(client->client_addr);
+}
+
+/* Returns how the client addresses the server: "http://HOST". A Host header that is none is not repeated, since answers
+ * have this text in links. */
+static const char *origin_of(const struct server *server, struct MHD_Connection *connection, struct arena *arena)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]";
+    const char *host = header_of(connection, "Host");
+    if (host == NULL || *host == '\0' || host[strspn(host, letters)] != '\0')
+        host = server->address;
+    return arena_printf(arena, "%s://%s", is_from_https(connection) ? "https" : "http", host);
+}
+
+static struct http_request read_request(const struct server *server, struct MHD_Connection *connection,
+                                        const char *method, struct arena *arena)
 {
     struct joined accept = {.name = "Accept", .arena = arena};
     MHD_get_connection_values(connection, MHD_HEADER_KIND, join_value, &accept);
@@ -133,7 +161,7 @@ static struct http_request read_request(struct MHD_Connection *connection, const
         .if_range = header_of(connection, "If-Range"),
         .if_match = header_of(connection, "If-Match"),
         .if_none_match = header_of(connection, "If-None-Match"),
-        .host = header_of(connection, "Host"),
+        .origin = origin_of(server, connection, arena),
         .accept = accept.text,
         .user_agent = header_of(connection, "User-Agent"),
         .recursive = recursive != NULL && (strcasecmp(recursive, "true") == 0 || strcmp(recursive, "1") == 0),
@@ -178,7 +206,7 @@ static void make_answer(void *context)
     const struct http_request *request = &exchange->request;
     answer_begin(&exchange->answer);
     if (exchange->route.kind == ROUTE_PAGE)
-        page_answer(server->repositories, request->host != NULL ? request->host : server->address, &exchange->answer);
+        page_answer(server->repositories, request->origin, &exchange->answer);
     else if (is_registry_route(exchange->route.kind) &&
              !(exchange->route.kind == ROUTE_MANIFEST && registry_is_llama(request)))
         registry_answer(&(struct registry){server->repositories, server->digests}, request, &exchange->route,
@@ -243,7 +271,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     }
     if (exchange->has_answer) /* after answer_later() */
         return send_answer(exchange, connection);
-    exchange->request = read_request(connection, exchange->method, exchange->arena);
+    exchange->request = read_request(exchange->server, connection, exchange->method, exchange->arena);
     exchange->route = route_parse(exchange->target, exchange->arena);
     answer_begin(&exchange->answer);
     if (answer_at_once(exchange, connection))
@@ -293,14 +321,6 @@ static struct addrinfo *resolve(const char *listen, struct error *error)
     }
     arena_free(arena);
     return found;
-}
-
-static bool is_loopback(const struct sockaddr *address)
-{
-    if (address->sa_family == AF_INET)
-        return ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24 == 127;
-    return address->sa_family == AF_INET6 &&
-           IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
 }
 
 /* Opens the listening socket. */
@@ -359,12 +379,13 @@ static bool start(struct server *server, struct error *error)
     unsigned n_threads = pool_width() > MIN_THREADS ? (unsigned)pool_width() : MIN_THREADS;
     if (!take_socket(server, error) || !find_address(server, error))
         return false;
-    server->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle, server,
-        MHD_OPTION_LISTEN_SOCKET, server->listening, MHD_OPTION_THREAD_POOL_SIZE, n_threads,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES, MHD_OPTION_URI_LOG_CALLBACK, begin_exchange, server,
-        MHD_OPTION_NOTIFY_COMPLETED, end_exchange, server, MHD_OPTION_END);
+    server->daemon =
+        MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle, server,
+                         MHD_OPTION_LISTEN_SOCKET, server->listening, MHD_OPTION_THREAD_POOL_SIZE, n_threads,
+                         MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+                         (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES,
+                         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, begin_exchange, server,
+                         MHD_OPTION_NOTIFY_COMPLETED, end_exchange, server, MHD_OPTION_END);
     return server->daemon != NULL || error_set(error, "the HTTP server cannot start: %s", strerror(errno));
 }
 

@@ -165,3 +165,57 @@ END
     get "$URL/acme/Tiny/resolve/main/config.json" >"$OUT/config.json"
     get "$URL/metrics" | grep -qx "wfs_file_bytes_total $(stat -c %s "$OUT/config.json")"
 }
+
+@test "odd and hostile requests get an answer, and the server goes on" {
+    offer "acme/Tiny=$MODEL"
+    "$PYTHON" - "$URL" <<'END'
+import socket, sys
+host, port = sys.argv[1].removeprefix("http://").split(":")
+FILE, LARGE = "/acme/Tiny/resolve/main/config.json", "/acme/Tiny-GGUF/resolve/main/Tiny-Q4_K_M.gguf"
+
+def request(target=FILE, *headers, method="GET", version="1.1"):
+    return "".join(f"{line}\r\n" for line in (f"{method} {target} HTTP/{version}", "Host: a", *headers, "")).encode("latin-1")
+
+def exchange(data):
+    with socket.create_connection((host, int(port))) as connection:
+        try:
+            connection.sendall(data)
+            return connection.makefile("rb").read()
+        except ConnectionError:  # refused before its end
+            return b""
+
+def status(*arguments, **options):
+    answer = exchange(request(*arguments, "Connection: close", **options))
+    return int(answer.split()[1]) if answer else 0
+
+def body(*headers):
+    return exchange(request(*headers, "Connection: close")).partition(b"\r\n\r\n")[2]
+
+whole = body(FILE)
+assert b"hidden_size" in whole
+assert exchange(request(version="1.0")).endswith(whole)
+assert exchange(request(FILE, "Connection: close", method="HEAD")).endswith(b"\r\n\r\n"), "no body for HEAD"
+assert exchange(request("/none", "Connection: close", method="HEAD")).endswith(b"\r\n\r\n"), "no body for HEAD"
+pipeline = request(LARGE, "Range: bytes=0-99") * 3 + request(method="HEAD") + request(FILE, "Connection: close")
+answers = exchange(pipeline)
+assert (answers.count(b"HTTP/1.1 206"), answers.count(b"HTTP/1.1 200"), answers.count(b"hidden_size")) == (3, 2, 1)
+for method in ("PUT", "DELETE", "TRACE", "OPTIONS", "CONNECT", "get", "A" * 5000):
+    assert status(FILE, method=method) == 405, method
+assert status("/" + "a" * 200000) in (414, 0)  # 0: the connection was reset before the answer was read
+assert status(FILE, "X: " + "a" * 40000) in (431, 0)
+assert status(FILE, *(f"X{i}: y" for i in range(3000))) in (431, 0)
+assert exchange(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n").split()[1] == b"400", "no Host"
+for path in ("%2e%2e/config.json", "%252e%252e/config.json", "..%5cconfig.json", "./config.json", "config.json%00", "%", "\xff"):
+    assert status("/acme/Tiny/resolve/main/" + path) == 404, path
+for one_range in ("bytes=0-0,5-6", "bytes=0 -5", "bytes=5-1", "bytes=0-0" * 1000, "lines=0-1"):
+    assert body(FILE, "Range: " + one_range) == whole, one_range
+assert body(FILE, "Range: bytes=-18446744073709551615") == whole
+assert body(FILE, "Range: bytes=1-18446744073709551615") == whole[1:]
+assert status(FILE, "Range: bytes=18446744073709551615-") == 416
+assert b"evil" not in exchange(request("/api/models/acme/Tiny-GGUF/tree/main?limit=3", "Connection: close").replace(b"Host: a", b"Host: x>, <http://evil"))
+assert b"<script>" not in exchange(request("/", "Connection: close").replace(b"Host: a", b"Host: <script>"))
+assert b"<https://a/" in exchange(request("/api/models/acme/Tiny-GGUF/tree/main?limit=3", "X-Forwarded-Proto: https", "Connection: close"))
+END
+    kill -TERM "$SERVER"
+    server_ends_with 0
+}

@@ -35,6 +35,16 @@ const char *location_model(const struct location *location, bool *ret_is_reposit
     return location->ops->name != NULL ? location->ops->name(location->context, ret_is_repository) : NULL;
 }
 
+bool location_snapshot(const struct location *location, struct location_snapshot *ret_snapshot)
+{
+    return location->ops->snapshot != NULL && location->ops->snapshot(location->context, ret_snapshot);
+}
+
+const char *location_blob(const struct location *location, const char *path)
+{
+    return location->ops->blob != NULL ? location->ops->blob(location->context, path) : NULL;
+}
+
 struct location *location_folder(const struct location *location, const char *folder, const char *name,
                                  struct error *error)
 {

@@ -27,6 +27,20 @@ const char *location_shown(const char *text, struct arena *arena);
  * single files; NULL: the name of the directory serves. Lives as long as the location. */
 const char *location_model(const struct location *location, bool *ret_is_repository);
 
+/* A revision of a model on the hub. */
+struct location_snapshot {
+    const char *repository; /* ORG/NAME */
+    const char *revision, *commit;
+    const char *folder; /* of the location in the repository: "", or with a '/' after it */
+};
+
+/* Returns what the location shows of the hub; false if it is elsewhere. The texts live as long as the location. */
+bool location_snapshot(const struct location *location, struct location_snapshot *ret_snapshot);
+
+/* Returns the hash that names a file of such a location in the hub's cache: its SHA-256, or the one that git gives it;
+ * NULL if it is not known. */
+const char *location_blob(const struct location *location, const char *path);
+
 /* Opens a folder of a location, with the same links; it may outlive the location. `name` begins the error. */
 struct location *location_folder(const struct location *location, const char *folder, const char *name,
                                  struct error *error);

@@ -5,11 +5,13 @@
  * revision for offline use.
  *
  * Source: huggingface_hub's HfApi.model_info, list_repo_tree and file_download; HfFileSystem.resolve_path. */
+#include "base/buffer.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "formats/huggingface/hub_cache_paths.h"
 #include "formats/json.h"
 #include "formats/site.h"
+#include "formats/source_remote.h"
 #include "remote/credentials.h"
 #include "remote/exchange.h"
 #include "remote/libcurl.h"
@@ -20,8 +22,9 @@
 #include <string.h>
 
 enum {
-    LIST_LIMIT = 64 << 20, /* bytes */
-    COMPLETE_NAMES = 1000, /* a revision's list may be cut at so many names */
+    TREE_LIMIT = 256 << 20, /* bytes of all pages */
+    LIST_LIMIT = 64 << 20,  /* bytes */
+    COMPLETE_NAMES = 1000,  /* a revision's list may be cut at so many names */
     TREE_PAGES = 1 + SITE_FILES / 1000,
     COMMIT_DIGITS = 40,
     MAX_ID = 96, /* the hub's own limit for a repository's name */
@@ -191,7 +194,7 @@ static void add_file(struct hub *hub, const char *path, uint64_t size, const cha
     file.origin.explain = explain_gate;
     file.origin.who = hub->shown;
     if (is_hash(sha256, SHA256_HEX)) {
-        file.origin.key = arena_printf(arena, "sha256-%s", sha256);
+        file.origin.key = arena_printf(arena, SOURCE_SHA256_KEY "%s", sha256);
     } else {
         char hash[SHA256_HEX + 1];
         const char *all = arena_printf(arena, "%s\n%s\n%s\n%s", hub->endpoint.text, hub->id,
@@ -200,6 +203,7 @@ static void add_file(struct hub *hub, const char *path, uint64_t size, const cha
         file.origin.key = arena_printf(arena, "url-%s", hash);
     }
     const char *name = is_hash(sha256, SHA256_HEX) ? sha256 : is_hash(blob, COMMIT_DIGITS) ? blob : NULL;
+    file.blob = name != NULL ? arena_strdup(arena, name) : NULL;
     file.copy = name != NULL ? hub_cache_blob(arena, hub->id, name) : NULL;
     site_add(hub->site, &file);
 }
@@ -219,7 +223,7 @@ static bool add_siblings(struct hub *hub, const struct json *siblings)
     return true;
 }
 
-/* Adds the files of a page of the tree; false if an entry is malformed or there are too many. */
+/* Adds the files of a page of the tree; false if an entry is malformed. */
 static bool add_tree(struct hub *hub, const struct json *entries)
 {
     for (const struct json *one = json_first(entries); one != NULL; one = json_next(one)) {
@@ -228,34 +232,87 @@ static bool add_tree(struct hub *hub, const struct json *entries)
         uint64_t size;
         if (!json_string_is(json_get(one, "type"), "file"))
             continue;
-        if (path == NULL || !json_u64(json_get(one, "size"), &size) || hub->site->count > SITE_FILES)
+        if (path == NULL || !json_u64(json_get(one, "size"), &size))
             return false;
         add_file(hub, path, size, json_string(json_get(lfs, "oid"), NULL), json_string(json_get(one, "oid"), NULL));
     }
     return true;
 }
 
-/* Reads all pages of the tree, for models with so many files that their list may be cut. */
-static bool read_tree(struct hub *hub)
+static bool check_count(const struct hub *hub, size_t count)
+{
+    return count <= SITE_FILES ||
+           error_set(hub->error, "%s: more than %d files; name a folder of fewer files", hub->shown, SITE_FILES);
+}
+
+/* Takes the pages of a tree, which are elements of an array. */
+static bool take_tree(struct hub *hub, const char *text, size_t length)
+{
+    struct json_document *document = json_parse(text, length, hub->error);
+    bool good = document != NULL && json_is(json_root(document), JSON_ARRAY);
+    hub->site->count = 0;
+    for (const struct json *page = good ? json_first(json_root(document)) : NULL; good && page != NULL;
+         page = json_next(page))
+        good = json_is(page, JSON_ARRAY) && add_tree(hub, page);
+    json_free(document);
+    if (!good)
+        return error_set(hub->error, "%s: the hub's list of files is malformed", hub->shown);
+    return check_count(hub, hub->site->count);
+}
+
+/* Requests all pages of the tree and joins them, as take_tree() takes them. */
+static bool get_tree(struct hub *hub, struct buffer *pages)
 {
     struct uri uri = endpoint_uri(
         hub, arena_printf(hub->arena, "api/models/%s/tree/%s?recursive=true&limit=1000", hub->id, hub->commit));
-    hub->site->count = 0;
-    for (int page = 0; page < TREE_PAGES; page++) {
+    for (int page = 0; page < TREE_PAGES && pages->length <= TREE_LIMIT; page++) {
         struct exchange exchange;
         if (!get(hub, &uri, &exchange))
             return false;
-        struct json_document *document = json_parse((const char *)exchange.bytes, exchange.length, hub->error);
-        bool good = document != NULL && add_tree(hub, json_root(document));
-        json_free(document);
-        if (!good)
-            return error_set(hub->error, "%s: the hub's list of files is malformed", hub->shown);
-        if (*exchange.answer.next == '\0')
+        buffer_append(pages, page == 0 ? "[" : ",", 1);
+        buffer_append(pages, exchange.bytes, exchange.length);
+        if (*exchange.answer.next == '\0') {
+            buffer_append(pages, "]", 1);
             return true;
+        }
         if (!uri_resolve(&exchange.uri, exchange.answer.next, hub->arena, &uri, hub->error))
             return error_prefix(hub->error, "%s", hub->shown);
     }
     return error_set(hub->error, "%s: the hub's list of files does not end", hub->shown);
+}
+
+/* Returns the name of a revision's list in the store. */
+static const char *memo_of(const struct hub *hub, const char *revision)
+{
+    char hash[SHA256_HEX + 1];
+    const char *all = arena_printf(hub->arena, "%s\n%s\n%s", hub->endpoint.text, hub->id, revision);
+    sha256_hex(all, strlen(all), hash);
+    return arena_printf(hub->arena, "hub-%s", hash);
+}
+
+/* Returns the name of a commit's tree in the store. */
+static const char *tree_memo_of(const struct hub *hub)
+{
+    return arena_printf(hub->arena, "%s-tree", memo_of(hub, hub->commit));
+}
+
+/* Reads the tree, for models with so many files that their list may be cut. */
+static bool read_tree(struct hub *hub)
+{
+    struct buffer pages = {0};
+    bool taken = get_tree(hub, &pages) && take_tree(hub, (const char *)pages.bytes, pages.length);
+    if (taken)
+        store_save(tree_memo_of(hub), (const char *)pages.bytes, pages.length);
+    buffer_free(&pages);
+    return taken;
+}
+
+/* Takes the stored tree of the commit. */
+static bool recall_tree(struct hub *hub)
+{
+    size_t length;
+    const char *text = store_load(tree_memo_of(hub), TREE_LIMIT, hub->arena, &length);
+    return text != NULL && take_tree(hub, text, length);
 }
 
 /* Parses "2024-05-01T12:00:00.000Z"; 0 if it is not a time. */
@@ -275,22 +332,15 @@ static bool take_list(struct hub *hub, const char *text, size_t length)
     if (good) {
         hub->commit = arena_strdup(hub->arena, commit);
         hub->modified = time_of(json_string(json_get(root, "lastModified"), NULL));
-        good = json_count(siblings) <= SITE_FILES && add_siblings(hub, siblings);
+        good = add_siblings(hub, siblings);
     }
     bool is_disabled = json_bool(json_get(root, "disabled"), false);
     json_free(document);
     if (is_disabled)
         return error_set(hub->error, "%s: the hub has disabled access to this model", hub->shown);
-    return good || error_set(hub->error, "%s: the hub's list of files is malformed", hub->shown);
-}
-
-/* Returns the name of a revision's list in the store. */
-static const char *memo_of(const struct hub *hub, const char *revision)
-{
-    char hash[SHA256_HEX + 1];
-    const char *all = arena_printf(hub->arena, "%s\n%s\n%s", hub->endpoint.text, hub->id, revision);
-    sha256_hex(all, strlen(all), hash);
-    return arena_printf(hub->arena, "hub-%s", hash);
+    if (!good)
+        return error_set(hub->error, "%s: the hub's list of files is malformed", hub->shown);
+    return check_count(hub, hub->site->count);
 }
 
 /* Takes a stored list if it is certain to apply: a commit's always, any revision's if wfs is offline. */
@@ -304,7 +354,7 @@ static bool recall(struct hub *hub)
         return false;
     struct error unused, *error = hub->error;
     hub->error = &unused;
-    bool taken = take_list(hub, text, length) && hub->site->count < COMPLETE_NAMES;
+    bool taken = take_list(hub, text, length) && (hub->site->count < COMPLETE_NAMES || recall_tree(hub));
     hub->error = error;
     if (!taken)
         hub->site->count = 0;
@@ -340,9 +390,10 @@ static struct location *hub_open(const char *text, enum location_links links, co
     }
     const char *slash = strchr(hub.id, '/');
     site->name = slash != NULL ? slash + 1 : hub.id;
-    site->is_repository = true;
     site->shown = hub.shown;
-    site->version = hub.commit;
+    site->repository = hub.id;
+    site->revision = hub.revision;
+    site->commit = hub.commit;
     return site_location(site, hub.path, ret_file, error);
 }
 

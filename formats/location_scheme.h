@@ -19,6 +19,10 @@ struct location_ops {
     bool (*identify)(const void *context, const char *path, struct source_identity *ret_identity, bool *ret_inside);
     /* like location_model(); may be NULL */
     const char *(*name)(const void *context, bool *ret_is_repository);
+    /* like location_snapshot(); may be NULL */
+    bool (*snapshot)(const void *context, struct location_snapshot *ret_snapshot);
+    /* like location_blob(); may be NULL */
+    const char *(*blob)(const void *context, const char *path);
     /* the source's name begins the error */
     struct source *(*open)(const void *context, const char *path, const char *name, struct error *error);
 };

@@ -313,8 +313,23 @@ static struct location *site_folder(const void *context, const char *folder, con
 static const char *site_name(const void *context, bool *ret_is_repository)
 {
     const struct view *view = context;
-    *ret_is_repository = view->shared->site->is_repository;
+    *ret_is_repository = view->shared->site->repository != NULL;
     return view->shared->site->name;
+}
+
+static bool site_snapshot(const void *context, struct location_snapshot *ret_snapshot)
+{
+    const struct view *view = context;
+    const struct site *site = view->shared->site;
+    *ret_snapshot = (struct location_snapshot){site->repository, site->revision, site->commit, view->prefix};
+    return site->repository != NULL;
+}
+
+static const char *site_blob(const void *context, const char *path)
+{
+    const struct view *view = context;
+    size_t index = find_file(view, path);
+    return index < view->shared->site->count ? view->shared->site->files[index].blob : NULL;
 }
 
 static const struct location_ops site_ops = {
@@ -325,6 +340,8 @@ static const struct location_ops site_ops = {
     .identify = site_identify,
     .open = site_open,
     .name = site_name,
+    .snapshot = site_snapshot,
+    .blob = site_blob,
 };
 
 static bool has_ending(const char *path, const char *const *endings, size_t count)
@@ -400,8 +417,8 @@ struct location *site_location(struct site *site, const char *path, const char *
             want_folder(shared, prefix);
         location = view_new(shared, prefix);
     } else {
-        error_set(error, "%s: no file '%s'%s%s", site->shown, path, site->version != NULL ? " at " : "",
-                  site->version != NULL ? site->version : "");
+        error_set(error, "%s: no file '%s'%s%s", site->shown, path, site->commit != NULL ? " at " : "",
+                  site->commit != NULL ? site->commit : "");
         free(prefix);
     }
     leave(shared);

@@ -14,14 +14,14 @@ enum {
 
 struct site {
     struct arena *arena;
-    const char *shown;   /* its name in messages: the URI without a query */
-    const char *name;    /* of the model */
-    const char *version; /* the commit of the files; NULL: none */
-    bool is_repository;
+    const char *shown;                          /* its name in messages: the URI without a query */
+    const char *name;                           /* of the model */
+    const char *repository, *revision, *commit; /* of a model on the hub, else NULL */
     struct site_file {
         const char *path; /* with '/' between its parts */
         struct object_origin origin;
         struct timespec modified;
+        const char *blob; /* like location_blob(); may be NULL */
         const char *copy; /* the path of a copy on this machine; NULL: none */
     } * files;
     size_t count, capacity;

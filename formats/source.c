@@ -246,6 +246,11 @@ bool source_wait(const struct source *source, uint64_t offset, uint64_t length, 
            count_unreached(source, source->ops->wait(source->context, offset, length, error), error);
 }
 
+bool source_sha256(const struct source *source, char *hex)
+{
+    return source->ops->sha256 != NULL && source->ops->sha256(source->context, hex);
+}
+
 bool source_is_remote(const struct source *source)
 {
     return source->ops->wait != NULL;

@@ -51,6 +51,8 @@ struct source_ops {
     void (*want)(void *context, uint64_t offset, uint64_t length, bool urgent);
     /* like source_wait(); only a remote source has it */
     bool (*wait)(void *context, uint64_t offset, uint64_t length, struct error *error);
+    /* like source_sha256() */
+    bool (*sha256)(void *context, char *hex);
     /* gets its identity now; returns false if unknown */
     bool (*identify)(void *context, struct source_identity *ret_identity);
     int (*watch)(void *context, int inotify); /* like source_watch() */
@@ -132,6 +134,9 @@ void source_count_unreached(void); /* one more: for this thread, which depends o
 
 /* Reports whether this process has ever made a remote source. If not, no read has to wait. */
 bool source_any_remote(void);
+
+/* Writes the SHA-256 that the server states of the bytes, as 64 digits and a NUL; returns false if it states none. */
+bool source_sha256(const struct source *source, char *hex);
 
 /* Reports whether the source is a file (or object) of its own, not computed from one. */
 bool source_is_file(const struct source *source);

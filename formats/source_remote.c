@@ -1,6 +1,7 @@
 #include "formats/source_remote.h"
 
 #include "base/arena.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,15 @@ static bool remote_read(void *context, uint64_t offset, size_t length, void *out
     return object_read(file->object, offset, length, out, error) || error_prefix(error, "%s", file->name);
 }
 
+static bool remote_sha256(void *context, char *hex)
+{
+    const char *key = object_key(((const struct remote_file *)context)->object);
+    bool is_known = text_starts_with(key, SOURCE_SHA256_KEY);
+    if (is_known)
+        strcpy(hex, key + strlen(SOURCE_SHA256_KEY));
+    return is_known;
+}
+
 static void remote_release(void *context)
 {
     struct remote_file *file = context;
@@ -52,8 +62,11 @@ struct source_identity source_remote_identity(const struct object_origin *origin
 
 struct source *source_remote_new(struct object *object, const struct source_identity *identity, const char *name)
 {
-    static const struct source_ops ops = {
-        .read = remote_read, .release = remote_release, .want = remote_want, .wait = remote_wait};
+    static const struct source_ops ops = {.read = remote_read,
+                                          .release = remote_release,
+                                          .want = remote_want,
+                                          .wait = remote_wait,
+                                          .sha256 = remote_sha256};
     struct remote_file *file = memory_alloc(sizeof *file);
     *file = (struct remote_file){object, memory_strdup(name)};
     return source_new_file(identity, name, &ops, file);

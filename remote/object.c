@@ -58,6 +58,7 @@ struct object *object_new(const struct object_origin *origin)
     pthread_mutex_init(&object->lock, NULL);
     object->origin.uri = uri_copy(&origin->uri, object->arena);
     object->origin.credential = http_credential_copy(origin->credential, object->arena);
+    object->origin.key = arena_strdup(object->arena, origin->key);
     if (origin->etag != NULL)
         object->origin.etag = arena_strdup(object->arena, origin->etag);
     if (origin->who != NULL)
@@ -85,6 +86,11 @@ void object_free(struct object *object)
     arena_free(object->arena);
     free((void *)object->states);
     free(object);
+}
+
+const char *object_key(const struct object *object)
+{
+    return object->origin.key;
 }
 
 static enum state state_of(struct object *object, uint64_t granule)

@@ -380,6 +380,24 @@ make_bucket() {
     fails 1 "model.safetensors: the server answers with status 404" "$WFS" fetch hf://org/tiny
 }
 
+@test "a model of more than a thousand files is listed page by page, and known offline" {
+    local many=$ROOT/hub/org/many
+    mkdir -p "$many/logs"
+    cp "$LOCAL"/* "$many"
+    for ((i = 0; i < 2100; i++)); do
+        : >"$many/logs/$i.log"
+    done
+    [ "$(sum_of hf://org/many model.safetensors)" = "$(sum_of "$LOCAL" model.safetensors)" ]
+    control log | grep -o '"path": "/api/[^"]*"' | sort | uniq -c >"$BATS_TEST_TMPDIR/pages"
+    grep -q ' 3 .*/tree/' "$BATS_TEST_TMPDIR/pages"
+    reset
+    [ "$(sum_of -o offline hf://org/many model.safetensors)" = "$(sum_of "$LOCAL" model.safetensors)" ]
+    [ "$(sum_of hf://org/many@0123456789abcdef0123456789abcdef01234567 config.json)" = "$(sum_of "$LOCAL" config.json)" ]
+    [ "$(counter requests)" -eq 0 ]
+    rm "$XDG_CACHE_HOME"/wfs/texts/*-tree
+    fails 1 "offline, and nothing is known of 'main'" "$WFS" ls -o offline hf://org/many
+}
+
 @test "https is read only from a server whose certificate is trusted, and never leads to http" {
     local url=https://127.0.0.1:$TLS/web/model/
     openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=other -keyout "$BATS_TEST_TMPDIR/key" \

@@ -1,9 +1,17 @@
 #include "base/report.h"
+#include "base/sha256.h"
 #include "fs/cli/command.h"
+#include "fs/cli/copy.h"
+#include "fs/cli/hub_cache_copy.h"
 #include "fs/cli/paths.h"
 #include "fs/cli/progress.h"
 
+#include <nettle/base16.h>
+#include <nettle/sha2.h>
 #include <stdlib.h>
+#include <string.h>
+
+enum { FLAG_HUB_CACHE };
 
 enum {
     STEP = 16 << 20,  /* bytes to wait for at once */
@@ -11,10 +19,17 @@ enum {
 };
 
 struct fetching {
-    struct tree *tree;
+    struct tree *tree; /* NULL: the files of a repository are fetched as they are */
     struct progress progress;
     bool failed;
 };
+
+static void fail(struct fetching *fetching, const struct error *error)
+{
+    progress_hide(&fetching->progress);
+    report("%s", error->message);
+    fetching->failed = true;
+}
 
 /* Fetches the bytes that a file is computed from. */
 static bool fetch_file(struct fetching *fetching, const struct vfile *file, struct error *error)
@@ -30,19 +45,45 @@ static bool fetch_file(struct fetching *fetching, const struct vfile *file, stru
     return true;
 }
 
-static void fetch_source(struct fetching *fetching, struct source *source)
+static bool add_bytes(void *context, const void *bytes, size_t length, struct error *error)
+{
+    sha256_update(context, length, bytes);
+    return true;
+}
+
+/* Compares the bytes with the SHA-256 that the server states, if it states one. */
+static bool verify(const struct vfile *file, const struct source *source, struct error *error)
+{
+    char stated[SHA256_HEX + 1], found[SHA256_HEX + 1] = "";
+    struct sha256_ctx context;
+    uint8_t digest[SHA256_DIGEST_SIZE];
+    if (!source_sha256(source, stated))
+        return true;
+    sha256_init(&context);
+    if (!take_file(file, add_bytes, &context, error))
+        return false;
+    sha256_digest(&context, sizeof digest, digest);
+    base16_encode_update(found, sizeof digest, digest);
+    return strcmp(found, stated) == 0 ||
+           error_set(error,
+                     "%s: the bytes in the cache have the SHA-256 %s, and the hub states %s; remove them with "
+                     "\"wfs cache rm SOURCE\", and fetch again",
+                     source_name(source), found, stated);
+}
+
+/* Fetches and verifies a file of a server. */
+static bool fetch_source(struct fetching *fetching, struct source *source)
 {
     struct arena *arena = arena_new();
     struct error error;
     const struct vfile file = vfile_of_source(arena, source, (struct origin){0});
     progress_begin(&fetching->progress, source_name(source), file.size);
-    if (source_is_remote(source) && !fetch_file(fetching, &file, &error)) {
-        progress_hide(&fetching->progress);
-        report("%s", error.message);
-        fetching->failed = true;
-    }
+    bool fetched = !source_is_remote(source) || (fetch_file(fetching, &file, &error) && verify(&file, source, &error));
+    if (!fetched)
+        fail(fetching, &error);
     progress_end(&fetching->progress);
     arena_free(arena);
+    return fetched;
 }
 
 /* Fetches all files of a checkpoint: weights, and the files beside them. */
@@ -74,9 +115,8 @@ static void fetch_found(struct fetching *fetching, const struct found *found)
     progress_begin(&fetching->progress, found->path, found->attributes.size);
     if (!tree_file(fetching->tree, found->attributes.id, arena, &file, &error) ||
         !fetch_file(fetching, &file, &error)) {
-        progress_hide(&fetching->progress);
-        report("%s: %s", found->path, error.message);
-        fetching->failed = true;
+        error_prefix(&error, "%s", found->path);
+        fail(fetching, &error);
     }
     progress_end(&fetching->progress);
     arena_free(arena);
@@ -98,8 +138,89 @@ static void fetch_paths(struct fetching *fetching, char *const *paths, size_t n_
     found_free(&list);
 }
 
+/* Fetches a file of a repository, and hands it over to the hub's cache. */
+static void fetch_to_hub_cache(struct fetching *fetching, const struct hub_cache_copy *copy,
+                               const struct location *location, const struct location_snapshot *snapshot,
+                               const char *name)
+{
+    struct error error;
+    struct arena *arena = arena_new();
+    struct source *source = location_source(location, name, &error);
+    const char *path = arena_printf(arena, "%s%s", snapshot->folder, name), *blob = location_blob(location, name);
+    bool good = source != NULL;
+    if (blob == NULL)
+        good = error_set(&error, "%s: the hub states no hash of it", path);
+    if (!good || (fetch_source(fetching, source) && !hub_cache_copy_file(copy, path, blob, source, &error)))
+        fail(fetching, &error);
+    source_close(source);
+    arena_free(arena);
+}
+
+/* Hands over all files of a location, folder after folder. */
+static void fetch_folders(struct fetching *fetching, const struct hub_cache_copy *copy, const struct location *location,
+                          const struct location_snapshot *snapshot)
+{
+    struct location_list list;
+    struct error error;
+    const char **folders = memory_alloc(sizeof *folders);
+    folders[0] = "";
+    for (size_t n = 1; n > 0;) {
+        const char *folder = folders[--n];
+        if (!location_list(location, folder, copy->arena, &list, &error))
+            fail(fetching, &error);
+        for (size_t i = 0; i < list.count; i++) {
+            const char *path =
+                arena_printf(copy->arena, "%s%s%s", folder, *folder != '\0' ? "/" : "", list.entries[i].name);
+            if (list.entries[i].kind == LOCATION_FOLDER) {
+                folders = memory_resize(folders, (n + 1) * sizeof *folders);
+                folders[n++] = path;
+            } else {
+                fetch_to_hub_cache(fetching, copy, location, snapshot, path);
+            }
+        }
+    }
+    free(folders);
+}
+
+/* Fetches a model, or a file or folder of it, into the cache of the hub's Python clients. */
+static bool fetch_for_clients(const char *text)
+{
+    struct fetching fetching = {.tree = NULL};
+    struct location_snapshot snapshot;
+    struct hub_cache_copy copy;
+    struct error error;
+    const char *file;
+    struct arena *arena = arena_new();
+    struct location *location = location_open(text, LOCATION_INSIDE, &file, &error);
+    bool begun = location != NULL;
+    if (begun && !location_snapshot(location, &snapshot))
+        begun = error_set(&error, "%s: not on the hub; --hub-cache takes hf://ORG/NAME", location_shown(text, arena));
+    begun = begun && hub_cache_copy_begin(&copy, &snapshot, arena, &error);
+    if (begun && file != NULL)
+        fetch_to_hub_cache(&fetching, &copy, location, &snapshot, file);
+    else if (begun)
+        fetch_folders(&fetching, &copy, location, &snapshot);
+    bool done = begun && (fetching.failed || hub_cache_copy_end(&copy, snapshot.revision, &error));
+    if (!done)
+        report("%s", error.message);
+    location_close(location);
+    arena_free(arena);
+    return done && !fetching.failed;
+}
+
+static int refuse_paths(void)
+{
+    report("--hub-cache: no PATH of virtual files can follow; hf://ORG/NAME/PATH names a file of the model");
+    return EXIT_MISUSE;
+}
+
 static int run(const struct invocation *invocation)
 {
+    if (invocation->flags[FLAG_HUB_CACHE]) {
+        if (invocation->n_arguments > 1)
+            return refuse_paths();
+        return fetch_for_clients(invocation->arguments[0]) ? EXIT_SUCCESS : EXIT_BAD_INPUT;
+    }
     struct fetching fetching = {.tree = command_open(invocation->arguments[0], invocation->options)};
     if (fetching.tree == NULL)
         return EXIT_BAD_INPUT;
@@ -117,11 +238,17 @@ const struct command fetch_command = {
     .summary = "Fetch a model from a server, or what its virtual files need",
     .text =
         "What is in the cache already is not fetched again, so that an interrupted fetch can be continued. After it, "
-        "-o offline works.",
+        "-o offline works. Compares files of the hub with the SHA-256 that it states.",
+    .flags =
+        (const struct flag[]){
+            {0, "hub-cache", "also put the files into the hub cache, where Python programs find them offline"},
+            {0},
+        },
     .examples =
         (const struct example[]){
             {"wfs fetch hf://Qwen/Qwen2.5-0.5B", "fetch all of a model"},
             {"wfs fetch hf://Qwen/Qwen2.5-0.5B tensors/lm_head.weight", "fetch one tensor"},
+            {"wfs fetch --hub-cache hf://Qwen/Qwen2.5-0.5B", "fetch all files for transformers, too"},
             {0},
         },
     .min_arguments = 1,

@@ -380,6 +380,35 @@ make_bucket() {
     fails 1 "model.safetensors: the server answers with status 404" "$WFS" fetch hf://org/tiny
 }
 
+@test "fetch compares a file with the SHA-256 that the hub states" {
+    mkdir -p "$ROOT/hub/org/other"
+    cp "$LOCAL/config.json" "$ROOT/hub/org/other/"
+    { head -c 2000000 "$LOCAL/model.safetensors"; head -c 1740344 /dev/zero; } >"$ROOT/hub/org/other/model.safetensors"
+    fault "path=/blobs/org/tiny/model.safetensors&kind=file&from=/hub/org/other/model.safetensors"
+    fails 1 "model.safetensors: the bytes in the cache have the SHA-256 $(sha256sum <"$ROOT/hub/org/other/model.safetensors" | cut -d ' ' -f 1), and the hub states $(sha256sum <"$LOCAL/model.safetensors" | cut -d ' ' -f 1)" "$WFS" fetch hf://org/tiny
+    reset
+    "$WFS" cache rm hf://org/tiny
+    "$WFS" fetch hf://org/tiny
+}
+
+@test "fetch --hub-cache makes the cache of the hub's Python clients" {
+    local folder=$HF_HOME/hub/models--org--nested commit=0123456789abcdef0123456789abcdef01234567
+    mkdir -p "$ROOT/hub/org/nested"
+    cp -r "$LOCAL" "$ROOT/hub/org/nested/part"
+    cp "$LOCAL/config.json" "$ROOT/hub/org/nested"
+    "$WFS" fetch --hub-cache hf://org/nested
+    diff -r "$ROOT/hub/org/nested" "$folder/snapshots/$commit"
+    [ "$(cat "$folder/refs/main")" = "$commit" ]
+    [ "$(readlink "$folder/snapshots/$commit/part/model.safetensors")" = "../../../blobs/$(sha256sum <"$LOCAL/model.safetensors" | cut -d ' ' -f 1)" ]
+    [ -f "$folder/blobs/$({ printf 'blob %d\0' "$(stat -c %s "$LOCAL/config.json")"; cat "$LOCAL/config.json"; } | sha1sum | cut -d ' ' -f 1)" ]
+    reset
+    "$WFS" fetch --hub-cache hf://org/nested/part/config.json
+    [ "$(counter content)" -eq 0 ]
+    [ "$("$WFS" ls org/nested)" = "$("$WFS" ls "$ROOT/hub/org/nested")" ] # found as any model of the hub cache is
+    fails 1 "not on the hub; --hub-cache takes hf://ORG/NAME" "$WFS" fetch --hub-cache "$WEB"
+    fails 2 "no PATH of virtual files can follow" "$WFS" fetch --hub-cache hf://org/nested model.gguf
+}
+
 @test "a model of more than a thousand files is listed page by page, and known offline" {
     local many=$ROOT/hub/org/many
     mkdir -p "$many/logs"

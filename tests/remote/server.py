@@ -265,7 +265,7 @@ class Server:
             return self.listing(request, path, fault)
         if not os.path.isfile(path):
             return 404, {}, b"not found"
-        with open(path, "rb") as file:
+        with open(self.root + fault["from"] if fault["kind"] == "file" else path, "rb") as file:
             content = file.read()
         etag = fault.get("etag") or '"%s"' % hashlib.md5(content).hexdigest()
         headers = {"ETag": etag, "Last-Modified": email.utils.formatdate(os.path.getmtime(path), usegmt=True),

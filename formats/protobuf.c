@@ -1,0 +1,119 @@
+#include "formats/protobuf.h"
+
+#include "base/arena.h"
+#include "base/checked.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { MAX_VARINT = 10 };
+
+bool protobuf_refuse(const struct protobuf *message, uint64_t offset, const char *reason, struct error *error)
+{
+    return error_set(error, "%s: offset %" PRIu64 ": %s", message->name, offset, reason);
+}
+
+bool protobuf_varint(struct protobuf *message, uint64_t *ret_value, struct error *error)
+{
+    unsigned char bytes[MAX_VARINT];
+    uint64_t n_left = message->end - message->at, value = 0;
+    size_t n = n_left < MAX_VARINT ? (size_t)n_left : MAX_VARINT;
+    if (!window_read(message->window, message->at, n, bytes, error))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        value |= (uint64_t)(bytes[i] & 0x7f) << (7 * i);
+        if (bytes[i] < 0x80) {
+            message->at += i + 1;
+            *ret_value = value;
+            return true;
+        }
+    }
+    return protobuf_refuse(message, message->at,
+                           n == MAX_VARINT ? "a number of more than 10 bytes" : "truncated: a number has no end",
+                           error);
+}
+
+static bool take_fixed(struct protobuf *message, struct protobuf_field *field, unsigned size, struct error *error)
+{
+    unsigned char bytes[8];
+    if (message->end - message->at < size)
+        return protobuf_refuse(message, message->at, "truncated: a number has no end", error);
+    if (!window_read(message->window, message->at, size, bytes, error))
+        return false;
+    field->value = read_le(bytes, size);
+    message->at += size;
+    return true;
+}
+
+static bool take_bytes(struct protobuf *message, struct protobuf_field *field, struct error *error)
+{
+    uint64_t start = message->at;
+    if (!protobuf_varint(message, &field->length, error))
+        return false;
+    if (field->length > message->end - message->at)
+        return protobuf_refuse(message, start, "truncated: a field has more bytes than are left", error);
+    field->offset = message->at;
+    message->at += field->length;
+    return true;
+}
+
+static bool take_value(struct protobuf *message, struct protobuf_field *field, struct error *error)
+{
+    bool taken = false;
+    field->offset = message->at;
+    switch (field->wire) {
+    case PROTOBUF_VARINT:
+        taken = protobuf_varint(message, &field->value, error);
+        break;
+    case PROTOBUF_FIXED64:
+        taken = take_fixed(message, field, 8, error);
+        break;
+    case PROTOBUF_BYTES:
+        return take_bytes(message, field, error);
+    case PROTOBUF_FIXED32:
+        taken = take_fixed(message, field, 4, error);
+        break;
+    default:
+        return protobuf_refuse(message, message->at, "a group or an unknown kind of field", error);
+    }
+    field->length = message->at - field->offset;
+    return taken;
+}
+
+bool protobuf_next(struct protobuf *message, struct protobuf_field *ret_field, bool *ret_more, struct error *error)
+{
+    uint64_t start = message->at, tag = 0;
+    *ret_more = start < message->end;
+    if (!*ret_more)
+        return true;
+    if (!protobuf_varint(message, &tag, error))
+        return false;
+    if (tag >> 3 == 0 || tag >> 3 > (UINT32_MAX >> 3))
+        return protobuf_refuse(message, start, "a field without a valid number", error);
+    *ret_field = (struct protobuf_field){.number = (uint32_t)(tag >> 3), .wire = (enum protobuf_wire)(tag & 7)};
+    return take_value(message, ret_field, error);
+}
+
+struct protobuf protobuf_inner(const struct protobuf *message, const struct protobuf_field *field)
+{
+    struct protobuf inner = *message;
+    inner.at = field->offset;
+    inner.end = field->offset + field->length;
+    return inner;
+}
+
+char *protobuf_text(const struct protobuf *message, const struct protobuf_field *field, size_t limit,
+                    struct error *error)
+{
+    if (field->length > limit) {
+        protobuf_refuse(message, field->offset, "a text is too long", error);
+        return NULL;
+    }
+    char *text = memory_alloc((size_t)field->length + 1);
+    if (!window_read(message->window, field->offset, (size_t)field->length, text, error)) {
+        free(text);
+        return NULL;
+    }
+    text[field->length] = '\0';
+    return text;
+}

@@ -28,7 +28,6 @@ static const struct {
 static const struct {
     const char *ending, *what;
 } endings[] = {
-    {".onnx", "ONNX, which wfs does not read; use the checkpoint it was exported from"},
     {".h5", "HDF5 (Keras, TensorFlow), which wfs does not read; save it as safetensors"},
     {".ckpt.index", "TensorFlow, which wfs does not read; save it as safetensors"},
     {".keras", "Keras, which wfs does not read; save it as safetensors"},

@@ -180,7 +180,7 @@ tensors/u8
     fails 2 "did you mean 'tensor-type'?" "$WFS" ls -o tensor_tpye=a=f32 "$llama"
     fails 2 "'Q4_KM' is not a type to quantize to (known: F32 " "$WFS" ls -o token-embedding-type=Q4_KM "$llama"
     [[ $stderr == *"); did you mean 'Q4_K'?" ]]
-    fails 2 "option format: 'safetensor' is not a format (known: dcp, flax, gguf, huggingface, meta, mistral, numpy, pipeline, safetensors, torch); did you mean 'safetensors'?" \
+    fails 2 "option format: 'safetensor' is not a format (known: dcp, flax, gguf, huggingface, meta, mistral, numpy, onnx, pipeline, safetensors, torch); did you mean 'safetensors'?" \
         "$WFS" ls -o format=safetensor "$llama"
     fails 1 "hf://openai-community/gpt2" "$WFS" ls https://huggingface.co/openai-community/gpt2
     HF_HUB_CACHE=$OUT fails 1 "'hf download org/none' fetches it" "$WFS" ls org/none
@@ -227,7 +227,7 @@ END
 }
 
 @test "an unsupported file is named by its format" {
-    mkdir "$OUT/lfs" "$OUT/pipeline" "$OUT/pipeline/unet" "$OUT/onnx"
+    mkdir "$OUT/lfs" "$OUT/pipeline" "$OUT/pipeline/unet" "$OUT/tflite"
     printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n' >"$OUT/lfs/model.safetensors"
     fails 1 "model.safetensors: a Git LFS pointer" "$WFS" ls "$OUT/lfs/model.safetensors"
     fails 1 "model.safetensors: a Git LFS pointer" "$WFS" ls "$OUT/lfs"
@@ -235,9 +235,9 @@ END
     fails 1 "page.safetensors: an HTML page" "$WFS" ls "$OUT/page.safetensors"
     echo '{}' >"$OUT/pipeline/model_index.json"
     fails 1 "a pipeline (model_index.json) whose models are missing" "$WFS" ls "$OUT/pipeline"
-    echo x >"$OUT/onnx/model.onnx"
-    fails 1 "model.onnx is ONNX, which wfs does not read" "$WFS" ls "$OUT/onnx"
-    fails 1 "model.onnx: ONNX, which wfs does not read" "$WFS" ls "$OUT/onnx/model.onnx"
+    echo x >"$OUT/tflite/model.tflite"
+    fails 1 "model.tflite is TensorFlow Lite, which wfs does not read" "$WFS" ls "$OUT/tflite"
+    fails 1 "model.tflite: TensorFlow Lite, which wfs does not read" "$WFS" ls "$OUT/tflite/model.tflite"
     printf '\x89HDF\r\n\x1a\n' >"$OUT/weights.h5"
     fails 1 "weights.h5: HDF5" "$WFS" ls "$OUT/weights.h5"
     printf 'PK\3\4' >"$OUT/model.keras"
@@ -259,10 +259,10 @@ END
 }
 
 @test "a directory without a checkpoint: the message says what the directory holds" {
-    mkdir -p "$OUT/all/a" "$OUT/all/b" "$OUT/all/c" "$OUT/exported/onnx" "$OUT/nothing"
-    touch "$OUT/all/a/model.safetensors" "$OUT/all/b/x.gguf" "$OUT/all/c/README.md" "$OUT/exported/onnx/model.onnx"
+    mkdir -p "$OUT/all/a" "$OUT/all/b" "$OUT/all/c" "$OUT/exported/tflite" "$OUT/nothing"
+    touch "$OUT/all/a/model.safetensors" "$OUT/all/b/x.gguf" "$OUT/all/c/README.md" "$OUT/exported/tflite/model.tflite"
     fails 1 "no checkpoint that wfs can read in this directory; name one of its directories: a, b" "$WFS" ls "$OUT/all"
-    fails 1 "in this directory; onnx/model.onnx is ONNX, which wfs does not read" "$WFS" ls "$OUT/exported"
+    fails 1 "in this directory; tflite/model.tflite is TensorFlow Lite, which wfs does not read" "$WFS" ls "$OUT/exported"
     mkdir -p "$OUT/hub/models--org--name"
     fails 1 "in this directory; it is a hub cache: name a model as ORG/NAME" "$WFS" ls "$OUT/hub"
     fails 1 "in this directory; it is empty" "$WFS" ls "$OUT/nothing"

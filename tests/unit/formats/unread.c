@@ -78,9 +78,8 @@ static const struct {
 } explained[] = {
     {"d/", "d", "no checkpoint that wfs can read in this directory; it is empty"},
     {"d/model_index.json", "d", "a pipeline (model_index.json) whose models are missing"},
-    {"d/a d/b.onnx", "d",
-     "no checkpoint that wfs can read in this directory; b.onnx is ONNX, which wfs does not read; use the checkpoint "
-     "it was exported from"},
+    {"d/a d/b.tflite", "d",
+     "no checkpoint that wfs can read in this directory; b.tflite is TensorFlow Lite, which wfs does not read"},
     {"d/a", "d", "no checkpoint that wfs can read in this directory"},
     {"d/config.json", "d",
      "no checkpoint that wfs can read in this directory, only its config.json; 'hf download ORG/NAME' fetches complete "

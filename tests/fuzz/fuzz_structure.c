@@ -18,13 +18,12 @@
 #include "formats/json.h"
 #include "formats/json_write.h"
 #include "tests/fuzz/time_limit.h"
+#include "tests/unit/files.h"
 
 #include <fcntl.h>
-#include <ftw.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
-enum { MAX_PATH = 4096, MAX_JSON_FILES = 256, MAX_COPY = 64 << 20, LENGTH_BYTES = 8, NESTED = 100 };
+enum { MAX_PATH = 1024, MAX_JSON_FILES = 256, MAX_COPY = 64 << 20, LENGTH_BYTES = 8, NESTED = 100 };
 
 /* A JSON file of the copy. */
 struct json_file {
@@ -172,13 +171,6 @@ static struct buffer changed_file(const struct json_file *file, struct change ch
     return out;
 }
 
-static void write_bytes(const char *path, const void *bytes, size_t size)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    require(fd >= 0 && write(fd, bytes, size) == (ssize_t)size);
-    close(fd);
-}
-
 static void *read_bytes(const char *path, size_t size)
 {
     unsigned char *bytes = malloc(size + 1);
@@ -221,17 +213,9 @@ static int copy_one(const char *path, const struct stat *status, int type, struc
     if (type != FTW_F || status->st_size > MAX_COPY)
         return 0;
     unsigned char *bytes = read_bytes(path, (size_t)status->st_size);
-    write_bytes(to, bytes, (size_t)status->st_size);
+    files_write(to, bytes, (size_t)status->st_size);
     add_file(to, bytes, (size_t)status->st_size);
     return 0;
-}
-
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *place)
-{
-    (void)status;
-    (void)type;
-    (void)place;
-    return remove(path);
 }
 
 static void copy_layout(const char *path, char to[MAX_PATH])
@@ -240,7 +224,7 @@ static void copy_layout(const char *path, char to[MAX_PATH])
     require(stat(path, &status) == 0);
     unsigned char *bytes = read_bytes(path, (size_t)status.st_size);
     snprintf(to, MAX_PATH, "%s/layout.json", copy);
-    write_bytes(to, bytes, (size_t)status.st_size);
+    files_write(to, bytes, (size_t)status.st_size);
     add_file(to, bytes, (size_t)status.st_size);
 }
 
@@ -330,7 +314,7 @@ static void report(const struct settings *settings, const struct json_file *file
     if (settings->kept == NULL)
         return;
     snprintf(kept, sizeof kept, "%s/%lu-%u-%s", settings->kept, settings->seed, finding, strrchr(file->path, '/') + 1);
-    write_bytes(kept, bytes->bytes, bytes->length);
+    files_write(kept, bytes->bytes, bytes->length);
 }
 
 static unsigned run_all(const struct settings *settings, const char *layout)
@@ -343,10 +327,10 @@ static unsigned run_all(const struct settings *settings, const char *layout)
         struct change change = {pick_value(json_root(file->document), &state),
                                 (unsigned)(next_random(&state) % N_KINDS)};
         struct buffer bytes = changed_file(file, change);
-        write_bytes(file->path, bytes.bytes, bytes.length);
+        files_write(file->path, bytes.bytes, bytes.length);
         if (dies(settings, layout))
             report(settings, file, change, &bytes, ++n_findings);
-        write_bytes(file->path, file->bytes, file->size);
+        files_write(file->path, file->bytes, file->size);
         buffer_free(&bytes);
     }
     return n_findings - before;
@@ -366,7 +350,7 @@ static unsigned run_checkpoint(const struct settings *settings)
         free(file->bytes);
         free(file->path);
     }
-    require(nftw(copy, remove_one, 16, FTW_PHYS | FTW_DEPTH) == 0);
+    require(nftw(copy, files_remove_one, 16, FTW_PHYS | FTW_DEPTH) == 0);
     return n_findings;
 }
 

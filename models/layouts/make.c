@@ -296,5 +296,7 @@ bool layout_make(const struct layout_file *file, const char *parameters, const s
     bool made = make_all(&making, parameters, model);
     free(making.tensors);
     free(making.origins);
+    free(making.weights);
+    text_index_free(&making.weight_names);
     return made;
 }

@@ -1,6 +1,7 @@
 /* The state of a layout while its files are made, shared by make.c, which walks blocks and files, and the rows. */
 #pragma once
 
+#include "base/text_index.h"
 #include "models/layouts/cut.h"
 #include "models/layouts/make.h"
 #include "models/layouts/scope.h"
@@ -19,6 +20,9 @@ struct making {
     struct artifact_tensor *tensors; /* the current file's */
     struct layout_origin *origins;   /* by tensor */
     size_t n_tensors, capacity;
+    struct output_weight *weights; /* of all files; the scope shows them to expressions */
+    size_t weights_capacity;
+    struct text_index weight_names;
     uint64_t n_steps;
     struct error *error;
 };

@@ -3,6 +3,8 @@
 #include "quant/convert.h"
 #include "quant/rotary.h"
 
+#include <string.h>
+
 /* Adds a tensor to the current file. */
 static void add_tensor(struct making *making, const char *name, const struct view *view, struct encoding encoding,
                        const struct layout_origin *origin)
@@ -126,6 +128,20 @@ static bool make_rotary(struct making *making, const struct layout_rotary *rotar
     return true;
 }
 
+/* Adds a matrix to the list for configurations, unless an earlier file has it; `packer` is NULL if it is not packed. */
+static void add_weight(struct making *making, const char *name, const struct packer *packer)
+{
+    struct scope *scope = &making->scope;
+    if (!text_index_add(&making->weight_names, name, strlen(name), scope->n_weights))
+        return;
+    if (scope->n_weights == making->weights_capacity) {
+        making->weights_capacity = making->weights_capacity * 2 + 64;
+        making->weights = memory_resize(making->weights, making->weights_capacity * sizeof *making->weights);
+        scope->weights = making->weights;
+    }
+    making->weights[scope->n_weights++] = (struct output_weight){name, packer};
+}
+
 /* Adds the tensor, or its parts if the row packs it. The parts pack the values that the tensor would have. */
 static bool add_packed(struct making *making, const struct layout_row *row, const char *name, const struct view *view,
                        struct encoding encoding, const struct layout_origin *origin)
@@ -135,6 +151,8 @@ static bool add_packed(struct making *making, const struct layout_row *row, cons
     bool holds = false;
     if (row->packed_when != NULL && !scope_holds(&making->scope, row->packed_when, &holds, making->error))
         return false;
+    if (view->rank >= 2)
+        add_weight(making, name, holds ? row->packer : NULL);
     if (!holds) {
         add_tensor(making, name, view, encoding, origin);
         return true;

@@ -157,9 +157,9 @@ static bool quantization(struct scope *scope, const char *name, struct value *re
     if (packer == NULL)
         return error_set(error, "no packing is called '%.100s'", name);
     json_begin_object(&writer, NULL);
-    packer->write_config(packer, &writer);
+    bool written = packer->write_config(packer, scope->weights, scope->n_weights, &writer, error);
     json_end(&writer);
-    struct json_document *document = json_parse((const char *)text.bytes, text.length, error);
+    struct json_document *document = written ? json_parse((const char *)text.bytes, text.length, error) : NULL;
     buffer_free(&text);
     if (document == NULL)
         return false;

@@ -9,7 +9,8 @@
  *
  * Functions: has('NAME') reports whether the model has that tensor; translated('NAME') is the first name that the keys
  * make from NAME; of('PART', 'TEXT') reports whether TEXT contains PART; quantization('NAME') is the configuration of
- * the packer of that name (models/packings/packing.h); fail('REASON') is an error. */
+ * the packer of that name (models/packings/packing.h) for the tensors of all files, so it is of use in documents alone;
+ * fail('REASON') is an error. */
 #pragma once
 
 #include "models/huggingface/hf_model.h"
@@ -35,6 +36,8 @@ struct scope {
     struct scope_name locals[SCOPE_MAX_LOCALS];
     unsigned n_locals, depth;
     struct key_names keys;
+    const struct output_weight *weights; /* those made so far, by the rows of all files */
+    size_t n_weights;
     struct arena *arena;
     uint64_t n_looked_up; /* for a limit, because definitions may use each other */
 };

@@ -70,6 +70,12 @@ struct packed_part {
     const struct view *view;
 };
 
+/* A matrix of an output. */
+struct output_weight {
+    const char *name;            /* in the output, before packing */
+    const struct packer *packer; /* NULL: it is not packed */
+};
+
 /* A way to pack weights. Its functions get their row: rows that differ in numbers share functions. */
 struct packer {
     const char *name; /* as engines call it: "FP8_PER_CHANNEL_PER_TOKEN" */
@@ -79,8 +85,10 @@ struct packer {
     unsigned (*pack)(const struct packer *packer, struct arena *arena, const struct view *weight,
                      struct packed_part *parts, struct error *error);
 
-    /* Writes the members of the object that declares the packing in an engine's configuration. */
-    void (*write_config)(const struct packer *packer, struct json_writer *writer);
+    /* Writes the members of the object that declares the packing in an engine's configuration. `weights` are the
+     * output's matrices in its order, each name once, packed or not. Fails if they contradict the configuration. */
+    bool (*write_config)(const struct packer *packer, const struct output_weight *weights, size_t n_weights,
+                         struct json_writer *writer, struct error *error);
 };
 
 struct packed; /* packed.h */

@@ -188,14 +188,21 @@ static unsigned pack_rows(const struct packer *packer, struct arena *arena, cons
     return 2;
 }
 
-static void write_rows_config(const struct packer *packer, struct json_writer *writer)
+static bool write_rows_config(const struct packer *packer, const struct output_weight *weights, size_t n_weights,
+                              struct json_writer *writer, struct error *error)
 {
     char least[JSON_FLOAT_TEXT], most[JSON_FLOAT_TEXT];
+    size_t n_packed = 0;
+    for (size_t i = 0; i < n_weights; i++)
+        n_packed += weights[i].packer == packer;
+    if (n_packed == 0)
+        return error_set(error, "none of %zu matrices is packed as %s", n_weights, packer->name);
     json_put_template(writer,
                       "'quant_algo': %s, 'kv_cache_quant_algo': null, 'group_size': 128, 'smoothquant_val': 0.5,"
                       " 'clamp_val': [%r, %r], 'use_meta_recipe': false, 'has_zero_point': false,"
                       " 'pre_quant_scale': false, 'exclude_modules': null",
                       packer->name, json_f32_text(-SCALED_ROWS_LIMIT, least), json_f32_text(SCALED_ROWS_LIMIT, most));
+    return true;
 }
 
 static const struct packer packers[] = {{"FP8_PER_CHANNEL_PER_TOKEN", pack_rows, write_rows_config}, {0}};

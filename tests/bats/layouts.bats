@@ -94,6 +94,8 @@ refused() {
     refused "11: tensors[0]: 'ceil(row, tp) * tp - rows': column 6: unknown name 'row'" 's/ceil(rows/ceil(row/'
     refused "17: tensors[4].optional: not true or false" 's/"optional": true/"optional": 1/'
     refused "16: tensors[3]: tensors[2] makes the tensor 'all_down', too" 's/"to": "one"/"to": "all_down"/'
+    refused "6: documents[0]: kind: 'quantization('FP8_PER_CHANNEL_PER_TOKEN')': column 1: none of 5 matrices is packed as FP8_PER_CHANNEL_PER_TOKEN" \
+        "s/=config.model_type/=quantization('FP8_PER_CHANNEL_PER_TOKEN')/"
     refused "4: files: two files have the name 'same'" 's/part-{rank}.safetensors/same/'
     echo '[]' >"$OWN"
     run -1 "$WFS" layout check "$OWN" "$MODEL"

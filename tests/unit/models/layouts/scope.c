@@ -1,5 +1,6 @@
 /* Names in layout files: which meaning counts, parameters that a user gives, templates, and what goes on too long. */
 #include "models/layouts/scope.h"
+#include "models/packings/packings.h"
 
 #include "formats/location.h"
 
@@ -81,6 +82,9 @@ static void test_values(const struct layout_file *file, struct arena *arena)
     CHECK(strstr(error.message, "no such thing") != NULL);
     CHECK(!scope_holds(&scope, "quantization('FP9')", &holds, &error));
     CHECK(strstr(error.message, "no packing is called 'FP9'") != NULL);
+    CHECK(!scope_holds(&scope, "quantization('FP8_PER_CHANNEL_PER_TOKEN')", &holds, &error));
+    scope.weights = &(const struct output_weight){"a.weight", packer_find("FP8_PER_CHANNEL_PER_TOKEN")};
+    scope.n_weights = 1;
     CHECK(scope_holds(&scope, "quantization('FP8_PER_CHANNEL_PER_TOKEN')", &holds, &error) && holds);
     CHECK(!scope_number(&scope, "circle", 9, &number, &error));
     CHECK(strstr(error.message, "definitions use each other too deeply") != NULL);

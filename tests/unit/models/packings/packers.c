@@ -66,8 +66,13 @@ static void configurations(void)
     const struct packer *packer = packer_find("FP8_PER_CHANNEL_PER_TOKEN");
     struct buffer text = {0};
     struct json_writer writer = {.out = &text, .letters = JSON_ASCII, .compact = true};
+    const struct output_weight weights[] = {{"lm_head.weight", NULL}, {"a.weight", packer}};
+    struct error error;
+    CHECK(!packer->write_config(packer, weights, 1, &(struct json_writer){.out = &text}, &error));
+    CHECK_TEXT(error.message, "none of 1 matrices is packed as FP8_PER_CHANNEL_PER_TOKEN");
+    buffer_free(&text);
     json_begin_object(&writer, NULL);
-    packer->write_config(packer, &writer);
+    CHECK(packer->write_config(packer, weights, 2, &writer, &error));
     json_end(&writer);
     buffer_append(&text, "", 1);
     CHECK_TEXT((const char *)text.bytes,

@@ -23,6 +23,29 @@ line() {
     run ! grep -F "wfs@" <<<"$output"
 }
 
+@test "the units of wfs serve are valid, and their command serves" {
+    need curl
+    local units=$BATS_TEST_TMPDIR service
+    service=$(dirname "$WFS")/wfs-serve@.service
+    cp "$PACKAGING/wfs-serve@.socket" "$units"
+    sed "s|=/[^ ]*/bin/wfs |=$(realpath "$WFS") |" "$service" >"$units/wfs-serve@.service"
+    run systemd-analyze verify --man=no "$units/wfs-serve@llama.service" "$units/wfs-serve@llama.socket" 2>&1
+    echo "$output"
+    [ "$status" -eq 0 ]
+    run ! grep -F "wfs-serve@" <<<"$output"
+
+    make_input dtypes "$units/model.safetensors"
+    local start FLAGS="--listen 127.0.0.1:0" SOURCES="acme/m=$units/model.safetensors"
+    start=$(sed -n 's/^ExecStart=//p' "$units/wfs-serve@.service")
+    SERVER_LOG=$units/server.log
+    eval "exec $start" >"$units/address" 2>"$SERVER_LOG" 3>&- &
+    SERVER=$!
+    await test -s "$units/address"
+    curl --silent --fail "$(cat "$units/address")/api/models"
+    kill -TERM "$SERVER"
+    server_ends_with 0
+}
+
 @test "the unit's commands mount and unmount" {
     need_fuse
     make_input dtypes "$BATS_TEST_TMPDIR/model.safetensors"
@@ -57,6 +80,8 @@ install_to_root() {
             [ "$(readlink "$ROOT$prefix/sbin/$name")" = "$prefix/bin/wfs" ]
         done
         grep -qxF "ExecStop=$prefix/bin/wfs umount -l /run/wfs/%i" "$ROOT$prefix/lib/systemd/system/wfs@.service"
+        grep -qxF "ExecStart=$prefix/bin/wfs serve \$FLAGS \$SOURCES" "$ROOT$prefix/lib/systemd/system/wfs-serve@.service"
+        [ -f "$ROOT$prefix/lib/systemd/system/wfs-serve@.socket" ]
     done
 }
 

@@ -1,6 +1,7 @@
 #include "remote/store.h"
 
 #include "base/report.h"
+#include "remote/crc.h"
 #include "remote/evict.h"
 #include "remote/options.h"
 #include "remote/store_memory.h"
@@ -15,7 +16,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 enum {
     GRANULES = STORE_SEGMENT / STORE_GRANULE,
@@ -315,7 +315,7 @@ static bool read_data(struct store_object *object, uint64_t granule, size_t offs
 
 static uint64_t word_of(const void *bytes, size_t length)
 {
-    return PRESENT | crc32(0, bytes, (unsigned)length);
+    return PRESENT | crc_of(bytes, length);
 }
 
 bool store_has(struct store_object *object, uint64_t granule)

@@ -1,6 +1,9 @@
 #include "fs/http/page.h"
 
+#include "base/text.h"
+
 #include <stdio.h>
+#include <string.h>
 
 static void put_escaped(struct buffer *out, const char *text)
 {
@@ -11,16 +14,56 @@ static void put_escaped(struct buffer *out, const char *text)
             buffer_append(out, c, 1);
 }
 
-static void put_command(struct buffer *out, const struct repository *repository, const char *origin)
+/* Puts a path of a URL; its slashes stay. */
+static void put_path(struct buffer *out, const char *path)
 {
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
+    for (const char *c = path; *c != '\0'; c++)
+        if (strchr(plain, *c) != NULL)
+            buffer_append(out, c, 1);
+        else
+            buffer_printf(out, "%%%02X", (unsigned char)*c);
+}
+
+static void put_size(struct buffer *out, uint64_t size)
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
+    double value = (double)size;
+    size_t unit = 0;
+    for (; value >= 1000 && unit + 1 < sizeof units / sizeof *units; unit++)
+        value /= 1000;
+    buffer_printf(out, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+}
+
+/* Returns the tag of the file that programs run by default, such as "Q4_K_M"; NULL if there is none. */
+static const char *default_tag(const struct repository *repository, struct arena *arena)
+{
+    const struct repository_file *file = repository_file_of_tag(repository, "latest", arena);
+    if (file == NULL)
+        return NULL;
+    const char *type = file->name + strlen(repository->model) + 1;
+    return arena_strndup(arena, type, strlen(type) - strlen(".gguf"));
+}
+
+static void put_commands(struct buffer *out, const struct repository *repository, const char *origin,
+                         struct arena *arena)
+{
+    const char *tag = repository->gguf ? default_tag(repository, arena) : NULL;
     buffer_append_text(out, "<pre>HF_ENDPOINT=");
     put_escaped(out, origin);
-    if (repository->gguf)
-        buffer_append_text(out, " llama-server -hf ");
-    else
-        buffer_append_text(out, " hf download ");
+    buffer_append_text(out, tag != NULL ? " llama-server -hf " : " hf download ");
     put_escaped(out, repository->id);
-    buffer_append_text(out, repository->gguf ? ":Q4_K_M</pre>\n" : "</pre>\n");
+    if (tag != NULL) {
+        buffer_append_text(out, ":");
+        put_escaped(out, tag);
+        buffer_append_text(out, text_starts_with(origin, "https:") ? "\nollama pull " : "\nollama pull --insecure ");
+        put_escaped(out, strstr(origin, "://") + strlen("://"));
+        buffer_append_text(out, "/");
+        put_escaped(out, repository->id);
+        buffer_append_text(out, ":");
+        put_escaped(out, tag);
+    }
+    buffer_append_text(out, "</pre>\n");
 }
 
 static void put_file(struct buffer *out, const struct repository *repository, const struct repository_file *file)
@@ -29,12 +72,14 @@ static void put_file(struct buffer *out, const struct repository *repository, co
     if (!tree_attributes(repository->tree, file->node, &attributes))
         return;
     buffer_append_text(out, "<tr><td><a href=\"/");
-    put_escaped(out, repository->id);
+    put_path(out, repository->id);
     buffer_append_text(out, "/resolve/main/");
-    put_escaped(out, file->name);
+    put_path(out, file->name);
     buffer_append_text(out, "\">");
     put_escaped(out, file->name);
-    buffer_printf(out, "</a></td><td align=\"right\">%.1f MB</td></tr>\n", (double)attributes.size / 1e6);
+    buffer_append_text(out, "</a></td><td align=\"right\">");
+    put_size(out, attributes.size);
+    buffer_append_text(out, "</td></tr>\n");
 }
 
 void page_answer(const struct repositories *repositories, const char *origin, struct answer *answer)
@@ -51,7 +96,7 @@ void page_answer(const struct repositories *repositories, const char *origin, st
         buffer_append_text(out, "<h2>");
         put_escaped(out, repository->id);
         buffer_append_text(out, "</h2>\n");
-        put_command(out, repository, origin);
+        put_commands(out, repository, origin, answer->arena);
         buffer_append_text(out, "<table>\n");
         for (size_t j = 0; j < repository->n_files; j++)
             put_file(out, repository, &repository->files[j]);

@@ -12,8 +12,8 @@
 #include "formats/checkpoint_builder.h"
 #include "formats/dcp/chunk.h"
 #include "formats/dcp/metadata.h"
-#include "formats/dcp/tiles.h"
 #include "formats/format.h"
+#include "formats/tiles.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

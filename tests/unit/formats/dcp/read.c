@@ -186,11 +186,11 @@ static const struct {
     {{"deep", "deep", 3, {2, 2, 2}, {{{0, 1, 0}, {2, 1, 2}, "2 3 6 7"}, {{0, 0, 0}, {2, 1, 2}, "0 1 4 5"}}},
      "deep F32 [2, 2, 2] 0 1 2 3 4 5 6 7"},
 
-    {{"w", "w", 2, {2, 3}, {{{0, 0}, {1, 3}, "0 1 2"}}}, ".metadata: tensor 'w': its chunks leave a gap or overlap"},
+    {{"w", "w", 2, {2, 3}, {{{0, 0}, {1, 3}, "0 1 2"}}}, ".metadata: tensor 'w': its pieces leave a gap or overlap"},
     {{"w", "w", 2, {3, 1}, {{{0, 0}, {1, 1}, "0"}, {{2, 0}, {1, 1}, "1"}}},
-     ".metadata: tensor 'w': its chunks leave a gap or overlap"},
+     ".metadata: tensor 'w': its pieces leave a gap or overlap"},
     {{"w", "w", 2, {3, 1}, {{{0, 0}, {2, 1}, "0 1"}, {{1, 0}, {2, 1}, "1 2"}}},
-     ".metadata: tensor 'w': its chunks leave a gap or overlap"},
+     ".metadata: tensor 'w': its pieces leave a gap or overlap"},
     {{"w", "w", 2, {2, 3}, {{{0, 0}, {3, 3}, "0 1 2 3 4 5 6 7 8"}}},
      ".metadata: tensor 'w': a chunk lies outside of the tensor's shape"},
     {{"w", "w", 1, {1}, {{{0}, {1}, "0", "../c/__0_0.distcp"}}},
@@ -218,7 +218,7 @@ static void check_faults(void)
     described = archive_describe("c", &model_only);
     CHECK(strstr(described, "REDUCE of os.system") != NULL);
     free(described);
-    check(&whole, 1, EACH_TWICE, &model_only, ".metadata: tensor 'w': its chunks leave a gap or overlap");
+    check(&whole, 1, EACH_TWICE, &model_only, ".metadata: tensor 'w': its pieces leave a gap or overlap");
 }
 
 /* The state of an optimizer, and keys that all names share. */

@@ -1,4 +1,4 @@
-#include "formats/dcp/tiles.h"
+#include "formats/tiles.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ struct joining {
     const char *reason;
 };
 
-static const char gap[] = "its chunks leave a gap or overlap";
+static const char gap[] = "its pieces leave a gap or overlap";
 
 static int compare_on(const void *a, const void *b, void *axis)
 {
@@ -102,7 +102,7 @@ const struct view *tiles_join(struct arena *arena, struct tile *tiles, size_t n,
     if (n < 2)
         return NULL;
     if (rank > MAX_SHARDED_RANK) {
-        *ret_reason = "it is cut into chunks of more than 8 dimensions, which is not supported";
+        *ret_reason = "it is cut into pieces of more than 8 dimensions, which is not supported";
         return NULL;
     }
     memcpy(whole.sizes, shape, rank * sizeof *shape);

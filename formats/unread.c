@@ -29,10 +29,9 @@ static const struct {
     const char *ending, *what;
 } endings[] = {
     {".h5", "HDF5 (Keras, TensorFlow), which wfs does not read; save it as safetensors"},
-    {".ckpt.index", "TensorFlow, which wfs does not read; save it as safetensors"},
     {".keras", "Keras, which wfs does not read; save it as safetensors"},
     {".tflite", "TensorFlow Lite, which wfs does not read"},
-    {"saved_model.pb", "TensorFlow, which wfs does not read; save it as safetensors"},
+    {"saved_model.pb", "a TensorFlow graph; wfs reads the variables of its directory"},
     {".pt2", "a torch exported program, which wfs does not read; save its state_dict"},
     {".distcp", "part of a distributed torch checkpoint, which wfs reads as a directory with its .metadata"},
     {"_states.pt", "part of a DeepSpeed checkpoint; join it with the zero_to_fp32.py beside it"},

@@ -213,7 +213,8 @@ static ssize_t fill(void *context, uint64_t position, char *out, size_t most)
         n_bytes = read_range(body, first, length, out, &error) ? (ssize_t)length : fail(body, error.message);
     pthread_mutex_unlock(&body->lock);
     if (n_bytes > 0)
-        metrics_add_bytes(body->bodies->metrics, (uint64_t)n_bytes);
+        metrics_add_bytes(body->bodies->metrics, (uint64_t)n_bytes,
+                          vfile_read_cost(&body->answer.file, first, length) > 0);
     return n_bytes;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/attempt.h"
 #include "base/report.h"
+#include "fs/http/metrics.h"
 #include "remote/store.h"
 
 #include <nettle/base16.h>
@@ -28,14 +29,15 @@ struct digest {
 struct digests {
     pthread_mutex_t lock;
     pthread_cond_t changed;
+    struct metrics *metrics;
     struct digest *first;
     atomic_bool ending;
 };
 
-struct digests *digests_new(void)
+struct digests *digests_new(struct metrics *metrics)
 {
     struct digests *digests = memory_alloc(sizeof *digests);
-    *digests = (struct digests){0};
+    *digests = (struct digests){.metrics = metrics};
     pthread_mutex_init(&digests->lock, NULL);
     pthread_cond_init(&digests->changed, NULL);
     return digests;
@@ -133,6 +135,7 @@ static bool hash(const struct pass *pass, struct sha256_ctx *context, unsigned c
             !vfile_read(pass->file, at, (size_t)length, block, pass->error))
             return false;
         sha256_update(context, (size_t)length, block);
+        metrics_add_digest_bytes(pass->digests->metrics, length);
         report_progress(pass, at, at + length);
     }
     return !origin_changed(&pass->file->origin) ||

@@ -10,7 +10,8 @@
 
 struct digests;
 
-struct digests *digests_new(void);
+struct metrics;
+struct digests *digests_new(struct metrics *metrics); /* which counts the bytes of passes */
 
 /* Makes passes fail at once, those under way and later ones: the server ends. */
 void digests_end(struct digests *digests);

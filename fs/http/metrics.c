@@ -7,9 +7,21 @@ void metrics_add_request(struct metrics *metrics, unsigned status, double second
     atomic_fetch_add(&metrics->microseconds, (unsigned long long)(seconds * 1e6));
 }
 
-void metrics_add_bytes(struct metrics *metrics, uint64_t n_bytes)
+void metrics_add_bytes(struct metrics *metrics, uint64_t n_bytes, bool computed)
 {
     atomic_fetch_add(&metrics->file_bytes, n_bytes);
+    if (computed)
+        atomic_fetch_add(&metrics->computed_bytes, n_bytes);
+}
+
+void metrics_add_digest_bytes(struct metrics *metrics, uint64_t n_bytes)
+{
+    atomic_fetch_add(&metrics->digest_bytes, n_bytes);
+}
+
+static void put_counter(struct buffer *out, const char *name, const char *help, unsigned long long value)
+{
+    buffer_printf(out, "# HELP %s %s\n# TYPE %s counter\n%s %llu\n", name, help, name, name, value);
 }
 
 void metrics_answer(const struct metrics *metrics, struct answer *answer)
@@ -20,12 +32,15 @@ void metrics_answer(const struct metrics *metrics, struct answer *answer)
                             "# TYPE wfs_requests_total counter\n");
     for (int i = 2; i < STATUS_CLASSES; i++)
         buffer_printf(out, "wfs_requests_total{status=\"%dxx\"} %llu\n", i, atomic_load(&metrics->requests[i]));
+    put_counter(out, "wfs_file_bytes_total", "Bytes of files that were read for clients.",
+                atomic_load(&metrics->file_bytes));
+    put_counter(out, "wfs_computed_bytes_total", "Those of them in blocks that were computed, not copied.",
+                atomic_load(&metrics->computed_bytes));
+    put_counter(out, "wfs_digest_bytes_total", "Bytes of files that were read for digests.",
+                atomic_load(&metrics->digest_bytes));
     buffer_printf(out,
-                  "# HELP wfs_file_bytes_total Bytes of files that were read for clients.\n"
-                  "# TYPE wfs_file_bytes_total counter\n"
-                  "wfs_file_bytes_total %llu\n"
                   "# HELP wfs_request_seconds_total Time from the first line of requests to the end of their answers.\n"
                   "# TYPE wfs_request_seconds_total counter\n"
                   "wfs_request_seconds_total %.6f\n",
-                  atomic_load(&metrics->file_bytes), (double)atomic_load(&metrics->microseconds) / 1e6);
+                  (double)atomic_load(&metrics->microseconds) / 1e6);
 }

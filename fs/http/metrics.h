@@ -9,10 +9,14 @@ enum { STATUS_CLASSES = 6 };
 
 struct metrics {
     atomic_ullong requests[STATUS_CLASSES]; /* by the first digit of the status; 0: no answer was sent */
-    atomic_ullong file_bytes;
+    atomic_ullong file_bytes, computed_bytes, digest_bytes;
     atomic_ullong microseconds;
 };
 
 void metrics_add_request(struct metrics *metrics, unsigned status, double seconds);
-void metrics_add_bytes(struct metrics *metrics, uint64_t n_bytes);
+
+/* Count bytes of files: read for clients, in blocks that are computed or only copied; and read for digests. */
+void metrics_add_bytes(struct metrics *metrics, uint64_t n_bytes, bool computed);
+void metrics_add_digest_bytes(struct metrics *metrics, uint64_t n_bytes);
+
 void metrics_answer(const struct metrics *metrics, struct answer *answer);

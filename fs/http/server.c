@@ -403,7 +403,7 @@ struct server *server_start(const struct repositories *repositories, const struc
     struct server *server = memory_alloc(sizeof *server);
     *server = (struct server){.repositories = repositories, .options = *options};
     server->bodies = (struct bodies){waits_new(MAX_CONNECTIONS * BODY_BLOCKS), read_ahead_new(), &server->metrics};
-    server->digests = digests_new();
+    server->digests = digests_new(&server->metrics);
     if (start(server, error))
         return server;
     if (server->listening >= 0)

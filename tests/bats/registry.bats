@@ -124,6 +124,19 @@ END
     manifest "$OLLAMA" Q8_0 | cmp - "$OUT/manifest"
 }
 
+@test "clients that ask for a manifest at once wait for one pass" {
+    offer "acme/Tiny=$MODEL"
+    for i in 1 2 3 4 5 6 7 8; do
+        manifest "$OLLAMA" F32 >"$OUT/manifest.$i" &
+        clients[i]=$!
+    done
+    wait "${clients[@]}"
+    for i in 2 3 4 5 6 7 8; do
+        cmp "$OUT/manifest.1" "$OUT/manifest.$i"
+    done
+    get "$URL/metrics" | grep -x "wfs_digest_bytes_total $(jq '.layers[0].size' "$OUT/manifest.1")"
+}
+
 @test "errors are those of registries, and a token is a password" {
     echo secret-token >"$OUT/token"
     offer --token-file "$OUT/token" "acme/Tiny=$MODEL"

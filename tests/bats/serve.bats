@@ -163,7 +163,14 @@ END
     grep -q '<h2>acme/Tiny-GGUF</h2>' "$OUT/page.html"
     grep -q 'href="/acme/Tiny-GGUF/resolve/main/Tiny-Q4_K_M.gguf"' "$OUT/page.html"
     get "$URL/acme/Tiny/resolve/main/config.json" >"$OUT/config.json"
-    get "$URL/metrics" | grep -qx "wfs_file_bytes_total $(stat -c %s "$OUT/config.json")"
+    config=$(stat -c %s "$OUT/config.json")
+    get "$URL/metrics" >"$OUT/metrics"
+    grep -qx "wfs_file_bytes_total $config" "$OUT/metrics"
+    grep -qx "wfs_computed_bytes_total 0" "$OUT/metrics"
+    computed=$(get "$URL/acme/Tiny-GGUF/resolve/main/Tiny-Q8_0.gguf" | wc -c)
+    get "$URL/metrics" >"$OUT/metrics"
+    grep -qx "wfs_file_bytes_total $((config + computed))" "$OUT/metrics"
+    grep -qx "wfs_computed_bytes_total $computed" "$OUT/metrics"
 }
 
 @test "odd and hostile requests get an answer, and the server goes on" {
@@ -217,5 +224,28 @@ assert b"<script>" not in exchange(request("/", "Connection: close").replace(b"H
 assert b"<https://a/" in exchange(request("/api/models/acme/Tiny-GGUF/tree/main?limit=3", "X-Forwarded-Proto: https", "Connection: close"))
 END
     kill -TERM "$SERVER"
+    server_ends_with 0
+}
+
+@test "SIGTERM ends the server while clients read nothing of what they asked for" {
+    offer "acme/Tiny=$MODEL"
+    "$PYTHON" - "$URL" "$SERVER" <<'END'
+import os, signal, socket, sys
+host, port = sys.argv[1].removeprefix("http://").split(":")
+slow = []
+for _ in range(64):
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.connect((host, int(port)))
+    connection.sendall(b"GET /acme/Tiny-GGUF/resolve/main/Tiny-F32.gguf HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert connection.recv(1) == b"H"
+    slow.append(connection)
+idle = socket.create_connection((host, int(port)))
+os.kill(int(sys.argv[2]), signal.SIGTERM)
+try:
+    assert idle.recv(1) == b"", "the connection ends"
+except ConnectionError:
+    pass
+END
     server_ends_with 0
 }

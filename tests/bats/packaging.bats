@@ -35,7 +35,8 @@ line() {
     run ! grep -F "wfs-serve@" <<<"$output"
 
     make_input dtypes "$units/model.safetensors"
-    local start FLAGS="--listen 127.0.0.1:0" SOURCES="acme/m=$units/model.safetensors"
+    local start
+    export FLAGS="--listen 127.0.0.1:0" SOURCES="acme/m=$units/model.safetensors"
     start=$(sed -n 's/^ExecStart=//p' "$units/wfs-serve@.service")
     SERVER_LOG=$units/server.log
     eval "exec $start" >"$units/address" 2>"$SERVER_LOG" 3>&- &

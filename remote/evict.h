@@ -1,6 +1,7 @@
 /* How large the store may grow, and what is removed from it: whole segments, the one that was opened longest ago first.
  *
- * A segment is removed by unlinking it: a process that has it open reads on. Nothing locks the others out; two
+ * A segment is removed by unlinking it: a process that has it open reads on, and the space is free once it is closed:
+ * computed bytes at their object's next write, fetched ones with their object. Nothing locks the others out; two
  * processes that evict at once remove the same segments, and perhaps some more than they had to. */
 #pragma once
 

@@ -43,7 +43,8 @@ struct store_object {
     uint64_t size;
     bool is_computed;
     size_t n_segments;
-    _Atomic int *segments; /* descriptors + 1; 0: not open */
+    _Atomic int *segments;   /* descriptors + 1; 0: not open */
+    pthread_rwlock_t in_use; /* held for reading while a descriptor is used */
 };
 
 static atomic_int n_descriptors;
@@ -133,6 +134,7 @@ struct store_object *store_open(const char *key, uint64_t size, const char *name
     object->segments = memory_alloc(object->n_segments * sizeof *object->segments);
     for (size_t i = 0; i < object->n_segments; i++)
         atomic_init(&object->segments[i], 0);
+    pthread_rwlock_init(&object->in_use, NULL);
     return object;
 }
 
@@ -151,6 +153,7 @@ void store_close(struct store_object *object)
             atomic_fetch_sub(&n_descriptors, 1);
         }
     store_memory_forget(object);
+    pthread_rwlock_destroy(&object->in_use);
     free(object->segments);
     free(object->name);
     free(object);
@@ -256,9 +259,29 @@ static int make_segment(const struct store_object *object, uint64_t segment)
     return open_segment(object, segment);
 }
 
-/* Returns a descriptor of a segment, or -1; *ret_is_kept: the object keeps it open. */
+/* Closes those of the segments [first, end) that were evicted, so that their space is free and new bytes go to new
+ * ones. Not of fetched bytes, which readers may be waiting for. */
+static void drop_evicted(struct store_object *object, size_t first, size_t end)
+{
+    struct stat status;
+    if (!object->is_computed)
+        return;
+    pthread_rwlock_wrlock(&object->in_use);
+    for (size_t i = first; i < end; i++) {
+        int held = atomic_load(&object->segments[i]);
+        if (held > 0 && fstat(held - 1, &status) == 0 && status.st_nlink == 0) {
+            atomic_store(&object->segments[i], 0);
+            close(held - 1);
+            atomic_fetch_sub(&n_descriptors, 1);
+        }
+    }
+    pthread_rwlock_unlock(&object->in_use);
+}
+
+/* Returns a descriptor of a segment, or -1; *ret_is_kept: the object keeps it open. Call give_back() in any case. */
 static int take_segment(struct store_object *object, uint64_t segment, bool make, bool *ret_is_kept)
 {
+    pthread_rwlock_rdlock(&object->in_use);
     int none = 0, held = has_directory() ? atomic_load(&object->segments[segment]) : 0;
     *ret_is_kept = held > 0;
     if (held > 0 || !has_directory())
@@ -276,10 +299,11 @@ static int take_segment(struct store_object *object, uint64_t segment, bool make
     return held - 1;
 }
 
-static void give_back(int fd, bool is_kept)
+static void give_back(struct store_object *object, int fd, bool is_kept)
 {
     if (fd >= 0 && !is_kept)
         close(fd);
+    pthread_rwlock_unlock(&object->in_use);
 }
 
 static off_t word_offset(const struct store_object *object, uint64_t granule)
@@ -300,16 +324,21 @@ static uint64_t read_word(struct store_object *object, uint64_t granule)
     int fd = take_segment(object, granule / GRANULES, false, &is_kept);
     if (fd >= 0 && pread(fd, &word, sizeof word, word_offset(object, granule)) != sizeof word)
         word = 0;
-    give_back(fd, is_kept);
+    give_back(object, fd, is_kept);
     return word;
 }
 
-static bool read_data(struct store_object *object, uint64_t granule, size_t offset, size_t length, void *out)
+/* Reads a part of a granule, and its word from the same segment: another one may take its place at any time, in which
+ * the granule is absent. */
+static bool read_data(struct store_object *object, uint64_t granule, size_t offset, size_t length, void *out,
+                      uint64_t *ret_word)
 {
     bool is_kept;
     int fd = take_segment(object, granule / GRANULES, false, &is_kept);
-    bool done = fd >= 0 && pread(fd, out, length, data_offset(granule) + (off_t)offset) == (ssize_t)length;
-    give_back(fd, is_kept);
+    bool done = fd >= 0 && pread(fd, ret_word, sizeof *ret_word, word_offset(object, granule)) == sizeof *ret_word &&
+                (*ret_word & PRESENT) != 0 &&
+                pread(fd, out, length, data_offset(granule) + (off_t)offset) == (ssize_t)length;
+    give_back(object, fd, is_kept);
     return done;
 }
 
@@ -337,30 +366,33 @@ bool store_verify(struct store_object *object, uint64_t granule)
 
 bool store_take(struct store_object *object, uint64_t granule, void *out)
 {
-    uint64_t word = read_word(object, granule);
+    uint64_t word;
     size_t length = store_granule_length(object, granule);
-    return (word & PRESENT) != 0 && read_data(object, granule, 0, length, out) && word_of(out, length) == word;
+    return read_data(object, granule, 0, length, out, &word) && word_of(out, length) == word;
 }
 
 bool store_read(struct store_object *object, uint64_t granule, size_t offset, size_t length, void *out)
 {
-    return store_memory_read(object, granule, offset, length, out) || read_data(object, granule, offset, length, out);
+    uint64_t unused;
+    return store_memory_read(object, granule, offset, length, out) ||
+           read_data(object, granule, offset, length, out, &unused);
 }
 
 static bool write_granule(struct store_object *object, uint64_t granule, const void *bytes, size_t length)
 {
     bool is_kept;
-    const uint64_t word = word_of(bytes, length);
-    int fd = take_segment(object, granule / GRANULES, true, &is_kept);
+    const uint64_t word = word_of(bytes, length), segment = granule / GRANULES;
+    drop_evicted(object, segment, segment + 1);
+    int fd = take_segment(object, segment, true, &is_kept);
     errno = ENOSPC; /* of a write that ends early */
     bool written = fd >= 0 && pwrite(fd, bytes, length, data_offset(granule)) == (ssize_t)length &&
                    pwrite(fd, &word, sizeof word, word_offset(object, granule)) == sizeof word;
-    give_back(fd, is_kept);
+    give_back(object, fd, is_kept);
     return written;
 }
 
 /* Looks from time to time, as the store grows, whether it has grown too large. */
-static void note_growth(size_t length)
+static void note_growth(struct store_object *object, size_t length)
 {
     const uint64_t step = limit / 8 < STORE_SEGMENT ? limit / 8 : STORE_SEGMENT;
     static _Atomic uint64_t n_new;
@@ -368,6 +400,7 @@ static void note_growth(size_t length)
         return;
     atomic_store(&n_new, 0);
     evict(directory, limit);
+    drop_evicted(object, 0, object->n_segments);
 }
 
 /* Makes room on a disk that is full, once. */
@@ -378,7 +411,7 @@ static bool write_to_disk(struct store_object *object, uint64_t granule, const v
     bool written = write_granule(object, granule, bytes, length) ||
                    (errno == ENOSPC && evict(directory, limit) > 0 && write_granule(object, granule, bytes, length));
     if (written)
-        note_growth(length);
+        note_growth(object, length);
     else
         tell(directory);
     return written;

@@ -186,6 +186,12 @@ static void computed(void)
     const struct stored_segments segments = evict_list("cache", arena);
     CHECK(segments.count == 2 && !segments.items[0].is_computed && segments.items[1].is_computed);
     CHECK_TEXT(segments.items[1].name, "/model/file");
+    evict("cache", 0);
+    store_write(object, 2, bytes_of(2));
+    CHECK_NAMED(!store_read(object, 1, 0, 1, found), "nor is what it had read from the one in its place");
+    store_close(object);
+    object = store_open_computed(COMPUTED, size, "/model/file");
+    CHECK_NAMED(store_take(object, 2, found) && !store_has(object, 1), "an evicted segment takes no new bytes");
     store_close(object);
     arena_free(arena);
 }

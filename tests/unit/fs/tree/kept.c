@@ -263,6 +263,26 @@ static void damaged(void)
     CHECK_NAMED(second.right && second.n_reads == n_remaining, "and kept again");
 }
 
+/* Reads a file again and again while its kept bytes are evicted. */
+static void evicted(void)
+{
+    struct arena *arena = arena_new();
+    empty_store();
+    open_source(OLD);
+    struct vfile file = file_of(arena, q4_k, header);
+    struct reader reader = {.file = &file, .step = 100000};
+    file.kept = kept_new(&file, &quantized);
+    for (int round = 0; round < 6; round++) {
+        read_all(&reader);
+        if (round % 2 != 0)
+            empty_store();
+    }
+    CHECK_NAMED(!reader.failed, "bytes that are evicted while they are read");
+    kept_free(file.kept);
+    source_close(source);
+    arena_free(arena);
+}
+
 struct key {
     char hex[SHA256_HEX + 1];
 };
@@ -333,6 +353,7 @@ int main(void)
     unsettled();
     changed();
     damaged();
+    evicted();
     keys();
     files_remove();
     return check_done();

@@ -23,6 +23,12 @@ static inline bool checked_multiply(uint64_t a, uint64_t b, uint64_t *result)
     return true;
 }
 
+/* Returns how many times `divisor` covers `number`. */
+static inline uint64_t rounded_up(uint64_t number, uint64_t divisor)
+{
+    return number / divisor + (number % divisor != 0);
+}
+
 /* Rounds `value` up to a multiple of `alignment`, a power of two. */
 static inline bool checked_align(uint64_t value, uint64_t alignment, uint64_t *result)
 {

@@ -5,6 +5,7 @@
  * part, its dtype and shape, and the fact that disagrees. */
 #pragma once
 
+#include "base/checked.h"
 #include "models/packings/packing.h"
 #include "quant/unpack.h"
 
@@ -90,8 +91,3 @@ const struct view *packed_mxfp4(struct arena *arena, const struct view *bytes, c
 /* Like packed_mxfp4(), but as ggml's blocks: bytes [..., n, 16] and exponents [..., n] become MXFP4 [..., n * 32].
  * Returns NULL if the two shapes disagree. */
 const struct view *packed_mxfp4_blocks(struct arena *arena, const struct view *bytes, const struct view *scales);
-
-static inline uint64_t rounded_up(uint64_t number, uint64_t divisor)
-{
-    return number / divisor + (number % divisor != 0);
-}

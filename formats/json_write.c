@@ -1,5 +1,7 @@
 #include "formats/json_write.h"
 
+#include "base/arena.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -246,6 +248,65 @@ static void put_edited(struct json_writer *writer, const struct json *value, jso
 void json_put_edited(struct json_writer *writer, const struct json *value, json_edit *edit, void *context)
 {
     put_edited(writer, value, edit, context, 1);
+}
+
+static int compare_members(const void *a, const void *b)
+{
+    const struct json_member *x = a, *y = b;
+    size_t shorter = x->key_length < y->key_length ? x->key_length : y->key_length;
+    int order = memcmp(x->key, y->key, shorter);
+    return order != 0 ? order : (x->key_length > y->key_length) - (x->key_length < y->key_length);
+}
+
+/* Returns the members of `value` that `more` lacks, and those of `more`, sorted; the caller frees them. */
+static struct json_member *sorted_members(const struct json *value, const struct json *more, size_t *ret_n)
+{
+    size_t n = 0;
+    struct json_member *members =
+        memory_alloc((json_count_members(value) + json_count_members(more) + 1) * sizeof *members);
+    for (struct json_member member = {0}; json_next_member(value, &member);)
+        if (json_get_n(more, member.key, member.key_length) == NULL)
+            members[n++] = member;
+    for (struct json_member member = {0}; json_next_member(more, &member);)
+        members[n++] = member;
+    qsort(members, n, sizeof *members, compare_members);
+    *ret_n = n;
+    return members;
+}
+
+/* An integer keeps its digits, but for the sign of zero. */
+static void put_number_of_python(struct json_writer *writer, const struct json *value)
+{
+    char text[JSON_FLOAT_TEXT];
+    double number;
+    const char *spelled = json_number_text(value);
+    if (!json_is_integer(value) && json_double(value, &number))
+        spelled = json_f64_text(number, text);
+    json_put_raw(writer, NULL, strcmp(spelled, "-0") == 0 ? "0" : spelled);
+}
+
+/* Recurses as deep as the document, at most JSON_MAX_DEPTH. */
+void json_put_sorted(struct json_writer *writer, const struct json *value, const struct json *more)
+{
+    bool is_object = json_is(value, JSON_OBJECT);
+    size_t n = 0;
+    if (!is_object && !json_is(value, JSON_ARRAY)) {
+        if (json_is(value, JSON_NUMBER))
+            put_number_of_python(writer, value);
+        else
+            put_scalar(writer, value);
+        return;
+    }
+    open_bracket(writer, NULL, is_object);
+    for (const struct json *element = json_first(value); element != NULL; element = json_next(element))
+        json_put_sorted(writer, element, NULL);
+    struct json_member *members = is_object ? sorted_members(value, more, &n) : NULL;
+    for (size_t i = 0; i < n; i++) {
+        json_put_key(writer, members[i].key, members[i].key_length);
+        json_put_sorted(writer, members[i].value, NULL);
+    }
+    free(members);
+    json_end(writer);
 }
 
 void json_put_f64(struct json_writer *writer, const char *key, double value, int digits)

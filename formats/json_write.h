@@ -68,6 +68,10 @@ void json_put_f64(struct json_writer *writer, const char *key, double value, int
 typedef bool json_edit(void *context, struct json_writer *writer, const struct json_member *member, unsigned depth);
 void json_put_edited(struct json_writer *writer, const struct json *value, json_edit *edit, void *context);
 
+/* Puts a parsed value as Python's json.dump(sort_keys=True) does: members of objects by key, and numbers as Python
+ * prints them. The members of `more`, an object or NULL, replace or join those of the outermost object. */
+void json_put_sorted(struct json_writer *writer, const struct json *value, const struct json *more);
+
 /* Puts members or elements as `template` spells them: JSON with ' as the quotation mark, in which a value may be
  *     %s  a text, or NULL: null    %t  a text and its length (size_t)    %u  a uint64_t
  *     %b  true or false            %r  a value that is spelled already

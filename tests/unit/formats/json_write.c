@@ -87,6 +87,28 @@ static void templates(void)
     }
 }
 
+/* json.dumps(value | more, sort_keys=True), as Python prints it. */
+static void sorted_like_python(void)
+{
+    static const char text[] = "{\"b\": {\"y\": 1E-5, \"x\": [1.50, -0, 100000000000000000000, 1e16]}, \"é\": null,"
+                               " \"a\": 1, \"ab\": -0.0, \"\": true}";
+    static const char added[] = "{\"a\": {\"d\": 2, \"c\": false}, \"z\": \"\"}";
+    struct error error;
+    struct json_document *value = json_parse(text, strlen(text), &error),
+                         *more = json_parse(added, strlen(added), &error);
+    struct buffer out = {0};
+    CHECK(value != NULL && more != NULL);
+    json_put_sorted(&(struct json_writer){.out = &out, .letters = JSON_ASCII, .compact = true}, json_root(value),
+                    json_root(more));
+    buffer_append(&out, "", 1);
+    CHECK_TEXT((const char *)out.bytes,
+               "{\"\":true,\"a\":{\"c\":false,\"d\":2},\"ab\":-0.0,"
+               "\"b\":{\"x\":[1.5,0,100000000000000000000,1e+16],\"y\":1e-05},\"z\":\"\",\"\\u00e9\":null}");
+    buffer_free(&out);
+    json_free(value);
+    json_free(more);
+}
+
 /* json.dumps(value, indent=4), but for the element, which is as json.dumps(element) has it. */
 static void lines(void)
 {
@@ -178,6 +200,7 @@ int main(void)
     documents();
     compact();
     templates();
+    sorted_like_python();
     lines();
     taken_back();
     numbers();

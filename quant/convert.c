@@ -260,7 +260,7 @@ uint64_t convert_cost(const struct view *view, struct encoding target, uint64_t 
 {
     enum { READ_AND_DECODE_COST = 250 }; /* picoseconds per element, of an element type */
     if (view->dtype == target.dtype)
-        return 0;
+        return count * view->op->cost / 1000;
     return count * target.dtype->block_elements / 1000 * (READ_AND_DECODE_COST + target.dtype->encode_cost);
 }
 

@@ -27,8 +27,8 @@ bool convert_read(const struct view *view, struct encoding target, uint64_t firs
 void convert_depends(const struct view *view, struct encoding target, uint64_t first, uint64_t count,
                      struct dependencies *to);
 
-/* Returns the approximate time for `count` blocks on one core in nanoseconds, 0 if units are copied: it decides whether
- * to use several threads. */
+/* Returns the approximate time for `count` blocks on one core in nanoseconds, 0 for units that are stored: it decides
+ * whether to use several threads. */
 uint64_t convert_cost(const struct view *view, struct encoding target, uint64_t count);
 
 /* Replaces each element x by f(x) in F32, rounded to `dtype`, an element type (for an F16 view: F16 arithmetic on

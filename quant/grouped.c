@@ -1,0 +1,660 @@
+#include "quant/grouped.h"
+
+#include "base/checked.h"
+#include "quant/convert.h"
+#include "quant/dependencies.h"
+#include "quant/grouped_kernels.h"
+
+#include <assert.h>
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECE = 4096 /* values at a time; whole groups */, WORD_BITS = 32 };
+
+struct grouped {
+    struct view view;
+    const struct view *inner;
+    const struct grouping *grouping;
+    struct fused *fused;
+    uint64_t n_rows, n_columns, columns; /* of the matrix; columns of a group */
+    enum rounding rounding;
+};
+
+static float round_to_f32(float value)
+{
+    return value;
+}
+
+static float bf16(float value)
+{
+    return round_to_bf16(value);
+}
+
+static float f16(float value)
+{
+    return round_to_f16(value);
+}
+
+/* Numbers of an element type, and its rounding. */
+static const struct {
+    float epsilon, least; /* the least normal number */
+    float (*round)(float value);
+} numbers[] = {
+    [ROUND_F32] = {0x1p-23f, FLT_MIN, round_to_f32},
+    [ROUND_BF16] = {0x1p-7f, FLT_MIN, bf16},
+    [ROUND_F16] = {0x1p-10f, 0x1p-14f, f16},
+};
+
+static bool find_rounding(const struct dtype *dtype, enum rounding *ret_rounding)
+{
+    static const char *const names[] = {[ROUND_F32] = "F32", [ROUND_BF16] = "BF16", [ROUND_F16] = "F16"};
+    for (unsigned i = 0; i < ROUNDINGS; i++)
+        if (strcmp(dtype->name, names[i]) == 0) {
+            *ret_rounding = (enum rounding)i;
+            return true;
+        }
+    return false;
+}
+
+bool grouped_possible(const struct view *matrix, const struct grouping *grouping, struct error *error)
+{
+    enum rounding rounding;
+    if (matrix->rank != 2 || matrix->n_elements == 0)
+        return error_set(error, "only matrices are quantized");
+    if (!find_rounding(matrix->dtype, &rounding))
+        return error_set(error, "it is %s, and only F32, BF16 and F16 are quantized", matrix->dtype->name);
+    if (grouping->columns != 0 && matrix->shape[1] % grouping->columns != 0)
+        return error_set(error, "its %" PRIu64 " columns are not a multiple of %" PRIu32, matrix->shape[1],
+                         grouping->columns);
+    return true;
+}
+
+static uint64_t groups_across(const struct grouped *grouped)
+{
+    return grouped->n_columns / grouped->columns;
+}
+
+/* The range of groups. */
+
+static bool read_values(const struct grouped *grouped, uint64_t row, uint64_t column, size_t n, float *values,
+                        struct error *error)
+{
+    return convert_read(grouped->inner, encoding_of(&f32_dtype), row * grouped->n_columns + column, n, values, error);
+}
+
+static void extend(struct range *range, const struct range *by)
+{
+    range->low = by->low < range->low ? by->low : range->low;
+    range->high = by->high > range->high || by->high != by->high ? by->high : range->high;
+}
+
+/* Extends the ranges of groups of one row by its values. */
+static bool extend_by_row(const struct grouped *grouped, uint64_t row, uint64_t first, size_t n, struct range *ranges,
+                          struct error *error)
+{
+    float values[PIECE];
+    struct range of_piece[PIECE];
+    uint64_t end = (first + n) * grouped->columns;
+    for (uint64_t column = first * grouped->columns; column < end;) {
+        size_t count = end - column < PIECE ? end - column : PIECE;
+        size_t columns = count < grouped->columns ? count : grouped->columns;
+        if (!read_values(grouped, row, column, count, values, error))
+            return false;
+        grouped_kernels()->range(values, count / columns, columns, of_piece);
+        for (size_t i = 0; i < count / columns; i++)
+            extend(&ranges[column / grouped->columns - first + i], &of_piece[i]);
+        column += count;
+    }
+    return true;
+}
+
+/* Gets the ranges of `n` groups next to each other. */
+static bool read_ranges(const struct grouped *grouped, uint64_t down, uint64_t first, size_t n, struct range *ranges,
+                        struct error *error)
+{
+    uint64_t row = down * grouped->grouping->rows, rest = grouped->n_rows - row;
+    uint64_t end = row + (grouped->grouping->rows < rest ? grouped->grouping->rows : rest);
+    memset(ranges, 0, n * sizeof *ranges);
+    for (; row < end; row++)
+        if (!extend_by_row(grouped, row, first, n, ranges, error))
+            return false;
+    return true;
+}
+
+/* The scale of the whole tensor. */
+
+struct fused {
+    const struct view **matrices;
+    size_t n_matrices;
+    _Atomic uint32_t found; /* the bits of the scale, which is not 0; 0: not found yet */
+};
+
+struct fused *fused_new(struct arena *arena, const struct view *const *matrices, size_t n)
+{
+    struct fused *fused = arena_alloc(arena, sizeof *fused);
+    fused->matrices = arena_array(arena, n, sizeof(const struct view *));
+    fused->n_matrices = n;
+    memcpy(fused->matrices, matrices, n * sizeof *matrices);
+    return fused;
+}
+
+static bool read_largest(const struct view *matrix, float *ret_largest, struct error *error)
+{
+    float values[PIECE];
+    struct range range = {0}, of_piece;
+    for (uint64_t done = 0; done < matrix->n_elements;) {
+        size_t count = matrix->n_elements - done < PIECE ? matrix->n_elements - done : PIECE;
+        if (!convert_read(matrix, encoding_of(&f32_dtype), done, count, values, error))
+            return false;
+        grouped_kernels()->range(values, 1, count, &of_piece);
+        extend(&range, &of_piece);
+        done += count;
+    }
+    *ret_largest = -range.low > range.high ? -range.low : range.high;
+    return true;
+}
+
+/* Several threads may find the same number at the same time. */
+static bool read_fused(struct fused *fused, float *ret_scale, struct error *error)
+{
+    uint32_t bits = atomic_load_explicit(&fused->found, memory_order_relaxed);
+    float largest = 0;
+    for (size_t i = 0; bits == 0 && i < fused->n_matrices; i++) {
+        enum rounding rounding = ROUND_F32;
+        float of_matrix;
+        if (!read_largest(fused->matrices[i], &of_matrix, error))
+            return false;
+        find_rounding(fused->matrices[i]->dtype, &rounding);
+        of_matrix = of_matrix < numbers[rounding].least ? numbers[rounding].least : of_matrix;
+        largest = of_matrix > largest ? of_matrix : largest;
+    }
+    if (bits == 0) {
+        static const float largest_code = 6, largest_scale = 448;
+        enum rounding rounding = ROUND_F32;
+        find_rounding(fused->matrices[0]->dtype, &rounding);
+        float (*round)(float) = numbers[rounding].round;
+        float reciprocal = round(1 / largest), scale = round(reciprocal * (largest_code * largest_scale));
+        memcpy(&bits, &scale, sizeof bits);
+        atomic_store_explicit(&fused->found, bits, memory_order_relaxed);
+    }
+    memcpy(ret_scale, &bits, sizeof bits);
+    return true;
+}
+
+/* Scales. */
+
+struct scale {
+    float divisor, zero_point;
+    float stored; /* in the weight's dtype */
+    uint8_t code; /* as it is stored otherwise */
+};
+
+static float largest_of(const struct range *range)
+{
+    return -range->low > range->high ? -range->low : range->high;
+}
+
+static float largest_code(const struct grouping *grouping)
+{
+    static const float largest[] = {[CODE_E4M3] = 448, [CODE_E2M1] = 6};
+    return grouping->code == CODE_INTEGER ? (float)((1 << grouping->bits) - 1) / 2 : largest[grouping->code];
+}
+
+static struct scale symmetric_scale(const struct grouped *grouped, const struct range *range)
+{
+    float scale = numbers[grouped->rounding].round(largest_of(range) / largest_code(grouped->grouping));
+    scale = scale == 0 ? numbers[grouped->rounding].epsilon : scale;
+    return (struct scale){.divisor = scale, .stored = scale};
+}
+
+/* The zero point is found before a scale of 0 is replaced. */
+static struct scale asymmetric_scale(const struct grouped *grouped, const struct range *range)
+{
+    float (*round)(float) = numbers[grouped->rounding].round;
+    float lowest = -(float)(1 << (grouped->grouping->bits - 1)), highest = -1 - lowest;
+    float scale = round(round(range->high - range->low) / (highest - lowest));
+    float zero = round(lowest - round(range->low / scale));
+    zero = zero < lowest ? lowest : zero > highest ? highest : zero;
+    zero = zero == zero ? rintf(zero) : 0;
+    scale = scale == 0 ? numbers[grouped->rounding].epsilon : scale;
+    return (struct scale){.divisor = scale, .stored = scale, .zero_point = zero};
+}
+
+/* Returns the power of 2 at or below the magnitude rounded to a place of FP4's mantissa; 0 for what is below the normal
+ * numbers. */
+static float power_below(float magnitude, enum rounding rounding)
+{
+    static const uint32_t half_place = 1 << 21, exponent_bits = 0xff800000;
+    uint32_t bits;
+    if (rounding == ROUND_F16 && magnitude < 0x1p-14f)
+        return magnitude + 0x1p-16f >= 0x1p-14f ? 0x1p-14f : 0;
+    memcpy(&bits, &magnitude, sizeof bits);
+    bits = (bits + half_place) & exponent_bits;
+    memcpy(&magnitude, &bits, sizeof bits);
+    return magnitude;
+}
+
+static struct scale power_scale(const struct grouped *grouped, const struct range *range)
+{
+    enum { BIAS = 127, MOST = 255 };
+    int largest_exponent = grouped->grouping->code == CODE_E4M3 ? 8 : 2;
+    float power = power_below(largest_of(range), grouped->rounding);
+    int exponent = power == 0 || !isfinite(power) ? 0 : BIAS + ilogbf(power) - largest_exponent;
+    exponent = exponent < 0 ? 0 : exponent > MOST - 1 ? MOST - 1 : exponent;
+    float scale = numbers[grouped->rounding].round(ldexpf(1, exponent - BIAS));
+    scale = scale == 0 ? 1 : scale;
+    return (struct scale){.divisor = scale, .code = (uint8_t)(BIAS + ilogbf(scale))};
+}
+
+/* Sets scales of the tensor's F8_E4M3 units, PIECE at a time. */
+static void find_scales_of_tensor(const struct grouped *grouped, const struct range *ranges, size_t n, float of_tensor,
+                                  struct scale *scales)
+{
+    enum { CODE_OF_EIGHTH = 0x20 };
+    float (*round)(float) = numbers[grouped->rounding].round, ratios[PIECE], decoded[PIECE];
+    uint8_t codes[PIECE];
+    for (size_t first = 0; first < n; first += PIECE) {
+        size_t count = n - first < PIECE ? n - first : PIECE;
+        for (size_t i = 0; i < count; i++)
+            ratios[i] = of_tensor * round(largest_of(&ranges[first + i]) / largest_code(grouped->grouping));
+        grouped_kernels()->e4m3(ratios, count, codes);
+        for (size_t i = 0; i < count; i++)
+            codes[i] = codes[i] == 0 ? CODE_OF_EIGHTH : codes[i];
+        dtype_kernels(&f8_e4m3_dtype).decode(codes, decoded, count);
+        for (size_t i = 0; i < count; i++)
+            scales[first + i] = (struct scale){.divisor = decoded[i] / of_tensor, .code = codes[i]};
+    }
+}
+
+static struct scale find_scale(const struct grouped *grouped, const struct range *range)
+{
+    if (grouped->grouping->scale == SCALE_POWER_OF_TWO)
+        return power_scale(grouped, range);
+    return grouped->grouping->scale == SCALE_ASYMMETRIC ? asymmetric_scale(grouped, range)
+                                                        : symmetric_scale(grouped, range);
+}
+
+/* Gets the scales of `n` groups with these ranges. */
+static bool find_scales(const struct grouped *grouped, const struct range *ranges, size_t n, struct scale *scales,
+                        struct error *error)
+{
+    float of_tensor;
+    if (grouped->grouping->scale == SCALE_OF_TENSOR) {
+        if (!read_fused(grouped->fused, &of_tensor, error))
+            return false;
+        find_scales_of_tensor(grouped, ranges, n, of_tensor, scales);
+        return true;
+    }
+    for (size_t i = 0; i < n; i++)
+        scales[i] = find_scale(grouped, &ranges[i]);
+    return true;
+}
+
+/* Reads the scales of `n` groups next to each other. */
+static bool read_group_scales(const struct grouped *grouped, uint64_t down, uint64_t first, size_t n,
+                              struct scale *scales, struct error *error)
+{
+    struct range *ranges = memory_alloc(n * sizeof *ranges);
+    bool good = read_ranges(grouped, down, first, n, ranges, error) && find_scales(grouped, ranges, n, scales, error);
+    free(ranges);
+    return good;
+}
+
+/* Codes. */
+
+/* The scales of groups that are larger than a piece, or that several rows share: of one row of groups at a time, from
+ * group `first` on. */
+struct reached {
+    uint64_t down, first; /* down UINT64_MAX: none yet */
+    size_t n;
+    struct scale *scales;
+};
+
+static bool fits_piece(const struct grouped *grouped)
+{
+    return grouped->grouping->rows == 1 && PIECE % grouped->columns == 0;
+}
+
+/* Encodes `n` values of one row, whole groups or parts of one, into a code a byte. */
+static void encode(const struct grouped *grouped, const struct scale *scales, float *values, size_t n, uint8_t *codes)
+{
+    const struct grouped_kernels *kernels = grouped_kernels();
+    const struct grouping *grouping = grouped->grouping;
+    size_t columns = n < grouped->columns ? n : grouped->columns, n_groups = n / columns;
+    enum rounding rounding = grouping->scale == SCALE_OF_TENSOR ? ROUND_F32 : grouped->rounding;
+    float divisors[PIECE], zero_points[PIECE];
+    for (size_t i = 0; i < n_groups; i++) {
+        divisors[i] = scales[i].divisor;
+        zero_points[i] = scales[i].zero_point;
+    }
+    kernels->divide[rounding](values, n_groups, columns, divisors);
+    if (grouping->scale == SCALE_ASYMMETRIC)
+        kernels->add[rounding](values, n_groups, columns, zero_points);
+    float lowest = -(float)(1 << (grouping->bits - 1));
+    if (grouping->code == CODE_E4M3)
+        kernels->e4m3(values, n, codes);
+    else if (grouping->code == CODE_E2M1)
+        kernels->e2m1(values, n, codes);
+    else
+        kernels->integer(values, n, lowest, -1 - lowest, codes);
+    uint8_t mask = (uint8_t)((1 << grouping->width) - 1), offset = grouping->is_offset ? (uint8_t)-lowest : 0;
+    for (size_t i = 0; i < n && grouping->code == CODE_INTEGER; i++)
+        codes[i] = (codes[i] + offset) & mask;
+}
+
+/* Appends codes, eight at a time, to a string of bits; `n` codes, and zeros up to a whole byte. */
+static void pack(const uint8_t *codes, size_t n, unsigned bits, uint8_t *bytes)
+{
+    enum { TOGETHER = 8 };
+    if (bits == 8)
+        memcpy(bytes, codes, n);
+    else if (bits == 4 && n % TOGETHER == 0)
+        for (size_t i = 0; i < n / 2; i++)
+            bytes[i] = (uint8_t)(codes[2 * i] | codes[2 * i + 1] << 4);
+    if (bits == 8 || (bits == 4 && n % TOGETHER == 0))
+        return;
+    for (size_t i = 0; i < n; i += TOGETHER) {
+        uint64_t word = 0;
+        for (size_t k = 0; k < TOGETHER && i + k < n; k++)
+            word |= (uint64_t)codes[i + k] << k * bits;
+        for (unsigned k = 0; k < bits; k++)
+            bytes[i / TOGETHER * bits + k] = (uint8_t)(word >> 8 * k);
+    }
+}
+
+/* Finds the scales of whole groups from their values. */
+static bool scale_piece(const struct grouped *grouped, const float *values, size_t n, struct scale *scales,
+                        struct error *error)
+{
+    struct range ranges[PIECE / 8];
+    assert(n / grouped->columns <= sizeof ranges / sizeof *ranges);
+    grouped_kernels()->range(values, n / grouped->columns, grouped->columns, ranges);
+    return find_scales(grouped, ranges, n / grouped->columns, scales, error);
+}
+
+/* Encodes the `n` values from `column` on, at most PIECE, into bytes. */
+static bool read_piece(const struct grouped *grouped, const struct reached *reached, uint64_t row, uint64_t column,
+                       size_t n, uint8_t *bytes, struct error *error)
+{
+    float values[PIECE];
+    uint8_t codes[PIECE];
+    struct scale of_piece[PIECE / 8], *scales = of_piece;
+    if (!read_values(grouped, row, column, n, values, error))
+        return false;
+    if (reached->scales != NULL)
+        scales = &reached->scales[column / grouped->columns - reached->first];
+    else if (!scale_piece(grouped, values, n, of_piece, error))
+        return false;
+    encode(grouped, scales, values, n, codes);
+    pack(codes, n, grouped->grouping->width, bytes);
+    return true;
+}
+
+static uint64_t bytes_of_codes(const struct grouped *grouped, uint64_t n)
+{
+    unsigned width = grouped->grouping->width;
+    return width == 8 ? n : (n + 7) / 8 * width;
+}
+
+/* Reads bytes [from, to) of the codes of a row. Pieces begin with a byte of their own, and with a group if they find
+ * its scale. */
+static bool read_codes_of_row(const struct grouped *grouped, const struct reached *reached, uint64_t row, uint64_t from,
+                              uint64_t to, uint8_t *out, struct error *error)
+{
+    uint8_t bytes[PIECE];
+    uint64_t group = grouped->grouping->rows == 1 && !fits_piece(grouped) ? 8 : grouped->columns;
+    uint64_t column = from / grouped->grouping->width * 8 / group * group;
+    while (from < to) {
+        uint64_t wanted = rounded_up(to / grouped->grouping->width * 8 + 8 - column, group) * group;
+        uint64_t rest = grouped->n_columns - column;
+        size_t n = wanted < rest ? wanted : rest;
+        n = n < PIECE ? n : PIECE;
+        uint64_t begin = bytes_of_codes(grouped, column), end = begin + bytes_of_codes(grouped, n);
+        if (!read_piece(grouped, reached, row, column, n, bytes, error))
+            return false;
+        end = end < to ? end : to;
+        memcpy(out, bytes + (from - begin), end - from);
+        out += end - from;
+        from = end;
+        column += n;
+    }
+    return true;
+}
+
+/* Reads bytes [from, to) of a row, which is zero beyond its codes. */
+static bool read_row(const struct grouped *grouped, struct reached *reached, uint64_t row, uint64_t from, uint64_t to,
+                     uint8_t *out, struct error *error)
+{
+    uint64_t down = row / grouped->grouping->rows, code_bytes = bytes_of_codes(grouped, grouped->n_columns);
+    uint64_t end = to < code_bytes ? to : code_bytes;
+    if (reached->scales != NULL && reached->down != down &&
+        !read_group_scales(grouped, down, reached->first, reached->n, reached->scales, error))
+        return false;
+    reached->down = down;
+    memset(out, 0, to - from);
+    return from >= end || read_codes_of_row(grouped, reached, row, from, end, out, error);
+}
+
+/* Makes room for the scales of the groups that hold codes [from, to) of a row. */
+static struct reached reach(const struct grouped *grouped, uint64_t from, uint64_t to)
+{
+    uint64_t most = groups_across(grouped) - 1, first = from / grouped->columns, last = to / grouped->columns;
+    last = last < most ? last : most;
+    first = first < last ? first : last;
+    return (struct reached){UINT64_MAX, first, last - first + 1,
+                            memory_alloc((last - first + 1) * sizeof(struct scale))};
+}
+
+static bool read_codes(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    const struct grouped *grouped = (const struct grouped *)view;
+    unsigned unit = view->dtype->block_bytes, bits = grouped->grouping->width;
+    uint64_t width = view->shape[1] * unit, begin = first * unit, end = begin + count * unit;
+    bool in_one_row = count == 0 || begin / width == (end - 1) / width;
+    struct reached reached = {.down = UINT64_MAX};
+    uint8_t *to = out;
+    bool good = true;
+    if (!fits_piece(grouped))
+        reached = reach(grouped, in_one_row ? begin % width / bits * 8 : 0,
+                        in_one_row ? (begin % width + (end - begin)) / bits * 8 + 8 : grouped->n_columns);
+    while (good && begin < end) {
+        uint64_t row = begin / width, row_end = (row + 1) * width, stop = row_end < end ? row_end : end;
+        good = read_row(grouped, &reached, row, begin - row * width, stop - row * width, to, error);
+        to += stop - begin;
+        begin = stop;
+    }
+    free(reached.scales);
+    return good;
+}
+
+static void rows_depend(const struct grouped *grouped, uint64_t row, uint64_t n_rows, struct dependencies *to)
+{
+    uint64_t rest = grouped->n_rows - row;
+    convert_depends(grouped->inner, encoding_of(&f32_dtype), row * grouped->n_columns,
+                    (n_rows < rest ? n_rows : rest) * grouped->n_columns, to);
+}
+
+static void fused_depend(const struct fused *fused, struct dependencies *to)
+{
+    for (size_t i = 0; i < fused->n_matrices; i++)
+        convert_depends(fused->matrices[i], encoding_of(&f32_dtype), 0, fused->matrices[i]->n_elements, to);
+}
+
+/* Names whole rows of groups. */
+static void codes_depend(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    const struct grouped *grouped = (const struct grouped *)view;
+    uint64_t rows = grouped->grouping->rows, down = first / view->shape[1] / rows;
+    uint64_t last = (first + count - 1) / view->shape[1] / rows;
+    rows_depend(grouped, down * rows, (last - down + 1) * rows, to);
+    if (grouped->fused != NULL)
+        fused_depend(grouped->fused, to);
+}
+
+/* Scales and zero points as they are stored. */
+
+static void store(const struct grouped *grouped, const struct scale *scale, uint8_t *out)
+{
+    if (grouped->view.dtype->block_bytes == 1)
+        *out = scale->code;
+    else
+        dtype_kernels(grouped->view.dtype).encode(&scale->stored, out, 1);
+}
+
+static bool read_scales(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    const struct grouped *grouped = (const struct grouped *)view;
+    uint64_t across = view->shape[1], end = first + count;
+    struct scale *scales = memory_alloc((count < across ? count : across) * sizeof *scales);
+    uint8_t *to = out;
+    bool good = true;
+    while (good && first < end) {
+        uint64_t rest = across - first % across, n = rest < end - first ? rest : end - first;
+        good = read_group_scales(grouped, first / across, first % across, n, scales, error);
+        for (uint64_t i = 0; good && i < n; i++, to += view->dtype->block_bytes)
+            store(grouped, &scales[i], to);
+        first += n;
+    }
+    free(scales);
+    return good;
+}
+
+static void scales_depend(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    const struct grouped *grouped = (const struct grouped *)view;
+    uint64_t rows = grouped->grouping->rows, down = first / view->shape[1];
+    rows_depend(grouped, down * rows, ((first + count - 1) / view->shape[1] - down + 1) * rows, to);
+    if (grouped->fused != NULL)
+        fused_depend(grouped->fused, to);
+}
+
+/* Reads the words of `n` groups next to each other: the zero points of the rows that word `down` of a column holds. */
+static bool read_words(const struct grouped *grouped, uint64_t down, uint64_t first, size_t n, struct scale *scales,
+                       uint8_t *out, struct error *error)
+{
+    unsigned bits = grouped->grouping->bits, n_rows = WORD_BITS / bits;
+    memset(out, 0, n * sizeof(uint32_t));
+    for (uint64_t row = down * n_rows; row < (down + 1) * n_rows && row < grouped->n_rows; row++) {
+        if (!read_group_scales(grouped, row, first, n, scales, error))
+            return false;
+        for (size_t i = 0; i < n; i++) {
+            uint32_t code = (uint32_t)((int)scales[i].zero_point + (1 << (bits - 1)));
+            unsigned bit = (unsigned)(row % n_rows) * bits;
+            out[i * sizeof(uint32_t) + bit / 8] |= (uint8_t)(code << bit % 8);
+        }
+    }
+    return true;
+}
+
+static bool read_zero_points(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    const struct grouped *grouped = (const struct grouped *)view;
+    uint64_t across = view->shape[1], end = first + count;
+    struct scale *scales = memory_alloc((count < across ? count : across) * sizeof *scales);
+    uint8_t *to = out;
+    bool good = true;
+    while (good && first < end) {
+        uint64_t rest = across - first % across, n = rest < end - first ? rest : end - first;
+        good = read_words(grouped, first / across, first % across, n, scales, to, error);
+        to += n * sizeof(uint32_t);
+        first += n;
+    }
+    free(scales);
+    return good;
+}
+
+static void zero_points_depend(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    const struct grouped *grouped = (const struct grouped *)view;
+    uint64_t n_rows = WORD_BITS / grouped->grouping->bits, down = first / view->shape[1];
+    rows_depend(grouped, down * n_rows, ((first + count - 1) / view->shape[1] - down + 1) * n_rows, to);
+}
+
+struct fused_scale {
+    struct view view;
+    struct fused *fused;
+};
+
+static bool read_fused_scale(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    float scale;
+    if (count == 0)
+        return true;
+    if (!read_fused(((const struct fused_scale *)view)->fused, &scale, error))
+        return false;
+    f32_dtype.kernels[CPU_PORTABLE].encode(&scale, out, 1);
+    return true;
+}
+
+static void fused_scale_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    fused_depend(((const struct fused_scale *)view)->fused, to);
+}
+
+/* Making the views. */
+
+static const struct view *view_of(struct arena *arena, const struct view_op *op, const struct grouped *grouped,
+                                  const struct dtype *dtype, uint64_t down, uint64_t across)
+{
+    struct grouped *made = arena_alloc(arena, sizeof *made);
+    const uint64_t shape[2] = {down, across};
+    *made = *grouped;
+    view_init(&made->view, arena, op, dtype, 2, shape);
+    made->view.scattered = grouped->inner->scattered;
+    return &made->view;
+}
+
+static struct grouped grouped_of(const struct view *matrix, const struct grouping *grouping, struct fused *fused)
+{
+    struct grouped grouped = {.inner = matrix, .grouping = grouping, .fused = fused};
+    bool known = find_rounding(matrix->dtype, &grouped.rounding);
+    assert(known && (grouping->scale == SCALE_OF_TENSOR) == (fused != NULL));
+    (void)known;
+    grouped.n_rows = matrix->shape[0];
+    grouped.n_columns = matrix->shape[1];
+    grouped.columns = grouping->columns != 0 ? grouping->columns : matrix->shape[1];
+    return grouped;
+}
+
+const struct view *view_group_codes(struct arena *arena, const struct view *matrix, const struct grouping *grouping,
+                                    struct fused *fused, const struct dtype *dtype)
+{
+    static const struct view_op op = {.name = "group codes", .cost = 1000, .read = read_codes, .depends = codes_depend};
+    struct grouped grouped = grouped_of(matrix, grouping, fused);
+    uint64_t unit = dtype->block_bytes * 8u;
+    return view_of(arena, &op, &grouped, dtype, grouped.n_rows, rounded_up(grouped.n_columns * grouping->width, unit));
+}
+
+const struct view *view_group_scales(struct arena *arena, const struct view *matrix, const struct grouping *grouping,
+                                     struct fused *fused)
+{
+    static const struct view_op op = {.name = "group scales", .read = read_scales, .depends = scales_depend};
+    struct grouped grouped = grouped_of(matrix, grouping, fused);
+    const struct dtype *dtype = grouping->scale == SCALE_OF_TENSOR      ? &f8_e4m3_dtype
+                                : grouping->scale == SCALE_POWER_OF_TWO ? &u8_dtype
+                                                                        : matrix->dtype;
+    return view_of(arena, &op, &grouped, dtype, rounded_up(grouped.n_rows, grouping->rows), groups_across(&grouped));
+}
+
+const struct view *view_group_zero_points(struct arena *arena, const struct view *matrix,
+                                          const struct grouping *grouping)
+{
+    static const struct view_op op = {.name = "group zeros", .read = read_zero_points, .depends = zero_points_depend};
+    struct grouped grouped = grouped_of(matrix, grouping, NULL);
+    return view_of(arena, &op, &grouped, &i32_dtype, rounded_up(grouped.n_rows * grouping->bits, WORD_BITS),
+                   groups_across(&grouped));
+}
+
+const struct view *view_fused_scale(struct arena *arena, struct fused *fused)
+{
+    static const struct view_op op = {.name = "fused scale", .read = read_fused_scale, .depends = fused_scale_depends};
+    static const uint64_t one[1] = {1};
+    struct fused_scale *scale = arena_alloc(arena, sizeof *scale);
+    view_init_shared(&scale->view, &op, &f32_dtype, 1, one);
+    scale->fused = fused;
+    return &scale->view;
+}

@@ -1,0 +1,162 @@
+#include "quant/grouped_kernels.h"
+
+#include <string.h>
+
+enum { INFINITE_BITS = 0x7f800000 };
+
+static inline float round_to_f32(float value)
+{
+    return value;
+}
+
+static inline uint32_t bits_of(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static inline float of_bits(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline float limit(float value, float low, float high)
+{
+    value = value > high ? high : value;
+    return value < low ? low : value;
+}
+
+/* Compares bits, which the compiler makes vectors of: as signed numbers they grow with values above zero, as unsigned
+ * ones with the magnitude of values below it. */
+static inline void range(const float *values, size_t n, size_t columns, struct range *ret_ranges)
+{
+    for (size_t group = 0; group < n; group++) {
+        const float *of_group = values + group * columns;
+        int32_t high = 0;
+        uint32_t low = 0x80000000;
+        for (size_t i = 0; i < columns; i++) {
+            uint32_t bits = bits_of(of_group[i]);
+            high = (int32_t)bits > high ? (int32_t)bits : high;
+            low = bits > low ? bits : low;
+        }
+        ret_ranges[group] = (struct range){low == 0x80000000 ? 0 : of_bits(low), of_bits((uint32_t)high)};
+    }
+}
+
+#define DEFINE_DIVIDE(type)                                                                                            \
+    static inline void divide_##type(float *values, size_t n, size_t columns, const float *divisors)                   \
+    {                                                                                                                  \
+        for (size_t group = 0; group < n; group++) {                                                                   \
+            float *of_group = values + group * columns, divisor = divisors[group];                                     \
+            for (size_t i = 0; i < columns; i++)                                                                       \
+                of_group[i] = round_to_##type(of_group[i] / divisor);                                                  \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static inline void add_##type(float *values, size_t n, size_t columns, const float *summands)                      \
+    {                                                                                                                  \
+        for (size_t group = 0; group < n; group++) {                                                                   \
+            float *of_group = values + group * columns, summand = summands[group];                                     \
+            for (size_t i = 0; i < columns; i++)                                                                       \
+                of_group[i] = round_to_##type(of_group[i] + summand);                                                  \
+        }                                                                                                              \
+    }
+
+DEFINE_DIVIDE(f32)
+DEFINE_DIVIDE(bf16)
+DEFINE_DIVIDE(f16)
+
+static inline void e4m3(const float *values, size_t n, uint8_t *codes)
+{
+    enum { CUT = 20, BIAS_DIFFERENCE = 127 - 7, NAN_CODE = 0x7f, LARGEST = 0x43e00000, NORMAL = 0x3c800000 };
+    for (size_t i = 0; i < n; i++) {
+        uint32_t all = bits_of(values[i]), sign = all >> 24 & 0x80;
+        int32_t bits = (int32_t)(all & 0x7fffffff), limited = bits < LARGEST ? bits : LARGEST;
+        int32_t normal = ((limited + 0x7ffff + (limited >> CUT & 1)) >> CUT) - (BIAS_DIFFERENCE << 3);
+        int32_t subnormal = (int32_t)(bits_of(of_bits((uint32_t)limited) + 0x1p14f) - bits_of(0x1p14f));
+        int32_t is_subnormal = -(limited < NORMAL); /* in units of 2^-9 */
+        int32_t code = (subnormal & is_subnormal) | (normal & ~is_subnormal);
+        code = bits > INFINITE_BITS ? NAN_CODE : code;
+        codes[i] = (uint8_t)(sign | (uint32_t)code);
+    }
+}
+
+/* Levels 0 .5 1 1.5 2 3 4 6. */
+static inline void e2m1(const float *values, size_t n, uint8_t *codes)
+{
+    for (size_t i = 0; i < n; i++) {
+        float magnitude = of_bits(bits_of(values[i]) & 0x7fffffff);
+        uint32_t level = (uint32_t)(magnitude > 0.25f) + (magnitude >= 0.75f) + (magnitude > 1.25f) +
+                         (magnitude >= 1.75f) + (magnitude > 2.5f) + (magnitude >= 3.5f) + (magnitude > 5);
+        codes[i] = (uint8_t)(level | (uint32_t)(values[i] < 0) << 3);
+    }
+}
+
+static inline void integer(const float *values, size_t n, float low, float high, uint8_t *codes)
+{
+    static const float rounder = 12582912; /* its last place is 1 */
+    for (size_t i = 0; i < n; i++)
+        codes[i] = (uint8_t)(bits_of(limit(values[i], low, high) + rounder) - bits_of(rounder));
+}
+
+#define DEFINE_AT(level, ...)                                                                                          \
+    __VA_ARGS__ static void range_##level(const float *values, size_t n, size_t columns, struct range *ret_ranges)     \
+    {                                                                                                                  \
+        range(values, n, columns, ret_ranges);                                                                         \
+    }                                                                                                                  \
+    DEFINE_ARITHMETIC_AT(f32, level, __VA_ARGS__)                                                                      \
+    DEFINE_ARITHMETIC_AT(bf16, level, __VA_ARGS__)                                                                     \
+    DEFINE_ARITHMETIC_AT(f16, level, __VA_ARGS__)                                                                      \
+    __VA_ARGS__ static void e4m3_##level(const float *values, size_t n, uint8_t *codes)                                \
+    {                                                                                                                  \
+        e4m3(values, n, codes);                                                                                        \
+    }                                                                                                                  \
+    __VA_ARGS__ static void e2m1_##level(const float *values, size_t n, uint8_t *codes)                                \
+    {                                                                                                                  \
+        e2m1(values, n, codes);                                                                                        \
+    }                                                                                                                  \
+    __VA_ARGS__ static void integer_##level(const float *values, size_t n, float low, float high, uint8_t *codes)      \
+    {                                                                                                                  \
+        integer(values, n, low, high, codes);                                                                          \
+    }                                                                                                                  \
+    const struct grouped_kernels grouped_##level = {                                                                   \
+        .range = range_##level,                                                                                        \
+        .divide = {divide_f32_##level, divide_bf16_##level, divide_f16_##level},                                       \
+        .add = {add_f32_##level, add_bf16_##level, add_f16_##level},                                                   \
+        .e4m3 = e4m3_##level,                                                                                          \
+        .e2m1 = e2m1_##level,                                                                                          \
+        .integer = integer_##level,                                                                                    \
+    };
+
+#define DEFINE_ARITHMETIC_AT(type, level, ...)                                                                         \
+    __VA_ARGS__ static void divide_##type##_##level(float *values, size_t n, size_t columns, const float *divisors)    \
+    {                                                                                                                  \
+        divide_##type(values, n, columns, divisors);                                                                   \
+    }                                                                                                                  \
+    __VA_ARGS__ static void add_##type##_##level(float *values, size_t n, size_t columns, const float *summands)       \
+    {                                                                                                                  \
+        add_##type(values, n, columns, summands);                                                                      \
+    }
+
+DEFINE_AT(portable)
+#if defined(__x86_64__)
+DEFINE_AT(avx2, FOR_AVX2)
+DEFINE_AT(avx512, FOR_AVX512)
+#endif
+
+const struct grouped_kernels *grouped_kernels_at(enum cpu_level level)
+{
+#if defined(__x86_64__)
+    static const struct grouped_kernels *const levels[] = {&grouped_portable, &grouped_avx2, &grouped_avx512};
+    return levels[level];
+#else
+    return &grouped_portable;
+#endif
+}
+
+const struct grouped_kernels *grouped_kernels(void)
+{
+    return grouped_kernels_at(cpu_level());
+}

@@ -1,0 +1,68 @@
+/* The inner loops of grouped.h for each processor level, on groups of F32 values in order. All levels give the same
+ * results. */
+#pragma once
+
+#include "quant/dtype.h"
+
+/* The element types whose arithmetic is imitated: each operation is rounded to one of them. */
+enum rounding { ROUND_F32, ROUND_BF16, ROUND_F16, ROUNDINGS };
+
+/* The lowest value of a group or 0, and the highest or 0. */
+struct range {
+    float low, high;
+};
+
+struct grouped_kernels {
+    /* Get the range of each of `n` groups of `columns` values; zeros count as positive. */
+    void (*range)(const float *values, size_t n, size_t columns, struct range *ret_ranges);
+
+    /* Divide each group by its own divisor; add to each group its own summand. In place. */
+    void (*divide[ROUNDINGS])(float *values, size_t n, size_t columns, const float *divisors);
+    void (*add[ROUNDINGS])(float *values, size_t n, size_t columns, const float *summands);
+
+    /* Encode values, limited to the type's: a code in each byte. E4M3 rounds half to even, and keeps NaN and the sign
+     * of zero. */
+    void (*e4m3)(const float *values, size_t n, uint8_t *codes);
+
+    /* Rounds half to even; the sign of what is below zero stays even if it rounds to zero, that of -0 does not. */
+    void (*e2m1)(const float *values, size_t n, uint8_t *codes);
+
+    /* Rounds half to even within [low, high]; codes are two's complement. */
+    void (*integer)(const float *values, size_t n, float low, float high, uint8_t *codes);
+};
+
+extern const struct grouped_kernels grouped_portable, grouped_avx2, grouped_avx512;
+
+/* Return the best kernels for this processor, and for a level. */
+const struct grouped_kernels *grouped_kernels(void);
+const struct grouped_kernels *grouped_kernels_at(enum cpu_level level);
+
+/* Round to BF16 or F16 like the kernels: half to even. F16 beyond its range becomes a number of at least 65536. Without
+ * branches and with comparisons of integers alone, which compilers make vectors of. */
+static inline float round_to_bf16(float value)
+{
+    int32_t bits, rounded;
+    __builtin_memcpy(&bits, &value, sizeof bits);
+    rounded = (int32_t)(((uint32_t)bits + 0x7fff + ((uint32_t)bits >> 16 & 1)) & 0xffff0000);
+    bits = (bits & 0x7fffffff) > 0x7f800000 ? bits : rounded;
+    __builtin_memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline float round_to_f16(float value)
+{
+    int32_t bits, magnitude_bits, rounded;
+    __builtin_memcpy(&bits, &value, sizeof bits);
+    magnitude_bits = bits & 0x7fffffff;
+    float magnitude;
+    __builtin_memcpy(&magnitude, &magnitude_bits, sizeof magnitude);
+    magnitude = magnitude + 0.75f - 0.75f; /* 0.75 has a last place of 2^-24, the least F16 */
+    __builtin_memcpy(&rounded, &magnitude, sizeof rounded);
+    int32_t normal = (int32_t)(((uint32_t)magnitude_bits + 0xfff + ((uint32_t)magnitude_bits >> 13 & 1)) & 0xffffe000);
+    int32_t is_subnormal = -(magnitude_bits < 0x38800000 /* 2^-14 */);
+    rounded = (rounded & is_subnormal) | (normal & ~is_subnormal);
+    rounded = magnitude_bits > 0x7f800000 ? magnitude_bits : rounded;
+    rounded |= bits & (int32_t)0x80000000;
+    __builtin_memcpy(&value, &rounded, sizeof value);
+    return value;
+}

@@ -241,7 +241,7 @@ static void list(struct tree *tree, node_id directory, uint64_t first, enum wait
     uint64_t index = 0;
     for (uint32_t child = node->first_child; child != 0; child = tree->nodes[child]->next_sibling, index++) {
         struct node_attributes attributes;
-        if (index >= first && child_attributes(tree, child, waiting, &attributes) &&
+        if (index >= first && !tree->nodes[child]->unlisted && child_attributes(tree, child, waiting, &attributes) &&
             !emit(context, index, tree->nodes[child]->name, &attributes))
             return;
     }

@@ -18,7 +18,7 @@ struct node {
     const char *name, *alias;                               /* `alias` may be NULL */
     uint32_t parent, first_child, last_child, next_sibling; /* indices; 0 ends a list, as the root is no child */
     uint32_t n_directories;                                 /* among its children */
-    bool directory, certain;
+    bool directory, certain, unlisted;
     uint16_t collection; /* 1 + the number of the collection in this directory; 0: none */
     uint16_t branch;     /* 1 + the number of the branch; 0: none */
 

@@ -63,6 +63,13 @@ static enum outcome plan_text(void *context, struct arena *arena, struct vfile *
     return outcome;
 }
 
+void tree_unlist(struct tree *tree, node_id directory)
+{
+    struct node *node = tree->nodes[directory - 1];
+    node->unlisted = true;
+    tree->nodes[node->parent]->n_directories--;
+}
+
 bool tree_add_text(struct tree *tree, node_id parent, const char *name, struct origin origin, text_writer *write,
                    void *context)
 {

@@ -117,6 +117,9 @@ void tree_xattrs(struct tree *tree, node_id id, tree_emit_xattr *emit, void *con
 /* Adds a directory in another, or returns the existing one; 0 if the name belongs to a file. */
 node_id tree_add_directory(struct tree *tree, node_id parent, const char *name);
 
+/* Leaves a directory out of listings: it is found by name only. */
+void tree_unlist(struct tree *tree, node_id directory);
+
 /* Finds or adds the directories of a path, all names but the last, which *ret_name becomes. Returns the last directory,
  * or 0 if one of the names is taken by something else. */
 node_id tree_add_path(struct tree *tree, node_id parent, const char *path, const char **ret_name);

@@ -1,0 +1,136 @@
+/* compressed-tensors/SCHEME/: the model quantized for vLLM and SGLang, in files of the source's names.
+ *
+ * The first plan of a file makes the model, which all of them share. */
+#include "fs/tree/content.h"
+#include "fs/tree/hf_files.h"
+#include "fs/tree/lazy.h"
+
+#include "models/engines/compressed_tensors.h"
+
+#include <stdlib.h>
+
+struct engine_files {
+    struct tree *tree;
+    struct lazy quantized; /* an engine_model */
+    bool keeps_files;
+};
+
+struct engine_model {
+    struct arena *arena;
+    struct hf_model *model;
+    struct ct_model *quantized;
+};
+
+struct scheme_file {
+    struct engine_files *files;
+    const struct ct_scheme *scheme;
+    size_t file;
+};
+
+static void free_model(void *value)
+{
+    struct engine_model *model = value;
+    if (model == NULL)
+        return;
+    hf_model_free(model->model);
+    arena_free(model->arena);
+    free(model);
+}
+
+static void *make_model(void *context, struct error *error)
+{
+    const struct engine_files *files = context;
+    struct engine_model *made = memory_alloc(sizeof *made);
+    *made = (struct engine_model){arena_new(), hf_model_new(tree_checkpoint(files->tree), NULL, error), NULL};
+    if (made->model != NULL)
+        made->quantized = ct_model_new(made->arena, made->model, files->keeps_files, error);
+    if (made->quantized != NULL)
+        return made;
+    free_model(made);
+    return NULL;
+}
+
+/* Returns NULL, with the reason, if there is no model. A reason stays with its file: a note for each scheme would hide
+ * the notes that matter. */
+static const struct ct_model *model_of(struct engine_files *files, struct error *error)
+{
+    void *model;
+    lazy_get(&files->quantized, make_model, files, &model, error);
+    return model != NULL ? ((const struct engine_model *)model)->quantized : NULL;
+}
+
+static enum outcome plan_weights(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    const struct scheme_file *file = context;
+    const struct ct_model *model = model_of(file->files, error);
+    struct artifact artifact;
+    if (model == NULL || !ct_artifact(model, file->scheme, file->file, &artifact, error))
+        return REPORTED;
+    return vfile_of_artifact(&artifact, tree_origin_of_model(file->files->tree), arena, ret_file, error);
+}
+
+static enum outcome write_index(void *context, struct buffer *out, struct error *error)
+{
+    const struct scheme_file *file = context;
+    const struct ct_model *model = model_of(file->files, error);
+    return model != NULL && ct_write_index(model, file->scheme, out, error) ? OK : REPORTED;
+}
+
+static enum outcome write_config(void *context, struct buffer *out, struct error *error)
+{
+    const struct scheme_file *file = context;
+    const struct ct_model *model = model_of(file->files, error);
+    return model != NULL && ct_write_config(model, file->scheme, out, error) ? OK : REPORTED;
+}
+
+static void add_scheme(struct engine_files *files, node_id parent, const struct ct_scheme *scheme)
+{
+    struct tree *tree = files->tree;
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    size_t n_files = files->keeps_files ? checkpoint->n_sources : 1;
+    struct origin origin = tree_origin_of_model(tree);
+    node_id directory = tree_add_directory(tree, parent, scheme->name);
+    struct scheme_file *parts = arena_array(tree_arena(tree), n_files + 1, sizeof *parts);
+    for (size_t i = 0; i <= n_files; i++)
+        parts[i] = (struct scheme_file){files, scheme, i};
+    for (size_t i = 0; i < n_files; i++)
+        tree_add_file(tree, directory, files->keeps_files ? source_name(checkpoint->sources[i]) : "model.safetensors",
+                      plan_weights, &parts[i]);
+    tree_add_text(tree, directory, "model.safetensors.index.json", origin, write_index, &parts[n_files]);
+    tree_add_text(tree, directory, "config.json", origin, write_config, &parts[n_files]);
+    hf_files_add_beside(tree, directory);
+    if (scheme->is_rare)
+        tree_unlist(tree, directory);
+}
+
+static void release(void *context)
+{
+    lazy_destroy(&((struct engine_files *)context)->quantized);
+}
+
+/* Engines load models that have a config.json. */
+static bool add(struct tree *tree, struct error *error)
+{
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    bool has_config = checkpoint->kind == CHECKPOINT_GGUF || checkpoint_side_file(checkpoint, "config.json") != NULL;
+    node_id parent = 0;
+    if (has_config && checkpoint->kind != CHECKPOINT_ADAPTER)
+        parent = tree_add_directory(tree, TREE_ROOT, "compressed-tensors");
+    if (parent == 0)
+        return true;
+    struct engine_files *files = arena_alloc(tree_arena(tree), sizeof *files);
+    *files = (struct engine_files){
+        .tree = tree, .keeps_files = ct_keeps_files(checkpoint, tree_source_shown(tree)->unpacked != NULL)};
+    lazy_init(&files->quantized, free_model);
+    tree_on_free(tree, release, files);
+    for (const struct ct_scheme *scheme = ct_schemes; scheme->name != NULL; scheme++)
+        add_scheme(files, parent, scheme);
+    return true;
+}
+
+const struct content engine_files_content = {
+    .name = "engines",
+    .summary = "compressed-tensors/SCHEME/: the model quantized for vLLM and SGLang",
+    .of_weights = true,
+    .add = add,
+};

@@ -1,0 +1,79 @@
+# Directories for engines: compressed-tensors/.
+
+load lib
+
+setup_file() {
+    load lib
+    "$PYTHON" "$HERE/engines.py" make "$BATS_FILE_TMPDIR/model"
+}
+
+setup() {
+    need_numpy
+    MODEL=$BATS_FILE_TMPDIR/model
+    OUT=$BATS_TEST_TMPDIR/out
+}
+
+@test "the parts of a weight are what the formats' arithmetic gives" {
+    local scheme
+    mkdir "$OUT"
+    for scheme in FP8_DYNAMIC W8A8 W4A16 MXFP4A16 NVFP4A16; do
+        "$WFS" cat "$MODEL" "compressed-tensors/$scheme/model.safetensors" >"$OUT/$scheme.safetensors"
+        "$PYTHON" "$HERE/engines.py" check "$scheme" "$MODEL/model.safetensors" "$OUT/$scheme.safetensors"
+    done
+}
+
+@test "a mount of the directory has the model's values again, within the format's error" {
+    local scheme file
+    for scheme in FP8_DYNAMIC W8A8 W8A16 W4A16 W4A16_ASYM NVFP4A16 MXFP4A16 MXFP8 W3A16; do
+        mkdir -p "$OUT/$scheme"
+        for file in config.json model.safetensors; do
+            "$WFS" cat "$MODEL" "compressed-tensors/$scheme/$file" >"$OUT/$scheme/$file"
+        done
+        "$WFS" cat "$OUT/$scheme" tensors/model.layers.0.mlp.up_proj.weight/f32 >"$OUT/f32"
+        "$PYTHON" "$HERE/engines.py" near "$scheme" "$MODEL/model.safetensors" "$OUT/f32"
+    done
+}
+
+@test "common schemes are listed, the others are found by name" {
+    [ "$("$WFS" ls "$MODEL" compressed-tensors | sort | tr '\n' ' ')" = "FP8_BLOCK FP8_DYNAMIC MXFP4A16 NVFP4A16 W4A16 W8A16 W8A8 " ]
+    "$WFS" ls "$MODEL" compressed-tensors/W3A16 | grep -qx model.safetensors
+    "$WFS" cat "$MODEL" compressed-tensors/W3A16/config.json | jq -e '.quantization_config.config_groups.W3A16.weights.num_bits == 3'
+    fails 1 "there is no 'compressed-tensors/W1A16" "$WFS" cat "$MODEL" compressed-tensors/W1A16/config.json
+}
+
+@test "the other files are the source's, and the index is complete" {
+    diff <("$WFS" cat "$MODEL" compressed-tensors/W4A16/README.md) "$MODEL/README.md"
+    "$WFS" cat "$MODEL" compressed-tensors/W4A16/model.safetensors >"$BATS_TEST_TMPDIR/w"
+    "$WFS" cat "$MODEL" compressed-tensors/W4A16/model.safetensors.index.json >"$BATS_TEST_TMPDIR/index"
+    "$PYTHON" - "$BATS_TEST_TMPDIR/w" "$BATS_TEST_TMPDIR/index" <<'END'
+import json, struct, sys
+content = open(sys.argv[1], "rb").read()
+length = struct.unpack("<Q", content[:8])[0]
+header = json.loads(content[8:8 + length])
+index = json.load(open(sys.argv[2]))
+assert "__metadata__" not in header
+assert set(index["weight_map"]) == set(header) and set(index["weight_map"].values()) == {"model.safetensors"}
+assert index["metadata"]["total_size"] == len(content) - 8 - length
+END
+}
+
+@test "a model that a scheme does not fit has no weights there, and the reason is said" {
+    "$PYTHON" "$HERE/engines.py" make-odd "$BATS_TEST_TMPDIR/odd"
+    fails 1 "its 96 columns are not a multiple of 128" \
+        "$WFS" cat "$BATS_TEST_TMPDIR/odd" compressed-tensors/W4A16/model.safetensors
+    ! "$WFS" ls "$BATS_TEST_TMPDIR/odd" compressed-tensors/W4A16 | grep -qx model.safetensors
+    "$WFS" ls "$BATS_TEST_TMPDIR/odd" compressed-tensors/FP8_DYNAMIC | grep -qx model.safetensors
+}
+
+@test "a GGUF and a sharded model have the directories, too" {
+    "$WFS" cat "$HERE/../data/gguf/models/llama-tiny" model.gguf >"$BATS_TEST_TMPDIR/model.gguf"
+    "$WFS" ls "$BATS_TEST_TMPDIR/model.gguf" compressed-tensors/FP8_DYNAMIC | grep -qx model.safetensors
+    "$PYTHON" "$HERE/engines.py" make-shards "$BATS_TEST_TMPDIR/shards"
+    [ "$("$WFS" ls "$BATS_TEST_TMPDIR/shards" compressed-tensors/FP8_DYNAMIC | grep safetensors | tr '\n' ' ')" = \
+        "model-00001-of-00002.safetensors model-00002-of-00002.safetensors model.safetensors.index.json " ]
+    # fused weights share a scale, and the file of the first of them
+    "$WFS" cat "$BATS_TEST_TMPDIR/shards" compressed-tensors/NVFP4A16/model.safetensors.index.json |
+        jq -e '.weight_map["model.layers.0.mlp.up_proj.weight_packed"] == "model-00001-of-00002.safetensors"'
+    "$WFS" cat "$BATS_TEST_TMPDIR/shards" compressed-tensors/W4A16/model.safetensors.index.json |
+        jq -e '.weight_map["model.layers.0.mlp.up_proj.weight_packed"] == "model-00002-of-00002.safetensors"'
+}

@@ -27,9 +27,15 @@ static bool range_wait(void *context, uint64_t offset, uint64_t length, struct e
     return source_wait(range->base, range->offset + offset, length, error);
 }
 
-static const struct source_ops range_ops = {.read = range_read, .release = free, .want = range_want};
+static const void *range_map(void *context, uint64_t offset, uint64_t length)
+{
+    const struct range *range = context;
+    return source_mapping(range->base, range->offset + offset, length);
+}
+
+static const struct source_ops range_ops = {.read = range_read, .release = free, .map = range_map, .want = range_want};
 static const struct source_ops remote_range_ops = {
-    .read = range_read, .release = free, .want = range_want, .wait = range_wait};
+    .read = range_read, .release = free, .map = range_map, .want = range_want, .wait = range_wait};
 
 struct source *source_range_new(struct source *base, const char *name, uint64_t offset, uint64_t size)
 {

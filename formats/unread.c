@@ -38,7 +38,7 @@ static const struct {
     {"latest_checkpointed_iteration.txt", "a list of Megatron checkpoints; name the directory of one iteration"},
     {"_CHECKPOINT_METADATA", "an Orbax (JAX) checkpoint, which wfs does not read; save it as safetensors"},
     {"manifest.ocdbt", "an Orbax (JAX) checkpoint, which wfs does not read; save it as safetensors"},
-    {".nemo", "a NeMo archive; unpack the checkpoint with tar"},
+    {".nemo", "a NeMo archive; name the file"},
     {".pdparams", "Paddle, which wfs does not read; save it as safetensors"},
     {".mlmodel", "Core ML, which wfs does not read"},
     {".mlpackage", "Core ML, which wfs does not read"},

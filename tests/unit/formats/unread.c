@@ -88,8 +88,7 @@ static const struct {
      "no checkpoint that wfs can read in this directory; name one of its directories: x, z"},
     {"d/x/weights.npz d/y/data.bin d/z/array.npy d/torch/pytorch_model.bin", "d",
      "no checkpoint that wfs can read in this directory; name one of its directories: torch, x"},
-    {"d/x/a.nemo", "d",
-     "no checkpoint that wfs can read in this directory; x/a.nemo is a NeMo archive; unpack the checkpoint with tar"},
+    {"d/x/a.nemo", "d", "no checkpoint that wfs can read in this directory; x/a.nemo is a NeMo archive; name the file"},
     {"d/config.json d/.cache/huggingface/download/x.incomplete", "d",
      "no checkpoint that wfs can read in this directory; unfinished download (*.incomplete in "
      ".cache/huggingface/download): let 'hf download' finish it"},

@@ -64,6 +64,25 @@ void *memory_resize(void *memory, size_t size)
     return resized;
 }
 
+/* Reports whether an array that memory_grow() or arena_grow() made has no room after `count` elements. */
+static bool is_full(size_t count)
+{
+    return (count & (count - 1)) == 0;
+}
+
+void *memory_grow(void *array, size_t count, size_t element_size)
+{
+    return is_full(count) ? memory_resize(array, (count != 0 ? 2 * count : 1) * element_size) : array;
+}
+
+void *arena_grow(struct arena *arena, void *array, size_t count, size_t element_size)
+{
+    if (!is_full(count))
+        return array;
+    void *larger = arena_array(arena, count != 0 ? 2 * count : 1, element_size);
+    return count != 0 ? memcpy(larger, array, count * element_size) : larger;
+}
+
 void memory_trim(void)
 {
 #if defined(__GLIBC__)

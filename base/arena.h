@@ -35,6 +35,12 @@ void *memory_alloc(size_t size);
 /* `size` must be a multiple of `alignment`, which must be a power of two. */
 void *memory_alloc_aligned(size_t alignment, size_t size);
 void *memory_resize(void *memory, size_t size);
+
+/* Return an array with room for one more element after `count` of them, on the heap or in the arena. The room doubles.
+ * The array begins as NULL, and no other function resizes it. */
+void *memory_grow(void *array, size_t count, size_t element_size);
+void *arena_grow(struct arena *arena, void *array, size_t count, size_t element_size);
+
 char *memory_strdup(const char *text);
 char *memory_strndup(const char *text, size_t length);
 

@@ -33,14 +33,7 @@ struct once {
     struct made *first;
 };
 
-/* Makes room for one more element after `count` of them, in a heap array whose room doubles. */
-static void *grow(void *array, size_t count, size_t element_bytes)
-{
-    bool full = (count & (count - 1)) == 0;
-    return full ? memory_resize(array, (count ? count * 2 : 1) * element_bytes) : array;
-}
-
-/* Copies such an array, with the room that grow() expects. */
+/* Copies an array of the heap, with the room that memory_grow() expects. */
 static void *copy_array(const void *array, size_t count, size_t element_bytes)
 {
     size_t capacity = 1;
@@ -208,7 +201,7 @@ static void own_source(struct checkpoint *checkpoint, struct source *source)
 static void insert_source(struct checkpoint *checkpoint, size_t place, struct source *source)
 {
     size_t count = checkpoint->n_sources + checkpoint->n_guides;
-    checkpoint->sources = grow(checkpoint->sources, count, sizeof *checkpoint->sources);
+    checkpoint->sources = memory_grow(checkpoint->sources, count, sizeof *checkpoint->sources);
     memmove(&checkpoint->sources[place + 1], &checkpoint->sources[place],
             (count - place) * sizeof *checkpoint->sources);
     checkpoint->sources[place] = source;
@@ -236,7 +229,7 @@ void checkpoint_add_guide(struct checkpoint *checkpoint, struct source *source)
 
 void checkpoint_keep(struct checkpoint *checkpoint, enum base_role role, const struct checkpoint *other)
 {
-    checkpoint->bases = grow(checkpoint->bases, checkpoint->n_bases, sizeof *checkpoint->bases);
+    checkpoint->bases = memory_grow(checkpoint->bases, checkpoint->n_bases, sizeof *checkpoint->bases);
     checkpoint->bases[checkpoint->n_bases++] = (struct base){role, other};
 }
 
@@ -263,14 +256,15 @@ void checkpoint_add_metadata(struct checkpoint *checkpoint, const char *key, con
 void checkpoint_add_side_file(struct checkpoint *checkpoint, const char *name, struct source *source)
 {
     own_source(checkpoint, source);
-    checkpoint->side_files = grow(checkpoint->side_files, checkpoint->n_side_files, sizeof *checkpoint->side_files);
+    checkpoint->side_files =
+        memory_grow(checkpoint->side_files, checkpoint->n_side_files, sizeof *checkpoint->side_files);
     checkpoint->side_files[checkpoint->n_side_files++] =
         (struct side_file){arena_strdup(checkpoint->arena, name), source, false};
 }
 
 void checkpoint_hide_file(struct checkpoint *checkpoint, const char *name, const char *reason)
 {
-    checkpoint->hidden = grow(checkpoint->hidden, checkpoint->n_hidden, sizeof *checkpoint->hidden);
+    checkpoint->hidden = memory_grow(checkpoint->hidden, checkpoint->n_hidden, sizeof *checkpoint->hidden);
     checkpoint->hidden[checkpoint->n_hidden++] = (struct hidden_file){arena_strdup(checkpoint->arena, name), reason};
 }
 

@@ -62,15 +62,12 @@ void location_close(struct location *location)
 struct location_listing {
     struct arena *arena;
     struct location_entry *entries;
-    size_t count, capacity;
+    size_t count;
 };
 
 void location_add(struct location_listing *listing, const char *name, enum location_kind kind)
 {
-    if (listing->count == listing->capacity) {
-        listing->capacity = listing->capacity * 2 + 16;
-        listing->entries = memory_resize(listing->entries, listing->capacity * sizeof *listing->entries);
-    }
+    listing->entries = memory_grow(listing->entries, listing->count, sizeof *listing->entries);
     listing->entries[listing->count++] = (struct location_entry){arena_strdup(listing->arena, name), kind};
 }
 

@@ -70,10 +70,7 @@ bool site_add(struct site *site, const struct site_file *file)
 {
     if (!is_good_path(file->path))
         return false;
-    if (site->count == site->capacity) {
-        site->capacity = site->capacity * 2 + 16;
-        site->files = memory_resize(site->files, site->capacity * sizeof *site->files);
-    }
+    site->files = memory_grow(site->files, site->count, sizeof *site->files);
     site->files[site->count++] = *file;
     return true;
 }

@@ -24,7 +24,7 @@ struct site {
         const char *blob; /* like location_blob(); may be NULL */
         const char *copy; /* the path of a copy on this machine; NULL: none */
     } * files;
-    size_t count, capacity;
+    size_t count;
 };
 
 /* Reports whether opening a model reads the beginning of such a file. */

@@ -48,13 +48,10 @@ static void set_names(struct tensor_set *set, uint32_t *by_name, uint32_t *ranks
     set->ranks = ((struct owned_set *)set)->ranks = ranks;
 }
 
-/* Adds a tensor. Until the set is sealed, the array doubles when it is full, which is at powers of two. */
 void tensor_set_add(struct tensor_set *set, const struct tensor *tensor)
 {
     assert(set->n_tensors < UINT32_MAX);
-    struct tensor *tensors = tensor_set_edit(set);
-    if ((set->n_tensors & (set->n_tensors - 1)) == 0)
-        tensors = memory_resize(tensors, (set->n_tensors ? set->n_tensors * 2 : 1) * sizeof *tensors);
+    struct tensor *tensors = memory_grow(tensor_set_edit(set), set->n_tensors, sizeof *tensors);
     tensors[set->n_tensors++] = *tensor;
     set_tensors(set, tensors);
 }

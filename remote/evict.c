@@ -14,7 +14,7 @@
 struct listing {
     struct arena *arena;
     struct stored_segment *items;
-    size_t count, capacity;
+    size_t count;
     uint64_t bytes;
 };
 
@@ -46,10 +46,7 @@ static void add_segment(struct listing *listing, const char *path)
     struct stat status;
     if (strspn(strrchr(path, '/') + 1, "0123456789") < 6 || lstat(path, &status) != 0 || !S_ISREG(status.st_mode))
         return;
-    if (listing->count == listing->capacity) {
-        listing->capacity = listing->capacity * 2 + 64;
-        listing->items = memory_resize(listing->items, listing->capacity * sizeof *listing->items);
-    }
+    listing->items = memory_grow(listing->items, listing->count, sizeof *listing->items);
     struct stored_segment *segment = &listing->items[listing->count++];
     *segment =
         (struct stored_segment){.path = path, .bytes = (uint64_t)status.st_blocks * 512, .used = status.st_mtime};

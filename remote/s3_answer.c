@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_TEXT = 64 * 1024, FIRST_CAPACITY = 64 };
+enum { MAX_TEXT = 64 * 1024 };
 
 /* An element whose text is wanted: where, below which parent, and into which of the results. */
 struct element {
@@ -40,7 +40,7 @@ struct reading {
     const struct element *open; /* whose text is being read */
     struct buffer text;
     struct s3_object *objects;
-    size_t n_objects, capacity;
+    size_t n_objects;
     const char *failure;
 };
 
@@ -144,10 +144,7 @@ static void add_object(struct reading *reading)
     }
     if (text_ends_with(object.key, "/"))
         return;
-    if (reading->n_objects == reading->capacity) {
-        reading->capacity = reading->capacity > 0 ? 2 * reading->capacity : FIRST_CAPACITY;
-        reading->objects = memory_resize(reading->objects, reading->capacity * sizeof *reading->objects);
-    }
+    reading->objects = memory_grow(reading->objects, reading->n_objects, sizeof *reading->objects);
     reading->objects[reading->n_objects++] = object;
 }
 

@@ -416,8 +416,7 @@ static struct source *open_external(struct onnx_reader *reader, const struct pro
         return NULL;
     }
     checkpoint_add_source(reader->checkpoint, source);
-    if ((reader->n_files & (reader->n_files - 1)) == 0)
-        reader->files = memory_resize(reader->files, (reader->n_files ? 2 * reader->n_files : 1) * sizeof(source));
+    reader->files = memory_grow(reader->files, reader->n_files, sizeof(source));
     text_index_add(&reader->file_names, arena_strdup(reader->checkpoint->arena, location), length, reader->n_files);
     reader->files[reader->n_files++] = source;
     return source;

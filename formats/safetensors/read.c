@@ -134,10 +134,7 @@ static bool parse_tensor(struct reader *reader, const struct json_member *entry,
     }
     if (!parse_fields(reader, entry->value, &tensor, error))
         return blame(reader, &tensor, error);
-    if ((reader->n_tensors & (reader->n_tensors - 1)) == 0) {
-        size_t capacity = reader->n_tensors ? 2 * reader->n_tensors : 1;
-        reader->tensors = memory_resize(reader->tensors, capacity * sizeof *reader->tensors);
-    }
+    reader->tensors = memory_grow(reader->tensors, reader->n_tensors, sizeof *reader->tensors);
     reader->tensors[reader->n_tensors++] = tensor;
     return true;
 }

@@ -323,8 +323,7 @@ static bool add_tensor(struct walk *walk, const struct pickle_node *node)
     tensor.name = arena_strndup(walk->checkpoint->arena, (const char *)walk->path.bytes, walk->path.length);
     tensor.name_length = (uint32_t)walk->path.length;
     tensor_set_add(walk->container->tensors, &tensor);
-    if ((walk->n_stored & (walk->n_stored - 1)) == 0)
-        walk->stored = memory_resize(walk->stored, (walk->n_stored ? walk->n_stored * 2 : 1) * sizeof *walk->stored);
+    walk->stored = memory_grow(walk->stored, walk->n_stored, sizeof *walk->stored);
     walk->stored[walk->n_stored++] = stored;
     return true;
 }

@@ -22,16 +22,13 @@ struct entry {
 struct listing {
     struct arena *arena;
     struct entry *entries;
-    size_t n_entries, capacity;
+    size_t n_entries;
 };
 
 static bool add_entry(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
     struct listing *listing = context;
-    if (listing->n_entries == listing->capacity) {
-        listing->capacity = listing->capacity * 2 + 64;
-        listing->entries = memory_resize(listing->entries, listing->capacity * sizeof *listing->entries);
-    }
+    listing->entries = memory_grow(listing->entries, listing->n_entries, sizeof *listing->entries);
     listing->entries[listing->n_entries++] = (struct entry){arena_strdup(listing->arena, name), *attributes};
     return true;
 }

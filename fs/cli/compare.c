@@ -136,7 +136,6 @@ static void compare_values_of(void *context, size_t index)
 /* Finds the ranges of all pairs whose bytes, or whose values, must be compared. */
 static void divide(struct comparison *comparison, struct pair *pairs, size_t n_pairs, bool values)
 {
-    size_t capacity = 0;
     comparison->n_ranges = 0;
     for (size_t i = 0; i < n_pairs; i++) {
         const struct difference *difference = &pairs[i].difference;
@@ -144,10 +143,7 @@ static void divide(struct comparison *comparison, struct pair *pairs, size_t n_p
             continue;
         for (uint64_t first = 0, left; (left = pairs[i].a->n_elements - first) != 0; first += left) {
             left = left < RANGE_ELEMENTS ? left : RANGE_ELEMENTS;
-            if (comparison->n_ranges == capacity) {
-                capacity = 2 * capacity + 64;
-                comparison->ranges = memory_resize(comparison->ranges, capacity * sizeof *comparison->ranges);
-            }
+            comparison->ranges = memory_grow(comparison->ranges, comparison->n_ranges, sizeof *comparison->ranges);
             comparison->ranges[comparison->n_ranges++] = (struct range){&pairs[i], first, left};
         }
     }

@@ -18,10 +18,7 @@ void found_add(struct found_list *list, const char *path, const struct node_attr
 {
     if (list->arena == NULL)
         list->arena = arena_new();
-    if (list->n_items == list->capacity) {
-        list->capacity = list->capacity * 2 + 16;
-        list->items = memory_resize(list->items, list->capacity * sizeof *list->items);
-    }
+    list->items = memory_grow(list->items, list->n_items, sizeof *list->items);
     list->items[list->n_items++] = (struct found){arena_strdup(list->arena, path), *attributes};
 }
 

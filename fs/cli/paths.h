@@ -15,7 +15,7 @@ struct found {
 struct found_list {
     struct arena *arena; /* holds the paths */
     struct found *items;
-    size_t n_items, capacity;
+    size_t n_items;
 };
 
 /* Adds an entry; copies the path. */

@@ -18,7 +18,7 @@ struct collecting {
     const char *const *shown;
     size_t n_shown;
     struct repository_file *files; /* freed by seal() */
-    size_t n_files, capacity;
+    size_t n_files;
     const char *prefix; /* of names: "", "vae/" */
     unsigned depth;
 };
@@ -32,10 +32,7 @@ static void add_file(struct collecting *collecting, const char *name, node_id no
         is_shown = fnmatch(collecting->shown[i], name, 0) == 0;
     if (!is_shown)
         return;
-    if (collecting->n_files == collecting->capacity) {
-        collecting->capacity = 2 * collecting->capacity + 32;
-        collecting->files = memory_resize(collecting->files, collecting->capacity * sizeof *collecting->files);
-    }
+    collecting->files = memory_grow(collecting->files, collecting->n_files, sizeof *collecting->files);
     collecting->files[collecting->n_files++] = (struct repository_file){name, node};
 }
 

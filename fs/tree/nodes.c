@@ -33,8 +33,7 @@ uint32_t node_add(struct tree *tree, uint32_t parent, const char *name, bool dir
 {
     struct node *node = arena_alloc(tree->arena, sizeof *node);
     *node = (struct node){.name = arena_strdup(tree->arena, name), .parent = parent, .directory = directory};
-    if ((tree->n_nodes & (tree->n_nodes - 1)) == 0)
-        tree->nodes = memory_resize(tree->nodes, (tree->n_nodes ? tree->n_nodes * 2 : 1) * sizeof(struct node *));
+    tree->nodes = memory_grow(tree->nodes, tree->n_nodes, sizeof(struct node *));
     uint32_t index = tree->n_nodes++;
     tree->nodes[index] = node;
     if (index == 0)

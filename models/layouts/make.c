@@ -56,14 +56,8 @@ static bool add_artifact(struct making *making, const char *name, size_t first, 
     struct layout_product *product = making->product;
     if (*name == '\0' || *name == '.' || strchr(name, '/') != NULL || strlen(name) > MAX_NAME)
         return error_set(making->error, "'%.300s' is not a valid file name", name) || fail_at(making, "files.name");
-    if (product->n_artifacts == product->capacity) {
-        size_t capacity = product->capacity * 2 + 16;
-        struct layout_artifact *artifacts = arena_array(making->arena, capacity, sizeof *artifacts);
-        if (product->n_artifacts > 0)
-            memcpy(artifacts, product->artifacts, product->n_artifacts * sizeof *artifacts);
-        product->artifacts = artifacts;
-        product->capacity = capacity;
-    }
+    product->artifacts =
+        arena_grow(making->arena, product->artifacts, product->n_artifacts, sizeof *product->artifacts);
     struct layout_artifact *made = &product->artifacts[product->n_artifacts++];
     *made = (struct layout_artifact){.name = name};
     made->artifact.container = making->file->files.raw ? &raw_container : &safetensors_container;

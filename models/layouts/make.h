@@ -27,7 +27,7 @@ struct layout_text {
 
 struct layout_product {
     struct layout_artifact *artifacts;
-    size_t n_artifacts, capacity;
+    size_t n_artifacts;
     struct layout_text *texts; /* documents, and the manifest of raw files */
     size_t n_texts;
     bool *used; /* by tensor of the model's set: a row reads it */

@@ -19,9 +19,8 @@ struct making {
     struct layout_product *product;
     struct artifact_tensor *tensors; /* the current file's */
     struct layout_origin *origins;   /* by tensor */
-    size_t n_tensors, capacity;
+    size_t n_tensors;
     struct output_weight *weights; /* of all files; the scope shows them to expressions */
-    size_t weights_capacity;
     struct text_index weight_names;
     uint64_t n_steps;
     struct error *error;

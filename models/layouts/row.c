@@ -133,7 +133,7 @@ static void find_tensors(struct search *search)
 {
     struct making *making = search->making;
     const struct tensor_set *set = making->set;
-    size_t prefix = strcspn(search->pattern, "{*"), capacity = 0;
+    size_t prefix = strcspn(search->pattern, "{*");
     bool is_rest = text_ends_with(search->pattern, "*");
     for (size_t i = lower_bound(set, search->pattern, prefix); i < set->n_tensors; i++) {
         const struct tensor *tensor = &set->tensors[set->by_name[i]];
@@ -144,10 +144,7 @@ static void find_tensors(struct search *search)
         if (!pattern_match(search->pattern, tensor->name, tensor->name_length, found.numbers) ||
             (is_rest && is_named(making, tensor)))
             continue;
-        if (search->n_found == capacity) {
-            capacity = capacity * 2 + 16;
-            search->found = memory_resize(search->found, capacity * sizeof *search->found);
-        }
+        search->found = memory_grow(search->found, search->n_found, sizeof *search->found);
         search->found[search->n_found++] = found;
     }
     if (search->n_found > 1)

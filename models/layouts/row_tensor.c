@@ -9,12 +9,9 @@
 static void add_tensor(struct making *making, const char *name, const struct view *view, struct encoding encoding,
                        const struct layout_origin *origin)
 {
-    if (making->n_tensors == making->capacity) {
-        making->capacity = making->capacity * 2 + 64;
-        making->tensors = memory_resize(making->tensors, making->capacity * sizeof *making->tensors);
-        making->origins = memory_resize(making->origins, making->capacity * sizeof *making->origins);
-    }
     struct tensor tensor = tensor_of_view(name, view);
+    making->tensors = memory_grow(making->tensors, making->n_tensors, sizeof *making->tensors);
+    making->origins = memory_grow(making->origins, making->n_tensors, sizeof *making->origins);
     making->origins[making->n_tensors] = *origin;
     making->tensors[making->n_tensors++] =
         (struct artifact_tensor){arena_copy(making->arena, &tensor, sizeof tensor), encoding};
@@ -134,11 +131,7 @@ static void add_weight(struct making *making, const char *name, const struct pac
     struct scope *scope = &making->scope;
     if (!text_index_add(&making->weight_names, name, strlen(name), scope->n_weights))
         return;
-    if (scope->n_weights == making->weights_capacity) {
-        making->weights_capacity = making->weights_capacity * 2 + 64;
-        making->weights = memory_resize(making->weights, making->weights_capacity * sizeof *making->weights);
-        scope->weights = making->weights;
-    }
+    scope->weights = making->weights = memory_grow(making->weights, scope->n_weights, sizeof *making->weights);
     making->weights[scope->n_weights++] = (struct output_weight){name, packer};
 }
 

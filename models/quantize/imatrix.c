@@ -16,7 +16,6 @@ struct reading {
     struct imatrix *imatrix;
     struct arena *arena;
     const char *path;
-    size_t capacity;
 };
 
 static void add_entry(struct reading *reading, const char *name, const float *values, uint64_t n_values)
@@ -25,14 +24,7 @@ static void add_entry(struct reading *reading, const char *name, const float *va
     bool finite = true;
     for (uint64_t i = 0; i < n_values; i++)
         finite &= isfinite(values[i]) != 0;
-    if (imatrix->n_entries == reading->capacity) {
-        size_t capacity = reading->capacity * 2 + 64;
-        struct imatrix_entry *larger = arena_array(reading->arena, capacity, sizeof *larger);
-        if (imatrix->n_entries != 0)
-            memcpy(larger, imatrix->entries, imatrix->n_entries * sizeof *larger);
-        imatrix->entries = larger;
-        reading->capacity = capacity;
-    }
+    imatrix->entries = arena_grow(reading->arena, imatrix->entries, imatrix->n_entries, sizeof *imatrix->entries);
     imatrix->entries[imatrix->n_entries++] = (struct imatrix_entry){name, values, n_values, finite};
 }
 

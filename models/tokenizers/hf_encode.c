@@ -20,7 +20,7 @@ struct encoder {
     size_t longest_rule;     /* in bytes, without the 0xff */
     char *key;               /* room for the text of a rule */
     uint32_t *ids;
-    size_t n_ids, capacity;
+    size_t n_ids;
 };
 
 static uint64_t hash_bytes(uint64_t hash, const char *text, size_t length)
@@ -113,13 +113,7 @@ static bool prepare_merges(struct encoder *encoder, const struct segments *segme
 /* Adds an id. Callers spend work if a file sets the number of ids; a text has at most as many ids as bytes. */
 static void add_id(struct encoder *encoder, uint64_t id)
 {
-    if (encoder->n_ids == encoder->capacity) {
-        encoder->capacity = encoder->capacity * 2 + 256;
-        uint32_t *larger = arena_array(encoder->arena, encoder->capacity, sizeof *larger);
-        if (encoder->n_ids != 0)
-            memcpy(larger, encoder->ids, encoder->n_ids * sizeof *larger);
-        encoder->ids = larger;
-    }
+    encoder->ids = arena_grow(encoder->arena, encoder->ids, encoder->n_ids, sizeof *encoder->ids);
     encoder->ids[encoder->n_ids++] = (uint32_t)id;
 }
 
@@ -324,7 +318,7 @@ static bool post_process(struct encoder *encoder, const struct json *processor, 
     bool is_pair = json_string_is(type, "RobertaProcessing") || json_string_is(type, "BertProcessing");
     if (is_template || is_pair) {
         encoder->ids = NULL;
-        encoder->n_ids = encoder->capacity = 0;
+        encoder->n_ids = 0;
     }
     if (is_template && !apply_template(encoder, processor, sequence, count, error))
         return false;
@@ -357,7 +351,7 @@ static bool post_process_as_class(struct encoder *encoder, struct error *error)
     const uint32_t *sequence = encoder->ids;
     size_t count = encoder->n_ids, length;
     encoder->ids = NULL;
-    encoder->n_ids = encoder->capacity = 0;
+    encoder->n_ids = 0;
     if (json_bool(json_get(vocabulary->files->config, "add_bos_token"), true)) {
         const char *bos = hf_special_token(vocabulary, "bos_token", &length);
         add_special(encoder, bos, length);

@@ -24,13 +24,7 @@ static bool add_segment(struct segments *segments, const struct segment *segment
         return true;
     if (!work_spend(segments->work, SEGMENT_WORK, error))
         return false;
-    if (segments->count == segments->capacity) {
-        segments->capacity = segments->capacity * 2 + 64;
-        struct segment *larger = arena_array(segments->arena, segments->capacity, sizeof *larger);
-        if (segments->count != 0)
-            memcpy(larger, segments->items, segments->count * sizeof *larger);
-        segments->items = larger;
-    }
+    segments->items = arena_grow(segments->arena, segments->items, segments->count, sizeof *segments->items);
     segments->items[segments->count++] = *segment;
     return true;
 }

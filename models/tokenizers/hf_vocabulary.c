@@ -208,9 +208,7 @@ static void add_token(struct hf_vocabulary *vocabulary, const struct added_token
         there->id = id;
         return;
     }
-    if ((vocabulary->n_added & (vocabulary->n_added - 1)) == 0)
-        vocabulary->added = memory_resize(vocabulary->added, (vocabulary->n_added ? vocabulary->n_added * 2 : 1) *
-                                                                 sizeof *vocabulary->added);
+    vocabulary->added = memory_grow(vocabulary->added, vocabulary->n_added, sizeof *vocabulary->added);
     struct added_token *added = &vocabulary->added[vocabulary->n_added];
     *added = *token;
     if (!hf_model_id(vocabulary, token->text, token->length, &added->id))

@@ -69,16 +69,13 @@ static int compare_merges(const void *a, const void *b)
 
 struct merges {
     struct merge *merges;
-    size_t n_merges, capacity;
+    size_t n_merges;
 };
 
 static void add_merge(const struct stored_vocab *vocab, uint32_t left, uint32_t right, float score,
                       struct merges *merges)
 {
-    if (merges->n_merges == merges->capacity) {
-        merges->capacity = merges->capacity * 2 + 1024;
-        merges->merges = memory_resize(merges->merges, merges->capacity * sizeof *merges->merges);
-    }
+    merges->merges = memory_grow(merges->merges, merges->n_merges, sizeof *merges->merges);
     merges->merges[merges->n_merges++] = (struct merge){
         left, right, 0, score, count_characters(&vocab->tokens[left]), count_characters(&vocab->tokens[right])};
 }

@@ -142,6 +142,28 @@ static void releases(void)
     arena_free(NULL);
 }
 
+/* Elements stay as arrays grow, also from fewer elements than there were. */
+static void growing_arrays(void)
+{
+    struct arena *arena = arena_new();
+    uint64_t *heap = NULL, *pieces = NULL;
+    bool same = true;
+    for (size_t count = 0; count < 1000; count++) {
+        heap = memory_grow(heap, count, sizeof *heap);
+        pieces = arena_grow(arena, pieces, count, sizeof *pieces);
+        heap[count] = pieces[count] = count;
+    }
+    for (size_t count = 100; count < 1000; count++) {
+        heap = memory_grow(heap, count, sizeof *heap);
+        heap[count] = count;
+    }
+    for (size_t i = 0; i < 1000; i++)
+        same &= heap[i] == i && pieces[i] == i;
+    CHECK(same);
+    free(heap);
+    arena_free(arena);
+}
+
 int main(void)
 {
     zeroed_aligned_and_apart();
@@ -149,6 +171,7 @@ int main(void)
     full_chunk();
     copies();
     overflow();
+    growing_arrays();
     releases();
     return check_done();
 }

@@ -204,3 +204,16 @@ READ
     [[ $output != *socket:* ]]
     [ "${lines[-1]}" != "$(readlink /proc/self/ns/user)" ] # without one of its own, others would see the mount
 }
+
+@test "bytes that were computed and kept are not fetched again" {
+    local sum
+    sum=$("$WFS" cat -o keep=quantized,cache-size=1GB "$MODEL" tensors/w/q4_k | sha256sum)
+    find "$XDG_CACHE_HOME/wfs/objects" -depth -path '*/sha256-*' -delete
+    find "$XDG_CACHE_HOME/wfs/objects" -depth -path '*/url-*' -delete
+    control reset >/dev/null
+    serve -o keep=quantized,cache-size=1GB "$MODEL" "$MNT"
+    [ "$(sha256sum <"$MNT/tensors/w/q4_k")" = "$sum" ]
+    unmount "$MNT"
+    [ "$(control log | "$PYTHON" -c 'import json, sys; print(json.load(sys.stdin)["bytes"])')" -lt 1000000 ] # of 12 MB
+    [ "$("$WFS" cat "$MODEL" tensors/w/q4_k | sha256sum)" = "$sum" ]
+}

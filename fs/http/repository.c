@@ -20,6 +20,7 @@ struct collecting {
     struct repository_file *files; /* freed by seal() */
     size_t n_files;
     const char *prefix; /* of names: "", "vae/" */
+    bool skips_weights; /* they are under another name */
     unsigned depth;
 };
 
@@ -53,6 +54,9 @@ static bool add_hf_entry(void *context, uint64_t index, const char *name, const 
 {
     struct collecting *collecting = context;
     const char *path = arena_printf(collecting->arena, "%s%s", collecting->prefix, name);
+    if (collecting->skips_weights &&
+        (text_ends_with(name, ".safetensors") || text_ends_with(name, ".safetensors.index.json")))
+        return true;
     if (attributes->directory)
         add_directory(collecting, arena_printf(collecting->arena, "%s/", path), attributes->id, add_hf_entry);
     else
@@ -60,16 +64,22 @@ static bool add_hf_entry(void *context, uint64_t index, const char *name, const 
     return true;
 }
 
-/* Adds an entry of a pipeline's root: a side file, or a component. */
+/* Adds an entry of a pipeline's root: a side file, or a component, whose weights have the name that Diffusers looks for
+ * if the component's directory has it. */
 static bool add_component(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
     struct collecting *collecting = context;
-    struct node_attributes hf;
+    static const char diffusers[] = "diffusion_pytorch_model.safetensors";
+    struct node_attributes hf, weights;
     if (!attributes->directory)
         return strcmp(name, "metadata.json") == 0 || add_hf_entry(context, index, name, attributes);
     bool has_hf = tree_lookup(collecting->tree, attributes->id, "hf", &hf) && hf.directory;
+    collecting->skips_weights = has_hf && tree_lookup(collecting->tree, attributes->id, diffusers, &weights);
     add_directory(collecting, arena_printf(collecting->arena, "%s/", name), has_hf ? hf.id : attributes->id,
                   add_hf_entry);
+    if (collecting->skips_weights)
+        add_file(collecting, arena_printf(collecting->arena, "%s/%s", name, diffusers), weights.id);
+    collecting->skips_weights = false;
     return true;
 }
 
@@ -177,7 +187,7 @@ const struct repository_file *repository_file(const struct repository *repositor
 
 bool repository_has_revision(const struct repository *repository, const char *revision)
 {
-    return strcmp(revision, "main") == 0 || strcmp(revision, repository->commit) == 0;
+    return strcmp(revision, "main") == 0 || strcmp(revision, "HEAD") == 0 || strcmp(revision, repository->commit) == 0;
 }
 
 static void take_identity(void *context, const char *name, const char *value, size_t length)

@@ -45,7 +45,7 @@ void repositories_free(struct repositories *repositories);
 const struct repository *repository_find(const struct repositories *repositories, const char *id);
 const struct repository_file *repository_file(const struct repository *repository, const char *name);
 
-/* Reports whether a revision is the one that a repository has: its commit, or "main". */
+/* Reports whether a revision is the one that a repository has: its commit, "main" or "HEAD". */
 bool repository_has_revision(const struct repository *repository, const char *revision);
 
 /* Returns the file of a tag: NAME-TAG.gguf with letters of either case, and for "latest" the first of the usual

@@ -50,6 +50,7 @@ teardown() {
     commit=$(jq -r .sha "$OUT/model.json")
     [[ $commit =~ ^[0-9a-f]{40}$ ]]
     get "$URL/api/models/acme/Tiny-GGUF/revision/$commit" | cmp - "$OUT/model.json"
+    get "$URL/api/models/acme/Tiny-GGUF/revision/HEAD" | cmp - "$OUT/model.json" # as @huggingface/hub asks
     size=$("$WFS" cat "$MODEL" gguf/model-Q4_K_M.gguf | wc -c)
     [ "$(jq '.siblings[] | select(.rfilename == "Tiny-Q4_K_M.gguf") | .size' "$OUT/model.json")" -eq "$size" ]
     get --head "$URL/acme/Tiny-GGUF/resolve/$commit/Tiny-Q4_K_M.gguf" >"$OUT/headers"

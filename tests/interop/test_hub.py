@@ -1,11 +1,11 @@
-"""Clients of the model hub read from `wfs serve`: huggingface_hub, transformers, llama.cpp's Python package."""
+"""Clients of the model hub read from `wfs serve`: huggingface_hub, transformers, diffusers, llama.cpp's Python package, and wfs itself."""
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-from interop import ROOT, cat, check, done, serving
+from interop import ROOT, cat, check, done, serving, wfs
 
 TOKEN = "hf_interop"
 
@@ -34,6 +34,8 @@ def check_files(model):
     with files.open("acme/Tiny-GGUF/Tiny-Q8_0.gguf") as file:
         file.seek(1000)
         check(file.read(5000) == cat(model, "gguf/model-Q8_0.gguf")[1000:6000], "HfFileSystem reads a range")
+    found = {path.rpartition("/")[2] for path in files.glob("acme/Tiny-GGUF/*Q4_*.gguf")}
+    check(found == {name for name in sizes if "Q4_" in name}, "HfFileSystem finds names by a pattern")
     for repository, name, revision, error in (("acme/Tiny", "none.json", None, EntryNotFoundError),
                                               ("acme/Tiny", "config.json", "dev", RevisionNotFoundError),
                                               ("acme/None", "config.json", None, RepositoryNotFoundError)):
@@ -53,6 +55,26 @@ def check_transformers(model):
     with torch.no_grad():
         served, local = (AutoModelForCausalLM.from_pretrained(name)(tokens).logits for name in ("acme/Tiny", model))
     check(torch.equal(served, local), "transformers: from_pretrained() gives the same logits")
+
+
+def check_diffusers(pipeline):
+    """The components that diffusers loads are those in the directory."""
+    import torch
+    from diffusers import StableDiffusionPipeline
+
+    served, local = (StableDiffusionPipeline.from_pretrained(name, tokenizer=None, safety_checker=None) for name in ("acme/pipeline", pipeline))
+    for name in ("unet", "vae", "text_encoder"):
+        wanted, found = (getattr(loaded, name).state_dict() for loaded in (local, served))
+        check(wanted.keys() == found.keys() and all(torch.equal(wanted[key], found[key]) for key in wanted), f"diffusers: {name}")
+
+
+def check_wfs(model, scratch):
+    """wfs reads hf:// from another wfs: what one computes, the other computes from."""
+    environment = {**os.environ, "XDG_CACHE_HOME": os.path.join(scratch, "cache")}
+    for source, path, wanted in (("hf://acme/Tiny", "model.safetensors", cat(model, "model.safetensors")),
+                                 ("hf://acme/Tiny-GGUF/Tiny-Q8_0.gguf", "model.gguf", cat(model, "gguf/model-Q8_0.gguf"))):
+        result = wfs("cat", source, path, env=environment)
+        check(result.stdout == wanted, f"wfs cat {source} {path}: {result.stderr.decode()}")
 
 
 def check_llama():
@@ -80,13 +102,17 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         model, token = pathlib.Path(scratch) / "tiny-llama", pathlib.Path(scratch) / "token"
         subprocess.run([sys.executable, ROOT / "tests" / "data" / "make.py", "sample", model], check=True, stdout=subprocess.DEVNULL)
+        pipeline = pathlib.Path(scratch) / "pipeline"
+        subprocess.run([sys.executable, ROOT / "tests" / "interop" / "tiny_pipeline.py", pipeline], check=True, stdout=subprocess.DEVNULL)
         token.write_text(TOKEN)
         os.environ["HF_HOME"] = os.path.join(scratch, "home")
-        with serving("--token-file", token, f"acme/Tiny={model}") as address:
+        with serving("--token-file", token, f"acme/Tiny={model}", f"acme/pipeline={pipeline}") as address:
             os.environ |= {"HF_ENDPOINT": address, "HF_TOKEN": TOKEN, "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
             check_files(model)
             check_transformers(model)
+            check_diffusers(pipeline)
             check_llama()
+            check_wfs(model, scratch)
             check_token()
     done()
 

@@ -10,7 +10,8 @@
 /* Adds a name; false if there are too many. */
 static bool add(struct listing *listing, const char *name)
 {
-    if (listing->count == LISTING_NAMES)
+    listing->is_too_long = listing->count == LISTING_NAMES;
+    if (listing->is_too_long)
         return false;
     listing->names = memory_resize(listing->names, (listing->count + 1) * sizeof *listing->names);
     listing->names[listing->count++] = name;
@@ -94,9 +95,10 @@ bool listing_parse(const char *text, size_t length, const char *type, const stru
         good = parse_json(text, length, arena, &listing);
     else if (strncasecmp(type, "text/html", 9) == 0)
         good = parse_html(text, length, folder, arena, &listing) && listing.count > 0;
+    good |= listing.is_too_long;
     if (good)
-        *ret_listing =
-            (struct listing){arena_copy(arena, listing.names, listing.count * sizeof *listing.names), listing.count};
+        *ret_listing = (struct listing){arena_copy(arena, listing.names, listing.count * sizeof *listing.names),
+                                        listing.count, listing.is_too_long};
     free(listing.names);
     return good;
 }

@@ -9,9 +9,10 @@ enum { LISTING_NAMES = 100000, LISTING_BYTES = 64 << 20 };
 struct listing {
     const char **names; /* decoded; folders end in '/' */
     size_t count;
+    bool is_too_long; /* there are more than LISTING_NAMES */
 };
 
 /* Finds the names in an answer with that Content-Type, in the arena. Ignores links that leave the folder. Returns false
- * if the text is not a list, a page has no such link, or there are more than LISTING_NAMES names. */
+ * if the text is not a list, or a page has no such link. A list of more names is cut, and says so. */
 bool listing_parse(const char *text, size_t length, const char *type, const struct uri *folder, struct arena *arena,
                    struct listing *ret_listing);

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <time.h>
 
+enum { BUCKET_LEAST = 3, BUCKET_MOST = 63 /* bytes */ };
 enum { PAGE_LIMIT = 4 << 20 /* bytes */, MAX_PAGES = 1 + SITE_FILES / 1000 };
 
 struct s3 {
@@ -37,9 +38,12 @@ static bool parse_text(struct s3 *s3, const char *text)
     const char *rest = text + strlen("s3://"), *slash = strchr(rest, '/');
     size_t length = slash != NULL ? (size_t)(slash - rest) : strlen(rest);
     s3->bucket = arena_strndup(s3->arena, rest, length);
-    if (length == 0 ||
+    if (length < BUCKET_LEAST || length > BUCKET_MOST ||
         strspn(s3->bucket, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") != length)
-        return error_set(s3->error, "'%s' is no name of a bucket; write s3://BUCKET/PREFIX", s3->bucket);
+        return error_set(s3->error,
+                         "'%s' is no name of a bucket, which has 3 to 63 letters, digits, '-' and '.'; write "
+                         "s3://BUCKET/PREFIX",
+                         s3->bucket);
     char *path = arena_strdup(s3->arena, slash != NULL ? slash + 1 : "");
     size_t end = strlen(path);
     while (end > 0 && path[end - 1] == '/')
@@ -102,6 +106,8 @@ static bool explain(struct s3 *s3, const struct exchange *page)
     const char *code = failure.code != NULL ? failure.code : "";
     if (strcmp(code, "NoSuchBucket") == 0)
         return error_set(s3->error, "there is no such bucket");
+    if (strcmp(code, "InvalidBucketName") == 0)
+        return error_set(s3->error, "the store accepts no such name of a bucket");
     if (strcmp(code, "AccessDenied") == 0 && is_anonymous)
         return error_set(s3->error, "access is denied without credentials; set AWS_PROFILE, or AWS_ACCESS_KEY_ID and "
                                     "AWS_SECRET_ACCESS_KEY");

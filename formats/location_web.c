@@ -5,6 +5,7 @@
  * result: the next requests are conditional, and offline there are none. */
 #include "base/sha256.h"
 #include "base/text.h"
+#include "formats/json.h"
 #include "formats/listing.h"
 #include "formats/site.h"
 #include "remote/exchange.h"
@@ -21,6 +22,9 @@ enum {
     MAX_FOLDERS = 64, /* listed on each level */
     MAX_DEPTH = 3,
 };
+
+/* Names the shards of a model in a folder without a list. */
+static const char index_name[] = "model.safetensors.index.json";
 
 /* Names to try in a folder without a list. */
 static const char *const known_names[] = {
@@ -64,6 +68,14 @@ static void add_name(struct web *web, const char *path, bool is_guessed)
 {
     web->names = memory_resize(web->names, (web->n_names + 1) * sizeof *web->names);
     web->names[web->n_names++] = (struct web_name){.path = path, .is_guessed = is_guessed};
+}
+
+static bool has_name(const struct web *web, const char *path)
+{
+    for (size_t i = 0; i < web->n_names; i++)
+        if (strcmp(web->names[i].path, path) == 0)
+            return true;
+    return false;
 }
 
 /* Reports a model's page on the hub, with an error that tells where its files are. */
@@ -166,17 +178,20 @@ static bool belongs(const struct web *web, const char *path)
     return web->file == NULL || strcmp(path, web->file) == 0 || is_known_name(path);
 }
 
-/* Adds the names in a list: files to the site's names, at most SITE_FILES, and folders to the next level. */
-static void add_listing(struct web *web, const char *folder, const struct listing *listing, struct level *next)
+/* Adds the names in a list: files to the site's names, and folders to the next level. Fails if there are too many
+ * files. */
+static bool add_listing(struct web *web, const char *folder, const struct listing *listing, struct level *next)
 {
     for (size_t i = 0; i < listing->count; i++) {
         const char *path = arena_printf(web->arena, "%s%s", folder, listing->names[i]);
         bool is_folder = text_ends_with(path, "/");
         if (is_folder && web->file == NULL && next->count < MAX_FOLDERS && listing->names[i][0] != '.')
             next->paths[next->count++] = path;
-        else if (!is_folder && web->n_names < SITE_FILES && belongs(web, path))
+        else if (!is_folder && belongs(web, path))
             add_name(web, path, false);
     }
+    return (!listing->is_too_long && web->n_names <= SITE_FILES) ||
+           error_set(web->error, "more than %d files; name a folder of fewer files", SITE_FILES);
 }
 
 /* Lists the folders of a level. *ret_is_listed tells whether the first has a list. */
@@ -195,8 +210,8 @@ static bool list_level(struct web *web, const struct level *level, struct level 
         bool is_listed =
             pages[i].verdict == VERDICT_TAKE && listing_parse((const char *)pages[i].bytes, pages[i].length,
                                                               pages[i].answer.type, &uri, web->arena, &listing);
-        if (is_listed)
-            add_listing(web, level->paths[i], &listing, next);
+        if (is_listed && !add_listing(web, level->paths[i], &listing, next))
+            return false;
         if (i == 0)
             *ret_is_listed = is_listed;
         if (pages[i].answer.status == 0) { /* the server cannot be reached */
@@ -205,6 +220,50 @@ static bool list_level(struct web *web, const struct level *level, struct level 
         }
     }
     return true;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Adds the files that an index maps tensors to, each once. */
+static void add_indexed(struct web *web, const struct json *weight_map)
+{
+    const char **files = NULL;
+    size_t count = 0;
+    struct json_member member = {0};
+    while (json_next_member(weight_map, &member)) {
+        const char *file = json_string(member.value, NULL);
+        if (file == NULL || (count > 0 && strcmp(file, files[count - 1]) == 0))
+            continue;
+        files = memory_resize(files, (count + 1) * sizeof *files);
+        files[count++] = file;
+    }
+    if (count > 0)
+        qsort(files, count, sizeof *files, compare_names);
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || strcmp(files[i], files[i - 1]) != 0)
+            add_name(web, arena_strdup(web->arena, files[i]), false);
+    free(files);
+}
+
+/* Adds the shards that the index of a folder without a list names; if there is no index, none. */
+static bool add_shards(struct web *web)
+{
+    const struct uri uri = uri_below(&web->folder, index_name, web->arena);
+    struct exchange exchange = page_of(&uri);
+    struct error unused;
+    if (!exchange_all(&exchange, 1, web->arena, web->error))
+        return false;
+    struct json_document *document =
+        exchange.verdict == VERDICT_TAKE ? json_parse((const char *)exchange.bytes, exchange.length, &unused) : NULL;
+    if (document != NULL) {
+        add_name(web, index_name, true);
+        add_indexed(web, json_get(json_root(document), "weight_map"));
+    }
+    json_free(document);
+    return web->n_names <= SITE_FILES || error_set(web->error, "its index names more than %d files", SITE_FILES);
 }
 
 static bool list_names(struct web *web)
@@ -219,10 +278,9 @@ static bool list_names(struct web *web)
     bool may_guess = !is_listed && (web->file == NULL || !text_ends_with(web->file, ".gguf"));
     for (size_t i = 0; may_guess && i < sizeof known_names / sizeof *known_names; i++)
         add_name(web, known_names[i], true);
-    for (size_t i = 0; web->file != NULL && i < web->n_names; i++)
-        if (strcmp(web->names[i].path, web->file) == 0)
-            return true;
-    if (web->file != NULL)
+    if (may_guess && web->file == NULL && !add_shards(web))
+        return false;
+    if (web->file != NULL && !has_name(web, web->file))
         add_name(web, web->file, false);
     return true;
 }

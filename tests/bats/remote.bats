@@ -153,6 +153,14 @@ cannot_be_read() {
     fails 1 "write its URL with a '/' at its end" "$WFS" ls "${WEB%/}"
 }
 
+@test "the shards in a folder without a list are those that the index names" {
+    cp -r "$ROOT/hub/org/sixteen" "$ROOT/web/sixteen"
+    fault "path=/web/sixteen/&kind=nolist"
+    [ "$(sum_of "http://127.0.0.1:$HUB/web/sixteen/" model.safetensors)" = "$(sum_of "$ROOT/web/sixteen" model.safetensors)" ]
+    rm "$ROOT/web/sixteen/model-00007-of-00016.safetensors"
+    fails 1 "model-00007-of-00016.safetensors: no such file at http" "$WFS" ls "http://127.0.0.1:$HUB/web/sixteen/"
+}
+
 @test "broken answers are asked for again, and give no wrong bytes" {
     local expected kind
     expected=$(sum_of "$LOCAL" model.safetensors)
@@ -326,6 +334,7 @@ make_bucket() {
     fails 1 "there is no such bucket" "$WFS" ls s3://none/tiny
     fails 1 "the bucket has no object of that name" "$WFS" ls s3://bucket/none
     fails 1 "is no name of a bucket" "$WFS" ls s3://
+    fails 1 "'x' is no name of a bucket, which has 3 to 63 letters" "$WFS" ls s3://x
     AWS_ENDPOINT_URL=http://192.0.2.1 fails 1 "use an https:// endpoint" "$WFS" ls "$S3"
 }
 

@@ -64,8 +64,13 @@ static void limits(struct arena *arena)
     struct buffer text = {0};
     for (int i = 0; i <= LISTING_NAMES; i++)
         buffer_printf(&text, "%s{\"name\":\"%d\"}", i == 0 ? "[" : ",", i);
-    buffer_append(&text, "]", 2);
-    CHECK_TEXT(names("application/json", (const char *)text.bytes, arena), "none");
+    buffer_append(&text, "]", 2); /* with its NUL */
+    struct uri folder;
+    struct error error;
+    struct listing listing = {0};
+    uri_parse("https://host/m/", arena, &folder, &error);
+    CHECK(listing_parse((const char *)text.bytes, text.length - 1, "application/json", &folder, arena, &listing));
+    CHECK(listing.is_too_long && listing.count == LISTING_NAMES);
     buffer_free(&text);
 }
 

@@ -7,6 +7,7 @@
 #include "remote/evict.h"
 #include "remote/store.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,8 +88,10 @@ static int remove_named(const struct stored_segments *segments, char **names, st
             if (!is_below(line_of(segment, arena), *names))
                 continue;
             is_there = true;
-            if (unlink(segment->path) != 0)
-                status = EXIT_BAD_INPUT;
+            if (unlink(segment->path) == 0 || errno == ENOENT) /* another process may have been faster */
+                continue;
+            report("%s: %s", segment->path, strerror(errno));
+            status = EXIT_BAD_INPUT;
         }
         if (is_there)
             continue;
@@ -113,8 +116,10 @@ static int run(const struct invocation *invocation)
         return misuse("neither ls, rm nor prune");
     if (is_rm != (invocation->n_arguments > 1))
         return misuse(is_rm ? "a name is missing" : "extra operand");
-    if (directory == NULL)
+    if (directory == NULL) {
+        report("cache: there is no directory of fetched bytes; -o cache=DIR names one");
         return EXIT_BAD_INPUT;
+    }
     struct arena *arena = arena_new();
     const struct stored_segments segments = evict_list(directory, arena);
     int status = EXIT_SUCCESS;

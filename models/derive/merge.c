@@ -13,9 +13,19 @@
 #include <string.h>
 #include <strings.h>
 
+/* Returns the colon that may begin a scale; NULL if there is none. The colon of a URL's port begins none. */
+static const char *scale_colon(const char *text)
+{
+    const char *host = strstr(text, "://"), *colon = strrchr(text, ':');
+    if (host == NULL)
+        return colon;
+    const char *path = strchr(host + strlen("://"), '/');
+    return path != NULL && colon > path ? colon : NULL;
+}
+
 bool lora_request_parse(const char *text, struct arena *arena, struct lora_request *ret_request, struct error *error)
 {
-    const char *colon = strrchr(text, ':');
+    const char *colon = scale_colon(text);
     char *end = NULL;
     double scale = colon != NULL && colon[1] != '\0' ? strtod(colon + 1, &end) : 1;
     bool has_scale = end != NULL && *end == '\0';

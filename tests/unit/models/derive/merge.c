@@ -64,6 +64,28 @@ static const char *merged(const char *request, const char *config, const char *t
 #define PAIR(name) PREFIX name ".lora_A.weight 1 2, " PREFIX name ".lora_B.weight 3 1"
 
 /* A is [0 1], B is [0; 1; 2], so that B A is [0 0; 0 1; 0 2]; W is [0 1; 2 3; 4 5]. */
+static void scales_of_urls(void)
+{
+    static const struct {
+        const char *text, *path;
+        double scale;
+    } cases[] = {
+        {"hf://org/lora", "hf://org/lora", 1},
+        {"hf://org/lora@main:0.5", "hf://org/lora@main", 0.5},
+        {"https://host:8080", "https://host:8080", 1},
+        {"https://host:8080/lora/:2", "https://host:8080/lora/", 2},
+    };
+    struct arena *arena = arena_new();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct error error;
+        struct lora_request request;
+        CHECK_NAMED(lora_request_parse(cases[i].text, arena, &request, &error) && request.scale == cases[i].scale,
+                    cases[i].text);
+        CHECK_TEXT(request.path, cases[i].path);
+    }
+    arena_free(arena);
+}
+
 static void scales(void)
 {
     const char *pair = PAIR("model.a");
@@ -71,6 +93,7 @@ static void scales(void)
     CHECK_TEXT(merged("lora:0.5", PLAIN, pair, "model.a.weight"), "0 1 2 4 4 7");
     CHECK_TEXT(merged("lora:-1", PLAIN, pair, "model.a.weight"), "0 1 2 1 4 1");
     CHECK_TEXT(merged("lora", PLAIN, pair, "model.b.weight"), "0 1 2 3 4 5");
+    scales_of_urls();
     CHECK_TEXT(
         merged("lora", "{\"r\": 9, \"lora_alpha\": 2, \"rank_pattern\": {\"b\": 7, \"a\": 1}}", pair, "model.a.weight"),
         "0 1 2 5 4 9");

@@ -8,7 +8,7 @@
  *
  * No worker waits, as long as threads and memory can be had: requests that need an unplanned file go to a waiting room,
  * and reads over the limit are queued. So plans and reads never delay other names and attributes. A listing waits
- * LISTING_PATIENCE seconds at most for the files of its directory, and then also names those that are still being
+ * LISTING_PATIENCE at most for the files of its directory, and then also names those that are still being
  * planned; looking up such a name waits, and may find that the file is absent.
  *
  * If a source is remote, a read first waits on a thread of waits.h for its bytes, and is then computed like any

@@ -1,8 +1,8 @@
 #include "fs/mount/waiting_room.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,8 +12,8 @@ enum { LOOK_MILLISECONDS = 50 }; /* between checks for interrupted requests and 
 struct waiter {
     struct waiter *next;
     struct waiting_request request;
-    char *name; /* the copy of the request's name */
-    time_t patience_ends;
+    char *name;            /* the copy of the request's name */
+    int64_t patience_ends; /* milliseconds of CLOCK_MONOTONIC */
 };
 
 struct waiting_room {
@@ -35,6 +35,12 @@ static struct timespec after(long milliseconds)
     time.tv_sec += time.tv_nsec / 1000000000L;
     time.tv_nsec %= 1000000000L;
     return time;
+}
+
+static int64_t now(void)
+{
+    struct timespec time = after(0);
+    return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
 static void planned(void *context)
@@ -64,7 +70,7 @@ struct waiting_room *waiting_room_new(struct tree *tree, waiting_answer *answer)
 static bool attend_to(const struct waiting_room *room, const struct waiter *waiter)
 {
     const struct waiting_request *request = &waiter->request;
-    bool patient = after(0).tv_sec < waiter->patience_ends || !tree_is_open(room->tree, request->directory);
+    bool patient = now() < waiter->patience_ends || !tree_is_open(room->tree, request->directory);
     if (tree_prepare(room->tree, request->directory, request->name) || !patient)
         room->answer(request);
     else if (fuse_req_interrupted(request->req))
@@ -124,10 +130,10 @@ bool waiting_room_add(struct waiting_room *room, const struct waiting_request *r
         free(waiter);
         free(name);
     } else {
-        *waiter = (struct waiter){.next = room->waiters, .request = *request, .name = name, .patience_ends = LONG_MAX};
+        *waiter = (struct waiter){.next = room->waiters, .request = *request, .name = name, .patience_ends = INT64_MAX};
         waiter->request.name = name;
         if (name == NULL)
-            waiter->patience_ends = after(0).tv_sec + LISTING_PATIENCE;
+            waiter->patience_ends = now() + LISTING_PATIENCE;
         room->waiters = waiter;
         room->changes++;
         pthread_cond_signal(&room->changed);

@@ -20,7 +20,7 @@ struct waiting_room;
 /* Answers a request. Called on the room's thread, without locks, when all plans that the request needs have ended; for
  * a listing also after LISTING_PATIENCE, once the directory's names are known: it then includes files that are still
  * being planned. The room answers interrupted requests with EINTR. */
-enum { LISTING_PATIENCE = 2 }; /* seconds */
+enum { LISTING_PATIENCE = 2000 }; /* milliseconds */
 typedef void waiting_answer(const struct waiting_request *request);
 struct waiting_room *waiting_room_new(struct tree *tree, waiting_answer *answer);
 

@@ -3,6 +3,7 @@
 #include "base/attempt.h"
 #include "base/report.h"
 #include "formats/source.h"
+#include "fs/tree/kept.h"
 #include "fs/tree/read_cost.h"
 
 #include <assert.h>
@@ -22,6 +23,7 @@ struct block {
     enum state state;
     uint64_t first, length; /* in the file */
     char *bytes;            /* BLOCK_BYTES */
+    enum made made;
     struct error error;
 };
 
@@ -56,6 +58,13 @@ static void leave(void *context)
 }
 
 /* Reading a block */
+
+static enum made way_to_make(const struct vfile *file, uint64_t first, uint64_t length)
+{
+    if (vfile_read_cost(file, first, length) == 0)
+        return COPIED;
+    return kept_has(file, first, length, false) ? KEPT : COMPUTED;
+}
 
 struct reading {
     const struct body *body;
@@ -96,9 +105,11 @@ static void make_block(void *context)
 {
     struct block *block = context;
     struct body *body = block->body;
+    enum made made = way_to_make(&body->answer.file, block->first, block->length);
     bool done = read_range(body, block->first, block->length, block->bytes, &block->error);
     pthread_mutex_lock(&body->lock);
     block->state = done ? READY : BROKEN;
+    block->made = made;
     bool is_awaited = body->awaited == block;
     if (is_awaited)
         body->awaited = NULL;
@@ -176,6 +187,17 @@ static ssize_t fail(const struct body *body, const char *message)
     return MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
+/* Reads a block on the thread of the connection. */
+static ssize_t read_here(const struct body *body, uint64_t first, uint64_t length, char *out)
+{
+    struct error error;
+    enum made made = way_to_make(&body->answer.file, first, length);
+    if (!read_range(body, first, length, out, &error))
+        return fail(body, error.message);
+    metrics_add_bytes(body->bodies->metrics, length, made);
+    return (ssize_t)length;
+}
+
 /* Gives a block to the client, or suspends the connection until it is ready. The caller has the lock. */
 static ssize_t take_block(struct body *body, struct block *block, char *out)
 {
@@ -189,6 +211,7 @@ static ssize_t take_block(struct body *body, struct block *block, char *out)
         return 0;
     }
     memcpy(out, block->bytes, block->length);
+    metrics_add_bytes(body->bodies->metrics, block->length, block->made);
     block->state = EMPTY;
     begin_ahead(body, next);
     return (ssize_t)block->length;
@@ -197,7 +220,6 @@ static ssize_t take_block(struct body *body, struct block *block, char *out)
 static ssize_t fill(void *context, uint64_t position, char *out, size_t most)
 {
     struct body *body = context;
-    struct error error;
     uint64_t first = body->answer.first + position, length = length_of_block(body, first);
     ssize_t n_bytes;
     assert(length <= most);
@@ -210,11 +232,8 @@ static ssize_t fill(void *context, uint64_t position, char *out, size_t most)
     else if (source_any_remote())
         n_bytes = fail(body, "no thread can wait for the source, or the server ends");
     else
-        n_bytes = read_range(body, first, length, out, &error) ? (ssize_t)length : fail(body, error.message);
+        n_bytes = read_here(body, first, length, out);
     pthread_mutex_unlock(&body->lock);
-    if (n_bytes > 0)
-        metrics_add_bytes(body->bodies->metrics, (uint64_t)n_bytes,
-                          vfile_read_cost(&body->answer.file, first, length) > 0);
     return n_bytes;
 }
 

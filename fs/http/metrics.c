@@ -7,11 +7,11 @@ void metrics_add_request(struct metrics *metrics, unsigned status, double second
     atomic_fetch_add(&metrics->microseconds, (unsigned long long)(seconds * 1e6));
 }
 
-void metrics_add_bytes(struct metrics *metrics, uint64_t n_bytes, bool computed)
+void metrics_add_bytes(struct metrics *metrics, uint64_t n_bytes, enum made made)
 {
     atomic_fetch_add(&metrics->file_bytes, n_bytes);
-    if (computed)
-        atomic_fetch_add(&metrics->computed_bytes, n_bytes);
+    if (made != COPIED)
+        atomic_fetch_add(made == COMPUTED ? &metrics->computed_bytes : &metrics->kept_bytes, n_bytes);
 }
 
 void metrics_add_digest_bytes(struct metrics *metrics, uint64_t n_bytes)
@@ -36,6 +36,9 @@ void metrics_answer(const struct metrics *metrics, struct answer *answer)
                 atomic_load(&metrics->file_bytes));
     put_counter(out, "wfs_computed_bytes_total", "Those of them in blocks that were computed, not copied.",
                 atomic_load(&metrics->computed_bytes));
+    put_counter(out, "wfs_kept_bytes_total",
+                "Those of them in blocks that had been computed and kept before (-o keep=).",
+                atomic_load(&metrics->kept_bytes));
     put_counter(out, "wfs_digest_bytes_total", "Bytes of files that were read for digests.",
                 atomic_load(&metrics->digest_bytes));
     buffer_printf(out,

@@ -250,3 +250,17 @@ except ConnectionError:
 END
     server_ends_with 0
 }
+
+@test "a server reads what another has computed and kept" {
+    unset CACHE_DIRECTORY
+    export XDG_CACHE_HOME=$OUT/cache
+    cp -r "$MODEL" "$OUT/model"
+    touch -d 2020-01-01 "$OUT"/model/* # bytes of an input that was written in this minute are not kept
+    for made in computed kept; do
+        offer -o keep=quantized,cache-size=1GB "acme/Tiny=$OUT/model"
+        get "$URL/acme/Tiny-GGUF/resolve/main/Tiny-Q4_K_M.gguf" | cmp - <("$WFS" cat "$OUT/model" gguf/model-Q4_K_M.gguf)
+        get "$URL/metrics" | grep -x "wfs_${made}_bytes_total $(get "$URL/metrics" | sed -n 's/^wfs_file_bytes_total //p')"
+        kill -TERM "$SERVER"
+        server_ends_with 0
+    done
+}

@@ -34,7 +34,7 @@ static const struct {
     {"saved_model.pb", "a TensorFlow graph; wfs reads the variables of its directory"},
     {".pt2", "a torch exported program, which wfs does not read; save its state_dict"},
     {".distcp", "part of a distributed torch checkpoint, which wfs reads as a directory with its .metadata"},
-    {"_states.pt", "part of a DeepSpeed checkpoint; join it with the zero_to_fp32.py beside it"},
+    {"_states.pt", "part of a DeepSpeed checkpoint, which wfs reads as a directory"},
     {"latest_checkpointed_iteration.txt", "a list of Megatron checkpoints; name the directory of one iteration"},
     {"_CHECKPOINT_METADATA", "an Orbax (JAX) checkpoint, which wfs does not read; save it as safetensors"},
     {"manifest.ocdbt", "an Orbax (JAX) checkpoint, which wfs does not read; save it as safetensors"},

@@ -180,7 +180,7 @@ tensors/u8
     fails 2 "did you mean 'tensor-type'?" "$WFS" ls -o tensor_tpye=a=f32 "$llama"
     fails 2 "'Q4_KM' is not a type to quantize to (known: F32 " "$WFS" ls -o token-embedding-type=Q4_KM "$llama"
     [[ $stderr == *"); did you mean 'Q4_K'?" ]]
-    fails 2 "option format: 'safetensor' is not a format (known: dcp, flax, gguf, huggingface, meta, mistral, nemo, numpy, onnx, pipeline, safetensors, tensorflow, torch); did you mean 'safetensors'?" \
+    fails 2 "option format: 'safetensor' is not a format (known: dcp, deepspeed, flax, gguf, huggingface, meta, mistral, nemo, numpy, onnx, pipeline, safetensors, tensorflow, torch); did you mean 'safetensors'?" \
         "$WFS" ls -o format=safetensor "$llama"
     fails 1 "hf://openai-community/gpt2" "$WFS" ls https://huggingface.co/openai-community/gpt2
     HF_HUB_CACHE=$OUT fails 1 "'hf download org/none' fetches it" "$WFS" ls org/none
@@ -248,7 +248,7 @@ END
     fails 1 "answer.safetensors: a text file, not a checkpoint: it starts with '{\"error\":\"Reposi'" "$WFS" ls "$OUT/answer.safetensors"
     for pair in tf_model.h5:HDF5 saved_model.pb:"a TensorFlow graph" \
         __0_0.distcp:"part of a distributed torch checkpoint, which wfs reads" x.nemo:"a NeMo archive; name the file" \
-        mp_rank_00_model_states.pt:"part of a DeepSpeed checkpoint; join it with" \
+        mp_rank_00_model_states.pt:"part of a DeepSpeed checkpoint, which wfs" \
         manifest.ocdbt:"an Orbax (JAX)" openvino_model.xml:OpenVINO model.safetensors.gz:"compressed by gzip; decompress it" \
         model.safetensors.incomplete:"an unfinished download; let it finish"; do
         rm -rf "$OUT/one"

@@ -10,7 +10,7 @@ import pathlib
 
 from interop import check, done, skip, wfs
 
-READ = {"dcp", "flax", "nemo", "onnx", "tensorflow"}
+READ = {"dcp", "flax", "nemo", "onnx", "tensorflow", "zero"}
 UNREAD = {"tf.frozen.pb", "nemo.gz.nemo"}  # files of formats of which wfs reads others
 OPTIONS = {"dcp": ["-o", "optimizer"]}
 

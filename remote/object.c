@@ -1,6 +1,7 @@
 #include "remote/object.h"
 
 #include "base/arrival.h"
+#include "base/attempt.h"
 #include "remote/options.h"
 
 #include <errno.h>
@@ -23,7 +24,8 @@ struct object {
 
     pthread_mutex_t lock; /* of what follows; never held while anything is waited for */
     struct arena *target_arena;
-    struct uri target; /* where redirects led, if there is a target_arena */
+    struct uri target;     /* where redirects led, if there is a target_arena */
+    char etag[ANSWER_TAG]; /* that the object had there, or at its own URL, if it was not known before; "": none yet */
     struct error failure;
     int64_t failed_at;
     struct fetch *fetches; /* under way */
@@ -133,9 +135,12 @@ static bool take(void *context, uint64_t offset, const void *bytes, size_t lengt
     return true;
 }
 
-static void keep_target(struct object *object, const struct uri *uri)
+/* Remembers where the bytes came from, and the tag that they have there: other bytes of the same size have another. */
+static void keep_target(struct object *object, const struct uri *uri, const char *etag)
 {
     pthread_mutex_lock(&object->lock);
+    if (object->origin.etag == NULL && object->etag[0] == '\0' && answer_tag_is_strong(etag))
+        strcpy(object->etag, etag);
     if (strcmp(uri->text, object->origin.uri.text) != 0 && object->target_arena == NULL) {
         object->target_arena = arena_new_shared();
         object->target = uri_copy(uri, object->target_arena);
@@ -148,6 +153,7 @@ static void drop_target(struct object *object)
     pthread_mutex_lock(&object->lock);
     arena_free(object->target_arena);
     object->target_arena = NULL;
+    object->etag[0] = '\0'; /* another server may give other tags */
     pthread_mutex_unlock(&object->lock);
 }
 
@@ -200,7 +206,7 @@ static void done(void *context, const struct http_result *result)
     bool is_elsewhere = strcmp(result->uri->text, fetch->object->origin.uri.text) != 0;
     bool has_expired = result->answer->status == 403 && is_elsewhere && !fetch->is_again;
     if (result->verdict < VERDICT_REDIRECT) {
-        keep_target(fetch->object, result->uri);
+        keep_target(fetch->object, result->uri, result->answer->etag);
     } else if (has_expired) {
         drop_target(fetch->object);
         fetch->is_again = true;
@@ -231,26 +237,54 @@ static void submit(struct fetch *fetch)
     };
     pthread_mutex_lock(&object->lock);
     request.is_urgent = fetch->is_urgent;
+    if (object->etag[0] != '\0')
+        request.question.etag = arena_strdup(fetch->arena, object->etag);
     bool has_target = object->target_arena != NULL && !fetch->is_again;
     request.uri = uri_copy(has_target ? &object->target : &origin->uri, fetch->arena);
     pthread_mutex_unlock(&object->lock);
     http_submit(&request);
 }
 
-static void fetch_granules(struct object *object, uint64_t first, uint64_t end, bool is_urgent)
+/* A fetch that is being started; `fetch` is NULL until there is one that the object knows. */
+struct starting {
+    struct object *object;
+    uint64_t first, end;
+    bool is_urgent;
+    struct fetch *fetch;
+};
+
+static void start_fetch(void *context)
 {
+    struct starting *starting = context;
+    struct object *object = starting->object;
     struct fetch *fetch = memory_alloc(sizeof *fetch);
     fetch->object = object_share(object);
     fetch->arena = arena_new_shared();
-    fetch->next = first;
-    fetch->end = end;
-    fetch->is_urgent = is_urgent;
+    fetch->next = starting->first;
+    fetch->end = starting->end;
+    fetch->is_urgent = starting->is_urgent;
     fetch->is_again = false;
     pthread_mutex_lock(&object->lock);
     fetch->older = object->fetches;
     object->fetches = fetch;
     pthread_mutex_unlock(&object->lock);
+    starting->fetch = fetch;
     submit(fetch);
+}
+
+/* Fetches granules that the caller has claimed. If memory runs out, others may claim them again. */
+static void fetch_granules(struct object *object, uint64_t first, uint64_t end, bool is_urgent)
+{
+    struct starting starting = {object, first, end, is_urgent, NULL};
+    size_t lacking = attempt_lacking(start_fetch, &starting);
+    if (lacking == 0)
+        return;
+    for (uint64_t granule = first; granule < end; granule++)
+        replace_state(object, granule, UNDER_WAY, ABSENT);
+    arrival_announce();
+    if (starting.fetch != NULL)
+        remove_fetch(starting.fetch);
+    memory_exhausted(lacking);
 }
 
 /* Reports whether the last failure is so recent that nobody tries again. */

@@ -3,8 +3,8 @@
  * Bytes are fetched in granules of the store, in requests of up to OBJECT_REQUEST bytes. A granule that is under way is
  * waited for by all who need it, and each is woken as soon as its own has come. After a failure those who wait get it,
  * and so does who reads within OBJECT_PAUSE: then the next one tries again. An object that has changed on the server
- * fails for good, with the code ESTALE. The place that a redirect led to is remembered; if it answers 403 (a signature
- * that has expired), the object's own URL is asked once more.
+ * fails for good, with the code ESTALE: it has another size, or another ETag than before. The place that a redirect led
+ * to is remembered; if it answers 403 (a signature that has expired), the object's own URL is asked once more.
  *
  * Safe from any thread. Errors are the reason alone. */
 #pragma once

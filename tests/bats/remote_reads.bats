@@ -191,6 +191,15 @@ READ
     unmount "$MNT"
 }
 
+@test "a large file of the hub that changes, of the same size, gives ESTALE" {
+    serve "$MODEL" "$MNT"
+    control "fault?path=/blobs/org/big/model.safetensors&kind=&etag=%22another%22"
+    run dd if="$MNT/tensors/w/raw" of=/dev/null bs=4096 count=1 skip=2000 iflag=direct
+    [ "$status" -ne 0 ]
+    [[ $output == *"Stale file handle"* ]]
+    unmount "$MNT"
+}
+
 @test "exec shows a remote model to its program alone, which gets no socket" {
     need_fuse_for_others
     as_other unshare -Um true 2>/dev/null || skip "no mount namespaces for other users here"

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "remote/libcurl.h"
 #include "remote/options.h"
+#include "remote/outage.h"
 #include "remote/retry.h"
 
 #include <fcntl.h>
@@ -298,14 +299,22 @@ static void keep_part(struct task *task)
         left->etag = arena_strdup(task->arena, task->answer.etag);
 }
 
+/* Ends a task whose server may be down. */
+static void give_up(struct task *task, enum verdict verdict)
+{
+    if (task->answer.status == 0)
+        outage_begin(task->uri.origin, retry_now(), &task->error);
+    task->verdict = verdict;
+    finish_task(task);
+}
+
 /* Repeats the exchange later, or ends the task where that has been tried for as long as may be. task->error says what
  * is wrong. */
 static void rest(struct task *task)
 {
     keep_part(task);
     if (!retry_again(&task->retry, task->answer.pause, &task->error)) {
-        task->verdict = VERDICT_RETRY;
-        finish_task(task);
+        give_up(task, VERDICT_RETRY);
         return;
     }
     task->next = http.resting;
@@ -360,6 +369,8 @@ static void act(struct task *task)
 static void after_exchange(struct task *task, CURLcode code)
 {
     end_exchange(task);
+    if (task->answer.status != 0)
+        outage_end(task->uri.origin);
     if (!task->is_judged && code == CURLE_OK)
         judge(task);
     bool has_body = task->is_judged && (task->verdict == VERDICT_TAKE || task->verdict == VERDICT_WHOLE);
@@ -369,10 +380,9 @@ static void after_exchange(struct task *task, CURLcode code)
         refuse(task, "the headers of the server's answer are too long");
     else if (task->is_judged && !has_body)
         act(task);
-    else if (retry_is_hopeless(&task->retry, code, &task->error)) {
-        task->verdict = VERDICT_REFUSED;
-        finish_task(task);
-    } else if (code != CURLE_OK || (task->expected != SIZE_UNKNOWN && task->received != task->expected)) {
+    else if (retry_is_hopeless(&task->retry, code, &task->error))
+        give_up(task, VERDICT_REFUSED);
+    else if (code != CURLE_OK || (task->expected != SIZE_UNKNOWN && task->received != task->expected)) {
         error_set(&task->error, "%s", code != CURLE_OK ? libcurl.easy_strerror(code) : "the answer ends early");
         rest(task);
     } else
@@ -421,7 +431,12 @@ static int begin_exchanges(void)
     }
     for (struct task *task; (task = next_task()) != NULL;) {
         retry_begin(&task->retry, http.timeout, task->left.size == SIZE_UNKNOWN);
-        begin_exchange(task);
+        if (outage_refuses(task->uri.origin, retry_now(), &task->error)) {
+            task->verdict = VERDICT_RETRY;
+            finish_task(task);
+        } else {
+            begin_exchange(task);
+        }
     }
     return pause;
 }

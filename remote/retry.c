@@ -5,7 +5,7 @@
 
 enum { FIRST_PAUSE = 250, LONGEST_PAUSE = 8000 /* milliseconds */, FIRST_CONTACTS = 4 };
 
-static int64_t now(void)
+int64_t retry_now(void)
 {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -14,12 +14,12 @@ static int64_t now(void)
 
 void retry_begin(struct retry *retry, unsigned limit, bool is_first)
 {
-    *retry = (struct retry){.progress = now(), .limit = limit, .is_first = is_first};
+    *retry = (struct retry){.progress = retry_now(), .limit = limit, .is_first = is_first};
 }
 
 void retry_progress(struct retry *retry)
 {
-    retry->progress = now();
+    retry->progress = retry_now();
     retry->failures = 0;
 }
 
@@ -32,7 +32,7 @@ static unsigned pause_after(unsigned failures)
 
 bool retry_again(struct retry *retry, unsigned pause, struct error *error)
 {
-    int64_t at = now(), wait = pause_after(retry->failures++);
+    int64_t at = retry_now(), wait = pause_after(retry->failures++);
     struct error reason = *error;
     if (pause * INT64_C(1000) > wait)
         wait = pause * INT64_C(1000);
@@ -44,7 +44,7 @@ bool retry_again(struct retry *retry, unsigned pause, struct error *error)
 
 int64_t retry_left(const struct retry *retry)
 {
-    return retry->again - now();
+    return retry->again - retry_now();
 }
 
 static const char *reason_of(CURLcode code)

@@ -18,6 +18,9 @@ struct retry {
     bool is_first;     /* contact with an object that may not be there */
 };
 
+/* Returns the time in milliseconds of CLOCK_MONOTONIC. */
+int64_t retry_now(void);
+
 void retry_begin(struct retry *retry, unsigned limit, bool is_first);
 void retry_progress(struct retry *retry); /* a new byte has come */
 

@@ -13,7 +13,7 @@ static void load(void)
     is_loaded = library != NULL;
     /* ISO C knows no conversion of an address to a function's; POSIX promises it for dlsym(). */
 #define LOAD(name)                                                                                                     \
-    libcurl.name = is_loaded ? __extension__(typeof(libcurl.name)) dlsym(library, "curl_" #name) : NULL;               \
+    libcurl.name = is_loaded ? __extension__(__typeof__(libcurl.name)) dlsym(library, "curl_" #name) : NULL;           \
     is_loaded = libcurl.name != NULL;
     LIBCURL_FUNCTIONS(LOAD)
 #undef LOAD

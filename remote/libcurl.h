@@ -14,7 +14,7 @@
             f(multi_setopt) f(multi_wakeup) f(slist_append) f(slist_free_all) f(url) f(url_cleanup) f(url_get)         \
                 f(url_set) f(url_strerror)
 
-#define LIBCURL_FIELD(name) typeof(curl_##name) *name;
+#define LIBCURL_FIELD(name) __typeof__(curl_##name) *name;
 struct libcurl {
     LIBCURL_FUNCTIONS(LIBCURL_FIELD)
 };

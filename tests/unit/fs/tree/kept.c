@@ -239,7 +239,7 @@ static void damage(void)
     struct arena *arena = arena_new();
     const struct stored_segments segments = evict_list(store_directory(), arena);
     for (size_t i = 0; i < segments.count; i++) {
-        unsigned char byte;
+        unsigned char byte = 0;
         const off_t at = 3 * STORE_GRANULE + 12345;
         int fd = open(segments.items[i].path, O_RDWR);
         files_must(fd >= 0 && pread(fd, &byte, 1, at) == 1, segments.items[i].path);

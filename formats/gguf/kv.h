@@ -110,6 +110,9 @@ bool gguf_get_bool(const struct gguf_kvs *kvs, const char *key, bool *ret_value)
 const char *gguf_get_string(const struct gguf_kvs *kvs, const char *key, struct arena *arena, size_t *ret_length,
                             struct error *error);
 
+/* Returns such a string for callers to whom its length and the error do not matter. */
+const char *gguf_get_text(const struct gguf_kvs *kvs, const char *key, struct arena *arena);
+
 /* An array in memory. */
 struct gguf_array {
     enum gguf_type type;

@@ -386,6 +386,13 @@ const char *gguf_get_string(const struct gguf_kvs *kvs, const char *key, struct 
     return text;
 }
 
+const char *gguf_get_text(const struct gguf_kvs *kvs, const char *key, struct arena *arena)
+{
+    struct error unused;
+    size_t length;
+    return gguf_get_string(kvs, key, arena, &length, &unused);
+}
+
 /* Arrays: a loaded value is complete and in version 3, so these functions check nothing. */
 
 static struct gguf_array array_at(const unsigned char *bytes, struct arena *arena)

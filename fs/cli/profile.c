@@ -104,13 +104,6 @@ static void sum_up(struct profile *profile, const struct counted *list, size_t c
     qsort(profile->kinds, profile->n_kinds, sizeof *profile->kinds, more_bytes_first);
 }
 
-static const char *text_of(const struct gguf_kvs *kvs, const char *key, struct arena *arena)
-{
-    struct error unused;
-    size_t length;
-    return gguf_get_string(kvs, key, arena, &length, &unused);
-}
-
 static const char *kind_of_tokenizer(const char *model)
 {
     static const struct {
@@ -128,12 +121,12 @@ static void gather_keys(struct profile *profile, const struct gguf_kvs *kvs, str
     enum gguf_type type;
     uint64_t file_type;
     const struct gguf_kv *tokens = gguf_kvs_find(kvs, "tokenizer.ggml.tokens");
-    profile->gguf = text_of(kvs, "general.architecture", arena);
+    profile->gguf = gguf_get_text(kvs, "general.architecture", arena);
     if (profile->gguf != NULL) {
         gguf_get_u64(kvs, arena_printf(arena, "%s.block_count", profile->gguf), &profile->n_layers);
         gguf_get_u64(kvs, arena_printf(arena, "%s.context_length", profile->gguf), &profile->context_length);
     }
-    profile->tokenizer = kind_of_tokenizer(text_of(kvs, "tokenizer.ggml.model", arena));
+    profile->tokenizer = kind_of_tokenizer(gguf_get_text(kvs, "tokenizer.ggml.model", arena));
     if (tokens != NULL)
         gguf_array_outline(tokens, &type, &profile->n_tokens);
     if (gguf_get_u64(kvs, "general.file_type", &file_type)) {

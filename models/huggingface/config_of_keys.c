@@ -111,10 +111,8 @@ static bool is_told(const struct family *family, const char *tokenizer, const st
 const struct family *family_of_keys(const struct gguf_kvs *kvs, const struct tensor_set *tensors)
 {
     struct arena *arena = arena_new();
-    struct error error;
-    size_t length;
-    const char *architecture = gguf_get_string(kvs, "general.architecture", arena, &length, &error);
-    const char *tokenizer = gguf_get_string(kvs, "tokenizer.ggml.model", arena, &length, &error);
+    const char *architecture = gguf_get_text(kvs, "general.architecture", arena);
+    const char *tokenizer = gguf_get_text(kvs, "tokenizer.ggml.model", arena);
     const struct family *found = NULL;
     for (const struct family *const *family = families; *family != NULL && architecture != NULL; family++) {
         bool told = is_told(*family, tokenizer, kvs, tensors);
@@ -529,11 +527,8 @@ static const char *scaling_text(struct config_builder *builder, const char *type
 
 static void add_rope(struct config_builder *builder)
 {
-    struct error error;
-    size_t length;
     const struct gguf_kv *theta = gguf_kvs_find(builder->kvs, key_name(builder, "rope.freq_base"));
-    const char *type =
-        gguf_get_string(builder->kvs, key_name(builder, "rope.scaling.type"), builder->arena, &length, &error);
+    const char *type = gguf_get_text(builder->kvs, key_name(builder, "rope.scaling.type"), builder->arena);
     double base = 10000;
     if (theta != NULL)
         set_line(builder, "rope_theta", value_text(builder, theta));

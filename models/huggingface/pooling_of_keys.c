@@ -6,9 +6,7 @@
 static bool architecture_number(const struct gguf_kvs *kvs, const char *name, uint64_t *ret_number)
 {
     struct arena *arena = arena_new();
-    struct error error;
-    size_t length;
-    const char *architecture = gguf_get_string(kvs, "general.architecture", arena, &length, &error);
+    const char *architecture = gguf_get_text(kvs, "general.architecture", arena);
     bool found =
         architecture != NULL && gguf_get_u64(kvs, arena_printf(arena, "%s.%s", architecture, name), ret_number);
     arena_free(arena);

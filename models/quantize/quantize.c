@@ -245,12 +245,9 @@ static bool fill_tensors(const struct gguf_model *model, const char *architectur
 bool quantize_artifact(const struct gguf_model *model, const struct mix *mix, const struct quantize_options *options,
                        struct artifact *ret_artifact, struct error *error)
 {
-    size_t length;
-    struct error absent;
     struct artifact artifact = {.container = &ggml_container, .arena = arena_new()};
     fill_keys(model, mix, options, &artifact);
-    const char *architecture =
-        gguf_get_string(&artifact.metadata, "general.architecture", artifact.arena, &length, &absent);
+    const char *architecture = gguf_get_text(&artifact.metadata, "general.architecture", artifact.arena);
     bool made = (model->family != NULL || model->is_gguf) && architecture != NULL
                     ? imatrix_check(options->imatrix, &options->filter, error) &&
                           fill_tensors(model, architecture, mix, options, &artifact, error)

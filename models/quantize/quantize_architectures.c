@@ -25,12 +25,10 @@ static const char *const architectures[] = {
 
 bool quantize_takes(const struct gguf_model *model, struct error *error)
 {
-    struct error absent;
-    size_t length;
     struct arena *arena = arena_new();
     struct gguf_kvs kvs = gguf_kvs_copy(&model->kvs);
     gguf_edit(&kvs, model->edits, 0);
-    const char *name = gguf_get_string(&kvs, "general.architecture", arena, &length, &absent);
+    const char *name = gguf_get_text(&kvs, "general.architecture", arena);
     const char *const *known = architectures;
     while (name != NULL && *known != NULL && strcmp(*known, name) != 0)
         known++;

@@ -42,20 +42,13 @@ static bool is_padding(const struct token *token, uint64_t id)
            memcmp(token->text + mark, text, length) == 0;
 }
 
-static const char *text_of(const struct gguf_kvs *kvs, const char *key, struct arena *arena)
-{
-    struct error absent;
-    size_t length;
-    return gguf_get_string(kvs, key, arena, &length, &absent);
-}
-
 /* Reports whether a Unigram vocabulary is not T5's: XLM-RoBERTa and similar models have ids in another order than their
  * SentencePiece model. */
 static bool is_like_xlmr(const struct gguf_kvs *kvs)
 {
     struct arena *arena = arena_new();
-    const char *model = text_of(kvs, "tokenizer.ggml.model", arena),
-               *architecture = text_of(kvs, "general.architecture", arena);
+    const char *model = gguf_get_text(kvs, "tokenizer.ggml.model", arena),
+               *architecture = gguf_get_text(kvs, "general.architecture", arena);
     bool is_t5 = architecture != NULL && text_starts_with(architecture, "t5");
     bool is_unigram = model != NULL && strcmp(model, "t5") == 0;
     arena_free(arena);
@@ -138,12 +131,11 @@ static void set_xlmr_ids(struct stored_vocab *vocab)
 
 static bool load(struct stored_vocab *vocab, struct error *error)
 {
-    struct error absent;
     size_t length;
     vocab->model = gguf_get_string(vocab->kvs, "tokenizer.ggml.model", vocab->arena, &length, error);
     if (vocab->model == NULL || !load_tokens(vocab, error))
         return false;
-    vocab->pre = gguf_get_string(vocab->kvs, "tokenizer.ggml.pre", vocab->arena, &length, &absent);
+    vocab->pre = gguf_get_text(vocab->kvs, "tokenizer.ggml.pre", vocab->arena);
     if (vocab->pre == NULL)
         vocab->pre = "";
     vocab->is_xlmr = is_like_xlmr(vocab->kvs) && has_xlmr_order(vocab);
@@ -346,10 +338,8 @@ static void put_input_names(const struct stored_vocab *vocab, struct json_writer
 
 static void put_model_max_length(const struct stored_vocab *vocab, struct json_writer *writer)
 {
-    struct error absent;
-    size_t length;
     uint64_t context;
-    const char *architecture = gguf_get_string(vocab->kvs, "general.architecture", vocab->arena, &length, &absent);
+    const char *architecture = gguf_get_text(vocab->kvs, "general.architecture", vocab->arena);
     if (architecture != NULL &&
         gguf_get_u64(vocab->kvs, arena_printf(vocab->arena, "%s.context_length", architecture), &context))
         json_put_number(writer, "model_max_length", context);
@@ -445,13 +435,11 @@ bool rebuilt_file_applies(const struct rebuilt_file *file, const struct gguf_kvs
 {
     enum gguf_type type;
     uint64_t count;
-    struct error absent;
-    size_t length;
     const struct gguf_kv *tokens = gguf_kvs_find(kvs, "tokenizer.ggml.tokens");
     if (tokens == NULL || !gguf_array_outline(tokens, &type, &count) || type != GGUF_STRING)
         return false;
     struct arena *arena = arena_new();
-    const char *model = gguf_get_string(kvs, "tokenizer.ggml.model", arena, &length, &absent);
+    const char *model = gguf_get_text(kvs, "tokenizer.ggml.model", arena);
     bool applies = model != NULL && (file->model == NULL || strcmp(file->model, model) == 0) &&
                    (file->applies == NULL || file->applies(kvs));
     arena_free(arena);
@@ -471,7 +459,7 @@ static const char *no_files(const struct gguf_kvs *kvs, const char *model, struc
 
 const char *rebuilt_file_refusal(const struct rebuilt_file *file, const struct gguf_kvs *kvs, struct arena *arena)
 {
-    const char *model = text_of(kvs, "tokenizer.ggml.model", arena), *reason = no_files(kvs, model, arena);
+    const char *model = gguf_get_text(kvs, "tokenizer.ggml.model", arena), *reason = no_files(kvs, model, arena);
     if (reason != NULL)
         return reason;
     bool needs_scores = file->applies == has_scores && strcmp(file->model, model) == 0;
@@ -480,7 +468,8 @@ const char *rebuilt_file_refusal(const struct rebuilt_file *file, const struct g
 
 const char *rebuilt_note(const struct gguf_kvs *kvs, struct arena *arena)
 {
-    const char *model = text_of(kvs, "tokenizer.ggml.model", arena), *pre = text_of(kvs, "tokenizer.ggml.pre", arena);
+    const char *model = gguf_get_text(kvs, "tokenizer.ggml.model", arena),
+               *pre = gguf_get_text(kvs, "tokenizer.ggml.pre", arena);
     const char *reason = no_files(kvs, model, arena);
     bool known;
     for (const struct rebuilt_file *file = rebuilt_files; reason == NULL && file->name != NULL; file++)

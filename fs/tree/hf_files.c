@@ -63,32 +63,34 @@ static const struct hf_model *model_of(struct hf_files *files, struct error *err
     return model;
 }
 
+/* Lays out a shard of the model, which was made before; the whole model if `shards` is NULL. */
+static enum outcome lay_out_shard(const struct hf_files *files, const struct shards *shards, size_t number,
+                                  struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    struct artifact artifact;
+    shards_artifact(files->model.value, shards, number, &artifact);
+    enum outcome outcome = vfile_of_artifact(&artifact, tree_origin_of_model(files->tree), arena, ret_file, error);
+    artifact_free(&artifact);
+    return outcome;
+}
+
 static enum outcome plan_whole(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     const struct hf_files *files = context;
     const struct hf_model *model = model_of(context, error);
-    struct artifact artifact;
     if (model == NULL)
         return REPORTED;
     if (model->whole != NULL) {
         *ret_file = vfile_of_source(arena, model->whole, origin_of_weights(model->checkpoint));
         return OK;
     }
-    shards_artifact(model, NULL, 0, &artifact);
-    enum outcome outcome = vfile_of_artifact(&artifact, tree_origin_of_model(files->tree), arena, ret_file, error);
-    artifact_free(&artifact);
-    return outcome;
+    return lay_out_shard(files, NULL, 0, arena, ret_file, error);
 }
 
 static enum outcome plan_shard(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     const struct hf_shard *shard = context;
-    const struct hf_files *files = shard->files;
-    struct artifact artifact;
-    shards_artifact(files->model.value, &files->shards, shard->number, &artifact);
-    enum outcome outcome = vfile_of_artifact(&artifact, tree_origin_of_model(files->tree), arena, ret_file, error);
-    artifact_free(&artifact);
-    return outcome;
+    return lay_out_shard(shard->files, &shard->files->shards, shard->number, arena, ret_file, error);
 }
 
 static enum outcome write_index(void *context, struct buffer *out, struct error *error)

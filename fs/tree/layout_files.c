@@ -31,25 +31,20 @@ static enum outcome write_text(void *context, struct buffer *out, struct error *
     return OK;
 }
 
-static bool add_product(struct layouts_tree *files, node_id directory, const struct layout_file *layout,
-                        const struct layout_product *product, struct error *error)
+/* Adds the files of a layout, whose names differ. */
+static void add_product(struct layouts_tree *files, node_id directory, const struct layout_product *product)
 {
     struct arena *arena = tree_arena(files->tree);
     for (size_t i = 0; i < product->n_artifacts; i++) {
         const struct layout_artifact *made = &product->artifacts[i];
         struct artifact_file *file = arena_alloc(arena, sizeof *file);
         *file = (struct artifact_file){files->tree, &made->artifact};
-        if (!tree_add_file(files->tree, directory, made->name, plan_artifact, file))
-            return error_set(error, "layout %s: two files are named '%s'", layout->name, made->name);
+        tree_add_file(files->tree, directory, made->name, plan_artifact, file);
     }
     for (size_t i = 0; i < product->n_texts; i++) {
         struct layout_text *text = &product->texts[i];
-        if (!tree_add_text(files->tree, directory, text->name, tree_origin_of_model(files->tree), write_text, text))
-            return error_set(error, "layout %s: two files are named '%s'", layout->name, text->name);
+        tree_add_text(files->tree, directory, text->name, tree_origin_of_model(files->tree), write_text, text);
     }
-    if (layout->side_files)
-        hf_files_add_beside(files->tree, directory);
-    return true;
 }
 
 static bool add_layout(struct layouts_tree *files, node_id parent, const struct layout_request *request,
@@ -60,7 +55,10 @@ static bool add_layout(struct layouts_tree *files, node_id parent, const struct 
     if (!layout_make(request->file, request->parameters, files->model, arena, product, error))
         return false;
     node_id directory = tree_add_directory(files->tree, parent, request->file->name);
-    return add_product(files, directory, request->file, product, error);
+    add_product(files, directory, product);
+    if (request->file->side_files)
+        hf_files_add_beside(files->tree, directory);
+    return true;
 }
 
 static void release(void *context)

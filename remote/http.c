@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,13 +64,7 @@ static struct {
     CURLM *multi;
     struct task *resting; /* until they are repeated; these and what follows only the thread uses */
     unsigned n_active, n_hinted;
-    _Atomic uint64_t requests, bytes;
 } http = {.lock = PTHREAD_MUTEX_INITIALIZER, .urgent.end = &http.urgent.first, .hinted.end = &http.hinted.first};
-
-struct http_counters http_counters(void)
-{
-    return (struct http_counters){atomic_load(&http.requests), atomic_load(&http.bytes)};
-}
 
 const struct http_credential *http_credential_copy(const struct http_credential *credential, struct arena *arena)
 {
@@ -157,7 +150,6 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context)
     if (task->is_unwanted)
         return 0;
     task->received += length;
-    atomic_fetch_add(&http.bytes, length);
     retry_progress(&task->retry);
     return length;
 }
@@ -270,7 +262,6 @@ static void begin_exchange(struct task *task)
     task->is_judged = task->is_unwanted = false;
     task->received = 0;
     libcurl.multi_add_handle(http.multi, task->easy);
-    atomic_fetch_add(&http.requests, 1);
     http.n_active++;
     http.n_hinted += !task->request.is_urgent;
 }

@@ -57,9 +57,3 @@ void http_submit(const struct http_request *request);
 
 /* Makes the queued request of that context urgent, if there is one. */
 void http_hurry(const void *context);
-
-/* How many requests were sent since the process began, and how many bytes of objects came back. */
-struct http_counters {
-    uint64_t requests, bytes;
-};
-struct http_counters http_counters(void);

@@ -21,6 +21,3 @@ const char *bert_rename(struct arena *arena, const struct dimensions *dimensions
 void roberta_add_dimensions(struct dimensions *dimensions, const struct hparams *hparams);
 extern const struct key_row roberta_keys[]; /* after base_keys */
 extern const struct config_row roberta_config_rows[];
-
-/* Reports whether the model is Jina 3, which has adapters for tasks. */
-bool bert_has_adapters(const struct hparams *hparams);

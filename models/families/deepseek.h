@@ -13,9 +13,6 @@ extern const struct dimension_row mla_dimensions[]; /* nope, value: the sizes of
  * and none in others. */
 bool deepseek_dense_layers(const struct model_builder *builder, double *ret_value, struct error *error);
 
-/* Reports whether the multimodal model is DeepSeek-OCR or a related one, whatever the class of its text_config. */
-bool deepseek_is_ocr(const struct hparams *hparams);
-
 /* family.defaults: the converter's defaults for values that config.json lacks. */
 #define MLA_DEFAULTS "{'rms_norm_eps': 1e-06, 'kv_lora_rank': 512}"
 

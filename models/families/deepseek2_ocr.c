@@ -17,7 +17,8 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-bool deepseek_is_ocr(const struct hparams *hparams)
+/* Reports whether the multimodal model is DeepSeek-OCR or a related one, whatever the class of its text_config. */
+static bool is_ocr(const struct hparams *hparams)
 {
     const struct json *outer = json_first(json_get(hparams_raw(hparams), "architectures"));
     return json_string_is(outer, names[0].name) || json_string_is(outer, names[1].name) ||
@@ -54,7 +55,7 @@ const struct family deepseek2_ocr_family = {
     .tensors = {tensors, router_tensors, expert_tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
-    .applies = deepseek_is_ocr,
+    .applies = is_ocr,
     .dimensions = {mla_dimensions},
     .defaults = MLA_DEFAULTS,
     .add_extras = add_template,

@@ -83,24 +83,25 @@ static const char *leave_out_adapters(struct arena *arena, const struct dimensio
     return direction == FORWARD && strstr(name, ".0.lora_") != NULL ? NULL : name;
 }
 
+/* Reports whether the model is Jina 3, which has adapters for tasks. */
+static bool has_adapters(const struct hparams *hparams)
+{
+    return json_count(hparams_get(hparams, "lora_adaptations")) > 0;
+}
+
 static bool note_adapters(struct model_builder *builder, struct error *error)
 {
-    if (!bert_has_adapters(builder->model->hparams))
+    if (!has_adapters(builder->model->hparams))
         return true;
     checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,
                     "the adapters to tasks, which the converter writes as files of their own, are left out");
     return true;
 }
 
-bool bert_has_adapters(const struct hparams *hparams)
-{
-    return json_count(hparams_get(hparams, "lora_adaptations")) > 0;
-}
-
 static bool is_version_3(const struct hparams *hparams)
 {
     const char *class_name = hparams_class(hparams);
-    return bert_has_adapters(hparams) || (class_name != NULL && strcmp(class_name, names3[1].name) == 0);
+    return has_adapters(hparams) || (class_name != NULL && strcmp(class_name, names3[1].name) == 0);
 }
 
 const struct family jina_bert_v2_family = {

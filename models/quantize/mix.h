@@ -23,10 +23,7 @@ struct mix {
 /* In the order in which the files are listed; a NULL name at the end. */
 extern const struct mix mixes[];
 
-/* The tool's types without blocks, for models that are a GGUF already: F32, F16 and BF16; a NULL name at the end. */
-extern const struct mix float_mixes[];
-
-/* Returns the mix of that name in either table; NULL: none. */
+/* Returns the mix of that name, also of a type without blocks (F32, F16, BF16); NULL: none. */
 const struct mix *mix_find(const char *name);
 
 /* Returns the mix with that general.file_type in either table; NULL: none. */

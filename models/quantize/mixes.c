@@ -152,7 +152,8 @@ const struct mix mixes[] = {
     {NULL, 0, NULL, NULL},
 };
 
-const struct mix float_mixes[] = {
+/* The tool's types without blocks, for models that are a GGUF already. */
+static const struct mix float_mixes[] = {
     {"F32", 0, "F32", no_rules},
     {"F16", 1, "F16", no_rules},
     {"BF16", 32, "BF16", no_rules},

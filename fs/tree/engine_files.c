@@ -64,9 +64,12 @@ static enum outcome plan_weights(void *context, struct arena *arena, struct vfil
     const struct scheme_file *file = context;
     const struct ct_model *model = model_of(file->files, error);
     struct artifact artifact;
-    if (model == NULL || !ct_artifact(model, file->scheme, file->file, &artifact, error))
+    if (model == NULL || !ct_artifact(model, file->scheme, file->file, arena, &artifact, error))
         return REPORTED;
-    return vfile_of_artifact(&artifact, tree_origin_of_model(file->files->tree), arena, ret_file, error);
+    struct origin origin = tree_origin_of_model(file->files->tree);
+    enum outcome outcome = vfile_of_artifact(&artifact, origin, arena, ret_file, error);
+    artifact_free(&artifact);
+    return outcome;
 }
 
 static enum outcome write_index(void *context, struct buffer *out, struct error *error)

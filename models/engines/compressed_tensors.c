@@ -285,6 +285,7 @@ struct maker {
     const struct ct_scheme *scheme;
     struct artifact *artifact;
     size_t capacity;
+    struct arena *arena;
     struct error *error;
 };
 
@@ -299,7 +300,7 @@ static void put(struct maker *maker, const struct tensor *tensor, const struct d
 static void put_part(struct maker *maker, const struct tensor *of, size_t module, const char *suffix,
                      const struct view *view)
 {
-    struct arena *arena = maker->artifact->arena;
+    struct arena *arena = maker->arena;
     struct tensor *part = arena_alloc(arena, sizeof *part);
     char *name = arena_alloc(arena, module + strlen(suffix) + 1);
     memcpy(name, of->name, module);
@@ -320,7 +321,7 @@ static const struct dtype *written_dtype(const struct ct_model *model, const str
 
 static const struct view *matrix_of(struct maker *maker, const struct tensor *tensor)
 {
-    struct arena *arena = maker->artifact->arena;
+    struct arena *arena = maker->arena;
     return view_convert(arena, tensor_view(tensor, arena), written_dtype(maker->model, tensor));
 }
 
@@ -341,12 +342,12 @@ static struct fused *fuse(struct maker *maker, const struct tensor *tensor, size
     size_t n = find_fused(maker->model, tensor, module, members);
     for (size_t i = 0; i < n; i++)
         matrices[i] = matrix_of(maker, members[i]);
-    return fused_new(maker->artifact->arena, matrices, n);
+    return fused_new(maker->arena, matrices, n);
 }
 
 static bool put_quantized(struct maker *maker, const struct tensor *tensor, size_t module)
 {
-    struct arena *arena = maker->artifact->arena;
+    struct arena *arena = maker->arena;
     const struct ct_scheme *scheme = maker->scheme;
     const struct grouping *grouping = &scheme->grouping;
     if (tensor->refusal != NULL)
@@ -376,12 +377,12 @@ static size_t file_of(const struct maker *maker, const struct tensor *tensor, bo
     return maker->model->file_of[fused[0] - maker->model->tensors->tensors];
 }
 
-bool ct_artifact(const struct ct_model *model, const struct ct_scheme *scheme, size_t file,
+bool ct_artifact(const struct ct_model *model, const struct ct_scheme *scheme, size_t file, struct arena *arena,
                  struct artifact *ret_artifact, struct error *error)
 {
     enum { MOST_PARTS = 4 };
-    struct artifact artifact = {.container = &safetensors_container, .arena = arena_new()};
-    struct maker maker = {model, scheme, &artifact, MOST_PARTS * model->tensors->n_tensors, error};
+    struct artifact artifact = {.container = &safetensors_container};
+    struct maker maker = {model, scheme, &artifact, MOST_PARTS * model->tensors->n_tensors, arena, error};
     bool good = true;
     artifact_reserve(&artifact, maker.capacity);
     artifact.n_tensors = 0;
@@ -406,7 +407,7 @@ bool ct_artifact(const struct ct_model *model, const struct ct_scheme *scheme, s
 /* Documents. */
 
 struct index {
-    struct tensor *tensors; /* names and sizes alone; the texts belong to the artifacts */
+    struct tensor *tensors; /* names and sizes alone; the texts live in the arena */
     uint32_t *file_of;
     size_t n;
     uint64_t total_size;
@@ -418,7 +419,7 @@ static void add_to_index(struct index *index, const struct artifact *artifact, s
         const struct artifact_tensor *written = &artifact->tensors[i];
         index->tensors[index->n] = *written->tensor;
         index->file_of[index->n++] = (uint32_t)file;
-        index->total_size += dtype_bytes(written->encoding.dtype, tensor_elements(written->tensor));
+        index->total_size += artifact_tensor_bytes(written);
     }
 }
 
@@ -441,9 +442,11 @@ bool ct_write_index(const struct ct_model *model, const struct ct_scheme *scheme
                     struct error *error)
 {
     struct artifact *artifacts = memory_alloc((model->n_files + 1) * sizeof *artifacts);
+    struct arena *arena = arena_new();
     struct index index = {0};
     size_t n_artifacts = 0, n_tensors = 0;
-    while (n_artifacts < model->n_files && ct_artifact(model, scheme, n_artifacts, &artifacts[n_artifacts], error))
+    while (n_artifacts < model->n_files &&
+           ct_artifact(model, scheme, n_artifacts, arena, &artifacts[n_artifacts], error))
         n_tensors += artifacts[n_artifacts++].n_tensors;
     bool good = n_artifacts == model->n_files;
     index.tensors = memory_alloc((n_tensors + 1) * sizeof *index.tensors);
@@ -457,6 +460,7 @@ bool ct_write_index(const struct ct_model *model, const struct ct_scheme *scheme
     for (size_t i = 0; i < n_artifacts; i++)
         artifact_free(&artifacts[i]);
     free(artifacts);
+    arena_free(arena);
     return good;
 }
 

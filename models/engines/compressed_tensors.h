@@ -54,8 +54,9 @@ struct ct_model;
  * config.json cannot be read. */
 struct ct_model *ct_model_new(struct arena *arena, const struct hf_model *model, bool keeps_files, struct error *error);
 
-/* Makes the artifact of a file. Fails, with the reason, if the model cannot be quantized by the scheme. */
-bool ct_artifact(const struct ct_model *model, const struct ct_scheme *scheme, size_t file,
+/* Makes the artifact of a file, with new tensors in `arena`; the caller frees it with artifact_free(). Fails, with the
+ * reason, if the model cannot be quantized by the scheme. */
+bool ct_artifact(const struct ct_model *model, const struct ct_scheme *scheme, size_t file, struct arena *arena,
                  struct artifact *ret_artifact, struct error *error);
 
 /* Append the text of model.safetensors.index.json, and of config.json. */

@@ -540,6 +540,8 @@ static bool flax_read_file(struct checkpoint *checkpoint, struct source *file, s
         .names_left = NAMES_CONSTANT + NAMES_RATIO * source_size(file),
     };
     reader->input.window = &reader->window;
+    buffer_append_text(&reader->path, " "); /* an empty path has bytes, too */
+    reader->path.length = 0;
     bool good =
         source_check_fetched(file, error) && read_tree(reader, error) && check_end(reader, n_before, options, error);
     buffer_free(&reader->path);

@@ -39,6 +39,9 @@ static const struct {
            "a\x81\xa0" SCALAR("\1", "\4")),
      "a. U8 [] 4"},
 
+    {BYTES("\x82\xa0\x01\xa1w" ARRAY_2("\1", "\2")), "w U8 [2] 1 2"},
+    {BYTES("\x81\xa0" SCALAR("\1", "\4")), " U8 [] 4"},
+
     /* The widest spellings. */
     {BYTES("\x81\xdb\0\0\0\1w\xc9\0\0\0\x24\1\xdd\0\0\0\3\xdd\0\0\0\1\xcf\0\0\0\0\0\0\0\2\xdb\0\0\0\5uint8\xc6\0\0\0\2"
            "\1\2"),

@@ -326,7 +326,8 @@ static void emit_identity(struct tree *tree, node_id id, const struct origin *or
 {
     struct arena *arena = arena_new();
     char identity[SHA256_HEX + 1];
-    file_identity(origin, tree->options->request.text, tree_path(tree, id, arena), identity);
+    file_identity(origin, tree->checkpoint->model_name, tree->options->request.text, tree_path(tree, id, arena),
+                  identity);
     emit(context, "user.wfs.identity", identity, SHA256_HEX);
     arena_free(arena);
 }

@@ -3,15 +3,17 @@
 #include <string.h>
 
 /* Must change whenever wfs computes other bytes from equal inputs and requests, or hashes them otherwise. */
-static const char format_version[] = "wfs identity 1 " WFS_VERSION;
+static const char format_version[] = "wfs identity 2 " WFS_VERSION;
 
-void file_identity(const struct origin *origin, const char *request, const char *path, char identity[SHA256_HEX + 1])
+void file_identity(const struct origin *origin, const char *model, const char *request, const char *path,
+                   char identity[SHA256_HEX + 1])
 {
     struct buffer hashed = {0};
     buffer_append(&hashed, format_version, sizeof format_version);
     buffer_append_le(&hashed, origin->n_sources, 8);
     for (size_t i = 0; i < origin->n_sources; i++)
         source_append_identity(origin->sources[i], &hashed);
+    buffer_append(&hashed, model, strlen(model) + 1);
     if (request != NULL)
         buffer_append_text(&hashed, request);
     buffer_append(&hashed, "", 1);

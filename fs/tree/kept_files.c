@@ -80,7 +80,8 @@ static struct kept *make(struct tree *tree, node_id id, const struct vfile *file
     char identity[SHA256_HEX + 1];
     const struct content_options *options = tree_options(tree);
     struct arena *arena = arena_new();
-    file_identity(&file->origin, options->request.text, tree_path(tree, id, arena), identity);
+    file_identity(&file->origin, tree->checkpoint->model_name, options->request.text, tree_path(tree, id, arena),
+                  identity);
     struct kept *kept = kept_new(
         file, &(struct kept_request){options->keep, identity, name_of(tree, id, arena), options->request.newest});
     arena_free(arena);

@@ -16,18 +16,23 @@ struct digest {
     char hex[SHA256_HEX + 1];
 };
 
-static struct digest identity_of(const char *request, const char *path)
+static struct digest identity_in(const char *directory, const char *request, const char *path)
 {
     struct error error;
     struct digest digest;
     struct arena *arena = arena_new();
-    const struct checkpoint *checkpoint = checkpoint_open("model", formats, &(struct open_options){0}, &error);
-    files_must(checkpoint != NULL, "model");
+    const struct checkpoint *checkpoint = checkpoint_open(directory, formats, &(struct open_options){0}, &error);
+    files_must(checkpoint != NULL, directory);
     struct origin origin = origin_of_model(checkpoint, arena);
-    file_identity(&origin, request, path, digest.hex);
+    file_identity(&origin, checkpoint->model_name, request, path, digest.hex);
     checkpoint_close(checkpoint);
     arena_free(arena);
     return digest;
+}
+
+static struct digest identity_of(const char *request, const char *path)
+{
+    return identity_in("model", request, path);
 }
 
 static void set_time(const char *path, time_t seconds)
@@ -44,6 +49,10 @@ static void test_identity(void)
     CHECK(strcmp(identity_of("lora=b\n", "model.gguf").hex, first.hex) != 0);
     CHECK(strcmp(identity_of(NULL, "model.gguf").hex, first.hex) != 0);
     CHECK(strcmp(identity_of("lora=a\n", "gguf/model-F16.gguf").hex, first.hex) != 0);
+    files_must(rename("model", "renamed") == 0, "renamed");
+    CHECK_NAMED(strcmp(identity_in("renamed", "lora=a\n", "model.gguf").hex, first.hex) != 0,
+                "another name of the directory, which files contain");
+    files_must(rename("renamed", "model") == 0, "model");
     set_time("model/notes.txt", 1600000000);
     CHECK_NAMED(strcmp(identity_of("lora=a\n", "model.gguf").hex, first.hex) == 0, "a file that nothing is made from");
     set_time("model/config.json", 1600000000);

@@ -181,6 +181,11 @@ static enum verdict changed(struct error *error, const char *what)
     return VERDICT_CHANGED;
 }
 
+enum verdict answer_changed(struct error *error)
+{
+    return changed(error, "it has another ETag");
+}
+
 static enum verdict changed_size(struct error *error, uint64_t size, uint64_t before)
 {
     char what[96];
@@ -207,7 +212,7 @@ static enum verdict judge_range(const struct answer *answer, const struct questi
         return refused(error,
                        answer->is_multipart ? "it has several ranges" : "status 206 without the range asked for");
     if (has_other_tag(answer, question))
-        return changed(error, "it has another ETag");
+        return answer_changed(error);
     if (answer->total == SIZE_UNKNOWN)
         return refused(error, "its Content-Range does not state the size of the object");
     if (question->size != SIZE_UNKNOWN && answer->total != question->size)
@@ -230,7 +235,7 @@ static enum verdict judge_whole(const struct answer *answer, const struct questi
                                 struct error *error)
 {
     if (has_other_tag(answer, question))
-        return changed(error, "it has another ETag");
+        return answer_changed(error);
     if (question->size != SIZE_UNKNOWN && answer->has_length && answer->length != question->size)
         return changed_size(error, answer->length, question->size);
     uint64_t size = answer->has_length ? answer->length : question->size;
@@ -247,7 +252,7 @@ static enum verdict judge_failure(const struct answer *answer, const struct ques
 {
     switch (answer->status) {
     case 412:
-        return changed(error, "it has another ETag");
+        return answer_changed(error);
     case 416:
         if (answer->is_unsatisfied && answer->total == 0 && question->size == SIZE_UNKNOWN)
             return VERDICT_EMPTY;

@@ -68,5 +68,8 @@ enum verdict {
 enum verdict answer_judge(const struct answer *answer, const struct question *question, uint64_t *ret_length,
                           struct error *error);
 
+/* Sets the error of an object that has another ETag than before, and returns VERDICT_CHANGED. */
+enum verdict answer_changed(struct error *error);
+
 /* Reports whether an entity tag is strong, so that If-Match can name it. */
 bool answer_tag_is_strong(const char *etag);

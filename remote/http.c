@@ -116,9 +116,13 @@ static size_t on_header(char *line, size_t size, size_t count, void *context)
 
 static void judge(struct task *task)
 {
+    const struct http_request *request = &task->request;
     task->verdict = answer_judge(&task->answer, &task->left, &task->expected, &task->error);
     task->is_judged = true;
     task->first = task->verdict == VERDICT_WHOLE ? 0 : task->left.first;
+    bool has_bytes = task->verdict == VERDICT_TAKE || task->verdict == VERDICT_WHOLE;
+    if (has_bytes && request->begin != NULL && !request->begin(request->context, &task->uri, &task->answer))
+        task->verdict = answer_changed(&task->error);
 }
 
 /* What nobody takes is read, so that the connection can be used again; not if it is much. */

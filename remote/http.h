@@ -44,9 +44,11 @@ struct http_request {
     struct question question;
     bool is_urgent;
 
-    /* Both are called by the thread of this module and must not wait. `take` gets the bytes in order, with the place
+    /* All are called by the thread of this module and must not wait. `take` gets the bytes in order, with the place
      * of the first in the object; of VERDICT_WHOLE all bytes of the object. False ends the request: the bytes cannot
-     * be kept. `done` is called once. */
+     * be kept. `done` is called once. `begin`, which may be NULL, is called before the bytes of each answer with the
+     * place that it came from; false if they are not of the object that was known: it counts as changed. */
+    bool (*begin)(void *context, const struct uri *uri, const struct answer *answer);
     bool (*take)(void *context, uint64_t offset, const void *bytes, size_t length);
     void (*done)(void *context, const struct http_result *result);
     void *context;

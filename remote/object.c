@@ -135,17 +135,20 @@ static bool take(void *context, uint64_t offset, const void *bytes, size_t lengt
     return true;
 }
 
-/* Remembers where the bytes came from, and the tag that they have there: other bytes of the same size have another. */
-static void keep_target(struct object *object, const struct uri *uri, const char *etag)
+/* Remembers where bytes come from, and the tag that they have there: other bytes of the same size have another. */
+static bool begin(void *context, const struct uri *uri, const struct answer *answer)
 {
+    struct object *object = ((struct fetch *)context)->object;
     pthread_mutex_lock(&object->lock);
-    if (object->origin.etag == NULL && object->etag[0] == '\0' && answer_tag_is_strong(etag))
-        strcpy(object->etag, etag);
+    if (object->origin.etag == NULL && object->etag[0] == '\0' && answer_tag_is_strong(answer->etag))
+        strcpy(object->etag, answer->etag);
+    bool is_same = object->etag[0] == '\0' || strcmp(object->etag, answer->etag) == 0;
     if (strcmp(uri->text, object->origin.uri.text) != 0 && object->target_arena == NULL) {
         object->target_arena = arena_new_shared();
         object->target = uri_copy(uri, object->target_arena);
     }
     pthread_mutex_unlock(&object->lock);
+    return is_same;
 }
 
 static void drop_target(struct object *object)
@@ -205,16 +208,14 @@ static void done(void *context, const struct http_result *result)
     skip_done(fetch);
     bool is_elsewhere = strcmp(result->uri->text, fetch->object->origin.uri.text) != 0;
     bool has_expired = result->answer->status == 403 && is_elsewhere && !fetch->is_again;
-    if (result->verdict < VERDICT_REDIRECT) {
-        keep_target(fetch->object, result->uri, result->answer->etag);
-    } else if (has_expired) {
+    if (has_expired) {
         drop_target(fetch->object);
         fetch->is_again = true;
         submit(fetch);
         return;
-    } else {
-        fail(fetch, result);
     }
+    if (result->verdict >= VERDICT_RETRY)
+        fail(fetch, result);
     remove_fetch(fetch);
 }
 
@@ -225,6 +226,7 @@ static void submit(struct fetch *fetch)
     uint64_t first = fetch->next * STORE_GRANULE, last = fetch->end * STORE_GRANULE;
     const struct object_origin *origin = &object->origin;
     struct http_request request = {.credential = origin->credential};
+    request.begin = begin;
     request.take = take;
     request.done = done;
     request.context = fetch;

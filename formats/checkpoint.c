@@ -286,6 +286,18 @@ uint64_t checkpoint_bytes(const struct checkpoint *checkpoint)
     return n_bytes;
 }
 
+bool checkpoint_cached(const struct checkpoint *checkpoint, uint64_t *ret_cached, uint64_t *ret_bytes)
+{
+    bool any_remote = false;
+    *ret_cached = *ret_bytes = 0;
+    for (size_t i = 0; i < checkpoint->n_sources; i++) {
+        any_remote |= source_is_remote(checkpoint->sources[i]);
+        *ret_cached += source_cached(checkpoint->sources[i]);
+        *ret_bytes += source_size(checkpoint->sources[i]);
+    }
+    return any_remote;
+}
+
 static struct side_file *find_side_file(const struct checkpoint *checkpoint, const char *name)
 {
     for (size_t i = 0; i < checkpoint->n_side_files; i++)

@@ -132,6 +132,10 @@ const struct checkpoint *checkpoint_base(const struct checkpoint *checkpoint, en
 /* Returns the size of its weights files, components included. */
 uint64_t checkpoint_bytes(const struct checkpoint *checkpoint);
 
+/* Gets the size of the weights files and how many of these bytes can be read without a network, components left out;
+ * returns false if none of the files is remote. */
+bool checkpoint_cached(const struct checkpoint *checkpoint, uint64_t *ret_cached, uint64_t *ret_bytes);
+
 /* Returns the side file of that name, or NULL. */
 const struct side_file *checkpoint_side_file(const struct checkpoint *checkpoint, const char *name);
 

@@ -279,6 +279,13 @@ static struct source *open_copy(const struct site_file *file, const char *name)
     return NULL;
 }
 
+/* Returns the SHA-256 that the key of an object states, or NULL. */
+static const char *sha256_of(const struct object_origin *origin)
+{
+    bool is_known = text_starts_with(origin->key, SOURCE_SHA256_KEY);
+    return is_known ? origin->key + strlen(SOURCE_SHA256_KEY) : NULL;
+}
+
 static struct source *site_open(const void *context, const char *path, const char *name, struct error *error)
 {
     const struct view *view = context;
@@ -293,7 +300,8 @@ static struct source *site_open(const void *context, const char *path, const cha
     if (copy != NULL)
         return copy;
     const struct source_identity identity = source_remote_identity(&file->origin, file->modified);
-    return source_remote_new(object_share(object_of(view->shared, index)), &identity, name);
+    const struct source_server server = {file->origin.name, site->commit, sha256_of(&file->origin)};
+    return source_remote_new(object_share(object_of(view->shared, index)), &identity, &server, name);
 }
 
 static struct location *site_folder(const void *context, const char *folder, const char *name, struct error *error)

@@ -246,9 +246,16 @@ bool source_wait(const struct source *source, uint64_t offset, uint64_t length, 
            count_unreached(source, source->ops->wait(source->context, offset, length, error), error);
 }
 
-bool source_sha256(const struct source *source, char *hex)
+bool source_server(const struct source *source, struct source_server *ret_server)
 {
-    return source->ops->sha256 != NULL && source->ops->sha256(source->context, hex);
+    if (source->ops->server != NULL)
+        source->ops->server(source->context, ret_server);
+    return source->ops->server != NULL;
+}
+
+uint64_t source_cached(const struct source *source)
+{
+    return source->ops->cached != NULL ? source->ops->cached(source->context) : source->size;
 }
 
 bool source_is_remote(const struct source *source)

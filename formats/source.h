@@ -37,6 +37,13 @@ struct source_identity {
 /* Makes a source of that identity that cannot be opened: each read fails with `reason`, which is copied. */
 struct source *source_unopened(const struct source_identity *identity, const char *name, const char *reason);
 
+/* What is known of a remote source. The texts live as long as the source; all but the URL may be NULL. */
+struct source_server {
+    const char *url;      /* as a user would write it, without a query */
+    const char *revision; /* the commit of a model on the hub */
+    const char *sha256;   /* of the bytes, as the server states it, in 64 digits */
+};
+
 /* The operations of a kind of source. Any number of threads call them, and only with ranges inside the source. All but
  * the first two may be NULL. */
 struct source_ops {
@@ -51,8 +58,9 @@ struct source_ops {
     void (*want)(void *context, uint64_t offset, uint64_t length, bool urgent);
     /* like source_wait(); only a remote source has it */
     bool (*wait)(void *context, uint64_t offset, uint64_t length, struct error *error);
-    /* like source_sha256() */
-    bool (*sha256)(void *context, char *hex);
+    /* like source_server() and source_cached(); only a remote source has them */
+    void (*server)(void *context, struct source_server *ret_server);
+    uint64_t (*cached)(void *context);
     /* gets its identity now; returns false if unknown */
     bool (*identify)(void *context, struct source_identity *ret_identity);
     int (*watch)(void *context, int inotify); /* like source_watch() */
@@ -135,8 +143,11 @@ void source_count_unreached(void); /* one more: for this thread, which depends o
 /* Reports whether this process has ever made a remote source. If not, no read has to wait. */
 bool source_any_remote(void);
 
-/* Writes the SHA-256 that the server states of the bytes, as 64 digits and a NUL; returns false if it states none. */
-bool source_sha256(const struct source *source, char *hex);
+/* Gets what is known of a remote source; returns false for others. */
+bool source_server(const struct source *source, struct source_server *ret_server);
+
+/* Returns how many bytes can be read without a network. */
+uint64_t source_cached(const struct source *source);
 
 /* Reports whether the source is a file (or object) of its own, not computed from one. */
 bool source_is_file(const struct source *source);

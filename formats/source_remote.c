@@ -1,7 +1,6 @@
 #include "formats/source_remote.h"
 
 #include "base/arena.h"
-#include "base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +9,9 @@
 
 struct remote_file {
     struct object *object;
-    char *name;
+    struct arena *arena; /* of the texts */
+    const char *name;
+    struct source_server server;
 };
 
 static void remote_want(void *context, uint64_t offset, uint64_t length, bool is_urgent)
@@ -30,20 +31,21 @@ static bool remote_read(void *context, uint64_t offset, size_t length, void *out
     return object_read(file->object, offset, length, out, error) || error_prefix(error, "%s", file->name);
 }
 
-static bool remote_sha256(void *context, char *hex)
+static void remote_server(void *context, struct source_server *ret_server)
 {
-    const char *key = object_key(((const struct remote_file *)context)->object);
-    bool is_known = text_starts_with(key, SOURCE_SHA256_KEY);
-    if (is_known)
-        strcpy(hex, key + strlen(SOURCE_SHA256_KEY));
-    return is_known;
+    *ret_server = ((const struct remote_file *)context)->server;
+}
+
+static uint64_t remote_cached(void *context)
+{
+    return object_cached(((const struct remote_file *)context)->object);
 }
 
 static void remote_release(void *context)
 {
     struct remote_file *file = context;
     object_free(file->object);
-    free(file->name);
+    arena_free(file->arena);
     free(file);
 }
 
@@ -60,14 +62,22 @@ struct source_identity source_remote_identity(const struct object_origin *origin
     return identity;
 }
 
-struct source *source_remote_new(struct object *object, const struct source_identity *identity, const char *name)
+struct source *source_remote_new(struct object *object, const struct source_identity *identity,
+                                 const struct source_server *server, const char *name)
 {
     static const struct source_ops ops = {.read = remote_read,
                                           .release = remote_release,
                                           .want = remote_want,
                                           .wait = remote_wait,
-                                          .sha256 = remote_sha256};
+                                          .server = remote_server,
+                                          .cached = remote_cached};
     struct remote_file *file = memory_alloc(sizeof *file);
-    *file = (struct remote_file){object, memory_strdup(name)};
+    struct arena *arena = arena_new_shared();
+    *file = (struct remote_file){object, arena, arena_strdup(arena, name)};
+    file->server.url = arena_strdup(arena, server->url);
+    if (server->revision != NULL)
+        file->server.revision = arena_strdup(arena, server->revision);
+    if (server->sha256 != NULL)
+        file->server.sha256 = arena_strdup(arena, server->sha256);
     return source_new_file(identity, name, &ops, file);
 }

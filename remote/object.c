@@ -90,14 +90,18 @@ void object_free(struct object *object)
     free(object);
 }
 
-const char *object_key(const struct object *object)
-{
-    return object->origin.key;
-}
-
 static enum state state_of(struct object *object, uint64_t granule)
 {
     return (enum state)atomic_load(&object->states[granule]);
+}
+
+uint64_t object_cached(struct object *object)
+{
+    uint64_t n_bytes = 0;
+    for (uint64_t granule = 0; granule < n_granules(object->origin.size); granule++)
+        if (state_of(object, granule) == HERE || store_has(object->stored, granule))
+            n_bytes += store_granule_length(object->stored, granule);
+    return n_bytes;
 }
 
 static bool replace_state(struct object *object, uint64_t granule, enum state before, enum state after)

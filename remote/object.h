@@ -33,8 +33,8 @@ struct object *object_new(const struct object_origin *origin);
 struct object *object_share(struct object *object); /* one more user, who frees it, too */
 void object_free(struct object *object);            /* requests under way go on */
 
-/* Returns the key of the object in the store. */
-const char *object_key(const struct object *object);
+/* Returns how many bytes are in the store. */
+uint64_t object_cached(struct object *object);
 
 /* Has [offset, offset + length), inside the object, fetched, as far as it is not here. Never waits. */
 void object_want(struct object *object, uint64_t offset, uint64_t length, bool is_urgent);

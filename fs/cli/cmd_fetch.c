@@ -54,21 +54,22 @@ static bool add_bytes(void *context, const void *bytes, size_t length, struct er
 /* Compares the bytes with the SHA-256 that the server states, if it states one. */
 static bool verify(const struct vfile *file, const struct source *source, struct error *error)
 {
-    char stated[SHA256_HEX + 1], found[SHA256_HEX + 1] = "";
+    char found[SHA256_HEX + 1] = "";
+    struct source_server server;
     struct sha256_ctx context;
     uint8_t digest[SHA256_DIGEST_SIZE];
-    if (!source_sha256(source, stated))
+    if (!source_server(source, &server) || server.sha256 == NULL)
         return true;
     sha256_init(&context);
     if (!take_file(file, add_bytes, &context, error))
         return false;
     sha256_digest(&context, sizeof digest, digest);
     base16_encode_update(found, sizeof digest, digest);
-    return strcmp(found, stated) == 0 ||
+    return strcmp(found, server.sha256) == 0 ||
            error_set(error,
                      "%s: the bytes in the cache have the SHA-256 %s, and the hub states %s; remove them with "
                      "\"wfs cache rm SOURCE\", and fetch again",
-                     source_name(source), found, stated);
+                     source_name(source), found, server.sha256);
 }
 
 /* Fetches and verifies a file of a server. */

@@ -79,12 +79,15 @@ void print_info_json(struct tree *tree, const struct profile *profile)
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     struct json_page page;
     struct json_writer *writer = &page.writer;
+    uint64_t n_cached, n_bytes;
     json_page_begin(&page);
     json_put_template(writer, "'name': %s, 'path': %s, 'format': %s", checkpoint->model_name, checkpoint->path,
                       checkpoint->format);
     put_profile(writer, profile);
     put_components(writer, tree, put_profile);
     put_sources(writer, checkpoint);
+    if (checkpoint_cached(checkpoint, &n_cached, &n_bytes))
+        json_put_template(writer, "\n'cached': %u", n_cached);
     put_files(writer, tree);
     put_left_out(writer, checkpoint);
     json_page_print(&page);

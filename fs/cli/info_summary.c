@@ -231,6 +231,18 @@ static void print_read(const struct page *page, const struct checkpoint *checkpo
     print_labelled(page, "read", &text);
 }
 
+/* Prints how much of the weights of a server is on this machine. */
+static void print_cached(const struct page *page, const struct checkpoint *checkpoint)
+{
+    struct buffer line = {0};
+    char cached[SIZE_TEXT], all[SIZE_TEXT];
+    uint64_t n_cached, n_bytes;
+    if (!checkpoint_cached(checkpoint, &n_cached, &n_bytes))
+        return;
+    buffer_printf(&line, "%s of %s", size_text(n_cached, cached), size_text(n_bytes, all));
+    print_labelled(page, "cached", &line);
+}
+
 /* Totals of the files below a directory. */
 struct extent_of_files {
     struct tree *tree;
@@ -341,6 +353,7 @@ void print_summary(struct tree *tree, const struct profile *profile, bool colour
     }
     print_components(&page, tree);
     print_read(&page, checkpoint);
+    print_cached(&page, checkpoint);
     print_ignored(&page, checkpoint);
     print_tree(&page, tree);
     print_notes(&page, checkpoint);

@@ -6,9 +6,15 @@
 void put_sources(struct json_writer *writer, const struct checkpoint *checkpoint)
 {
     json_put_template(writer, "\n'sources': [");
-    for (size_t i = 0; i < checkpoint->n_sources; i++)
-        json_put_template(writer, "{'name': %s, 'size': %u}", source_name(checkpoint->sources[i]),
-                          source_size(checkpoint->sources[i]));
+    for (size_t i = 0; i < checkpoint->n_sources; i++) {
+        const struct source *source = checkpoint->sources[i];
+        struct source_server server;
+        if (source_server(source, &server))
+            json_put_template(writer, "{'name': %s, 'size': %u, 'url': %s, 'revision': %s}", source_name(source),
+                              source_size(source), server.url, server.revision);
+        else
+            json_put_template(writer, "{'name': %s, 'size': %u}", source_name(source), source_size(source));
+    }
     json_end(writer);
 }
 

@@ -13,7 +13,7 @@ static bool add(struct listing *listing, const char *name)
     listing->is_too_long = listing->count == LISTING_NAMES;
     if (listing->is_too_long)
         return false;
-    listing->names = memory_resize(listing->names, (listing->count + 1) * sizeof *listing->names);
+    listing->names = memory_grow(listing->names, listing->count, sizeof *listing->names);
     listing->names[listing->count++] = name;
     return true;
 }

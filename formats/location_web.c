@@ -66,7 +66,7 @@ struct web {
 
 static void add_name(struct web *web, const char *path, bool is_guessed)
 {
-    web->names = memory_resize(web->names, (web->n_names + 1) * sizeof *web->names);
+    web->names = memory_grow(web->names, web->n_names, sizeof *web->names);
     web->names[web->n_names++] = (struct web_name){.path = path, .is_guessed = is_guessed};
 }
 
@@ -237,7 +237,7 @@ static void add_indexed(struct web *web, const struct json *weight_map)
         const char *file = json_string(member.value, NULL);
         if (file == NULL || (count > 0 && strcmp(file, files[count - 1]) == 0))
             continue;
-        files = memory_resize(files, (count + 1) * sizeof *files);
+        files = memory_grow(files, count, sizeof *files);
         files[count++] = file;
     }
     if (count > 0)

@@ -21,8 +21,10 @@ struct bodies {
     atomic_bool ending;  /* set when the server ends: no block is made any more */
 };
 
-/* The blocks of a body that may be with `waits` at once: on few cores, fewer leave cores idle while a block is sent. */
-enum { BODY_BLOCKS = 3 };
+/* The blocks of a body that may be with `waits` at once. Three leave two cores idle for 2 % more of the time, since
+ * they end at about the same moment and the client takes them one after another. More than four only need more cache.
+ */
+enum { BODY_BLOCKS = 4 };
 
 /* Makes a response with the part of the file that the answer chooses, and takes the answer. `target` is the path of the
  * request, for messages. NULL if memory runs out. */

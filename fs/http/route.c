@@ -3,6 +3,7 @@
 #include "base/text.h"
 
 #include <string.h>
+#include <strings.h>
 
 enum { MAX_PARTS = 64 };
 
@@ -112,4 +113,19 @@ struct route route_parse(const char *target, struct arena *arena)
         return route;
     }
     return route_of_file(&parts, arena);
+}
+
+const char *route_path(const char *target, const char **ret_host, struct arena *arena)
+{
+    static const char *const schemes[] = {"http://", "https://"};
+    *ret_host = NULL;
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+        if (strncasecmp(target, schemes[i], strlen(schemes[i])) != 0)
+            continue;
+        const char *host = target + strlen(schemes[i]);
+        size_t length = strcspn(host, "/");
+        *ret_host = arena_strndup(arena, host, length);
+        return host + length;
+    }
+    return target;
 }

@@ -41,3 +41,8 @@ struct route {
 /* Parses the path of a request target, without its query, in `arena`. A path with an invalid escape, a NUL byte or a
  * part that is "." or ".." is ROUTE_UNKNOWN. */
 struct route route_parse(const char *target, struct arena *arena);
+
+/* Returns the path of a request target, and as `*ret_host` the server that an absolute target names: "host:80" of
+ * "http://host:80/path", which clients send to proxies and every server must accept. NULL: the target has only a path.
+ * Source: RFC 9112, section 3.2.2. */
+const char *route_path(const char *target, const char **ret_host, struct arena *arena);

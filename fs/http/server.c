@@ -49,7 +49,8 @@ struct exchange {
     struct server *server;
     struct MHD_Connection *connection;
     struct arena *arena;
-    const char *method, *target;
+    const char *method, *target; /* the path, without its query */
+    const char *host;            /* the server that the target names; NULL: the Host header does */
     struct http_request request;
     struct route route;
     struct answer answer;
@@ -108,18 +109,34 @@ static size_t query_number(struct MHD_Connection *connection, const char *name)
     return number < UINT32_MAX ? (size_t)number : 0;
 }
 
-/* The values of a header that may be repeated. */
+/* The values of a header that may be repeated: as RFC 9110 has it, they are one list. */
 struct joined {
     const char *name, *text;
+    size_t count;
     struct arena *arena;
 };
 
 static enum MHD_Result join_value(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
 {
     struct joined *joined = context;
-    if (strcasecmp(name, joined->name) == 0 && value != NULL)
-        joined->text = joined->text == NULL ? value : arena_printf(joined->arena, "%s, %s", joined->text, value);
+    if (strcasecmp(name, joined->name) != 0 || value == NULL)
+        return MHD_YES;
+    joined->text = joined->count++ == 0 ? value : arena_printf(joined->arena, "%s, %s", joined->text, value);
     return MHD_YES;
+}
+
+static const char *list_of(struct MHD_Connection *connection, const char *name, struct arena *arena)
+{
+    struct joined joined = {.name = name, .arena = arena};
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, join_value, &joined);
+    return joined.text;
+}
+
+static bool is_repeated(struct MHD_Connection *connection, const char *name, struct arena *arena)
+{
+    struct joined joined = {.name = name, .arena = arena};
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, join_value, &joined);
+    return joined.count > 1;
 }
 
 static bool is_loopback(const struct sockaddr *address)
@@ -140,29 +157,28 @@ static bool is_from_https(struct MHD_Connection *connection)
 
 /* Returns how the client addresses the server: "http://HOST". A Host header that is none is not repeated, since answers
  * have this text in links. */
-static const char *origin_of(const struct server *server, struct MHD_Connection *connection, struct arena *arena)
+static const char *origin_of(const struct exchange *exchange)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]";
-    const char *host = header_of(connection, "Host");
+    const char *host = exchange->host != NULL ? exchange->host : header_of(exchange->connection, "Host");
     if (host == NULL || *host == '\0' || host[strspn(host, letters)] != '\0')
-        host = server->address;
-    return arena_printf(arena, "%s://%s", is_from_https(connection) ? "https" : "http", host);
+        host = exchange->server->address;
+    return arena_printf(exchange->arena, "%s://%s", is_from_https(exchange->connection) ? "https" : "http", host);
 }
 
-static struct http_request read_request(const struct server *server, struct MHD_Connection *connection,
-                                        const char *method, struct arena *arena)
+static struct http_request read_request(const struct exchange *exchange)
 {
-    struct joined accept = {.name = "Accept", .arena = arena};
-    MHD_get_connection_values(connection, MHD_HEADER_KIND, join_value, &accept);
+    struct MHD_Connection *connection = exchange->connection;
+    struct arena *arena = exchange->arena;
     const char *recursive = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "recursive");
     return (struct http_request){
-        .head = strcmp(method, "HEAD") == 0,
-        .range = header_of(connection, "Range"),
-        .if_range = header_of(connection, "If-Range"),
-        .if_match = header_of(connection, "If-Match"),
-        .if_none_match = header_of(connection, "If-None-Match"),
-        .origin = origin_of(server, connection, arena),
-        .accept = accept.text,
+        .head = strcmp(exchange->method, "HEAD") == 0,
+        .range = list_of(connection, "Range", arena),
+        .if_range = list_of(connection, "If-Range", arena),
+        .if_match = list_of(connection, "If-Match", arena),
+        .if_none_match = list_of(connection, "If-None-Match", arena),
+        .origin = origin_of(exchange),
+        .accept = list_of(connection, "Accept", arena),
         .user_agent = header_of(connection, "User-Agent"),
         .recursive = recursive != NULL && (strcasecmp(recursive, "true") == 0 || strcmp(recursive, "1") == 0),
         .cursor = query_number(connection, "cursor"),
@@ -249,12 +265,30 @@ static void *begin_exchange(void *context, const char *target, struct MHD_Connec
 {
     struct exchange *exchange = memory_alloc(sizeof *exchange);
     struct arena *arena = arena_new();
-    *exchange = (struct exchange){.connection = connection,
-                                  .server = context,
-                                  .arena = arena,
-                                  .target = arena_strndup(arena, target, strcspn(target, "?"))};
+    *exchange = (struct exchange){.connection = connection, .server = context, .arena = arena};
+    exchange->target = route_path(arena_strndup(arena, target, strcspn(target, "?")), &exchange->host, arena);
     clock_gettime(CLOCK_MONOTONIC, &exchange->begun);
     return exchange;
+}
+
+/* Reports whether a header that tells where a request ends, or which server it is for, is ambiguous: another program on
+ * the way may have gone by the other value. Source: RFC 9112, sections 3.2, 6.1 and 6.3. */
+static bool is_ambiguous(struct MHD_Connection *connection, struct arena *arena)
+{
+    static const char *const single[] = {"Content-Length", "Transfer-Encoding", "Host"};
+    for (size_t i = 0; i < sizeof single / sizeof *single; i++)
+        if (is_repeated(connection, single[i], arena))
+            return true;
+    return header_of(connection, "Content-Length") != NULL && header_of(connection, "Transfer-Encoding") != NULL;
+}
+
+/* Refuses a request before its body is read, which ends the connection. */
+static enum MHD_Result refuse_ambiguous(struct exchange *exchange)
+{
+    answer_begin(&exchange->answer);
+    answer_fail(&exchange->answer, 400, NULL, "the length or the host of the request is given twice");
+    answer_header(&exchange->answer, "Connection", "close");
+    return send_answer(exchange, exchange->connection);
 }
 
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url, const char *method,
@@ -263,7 +297,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     struct exchange *exchange = *exchange_of;
     if (exchange->method == NULL) { /* only the headers are here; an answer now would end the connection */
         exchange->method = arena_strdup(exchange->arena, method);
-        return MHD_YES;
+        return is_ambiguous(connection, exchange->arena) ? refuse_ambiguous(exchange) : MHD_YES;
     }
     if (*upload_length != 0) { /* a body, which no request here has, is passed over */
         *upload_length = 0;
@@ -271,7 +305,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     }
     if (exchange->has_answer) /* after answer_later() */
         return send_answer(exchange, connection);
-    exchange->request = read_request(exchange->server, connection, exchange->method, exchange->arena);
+    exchange->request = read_request(exchange);
     exchange->route = route_parse(exchange->target, exchange->arena);
     answer_begin(&exchange->answer);
     if (answer_at_once(exchange, connection))

@@ -218,6 +218,14 @@ assert is_refused("/" + "a" * 200000)
 assert is_refused(FILE, "X: " + "a" * 40000)
 assert is_refused(FILE, *(f"X{i}: y" for i in range(3000)))
 assert exchange(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n").split()[1] == b"400", "no Host"
+for twice in (("Content-Length: 0", "Content-Length: 0"), ("Content-Length: 1", "Content-Length: 50"), ("Host: b",),
+              ("Content-Length: 4", "Transfer-Encoding: chunked"), ("Transfer-Encoding: chunked", "Transfer-Encoding: chunked")):
+    answer = exchange(request(FILE, *twice) + b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert answer.count(b"HTTP/1.1 ") == 1 and answer.split()[1] == b"400", twice
+assert status(FILE, "Transfer-Encoding: chunked", method="POST") in (0, 400, 405)
+assert body("http://other:1" + FILE) == whole, "an absolute target, as proxies get it"
+assert status("HTTP://a?x=y") == 200
+assert b"<http://b:8/api" in exchange(request("http://b:8/api/models/acme/Tiny-GGUF/tree/main?limit=3", "Connection: close"))
 for path in ("%2e%2e/config.json", "%252e%252e/config.json", "..%5cconfig.json", "./config.json", "config.json%00", "%", "\xff"):
     assert is_refused("/acme/Tiny/resolve/main/" + path), path
 for one_range in ("bytes=0-0,5-6", "bytes=0 -5", "bytes=5-1", "bytes=0-0" * 1000, "lines=0-1"):

@@ -39,6 +39,28 @@ static const struct {
     {"/acme/Llama/resolve/main/a%41", {ROUTE_FILE, "acme/Llama", "main", "aA"}},
 };
 
+static const struct {
+    const char *target, *path, *host;
+} absolute[] = {
+    {"/api/models", "/api/models", NULL},
+    {"http://a/api/models", "/api/models", "a"},
+    {"HTTPS://a.b:8090/x", "/x", "a.b:8090"},
+    {"http://[::1]:80", "", "[::1]:80"},
+    {"http:///x", "/x", ""},
+    {"ftp://a/x", "ftp://a/x", NULL},
+    {"/http://a/x", "/http://a/x", NULL},
+};
+
+static void check_absolute(struct arena *arena)
+{
+    for (size_t i = 0; i < sizeof absolute / sizeof *absolute; i++) {
+        const char *host, *path = route_path(absolute[i].target, &host, arena);
+        CHECK_NAMED(strcmp(path, absolute[i].path) == 0 && (host == NULL) == (absolute[i].host == NULL) &&
+                        (host == NULL || strcmp(host, absolute[i].host) == 0),
+                    absolute[i].target);
+    }
+}
+
 int main(void)
 {
     struct arena *arena = arena_new();
@@ -48,6 +70,7 @@ int main(void)
                         strcmp(route.revision, expected->revision) == 0 && strcmp(route.path, expected->path) == 0,
                     targets[i].target);
     }
+    check_absolute(arena);
     char deep[300] = "/acme/Llama/resolve/main";
     for (int i = 0; i < 100; i++)
         strcat(deep, "/a");

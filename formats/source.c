@@ -328,3 +328,8 @@ int source_watch(const struct source *source, int inotify)
 {
     return source->ops->watch != NULL ? source->ops->watch(source->context, inotify) : -1;
 }
+
+int source_descriptor(const struct source *source)
+{
+    return source->ops->descriptor != NULL ? source->ops->descriptor(source->context) : -1;
+}

@@ -64,6 +64,7 @@ struct source_ops {
     /* gets its identity now; returns false if unknown */
     bool (*identify)(void *context, struct source_identity *ret_identity);
     int (*watch)(void *context, int inotify); /* like source_watch() */
+    int (*descriptor)(void *context);         /* like source_descriptor(); only a regular file has it */
 };
 
 /* Makes a source that belongs to a file, `base`, which must outlive it: a computed member or a derived text. It has the
@@ -168,6 +169,10 @@ bool source_known_changed(const struct source *source);
 
 /* Marks the source as changed, on other evidence such as source_watch(). */
 void source_mark_changed(const struct source *source);
+
+/* Returns the descriptor of the regular file that holds the source's bytes and nothing else, open for reading alone; it
+ * is the source's. -1: there is none. */
+int source_descriptor(const struct source *source);
 
 /* Makes the inotify instance report writes to the file and truncation, by any name. Returns the number of the watch, or
  * -1: then only source_changed() tells. */

@@ -93,6 +93,11 @@ static int file_watch(void *context, int inotify)
     return inotify_add_watch(inotify, link, IN_MODIFY);
 }
 
+static int file_descriptor(void *context)
+{
+    return ((const struct file *)context)->fd;
+}
+
 static void file_release(void *context)
 {
     struct file *file = context;
@@ -110,6 +115,7 @@ static const struct source_ops file_ops = {
     .want = file_want,
     .identify = file_identify,
     .watch = file_watch,
+    .descriptor = file_descriptor,
 };
 
 /* Raises the soft limit of descriptors to the hard one: checkpoints of many files exceed the soft limit that shells

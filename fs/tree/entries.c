@@ -321,6 +321,19 @@ bool tree_file(struct tree *tree, node_id id, struct arena *arena, struct vfile 
     return true;
 }
 
+bool tree_whole_file(struct tree *tree, node_id id, struct vfile *ret_file)
+{
+    struct branch_node found;
+    const struct node *node = node_of(tree, id);
+    if (node == NULL && branch_find(tree, id, &found))
+        return found.tree != NULL && tree_whole_file(found.tree, found.id, ret_file);
+    if (node == NULL || node->directory || node_plan_state(node) != PLANNED || node->file.whole == NULL ||
+        source_descriptor(node->file.whole) < 0)
+        return false;
+    *ret_file = (struct vfile){.size = node->file.size, .origin = node->file.origin, .whole = node->file.whole};
+    return true;
+}
+
 static void emit_identity(struct tree *tree, node_id id, const struct origin *origin, tree_emit_xattr *emit,
                           void *context)
 {

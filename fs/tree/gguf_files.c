@@ -143,8 +143,10 @@ static void add_shards(struct target_files *files, const struct target *target)
 static void add_targets(struct target_files *files, enum target_model of)
 {
     struct tree *tree = files->tree;
-    if (is_source_shown(tree))
+    if (is_source_shown(tree)) {
         tree_add_file(tree, TREE_ROOT, "model.gguf", plan_source, tree);
+        tree_expect_whole(tree, tree_checkpoint(tree)->sources[0]);
+    }
     target_files_add_all(files, of);
     for (const struct target *target = targets; target->path != NULL; target++)
         if (target->of == of)

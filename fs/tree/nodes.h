@@ -84,6 +84,7 @@ struct tree {
     struct tree_branch **branches; /* branches never move either */
     size_t n_branches;
     const struct hint *hints;
+    const struct source *largest_whole; /* tree_largest_whole() without branches */
     struct release *releases;
     size_t n_releases;
     struct planner *planner;

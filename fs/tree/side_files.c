@@ -21,6 +21,7 @@ bool side_files_add(struct tree *tree, node_id directory, const struct side_file
     const char *name;
     struct shown_file *shown = arena_alloc(tree_arena(tree), sizeof *shown);
     *shown = (struct shown_file){tree_checkpoint(tree), side};
+    tree_expect_whole(tree, side->source);
     directory = tree_add_path(tree, directory, side->name, &name);
     return directory != 0 && tree_add_file(tree, directory, name, plan, shown);
 }

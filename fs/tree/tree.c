@@ -1,4 +1,5 @@
 /* Filling and freeing a tree. */
+#include "formats/source.h"
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/kept_files.h"
@@ -116,6 +117,23 @@ void tree_add_collection(struct tree *tree, node_id parent, const char *name, co
 void tree_show(struct tree *tree, const struct shown_tensors *shown)
 {
     tree->shown = shown;
+}
+
+void tree_expect_whole(struct tree *tree, const struct source *source)
+{
+    const struct source *largest = tree->largest_whole;
+    if (source_descriptor(source) >= 0 && (largest == NULL || source_size(source) > source_size(largest)))
+        tree->largest_whole = source;
+}
+
+const struct source *tree_largest_whole(const struct tree *tree)
+{
+    return tree->largest_whole;
+}
+
+bool tree_has_branches(const struct tree *tree)
+{
+    return tree->n_branches > 0;
 }
 
 void tree_on_free(struct tree *tree, void (*release)(void *context), void *context)

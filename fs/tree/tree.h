@@ -107,6 +107,16 @@ const char *tree_path(struct tree *tree, node_id id, struct arena *arena);
 /* Returns the file of a node, valid as long as the tree and `arena`. */
 bool tree_file(struct tree *tree, node_id id, struct arena *arena, struct vfile *ret_file, struct error *error);
 
+/* Gets a planned file that shows a whole source which is a regular file (source_descriptor()), unchanged: its size,
+ * origin and `whole`, and no spans. Returns false for all other nodes. Plans nothing, and opens no branch. */
+bool tree_whole_file(struct tree *tree, node_id id, struct vfile *ret_file);
+
+/* Returns the largest source that such a file may show, without those in branches; NULL: none. */
+const struct source *tree_largest_whole(const struct tree *tree);
+
+/* Reports whether the tree has branches. */
+bool tree_has_branches(const struct tree *tree);
+
 /* Calls `emit` for each extended attribute (user.wfs.*) of a node. A value may hold any byte, as a tensor's name may.
  * Files have their identity (identity.h) if they are planned. Plans nothing, and opens no branch. */
 typedef void tree_emit_xattr(void *context, const char *name, const char *value, size_t length);
@@ -139,6 +149,9 @@ bool tree_add_certain_file(struct tree *tree, node_id parent, const char *name, 
 typedef enum outcome text_writer(void *context, struct buffer *out, struct error *error);
 bool tree_add_text(struct tree *tree, node_id parent, const char *name, struct origin origin, text_writer *write,
                    void *context);
+
+/* Records that a file may show this source unchanged, for tree_largest_whole(). */
+void tree_expect_whole(struct tree *tree, const struct source *source);
 
 /* Adds another name for a file of the directory, if that exists, in place of its earlier alias. The name opens the
  * file, but is not listed. */

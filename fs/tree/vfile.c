@@ -47,7 +47,9 @@ struct vfile vfile_of_source(struct arena *arena, struct source *source, struct 
     uint64_t size = source_size(source);
     struct span_list spans = {.arena = arena};
     spans_add_view(&spans, view_of_source(arena, source, 0, &u8_dtype, 1, &size), encoding_of(&u8_dtype));
-    return vfile_of_spans(&spans, origin);
+    struct vfile file = vfile_of_spans(&spans, origin);
+    file.whole = source;
+    return file;
 }
 
 struct wanted_byte {

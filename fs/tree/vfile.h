@@ -17,7 +17,8 @@ struct vfile {
     const struct span *spans;
     size_t n_spans;
     struct origin origin;
-    struct kept *kept; /* what is read from the store instead (kept.h); NULL: nothing */
+    const struct source *whole; /* all of its bytes are those of this source, which is not computed; NULL: of none */
+    struct kept *kept;          /* what is read from the store instead (kept.h); NULL: nothing */
 };
 
 /* These functions make files. The spans, all data they point to, and the origin's sources must outlive the file. */
@@ -31,7 +32,7 @@ enum outcome vfile_of_artifact(const struct artifact *artifact, struct origin or
 /* Copies a text into the arena. */
 struct vfile vfile_of_text(const void *bytes, size_t length, struct origin origin, struct arena *arena);
 
-/* Shows a whole source, unchanged. */
+/* Shows a whole source, unchanged: vfile.whole. */
 struct vfile vfile_of_source(struct arena *arena, struct source *source, struct origin origin);
 
 /* Reads [offset, offset + length), which must be inside the file, into `out`: all of it, or an error. */

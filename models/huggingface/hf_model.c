@@ -150,15 +150,25 @@ const char *hf_refusal(const struct hf_model *model, const struct tensor *tensor
     return safetensors_refusal(tensor->name, tensor->name_length, type);
 }
 
-/* Finds the only source if it is a safetensors file with no bytes after its tensors; else *ret_source is NULL. */
-static bool find_whole_source(const struct checkpoint *checkpoint, struct source **ret_source, struct error *error)
+bool hf_find_only_file(const struct checkpoint *checkpoint, struct source **ret_source, struct error *error)
 {
     struct source *source = checkpoint->n_sources == 1 ? checkpoint->sources[0] : NULL;
     const struct format *format = source != NULL ? format_of_file(checkpoint->formats, source, error) : NULL;
+    bool is_safetensors = format != NULL && strcmp(format->name, "safetensors") == 0;
+    *ret_source = is_safetensors ? source : NULL;
+    return source == NULL || format != NULL;
+}
+
+/* Finds the only source if it is a safetensors file with no bytes after its tensors; else *ret_source is NULL. */
+static bool find_whole_source(const struct checkpoint *checkpoint, struct source **ret_source, struct error *error)
+{
+    struct source *source;
     uint64_t end = 0;
     *ret_source = NULL;
-    if (format == NULL || strcmp(format->name, "safetensors") != 0)
-        return source == NULL || format != NULL;
+    if (!hf_find_only_file(checkpoint, &source, error))
+        return false;
+    if (source == NULL)
+        return true;
     for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++) {
         const struct tensor *tensor = &checkpoint->tensors->tensors[i];
         end = tensor->offset + tensor->length > end ? tensor->offset + tensor->length : end;

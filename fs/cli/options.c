@@ -260,6 +260,13 @@ static bool parse_keep(void *field, const char *value, struct arena *arena, stru
     return error_set(error, "'%s' is not quantized, all or none", value);
 }
 
+/* Whether the kernel may read sources by itself: the field says that it may not. */
+static bool parse_passthrough(void *field, const char *value, struct arena *arena, struct error *error)
+{
+    *(bool *)field = strcasecmp(value, "no") == 0;
+    return *(bool *)field || strcasecmp(value, "yes") == 0 || error_set(error, "'%s' is not yes or no", value);
+}
+
 /* Makes a path absolute, since the server changes its working directory. */
 static bool parse_path(void *field, const char *value, struct arena *arena, struct error *error)
 {
@@ -391,6 +398,9 @@ const struct option_row option_rows[] = {
     {"nonempty", NULL, "mount over a directory that is not empty", true, parse_flag, FIELD(mount.nonempty)},
     {"no_readahead", NULL, "do not raise the kernel's read-ahead window to 4 MiB (root only)", true, parse_flag,
      FIELD(mount.session.no_readahead)},
+    {"passthrough", "yes|no",
+     "let the kernel read files that are unchanged sources by itself, where it can (root only); yes is the default",
+     true, parse_passthrough, FIELD(mount.session.no_passthrough), .words = "yes no"},
     {"noexec", NULL, "do not let files be run as programs", true, parse_flag, FIELD(mount.session.noexec)},
     {"auto_unmount", NULL, "let fusermount3 unmount if wfs is killed", true, parse_flag,
      FIELD(mount.session.auto_unmount)},

@@ -8,6 +8,7 @@
 #include "formats/source.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,10 +209,41 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
     ask(answer_getattr, (struct question){.req = req, .id = ino});
 }
 
-/* Answers ENOSYS once; the kernel then opens files and directories by itself, and keeps its caches. */
-static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+/* Answers ENOSYS once; the kernel then opens directories by itself, and keeps its caches. */
+static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     fuse_reply_err(req, ENOSYS);
+}
+
+/* Lets the kernel read a source by itself, unless the source has changed or it would write to it. */
+static void open_whole(fuse_req_t req, const struct vfile *file, int backing, int flags)
+{
+    const struct passthrough_reply reply = passthrough_reply(backing, flags);
+    if ((flags & O_ACCMODE) != O_RDONLY)
+        fuse_reply_err(req, EROFS);
+    else if (!watch_intact(served_by(req)->watch, &file->origin))
+        fuse_reply_err(req, EIO);
+    else
+        fuse_reply_buf(req, (const char *)&reply, sizeof reply);
+}
+
+/* As for a directory, in a mount without files that the kernel may read by itself. */
+static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    struct vfile file;
+    int backing;
+    switch (passthrough_open(served_by(req)->passthrough, ino, &file, &backing)) {
+    case OPENED_BY_KERNEL:
+        fuse_reply_err(req, ENOSYS);
+        break;
+    case OPENED_CACHED:
+        fi->keep_cache = fi->noflush = true;
+        fuse_reply_open(req, fi);
+        break;
+    case OPENED_WHOLE:
+        open_whole(req, &file, backing, fi->flags);
+        break;
+    }
 }
 
 /* Replies with an error and reports the reason, unless that has been reported or the reader or the mount has ended. */
@@ -621,7 +653,7 @@ const struct fuse_lowlevel_ops fuse_ops = {
     .lookup = op_lookup,
     .getattr = op_getattr,
     .open = op_open,
-    .opendir = op_open,
+    .opendir = op_opendir,
     .read = op_read,
     .readdir = op_readdir,
     .readdirplus = op_readdirplus,

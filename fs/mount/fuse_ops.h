@@ -1,10 +1,11 @@
 /* The FUSE operations on a tree.
  *
- * A node's number is its inode number, and no state is kept for open files or known names, so open, opendir and forget
- * have nothing to do. Content never changes: the kernel may keep attributes, names and pages forever, or until a source
- * changes (watch.h). Every reply with attributes has all of them, since the kernel would cut a mapped file to a size of
- * 0. A read is answered in full or with an error: EIO, ESTALE if a remote object has changed, EINTR for an interrupted
- * reader that waits for a network, ENOMEM if memory runs out.
+ * A node's number is its inode number, and no state is kept for open files or known names, so opendir and forget have
+ * nothing to do, nor has open, except in a mount where the kernel reads some files by itself (passthrough.h). Content
+ * never changes: the kernel may keep attributes, names and pages forever, or until a source changes (watch.h). Every
+ * reply with attributes has all of them, since the kernel would cut a mapped file to a size of 0. A read is answered in
+ * full or with an error: EIO, ESTALE if a remote object has changed, EINTR for an interrupted reader that waits for a
+ * network, ENOMEM if memory runs out.
  *
  * No worker waits, as long as threads and memory can be had: requests that need an unplanned file go to a waiting room,
  * and reads over the limit are queued. So plans and reads never delay other names and attributes. A listing waits
@@ -15,6 +16,7 @@
  * other. */
 #pragma once
 
+#include "fs/mount/passthrough.h"
 #include "fs/mount/read_queue.h"
 #include "fs/mount/waiting_room.h"
 #include "fs/mount/watch.h"
@@ -31,8 +33,9 @@ struct served {
     uid_t uid;
     gid_t gid; /* NO_GROUP: this process's, with no more permissions than others have if the sources' group differs */
     mode_t umask;
-    struct watch *watch; /* made by the session; NULL without a tree */
-    bool allows_rdwr;    /* set by the session: the owner may open files for writing; writes fail */
+    struct watch *watch;             /* made by the session; NULL without a tree */
+    struct passthrough *passthrough; /* made by the session */
+    bool allows_rdwr;                /* set by the session: the owner may open files for writing; writes fail */
 };
 
 /* The user data of the operations. */

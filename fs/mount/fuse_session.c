@@ -92,6 +92,11 @@ static long nanoseconds_since(const struct timespec *start)
     return (now.tv_sec - start->tv_sec) * 1000000000L + now.tv_nsec - start->tv_nsec;
 }
 
+static bool has_replied(const struct serving *serving)
+{
+    return atomic_load_explicit(&serving->has_replied, memory_order_relaxed);
+}
+
 static ssize_t receive_request(int device, void *bytes, size_t size, void *userdata)
 {
     struct pollfd request = {.fd = device, .events = POLLIN};
@@ -99,16 +104,20 @@ static ssize_t receive_request(int device, void *bytes, size_t size, void *userd
     clock_gettime(CLOCK_MONOTONIC, &start);
     while (poll(&request, 1, 0) == 0 && nanoseconds_since(&start) < AWAKE_NANOSECONDS)
         sched_yield();
-    return read(device, bytes, size);
+    ssize_t n_bytes = read(device, bytes, size);
+    if (n_bytes > 0 && !has_replied(userdata))
+        passthrough_note_request(((const struct serving *)userdata)->served->passthrough, bytes, (size_t)n_bytes);
+    return n_bytes;
 }
 
 static ssize_t send_reply(int device, struct iovec *iov, int count, void *userdata)
 {
     struct serving *serving = userdata;
+    if (!has_replied(serving))
+        passthrough_edit_reply(serving->served->passthrough, iov, count);
     ssize_t n_bytes = writev(device, iov, count);
     int reason = errno;
-    if (!atomic_load_explicit(&serving->has_replied, memory_order_relaxed) &&
-        !atomic_exchange(&serving->has_replied, true))
+    if (!has_replied(serving) && !atomic_exchange(&serving->has_replied, true))
         sem_post(&serving->answering);
     errno = reason;
     return n_bytes;
@@ -169,6 +178,8 @@ struct session *session_new(const struct served *served, const char *mountpoint,
     }
     session->fuse = fuse;
     session->served.watch = served->tree != NULL ? watch_new(served->tree) : NULL;
+    bool may_pass = !options->no_passthrough && !options->allow_rdwr;
+    session->served.passthrough = passthrough_new(served->tree, may_pass ? fuse_session_fd(fuse) : -1);
     serving_begin(&session->serving, &session->served, n_readers());
     return session;
 }
@@ -179,6 +190,7 @@ void session_free(struct session *session)
     serving_end(&session->serving);
     fuse_session_destroy(session->fuse);
     watch_free(session->served.watch);
+    passthrough_free(session->served.passthrough);
     free(session);
 }
 

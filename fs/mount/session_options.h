@@ -6,6 +6,7 @@
 struct session_options {
     const char *source; /* the name of the source in `df` and mountinfo */
     bool allow_other, no_readahead, noexec;
-    bool allow_rdwr;   /* files can be opened for writing; every write still fails with EROFS */
-    bool auto_unmount; /* fusermount3 unmounts if the server is killed */
+    bool no_passthrough; /* the kernel reads no file without the server (passthrough.h) */
+    bool allow_rdwr;     /* files can be opened for writing; every write still fails with EROFS */
+    bool auto_unmount;   /* fusermount3 unmounts if the server is killed */
 };

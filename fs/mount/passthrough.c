@@ -1,0 +1,153 @@
+#include "fs/mount/passthrough.h"
+
+#include "formats/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+/* What the kernel's fuse.h has from Linux 6.9 on. INIT_PASSTHROUGH is a bit of flags2, the depth follows it. */
+enum { INIT_PASSTHROUGH = 1 << 5, REPLY_PASSTHROUGH = 1 << 7 };
+static const size_t depth_offset = offsetof(struct fuse_init_out, flags2) + sizeof(uint32_t);
+
+struct backing_map {
+    int32_t fd;
+    uint32_t flags;
+    uint64_t padding;
+};
+#define BACKING_OPEN  _IOW(229, 1, struct backing_map)
+#define BACKING_CLOSE _IOW(229, 2, uint32_t)
+
+/* The mount counts as one layer, so that sources must not be on stacked file systems, while overlayfs may still be
+ * stacked on the mount: the kernel allows two. */
+enum { STACKED_LAYERS = 1 };
+
+enum decision { UNDECIDED, NEVER, WHERE_POSSIBLE };
+
+/* A file that has been opened. */
+struct backing {
+    node_id id;
+    int number; /* of the source in the kernel; 0: the file is read as usual */
+};
+
+struct passthrough {
+    struct tree *tree;
+    int device;
+    bool is_offered;     /* by the kernel, and accepted */
+    atomic_int decision; /* enum decision; ends as one of the last two */
+    pthread_mutex_t lock;
+    struct backing backings[PASSTHROUGH_MOST];
+    size_t n_backings;
+};
+
+struct passthrough *passthrough_new(struct tree *tree, int device)
+{
+    struct passthrough *passthrough = memory_alloc(sizeof *passthrough);
+    *passthrough = (struct passthrough){.tree = tree, .device = device, .lock = PTHREAD_MUTEX_INITIALIZER};
+    atomic_init(&passthrough->decision, device >= 0 && tree != NULL ? UNDECIDED : NEVER);
+    return passthrough;
+}
+
+void passthrough_free(struct passthrough *passthrough)
+{
+    pthread_mutex_destroy(&passthrough->lock);
+    free(passthrough);
+}
+
+void passthrough_note_request(struct passthrough *passthrough, const void *request, size_t length)
+{
+    const struct fuse_in_header *header = request;
+    struct fuse_init_in init;
+    const size_t needed = sizeof *header + offsetof(struct fuse_init_in, flags2) + sizeof init.flags2;
+    if (length < needed || header->opcode != FUSE_INIT || atomic_load(&passthrough->decision) == NEVER)
+        return;
+    memcpy(&init, header + 1, needed - sizeof *header);
+    passthrough->is_offered = (init.flags & FUSE_INIT_EXT) != 0 && (init.flags2 & INIT_PASSTHROUGH) != 0;
+}
+
+void passthrough_edit_reply(struct passthrough *passthrough, const struct iovec *iov, int count)
+{
+    const uint32_t layers = STACKED_LAYERS;
+    const struct fuse_out_header *header = iov[0].iov_base;
+    if (!passthrough->is_offered)
+        return;
+    passthrough->is_offered = count == 2 && header->error == 0 && iov[1].iov_len == sizeof(struct fuse_init_out);
+    if (!passthrough->is_offered)
+        return;
+    struct fuse_init_out *init = iov[1].iov_base;
+    init->flags |= FUSE_INIT_EXT;
+    init->flags2 |= INIT_PASSTHROUGH;
+    memcpy((char *)init + depth_offset, &layers, sizeof layers);
+}
+
+/* Gives a source to the kernel. Returns its number, or -1. */
+static int give(int device, const struct source *source)
+{
+    struct backing_map map = {.fd = source_descriptor(source)};
+    return ioctl(device, BACKING_OPEN, &map);
+}
+
+/* Reports whether passthrough pays in this mount and works for its largest source. In a pipeline that is a small file:
+ * its weights are in branches that may not be open yet. */
+static bool is_worthwhile(const struct passthrough *passthrough)
+{
+    const struct source *largest = tree_largest_whole(passthrough->tree);
+    if (!passthrough->is_offered || largest == NULL ||
+        (source_size(largest) < PASSTHROUGH_WORTHWHILE && !tree_has_branches(passthrough->tree)))
+        return false;
+    int number = give(passthrough->device, largest);
+    uint32_t given = (uint32_t)number;
+    if (number > 0)
+        ioctl(passthrough->device, BACKING_CLOSE, &given);
+    return number > 0;
+}
+
+static bool may_pass(struct passthrough *passthrough)
+{
+    int decision = atomic_load(&passthrough->decision);
+    if (decision != UNDECIDED)
+        return decision == WHERE_POSSIBLE;
+    pthread_mutex_lock(&passthrough->lock);
+    if (atomic_load(&passthrough->decision) == UNDECIDED)
+        atomic_store(&passthrough->decision, is_worthwhile(passthrough) ? WHERE_POSSIBLE : NEVER);
+    decision = atomic_load(&passthrough->decision);
+    pthread_mutex_unlock(&passthrough->lock);
+    return decision == WHERE_POSSIBLE;
+}
+
+/* Returns the number of a file's source in the kernel, which holds the source until the mount ends; 0: none, ever. The
+ * caller has the lock. */
+static int find_backing(struct passthrough *passthrough, node_id id, const struct source *source)
+{
+    for (size_t i = 0; i < passthrough->n_backings; i++)
+        if (passthrough->backings[i].id == id)
+            return passthrough->backings[i].number;
+    if (passthrough->n_backings == PASSTHROUGH_MOST)
+        return 0;
+    int number = give(passthrough->device, source);
+    passthrough->backings[passthrough->n_backings++] = (struct backing){id, number > 0 ? number : 0};
+    return number > 0 ? number : 0;
+}
+
+enum opening passthrough_open(struct passthrough *passthrough, node_id id, struct vfile *ret_file, int *ret_backing)
+{
+    if (!may_pass(passthrough))
+        return OPENED_BY_KERNEL;
+    if (!tree_whole_file(passthrough->tree, id, ret_file))
+        return OPENED_CACHED;
+    pthread_mutex_lock(&passthrough->lock);
+    *ret_backing = find_backing(passthrough, id, ret_file->whole);
+    pthread_mutex_unlock(&passthrough->lock);
+    return *ret_backing > 0 ? OPENED_WHOLE : OPENED_CACHED;
+}
+
+struct passthrough_reply passthrough_reply(int backing, int flags)
+{
+    uint32_t how = REPLY_PASSTHROUGH | FOPEN_NOFLUSH | (flags & O_DIRECT ? FOPEN_DIRECT_IO : 0);
+    return (struct passthrough_reply){.flags = how, .backing = backing};
+}

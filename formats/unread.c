@@ -32,7 +32,6 @@ static const struct {
     {".keras", "Keras, which wfs does not read; save it as safetensors"},
     {".tflite", "TensorFlow Lite, which wfs does not read"},
     {"saved_model.pb", "a TensorFlow graph; wfs reads the variables of its directory"},
-    {".pt2", "a torch exported program, which wfs does not read; save its state_dict"},
     {".distcp", "part of a distributed torch checkpoint, which wfs reads as a directory with its .metadata"},
     {"_states.pt", "part of a DeepSpeed checkpoint, which wfs reads as a directory"},
     {"latest_checkpointed_iteration.txt", "a list of Megatron checkpoints; name the directory of one iteration"},

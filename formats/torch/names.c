@@ -494,23 +494,19 @@ static void refuse_expanded(struct expansion *shown, size_t n)
     }
 }
 
-/* Refuses tensors that show stored bytes more than EXPANSION_RATIO times over, expanded or under several names, if all
- * tensors together exceed that ratio of the file: a small file must not fill the disk of a user who copies the tree.
- * Small files have a constant allowance, which shards divide by their number. */
-static void limit_expansion(const struct walk *walk)
+void torch_limit_expansion(const struct checkpoint *checkpoint, const struct source *file, struct tensor *tensors,
+                           const struct torch_stored *stored, size_t n)
 {
-    size_t n;
-    struct tensor *tensors = tensors_of(walk, &n);
-    size_t n_sources = walk->checkpoint->n_sources > 0 ? walk->checkpoint->n_sources : 1;
-    uint64_t file_bytes = source_size(walk->container->file), total = 0;
+    size_t n_sources = checkpoint->n_sources > 0 ? checkpoint->n_sources : 1;
+    uint64_t total = 0;
     for (size_t i = 0; i < n; i++)
         if (__builtin_add_overflow(total, shown_bytes(&tensors[i]), &total))
             total = UINT64_MAX;
-    if (total / EXPANSION_RATIO <= file_bytes + expansion_constant / EXPANSION_RATIO / n_sources)
+    if (total / EXPANSION_RATIO <= source_size(file) + expansion_constant / EXPANSION_RATIO / n_sources)
         return;
     struct expansion *shown = memory_alloc(n * sizeof *shown);
     for (size_t i = 0; i < n; i++)
-        shown[i] = (struct expansion){&tensors[i], walk->stored[i]};
+        shown[i] = (struct expansion){&tensors[i], stored[i]};
     refuse_expanded(shown, n);
     free(shown);
 }
@@ -590,7 +586,9 @@ bool torch_add_tensors(const struct torch_container *container, struct pickle *p
     if (good && container->tensors->n_tensors > walk.first_tensor) {
         strip_module(&walk);
         tell_apart(&walk);
-        limit_expansion(&walk);
+        size_t n;
+        struct tensor *tensors = tensors_of(&walk, &n);
+        torch_limit_expansion(container->checkpoint, container->file, tensors, walk.stored, n);
     }
     if (good) {
         add_extras(container, pickle->root);

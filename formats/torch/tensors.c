@@ -202,11 +202,29 @@ static bool strided_span(const struct tensor *tensor, const uint64_t *strides, u
     return true;
 }
 
+bool torch_place(struct arena *arena, struct tensor *tensor, const struct torch_storage *storage, uint64_t first,
+                 const uint64_t *strides, uint64_t *ret_span)
+{
+    uint64_t unit = tensor->dtype->block_bytes, end;
+    *ret_span = 0;
+    if (tensor_elements(tensor) == 0)
+        return true;
+    if (!strided_span(tensor, strides, ret_span) || !checked_add(first, *ret_span, &end) ||
+        end > storage->n_bytes / unit)
+        return false;
+    tensor->source = storage->source;
+    tensor->offset = storage->offset + first * unit;
+    tensor->length = *ret_span * unit;
+    if (!is_row_major(tensor, strides))
+        tensor->strides = arena_copy(arena, strides, tensor->rank * sizeof *strides);
+    return true;
+}
+
 /* Finds the tensor's bytes in its storage. */
 static bool place_tensor(const struct torch_container *container, const struct call *call, struct tensor *tensor,
                          const struct torch_storage *storage, struct error *error)
 {
-    uint64_t strides[SHAPE_MAX_RANK], span = 0, unit = tensor->dtype->block_bytes, end;
+    uint64_t strides[SHAPE_MAX_RANK], span;
     int64_t first;
     unsigned rank;
     if (!pickle_integer(pickle_at(call->arguments, 1), &first) || first < 0)
@@ -214,19 +232,11 @@ static bool place_tensor(const struct torch_container *container, const struct c
     if (!torch_sizes(pickle_at(call->arguments, 3), strides, &rank) || rank != tensor->rank)
         return torch_refuse(container, call->node, error,
                             "a tensor of %u sizes whose strides are not as many numbers >= 0", tensor->rank);
-    if (tensor_elements(tensor) == 0)
+    if (torch_place(container->checkpoint->arena, tensor, storage, (uint64_t)first, strides, &span))
         return true;
-    uint64_t n_units = storage->n_bytes / unit;
-    if (!strided_span(tensor, strides, &span) || !checked_add((uint64_t)first, span, &end) || end > n_units)
-        return torch_refuse(container, call->node, error,
-                            "a tensor of elements [%" PRId64 ", +%" PRIu64 ") in a storage of %" PRIu64 " elements",
-                            first, span, n_units);
-    tensor->source = storage->source;
-    tensor->offset = storage->offset + (uint64_t)first * unit;
-    tensor->length = span * unit;
-    if (!is_row_major(tensor, strides))
-        tensor->strides = arena_copy(container->checkpoint->arena, strides, rank * sizeof *strides);
-    return true;
+    return torch_refuse(container, call->node, error,
+                        "a tensor of elements [%" PRId64 ", +%" PRIu64 ") in a storage of %" PRIu64 " elements", first,
+                        span, storage->n_bytes / tensor->dtype->block_bytes);
 }
 
 static const struct pickle_node *metadata_of(const struct call *call)

@@ -67,6 +67,17 @@ bool torch_is_tensor(const struct pickle_node *node);
 /* Returns the node that holds the values of a tensor subclass that keeps them in other tensors; else NULL. */
 struct pickle_node *torch_inner_tensors(const struct pickle_node *node);
 
+/* Places a tensor that has its dtype and shape in a storage, from element `first` on, with strides in units. Returns
+ * false if it exceeds the storage. *ret_span is the number of units from its first to its last, both included. */
+bool torch_place(struct arena *arena, struct tensor *tensor, const struct torch_storage *storage, uint64_t first,
+                 const uint64_t *strides, uint64_t *ret_span);
+
+/* names.c: refuses tensors that show stored bytes more than 8 times over, expanded or under several names, if all
+ * tensors together exceed that ratio of the file: a small file must not fill the disk of a user who copies the tree.
+ * Small files have a constant allowance, which shards divide by their number. */
+void torch_limit_expansion(const struct checkpoint *checkpoint, const struct source *file, struct tensor *tensors,
+                           const struct torch_stored *stored, size_t n);
+
 /* Makes a tensor, without its name, from a node that torch_is_tensor() accepts. */
 bool torch_make_tensor(const struct torch_container *container, const struct pickle_node *node,
                        struct tensor *ret_tensor, struct torch_stored *ret_stored, struct error *error);

@@ -8,13 +8,14 @@ import json
 import os
 import pathlib
 import tempfile
+import zipfile
 
 import torch
 from torch.distributed.checkpoint import save as torch_save
 
 from interop import cat, check, done, wfs
 
-READ = {"dcp", "flax", "nemo", "onnx", "tensorflow", "zero"}
+READ = {"dcp", "flax", "nemo", "onnx", "pt2", "tensorflow", "zero"}
 UNREAD = {"tf.frozen.pb", "nemo.gz.nemo"}  # files of formats of which wfs reads others
 OPTIONS = {"dcp": ["-o", "optimizer"]}
 
@@ -91,6 +92,21 @@ def check_distributed(folder):
         check(torch.equal(values, tensor), f"torch: {name}")
 
 
+def check_exported(folder):
+    """A program that torch exports here, and its weights as torch saved them before it wrote .pt2 by JSON files."""
+    module = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
+    torch.export.save(torch.export.export(module.eval(), (torch.zeros(2, 3),)), f"{folder}/module.pt2")
+    torch.save(dict(module.state_dict()), f"{folder}/weights")
+    with zipfile.ZipFile(f"{folder}/older.pt2", "w") as archive:
+        archive.write(f"{folder}/weights", "data/weights/model.pt")
+        archive.writestr("archive_format", "pt2")
+    for name in ("module", "older"):
+        described = json.loads(cat(f"{folder}/{name}.pt2", "metadata.json"))
+        check({tensor["name"] for tensor in described["tensors"]} == set(module.state_dict()), f"{name}.pt2: names")
+        for tensor, value in module.state_dict().items():
+            check(cat(f"{folder}/{name}.pt2", f"tensors/{tensor}/raw") == value.numpy().tobytes(), f"{name}.pt2: {tensor}")
+
+
 def check_golden(folder):
     for name, entry in json.loads((folder / "expected.json").read_text()).items():
         if entry["format"] in READ and name not in UNREAD:
@@ -100,6 +116,8 @@ def check_golden(folder):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         check_distributed(folder)
+    with tempfile.TemporaryDirectory() as folder:
+        check_exported(folder)
     golden = pathlib.Path(os.environ.get("WFS_GOLDEN", ""), "sources")
     if (golden / "expected.json").exists():
         check_golden(golden)

@@ -38,7 +38,6 @@ static const struct {
     {"a", "tjgg\1\0\0\0", 8, "a: GGML, which wfs does not read"},
     {"a", "GGUF\3\0\0\0", 8, NULL},
     {"a.keras", "PK\3\4", 4, "a.keras: Keras"},
-    {"a.pt2", "PK\3\4\0", 5, "a.pt2: a torch exported program"},
     {"a.pt", "PK\3\4\0", 5, NULL},
     {"a.keras", "\x80\2", 2, NULL},
 };

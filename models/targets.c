@@ -30,7 +30,6 @@ static enum outcome hint_at_imatrix(const struct gguf_model *model, struct error
     return REPORTED;
 }
 
-/* A plain container is not quantized: its tensors have no names that the tool's rules know. */
 enum outcome target_quantize(const struct gguf_model *model, const char *type, const struct quantize_options *options,
                              struct artifact *ret_artifact, struct error *error)
 {
@@ -39,7 +38,7 @@ enum outcome target_quantize(const struct gguf_model *model, const char *type, c
         error_prefix(error, "nothing is quantized");
         return note_unquantized(model, error);
     }
-    bool known = model->family != NULL || model->is_gguf;
+    bool known = model->outline != NULL;
     if (known && quantize_artifact(model, mix, options, ret_artifact, error))
         return OK;
     if (model->is_quantized && !options->requantize)

@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { FLAG_FOREGROUND, FLAG_REPLACE, FLAG_VERBOSE, NOTES_MILLISECONDS = 1000 };
+enum { FLAG_FOREGROUND, FLAG_REPLACE, FLAG_VERBOSE };
+
+enum { NOTES_TRIES = 10 * 1000, TRY_NANOSECONDS = 100 * 1000 }; /* a second in all */
 
 struct mounting {
     struct background background;
@@ -25,8 +27,8 @@ struct mounting {
 /* Waits, but not long, for the plans of files at the top, which note the files that are left out. */
 static void await_notes(struct tree *tree)
 {
-    for (int i = 0; i < NOTES_MILLISECONDS && !tree_prepare(tree, TREE_ROOT, NULL); i++)
-        nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+    for (int i = 0; i < NOTES_TRIES && !tree_prepare(tree, TREE_ROOT, NULL); i++)
+        nanosleep(&(struct timespec){.tv_nsec = TRY_NANOSECONDS}, NULL);
 }
 
 static void ready(void *context)

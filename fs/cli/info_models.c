@@ -186,9 +186,8 @@ bool print_quantizations(const struct checkpoint *checkpoint, const struct quant
     struct gguf_model *model = gguf_model_new(checkpoint, error);
     if (model == NULL)
         return false;
-    quantize_prepare(model);
     struct meter meter = {.bytes_per_mix = quantization_bytes(model, page->all)};
-    bool done = model->family != NULL || model->is_gguf ||
+    bool done = quantize_prepare(model) ||
                 error_set(error, "%s: no family of models is known for it, so nothing is quantized", checkpoint->path);
     struct quantization *rows = memory_alloc(count_mixes() * sizeof *rows);
     memset(rows, 0, count_mixes() * sizeof *rows);

@@ -48,8 +48,8 @@ static void *make_model(void *context, struct error *error)
     if (model == NULL)
         return NULL;
     model->edits = &tree_options(tree)->edits;
-    quantize_prepare(model);
-    note_unweighed(model, &tree_options(tree)->quantize);
+    if (quantize_prepare(model))
+        note_unweighed(model, &tree_options(tree)->quantize);
     return model;
 }
 

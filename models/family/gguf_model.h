@@ -37,7 +37,7 @@ struct gguf_model {
     bool is_quantized; /* some tensors have block types already */
     /* set by the maker of the model: changes to the keys of every output; NULL: none */
     const struct gguf_edits *edits;
-    const struct quantize_outline *outline; /* set by quantize_prepare() (models/quantize/quantize.h); else NULL */
+    const struct quantize_outline *outline; /* set by quantize_prepare() (models/quantize/quantize.h); NULL: none */
 };
 
 /* Returns a model without keys and tensors. */

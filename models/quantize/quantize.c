@@ -38,8 +38,10 @@ static const uint32_t *order_of(const struct tensor_set *set, struct arena *aren
     return order;
 }
 
-void quantize_prepare(struct gguf_model *model)
+bool quantize_prepare(struct gguf_model *model)
 {
+    if (model->family == NULL && !model->is_gguf)
+        return false;
     const struct tensor_set *set = model->tensors;
     struct quantize_outline *outline = arena_alloc(model->arena, sizeof *outline);
     struct mix_traits *traits = arena_array(model->arena, set->n_tensors, sizeof *traits);
@@ -47,6 +49,7 @@ void quantize_prepare(struct gguf_model *model)
         traits[i] = mix_traits(&set->tensors[i]);
     *outline = (struct quantize_outline){order_of(set, model->arena), traits};
     model->outline = outline;
+    return true;
 }
 
 static int compare_by_place(const void *a, const void *b)

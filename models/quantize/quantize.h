@@ -10,8 +10,9 @@
 #include "models/convert/model.h"
 #include "models/quantize/mix.h"
 
-/* Computes the order and traits of tensors, in the model's arena, for quantize_unweighed() and quantize_artifact(). */
-void quantize_prepare(struct gguf_model *model);
+/* Computes the order and traits of tensors, in the model's arena, for quantize_unweighed() and quantize_artifact().
+ * Returns false for a plain container, which is not quantized: its tensors have no names that the tool's rules know. */
+bool quantize_prepare(struct gguf_model *model);
 
 /* Reports whether the tool knows the architecture of a GGUF, after the model's edits; if not, sets the error. */
 bool quantize_takes(const struct gguf_model *model, struct error *error);

@@ -1,6 +1,7 @@
 #include "remote/libcurl.h"
 
-#include <dlfcn.h>
+#include "base/library.h"
+
 #include <pthread.h>
 
 struct libcurl libcurl;
@@ -9,16 +10,11 @@ static struct error failure;
 
 static void load(void)
 {
-    void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
-    is_loaded = library != NULL;
-    /* ISO C knows no conversion of an address to a function's; POSIX promises it for dlsym(). */
-#define LOAD(name)                                                                                                     \
-    libcurl.name = is_loaded ? __extension__(__typeof__(libcurl.name)) dlsym(library, "curl_" #name) : NULL;           \
-    is_loaded = libcurl.name != NULL;
-    LIBCURL_FUNCTIONS(LOAD)
-#undef LOAD
-    if (!is_loaded)
-        error_set(&failure, "remote sources need the package libcurl4: %s", dlerror());
+#define FUNCTION(name) {"curl_" #name, (void **)&libcurl.name},
+    static const struct library_function functions[] = {LIBCURL_FUNCTIONS(FUNCTION)};
+#undef FUNCTION
+    is_loaded = library_load("libcurl.so.4", "remote sources need the package libcurl4", functions,
+                             sizeof functions / sizeof *functions, &failure);
 }
 
 bool libcurl_load(struct error *error)

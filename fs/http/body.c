@@ -115,7 +115,7 @@ static void make_block(void *context)
         body->awaited = NULL;
     pthread_mutex_unlock(&body->lock);
     if (is_awaited)
-        MHD_resume_connection(body->connection);
+        libmicrohttpd.resume_connection(body->connection);
     leave(body);
 }
 
@@ -206,7 +206,7 @@ static ssize_t take_block(struct body *body, struct block *block, char *out)
         return fail(body, block->error.message);
     if (block->state == BUSY) {
         begin_ahead(body, next);
-        MHD_suspend_connection(body->connection);
+        libmicrohttpd.suspend_connection(body->connection);
         body->awaited = block;
         return 0;
     }
@@ -247,7 +247,8 @@ struct MHD_Response *body_response(struct bodies *bodies, struct MHD_Connection 
                           .target = arena_strdup(answer->arena, target),
                           .n_users = 1};
     pthread_mutex_init(&body->lock, NULL);
-    struct MHD_Response *response = MHD_create_response_from_callback(answer->length, BLOCK_BYTES, fill, body, leave);
+    struct MHD_Response *response =
+        libmicrohttpd.create_response_from_callback(answer->length, BLOCK_BYTES, fill, body, leave);
     if (response == NULL)
         leave(body);
     return response;

@@ -6,11 +6,10 @@
 #pragma once
 
 #include "fs/http/answer.h"
+#include "fs/http/libmicrohttpd.h"
 #include "fs/http/metrics.h"
 #include "fs/tree/read_ahead.h"
 #include "fs/tree/waits.h"
-
-#include <microhttpd.h>
 
 /* What bodies share; it outlives them. */
 struct bodies {

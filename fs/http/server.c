@@ -16,7 +16,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <microhttpd.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -68,7 +67,7 @@ static struct MHD_Response *make_response(struct exchange *exchange, struct MHD_
     if (answer->is_file)
         return body_response(&exchange->server->bodies, connection, answer, exchange->target);
     struct MHD_Response *response =
-        MHD_create_response_from_buffer(answer->text.length, answer->text.bytes, MHD_RESPMEM_MUST_COPY);
+        libmicrohttpd.create_response_from_buffer(answer->text.length, answer->text.bytes, MHD_RESPMEM_MUST_COPY);
     answer_free(answer);
     return response;
 }
@@ -88,23 +87,23 @@ static enum MHD_Result send_answer(struct exchange *exchange, struct MHD_Connect
     if (response == NULL)
         return MHD_NO;
     for (size_t i = 0; i < n_headers; i++)
-        MHD_add_response_header(response, headers[i].name, headers[i].value);
-    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    MHD_add_response_header(response, "Server", "wfs/" WFS_VERSION);
-    enum MHD_Result queued = MHD_queue_response(connection, status, response);
-    MHD_destroy_response(response);
+        libmicrohttpd.add_response_header(response, headers[i].name, headers[i].value);
+    libmicrohttpd.add_response_header(response, "X-Content-Type-Options", "nosniff");
+    libmicrohttpd.add_response_header(response, "Server", "wfs/" WFS_VERSION);
+    enum MHD_Result queued = libmicrohttpd.queue_response(connection, status, response);
+    libmicrohttpd.destroy_response(response);
     return queued;
 }
 
 static const char *header_of(struct MHD_Connection *connection, const char *name)
 {
-    return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+    return libmicrohttpd.lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
 /* A number of the query; 0 if it is missing or invalid. */
 static size_t query_number(struct MHD_Connection *connection, const char *name)
 {
-    const char *text = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
+    const char *text = libmicrohttpd.lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
     unsigned long long number = text != NULL && *text >= '0' && *text <= '9' ? strtoull(text, NULL, 10) : 0;
     return number < UINT32_MAX ? (size_t)number : 0;
 }
@@ -128,14 +127,14 @@ static enum MHD_Result join_value(void *context, enum MHD_ValueKind kind, const 
 static const char *list_of(struct MHD_Connection *connection, const char *name, struct arena *arena)
 {
     struct joined joined = {.name = name, .arena = arena};
-    MHD_get_connection_values(connection, MHD_HEADER_KIND, join_value, &joined);
+    libmicrohttpd.get_connection_values(connection, MHD_HEADER_KIND, join_value, &joined);
     return joined.text;
 }
 
 static bool is_repeated(struct MHD_Connection *connection, const char *name, struct arena *arena)
 {
     struct joined joined = {.name = name, .arena = arena};
-    MHD_get_connection_values(connection, MHD_HEADER_KIND, join_value, &joined);
+    libmicrohttpd.get_connection_values(connection, MHD_HEADER_KIND, join_value, &joined);
     return joined.count > 1;
 }
 
@@ -151,7 +150,8 @@ static bool is_loopback(const struct sockaddr *address)
 static bool is_from_https(struct MHD_Connection *connection)
 {
     const char *scheme = header_of(connection, "X-Forwarded-Proto");
-    const union MHD_ConnectionInfo *client = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const union MHD_ConnectionInfo *client =
+        libmicrohttpd.get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     return scheme != NULL && strcasecmp(scheme, "https") == 0 && client != NULL && is_loopback(client->client_addr);
 }
 
@@ -170,7 +170,7 @@ static struct http_request read_request(const struct exchange *exchange)
 {
     struct MHD_Connection *connection = exchange->connection;
     struct arena *arena = exchange->arena;
-    const char *recursive = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "recursive");
+    const char *recursive = libmicrohttpd.lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "recursive");
     return (struct http_request){
         .head = strcmp(exchange->method, "HEAD") == 0,
         .range = list_of(connection, "Range", arena),
@@ -246,18 +246,18 @@ static void answer_and_resume(void *context)
     if (!attempt(make_answer, exchange, &error))
         answer_unavailable(exchange, error.message);
     exchange->has_answer = true;
-    MHD_resume_connection(exchange->connection);
+    libmicrohttpd.resume_connection(exchange->connection);
 }
 
 /* Suspends the connection until the answer is made, on a thread that may wait for plans and networks. */
 static void answer_later(struct exchange *exchange, struct MHD_Connection *connection)
 {
-    MHD_suspend_connection(connection);
+    libmicrohttpd.suspend_connection(connection);
     if (waits_add(exchange->server->bodies.waits, answer_and_resume, exchange))
         return;
     answer_unavailable(exchange, "no thread can answer, or the server ends");
     exchange->has_answer = true;
-    MHD_resume_connection(exchange->connection);
+    libmicrohttpd.resume_connection(exchange->connection);
 }
 
 /* Called at the first line of a request, with its whole target, before anything is decoded. */
@@ -411,15 +411,15 @@ static bool find_address(struct server *server, struct error *error)
 static bool start(struct server *server, struct error *error)
 {
     unsigned n_threads = pool_width() > MIN_THREADS ? (unsigned)pool_width() : MIN_THREADS;
-    if (!take_socket(server, error) || !find_address(server, error))
+    if (!libmicrohttpd_load(error) || !take_socket(server, error) || !find_address(server, error))
         return false;
-    server->daemon =
-        MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle, server,
-                         MHD_OPTION_LISTEN_SOCKET, server->listening, MHD_OPTION_THREAD_POOL_SIZE, n_threads,
-                         MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-                         (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES,
-                         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, begin_exchange, server,
-                         MHD_OPTION_NOTIFY_COMPLETED, end_exchange, server, MHD_OPTION_END);
+    server->daemon = libmicrohttpd.start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle, server,
+        MHD_OPTION_LISTEN_SOCKET, server->listening, MHD_OPTION_THREAD_POOL_SIZE, n_threads,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_URI_LOG_CALLBACK, begin_exchange, server, MHD_OPTION_NOTIFY_COMPLETED, end_exchange, server,
+        MHD_OPTION_END);
     return server->daemon != NULL || error_set(error, "the HTTP server cannot start: %s", strerror(errno));
 }
 
@@ -457,6 +457,6 @@ void server_stop(struct server *server)
     atomic_store(&server->bodies.ending, true);
     digests_end(server->digests);
     waits_end(server->bodies.waits); /* the daemon cannot end with suspended connections */
-    MHD_stop_daemon(server->daemon);
+    libmicrohttpd.stop_daemon(server->daemon);
     free_server(server);
 }

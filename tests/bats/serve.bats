@@ -118,6 +118,15 @@ teardown() {
     fails 1 "No such file or directory" "$WFS" serve --token-file "$OUT/none" "$MODEL"
 }
 
+@test "libmicrohttpd is loaded by servers alone, and its package named where it is missing" {
+    LD_DEBUG=files "$WFS" ls "$MODEL" >"$OUT/loaded" 2>&1
+    grep -q libyajl "$OUT/loaded"
+    run ! grep -q libmicrohttpd "$OUT/loaded"
+    mkdir "$OUT/libraries"
+    touch "$OUT/libraries/libmicrohttpd.so.12"
+    LD_LIBRARY_PATH=$OUT/libraries fails 1 "the HTTP server needs the package libmicrohttpd12: " "$WFS" serve --listen 127.0.0.1:0 "$MODEL"
+}
+
 @test "systemd's socket is used instead of an address of its own" {
     "$PYTHON" - "$WFS" "acme/Tiny=$MODEL" <<'END'
 import json, os, signal, socket, sys, urllib.request

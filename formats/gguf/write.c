@@ -18,6 +18,7 @@ struct writing {
     uint64_t alignment;
     size_t n_data_spans;
     bool trim_ones; /* omits leading dimensions of 1, as ggml does */
+    size_t padding; /* the length of GGUF_PADDING_KEY's text; 0: there is no such key */
     struct error *error;
 };
 
@@ -73,23 +74,34 @@ static bool write_key(struct writing *writing, const struct gguf_kv *kv)
     return true;
 }
 
+static void write_padding(struct writing *writing)
+{
+    gguf_append_string(&writing->literal, GGUF_PADDING_KEY, strlen(GGUF_PADDING_KEY));
+    buffer_append_le(&writing->literal, GGUF_STRING, 4);
+    buffer_append_le(&writing->literal, writing->padding, 8);
+    for (size_t i = 0; i < writing->padding; i++)
+        buffer_append(&writing->literal, " ", 1);
+}
+
 static bool write_keys(struct writing *writing)
 {
     const struct gguf_kvs *kvs = &writing->artifact->metadata;
     buffer_append(&writing->literal, "GGUF", 4);
     buffer_append_le(&writing->literal, VERSION, 4);
     buffer_append_le(&writing->literal, writing->artifact->n_tensors, 8);
-    buffer_append_le(&writing->literal, kvs->n_kvs, 8);
+    buffer_append_le(&writing->literal, kvs->n_kvs + (writing->padding != 0), 8);
     for (size_t i = 0; i < kvs->n_kvs; i++)
         if (!write_key(writing, &kvs->kvs[i]))
             return false;
+    if (writing->padding != 0)
+        write_padding(writing);
     return true;
 }
 
-/* Reads general.alignment; leaves `*alignment` alone if the key is missing. */
-static bool read_alignment(const struct gguf_kvs *kvs, uint64_t *alignment, struct error *error)
+bool gguf_alignment(const struct gguf_kvs *kvs, uint64_t *alignment, struct error *error)
 {
     const struct gguf_kv *kv = gguf_kvs_find(kvs, "general.alignment");
+    *alignment = USUAL_ALIGNMENT;
     if (kv != NULL && kv->type != GGUF_U32)
         return error_set(error, "general.alignment is %s, not u32", gguf_type_name(kv->type));
     gguf_get_u64(kvs, "general.alignment", alignment);
@@ -125,25 +137,27 @@ static bool lay_out_all(struct writing *writing)
     return true;
 }
 
-static bool lay_out(const struct artifact *artifact, bool trim_ones, struct span_list *spans, struct error *error)
+static bool lay_out(struct writing *writing)
 {
-    struct writing writing = {
-        .artifact = artifact, .spans = spans, .alignment = USUAL_ALIGNMENT, .trim_ones = trim_ones, .error = error};
-    if (!read_alignment(&artifact->metadata, &writing.alignment, error))
-        return false;
-    bool good = lay_out_all(&writing);
-    buffer_free(&writing.literal);
+    bool good =
+        gguf_alignment(&writing->artifact->metadata, &writing->alignment, writing->error) && lay_out_all(writing);
+    buffer_free(&writing->literal);
     return good;
 }
 
 static bool lay_out_gguf(const struct artifact *artifact, struct span_list *spans, struct error *error)
 {
-    return lay_out(artifact, false, spans, error);
+    return lay_out(&(struct writing){.artifact = artifact, .spans = spans, .error = error});
 }
 
 static bool lay_out_ggml(const struct artifact *artifact, struct span_list *spans, struct error *error)
 {
-    return lay_out(artifact, true, spans, error);
+    return lay_out(&(struct writing){.artifact = artifact, .spans = spans, .trim_ones = true, .error = error});
+}
+
+bool gguf_lay_out_padded(const struct artifact *artifact, size_t padding, struct span_list *spans, struct error *error)
+{
+    return lay_out(&(struct writing){.artifact = artifact, .spans = spans, .padding = padding, .error = error});
 }
 
 const struct container gguf_container = {.name = "gguf", .lay_out = lay_out_gguf};

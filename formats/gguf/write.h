@@ -10,3 +10,10 @@
 /* Files as gguf-py writes them, and as ggml does (gguf_write_to_file()), whose tensor records omit leading dimensions
  * of 1. */
 extern const struct container gguf_container, ggml_container;
+
+/* Gets what the data and each tensor's part of it are aligned to; false: general.alignment is no power of two. */
+bool gguf_alignment(const struct gguf_kvs *kvs, uint64_t *alignment, struct error *error);
+
+/* Lays a file out like gguf_container, with one more key of that many spaces, which moves the data. */
+#define GGUF_PADDING_KEY "wfs.padding"
+bool gguf_lay_out_padded(const struct artifact *artifact, size_t padding, struct span_list *spans, struct error *error);

@@ -20,6 +20,7 @@ struct content_options {
     const struct dtype *hf_type;
     uint64_t shard_size;            /* for hf/; 0: the default */
     struct layout_requests layouts; /* for layouts/ */
+    bool shares_blocks;             /* GGUF files as formats/gguf/share.h lays them out, for wfs cp --reflink */
     bool fold_scale;                /* scales an adapter's GGUF to the strength that peft gives it */
     const char *base;               /* path of an adapter's or draft model's base model; NULL: the source names it */
 };

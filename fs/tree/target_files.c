@@ -1,5 +1,7 @@
 #include "fs/tree/target_files.h"
 
+#include "formats/gguf/share.h"
+#include "formats/gguf/write.h"
 #include "fs/tree/content_options.h"
 
 struct target_file {
@@ -30,6 +32,8 @@ static enum outcome plan(void *context, struct arena *arena, struct vfile *ret_f
     struct origin origin = file->files->origin.n_sources != 0 ? file->files->origin : tree_origin_of_model(tree);
     if (outcome != OK)
         return outcome;
+    if (tree_options(tree)->shares_blocks && artifact.container == &gguf_container)
+        artifact.container = &gguf_sharing_container;
     outcome = vfile_of_artifact(&artifact, origin, arena, ret_file, error);
     artifact_free(&artifact);
     return outcome;

@@ -310,6 +310,58 @@ END
     done
 }
 
+# A file system that shares blocks, in a file of this test's; skips where there can be none. Sets SHARING.
+need_sharing() {
+    need_mount_namespace
+    command -v mkfs.xfs >/dev/null || skip "no mkfs.xfs"
+    SHARING=$BATS_TEST_TMPDIR/sharing
+    mkdir "$SHARING"
+    truncate -s 400M "$BATS_TEST_TMPDIR/image"
+    mkfs.xfs -q "$BATS_TEST_TMPDIR/image"
+    mount -o loop "$BATS_TEST_TMPDIR/image" "$SHARING" 2>/dev/null || skip "no loop device, or no XFS in this kernel"
+}
+
+# The bytes in use on the file system, once all is written.
+used_bytes() {
+    sync -f "$SHARING"
+    df --output=used -B1 "$SHARING" | tail -n 1
+}
+
+@test "cp --reflink shares blocks with the source" {
+    need_sharing
+    cp "$LARGE" "$SHARING/model.safetensors"
+    local before name
+    before=$(used_bytes)
+    for name in model.safetensors tensors/large/raw; do
+        "$WFS" cp --reflink "$SHARING/model.safetensors" "$name" "$SHARING/copy"
+        "$WFS" cat "$LARGE" "$name" | cmp - "$SHARING/copy"
+        rm "$SHARING/copy"
+    done
+    "$WFS" cp --reflink "$SHARING/model.safetensors" model.safetensors "$SHARING/copy"
+    [ "$(used_bytes)" -lt "$((before + 4000000))" ]
+    umount "$SHARING"
+}
+
+@test "cp --reflink copies where nothing can be shared, and says so" {
+    run --separate-stderr "$WFS" cp --reflink "$LARGE" tensors/large/q8_0 "$OUT/q8_0"
+    [ "$status" -eq 0 ]
+    [ "$stderr" = "wfs: note: $OUT/q8_0: copied, because none of it is in a source at the same place of a block" ]
+    "$WFS" cat "$LARGE" tensors/large/q8_0 | cmp - "$OUT/q8_0"
+    if [ -w /dev/shm ] && [ "$(stat -f -c %T /dev/shm)" = tmpfs ]; then # which shares no blocks
+        local elsewhere
+        elsewhere=$(mktemp -d /dev/shm/wfs-test.XXXXXX)
+        run --separate-stderr "$WFS" cp --reflink "$LARGE" model.safetensors "$elsewhere/copy"
+        cmp "$elsewhere/copy" "$LARGE"
+        rm -r "$elsewhere"
+        [ "$status" -eq 0 ]
+        [[ $stderr == "wfs: note: $elsewhere/copy: copied, because it cannot share blocks with the source: "* ]]
+    fi
+    "$WFS" cp --reflink "$LARGE" model.gguf "$OUT/shared.gguf" 2>/dev/null
+    "$WFS" cp "$LARGE" model.gguf "$OUT/usual.gguf"
+    "$WFS" diff "$OUT/shared.gguf" "$OUT/usual.gguf"
+    "$WFS" cp --reflink "$LARGE" metadata.json /dev/stdout | cmp - <("$WFS" cat "$LARGE" metadata.json)
+}
+
 @test "cp copies a directory only with -r" {
     fails 1 "is a directory; -r" "$WFS" cp "$SOURCE" tensors "$OUT/x"
     "$WFS" cp -r "$SOURCE" tensors/f32 "$OUT"

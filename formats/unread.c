@@ -38,7 +38,6 @@ static const struct {
     {"_CHECKPOINT_METADATA", "an Orbax (JAX) checkpoint, which wfs does not read; save it as safetensors"},
     {"manifest.ocdbt", "an Orbax (JAX) checkpoint, which wfs does not read; save it as safetensors"},
     {".nemo", "a NeMo archive; name the file"},
-    {".pdparams", "Paddle, which wfs does not read; save it as safetensors"},
     {".mlmodel", "Core ML, which wfs does not read"},
     {".mlpackage", "Core ML, which wfs does not read"},
     {"openvino_model.xml", "OpenVINO, which wfs does not read; use the checkpoint it was exported from"},

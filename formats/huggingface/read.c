@@ -24,6 +24,7 @@ static const struct kind {
     {"torch", ".pt", {"model"}},
     {"torch", ".pth", {"model"}},
     {"torch", ".ckpt", {"model"}},
+    {"torch", ".pdparams", {"model_state"}},
     {"flax", ".msgpack", {"flax_model", "diffusion_flax_model"}},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };

@@ -34,6 +34,7 @@ struct frame {
     uint8_t part;       /* enum part */
     bool is_state;      /* the node is the state of an object: its keys are attributes */
     bool holds, named;  /* holds tensors; has a path other than the root's */
+    bool is_arguments;  /* the node is an argument of builtins.tuple() */
     size_t path_length; /* of the node's own path */
 };
 
@@ -209,6 +210,7 @@ static bool push_frame(struct walk *walk, struct pickle_node *node, const struct
     walk->frames[walk->n_frames++] = (struct frame){
         .node = node,
         .is_state = like->is_state,
+        .is_arguments = like->is_arguments,
         .named = like->named,
         .path_length = walk->path.length,
     };
@@ -276,10 +278,18 @@ static bool is_state_pair(const struct frame *frame)
     return frame->is_state && pickle_count(frame->node) == 2 && frame->node->kind == PICKLE_TUPLE;
 }
 
+/* Reports whether the node is what Paddle pickles for a tensor: tuple((name of the variable, array)). */
+static bool is_variable(const struct frame *frame)
+{
+    const struct pickle_node *node = frame->node;
+    return frame->is_arguments && pickle_count(node) == 2 && pickle_is(pickle_at(node, 0), PICKLE_TEXT) &&
+           torch_is_tensor(pickle_at(node, 1));
+}
+
 /* Reports whether the child has its parent's path. */
 static bool is_transparent(const struct frame *frame, const struct pickle_node *key)
 {
-    if (frame->part == STATE || is_state_pair(frame))
+    if (frame->part == STATE || is_state_pair(frame) || is_variable(frame))
         return true;
     if (frame->part == ARGUMENTS)
         return frame->node->meaning != GLOBAL_FOREIGN && frame->node->meaning != GLOBAL_CLASS;
@@ -291,7 +301,11 @@ static bool enter_path(struct walk *walk, const struct frame *frame, const struc
                        struct frame *ret_like)
 {
     walk->path.length = frame->path_length;
-    *ret_like = (struct frame){.named = frame->named, .is_state = frame->part == STATE || is_state_pair(frame)};
+    *ret_like = (struct frame){
+        .named = frame->named,
+        .is_state = frame->part == STATE || is_state_pair(frame),
+        .is_arguments = frame->part == ARGUMENTS && frame->node->meaning == GLOBAL_TUPLE,
+    };
     if (is_transparent(frame, key))
         return true;
     if (frame->named)
@@ -589,6 +603,7 @@ bool torch_add_tensors(const struct torch_container *container, struct pickle *p
         size_t n;
         struct tensor *tensors = tensors_of(&walk, &n);
         torch_limit_expansion(container->checkpoint, container->file, tensors, walk.stored, n);
+        good = torch_join_slices(container, pickle, walk.first_tensor, error);
     }
     if (good) {
         add_extras(container, pickle->root);

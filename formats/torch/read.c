@@ -287,7 +287,8 @@ static bool read_file(struct checkpoint *checkpoint, struct source *file, struct
 }
 
 static const struct extension extensions[] = {
-    {".bin", .shared = true}, {".pt", .shared = true}, {".pth", .shared = true}, {".ckpt", .shared = true}, {0},
+    {".bin", .shared = true},  {".pt", .shared = true}, {".pth", .shared = true},
+    {".ckpt", .shared = true}, {".pdparams"},           {0},
 };
 
 const struct format torch_format = {

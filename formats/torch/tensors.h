@@ -114,8 +114,14 @@ bool torch_sizes(const struct pickle_node *node, uint64_t *sizes, unsigned *ret_
  * - of equal names ({"a.b": x, "a": {"b": y}}, or the keys 1 and "1"), the second gets the suffix "~2", the third "~3",
  * skipping existing names;
  * - a tensor on its own has the name of the file without its ending;
+ * - a tensor of Paddle, a tuple of a variable's name and an array, has the path of the tuple;
  * - tensors are in the order of the pickle, depth first. A tensor in several places has several names. */
 bool torch_add_tensors(const struct torch_container *container, struct pickle *pickle, struct arena *scratch,
+                       struct error *error);
+
+/* slices.c: joins arrays that paddle.save() cut into slices, among the tensors from `first` on. Fails if a slice is
+ * missing or used twice, or if the slices do not fill the array. */
+bool torch_join_slices(const struct torch_container *container, const struct pickle *pickle, size_t first,
                        struct error *error);
 
 /* keys.c: appends a dict key as in names and extras: texts and bytes unchanged, other keys as Python prints them, "(1,

@@ -14,3 +14,7 @@ setup() {
 @test "programs of torch.export" {
     "$PYTHON" "$HERE/sources.py" check "$WFS" "$BATS_FILE_TMPDIR" pt2
 }
+
+@test "Paddle: static models, arrays in slices, nested dictionaries" {
+    "$PYTHON" "$HERE/sources.py" check "$WFS" "$BATS_FILE_TMPDIR" paddle
+}

@@ -7,6 +7,8 @@ FOLDER/FORMAT has the files of a format, which this script writes byte for byte 
 """
 import json
 import os
+import pickle
+import struct
 import subprocess
 import sys
 import zipfile
@@ -102,7 +104,107 @@ def make_pt2(folder):
     bad("other.pt2", "not torch.export's: archive_format is missing")
 
 
-MAKERS = {"pt2": make_pt2}
+# Paddle
+
+
+def varint(number):
+    out = b""
+    while number > 127:
+        out += bytes([number & 127 | 128])
+        number >>= 7
+    return out + bytes([number])
+
+
+def field(number, value):
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def parameter(number, array, dims=None):
+    description = field(1, number) + b"".join(field(2, size % 2**64) for size in (dims or array.shape))
+    return bytes(16) + struct.pack("<i", len(description)) + description + array.tobytes()
+
+
+def pir(names):
+    operations = [{"#": "1.data", "A": []}] + [{"#": "p", "A": [0, 1, 1, name]} for name in names]
+    return json.dumps({"program": {"regions": [{"blocks": [{"ops": operations}]}]}}).encode()
+
+
+def program_desc(names):
+    kinds = [("feed", 9, 1), ("x", 7, 0)] + [(name, 7, 1) for name in names]
+    variables = b"".join(field(3, field(1, name.encode()) + field(2, field(1, kind)) + field(3, persistable))
+                         for name, kind, persistable in kinds)
+    return field(1, field(1, 0) + variables) + field(4, field(1, 0))
+
+
+def static(folder, name, program, tensors, ending=".json", data=".pdiparams"):
+    os.mkdir(f"{folder}/{name}")
+    for file, content in (("inference" + data, tensors), ("inference" + ending, program)):
+        with open(f"{folder}/{name}/{file}", "wb") as out:
+            out.write(content)
+
+
+class Variable:
+    """What paddle.save() pickles for a tensor in a nested dictionary."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __reduce__(self):
+        return tuple, (("linear_0.w_0", self.array),)
+
+
+def make_paddle(folder):
+    matrix, vector = numpy.arange(6, dtype="f4").reshape(2, 3), numpy.arange(3, dtype="i8")
+    both = parameter(5, matrix) + parameter(3, vector)
+    static(folder, "pir", pir("ba"), both)
+    static(folder, "desc", program_desc("ba"), both, ".pdmodel")
+    for name in ("pir", "desc"):
+        good(name, a=matrix, b=vector)
+    static(folder, "nameless", b"", both, ".txt")
+    bad("nameless", "the program that has its tensors' names, .json or .pdmodel, is not beside it")
+    wrong = {
+        "fewer": (pir("a"), both, "offset 50: more bytes than the program's parameters take"),
+        "more": (pir("abc"), both, "c: inference.pdiparams: offset 98: truncated"),
+        "twice": (pir("aa"), both, "two parameters named a"),
+        "unnamed": (pir([None]), both, "line 1: a parameter without a name"),
+        "none": (pir(""), both, "a program without parameters"),
+        "broken": (b"{", both, "inference.json: "),
+        "short": (pir("ab"), both[:-1], "truncated: a tensor has more bytes than are left"),
+        "version": (pir("ab"), b"\1" + both[1:], "offset 0: not the beginning of a tensor"),
+        "type": (pir("a"), parameter(99, matrix), "a tensor of an unknown dtype"),
+        "negative": (pir("a"), parameter(5, matrix, (-1, 3)), "too many or negative dimensions"),
+        "huge": (pir("a"), parameter(5, matrix, (2**62, 3)), "whose size in bytes overflows"),
+    }
+    for name, (program, tensors, reason) in wrong.items():
+        static(folder, name, program, tensors)
+        bad(name, reason)
+    slices = {"big@@.0": matrix.ravel()[:2], "big@@.1": matrix.ravel()[2:], "small": vector}
+    key = "UnpackBigParamInfor@@"
+
+    def sliced(name, info, **more):
+        with open(f"{folder}/{name}.pdparams", "wb") as out:
+            pickle.dump({**slices, **more, key: info}, out, protocol=2)
+
+    names = ["big@@.0", "big@@.1"]
+    sliced("sliced", {"big": {"OriginShape": (2, 3), "slices": names}})
+    good("sliced.pdparams", big=matrix, small=vector)
+    for name, info, reason in (
+        ("missing", {"big": {"OriginShape": (2, 3), "slices": [*names, "big@@.2"]}}, "slice 2 of an array is missing"),
+        ("repeated", {"big": {"OriginShape": (2, 2), "slices": names[:1] * 2}}, "slice 1 of an array is missing"),
+        ("unfilled", {"big": {"OriginShape": (2, 4), "slices": names}}, "do not fill its OriginShape"),
+        ("mixed", {"big": {"OriginShape": (5,), "slices": ["big@@.0", "small"]}}, "slice 1 of an array is not a vector of its dtype"),
+        ("shapeless", {"big": {"slices": names}}, "without a name, slices or OriginShape"),
+    ):
+        sliced(name, info)
+        bad(name + ".pdparams", reason)
+    with open(f"{folder}/nested.pdparams", "wb") as out:
+        pickle.dump({"model": {"0.weight": Variable(matrix)}, "opt": {"m": Variable(vector), "step": 1}}, out, protocol=4)
+    good("nested.pdparams", **{"model.0.weight": matrix, "opt.m": vector})
+
+
+MAKERS = {"paddle": make_paddle, "pt2": make_pt2}
 
 
 def make(folder):

@@ -50,12 +50,12 @@ static void free_room(size_t n_bytes)
     pthread_mutex_unlock(&cache.lock);
 }
 
-/* Drops unpinned chunks, or waits for one, until there is room. */
+/* Drops unpinned chunks, or waits for one, until there is room, or no other chunk. */
 struct chunk *chunk_reserve(size_t length)
 {
     size_t n_bytes = sizeof(struct chunk) + length;
     pthread_mutex_lock(&cache.lock);
-    while (cache.n_bytes + n_bytes > CHUNK_CACHE_BYTES) {
+    while (cache.n_bytes > 0 && cache.n_bytes + n_bytes > CHUNK_CACHE_BYTES) {
         struct chunk *chunk = oldest_unpinned();
         if (chunk != NULL)
             drop_chunk(chunk);

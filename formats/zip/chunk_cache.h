@@ -1,4 +1,4 @@
-/* The cache of inflated chunks: one for the process, to bound the memory of the process.
+/* The cache of decoded chunks, such as inflated ones: one for the process, to bound the memory of the process.
  *
  * A chunk belongs to its place, a pointer of the code that made it; the cache guards that pointer and sets it to NULL
  * when it drops the chunk. The least recently used chunks are dropped first, pinned ones never. All functions may be
@@ -18,7 +18,8 @@ struct chunk {
     unsigned char bytes[];
 };
 
-/* Returns a chunk to fill, and then to publish or give up. Waits for room if all chunks are in use. */
+/* Returns a chunk to fill, and then to publish or give up. Waits for room if all chunks are in use; a chunk larger than
+ * the cache waits until it is alone. The caller has no other chunk, and waits for none until it publishes this one. */
 struct chunk *chunk_reserve(size_t length);
 void chunk_give_up(struct chunk *chunk);
 

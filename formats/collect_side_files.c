@@ -24,8 +24,7 @@ enum { MAX_DEPTH = 3, MAX_FILES = 4096 };
 
 /* Endings of weights in formats that wfs does not read. */
 static const char *const other_suffixes[] = {
-    ".pkl", ".ggml",   ".h5",       ".hdf5",  ".keras",   ".onnx_data", ".onnx.data",
-    ".ot",  ".tflite", ".pdparams", ".pdopt", ".mlmodel", ".llamafile",
+    ".pkl", ".ggml", ".onnx_data", ".onnx.data", ".ot", ".tflite", ".pdparams", ".pdopt", ".mlmodel", ".llamafile",
 };
 
 /* Files that may belong to a single weights file. Names that only models use mark the directory as a model's. */

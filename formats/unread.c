@@ -14,7 +14,6 @@ static const struct {
     {0, 9, "<!DOCTYPE", "an HTML page, not the file itself; the download failed or needs a login"},
     {0, 9, "<!doctype", "an HTML page, not the file itself; the download failed or needs a login"},
     {0, 5, "<html", "an HTML page, not the file itself; the download failed or needs a login"},
-    {0, 8, "\x89HDF\r\n\x1a\n", "HDF5 (Keras, TensorFlow), which wfs does not read; save it as safetensors"},
     {4, 4, "TFL3", "TensorFlow Lite, which wfs does not read"},
     {0, 2, "\x1f\x8b", "compressed by gzip; decompress it first"},
     {0, 4, "\x28\xb5\x2f\xfd", "compressed by zstd; decompress it first"},
@@ -28,8 +27,6 @@ static const struct {
 static const struct {
     const char *ending, *what;
 } endings[] = {
-    {".h5", "HDF5 (Keras, TensorFlow), which wfs does not read; save it as safetensors"},
-    {".keras", "Keras, which wfs does not read; save it as safetensors"},
     {".tflite", "TensorFlow Lite, which wfs does not read"},
     {"saved_model.pb", "a TensorFlow graph; wfs reads the variables of its directory"},
     {".distcp", "part of a distributed torch checkpoint, which wfs reads as a directory with its .metadata"},

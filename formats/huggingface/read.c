@@ -25,6 +25,7 @@ static const struct kind {
     {"torch", ".pth", {"model"}},
     {"torch", ".ckpt", {"model"}},
     {"torch", ".pdparams", {"model_state"}},
+    {"hdf5", ".h5", {"tf_model"}},
     {"flax", ".msgpack", {"flax_model", "diffusion_flax_model"}},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };

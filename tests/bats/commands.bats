@@ -180,7 +180,7 @@ tensors/u8
     fails 2 "did you mean 'tensor-type'?" "$WFS" ls -o tensor_tpye=a=f32 "$llama"
     fails 2 "'Q4_KM' is not a type to quantize to (known: F32 " "$WFS" ls -o token-embedding-type=Q4_KM "$llama"
     [[ $stderr == *"); did you mean 'Q4_K'?" ]]
-    fails 2 "option format: 'safetensor' is not a format (known: dcp, deepspeed, flax, gguf, huggingface, meta, mistral, nemo, numpy, onnx, paddle, pipeline, pt2, safetensors, tensorflow, torch); did you mean 'safetensors'?" \
+    fails 2 "option format: 'safetensor' is not a format (known: dcp, deepspeed, flax, gguf, hdf5, huggingface, keras, meta, mistral, nemo, numpy, onnx, paddle, pipeline, pt2, safetensors, tensorflow, torch); did you mean 'safetensors'?" \
         "$WFS" ls -o format=safetensor "$llama"
     fails 1 "hf://openai-community/gpt2" "$WFS" ls https://huggingface.co/openai-community/gpt2
     HF_HUB_CACHE=$OUT fails 1 "'hf download org/none' fetches it" "$WFS" ls org/none
@@ -238,13 +238,9 @@ END
     echo x >"$OUT/tflite/model.tflite"
     fails 1 "model.tflite is TensorFlow Lite, which wfs does not read" "$WFS" ls "$OUT/tflite"
     fails 1 "model.tflite: TensorFlow Lite, which wfs does not read" "$WFS" ls "$OUT/tflite/model.tflite"
-    printf '\x89HDF\r\n\x1a\n' >"$OUT/weights.h5"
-    fails 1 "weights.h5: HDF5" "$WFS" ls "$OUT/weights.h5"
-    printf 'PK\3\4' >"$OUT/model.keras"
-    fails 1 "model.keras: Keras" "$WFS" ls "$OUT/model.keras"
     echo '{"error":"Repository not found"}' >"$OUT/answer.safetensors"
     fails 1 "answer.safetensors: a text file, not a checkpoint: it starts with '{\"error\":\"Reposi'" "$WFS" ls "$OUT/answer.safetensors"
-    for pair in tf_model.h5:HDF5 saved_model.pb:"a TensorFlow graph" \
+    for pair in x.tflite:"TensorFlow Lite" saved_model.pb:"a TensorFlow graph" \
         __0_0.distcp:"part of a distributed torch checkpoint, which wfs reads" x.nemo:"a NeMo archive; name the file" \
         mp_rank_00_model_states.pt:"part of a DeepSpeed checkpoint, which wfs" \
         manifest.ocdbt:"an Orbax (JAX)" openvino_model.xml:OpenVINO model.safetensors.gz:"compressed by gzip; decompress it" \

@@ -4,7 +4,7 @@
 #include "formats/readers.h"
 
 static const struct format *const readers[] = {
-    &dcp_format,         &deepspeed_format,  &flax_format,  &gguf_format, &huggingface_format,
-    &mistral_format,     &nemo_format,       &numpy_format, &onnx_format, &pipeline_format,
+    &dcp_format,         &deepspeed_format,  &flax_format,  &gguf_format,  &hdf5_format, &huggingface_format,
+    &keras_format,       &mistral_format,    &nemo_format,  &numpy_format, &onnx_format, &pipeline_format,
     &safetensors_format, &tensorflow_format, &torch_format, NULL,
 };

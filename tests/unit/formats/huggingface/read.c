@@ -250,7 +250,7 @@ static void kinds_of_weights(void)
     CHECK_TEXT(outcome("kinds", &as_safetensors), "ok: a");
     CHECK_TEXT(outcome("kinds", &as_directory), "ok: a");
     CHECK_TEXT(outcome("kinds", &as_unknown),
-               "'tarot' is not a format (known: dcp, deepspeed, flax, gguf, huggingface, "
+               "'tarot' is not a format (known: dcp, deepspeed, flax, gguf, hdf5, huggingface, keras, "
                "mistral, nemo, numpy, onnx, pipeline, safetensors, tensorflow, torch)");
     CHECK(!text_starts_with(outcome("kinds", &as_torch), "ok"));
 

@@ -92,6 +92,12 @@ static void extend(struct range *range, const struct range *by)
     range->high = by->high > range->high || by->high != by->high ? by->high : range->high;
 }
 
+/* Returns the function for the range that scales are found from. */
+static void (*range_kernel(const struct grouped *grouped))(const float *, size_t, size_t, struct range *)
+{
+    return grouped->grouping->scale == SCALE_AFFINE ? grouped_kernels()->extremes : grouped_kernels()->range;
+}
+
 /* Extends the ranges of groups of one row by its values. */
 static bool extend_by_row(const struct grouped *grouped, uint64_t row, uint64_t first, size_t n, struct range *ranges,
                           struct error *error)
@@ -104,7 +110,7 @@ static bool extend_by_row(const struct grouped *grouped, uint64_t row, uint64_t 
         size_t columns = count < grouped->columns ? count : grouped->columns;
         if (!read_values(grouped, row, column, count, values, error))
             return false;
-        grouped_kernels()->range(values, count / columns, columns, of_piece);
+        range_kernel(grouped)(values, count / columns, columns, of_piece);
         for (size_t i = 0; i < count / columns; i++)
             extend(&ranges[column / grouped->columns - first + i], &of_piece[i]);
         column += count;
@@ -118,7 +124,9 @@ static bool read_ranges(const struct grouped *grouped, uint64_t down, uint64_t f
 {
     uint64_t row = down * grouped->grouping->rows, rest = grouped->n_rows - row;
     uint64_t end = row + (grouped->grouping->rows < rest ? grouped->grouping->rows : rest);
-    memset(ranges, 0, n * sizeof *ranges);
+    bool counts_zero = grouped->grouping->scale != SCALE_AFFINE;
+    for (size_t i = 0; i < n; i++)
+        ranges[i] = counts_zero ? (struct range){0} : (struct range){INFINITY, -INFINITY};
     for (; row < end; row++)
         if (!extend_by_row(grouped, row, first, n, ranges, error))
             return false;
@@ -200,7 +208,7 @@ static float largest_of(const struct range *range)
 
 static float largest_code(const struct grouping *grouping)
 {
-    static const float largest[] = {[CODE_E4M3] = 448, [CODE_E2M1] = 6};
+    static const float largest[] = {[CODE_E4M3] = 448, [CODE_E2M1] = 6, [CODE_E2M1_DOWN] = 6};
     return grouping->code == CODE_INTEGER ? (float)((1 << grouping->bits) - 1) / 2 : largest[grouping->code];
 }
 
@@ -270,12 +278,49 @@ static void find_scales_of_tensor(const struct grouped *grouped, const struct ra
     }
 }
 
+/* The scale has the sign that makes codes count from the end of the range that is farther from 0. If that end is not
+ * closest to code 0, it is moved to a whole number of steps from 0. */
+static struct scale affine_scale(const struct grouped *grouped, const struct range *range)
+{
+    static const float least = 1e-7f;
+    bool low_is_farther = fabsf(range->low) > fabsf(range->high);
+    float n_steps = (float)((1 << grouped->grouping->bits) - 1), edge = low_is_farther ? range->low : range->high;
+    float scale = (range->high - range->low) / n_steps;
+    scale = scale > least ? scale : least;
+    scale = low_is_farther ? scale : -scale;
+    float steps = rintf(edge / scale);
+    if (steps != 0)
+        scale = edge / steps;
+    return (struct scale){.divisor = scale, .stored = scale, .zero_point = steps != 0 ? edge : 0};
+}
+
+static struct scale ceiled_scale(const struct grouped *grouped, const struct range *range)
+{
+    enum { BIAS = 127 };
+    float scale = numbers[grouped->rounding].round(largest_of(range) / largest_code(grouped->grouping));
+    bool has_exponent = scale > 0 && isfinite(scale);
+    int exponent = has_exponent ? (int)ceilf((float)log2((double)scale)) : 0;
+    return (struct scale){.divisor = ldexpf(1, exponent), .code = (uint8_t)(exponent + BIAS)};
+}
+
+/* A group with a scale of 0 has only zeros: what is divided by infinity. */
+static struct scale e4m3_scale(const struct grouped *grouped, const struct range *range)
+{
+    float scale = numbers[grouped->rounding].round(largest_of(range) / largest_code(grouped->grouping)), decoded;
+    uint8_t code;
+    grouped_kernels()->e4m3(&scale, 1, &code);
+    dtype_kernels(&f8_e4m3_dtype).decode(&code, &decoded, 1);
+    decoded = numbers[grouped->rounding].round(decoded);
+    return (struct scale){.divisor = decoded == 0 ? INFINITY : decoded, .code = code};
+}
+
 static struct scale find_scale(const struct grouped *grouped, const struct range *range)
 {
-    if (grouped->grouping->scale == SCALE_POWER_OF_TWO)
-        return power_scale(grouped, range);
-    return grouped->grouping->scale == SCALE_ASYMMETRIC ? asymmetric_scale(grouped, range)
-                                                        : symmetric_scale(grouped, range);
+    static struct scale (*const rules[])(const struct grouped *, const struct range *) = {
+        [SCALE_SYMMETRIC] = symmetric_scale, [SCALE_ASYMMETRIC] = asymmetric_scale, [SCALE_POWER_OF_TWO] = power_scale,
+        [SCALE_AFFINE] = affine_scale,       [SCALE_CEILED] = ceiled_scale,         [SCALE_E4M3] = e4m3_scale,
+    };
+    return rules[grouped->grouping->scale](grouped, range);
 }
 
 /* Gets the scales of `n` groups with these ranges. */
@@ -319,6 +364,16 @@ static bool fits_piece(const struct grouped *grouped)
     return grouped->grouping->rows == 1 && PIECE % grouped->columns == 0;
 }
 
+/* Encodes integers around 0; some are stored as numbers from 0 on. */
+static void encode_integers(const struct grouping *grouping, const float *values, size_t n, uint8_t *codes)
+{
+    float lowest = -(float)(1 << (grouping->bits - 1));
+    uint8_t mask = (uint8_t)((1 << grouping->width) - 1), offset = grouping->is_offset ? (uint8_t)-lowest : 0;
+    grouped_kernels()->integer(values, n, lowest, -1 - lowest, codes);
+    for (size_t i = 0; i < n; i++)
+        codes[i] = (codes[i] + offset) & mask;
+}
+
 /* Encodes `n` values of one row, whole groups or parts of one, into a code a byte. */
 static void encode(const struct grouped *grouped, const struct scale *scales, float *values, size_t n, uint8_t *codes)
 {
@@ -331,19 +386,21 @@ static void encode(const struct grouped *grouped, const struct scale *scales, fl
         divisors[i] = scales[i].divisor;
         zero_points[i] = scales[i].zero_point;
     }
+    if (grouping->code == CODE_NATURAL) {
+        kernels->steps(values, n_groups, columns, zero_points, divisors, (float)((1 << grouping->bits) - 1), codes);
+        return;
+    }
     kernels->divide[rounding](values, n_groups, columns, divisors);
     if (grouping->scale == SCALE_ASYMMETRIC)
         kernels->add[rounding](values, n_groups, columns, zero_points);
-    float lowest = -(float)(1 << (grouping->bits - 1));
     if (grouping->code == CODE_E4M3)
         kernels->e4m3(values, n, codes);
     else if (grouping->code == CODE_E2M1)
         kernels->e2m1(values, n, codes);
+    else if (grouping->code == CODE_E2M1_DOWN)
+        kernels->e2m1_down[grouping->scale == SCALE_E4M3 ? ROUND_F32 : rounding](values, n, codes);
     else
-        kernels->integer(values, n, lowest, -1 - lowest, codes);
-    uint8_t mask = (uint8_t)((1 << grouping->width) - 1), offset = grouping->is_offset ? (uint8_t)-lowest : 0;
-    for (size_t i = 0; i < n && grouping->code == CODE_INTEGER; i++)
-        codes[i] = (codes[i] + offset) & mask;
+        encode_integers(grouping, values, n, codes);
 }
 
 /* Appends codes, eight at a time, to a string of bits; `n` codes, and zeros up to a whole byte. */
@@ -372,7 +429,7 @@ static bool scale_piece(const struct grouped *grouped, const float *values, size
 {
     struct range ranges[PIECE / 8];
     assert(n / grouped->columns <= sizeof ranges / sizeof *ranges);
-    grouped_kernels()->range(values, n / grouped->columns, grouped->columns, ranges);
+    range_kernel(grouped)(values, n / grouped->columns, grouped->columns, ranges);
     return find_scales(grouped, ranges, n / grouped->columns, scales, error);
 }
 
@@ -505,22 +562,39 @@ static void store(const struct grouped *grouped, const struct scale *scale, uint
         dtype_kernels(grouped->view.dtype).encode(&scale->stored, out, 1);
 }
 
-static bool read_scales(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+static void store_edge(const struct grouped *grouped, const struct scale *scale, uint8_t *out)
+{
+    dtype_kernels(grouped->view.dtype).encode(&scale->zero_point, out, 1);
+}
+
+typedef void store_function(const struct grouped *grouped, const struct scale *scale, uint8_t *out);
+
+static bool read_each_scale(const struct view *view, uint64_t first, uint64_t count, store_function *store_one,
+                            uint8_t *to, struct error *error)
 {
     const struct grouped *grouped = (const struct grouped *)view;
     uint64_t across = view->shape[1], end = first + count;
     struct scale *scales = memory_alloc((count < across ? count : across) * sizeof *scales);
-    uint8_t *to = out;
     bool good = true;
     while (good && first < end) {
         uint64_t rest = across - first % across, n = rest < end - first ? rest : end - first;
         good = read_group_scales(grouped, first / across, first % across, n, scales, error);
         for (uint64_t i = 0; good && i < n; i++, to += view->dtype->block_bytes)
-            store(grouped, &scales[i], to);
+            store_one(grouped, &scales[i], to);
         first += n;
     }
     free(scales);
     return good;
+}
+
+static bool read_scales(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    return read_each_scale(view, first, count, store, out, error);
+}
+
+static bool read_edges(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    return read_each_scale(view, first, count, store_edge, out, error);
 }
 
 static void scales_depend(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
@@ -634,10 +708,18 @@ const struct view *view_group_scales(struct arena *arena, const struct view *mat
 {
     static const struct view_op op = {.name = "group scales", .read = read_scales, .depends = scales_depend};
     struct grouped grouped = grouped_of(matrix, grouping, fused);
-    const struct dtype *dtype = grouping->scale == SCALE_OF_TENSOR      ? &f8_e4m3_dtype
-                                : grouping->scale == SCALE_POWER_OF_TWO ? &u8_dtype
-                                                                        : matrix->dtype;
+    bool is_code =
+        grouping->scale == SCALE_POWER_OF_TWO || grouping->scale == SCALE_CEILED || grouping->scale == SCALE_E4M3;
+    const struct dtype *of_number = is_code ? &u8_dtype : matrix->dtype;
+    const struct dtype *dtype = grouping->scale == SCALE_OF_TENSOR ? &f8_e4m3_dtype : of_number;
     return view_of(arena, &op, &grouped, dtype, rounded_up(grouped.n_rows, grouping->rows), groups_across(&grouped));
+}
+
+const struct view *view_group_edges(struct arena *arena, const struct view *matrix, const struct grouping *grouping)
+{
+    static const struct view_op op = {.name = "group edges", .read = read_edges, .depends = scales_depend};
+    struct grouped grouped = grouped_of(matrix, grouping, NULL);
+    return view_of(arena, &op, &grouped, matrix->dtype, grouped.n_rows, groups_across(&grouped));
 }
 
 const struct view *view_group_zero_points(struct arena *arena, const struct view *matrix,

@@ -46,6 +46,32 @@ static inline void range(const float *values, size_t n, size_t columns, struct r
     }
 }
 
+/* As signed numbers these grow with values of either sign. NaN becomes `otherwise`. */
+static inline int32_t sortable(float value, int32_t otherwise)
+{
+    int32_t bits = (int32_t)bits_of(value), magnitude = bits & 0x7fffffff;
+    return magnitude > INFINITE_BITS ? otherwise : bits ^ (bits >> 31 & 0x7fffffff);
+}
+
+static inline float of_sortable(int32_t number)
+{
+    return of_bits((uint32_t)(number ^ (number >> 31 & 0x7fffffff)));
+}
+
+static inline void extremes(const float *values, size_t n, size_t columns, struct range *ret_ranges)
+{
+    for (size_t group = 0; group < n; group++) {
+        const float *of_group = values + group * columns;
+        int32_t low = INFINITE_BITS, high = ~INFINITE_BITS;
+        for (size_t i = 0; i < columns; i++) {
+            int32_t for_low = sortable(of_group[i], INFINITE_BITS), for_high = sortable(of_group[i], ~INFINITE_BITS);
+            low = for_low < low ? for_low : low;
+            high = for_high > high ? for_high : high;
+        }
+        ret_ranges[group] = (struct range){of_sortable(low), of_sortable(high)};
+    }
+}
+
 #define DEFINE_DIVIDE(type)                                                                                            \
     static inline void divide_##type(float *values, size_t n, size_t columns, const float *divisors)                   \
     {                                                                                                                  \
@@ -94,6 +120,38 @@ static inline void e2m1(const float *values, size_t n, uint8_t *codes)
     }
 }
 
+#define DEFINE_E2M1_DOWN(type)                                                                                         \
+    static inline void e2m1_down_##type(const float *values, size_t n, uint8_t *codes)                                 \
+    {                                                                                                                  \
+        static const float levels[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};                                                  \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            float magnitude = of_bits(bits_of(values[i]) & 0x7fffffff), nearest = magnitude;                           \
+            uint32_t code = 0;                                                                                         \
+            for (uint32_t level = 1; level < sizeof levels / sizeof *levels; level++) {                                \
+                float distance = round_to_##type(of_bits(bits_of(magnitude - levels[level]) & 0x7fffffff));            \
+                code = distance < nearest ? level : code;                                                              \
+                nearest = distance < nearest ? distance : nearest;                                                     \
+            }                                                                                                          \
+            codes[i] = (uint8_t)(code | (uint32_t)(values[i] < 0 && code != 0) << 3);                                  \
+        }                                                                                                              \
+    }
+
+DEFINE_E2M1_DOWN(f32)
+DEFINE_E2M1_DOWN(bf16)
+DEFINE_E2M1_DOWN(f16)
+
+static inline void steps(const float *values, size_t n, size_t columns, const float *edges, const float *divisors,
+                         float high, uint8_t *codes)
+{
+    static const float rounder = 12582912; /* its last place is 1 */
+    for (size_t group = 0; group < n; group++) {
+        const float *of_group = values + group * columns, edge = edges[group], divisor = divisors[group];
+        uint8_t *to = codes + group * columns;
+        for (size_t i = 0; i < columns; i++)
+            to[i] = (uint8_t)(bits_of(limit((of_group[i] - edge) / divisor, 0, high) + rounder) - bits_of(rounder));
+    }
+}
+
 static inline void integer(const float *values, size_t n, float low, float high, uint8_t *codes)
 {
     static const float rounder = 12582912; /* its last place is 1 */
@@ -102,6 +160,15 @@ static inline void integer(const float *values, size_t n, float low, float high,
 }
 
 #define DEFINE_AT(level, ...)                                                                                          \
+    __VA_ARGS__ static void extremes_##level(const float *values, size_t n, size_t columns, struct range *ret_ranges)  \
+    {                                                                                                                  \
+        extremes(values, n, columns, ret_ranges);                                                                      \
+    }                                                                                                                  \
+    __VA_ARGS__ static void steps_##level(const float *values, size_t n, size_t columns, const float *edges,           \
+                                          const float *divisors, float high, uint8_t *codes)                           \
+    {                                                                                                                  \
+        steps(values, n, columns, edges, divisors, high, codes);                                                       \
+    }                                                                                                                  \
     __VA_ARGS__ static void range_##level(const float *values, size_t n, size_t columns, struct range *ret_ranges)     \
     {                                                                                                                  \
         range(values, n, columns, ret_ranges);                                                                         \
@@ -123,6 +190,9 @@ static inline void integer(const float *values, size_t n, float low, float high,
     }                                                                                                                  \
     const struct grouped_kernels grouped_##level = {                                                                   \
         .range = range_##level,                                                                                        \
+        .extremes = extremes_##level,                                                                                  \
+        .e2m1_down = {e2m1_down_f32_##level, e2m1_down_bf16_##level, e2m1_down_f16_##level},                           \
+        .steps = steps_##level,                                                                                        \
         .divide = {divide_f32_##level, divide_bf16_##level, divide_f16_##level},                                       \
         .add = {add_f32_##level, add_bf16_##level, add_f16_##level},                                                   \
         .e4m3 = e4m3_##level,                                                                                          \
@@ -138,6 +208,10 @@ static inline void integer(const float *values, size_t n, float low, float high,
     __VA_ARGS__ static void add_##type##_##level(float *values, size_t n, size_t columns, const float *summands)       \
     {                                                                                                                  \
         add_##type(values, n, columns, summands);                                                                      \
+    }                                                                                                                  \
+    __VA_ARGS__ static void e2m1_down_##type##_##level(const float *values, size_t n, uint8_t *codes)                  \
+    {                                                                                                                  \
+        e2m1_down_##type(values, n, codes);                                                                            \
     }
 
 DEFINE_AT(portable)

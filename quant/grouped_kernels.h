@@ -16,6 +16,10 @@ struct grouped_kernels {
     /* Get the range of each of `n` groups of `columns` values; zeros count as positive. */
     void (*range)(const float *values, size_t n, size_t columns, struct range *ret_ranges);
 
+    /* Get the lowest and the highest value of each of `n` groups, which differ from range() in that 0 does not count.
+     * NaN is passed over. */
+    void (*extremes)(const float *values, size_t n, size_t columns, struct range *ret_ranges);
+
     /* Divide each group by its own divisor; add to each group its own summand. In place. */
     void (*divide[ROUNDINGS])(float *values, size_t n, size_t columns, const float *divisors);
     void (*add[ROUNDINGS])(float *values, size_t n, size_t columns, const float *summands);
@@ -26,6 +30,13 @@ struct grouped_kernels {
 
     /* Rounds half to even; the sign of what is below zero stays even if it rounds to zero, that of -0 does not. */
     void (*e2m1)(const float *values, size_t n, uint8_t *codes);
+
+    /* Gets the first of the nearest levels, the least first; each distance is rounded. */
+    void (*e2m1_down[ROUNDINGS])(const float *values, size_t n, uint8_t *codes);
+
+    /* Encodes each group as steps of its divisor from its edge, rounded half to even, within [0, high]. */
+    void (*steps)(const float *values, size_t n, size_t columns, const float *edges, const float *divisors, float high,
+                  uint8_t *codes);
 
     /* Rounds half to even within [low, high]; codes are two's complement. */
     void (*integer)(const float *values, size_t n, float low, float high, uint8_t *codes);

@@ -1,6 +1,7 @@
 /* Matrices quantized by groups. Expected values: by hand, from the formats' levels; tests/interop compares whole models
- * with what llmcompressor wrote. */
+ * with what llmcompressor and mlx-lm wrote. */
 #include "quant/grouped.h"
+#include "quant/convert.h"
 #include "quant/grouped_kernels.h"
 
 #include "tests/unit/check.h"
@@ -16,7 +17,16 @@ static const struct grouping fp8_rows = {1, 0, SCALE_SYMMETRIC, CODE_E4M3, 8, 8,
                              int4_bytes = {1, 128, SCALE_SYMMETRIC, CODE_INTEGER, 4, 8, false},
                              int4_asymmetric = {1, 128, SCALE_ASYMMETRIC, CODE_INTEGER, 4, 4, true},
                              mxfp4 = {1, 32, SCALE_POWER_OF_TWO, CODE_E2M1, 4, 4, false},
-                             nvfp4 = {1, 16, SCALE_OF_TENSOR, CODE_E2M1, 4, 4, false};
+                             nvfp4 = {1, 16, SCALE_OF_TENSOR, CODE_E2M1, 4, 4, false},
+                             affine_2 = {1, 64, SCALE_AFFINE, CODE_NATURAL, 2, 2, false},
+                             affine_3 = {1, 32, SCALE_AFFINE, CODE_NATURAL, 3, 3, false},
+                             affine_4 = {1, 64, SCALE_AFFINE, CODE_NATURAL, 4, 4, false},
+                             affine_5 = {1, 64, SCALE_AFFINE, CODE_NATURAL, 5, 5, false},
+                             affine_6 = {1, 128, SCALE_AFFINE, CODE_NATURAL, 6, 6, false},
+                             affine_8 = {1, 64, SCALE_AFFINE, CODE_NATURAL, 8, 8, false},
+                             mlx_mxfp4 = {1, 32, SCALE_CEILED, CODE_E2M1_DOWN, 4, 4, false},
+                             mlx_mxfp8 = {1, 32, SCALE_CEILED, CODE_E4M3, 8, 8, false},
+                             mlx_nvfp4 = {1, 16, SCALE_E4M3, CODE_E2M1_DOWN, 4, 4, false};
 
 static struct arena *arena;
 
@@ -93,6 +103,76 @@ static void check_fours(void)
     CHECK(scale == 448 && found[1] == 0x76);
 }
 
+/* Hashes (FNV-1a, 32 bits) of what mx.quantize() of mlx 0.32.4 gives on a CPU: codes, scales, biases. */
+static const struct of_mlx {
+    const char *dtype;
+    const struct grouping *grouping;
+    uint32_t hashes[3];
+} of_mlx[] = {
+    {"F32", &affine_2, {0xd7339f74, 0xaf3b77da, 0x6b334f93}},
+    {"F32", &affine_3, {0x90e24a4, 0x1cb53e41, 0xde14961d}},
+    {"F32", &affine_4, {0xb891043e, 0xaf4f0cca, 0x6b334f93}},
+    {"F32", &affine_5, {0xe9f4fba4, 0xccdc755, 0x6b334f93}},
+    {"F32", &affine_6, {0x4c553850, 0xb60dcbeb, 0x2237283b}},
+    {"F32", &affine_8, {0x10c30923, 0xa81a5a31, 0x6b334f93}},
+    {"F32", &mlx_mxfp4, {0x811a8b2a, 0x96a0ca15, 0}},
+    {"F32", &mlx_mxfp8, {0x31014425, 0x5c202bff, 0}},
+    {"F32", &mlx_nvfp4, {0xae44564d, 0x5d89f13c, 0}},
+    {"BF16", &affine_2, {0x6aaf0218, 0x6c765e79, 0x752b6feb}},
+    {"BF16", &affine_3, {0x90e24a4, 0x6697f55e, 0x38f10fcc}},
+    {"BF16", &affine_4, {0xeace7afa, 0x6bf3e5d9, 0x752b6feb}},
+    {"BF16", &affine_5, {0xd4cc8c0f, 0xa1cb3f31, 0x752b6feb}},
+    {"BF16", &affine_6, {0x3784959c, 0xd96aef9, 0xed24d40d}},
+    {"BF16", &affine_8, {0x5177c26c, 0x4283aa42, 0x752b6feb}},
+    {"BF16", &mlx_mxfp4, {0xa2beeb87, 0xe4a5511a, 0}},
+    {"BF16", &mlx_mxfp8, {0xa0d367f6, 0x5c202bff, 0}},
+    {"BF16", &mlx_nvfp4, {0xc8229dc3, 0x6e3d5b1c, 0}},
+    {"F16", &affine_2, {0x4f1825d0, 0x19115de4, 0x1ff36b0f}},
+    {"F16", &affine_3, {0xcf7b9b06, 0x301a843f, 0xf7ac1a22}},
+    {"F16", &affine_4, {0x30caf6c8, 0x218c520d, 0x1ff36b0f}},
+    {"F16", &affine_5, {0xe2922e3, 0x4fa840d6, 0x1ff36b0f}},
+    {"F16", &affine_6, {0x954c2f8e, 0x2eea1527, 0xf939d733}},
+    {"F16", &affine_8, {0x1a4129ff, 0x31a49197, 0x1ff36b0f}},
+    {"F16", &mlx_mxfp4, {0x8bffb4ef, 0x3e4e419d, 0}},
+    {"F16", &mlx_mxfp8, {0x4b0c022a, 0x8250766, 0}},
+    {"F16", &mlx_nvfp4, {0xae44564d, 0x5d89f13c, 0}},
+};
+
+static uint32_t hash_of(const struct view *view)
+{
+    uint8_t bytes[1 << 14];
+    uint32_t hash = 2166136261u;
+    read_all(view, bytes);
+    for (uint64_t i = 0; i < view_bytes(view); i++)
+        hash = (hash ^ bytes[i]) * 16777619u;
+    return hash;
+}
+
+/* Rows of all kinds: ordinary ones, zeros, one-sided ones, tiny ones, constants, negative zeros. */
+static void check_mlx(void)
+{
+    enum { ROWS = 8, COLUMNS = 256 };
+    static float values[ROWS][COLUMNS];
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        values[i / COLUMNS][i % COLUMNS] = ldexpf((float)(i % 2003 * 7919 % 2003 - 1001), i % 5 - 12);
+    for (int i = 0; i < COLUMNS; i++) {
+        values[1][i] = 0;
+        values[2][i] = fabsf(values[2][i]);
+        values[3][i] = -fabsf(values[3][i]);
+        values[4][i] *= 0x1p-20f;
+        values[5][i] = 0.0123f;
+        values[6][i] = -0.0f;
+    }
+    for (size_t i = 0; i < sizeof of_mlx / sizeof *of_mlx; i++) {
+        const struct of_mlx *row = &of_mlx[i];
+        const struct view *matrix = view_convert(arena, f32_matrix(ROWS, COLUMNS, *values), dtype_by_name(row->dtype));
+        CHECK(hash_of(view_group_codes(arena, matrix, row->grouping, NULL, dtype_by_name("U32"))) == row->hashes[0]);
+        CHECK(hash_of(view_group_scales(arena, matrix, row->grouping, NULL)) == row->hashes[1]);
+        if (row->grouping->scale == SCALE_AFFINE)
+            CHECK(hash_of(view_group_edges(arena, matrix, row->grouping)) == row->hashes[2]);
+    }
+}
+
 /* Every range has the bytes of the whole. */
 static void check_ranges(const struct grouping *grouping, const struct view *matrix, const char *dtype)
 {
@@ -129,6 +209,10 @@ static void check_all_ranges(void)
     check_ranges(&int4_asymmetric, matrix, "I32");
     check_ranges(&mxfp4, matrix, "U8");
     check_ranges(&nvfp4, matrix, "U8");
+    check_ranges(&affine_3, matrix, "U32");
+    check_ranges(&affine_4, matrix, "U32");
+    check_ranges(&mlx_mxfp8, matrix, "U32");
+    check_ranges(&mlx_nvfp4, matrix, "U32");
     free(values);
 }
 
@@ -152,6 +236,9 @@ static void check_kernels(enum cpu_level level)
     ours->range(values, N / COLUMNS, COLUMNS, ranges[0]);
     portable->range(values, N / COLUMNS, COLUMNS, ranges[1]);
     CHECK(memcmp(ranges[0], ranges[1], sizeof ranges[0]) == 0);
+    ours->extremes(values, N / COLUMNS, COLUMNS, ranges[0]);
+    portable->extremes(values, N / COLUMNS, COLUMNS, ranges[1]);
+    CHECK(memcmp(ranges[0], ranges[1], sizeof ranges[0]) == 0);
     for (int rounding = 0; rounding < ROUNDINGS; rounding++) {
         memcpy(a, values, N * sizeof *a);
         memcpy(b, values, N * sizeof *b);
@@ -160,7 +247,13 @@ static void check_kernels(enum cpu_level level)
         ours->add[rounding](a, N / COLUMNS, COLUMNS, numbers);
         portable->add[rounding](b, N / COLUMNS, COLUMNS, numbers);
         CHECK(memcmp(a, b, N * sizeof *a) == 0);
+        ours->e2m1_down[rounding](values, N, codes);
+        portable->e2m1_down[rounding](values, N, others);
+        CHECK(memcmp(codes, others, N) == 0);
     }
+    ours->steps(values, N / COLUMNS, COLUMNS, values, numbers, 15, codes);
+    portable->steps(values, N / COLUMNS, COLUMNS, values, numbers, 15, others);
+    CHECK(memcmp(codes, others, N) == 0);
     ours->e4m3(values, N, codes);
     portable->e4m3(values, N, others);
     CHECK(memcmp(codes, others, N) == 0);
@@ -194,6 +287,7 @@ int main(void)
     check_rows();
     check_asymmetric();
     check_fours();
+    check_mlx();
     check_all_ranges();
     for (int level = CPU_PORTABLE; level <= (int)cpu_level(); level++)
         check_kernels((enum cpu_level)level);

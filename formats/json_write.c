@@ -309,6 +309,48 @@ void json_put_sorted(struct json_writer *writer, const struct json *value, const
     json_end(writer);
 }
 
+/* Recurses as deep as the document, at most JSON_MAX_DEPTH. */
+static void put_tagged(struct json_writer *writer, const struct json *value)
+{
+    bool is_object = json_is(value, JSON_OBJECT);
+    double number;
+    if (json_double(value, &number) && !isfinite(number))
+        json_put_template(writer, "{'__float__': %s}", number < 0 ? "-Infinity" : "Infinity");
+    else if (json_is(value, JSON_NUMBER))
+        put_number_of_python(writer, value);
+    else if (!is_object && !json_is(value, JSON_ARRAY))
+        put_scalar(writer, value);
+    if (!is_object && !json_is(value, JSON_ARRAY))
+        return;
+    open_bracket(writer, NULL, is_object);
+    for (const struct json *element = json_first(value); element != NULL; element = json_next(element))
+        put_tagged(writer, element);
+    for (struct json_member member = {0}; json_next_member(value, &member);) {
+        json_put_key(writer, member.key, member.key_length);
+        put_tagged(writer, member.value);
+    }
+    json_end(writer);
+}
+
+void json_put_by_key(struct json_writer *writer, const struct json *value, const struct json *more,
+                     const char *const *removed)
+{
+    size_t n;
+    struct json_member *members = sorted_members(value, more, &n);
+    json_begin_object(writer, NULL);
+    for (size_t i = 0; i < n; i++) {
+        bool is_removed = false;
+        for (const char *const *name = removed; *name != NULL; name++)
+            is_removed |= strcmp(*name, members[i].key) == 0;
+        if (is_removed)
+            continue;
+        json_put_key(writer, members[i].key, members[i].key_length);
+        put_tagged(writer, members[i].value);
+    }
+    json_end(writer);
+    free(members);
+}
+
 void json_put_f64(struct json_writer *writer, const char *key, double value, int digits)
 {
     begin(writer, key);

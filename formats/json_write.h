@@ -72,6 +72,12 @@ void json_put_edited(struct json_writer *writer, const struct json *value, json_
  * prints them. The members of `more`, an object or NULL, replace or join those of the outermost object. */
 void json_put_sorted(struct json_writer *writer, const struct json *value, const struct json *more);
 
+/* Puts an object as mlx-lm does: like json_put_sorted(), but objects within it keep the order of their members, and
+ * numbers that are not finite become {"__float__": "Infinity"}. Leaves out the members that `removed` names, up to a
+ * NULL. */
+void json_put_by_key(struct json_writer *writer, const struct json *value, const struct json *more,
+                     const char *const *removed);
+
 /* Puts members or elements as `template` spells them: JSON with ' as the quotation mark, in which a value may be
  *     %s  a text, or NULL: null    %t  a text and its length (size_t)    %u  a uint64_t
  *     %b  true or false            %r  a value that is spelled already

@@ -6,7 +6,8 @@
 #include <string.h>
 
 /* Numbers of nodes; before the first one is a node that stands for the head of the list. */
-enum { HEAD = 0, NONE = UINT32_MAX };
+enum { HEAD = 0 };
+#define NONE UINT32_MAX
 
 struct table {
     uint64_t *hashes;   /* by node */

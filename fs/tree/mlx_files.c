@@ -1,0 +1,189 @@
+/* mlx/VARIANT/: the model as mlx_lm.convert writes it.
+ *
+ * The first plan of a file makes the model, which all variants share. The names of shards need their number: if the
+ * tensors may exceed one shard, the model is made at once. */
+#include "fs/tree/content.h"
+#include "fs/tree/hf_files.h"
+#include "fs/tree/lazy.h"
+
+#include "models/engines/mlx.h"
+
+#include <stdlib.h>
+
+struct mlx_files {
+    struct tree *tree;
+    node_id parent;
+    struct lazy made; /* a made_model */
+    bool is_large;
+};
+
+struct made_model {
+    struct arena *arena;
+    struct hf_model *model;
+    struct mlx_model *mlx;
+};
+
+struct mlx_file {
+    struct mlx_files *files;
+    struct mlx_variant variant;
+    size_t shard;
+};
+
+static void free_model(void *value)
+{
+    struct made_model *made = value;
+    if (made == NULL)
+        return;
+    hf_model_free(made->model);
+    arena_free(made->arena);
+    free(made);
+}
+
+static void *make_model(void *context, struct error *error)
+{
+    const struct mlx_files *files = context;
+    struct made_model *made = memory_alloc(sizeof *made);
+    *made = (struct made_model){arena_new(), hf_model_new(tree_checkpoint(files->tree), NULL, error), NULL};
+    if (made->model != NULL)
+        made->mlx = mlx_model_new(made->arena, made->model, error);
+    if (made->mlx != NULL)
+        return made;
+    free_model(made);
+    return NULL;
+}
+
+/* Returns NULL, with the reason, if there is no model. A reason stays with its file, as for other engines. */
+static const struct mlx_model *model_of(struct mlx_files *files, struct error *error)
+{
+    void *made;
+    lazy_get(&files->made, make_model, files, &made, error);
+    return made != NULL ? ((const struct made_model *)made)->mlx : NULL;
+}
+
+static enum outcome plan_weights(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    const struct mlx_file *file = context;
+    const struct mlx_model *model = model_of(file->files, error);
+    struct artifact artifact;
+    if (model == NULL || !mlx_artifact(model, &file->variant, file->shard, arena, &artifact, error))
+        return REPORTED;
+    enum outcome outcome =
+        vfile_of_artifact(&artifact, tree_origin_of_model(file->files->tree), arena, ret_file, error);
+    artifact_free(&artifact);
+    return outcome;
+}
+
+static enum outcome write_index(void *context, struct buffer *out, struct error *error)
+{
+    const struct mlx_file *file = context;
+    const struct mlx_model *model = model_of(file->files, error);
+    return model != NULL && mlx_write_index(model, &file->variant, out, error) ? OK : REPORTED;
+}
+
+static enum outcome write_config(void *context, struct buffer *out, struct error *error)
+{
+    const struct mlx_file *file = context;
+    const struct mlx_model *model = model_of(file->files, error);
+    return model != NULL && mlx_write_config(model, &file->variant, out, error) ? OK : REPORTED;
+}
+
+static enum outcome write_card(void *context, struct buffer *out, struct error *error)
+{
+    const struct mlx_file *file = context;
+    if (model_of(file->files, error) == NULL)
+        return REPORTED;
+    mlx_write_card(out);
+    return OK;
+}
+
+static enum outcome write_template(void *context, struct buffer *out, struct error *error)
+{
+    const struct mlx_file *file = context;
+    return mlx_write_template(tree_checkpoint(file->files->tree), out, error) ? OK : REPORTED;
+}
+
+/* Adds chat_template.jinja if the source has the template within another file. */
+static void add_template(struct mlx_files *files, node_id directory, struct mlx_file *file)
+{
+    const struct checkpoint *checkpoint = tree_checkpoint(files->tree);
+    const struct side_file *holder = checkpoint_side_file(checkpoint, "tokenizer_config.json");
+    if (holder != NULL && checkpoint_side_file(checkpoint, "chat_template.jinja") == NULL)
+        tree_add_text(files->tree, directory, "chat_template.jinja", origin_of_side_file(checkpoint, holder),
+                      write_template, file);
+}
+
+static size_t count_shards(struct mlx_files *files, const struct mlx_variant *variant)
+{
+    struct error error;
+    const struct mlx_model *model = files->is_large ? model_of(files, &error) : NULL;
+    size_t n_shards = model != NULL ? mlx_shards(model, variant, &error) : 1;
+    return n_shards > 0 ? n_shards : 1;
+}
+
+/* Adds a variant's directory; the common ones are listed. */
+static void add_variant(void *context, const char *name, const struct mlx_variant *variant)
+{
+    struct mlx_files *files = context;
+    struct tree *tree = files->tree;
+    struct arena *arena = tree_arena(tree);
+    struct origin origin = tree_origin_of_model(tree);
+    char shard_name[MLX_SHARD_NAME];
+    node_id directory = tree_add_directory(tree, files->parent, arena_printf(arena, "%s", name));
+    size_t n_shards = count_shards(files, variant);
+    struct mlx_file *shards = arena_array(arena, n_shards, sizeof *shards);
+    for (size_t i = 0; i < n_shards; i++) {
+        shards[i] = (struct mlx_file){files, *variant, i};
+        tree_add_file(tree, directory, arena_printf(arena, "%s", mlx_shard_name(i, n_shards, shard_name)), plan_weights,
+                      &shards[i]);
+    }
+    tree_add_text(tree, directory, "model.safetensors.index.json", origin, write_index, shards);
+    tree_add_text(tree, directory, "config.json", origin, write_config, shards);
+    tree_add_text(tree, directory, "README.md", origin, write_card, shards);
+    add_template(files, directory, shards);
+    hf_files_add_beside(tree, directory);
+    if (!variant->mode->is_common || variant->columns != 0 || variant->dtype != variant->mode->dtype)
+        tree_unlist(tree, directory);
+}
+
+static void release(void *context)
+{
+    lazy_destroy(&((struct mlx_files *)context)->made);
+}
+
+/* Reports whether the tensors may need several shards. */
+static bool may_be_large(struct tree *tree)
+{
+    enum { LARGEST_ELEMENT = 4 };
+    const uint64_t most = (uint64_t)5 << 30;
+    const struct shown_tensors *shown = tree_source_shown(tree);
+    uint64_t bytes = 0;
+    for (size_t i = 0, n_tensors = shown_tensors_count(shown); i < n_tensors; i++) {
+        struct tensor room;
+        bytes += tensor_elements(shown_tensors_at(shown, i, &room)) * LARGEST_ELEMENT;
+    }
+    return bytes > most;
+}
+
+static bool add(struct tree *tree, struct error *error)
+{
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    bool has_config = checkpoint->kind == CHECKPOINT_GGUF || checkpoint_side_file(checkpoint, "config.json") != NULL;
+    if (!has_config || checkpoint->kind == CHECKPOINT_ADAPTER)
+        return true;
+    node_id parent = tree_add_directory(tree, TREE_ROOT, "mlx");
+    if (parent == 0)
+        return true;
+    struct mlx_files *files = arena_alloc(tree_arena(tree), sizeof *files);
+    *files = (struct mlx_files){.tree = tree, .parent = parent, .is_large = may_be_large(tree)};
+    lazy_init(&files->made, free_model);
+    tree_on_free(tree, release, files);
+    mlx_each_variant(add_variant, files);
+    return true;
+}
+
+const struct content mlx_files_content = {
+    .name = "mlx",
+    .summary = "mlx/VARIANT/: the model as mlx_lm.convert writes it, quantized or not",
+    .of_weights = true,
+    .add = add,
+};

@@ -1,0 +1,474 @@
+#include "models/engines/mlx.h"
+
+#include "formats/documents.h"
+#include "formats/json_write.h"
+#include "formats/safetensors/write_mlx.h"
+#include "models/derive/plain_config.h"
+#include "models/engines/mlx_families.h"
+#include "models/engines/mlx_tensors.h"
+#include "quant/convert.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char affine[] = "affine", mxfp4[] = "mxfp4", mxfp8[] = "mxfp8", nvfp4[] = "nvfp4";
+
+/* Variants. */
+
+#define BITS(n, is_common)                                                                                             \
+    {                                                                                                                  \
+#n "bit", affine, n, 0, 64, NULL, is_common                                                                    \
+    }
+const struct mlx_mode mlx_modes[] = {
+    {"plain", NULL, 0, 0, 0, NULL, true},
+    {"f16", NULL, 0, 0, 0, "float16", false},
+    {"bf16", NULL, 0, 0, 0, "bfloat16", true},
+    {"f32", NULL, 0, 0, 0, "float32", false},
+    BITS(2, false),
+    BITS(3, false),
+    BITS(4, true),
+    BITS(5, false),
+    BITS(6, true),
+    BITS(8, true),
+    {mxfp4, mxfp4, 4, 0, 32, NULL, true},
+    {mxfp8, mxfp8, 8, 0, 32, NULL, false},
+    {nvfp4, nvfp4, 4, 0, 16, NULL, true},
+    {"mixed_2_6", affine, 2, 6, 64, NULL, false},
+    {"mixed_3_4", affine, 3, 4, 64, NULL, false},
+    {"mixed_3_6", affine, 3, 6, 64, NULL, false},
+    {"mixed_4_6", affine, 4, 6, 64, NULL, false},
+    {.name = NULL},
+};
+
+static const struct suffix_of_dtype {
+    const char *suffix, *dtype, *name; /* mlx's name of a type, and ours */
+} dtypes_of_mlx[] = {
+    {"", NULL, NULL},
+    {"-f16", "float16", "F16"},
+    {"-bf16", "bfloat16", "BF16"},
+    {"-f32", "float32", "F32"},
+};
+enum { N_DTYPES = sizeof dtypes_of_mlx / sizeof *dtypes_of_mlx };
+
+void mlx_each_variant(mlx_found *found, void *context)
+{
+    static const uint8_t columns[] = {0, 32, 64, 128};
+    enum { NAME = 64 };
+    char name[NAME], group[NAME];
+    for (const struct mlx_mode *mode = mlx_modes; mode->name != NULL; mode++)
+        for (size_t i = 0; i < (mode->mode == affine ? sizeof columns : 1); i++)
+            for (size_t k = 0; k < (mode->mode != NULL ? (size_t)N_DTYPES : 1); k++) {
+                const struct mlx_variant variant = {mode, columns[i],
+                                                    mode->dtype != NULL ? mode->dtype : dtypes_of_mlx[k].dtype};
+                snprintf(group, sizeof group, "-g%u", (unsigned)columns[i]);
+                snprintf(name, sizeof name, "%s%s%s", mode->name, columns[i] != 0 ? group : "",
+                         dtypes_of_mlx[k].suffix);
+                found(context, name, &variant);
+            }
+}
+
+/* The model. */
+
+struct mlx_model {
+    const struct hf_model *model;
+    const struct mlx_family *family;
+    struct mlx_tensors tensors;
+    const char *dtype;  /* that config.json asks for; NULL: none */
+    const char *to_end; /* JSON text of the tokens that end a text, instead of config.json's; NULL: none */
+};
+
+/* Reads config.json without the packing that it describes. */
+static struct json_document *read_config(const struct hf_model *model, struct error *error)
+{
+    struct buffer text = {0};
+    struct document *document = NULL;
+    if (model->config != NULL)
+        buffer_append(&text, model->config, model->config_length);
+    else if (!document_open(model->checkpoint, "config.json", &document, error))
+        return NULL;
+    else if (document != NULL)
+        plain_config(document_root(document), &text);
+    document_close(document);
+    struct json_document *config = NULL;
+    if (text.length == 0)
+        error_set(error, "there is no config.json");
+    else
+        config = json_parse_python((const char *)text.bytes, text.length, error);
+    buffer_free(&text);
+    return config;
+}
+
+/* Returns eos_token_id of generation_config.json as JSON text; NULL if it has none, or one that counts as nothing. */
+static const char *read_end(struct arena *arena, const struct hf_model *model)
+{
+    struct document *document = NULL;
+    struct error error;
+    struct buffer text = {0};
+    const char *made = NULL;
+    if (!document_open_if_valid(model->checkpoint, "generation_config.json", &document, &error) || document == NULL)
+        return NULL;
+    const struct json *end = json_get(document_root(document), "eos_token_id");
+    double number;
+    bool counts = json_double(end, &number) ? number != 0 : json_is(end, JSON_TRUE) || json_count(end) > 0;
+    if (counts) {
+        json_put_edited(&(struct json_writer){.out = &text, .letters = JSON_ASCII, .compact = true}, end, NULL, NULL);
+        made = arena_printf(arena, "%.*s", (int)text.length, (const char *)text.bytes);
+    }
+    buffer_free(&text);
+    document_close(document);
+    return made;
+}
+
+static const struct suffix_of_dtype *find_dtype(const char *name)
+{
+    for (size_t i = 1; i < N_DTYPES && name != NULL; i++)
+        if (strcmp(dtypes_of_mlx[i].dtype, name) == 0)
+            return &dtypes_of_mlx[i];
+    return NULL;
+}
+
+/* Returns the type that the tool casts to without --dtype; a text that names none of the three is none. */
+static const char *dtype_of(const struct json *config)
+{
+    const char *name = json_string(json_get(config, "torch_dtype"), NULL);
+    if (json_type(json_get(config, "torch_dtype")) == JSON_NULL)
+        name = json_string(json_get(json_get(config, "text_config"), "dtype"), NULL);
+    const struct suffix_of_dtype *found = find_dtype(name);
+    return found != NULL ? found->dtype : NULL;
+}
+
+struct mlx_model *mlx_model_new(struct arena *arena, const struct hf_model *model, struct error *error)
+{
+    struct mlx_model *made = arena_alloc(arena, sizeof *made);
+    struct json_document *document = read_config(model, error);
+    if (document == NULL)
+        return NULL;
+    const struct json *config = json_root(document);
+    const char *type = json_string(json_get(config, "model_type"), NULL);
+    *made = (struct mlx_model){.model = model, .family = mlx_family_of(config), .dtype = dtype_of(config)};
+    made->to_end = read_end(arena, model);
+    bool good = made->family != NULL ||
+                error_set(error, "no class of mlx-lm is known for the model type '%.100s'", type != NULL ? type : "");
+    good = good && mlx_tensors_make(arena, made->family, model, config, &made->tensors, error);
+    json_free(document);
+    return good ? made : NULL;
+}
+
+/* Quantization. */
+
+/* How a module is quantized. */
+struct parameters {
+    const char *mode; /* NULL: not at all */
+    unsigned bits, columns;
+    bool is_own; /* listed in config.json */
+};
+
+/* A recipe gives more bits to what matters more, in the first and last eighth of the layers and in every third between.
+ */
+static bool has_high_bits(const struct mlx_model *model, const struct mlx_tensor *tensor)
+{
+    static const char values[] = "v_proj v_a_proj v_b_proj down_proj";
+    uint64_t n = model->tensors.n_layers, eighth = n / 8, i = tensor->layer;
+    bool is_favoured = i < eighth || i >= 7 * n / 8 || (i - eighth) % 3 == 2;
+    return mlx_list_within("lm_head", tensor->module) || (is_favoured && mlx_list_within(values, tensor->module));
+}
+
+static struct parameters parameters_of(const struct mlx_model *model, const struct mlx_variant *variant,
+                                       const struct mlx_tensor *tensor)
+{
+    enum { FINE_BITS = 8, FINE_COLUMNS = 64 };
+    const struct mlx_mode *mode = variant->mode;
+    unsigned columns = variant->columns != 0 ? variant->columns : mode->columns;
+    struct parameters parameters = {mode->mode, mode->bits, columns, false};
+    if (mode->mode == NULL || !tensor->is_matrix || view_row_elements(tensor->view) % columns != 0)
+        return (struct parameters){.mode = NULL};
+    if (mode->high_bits != 0) {
+        parameters.bits = has_high_bits(model, tensor) ? mode->high_bits : mode->bits;
+        parameters.is_own = true;
+    } else if (mlx_list_ends(model->family->in_8_bits, tensor->module)) {
+        parameters = (struct parameters){affine, FINE_BITS, FINE_COLUMNS, true};
+    } else if (mlx_list_ends(model->family->plain, tensor->module)) {
+        parameters = (struct parameters){.mode = NULL};
+    }
+    return parameters;
+}
+
+static const struct grouping *grouping_of(struct arena *arena, const struct parameters *parameters)
+{
+    struct grouping *grouping = arena_alloc(arena, sizeof *grouping);
+    *grouping = (struct grouping){.rows = 1,
+                                  .columns = parameters->columns,
+                                  .scale = SCALE_CEILED,
+                                  .code = CODE_E2M1_DOWN,
+                                  .bits = (uint8_t)parameters->bits,
+                                  .width = (uint8_t)parameters->bits};
+    if (strcmp(parameters->mode, affine) == 0) {
+        grouping->scale = SCALE_AFFINE;
+        grouping->code = CODE_NATURAL;
+    } else if (strcmp(parameters->mode, mxfp8) == 0)
+        grouping->code = CODE_E4M3;
+    else if (strcmp(parameters->mode, nvfp4) == 0)
+        grouping->scale = SCALE_E4M3;
+    return grouping;
+}
+
+/* The tensors of a variant, in the order of the tool. */
+struct output {
+    const struct mlx_model *model;
+    const struct mlx_variant *variant;
+    struct arena *arena;
+    struct tensor *tensors;
+    uint32_t *shards; /* by tensor */
+    size_t n_tensors, n_shards, capacity;
+    uint64_t in_shard, total_size, n_parameters;
+};
+
+static void put(struct output *output, const struct mlx_tensor *tensor, const char *suffix, const struct view *view)
+{
+    static const uint64_t most = (uint64_t)5 << 30; /* bytes of a shard; a larger tensor has its own */
+    const char *name = arena_printf(output->arena, "%s%s", tensor->module, suffix);
+    uint64_t size = view_bytes(view);
+    if (output->n_shards == 0 || output->in_shard + size > most) {
+        output->n_shards++;
+        output->in_shard = 0;
+    }
+    output->tensors[output->n_tensors] = tensor_of_view(name, view);
+    output->shards[output->n_tensors++] = (uint32_t)output->n_shards - 1;
+    output->in_shard += size;
+    output->total_size += size;
+}
+
+/* Gives the rows of a matrix back to the matrices of a stack. */
+static const struct view *restack(struct arena *arena, const struct view *view, const struct view *like)
+{
+    uint64_t shape[VIEW_MAX_RANK];
+    memcpy(shape, like->shape, like->rank * sizeof *shape);
+    shape[like->rank - 1] = view->shape[1];
+    return view_reshape(arena, view, like->rank, shape);
+}
+
+static bool put_quantized(struct output *output, const struct mlx_tensor *tensor, const struct view *view,
+                          const struct parameters *parameters, struct error *error)
+{
+    enum { WORD_BITS = 32 };
+    struct arena *arena = output->arena;
+    const struct grouping *grouping = grouping_of(arena, parameters);
+    const uint64_t shape[2] = {view->n_elements / view_row_elements(view), view_row_elements(view)};
+    const struct view *matrix = view_reshape(arena, view, 2, shape);
+    if (!grouped_possible(matrix, grouping, error))
+        return error_prefix(error, "'%.200s'", tensor->module);
+    const struct view *codes = view_group_codes(arena, matrix, grouping, NULL, dtype_by_name("U32"));
+    put(output, tensor, ".weight", restack(arena, codes, view));
+    put(output, tensor, ".scales", restack(arena, view_group_scales(arena, matrix, grouping, NULL), view));
+    if (grouping->scale == SCALE_AFFINE)
+        put(output, tensor, ".biases", restack(arena, view_group_edges(arena, matrix, grouping), view));
+    output->n_parameters += codes->n_elements * WORD_BITS / parameters->bits;
+    return true;
+}
+
+static bool put_tensor(struct output *output, const struct mlx_tensor *tensor, struct error *error)
+{
+    const struct mlx_variant *variant = output->variant;
+    const struct suffix_of_dtype *cast = find_dtype(variant->dtype != NULL ? variant->dtype : output->model->dtype);
+    struct parameters parameters = parameters_of(output->model, variant, tensor);
+    const struct view *view = tensor->view;
+    if (cast != NULL && !tensor->keeps_type)
+        view = view_convert(output->arena, view, dtype_by_name(cast->name));
+    if (parameters.mode != NULL)
+        return put_quantized(output, tensor, view, &parameters, error);
+    put(output, tensor, tensor->suffix, view);
+    output->n_parameters += tensor->is_of_branch ? 0 : view->n_elements;
+    return true;
+}
+
+/* A recipe looks for these modules. */
+static bool fits_recipe(const struct mlx_model *model, const struct mlx_variant *variant, struct error *error)
+{
+    bool fits = variant->mode->high_bits == 0;
+    for (size_t i = 0; i < model->tensors.n_tensors && !fits; i++)
+        fits = strstr(model->tensors.tensors[i].module, "down_proj") != NULL;
+    return fits || error_set(error, "the model has no modules named down_proj, which a mixed recipe needs");
+}
+
+static bool make_output(const struct mlx_model *model, const struct mlx_variant *variant, struct arena *arena,
+                        struct output *output, struct error *error)
+{
+    enum { MOST_PARTS = 3 };
+    size_t n = model->tensors.n_tensors;
+    *output = (struct output){.model = model,
+                              .variant = variant,
+                              .arena = arena,
+                              .tensors = arena_array(arena, MOST_PARTS * n + 1, sizeof *output->tensors),
+                              .shards = arena_array(arena, MOST_PARTS * n + 1, sizeof *output->shards)};
+    bool good = fits_recipe(model, variant, error);
+    for (size_t i = 0; i < n && good; i++)
+        good = put_tensor(output, &model->tensors.tensors[i], error);
+    return good;
+}
+
+size_t mlx_shards(const struct mlx_model *model, const struct mlx_variant *variant, struct error *error)
+{
+    struct arena *arena = arena_new();
+    struct output output;
+    size_t n_shards = make_output(model, variant, arena, &output, error) ? output.n_shards : 0;
+    arena_free(arena);
+    return n_shards;
+}
+
+const char *mlx_shard_name(size_t shard, size_t n_shards, char out[MLX_SHARD_NAME])
+{
+    if (n_shards > 1)
+        snprintf(out, MLX_SHARD_NAME, "model-%05zu-of-%05zu.safetensors", shard + 1, n_shards);
+    else
+        strcpy(out, "model.safetensors");
+    return out;
+}
+
+bool mlx_artifact(const struct mlx_model *model, const struct mlx_variant *variant, size_t shard, struct arena *arena,
+                  struct artifact *ret_artifact, struct error *error)
+{
+    struct output output;
+    if (!make_output(model, variant, arena, &output, error))
+        return false;
+    *ret_artifact = (struct artifact){.container = &mlx_container};
+    artifact_reserve(ret_artifact, output.n_tensors);
+    ret_artifact->n_tensors = 0;
+    for (size_t i = 0; i < output.n_tensors; i++)
+        if (output.shards[i] == shard)
+            ret_artifact->tensors[ret_artifact->n_tensors++] =
+                (struct artifact_tensor){&output.tensors[i], encoding_of(output.tensors[i].dtype)};
+    return true;
+}
+
+/* Documents. */
+
+enum { INDENT = 4 };
+
+bool mlx_write_index(const struct mlx_model *model, const struct mlx_variant *variant, struct buffer *out,
+                     struct error *error)
+{
+    struct json_writer writer = {.out = out, .letters = JSON_ASCII, .width = INDENT};
+    struct arena *arena = arena_new();
+    struct output output;
+    char name[MLX_SHARD_NAME];
+    bool good = make_output(model, variant, arena, &output, error);
+    if (good) {
+        uint32_t *by_name = tensors_by_name(output.tensors, output.n_tensors);
+        json_put_template(&writer, "{'metadata': {'total_size': %u, 'total_parameters': %u}, 'weight_map': {",
+                          output.total_size, output.n_parameters);
+        for (size_t i = 0; i < output.n_tensors; i++) {
+            const struct tensor *tensor = &output.tensors[by_name[i]];
+            json_put_key(&writer, tensor->name, tensor->name_length);
+            json_put_text(&writer, NULL, mlx_shard_name(output.shards[by_name[i]], output.n_shards, name));
+        }
+        json_end(&writer);
+        json_end(&writer);
+        free(by_name);
+    }
+    arena_free(arena);
+    return good;
+}
+
+static void put_columns(struct json_writer *writer, unsigned columns)
+{
+    if (columns != 0)
+        json_put_number(writer, "group_size", columns);
+    else
+        json_put_null(writer, "group_size");
+}
+
+/* Puts what config.json says of a module. A recipe names the group size that was given, the mode's own if none was; the
+ * class's own choices name no mode. */
+static void put_module(struct json_writer *writer, const struct mlx_variant *variant, const char *module,
+                       const struct parameters *parameters)
+{
+    bool has_recipe = variant->mode->high_bits != 0;
+    json_begin_object(writer, module);
+    put_columns(writer, has_recipe ? variant->columns : parameters->columns);
+    json_put_number(writer, "bits", parameters->bits);
+    if (has_recipe)
+        json_put_text(writer, "mode", affine);
+    json_end(writer);
+}
+
+/* A recipe has no bits for the whole: the tool names its default there. */
+enum { DEFAULT_BITS = 4 };
+
+static void put_quantization(struct json_writer *writer, const char *key, const struct mlx_model *model,
+                             const struct mlx_variant *variant)
+{
+    const struct mlx_mode *mode = variant->mode;
+    json_begin_object(writer, key);
+    put_columns(writer, variant->columns != 0 ? variant->columns : mode->columns);
+    json_put_number(writer, "bits", mode->high_bits != 0 ? DEFAULT_BITS : mode->bits);
+    json_put_text(writer, "mode", mode->mode);
+    for (size_t i = 0; i < model->tensors.n_tensors; i++) {
+        struct parameters parameters = parameters_of(model, variant, &model->tensors.tensors[i]);
+        if (parameters.is_own)
+            put_module(writer, variant, model->tensors.tensors[i].module, &parameters);
+    }
+    json_end(writer);
+}
+
+/* Returns an object with what the tool adds to config.json. */
+static struct json_document *describe(const struct mlx_model *model, const struct mlx_variant *variant,
+                                      struct error *error)
+{
+    struct buffer text = {0};
+    struct json_writer writer = {.out = &text, .letters = JSON_ASCII};
+    json_begin_object(&writer, NULL);
+    if (model->to_end != NULL)
+        json_put_raw(&writer, "eos_token_id", model->to_end);
+    if (variant->mode->mode != NULL) {
+        put_quantization(&writer, "quantization", model, variant);
+        put_quantization(&writer, "quantization_config", model, variant);
+    }
+    json_end(&writer);
+    struct json_document *more = json_parse((const char *)text.bytes, text.length, error);
+    buffer_free(&text);
+    return more;
+}
+
+bool mlx_write_config(const struct mlx_model *model, const struct mlx_variant *variant, struct buffer *out,
+                      struct error *error)
+{
+    static const char *const removed[] = {"_name_or_path", "vision_config", NULL};
+    struct json_document *config = read_config(model->model, error), *more = NULL;
+    if (config != NULL)
+        more = describe(model, variant, error);
+    if (more != NULL)
+        json_put_by_key(&(struct json_writer){.out = out, .letters = JSON_ASCII, .width = INDENT}, json_root(config),
+                        json_root(more), removed);
+    json_free(config);
+    json_free(more);
+    return more != NULL;
+}
+
+void mlx_write_card(struct buffer *out)
+{
+    buffer_append_text(out, "---\nlanguage: en\nlibrary_name: mlx\npipeline_tag: text-generation\ntags:\n- mlx\n---\n");
+}
+
+/* Returns a template, or the one named "default" of several; NULL if there is none. */
+static const char *find_template(const struct json *templates, size_t *ret_length)
+{
+    for (const struct json *one = json_first(templates); one != NULL; one = json_next(one))
+        if (json_string_is(json_get(one, "name"), "default"))
+            return json_string(json_get(one, "template"), ret_length);
+    return json_string(templates, ret_length);
+}
+
+bool mlx_write_template(const struct checkpoint *checkpoint, struct buffer *out, struct error *error)
+{
+    struct document *document;
+    size_t length;
+    if (!document_open(checkpoint, "tokenizer_config.json", &document, error))
+        return false;
+    const char *text = find_template(json_get(document_root(document), "chat_template"), &length);
+    if (text != NULL)
+        buffer_append(out, text, length);
+    document_close(document);
+    return text != NULL || error_set(error, "tokenizer_config.json has no chat template");
+}

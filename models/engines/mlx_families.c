@@ -1,0 +1,611 @@
+#include "models/engines/mlx_families.h"
+
+#include "models/relation/elementwise.h"
+#include "quant/convert.h"
+
+#include <string.h>
+
+/* Parts of lists. */
+#define QKVO     "self_attn.q_proj self_attn.k_proj self_attn.v_proj self_attn.o_proj "
+#define QK_NORMS "self_attn.q_norm self_attn.k_norm "
+#define LATENT                                                                                                         \
+    "self_attn.q_proj self_attn.q_a_proj self_attn.q_a_layernorm self_attn.q_b_proj self_attn.kv_a_proj_with_mqa "     \
+    "self_attn.kv_a_layernorm self_attn.embed_q self_attn.unembed_out self_attn.o_proj "
+#define GATE_DOWN_UP        "mlp.gate_proj mlp.down_proj mlp.up_proj "
+#define GATE_UP_DOWN        "mlp.gate_proj mlp.up_proj mlp.down_proj "
+#define SWITCH(mlp)         mlp ".switch_mlp.gate_proj " mlp ".switch_mlp.up_proj " mlp ".switch_mlp.down_proj "
+#define SHARED_GATE_UP_DOWN "mlp.shared_experts.gate_proj mlp.shared_experts.up_proj mlp.shared_experts.down_proj "
+#define SHARED_GATE_DOWN_UP "mlp.shared_experts.gate_proj mlp.shared_experts.down_proj mlp.shared_experts.up_proj "
+#define NORMS               "input_layernorm post_attention_layernorm "
+#define FOUR_NORMS          NORMS "pre_feedforward_layernorm post_feedforward_layernorm "
+#define LINEAR_ATTENTION(projections)                                                                                  \
+    "=linear_attn.conv1d " projections " #linear_attn.dt_bias #linear_attn.A_log linear_attn.norm "                    \
+    "linear_attn.out_proj "
+#define SHARED_EXPERT                                                                                                  \
+    "mlp.shared_expert.gate_proj mlp.shared_expert.down_proj mlp.shared_expert.up_proj mlp.shared_expert_gate "
+#define ROUTED_WITH_BIAS SWITCH("mlp") "=mlp.gate #mlp.gate.e_score_correction_bias " SHARED_GATE_UP_DOWN
+#define KIMI_EXPERTS     "mlp.gate " SWITCH("mlp") "#mlp.e_score_correction_bias "
+
+/* Most families have these names outside their layers. */
+#define LLAMA_NAMES .before = "model.embed_tokens", .layers = "model.layers", .after = "model.norm lm_head"
+
+/* Parts of rows. */
+#define EXPERTS(mlp)                                                                                                   \
+    {mlp ".switch_mlp.gate_proj", mlp ".experts.{}.gate_proj", NULL},                                                  \
+        {mlp ".switch_mlp.up_proj", mlp ".experts.{}.up_proj", NULL},                                                  \
+    {                                                                                                                  \
+        mlp ".switch_mlp.down_proj", mlp ".experts.{}.down_proj", NULL                                                 \
+    }
+#define NUMBERED_EXPERTS(to, from)                                                                                     \
+    {to ".switch_mlp.gate_proj", from ".experts.{}.w1", NULL},                                                         \
+        {to ".switch_mlp.up_proj", from ".experts.{}.w3", NULL},                                                       \
+    {                                                                                                                  \
+        to ".switch_mlp.down_proj", from ".experts.{}.w2", NULL                                                        \
+    }
+#define HEADS(attention)                                                                                               \
+    {attention ".embed_q", attention ".kv_b_proj", "(head (nope + value)) rank -> head rank nope"},                    \
+    {                                                                                                                  \
+        attention ".unembed_out", attention ".kv_b_proj", "(head (nope + value)) rank -> head value rank"              \
+    }
+#define FIRST_HALF  "... (gate + up) c -> ... gate c"
+#define SECOND_HALF "... (gate + up) c -> ... up c"
+#define TRANSPOSED  "i o -> o i"
+#define END                                                                                                            \
+    {                                                                                                                  \
+        NULL, NULL, NULL                                                                                               \
+    }
+
+static const struct mlx_row experts[] = {EXPERTS("mlp"), END};
+static const struct mlx_row mixtral[] = {NUMBERED_EXPERTS("block_sparse_moe", "block_sparse_moe"), END};
+static const struct mlx_row latent[] = {EXPERTS("mlp"), HEADS("self_attn"), END};
+static const struct mlx_row gpt2[] = {
+    {"attn.c_attn", NULL, TRANSPOSED},
+    {"attn.c_proj", NULL, TRANSPOSED},
+    {"mlp.c_fc", NULL, TRANSPOSED},
+    {"mlp.c_proj", NULL, TRANSPOSED},
+    END,
+};
+static const struct mlx_row dots1[] = {
+    {"mlp.experts.gate_proj", "mlp.experts.{}.gate_proj", NULL},
+    {"mlp.experts.up_proj", "mlp.experts.{}.up_proj", NULL},
+    {"mlp.experts.down_proj", "mlp.experts.{}.down_proj", NULL},
+    END,
+};
+static const struct mlx_row exaone_moe[] = {
+    EXPERTS("mlp"),
+    {"mlp.gate.e_score_correction_bias", "mlp.e_score_correction_bias", NULL},
+    END,
+};
+static const struct mlx_row mamba[] = {{"mamba.conv1d", NULL, MLX_CONVOLUTION}, EXPERTS("feed_forward"), END};
+static const struct mlx_row lfm2[] = {{"conv.conv", NULL, MLX_CONVOLUTION},
+                                      {"feed_forward.switch_mlp.gate_proj", "feed_forward.experts.{}.w1", NULL},
+                                      {"feed_forward.switch_mlp.up_proj", "feed_forward.experts.{}.w3", NULL},
+                                      {"feed_forward.switch_mlp.down_proj", "feed_forward.experts.{}.w2", NULL},
+                                      END};
+static const struct mlx_row minicpm[] = {{"lm_head", "lm_head|model.embed_tokens", NULL}, END};
+static const struct mlx_row qwen3_next[] = {{"linear_attn.conv1d", NULL, MLX_CONVOLUTION}, EXPERTS("mlp"), END};
+static const struct mlx_row qwen3_5[] = {
+    {"linear_attn.conv1d", NULL, MLX_CONVOLUTION},
+    {"mlp.switch_mlp.gate_proj", "mlp.experts.gate_up_proj", FIRST_HALF},
+    {"mlp.switch_mlp.up_proj", "mlp.experts.gate_up_proj", SECOND_HALF},
+    {"mlp.switch_mlp.down_proj", "mlp.experts.down_proj", NULL},
+    END,
+};
+static const struct mlx_row qwen3_vl_moe[] = {
+    {"mlp.switch_mlp.gate_proj", "mlp.experts.gate_up_proj", "e c (gate + up) -> e gate c"},
+    {"mlp.switch_mlp.up_proj", "mlp.experts.gate_up_proj", "e c (gate + up) -> e up c"},
+    {"mlp.switch_mlp.down_proj", "mlp.experts.down_proj", "e i o -> e o i"},
+    END,
+};
+static const struct mlx_row gemma4[] = {
+    {"experts.switch_glu.gate_proj", "experts.gate_up_proj", FIRST_HALF},
+    {"experts.switch_glu.up_proj", "experts.gate_up_proj", SECOND_HALF},
+    {"experts.switch_glu.down_proj", "experts.down_proj", NULL},
+    END,
+};
+static const struct mlx_row granite_experts[] = {
+    {"block_sparse_moe.switch_mlp.gate_proj", "block_sparse_moe.input_linear", FIRST_HALF},
+    {"block_sparse_moe.switch_mlp.up_proj", "block_sparse_moe.input_linear", SECOND_HALF},
+    {"block_sparse_moe.switch_mlp.down_proj", "block_sparse_moe.output_linear", NULL},
+    {"mamba.conv1d", NULL, MLX_CONVOLUTION},
+    END,
+};
+static const struct mlx_row granite_dense[] = {
+    {"mlp.gate_proj", "shared_mlp.input_linear", FIRST_HALF},
+    {"mlp.up_proj", "shared_mlp.input_linear", SECOND_HALF},
+    {"mlp.down_proj", "shared_mlp.output_linear", NULL},
+    {"mamba.conv1d", NULL, MLX_CONVOLUTION},
+    END,
+};
+static const struct mlx_row kimi_linear[] = {
+    NUMBERED_EXPERTS("mlp", "block_sparse_moe"),
+    {"mlp.gate", "block_sparse_moe.gate", NULL},
+    {"mlp.e_score_correction_bias", "block_sparse_moe.gate.e_score_correction_bias", NULL},
+    {"mlp.shared_experts.gate_proj", "mlp.shared_experts.gate_proj|block_sparse_moe.shared_experts.gate_proj", NULL},
+    {"mlp.shared_experts.up_proj", "mlp.shared_experts.up_proj|block_sparse_moe.shared_experts.up_proj", NULL},
+    {"mlp.shared_experts.down_proj", "mlp.shared_experts.down_proj|block_sparse_moe.shared_experts.down_proj", NULL},
+    {"self_attn.q_conv.conv", "self_attn.q_conv1d", MLX_CONVOLUTION},
+    {"self_attn.k_conv.conv", "self_attn.k_conv1d", MLX_CONVOLUTION},
+    {"self_attn.v_conv.conv", "self_attn.v_conv1d", MLX_CONVOLUTION},
+    {"self_attn.dt_bias", NULL, MLX_FLAT},
+    HEADS("self_attn"),
+    END,
+};
+static const struct mlx_row kimi_k3[] = {
+    NUMBERED_EXPERTS("mlp", "block_sparse_moe"),
+    {"mlp.gate", "block_sparse_moe.gate", NULL},
+    {"mlp.e_score_correction_bias", "block_sparse_moe.gate.e_score_correction_bias", NULL},
+    {"mlp.routed_expert_down_proj", "block_sparse_moe.routed_expert_down_proj", NULL},
+    {"mlp.routed_expert_up_proj", "block_sparse_moe.routed_expert_up_proj", NULL},
+    {"mlp.routed_expert_norm", "block_sparse_moe.routed_expert_norm", NULL},
+    {"mlp.shared_experts.gate_proj", "block_sparse_moe.shared_experts.gate_proj", NULL},
+    {"mlp.shared_experts.up_proj", "block_sparse_moe.shared_experts.up_proj", NULL},
+    {"mlp.shared_experts.down_proj", "block_sparse_moe.shared_experts.down_proj", NULL},
+    {"self_attn.qkv_proj", "self_attn.q_proj, self_attn.k_proj, self_attn.v_proj", "q c, k c, v c -> (q + k + v) c"},
+    {"self_attn.qkv_conv.conv", "self_attn.q_conv1d, self_attn.k_conv1d, self_attn.v_conv1d",
+     "q 1 c, k 1 c, v 1 c -> (q + k + v) c 1"},
+    {"self_attention_res_proj", "self_attention_res.proj_weight", NULL},
+    {"self_attention_res_norm", "self_attention_res.norm_weight", NULL},
+    {"mlp_res_proj", "mlp_res.proj_weight", NULL},
+    {"mlp_res_norm", "mlp_res.norm_weight", NULL},
+    {"model.output_attn_res_proj", "model.output_attn_res.proj_weight", NULL},
+    {"model.output_attn_res_norm", "model.output_attn_res.norm_weight", NULL},
+    {"self_attn.dt_bias", NULL, MLX_FLAT},
+    {"self_attn.A_log", NULL, MLX_FLAT},
+    HEADS("self_attn"),
+    END,
+};
+static const struct mlx_row bailing_moe[] = {EXPERTS("mlp"), {"mlp.gate.gate_proj", "mlp.gate", NULL}, END};
+static const struct mlx_row bailing_moe_v3[] = {
+    EXPERTS("mlp"),
+    HEADS("attention"),
+    {"attention.q_conv1d", NULL, MLX_CONVOLUTION},
+    {"attention.k_conv1d", NULL, MLX_CONVOLUTION},
+    {"attention.v_conv1d", NULL, MLX_CONVOLUTION},
+    END,
+};
+static const struct mlx_row step3p5[] = {
+    {"mlp.gate.gate", "moe.gate", NULL},
+    {"mlp.gate.router_bias", "moe.router_bias", NULL},
+    {"mlp.switch_mlp.gate_proj", "moe.gate_proj", NULL},
+    {"mlp.switch_mlp.up_proj", "moe.up_proj", NULL},
+    {"mlp.switch_mlp.down_proj", "moe.down_proj", NULL},
+    {"mlp.share_expert.gate_proj", "share_expert.gate_proj", NULL},
+    {"mlp.share_expert.up_proj", "share_expert.up_proj", NULL},
+    {"mlp.share_expert.down_proj", "share_expert.down_proj", NULL},
+    END,
+};
+
+/* Changes of values. */
+
+static const struct view *add_one(struct arena *arena, const struct view *view)
+{
+    return view_convert(arena, elementwise_apply(arena, &plus_one, NULL, FORWARD, view), view->dtype);
+}
+
+static const struct view *norms_plus_one(struct arena *arena, const struct json *config, const char *name,
+                                         const struct view *view)
+{
+    static const char norms[] = ".input_layernorm .post_attention_layernorm model.norm .q_norm .k_norm";
+    return mlx_list_ends(norms, name) && view->rank == 1 ? add_one(arena, view) : view;
+}
+
+static const struct view *all_norms_plus_one(struct arena *arena, const struct json *config, const char *name,
+                                             const struct view *view)
+{
+    return strstr(name, "norm") != NULL ? add_one(arena, view) : view;
+}
+
+const struct mlx_family mlx_families[] = {
+    {.types = "llama mistral internlm3 iquestcoder xverse",
+     LLAMA_NAMES,
+     .layer = QKVO GATE_DOWN_UP NORMS,
+     .dropped = "rotary_emb.inv_freq rope.inv_freq"},
+    {.types = "ernie4_5", LLAMA_NAMES, .layer = QKVO GATE_DOWN_UP NORMS},
+    {.types = "qwen2", LLAMA_NAMES, .layer = QKVO GATE_DOWN_UP NORMS, .dropped = "rotary_emb.inv_freq"},
+    {.types = "qwen3", LLAMA_NAMES, .layer = QKVO QK_NORMS GATE_DOWN_UP NORMS},
+    {.types = "mixtral phimoe",
+     LLAMA_NAMES,
+     .layer = QKVO "block_sparse_moe.gate " SWITCH("block_sparse_moe") NORMS,
+     .rows = mixtral,
+     .is_untied = true},
+    {.types = "minimax minimax_m2",
+     LLAMA_NAMES,
+     .layer = QKVO QK_NORMS
+     "block_sparse_moe.gate " SWITCH("block_sparse_moe") "#block_sparse_moe.e_score_correction_bias " NORMS,
+     .rows = mixtral,
+     .is_untied = true,
+     .in_8_bits = "block_sparse_moe.gate",
+     .uncast = "e_score_correction_bias"},
+    {.types = "phi3",
+     LLAMA_NAMES,
+     .layer = "self_attn.qkv_proj self_attn.o_proj mlp.gate_up_proj mlp.down_proj " NORMS,
+     .is_untied = true},
+    {.types = "qwen3_moe",
+     LLAMA_NAMES,
+     .layer = QKVO QK_NORMS NORMS GATE_DOWN_UP "mlp.gate " SWITCH("mlp"),
+     .rows = experts,
+     .in_8_bits = "mlp.gate"},
+    {.types = "gemma", LLAMA_NAMES, .layer = QKVO GATE_DOWN_UP NORMS},
+    {.types = "gemma2",
+     LLAMA_NAMES,
+     .layer = QKVO GATE_DOWN_UP
+     "input_layernorm pre_feedforward_layernorm post_feedforward_layernorm post_attention_layernorm"},
+    {.types = "gemma3_text", LLAMA_NAMES, .layer = QKVO QK_NORMS GATE_DOWN_UP FOUR_NORMS, .is_untied = true},
+    {.types = "gemma3",
+     .prefix = "language_model.",
+     LLAMA_NAMES,
+     .layer = QKVO QK_NORMS GATE_DOWN_UP FOUR_NORMS,
+     .dropped = "vision_tower. multi_modal_projector.",
+     .is_untied = true},
+    {.types = "gemma3n",
+     .prefix = "model.language_model.",
+     .before = "embed_tokens",
+     .layers = "layers",
+     .layer = QKVO QK_NORMS GATE_UP_DOWN FOUR_NORMS
+     "#altup.correct_output_scale altup.correction_coefs altup.prediction_coefs altup.modality_router "
+     "altup.router_norm laurel.linear_left laurel.linear_right laurel.post_laurel_norm per_layer_input_gate "
+     "per_layer_projection post_per_layer_input_norm",
+     .after = "embed_tokens_per_layer per_layer_model_projection per_layer_projection_norm altup_projections.0 "
+              "altup_projections.1 altup_projections.2 altup_unembed_projections.0 altup_unembed_projections.1 "
+              "altup_unembed_projections.2 norm",
+     .dropped = "vision_tower. audio_tower. embed_audio. embed_vision."},
+    {.types = "gemma4 gemma4_unified",
+     .prefix = "language_model.",
+     .before = "model.embed_tokens",
+     .layers = "model.layers",
+     .layer = QKVO QK_NORMS GATE_DOWN_UP
+     "router.proj #router.scale #router.per_expert_scale experts.switch_glu.gate_proj "
+     "experts.switch_glu.up_proj experts.switch_glu.down_proj " FOUR_NORMS
+     "post_feedforward_layernorm_1 post_feedforward_layernorm_2 pre_feedforward_layernorm_2 "
+     "per_layer_input_gate per_layer_projection post_per_layer_input_norm #layer_scalar",
+     .after = "model.norm model.embed_tokens_per_layer model.per_layer_model_projection "
+              "model.per_layer_projection_norm lm_head",
+     .rows = gemma4,
+     .dropped = "vision_tower. multi_modal_projector. audio_tower. embed_audio. embed_vision. vision_embedder. "
+                "rotary_emb input_max input_min output_max output_min",
+     .drops_shared = true,
+     .in_8_bits = "router.proj"},
+    {.types = "gemma4_text",
+     .before = "model.embed_tokens",
+     .layers = "model.layers",
+     .layer = QKVO QK_NORMS GATE_DOWN_UP
+     "router.proj #router.scale #router.per_expert_scale experts.switch_glu.gate_proj "
+     "experts.switch_glu.up_proj experts.switch_glu.down_proj " FOUR_NORMS
+     "post_feedforward_layernorm_1 post_feedforward_layernorm_2 pre_feedforward_layernorm_2 "
+     "per_layer_input_gate per_layer_projection post_per_layer_input_norm #layer_scalar",
+     .after = "model.norm model.embed_tokens_per_layer model.per_layer_model_projection "
+              "model.per_layer_projection_norm lm_head",
+     .rows = gemma4,
+     .dropped = "rotary_emb input_max input_min output_max output_min",
+     .drops_shared = true,
+     .in_8_bits = "router.proj"},
+    {.types = "gpt2",
+     .prefix = "model.",
+     .before = "wte wpe",
+     .layers = "h",
+     .layer = "attn.c_attn attn.c_proj mlp.c_fc mlp.c_proj ln_1 ln_2",
+     .after = "ln_f",
+     .stored = "transformer.",
+     .rows = gpt2,
+     .dropped = ".attn.bias"},
+    {.types = "gpt_neox",
+     .prefix = "model.",
+     .before = "embed_in embed_out",
+     .layers = "h",
+     .layer = "attention.query_key_value attention.dense mlp.dense_h_to_4h mlp.dense_4h_to_h " NORMS,
+     .after = "final_layer_norm",
+     .stored = "gpt_neox.",
+     .stored_layers = "layers",
+     .dropped = ".attention.bias .attention.masked_bias .attention.rotary_emb.inv_freq"},
+    {.types = "starcoder2", LLAMA_NAMES, .layer = QKVO "mlp.c_fc mlp.c_proj " NORMS},
+    {.types = "nemotron", LLAMA_NAMES, .layer = QKVO "mlp.down_proj mlp.up_proj " NORMS, .is_untied = true},
+    {.types = "exaone",
+     .before = "transformer.wte",
+     .layers = "transformer.h",
+     .layer = "ln_1 attn.attention.q_proj attn.attention.k_proj attn.attention.v_proj attn.attention.out_proj ln_2 "
+              "mlp.c_fc_0 mlp.c_fc_1 mlp.c_proj",
+     .after = "transformer.ln_f lm_head"},
+    {.types = "glm",
+     LLAMA_NAMES,
+     .layer = QKVO "mlp.gate_up_proj mlp.down_proj " NORMS,
+     .dropped = "rotary_emb.inv_freq"},
+    {.types = "glm4",
+     LLAMA_NAMES,
+     .layer = QKVO "mlp.gate_up_proj mlp.down_proj " NORMS "post_self_attn_layernorm post_mlp_layernorm",
+     .is_untied = true},
+    {.types = "hunyuan_v1_dense",
+     LLAMA_NAMES,
+     .layer = QKVO "self_attn.query_layernorm self_attn.key_layernorm " GATE_DOWN_UP NORMS,
+     .is_untied = true},
+    {.types = "internlm2",
+     .before = "model.tok_embeddings",
+     .layers = "model.layers",
+     .layer = "attention.wqkv attention.wo feed_forward.w1 feed_forward.w2 feed_forward.w3 attention_norm ffn_norm",
+     .after = "model.norm output",
+     .dropped = "attention.rope.inv_freq",
+     .is_untied = true},
+    {.types = "minicpm", LLAMA_NAMES, .layer = QKVO GATE_UP_DOWN NORMS, .rows = minicpm, .is_untied = true},
+    {.types = "minicpm3 youtu_llm",
+     LLAMA_NAMES,
+     .layer = "self_attn.q_proj self_attn.q_a_proj self_attn.q_a_layernorm self_attn.q_b_proj "
+              "self_attn.kv_a_proj_with_mqa self_attn.kv_a_layernorm self_attn.kv_b_proj "
+              "self_attn.o_proj " GATE_UP_DOWN NORMS,
+     .is_untied = true},
+    {.types = "muse_glimmer",
+     LLAMA_NAMES,
+     .layer = QKVO "self_attn.gate_proj " GATE_UP_DOWN FOUR_NORMS,
+     .dropped = "vision_tower vision_adapter vision_projection",
+     .is_untied = true},
+    {.types = "lfm2",
+     .before = "model.embed_tokens",
+     .layers = "model.layers",
+     .layer = "=conv.conv conv.in_proj conv.out_proj self_attn.q_layernorm self_attn.k_layernorm self_attn.q_proj "
+              "self_attn.k_proj self_attn.v_proj self_attn.out_proj feed_forward.w1 feed_forward.w3 feed_forward.w2 "
+              "operator_norm ffn_norm",
+     .after = "model.embedding_norm",
+     .rows = lfm2},
+    {.types = "deepseek",
+     LLAMA_NAMES,
+     .layer = QKVO GATE_UP_DOWN SWITCH("mlp") "=mlp.gate " SHARED_GATE_UP_DOWN NORMS,
+     .rows = experts,
+     .is_untied = true},
+    {.types = "deepseek_v3 kimi_k2 joyai_llm_flash",
+     LLAMA_NAMES,
+     .layer = LATENT GATE_UP_DOWN ROUTED_WITH_BIAS NORMS,
+     .rows = latent,
+     .dropped = "model.layers.61 rotary_emb.inv_freq",
+     .is_untied = true,
+     .uncast = "e_score_correction_bias"},
+    {.types = "deepseek_v32",
+     LLAMA_NAMES,
+     .layer = LATENT "self_attn.indexer.wq_b self_attn.indexer.wk self_attn.indexer.k_norm "
+                     "self_attn.indexer.weights_proj " GATE_UP_DOWN ROUTED_WITH_BIAS NORMS,
+     .rows = latent,
+     .drops_layers = true,
+     .is_untied = true,
+     .uncast = "e_score_correction_bias"},
+    {.types = "glm4_moe_lite",
+     LLAMA_NAMES,
+     .layer = LATENT GATE_UP_DOWN ROUTED_WITH_BIAS NORMS,
+     .rows = latent,
+     .drops_layers = true,
+     .is_untied = true,
+     .uncast = "e_score_correction_bias"},
+    {.types = "glm4_moe solar_open",
+     LLAMA_NAMES,
+     .layer = QKVO QK_NORMS GATE_UP_DOWN ROUTED_WITH_BIAS NORMS,
+     .rows = experts,
+     .drops_layers = true,
+     .uncast = "e_score_correction_bias"},
+    {.types = "dots1",
+     LLAMA_NAMES,
+     .layer = QKVO QK_NORMS GATE_UP_DOWN "mlp.experts.gate_proj mlp.experts.up_proj mlp.experts.down_proj =mlp.gate "
+                                         "#mlp.gate.e_score_correction_bias " SHARED_GATE_UP_DOWN NORMS,
+     .rows = dots1,
+     .dropped = "rotary_emb.inv_freq",
+     .is_untied = true},
+    {.types = "exaone_moe",
+     LLAMA_NAMES,
+     .layer = QKVO QK_NORMS GATE_UP_DOWN ROUTED_WITH_BIAS NORMS,
+     .rows = exaone_moe,
+     .dropped = "mtp.",
+     .is_untied = true,
+     .uncast = "e_score_correction_bias"},
+    {.types = "ernie4_5_moe",
+     LLAMA_NAMES,
+     .layer = QKVO GATE_DOWN_UP "mlp.gate " SWITCH("mlp") SHARED_GATE_DOWN_UP NORMS,
+     .rows = experts,
+     .dropped = "mtp_block. mtp_linear_proj. mtp_hidden_norm. mtp_emb_norm. e_score_correction_bias"},
+    {.types = "falcon_h1",
+     .before = "model.embed_tokens",
+     .layers = "model.layers",
+     .layer = "feed_forward.gate_proj feed_forward.up_proj feed_forward.down_proj =mamba.conv1d mamba.in_proj "
+              "#mamba.dt_bias #mamba.A_log mamba.norm #mamba.D mamba.out_proj " QKVO "input_layernorm pre_ff_layernorm",
+     .after = "model.final_layernorm lm_head",
+     .rows = mamba},
+    {.types = "jamba",
+     .before = "model.embed_tokens",
+     .layers = "model.layers",
+     .layer = "mamba.in_proj =mamba.conv1d mamba.x_proj mamba.dt_proj #mamba.A_log #mamba.D mamba.out_proj "
+              "mamba.dt_layernorm mamba.b_layernorm mamba.c_layernorm " QKVO "feed_forward.gate_proj "
+              "feed_forward.up_proj feed_forward.down_proj feed_forward.router " SWITCH(
+                  "feed_forward") "input_layernorm pre_ff_layernorm",
+     .after = "model.final_layernorm lm_head",
+     .rows = mamba,
+     .in_8_bits = "router"},
+    {.types = "granitemoehybrid",
+     LLAMA_NAMES,
+     .layer = "input_layernorm =mamba.conv1d mamba.in_proj #mamba.dt_bias #mamba.A_log #mamba.D mamba.norm "
+              "mamba.out_proj " QKVO "shared_mlp.input_linear shared_mlp.output_linear " SWITCH(
+                  "block_sparse_moe") "block_sparse_moe.router.layer post_attention_layernorm",
+     .rows = granite_experts,
+     .in_8_bits = "router.layer"},
+    {.types = "granitemoehybrid.dense",
+     LLAMA_NAMES,
+     .layer = "input_layernorm =mamba.conv1d mamba.in_proj #mamba.dt_bias #mamba.A_log #mamba.D mamba.norm "
+              "mamba.out_proj " QKVO GATE_DOWN_UP "post_attention_layernorm",
+     .rows = granite_dense},
+    {.types = "kimi_linear",
+     LLAMA_NAMES,
+     .layer =
+         "self_attn.q_proj self_attn.k_proj self_attn.v_proj =self_attn.q_conv.conv =self_attn.k_conv.conv "
+         "=self_attn.v_conv.conv self_attn.f_a_proj self_attn.f_b_proj self_attn.b_proj self_attn.g_a_proj "
+         "self_attn.g_b_proj #self_attn.A_log #self_attn.dt_bias self_attn.o_norm self_attn.kv_a_proj_with_mqa "
+         "self_attn.kv_a_layernorm self_attn.embed_q self_attn.unembed_out self_attn.o_proj " GATE_UP_DOWN KIMI_EXPERTS
+             SHARED_GATE_UP_DOWN NORMS,
+     .rows = kimi_linear,
+     .dropped = "model.mtp",
+     .is_untied = true,
+     .in_8_bits = "mlp.gate",
+     .uncast = "e_score_correction_bias A_log dt_bias"},
+    {.types = "kimi_k3",
+     .prefix = "language_model.",
+     .before = "model.embed_tokens",
+     .layers = "model.layers",
+     .layer = "self_attn.qkv_proj =self_attn.qkv_conv.conv self_attn.f_a_proj self_attn.f_b_proj self_attn.b_proj "
+              "self_attn.g_a_proj self_attn.g_b_proj #self_attn.A_log #self_attn.dt_bias self_attn.o_norm " LATENT
+                  GATE_UP_DOWN KIMI_EXPERTS
+              "mlp.routed_expert_norm mlp.routed_expert_down_proj mlp.routed_expert_up_proj " SHARED_GATE_UP_DOWN NORMS
+              "self_attention_res_proj self_attention_res_norm mlp_res_proj mlp_res_norm",
+     .after = "model.norm model.output_attn_res_proj model.output_attn_res_norm lm_head",
+     .rows = kimi_k3,
+     .dropped = "vision_tower vision_model multi_modal_projector mm_projector model.mtp mtp.",
+     .drops_layers = true,
+     .is_untied = true,
+     .in_8_bits = "mlp.gate",
+     .plain = "res_proj",
+     .uncast = "e_score_correction_bias A_log dt_bias"},
+    {.types = "bailing_moe bailing_moe_v2",
+     .before = "model.word_embeddings",
+     .layers = "model.layers",
+     .layer = "attention.query_key_value attention.dense " GATE_DOWN_UP SWITCH(
+         "mlp") "mlp.gate.gate_proj "
+                "#mlp.gate.expert_bias " SHARED_GATE_DOWN_UP NORMS,
+     .after = "model.norm lm_head",
+     .rows = bailing_moe,
+     .is_untied = true,
+     .in_8_bits = "mlp.gate.gate_proj",
+     .uncast = "expert_bias"},
+    {.types = "bailing_moe_v3",
+     .before = "model.word_embeddings",
+     .layers = "model.layers",
+     .layer = "attention.q_proj attention.q_a_proj attention.q_a_layernorm attention.q_b_proj attention.k_proj "
+              "attention.v_proj =attention.q_conv1d =attention.k_conv1d =attention.v_conv1d #attention.A_log "
+              "attention.f_proj #attention.dt_bias attention.b_proj attention.kv_a_proj_with_mqa "
+              "attention.kv_a_layernorm attention.embed_q attention.unembed_out attention.g_proj attention.o_norm "
+              "attention.o_proj attention.dense " GATE_UP_DOWN "=mlp.gate #mlp.gate.expert_bias " SWITCH("mlp")
+                  SHARED_GATE_UP_DOWN NORMS,
+     .after = "model.norm lm_head",
+     .rows = bailing_moe_v3,
+     .dropped = "mtp",
+     .drops_layers = true,
+     .is_untied = true,
+     .plain = "word_embeddings lm_head attention.q_a_proj attention.q_b_proj attention.kv_a_proj_with_mqa "
+              "attention.embed_q attention.unembed_out attention.b_proj"},
+    {.types = "mistral3 llava",
+     .prefix = "language_model.",
+     LLAMA_NAMES,
+     .layer = QKVO GATE_DOWN_UP NORMS,
+     .dropped = "vision_tower multi_modal_projector rotary_emb.inv_freq",
+     .is_untied = true},
+    {.types = "qwen2_vl qwen2_5_vl",
+     .prefix = "language_model.",
+     LLAMA_NAMES,
+     .layer = QKVO GATE_DOWN_UP NORMS,
+     .dropped = "visual. vision_tower."},
+    {.types = "qwen3_vl",
+     .prefix = "language_model.",
+     LLAMA_NAMES,
+     .layer = QKVO QK_NORMS GATE_DOWN_UP NORMS,
+     .dropped = "visual. vision_tower."},
+    {.types = "qwen3_vl_moe",
+     .prefix = "language_model.",
+     LLAMA_NAMES,
+     .layer = QKVO QK_NORMS NORMS GATE_DOWN_UP "mlp.gate " SWITCH("mlp"),
+     .rows = qwen3_vl_moe,
+     .dropped = "visual.",
+     .is_untied = true,
+     .in_8_bits = "mlp.gate"},
+    {.types = "qwen3_next",
+     LLAMA_NAMES,
+     .layer = LINEAR_ATTENTION("linear_attn.in_proj_qkvz linear_attn.in_proj_ba") QKVO QK_NORMS NORMS GATE_DOWN_UP
+     "mlp.gate " SWITCH("mlp") SHARED_EXPERT,
+     .rows = qwen3_next,
+     .dropped = "mtp.",
+     .is_untied = true,
+     .in_8_bits = "mlp.gate shared_expert_gate",
+     .change = norms_plus_one},
+    {.types = "qwen3_5 qwen3_5_moe",
+     .prefix = "language_model.",
+     LLAMA_NAMES,
+     .layer = LINEAR_ATTENTION("linear_attn.in_proj_qkv linear_attn.in_proj_z linear_attn.in_proj_b "
+                               "linear_attn.in_proj_a") QKVO QK_NORMS NORMS GATE_DOWN_UP "mlp.gate " SWITCH("mlp")
+         SHARED_EXPERT,
+     .rows = qwen3_5,
+     .dropped = "vision_tower model.visual mtp.",
+     .is_untied = true,
+     .in_8_bits = "mlp.gate shared_expert_gate",
+     .uncast = "A_log",
+     .change = norms_plus_one},
+    {.types = "step3p5",
+     LLAMA_NAMES,
+     .layer = QKVO QK_NORMS "self_attn.g_proj " GATE_UP_DOWN "mlp.gate.gate #mlp.gate.router_bias " SWITCH(
+         "mlp") "mlp.share_expert.gate_proj mlp.share_expert.up_proj mlp.share_expert.down_proj " NORMS,
+     .rows = step3p5,
+     .dropped = ".mtp",
+     .drops_layers = true,
+     .is_untied = true,
+     .in_8_bits = "mlp.gate.gate",
+     .uncast = "router_bias",
+     .change = all_norms_plus_one},
+    {.types = NULL},
+};
+
+/* Calls `fits` for the words of a list. */
+static bool any_word(const char *list, const char *word, bool (*fits)(const char *word, size_t length, const char *of))
+{
+    while (list != NULL && *(list += strspn(list, " ")) != '\0') {
+        size_t length = strcspn(list, " ");
+        if (fits(list, length, word))
+            return true;
+        list += length;
+    }
+    return false;
+}
+
+static bool is_equal(const char *word, size_t length, const char *of)
+{
+    return strlen(of) == length && memcmp(word, of, length) == 0;
+}
+
+static bool is_ending(const char *word, size_t length, const char *of)
+{
+    size_t of_length = strlen(of);
+    return of_length >= length && memcmp(word, of + of_length - length, length) == 0;
+}
+
+static bool is_within(const char *word, size_t length, const char *of)
+{
+    return memmem(of, strlen(of), word, length) != NULL;
+}
+
+bool mlx_list_has(const char *list, const char *word)
+{
+    return any_word(list, word, is_equal);
+}
+
+bool mlx_list_ends(const char *list, const char *word)
+{
+    return any_word(list, word, is_ending);
+}
+
+bool mlx_list_within(const char *list, const char *word)
+{
+    return any_word(list, word, is_within);
+}
+
+/* Classes of one model type that differ by another key. */
+static const char *type_of(const struct json *config)
+{
+    const char *type = json_string(json_get(config, "model_type"), NULL);
+    const char *class_name = json_string(json_first(json_get(config, "architectures")), NULL);
+    uint64_t n_experts;
+    if (type == NULL)
+        return "";
+    if (strcmp(type, "granitemoehybrid") == 0 &&
+        (!json_u64(json_get(config, "num_local_experts"), &n_experts) || n_experts == 0))
+        return "granitemoehybrid.dense";
+    if (strcmp(type, "bailing_hybrid") == 0 && class_name != NULL && strcmp(class_name, "BailingMoeV3ForCausalLM") == 0)
+        return "bailing_moe_v3";
+    return type;
+}
+
+const struct mlx_family *mlx_family_of(const struct json *config)
+{
+    const char *type = type_of(config);
+    for (const struct mlx_family *family = mlx_families; family->types != NULL; family++)
+        if (*type != '\0' && mlx_list_has(family->types, type))
+            return family;
+    return NULL;
+}

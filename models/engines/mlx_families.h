@@ -1,0 +1,65 @@
+/* The classes of mlx-lm: the names of their modules, in the order in which a class makes them, and how each comes from
+ * a checkpoint's tensors. A family is a row of the table.
+ *
+ * Lists hold names separated by blanks. A name stands for a module, whose tensors are NAME.weight and NAME.bias; a
+ * module that is a matrix, or a stack of matrices, can be quantized. Before a name, '=' marks a module that is never
+ * quantized, '#' a tensor that is no module and has the name itself. What a model lacks is passed over.
+ *
+ * Source: mlx-lm, mlx_lm/models/: __init__(), sanitize(), quant_predicate() and cast_predicate() of each class;
+ * utils.py for other names of model types. */
+#pragma once
+
+#include "formats/json.h"
+#include "quant/view.h"
+
+#define MLX_CONVOLUTION "c 1 k -> c k 1" /* of a kernel that is not arranged so already */
+#define MLX_FLAT        "flat"           /* all elements in one dimension */
+
+/* How a module comes from tensors of other names, or in another arrangement. */
+struct mlx_row {
+    const char *module;
+    /* Names of modules or tensors, separated by ", ": all that the rearrangement reads. {} is the number of an expert:
+     * all experts are stacked along a new first axis. | separates alternatives, the first one present counts. NULL: the
+     * same name */
+    const char *from;
+    const char
+        *axes; /* a rearrangement of the weight (models/relation/rearrangement.h), or MLX_FLAT; NULL: unchanged */
+};
+
+struct mlx_family {
+    const char *types;  /* model types of config.json, separated by blanks */
+    const char *prefix; /* before all names; NULL: none */
+    const char *before; /* the modules before the layers */
+    const char *layers; /* "model.layers" */
+    const char *layer;  /* the modules of a layer, without the layer's name; "" if the family is not known */
+    const char *after;  /* the modules after the layers */
+
+    /* What checkpoints have instead of the prefix, if not what multimodal models usually have, and instead of `layers`;
+     * NULL: the same. */
+    const char *stored, *stored_layers;
+
+    const struct mlx_row *rows; /* modules of a layer, or whole names; ends with one without a module. NULL: none */
+    const char *dropped;        /* parts of the names of tensors that are left out; NULL: none */
+    bool drops_layers;          /* leaves out layers beyond the number in config.json */
+    bool drops_shared;          /* leaves out keys and values of layers that use those of others */
+    bool is_untied;             /* without "tie_word_embeddings" in config.json, lm_head.weight counts */
+
+    const char *in_8_bits; /* endings of modules that have 8 bits in groups of 64 columns, affine; NULL: none */
+    const char *plain;     /* endings of modules that are not quantized unless by a recipe; NULL: none */
+    const char *uncast;    /* parts of the names of tensors that keep their type; NULL: none */
+
+    /* Changes the values of a tensor as the class does; returns `view` if it leaves them alone. `name` is that of the
+     * module, without the prefix. NULL: changes none. */
+    const struct view *(*change)(struct arena *arena, const struct json *config, const char *name,
+                                 const struct view *view);
+};
+
+extern const struct mlx_family mlx_families[]; /* up to NULL types */
+
+/* Returns the family of a configuration, or NULL if mlx-lm has none. */
+const struct mlx_family *mlx_family_of(const struct json *config);
+
+/* Reports whether `word` is one of the words of a list, ends with one, or has one in it; false for NULL. */
+bool mlx_list_has(const char *list, const char *word);
+bool mlx_list_ends(const char *list, const char *word);
+bool mlx_list_within(const char *list, const char *word);

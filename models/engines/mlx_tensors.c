@@ -1,0 +1,364 @@
+#include "models/engines/mlx_tensors.h"
+
+#include "base/text.h"
+#include "models/relation/rearrangement.h"
+#include "quant/convert.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char weight[] = ".weight", bias[] = ".bias", outside[] = "";
+
+enum { SIZES = 3 };
+
+struct making {
+    struct arena *arena;
+    const struct mlx_family *family;
+    const struct hf_model *model;
+    const struct json *config, *text; /* of the whole model, and of its language model */
+    struct axis_size sizes[SIZES];
+    bool *is_used; /* by tensor of the model */
+    bool is_tied;
+    uint64_t n_shared; /* layers, the last ones, that use the keys and values of earlier ones */
+    struct mlx_tensors *made;
+    struct error *error;
+};
+
+/* Numbers of the configuration. */
+
+static uint64_t number_of(const struct json *config, const char *const *keys)
+{
+    uint64_t number;
+    for (; *keys != NULL; keys++)
+        if (json_u64(json_get(config, *keys), &number))
+            return number;
+    return 0;
+}
+
+static void read_sizes(struct making *making)
+{
+    static const char *const heads[] = {"num_attention_heads", NULL};
+    static const char *const nope[] = {"qk_nope_head_dim", "head_dim", NULL};
+    static const char *const value[] = {"v_head_dim", "head_dim", NULL};
+    static const char *const layers[] = {"num_hidden_layers", "n_layer", "num_layers", "n_layers", NULL};
+    static const char *const shared[] = {"num_kv_shared_layers", NULL};
+    const struct json *tied = json_get(making->text, "tie_word_embeddings");
+    making->sizes[0] = (struct axis_size){.name = "head", .size = number_of(making->text, heads)};
+    making->sizes[1] = (struct axis_size){.name = "nope", .size = number_of(making->text, nope)};
+    making->sizes[2] = (struct axis_size){.name = "value", .size = number_of(making->text, value)};
+    making->made->n_layers = number_of(making->text, layers);
+    making->n_shared = number_of(making->text, shared);
+    tied = tied != NULL ? tied : json_get(making->config, "tie_word_embeddings");
+    making->is_tied = json_bool(tied, !making->family->is_untied);
+}
+
+/* Finding tensors. */
+
+enum { LONGEST_NAME = 512 }; /* patterns are much shorter, and so are the names that they fit */
+
+/* Finds the tensor whose name is these three texts in a row. */
+static const struct tensor *find(struct making *making, const char *prefix, const char *middle, const char *name)
+{
+    const struct tensor_set *set = making->model->tensors;
+    char whole[LONGEST_NAME];
+    int length = snprintf(whole, sizeof whole, "%s%s%s", prefix, middle, name);
+    const struct tensor *tensor = length < LONGEST_NAME ? tensor_set_find_text(set, whole) : NULL;
+    if (tensor != NULL)
+        making->is_used[tensor - set->tensors] = true;
+    return tensor;
+}
+
+/* Finds the tensor that the class calls `name`, without its prefix: checkpoints put other texts before it. */
+static const struct tensor *find_stored(struct making *making, const char *name)
+{
+    static const char model[] = "model.";
+    const struct mlx_family *family = making->family;
+    const char *prefixes[] = {family->prefix, "", "language_model.", family->stored};
+    const struct tensor *tensor = NULL;
+    size_t layers = family->stored_layers != NULL ? strlen(family->layers) : 0;
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes && tensor == NULL; i++)
+        if (prefixes[i] != NULL)
+            tensor = find(making, prefixes[i], "", name);
+    if (tensor == NULL && text_starts_with(name, model))
+        tensor = find(making, "model.language_model.", "", name + strlen(model));
+    if (tensor == NULL && layers > 0 && text_starts_with(name, family->layers) && name[layers] == '.')
+        tensor = find(making, family->stored, family->stored_layers, name + layers);
+    return tensor;
+}
+
+static const struct view *view_of(struct making *making, const struct tensor *tensor)
+{
+    if (tensor->refusal != NULL) {
+        error_set(making->error, "'%.200s': %s", tensor->name, tensor->refusal);
+        return NULL;
+    }
+    return view_convert(making->arena, tensor_view(tensor, making->arena), hf_written(making->model, tensor));
+}
+
+static bool stack(struct making *making, const struct view **parts, size_t n, const char *name,
+                  const struct view **ret_view)
+{
+    for (size_t i = 1; i < n; i++)
+        if (parts[i]->rank != parts[0]->rank || parts[i]->dtype != parts[0]->dtype ||
+            memcmp(parts[i]->shape, parts[0]->shape, parts[0]->rank * sizeof *parts[0]->shape) != 0)
+            return error_set(making->error, "number %zu of '%.200s' has another shape or type than the first", i, name);
+    if (parts[0]->rank + 1 > VIEW_MAX_RANK)
+        return error_set(making->error, "'%.200s' would have too many dimensions", name);
+    *ret_view = view_stack(making->arena, parts, n);
+    return true;
+}
+
+/* Gets all experts of a name with {}, one after the other; *ret_view stays NULL if there is none. */
+static bool read_experts(struct making *making, const char *name, const char *suffix, const struct view **ret_view)
+{
+    const char *at = strstr(name, "{}");
+    const struct view **parts = NULL;
+    size_t n = 0;
+    bool good = true;
+    for (; good; n++) {
+        const struct tensor *tensor =
+            find_stored(making, arena_printf(making->arena, "%.*s%zu%s%s", (int)(at - name), name, n, at + 2, suffix));
+        if (tensor == NULL)
+            break;
+        parts = arena_grow(making->arena, parts, n, sizeof *parts);
+        parts[n] = view_of(making, tensor);
+        good = parts[n] != NULL;
+    }
+    if (good && n > 0)
+        good = stack(making, parts, n, name, ret_view);
+    return good;
+}
+
+/* Gets the tensor of a name, with or without the suffix. */
+static bool read_name(struct making *making, const char *name, const char *suffix, const struct view **ret_view)
+{
+    *ret_view = NULL;
+    if (strstr(name, "{}") != NULL)
+        return read_experts(making, name, suffix, ret_view);
+    const struct tensor *tensor = find_stored(making, arena_printf(making->arena, "%s%s", name, suffix));
+    if (tensor == NULL)
+        return true;
+    *ret_view = view_of(making, tensor);
+    return *ret_view != NULL;
+}
+
+/* Gets the tensors of a list of names; *ret_n is 0 if one is missing. */
+static bool read_names(struct making *making, const char *before, const char *names, const char *suffix,
+                       const struct view *views[AXES_MAX_TENSORS], size_t *ret_n)
+{
+    size_t n = 0;
+    *ret_n = 0;
+    for (size_t length; *names != '\0' && n < AXES_MAX_TENSORS; names += length + strspn(names + length, ", ")) {
+        length = strcspn(names, ",");
+        const char *name = arena_printf(making->arena, "%s%.*s", before, (int)length, names);
+        if (!read_name(making, name, suffix, &views[n]))
+            return false;
+        if (views[n++] == NULL)
+            return true;
+    }
+    *ret_n = n;
+    return true;
+}
+
+/* Gets the tensors that a row names: those of the first of its alternatives that are there. */
+static bool read_alternatives(struct making *making, const char *before, const char *from, const char *suffix,
+                              const struct view *views[AXES_MAX_TENSORS], size_t *ret_n)
+{
+    *ret_n = 0;
+    while (*from != '\0' && *ret_n == 0) {
+        size_t length = strcspn(from, "|");
+        const char *names = arena_printf(making->arena, "%.*s", (int)length, from);
+        if (!read_names(making, before, names, suffix, views, ret_n) ||
+            (*ret_n == 0 && strcmp(suffix, weight) == 0 && !read_names(making, before, names, outside, views, ret_n)))
+            return false;
+        from += length + (from[length] == '|');
+    }
+    return true;
+}
+
+/* Making tensors. */
+
+static const struct mlx_row *find_row(const struct mlx_family *family, const char *module)
+{
+    for (const struct mlx_row *row = family->rows; row != NULL && row->module != NULL; row++)
+        if (strcmp(row->module, module) == 0)
+            return row;
+    return NULL;
+}
+
+/* A kernel of a convolution that mlx wrote is in its arrangement already. */
+static bool is_arranged(const char *axes, const struct view *view)
+{
+    return strcmp(axes, MLX_CONVOLUTION) == 0 && (view->rank != 3 || view->shape[1] != 1);
+}
+
+static bool rearrange(struct making *making, const char *axes, const struct view **views)
+{
+    const struct axis_sizes sizes = {making->sizes, SIZES};
+    const struct view *to[AXES_MAX_TENSORS];
+    if (strcmp(axes, MLX_FLAT) == 0) {
+        views[0] = view_reshape(making->arena, views[0], 1, &views[0]->n_elements);
+        return true;
+    }
+    if (is_arranged(axes, views[0]))
+        return true;
+    const struct rearrangement *parsed = rearrangement_parse(making->arena, axes, making->error);
+    if (parsed == NULL || !rearrangement_apply(making->arena, parsed, FORWARD, &sizes, views, to, making->error))
+        return false;
+    views[0] = to[0];
+    return true;
+}
+
+/* Reports whether the module that holds a tensor has a weight, which comes before it. */
+static bool has_weight(const struct making *making, const char *tensor)
+{
+    const char *end = strrchr(tensor, '.');
+    const struct mlx_tensors *made = making->made;
+    for (size_t i = made->n_tensors; end != NULL && i-- > 0;) {
+        const char *module = made->tensors[i].module;
+        if (strlen(module) == (size_t)(end - tensor) && memcmp(module, tensor, (size_t)(end - tensor)) == 0)
+            return true;
+        if (strncmp(module, tensor, (size_t)(end - tensor)) != 0)
+            return false;
+    }
+    return false;
+}
+
+/* A module of a list, in a layer or outside. */
+struct place {
+    const char *before; /* "model.layers.0.", or "" */
+    uint64_t layer;
+    const char *module;
+    char mark;
+};
+
+static bool make_tensor(struct making *making, const struct place *place, const char *suffix)
+{
+    const struct mlx_family *family = making->family;
+    const struct mlx_row *row = find_row(family, place->module);
+    const struct view *views[AXES_MAX_TENSORS];
+    size_t n;
+    const char *from = row != NULL && row->from != NULL ? row->from : place->module;
+    if (!read_alternatives(making, place->before, from, suffix, views, &n))
+        return false;
+    if (n == 0)
+        return true;
+    const char *name = arena_printf(making->arena, "%s%s", place->before, place->module);
+    if (row != NULL && row->axes != NULL && suffix != bias && !rearrange(making, row->axes, views))
+        return error_prefix(making->error, "'%.200s'", name);
+    if (family->change != NULL && suffix == weight)
+        views[0] = family->change(making->arena, making->text, name, views[0]);
+    struct mlx_tensor tensor = {
+        .module = arena_printf(making->arena, "%s%s", family->prefix != NULL ? family->prefix : "", name),
+        .suffix = suffix,
+        .view = views[0],
+        .layer = place->layer,
+        .is_matrix = suffix == weight && place->mark == 0 && views[0]->rank >= 2 && views[0]->n_elements > 0,
+        .keeps_type = views[0]->dtype->kind != DTYPE_FLOAT || mlx_list_within(family->uncast, name)};
+    tensor.is_of_branch = suffix == outside && !has_weight(making, tensor.module);
+    struct mlx_tensors *made = making->made;
+    made->tensors = arena_grow(making->arena, made->tensors, made->n_tensors, sizeof *made->tensors);
+    made->tensors[made->n_tensors++] = tensor;
+    return true;
+}
+
+/* A tied head is left out, like the keys and values of layers that use those of others. */
+static bool is_left_out(const struct making *making, const struct place *place)
+{
+    static const char shared[] = "self_attn.k_proj self_attn.v_proj self_attn.k_norm";
+    if (making->family->drops_shared && place->layer + making->n_shared >= making->made->n_layers &&
+        mlx_list_has(shared, place->module))
+        return true;
+    return making->is_tied && mlx_list_has("lm_head output", place->module);
+}
+
+static void leave_out(struct making *making, const struct place *place)
+{
+    find_stored(making, arena_printf(making->arena, "%s%s%s", place->before, place->module, weight));
+    find_stored(making, arena_printf(making->arena, "%s%s%s", place->before, place->module, bias));
+}
+
+static bool make_module(struct making *making, const struct place *place)
+{
+    if (place->mark == '#')
+        return make_tensor(making, place, outside);
+    if (is_left_out(making, place)) {
+        leave_out(making, place);
+        return true;
+    }
+    return make_tensor(making, place, weight) && make_tensor(making, place, bias);
+}
+
+static bool make_list(struct making *making, const char *list, const char *before, uint64_t layer)
+{
+    while (*(list += strspn(list, " ")) != '\0') {
+        struct place place = {.before = before, .layer = layer};
+        if (*list == '=' || *list == '#')
+            place.mark = *list++;
+        size_t length = strcspn(list, " ");
+        place.module = arena_printf(making->arena, "%.*s", (int)length, list);
+        if (!make_module(making, &place))
+            return false;
+        list += length;
+    }
+    return true;
+}
+
+static bool make_layers(struct making *making)
+{
+    const struct mlx_family *family = making->family;
+    for (uint64_t i = 0; i < making->made->n_layers; i++) {
+        size_t before = making->made->n_tensors;
+        const char *name = arena_printf(making->arena, "%s.%" PRIu64 ".", family->layers, i);
+        if (!make_list(making, family->layer, name, i))
+            return false;
+        if (making->made->n_tensors == before)
+            return error_set(making->error, "layer %" PRIu64 " of %" PRIu64 " has no tensors", i,
+                             making->made->n_layers);
+    }
+    return true;
+}
+
+/* Reports whether a tensor belongs to a layer beyond those of the model. */
+static bool is_beyond(const struct making *making, const char *name)
+{
+    static const char layers[] = "layers.";
+    const char *at = strstr(name, layers);
+    return at != NULL && strtoull(at + strlen(layers), NULL, 10) >= making->made->n_layers;
+}
+
+/* The tool refuses a checkpoint with a tensor that its class does not have. */
+static bool check_rest(const struct making *making)
+{
+    const struct tensor_set *set = making->model->tensors;
+    const struct mlx_family *family = making->family;
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const char *name = set->tensors[i].name;
+        if (!making->is_used[i] && !mlx_list_within(family->dropped, name) &&
+            !(family->drops_layers && is_beyond(making, name)))
+            return error_set(making->error, "mlx-lm's class for this model has no place for the tensor '%.200s'", name);
+    }
+    return true;
+}
+
+bool mlx_tensors_make(struct arena *arena, const struct mlx_family *family, const struct hf_model *model,
+                      const struct json *config, struct mlx_tensors *ret_tensors, struct error *error)
+{
+    const struct json *text = json_get(config, "text_config");
+    struct making making = {.arena = arena,
+                            .family = family,
+                            .model = model,
+                            .config = config,
+                            .text = json_is(text, JSON_OBJECT) ? text : config,
+                            .made = ret_tensors,
+                            .error = error};
+    *ret_tensors = (struct mlx_tensors){0};
+    read_sizes(&making);
+    making.is_used = memory_alloc(model->tensors->n_tensors + 1);
+    memset(making.is_used, 0, model->tensors->n_tensors + 1);
+    bool good = make_list(&making, family->before, "", 0) && make_layers(&making) &&
+                make_list(&making, family->after, "", 0) && check_rest(&making);
+    free(making.is_used);
+    return good;
+}

@@ -1,0 +1,27 @@
+/* The tensors of a class of mlx-lm, made from those of a checkpoint by the rows of its family. */
+#pragma once
+
+#include "formats/json.h"
+#include "models/engines/mlx_families.h"
+#include "models/huggingface/hf_model.h"
+
+struct mlx_tensor {
+    const char *module; /* the path of the module: "model.layers.0.mlp.up_proj" */
+    const char *suffix; /* of the tensor's name: ".weight", ".bias"; "" for a tensor that is no module */
+    const struct view *view;
+    uint64_t layer;    /* 0 outside of layers */
+    bool is_matrix;    /* can be quantized */
+    bool keeps_type;   /* is not cast */
+    bool is_of_branch; /* of a module that contains others: mlx-lm does not count it as a parameter */
+};
+
+struct mlx_tensors {
+    struct mlx_tensor *tensors; /* in the order in which the class makes them */
+    size_t n_tensors;
+    uint64_t n_layers;
+};
+
+/* Makes the tensors in `arena`. Fails, with the reason, if a tensor does not fit its row, or if the class has none of
+ * its name. */
+bool mlx_tensors_make(struct arena *arena, const struct mlx_family *family, const struct hf_model *model,
+                      const struct json *config, struct mlx_tensors *ret_tensors, struct error *error);

@@ -1,0 +1,98 @@
+# Directories for MLX: mlx/.
+
+load lib
+
+setup_file() {
+    load lib
+    "$PYTHON" "$HERE/mlx.py" make "$BATS_FILE_TMPDIR/model"
+    "$PYTHON" "$HERE/mlx.py" make-experts "$BATS_FILE_TMPDIR/experts"
+}
+
+setup() {
+    need_numpy
+    MODEL=$BATS_FILE_TMPDIR/model
+    EXPERTS=$BATS_FILE_TMPDIR/experts
+    OUT=$BATS_TEST_TMPDIR/out
+}
+
+@test "codes, scales and biases are what mlx's arithmetic gives" {
+    local bits
+    for bits in 2 3 4 5 6 8; do
+        "$WFS" cat "$MODEL" "mlx/${bits}bit/model.safetensors" >"$OUT"
+        "$PYTHON" "$HERE/mlx.py" check "$bits" "$MODEL/model.safetensors" "$OUT"
+    done
+}
+
+@test "a file is laid out as mlx does, and its index is complete" {
+    "$WFS" cat "$MODEL" mlx/4bit/model.safetensors >"$OUT"
+    "$WFS" cat "$MODEL" mlx/4bit/model.safetensors.index.json >"$OUT.index"
+    "$PYTHON" "$HERE/mlx.py" shape "$OUT" "$OUT.index"
+}
+
+@test "common variants are listed, the others are found by name" {
+    [ "$("$WFS" ls "$MODEL" mlx | sort | tr '\n' ' ')" = "4bit 6bit 8bit bf16 mxfp4 nvfp4 plain " ]
+    "$WFS" ls "$MODEL" mlx/3bit-g32-f16 | grep -qx model.safetensors
+    "$WFS" ls "$MODEL" mlx/mxfp8 | grep -qx model.safetensors
+    "$WFS" cat "$MODEL" mlx/mixed_3_6/config.json | jq -e '.quantization["lm_head"] == {"group_size": null, "bits": 6, "mode": "affine"}'
+    "$WFS" cat "$MODEL" mlx/mixed_3_4-g32/config.json | jq -e '.quantization["model.layers.0.mlp.up_proj"].group_size == 32'
+    fails 1 "there is no 'mlx/7bit" "$WFS" cat "$MODEL" mlx/7bit/config.json
+}
+
+@test "config.json is sorted at the top, with the parameters twice, and the card is the tool's" {
+    "$WFS" cat "$MODEL" mlx/4bit/config.json >"$OUT"
+    echo >>"$OUT" # the file does not end with one
+    diff "$OUT" - <<'END'
+{
+    "architectures": [
+        "LlamaForCausalLM"
+    ],
+    "eos_token_id": [
+        2,
+        7
+    ],
+    "model_type": "llama",
+    "num_hidden_layers": 2,
+    "quantization": {
+        "group_size": 64,
+        "bits": 4,
+        "mode": "affine"
+    },
+    "quantization_config": {
+        "group_size": 64,
+        "bits": 4,
+        "mode": "affine"
+    },
+    "rope_scaling": {
+        "z": 1e-05,
+        "a": 2.5
+    },
+    "tie_word_embeddings": false,
+    "torch_dtype": "bfloat16"
+}
+END
+    [ "$("$WFS" cat "$MODEL" mlx/4bit/README.md | tr '\n' ' ')" = "--- language: en library_name: mlx pipeline_tag: text-generation tags: - mlx --- " ]
+    [ "$("$WFS" cat "$MODEL" mlx/plain/chat_template.jinja)" = "{{ messages }}" ]
+    diff <("$WFS" cat "$MODEL" mlx/plain/tokenizer_config.json) "$MODEL/tokenizer_config.json"
+}
+
+@test "experts are stacked, and a router has bits of its own" {
+    "$WFS" cat "$EXPERTS" mlx/plain/model.safetensors >"$OUT"
+    "$PYTHON" "$HERE/mlx.py" experts "$EXPERTS/model.safetensors" "$OUT"
+    "$WFS" cat "$EXPERTS" mlx/mxfp4/config.json |
+        jq -e '.quantization == {"group_size": 32, "bits": 4, "mode": "mxfp4", "model.layers.0.mlp.gate": {"group_size": 64, "bits": 8}}'
+}
+
+@test "what mlx-lm refuses has no weights, and the reason is said" {
+    cp -r "$MODEL" "$BATS_TEST_TMPDIR/model"
+    jq '.model_type = "nothing"' "$MODEL/config.json" >"$BATS_TEST_TMPDIR/model/config.json"
+    fails 1 "no class of mlx-lm is known for the model type 'nothing'" "$WFS" cat "$BATS_TEST_TMPDIR/model" mlx/4bit/model.safetensors
+    jq '.num_hidden_layers = 1' "$MODEL/config.json" >"$BATS_TEST_TMPDIR/model/config.json"
+    fails 1 "no place for the tensor 'model.layers.1." "$WFS" cat "$BATS_TEST_TMPDIR/model" mlx/4bit/model.safetensors
+    jq '.num_hidden_layers = 1000000' "$MODEL/config.json" >"$BATS_TEST_TMPDIR/model/config.json"
+    fails 1 "layer 2 of 1000000 has no tensors" "$WFS" cat "$BATS_TEST_TMPDIR/model" mlx/4bit/model.safetensors
+}
+
+@test "a GGUF has the same directory" {
+    "$WFS" cat "$HERE/../data/gguf/models/llama-tiny" model.gguf >"$BATS_TEST_TMPDIR/model.gguf"
+    "$WFS" ls "$BATS_TEST_TMPDIR/model.gguf" mlx/plain | grep -qx model.safetensors
+}

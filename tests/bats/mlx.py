@@ -1,0 +1,139 @@
+"""Models for the tests of mlx/, and what MLX makes of them, by numpy: mlx.py WHAT ARGUMENTS...
+
+    make DIRECTORY           a Llama of two layers in BF16
+    make-experts DIRECTORY   a Qwen3 MoE of one layer with three experts
+    check BITS SOURCE FILE   compares every tensor of an affine quantization in groups of 64
+    experts SOURCE FILE      compares stacked experts
+    shape FILE INDEX         checks the layout of a file, and its index
+"""
+import json
+import pathlib
+import struct
+import sys
+
+import numpy
+
+GROUP, HIDDEN = 64, 128
+
+
+def to_bf16(values):
+    """F32 numbers rounded half to even to BF16, as F32."""
+    bits = numpy.asarray(values, "<f4").view("<u4")
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).astype("<u4").view("<f4")
+
+
+def raw(values):
+    return (to_bf16(values).view("<u4") >> 16).astype("<u2").tobytes()
+
+
+def write(directory, config, shapes):
+    random = numpy.random.default_rng(5)
+    path = pathlib.Path(directory)
+    path.mkdir(parents=True)
+    header, data = {}, b""
+    for name, shape in shapes.items():
+        values = to_bf16(random.standard_normal(shape, dtype=numpy.float32) * 0.05)
+        if len(shape) == 2 and shape[0] > 3:
+            values[0], values[1], values[2, 3] = 0, 0.125, -3
+            values[3] = numpy.abs(values[3])
+        header[name] = {"dtype": "BF16", "shape": list(shape), "data_offsets": [len(data), len(data) + 2 * values.size]}
+        data += raw(values)
+    text = json.dumps(header).encode()
+    (path / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+    (path / "config.json").write_text(json.dumps(config))
+    (path / "generation_config.json").write_text('{"eos_token_id": [2, 7]}')
+    (path / "tokenizer_config.json").write_text('{"chat_template": "{{ messages }}\\n"}')
+
+
+def attention(layer):
+    return {f"{layer}.self_attn.{name}_proj.weight": (HIDDEN, HIDDEN) for name in "qkvo"} | {
+        f"{layer}.input_layernorm.weight": (HIDDEN,), f"{layer}.post_attention_layernorm.weight": (HIDDEN,)}
+
+
+def outside():
+    return {"model.embed_tokens.weight": (16, HIDDEN), "model.norm.weight": (HIDDEN,), "lm_head.weight": (16, HIDDEN)}
+
+
+def make(directory):
+    shapes = outside()
+    for layer in range(2):
+        name = f"model.layers.{layer}"
+        shapes |= attention(name) | {f"{name}.mlp.{part}_proj.weight": (HIDDEN, HIDDEN) for part in ("gate", "down", "up")}
+    write(directory, {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "num_hidden_layers": 2, "rope_scaling": {"z": 1e-5, "a": 2.50},
+                      "torch_dtype": "bfloat16", "tie_word_embeddings": False, "eos_token_id": 2, "_name_or_path": "x"}, shapes)
+
+
+def make_experts(directory):
+    name = "model.layers.0"
+    shapes = outside() | attention(name) | {f"{name}.mlp.gate.weight": (3, HIDDEN)}
+    shapes |= {f"{name}.self_attn.{part}_norm.weight": (HIDDEN,) for part in "qk"}
+    shapes |= {f"{name}.mlp.experts.{i}.{part}_proj.weight": (HIDDEN, HIDDEN) for i in range(3) for part in ("gate", "down", "up")}
+    write(directory, {"model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCausalLM"], "num_hidden_layers": 1, "num_experts": 3,
+                      "tie_word_embeddings": False}, shapes)
+
+
+def read(path):
+    content = pathlib.Path(path).read_bytes()
+    length = struct.unpack("<Q", content[:8])[0]
+    header = json.loads(content[8:8 + length])
+    header.pop("__metadata__", None)
+    return {name: (entry["dtype"], entry["shape"], content[8 + length:][slice(*entry["data_offsets"])]) for name, entry in header.items()}
+
+
+def values_of(tensor):
+    return (numpy.frombuffer(tensor[2], "<u2").astype("<u4") << 16).view("<f4").reshape(tensor[1])
+
+
+def affine(values, bits):
+    """Codes, scales and biases of the rows of a matrix."""
+    groups = values.reshape(len(values), -1, GROUP)
+    low, high, most = groups.min(2), groups.max(2), numpy.float32(2**bits - 1)
+    from_low = numpy.abs(low) > numpy.abs(high)
+    scale = numpy.maximum((high - low) / most, numpy.float32(1e-7))
+    scale, edge = numpy.where(from_low, scale, -scale), numpy.where(from_low, low, high)
+    steps = numpy.rint(edge / scale)
+    scale = numpy.where(steps != 0, edge / numpy.where(steps != 0, steps, 1), scale)
+    edge = numpy.where(steps != 0, edge, 0)
+    codes = numpy.clip(numpy.rint((groups - edge[:, :, None]) / scale[:, :, None]), 0, most).astype("u1")
+    strings = numpy.unpackbits(codes.reshape(len(values), -1, 1), axis=2, bitorder="little")[:, :, :bits]
+    return numpy.packbits(strings.reshape(len(values), -1), axis=1, bitorder="little").tobytes(), raw(scale), raw(edge)
+
+
+def check(bits, source, file):
+    made, bits = read(file), int(bits)
+    for name, tensor in read(source).items():
+        values = values_of(tensor)
+        if values.ndim != 2:
+            assert made.pop(name) == tensor, name
+            continue
+        module, rows = name.removesuffix(".weight"), values.shape[0]
+        shape = [rows, HIDDEN // GROUP]
+        for part, wanted in zip(("weight", "scales", "biases"), affine(values, bits)):
+            expected = ("U32", [rows, HIDDEN * bits // 32], wanted) if part == "weight" else ("BF16", shape, wanted)
+            assert made.pop(f"{module}.{part}") == expected, f"{module}.{part}"
+    assert not made, made
+
+
+def experts(source, file):
+    stored, made = read(source), read(file)
+    for part in ("gate", "up", "down"):
+        parts = [stored[f"model.layers.0.mlp.experts.{i}.{part}_proj.weight"][2] for i in range(3)]
+        assert made[f"model.layers.0.mlp.switch_mlp.{part}_proj.weight"] == ("BF16", [3, HIDDEN, HIDDEN], b"".join(parts)), part
+    assert not [name for name in made if "experts" in name]
+
+
+def shape(file, index):
+    content, index = pathlib.Path(file).read_bytes(), json.loads(pathlib.Path(index).read_text())
+    length = struct.unpack("<Q", content[:8])[0]
+    header = json.loads(content[8:8 + length])
+    assert list(header) == sorted(header) and header.pop("__metadata__") == {"format": "mlx"}
+    assert json.dumps(header, separators=(",", ":")) in content[8:8 + length].decode().replace('{"__metadata__":{"format":"mlx"},', "{")
+    places = sorted(entry["data_offsets"] for entry in header.values())
+    assert places[0][0] == 0 and all(a[1] == b[0] for a, b in zip(places, places[1:])) and 8 + length + places[-1][1] == len(content)
+    assert list(index["weight_map"]) == list(header) and set(index["weight_map"].values()) == {"model.safetensors"}
+    plain = sum(numpy.prod(entry["shape"]) for name, entry in header.items() if entry["dtype"] == "BF16" and name.endswith("weight"))
+    codes = sum(numpy.prod(entry["shape"]) * 8 for entry in header.values() if entry["dtype"] == "U32")
+    assert index["metadata"] == {"total_size": len(content) - 8 - length, "total_parameters": plain + codes}
+
+
+{"make": make, "make-experts": make_experts, "check": check, "experts": experts, "shape": shape}[sys.argv[1]](*sys.argv[2:])

@@ -37,18 +37,29 @@ struct page {
 };
 _Static_assert(sizeof(struct page) == PAGE, "the page of a segment is one page");
 
+/* A segment of an object, for this process. */
+struct segment {
+    atomic_int held;           /* its descriptor + 1; 0: not open */
+    atomic_uint n_uses;        /* since it was opened */
+    _Atomic uint64_t last_use; /* the value of n_steps then */
+};
+
 struct store_object {
+    struct store_object *older; /* the list of all objects */
     char key[STORE_KEY];
     char *name;
     uint64_t size;
     bool is_computed;
     size_t n_segments;
-    _Atomic int *segments;   /* descriptors + 1; 0: not open */
+    struct segment *segments;
     pthread_rwlock_t in_use; /* held for reading while a descriptor is used */
 };
 
 static atomic_int n_descriptors;
-static atomic_bool is_told; /* that nothing can be written */
+static _Atomic uint64_t n_steps; /* by which the store has grown (note_growth()) */
+static pthread_mutex_t objects_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct store_object *objects; /* the open ones; guarded by objects_lock */
+static atomic_bool is_told;          /* that nothing can be written */
 
 static void tell(const char *path)
 {
@@ -133,8 +144,12 @@ struct store_object *store_open(const char *key, uint64_t size, const char *name
     snprintf(object->key, sizeof object->key, "%s", key);
     object->segments = memory_alloc(object->n_segments * sizeof *object->segments);
     for (size_t i = 0; i < object->n_segments; i++)
-        atomic_init(&object->segments[i], 0);
+        object->segments[i] = (struct segment){.held = 0};
     pthread_rwlock_init(&object->in_use, NULL);
+    pthread_mutex_lock(&objects_lock);
+    object->older = objects;
+    objects = object;
+    pthread_mutex_unlock(&objects_lock);
     return object;
 }
 
@@ -145,11 +160,22 @@ struct store_object *store_open_computed(const char *key, uint64_t size, const c
     return object;
 }
 
+static void forget_object(struct store_object *object)
+{
+    pthread_mutex_lock(&objects_lock);
+    struct store_object **at = &objects;
+    while (*at != object)
+        at = &(*at)->older;
+    *at = object->older;
+    pthread_mutex_unlock(&objects_lock);
+}
+
 void store_close(struct store_object *object)
 {
+    forget_object(object);
     for (size_t i = 0; i < object->n_segments; i++)
-        if (atomic_load(&object->segments[i]) > 0) {
-            close(atomic_load(&object->segments[i]) - 1);
+        if (atomic_load(&object->segments[i].held) > 0) {
+            close(atomic_load(&object->segments[i].held) - 1);
             atomic_fetch_sub(&n_descriptors, 1);
         }
     store_memory_forget(object);
@@ -259,18 +285,28 @@ static int make_segment(const struct store_object *object, uint64_t segment)
     return open_segment(object, segment);
 }
 
+/* Reports whether a segment may be closed if it was evicted. Fetched bytes are left to those who have waited for them,
+ * until nobody has used the segment during a whole step. */
+static bool may_drop(const struct store_object *object, const struct segment *segment)
+{
+    return atomic_load(&segment->held) > 0 &&
+           (object->is_computed || atomic_load(&n_steps) - atomic_load(&segment->last_use) > 1);
+}
+
 /* Closes those of the segments [first, end) that were evicted, so that their space is free and new bytes go to new
- * ones. Not of fetched bytes, which readers may be waiting for. */
+ * ones. */
 static void drop_evicted(struct store_object *object, size_t first, size_t end)
 {
     struct stat status;
-    if (!object->is_computed)
+    while (first < end && !may_drop(object, &object->segments[first]))
+        first++;
+    if (first == end)
         return;
     pthread_rwlock_wrlock(&object->in_use);
-    for (size_t i = first; i < end; i++) {
-        int held = atomic_load(&object->segments[i]);
+    for (struct segment *segment = object->segments + first; segment < object->segments + end; segment++) {
+        int held = may_drop(object, segment) ? atomic_load(&segment->held) : 0;
         if (held > 0 && fstat(held - 1, &status) == 0 && status.st_nlink == 0) {
-            atomic_store(&object->segments[i], 0);
+            atomic_store(&segment->held, 0);
             close(held - 1);
             atomic_fetch_sub(&n_descriptors, 1);
         }
@@ -278,19 +314,33 @@ static void drop_evicted(struct store_object *object, size_t first, size_t end)
     pthread_rwlock_unlock(&object->in_use);
 }
 
+/* Notes a use of an open segment: what was used last is evicted last, by the file's time, which is not set each time.
+ */
+static void note_use(struct segment *segment, int fd)
+{
+    enum { USES_PER_TOUCH = 64 };
+    atomic_store(&segment->last_use, atomic_load(&n_steps));
+    if (atomic_fetch_add(&segment->n_uses, 1) % USES_PER_TOUCH == USES_PER_TOUCH - 1)
+        futimens(fd, NULL);
+}
+
 /* Returns a descriptor of a segment, or -1; *ret_is_kept: the object keeps it open. Call give_back() in any case. */
-static int take_segment(struct store_object *object, uint64_t segment, bool make, bool *ret_is_kept)
+static int take_segment(struct store_object *object, uint64_t number, bool make, bool *ret_is_kept)
 {
     pthread_rwlock_rdlock(&object->in_use);
-    int none = 0, held = has_directory() ? atomic_load(&object->segments[segment]) : 0;
+    struct segment *segment = &object->segments[number];
+    int none = 0, held = has_directory() ? atomic_load(&segment->held) : 0;
     *ret_is_kept = held > 0;
+    if (held > 0)
+        note_use(segment, held - 1);
     if (held > 0 || !has_directory())
         return held - 1;
-    held = open_segment(object, segment) + 1;
+    held = open_segment(object, number) + 1;
     if (held == 0 && make)
-        held = make_segment(object, segment) + 1;
+        held = make_segment(object, number) + 1;
+    atomic_store(&segment->last_use, atomic_load(&n_steps));
     if (held == 0 || atomic_fetch_add(&n_descriptors, 1) >= STORE_DESCRIPTORS ||
-        !atomic_compare_exchange_strong(&object->segments[segment], &none, held)) {
+        !atomic_compare_exchange_strong(&segment->held, &none, held)) {
         if (held != 0)
             atomic_fetch_sub(&n_descriptors, 1);
         return held - 1;
@@ -391,8 +441,8 @@ static bool write_granule(struct store_object *object, uint64_t granule, const v
     return written;
 }
 
-/* Looks from time to time, as the store grows, whether it has grown too large. */
-static void note_growth(struct store_object *object, size_t length)
+/* Looks at each step by which the store grows whether it has grown too large. */
+static void note_growth(size_t length)
 {
     const uint64_t step = limit / 8 < STORE_SEGMENT ? limit / 8 : STORE_SEGMENT;
     static _Atomic uint64_t n_new;
@@ -400,7 +450,11 @@ static void note_growth(struct store_object *object, size_t length)
         return;
     atomic_store(&n_new, 0);
     evict(directory, limit);
-    drop_evicted(object, 0, object->n_segments);
+    atomic_fetch_add(&n_steps, 1);
+    pthread_mutex_lock(&objects_lock);
+    for (struct store_object *object = objects; object != NULL; object = object->older)
+        drop_evicted(object, 0, object->n_segments);
+    pthread_mutex_unlock(&objects_lock);
 }
 
 /* Makes room on a disk that is full, once. */
@@ -411,7 +465,7 @@ static bool write_to_disk(struct store_object *object, uint64_t granule, const v
     bool written = write_granule(object, granule, bytes, length) ||
                    (errno == ENOSPC && evict(directory, limit) > 0 && write_granule(object, granule, bytes, length));
     if (written)
-        note_growth(object, length);
+        note_growth(length);
     else
         tell(directory);
     return written;

@@ -13,9 +13,11 @@
  * a wrong one is absent. Two processes that make the same granule write the same bytes. There are no locks. A segment
  * that was removed, cut or damaged is made again.
  *
- * As the store grows, segments are evicted (evict.h). Where the directory cannot be written, or may hold nothing,
- * computed bytes are not kept, and the last STORE_MEMORY granules of fetched bytes are kept in memory; one note says
- * so. Safe from any thread. Nothing here waits for the network. */
+ * As the store grows, segments are evicted (evict.h), those first that were used longest ago: a process sets the time
+ * of a segment's file when it opens it, and at every 64th use. Whoever has an evicted segment open reads on, and closes
+ * it when the store has grown by another step without a use of it, so that its space is free. Where the directory
+ * cannot be written, or may hold nothing, computed bytes are not kept, and the last STORE_MEMORY granules of fetched
+ * bytes are kept in memory; one note says so. Safe from any thread. Nothing here waits for the network. */
 #pragma once
 
 #include "base/arena.h"

@@ -238,6 +238,48 @@ static void full_disk(const char *cache, rlim_t limit, const char *name)
     CHECK_NAMED(waitpid(child, &status, 0) == child && status == 0, name);
 }
 
+/* Makes the store grow by as many bytes as it takes until it looks for what to evict, again and again in one granule.
+ */
+static void grow_by_a_step(void)
+{
+    struct store_object *object = store_open("url-ef00", size, "https://host/model/another");
+    for (uint64_t n_bytes = 0; n_bytes < STORE_SEGMENT; n_bytes += STORE_GRANULE)
+        store_write(object, 0, bytes_of(0));
+    store_close(object);
+}
+
+/* An evicted segment is read on while it is used, and its space is free when it no longer is. */
+static void evicted_while_open(void)
+{
+    struct store_object *used = store_open("url-ab03", size, "https://host/model/used");
+    struct store_object *unused = store_open("url-ab04", size, "https://host/model/unused");
+    store_write(used, 0, bytes_of(0));
+    store_write(unused, 0, bytes_of(0));
+    evict("cache", 0);
+    for (int i = 0; i < 4; i++) {
+        CHECK(is_right(used, 0));
+        grow_by_a_step();
+    }
+    CHECK_NAMED(is_right(used, 0), "who reads an evicted segment reads on");
+    CHECK_NAMED(!store_has(unused, 0), "one that nobody reads is closed");
+    store_close(used);
+    store_close(unused);
+}
+
+/* Reading counts as a use, not only opening. */
+static void read_counts(void)
+{
+    const struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    struct stat status;
+    struct store_object *object = store_open(KEY, size, "https://host/model/file");
+    store_write(object, 0, bytes_of(0));
+    CHECK(utimensat(AT_FDCWD, SEGMENT, old, 0) == 0);
+    for (int i = 0; i < 64; i++)
+        CHECK(store_read(object, 0, 0, 1, found));
+    CHECK(stat(SEGMENT, &status) == 0 && status.st_mtim.tv_sec > 1);
+    store_close(object);
+}
+
 int main(void)
 {
     char cache[1024];
@@ -254,6 +296,8 @@ int main(void)
     damaged();
     killed();
     evicted();
+    evicted_while_open();
+    read_counts();
     computed();
     texts();
     files_remove();

@@ -23,6 +23,15 @@ line() {
     run ! grep -F "wfs@" <<<"$output"
 }
 
+@test "the systemd unit has a cache directory, where the store is" {
+    make_input large "$BATS_TEST_TMPDIR/model.safetensors"
+    touch -d 2020-01-01 "$BATS_TEST_TMPDIR/model.safetensors"
+    [ "$(line CacheDirectory)" = wfs ]
+    [ "$(line CacheDirectoryMode)" = 0700 ]
+    CACHE_DIRECTORY=$BATS_TEST_TMPDIR/cache "$WFS" cat -o keep=all "$BATS_TEST_TMPDIR/model.safetensors" tensors/large/q8_0 >/dev/null
+    [ -e "$BATS_TEST_TMPDIR/cache/CACHEDIR.TAG" ]
+}
+
 @test "the units of wfs serve are valid, and their command serves" {
     need curl
     local units=$BATS_TEST_TMPDIR service

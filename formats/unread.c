@@ -19,9 +19,6 @@ static const struct {
     {0, 4, "\x28\xb5\x2f\xfd", "compressed by zstd; decompress it first"},
     {0, 6, "\xfd\x37zXZ\0", "compressed by xz; decompress it first"},
     {0, 6, "7z\xbc\xaf\x27\x1c", "a 7-Zip archive; unpack it first"},
-    {0, 4, "lmgg", "GGML, which wfs does not read; convert it with llama.cpp's convert_llama_ggml_to_gguf.py"},
-    {0, 4, "fmgg", "GGML, which wfs does not read; convert it with llama.cpp's convert_llama_ggml_to_gguf.py"},
-    {0, 4, "tjgg", "GGML, which wfs does not read; convert it with llama.cpp's convert_llama_ggml_to_gguf.py"},
 };
 
 static const struct {

@@ -18,3 +18,14 @@ setup() {
 @test "Paddle: static models, arrays in slices, nested dictionaries" {
     "$PYTHON" "$HERE/sources.py" check "$WFS" "$BATS_FILE_TMPDIR" paddle
 }
+
+@test "ggml before GGUF: whisper.cpp and LLaMA" {
+    "$PYTHON" "$HERE/sources.py" check "$WFS" "$BATS_FILE_TMPDIR" ggml
+}
+
+@test "ggml before GGUF: hyperparameters are metadata; quantized blocks of older versions have no values" {
+    need jq
+    "$WFS" cat "$BATS_FILE_TMPDIR/ggml/older.bin" metadata.json >"$BATS_TEST_TMPDIR/metadata.json"
+    [ "$(jq -r '.metadata | .model, .n_audio_ctx, .ftype' "$BATS_TEST_TMPDIR/metadata.json" | paste -sd ' ')" = "whisper 1500 1002" ]
+    [ "$(jq -r '.tensors[0].refused' "$BATS_TEST_TMPDIR/metadata.json")" = "its blocks are of a version before GGUF" ]
+}

@@ -204,7 +204,69 @@ def make_paddle(folder):
     good("nested.pdparams", **{"model.0.weight": matrix, "opt.m": vector})
 
 
-MAKERS = {"paddle": make_paddle, "pt2": make_pt2}
+# ggml before GGUF
+
+
+def ggml_tensor(name, array, kind, at=None, dims=None):
+    dims = dims or array.shape[::-1]
+    out = struct.pack(f"<{3 + len(dims)}I", len(dims), len(name), kind, *dims) + name.encode()
+    padding = -(at + len(out)) % 32 if at is not None else 0
+    return out + bytes(padding) + array.tobytes()
+
+
+def tokens(*texts, score=b""):
+    return b"".join(struct.pack("<I", len(text)) + text + score for text in texts)
+
+
+def whisper(tensors, ftype=1, vocabulary=tokens(b"a", b"", b"cd")):
+    numbers = struct.pack("<11I", 3, 1500, 4, 2, 1, 448, 4, 2, 1, 80, ftype)
+    return b"lmgg" + numbers + struct.pack("<2I", 2, 3) + bytes(24) + struct.pack("<I", 3) + vocabulary + tensors
+
+
+def llama(magic, version, *tensors):
+    score = b"" if magic == b"lmgg" else struct.pack("<f", -1)
+    out = magic + (b"" if version is None else struct.pack("<I", version)) + struct.pack("<7I", 2, 32, 256, 4, 1, 8, 2)
+    out += tokens(b"<s>", b"x", score=score)
+    for name, array, kind in tensors:
+        out += ggml_tensor(name, array, kind, len(out) if magic == b"tjgg" else None)
+    return out
+
+
+def make_ggml(folder):
+    random = numpy.random.default_rng(2)
+    matrix, vector = random.standard_normal((3, 32)).astype("f2"), random.standard_normal(5).astype("f4")
+    blocks = random.integers(0, 256, (3, 18), dtype="u1")
+    both = ggml_tensor("m.weight", matrix, 1) + ggml_tensor("v", vector, 0)
+    right = {"whisper": whisper(both)}
+    for name, magic, version in (("ggml", b"lmgg", None), ("ggmf", b"fmgg", 1), ("ggjt", b"tjgg", 1)):
+        right[name] = llama(magic, version, ("m.weight", matrix, 1), ("v", vector, 0))
+    for name in right:
+        good(name + ".bin", **{"m.weight": matrix, "v": vector})
+    quantized = ggml_tensor("q", blocks, 2, dims=(32, 3))
+    right["quantized"], right["older"] = whisper(quantized, 2002), whisper(quantized, 1002)
+    good("quantized.bin", q=("Q4_0", blocks))
+    wrong = {
+        "short": (whisper(both)[:-1], "truncated"),
+        "dims": (whisper(ggml_tensor("v", vector, 0, dims=(1, 1, 1, 1, 5))), "does not have 1 to 4 dimensions"),
+        "zero": (whisper(ggml_tensor("v", vector, 0, dims=(5, 0))), "dimensions are zero or overflow"),
+        "huge": (whisper(ggml_tensor("v", vector, 0, dims=(2**32 - 1,) * 4)), "dimensions are zero or overflow"),
+        "rows": (whisper(ggml_tensor("q", blocks, 2, dims=(16, 2))), "rows are not whole blocks of its type"),
+        "type": (whisper(ggml_tensor("v", vector, 99)), "a tensor of an unknown type"),
+        "name": (whisper(ggml_tensor("", vector, 0)), "name is empty or too long"),
+        "control": (whisper(ggml_tensor("a\nb", vector, 0)), "name has control characters"),
+        "none": (whisper(b""), "it holds no tensors"),
+        "twice": (whisper(both + both), "m.weight"),
+        "vocabulary": (whisper(both, vocabulary=b"\xff" * 12), "truncated"),
+    }
+    for name, (data, reason) in wrong.items():
+        right[name] = data
+        bad(name + ".bin", reason)
+    for name, data in right.items():
+        with open(f"{folder}/{name}.bin", "wb") as out:
+            out.write(data)
+
+
+MAKERS = {"ggml": make_ggml, "paddle": make_paddle, "pt2": make_pt2}
 
 
 def make(folder):
@@ -213,7 +275,7 @@ def make(folder):
         GOOD.clear()
         BAD.clear()
         maker(f"{folder}/{name}")
-        good_texts = {file: {tensor: [str(dtype), list(value.shape), value.tobytes().hex()]
+        good_texts = {file: {tensor: [str(dtype), [3, 32] if dtype == "Q4_0" else list(value.shape), value.tobytes().hex()]
                              for tensor, (dtype, value) in tensors.items()} for file, tensors in GOOD.items()}
         with open(f"{folder}/{name}.json", "w", encoding="ascii") as file:
             json.dump({"good": good_texts, "bad": BAD}, file)

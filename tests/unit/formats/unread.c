@@ -34,7 +34,6 @@ static const struct {
     {"a", "\x1f\x8b", 2, "a: compressed by gzip"},
     {"a", "\x1f", 1, NULL},
     {"a", "\xfd\x37zXZ\0", 6, "a: compressed by xz"},
-    {"a", "tjgg\1\0\0\0", 8, "a: GGML, which wfs does not read"},
     {"a", "GGUF\3\0\0\0", 8, NULL},
     {"a.pt", "PK\3\4\0", 5, NULL},
     {"a.bin", "\x80\2", 2, NULL},

@@ -1,0 +1,284 @@
+/* Files of ggml before GGUF: those of whisper.cpp, which still writes them, and LLaMA's of 2023.
+ *
+ * The first four bytes tell the kind of file: "lmgg" (no version), "fmgg" and "tjgg" (u32 version). All numbers are
+ * little-endian:
+ *
+ * - whisper.cpp ("lmgg"): 11 u32 hyperparameters; u32 n_mel, u32 n_fft, their product in F32, the mel filters; u32
+ *   number of tokens, for each its u32 length and bytes;
+ * - LLaMA: 7 u32 hyperparameters, the first being the number of tokens; for each token its u32 length and bytes, and an
+ *   F32 score unless "lmgg";
+ * - then, to the end of the file, tensors: u32 number of dimensions, u32 length of the name, u32 ggml type, the
+ *   dimensions, the fastest first, the name, zeros up to a multiple of 32 in "tjgg", the elements.
+ *
+ * "lmgg" has no mark of its model: it is the one whose layout ends with the file. Blocks of quantized types changed
+ * twice: tensors of older ones are listed without values. Filters and tokens are not shown. Source: whisper.cpp,
+ * whisper_model_load(); llama.cpp, convert_llama_ggml_to_gguf.py. */
+#include "base/checked.h"
+#include "formats/checkpoint_builder.h"
+#include "formats/readers.h"
+#include "formats/shape.h"
+#include "formats/zip/window.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MAX_DIMENSIONS = 4, /* ggml's */
+    MAX_TENSOR_NAME = 1024,
+    ALIGNMENT = 32,
+    WHISPER_NUMBERS = 11,
+    LLAMA_NUMBERS = 7,
+    LLAMA_VOCABULARY = 0,  /* the number of tokens among the hyperparameters */
+    FTYPE_VERSIONS = 1000, /* an ftype is the type, plus so many for each version of the blocks */
+    BLOCKS_VERSION = 2,    /* of whisper.cpp, as in GGUF */
+    JT_BLOCKS_VERSION = 3, /* of "tjgg", as in GGUF */
+};
+
+static const char *const whisper_names[WHISPER_NUMBERS] = {
+    "n_vocab",      "n_audio_ctx", "n_audio_state", "n_audio_head", "n_audio_layer", "n_text_ctx",
+    "n_text_state", "n_text_head", "n_text_layer",  "n_mels",       "ftype",
+};
+static const char *const llama_names[LLAMA_NUMBERS] = {"n_vocab", "n_embd", "n_mult", "n_head",
+                                                       "n_layer", "n_rot",  "ftype"};
+
+static const struct kind {
+    const char *model;
+    char magic[5];
+    bool has_version, has_scores, is_aligned, has_filters;
+    unsigned n_numbers;
+    const char *const *names;
+} kinds[] = {
+    {"whisper", "lmgg", .has_filters = true, .n_numbers = WHISPER_NUMBERS, .names = whisper_names},
+    {"llama", "lmgg", .n_numbers = LLAMA_NUMBERS, .names = llama_names},
+    {"llama", "fmgg", .has_version = true, .has_scores = true, .n_numbers = LLAMA_NUMBERS, .names = llama_names},
+    {"llama", "tjgg", .has_version = true, .has_scores = true, .is_aligned = true, .n_numbers = LLAMA_NUMBERS,
+     .names = llama_names},
+};
+enum { N_KINDS = sizeof kinds / sizeof *kinds, MAGIC_BYTES = 4 };
+
+struct reader {
+    const struct kind *kind;
+    struct source *file;
+    struct window *window;
+    struct arena *arena;
+    struct tensor_set *tensors;
+    uint64_t at;
+    uint32_t version, numbers[WHISPER_NUMBERS];
+    struct error *error;
+};
+
+static bool refuse(const struct reader *reader, const char *reason)
+{
+    return error_set(reader->error, "%s: ggml (%s), offset %" PRIu64 ": %s", source_name(reader->file),
+                     reader->kind->model, reader->at, reason);
+}
+
+static bool read_bytes(struct reader *reader, size_t length, void *out)
+{
+    if (length > source_size(reader->file) - reader->at)
+        return refuse(reader, "truncated");
+    if (!window_read(reader->window, reader->at, length, out, reader->error))
+        return false;
+    reader->at += length;
+    return true;
+}
+
+static bool read_numbers(struct reader *reader, unsigned n, uint32_t *numbers)
+{
+    for (unsigned i = 0; i < n; i++) {
+        unsigned char bytes[4];
+        if (!read_bytes(reader, sizeof bytes, bytes))
+            return false;
+        numbers[i] = (uint32_t)read_le(bytes, sizeof bytes);
+    }
+    return true;
+}
+
+static bool skip(struct reader *reader, uint64_t length)
+{
+    if (length > source_size(reader->file) - reader->at)
+        return refuse(reader, "truncated");
+    reader->at += length;
+    return true;
+}
+
+static bool skip_filters(struct reader *reader)
+{
+    uint32_t sizes[2];
+    return read_numbers(reader, 2, sizes) &&
+           ((uint64_t)sizes[0] * sizes[1] <= UINT64_MAX / 4 || refuse(reader, "truncated")) &&
+           skip(reader, (uint64_t)sizes[0] * sizes[1] * 4);
+}
+
+static bool skip_tokens(struct reader *reader, uint32_t n)
+{
+    for (uint32_t i = 0, length; i < n; i++)
+        if (!read_numbers(reader, 1, &length) || !skip(reader, (uint64_t)length + (reader->kind->has_scores ? 4 : 0)))
+            return false;
+    return true;
+}
+
+static bool read_head(struct reader *reader)
+{
+    const struct kind *kind = reader->kind;
+    uint32_t n_tokens;
+    if ((kind->has_version && !read_numbers(reader, 1, &reader->version)) ||
+        !read_numbers(reader, kind->n_numbers, reader->numbers))
+        return false;
+    if (!kind->has_filters)
+        return skip_tokens(reader, reader->numbers[LLAMA_VOCABULARY]);
+    return skip_filters(reader) && read_numbers(reader, 1, &n_tokens) && skip_tokens(reader, n_tokens);
+}
+
+/* Reports whether blocks of quantized types are those of GGUF. */
+static bool has_known_blocks(const struct reader *reader)
+{
+    if (reader->kind->has_filters)
+        return reader->numbers[WHISPER_NUMBERS - 1] / FTYPE_VERSIONS == BLOCKS_VERSION;
+    return reader->kind->is_aligned && reader->version == JT_BLOCKS_VERSION;
+}
+
+static bool set_shape(struct reader *reader, struct tensor *tensor, const uint32_t *dimensions, unsigned rank)
+{
+    uint64_t shape[MAX_DIMENSIONS], n_elements;
+    for (unsigned i = 0; i < rank; i++)
+        shape[i] = dimensions[rank - 1 - i];
+    if (!shape_size(tensor->dtype, shape, rank, &n_elements, &tensor->length, NULL) || n_elements == 0)
+        return refuse(reader, "a tensor whose dimensions are zero or overflow");
+    if (shape[rank - 1] % tensor->dtype->block_elements != 0)
+        return refuse(reader, "a tensor whose rows are not whole blocks of its type");
+    tensor->rank = (uint8_t)rank;
+    tensor->shape = arena_copy(reader->arena, shape, rank * sizeof *shape);
+    return true;
+}
+
+/* Reads the name; no byte of it may be a control character, which tells names from other bytes. */
+static bool read_name(struct reader *reader, struct tensor *tensor, uint32_t length)
+{
+    if (length == 0 || length > MAX_TENSOR_NAME)
+        return refuse(reader, "a tensor whose name is empty or too long");
+    char *name = arena_alloc(reader->arena, (size_t)length + 1);
+    if (!read_bytes(reader, length, name))
+        return false;
+    for (uint32_t i = 0; i < length; i++)
+        if ((unsigned char)name[i] < ' ')
+            return refuse(reader, "a tensor whose name has control characters");
+    tensor->name = name;
+    tensor->name_length = length;
+    return true;
+}
+
+static bool read_tensor(struct reader *reader)
+{
+    uint32_t head[3], dimensions[MAX_DIMENSIONS];
+    struct tensor tensor = {.source = reader->file};
+    if (!read_numbers(reader, 3, head))
+        return false;
+    if (head[0] == 0 || head[0] > MAX_DIMENSIONS)
+        return refuse(reader, "a tensor that does not have 1 to 4 dimensions");
+    tensor.dtype = dtype_by_ggml_type(head[2]);
+    if (tensor.dtype == NULL)
+        return refuse(reader, "a tensor of an unknown type");
+    if (!read_numbers(reader, head[0], dimensions) || !read_name(reader, &tensor, head[1]) ||
+        !set_shape(reader, &tensor, dimensions, head[0]))
+        return false;
+    tensor.offset = reader->at;
+    if (reader->kind->is_aligned && !checked_align(reader->at, ALIGNMENT, &tensor.offset))
+        return refuse(reader, "truncated");
+    if (!skip(reader, tensor.offset - reader->at) || !skip(reader, tensor.length))
+        return false;
+    if (tensor.dtype->kind == DTYPE_BLOCK && !has_known_blocks(reader))
+        tensor.refusal = "its blocks are of a version before GGUF";
+    if (reader->tensors->n_tensors == TENSOR_SET_MAX)
+        return refuse(reader, "too many tensors");
+    tensor_set_add(reader->tensors, &tensor);
+    return true;
+}
+
+/* Reads the file as one of a kind; its tensors go to a set of the reader's own. */
+static bool read_kind(struct reader *reader)
+{
+    reader->at = MAGIC_BYTES;
+    if (!read_head(reader))
+        return false;
+    while (reader->at < source_size(reader->file))
+        if (!read_tensor(reader))
+            return false;
+    return reader->tensors->n_tensors > 0 || refuse(reader, "it holds no tensors");
+}
+
+static void take(const struct reader *reader, struct checkpoint *checkpoint, struct tensor_set *tensors)
+{
+    char number[16];
+    checkpoint_add_metadata(checkpoint, "model", reader->kind->model);
+    for (unsigned i = 0; i < reader->kind->n_numbers; i++) {
+        snprintf(number, sizeof number, "%" PRIu32, reader->numbers[i]);
+        checkpoint_add_metadata(checkpoint, reader->kind->names[i], number);
+    }
+    for (size_t i = 0; i < reader->tensors->n_tensors; i++)
+        tensor_set_add(tensors, &reader->tensors->tensors[i]);
+}
+
+/* Tries the kinds of a magic. The error is that of the kind which fits more of the file. */
+static bool read_kinds(struct reader *reader, struct checkpoint *checkpoint, struct tensor_set *tensors,
+                       const char *magic, struct error *error)
+{
+    uint64_t furthest = 0;
+    for (const struct kind *kind = kinds; kind < kinds + N_KINDS; kind++) {
+        if (memcmp(kind->magic, magic, MAGIC_BYTES) != 0)
+            continue;
+        reader->kind = kind;
+        reader->tensors = tensor_set_new(checkpoint->arena);
+        if (read_kind(reader)) {
+            take(reader, checkpoint, tensors);
+            return true;
+        }
+        if (reader->at > furthest) {
+            furthest = reader->at;
+            *error = *reader->error;
+        }
+    }
+    return false;
+}
+
+static bool read_file(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
+                      const struct open_options *options, struct error *error)
+{
+    char magic[MAGIC_BYTES];
+    struct error reason = {""};
+    (void)options;
+    error_set(error, "%s: not a file of ggml", source_name(file));
+    if (source_size(file) < MAGIC_BYTES || !source_read(file, 0, MAGIC_BYTES, magic, error))
+        return false;
+    struct reader reader = {
+        .file = file,
+        .arena = checkpoint->arena,
+        .error = &reason,
+        .window = memory_alloc(sizeof *reader.window),
+    };
+    reader.window->source = file;
+    reader.window->length = 0;
+    bool good = read_kinds(&reader, checkpoint, tensors, magic, error);
+    free(reader.window);
+    return good;
+}
+
+static enum probe probe(const struct input *input)
+{
+    for (const struct kind *kind = kinds; kind < kinds + N_KINDS; kind++)
+        if (input->head_length >= MAGIC_BYTES && memcmp(input->head, kind->magic, MAGIC_BYTES) == 0)
+            return PROBE_SURE;
+    return PROBE_NO;
+}
+
+static const struct extension extensions[] = {{".bin", .shared = true}, {0}};
+
+const struct format ggml_format = {
+    .name = "ggml",
+    .extensions = extensions,
+    .summary = "ggml before GGUF: whisper.cpp's ggml-*.bin, LLaMA's of 2023",
+    .probe = probe,
+    .read_file = read_file,
+};

@@ -29,3 +29,7 @@ setup() {
     [ "$(jq -r '.metadata | .model, .n_audio_ctx, .ftype' "$BATS_TEST_TMPDIR/metadata.json" | paste -sd ' ')" = "whisper 1500 1002" ]
     [ "$(jq -r '.tensors[0].refused' "$BATS_TEST_TMPDIR/metadata.json")" = "its blocks are of a version before GGUF" ]
 }
+
+@test "tensorizer" {
+    "$PYTHON" "$HERE/sources.py" check "$WFS" "$BATS_FILE_TMPDIR" tensorizer
+}

@@ -266,7 +266,66 @@ def make_ggml(folder):
             out.write(data)
 
 
-MAKERS = {"ggml": make_ggml, "paddle": make_paddle, "pt2": make_pt2}
+# tensorizer
+
+
+def tensorizer_entry(name, array, at=0, dtype=None, version=None, length=None):
+    dtype, wide = dtype or array.dtype.str.encode(), version == 5
+    out = b"" if version is None else struct.pack("<I", version)
+    out += struct.pack("<H", len(name)) + name + b"\2" + bytes([len(dtype)]) + dtype
+    out += struct.pack(f"<B{array.ndim}{'Q' if wide else 'I'}", array.ndim, *array.shape)
+    return out + struct.pack("<3Q", 0, at, array.nbytes if length is None else length)
+
+
+def tensorizer(entries, data, version=1, flags=0, count=None, padding=64):
+    table = b"".join(entries)
+    head = b"|TZR|" + struct.pack("<I", version) + bytes([flags]) + bytes(31)
+    head += struct.pack("<3Q", len(data), 0, len(entries) if count is None else count)
+    return head + struct.pack("<Q", len(table) + padding) + table + bytes(padding) + data
+
+
+def make_tensorizer(folder):
+    matrix, bits = numpy.arange(6, dtype="f4").reshape(2, 3), numpy.array([0x3F80, 0xC000], "u2")
+    data = matrix.tobytes() + bits.tobytes()
+
+    def entries(at, version=None):
+        return [tensorizer_entry(b"a.weight", matrix, at, version=version),
+                tensorizer_entry(b'\x1e["m","l",0]', bits, at + 24, b"<V2\0torch.bfloat16", version)]
+
+    def whole(**options):  # offsets count from the start of the file, so that its head must be known before
+        version = 5 if options.get("flags") == 2 else None
+        at = len(tensorizer(entries(0, version), b"", **options))
+        return tensorizer(entries(at, version), data, **options)
+
+    def one(**changed):
+        return tensorizer([tensorizer_entry(b"w", matrix, **changed)], data)
+
+    right = {"plain": whole(version=2), "versioned": whole(version=5, flags=2)}
+    for name in right:
+        good(name + ".tensors", **{"a.weight": matrix, "m.l.0": ("BF16", bits)})
+    wrong = {
+        "version": (whole(version=9), "an unknown version"),
+        "encrypted": (whole(flags=1), "the file is encrypted"),
+        "flags": (whole(flags=4), "unknown flags"),
+        "count": (whole(count=2**40), "a tensor without a name"),
+        "more": (whole(count=3, padding=0), "truncated"),
+        "none": (whole(count=0), "it holds no tensors"),
+        "short": (whole()[:-1], "a tensor's data are past the end of the file"),
+        "head": (whole()[:60], "truncated"),
+        "length": (one(length=23), "do not have the bytes of its shape"),
+        "offset": (one(at=2**64 - 8), "a tensor's data are past the end of the file"),
+        "dtype": (one(dtype=b"<f3"), "an unknown dtype"),
+        "path": (tensorizer([tensorizer_entry(b'\x1e{"a":1}', matrix, 0)], data), "not a list of keys"),
+    }
+    for name, (content, reason) in wrong.items():
+        right[name] = content
+        bad(name + ".tensors", reason)
+    for name, content in right.items():
+        with open(f"{folder}/{name}.tensors", "wb") as out:
+            out.write(content)
+
+
+MAKERS = {"ggml": make_ggml, "paddle": make_paddle, "pt2": make_pt2, "tensorizer": make_tensorizer}
 
 
 def make(folder):

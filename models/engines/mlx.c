@@ -4,6 +4,7 @@
 #include "formats/json_write.h"
 #include "formats/safetensors/write_mlx.h"
 #include "models/derive/plain_config.h"
+#include "models/engines/mlx_class_config.h"
 #include "models/engines/mlx_families.h"
 #include "models/engines/mlx_tensors.h"
 #include "quant/convert.h"
@@ -79,7 +80,17 @@ struct mlx_model {
     const char *to_end; /* JSON text of the tokens that end a text, instead of config.json's; NULL: none */
 };
 
-/* Reads config.json without the packing that it describes. */
+/* Appends the text of config.json as the class reads it, without a packing that the class does not know. */
+static void append_config(const struct json *config, struct buffer *text)
+{
+    const struct mlx_family *family = mlx_family_of(config);
+    const char *method = json_string(json_get(json_get(config, "quantization_config"), "quant_method"), NULL);
+    if (family != NULL && family->reads_fp8 && method != NULL && strcmp(method, "fp8") == 0)
+        json_put_edited(&(struct json_writer){.out = text, .letters = JSON_ASCII}, config, NULL, NULL);
+    else
+        plain_config(config, text);
+}
+
 static struct json_document *read_config(const struct hf_model *model, struct error *error)
 {
     struct buffer text = {0};
@@ -89,7 +100,7 @@ static struct json_document *read_config(const struct hf_model *model, struct er
     else if (!document_open(model->checkpoint, "config.json", &document, error))
         return NULL;
     else if (document != NULL)
-        plain_config(document_root(document), &text);
+        append_config(document_root(document), &text);
     document_close(document);
     struct json_document *config = NULL;
     if (text.length == 0)
@@ -431,13 +442,26 @@ static struct json_document *describe(const struct mlx_model *model, const struc
     return more;
 }
 
+/* Returns config.json as the class leaves it. */
+static struct json_document *changed_config(const struct mlx_model *model, struct error *error)
+{
+    struct json_document *config = read_config(model->model, error);
+    struct buffer text = {0};
+    if (config == NULL)
+        return NULL;
+    mlx_class_config(model->family, json_root(config), &text);
+    json_free(config);
+    config = json_parse_python((const char *)text.bytes, text.length, error);
+    buffer_free(&text);
+    return config;
+}
+
 bool mlx_write_config(const struct mlx_model *model, const struct mlx_variant *variant, struct buffer *out,
                       struct error *error)
 {
     static const char *const removed[] = {"_name_or_path", "vision_config", NULL};
-    struct json_document *config = read_config(model->model, error), *more = NULL;
-    if (config != NULL)
-        more = describe(model, variant, error);
+    struct json_document *config = changed_config(model, error);
+    struct json_document *more = config != NULL ? describe(model, variant, error) : NULL;
     if (more != NULL)
         json_put_by_key(&(struct json_writer){.out = out, .letters = JSON_ASCII, .width = INDENT}, json_root(config),
                         json_root(more), removed);

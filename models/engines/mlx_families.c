@@ -176,6 +176,13 @@ static const struct mlx_row step3p5[] = {
     END,
 };
 
+/* What classes add to the configuration of the text model. */
+static const struct mlx_default of_gemma3[] = {
+    {"num_attention_heads", "8"}, {"num_key_value_heads", "4"}, {NULL, NULL}};
+static const struct mlx_default of_gemma4[] = {
+    {"num_attention_heads", "8"}, {"num_key_value_heads", "1"}, {NULL, NULL}};
+static const struct mlx_default of_mistral3[] = {{"tie_word_embeddings", "false"}, {NULL, NULL}};
+
 /* Changes of values. */
 
 static const struct view *add_one(struct arena *arena, const struct view *view)
@@ -216,7 +223,8 @@ const struct mlx_family mlx_families[] = {
      .rows = mixtral,
      .is_untied = true,
      .in_8_bits = "block_sparse_moe.gate",
-     .uncast = "e_score_correction_bias"},
+     .uncast = "e_score_correction_bias",
+     .reads_fp8 = true},
     {.types = "phi3",
      LLAMA_NAMES,
      .layer = "self_attn.qkv_proj self_attn.o_proj mlp.gate_up_proj mlp.down_proj " NORMS,
@@ -237,7 +245,9 @@ const struct mlx_family mlx_families[] = {
      LLAMA_NAMES,
      .layer = QKVO QK_NORMS GATE_DOWN_UP FOUR_NORMS,
      .dropped = "vision_tower. multi_modal_projector.",
-     .is_untied = true},
+     .is_untied = true,
+     .text_defaults = of_gemma3,
+     .n_vocabulary = 262208},
     {.types = "gemma3n",
      .prefix = "model.language_model.",
      .before = "embed_tokens",
@@ -265,7 +275,9 @@ const struct mlx_family mlx_families[] = {
      .dropped = "vision_tower. multi_modal_projector. audio_tower. embed_audio. embed_vision. vision_embedder. "
                 "rotary_emb input_max input_min output_max output_min",
      .drops_shared = true,
-     .in_8_bits = "router.proj"},
+     .in_8_bits = "router.proj",
+     .text_defaults = of_gemma4,
+     .n_vocabulary = 262144},
     {.types = "gemma4_text",
      .before = "model.embed_tokens",
      .layers = "model.layers",
@@ -356,7 +368,8 @@ const struct mlx_family mlx_families[] = {
      .rows = latent,
      .dropped = "model.layers.61 rotary_emb.inv_freq",
      .is_untied = true,
-     .uncast = "e_score_correction_bias"},
+     .uncast = "e_score_correction_bias",
+     .reads_fp8 = true},
     {.types = "deepseek_v32",
      LLAMA_NAMES,
      .layer = LATENT "self_attn.indexer.wq_b self_attn.indexer.wk self_attn.indexer.k_norm "
@@ -364,7 +377,8 @@ const struct mlx_family mlx_families[] = {
      .rows = latent,
      .drops_layers = true,
      .is_untied = true,
-     .uncast = "e_score_correction_bias"},
+     .uncast = "e_score_correction_bias",
+     .reads_fp8 = true},
     {.types = "glm4_moe_lite",
      LLAMA_NAMES,
      .layer = LATENT GATE_UP_DOWN ROUTED_WITH_BIAS NORMS,
@@ -488,7 +502,9 @@ const struct mlx_family mlx_families[] = {
      LLAMA_NAMES,
      .layer = QKVO GATE_DOWN_UP NORMS,
      .dropped = "vision_tower multi_modal_projector rotary_emb.inv_freq",
-     .is_untied = true},
+     .is_untied = true,
+     .text_defaults = of_mistral3,
+     .reads_fp8 = true},
     {.types = "qwen2_vl qwen2_5_vl",
      .prefix = "language_model.",
      LLAMA_NAMES,
@@ -527,7 +543,8 @@ const struct mlx_family mlx_families[] = {
      .is_untied = true,
      .in_8_bits = "mlp.gate shared_expert_gate",
      .uncast = "A_log",
-     .change = norms_plus_one},
+     .change = norms_plus_one,
+     .renames_rope_type = true},
     {.types = "step3p5",
      LLAMA_NAMES,
      .layer = QKVO QK_NORMS "self_attn.g_proj " GATE_UP_DOWN "mlp.gate.gate #mlp.gate.router_bias " SWITCH(

@@ -26,6 +26,11 @@ struct mlx_row {
         *axes; /* a rearrangement of the weight (models/relation/rearrangement.h), or MLX_FLAT; NULL: unchanged */
 };
 
+/* A member that a class adds to the configuration of the text model if it is missing, with its JSON text. */
+struct mlx_default {
+    const char *key, *value;
+};
+
 struct mlx_family {
     const char *types;  /* model types of config.json, separated by blanks */
     const char *prefix; /* before all names; NULL: none */
@@ -47,6 +52,12 @@ struct mlx_family {
     const char *in_8_bits; /* endings of modules that have 8 bits in groups of 64 columns, affine; NULL: none */
     const char *plain;     /* endings of modules that are not quantized unless by a recipe; NULL: none */
     const char *uncast;    /* parts of the names of tensors that keep their type; NULL: none */
+
+    /* Changes of the text model's configuration, which the tool writes as the class left it. */
+    const struct mlx_default *text_defaults; /* ends with one without a key; NULL: none */
+    uint64_t n_vocabulary;  /* not 0: vocab_size becomes that of the whole model, or this number if that is missing */
+    bool renames_rope_type; /* rope_parameters has "type" instead of "rope_type" */
+    bool reads_fp8;         /* the class dequantizes FP8, and leaves its description in the configuration */
 
     /* Changes the values of a tensor as the class does; returns `view` if it leaves them alone. `name` is that of the
      * module, without the prefix. NULL: changes none. */

@@ -75,6 +75,16 @@ END
     diff <("$WFS" cat "$MODEL" mlx/plain/tokenizer_config.json) "$MODEL/tokenizer_config.json"
 }
 
+@test "config.json has what a class changes while it reads it" {
+    cp -r "$MODEL" "$BATS_TEST_TMPDIR/model"
+    jq '{model_type: "llava", text_config: {num_hidden_layers: 2, z: 1}, tie_word_embeddings: false}' "$MODEL/config.json" >"$BATS_TEST_TMPDIR/model/config.json"
+    "$WFS" cat "$BATS_TEST_TMPDIR/model" mlx/plain/config.json | jq -e '.text_config == {num_hidden_layers: 2, z: 1, tie_word_embeddings: false}'
+    "$WFS" cat "$BATS_TEST_TMPDIR/model" mlx/plain/model.safetensors.index.json | jq -e '.weight_map | has("language_model.model.norm.weight")'
+    jq '{model_type: "gemma3", vocab_size: 16, text_config: {vocab_size: 5, num_hidden_layers: 2}}' "$MODEL/config.json" >"$BATS_TEST_TMPDIR/model/config.json"
+    [ "$("$WFS" cat "$BATS_TEST_TMPDIR/model" mlx/plain/config.json | jq -c .text_config)" = \
+        '{"vocab_size":16,"num_hidden_layers":2,"num_attention_heads":8,"num_key_value_heads":4}' ]
+}
+
 @test "experts are stacked, and a router has bits of its own" {
     "$WFS" cat "$EXPERTS" mlx/plain/model.safetensors >"$OUT"
     "$PYTHON" "$HERE/mlx.py" experts "$EXPERTS/model.safetensors" "$OUT"

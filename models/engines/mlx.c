@@ -162,6 +162,8 @@ struct mlx_model *mlx_model_new(struct arena *arena, const struct hf_model *mode
     made->to_end = read_end(arena, model);
     bool good = made->family != NULL ||
                 error_set(error, "no class of mlx-lm is known for the model type '%.100s'", type != NULL ? type : "");
+    if (good && made->family->refused != NULL && json_bool(json_get(config, made->family->refused), false))
+        good = error_set(error, "what mlx-lm's class does for \"%s\" is not supported", made->family->refused);
     good = good && mlx_tensors_make(arena, made->family, model, config, &made->tensors, error);
     json_free(document);
     return good ? made : NULL;
@@ -200,7 +202,7 @@ static struct parameters parameters_of(const struct mlx_model *model, const stru
         parameters.is_own = true;
     } else if (mlx_list_ends(model->family->in_8_bits, tensor->module)) {
         parameters = (struct parameters){affine, FINE_BITS, FINE_COLUMNS, true};
-    } else if (mlx_list_ends(model->family->plain, tensor->module)) {
+    } else if (tensor->is_plain) {
         parameters = (struct parameters){.mode = NULL};
     }
     return parameters;

@@ -1,7 +1,6 @@
 #include "models/engines/mlx_families.h"
 
-#include "models/relation/elementwise.h"
-#include "quant/convert.h"
+#include "models/engines/mlx_changes.h"
 
 #include <string.h>
 
@@ -182,26 +181,6 @@ static const struct mlx_default of_gemma3[] = {
 static const struct mlx_default of_gemma4[] = {
     {"num_attention_heads", "8"}, {"num_key_value_heads", "1"}, {NULL, NULL}};
 static const struct mlx_default of_mistral3[] = {{"tie_word_embeddings", "false"}, {NULL, NULL}};
-
-/* Changes of values. */
-
-static const struct view *add_one(struct arena *arena, const struct view *view)
-{
-    return view_convert(arena, elementwise_apply(arena, &plus_one, NULL, FORWARD, view), view->dtype);
-}
-
-static const struct view *norms_plus_one(struct arena *arena, const struct json *config, const char *name,
-                                         const struct view *view)
-{
-    static const char norms[] = ".input_layernorm .post_attention_layernorm model.norm .q_norm .k_norm";
-    return mlx_list_ends(norms, name) && view->rank == 1 ? add_one(arena, view) : view;
-}
-
-static const struct view *all_norms_plus_one(struct arena *arena, const struct json *config, const char *name,
-                                             const struct view *view)
-{
-    return strstr(name, "norm") != NULL ? add_one(arena, view) : view;
-}
 
 const struct mlx_family mlx_families[] = {
     {.types = "llama mistral internlm3 iquestcoder xverse",
@@ -417,7 +396,8 @@ const struct mlx_family mlx_families[] = {
      .layer = "feed_forward.gate_proj feed_forward.up_proj feed_forward.down_proj =mamba.conv1d mamba.in_proj "
               "#mamba.dt_bias #mamba.A_log mamba.norm #mamba.D mamba.out_proj " QKVO "input_layernorm pre_ff_layernorm",
      .after = "model.final_layernorm lm_head",
-     .rows = mamba},
+     .rows = mamba,
+     .change = mlx_falcon_h1_multipliers},
     {.types = "jamba",
      .before = "model.embed_tokens",
      .layers = "model.layers",
@@ -480,7 +460,8 @@ const struct mlx_family mlx_families[] = {
      .rows = bailing_moe,
      .is_untied = true,
      .in_8_bits = "mlp.gate.gate_proj",
-     .uncast = "expert_bias"},
+     .uncast = "expert_bias",
+     .refused = "norm_head"},
     {.types = "bailing_moe_v3",
      .before = "model.word_embeddings",
      .layers = "model.layers",
@@ -496,7 +477,9 @@ const struct mlx_family mlx_families[] = {
      .drops_layers = true,
      .is_untied = true,
      .plain = "word_embeddings lm_head attention.q_a_proj attention.q_b_proj attention.kv_a_proj_with_mqa "
-              "attention.embed_q attention.unembed_out attention.b_proj"},
+              "attention.embed_q attention.unembed_out attention.b_proj",
+     .plain_beside = "attention.q_proj attention.g_proj",
+     .beside = "attention.embed_q"},
     {.types = "mistral3 llava",
      .prefix = "language_model.",
      LLAMA_NAMES,
@@ -531,7 +514,7 @@ const struct mlx_family mlx_families[] = {
      .dropped = "mtp.",
      .is_untied = true,
      .in_8_bits = "mlp.gate shared_expert_gate",
-     .change = norms_plus_one},
+     .change = mlx_norms_plus_one},
     {.types = "qwen3_5 qwen3_5_moe",
      .prefix = "language_model.",
      LLAMA_NAMES,
@@ -543,7 +526,7 @@ const struct mlx_family mlx_families[] = {
      .is_untied = true,
      .in_8_bits = "mlp.gate shared_expert_gate",
      .uncast = "A_log",
-     .change = norms_plus_one,
+     .change = mlx_norms_plus_one,
      .renames_rope_type = true},
     {.types = "step3p5",
      LLAMA_NAMES,
@@ -555,7 +538,7 @@ const struct mlx_family mlx_families[] = {
      .is_untied = true,
      .in_8_bits = "mlp.gate.gate",
      .uncast = "router_bias",
-     .change = all_norms_plus_one},
+     .change = mlx_all_norms_plus_one},
     {.types = NULL},
 };
 

@@ -26,6 +26,11 @@ struct mlx_row {
         *axes; /* a rearrangement of the weight (models/relation/rearrangement.h), or MLX_FLAT; NULL: unchanged */
 };
 
+/* Changes the values of a module's weight as a class does; returns `view` if it leaves them alone, NULL if its shape
+ * does not fit the configuration of the text model. `name` is that of the module, without the prefix. */
+typedef const struct view *mlx_change(struct arena *arena, const struct json *config, const char *name,
+                                      const struct view *view);
+
 /* A member that a class adds to the configuration of the text model if it is missing, with its JSON text. */
 struct mlx_default {
     const char *key, *value;
@@ -51,7 +56,12 @@ struct mlx_family {
 
     const char *in_8_bits; /* endings of modules that have 8 bits in groups of 64 columns, affine; NULL: none */
     const char *plain;     /* endings of modules that are not quantized unless by a recipe; NULL: none */
-    const char *uncast;    /* parts of the names of tensors that keep their type; NULL: none */
+    /* endings of modules that are not quantized either in layers that have a module with the other ending; NULL: none
+     */
+    const char *plain_beside, *beside;
+    const char
+        *refused; /* a flag of config.json that makes the class change values in a way not known here; NULL: none */
+    const char *uncast; /* parts of the names of tensors that keep their type; NULL: none */
 
     /* Changes of the text model's configuration, which the tool writes as the class left it. */
     const struct mlx_default *text_defaults; /* ends with one without a key; NULL: none */
@@ -59,10 +69,7 @@ struct mlx_family {
     bool renames_rope_type; /* rope_parameters has "type" instead of "rope_type" */
     bool reads_fp8;         /* the class dequantizes FP8, and leaves its description in the configuration */
 
-    /* Changes the values of a tensor as the class does; returns `view` if it leaves them alone. `name` is that of the
-     * module, without the prefix. NULL: changes none. */
-    const struct view *(*change)(struct arena *arena, const struct json *config, const char *name,
-                                 const struct view *view);
+    mlx_change *change; /* NULL: changes none */
 };
 
 extern const struct mlx_family mlx_families[]; /* up to NULL types */

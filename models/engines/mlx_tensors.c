@@ -249,12 +249,15 @@ static bool make_tensor(struct making *making, const struct place *place, const 
         return error_prefix(making->error, "'%.200s'", name);
     if (family->change != NULL && suffix == weight)
         views[0] = family->change(making->arena, making->text, name, views[0]);
+    if (views[0] == NULL)
+        return error_set(making->error, "'%.200s' does not have the rows that config.json says", name);
     struct mlx_tensor tensor = {
         .module = arena_printf(making->arena, "%s%s", family->prefix != NULL ? family->prefix : "", name),
         .suffix = suffix,
         .view = views[0],
         .layer = place->layer,
         .is_matrix = suffix == weight && place->mark == 0 && views[0]->rank >= 2 && views[0]->n_elements > 0,
+        .is_plain = mlx_list_ends(family->plain, name),
         .keeps_type = views[0]->dtype->kind != DTYPE_FLOAT || mlx_list_within(family->uncast, name)};
     tensor.is_of_branch = suffix == outside && !has_weight(making, tensor.module);
     struct mlx_tensors *made = making->made;
@@ -305,6 +308,18 @@ static bool make_list(struct making *making, const char *list, const char *befor
     return true;
 }
 
+/* Marks modules of a layer, which begins with tensor `first`, that are plain because of another module of it. */
+static void mark_plain(struct making *making, size_t first)
+{
+    const struct mlx_family *family = making->family;
+    struct mlx_tensor *tensors = making->made->tensors;
+    bool has_other = false;
+    for (size_t i = first; i < making->made->n_tensors; i++)
+        has_other |= mlx_list_ends(family->beside, tensors[i].module);
+    for (size_t i = first; i < making->made->n_tensors && has_other; i++)
+        tensors[i].is_plain |= mlx_list_ends(family->plain_beside, tensors[i].module);
+}
+
 static bool make_layers(struct making *making)
 {
     const struct mlx_family *family = making->family;
@@ -316,6 +331,7 @@ static bool make_layers(struct making *making)
         if (making->made->n_tensors == before)
             return error_set(making->error, "layer %" PRIu64 " of %" PRIu64 " has no tensors", i,
                              making->made->n_layers);
+        mark_plain(making, before);
     }
     return true;
 }

@@ -11,6 +11,7 @@ struct mlx_tensor {
     const struct view *view;
     uint64_t layer;    /* 0 outside of layers */
     bool is_matrix;    /* can be quantized */
+    bool is_plain;     /* is not quantized unless by a recipe */
     bool keeps_type;   /* is not cast */
     bool is_of_branch; /* of a module that contains others: mlx-lm does not count it as a parameter */
 };

@@ -25,6 +25,14 @@ static const struct {
     const char *ending, *what;
 } endings[] = {
     {".tflite", "TensorFlow Lite, which wfs does not read"},
+    {".task", "a MediaPipe bundle, which wfs does not read"},
+    {".litertlm", "LiteRT-LM, which wfs does not read"},
+    {".pte", "an ExecuTorch program, which wfs does not read; use the model it was exported from"},
+    {".mnn", "MNN, which wfs does not read; use the model it was converted from"},
+    {".ncnn.param", "ncnn, which wfs does not read; use the model it was converted from"},
+    {".znn", "compressed by ZipNN; decompress it first"},
+    {".zarray", "an array of zarr, which wfs does not read; save it as safetensors"},
+    {"zarr.json", "an array of zarr, which wfs does not read; save it as safetensors"},
     {"saved_model.pb", "a TensorFlow graph; wfs reads the variables of its directory"},
     {".distcp", "part of a distributed torch checkpoint, which wfs reads as a directory with its .metadata"},
     {"_states.pt", "part of a DeepSpeed checkpoint, which wfs reads as a directory"},

@@ -35,6 +35,7 @@ static const struct {
     {"a", "\x1f", 1, NULL},
     {"a", "\xfd\x37zXZ\0", 6, "a: compressed by xz"},
     {"a", "GGUF\3\0\0\0", 8, NULL},
+    {"a.task", "PK\3\4\0", 5, "a.task: a MediaPipe bundle"},
     {"a.pt", "PK\3\4\0", 5, NULL},
     {"a.bin", "\x80\2", 2, NULL},
 };
@@ -84,6 +85,13 @@ static const struct {
      "no checkpoint that wfs can read in this directory; name one of its directories: x, z"},
     {"d/x/weights.npz d/y/data.bin d/z/array.npy d/torch/pytorch_model.bin", "d",
      "no checkpoint that wfs can read in this directory; name one of its directories: torch, x"},
+    {"d/a.pte", "d",
+     "no checkpoint that wfs can read in this directory; a.pte is an ExecuTorch program, which wfs does not read; use "
+     "the model it was exported from"},
+    {"d/x/.zarray d/x/0.0", "d",
+     "no checkpoint that wfs can read in this directory; x/.zarray is an array of zarr, which wfs does not read; save "
+     "it "
+     "as safetensors"},
     {"d/x/a.nemo", "d", "no checkpoint that wfs can read in this directory; x/a.nemo is a NeMo archive; name the file"},
     {"d/config.json d/.cache/huggingface/download/x.incomplete", "d",
      "no checkpoint that wfs can read in this directory; unfinished download (*.incomplete in "

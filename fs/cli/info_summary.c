@@ -231,6 +231,36 @@ static void print_read(const struct page *page, const struct checkpoint *checkpo
     print_labelled(page, "read", &text);
 }
 
+/* Returns the digits of a folder's name that says the step of training: "iter_0000010" of Megatron, "global_step10" of
+ * DeepSpeed, "step-10" of torchtitan, "checkpoint-10" of transformers. NULL: the name is another. */
+static const char *step_digits(const char *name, size_t length)
+{
+    static const char *const beginnings[] = {"iter_", "global_step", "step-", "step_", "checkpoint-"};
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++) {
+        size_t n = strlen(beginnings[i]);
+        if (length > n && strncmp(name, beginnings[i], n) == 0 && strspn(name + n, "0123456789") >= length - n)
+            return name + n;
+    }
+    return NULL;
+}
+
+/* Prints the step of a run that is still training, if the directory's name, or that of its folder with weights, says
+ * it. */
+static void print_step(const struct page *page, const struct checkpoint *checkpoint)
+{
+    const char *file = checkpoint->n_sources > 0 ? source_name(checkpoint->sources[0]) : "";
+    const char *digits = step_digits(file, strcspn(file, "/")), *name = checkpoint->model_name;
+    if (digits == NULL)
+        digits = step_digits(name, strlen(name));
+    if (digits == NULL)
+        return;
+    digits += strspn(digits, "0");
+    size_t length = strspn(digits, "0123456789");
+    struct buffer text = {0};
+    buffer_printf(&text, "%.*s of the training", length > 0 ? (int)length : 1, length > 0 ? digits : "0");
+    print_labelled(page, "step", &text);
+}
+
 /* Prints how much of the weights of a server is on this machine. */
 static void print_cached(const struct page *page, const struct checkpoint *checkpoint)
 {
@@ -353,6 +383,7 @@ void print_summary(struct tree *tree, const struct profile *profile, bool colour
     }
     print_components(&page, tree);
     print_read(&page, checkpoint);
+    print_step(&page, checkpoint);
     print_cached(&page, checkpoint);
     print_ignored(&page, checkpoint);
     print_tree(&page, tree);

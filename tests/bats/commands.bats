@@ -243,7 +243,8 @@ END
     for pair in x.tflite:"TensorFlow Lite" saved_model.pb:"a TensorFlow graph" \
         __0_0.distcp:"part of a distributed torch checkpoint, which wfs reads" x.nemo:"a NeMo archive; name the file" \
         mp_rank_00_model_states.pt:"part of a DeepSpeed checkpoint, which wfs" \
-        manifest.ocdbt:"an Orbax (JAX)" model.pte:"an ExecuTorch program" openvino_model.xml:OpenVINO model.safetensors.gz:"compressed by gzip; decompress it" \
+        manifest.ocdbt:"an Orbax (JAX)" openvino_model.xml:OpenVINO model.pte:"an ExecuTorch program" \
+        model.safetensors.gz:"compressed by gzip; decompress it" \
         model.safetensors.incomplete:"an unfinished download; let it finish"; do
         rm -rf "$OUT/one"
         mkdir "$OUT/one"

@@ -33,3 +33,19 @@ setup() {
 @test "tensorizer" {
     "$PYTHON" "$HERE/sources.py" check "$WFS" "$BATS_FILE_TMPDIR" tensorizer
 }
+
+# step_of NAME: what info says of a directory of that name.
+step_of() {
+    mkdir "$BATS_TEST_TMPDIR/$1"
+    cp "$BATS_FILE_TMPDIR/paddle/sliced.pdparams" "$BATS_TEST_TMPDIR/$1/model_state.pdparams"
+    "$WFS" info "$BATS_TEST_TMPDIR/$1" | sed -n 's/^step  *//p'
+}
+
+@test "info names the step of training" {
+    [ "$(step_of iter_0000010)" = "10 of the training" ]
+    [ "$(step_of global_step7)" = "7 of the training" ]
+    [ "$(step_of step-1200)" = "1200 of the training" ]
+    [ "$(step_of checkpoint-0)" = "0 of the training" ]
+    [ "$(step_of step-x)" = "" ]
+    [ "$(step_of other-10)" = "" ]
+}

@@ -5,6 +5,7 @@
  * result: the next requests are conditional, and offline there are none. */
 #include "base/sha256.h"
 #include "base/text.h"
+#include "base/text_index.h"
 #include "formats/json.h"
 #include "formats/listing.h"
 #include "formats/site.h"
@@ -127,28 +128,35 @@ static const char *model_of(const struct web *web)
 
 struct recalling {
     struct web *web;
+    struct text_index places; /* of the names, by path: a stored list may have as many as the folder */
     bool may_add;
 };
 
 static void take_known(void *context, const struct site_memory *memory)
 {
-    const struct recalling *recalling = context;
+    struct recalling *recalling = context;
     struct web *web = recalling->web;
-    size_t i = 0;
-    while (i < web->n_names && strcmp(web->names[i].path, memory->path) != 0)
-        i++;
-    if (i == web->n_names && !recalling->may_add)
+    size_t place = web->n_names, length = strlen(memory->path);
+    bool is_known = text_index_find(&recalling->places, memory->path, length, &place);
+    if (!is_known && !recalling->may_add)
         return;
-    if (i == web->n_names)
+    if (!is_known) {
+        text_index_add(&recalling->places, memory->path, length, place);
         add_name(web, memory->path, false);
-    web->names[i].etag = memory->etag;
-    web->names[i].size = memory->size;
-    web->names[i].modified = memory->modified;
+    }
+    web->names[place].etag = memory->etag;
+    web->names[place].size = memory->size;
+    web->names[place].modified = memory->modified;
 }
 
 static bool recall(struct web *web, bool may_add)
 {
-    return site_recall(web->memo, web->arena, take_known, &(struct recalling){web, may_add});
+    struct recalling recalling = {.web = web, .may_add = may_add};
+    for (size_t i = 0; i < web->n_names; i++)
+        text_index_add(&recalling.places, web->names[i].path, strlen(web->names[i].path), i);
+    bool recalled = site_recall(web->memo, web->arena, take_known, &recalling);
+    text_index_free(&recalling.places);
+    return recalled;
 }
 
 /* Listing folders, one level of the tree at a time. */

@@ -72,6 +72,20 @@ sum_of() {
     [ "$("$WFS" sha256 "${WEB}model.safetensors" model.safetensors | cut -d ' ' -f 1)" = "$(sum_of "$LOCAL" model.safetensors)" ]
 }
 
+@test "info says how much of the weights is cached" {
+    need jq
+    local size first
+    size=$(stat -c %s "$LOCAL/model.safetensors")
+    first=$("$WFS" info --json "$WEB" | jq .cached)
+    [ "$first" -gt 0 ]
+    [ "$first" -lt "$size" ]
+    "$WFS" fetch "$WEB" 2>/dev/null
+    [ "$("$WFS" info --json "$WEB" | jq .cached)" -eq "$size" ]
+    [[ $("$WFS" info "$WEB" | grep ^cached) =~ ^cached\ +([0-9.]+\ [KM]B)\ of\ ([0-9.]+\ [KM]B)$ ]]
+    [ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
+    [ "$("$WFS" info --json "$LOCAL" | jq 'has("cached")')" = false ]
+}
+
 @test "each byte is fetched once, and none a second time, or offline" {
     sum_of "$WEB" model.safetensors model.gguf gguf/model-Q4_0.gguf
     [ "$(counter bytes)" -eq "$(cat "$LOCAL"/* | wc -c)" ]

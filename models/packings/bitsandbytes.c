@@ -7,6 +7,7 @@
  * library ignores the stored map.
  *
  * 8 bits: B.weight I8 [rows, columns] times B.SCB [rows], then times 1 / 127 as the library writes it. */
+#include "quant/bitsandbytes.h"
 #include "models/packings/packed.h"
 
 #include <inttypes.h>
@@ -14,38 +15,13 @@
 
 enum { MAX_STATE_BYTES = 4096, NESTED_MAP = 256, TABLE = 16 };
 
-static const float nf4[TABLE] = {
-    -1.0f,
-    -0.6961928009986877f,
-    -0.5250730514526367f,
-    -0.39491748809814453f,
-    -0.28444138169288635f,
-    -0.18477343022823334f,
-    -0.09105003625154495f,
-    0.0f,
-    0.07958029955625534f,
-    0.16093020141124725f,
-    0.24611230194568634f,
-    0.33791524171829224f,
-    0.44070982933044434f,
-    0.5626170039176941f,
-    0.7229568362236023f,
-    1.0f,
-};
-
-/* Numerators over 12, by sign; code 8 is 0. */
-static const float fp4[TABLE] = {
-    0.0f, 0.0625f / 12,  8.0f / 12,  12.0f / 12,  4.0f / 12,  6.0f / 12,  2.0f / 12,  3.0f / 12,
-    0.0f, -0.0625f / 12, -8.0f / 12, -12.0f / 12, -4.0f / 12, -6.0f / 12, -2.0f / 12, -3.0f / 12,
-};
-
 static const struct kind {
     const char *suffix; /* of the state's tensor */
     const char *name;   /* also in the state */
     const float *table;
 } kinds[] = {
-    {".weight.quant_state.bitsandbytes__nf4", "nf4", nf4},
-    {".weight.quant_state.bitsandbytes__fp4", "fp4", fp4},
+    {".weight.quant_state.bitsandbytes__nf4", "nf4", bnb_nf4_levels},
+    {".weight.quant_state.bitsandbytes__fp4", "fp4", bnb_fp4_levels},
 };
 
 static const char own[] = ".weight";

@@ -1,4 +1,4 @@
-# Directories for engines: compressed-tensors/.
+# Directories for engines: compressed-tensors/ and bitsandbytes/.
 
 load lib
 
@@ -76,4 +76,21 @@ END
         jq -e '.weight_map["model.layers.0.mlp.up_proj.weight_packed"] == "model-00001-of-00002.safetensors"'
     "$WFS" cat "$BATS_TEST_TMPDIR/shards" compressed-tensors/W4A16/model.safetensors.index.json |
         jq -e '.weight_map["model.layers.0.mlp.up_proj.weight_packed"] == "model-00002-of-00002.safetensors"'
+}
+
+@test "bitsandbytes/ has every linear weight but the head's, as the package quantizes it" {
+    local type
+    mkdir "$OUT"
+    [ "$("$WFS" ls "$MODEL" bitsandbytes | sort | tr '\n' ' ')" = "fp4 int8 nf4 " ]
+    for type in nf4 fp4 int8; do
+        "$WFS" cat "$MODEL" "bitsandbytes/$type/model.safetensors" >"$OUT/$type.safetensors"
+        "$PYTHON" "$HERE/engines.py" check-bnb "$type" "$MODEL/model.safetensors" "$OUT/$type.safetensors"
+    done
+    "$WFS" cat "$MODEL" bitsandbytes/nf4/config.json |
+        jq -e '.quantization_config.bnb_4bit_quant_type == "nf4" and .dtype == "bfloat16" and (has("torch_dtype") | not)'
+    "$WFS" cat "$MODEL" bitsandbytes/nf4/generation_config.json | jq -e ._from_model_config
+    diff <("$WFS" cat "$MODEL" bitsandbytes/nf4/README.md) "$MODEL/README.md"
+    cp -r "$MODEL" "$OUT/undecided"
+    echo '{"torch_dtype": "float64"}' >"$OUT/undecided/config.json"
+    fails 1 "config.json names no dtype of bfloat16, float16 or float32" "$WFS" cat "$OUT/undecided" bitsandbytes/nf4/model.safetensors
 }

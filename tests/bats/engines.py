@@ -4,6 +4,7 @@
     make-odd DIRECTORY             one whose matrices have 96 columns
     make-shards DIRECTORY          one in two files, with fused weights in different ones
     check SCHEME SOURCE FILE       compares every part of every weight
+    check-bnb TYPE SOURCE FILE     the same for a type of bitsandbytes
     near SCHEME SOURCE F32         compares dequantized values with the source's
 """
 import json
@@ -80,7 +81,7 @@ def read(path):
     length = struct.unpack("<Q", content[:8])[0]
     header = json.loads(content[8:8 + length])
     return {name: (entry["dtype"], entry["shape"], content[8 + length + entry["data_offsets"][0]:8 + length + entry["data_offsets"][1]])
-            for name, entry in header.items()}
+            for name, entry in header.items() if name != "__metadata__"}
 
 
 def bf16_bytes(values):
@@ -164,6 +165,34 @@ def parts_nvfp4(values, largest_of_fused):
     return {"weight_packed": nibbles(e2m1(quotients)), "weight_scale": codes.tobytes(), "weight_global_scale": struct.pack("<f", one)}
 
 
+LEVELS = {
+    "nf4": [-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0,
+            0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941,
+            0.7229568362236023, 1.0],
+    "fp4": [sign * twelfths / 12 for sign in (1, -1) for twelfths in (0, 0.0625, 8, 12, 4, 6, 2, 3)],
+}
+
+
+def parts_4bit(values, kind):
+    blocks, levels = values.reshape(-1, 64), numpy.array(LEVELS[kind], "<f4")
+    maxima = numpy.abs(blocks).max(axis=1)
+    scaled = blocks * (numpy.float32(1) / numpy.maximum(maxima, numpy.float32(1e-38)))[:, None]
+    order = numpy.argsort(levels, kind="stable")
+    midway = (levels[order][1:] + levels[order][:-1]) / numpy.float32(2)
+    codes = order[numpy.searchsorted(midway, scaled)].astype("u1").reshape(-1, 2)
+    state = {"quant_type": kind, "blocksize": 64, "dtype": "bfloat16", "shape": list(values.shape)}
+    return {"weight": (codes[:, 0] << 4 | codes[:, 1]).tobytes(), "weight.absmax": maxima.tobytes(), "weight.quant_map": levels.tobytes(),
+            f"weight.quant_state.bitsandbytes__{kind}": json.dumps(state).encode()}
+
+
+def parts_8bit(values, _):
+    halves = values.astype("<f2").astype("<f4")
+    maxima = numpy.abs(halves).max(axis=1)
+    with numpy.errstate(divide="ignore", invalid="ignore"):
+        codes = numpy.rint(halves * (numpy.float32(1) / maxima * numpy.float32(127))[:, None])
+    return {"weight": numpy.nan_to_num(codes).astype("i1").tobytes(), "SCB": maxima.tobytes(), "weight_format": b"\0"}
+
+
 PARTS = {"FP8_DYNAMIC": parts_fp8, "W8A8": parts_int8, "W4A16": parts_int4, "MXFP4A16": parts_mxfp4, "NVFP4A16": parts_nvfp4}
 
 
@@ -181,6 +210,16 @@ def check(scheme, source, file):
         for name in names:
             for part, wanted in PARTS[scheme](values_of(source, f"{name}.weight"), most).items():
                 assert made[f"{name}.{part}"][2] == wanted, f"{scheme}: {name}.{part}"
+    for name in (f"{LAYER}input_layernorm.weight", "model.embed_tokens.weight"):
+        assert made[name] == plain[name], name
+
+
+def check_bnb(kind, source, file):
+    made, plain = read(file), read(source)
+    for module in MODULES:
+        wanted = (parts_8bit if kind == "int8" else parts_4bit)(values_of(source, f"{LAYER}{module}.weight"), kind)
+        for part, content in wanted.items():
+            assert made[f"{LAYER}{module}.{part}"][2] == content, f"{kind}: {module}.{part}"
     for name in (f"{LAYER}input_layernorm.weight", "model.embed_tokens.weight"):
         assert made[name] == plain[name], name
 

@@ -5,15 +5,26 @@ import pathlib
 
 from interop import check, done, golden_checkpoints, wfs
 
-REBUILT = ("tokenizer.json", "tokenizer_config.json")  # by mlx-lm; wfs shows the source's own
+KINDS = {"ctmf": "compressed-tensors", "bnb": "bitsandbytes", "mlx": "mlx"}  # a variant's first word, and the directory
+# mlx-lm and transformers write tokenizers anew, where wfs shows the source's own.
+REBUILT = ("tokenizer.json", "tokenizer_config.json")
+SAVED = ("config.json", "generation_config.json", "model.safetensors")  # by transformers, besides its tokenizers
 
 
 def directory_of(variant):
     """'ctmf-w4a16-asym' is compressed-tensors/W4A16_ASYM, 'mlx' is mlx/plain; None for a target that wfs does not have."""
     kind, _, scheme = variant.partition("-")
-    if kind == "mlx":
-        return f"mlx/{scheme or 'plain'}"
-    return f"compressed-tensors/{scheme.upper().replace('-', '_')}" if kind == "ctmf" else None
+    if kind not in KINDS or scheme.endswith("-double"):
+        return None
+    if kind == "ctmf":
+        scheme = scheme.upper().replace("-", "_")
+    return f"{KINDS[kind]}/{scheme or 'plain'}"
+
+
+def is_compared(directory, name):
+    if directory.startswith("bitsandbytes/"):
+        return name in SAVED
+    return not directory.startswith("mlx/") or name not in REBUILT
 
 
 checkpoints, compare = golden_checkpoints()
@@ -27,7 +38,7 @@ for expected in sorted(pathlib.Path(compare).parent.glob("expected-targets/*.jso
         if directory is None or "files" not in wanted:
             continue
         for name, file in wanted["files"].items():
-            if directory.startswith("mlx/") and name in REBUILT:
+            if not is_compared(directory, name):
                 continue
             made = wfs("cat", checkpoints[expected.stem], f"{directory}/{name}")
             check(made.returncode == 0, f"{expected.stem} {directory}/{name}: {made.stderr.decode().strip()}")

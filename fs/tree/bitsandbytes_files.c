@@ -1,0 +1,127 @@
+/* bitsandbytes/TYPE/: the model quantized for transformers, in one file.
+ *
+ * The first plan of a file makes the model, which all of them share. */
+#include "fs/tree/content.h"
+#include "fs/tree/hf_files.h"
+#include "fs/tree/lazy.h"
+
+#include "models/engines/bitsandbytes.h"
+
+#include <stdlib.h>
+
+struct bitsandbytes_files {
+    struct tree *tree;
+    struct lazy models; /* struct models */
+};
+
+struct models {
+    struct hf_model *plain;
+    struct bnb_model *loaded; /* as transformers would have it in memory */
+};
+
+struct type_file {
+    struct bitsandbytes_files *files;
+    const struct bnb_type *type;
+};
+
+static void free_models(void *value)
+{
+    struct models *models = value;
+    if (models == NULL)
+        return;
+    bnb_model_free(models->loaded);
+    hf_model_free(models->plain);
+    free(models);
+}
+
+static void *make_models(void *context, struct error *error)
+{
+    const struct bitsandbytes_files *files = context;
+    struct models *made = memory_alloc(sizeof *made);
+    *made = (struct models){.plain = hf_model_new(tree_checkpoint(files->tree), NULL, error)};
+    if (made->plain != NULL)
+        made->loaded = bnb_model_new(made->plain, error);
+    if (made->loaded != NULL)
+        return made;
+    free_models(made);
+    return NULL;
+}
+
+/* Returns NULL, with the reason, if there is no model. The reason stays with its file, as in engine_files.c. */
+static const struct bnb_model *model_of(const struct type_file *file, struct error *error)
+{
+    void *models;
+    lazy_get(&file->files->models, make_models, file->files, &models, error);
+    return models != NULL ? ((const struct models *)models)->loaded : NULL;
+}
+
+static enum outcome plan_weights(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    const struct type_file *file = context;
+    const struct bnb_model *model = model_of(file, error);
+    struct artifact artifact;
+    if (model == NULL || !bnb_artifact(model, file->type, arena, &artifact, error))
+        return REPORTED;
+    enum outcome outcome =
+        vfile_of_artifact(&artifact, tree_origin_of_model(file->files->tree), arena, ret_file, error);
+    artifact_free(&artifact);
+    return outcome;
+}
+
+static enum outcome write_config(void *context, struct buffer *out, struct error *error)
+{
+    const struct type_file *file = context;
+    const struct bnb_model *model = model_of(file, error);
+    return model != NULL && bnb_write_config(model, file->type, out, error) ? OK : REPORTED;
+}
+
+static enum outcome write_generation_config(void *context, struct buffer *out, struct error *error)
+{
+    const struct bnb_model *model = model_of(context, error);
+    return model != NULL && bnb_write_generation_config(model, out, error) ? OK : REPORTED;
+}
+
+static void release(void *context)
+{
+    lazy_destroy(&((struct bitsandbytes_files *)context)->models);
+}
+
+static void add_type(struct bitsandbytes_files *files, node_id parent, const struct bnb_type *type)
+{
+    struct tree *tree = files->tree;
+    struct origin origin = tree_origin_of_model(tree);
+    struct type_file *file = arena_alloc(tree_arena(tree), sizeof *file);
+    node_id directory = tree_add_directory(tree, parent, type->name);
+    *file = (struct type_file){files, type};
+    tree_add_file(tree, directory, "model.safetensors", plan_weights, file);
+    tree_add_text(tree, directory, "config.json", origin, write_config, file);
+    if (tree_checkpoint(tree)->kind != CHECKPOINT_GGUF)
+        tree_add_text(tree, directory, "generation_config.json", origin, write_generation_config, file);
+    hf_files_add_beside(tree, directory);
+}
+
+/* transformers loads models that have a config.json. */
+static bool add(struct tree *tree, struct error *error)
+{
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    bool has_config = checkpoint->kind == CHECKPOINT_GGUF || checkpoint_side_file(checkpoint, "config.json") != NULL;
+    node_id parent = 0;
+    if (has_config && checkpoint->kind != CHECKPOINT_ADAPTER)
+        parent = tree_add_directory(tree, TREE_ROOT, "bitsandbytes");
+    if (parent == 0)
+        return true;
+    struct bitsandbytes_files *files = arena_alloc(tree_arena(tree), sizeof *files);
+    files->tree = tree;
+    lazy_init(&files->models, free_models);
+    tree_on_free(tree, release, files);
+    for (const struct bnb_type *type = bnb_types; type->name != NULL; type++)
+        add_type(files, parent, type);
+    return true;
+}
+
+const struct content bitsandbytes_files_content = {
+    .name = "bitsandbytes",
+    .summary = "bitsandbytes/TYPE/: the model in 4 or 8 bits for transformers",
+    .of_weights = true,
+    .add = add,
+};

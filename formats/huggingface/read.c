@@ -17,6 +17,7 @@ static const struct kind {
     const char *format; /* for -o format= */
     const char *suffix;
     const char *stems[3]; /* of the usual names, the preferred one first */
+    bool names_differ;    /* an index spells the names of tensors otherwise than the shards do */
 } kinds[] = {
     {"safetensors", ".safetensors", {"model", "diffusion_pytorch_model"}},
     {"torch", ".bin", {"pytorch_model", "diffusion_pytorch_model"}},
@@ -25,8 +26,8 @@ static const struct kind {
     {"torch", ".pth", {"model"}},
     {"torch", ".ckpt", {"model"}},
     {"torch", ".pdparams", {"model_state"}},
-    {"hdf5", ".h5", {"tf_model"}},
-    {"flax", ".msgpack", {"flax_model", "diffusion_flax_model"}},
+    {"hdf5", ".h5", {"tf_model"}, .names_differ = true}, /* with a scope that shards leave out */
+    {"flax", ".msgpack", {"flax_model", "diffusion_flax_model"}, .names_differ = true}, /* joined by '/' */
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
@@ -291,7 +292,7 @@ static bool huggingface_open(struct checkpoint *checkpoint, const struct input *
     struct shards shards;
     bool opened = find_shards(checkpoint, input, kind, &index, &shards, error) &&
                   read_shards(checkpoint, input, &index, &shards, options, error) &&
-                  (index.document == NULL || index_check(&index, checkpoint, &shards, error));
+                  (index.document == NULL || kind->names_differ || index_check(&index, checkpoint, &shards, error));
     index_free(&index);
     if (!opened)
         return false;

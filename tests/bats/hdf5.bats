@@ -93,6 +93,24 @@ END
     run -0 "$WFS" cat "$OUT" config.json
 }
 
+@test "shards of TensorFlow and Flax, whose indexes spell names in another way" {
+    mkdir "$OUT/tf" "$OUT/flax"
+    cp "$DATA/../../fuzz/corpus/hdf5/latest.h5" "$OUT/tf/tf_model-00001-of-00002.h5"
+    cp "$DATA/latest.h5" "$OUT/tf/tf_model-00002-of-00002.h5"
+    echo '{"weight_map": {"tf_model/a/w": "tf_model-00001-of-00002.h5", "tf_model/many/w17": "tf_model-00002-of-00002.h5"}}' \
+        >"$OUT/tf/tf_model.h5.index.json"
+    [ "$(floats "$OUT/tf" a/w)" = " 0 1 2 3 " ]
+    [ "$(floats "$OUT/tf" many/w17)" = " 0 1 " ]
+
+    # {"a": {KEY: an array of one number}}: 1.0 and 2.0
+    printf '\x81\xa1a\x81\xa1b\xc7\x11\1\x93\x91\1\xa7float32\xc4\4\0\0\x80\x3f' >"$OUT/flax/flax_model-00001-of-00002.msgpack"
+    printf '\x81\xa1a\x81\xa1c\xc7\x11\1\x93\x91\1\xa7float32\xc4\4\0\0\0\x40' >"$OUT/flax/flax_model-00002-of-00002.msgpack"
+    echo '{"weight_map": {"a/b": "flax_model-00001-of-00002.msgpack", "a/c": "flax_model-00002-of-00002.msgpack"}}' \
+        >"$OUT/flax/flax_model.msgpack.index.json"
+    [ "$(floats "$OUT/flax" a.b)" = " 1 " ]
+    [ "$(floats "$OUT/flax" a.c)" = " 2 " ]
+}
+
 # Changes a byte at an offset from each occurrence of a text.
 damage() {
     "$PYTHON" - "$@" <<'END'

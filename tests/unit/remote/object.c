@@ -1,0 +1,231 @@
+/* Which requests an object makes for the bytes that are wanted, and what becomes of the answers. This program stands in
+ * for http.c: it answers at once, or keeps the requests. */
+#include "remote/object.h"
+
+#include "remote/libcurl.h"
+#include "remote/options.h"
+
+#include "tests/unit/check.h"
+#include "tests/unit/files.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+enum { MOST_REQUESTS = 64, N_GRANULES = 41 };
+static const uint64_t size = (N_GRANULES - 1) * STORE_GRANULE + 1000;
+
+static struct http_request requests[MOST_REQUESTS];
+static char asked[MOST_REQUESTS][256]; /* the URL of each, which ends with the request */
+static size_t n_requests, n_hurried;
+
+/* How requests are answered. */
+static bool is_held;               /* not at all, until answer() */
+static int status = 206;           /* else 200 for all, 403 or 503 */
+static const char *etag = "\"a\""; /* of the answers */
+static const char *place;          /* the URL that answers come from; NULL: the one that was asked */
+
+static unsigned char byte_at(uint64_t offset)
+{
+    return (unsigned char)(offset * 7 + offset / 4099);
+}
+
+static void send_bytes(const struct http_request *request, uint64_t first, uint64_t length)
+{
+    enum { PIECE = 100 * 1000 };
+    static unsigned char bytes[PIECE];
+    for (uint64_t offset = first, end = first + length; offset < end;) {
+        size_t n = end - offset < PIECE ? (size_t)(end - offset) : PIECE;
+        for (size_t i = 0; i < n; i++)
+            bytes[i] = byte_at(offset + i);
+        CHECK(request->take(request->context, offset, bytes, n));
+        offset += n;
+    }
+}
+
+static void answer(const struct http_request *request)
+{
+    struct arena *arena = arena_new();
+    struct answer answer = {.status = status};
+    struct error error = {""};
+    struct uri uri = request->uri;
+    strcpy(answer.etag, etag);
+    if (place != NULL && status != 403)
+        files_must(uri_parse(place, arena, &uri, &error), place);
+    enum verdict verdict = status == 403 ? VERDICT_REFUSED : status == 503 ? VERDICT_RETRY : VERDICT_TAKE;
+    if (verdict == VERDICT_TAKE && !request->begin(request->context, &uri, &answer))
+        verdict = answer_changed(&error);
+    if (verdict == VERDICT_TAKE)
+        send_bytes(request, request->question.first, request->question.length);
+    else if (verdict != VERDICT_CHANGED)
+        error_set(&error, "the server answers %d", status);
+    const struct http_result result = {verdict, &answer, &uri, &error, ""};
+    request->done(request->context, &result);
+    arena_free(arena);
+}
+
+void http_submit(const struct http_request *request)
+{
+    files_must(n_requests < MOST_REQUESTS, "room for requests");
+    snprintf(asked[n_requests], sizeof asked[0], "%s", request->uri.text);
+    requests[n_requests++] = *request;
+    if (!is_held)
+        answer(request);
+}
+
+void http_hurry(const void *context)
+{
+    n_hurried++;
+}
+
+const struct http_credential *http_credential_copy(const struct http_credential *credential, struct arena *arena)
+{
+    return NULL;
+}
+
+/* A new object, of which nothing is in the store. */
+static struct object *open_object(uint64_t n_bytes, const char *known_etag)
+{
+    static unsigned number;
+    char key[32], text[64];
+    struct error error;
+    struct arena *arena = arena_new();
+    struct object_origin origin = {.key = key, .name = "file", .size = n_bytes, .etag = known_etag};
+    snprintf(key, sizeof key, "url-%04x", number);
+    snprintf(text, sizeof text, "https://host/%u", number++);
+    files_must(uri_parse(text, arena, &origin.uri, &error), text);
+    struct object *object = object_new(&origin);
+    arena_free(arena);
+    n_requests = n_hurried = 0;
+    is_held = false;
+    status = 206;
+    etag = "\"a\"";
+    place = NULL;
+    return object;
+}
+
+static bool reads(struct object *object, uint64_t offset, size_t length, struct error *error)
+{
+    static unsigned char bytes[3 * STORE_GRANULE];
+    if (!object_read(object, offset, length, bytes, error))
+        return false;
+    bool good = true;
+    for (size_t i = 0; i < length; i++)
+        good &= bytes[i] == byte_at(offset + i);
+    return CHECK_NAMED(good, "the object's bytes");
+}
+
+/* Everything is asked for once, in requests of a limited size. */
+static void wanted(void)
+{
+    struct error error = {""};
+    struct object *object = open_object(size, NULL);
+    is_held = true;
+    object_want(object, 0, size, false);
+    CHECK(n_requests == 3 && requests[0].question.is_range && !requests[0].is_urgent);
+    uint64_t next = 0;
+    for (size_t i = 0; i < n_requests; i++) {
+        CHECK(requests[i].question.first == next && requests[i].question.length <= OBJECT_REQUEST);
+        next += requests[i].question.length;
+    }
+    CHECK(next == size && object_cached(object) == 0);
+    object_want(object, 5, size - 5, false);
+    CHECK_NAMED(n_requests == 3 && n_hurried == 0, "what is under way is not asked for again");
+    object_want(object, size - 1, 1, true);
+    CHECK_NAMED(n_requests == 3 && n_hurried == 1, "but moved to the front, if a reader waits");
+    for (size_t i = 0; i < 3; i++)
+        answer(&requests[i]);
+    CHECK(object_wait(object, 0, size, &error) && reads(object, STORE_GRANULE - 10, STORE_GRANULE + 20, &error));
+    CHECK(reads(object, size - 1, 1, &error) && n_requests == 3 && object_cached(object) == size);
+    object_free(object);
+}
+
+/* A read asks for the granules that it needs, and no others. */
+static void read_alone(void)
+{
+    struct error error = {""};
+    struct object *object = open_object(size, NULL);
+    CHECK(reads(object, 3 * STORE_GRANULE - 1, 2, &error) && n_requests == 1);
+    CHECK(requests[0].question.first == 2 * STORE_GRANULE && requests[0].question.length == 2 * STORE_GRANULE);
+    CHECK(requests[0].is_urgent && object_cached(object) == 2 * STORE_GRANULE);
+    object_want(object, 0, 5 * STORE_GRANULE, false);
+    CHECK_NAMED(n_requests == 3 && requests[1].question.length == 2 * STORE_GRANULE &&
+                    requests[2].question.first == 4 * STORE_GRANULE,
+                "the gaps around what is here");
+    object_free(object);
+    object = open_object(1000, NULL);
+    CHECK(reads(object, 10, 10, &error) && n_requests == 1 && !requests[0].question.is_range);
+    CHECK(requests[0].question.length == 1000 && reads(object, 0, 1000, &error) && n_requests == 1);
+    object_free(object);
+}
+
+/* A failure reaches who reads; what had come before stays. */
+static void failures(void)
+{
+    struct error error = {""};
+    struct object *object = open_object(size, NULL);
+    CHECK(reads(object, 0, 1, &error));
+    status = 503;
+    CHECK(!reads(object, STORE_GRANULE, 1, &error));
+    CHECK_TEXT(error.message, "the server answers 503");
+    CHECK(reads(object, 1, 1, &error) && object_cached(object) == STORE_GRANULE);
+    object_free(object);
+}
+
+/* Other bytes under the same URL: nothing is read any more, also of what had come. */
+static void changes(void)
+{
+    struct error error = {""};
+    struct object *object = open_object(size, NULL);
+    CHECK(reads(object, 0, 1, &error) && requests[0].question.etag == NULL);
+    etag = "\"b\"";
+    CHECK(!reads(object, STORE_GRANULE, 1, &error) && error.code == ESTALE);
+    CHECK_TEXT(requests[1].question.etag != NULL ? "known" : "unknown", "known");
+    etag = "\"a\"";
+    CHECK(!reads(object, STORE_GRANULE, 1, &error) && error.code == ESTALE && n_requests == 2);
+    object_free(object);
+    object = open_object(size, NULL);
+    etag = "W/\"a\"";
+    CHECK(reads(object, 0, 1, &error));
+    etag = "W/\"b\"";
+    CHECK_NAMED(reads(object, STORE_GRANULE, 1, &error), "a weak tag does not tell");
+    object_free(object);
+}
+
+/* Where a redirect led is asked the next time; once it has expired, the object's own URL is asked again. */
+static void redirected(void)
+{
+    struct error error = {""};
+    struct object *object = open_object(size, "\"a\"");
+    place = "https://elsewhere/signed?secret";
+    CHECK(reads(object, 0, 1, &error) && strstr(asked[0], "https://host/") == asked[0]);
+    is_held = true;
+    object_want(object, STORE_GRANULE, 1, true);
+    CHECK(n_requests == 2);
+    CHECK_TEXT(asked[1], place);
+    status = 403;
+    answer(&requests[1]);
+    CHECK_NAMED(n_requests == 3 && strstr(asked[2], "https://host/") == asked[2], "its own URL again");
+    answer(&requests[2]);
+    CHECK_NAMED(n_requests == 3 && !object_wait(object, STORE_GRANULE, 1, &error), "but not a second time");
+    CHECK_TEXT(error.message, "the server answers 403");
+    object_free(object);
+}
+
+int main(void)
+{
+    char cache[1024];
+    struct remote_options options = {.cache = cache};
+    struct error error;
+    files_begin();
+    files_must(libcurl_load(&error), "libcurl");
+    files_must(getcwd(cache, sizeof cache - 100) != NULL, "getcwd");
+    strcat(cache, "/cache");
+    remote_use(&options);
+    wanted();
+    read_alone();
+    failures();
+    changes();
+    redirected();
+    files_remove();
+    return check_done();
+}

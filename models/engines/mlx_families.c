@@ -7,9 +7,10 @@
 /* Parts of lists. */
 #define QKVO     "self_attn.q_proj self_attn.k_proj self_attn.v_proj self_attn.o_proj "
 #define QK_NORMS "self_attn.q_norm self_attn.k_norm "
-#define LATENT                                                                                                         \
-    "self_attn.q_proj self_attn.q_a_proj self_attn.q_a_layernorm self_attn.q_b_proj self_attn.kv_a_proj_with_mqa "     \
+#define LATENT_LOW_RANK                                                                                                \
+    "self_attn.q_a_proj self_attn.q_a_layernorm self_attn.q_b_proj self_attn.kv_a_proj_with_mqa "                      \
     "self_attn.kv_a_layernorm self_attn.embed_q self_attn.unembed_out self_attn.o_proj "
+#define LATENT              "self_attn.q_proj " LATENT_LOW_RANK
 #define GATE_DOWN_UP        "mlp.gate_proj mlp.down_proj mlp.up_proj "
 #define GATE_UP_DOWN        "mlp.gate_proj mlp.up_proj mlp.down_proj "
 #define SWITCH(mlp)         mlp ".switch_mlp.gate_proj " mlp ".switch_mlp.up_proj " mlp ".switch_mlp.down_proj "
@@ -437,11 +438,12 @@ const struct mlx_family mlx_families[] = {
      .prefix = "language_model.",
      .before = "model.embed_tokens",
      .layers = "model.layers",
-     .layer = "self_attn.qkv_proj =self_attn.qkv_conv.conv self_attn.f_a_proj self_attn.f_b_proj self_attn.b_proj "
-              "self_attn.g_a_proj self_attn.g_b_proj #self_attn.A_log #self_attn.dt_bias self_attn.o_norm " LATENT
-                  GATE_UP_DOWN KIMI_EXPERTS
-              "mlp.routed_expert_norm mlp.routed_expert_down_proj mlp.routed_expert_up_proj " SHARED_GATE_UP_DOWN NORMS
-              "self_attention_res_proj self_attention_res_norm mlp_res_proj mlp_res_norm",
+     .layer =
+         "self_attn.qkv_proj =self_attn.qkv_conv.conv self_attn.f_a_proj self_attn.f_b_proj self_attn.b_proj "
+         "self_attn.g_a_proj self_attn.g_b_proj #self_attn.A_log #self_attn.dt_bias self_attn.o_norm " LATENT_LOW_RANK
+             GATE_UP_DOWN KIMI_EXPERTS
+         "mlp.routed_expert_norm mlp.routed_expert_down_proj mlp.routed_expert_up_proj " SHARED_GATE_UP_DOWN NORMS
+         "self_attention_res_proj self_attention_res_norm mlp_res_proj mlp_res_norm",
      .after = "model.norm model.output_attn_res_proj model.output_attn_res_norm lm_head",
      .rows = kimi_k3,
      .dropped = "vision_tower vision_model multi_modal_projector mm_projector model.mtp mtp.",

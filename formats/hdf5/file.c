@@ -151,7 +151,13 @@ uint32_t hdf5_lookup3(const unsigned char *bytes, size_t length)
 
 /* The superblock. */
 
-uint64_t hdf5_find(const struct source *source)
+bool hdf5_is_superblock(const unsigned char *bytes, size_t length)
+{
+    return length >= sizeof signature && memcmp(bytes, signature, sizeof signature) == 0;
+}
+
+/* Returns the offset of the superblock in a file; HDF5_UNDEFINED: this is no HDF5 file. */
+static uint64_t find_superblock(const struct source *source)
 {
     unsigned char found[sizeof signature];
     struct error unused;
@@ -159,7 +165,7 @@ uint64_t hdf5_find(const struct source *source)
          offset = offset == 0 ? FIRST_USER_BLOCK : 2 * offset) {
         if (!source_read(source, offset, sizeof found, found, &unused))
             return HDF5_UNDEFINED;
-        if (memcmp(found, signature, sizeof found) == 0)
+        if (hdf5_is_superblock(found, sizeof found))
             return offset;
         if (offset > UINT64_MAX / 2)
             break;
@@ -218,7 +224,7 @@ static bool read_superblock(struct hdf5 *file, struct error *error)
 
 struct hdf5 *hdf5_open(const struct source *source, struct error *error)
 {
-    uint64_t base = hdf5_find(source);
+    uint64_t base = find_superblock(source);
     if (base == HDF5_UNDEFINED) {
         error_set(error, "%s: not an HDF5 file: the signature is missing", source_name(source));
         return NULL;

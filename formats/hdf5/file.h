@@ -21,8 +21,8 @@ struct hdf5 {
     struct window window;
 };
 
-/* Returns the offset of the superblock in a file; HDF5_UNDEFINED: this is no HDF5 file. */
-uint64_t hdf5_find(const struct source *source);
+/* Reports whether the bytes begin with a superblock's signature. */
+bool hdf5_is_superblock(const unsigned char *bytes, size_t length);
 
 /* Reads the superblock. The file is on the heap: free() releases it. NULL on failure. */
 struct hdf5 *hdf5_open(const struct source *source, struct error *error);

@@ -295,7 +295,8 @@ static enum probe hdf5_probe(const struct input *input)
 {
     if (input->file == NULL)
         return PROBE_NO;
-    if (hdf5_find(input->file) != HDF5_UNDEFINED)
+    /* a superblock after a user block may be anywhere, in bytes of other formats, too: then the name decides */
+    if (hdf5_is_superblock(input->head, input->head_length))
         return PROBE_SURE;
     return format_extension(&hdf5_format, input->file_name) != NULL ? PROBE_LIKELY : PROBE_NO;
 }

@@ -148,3 +148,13 @@ END
     [[ "$stderr" == *"damaged: the checksum is wrong"* ]]
     [ "$(floats "$OUT/index.h5" many/w17)" = " 0 1 " ]
 }
+
+@test "a user block is looked for in files with HDF5's names alone" {
+    # a safetensors file whose only tensor begins at 512, with HDF5's signature
+    { printf '\xf8\1\0\0\0\0\0\0%-504s' '{"a": {"dtype": "U8", "shape": [8], "data_offsets": [0, 8]}}'
+        printf '\x89HDF\r\n\x1a\n'; } >"$OUT/a.safetensors"
+    [ "$("$WFS" cat "$OUT/a.safetensors" tensors/a/raw | od -An -c | tr -d ' ')" = '211HDF\r\n032\n' ]
+    cp "$DATA/latest.h5" "$OUT/other.bin" # has a user block of 512 bytes
+    run -1 --separate-stderr "$WFS" ls "$OUT/other.bin"
+    [[ "$stderr" != *HDF5* ]]
+}

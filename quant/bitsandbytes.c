@@ -208,7 +208,8 @@ static void codes_depend(const struct view *view, uint64_t first, uint64_t count
 static void take_largest(struct walk *walk, uint64_t block, const float *values, size_t n)
 {
     float largest = kernels()->largest(values, n);
-    ((float *)walk->out)[block - walk->first] = n == BNB_BLOCK ? largest : least_divisor(largest);
+    float kept = n == BNB_BLOCK ? largest : least_divisor(largest);
+    memcpy((uint8_t *)walk->out + (block - walk->first) * sizeof kept, &kept, sizeof kept); /* may be unaligned */
 }
 
 static bool read_maxima(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
@@ -262,10 +263,12 @@ static bool read_rows(const struct view *view, uint64_t first, uint64_t count, v
 
 static bool read_row_maxima(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
 {
-    float values[PIECE], *largest = out;
-    for (uint64_t i = 0; i < count; i++)
-        if (!read_row(((const struct quantized *)view)->inner, first + i, values, &largest[i], error))
+    float values[PIECE], largest;
+    for (uint64_t i = 0; i < count; i++) {
+        if (!read_row(((const struct quantized *)view)->inner, first + i, values, &largest, error))
             return false;
+        memcpy((uint8_t *)out + i * sizeof largest, &largest, sizeof largest); /* may be unaligned */
+    }
     return true;
 }
 

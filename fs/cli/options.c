@@ -260,7 +260,7 @@ static bool parse_keep(void *field, const char *value, struct arena *arena, stru
     return error_set(error, "'%s' is not quantized, all or none", value);
 }
 
-/* Whether the kernel may read sources by itself: the field says that it may not. */
+/* Sets the field if the value is "no": the field forbids passthrough. */
 static bool parse_passthrough(void *field, const char *value, struct arena *arena, struct error *error)
 {
     *(bool *)field = strcasecmp(value, "no") == 0;

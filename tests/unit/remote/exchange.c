@@ -1,5 +1,5 @@
-/* Requests whose answers come in any order, and belong to the right ones. This program stands in for http.c, and
- * answers when the last of them has been made. */
+/* Each exchange gets the answer to its own request, in whatever order the answers come. This program replaces http.c:
+ * it answers all requests once the last has been made. */
 #include "remote/exchange.h"
 
 #include "remote/libcurl.h"

@@ -1,5 +1,5 @@
-/* Which requests an object makes for the bytes that are wanted, and what becomes of the answers. This program stands in
- * for http.c: it answers at once, or keeps the requests. */
+/* An object requests the bytes that its readers want, each once, and stores the answers. This program replaces http.c:
+ * it answers at once, or keeps the requests. */
 #include "remote/object.h"
 
 #include "remote/libcurl.h"

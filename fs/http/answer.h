@@ -12,7 +12,7 @@
 /* What handlers need to know of a request. Headers that were not sent are NULL. */
 struct http_request {
     bool head; /* the answer's body is not sent */
-    const char *range, *if_range, *if_match, *if_none_match, *user_agent;
+    const char *range, *if_range, *if_match, *if_none_match, *if_modified_since, *user_agent;
     const char *origin; /* the server as the client addresses it: "http://127.0.0.1:8090" */
     const char *accept; /* all Accept headers, joined by commas */
     bool recursive;     /* ?recursive=true */

@@ -65,3 +65,10 @@ bool etag_is_listed(const char *list, const char *etag, bool weak)
     }
     return false;
 }
+
+bool unmodified_since(const char *header, time_t modified)
+{
+    struct tm utc = {0};
+    const char *end = strptime(header, "%a, %d %b %Y %H:%M:%S GMT", &utc);
+    return end != NULL && *end == '\0' && modified <= timegm(&utc);
+}

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 enum range { RANGE_WHOLE, RANGE_PART, RANGE_UNSATISFIABLE };
 
@@ -15,3 +16,7 @@ enum range range_parse(const char *header, uint64_t size, uint64_t *ret_first, u
 /* Reports whether a list of entity tags (If-Match, If-None-Match) has `etag`, which is strong and has its quotation
  * marks, or is "*". `weak`: W/"x" matches "x", too. */
 bool etag_is_listed(const char *list, const char *etag, bool weak);
+
+/* Reports whether an If-Modified-Since header names a date at or after `modified`. A header that is no date of the form
+ * "Sun, 06 Nov 1994 08:49:37 GMT", the only one that is sent today, counts as none. */
+bool unmodified_since(const char *header, time_t modified);

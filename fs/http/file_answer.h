@@ -9,5 +9,7 @@
 bool file_answer(const struct repository *repository, node_id node, const char *name,
                  const struct http_request *request, struct answer *answer);
 
-/* Chooses the part of answer->file to send by the headers of the request, or another status: 206, 304, 412, 416. */
-void file_answer_part(const struct http_request *request, const char *etag, struct answer *answer);
+/* Chooses the part of answer->file to send by the headers of the request, or another status: 206, 304, 412, 416.
+ * `modified` is the answer's Last-Modified; NULL: it has none. */
+void file_answer_part(const struct http_request *request, const char *etag, const time_t *modified,
+                      struct answer *answer);

@@ -385,7 +385,7 @@ static bool answer_text(struct making *making, const struct http_request *reques
     answer->file = manifest.config;
     answer_header(answer, "Content-Type", "application/octet-stream");
     answer_header(answer, "ETag", "%s", etag);
-    file_answer_part(request, etag, answer);
+    file_answer_part(request, etag, NULL, answer);
     return true;
 }
 

@@ -177,6 +177,7 @@ static struct http_request read_request(const struct exchange *exchange)
         .if_range = list_of(connection, "If-Range", arena),
         .if_match = list_of(connection, "If-Match", arena),
         .if_none_match = list_of(connection, "If-None-Match", arena),
+        .if_modified_since = list_of(connection, "If-Modified-Since", arena),
         .origin = origin_of(exchange),
         .accept = list_of(connection, "Accept", arena),
         .user_agent = header_of(connection, "User-Agent"),

@@ -86,6 +86,13 @@ teardown() {
     [ "$(status --header "If-None-Match: $etag")" = 304 ]
     [ "$(status --header "If-None-Match: \"other\"")" = 200 ]
     [ "$(status --header "If-Match: \"other\"")" = 412 ]
+    modified=$(get --head "$file" | sed -n 's/^last-modified: \(.*\)\r$/\1/Ip')
+    [ "$(status --header "If-Modified-Since: $modified")" = 304 ]
+    [ "$(status --header "If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT")" = 200 ]
+    [ "$(status --header "If-None-Match: \"other\"" --header "If-Modified-Since: $modified")" = 200 ]
+    get --head --range 1000-70001 "$file" >"$OUT/headers"
+    [[ $(head -n 1 "$OUT/headers") == *" 200 "* ]]
+    [ "$(header Content-Length)" = "$size" ]
     [ "$(status --range 0-9 --header "If-Range: $etag")" = 206 ]
     [ "$(status --range 0-9 --header 'If-Range: "other"')" = 200 ]
     [ "$(status --request POST --data x)" = 405 ]

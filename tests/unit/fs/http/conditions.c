@@ -52,8 +52,28 @@ static const struct {
     {" , ,", false, false},
 };
 
+/* 784111777: RFC 9110, section 5.6.7's date, by `date -d ... +%s`. */
+static const struct {
+    const char *header;
+    time_t modified;
+    bool unmodified;
+} dates[] = {
+    {"Sun, 06 Nov 1994 08:49:37 GMT", 784111777, true},
+    {"Sun, 06 Nov 1994 08:49:37 GMT", 784111776, true},
+    {"Sun, 06 Nov 1994 08:49:37 GMT", 784111778, false},
+    {"Sun, 06 Nov 1994 08:49:37 GMT, x", 784111777, false},
+    {"Sun, 06 Nov 1994 08:49:37", 784111777, false},
+    {"Sun Nov  6 08:49:37 1994", 784111777, false},
+    {"Sun, 46 Nov 1994 08:49:37 GMT", 0, false},
+    {"784111777", 0, false},
+    {"", 0, false},
+};
+
 int main(void)
 {
+    for (size_t i = 0; i < sizeof dates / sizeof *dates; i++)
+        CHECK_NAMED(unmodified_since(dates[i].header, dates[i].modified) == dates[i].unmodified, dates[i].header);
+
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
         uint64_t first = 0, length = 0;
         const char *name = ranges[i].header != NULL ? ranges[i].header : "no header";

@@ -1,6 +1,7 @@
 #include "remote/evict.h"
 
 #include "base/text.h"
+#include "remote/sealed.h"
 #include "remote/store.h"
 
 #include <dirent.h>
@@ -41,10 +42,18 @@ static const char *read_name(struct listing *listing, const char *object)
     return length > 0 ? arena_strndup(listing->arena, text, (size_t)length) : "";
 }
 
+/* Reports whether a file of an object has bytes of it: a segment, or a sealed file with its CRCs, perhaps unfinished.
+ */
+static bool has_bytes(const char *path)
+{
+    const char *name = strrchr(path, '/') + 1;
+    return strspn(name, "0123456789") >= 6 || text_starts_with(name, SEALED_NAME);
+}
+
 static void add_segment(struct listing *listing, const char *path)
 {
     struct stat status;
-    if (strspn(strrchr(path, '/') + 1, "0123456789") < 6 || lstat(path, &status) != 0 || !S_ISREG(status.st_mode))
+    if (!has_bytes(path) || lstat(path, &status) != 0 || !S_ISREG(status.st_mode))
         return;
     listing->items = memory_grow(listing->items, listing->count, sizeof *listing->items);
     struct stored_segment *segment = &listing->items[listing->count++];

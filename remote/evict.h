@@ -1,4 +1,5 @@
-/* How large the store may grow, and what is removed from it: whole segments, the one that was opened longest ago first.
+/* How large the store may grow, and what is removed from it: whole segments and sealed files (sealed.h), the one that
+ * was opened longest ago first.
  *
  * A segment is removed by unlinking it: a process that has it open reads on, and the space is free once it is closed:
  * computed bytes at their object's next write, fetched ones with their object. Nothing locks the others out; two
@@ -10,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A segment of the store. */
+/* A segment of the store, or a sealed file. */
 struct stored_segment {
     const char *path;
     const char *name; /* what the object was called when the segment was made */

@@ -4,6 +4,7 @@
 #include "remote/crc.h"
 #include "remote/evict.h"
 #include "remote/options.h"
+#include "remote/sealed.h"
 #include "remote/store_memory.h"
 
 #include <errno.h>
@@ -50,6 +51,7 @@ struct store_object {
     char *name;
     uint64_t size;
     bool is_computed;
+    struct sealed *sealed; /* NULL: there was none when the object was opened */
     size_t n_segments;
     struct segment *segments;
     pthread_rwlock_t in_use; /* held for reading while a descriptor is used */
@@ -153,11 +155,34 @@ struct store_object *store_open(const char *key, uint64_t size, const char *name
     return object;
 }
 
+static void object_path(const struct store_object *object, char path[MAX_PATH])
+{
+    const char *hash = strchr(object->key, '-') + 1;
+    snprintf(path, MAX_PATH, "%s/objects/%.2s/%.79s", directory, hash, object->key);
+}
+
 struct store_object *store_open_computed(const char *key, uint64_t size, const char *name)
 {
+    char path[MAX_PATH];
     struct store_object *object = store_open(key, size, name);
     object->is_computed = true;
+    if (has_directory()) {
+        object_path(object, path);
+        object->sealed = sealed_open(path, size);
+    }
     return object;
+}
+
+/* Returns the sealed file of an object; NULL: there is none, or it is damaged. */
+static struct sealed *sealed_of(const struct store_object *object)
+{
+    return object->sealed != NULL && !sealed_is_damaged(object->sealed) ? object->sealed : NULL;
+}
+
+int store_sealed_descriptor(const struct store_object *object)
+{
+    const struct sealed *sealed = sealed_of(object);
+    return sealed != NULL ? sealed_descriptor(sealed) : -1;
 }
 
 static void forget_object(struct store_object *object)
@@ -179,6 +204,7 @@ void store_close(struct store_object *object)
             atomic_fetch_sub(&n_descriptors, 1);
         }
     store_memory_forget(object);
+    sealed_close(object->sealed);
     pthread_rwlock_destroy(&object->in_use);
     free(object->segments);
     free(object->name);
@@ -220,8 +246,9 @@ static bool is_whole(const struct store_object *object, uint64_t segment, int fd
 
 static void segment_path(const struct store_object *object, uint64_t segment, char path[MAX_PATH])
 {
-    const char *hash = strchr(object->key, '-') + 1;
-    snprintf(path, MAX_PATH, "%s/objects/%.2s/%.79s/%06llu", directory, hash, object->key, (unsigned long long)segment);
+    object_path(object, path);
+    size_t length = strlen(path);
+    snprintf(path + length, MAX_PATH - length, "/%06llu", (unsigned long long)segment);
 }
 
 /* A descriptor of a segment, or -1. A damaged one is removed. */
@@ -399,14 +426,15 @@ static uint64_t word_of(const void *bytes, size_t length)
 
 bool store_has(struct store_object *object, uint64_t granule)
 {
-    return store_memory_read(object, granule, 0, 0, NULL) || (read_word(object, granule) & PRESENT) != 0;
+    return sealed_of(object) != NULL || store_memory_read(object, granule, 0, 0, NULL) ||
+           (read_word(object, granule) & PRESENT) != 0;
 }
 
 bool store_verify(struct store_object *object, uint64_t granule)
 {
     if (store_memory_read(object, granule, 0, 0, NULL))
         return true;
-    if ((read_word(object, granule) & PRESENT) == 0)
+    if (sealed_of(object) == NULL && (read_word(object, granule) & PRESENT) == 0)
         return false;
     void *bytes = memory_alloc(store_granule_length(object, granule));
     bool good = store_take(object, granule, bytes);
@@ -418,12 +446,18 @@ bool store_take(struct store_object *object, uint64_t granule, void *out)
 {
     uint64_t word;
     size_t length = store_granule_length(object, granule);
+    struct sealed *sealed = sealed_of(object);
+    if (sealed != NULL && sealed_take(sealed, granule, length, out))
+        return true;
     return read_data(object, granule, 0, length, out, &word) && word_of(out, length) == word;
 }
 
 bool store_read(struct store_object *object, uint64_t granule, size_t offset, size_t length, void *out)
 {
     uint64_t unused;
+    const struct sealed *sealed = sealed_of(object);
+    if (sealed != NULL)
+        return sealed_read(sealed, granule * STORE_GRANULE + offset, length, out);
     return store_memory_read(object, granule, offset, length, out) ||
            read_data(object, granule, offset, length, out, &unused);
 }
@@ -476,6 +510,40 @@ void store_write(struct store_object *object, uint64_t granule, const void *byte
     size_t length = store_granule_length(object, granule);
     if (!write_to_disk(object, granule, bytes, length) && !object->is_computed)
         store_memory_write(object, granule, bytes, length);
+}
+
+static void remove_segments(const struct store_object *object)
+{
+    char path[MAX_PATH];
+    for (size_t i = 0; i < object->n_segments; i++) {
+        segment_path(object, i, path);
+        unlink(path);
+    }
+}
+
+bool store_seal(struct store_object *object, store_fill *fill, void *context)
+{
+    char path[MAX_PATH];
+    uint64_t n_granules = (object->size + STORE_GRANULE - 1) / STORE_GRANULE;
+    if (!has_directory() || object->size > limit / 2)
+        return false;
+    object_path(object, path);
+    struct sealing *sealing = sealing_begin(path);
+    if (sealing == NULL)
+        return false;
+    unsigned char *bytes = memory_alloc(STORE_GRANULE);
+    bool filled = true;
+    for (uint64_t granule = 0; filled && granule < n_granules; granule++) {
+        size_t length = store_granule_length(object, granule);
+        filled = fill(context, granule, bytes) && sealing_add(sealing, bytes, length);
+        if (filled)
+            note_growth(length);
+    }
+    free(bytes);
+    bool sealed = sealing_end(sealing, filled);
+    if (sealed)
+        remove_segments(object);
+    return sealed;
 }
 
 static bool text_path(const char *name, char path[MAX_PATH])

@@ -5,6 +5,7 @@
  *     CACHEDIR.TAG
  *     objects/KK/KEY/NNNNNN    a segment of an object: data, sparse, then a page of words
  *     objects/KK/KEY/name      what the object was called
+ *     objects/KK/KEY/sealed    all bytes of a computed object, in place of its segments (sealed.h)
  *     texts/NAME               small texts, replaced by renaming
  *
  * A granule of STORE_GRANULE bytes is there once its word, with the CRC-32 of its bytes, is; the word is written after
@@ -63,6 +64,16 @@ bool store_read(struct store_object *object, uint64_t granule, size_t offset, si
 
 /* Keeps all bytes of a granule, if possible. */
 void store_write(struct store_object *object, uint64_t granule, const void *bytes);
+
+/* Seals an object of computed bytes (sealed.h), from the bytes that `fill` gives granule after granule, and removes its
+ * segments. Stops if `fill` returns false. Returns true if the object is sealed. An object that would take more than
+ * half of the store is not. */
+typedef bool store_fill(void *context, uint64_t granule, void *out);
+bool store_seal(struct store_object *object, store_fill *fill, void *context);
+
+/* Returns the descriptor of an object's sealed file, which has all of its bytes and is valid until store_close(); -1:
+ * the object was not sealed when it was opened. */
+int store_sealed_descriptor(const struct store_object *object);
 
 /* The directory of the store; NULL: there is none. */
 const char *store_directory(void);

@@ -215,13 +215,13 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
     fuse_reply_err(req, ENOSYS);
 }
 
-/* Lets the kernel read a source by itself, unless the source has changed or it would write to it. */
-static void open_whole(fuse_req_t req, const struct vfile *file, int backing, int flags)
+/* Lets the kernel read a file by itself, unless its inputs have changed or the kernel would write to it. */
+static void open_whole(fuse_req_t req, const struct origin *origin, int backing, int flags)
 {
     const struct passthrough_reply reply = passthrough_reply(backing, flags);
     if ((flags & O_ACCMODE) != O_RDONLY)
         fuse_reply_err(req, EROFS);
-    else if (!watch_intact(served_by(req)->watch, &file->origin))
+    else if (!watch_intact(served_by(req)->watch, origin))
         fuse_reply_err(req, EIO);
     else
         fuse_reply_buf(req, (const char *)&reply, sizeof reply);
@@ -230,9 +230,9 @@ static void open_whole(fuse_req_t req, const struct vfile *file, int backing, in
 /* As for a directory, in a mount without files that the kernel may read by itself. */
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-    struct vfile file;
+    struct origin origin;
     int backing;
-    switch (passthrough_open(served_by(req)->passthrough, ino, &file, &backing)) {
+    switch (passthrough_open(served_by(req)->passthrough, ino, &origin, &backing)) {
     case OPENED_BY_KERNEL:
         fuse_reply_err(req, ENOSYS);
         break;
@@ -241,7 +241,7 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
         fuse_reply_open(req, fi);
         break;
     case OPENED_WHOLE:
-        open_whole(req, &file, backing, fi->flags);
+        open_whole(req, &origin, backing, fi->flags);
         break;
     }
 }

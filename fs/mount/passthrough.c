@@ -1,6 +1,7 @@
 #include "fs/mount/passthrough.h"
 
 #include "formats/source.h"
+#include "remote/store.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 /* What the kernel's fuse.h has from Linux 6.9 on. INIT_PASSTHROUGH is a bit of flags2, the depth follows it. */
 enum { INIT_PASSTHROUGH = 1 << 5, REPLY_PASSTHROUGH = 1 << 7 };
@@ -85,26 +87,49 @@ void passthrough_edit_reply(struct passthrough *passthrough, const struct iovec 
     memcpy((char *)init + depth_offset, &layers, sizeof layers);
 }
 
-/* Gives a source to the kernel. Returns its number, or -1. */
-static int give(int device, const struct source *source)
+/* Gives a file to the kernel. Returns its number, or -1. */
+static int give(int device, int descriptor)
 {
-    struct backing_map map = {.fd = source_descriptor(source)};
+    struct backing_map map = {.fd = descriptor};
     return ioctl(device, BACKING_OPEN, &map);
 }
 
-/* Reports whether passthrough pays in this mount and works for its largest source. In a pipeline that is a small file:
- * its weights are in branches that may not be open yet. */
-static bool is_worthwhile(const struct passthrough *passthrough)
+/* Reports whether the kernel takes a file. */
+static bool is_taken(const struct passthrough *passthrough, int descriptor)
 {
-    const struct source *largest = tree_largest_whole(passthrough->tree);
-    if (!passthrough->is_offered || largest == NULL ||
-        (source_size(largest) < PASSTHROUGH_WORTHWHILE && !tree_has_branches(passthrough->tree)))
-        return false;
-    int number = give(passthrough->device, largest);
+    int number = give(passthrough->device, descriptor);
     uint32_t given = (uint32_t)number;
     if (number > 0)
         ioctl(passthrough->device, BACKING_CLOSE, &given);
     return number > 0;
+}
+
+/* Reports whether the kernel takes files of the store, which may get sealed ones. */
+static bool takes_sealed(const struct passthrough *passthrough)
+{
+    const char *directory = tree_keeps(passthrough->tree) ? store_directory() : NULL;
+    int store = directory != NULL ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    int tag = store >= 0 ? openat(store, "CACHEDIR.TAG", O_RDONLY | O_CLOEXEC) : -1;
+    bool taken = tag >= 0 && is_taken(passthrough, tag);
+    if (store >= 0)
+        close(store);
+    if (tag >= 0)
+        close(tag);
+    return taken;
+}
+
+/* Reports whether passthrough pays in this mount and works: for sealed files, or the largest source. In a pipeline that
+ * is a small file: its weights are in branches that may not be open yet. */
+static bool is_worthwhile(const struct passthrough *passthrough)
+{
+    const struct source *largest = tree_largest_whole(passthrough->tree);
+    if (!passthrough->is_offered)
+        return false;
+    if (takes_sealed(passthrough))
+        return true;
+    return largest != NULL &&
+           (source_size(largest) >= PASSTHROUGH_WORTHWHILE || tree_has_branches(passthrough->tree)) &&
+           is_taken(passthrough, source_descriptor(largest));
 }
 
 static bool may_pass(struct passthrough *passthrough)
@@ -120,28 +145,30 @@ static bool may_pass(struct passthrough *passthrough)
     return decision == WHERE_POSSIBLE;
 }
 
-/* Returns the number of a file's source in the kernel, which holds the source until the mount ends; 0: none, ever. The
- * caller has the lock. */
-static int find_backing(struct passthrough *passthrough, node_id id, const struct source *source)
+/* Returns the number of a file in the kernel, which holds it until the mount ends; 0: none, ever. The caller has the
+ * lock. */
+static int find_backing(struct passthrough *passthrough, node_id id, int descriptor)
 {
     for (size_t i = 0; i < passthrough->n_backings; i++)
         if (passthrough->backings[i].id == id)
             return passthrough->backings[i].number;
     if (passthrough->n_backings == PASSTHROUGH_MOST)
         return 0;
-    int number = give(passthrough->device, source);
+    int number = descriptor >= 0 ? give(passthrough->device, descriptor) : 0;
     passthrough->backings[passthrough->n_backings++] = (struct backing){id, number > 0 ? number : 0};
     return number > 0 ? number : 0;
 }
 
-enum opening passthrough_open(struct passthrough *passthrough, node_id id, struct vfile *ret_file, int *ret_backing)
+enum opening passthrough_open(struct passthrough *passthrough, node_id id, struct origin *ret_origin, int *ret_backing)
 {
+    struct whole_file whole;
     if (!may_pass(passthrough))
         return OPENED_BY_KERNEL;
-    if (!tree_whole_file(passthrough->tree, id, ret_file))
+    if (!tree_whole_file(passthrough->tree, id, &whole))
         return OPENED_CACHED;
+    *ret_origin = whole.origin;
     pthread_mutex_lock(&passthrough->lock);
-    *ret_backing = find_backing(passthrough, id, ret_file->whole);
+    *ret_backing = find_backing(passthrough, id, whole.descriptor);
     pthread_mutex_unlock(&passthrough->lock);
     return *ret_backing > 0 ? OPENED_WHOLE : OPENED_CACHED;
 }

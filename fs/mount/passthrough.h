@@ -1,20 +1,22 @@
 /* Files that the kernel reads from their sources by itself: FUSE passthrough, from Linux 6.9 on.
  *
- * A file that shows a whole source as it is (vfile.whole) needs no server: the kernel gets the source's descriptor when
- * the file is opened, and reads and maps the source itself, for a tenth of the processor time of a first read through
- * the server and a third of a second one, without a second copy in memory. It costs the shortcut of all other files:
- * the kernel must ask the server about every open (16 microseconds), where otherwise one ENOSYS ends these requests. So
- * it is only used in a mount that may show a source of PASSTHROUGH_WORTHWHILE bytes, and there for all whole sources.
+ * A whole file (tree_whole_file()) needs no server: one that shows a source as it is, or one that is sealed in the
+ * store. The kernel gets the descriptor of that file on disk when the virtual file is opened, and reads and maps it
+ * itself, for a tenth of the processor time of a first read through the server and a third of a second one, without a
+ * second copy in memory. It costs the shortcut of all other files: the kernel must ask the server about every open (16
+ * microseconds), where otherwise one ENOSYS ends these requests. So it is only used in a mount that may show a source
+ * of PASSTHROUGH_WORTHWHILE bytes or keeps computed files, and there for all whole files.
  *
- * It works if the server has CAP_SYS_ADMIN in the first user namespace, and the source is on a file system that is not
- * stacked on others, as overlayfs is. The first open of a mount tries it, and where it does not work nothing differs
- * from a kernel without it.
+ * It works if the server has CAP_SYS_ADMIN in the first user namespace, and the file on disk is on a file system that
+ * is not stacked on others, as overlayfs is. The first open of a mount tries it, and where it does not work nothing
+ * differs from a kernel without it.
  *
- * The kernel refuses to open one inode both ways at a time, so a file has one way for the life of the mount:
+ * The kernel refuses to open one inode both ways at a time, so a file has one way for the life of the mount: a file
+ * that is sealed after its first open is read from the server until the next mount.
  *
  * - An open with O_DIRECT also names the source, but its reads come to the server, for any offset and length.
  * - A file is not opened once its source has changed (EIO). What was opened before shows the source as it is then: the
- *   kernel asks nobody, and cannot be told.
+ *   kernel asks nobody, and cannot be told. A sealed file keeps its bytes.
  * - A mount whose files can be opened for writing has none, since the kernel would open the source for writing.
  *
  * Source: fs/fuse/passthrough.c, backing.c and iomode.c, and include/uapi/linux/fuse.h of Linux 6.18. The numbers of
@@ -26,7 +28,7 @@
 #include <sys/uio.h>
 
 #define PASSTHROUGH_WORTHWHILE (UINT64_C(16) << 20)
-enum { PASSTHROUGH_MOST = 256 }; /* sources that the kernel holds open for a mount; other files are read as usual */
+enum { PASSTHROUGH_MOST = 256 }; /* files that the kernel holds open for a mount; others are read as usual */
 
 struct passthrough;
 
@@ -44,12 +46,12 @@ void passthrough_edit_reply(struct passthrough *passthrough, const struct iovec 
 enum opening {
     OPENED_BY_KERNEL, /* here and in the whole mount: the kernel need not ask again */
     OPENED_CACHED,    /* the kernel caches what it reads from the server */
-    OPENED_WHOLE,     /* the kernel reads the source */
+    OPENED_WHOLE,     /* the kernel reads the file on disk */
 };
 
-/* Says how to open a file, always the same way. OPENED_WHOLE: *ret_file is the file, which the caller must not let be
- * opened if its origin has changed, and *ret_backing the kernel's number of the source. */
-enum opening passthrough_open(struct passthrough *passthrough, node_id id, struct vfile *ret_file, int *ret_backing);
+/* Says how to open a file, always the same way. OPENED_WHOLE: *ret_origin is that of the file, which the caller must
+ * not let be opened if the origin has changed, and *ret_backing the kernel's number of the file on disk. */
+enum opening passthrough_open(struct passthrough *passthrough, node_id id, struct origin *ret_origin, int *ret_backing);
 
 /* The reply to an open with OPENED_WHOLE, after its header. `flags` are those of open(). */
 struct passthrough_reply {

@@ -1,6 +1,7 @@
 /* Directory entries: attributes, names, lists and files. */
 #include "fs/tree/content_options.h"
 #include "fs/tree/identity.h"
+#include "fs/tree/kept.h"
 #include "fs/tree/kept_files.h"
 #include "fs/tree/nodes.h"
 
@@ -321,17 +322,30 @@ bool tree_file(struct tree *tree, node_id id, struct arena *arena, struct vfile 
     return true;
 }
 
-bool tree_whole_file(struct tree *tree, node_id id, struct vfile *ret_file)
+/* Gets the sealed file of a planned node. */
+static bool sealed_file(struct tree *tree, node_id id, struct whole_file *ret_whole)
+{
+    struct error unsaid;
+    struct vfile file;
+    struct arena *unused = arena_new(); /* by files of collections alone */
+    bool found = tree_file(tree, id, unused, &file, &unsaid) && file.kept != NULL;
+    if (found)
+        *ret_whole = (struct whole_file){kept_sealed_descriptor(file.kept), file.origin};
+    arena_free(unused);
+    return found;
+}
+
+bool tree_whole_file(struct tree *tree, node_id id, struct whole_file *ret_whole)
 {
     struct branch_node found;
     const struct node *node = node_of(tree, id);
     if (node == NULL && branch_find(tree, id, &found))
-        return found.tree != NULL && tree_whole_file(found.tree, found.id, ret_file);
-    if (node == NULL || node->directory || node_plan_state(node) != PLANNED || node->file.whole == NULL ||
-        source_descriptor(node->file.whole) < 0)
+        return found.tree != NULL && tree_whole_file(found.tree, found.id, ret_whole);
+    if (node == NULL || node->directory || node_plan_state(node) != PLANNED)
         return false;
-    *ret_file = (struct vfile){.size = node->file.size, .origin = node->file.origin, .whole = node->file.whole};
-    return true;
+    int descriptor = node->file.whole != NULL ? source_descriptor(node->file.whole) : -1;
+    *ret_whole = (struct whole_file){descriptor, node->file.origin};
+    return descriptor >= 0 || (tree->kept != NULL && sealed_file(tree, id, ret_whole));
 }
 
 static void emit_identity(struct tree *tree, node_id id, const struct origin *origin, tree_emit_xattr *emit,

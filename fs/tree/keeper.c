@@ -21,9 +21,12 @@ struct slot {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all that follows, and no bytes of claimed pages */
-static pthread_cond_t granule_completed = PTHREAD_COND_INITIALIZER, granule_written = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t work_came = PTHREAD_COND_INITIALIZER, work_ended = PTHREAD_COND_INITIALIZER;
 static struct slot slots[KEEPER_SLOTS];
-static uint64_t n_orders; /* slots taken so far */
+static uint64_t n_orders;                          /* slots taken so far */
+static const struct keeping *called[KEEPER_SLOTS]; /* files that wait for a call of written() */
+static size_t n_called;
+static const struct keeping *served; /* the file that the thread works for; NULL: none */
 static bool has_thread;
 
 static struct slot *find(const struct keeping *file, uint64_t granule)
@@ -103,21 +106,22 @@ static void add_piece(const struct keeping *file, uint64_t granule, size_t from,
         slot->filled |= pages;
         if (slot->filled == pages_within(file, granule, 0, whole)) {
             slot->state = COMPLETE;
-            pthread_cond_signal(&granule_completed);
+            pthread_cond_signal(&work_came);
         }
     }
     pthread_mutex_unlock(&lock);
 }
 
-/* Takes the complete granules of one file; they are in slots. */
-static size_t take_complete(struct slot *taken[KEEPER_SLOTS])
+/* Waits for work, makes its file the served one, and takes the file's complete granules, of which there may be none. */
+static size_t take_work(struct slot *taken[KEEPER_SLOTS])
 {
     size_t n_taken = 0;
     const struct slot *first;
-    while ((first = first_in(COMPLETE)) == NULL)
-        pthread_cond_wait(&granule_completed, &lock);
+    while ((first = first_in(COMPLETE)) == NULL && n_called == 0)
+        pthread_cond_wait(&work_came, &lock);
+    served = first != NULL ? first->file : called[--n_called];
     for (size_t i = 0; i < KEEPER_SLOTS; i++)
-        if (slots[i].state == COMPLETE && slots[i].file == first->file) {
+        if (slots[i].state == COMPLETE && slots[i].file == served) {
             slots[i].state = WRITING;
             taken[n_taken++] = &slots[i];
         }
@@ -130,19 +134,29 @@ static void write_granule(void *context)
     store_write(slot->file->object, slot->granule, slot->bytes);
 }
 
-/* Writes granules of one file, unless an input has changed since the file was opened. */
+/* The number of granules that the thread has written for the served file. */
+static size_t n_written;
+
+static void call_written(void *unused)
+{
+    served->written(served->context, n_written);
+}
+
+/* Writes granules of the served file, unless an input has changed since the file was opened. */
 static void write_taken(struct slot *const taken[], size_t n_taken)
 {
     struct error unsaid;
-    bool changed = origin_verify(&taken[0]->file->origin);
+    bool changed = origin_verify(&served->origin);
+    n_written = 0;
     for (size_t i = 0; i < n_taken; i++) {
-        if (!changed)
-            attempt(write_granule, taken[i], &unsaid);
+        if (!changed && attempt(write_granule, taken[i], &unsaid))
+            n_written++;
         pthread_mutex_lock(&lock);
         taken[i]->state = FREE;
-        pthread_cond_broadcast(&granule_written);
         pthread_mutex_unlock(&lock);
     }
+    if (!changed && served->written != NULL)
+        attempt(call_written, NULL, &unsaid);
 }
 
 static void *write_granules(void *unused)
@@ -150,9 +164,13 @@ static void *write_granules(void *unused)
     struct slot *taken[KEEPER_SLOTS];
     for (;;) {
         pthread_mutex_lock(&lock);
-        size_t n_taken = take_complete(taken);
+        size_t n_taken = take_work(taken);
         pthread_mutex_unlock(&lock);
         write_taken(taken, n_taken);
+        pthread_mutex_lock(&lock);
+        served = NULL;
+        pthread_cond_broadcast(&work_ended);
+        pthread_mutex_unlock(&lock);
     }
     return NULL;
 }
@@ -186,8 +204,30 @@ void keeper_add(const struct keeping *file, uint64_t offset, size_t length, cons
     }
 }
 
-static bool is_being_written(const struct keeping *file)
+void keeper_call(const struct keeping *file)
 {
+    if (!is_running())
+        return;
+    pthread_mutex_lock(&lock);
+    if (n_called < KEEPER_SLOTS)
+        called[n_called++] = file;
+    pthread_cond_signal(&work_came);
+    pthread_mutex_unlock(&lock);
+}
+
+static void forget_calls(const struct keeping *file)
+{
+    size_t n_left = 0;
+    for (size_t i = 0; i < n_called; i++)
+        if (called[i] != file)
+            called[n_left++] = called[i];
+    n_called = n_left;
+}
+
+static bool is_being_served(const struct keeping *file)
+{
+    if (served == file)
+        return true;
     for (size_t i = 0; i < KEEPER_SLOTS; i++)
         if (slots[i].file == file && slots[i].state >= COMPLETE)
             return true;
@@ -197,8 +237,9 @@ static bool is_being_written(const struct keeping *file)
 void keeper_finish(const struct keeping *file)
 {
     pthread_mutex_lock(&lock);
-    while (is_being_written(file))
-        pthread_cond_wait(&granule_written, &lock);
+    forget_calls(file);
+    while (is_being_served(file))
+        pthread_cond_wait(&work_ended, &lock);
     for (size_t i = 0; i < KEEPER_SLOTS; i++)
         if (slots[i].file == file)
             slots[i].state = FREE;

@@ -13,6 +13,12 @@ struct kept {
     struct keeping keeping;
     time_t newest;            /* input, in seconds */
     atomic_bool *is_verified; /* for each granule */
+
+    kept_remake *remake;
+    void *context;
+    uint64_t n_granules, n_missing; /* those that must be kept until the file is sealed; the keeper's thread counts */
+    bool has_counted;
+    atomic_bool is_ending;
 };
 
 static time_t newest_of(const struct origin *origin, struct timespec newest)
@@ -20,6 +26,71 @@ static time_t newest_of(const struct origin *origin, struct timespec newest)
     for (size_t i = 0; i < origin->n_sources; i++)
         newest = file_time_later(newest, source_mtime(origin->sources[i]));
     return newest.tv_sec;
+}
+
+/* Reports whether the granule of a byte is to be kept. */
+static bool is_wanted(const struct kept *kept, const struct vfile *file, uint64_t offset)
+{
+    uint64_t granule = offset / STORE_GRANULE;
+    size_t length = store_granule_length(kept->keeping.object, granule);
+    enum vfile_making least = kept->keep == KEEP_ALL ? MADE_BY_COMPUTING : MADE_SLOWLY;
+    return vfile_making(file, granule * STORE_GRANULE, length) >= least;
+}
+
+/* Reports whether another write to an input would change its time. */
+static bool is_settled(const struct kept *kept)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec - kept->newest > KEPT_AGE;
+}
+
+/* A file that is being sealed. */
+struct seal {
+    struct kept *kept;
+    struct vfile file;
+};
+
+/* Gives a granule: kept, or one that is quick to make. After the last one, no input may have changed. */
+static bool fill_granule(void *context, uint64_t granule, void *out)
+{
+    struct error unsaid;
+    const struct seal *seal = context;
+    struct store_object *object = seal->kept->keeping.object;
+    uint64_t offset = granule * STORE_GRANULE;
+    if (atomic_load(&seal->kept->is_ending))
+        return false;
+    bool filled = is_wanted(seal->kept, &seal->file, offset)
+                      ? store_take(object, granule, out)
+                      : vfile_compute(&seal->file, offset, store_granule_length(object, granule), out, &unsaid);
+    return filled && (granule + 1 < seal->kept->n_granules || !origin_verify(&seal->file.origin));
+}
+
+/* Counts the granules that the file lacks to be sealed: all, if most of them are not to be kept. */
+static uint64_t count_missing(const struct seal *seal)
+{
+    const uint64_t n_granules = seal->kept->n_granules;
+    uint64_t n_wanted = 0, n_missing = 0;
+    for (uint64_t granule = 0; granule < n_granules; granule++)
+        if (is_wanted(seal->kept, &seal->file, granule * STORE_GRANULE)) {
+            n_wanted++;
+            n_missing += !store_has(seal->kept->keeping.object, granule);
+        }
+    return n_wanted > n_granules / 2 ? n_missing : n_granules;
+}
+
+/* Seals the file if nothing is missing; called by the keeper's thread. */
+static void seal_if_complete(void *context, size_t n_written)
+{
+    struct kept *kept = context;
+    struct seal seal = {.kept = kept};
+    kept->n_missing -= kept->n_missing < n_written ? kept->n_missing : n_written;
+    if ((kept->has_counted && kept->n_missing > 0) || !kept->remake(kept->context, &seal.file))
+        return;
+    kept->n_missing = count_missing(&seal);
+    kept->has_counted = true;
+    if (kept->n_missing == 0 && is_settled(kept))
+        store_seal(kept->keeping.object, fill_granule, &seal);
 }
 
 struct kept *kept_new(const struct vfile *file, const struct kept_request *request)
@@ -31,30 +102,40 @@ struct kept *kept_new(const struct vfile *file, const struct kept_request *reque
     size_t n_granules = (size_t)((file->size + STORE_GRANULE - 1) / STORE_GRANULE);
     struct kept *kept = memory_alloc(sizeof *kept);
     *kept = (struct kept){.keep = request->keep, .newest = newest_of(&file->origin, request->newest)};
+    kept->remake = request->remake;
+    kept->context = request->context;
+    kept->n_granules = n_granules;
     kept->is_verified = memory_alloc(n_granules * sizeof *kept->is_verified);
     for (size_t i = 0; i < n_granules; i++)
         atomic_init(&kept->is_verified[i], false);
     kept->keeping = (struct keeping){store_open_computed(key, file->size, request->name), file->origin};
+    if (kept->remake != NULL && store_sealed_descriptor(kept->keeping.object) < 0) {
+        kept->keeping.written = seal_if_complete;
+        kept->keeping.context = kept;
+    }
     return kept;
+}
+
+void kept_begin(struct kept *kept)
+{
+    if (kept != NULL && kept->keeping.written != NULL)
+        keeper_call(&kept->keeping);
+}
+
+int kept_sealed_descriptor(const struct kept *kept)
+{
+    return kept != NULL ? store_sealed_descriptor(kept->keeping.object) : -1;
 }
 
 void kept_free(struct kept *kept)
 {
     if (kept == NULL)
         return;
+    atomic_store(&kept->is_ending, true);
     keeper_finish(&kept->keeping);
     store_close(kept->keeping.object);
     free(kept->is_verified);
     free(kept);
-}
-
-/* Reports whether the granule of a byte is to be kept. */
-static bool is_wanted(const struct vfile *file, uint64_t offset)
-{
-    uint64_t granule = offset / STORE_GRANULE;
-    size_t length = store_granule_length(file->kept->keeping.object, granule);
-    enum vfile_making least = file->kept->keep == KEEP_ALL ? MADE_BY_COMPUTING : MADE_SLOWLY;
-    return vfile_making(file, granule * STORE_GRANULE, length) >= least;
 }
 
 static bool verify(struct kept *kept, uint64_t granule)
@@ -92,17 +173,10 @@ bool kept_has(const struct vfile *file, uint64_t offset, uint64_t length, bool i
     for (size_t n; has && length > 0; offset += n, length -= n) {
         uint64_t granule = offset / STORE_GRANULE;
         n = piece(offset, length);
-        has = is_wanted(file, offset) && (is_sure ? verify(kept, granule) : store_has(kept->keeping.object, granule));
+        has = is_wanted(kept, file, offset) &&
+              (is_sure ? verify(kept, granule) : store_has(kept->keeping.object, granule));
     }
     return has;
-}
-
-/* Reports whether another write to an input would change its time. */
-static bool is_settled(const struct kept *kept)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec - kept->newest > KEPT_AGE;
 }
 
 /* Where the bytes of a granule come from. */
@@ -122,7 +196,7 @@ static enum way way_of(const struct reading *reading, size_t at, size_t length)
 {
     uint64_t offset = reading->offset + at;
     struct kept *kept = reading->file->kept;
-    if (!is_wanted(reading->file, offset))
+    if (!is_wanted(kept, reading->file, offset))
         return NOT_KEPT;
     if (take(kept, offset, length, reading->out + at))
         return TAKEN;

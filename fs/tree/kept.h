@@ -16,6 +16,9 @@
  *   file systems count time in steps of up to 2 seconds, and a writer's mapping sets no new time until the kernel has
  *   written its page back.
  *
+ * Once all granules of a file that can be made again at any time are kept, the file is sealed (remote/sealed.h): its
+ * other bytes are added, and the next mount may let the kernel read it (fs/mount/passthrough.h).
+ *
  * Two changes stay unseen: a write through a mapping more than KEPT_AGE after the first write to the same page, where
  * nothing writes pages back (tmpfs), and one that sets the clock back. */
 #pragma once
@@ -33,17 +36,29 @@ enum keep { KEEP_NONE, KEEP_QUANTIZED, KEEP_ALL };
 /* What is kept of one file. */
 struct kept;
 
+/* Makes a file again, for as long as what is kept of it lives. */
+typedef bool kept_remake(void *context, struct vfile *ret_file);
+
 struct kept_request {
     enum keep keep;
     const char *identity;   /* the file's (identity.h) */
     const char *name;       /* of the file, for lists of the store */
     struct timespec newest; /* the time of the newest input that is not in the file's origin */
+    kept_remake *remake;    /* called by the keeper's thread after kept_begin(); NULL: the file is never sealed */
+    void *context;
 };
 
 /* Returns what is kept of a file; NULL: nothing ever is. The origin must outlive it; the spans need not. */
 struct kept *kept_new(const struct vfile *file, const struct kept_request *request);
 
-/* Waits until what is queued is on disk. NULL is allowed. */
+/* Seals the file once it is complete, which it may be now. NULL is allowed. */
+void kept_begin(struct kept *kept);
+
+/* Returns the descriptor of the sealed file, valid until kept_free(); -1: there was none when `kept` was made. NULL is
+ * allowed. */
+int kept_sealed_descriptor(const struct kept *kept);
+
+/* Waits until what is queued is on disk; a file that is being sealed is left unsealed. NULL is allowed. */
 void kept_free(struct kept *kept);
 
 /* Like vfile_read() and vfile_iov(), for a file with kept bytes. */

@@ -12,6 +12,7 @@ enum { N_CHAINS = 1024 };
 
 struct kept_file {
     struct kept_file *next;
+    struct tree *tree;
     node_id id;
     struct kept *kept; /* NULL: nothing of the file is kept */
 };
@@ -75,15 +76,33 @@ static const char *name_of(struct tree *tree, node_id id, struct arena *arena)
     return arena_printf(arena, "%.*s/%s", (int)length, model, tree_path(tree, id, arena));
 }
 
-static struct kept *make(struct tree *tree, node_id id, const struct vfile *file)
+/* Returns a stored node's file, whose spans live as long as the tree. */
+static bool remake(void *context, struct vfile *ret_file)
+{
+    struct error unsaid;
+    const struct kept_file *file = context;
+    struct arena *unused = arena_new();
+    bool made = tree_file(file->tree, file->id, unused, ret_file, &unsaid);
+    arena_free(unused);
+    return made;
+}
+
+/* The files of a collection are parts of a model, which nobody runs: they are not sealed. */
+static struct kept *make(struct kept_file *kept_file, const struct vfile *file)
 {
     char identity[SHA256_HEX + 1];
+    struct tree *tree = kept_file->tree;
+    node_id id = kept_file->id;
     const struct content_options *options = tree_options(tree);
     struct arena *arena = arena_new();
     file_identity(&file->origin, tree->checkpoint->model_name, options->request.text, tree_path(tree, id, arena),
                   identity);
-    struct kept *kept = kept_new(
-        file, &(struct kept_request){options->keep, identity, name_of(tree, id, arena), options->request.newest});
+    struct kept_request request = {options->keep, identity, name_of(tree, id, arena), options->request.newest};
+    if (node_of(tree, id) != NULL) {
+        request.remake = remake;
+        request.context = kept_file;
+    }
+    struct kept *kept = kept_new(file, &request);
     arena_free(arena);
     return kept;
 }
@@ -109,11 +128,14 @@ struct kept *kept_files_get(struct kept_files *files, struct tree *tree, node_id
     if (found != NULL)
         return found->kept;
     struct kept_file *added = memory_alloc(sizeof *added);
-    *added = (struct kept_file){.id = id, .kept = make(tree, id, file)};
+    *added = (struct kept_file){.tree = tree, .id = id};
+    added->kept = make(added, file);
     found = add(files, added);
-    if (found != added) {
-        kept_free(added->kept);
-        free(added);
+    if (found == added) {
+        kept_begin(found->kept);
+        return found->kept;
     }
+    kept_free(added->kept);
+    free(added);
     return found->kept;
 }

@@ -131,6 +131,11 @@ const struct source *tree_largest_whole(const struct tree *tree)
     return tree->largest_whole;
 }
 
+bool tree_keeps(const struct tree *tree)
+{
+    return tree->kept != NULL;
+}
+
 bool tree_has_branches(const struct tree *tree)
 {
     return tree->n_branches > 0;

@@ -107,11 +107,21 @@ const char *tree_path(struct tree *tree, node_id id, struct arena *arena);
 /* Returns the file of a node, valid as long as the tree and `arena`. */
 bool tree_file(struct tree *tree, node_id id, struct arena *arena, struct vfile *ret_file, struct error *error);
 
-/* Gets a planned file that shows a whole source which is a regular file (source_descriptor()), unchanged: its size,
- * origin and `whole`, and no spans. Returns false for all other nodes. Plans nothing, and opens no branch. */
-bool tree_whole_file(struct tree *tree, node_id id, struct vfile *ret_file);
+/* A file whose bytes are all in one regular file on disk: an unchanged source, or a sealed file of the store (kept.h).
+ */
+struct whole_file {
+    int descriptor; /* valid as long as the tree; -1: the file may be sealed later */
+    struct origin origin;
+};
 
-/* Returns the largest source that such a file may show, without those in branches; NULL: none. */
+/* Gets the whole file of a planned file. Returns false for all files that neither are nor will be one. Opens no branch.
+ */
+bool tree_whole_file(struct tree *tree, node_id id, struct whole_file *ret_whole);
+
+/* Reports whether computed files may be sealed. */
+bool tree_keeps(const struct tree *tree);
+
+/* Returns the largest source that a file may show unchanged, without those in branches; NULL: none. */
 const struct source *tree_largest_whole(const struct tree *tree);
 
 /* Reports whether the tree has branches. */

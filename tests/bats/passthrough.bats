@@ -84,6 +84,37 @@ need_passthrough() {
     umount -l "$MNT"
 }
 
+@test "a quantization that is complete in the store needs no server in the next mount" {
+    need_passthrough
+    export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
+    local model=$BATS_TEST_TMPDIR/model file=$MNT/gguf/model-Q4_K_M.gguf wanted
+    "$PYTHON" "$HERE/../data/make.py" sample "$model"
+    touch -d 2020-01-01 "$model"/* # nothing is kept of inputs that were written in this minute
+    wanted=$("$WFS" cat "$model" gguf/model-Q4_K_M.gguf 2>/dev/null | sha256sum)
+    serve -o keep=quantized "$model" "$MNT"
+    [ "$(sha256sum <"$file")" = "$wanted" ]
+    await is_sealed
+    [ "$(sha256sum <"$file")" = "$wanted" ]
+    unmount "$MNT"
+    [ "$("$WFS" cache ls | grep -c "  $model/gguf/model-Q4_K_M.gguf\$")" -eq 1 ]
+    serve -o keep=quantized "$model" "$MNT"
+    [ "$(sha256sum <"$MNT/gguf/model-Q4_K_S.gguf")" = "$("$WFS" cat "$model" gguf/model-Q4_K_S.gguf 2>/dev/null | sha256sum)" ]
+    "$WFS" cache rm "$model/gguf/model-Q4_K_S.gguf"
+    exec 5<"$file"
+    "$WFS" cache rm "$model/gguf/model-Q4_K_M.gguf"
+    kill_server
+    [ "$(sha256sum <&5)" = "$wanted" ]
+    exec 5<&-
+    umount -l "$MNT"
+    serve -o keep=quantized "$model" "$MNT"
+    [ "$(sha256sum <"$file")" = "$wanted" ]
+    unmount "$MNT"
+}
+
+is_sealed() {
+    compgen -G "$XDG_CACHE_HOME/wfs/objects/*/computed-*/sealed" >/dev/null
+}
+
 @test "the bytes are the same by every way of reading, at once and in any order" {
     local option
     for option in yes no; do

@@ -7,6 +7,7 @@
 #include "tests/unit/files.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -14,6 +15,7 @@
 #define KEY      "url-ab00000000000000000000000000000000000000000000000000000000000000"
 #define COMPUTED STORE_COMPUTED "cd00"
 #define SEGMENT  "cache/objects/ab/" KEY "/000000"
+#define SEALED   "cache/objects/cd/" COMPUTED "/sealed"
 
 static const uint64_t size = STORE_SEGMENT + 2 * STORE_GRANULE + 5000; /* two segments, the last granule is short */
 static const uint64_t n_granules = STORE_SEGMENT / STORE_GRANULE + 3;
@@ -196,6 +198,73 @@ static void computed(void)
     arena_free(arena);
 }
 
+/* Gives the bytes of an object, until `*left` granules have been given. */
+static bool give(void *left, uint64_t granule, void *out)
+{
+    memcpy(out, bytes_of(granule), STORE_GRANULE);
+    return (*(int *)left)-- > 0;
+}
+
+static size_t count_files(void)
+{
+    struct arena *arena = arena_new();
+    size_t count = evict_list("cache", arena).count;
+    arena_free(arena);
+    return count;
+}
+
+/* Compares the sealed file itself with the object's bytes. */
+static bool is_whole(int fd)
+{
+    struct stat status;
+    bool right = fstat(fd, &status) == 0 && (uint64_t)status.st_size == size;
+    for (uint64_t granule = 0; right && granule < n_granules; granule++) {
+        size_t length = granule + 1 < n_granules ? STORE_GRANULE : 5000;
+        right = pread(fd, found, length, (off_t)(granule * STORE_GRANULE)) == (ssize_t)length &&
+                memcmp(found, bytes_of(granule), length) == 0;
+    }
+    return right;
+}
+
+static void sealed(void)
+{
+    int few = 3, all = INT_MAX;
+    evict("cache", 0);
+    struct store_object *object = store_open_computed(COMPUTED, size, "/model/file");
+    store_write(object, 1, bytes_of(1));
+    CHECK_NAMED(!store_seal(object, give, &few) && count_files() == 1, "what ends early leaves nothing");
+    CHECK_NAMED(store_seal(object, give, &all), "an object is sealed");
+    CHECK_NAMED(store_sealed_descriptor(object) < 0 && is_right(object, 1), "those who have it open read on");
+    store_close(object);
+    CHECK_NAMED(count_files() == 2, "the file and its CRCs take the place of the segments");
+    object = store_open_computed(COMPUTED, size, "/model/file");
+    CHECK_NAMED(is_whole(store_sealed_descriptor(object)), "the file has the object's bytes and no others");
+    bool right = true;
+    for (uint64_t granule = 0; granule < n_granules; granule++)
+        right &= store_has(object, granule) && is_right(object, granule);
+    CHECK_NAMED(right, "each granule is there");
+    store_close(object);
+    object = store_open_computed(COMPUTED, size - 1, "/model/file");
+    CHECK_NAMED(store_sealed_descriptor(object) < 0, "an object of another size");
+    store_close(object);
+}
+
+static void sealed_and_damaged(void)
+{
+    const unsigned char other = (unsigned char)~bytes_of(2)[9];
+    struct store_object *object = store_open_computed(COMPUTED, size, "/model/file");
+    CHECK(is_right(object, 2));
+    int fd = open(SEALED, O_WRONLY);
+    files_must(pwrite(fd, &other, 1, 2 * STORE_GRANULE + 9) == 1 && close(fd) == 0, SEALED);
+    CHECK_NAMED(!store_take(object, 2, found) && access(SEALED, F_OK) != 0, "a damaged file is removed");
+    CHECK_NAMED(store_sealed_descriptor(object) < 0 && !store_has(object, 3), "and nothing is read from it");
+    store_write(object, 2, bytes_of(2));
+    CHECK_NAMED(is_right(object, 2), "granules are kept in segments again");
+    store_close(object);
+    evict("cache", 0);
+    CHECK_NAMED(count_files() == 0, "its CRCs are evicted");
+}
+
 static void texts(void)
 {
     size_t length = 0;
@@ -299,6 +368,8 @@ int main(void)
     evicted_while_open();
     read_counts();
     computed();
+    sealed();
+    sealed_and_damaged();
     texts();
     files_remove();
     return check_done();

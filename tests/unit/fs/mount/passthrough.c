@@ -88,7 +88,8 @@ static void first_request(void)
 static void refused(void)
 {
     struct error error;
-    struct vfile file;
+    struct whole_file file;
+    struct origin origin;
     struct node_attributes attributes;
     struct exchange exchange;
     int backing, device = open("/dev/null", O_RDWR);
@@ -97,9 +98,9 @@ static void refused(void)
     CHECK(is_accepted(&exchange));
     CHECK(tree_largest_whole(tree) == checkpoint->sources[0] && !tree_has_branches(tree));
     CHECK(tree_walk(tree, "model.safetensors", &attributes, &error));
-    CHECK(tree_whole_file(tree, attributes.id, &file) && file.whole == checkpoint->sources[0] &&
-          file.size == source_size(file.whole) && file.origin.n_sources == 1);
-    CHECK(passthrough_open(passthrough, attributes.id, &file, &backing) == OPENED_BY_KERNEL);
+    CHECK(tree_whole_file(tree, attributes.id, &file) && file.descriptor == source_descriptor(checkpoint->sources[0]) &&
+          file.origin.n_sources == 1);
+    CHECK(passthrough_open(passthrough, attributes.id, &origin, &backing) == OPENED_BY_KERNEL);
     CHECK(tree_walk(tree, "tensors/a/raw", &attributes, &error) && !tree_whole_file(tree, attributes.id, &file));
     CHECK(tree_walk(tree, "model.gguf", &attributes, &error) && !tree_whole_file(tree, attributes.id, &file));
     CHECK(!tree_whole_file(tree, TREE_ROOT, &file));

@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
+#include <time.h>
 
 static const struct dtype *q4_k, *q5_k, *q8_0;
 
@@ -283,6 +284,66 @@ static void evicted(void)
     arena_free(arena);
 }
 
+static bool give_file(void *context, struct vfile *ret_file)
+{
+    *ret_file = *(const struct vfile *)context;
+    return true;
+}
+
+/* Reports whether the store has a sealed file. */
+static bool has_sealed(void)
+{
+    bool has = false;
+    struct arena *arena = arena_new();
+    const struct stored_segments segments = evict_list(store_directory(), arena);
+    for (size_t i = 0; i < segments.count; i++)
+        has |= strcmp(strrchr(segments.items[i].path, '/'), "/sealed") == 0;
+    arena_free(arena);
+    return has;
+}
+
+/* Reads a file of a type that may be sealed. Waits until it is if `await` is set. Returns true if all bytes are right,
+ * those of the sealed file, too, if it was sealed before. */
+static bool read_sealable(const struct dtype *dtype, bool await, bool *ret_was_sealed)
+{
+    struct arena *arena = arena_new();
+    open_source(OLD);
+    struct vfile file = file_of(arena, dtype, header);
+    struct kept_request request = quantized;
+    struct reader reader = {.file = &file, .step = MIB};
+    request.remake = give_file;
+    request.context = &file;
+    file.kept = kept_new(&file, &request);
+    kept_begin(file.kept);
+    int descriptor = kept_sealed_descriptor(file.kept);
+    *ret_was_sealed = descriptor >= 0;
+    read_all(&reader);
+    if (*ret_was_sealed)
+        reader.failed |= pread(descriptor, found, sizeof found, 0) != (ssize_t)n_expected ||
+                         memcmp(found, expected, n_expected) != 0;
+    for (int i = 0; await && i < 6000 && !has_sealed(); i++)
+        nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
+    kept_free(file.kept);
+    source_close(source);
+    arena_free(arena);
+    return !reader.failed;
+}
+
+static void sealed(void)
+{
+    bool was_sealed;
+    empty_store();
+    expect(q8_0);
+    CHECK_NAMED(read_sealable(q8_0, false, &was_sealed) && !has_sealed(), "a file of which nothing is kept");
+    expect(q4_k);
+    CHECK_NAMED(read_sealable(q4_k, true, &was_sealed) && !was_sealed && has_sealed(), "a complete file is sealed");
+    CHECK_NAMED(read_sealable(q4_k, false, &was_sealed) && was_sealed, "it has all bytes of the file");
+    empty_store();
+    CHECK(read_once(q4_k, &quantized, OLD).right && !has_sealed());
+    CHECK_NAMED(read_sealable(q4_k, true, &was_sealed) && has_sealed(),
+                "a file that was complete before it was opened");
+}
+
 struct key {
     char hex[SHA256_HEX + 1];
 };
@@ -354,6 +415,7 @@ int main(void)
     changed();
     damaged();
     evicted();
+    sealed();
     keys();
     files_remove();
     return check_done();

@@ -12,6 +12,74 @@ static bool is_of(const struct tensor *tensor, const char *dtype)
     return dtype == NULL || strcmp(tensor->dtype->name, dtype) == 0;
 }
 
+/* The ends of a checkpoint's names, from the last dot on, each as the first tensor that has it: few, as layers are
+ * alike.
+ */
+enum { MOST_ENDINGS = 64 };
+struct endings {
+    const struct tensor *of[MOST_ENDINGS];
+    size_t count;
+    bool has_more; /* than are listed */
+};
+
+static const char *ending_of(const struct tensor *tensor, size_t *ret_length)
+{
+    const char *dot = memrchr(tensor->name, '.', tensor->name_length);
+    const char *ending = dot != NULL ? dot : tensor->name;
+    *ret_length = (size_t)(tensor->name + tensor->name_length - ending);
+    return ending;
+}
+
+static bool have_same_ending(const struct tensor *tensor, const struct tensor *other)
+{
+    size_t length, other_length;
+    const char *ending = ending_of(tensor, &length), *other_ending = ending_of(other, &other_length);
+    return length == other_length && memcmp(ending, other_ending, length) == 0;
+}
+
+static struct endings find_endings(const struct tensor_set *set)
+{
+    struct endings endings = {.count = 0};
+    for (size_t i = 0; i < set->n_tensors && !endings.has_more; i++) {
+        size_t known = 0;
+        while (known < endings.count && !have_same_ending(endings.of[known], &set->tensors[i]))
+            known++;
+        endings.has_more = known == MOST_ENDINGS;
+        if (known == endings.count && !endings.has_more)
+            endings.of[endings.count++] = &set->tensors[i];
+    }
+    return endings;
+}
+
+static bool may_have_suffix(const struct endings *endings, const char *suffix)
+{
+    bool may = endings->has_more;
+    const char *dot = strrchr(suffix, '.');
+    for (size_t i = 0; !may && i < endings->count; i++)
+        may = packing_has_suffix(endings->of[i], dot != NULL ? dot : suffix);
+    return may;
+}
+
+/* Lists the packings whose keys and partners may be there, in their order, up to a NULL. */
+static const struct packing **find_candidates(const struct packing_input *input)
+{
+    const struct endings endings = find_endings(input->set);
+    size_t count = 0, n_packings = 0;
+    while (packings[n_packings] != NULL)
+        n_packings++;
+    const struct packing **candidates = arena_array(input->arena, n_packings + 1, sizeof *candidates);
+    for (const struct packing *const *packing = packings; *packing != NULL; packing++) {
+        const struct packing_key *key = (*packing)->keys;
+        while (key->suffix != NULL && !(may_have_suffix(&endings, key->suffix) &&
+                                        (key->partner == NULL || may_have_suffix(&endings, key->partner))))
+            key++;
+        if (key->suffix != NULL)
+            candidates[count++] = *packing;
+    }
+    candidates[count] = NULL;
+    return candidates;
+}
+
 /* Returns the spelling whose key the tensor is; NULL if it is no key of the packing. */
 static const struct packing_key *find_spelling(const struct packing *packing, const struct packing_input *input,
                                                const struct tensor *tensor)
@@ -28,11 +96,12 @@ static const struct packing_key *find_spelling(const struct packing *packing, co
     return NULL;
 }
 
-static const struct packing *packing_of_key(const struct packing_input *input, const struct tensor *tensor)
+static const struct packing *packing_of_key(const struct packing *const *candidates, const struct packing_input *input,
+                                            const struct tensor *tensor)
 {
     if (tensor->refusal != NULL || memchr(tensor->name, '\0', tensor->name_length) != NULL)
         return NULL;
-    for (const struct packing *const *packing = packings; *packing != NULL; packing++)
+    for (const struct packing *const *packing = candidates; *packing != NULL; packing++)
         if (find_spelling(*packing, input, tensor) != NULL)
             return *packing;
     return NULL;
@@ -99,9 +168,10 @@ struct unpacked_weights packings_find(const struct packing_input *input)
     struct packing_input own = *input;
     own.is_known = packing_is_known(input->method);
     struct unpacked_weights found = {0};
+    const struct packing *const *candidates = find_candidates(&own);
     const struct packing **packing_of = memory_alloc((set->n_tensors + 1) * sizeof *packing_of);
     for (size_t i = 0; i < set->n_tensors; i++) {
-        packing_of[i] = packing_of_key(&own, &set->tensors[i]);
+        packing_of[i] = packing_of_key(candidates, &own, &set->tensors[i]);
         found.n_weights += packing_of[i] != NULL;
     }
     found.weights = arena_array(input->arena, found.n_weights, sizeof *found.weights);

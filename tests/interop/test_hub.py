@@ -1,13 +1,18 @@
-"""Clients of the model hub read from `wfs serve`: huggingface_hub, transformers, diffusers, llama.cpp's Python package, and wfs itself."""
+"""Clients of the model hub read from `wfs serve`: huggingface_hub, transformers, diffusers, llama.cpp's Python package, @huggingface/hub
+for JavaScript, and wfs itself."""
+import hashlib
+import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
 
-from interop import ROOT, cat, check, done, serving, wfs
+from interop import ROOT, STRICT, cat, check, done, serving, wfs
 
 TOKEN = "hf_interop"
+JAVASCRIPT = "@huggingface/hub@2.17.5"
 
 
 def check_files(model):
@@ -85,6 +90,25 @@ def check_llama():
     check(len(llama.tokenize(b"the files of a model")) > 0, "llama.cpp loads Tiny-Q8_0.gguf")
 
 
+def check_javascript(model):
+    """@huggingface/hub lists the files, and downloads one as a whole and in part."""
+    if not shutil.which("npm"):
+        print("npm is missing: @huggingface/hub is not tried")
+        check(not STRICT, "npm is there")
+        return
+    packages = pathlib.Path(sys.prefix) / "javascript"
+    if not (packages / "node_modules").is_dir():
+        subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", packages, JAVASCRIPT], check=True)
+    client = subprocess.run(["node", ROOT / "tests" / "interop" / "hub_client.mjs", packages], check=False, capture_output=True, text=True)
+    if not check(client.returncode == 0, f"@huggingface/hub: {client.stderr}"):
+        return
+    found, wanted = json.loads(client.stdout), cat(model, "gguf/model-Q4_K_M.gguf")
+    check(found["name"] == "acme/Tiny-GGUF" and "Tiny-F16.gguf" in found["sizes"], "@huggingface/hub: modelInfo() and listFiles()")
+    check(found["size"] == found["sizes"]["Tiny-Q4_K_M.gguf"] == len(wanted), "@huggingface/hub: sizes are exact")
+    check(found["whole"] == hashlib.sha256(wanted).hexdigest(), "@huggingface/hub: downloadFile()")
+    check(found["part"] == hashlib.sha256(wanted[1000:6000]).hexdigest(), "@huggingface/hub: a range of a file")
+
+
 def check_token():
     """A client without the token is refused; that with HF_TOKEN is not."""
     from huggingface_hub import HfApi
@@ -112,6 +136,7 @@ def main():
             check_transformers(model)
             check_diffusers(pipeline)
             check_llama()
+            check_javascript(model)
             check_wfs(model, scratch)
             check_token()
     done()

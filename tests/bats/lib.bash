@@ -9,14 +9,16 @@ WFS=${WFS:-$HERE/../../build/wfs}
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 # A python3 that has numpy: Debian's, where another one is first in PATH. Where none has, `:`, so that setup_file() makes
-# nothing, and need_numpy in setup() says why.
-PYTHON=:
-for candidate in python3 /usr/bin/python3; do
-    if "$candidate" -c 'import numpy' 2>/dev/null; then
-        PYTHON=$candidate
-        break
-    fi
-done
+# nothing, and need_numpy in setup() says why. Exported, since each test reads this file anew.
+if [ -z "${PYTHON:-}" ]; then
+    export PYTHON=:
+    for candidate in /usr/bin/python3 python3; do
+        if "$candidate" -c 'import numpy' 2>/dev/null; then
+            PYTHON=$candidate
+            break
+        fi
+    done
+fi
 
 # What a test needs. These are for setup() and tests: bats 1.8 cannot skip in setup_file(), and shows no reason there.
 #

@@ -1,6 +1,7 @@
 #include "formats/shape.h"
 
 #include "base/checked.h"
+#include "quant/sub_byte.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,9 +15,9 @@ bool shape_size(const struct dtype *dtype, const uint64_t *shape, unsigned rank,
     for (unsigned i = 0; i < rank; i++)
         if (!checked_multiply(n_elements, shape[i], &n_elements))
             return false;
-    if (!checked_multiply(n_elements / dtype->block_elements, (uint64_t)dtype->block_bytes * 8, &n_bits))
+    if (!checked_multiply(dtype_blocks(dtype, n_elements), (uint64_t)dtype->block_bytes * 8, &n_bits))
         return false;
-    if (n_elements % dtype->block_elements != 0) {
+    if (n_elements % dtype->block_elements != 0 && !dtype_is_sub_byte(dtype)) {
         if (ret_misaligned != NULL)
             *ret_misaligned = true;
         return false;

@@ -43,7 +43,7 @@ const char *cpu_level_name(enum cpu_level level);
 
 enum dtype_kind {
     DTYPE_FLOAT,   /* floating point, F4 and F6 included */
-    DTYPE_INTEGER, /* BOOL included: a byte that is 0 or not */
+    DTYPE_INTEGER, /* BOOL included: a byte that is 0 or not; packed ones (sub_byte.h) */
     DTYPE_COMPLEX, /* has no F32 value */
     DTYPE_BLOCK,   /* quantized in blocks along a row: a row holds whole blocks */
 };
@@ -137,10 +137,16 @@ extern const struct dtype *const dtypes[];
 const struct dtype *dtype_by_name(const char *name);
 const struct dtype *dtype_by_ggml_type(uint32_t ggml_type);
 
-/* Returns the bytes of `n_elements` elements, which must be whole blocks. */
+/* Returns the blocks that hold `n_elements` elements; only packed integers (sub_byte.h) may end inside the last one. */
+static inline uint64_t dtype_blocks(const struct dtype *dtype, uint64_t n_elements)
+{
+    return n_elements / dtype->block_elements + (n_elements % dtype->block_elements > 0);
+}
+
+/* Returns the bytes of those blocks. */
 static inline uint64_t dtype_bytes(const struct dtype *dtype, uint64_t n_elements)
 {
-    return n_elements / dtype->block_elements * dtype->block_bytes;
+    return dtype_blocks(dtype, n_elements) * dtype->block_bytes;
 }
 
 /* Types that code names directly. */

@@ -2,6 +2,7 @@
 
 #include "base/binary_search.h"
 #include "quant/dependencies.h"
+#include "quant/sub_byte.h"
 
 #include <assert.h>
 #include <string.h>
@@ -51,7 +52,7 @@ void view_init_shared(struct view *view, const struct view_op *op, const struct 
     uint64_t n_elements = 1;
     for (unsigned i = 0; i < rank; i++)
         n_elements *= shape[i];
-    assert(rank <= VIEW_MAX_RANK && n_elements % dtype->block_elements == 0);
+    assert(rank <= VIEW_MAX_RANK && (n_elements % dtype->block_elements == 0 || dtype_is_sub_byte(dtype)));
     *view = (struct view){
         .op = op,
         .dtype = dtype,

@@ -66,7 +66,7 @@ struct view {
 
 static inline uint64_t view_units(const struct view *view)
 {
-    return view->n_elements / view->dtype->block_elements;
+    return dtype_blocks(view->dtype, view->n_elements);
 }
 
 static inline uint64_t view_bytes(const struct view *view)

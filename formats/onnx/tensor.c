@@ -4,8 +4,8 @@
 #include "base/text.h"
 #include "formats/inner_path.h"
 #include "formats/onnx/numbers.h"
-#include "formats/onnx/sub_byte.h"
 #include "formats/shape.h"
+#include "quant/sub_byte.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -30,14 +30,12 @@ enum {
     DATA_LOCATION = 14,
 };
 
-enum { TYPE_STRING = 8, MAX_FILES = 65536, MAX_NUMBER_TEXT = 20 };
+enum { TYPE_STRING = 8, TYPE_F4 = 23, MAX_FILES = 65536, MAX_NUMBER_TEXT = 20 };
 
-/* Data types by their number. `bits` is 0, or the size of an element below a byte. */
+/* Data types by their number. */
 static const struct data_type {
     const char *dtype;
     uint8_t field; /* of typed data */
-    uint8_t bits;
-    bool is_signed;
 } data_types[] = {
     {NULL},
     {"F32", FLOAT_DATA},
@@ -60,12 +58,12 @@ static const struct data_type {
     {"F8_E4M3FNUZ", INT32_DATA},
     {"F8_E5M2", INT32_DATA},
     {"F8_E5M2FNUZ", INT32_DATA},
-    {"U8", INT32_DATA, 4},
-    {"I8", INT32_DATA, 4, true},
-    {"F4", INT32_DATA, 4},
+    {"U4", INT32_DATA},
+    {"I4", INT32_DATA},
+    {"F4", INT32_DATA},
     {"F8_E8M0", INT32_DATA},
-    {"U8", INT32_DATA, 2},
-    {"I8", INT32_DATA, 2, true},
+    {"U2", INT32_DATA},
+    {"I2", INT32_DATA},
 };
 enum { N_DATA_TYPES = sizeof data_types / sizeof *data_types };
 
@@ -188,39 +186,35 @@ static bool read_proto(const struct protobuf *message, struct proto *proto, stru
 static bool set_shape(struct onnx_reader *reader, const struct protobuf *message, struct proto *proto,
                       struct tensor *tensor, struct error *error)
 {
-    uint64_t n_unused;
     char reason[64];
     snprintf(reason, sizeof reason, "a tensor of the unknown data type %" PRIu64, proto->type);
     if (proto->type == 0 || proto->type >= N_DATA_TYPES)
         return refuse(message, reason, error);
-    const struct data_type *type = &data_types[proto->type];
-    tensor->dtype = dtype_by_name(type->dtype);
+    tensor->dtype = dtype_by_name(data_types[proto->type].dtype);
     bool is_whole = shape_size(tensor->dtype, proto->shape, proto->rank, &proto->n_elements, &proto->n_bytes, NULL);
     if (!is_whole && tensor->dtype->block_elements > 1) { /* an odd number of F4: its codes */
         tensor->dtype = &u8_dtype;
-        is_whole = shape_size(tensor->dtype, proto->shape, proto->rank, &proto->n_elements, &n_unused, NULL);
+        is_whole = shape_size(tensor->dtype, proto->shape, proto->rank, &proto->n_elements, &proto->n_bytes, NULL);
+        proto->n_bytes = proto->n_elements / 2 + 1;
     }
     if (!is_whole)
         return refuse(message, "a tensor whose size overflows", error);
-    if (type->bits > 0)
-        proto->n_bytes = proto->n_elements / (8 / type->bits) + (proto->n_elements % (8 / type->bits) > 0);
     tensor->rank = (uint8_t)proto->rank;
     tensor->shape = arena_copy(reader->checkpoint->arena, proto->shape, proto->rank * sizeof *proto->shape);
     return true;
 }
 
-/* Reports whether elements of less than a byte are shown in a byte each. */
+/* Reports whether the codes of F4 are shown in a byte each. */
 static bool is_expanded(const struct proto *proto, const struct tensor *tensor)
 {
-    return data_types[proto->type].bits > 0 && tensor->dtype->block_elements == 1;
+    return proto->type == TYPE_F4 && tensor->dtype == &u8_dtype;
 }
 
-static void add_expanded(struct onnx_reader *reader, const struct proto *proto, struct tensor *tensor,
-                         const struct view *packed)
+static void add_expanded(struct onnx_reader *reader, struct tensor *tensor, const struct view *packed)
 {
-    const struct data_type *type = &data_types[proto->type];
+    enum { BITS = 4 };
     tensor->view =
-        view_sub_byte(reader->checkpoint->arena, packed, type->bits, type->is_signed, tensor->rank, tensor->shape);
+        view_sub_byte(reader->checkpoint->arena, packed, BITS, false, &u8_dtype, tensor->rank, tensor->shape);
     tensor_set_add(reader->tensors, tensor);
 }
 
@@ -229,7 +223,7 @@ static void add_stored(struct onnx_reader *reader, const struct proto *proto, st
                        struct source *source, uint64_t offset)
 {
     if (is_expanded(proto, tensor)) {
-        add_expanded(reader, proto, tensor,
+        add_expanded(reader, tensor,
                      view_of_source(reader->checkpoint->arena, source, offset, &u8_dtype, 1, &proto->n_bytes));
         return;
     }
@@ -244,7 +238,7 @@ static void add_decoded(struct onnx_reader *reader, const struct proto *proto, s
 {
     struct arena *arena = reader->checkpoint->arena;
     if (is_expanded(proto, tensor)) {
-        add_expanded(reader, proto, tensor, view_literal(arena, &u8_dtype, 1, &proto->n_bytes, bytes));
+        add_expanded(reader, tensor, view_literal(arena, &u8_dtype, 1, &proto->n_bytes, bytes));
         return;
     }
     tensor->view = view_literal(arena, tensor->dtype, tensor->rank, tensor->shape, bytes);

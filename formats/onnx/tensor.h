@@ -2,7 +2,8 @@
  *
  * Elements are mapped where they lie: in raw_data, in packed float_data or double_data, or in another file. Other typed
  * data are decoded when the file is read, into memory of at most ONNX_DECODED_MOST bytes for a file: exporters use them
- * for constants. Elements of 2 or 4 bits are shown in a byte each, F4 as it is.
+ * for constants. Elements of 2 or 4 bits stay packed, but an odd
+ * number of F4, which safetensors does not have, is shown as codes in a byte each.
  *
  * Stricter than onnx.load(): raw and typed data in one tensor are refused. */
 #pragma once

@@ -65,7 +65,7 @@ static bool is_over(struct comparison *comparison)
 static bool same_bytes(const struct range *range, bool *ret_same, struct error *error)
 {
     const struct view *a = range->pair->a, *b = range->pair->b;
-    uint64_t first = range->first / a->dtype->block_elements, count = range->count / a->dtype->block_elements;
+    uint64_t first = range->first / a->dtype->block_elements, count = dtype_blocks(a->dtype, range->count);
     size_t n_bytes = (size_t)count * a->dtype->block_bytes;
     unsigned char *bytes = memory_alloc(2 * n_bytes + 1);
     bool done = view_read(a, first, count, bytes, error) && view_read(b, first, count, bytes + n_bytes, error);

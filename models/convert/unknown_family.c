@@ -3,6 +3,7 @@
 #include "models/convert/left_out.h"
 #include "models/packings/packings.h"
 #include "quant/convert.h"
+#include "quant/sub_byte.h"
 #include "quant/unpack.h"
 
 #include <string.h>
@@ -59,6 +60,12 @@ static const struct view *relabel(struct arena *arena, const struct view *inner,
     return view_reshape(arena, view_reinterpret(arena, inner, dtype), rank, shape);
 }
 
+/* Puts packed integers into a byte each: the unsigned ones, too, fit in I8. */
+static const struct view *expand(struct arena *arena, const struct view *inner, const struct dtype *dtype)
+{
+    return view_reinterpret(arena, view_expand(arena, inner), dtype);
+}
+
 static const struct substitute {
     const char *dtype, *stored_as;
     const struct view *(*make)(struct arena *arena, const struct view *inner, const struct dtype *dtype);
@@ -76,6 +83,10 @@ static const struct substitute {
     {"F8_E4M3FNUZ", "F16", view_convert},
     {"F8_E5M2FNUZ", "F16", view_convert},
     {"F4", "F16", view_convert},
+    {"I4", "I8", expand},
+    {"U4", "I8", expand},
+    {"I2", "I8", expand},
+    {"U2", "I8", expand},
 };
 
 /* Returns the values in a type that GGUF has; NULL: it has none for them. */

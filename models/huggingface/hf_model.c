@@ -9,6 +9,7 @@
 #include "models/huggingface/hf_of_gguf.h"
 #include "models/packings/packings.h"
 #include "quant/convert.h"
+#include "quant/sub_byte.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -238,13 +239,29 @@ static bool take_plain(struct hf_model *model, const struct tensor_set *set, str
     return !is_as_stored(model) || find_whole_source(model->checkpoint, &model->whole, error);
 }
 
+/* Returns the set with packed integers in a byte each: safetensors has no dtype for them. */
+static const struct tensor_set *expand_sub_bytes(struct arena *arena, const struct tensor_set *set)
+{
+    bool has_any = false;
+    const struct view **views = memory_alloc(set->n_tensors * sizeof *views + 1);
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const struct tensor *tensor = &set->tensors[i];
+        bool expands = tensor->refusal == NULL && dtype_is_sub_byte(tensor->dtype);
+        views[i] = expands ? view_expand(arena, tensor_view(tensor, arena)) : NULL;
+        has_any |= expands;
+    }
+    set = has_any ? tensor_set_with_views(arena, set, views) : set;
+    free(views);
+    return set;
+}
+
 static bool take_stored(struct hf_model *model, struct error *error)
 {
     struct arena *scratch = arena_new();
     const struct plain_wish wish = {.arena = model->arena, .is_saved_again = true, .saved_as = model->type};
     struct plain_set plain;
     bool taken = packings_unpack(packings_of(model->checkpoint), &wish, scratch, &plain, error) &&
-                 take_plain(model, plain.set, error);
+                 take_plain(model, expand_sub_bytes(model->arena, plain.set), error);
     arena_free(scratch);
     return taken;
 }

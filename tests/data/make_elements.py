@@ -64,6 +64,9 @@ def main():
         write("BOOL", BYTES, (BYTES != 0).astype("f4"))
         pairs = np.stack([BYTES & 15, BYTES >> 4], axis=1)
         write("F4", BYTES, pairs.view(ml_dtypes.float4_e2m1fn).astype("f4"))
+        quarters = np.stack([BYTES >> shift & 3 for shift in (0, 2, 4, 6)], axis=1)
+        for name, elements in {"I4": pairs, "U4": pairs, "I2": quarters, "U2": quarters}.items():
+            write(name, BYTES, elements.astype("i1").astype(getattr(ml_dtypes, name.replace("I", "int").replace("U", "uint"))).astype("f4"))
         values = floats(random)
         values.tofile(FOLDER / "values.f32")
         values.astype("<f2").tofile(FOLDER / "values.F16")

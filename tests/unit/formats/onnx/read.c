@@ -120,10 +120,10 @@ static void check_values(void)
     check_raw(1, 2, 2, (const char *)floats, 16, "w F32 [2, 2] 1 2 3 4");
     check_raw(1, -1, -1, (const char *)floats, 4, "w F32 [] 1");
     check_raw(3, 3, -1, "\1\xff\2", 3, "w I8 [3] 1 -1 2");
-    check_raw(21, 3, -1, "\xf1\x08", 2, "w U8 [3] 1 15 8");
-    check_raw(22, 3, -1, "\xf1\x08", 2, "w I8 [3] 1 -1 -8");
-    check_raw(25, 5, -1, "\xe4\x02", 2, "w U8 [5] 0 1 2 3 2");
-    check_raw(26, 5, -1, "\xe4\x02", 2, "w I8 [5] 0 1 -2 -1 -2");
+    check_raw(21, 3, -1, "\xf1\x08", 2, "w U4 [3] 1 15 8");
+    check_raw(22, 3, -1, "\xf1\x08", 2, "w I4 [3] 1 -1 -8");
+    check_raw(25, 5, -1, "\xe4\x02", 2, "w U2 [5] 0 1 2 3 2");
+    check_raw(26, 5, -1, "\xe4\x02", 2, "w I2 [5] 0 1 -2 -1 -2");
     check_raw(23, 4, -1, "\x21\xf3", 2, "w F4 [4] 0.5 1 1.5 -6");
     check_raw(23, 3, -1, "\x21\x03", 2, "w U8 [3] 1 2 3");
     check_raw(1, 0, 3, "", 0, "w F32 [0, 3]");
@@ -132,7 +132,7 @@ static void check_values(void)
         check_varints(3, INT32_DATA, packed, small, 3, 3, "w I8 [3] 1 -2 3");
         check_varints(7, INT64_DATA, packed, small, 3, 3, "w I64 [3] 1 -2 3");
         check_varints(16, INT32_DATA, packed, bits, 1, 1, "w BF16 [1] 1");
-        check_varints(22, INT32_DATA, packed, nibbles, 2, 3, "w I8 [3] 1 -1 -8");
+        check_varints(22, INT32_DATA, packed, nibbles, 2, 3, "w I4 [3] 1 -1 -8");
         check_varints(12, UINT64_DATA, packed, unsigned_ones, 1, 1, "w U32 [1] 4.29497e+09");
         check_varints(6, INT32_DATA, packed, small, 3, 4,
                       "x.onnx: offset 13: a tensor with 12 bytes of elements, but its shape needs 16");

@@ -1,22 +1,10 @@
-/* Any bytes as a file of ggml before GGUF.
- *
- * Holds for what is accepted: the elements are inside the file, as many as dtype and shape say, and can be read. */
+/* Any bytes as a file of ggml before GGUF. */
 #include "tests/fuzz/read_tensors.h"
 
 extern const struct format ggml_format;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct open_options options;
-    struct error error = {""};
-    struct checkpoint *checkpoint = checkpoint_new("ggml-model.bin");
-    struct source *file = source_of_bytes(data, size, "ggml-model.bin");
-    checkpoint_add_source(checkpoint, file);
-    if (ggml_format.read_file(checkpoint, file, checkpoint->unsealed, &options, &error) &&
-        tensor_set_seal(checkpoint->unsealed, &error))
-        read_tensors(checkpoint);
-    else
-        require_one_line(&error);
-    checkpoint_close(checkpoint);
-    return 0;
+    const struct open_options options = {.format = NULL};
+    return fuzz_file(&ggml_format, &options, "ggml-model.bin", data, size);
 }

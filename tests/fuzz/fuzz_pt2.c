@@ -1,22 +1,10 @@
-/* Any bytes as a program of torch.export.
- *
- * Holds for what is accepted: the elements are inside the file, as many as dtype and shape say, and can be read. */
+/* Any bytes as a program of torch.export. */
 #include "tests/fuzz/read_tensors.h"
 
 extern const struct format pt2_format;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct open_options options;
-    struct error error = {""};
-    struct checkpoint *checkpoint = checkpoint_new("input.pt2");
-    struct source *file = source_of_bytes(data, size, "input.pt2");
-    checkpoint_add_source(checkpoint, file);
-    if (pt2_format.read_file(checkpoint, file, checkpoint->unsealed, &options, &error) &&
-        tensor_set_seal(checkpoint->unsealed, &error))
-        read_tensors(checkpoint);
-    else
-        require_one_line(&error);
-    checkpoint_close(checkpoint);
-    return 0;
+    const struct open_options options = {.format = NULL};
+    return fuzz_file(&pt2_format, &options, "input.pt2", data, size);
 }

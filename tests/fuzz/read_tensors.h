@@ -1,4 +1,4 @@
-/* Reads the beginning and the end of each tensor that a checkpoint shows. */
+/* Any bytes as a file of a format, and the beginning and the end of each tensor that a checkpoint shows. */
 #pragma once
 
 #include "formats/shape.h"
@@ -31,4 +31,22 @@ static inline void read_tensors(const struct checkpoint *checkpoint)
         read_ends(view);
         arena_free(arena);
     }
+}
+
+/* Reads the bytes as a file of that name. Holds for what is accepted: the elements are inside the file, as many as
+ * dtype and shape say, and can be read; and what is refused is refused with one line. */
+static inline int fuzz_file(const struct format *format, const struct open_options *options, const char *name,
+                            const uint8_t *data, size_t size)
+{
+    struct error error = {""};
+    struct checkpoint *checkpoint = checkpoint_new(name);
+    struct source *file = source_of_bytes(data, size, name);
+    checkpoint_add_source(checkpoint, file);
+    if (format->read_file(checkpoint, file, checkpoint->unsealed, options, &error) &&
+        tensor_set_seal(checkpoint->unsealed, &error))
+        read_tensors(checkpoint);
+    else
+        require_one_line(&error);
+    checkpoint_close(checkpoint);
+    return 0;
 }

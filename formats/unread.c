@@ -14,7 +14,6 @@ static const struct {
     {0, 9, "<!DOCTYPE", "an HTML page, not the file itself; the download failed or needs a login"},
     {0, 9, "<!doctype", "an HTML page, not the file itself; the download failed or needs a login"},
     {0, 5, "<html", "an HTML page, not the file itself; the download failed or needs a login"},
-    {4, 4, "TFL3", "TensorFlow Lite, which wfs does not read"},
     {0, 2, "\x1f\x8b", "compressed by gzip; decompress it first"},
     {0, 4, "\x28\xb5\x2f\xfd", "compressed by zstd; decompress it first"},
     {0, 6, "\xfd\x37zXZ\0", "compressed by xz; decompress it first"},
@@ -24,8 +23,7 @@ static const struct {
 static const struct {
     const char *ending, *what;
 } endings[] = {
-    {".tflite", "TensorFlow Lite, which wfs does not read"},
-    {".task", "a MediaPipe bundle, which wfs does not read"},
+    {".tflite", "a TensorFlow Lite model; name the file"},
     {".litertlm", "LiteRT-LM, which wfs does not read"},
     {".pte", "an ExecuTorch program, which wfs does not read; use the model it was exported from"},
     {".mnn", "MNN, which wfs does not read; use the model it was converted from"},

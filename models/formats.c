@@ -5,9 +5,15 @@
 extern const struct format meta_format;
 
 const struct format *const formats[] = {
-    &dcp_format,  &deepspeed_format,   &flax_format,       &ggml_format,       &gguf_format,
-    &hdf5_format, &huggingface_format, &keras_format,      &meta_format,       &mistral_format,
-    &nemo_format, &numpy_format,       &onnx_format,       &paddle_format,     &pipeline_format,
-    &pt2_format,  &safetensors_format, &tensorflow_format, &tensorizer_format, &torch_format,
-    NULL,
+    &dcp_format,         &deepspeed_format,
+    &flax_format,        &ggml_format,
+    &gguf_format,        &hdf5_format,
+    &huggingface_format, &keras_format,
+    &meta_format,        &mistral_format,
+    &nemo_format,        &numpy_format,
+    &onnx_format,        &paddle_format,
+    &pipeline_format,    &pt2_format,
+    &safetensors_format, &tensorflow_format,
+    &tensorizer_format,  &tflite_format,
+    &torch_format,       NULL,
 };

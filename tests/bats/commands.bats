@@ -180,7 +180,7 @@ tensors/u8
     fails 2 "did you mean 'tensor-type'?" "$WFS" ls -o tensor_tpye=a=f32 "$llama"
     fails 2 "'Q4_KM' is not a type to quantize to (known: F32 " "$WFS" ls -o token-embedding-type=Q4_KM "$llama"
     [[ $stderr == *"); did you mean 'Q4_K'?" ]]
-    fails 2 "option format: 'safetensor' is not a format (known: dcp, deepspeed, flax, ggml, gguf, hdf5, huggingface, keras, meta, mistral, nemo, numpy, onnx, paddle, pipeline, pt2, safetensors, tensorflow, tensorizer, torch); did you mean 'safetensors'?" \
+    fails 2 "option format: 'safetensor' is not a format (known: dcp, deepspeed, flax, ggml, gguf, hdf5, huggingface, keras, meta, mistral, nemo, numpy, onnx, paddle, pipeline, pt2, safetensors, tensorflow, tensorizer, tflite, torch); did you mean 'safetensors'?" \
         "$WFS" ls -o format=safetensor "$llama"
     fails 1 "hf://openai-community/gpt2" "$WFS" ls https://huggingface.co/openai-community/gpt2
     HF_HUB_CACHE=$OUT fails 1 "'hf download org/none' fetches it" "$WFS" ls org/none
@@ -236,11 +236,11 @@ END
     echo '{}' >"$OUT/pipeline/model_index.json"
     fails 1 "a pipeline (model_index.json) whose models are missing" "$WFS" ls "$OUT/pipeline"
     echo x >"$OUT/tflite/model.tflite"
-    fails 1 "model.tflite is TensorFlow Lite, which wfs does not read" "$WFS" ls "$OUT/tflite"
-    fails 1 "model.tflite: TensorFlow Lite, which wfs does not read" "$WFS" ls "$OUT/tflite/model.tflite"
+    fails 1 "model.tflite is a TensorFlow Lite model; name the file" "$WFS" ls "$OUT/tflite"
+    fails 1 "model.tflite: not a TensorFlow Lite model" "$WFS" ls "$OUT/tflite/model.tflite"
     echo '{"error":"Repository not found"}' >"$OUT/answer.safetensors"
     fails 1 "answer.safetensors: a text file, not a checkpoint: it starts with '{\"error\":\"Reposi'" "$WFS" ls "$OUT/answer.safetensors"
-    for pair in x.tflite:"TensorFlow Lite" saved_model.pb:"a TensorFlow graph" \
+    for pair in x.tflite:"a TensorFlow Lite model; name the file" saved_model.pb:"a TensorFlow graph" \
         __0_0.distcp:"part of a distributed torch checkpoint, which wfs reads" x.nemo:"a NeMo archive; name the file" \
         mp_rank_00_model_states.pt:"part of a DeepSpeed checkpoint, which wfs" \
         manifest.ocdbt:"an Orbax (JAX)" openvino_model.xml:OpenVINO model.pte:"an ExecuTorch program" \
@@ -257,7 +257,7 @@ END
     mkdir -p "$OUT/all/a" "$OUT/all/b" "$OUT/all/c" "$OUT/exported/tflite" "$OUT/nothing"
     touch "$OUT/all/a/model.safetensors" "$OUT/all/b/x.gguf" "$OUT/all/c/README.md" "$OUT/exported/tflite/model.tflite"
     fails 1 "no checkpoint that wfs can read in this directory; name one of its directories: a, b" "$WFS" ls "$OUT/all"
-    fails 1 "in this directory; tflite/model.tflite is TensorFlow Lite, which wfs does not read" "$WFS" ls "$OUT/exported"
+    fails 1 "in this directory; tflite/model.tflite is a TensorFlow Lite model; name the file" "$WFS" ls "$OUT/exported"
     mkdir -p "$OUT/hub/models--org--name"
     fails 1 "in this directory; it is a hub cache: name a model as ORG/NAME" "$WFS" ls "$OUT/hub"
     fails 1 "in this directory; it is empty" "$WFS" ls "$OUT/nothing"

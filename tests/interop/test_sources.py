@@ -15,7 +15,7 @@ from torch.distributed.checkpoint import save as torch_save
 
 from interop import cat, check, done, wfs
 
-READ = {"dcp", "flax", "ggml", "hdf5", "keras", "nemo", "onnx", "paddle", "pt2", "tensorflow", "tensorizer", "zero"}
+READ = {"dcp", "flax", "ggml", "hdf5", "keras", "nemo", "onnx", "paddle", "pt2", "tensorflow", "tensorizer", "tflite", "zero"}
 UNREAD = {"tf.frozen.pb", "nemo.gz.nemo"}  # files of formats of which wfs reads others
 OPTIONS = {"dcp": ["-o", "optimizer"]}
 

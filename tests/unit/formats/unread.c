@@ -29,13 +29,12 @@ static const struct {
     {"a", "version https://git-lf", 22, NULL},
     {"a", "<!DOCTYPE html>", 15, "a: an HTML page"},
     {"a", "<html lang=", 11, "a: an HTML page"},
-    {"a", "\x1c\0\0\0TFL3", 8, "a: TensorFlow Lite"},
-    {"a", "TFL3\0\0\0\0", 8, NULL},
     {"a", "\x1f\x8b", 2, "a: compressed by gzip"},
     {"a", "\x1f", 1, NULL},
     {"a", "\xfd\x37zXZ\0", 6, "a: compressed by xz"},
     {"a", "GGUF\3\0\0\0", 8, NULL},
-    {"a.task", "PK\3\4\0", 5, "a.task: a MediaPipe bundle"},
+    {"a.litertlm", "PK\3\4\0", 5, "a.litertlm: LiteRT-LM"},
+    {"a.task", "PK\3\4\0", 5, NULL},
     {"a.pt", "PK\3\4\0", 5, NULL},
     {"a.bin", "\x80\2", 2, NULL},
 };
@@ -76,7 +75,7 @@ static const struct {
     {"d/", "d", "no checkpoint that wfs can read in this directory; it is empty"},
     {"d/model_index.json", "d", "a pipeline (model_index.json) whose models are missing"},
     {"d/a d/b.tflite", "d",
-     "no checkpoint that wfs can read in this directory; b.tflite is TensorFlow Lite, which wfs does not read"},
+     "no checkpoint that wfs can read in this directory; b.tflite is a TensorFlow Lite model; name the file"},
     {"d/a", "d", "no checkpoint that wfs can read in this directory"},
     {"d/config.json", "d",
      "no checkpoint that wfs can read in this directory, only its config.json; 'hf download ORG/NAME' fetches complete "
@@ -134,9 +133,9 @@ static void test_directories(void)
 static void test_files(void)
 {
     struct error error;
-    struct input input = file_of("model.tflite", "abc", 3);
+    struct input input = file_of("model.litertlm", "abc", 3);
     CHECK(!unread_explain(&input, &error));
-    CHECK_TEXT(error.message, "model.tflite: TensorFlow Lite, which wfs does not read");
+    CHECK_TEXT(error.message, "model.litertlm: LiteRT-LM, which wfs does not read");
     input = file_of("model.what", "abc", 3);
     CHECK(!unread_explain(&input, &error));
     CHECK_TEXT(error.message, "model.what: not a checkpoint that wfs can read");

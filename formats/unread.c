@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "formats/huggingface/hub_cache.h"
+#include "formats/zip/gzip.h"
 
 #include <libgen.h>
 #include <string.h>
@@ -79,6 +80,9 @@ bool unread_check_content(const struct input *input, struct error *error)
 {
     if (input->head_length == 0)
         return error_set(error, "%s: the file is empty; an interrupted download?", input->path);
+    if (gzip_begins(input->head, input->head_length) && input->file_name != NULL &&
+        text_ends_with(input->file_name, ".nemo"))
+        return true;
     for (size_t i = 0; i < sizeof contents / sizeof *contents; i++)
         if (input->head_length >= contents[i].offset + contents[i].length &&
             memcmp(input->head + contents[i].offset, contents[i].bytes, contents[i].length) == 0)

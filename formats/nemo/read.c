@@ -1,13 +1,15 @@
 /* NeMo's archives: a tar of model_config.yaml, model_weights.ckpt, and files such as tokenizers.
  *
  * model_weights.ckpt is a torch checkpoint, which is read where it lies; the other files are side files. Archives whose
- * weights are a folder (distributed checkpoints) are refused; so are, by all readers, compressed ones. */
+ * weights are a folder (distributed checkpoints) are refused. An archive compressed by gzip, as older releases wrote
+ * it, is inflated as a whole when it is opened, to find its members, and then piece by piece. */
 #include "base/text.h"
 #include "formats/checkpoint_builder.h"
 #include "formats/inner_path.h"
 #include "formats/nemo/tar.h"
 #include "formats/readers.h"
 #include "formats/source_range.h"
+#include "formats/zip/gzip.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +99,12 @@ static bool nemo_open(struct checkpoint *checkpoint, const struct input *input, 
     if (reader.file == NULL)
         return false;
     checkpoint_add_source(checkpoint, reader.file);
+    if (gzip_begins(input->head, input->head_length)) {
+        reader.file = gzip_source_new(reader.file, error);
+        if (reader.file == NULL)
+            return false;
+        checkpoint_add_source(checkpoint, reader.file);
+    }
     if (!read_members(&reader, error))
         return false;
     if (reader.weights == NULL)

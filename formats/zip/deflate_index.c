@@ -2,6 +2,7 @@
 
 #include "base/attempt.h"
 #include "base/binary_search.h"
+#include "base/buffer.h"
 #include "formats/zip/chunk_cache.h"
 
 #include <inttypes.h>
@@ -28,7 +29,7 @@ struct point {
 };
 
 struct member {
-    char *name;
+    char *label;                      /* for errors: "zip: member 'x'" */
     uint64_t start, size;             /* in the inflated source */
     uint64_t offset, compressed_size; /* in the file */
     uint32_t crc;
@@ -51,7 +52,7 @@ struct archive {
 static bool member_failed(const struct archive *archive, const struct member *member, struct error *error,
                           const char *reason)
 {
-    return error_set(error, "%s: zip: member '%s': %s", source_name(archive->source), member->name, reason);
+    return error_set(error, "%s: %s: %s", source_name(archive->source), member->label, reason);
 }
 
 static bool fill_input(const struct archive *archive, struct inflater *inflater, struct error *error)
@@ -103,8 +104,8 @@ static bool inflate_chunk(const struct archive *archive, const struct member *me
     struct chunk *chunk = chunk_reserve((size_t)chunk_length(member, number));
     bool good = inflate_some(archive, member, inflater, chunk->bytes, chunk->length, &n, error);
     if (good && n < chunk->length)
-        good = error_set(error, "%s: zip: member '%s' inflates to less than its %" PRIu64 " bytes",
-                         source_name(archive->source), member->name, member->size);
+        good = error_set(error, "%s: %s inflates to less than its %" PRIu64 " bytes", source_name(archive->source),
+                         member->label, member->size);
     if (!good) {
         chunk_give_up(chunk);
         return false;
@@ -124,8 +125,8 @@ static bool check_end(const struct archive *archive, const struct member *member
     if (!inflate_some(archive, member, inflater, &more, 1, &n, error))
         return false;
     if (n > 0)
-        return error_set(error, "%s: zip: member '%s' inflates to more than its %" PRIu64 " bytes",
-                         source_name(archive->source), member->name, member->size);
+        return error_set(error, "%s: %s inflates to more than its %" PRIu64 " bytes", source_name(archive->source),
+                         member->label, member->size);
     if (inflater->stream.avail_in > 0 || inflater->at < inflater->end)
         return member_failed(archive, member, error, "extra bytes follow its data");
     return crc == member->crc || member_failed(archive, member, error, "CRC error");
@@ -273,7 +274,7 @@ static void archive_release(void *context)
     chunk_drop_all(archive->chunks, archive->n_chunks);
     for (size_t i = 0; i < archive->n_members; i++) {
         drop_points(archive, &archive->members[i]);
-        free(archive->members[i].name);
+        free(archive->members[i].label);
         free(archive->members[i].damage);
     }
     pthread_mutex_destroy(&archive->lock);
@@ -311,6 +312,18 @@ static const struct source_ops archive_ops = {.read = archive_read, .release = a
 static const struct source_ops remote_archive_ops = {
     .read = archive_read, .release = archive_release, .want = archive_want, .wait = archive_wait};
 
+/* Returns the label of a member; one without a name is a whole file of gzip. */
+static char *label_of(const struct zip_member *member)
+{
+    struct buffer label = {0};
+    if (member->name != NULL)
+        buffer_printf(&label, "zip: member '%s'", member->name);
+    else
+        buffer_append_text(&label, "gzip");
+    buffer_append(&label, "", 1);
+    return (char *)label.bytes;
+}
+
 /* Returns the size of the source. */
 static uint64_t add_members(struct archive *archive, const struct zip_directory *directory)
 {
@@ -322,7 +335,7 @@ static uint64_t add_members(struct archive *archive, const struct zip_directory 
             continue;
         struct member *added = &archive->members[archive->n_members++];
         *added = (struct member){
-            .name = memory_strdup(member->name),
+            .label = label_of(member),
             .start = member->inflated,
             .size = member->size,
             .offset = member->offset,

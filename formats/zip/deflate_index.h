@@ -12,5 +12,5 @@
 enum { INFLATE_CHUNK = 4 * 1024 * 1024 };
 
 /* Makes a source of the contents of the deflated members, each at its `inflated`. The source of the directory must
- * outlive it; the directory need not. */
+ * outlive it; the directory need not. A member without a name is a file of gzip (gzip.h). */
 struct source *inflated_source_new(const struct zip_directory *directory);

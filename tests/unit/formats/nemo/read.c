@@ -158,6 +158,63 @@ static void check_side_files(const struct buffer *torch)
     buffer_free(&archive);
 }
 
+/* Makes a file of gzip of the bytes, with the fields of its header that `flags` names; takes the bytes. */
+static struct buffer compressed(struct buffer *bytes, unsigned flags)
+{
+    struct buffer out = {0};
+    size_t length;
+    unsigned char *deflated = deflate_raw(bytes->bytes, bytes->length, 6, &length);
+    buffer_append_le(&out, 0x088b1f | flags << 24, 4);
+    buffer_append_zeros(&out, 6);
+    if (flags & 4)
+        buffer_append(&out, "\3\0abc", 5);
+    if (flags & 8)
+        buffer_append(&out, "name", 5);
+    if (flags & 16)
+        buffer_append(&out, "comment", 8);
+    if (flags & 2)
+        buffer_append_le(&out, 0, 2);
+    buffer_append(&out, deflated, length);
+    buffer_append_le(&out, crc32(0, bytes->bytes, (uInt)bytes->length), 4);
+    buffer_append_le(&out, bytes->length, 4);
+    free(deflated);
+    buffer_free(bytes);
+    *bytes = (struct buffer){0};
+    return out;
+}
+
+static struct buffer compressed_archive(const struct buffer *torch, unsigned flags)
+{
+    struct buffer archive = {0};
+    put_file(&archive, "model_config.yaml", "a: 1", 4);
+    put_file(&archive, "model_weights.ckpt", torch->bytes, torch->length);
+    end_archive(&archive);
+    return compressed(&archive, flags);
+}
+
+static void check_gzip(const struct buffer *torch)
+{
+    struct buffer archive;
+    for (unsigned flags = 0; flags < 32; flags++) {
+        archive = compressed_archive(torch, flags);
+        check(&archive, "w F32 [2] 1 2");
+    }
+    archive = compressed_archive(torch, 0);
+    archive.bytes[archive.length - 8] ^= 1;
+    check(&archive, "x.nemo: gzip: CRC error");
+    archive = compressed_archive(torch, 0);
+    archive.bytes[archive.length - 4] ^= 1;
+    check(&archive, "x.nemo: gzip inflates to less than its 3073 bytes");
+    archive = compressed_archive(torch, 0);
+    archive.bytes[archive.length - 1] = 0xff;
+    check(&archive, "x.nemo: gzip: it would inflate to more than 64 times its size");
+    archive = compressed_archive(torch, 8);
+    archive.length = 12;
+    check(&archive, "x.nemo: gzip: the header is damaged or truncated");
+    buffer_append(&archive, "\x1f\x8b\x08\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0", 20);
+    check(&archive, "x.nemo: gzip: it holds nothing");
+}
+
 int main(void)
 {
     files_begin();
@@ -166,6 +223,7 @@ int main(void)
     check_base_256(&torch);
     check_faults(&torch);
     check_side_files(&torch);
+    check_gzip(&torch);
     buffer_free(&torch);
     files_remove();
     return check_done();

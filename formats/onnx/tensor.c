@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "formats/inner_path.h"
-#include "formats/onnx/numbers.h"
+#include "formats/protobuf_numbers.h"
 #include "formats/shape.h"
 #include "quant/sub_byte.h"
 
@@ -272,7 +272,7 @@ static unsigned char *decode(struct onnx_reader *reader, const struct protobuf *
     }
     reader->decoded_left -= n_bytes;
     unsigned char *bytes = arena_alloc(reader->checkpoint->arena, n_bytes + 1);
-    return onnx_read_numbers(*message, field, encoding, width, bytes, error) ? bytes : NULL;
+    return protobuf_read_numbers(*message, field, encoding, width, bytes, error) ? bytes : NULL;
 }
 
 static bool refuse_length(const struct protobuf *message, uint64_t n_bytes, const struct proto *proto,
@@ -290,8 +290,8 @@ static bool add_typed(struct onnx_reader *reader, const struct protobuf *message
     uint32_t field = data_types[proto->type].field;
     enum protobuf_wire encoding = encoding_of(field);
     unsigned width = width_of(field, tensor->dtype);
-    struct onnx_numbers numbers;
-    if (!onnx_count_numbers(*message, field, encoding, &numbers, error))
+    struct protobuf_numbers numbers;
+    if (!protobuf_count_numbers(*message, field, encoding, &numbers, error))
         return false;
     if (numbers.count * width != proto->n_bytes) /* at most 8 bytes for each of the file */
         return refuse_length(message, numbers.count * width, proto, error);
@@ -508,9 +508,9 @@ bool onnx_add_numbers(struct onnx_reader *reader, const struct protobuf *message
                       enum protobuf_wire encoding, bool is_scalar, const struct protobuf_field *name,
                       struct error *error)
 {
-    struct onnx_numbers numbers;
+    struct protobuf_numbers numbers;
     struct tensor tensor;
-    if (!onnx_count_numbers(*message, number, encoding, &numbers, error) ||
+    if (!protobuf_count_numbers(*message, number, encoding, &numbers, error) ||
         !begin_tensor(reader, message, name, &tensor, error))
         return false;
     if (is_scalar && numbers.count != 1)

@@ -29,7 +29,8 @@ struct bundle_slice {
     uint64_t first[SHAPE_MAX_RANK], sizes[SHAPE_MAX_RANK];
 };
 
-/* Read a value of the table; the message holds all of it. */
+/* Read a value of the table; the message holds all of it. bundle_read_entry() also reads the dtype and shape of a
+ * TensorProto, which has the same fields for them. */
 bool bundle_read_header(struct protobuf message, struct bundle_header *ret_header, struct error *error);
 bool bundle_read_entry(struct protobuf message, struct bundle_entry *ret_entry, struct error *error);
 

@@ -1,43 +1,9 @@
 /* ONNX: models written by hand. Expected values are those of onnx.numpy_helper for the same bytes, where it takes them.
  */
 #include "tests/unit/formats/torch/archive.h"
+#include "tests/unit/write_protobuf.h"
 
 static const struct open_options defaults;
-
-/* Writers of protocol buffers. */
-
-static void put_varint(struct buffer *out, uint64_t value)
-{
-    for (; value >= 0x80; value >>= 7)
-        buffer_append_le(out, (value & 0x7f) | 0x80, 1);
-    buffer_append_le(out, value, 1);
-}
-
-static void put_number(struct buffer *out, unsigned field, uint64_t value)
-{
-    put_varint(out, field << 3);
-    put_varint(out, value);
-}
-
-static void put_bytes(struct buffer *out, unsigned field, const void *bytes, size_t length)
-{
-    put_varint(out, field << 3 | 2);
-    put_varint(out, length);
-    buffer_append(out, bytes, length);
-}
-
-static void put_text(struct buffer *out, unsigned field, const char *text)
-{
-    put_bytes(out, field, text, strlen(text));
-}
-
-/* Appends a message, which is then empty. */
-static void put_message(struct buffer *out, unsigned field, struct buffer *message)
-{
-    put_bytes(out, field, message->bytes != NULL ? (const char *)message->bytes : "", message->length);
-    buffer_free(message);
-    *message = (struct buffer){0};
-}
 
 enum {
     DATA_TYPE = 2,

@@ -1,4 +1,4 @@
-#include "formats/onnx/numbers.h"
+#include "formats/protobuf_numbers.h"
 
 #include <string.h>
 
@@ -43,12 +43,12 @@ static bool count_packed(struct protobuf packed, enum protobuf_wire encoding, ui
     return true;
 }
 
-bool onnx_count_numbers(struct protobuf message, uint32_t number, enum protobuf_wire encoding,
-                        struct onnx_numbers *ret_numbers, struct error *error)
+bool protobuf_count_numbers(struct protobuf message, uint32_t number, enum protobuf_wire encoding,
+                            struct protobuf_numbers *ret_numbers, struct error *error)
 {
     struct protobuf_field field;
     uint64_t n_fields = 0, n_packed = 0;
-    *ret_numbers = (struct onnx_numbers){0};
+    *ret_numbers = (struct protobuf_numbers){0};
     for (bool more;;) {
         if (!protobuf_next(&message, &field, &more, error))
             return false;
@@ -70,8 +70,8 @@ bool onnx_count_numbers(struct protobuf message, uint32_t number, enum protobuf_
     return true;
 }
 
-bool onnx_read_numbers(struct protobuf message, uint32_t number, enum protobuf_wire encoding, unsigned width,
-                       unsigned char *out, struct error *error)
+bool protobuf_read_numbers(struct protobuf message, uint32_t number, enum protobuf_wire encoding, unsigned width,
+                           unsigned char *out, struct error *error)
 {
     struct protobuf_field field;
     unsigned char bytes[8];

@@ -1,0 +1,252 @@
+/* Frozen graphs of TensorFlow: the constants of a GraphDef, in a .pb file.
+ *
+ * Each node whose operator is Const is a tensor by the node's name, mapped where its tensor_content lies. Typed values
+ * are decoded when the file is read; if there are fewer than elements, the last one is repeated, however many that are,
+ * and without any all are zeros. Texts are listed without values, functions are left out. Source: graph.proto,
+ * node_def.proto, attr_value.proto and tensor.proto of TensorFlow; Tensor::FromProto(). */
+#include "base/text.h"
+#include "formats/checkpoint_builder.h"
+#include "formats/protobuf_numbers.h"
+#include "formats/readers.h"
+#include "formats/tensorflow/bundle.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Fields of GraphDef, NodeDef, an entry of its attributes, and AttrValue. */
+enum { GRAPH_NODE = 1, NODE_NAME = 1, NODE_OPERATOR = 2, NODE_ATTRIBUTE = 5, ENTRY_KEY = 1, ENTRY_VALUE = 2 };
+enum { VALUE_TENSOR = 8 };
+
+/* Fields of TensorProto. */
+enum {
+    TENSOR_DTYPE = 1,
+    TENSOR_CONTENT = 4,
+    FLOAT_VAL = 5,
+    DOUBLE_VAL = 6,
+    INT_VAL = 7,
+    SCOMPLEX_VAL = 9,
+    INT64_VAL = 10,
+    BOOL_VAL = 11,
+    DCOMPLEX_VAL = 12,
+    HALF_VAL = 13,
+    UINT32_VAL = 16,
+    UINT64_VAL = 17,
+};
+
+enum { MAX_WORD = 16 };
+
+/* Typed values by the dtype of their elements; all others are in INT_VAL. */
+static const struct {
+    const char *dtype;
+    uint8_t field;
+} typed_fields[] = {
+    {"F32", FLOAT_VAL},     {"F64", DOUBLE_VAL}, {"C64", SCOMPLEX_VAL}, {"C128", DCOMPLEX_VAL}, {"I64", INT64_VAL},
+    {"BOOL", BOOL_VAL},     {"F16", HALF_VAL},   {"BF16", HALF_VAL},    {"U32", UINT32_VAL},    {"U64", UINT64_VAL},
+    {"F8_E5M2", 0 /* - */}, {"F8_E4M3", 0},      {"F8_E4M3FNUZ", 0},    {"F8_E5M2FNUZ", 0},
+};
+
+struct reader {
+    struct checkpoint *checkpoint;
+    struct source *file;
+    struct tensor_set *tensors;
+    struct window window;
+};
+
+static bool is_word(const struct protobuf *message, const struct protobuf_field *field, const char *word)
+{
+    char text[MAX_WORD];
+    struct error unused;
+    size_t length = strlen(word);
+    return field->wire == PROTOBUF_BYTES && field->length == length &&
+           window_read(message->window, field->offset, length, text, &unused) && memcmp(text, word, length) == 0;
+}
+
+/* Finds the last field of bytes with that number; its number is 0 if there is none. */
+static bool find_field(struct protobuf message, uint32_t number, struct protobuf_field *ret_field, struct error *error)
+{
+    struct protobuf_field field;
+    *ret_field = (struct protobuf_field){0};
+    for (bool more;;) {
+        if (!protobuf_next(&message, &field, &more, error))
+            return false;
+        if (!more)
+            return true;
+        if (field.number == number && field.wire == PROTOBUF_BYTES)
+            *ret_field = field;
+    }
+}
+
+static uint32_t typed_field(const struct dtype *dtype)
+{
+    for (size_t i = 0; i < sizeof typed_fields / sizeof *typed_fields; i++)
+        if (strcmp(typed_fields[i].dtype, dtype->name) == 0)
+            return typed_fields[i].field;
+    return INT_VAL;
+}
+
+static enum protobuf_wire encoding_of(uint32_t field)
+{
+    if (field == FLOAT_VAL || field == SCOMPLEX_VAL)
+        return PROTOBUF_FIXED32;
+    return field == DOUBLE_VAL || field == DCOMPLEX_VAL ? PROTOBUF_FIXED64 : PROTOBUF_VARINT;
+}
+
+/* Returns `n` values, the last of which is repeated, or zeros if there is none, as a view of the shape. */
+static const struct view *fill(struct arena *arena, const struct tensor *tensor, uint64_t n, const void *values)
+{
+    static const unsigned char zeros[16];
+    const uint64_t one = 1, none = 0, n_rest = tensor_elements(tensor) - n;
+    const struct view *known =
+        n > 0 ? view_literal(arena, tensor->dtype, 1, &n, values) : view_literal(arena, tensor->dtype, 1, &one, zeros);
+    const struct view *parts[2] = {known, known};
+    if (n_rest > 0)
+        parts[1] = view_strided(arena, known, 1, &n_rest, n > 0 ? n - 1 : 0, &none);
+    const struct view *flat = n_rest == 0 ? known : n == 0 ? parts[1] : view_concatenate(arena, parts, 2, 0);
+    return view_reshape(arena, flat, tensor->rank, tensor->shape);
+}
+
+static bool set_typed(struct reader *reader, const struct protobuf *message, struct tensor *tensor, struct error *error)
+{
+    uint32_t field = typed_field(tensor->dtype);
+    enum protobuf_wire encoding = encoding_of(field);
+    struct protobuf_numbers numbers;
+    struct arena *arena = reader->checkpoint->arena;
+    unsigned n_parts = tensor->dtype->kind == DTYPE_COMPLEX ? 2 : 1;
+    uint64_t n_elements = tensor_elements(tensor);
+    if (!protobuf_count_numbers(*message, field, encoding, &numbers, error))
+        return false;
+    uint64_t n = numbers.count / n_parts;
+    if (n > n_elements || numbers.count % n_parts != 0)
+        return protobuf_refuse(message, message->at, "a constant of more values than its shape has", error);
+    unsigned width = tensor->dtype->block_bytes / n_parts;
+    unsigned char *values = arena_alloc(arena, numbers.count * width + 1); /* at most 8 bytes for each of the file */
+    if (!protobuf_read_numbers(*message, field, encoding, width, values, error))
+        return false;
+    tensor->view = n_elements > 0 ? fill(arena, tensor, n, values)
+                                  : view_literal(arena, tensor->dtype, tensor->rank, tensor->shape, values);
+    return true;
+}
+
+/* Sets the dtype and shape, which have the same fields as in the index of a checkpoint, and the values. */
+static bool set_tensor(struct reader *reader, const struct protobuf *message, struct tensor *tensor,
+                       struct error *error)
+{
+    struct bundle_entry entry;
+    struct protobuf_field content;
+    uint64_t n_elements, n_bytes;
+    if (!bundle_read_entry(*message, &entry, error) || !find_field(*message, TENSOR_CONTENT, &content, error))
+        return false;
+    tensor->dtype = entry.dtype;
+    tensor->refusal = entry.refusal;
+    tensor->rank = (uint8_t)entry.rank;
+    tensor->shape = arena_copy(reader->checkpoint->arena, entry.shape, entry.rank * sizeof *entry.shape);
+    if (!shape_size(entry.dtype, entry.shape, entry.rank, &n_elements, &n_bytes, NULL))
+        return protobuf_refuse(message, message->at, "a constant whose size overflows", error);
+    if (tensor->refusal != NULL)
+        return true;
+    if (content.length == 0)
+        return set_typed(reader, message, tensor, error);
+    if (content.length != n_bytes)
+        return protobuf_refuse(message, content.offset, "a constant whose bytes are not those of its shape", error);
+    tensor->source = reader->file;
+    tensor->offset = content.offset;
+    tensor->length = n_bytes;
+    return true;
+}
+
+/* Finds the tensor in the attribute "value" of a node. */
+static bool find_tensor(struct protobuf node, struct protobuf_field *ret_tensor, struct error *error)
+{
+    struct protobuf_field field, key, value;
+    *ret_tensor = (struct protobuf_field){0};
+    for (bool more;;) {
+        if (!protobuf_next(&node, &field, &more, error))
+            return false;
+        if (!more)
+            return true;
+        if (field.number != NODE_ATTRIBUTE || field.wire != PROTOBUF_BYTES)
+            continue;
+        struct protobuf entry = protobuf_inner(&node, &field);
+        if (!find_field(entry, ENTRY_KEY, &key, error) || !find_field(entry, ENTRY_VALUE, &value, error))
+            return false;
+        if (is_word(&node, &key, "value") && value.number != 0 &&
+            !find_field(protobuf_inner(&node, &value), VALUE_TENSOR, ret_tensor, error))
+            return false;
+    }
+}
+
+static bool add_node(struct reader *reader, struct protobuf node, struct error *error)
+{
+    struct protobuf_field name, operator, value;
+    struct tensor tensor = {0};
+    if (!find_field(node, NODE_NAME, &name, error) || !find_field(node, NODE_OPERATOR, &operator, error))
+        return false;
+    if (!is_word(&node, &operator, "Const"))
+        return true;
+    if (!find_tensor(node, &value, error))
+        return false;
+    if (name.length == 0 || value.number == 0)
+        return protobuf_refuse(&node, node.at, "a constant without a name or a value", error);
+    if (reader->tensors->n_tensors == TENSOR_SET_MAX)
+        return protobuf_refuse(&node, node.at, "too many constants", error);
+    char *text = protobuf_text(&node, &name, TENSOR_MAX_NAME, error);
+    if (text == NULL)
+        return false;
+    tensor.name = arena_strndup(reader->checkpoint->arena, text, (size_t)name.length);
+    tensor.name_length = (uint32_t)name.length;
+    free(text);
+    struct protobuf message = protobuf_inner(&node, &value);
+    if (!set_tensor(reader, &message, &tensor, error))
+        return false;
+    tensor_set_add(reader->tensors, &tensor);
+    return true;
+}
+
+static bool read_graph(struct reader *reader, struct error *error)
+{
+    struct protobuf graph = {
+        .window = &reader->window, .name = source_name(reader->file), .end = source_size(reader->file)};
+    struct protobuf_field field;
+    size_t n_before = reader->tensors->n_tensors;
+    for (bool more;;) {
+        if (!protobuf_next(&graph, &field, &more, error))
+            return false;
+        if (!more)
+            break;
+        if (field.number == GRAPH_NODE && field.wire == PROTOBUF_BYTES &&
+            !add_node(reader, protobuf_inner(&graph, &field), error))
+            return false;
+    }
+    return reader->tensors->n_tensors > n_before ||
+           error_set(error, "%s: a TensorFlow graph without constants", source_name(reader->file));
+}
+
+static bool read_file(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
+                      const struct open_options *options, struct error *error)
+{
+    (void)options;
+    struct reader *reader = memory_alloc(sizeof *reader);
+    *reader = (struct reader){.checkpoint = checkpoint, .file = file, .tensors = tensors, .window = {.source = file}};
+    bool good = source_check_fetched(file, error) && read_graph(reader, error);
+    free(reader);
+    return good;
+}
+
+/* A SavedModel, whose graph has the same ending, begins with its version. */
+static enum probe probe(const struct input *input)
+{
+    enum { NODE_TAG = GRAPH_NODE << 3 | PROTOBUF_BYTES };
+    return input->file_name != NULL && text_ends_with(input->file_name, ".pb") && input->head_length > 0 &&
+                   input->head[0] == NODE_TAG
+               ? PROBE_SURE
+               : PROBE_NO;
+}
+
+const struct format tensorflow_graph_format = {
+    .name = "tensorflow-graph",
+    .summary = "frozen graphs of TensorFlow: the constants of a .pb file",
+    .probe = probe,
+    .read_file = read_file,
+};

@@ -3,7 +3,7 @@
 # Without a mount no device is needed: docker run --rm -v ~/models:/models:ro wfs info /models/Llama-3.2-1B
 FROM debian:12-slim AS build
 RUN apt-get update && apt-get install -y --no-install-recommends build-essential debhelper meson pkg-config \
-    libfuse3-dev libzip-dev zlib1g-dev libyajl-dev libutf8proc-dev libyaml-dev nettle-dev libpcre2-dev libcurl4-openssl-dev libexpat1-dev \
+    libfuse3-dev libzip-dev zlib1g-dev libzstd-dev libyajl-dev libutf8proc-dev libyaml-dev nettle-dev libpcre2-dev libcurl4-openssl-dev libexpat1-dev \
     protobuf-c-compiler libprotobuf-c-dev libmicrohttpd-dev
 COPY . /src/wfs
 RUN cd /src/wfs && DEB_BUILD_OPTIONS=nocheck dpkg-buildpackage -b -uc

@@ -8,9 +8,8 @@ static const uint32_t steps[STEPS] = {
     0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9, 0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75,
 };
 
-uint32_t crc32c_masked(const void *bytes, size_t length)
+uint32_t crc32c(const void *bytes, size_t length)
 {
-    const uint32_t mask = 0xa282ead8;
     const unsigned char *at = bytes;
     uint32_t crc = ~UINT32_C(0);
     for (size_t i = 0; i < length; i++) {
@@ -18,6 +17,12 @@ uint32_t crc32c_masked(const void *bytes, size_t length)
         crc = crc >> BITS ^ steps[crc % STEPS];
         crc = crc >> BITS ^ steps[crc % STEPS];
     }
-    crc = ~crc;
+    return ~crc;
+}
+
+uint32_t crc32c_masked(const void *bytes, size_t length)
+{
+    const uint32_t mask = 0xa282ead8;
+    uint32_t crc = crc32c(bytes, length);
     return (crc >> 15 | crc << 17) + mask;
 }

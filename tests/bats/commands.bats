@@ -180,7 +180,7 @@ tensors/u8
     fails 2 "did you mean 'tensor-type'?" "$WFS" ls -o tensor_tpye=a=f32 "$llama"
     fails 2 "'Q4_KM' is not a type to quantize to (known: F32 " "$WFS" ls -o token-embedding-type=Q4_KM "$llama"
     [[ $stderr == *"); did you mean 'Q4_K'?" ]]
-    fails 2 "option format: 'safetensor' is not a format (known: dcp, deepspeed, flax, ggml, gguf, hdf5, huggingface, keras, meta, mistral, nemo, numpy, onnx, paddle, pipeline, pt2, safetensors, tensorflow, tensorflow-graph, tensorizer, tflite, torch); did you mean 'safetensors'?" \
+    fails 2 "option format: 'safetensor' is not a format (known: dcp, deepspeed, flax, ggml, gguf, hdf5, huggingface, keras, meta, mistral, nemo, numpy, onnx, orbax, paddle, pipeline, pt2, safetensors, tensorflow, tensorflow-graph, tensorizer, tflite, torch); did you mean 'safetensors'?" \
         "$WFS" ls -o format=safetensor "$llama"
     fails 1 "hf://openai-community/gpt2" "$WFS" ls https://huggingface.co/openai-community/gpt2
     HF_HUB_CACHE=$OUT fails 1 "'hf download org/none' fetches it" "$WFS" ls org/none
@@ -243,7 +243,7 @@ END
     for pair in x.tflite:"a TensorFlow Lite model; name the file" saved_model.pb:"a TensorFlow graph" \
         __0_0.distcp:"part of a distributed torch checkpoint, which wfs reads" x.nemo:"a NeMo archive; name the file" \
         mp_rank_00_model_states.pt:"part of a DeepSpeed checkpoint, which wfs" \
-        manifest.ocdbt:"an Orbax (JAX)" openvino_model.xml:OpenVINO model.pte:"an ExecuTorch program" \
+        openvino_model.xml:OpenVINO model.pte:"an ExecuTorch program" \
         model.safetensors.gz:"compressed by gzip; decompress it" \
         model.safetensors.incomplete:"an unfinished download; let it finish"; do
         rm -rf "$OUT/one"

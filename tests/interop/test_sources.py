@@ -15,7 +15,7 @@ from torch.distributed.checkpoint import save as torch_save
 
 from interop import cat, check, done, wfs
 
-READ = {"dcp", "flax", "ggml", "hdf5", "keras", "nemo", "onnx", "paddle", "pt2", "tensorflow", "tensorizer", "tflite", "zero"}
+READ = {"dcp", "flax", "ggml", "hdf5", "keras", "nemo", "onnx", "orbax", "paddle", "pt2", "tensorflow", "tensorizer", "tflite", "zero"}
 OPTIONS = {"dcp": ["-o", "optimizer"]}
 
 

@@ -249,9 +249,10 @@ static void kinds_of_weights(void)
     write_shard("kinds/model.safetensors", "a");
     CHECK_TEXT(outcome("kinds", &as_safetensors), "ok: a");
     CHECK_TEXT(outcome("kinds", &as_directory), "ok: a");
-    CHECK_TEXT(outcome("kinds", &as_unknown),
-               "'tarot' is not a format (known: dcp, deepspeed, flax, gguf, hdf5, huggingface, keras, "
-               "mistral, nemo, numpy, onnx, pipeline, safetensors, tensorflow, tensorflow-graph, tflite, torch)");
+    CHECK_TEXT(
+        outcome("kinds", &as_unknown),
+        "'tarot' is not a format (known: dcp, deepspeed, flax, gguf, hdf5, huggingface, keras, "
+        "mistral, nemo, numpy, onnx, orbax, pipeline, safetensors, tensorflow, tensorflow-graph, tflite, torch)");
     CHECK(!text_starts_with(outcome("kinds", &as_torch), "ok"));
 
     /* A shard is what its content is, not its name. */

@@ -2,8 +2,9 @@
 
 /* The derivations, in the order of their application. */
 static const struct derivation *const derivations[] = {
-    &untie_derivation, /* before the embedding gets another dtype, or other values */
-    &plain_derivation, &merge_derivation, &folder_derivation, &target_derivation, NULL,
+    &foreign_names_derivation, /* all others go by Hugging Face's names */
+    &untie_derivation,         /* before the embedding gets another dtype, or other values */
+    &plain_derivation,         &merge_derivation, &folder_derivation, &target_derivation, NULL,
 };
 
 const struct checkpoint *derive(const struct checkpoint *read, const struct derive_options *options,

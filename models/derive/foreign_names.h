@@ -1,0 +1,31 @@
+/* How other frameworks name and lay out the weights of models that transformers knows. */
+#pragma once
+
+#include "formats/tensor_set.h"
+#include "models/relation/relation.h"
+
+/* The last part of a name there and here, and the rearrangement of the elements from there to here (axes.h). */
+struct leaf {
+    const char *there;
+    unsigned rank; /* 0: any */
+    const char *here;
+    const char *axes; /* NULL: unchanged */
+};
+
+/* A framework's spelling. The first of a table whose model types and mark fit counts. */
+struct spelling {
+    const char *framework;               /* for notes: "Flax" */
+    const char *const *model_types;      /* of config.json, up to NULL */
+    bool (*is_marked)(const char *name); /* whether a name can only be of this framework */
+
+    /* One of both: */
+    const struct relation_row *relation; /* from Hugging Face's names to the framework's */
+
+    /* Splits a name into the path of the module with '.' between its parts, in the arena, and the last part; false: the
+     * tensor is left out. */
+    bool (*split)(struct arena *arena, const char *name, const char **ret_path, const char **ret_leaf);
+    const struct leaf *leaves; /* up to one without `there`; other last parts stay */
+};
+
+extern const struct spelling flax_spelling, keras_spelling, tensorflow_bert_spelling, tensorflow_gpt2_spelling,
+    torchtitan_spelling;

@@ -1,0 +1,135 @@
+/* Weights of other frameworks under Hugging Face's names. Expected names and transposes are those of transformers 4.57:
+ * rename_key_and_reshape_tensor(), convert_tf_weight_name_to_pt_weight_name(), and for checkpoints of TensorFlow 1
+ * load_tf_weights_in_bert() and load_tf_weights_in_gpt2(). */
+#include "models/derive/derive.h"
+#include "models/formats.h"
+
+#include "tests/unit/check.h"
+#include "tests/unit/write_safetensors.h"
+
+#include <stdlib.h>
+
+#define LLAMA "llama\", \"num_attention_heads\": 2, \"num_key_value_heads\": 1, \"hidden_size\": 8, \"x\": \""
+
+/* Tensors are ramps: 0, 1, 2 ... */
+static const struct {
+    const char *model_type, *there, *here; /* "name: values" for each tensor */
+} rows[] = {
+    {"bert", "params.bert.encoder.layer.0.attention.self.query.kernel 2 3",
+     "bert.encoder.layer.0.attention.self.query.weight: 0 3 1 4 2 5"},
+    {"bert",
+     "embeddings.LayerNorm.scale 0 2, embeddings.LayerNorm.bias 0 2, embeddings.word_embeddings.embedding 2 2, "
+     "conv.kernel 1 3x2",
+     "conv.weight: 0 3 1 4 2 5, embeddings.LayerNorm.bias: 0 1, embeddings.LayerNorm.weight: 0 1, "
+     "embeddings.word_embeddings.weight: 0 1 2 3"},
+    {"gpt2", "transformer.h.0.attn.c_attn.kernel 3 2", "transformer.h.0.attn.c_attn.weight: 0 2 4 1 3 5"},
+    {"none-of-ours", "a.kernel 2 3", "a.kernel: 0 1 2 3 4 5"},
+    {"bert", "a.weight 0 2, b.scale 0 2", "a.weight: 0 1, b.scale: 0 1"}, /* no mark of Flax */
+
+    {"bert",
+     "bert/tf_bert_model/bert/encoder/layer_._0/attention/self/query/kernel:0 2 3, "
+     "bert/tf_bert_model/bert/embeddings/LayerNorm/gamma:0 0 2, bert/tf_bert_model/bert/embeddings/LayerNorm/beta:0 0 "
+     "2, "
+     "bert/tf_bert_model/bert/embeddings/position_embeddings/embeddings:0 0 2, "
+     "bert/tf_bert_model/bert/embeddings/word_embeddings/weight:0 0 2",
+     "bert.embeddings.LayerNorm.bias: 0 1, bert.embeddings.LayerNorm.weight: 0 1, "
+     "bert.embeddings.position_embeddings.weight: 0 1, bert.embeddings.word_embeddings.weight: 0 1, "
+     "bert.encoder.layer.0.attention.self.query.weight: 0 3 1 4 2 5"},
+    {"bert", "mlm___cls/tf_bert_for_masked_lm/mlm___cls/predictions/transform/dense/kernel:0 1 2, top/step 0 1",
+     "cls.predictions.transform.dense.weight: 0 1"},
+    {"t5",
+     "shared/shared/weight:0 0 2, "
+     "encoder/tf_t5_model/encoder/block_._0/layer_._0/SelfAttention/relative_attention_bias/embeddings:0 2 1",
+     "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight: 0 1, shared.weight: 0 1"},
+    {"gpt2", "transformer/tfgpt2lm_head_model/transformer/h_._11/attn/c_attn/weight:0 2 3",
+     "transformer.h.11.attn.c_attn.weight: 0 1 2 3 4 5"},
+
+    {"bert",
+     "bert/encoder/layer_10/output/dense/kernel 2 3, bert/encoder/layer_10/output/dense/kernel/adam_v 2 3, "
+     "bert/embeddings/token_type_embeddings 0 2, bert/embeddings/LayerNorm/gamma 0 2, cls/predictions/output_bias 0 2, "
+     "cls/seq_relationship/output_weights 2 1, global_step 0 1",
+     "bert.embeddings.LayerNorm.weight: 0 1, bert.embeddings.token_type_embeddings.weight: 0 1, "
+     "bert.encoder.layer.10.output.dense.weight: 0 3 1 4 2 5, cls.predictions.bias: 0 1, "
+     "cls.seq_relationship.weight: 0 1"},
+    {"gpt2",
+     "model/h0/attn/c_attn/w 2 3x1, model/h0/ln_1/g 0 2, model/h0/attn/c_attn/b 0 3, model/wte 2 2, model/ln_f/b 0 1",
+     "transformer.h.0.attn.c_attn.bias: 0 1 2, transformer.h.0.attn.c_attn.weight: 0 1 2 3 4 5, "
+     "transformer.h.0.ln_1.weight: 0 1, transformer.ln_f.bias: 0, transformer.wte.weight: 0 1 2 3"},
+
+    /* rows of a head: pairs side by side there, halves here */
+    {LLAMA,
+     "layers.0.attention.wq.weight 8 1, layers.0.attention.wk.weight 4 1, layers.0.attention.wv.weight 4 1, "
+     "tok_embeddings.weight 2 1, layers.0.feed_forward.w2.weight 1 2, output.weight 2 1, train_state.step 0 1",
+     "lm_head.weight: 0 1, model.embed_tokens.weight: 0 1, model.layers.0.mlp.down_proj.weight: 0 1, "
+     "model.layers.0.self_attn.k_proj.weight: 0 2 1 3, model.layers.0.self_attn.q_proj.weight: 0 2 1 3 4 6 5 7, "
+     "model.layers.0.self_attn.v_proj.weight: 0 1 2 3"},
+};
+
+static void describe(const struct checkpoint *checkpoint, struct buffer *out)
+{
+    for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++) {
+        const struct tensor *tensor = &checkpoint->tensors->tensors[i];
+        struct error error;
+        buffer_printf(out, "%s%s:", i > 0 ? ", " : "", tensor->name);
+        for (uint64_t j = 0; j < tensor_elements(tensor); j++) {
+            float value = -1;
+            view_read(tensor_view(tensor, checkpoint->arena), j, 1, &value, &error);
+            buffer_printf(out, " %g", (double)value);
+        }
+    }
+}
+
+static void check_row(size_t i)
+{
+    static const struct open_options options = {0};
+    static const struct derive_options none;
+    struct buffer config = {0}, text = {0};
+    struct error error;
+    buffer_printf(&config, "{\"model_type\": \"%s\"}", rows[i].model_type);
+    files_write("m/config.json", config.bytes, config.length);
+    safetensors_write_ramps("m/model.safetensors", rows[i].there);
+    const struct checkpoint *checkpoint = checkpoint_open("m", formats, &options, &error);
+    files_must(checkpoint != NULL, error.message);
+    checkpoint = derive(checkpoint, &none, &error);
+    if (CHECK_NAMED(checkpoint != NULL, rows[i].here)) {
+        describe(checkpoint, &text);
+        buffer_append(&text, "", 1);
+        CHECK_TEXT((const char *)text.bytes, rows[i].here);
+    }
+    checkpoint_close(checkpoint);
+    buffer_free(&config);
+    buffer_free(&text);
+}
+
+/* Tensors that would have one name, and heads that do not divide the rows. */
+static void check_faults(void)
+{
+    static const struct {
+        const char *model_type, *there, *says;
+    } faults[] = {
+        {"bert", "a.scale 0 1, a.embedding 0 1", "tensor 'a.weight'"},
+        {LLAMA, "layers.0.attention.wq.weight 3 1", "layers.0.attention.wq.weight"},
+    };
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        struct buffer config = {0};
+        struct error error = {""};
+        buffer_printf(&config, "{\"model_type\": \"%s\"}", faults[i].model_type);
+        files_write("m/config.json", config.bytes, config.length);
+        safetensors_write_ramps("m/model.safetensors", faults[i].there);
+        const struct checkpoint *checkpoint = checkpoint_open("m", formats, &(const struct open_options){0}, &error);
+        files_must(checkpoint != NULL, error.message);
+        CHECK(derive(checkpoint, &(const struct derive_options){0}, &error) == NULL);
+        CHECK_NAMED(strstr(error.message, faults[i].says) != NULL, error.message);
+        buffer_free(&config);
+    }
+}
+
+int main(void)
+{
+    files_begin();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        check_row(i);
+    check_faults();
+    files_remove();
+    return check_done();
+}

@@ -15,8 +15,9 @@ struct bitsandbytes_files {
 };
 
 struct models {
+    struct arena *arena;
     struct hf_model *plain;
-    struct bnb_model *loaded; /* as transformers would have it in memory */
+    const struct loaded_model *loaded;
 };
 
 struct type_file {
@@ -29,7 +30,7 @@ static void free_models(void *value)
     struct models *models = value;
     if (models == NULL)
         return;
-    bnb_model_free(models->loaded);
+    arena_free(models->arena);
     hf_model_free(models->plain);
     free(models);
 }
@@ -38,9 +39,9 @@ static void *make_models(void *context, struct error *error)
 {
     const struct bitsandbytes_files *files = context;
     struct models *made = memory_alloc(sizeof *made);
-    *made = (struct models){.plain = hf_model_new(tree_checkpoint(files->tree), NULL, error)};
+    *made = (struct models){.arena = arena_new(), .plain = hf_model_new(tree_checkpoint(files->tree), NULL, error)};
     if (made->plain != NULL)
-        made->loaded = bnb_model_new(made->plain, error);
+        made->loaded = loaded_model_new(made->arena, made->plain, error);
     if (made->loaded != NULL)
         return made;
     free_models(made);
@@ -48,7 +49,7 @@ static void *make_models(void *context, struct error *error)
 }
 
 /* Returns NULL, with the reason, if there is no model. The reason stays with its file, as in engine_files.c. */
-static const struct bnb_model *model_of(const struct type_file *file, struct error *error)
+static const struct loaded_model *model_of(const struct type_file *file, struct error *error)
 {
     void *models;
     lazy_get(&file->files->models, make_models, file->files, &models, error);
@@ -58,10 +59,11 @@ static const struct bnb_model *model_of(const struct type_file *file, struct err
 static enum outcome plan_weights(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     const struct type_file *file = context;
-    const struct bnb_model *model = model_of(file, error);
+    const struct loaded_model *model = model_of(file, error);
     struct artifact artifact;
-    if (model == NULL || !bnb_artifact(model, file->type, arena, &artifact, error))
+    if (model == NULL)
         return REPORTED;
+    bnb_artifact(model, file->type, arena, &artifact);
     enum outcome outcome =
         vfile_of_artifact(&artifact, tree_origin_of_model(file->files->tree), arena, ret_file, error);
     artifact_free(&artifact);
@@ -71,13 +73,13 @@ static enum outcome plan_weights(void *context, struct arena *arena, struct vfil
 static enum outcome write_config(void *context, struct buffer *out, struct error *error)
 {
     const struct type_file *file = context;
-    const struct bnb_model *model = model_of(file, error);
+    const struct loaded_model *model = model_of(file, error);
     return model != NULL && bnb_write_config(model, file->type, out, error) ? OK : REPORTED;
 }
 
 static enum outcome write_generation_config(void *context, struct buffer *out, struct error *error)
 {
-    const struct bnb_model *model = model_of(context, error);
+    const struct loaded_model *model = model_of(context, error);
     return model != NULL && bnb_write_generation_config(model, out, error) ? OK : REPORTED;
 }
 

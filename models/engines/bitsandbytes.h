@@ -10,7 +10,7 @@
 
 #include "base/buffer.h"
 #include "formats/artifact.h"
-#include "models/huggingface/hf_model.h"
+#include "models/engines/loaded.h"
 
 struct bnb_type {
     const char *name;    /* of its directory: "nf4" */
@@ -19,22 +19,13 @@ struct bnb_type {
 
 extern const struct bnb_type bnb_types[]; /* up to a NULL name */
 
-/* A model before it is quantized: the tensors under the names of its class, and its configuration. */
-struct bnb_model;
-
-/* Returns the model, which bnb_model_free() frees. Reads config.json; fails if it is missing or invalid, or names no
- * dtype for a model without weights in floating point. The other model must outlive it. */
-struct bnb_model *bnb_model_new(const struct hf_model *model, struct error *error);
-void bnb_model_free(struct bnb_model *model);
-
-/* Makes the artifact of model.safetensors, with new tensors in `arena`; the caller frees it with artifact_free().
- * Fails, with the reason, if a weight cannot be quantized. */
-bool bnb_artifact(const struct bnb_model *model, const struct bnb_type *type, struct arena *arena,
-                  struct artifact *ret_artifact, struct error *error);
+/* Makes the artifact of model.safetensors, with new tensors in `arena`; the caller frees it with artifact_free(). */
+void bnb_artifact(const struct loaded_model *model, const struct bnb_type *type, struct arena *arena,
+                  struct artifact *ret_artifact);
 
 /* Appends the text of config.json. */
-bool bnb_write_config(const struct bnb_model *model, const struct bnb_type *type, struct buffer *out,
+bool bnb_write_config(const struct loaded_model *model, const struct bnb_type *type, struct buffer *out,
                       struct error *error);
 
 /* Appends the text of generation_config.json; fails if the source's is invalid. */
-bool bnb_write_generation_config(const struct bnb_model *model, struct buffer *out, struct error *error);
+bool bnb_write_generation_config(const struct loaded_model *model, struct buffer *out, struct error *error);

@@ -99,6 +99,7 @@ static void add_type(struct bitsandbytes_files *files, node_id parent, const str
     tree_add_text(tree, directory, "config.json", origin, write_config, file);
     if (tree_checkpoint(tree)->kind != CHECKPOINT_GGUF)
         tree_add_text(tree, directory, "generation_config.json", origin, write_generation_config, file);
+    hf_files_add_template(tree, directory);
     hf_files_add_beside(tree, directory);
 }
 

@@ -13,6 +13,7 @@
 #include "formats/documents.h"
 #include "models/card/general.h"
 #include "models/derive/plain_config.h"
+#include "models/engines/chat_template.h"
 #include "models/huggingface/generation_config.h"
 #include "models/huggingface/hf_model.h"
 #include "models/huggingface/pooling_of_keys.h"
@@ -342,6 +343,20 @@ void hf_files_add_beside(struct tree *tree, node_id directory)
     add_side_files(tree, directory, NULL);
     if (tree_checkpoint(tree)->kind == CHECKPOINT_GGUF)
         add_rebuilt(new_files(tree), directory);
+}
+
+static enum outcome write_template(void *context, struct buffer *out, struct error *error)
+{
+    return chat_template_write(tree_checkpoint(context), out, error) ? OK : REPORTED;
+}
+
+void hf_files_add_template(struct tree *tree, node_id directory)
+{
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    const struct side_file *holder = checkpoint_side_file(checkpoint, "tokenizer_config.json");
+    if (holder != NULL && checkpoint_side_file(checkpoint, "chat_template.jinja") == NULL)
+        tree_add_text(tree, directory, "chat_template.jinja", origin_of_side_file(checkpoint, holder), write_template,
+                      tree);
 }
 
 static bool add(struct tree *tree, struct error *error)

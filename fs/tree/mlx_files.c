@@ -96,22 +96,6 @@ static enum outcome write_card(void *context, struct buffer *out, struct error *
     return OK;
 }
 
-static enum outcome write_template(void *context, struct buffer *out, struct error *error)
-{
-    const struct mlx_file *file = context;
-    return mlx_write_template(tree_checkpoint(file->files->tree), out, error) ? OK : REPORTED;
-}
-
-/* Adds chat_template.jinja if the source has the template within another file. */
-static void add_template(struct mlx_files *files, node_id directory, struct mlx_file *file)
-{
-    const struct checkpoint *checkpoint = tree_checkpoint(files->tree);
-    const struct side_file *holder = checkpoint_side_file(checkpoint, "tokenizer_config.json");
-    if (holder != NULL && checkpoint_side_file(checkpoint, "chat_template.jinja") == NULL)
-        tree_add_text(files->tree, directory, "chat_template.jinja", origin_of_side_file(checkpoint, holder),
-                      write_template, file);
-}
-
 static size_t count_shards(struct mlx_files *files, const struct mlx_variant *variant)
 {
     struct error error;
@@ -139,7 +123,7 @@ static void add_variant(void *context, const char *name, const struct mlx_varian
     tree_add_text(tree, directory, "model.safetensors.index.json", origin, write_index, shards);
     tree_add_text(tree, directory, "config.json", origin, write_config, shards);
     tree_add_text(tree, directory, "README.md", origin, write_card, shards);
-    add_template(files, directory, shards);
+    hf_files_add_template(tree, directory);
     hf_files_add_beside(tree, directory);
     if (!variant->mode->is_common || variant->columns != 0 || variant->dtype != variant->mode->dtype)
         tree_unlist(tree, directory);

@@ -59,7 +59,3 @@ bool mlx_write_index(const struct mlx_model *model, const struct mlx_variant *va
 bool mlx_write_config(const struct mlx_model *model, const struct mlx_variant *variant, struct buffer *out,
                       struct error *error);
 void mlx_write_card(struct buffer *out);
-
-/* Appends the text of chat_template.jinja, which the tool takes out of tokenizer_config.json; fails if there is none.
- */
-bool mlx_write_template(const struct checkpoint *checkpoint, struct buffer *out, struct error *error);

@@ -391,7 +391,7 @@ static void encode(const struct grouped *grouped, const struct scale *scales, fl
         return;
     }
     kernels->divide[rounding](values, n_groups, columns, divisors);
-    if (grouping->scale == SCALE_ASYMMETRIC)
+    if (grouping->scale == SCALE_ASYMMETRIC || grouping->adds_zero)
         kernels->add[rounding](values, n_groups, columns, zero_points);
     if (grouping->code == CODE_E4M3)
         kernels->e4m3(values, n, codes);

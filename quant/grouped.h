@@ -39,6 +39,7 @@ struct grouping {
     uint8_t bits;   /* of a code */
     uint8_t width;  /* bits that it occupies */
     bool is_offset; /* integers are stored as numbers from 0 on */
+    bool adds_zero; /* 0 is added to quotients, which makes -0 positive */
 };
 
 /* The largest magnitude in a few matrices, found by the first read that needs it and kept: for SCALE_OF_TENSOR.

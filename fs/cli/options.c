@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "fs/cli/request.h"
+#include "models/engines/ct_ignored.h"
 #include "models/formats.h"
 #include "models/huggingface/shards.h"
 #include "models/quantize/mix.h"
@@ -70,6 +71,14 @@ static bool parse_tensor_type(void *field, const char *value, struct arena *aren
 {
     const char *const only[] = {value, NULL};
     if (!quantize_options_check(&(struct quantize_options){.tensor_types = only}, error))
+        return false;
+    add_to_list(field, value, arena);
+    return true;
+}
+
+static bool parse_ignored(void *field, const char *value, struct arena *arena, struct error *error)
+{
+    if (!ct_ignored_check(value, error))
         return false;
     add_to_list(field, value, arena);
     return true;
@@ -378,6 +387,9 @@ const struct option_row option_rows[] = {
      parse_float_type, FIELD(content.hf_type), .words = "f32 f16 bf16"},
     {"shard-size", "SIZE", "hf/: the largest shard; the default is 5GB", false, parse_shard_size,
      FIELD(content.shard_size)},
+    {"ignore", "PATTERN",
+     "compressed-tensors/: modules to leave as they are, by name or re:EXPRESSION; may be repeated", false,
+     parse_ignored, FIELD(content.ignored_modules)},
     {"layout", "NAME[:PARAMETERS]",
      "layouts/NAME/: the model in a built-in layout, or as a layout FILE.json describes; to use several, repeat -o",
      false, parse_layout, FIELD(content.layouts), COMMAS_AFTER_COLON, .values = layout_values, .names_input = true},

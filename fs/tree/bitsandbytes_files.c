@@ -80,7 +80,7 @@ static enum outcome write_config(void *context, struct buffer *out, struct error
 static enum outcome write_generation_config(void *context, struct buffer *out, struct error *error)
 {
     const struct loaded_model *model = model_of(context, error);
-    return model != NULL && bnb_write_generation_config(model, out, error) ? OK : REPORTED;
+    return model != NULL && loaded_write_generation_config(model, TRANSFORMERS_4, out, error) ? OK : REPORTED;
 }
 
 static void release(void *context)

@@ -18,9 +18,10 @@ struct content_options {
     struct split_rule split;          /* for gguf/split/ */
     /* the floating-point type in model.safetensors and hf/; NULL: the source's */
     const struct dtype *hf_type;
-    uint64_t shard_size;            /* for hf/; 0: the default */
-    struct layout_requests layouts; /* for layouts/ */
-    bool shares_blocks;             /* GGUF files as formats/gguf/share.h lays them out, for wfs cp --reflink */
-    bool fold_scale;                /* scales an adapter's GGUF to the strength that peft gives it */
-    const char *base;               /* path of an adapter's or draft model's base model; NULL: the source names it */
+    uint64_t shard_size;                /* for hf/; 0: the default */
+    struct layout_requests layouts;     /* for layouts/ */
+    bool shares_blocks;                 /* GGUF files as formats/gguf/share.h lays them out, for wfs cp --reflink */
+    bool fold_scale;                    /* scales an adapter's GGUF to the strength that peft gives it */
+    const char *const *ignored_modules; /* for compressed-tensors/: patterns (engines/ct_ignored.h); NULL: the usual */
+    const char *base; /* path of an adapter's or draft model's base model; NULL: the source names it */
 };

@@ -1,7 +1,9 @@
-/* compressed-tensors/SCHEME/: the model quantized for vLLM and SGLang, in files of the source's names.
+/* compressed-tensors/SCHEME/: the model quantized for vLLM and SGLang, in files of the source's names; and
+ * compressed-tensors/oneshot/SCHEME/, in one file.
  *
- * The first plan of a file makes the model, which all of them share. */
+ * The first plan of a file makes the model, which all schemes of one way share. */
 #include "fs/tree/content.h"
+#include "fs/tree/content_options.h"
 #include "fs/tree/hf_files.h"
 #include "fs/tree/lazy.h"
 
@@ -12,7 +14,7 @@
 struct engine_files {
     struct tree *tree;
     struct lazy quantized; /* an engine_model */
-    bool keeps_files;
+    bool keeps_files, is_oneshot;
 };
 
 struct engine_model {
@@ -42,8 +44,11 @@ static void *make_model(void *context, struct error *error)
     const struct engine_files *files = context;
     struct engine_model *made = memory_alloc(sizeof *made);
     *made = (struct engine_model){arena_new(), hf_model_new(tree_checkpoint(files->tree), NULL, error), NULL};
-    if (made->model != NULL)
-        made->quantized = ct_model_new(made->arena, made->model, files->keeps_files, error);
+    const char *const *ignored = tree_options(files->tree)->ignored_modules;
+    if (made->model != NULL && files->is_oneshot)
+        made->quantized = ct_model_load(made->arena, made->model, ignored, error);
+    else if (made->model != NULL)
+        made->quantized = ct_model_new(made->arena, made->model, files->keeps_files, ignored, error);
     if (made->quantized != NULL)
         return made;
     free_model(made);
@@ -86,6 +91,35 @@ static enum outcome write_config(void *context, struct buffer *out, struct error
     return model != NULL && ct_write_config(model, file->scheme, out, error) ? OK : REPORTED;
 }
 
+static enum outcome write_recipe(void *context, struct buffer *out, struct error *error)
+{
+    const struct scheme_file *file = context;
+    const struct ct_model *model = model_of(file->files, error);
+    return model != NULL && ct_write_recipe(model, file->scheme, out, error) ? OK : REPORTED;
+}
+
+static enum outcome write_generation_config(void *context, struct buffer *out, struct error *error)
+{
+    const struct scheme_file *file = context;
+    const struct ct_model *model = model_of(file->files, error);
+    return model != NULL && ct_write_generation_config(model, out, error) ? OK : REPORTED;
+}
+
+/* Adds the documents that one way writes and the other does not. */
+static void add_documents(struct engine_files *files, node_id directory, struct scheme_file *file)
+{
+    struct tree *tree = files->tree;
+    struct origin origin = tree_origin_of_model(tree);
+    if (!files->is_oneshot) {
+        tree_add_text(tree, directory, "model.safetensors.index.json", origin, write_index, file);
+        return;
+    }
+    tree_add_text(tree, directory, "recipe.yaml", origin, write_recipe, file);
+    if (tree_checkpoint(tree)->kind != CHECKPOINT_GGUF)
+        tree_add_text(tree, directory, "generation_config.json", origin, write_generation_config, file);
+    hf_files_add_template(tree, directory);
+}
+
 static void add_scheme(struct engine_files *files, node_id parent, const struct ct_scheme *scheme)
 {
     struct tree *tree = files->tree;
@@ -99,7 +133,7 @@ static void add_scheme(struct engine_files *files, node_id parent, const struct 
     for (size_t i = 0; i < n_files; i++)
         tree_add_file(tree, directory, files->keeps_files ? source_name(checkpoint->sources[i]) : "model.safetensors",
                       plan_weights, &parts[i]);
-    tree_add_text(tree, directory, "model.safetensors.index.json", origin, write_index, &parts[n_files]);
+    add_documents(files, directory, &parts[n_files]);
     tree_add_text(tree, directory, "config.json", origin, write_config, &parts[n_files]);
     hf_files_add_beside(tree, directory);
     if (scheme->is_rare)
@@ -109,6 +143,16 @@ static void add_scheme(struct engine_files *files, node_id parent, const struct 
 static void release(void *context)
 {
     lazy_destroy(&((struct engine_files *)context)->quantized);
+}
+
+static void add_way(struct tree *tree, node_id parent, const struct engine_files *way)
+{
+    struct engine_files *files = arena_alloc(tree_arena(tree), sizeof *files);
+    *files = *way;
+    lazy_init(&files->quantized, free_model);
+    tree_on_free(tree, release, files);
+    for (const struct ct_scheme *scheme = ct_schemes; scheme->name != NULL; scheme++)
+        add_scheme(files, parent, scheme);
 }
 
 /* Engines load models that have a config.json. */
@@ -121,13 +165,11 @@ static bool add(struct tree *tree, struct error *error)
         parent = tree_add_directory(tree, TREE_ROOT, "compressed-tensors");
     if (parent == 0)
         return true;
-    struct engine_files *files = arena_alloc(tree_arena(tree), sizeof *files);
-    *files = (struct engine_files){
-        .tree = tree, .keeps_files = ct_keeps_files(checkpoint, tree_source_shown(tree)->unpacked != NULL)};
-    lazy_init(&files->quantized, free_model);
-    tree_on_free(tree, release, files);
-    for (const struct ct_scheme *scheme = ct_schemes; scheme->name != NULL; scheme++)
-        add_scheme(files, parent, scheme);
+    bool keeps_files = ct_keeps_files(checkpoint, tree_source_shown(tree)->unpacked != NULL);
+    add_way(tree, parent, &(struct engine_files){.tree = tree, .keeps_files = keeps_files});
+    node_id oneshot = tree_add_directory(tree, parent, "oneshot");
+    if (oneshot != 0)
+        add_way(tree, oneshot, &(struct engine_files){.tree = tree, .is_oneshot = true});
     return true;
 }
 

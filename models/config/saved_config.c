@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRANSFORMERS "4.57.6"
+static const char *const versions[] = {[TRANSFORMERS_4] = "4.57.6", [TRANSFORMERS_5] = "5.17.0"};
 
 /* The values of PretrainedConfig itself. */
 static const char common[] =
@@ -156,7 +156,7 @@ static void put_config(const struct sources *sources, const char *dtype, struct 
     if (sources->class != NULL)
         put_layer_types(sources, writer);
     json_put_text(writer, "dtype", dtype);
-    json_put_text(writer, "transformers_version", TRANSFORMERS);
+    json_put_text(writer, "transformers_version", versions[TRANSFORMERS_4]);
     json_end(writer);
 }
 
@@ -183,23 +183,35 @@ struct json_document *saved_config(const struct json *config, const char *dtype,
     return document;
 }
 
-void saved_generation_config(const struct json *source, const struct json *config, struct buffer *out)
+/* Reports whether a member of the source's generation_config.json, or of config.json, is saved. `usual` is version 4's
+ * default, NULL for members that no version knows. */
+static bool is_saved(const struct json_member *member, const struct json *usual, bool is_of_config,
+                     enum transformers version)
+{
+    if (strcmp(member->key, "transformers_version") == 0 || strcmp(member->key, "_from_model_config") == 0)
+        return false;
+    if (usual == NULL)
+        return !is_of_config;
+    if (json_is(member->value, JSON_NULL) && (is_of_config || version == TRANSFORMERS_5))
+        return false;
+    return version == TRANSFORMERS_5 || !are_equal(member->value, usual);
+}
+
+void saved_generation_config(const struct json *source, const struct json *config, enum transformers version,
+                             struct buffer *out)
 {
     struct json_document *defaults = parse_spelled(of_generation);
     struct buffer text = {0};
     struct json_writer writer = {.out = &text, .letters = JSON_ASCII};
     struct error error;
+    bool is_of_config = source == NULL || json_bool(json_get(source, "_from_model_config"), false);
     json_begin_object(&writer, NULL);
-    for (struct json_member member = {0}; json_next_member(source != NULL ? source : config, &member);) {
-        const struct json *usual = json_get(json_root(defaults), member.key);
-        bool is_kept = source != NULL ? strcmp(member.key, "transformers_version") != 0
-                                      : usual != NULL && !json_is(member.value, JSON_NULL);
-        if (is_kept && (usual == NULL || !are_equal(member.value, usual)))
+    for (struct json_member member = {0}; json_next_member(source != NULL ? source : config, &member);)
+        if (is_saved(&member, json_get(json_root(defaults), member.key), is_of_config, version))
             put_value(&writer, member.key, member.value);
-    }
-    if (source == NULL)
+    if (is_of_config)
         json_put_bool(&writer, "_from_model_config", true);
-    json_put_text(&writer, "transformers_version", TRANSFORMERS);
+    json_put_text(&writer, "transformers_version", versions[version]);
     json_end(&writer);
     struct json_document *document = json_parse_python((const char *)text.bytes, text.length, &error);
     json_put_sorted(&(struct json_writer){.out = out, .letters = JSON_ASCII}, json_root(document), NULL);

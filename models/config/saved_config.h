@@ -13,6 +13,9 @@
 
 #include <stdbool.h>
 
+/* The versions that save: 5 has no defaults for generation, and so writes every value. */
+enum transformers { TRANSFORMERS_4, TRANSFORMERS_5 };
+
 struct saved_class {
     const char *model_type;
     const char *defaults; /* a JSON object, spelled with ' for the quotation mark; without the sizes of the model, which
@@ -32,4 +35,5 @@ struct json_document *saved_config(const struct json *config, const char *dtype,
 
 /* Appends the text of generation_config.json: that of the source, or what saved_config() made has for it, if `source`
  * is NULL. */
-void saved_generation_config(const struct json *source, const struct json *config, struct buffer *out);
+void saved_generation_config(const struct json *source, const struct json *config, enum transformers version,
+                             struct buffer *out);

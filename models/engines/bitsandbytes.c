@@ -1,6 +1,5 @@
 #include "models/engines/bitsandbytes.h"
 
-#include "formats/documents.h"
 #include "formats/json_write.h"
 #include "formats/safetensors/write.h"
 #include "models/config/saved_config.h"
@@ -128,19 +127,6 @@ bool bnb_write_config(const struct loaded_model *model, const struct bnb_type *t
     if (config != NULL)
         put_document(config, out);
     json_free(more);
-    json_free(config);
-    return config != NULL;
-}
-
-bool bnb_write_generation_config(const struct loaded_model *model, struct buffer *out, struct error *error)
-{
-    struct document *source;
-    if (!document_open(model->model->checkpoint, "generation_config.json", &source, error))
-        return false;
-    struct json_document *config = saved_config(json_root(model->config), model->dtype_name, NULL, error);
-    if (config != NULL)
-        saved_generation_config(source != NULL ? document_root(source) : NULL, json_root(config), out);
-    document_close(source);
     json_free(config);
     return config != NULL;
 }

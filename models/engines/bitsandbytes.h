@@ -26,6 +26,3 @@ void bnb_artifact(const struct loaded_model *model, const struct bnb_type *type,
 /* Appends the text of config.json. */
 bool bnb_write_config(const struct loaded_model *model, const struct bnb_type *type, struct buffer *out,
                       struct error *error);
-
-/* Appends the text of generation_config.json; fails if the source's is invalid. */
-bool bnb_write_generation_config(const struct loaded_model *model, struct buffer *out, struct error *error);

@@ -1,12 +1,15 @@
-/* Directories in compressed-tensors, for vLLM and SGLang: a model quantized from its weights alone, as llmcompressor's
- * model_free_ptq writes it.
+/* Directories in compressed-tensors, for vLLM and SGLang: a model quantized from its weights alone, as llmcompressor
+ * writes it. A scheme is a row of the table.
  *
- * The files are those of the source, or of hf/ if the source is not made of safetensors files: each with the same
- * tensors, in which every weight of a linear module becomes codes and scales; an index; config.json with the scheme.
- * All other files are the source's own. A scheme is a row of the table.
+ * model_free_ptq keeps the files of the source, or of hf/ if the source is not made of safetensors files: each with the
+ * same tensors, in which every weight of a linear module becomes codes and scales; an index; config.json with the
+ * scheme. All other files are the source's own.
  *
- * Source: llmcompressor 0.14, entrypoints/model_free/; compressed-tensors 0.19, quantization/quant_scheme.py,
- * quantization/utils/helpers.py and compressors/. */
+ * oneshot() quantizes the model that transformers loads, and saves it in one file, with recipe.yaml. A config.json
+ * without "tie_word_embeddings" or a dtype is replaced by that of transformers 5; this one is the source's even then.
+ *
+ * Source: llmcompressor, entrypoints/model_free/, transformers/compression/compressed_tensors_utils.py, recipe/;
+ * compressed-tensors, quantization/quant_scheme.py, quantization/utils/helpers.py and compressors/. */
 #pragma once
 
 #include "base/buffer.h"
@@ -50,9 +53,14 @@ bool ct_keeps_files(const struct checkpoint *checkpoint, bool is_packed);
 /* A model's tensors by file, before they are quantized: the same for all schemes. */
 struct ct_model;
 
-/* Makes the model in `arena`; `model` must outlive it. `keeps_files` is ct_keeps_files(). Reads config.json. Fails if
- * config.json cannot be read. */
-struct ct_model *ct_model_new(struct arena *arena, const struct hf_model *model, bool keeps_files, struct error *error);
+/* Make the model in `arena`, for model_free_ptq and for oneshot(); `model` must outlive it. `keeps_files` is
+ * ct_keeps_files(). `patterns` are those of the modules to leave as they are (ct_ignored.h), up to a NULL, and live as
+ * long; NULL: those of the tool's own examples. Read config.json. Fail if config.json cannot be read, and
+ * ct_model_load() for models that oneshot() handles in a way not known here. */
+struct ct_model *ct_model_new(struct arena *arena, const struct hf_model *model, bool keeps_files,
+                              const char *const *patterns, struct error *error);
+struct ct_model *ct_model_load(struct arena *arena, const struct hf_model *model, const char *const *patterns,
+                               struct error *error);
 
 /* Makes the artifact of a file, with new tensors in `arena`; the caller frees it with artifact_free(). Fails, with the
  * reason, if the model cannot be quantized by the scheme. */
@@ -64,3 +72,9 @@ bool ct_write_index(const struct ct_model *model, const struct ct_scheme *scheme
                     struct error *error);
 bool ct_write_config(const struct ct_model *model, const struct ct_scheme *scheme, struct buffer *out,
                      struct error *error);
+
+/* Append the text of recipe.yaml and of generation_config.json, which oneshot() writes; for a model of ct_model_load().
+ */
+bool ct_write_recipe(const struct ct_model *model, const struct ct_scheme *scheme, struct buffer *out,
+                     struct error *error);
+bool ct_write_generation_config(const struct ct_model *model, struct buffer *out, struct error *error);

@@ -209,3 +209,17 @@ const struct loaded_model *loaded_model_new(struct arena *arena, const struct hf
     made->dtype_name = type->name;
     return load_tensors(&loading) ? made : NULL;
 }
+
+bool loaded_write_generation_config(const struct loaded_model *model, enum transformers version, struct buffer *out,
+                                    struct error *error)
+{
+    struct document *source;
+    if (!document_open(model->model->checkpoint, "generation_config.json", &source, error))
+        return false;
+    struct json_document *config = saved_config(json_root(model->config), model->dtype_name, NULL, error);
+    if (config != NULL)
+        saved_generation_config(source != NULL ? document_root(source) : NULL, json_root(config), version, out);
+    document_close(source);
+    json_free(config);
+    return config != NULL;
+}

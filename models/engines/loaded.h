@@ -4,7 +4,8 @@
  * Source: transformers, modeling_utils.py; modeling_*.py for what classes do with names, buffers and tied heads. */
 #pragma once
 
-#include "formats/json.h"
+#include "base/buffer.h"
+#include "models/config/saved_config.h"
 #include "models/huggingface/hf_model.h"
 
 enum loaded_kind {
@@ -32,6 +33,11 @@ struct loaded_model {
  * with the reason, if config.json is missing or invalid or names no dtype for a model without weights in floating
  * point, or if a tensor cannot be read. */
 const struct loaded_model *loaded_model_new(struct arena *arena, const struct hf_model *model, struct error *error);
+
+/* Appends the text of generation_config.json as a version of transformers saves it; fails if the source's is invalid.
+ */
+bool loaded_write_generation_config(const struct loaded_model *model, enum transformers version, struct buffer *out,
+                                    struct error *error);
 
 /* Returns the length of the name of the module whose weight has this name; 0 if the name is not a weight's. */
 size_t loaded_module(const char *name);

@@ -35,7 +35,7 @@ setup() {
 }
 
 @test "common schemes are listed, the others are found by name" {
-    [ "$("$WFS" ls "$MODEL" compressed-tensors | sort | tr '\n' ' ')" = "FP8_BLOCK FP8_DYNAMIC MXFP4A16 NVFP4A16 W4A16 W8A16 W8A8 " ]
+    [ "$("$WFS" ls "$MODEL" compressed-tensors | sort | tr '\n' ' ')" = "FP8_BLOCK FP8_DYNAMIC MXFP4A16 NVFP4A16 W4A16 W8A16 W8A8 oneshot " ]
     "$WFS" ls "$MODEL" compressed-tensors/W3A16 | grep -qx model.safetensors
     "$WFS" cat "$MODEL" compressed-tensors/W3A16/config.json | jq -e '.quantization_config.config_groups.W3A16.weights.num_bits == 3'
     fails 1 "there is no 'compressed-tensors/W1A16" "$WFS" cat "$MODEL" compressed-tensors/W1A16/config.json
@@ -76,6 +76,42 @@ END
         jq -e '.weight_map["model.layers.0.mlp.up_proj.weight_packed"] == "model-00001-of-00002.safetensors"'
     "$WFS" cat "$BATS_TEST_TMPDIR/shards" compressed-tensors/W4A16/model.safetensors.index.json |
         jq -e '.weight_map["model.layers.0.mlp.up_proj.weight_packed"] == "model-00002-of-00002.safetensors"'
+}
+
+@test "oneshot/ has the same codes in one file, and a recipe" {
+    local scheme directory=compressed-tensors/oneshot
+    mkdir "$OUT"
+    for scheme in W8A8 W4A16 NVFP4A16; do
+        "$WFS" cat "$MODEL" "$directory/$scheme/model.safetensors" >"$OUT/$scheme.safetensors"
+        "$PYTHON" "$HERE/engines.py" check "$scheme" "$MODEL/model.safetensors" "$OUT/$scheme.safetensors"
+    done
+    "$WFS" cat "$MODEL" "$directory/FP8_DYNAMIC/model.safetensors" >"$OUT/fp8"
+    "$PYTHON" "$HERE/engines.py" check-zeros "$OUT/fp8"
+    "$WFS" cat "$MODEL" "$directory/W4A16/config.json" |
+        jq -e '.quantization_config | .ignore == ["lm_head"] and .config_groups.group_0.weights.observer == "memoryless_minmax"'
+    "$WFS" cat "$MODEL" "$directory/W4A16/generation_config.json" | jq -e '.transformers_version == "5.17.0"'
+    [ "$("$WFS" cat "$MODEL" "$directory/W4A16/recipe.yaml" | sed -n '4,6p' | tr -s ' \n' ' ')" = \
+        " targets: [Linear] ignore: [lm_head] scheme: W4A16 " ]
+    run -1 grep -x model.safetensors.index.json <("$WFS" ls "$MODEL" "$directory/W4A16")
+    cp -r "$MODEL" "$OUT/experts"
+    echo '{"model_type": "jamba", "num_experts": 4, "torch_dtype": "bfloat16"}' >"$OUT/experts/config.json"
+    fails 1 "oneshot() is not supported for the experts of 'jamba'" "$WFS" cat "$OUT/experts" "$directory/W4A16/model.safetensors"
+}
+
+@test "ignore= names the modules that stay as they are" {
+    local directory ignore=(-o 'ignore=re:.*\.mlp\.' -o ignore=lm_head)
+    for directory in compressed-tensors compressed-tensors/oneshot; do
+        "$WFS" cat "${ignore[@]}" "$MODEL" "$directory/W8A8/model.safetensors" >"$BATS_TEST_TMPDIR/w"
+        "$PYTHON" "$HERE/engines.py" names "$BATS_TEST_TMPDIR/w" >"$BATS_TEST_TMPDIR/names"
+        grep -qx model.layers.0.self_attn.q_proj.weight_scale "$BATS_TEST_TMPDIR/names"
+        run -1 grep 'mlp.*weight_scale' "$BATS_TEST_TMPDIR/names"
+    done
+    "$WFS" cat "${ignore[@]}" "$MODEL" compressed-tensors/W8A8/config.json |
+        jq -e '.quantization_config.ignore == ["re:.*\\.mlp\\.", "lm_head"]'
+    "$WFS" cat "${ignore[@]}" "$MODEL" compressed-tensors/oneshot/W8A8/config.json |
+        jq -e '.quantization_config.ignore == ["model.layers.0.mlp.gate_proj", "model.layers.0.mlp.up_proj", "model.layers.0.mlp.down_proj", "lm_head"]'
+    fails 2 "ignore: '(': at 1: " "$WFS" ls -o 'ignore=re:(' "$MODEL"
+    fails 2 "a pattern has no blanks" "$WFS" ls -o 'ignore=a b' "$MODEL"
 }
 
 @test "bitsandbytes/ has every linear weight but the head's, as the package quantizes it" {

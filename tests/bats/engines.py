@@ -5,6 +5,8 @@
     make-shards DIRECTORY          one in two files, with fused weights in different ones
     check SCHEME SOURCE FILE       compares every part of every weight
     check-bnb TYPE SOURCE FILE     the same for a type of bitsandbytes
+    check-zeros FILE               looks for negative zeros in FP8
+    names FILE                     prints the names of tensors
     near SCHEME SOURCE F32         compares dequantized values with the source's
 """
 import json
@@ -222,6 +224,19 @@ def check_bnb(kind, source, file):
             assert made[f"{LAYER}{module}.{part}"][2] == content, f"{kind}: {module}.{part}"
     for name in (f"{LAYER}input_layernorm.weight", "model.embed_tokens.weight"):
         assert made[name] == plain[name], name
+
+
+def check_zeros(file):
+    """The source's second row is -0, whose code stays 0 without a sign."""
+    made = read(file)
+    for module in MODULES:
+        dtype, shape, raw = made[f"{LAYER}{module}.weight"]
+        assert dtype == "F8_E4M3" and raw[shape[1]:2 * shape[1]] == bytes(shape[1]), module
+        assert 0x80 not in raw[:2 * shape[1]]
+
+
+def names(file):
+    print("\n".join(read(file)))
 
 
 def near(scheme, source, file):

@@ -5,10 +5,10 @@ import pathlib
 
 from interop import check, done, golden_checkpoints, wfs
 
-KINDS = {"ctmf": "compressed-tensors", "bnb": "bitsandbytes", "mlx": "mlx"}  # a variant's first word, and the directory
+KINDS = {"ctmf": "compressed-tensors", "ct": "compressed-tensors/oneshot", "bnb": "bitsandbytes", "mlx": "mlx"}  # a variant's first word, and the directory
 # mlx-lm and transformers write tokenizers anew, where wfs shows the source's own.
 REBUILT = ("tokenizer.json", "tokenizer_config.json")
-SAVED = ("config.json", "generation_config.json", "model.safetensors")  # by transformers, besides its tokenizers
+SAVED = ("special_tokens_map.json", *REBUILT)  # with a tokenizer, by transformers
 
 
 def directory_of(variant):
@@ -16,15 +16,13 @@ def directory_of(variant):
     kind, _, scheme = variant.partition("-")
     if kind not in KINDS or scheme.endswith("-double"):
         return None
-    if kind == "ctmf":
+    if kind in ("ctmf", "ct"):
         scheme = scheme.upper().replace("-", "_")
     return f"{KINDS[kind]}/{scheme or 'plain'}"
 
 
 def is_compared(directory, name):
-    if directory.startswith("bitsandbytes/"):
-        return name in SAVED
-    return not directory.startswith("mlx/") or name not in REBUILT
+    return name not in SAVED or "oneshot" not in directory and directory.startswith("compressed-tensors/")
 
 
 checkpoints, compare = golden_checkpoints()

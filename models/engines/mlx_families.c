@@ -1,6 +1,7 @@
 #include "models/engines/mlx_families.h"
 
 #include "models/engines/mlx_changes.h"
+#include "models/engines/mlx_rows.h"
 
 #include <string.h>
 
@@ -29,153 +30,6 @@
 /* Most families have these names outside their layers. */
 #define LLAMA_NAMES .before = "model.embed_tokens", .layers = "model.layers", .after = "model.norm lm_head"
 
-/* Parts of rows. */
-#define EXPERTS(mlp)                                                                                                   \
-    {mlp ".switch_mlp.gate_proj", mlp ".experts.{}.gate_proj", NULL},                                                  \
-        {mlp ".switch_mlp.up_proj", mlp ".experts.{}.up_proj", NULL},                                                  \
-    {                                                                                                                  \
-        mlp ".switch_mlp.down_proj", mlp ".experts.{}.down_proj", NULL                                                 \
-    }
-#define NUMBERED_EXPERTS(to, from)                                                                                     \
-    {to ".switch_mlp.gate_proj", from ".experts.{}.w1", NULL},                                                         \
-        {to ".switch_mlp.up_proj", from ".experts.{}.w3", NULL},                                                       \
-    {                                                                                                                  \
-        to ".switch_mlp.down_proj", from ".experts.{}.w2", NULL                                                        \
-    }
-#define HEADS(attention)                                                                                               \
-    {attention ".embed_q", attention ".kv_b_proj", "(head (nope + value)) rank -> head rank nope"},                    \
-    {                                                                                                                  \
-        attention ".unembed_out", attention ".kv_b_proj", "(head (nope + value)) rank -> head value rank"              \
-    }
-#define FIRST_HALF  "... (gate + up) c -> ... gate c"
-#define SECOND_HALF "... (gate + up) c -> ... up c"
-#define TRANSPOSED  "i o -> o i"
-#define END                                                                                                            \
-    {                                                                                                                  \
-        NULL, NULL, NULL                                                                                               \
-    }
-
-static const struct mlx_row experts[] = {EXPERTS("mlp"), END};
-static const struct mlx_row mixtral[] = {NUMBERED_EXPERTS("block_sparse_moe", "block_sparse_moe"), END};
-static const struct mlx_row latent[] = {EXPERTS("mlp"), HEADS("self_attn"), END};
-static const struct mlx_row gpt2[] = {
-    {"attn.c_attn", NULL, TRANSPOSED},
-    {"attn.c_proj", NULL, TRANSPOSED},
-    {"mlp.c_fc", NULL, TRANSPOSED},
-    {"mlp.c_proj", NULL, TRANSPOSED},
-    END,
-};
-static const struct mlx_row dots1[] = {
-    {"mlp.experts.gate_proj", "mlp.experts.{}.gate_proj", NULL},
-    {"mlp.experts.up_proj", "mlp.experts.{}.up_proj", NULL},
-    {"mlp.experts.down_proj", "mlp.experts.{}.down_proj", NULL},
-    END,
-};
-static const struct mlx_row exaone_moe[] = {
-    EXPERTS("mlp"),
-    {"mlp.gate.e_score_correction_bias", "mlp.e_score_correction_bias", NULL},
-    END,
-};
-static const struct mlx_row mamba[] = {{"mamba.conv1d", NULL, MLX_CONVOLUTION}, EXPERTS("feed_forward"), END};
-static const struct mlx_row lfm2[] = {{"conv.conv", NULL, MLX_CONVOLUTION},
-                                      {"feed_forward.switch_mlp.gate_proj", "feed_forward.experts.{}.w1", NULL},
-                                      {"feed_forward.switch_mlp.up_proj", "feed_forward.experts.{}.w3", NULL},
-                                      {"feed_forward.switch_mlp.down_proj", "feed_forward.experts.{}.w2", NULL},
-                                      END};
-static const struct mlx_row minicpm[] = {{"lm_head", "lm_head|model.embed_tokens", NULL}, END};
-static const struct mlx_row qwen3_next[] = {{"linear_attn.conv1d", NULL, MLX_CONVOLUTION}, EXPERTS("mlp"), END};
-static const struct mlx_row qwen3_5[] = {
-    {"linear_attn.conv1d", NULL, MLX_CONVOLUTION},
-    {"mlp.switch_mlp.gate_proj", "mlp.experts.gate_up_proj", FIRST_HALF},
-    {"mlp.switch_mlp.up_proj", "mlp.experts.gate_up_proj", SECOND_HALF},
-    {"mlp.switch_mlp.down_proj", "mlp.experts.down_proj", NULL},
-    END,
-};
-static const struct mlx_row qwen3_vl_moe[] = {
-    {"mlp.switch_mlp.gate_proj", "mlp.experts.gate_up_proj", "e c (gate + up) -> e gate c"},
-    {"mlp.switch_mlp.up_proj", "mlp.experts.gate_up_proj", "e c (gate + up) -> e up c"},
-    {"mlp.switch_mlp.down_proj", "mlp.experts.down_proj", "e i o -> e o i"},
-    END,
-};
-static const struct mlx_row gemma4[] = {
-    {"experts.switch_glu.gate_proj", "experts.gate_up_proj", FIRST_HALF},
-    {"experts.switch_glu.up_proj", "experts.gate_up_proj", SECOND_HALF},
-    {"experts.switch_glu.down_proj", "experts.down_proj", NULL},
-    END,
-};
-static const struct mlx_row granite_experts[] = {
-    {"block_sparse_moe.switch_mlp.gate_proj", "block_sparse_moe.input_linear", FIRST_HALF},
-    {"block_sparse_moe.switch_mlp.up_proj", "block_sparse_moe.input_linear", SECOND_HALF},
-    {"block_sparse_moe.switch_mlp.down_proj", "block_sparse_moe.output_linear", NULL},
-    {"mamba.conv1d", NULL, MLX_CONVOLUTION},
-    END,
-};
-static const struct mlx_row granite_dense[] = {
-    {"mlp.gate_proj", "shared_mlp.input_linear", FIRST_HALF},
-    {"mlp.up_proj", "shared_mlp.input_linear", SECOND_HALF},
-    {"mlp.down_proj", "shared_mlp.output_linear", NULL},
-    {"mamba.conv1d", NULL, MLX_CONVOLUTION},
-    END,
-};
-static const struct mlx_row kimi_linear[] = {
-    NUMBERED_EXPERTS("mlp", "block_sparse_moe"),
-    {"mlp.gate", "block_sparse_moe.gate", NULL},
-    {"mlp.e_score_correction_bias", "block_sparse_moe.gate.e_score_correction_bias", NULL},
-    {"mlp.shared_experts.gate_proj", "mlp.shared_experts.gate_proj|block_sparse_moe.shared_experts.gate_proj", NULL},
-    {"mlp.shared_experts.up_proj", "mlp.shared_experts.up_proj|block_sparse_moe.shared_experts.up_proj", NULL},
-    {"mlp.shared_experts.down_proj", "mlp.shared_experts.down_proj|block_sparse_moe.shared_experts.down_proj", NULL},
-    {"self_attn.q_conv.conv", "self_attn.q_conv1d", MLX_CONVOLUTION},
-    {"self_attn.k_conv.conv", "self_attn.k_conv1d", MLX_CONVOLUTION},
-    {"self_attn.v_conv.conv", "self_attn.v_conv1d", MLX_CONVOLUTION},
-    {"self_attn.dt_bias", NULL, MLX_FLAT},
-    HEADS("self_attn"),
-    END,
-};
-static const struct mlx_row kimi_k3[] = {
-    NUMBERED_EXPERTS("mlp", "block_sparse_moe"),
-    {"mlp.gate", "block_sparse_moe.gate", NULL},
-    {"mlp.e_score_correction_bias", "block_sparse_moe.gate.e_score_correction_bias", NULL},
-    {"mlp.routed_expert_down_proj", "block_sparse_moe.routed_expert_down_proj", NULL},
-    {"mlp.routed_expert_up_proj", "block_sparse_moe.routed_expert_up_proj", NULL},
-    {"mlp.routed_expert_norm", "block_sparse_moe.routed_expert_norm", NULL},
-    {"mlp.shared_experts.gate_proj", "block_sparse_moe.shared_experts.gate_proj", NULL},
-    {"mlp.shared_experts.up_proj", "block_sparse_moe.shared_experts.up_proj", NULL},
-    {"mlp.shared_experts.down_proj", "block_sparse_moe.shared_experts.down_proj", NULL},
-    {"self_attn.qkv_proj", "self_attn.q_proj, self_attn.k_proj, self_attn.v_proj", "q c, k c, v c -> (q + k + v) c"},
-    {"self_attn.qkv_conv.conv", "self_attn.q_conv1d, self_attn.k_conv1d, self_attn.v_conv1d",
-     "q 1 c, k 1 c, v 1 c -> (q + k + v) c 1"},
-    {"self_attention_res_proj", "self_attention_res.proj_weight", NULL},
-    {"self_attention_res_norm", "self_attention_res.norm_weight", NULL},
-    {"mlp_res_proj", "mlp_res.proj_weight", NULL},
-    {"mlp_res_norm", "mlp_res.norm_weight", NULL},
-    {"model.output_attn_res_proj", "model.output_attn_res.proj_weight", NULL},
-    {"model.output_attn_res_norm", "model.output_attn_res.norm_weight", NULL},
-    {"self_attn.dt_bias", NULL, MLX_FLAT},
-    {"self_attn.A_log", NULL, MLX_FLAT},
-    HEADS("self_attn"),
-    END,
-};
-static const struct mlx_row bailing_moe[] = {EXPERTS("mlp"), {"mlp.gate.gate_proj", "mlp.gate", NULL}, END};
-static const struct mlx_row bailing_moe_v3[] = {
-    EXPERTS("mlp"),
-    HEADS("attention"),
-    {"attention.q_conv1d", NULL, MLX_CONVOLUTION},
-    {"attention.k_conv1d", NULL, MLX_CONVOLUTION},
-    {"attention.v_conv1d", NULL, MLX_CONVOLUTION},
-    END,
-};
-static const struct mlx_row step3p5[] = {
-    {"mlp.gate.gate", "moe.gate", NULL},
-    {"mlp.gate.router_bias", "moe.router_bias", NULL},
-    {"mlp.switch_mlp.gate_proj", "moe.gate_proj", NULL},
-    {"mlp.switch_mlp.up_proj", "moe.up_proj", NULL},
-    {"mlp.switch_mlp.down_proj", "moe.down_proj", NULL},
-    {"mlp.share_expert.gate_proj", "share_expert.gate_proj", NULL},
-    {"mlp.share_expert.up_proj", "share_expert.up_proj", NULL},
-    {"mlp.share_expert.down_proj", "share_expert.down_proj", NULL},
-    END,
-};
-
 /* What classes add to the configuration of the text model. */
 static const struct mlx_default of_gemma3[] = {
     {"num_attention_heads", "8"}, {"num_key_value_heads", "4"}, {NULL, NULL}};
@@ -188,19 +42,179 @@ const struct mlx_family mlx_families[] = {
      LLAMA_NAMES,
      .layer = QKVO GATE_DOWN_UP NORMS,
      .dropped = "rotary_emb.inv_freq rope.inv_freq"},
-    {.types = "ernie4_5", LLAMA_NAMES, .layer = QKVO GATE_DOWN_UP NORMS},
+    {.types = "ernie4_5 smollm3 seed_oss",
+     LLAMA_NAMES,
+     .layer = QKVO GATE_DOWN_UP NORMS,
+     .dropped = "rotary_emb.inv_freq"},
+    {.types = "ministral3",
+     LLAMA_NAMES,
+     .layer = QKVO GATE_DOWN_UP NORMS,
+     .dropped = "rotary_emb.inv_freq activation_scale",
+     .reads_fp8 = true},
+    {.types = "mimo",
+     LLAMA_NAMES,
+     .layer = QKVO GATE_DOWN_UP NORMS,
+     .dropped = "rotary_emb.inv_freq model.mtp_layers.",
+     .is_untied = true},
+    {.types = "granite",
+     LLAMA_NAMES,
+     .layer = QKVO GATE_DOWN_UP NORMS,
+     .in_8_bits = "self_attn.o_proj mlp.down_proj lm_head"},
+    {.types = "granitemoe",
+     LLAMA_NAMES,
+     .layer = QKVO SWITCH("block_sparse_moe") "block_sparse_moe.router.layer " NORMS,
+     .rows = mlx_rows_granite_experts,
+     .in_8_bits = "block_sparse_moe.router.layer self_attn.o_proj switch_mlp.down_proj lm_head"},
+    {.types = "helium", LLAMA_NAMES, .layer = QKVO GATE_UP_DOWN NORMS},
+    {.types = "stablelm",
+     LLAMA_NAMES,
+     .layer = QKVO "self_attn.q_layernorm.norms.{} self_attn.k_layernorm.norms.{} " GATE_DOWN_UP NORMS,
+     .is_untied = true},
+    {.types = "cohere cohere2",
+     .before = "model.embed_tokens",
+     .layers = "model.layers",
+     .layer = QKVO "=self_attn.q_norm =self_attn.k_norm " GATE_UP_DOWN "input_layernorm",
+     .after = "model.norm"},
+    {.types = "phi",
+     .before = "model.embed_tokens",
+     .layers = "model.layers",
+     .layer = "self_attn.q_proj self_attn.k_proj self_attn.v_proj self_attn.dense input_layernorm mlp.fc1 mlp.fc2",
+     .after = "model.final_layernorm lm_head",
+     .is_untied = true},
+    {.types = "olmo2 exaone4",
+     LLAMA_NAMES,
+     .layer = QKVO QK_NORMS GATE_DOWN_UP "post_attention_layernorm post_feedforward_layernorm",
+     .dropped = "rotary_emb.inv_freq"},
+    {.types = "olmo3",
+     LLAMA_NAMES,
+     .layer = QKVO QK_NORMS GATE_DOWN_UP "post_attention_layernorm post_feedforward_layernorm",
+     .is_untied = true},
+    {.types = "olmoe", LLAMA_NAMES, .layer = QKVO QK_NORMS "mlp.gate " SWITCH("mlp") NORMS, .rows = mlx_rows_experts},
+    {.types = "apertus",
+     LLAMA_NAMES,
+     .layer = QKVO QK_NORMS "mlp.up_proj mlp.down_proj #mlp.act_fn.alpha_p #mlp.act_fn.alpha_n #mlp.act_fn.beta "
+                            "#mlp.act_fn.eps attention_layernorm feedforward_layernorm",
+     .rows = mlx_rows_apertus},
+    {.types = "gpt_bigcode",
+     .before = "transformer.wte transformer.wpe",
+     .layers = "transformer.h",
+     .layer = "attn.c_attn attn.c_proj mlp.c_fc mlp.c_proj ln_1 ln_2",
+     .after = "transformer.ln_f lm_head"},
+    {.types = "qwen",
+     .before = "transformer.wte",
+     .layers = "transformer.h",
+     .layer = "ln_1 attn.c_attn attn.c_proj ln_2 mlp.w1 mlp.w2 mlp.c_proj",
+     .after = "transformer.ln_f lm_head",
+     .is_untied = true},
+    {.types = "openelm",
+     .before = "transformer.token_embeddings",
+     .layers = "transformer.layers",
+     .layer = "attn.qkv_proj attn.out_proj attn.q_norm attn.k_norm ffn.proj_1 ffn.proj_2 ffn_norm attn_norm",
+     .after = "transformer.norm lm_head"},
+    {.types = "plamo",
+     .before = "model.embed_tokens",
+     .layers = "model.layers.layers",
+     .layer = QKVO GATE_UP_DOWN "norm",
+     .after = "model.norm lm_head",
+     .is_untied = true},
+    {.types = "plamo2 plamo3",
+     .before = "model.embed_tokens",
+     .layers = "model.layers.layers",
+     .layer =
+         "mixer.in_proj =mixer.conv1d mixer.bcdt_proj mixer.dt_proj #mixer.dt_bias #mixer.A_log #mixer.D "
+         "#mixer.dt_norm_weight #mixer.B_norm_weight #mixer.C_norm_weight mixer.out_proj mixer.qkv_proj mixer.o_proj "
+         "#mixer.q_weight #mixer.k_weight mixer.q_norm mixer.k_norm mlp.gate_up_proj mlp.down_proj pre_mixer_norm "
+         "post_mixer_norm pre_mlp_norm post_mlp_norm",
+     .after = "model.norm lm_head",
+     .rows = mlx_rows_mixer},
+    {.types = "mamba2",
+     .before = "backbone.embeddings",
+     .layers = "backbone.layers",
+     .layer = "=mixer.conv1d mixer.in_proj #mixer.dt_bias #mixer.A_log #mixer.D mixer.norm mixer.out_proj norm",
+     .after = "backbone.norm_f lm_head",
+     .rows = mlx_rows_mixer},
+    {.types = "mamba falcon_mamba",
+     .before = "backbone.embeddings",
+     .layers = "backbone.layers",
+     .layer = "mixer.in_proj =mixer.conv1d mixer.x_proj mixer.dt_proj #mixer.A_log #mixer.D mixer.out_proj norm",
+     .after = "backbone.norm_f lm_head",
+     .rows = mlx_rows_mixer},
+    {.types = "nemotron_h",
+     .before = "backbone.embeddings",
+     .layers = "backbone.layers",
+     .layer =
+         "norm =mixer.conv1d mixer.in_proj #mixer.dt_bias #mixer.A_log #mixer.D mixer.norm mixer.out_proj "
+         "mixer.q_proj mixer.k_proj mixer.v_proj mixer.o_proj mixer.switch_mlp.fc1 mixer.switch_mlp.fc2 =mixer.gate "
+         "#mixer.gate.e_score_correction_bias mixer.up_proj mixer.down_proj mixer.shared_experts.up_proj "
+         "mixer.shared_experts.down_proj mixer.fc1_latent_proj mixer.fc2_latent_proj",
+     .after = "backbone.norm_f lm_head",
+     .rows = mlx_rows_nemotron_h,
+     .dropped = "mtp.",
+     .is_untied = true,
+     .uncast = "e_score_correction_bias A_log"},
+    {.types = "llama4",
+     .prefix = "language_model.",
+     LLAMA_NAMES,
+     .layer = QKVO "feed_forward.gate_proj feed_forward.down_proj feed_forward.up_proj feed_forward.experts.gate_proj "
+                   "feed_forward.experts.up_proj feed_forward.experts.down_proj feed_forward.router "
+                   "feed_forward.shared_expert.gate_proj feed_forward.shared_expert.down_proj "
+                   "feed_forward.shared_expert.up_proj " NORMS,
+     .rows = mlx_rows_llama4,
+     .dropped = "vision_model multi_modal_projector",
+     .is_untied = true},
+    {.types = "llama4_text",
+     .before = "model.embed_tokens",
+     .layers = "model.layers",
+     .layer = QKVO "feed_forward.gate_proj feed_forward.up_proj feed_forward.down_proj " NORMS,
+     .after = "model.norm output"},
+    {.types = "afmoe",
+     LLAMA_NAMES,
+     .layer = QKVO QK_NORMS
+     "self_attn.gate_proj " GATE_DOWN_UP "mlp.router.gate #mlp.expert_bias mlp.experts.gate_proj "
+     "mlp.experts.up_proj mlp.experts.down_proj " SHARED_GATE_DOWN_UP NORMS "pre_mlp_layernorm post_mlp_layernorm",
+     .rows = mlx_rows_dots1,
+     .dropped = "rotary_emb.inv_freq",
+     .is_untied = true,
+     .in_8_bits = "router.gate",
+     .uncast = "expert_bias"},
+    {.types = "qwen2_moe",
+     LLAMA_NAMES,
+     .layer = QKVO "mlp.gate " SWITCH("mlp") SHARED_EXPERT NORMS,
+     .rows = mlx_rows_experts,
+     .is_untied = true},
+    {.types = "deepseek_v2",
+     LLAMA_NAMES,
+     .layer = "self_attn.q_proj self_attn.q_a_proj self_attn.q_a_layernorm self_attn.q_b_proj "
+              "self_attn.kv_a_proj_with_mqa self_attn.kv_a_layernorm self_attn.kv_b_proj self_attn.o_proj " GATE_UP_DOWN
+                  SWITCH("mlp") "=mlp.gate " SHARED_GATE_UP_DOWN NORMS,
+     .rows = mlx_rows_experts,
+     .is_untied = true},
+    {.types = "mistral4",
+     LLAMA_NAMES,
+     .layer = LATENT GATE_UP_DOWN SWITCH("mlp") "mlp.gate " SHARED_GATE_UP_DOWN NORMS,
+     .rows = mlx_rows_latent,
+     .dropped = "rotary_emb.inv_freq",
+     .is_untied = true},
+    {.types = "mimo_v2_flash",
+     LLAMA_NAMES,
+     .layer = QKVO "#self_attn.attention_sink_bias " GATE_UP_DOWN ROUTED_WITH_BIAS NORMS,
+     .rows = mlx_rows_experts,
+     .dropped = "model.mtp",
+     .is_untied = true,
+     .uncast = "e_score_correction_bias",
+     .reads_fp8 = true},
     {.types = "qwen2", LLAMA_NAMES, .layer = QKVO GATE_DOWN_UP NORMS, .dropped = "rotary_emb.inv_freq"},
     {.types = "qwen3", LLAMA_NAMES, .layer = QKVO QK_NORMS GATE_DOWN_UP NORMS},
     {.types = "mixtral phimoe",
      LLAMA_NAMES,
      .layer = QKVO "block_sparse_moe.gate " SWITCH("block_sparse_moe") NORMS,
-     .rows = mixtral,
+     .rows = mlx_rows_mixtral,
      .is_untied = true},
     {.types = "minimax minimax_m2",
      LLAMA_NAMES,
      .layer = QKVO QK_NORMS
      "block_sparse_moe.gate " SWITCH("block_sparse_moe") "#block_sparse_moe.e_score_correction_bias " NORMS,
-     .rows = mixtral,
+     .rows = mlx_rows_mixtral,
      .is_untied = true,
      .in_8_bits = "block_sparse_moe.gate",
      .uncast = "e_score_correction_bias",
@@ -212,7 +226,7 @@ const struct mlx_family mlx_families[] = {
     {.types = "qwen3_moe",
      LLAMA_NAMES,
      .layer = QKVO QK_NORMS NORMS GATE_DOWN_UP "mlp.gate " SWITCH("mlp"),
-     .rows = experts,
+     .rows = mlx_rows_experts,
      .in_8_bits = "mlp.gate"},
     {.types = "gemma", LLAMA_NAMES, .layer = QKVO GATE_DOWN_UP NORMS},
     {.types = "gemma2",
@@ -251,7 +265,7 @@ const struct mlx_family mlx_families[] = {
      "per_layer_input_gate per_layer_projection post_per_layer_input_norm #layer_scalar",
      .after = "model.norm model.embed_tokens_per_layer model.per_layer_model_projection "
               "model.per_layer_projection_norm lm_head",
-     .rows = gemma4,
+     .rows = mlx_rows_gemma4,
      .dropped = "vision_tower. multi_modal_projector. audio_tower. embed_audio. embed_vision. vision_embedder. "
                 "rotary_emb input_max input_min output_max output_min",
      .drops_shared = true,
@@ -268,7 +282,7 @@ const struct mlx_family mlx_families[] = {
      "per_layer_input_gate per_layer_projection post_per_layer_input_norm #layer_scalar",
      .after = "model.norm model.embed_tokens_per_layer model.per_layer_model_projection "
               "model.per_layer_projection_norm lm_head",
-     .rows = gemma4,
+     .rows = mlx_rows_gemma4,
      .dropped = "rotary_emb input_max input_min output_max output_min",
      .drops_shared = true,
      .in_8_bits = "router.proj"},
@@ -279,7 +293,7 @@ const struct mlx_family mlx_families[] = {
      .layer = "attn.c_attn attn.c_proj mlp.c_fc mlp.c_proj ln_1 ln_2",
      .after = "ln_f",
      .stored = "transformer.",
-     .rows = gpt2,
+     .rows = mlx_rows_gpt2,
      .dropped = ".attn.bias"},
     {.types = "gpt_neox",
      .prefix = "model.",
@@ -317,7 +331,7 @@ const struct mlx_family mlx_families[] = {
      .after = "model.norm output",
      .dropped = "attention.rope.inv_freq",
      .is_untied = true},
-    {.types = "minicpm", LLAMA_NAMES, .layer = QKVO GATE_UP_DOWN NORMS, .rows = minicpm, .is_untied = true},
+    {.types = "minicpm", LLAMA_NAMES, .layer = QKVO GATE_UP_DOWN NORMS, .rows = mlx_rows_minicpm, .is_untied = true},
     {.types = "minicpm3 youtu_llm",
      LLAMA_NAMES,
      .layer = "self_attn.q_proj self_attn.q_a_proj self_attn.q_a_layernorm self_attn.q_b_proj "
@@ -336,25 +350,36 @@ const struct mlx_family mlx_families[] = {
               "self_attn.k_proj self_attn.v_proj self_attn.out_proj feed_forward.w1 feed_forward.w3 feed_forward.w2 "
               "operator_norm ffn_norm",
      .after = "model.embedding_norm",
-     .rows = lfm2},
+     .rows = mlx_rows_lfm2},
+    {.types = "lfm2_moe",
+     .before = "model.embed_tokens",
+     .layers = "model.layers",
+     .layer = "=conv.conv conv.in_proj conv.out_proj self_attn.q_layernorm self_attn.k_layernorm self_attn.q_proj "
+              "self_attn.k_proj self_attn.v_proj self_attn.out_proj feed_forward.gate_proj feed_forward.up_proj "
+              "feed_forward.down_proj feed_forward.gate " SWITCH("feed_forward") "#feed_forward.expert_bias "
+                                                                                 "operator_norm ffn_norm",
+     .after = "model.embedding_norm",
+     .rows = mlx_rows_lfm2_moe,
+     .in_8_bits = "feed_forward.gate",
+     .uncast = "expert_bias"},
     {.types = "deepseek",
      LLAMA_NAMES,
      .layer = QKVO GATE_UP_DOWN SWITCH("mlp") "=mlp.gate " SHARED_GATE_UP_DOWN NORMS,
-     .rows = experts,
+     .rows = mlx_rows_experts,
      .is_untied = true},
     {.types = "deepseek_v3 kimi_k2 joyai_llm_flash",
      LLAMA_NAMES,
      .layer = LATENT GATE_UP_DOWN ROUTED_WITH_BIAS NORMS,
-     .rows = latent,
+     .rows = mlx_rows_latent,
      .dropped = "model.layers.61 rotary_emb.inv_freq",
      .is_untied = true,
      .uncast = "e_score_correction_bias",
      .reads_fp8 = true},
-    {.types = "deepseek_v32",
+    {.types = "deepseek_v32 glm_moe_dsa",
      LLAMA_NAMES,
      .layer = LATENT "self_attn.indexer.wq_b self_attn.indexer.wk self_attn.indexer.k_norm "
                      "self_attn.indexer.weights_proj " GATE_UP_DOWN ROUTED_WITH_BIAS NORMS,
-     .rows = latent,
+     .rows = mlx_rows_latent,
      .drops_layers = true,
      .is_untied = true,
      .uncast = "e_score_correction_bias",
@@ -362,34 +387,34 @@ const struct mlx_family mlx_families[] = {
     {.types = "glm4_moe_lite",
      LLAMA_NAMES,
      .layer = LATENT GATE_UP_DOWN ROUTED_WITH_BIAS NORMS,
-     .rows = latent,
+     .rows = mlx_rows_latent,
      .drops_layers = true,
      .is_untied = true,
      .uncast = "e_score_correction_bias"},
     {.types = "glm4_moe solar_open",
      LLAMA_NAMES,
      .layer = QKVO QK_NORMS GATE_UP_DOWN ROUTED_WITH_BIAS NORMS,
-     .rows = experts,
+     .rows = mlx_rows_experts,
      .drops_layers = true,
      .uncast = "e_score_correction_bias"},
     {.types = "dots1",
      LLAMA_NAMES,
      .layer = QKVO QK_NORMS GATE_UP_DOWN "mlp.experts.gate_proj mlp.experts.up_proj mlp.experts.down_proj =mlp.gate "
                                          "#mlp.gate.e_score_correction_bias " SHARED_GATE_UP_DOWN NORMS,
-     .rows = dots1,
+     .rows = mlx_rows_dots1,
      .dropped = "rotary_emb.inv_freq",
      .is_untied = true},
     {.types = "exaone_moe",
      LLAMA_NAMES,
      .layer = QKVO QK_NORMS GATE_UP_DOWN ROUTED_WITH_BIAS NORMS,
-     .rows = exaone_moe,
+     .rows = mlx_rows_exaone_moe,
      .dropped = "mtp.",
      .is_untied = true,
      .uncast = "e_score_correction_bias"},
     {.types = "ernie4_5_moe",
      LLAMA_NAMES,
      .layer = QKVO GATE_DOWN_UP "mlp.gate " SWITCH("mlp") SHARED_GATE_DOWN_UP NORMS,
-     .rows = experts,
+     .rows = mlx_rows_experts,
      .dropped = "mtp_block. mtp_linear_proj. mtp_hidden_norm. mtp_emb_norm. e_score_correction_bias"},
     {.types = "falcon_h1",
      .before = "model.embed_tokens",
@@ -397,7 +422,7 @@ const struct mlx_family mlx_families[] = {
      .layer = "feed_forward.gate_proj feed_forward.up_proj feed_forward.down_proj =mamba.conv1d mamba.in_proj "
               "#mamba.dt_bias #mamba.A_log mamba.norm #mamba.D mamba.out_proj " QKVO "input_layernorm pre_ff_layernorm",
      .after = "model.final_layernorm lm_head",
-     .rows = mamba,
+     .rows = mlx_rows_mamba,
      .change = mlx_falcon_h1_multipliers},
     {.types = "jamba",
      .before = "model.embed_tokens",
@@ -407,20 +432,20 @@ const struct mlx_family mlx_families[] = {
               "feed_forward.up_proj feed_forward.down_proj feed_forward.router " SWITCH(
                   "feed_forward") "input_layernorm pre_ff_layernorm",
      .after = "model.final_layernorm lm_head",
-     .rows = mamba,
+     .rows = mlx_rows_mamba,
      .in_8_bits = "router"},
     {.types = "granitemoehybrid",
      LLAMA_NAMES,
      .layer = "input_layernorm =mamba.conv1d mamba.in_proj #mamba.dt_bias #mamba.A_log #mamba.D mamba.norm "
               "mamba.out_proj " QKVO "shared_mlp.input_linear shared_mlp.output_linear " SWITCH(
                   "block_sparse_moe") "block_sparse_moe.router.layer post_attention_layernorm",
-     .rows = granite_experts,
+     .rows = mlx_rows_granite_experts,
      .in_8_bits = "router.layer"},
     {.types = "granitemoehybrid.dense",
      LLAMA_NAMES,
      .layer = "input_layernorm =mamba.conv1d mamba.in_proj #mamba.dt_bias #mamba.A_log #mamba.D mamba.norm "
               "mamba.out_proj " QKVO GATE_DOWN_UP "post_attention_layernorm",
-     .rows = granite_dense},
+     .rows = mlx_rows_granite_dense},
     {.types = "kimi_linear",
      LLAMA_NAMES,
      .layer =
@@ -429,7 +454,7 @@ const struct mlx_family mlx_families[] = {
          "self_attn.g_b_proj #self_attn.A_log #self_attn.dt_bias self_attn.o_norm self_attn.kv_a_proj_with_mqa "
          "self_attn.kv_a_layernorm self_attn.embed_q self_attn.unembed_out self_attn.o_proj " GATE_UP_DOWN KIMI_EXPERTS
              SHARED_GATE_UP_DOWN NORMS,
-     .rows = kimi_linear,
+     .rows = mlx_rows_kimi_linear,
      .dropped = "model.mtp",
      .is_untied = true,
      .in_8_bits = "mlp.gate",
@@ -445,7 +470,7 @@ const struct mlx_family mlx_families[] = {
          "mlp.routed_expert_norm mlp.routed_expert_down_proj mlp.routed_expert_up_proj " SHARED_GATE_UP_DOWN NORMS
          "self_attention_res_proj self_attention_res_norm mlp_res_proj mlp_res_norm",
      .after = "model.norm model.output_attn_res_proj model.output_attn_res_norm lm_head",
-     .rows = kimi_k3,
+     .rows = mlx_rows_kimi_k3,
      .dropped = "vision_tower vision_model multi_modal_projector mm_projector model.mtp mtp.",
      .drops_layers = true,
      .is_untied = true,
@@ -459,7 +484,7 @@ const struct mlx_family mlx_families[] = {
          "mlp") "mlp.gate.gate_proj "
                 "#mlp.gate.expert_bias " SHARED_GATE_DOWN_UP NORMS,
      .after = "model.norm lm_head",
-     .rows = bailing_moe,
+     .rows = mlx_rows_bailing_moe,
      .is_untied = true,
      .in_8_bits = "mlp.gate.gate_proj",
      .uncast = "expert_bias",
@@ -474,7 +499,7 @@ const struct mlx_family mlx_families[] = {
               "attention.o_proj attention.dense " GATE_UP_DOWN "=mlp.gate #mlp.gate.expert_bias " SWITCH("mlp")
                   SHARED_GATE_UP_DOWN NORMS,
      .after = "model.norm lm_head",
-     .rows = bailing_moe_v3,
+     .rows = mlx_rows_bailing_moe_v3,
      .dropped = "mtp",
      .drops_layers = true,
      .is_untied = true,
@@ -482,7 +507,7 @@ const struct mlx_family mlx_families[] = {
               "attention.embed_q attention.unembed_out attention.b_proj",
      .plain_beside = "attention.q_proj attention.g_proj",
      .beside = "attention.embed_q"},
-    {.types = "mistral3 llava",
+    {.types = "mistral3 llava pixtral",
      .prefix = "language_model.",
      LLAMA_NAMES,
      .layer = QKVO GATE_DOWN_UP NORMS,
@@ -504,7 +529,7 @@ const struct mlx_family mlx_families[] = {
      .prefix = "language_model.",
      LLAMA_NAMES,
      .layer = QKVO QK_NORMS NORMS GATE_DOWN_UP "mlp.gate " SWITCH("mlp"),
-     .rows = qwen3_vl_moe,
+     .rows = mlx_rows_qwen3_vl_moe,
      .dropped = "visual.",
      .is_untied = true,
      .in_8_bits = "mlp.gate"},
@@ -512,7 +537,7 @@ const struct mlx_family mlx_families[] = {
      LLAMA_NAMES,
      .layer = LINEAR_ATTENTION("linear_attn.in_proj_qkvz linear_attn.in_proj_ba") QKVO QK_NORMS NORMS GATE_DOWN_UP
      "mlp.gate " SWITCH("mlp") SHARED_EXPERT,
-     .rows = qwen3_next,
+     .rows = mlx_rows_qwen3_next,
      .dropped = "mtp.",
      .is_untied = true,
      .in_8_bits = "mlp.gate shared_expert_gate",
@@ -523,7 +548,7 @@ const struct mlx_family mlx_families[] = {
      .layer = LINEAR_ATTENTION("linear_attn.in_proj_qkv linear_attn.in_proj_z linear_attn.in_proj_b "
                                "linear_attn.in_proj_a") QKVO QK_NORMS NORMS GATE_DOWN_UP "mlp.gate " SWITCH("mlp")
          SHARED_EXPERT,
-     .rows = qwen3_5,
+     .rows = mlx_rows_qwen3_5,
      .dropped = "vision_tower model.visual mtp.",
      .is_untied = true,
      .in_8_bits = "mlp.gate shared_expert_gate",
@@ -534,7 +559,7 @@ const struct mlx_family mlx_families[] = {
      LLAMA_NAMES,
      .layer = QKVO QK_NORMS "self_attn.g_proj " GATE_UP_DOWN "mlp.gate.gate #mlp.gate.router_bias " SWITCH(
          "mlp") "mlp.share_expert.gate_proj mlp.share_expert.up_proj mlp.share_expert.down_proj " NORMS,
-     .rows = step3p5,
+     .rows = mlx_rows_step3p5,
      .dropped = ".mtp",
      .drops_layers = true,
      .is_untied = true,
@@ -543,49 +568,6 @@ const struct mlx_family mlx_families[] = {
      .change = mlx_all_norms_plus_one},
     {.types = NULL},
 };
-
-/* Calls `fits` for the words of a list. */
-static bool any_word(const char *list, const char *word, bool (*fits)(const char *word, size_t length, const char *of))
-{
-    while (list != NULL && *(list += strspn(list, " ")) != '\0') {
-        size_t length = strcspn(list, " ");
-        if (fits(list, length, word))
-            return true;
-        list += length;
-    }
-    return false;
-}
-
-static bool is_equal(const char *word, size_t length, const char *of)
-{
-    return strlen(of) == length && memcmp(word, of, length) == 0;
-}
-
-static bool is_ending(const char *word, size_t length, const char *of)
-{
-    size_t of_length = strlen(of);
-    return of_length >= length && memcmp(word, of + of_length - length, length) == 0;
-}
-
-static bool is_within(const char *word, size_t length, const char *of)
-{
-    return memmem(of, strlen(of), word, length) != NULL;
-}
-
-bool mlx_list_has(const char *list, const char *word)
-{
-    return any_word(list, word, is_equal);
-}
-
-bool mlx_list_ends(const char *list, const char *word)
-{
-    return any_word(list, word, is_ending);
-}
-
-bool mlx_list_within(const char *list, const char *word)
-{
-    return any_word(list, word, is_within);
-}
 
 /* Classes of one model type that differ by another key. */
 static const char *type_of(const struct json *config)

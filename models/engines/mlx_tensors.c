@@ -41,7 +41,8 @@ static void read_sizes(struct making *making)
     static const char *const heads[] = {"num_attention_heads", NULL};
     static const char *const nope[] = {"qk_nope_head_dim", "head_dim", NULL};
     static const char *const value[] = {"v_head_dim", "head_dim", NULL};
-    static const char *const layers[] = {"num_hidden_layers", "n_layer", "num_layers", "n_layers", NULL};
+    static const char *const layers[] = {"num_hidden_layers",      "n_layer", "num_layers", "n_layers",
+                                         "num_transformer_layers", NULL};
     static const char *const shared[] = {"num_kv_shared_layers", NULL};
     const struct json *tied = json_get(making->text, "tie_word_embeddings");
     making->sizes[0] = (struct axis_size){.name = "head", .size = number_of(making->text, heads)};
@@ -201,28 +202,15 @@ static bool rearrange(struct making *making, const char *axes, const struct view
         views[0] = view_reshape(making->arena, views[0], 1, &views[0]->n_elements);
         return true;
     }
-    if (is_arranged(axes, views[0]))
+    if (strcmp(axes, MLX_SCALAR) == 0 && views[0]->n_elements == 1)
+        views[0] = view_reshape(making->arena, views[0], 0, NULL);
+    if (strcmp(axes, MLX_SCALAR) == 0 || is_arranged(axes, views[0]))
         return true;
     const struct rearrangement *parsed = rearrangement_parse(making->arena, axes, making->error);
     if (parsed == NULL || !rearrangement_apply(making->arena, parsed, FORWARD, &sizes, views, to, making->error))
         return false;
     views[0] = to[0];
     return true;
-}
-
-/* Reports whether the module that holds a tensor has a weight, which comes before it. */
-static bool has_weight(const struct making *making, const char *tensor)
-{
-    const char *end = strrchr(tensor, '.');
-    const struct mlx_tensors *made = making->made;
-    for (size_t i = made->n_tensors; end != NULL && i-- > 0;) {
-        const char *module = made->tensors[i].module;
-        if (strlen(module) == (size_t)(end - tensor) && memcmp(module, tensor, (size_t)(end - tensor)) == 0)
-            return true;
-        if (strncmp(module, tensor, (size_t)(end - tensor)) != 0)
-            return false;
-    }
-    return false;
 }
 
 /* A module of a list, in a layer or outside. */
@@ -259,7 +247,6 @@ static bool make_tensor(struct making *making, const struct place *place, const 
         .is_matrix = suffix == weight && place->mark == 0 && views[0]->rank >= 2 && views[0]->n_elements > 0,
         .is_plain = mlx_list_ends(family->plain, name),
         .keeps_type = views[0]->dtype->kind != DTYPE_FLOAT || mlx_list_within(family->uncast, name)};
-    tensor.is_of_branch = suffix == outside && !has_weight(making, tensor.module);
     struct mlx_tensors *made = making->made;
     made->tensors = arena_grow(making->arena, made->tensors, made->n_tensors, sizeof *made->tensors);
     made->tensors[made->n_tensors++] = tensor;
@@ -293,6 +280,22 @@ static bool make_module(struct making *making, const struct place *place)
     return make_tensor(making, place, weight) && make_tensor(making, place, bias);
 }
 
+/* Makes the modules of a name with {}, up to the first that is missing. */
+static bool make_numbered(struct making *making, const struct place *place)
+{
+    const char *at = strstr(place->module, "{}");
+    struct place numbered = *place;
+    size_t before = SIZE_MAX;
+    for (size_t i = 0; making->made->n_tensors != before; i++) {
+        before = making->made->n_tensors;
+        numbered.module =
+            arena_printf(making->arena, "%.*s%zu%s", (int)(at - place->module), place->module, i, at + strlen("{}"));
+        if (!make_module(making, &numbered))
+            return false;
+    }
+    return true;
+}
+
 static bool make_list(struct making *making, const char *list, const char *before, uint64_t layer)
 {
     while (*(list += strspn(list, " ")) != '\0') {
@@ -301,11 +304,34 @@ static bool make_list(struct making *making, const char *list, const char *befor
             place.mark = *list++;
         size_t length = strcspn(list, " ");
         place.module = arena_printf(making->arena, "%.*s", (int)length, list);
-        if (!make_module(making, &place))
+        if (strstr(place.module, "{}") != NULL ? !make_numbered(making, &place) : !make_module(making, &place))
             return false;
         list += length;
     }
     return true;
+}
+
+/* Reports whether the module that holds a tensor has modules of its own, among the tensors from `first` on. */
+static bool holds_modules(const struct mlx_tensors *made, size_t first, const char *tensor)
+{
+    const char *end = strrchr(tensor, '.');
+    size_t length = end != NULL ? (size_t)(end + 1 - tensor) : 0;
+    for (size_t i = first; i < made->n_tensors; i++) {
+        const struct mlx_tensor *other = &made->tensors[i];
+        if (strncmp(other->module, tensor, length) == 0 &&
+            (other->suffix != outside || strchr(other->module + length, '.') != NULL))
+            return true;
+    }
+    return false;
+}
+
+/* Marks tensors of modules that hold others, from tensor `first` on. */
+static void mark_branches(struct making *making, size_t first)
+{
+    struct mlx_tensors *made = making->made;
+    for (size_t i = first; i < made->n_tensors; i++)
+        made->tensors[i].is_of_branch =
+            made->tensors[i].suffix == outside && holds_modules(made, first, made->tensors[i].module);
 }
 
 /* Marks modules of a layer, which begins with tensor `first`, that are plain because of another module of it. */
@@ -332,6 +358,7 @@ static bool make_layers(struct making *making)
             return error_set(making->error, "layer %" PRIu64 " of %" PRIu64 " has no tensors", i,
                              making->made->n_layers);
         mark_plain(making, before);
+        mark_branches(making, before);
     }
     return true;
 }

@@ -1,0 +1,191 @@
+"""mlx/VARIANT/ is, file by file, what mlx_lm.convert writes of a tiny checkpoint of each class; needs mlx-lm, which wants another transformers than
+the other tests, and so is not among the requirements. The classes of golden checkpoints are in test_targets.py."""
+import importlib
+import json
+import pathlib
+import re
+import struct
+import sys
+import tempfile
+
+from interop import check, done, wfs
+
+try:
+    import mlx_lm.convert
+    import mlx_lm.utils
+    import numpy
+    from mlx.utils import tree_flatten
+except ImportError as error:
+    print(f"not compared: {error}")
+    check(True, "")
+    done()
+
+EXPERTS = 3
+SMALL = dict(hidden_size=128, num_hidden_layers=2, intermediate_size=192, num_attention_heads=4, num_key_value_heads=2, rms_norm_eps=1e-5, vocab_size=64,
+             head_dim=32, max_position_embeddings=128, rope_theta=10000.0, attention_bias=False, mlp_bias=False, tie_word_embeddings=False,
+             torch_dtype="bfloat16")  # fmt: skip
+MOE = dict(SMALL, num_experts=EXPERTS, num_experts_per_tok=2, moe_intermediate_size=64)
+ROUTED = dict(SMALL, n_routed_experts=EXPERTS, n_shared_experts=1, num_experts_per_tok=2, moe_intermediate_size=64, routed_scaling_factor=1.0, n_group=1,
+              topk_group=1, norm_topk_prob=True, scoring_func="sigmoid", topk_method="noaux_tc", first_k_dense_replace=1, moe_layer_freq=1)  # fmt: skip
+LATENT = dict(ROUTED, kv_lora_rank=64, q_lora_rank=64, qk_rope_head_dim=32, v_head_dim=64, qk_nope_head_dim=64)
+YARN = dict(type="yarn", factor=2.0, mscale_all_dim=1.0, mscale=1.0, original_max_position_embeddings=64, beta_fast=32, beta_slow=1)
+ROPE4 = dict(rope_theta=10000.0, rope_type="default", original_max_position_embeddings=128, llama_4_scaling_beta=0.1)
+GRANITE = dict(SMALL, logits_scaling=1.0, attention_multiplier=1.0, embedding_multiplier=1.0, residual_multiplier=1.0)
+MAMBA = dict(SMALL, state_size=16, conv_kernel=4, use_bias=False, use_conv_bias=True, time_step_rank=64)
+NEMOTRON = dict(ROUTED, hybrid_override_pattern="M-*E", mamba_num_heads=4, mamba_head_dim=32, mamba_proj_bias=False, ssm_state_size=16, conv_kernel=4,
+                n_groups=1, layer_norm_epsilon=1e-5, use_bias=False, use_conv_bias=True, moe_shared_expert_intermediate_size=64,
+                num_hidden_layers=4)  # fmt: skip
+STABLELM = dict(SMALL, partial_rotary_factor=0.5, layer_norm_eps=1e-5)
+BIGCODE = dict(SMALL, n_embd=128, n_layer=2, n_inner=192, n_head=4, n_positions=64, layer_norm_epsilon=1e-5)
+TIED = dict(tie_word_embeddings=True)
+
+CASES = [
+    ("afmoe", dict(MOE, layer_types=["sliding_attention", "full_attention"], num_dense_layers=1, num_shared_experts=1)),
+    ("apertus", dict(SMALL, post_norm=False, qk_norm=True)),
+    ("cohere", dict(SMALL, use_qk_norm=True)),
+    ("cohere", dict(SMALL, attention_bias=True, layer_norm_bias=True)),
+    ("cohere2", dict(SMALL, attention_bias=True)),
+    ("deepseek_v2", dict(LATENT, rope_scaling=YARN)),
+    ("deepseek_v2", dict(LATENT, q_lora_rank=None, topk_method="greedy", rope_scaling=YARN)),
+    ("exaone4", dict(SMALL, rope_scaling=None, sliding_window=64, sliding_window_pattern="LG")),
+    ("exaone4", {**SMALL, **TIED, "rope_scaling": None, "sliding_window": None, "sliding_window_pattern": None}),
+    ("glm_moe_dsa", dict(LATENT, index_head_dim=32, index_n_heads=2, index_topk=8, rope_parameters=dict(rope_theta=10000.0, rope_type="default"))),
+    ("gpt_bigcode", BIGCODE),
+    ("gpt_bigcode", {**BIGCODE, **TIED}),
+    ("granite", GRANITE),
+    ("granite", {**GRANITE, **TIED}),
+    ("granitemoe", dict(GRANITE, num_local_experts=EXPERTS, num_experts_per_tok=2)),
+    ("helium", SMALL),
+    ("lfm2_moe", dict(MOE, use_expert_bias=True, num_dense_layers=1, norm_eps=1e-5, conv_bias=True, conv_L_cache=3, norm_topk_prob=True, num_hidden_layers=3,
+                      layer_types=["conv", "full_attention", "conv"])),
+    ("llama4", dict(torch_dtype="bfloat16", text_config=dict(SMALL, model_type="llama4_text", attention_chunk_size=64, interleave_moe_layer_step=2,
+                    intermediate_size_mlp=256, num_experts_per_tok=1, num_local_experts=EXPERTS, rope_scaling=None, use_qk_norm=True))),
+    ("llama4_text", dict(SMALL, intermediate_size_mlp=256, no_rope_layers=[1, 0], use_qk_norm=True)),
+    ("mamba", MAMBA),
+    ("mamba", {**MAMBA, **TIED, "use_bias": True}),
+    ("mamba2", dict(MAMBA, num_heads=8, n_groups=1, time_step_limit=[0.0, 8.0], layer_norm_epsilon=1e-5)),
+    ("mimo", dict(SMALL, num_nextn_predict_layers=1)),
+    ("mimo_v2_flash", {**ROUTED, "moe_layer_freq": [0, 1], "hybrid_layer_pattern": [0, 1], "add_swa_attention_sink_bias": True,
+                       "add_full_attention_sink_bias": False, "sliding_window_size": 16, "layernorm_epsilon": 1e-5, "swa_rope_theta": 1e4,
+                       "swa_num_attention_heads": 4, "swa_num_key_value_heads": 2, "v_head_dim": 32, "swa_head_dim": 32, "swa_v_head_dim": 32,
+                       "partial_rotary_factor": 0.5}),
+    ("ministral3", dict(SMALL, rope_parameters=ROPE4)),
+    ("mistral4", dict(LATENT, rope_parameters=ROPE4)),
+    ("nemotron_h", NEMOTRON),
+    ("nemotron_h", dict(NEMOTRON, moe_latent_size=64)),
+    ("olmo2", SMALL),
+    ("olmo3", dict(SMALL, sliding_window=64, layer_types=["sliding_attention", "full_attention"])),
+    ("olmoe", MOE),
+    ("openelm", dict(SMALL, num_transformer_layers=2, model_dim=128, ffn_dim_divisor=64, num_query_heads=[4, 4], num_kv_heads=[2, 2],
+                     ffn_multipliers=[1.0, 2.0])),
+    ("phi", dict(SMALL, partial_rotary_factor=0.5)),
+    ("pixtral", dict(torch_dtype="bfloat16", text_config=dict(SMALL, model_type="mistral"))),
+    ("plamo", dict(SMALL, n_shared_head=2)),
+    ("plamo2", dict(SMALL, hidden_size_per_head=32, mamba_d_state=16, mamba_num_heads=4, mamba_step=2)),
+    ("plamo3", dict(SMALL, sliding_window=32, sliding_window_pattern=2)),
+    ("qwen", dict(SMALL, kv_channels=32, no_bias=True, intermediate_size=256)),
+    ("qwen2_moe", dict(MOE, shared_expert_intermediate_size=64)),
+    ("seed_oss", dict(SMALL, attention_bias=True, attention_out_bias=False)),
+    ("smollm3", {**SMALL, **TIED}),
+    ("stablelm", dict(STABLELM, use_qkv_bias=True)),
+    ("stablelm", dict(STABLELM, use_qkv_bias=False, qk_layernorm=True, use_parallel_residual=True)),
+]
+IN_F32 = ("A_log", "e_score_correction_bias", "expert_bias", "dt_bias")
+
+
+class Tokenizer:
+    def save_pretrained(self, path):
+        pass
+
+
+def load(path, **_):
+    model, config = mlx_lm.utils.load_model(pathlib.Path(path), lazy=True)
+    return model, Tokenizer(), config
+
+
+def unstack(weights, pattern, to):
+    """Experts as checkpoints have them: a matrix each."""
+    made = {}
+    for name, values in weights.items():
+        match = re.fullmatch(pattern, name)
+        made.update({to.format(*match.groups(), e=e): part for e, part in enumerate(values)} if match else {name: values})
+    return made
+
+
+def joined(weights, end, part, to):
+    """Two stacks in one tensor."""
+    for name in [name for name in weights if name.endswith(end.format("gate_proj"))]:
+        pair = [weights.pop(name), weights.pop(name.replace("gate_proj", "up_proj"))]
+        weights[name.replace(end.format("gate_proj"), to)] = numpy.concatenate(pair, 1)
+    for name in [name for name in weights if name.endswith(end.format("down_proj"))]:
+        weights[name.replace(end.format("down_proj"), part)] = weights.pop(name)
+    return weights
+
+
+def as_stored(kind, weights):
+    """The tensors of a checkpoint, from those of the class: its sanitize() the other way."""
+    matrices = r"\.(gate_proj|up_proj|down_proj)\.weight"
+    weights = {name: values.transpose(0, 2, 1) if name.endswith(("conv1d.weight", "conv.conv.weight")) else values for name, values in weights.items()}
+    if kind in ("deepseek_v2", "glm_moe_dsa", "mistral4", "mimo_v2_flash", "olmoe", "qwen2_moe"):
+        weights = unstack(weights, r"(.*\.mlp)\.switch_mlp" + matrices, "{0}.experts.{e}.{1}.weight")
+    if kind == "afmoe":
+        weights = unstack(weights, r"(.*\.mlp)\.experts" + matrices, "{0}.experts.{e}.{1}.weight")
+    if kind == "nemotron_h":
+        weights = unstack(weights, r"(.*mixer)\.switch_mlp\.fc1\.weight", "{0}.experts.{e}.up_proj.weight")
+        weights = unstack(weights, r"(.*mixer)\.switch_mlp\.fc2\.weight", "{0}.experts.{e}.down_proj.weight")
+    if kind == "apertus":
+        weights = {name: values.reshape(1) if "alpha" in name else values for name, values in weights.items()}
+    if kind in ("glm_moe_dsa", "mistral4"):
+        for name in [name for name in weights if name.endswith("embed_q.weight")]:
+            pair = [weights.pop(name).transpose(0, 2, 1), weights.pop(name.replace("embed_q", "unembed_out"))]
+            both = numpy.concatenate(pair, 1)
+            weights[name.replace("embed_q", "kv_b_proj")] = both.reshape(-1, both.shape[-1])
+    if kind == "granitemoe":
+        joined(weights, "switch_mlp.{}.weight", "output_linear.weight", "input_linear.weight")
+    if kind == "llama4":
+        joined(weights, "experts.{}.weight", "experts.down_proj", "experts.gate_up_proj")
+        weights = {name: values.transpose(0, 2, 1) if values.ndim == 3 else values for name, values in weights.items()}
+    if kind == "lfm2_moe":
+        for old, new in (("gate_proj", "w1"), ("down_proj", "w2"), ("up_proj", "w3")):
+            weights = {name.replace(old, new): values for name, values in weights.items()}
+        weights = unstack(weights, r"(.*feed_forward)\.switch_mlp\.(w\d)\.weight", "{0}.experts.{e}.{1}.weight")
+    return weights
+
+
+def write(path, weights):
+    header, data = {}, b""
+    for name in sorted(weights):
+        values = numpy.ascontiguousarray(weights[name], "<f4")
+        is_f32 = any(part in name for part in IN_F32)
+        raw = values.tobytes() if is_f32 else (values.view("<u4") >> 16).astype("<u2").tobytes()
+        header[name] = {"dtype": "F32" if is_f32 else "BF16", "shape": list(weights[name].shape), "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def make(kind, config, folder):
+    module = importlib.import_module(f"mlx_lm.models.{kind}")
+    config = dict(config, model_type=kind)
+    random = numpy.random.default_rng(len(kind))
+    model = module.Model(module.ModelArgs.from_dict(json.loads(json.dumps(config))))
+    weights = {name: random.standard_normal(value.shape, dtype="f4") if value.ndim else numpy.float32(1.5)
+               for name, value in tree_flatten(model.parameters())}
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config))
+    write(folder / "model.safetensors", as_stored(kind, weights))
+
+
+sys.modules["mlx_lm.convert"].load = load
+for number, (kind, config) in enumerate(CASES):
+    with tempfile.TemporaryDirectory() as directory:
+        source = pathlib.Path(directory) / "model"
+        make(kind, config, source)
+        for variant in ("plain", "4bit"):
+            made = pathlib.Path(directory) / variant
+            sys.modules["mlx_lm.convert"].convert(str(source), str(made), quantize=variant == "4bit")
+            for file in sorted(made.iterdir()):
+                found = wfs("cat", source, f"mlx/{variant}/{file.name}")
+                check(found.stdout == file.read_bytes(), f"{number} {kind} {variant}/{file.name}: {found.stderr.decode().strip() or 'other bytes'}")
+done()

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "fs/cli/info_components.h"
+#include "fs/cli/info_engines.h"
 #include "fs/cli/terminal.h"
 #include "fs/tree/subjects.h"
 #include "fs/tree/tensor_views.h"
@@ -21,6 +22,7 @@ enum {
     SHOWN_FILES = 4, /* kinds of files of tensors */
     SHOWN_COMPONENTS = 5,
     SHOWN_MODULES = 2,
+    WIDE = 80, /* columns that leave room for the sizes of all variants */
 };
 
 struct page {
@@ -280,6 +282,8 @@ struct extent_of_files {
     struct buffer large; /* at the top: the files of megabytes */
     uint64_t n_small;
     struct buffer directories;
+    bool is_narrow;
+    struct buffer engines; /* texts, each with a NUL */
 };
 
 static bool measure_file(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
@@ -316,7 +320,9 @@ static bool add_top(void *context, uint64_t index, const char *name, const struc
     bool is_model = text_ends_with(name, ".gguf") || text_ends_with(name, ".safetensors");
     if (strcmp(name, "tensors") == 0 || attributes->branch)
         return true;
-    if (attributes->directory)
+    if (attributes->directory && engine_text(top->tree, name, attributes->id, top->is_narrow, &top->engines))
+        buffer_append(&top->engines, "", 1);
+    else if (attributes->directory)
         add_directory(top, name, attributes);
     else if (is_model)
         buffer_printf(&top->large, "%s%s %s", top->large.length != 0 ? ", " : "", name,
@@ -343,11 +349,22 @@ static void append_tensor_files(struct buffer *text, const struct shown_tensors 
         buffer_printf(text, " and %zu more kinds of file", n_kinds - SHOWN_FILES);
 }
 
-/* Prints three lines about the files of a mount. */
+/* Prints a line for each directory that holds variants of the model. */
+static void print_engines(const struct page *page, struct buffer *engines)
+{
+    for (size_t at = 0; at < engines->length; at += strlen((const char *)engines->bytes + at) + 1) {
+        struct buffer text = {0};
+        buffer_append_text(&text, (const char *)engines->bytes + at);
+        print_labelled(page, at == 0 ? "engines" : "", &text);
+    }
+    buffer_free(engines);
+}
+
+/* Prints the lines about the files of a mount. */
 static void print_tree(const struct page *page, struct tree *tree)
 {
     const struct shown_tensors *shown = tree_shown(tree);
-    struct extent_of_files top = {.tree = tree};
+    struct extent_of_files top = {.tree = tree, .is_narrow = page->columns != 0 && page->columns < WIDE};
     struct buffer tensors = {0};
     tree_list_names(tree, TREE_ROOT, 0, add_top, &top);
     buffer_printf(&top.large, "%s%" PRIu64 " small file%s", top.large.length != 0 ? ", " : "", top.n_small,
@@ -355,12 +372,15 @@ static void print_tree(const struct page *page, struct tree *tree)
     print_labelled(page, "files", &top.large);
     if (top.directories.length != 0)
         print_labelled(page, "", &top.directories);
-    if (tree_checkpoint(tree)->n_sources == 0)
+    if (tree_checkpoint(tree)->n_sources == 0) {
+        print_engines(page, &top.engines);
         return;
+    }
     buffer_printf(&tensors, "tensors/ with %zu tensor%s", shown_tensors_count(shown),
                   shown_tensors_count(shown) == 1 ? "" : "s");
     append_tensor_files(&tensors, shown, tree_options(tree));
     print_labelled(page, "", &tensors);
+    print_engines(page, &top.engines);
 }
 
 void print_summary(struct tree *tree, const struct profile *profile, bool colour)
@@ -372,6 +392,7 @@ void print_summary(struct tree *tree, const struct profile *profile, bool colour
     tree_list_names(tree, TREE_ROOT, 0, add_top, &planned);
     buffer_free(&planned.large);
     buffer_free(&planned.directories);
+    buffer_free(&planned.engines);
     text_printable(checkpoint->model_name, strlen(checkpoint->model_name), name, sizeof name);
     print_heading(&page, name);
     if (checkpoint->n_sources != 0) {

@@ -504,6 +504,16 @@ EOF
     fails 2 "--color=blue" "$WFS" info --color=blue "$llama"
 }
 
+@test "info lists directories for engines with their sizes, or says why there is none" {
+    "$WFS" info "$HERE/../data/gguf/models/llama-tiny" >"$OUT/page"
+    grep -qE '^engines     compressed-tensors/: FP8_DYNAMIC [0-9.]+ kB, .*, oneshot/ with [0-9] more$' "$OUT/page"
+    grep -qE '^ +mlx/: plain 39.6 kB, .*4bit ' "$OUT/page"
+    grep -qE '^ +bitsandbytes/: nf4 ' "$OUT/page"
+    cp -r "$HERE/../data/gguf/models/llama-tiny" "$OUT/other"
+    sed -i 's/"model_type": "llama"/"model_type": "nothing"/' "$OUT/other/config.json"
+    "$WFS" info "$OUT/other" | grep -q "mlx/plain/model.safetensors is left out: no class of mlx-lm is known for the model type 'nothing'"
+}
+
 # What a terminal of 80 columns gets.
 on_terminal() {
     script -qec "stty cols 80 rows 24; TERM=xterm NO_COLOR=1 $*" /dev/null | tr -d '\r'

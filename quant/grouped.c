@@ -3,17 +3,15 @@
 #include "base/checked.h"
 #include "quant/convert.h"
 #include "quant/dependencies.h"
-#include "quant/grouped_kernels.h"
+#include "quant/group_scales.h"
 
 #include <assert.h>
-#include <float.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 4096 /* values at a time; whole groups */, WORD_BITS = 32 };
+enum { PIECE = GROUPED_PIECE, WORD_BITS = 32 };
 
 struct grouped {
     struct view view;
@@ -24,48 +22,12 @@ struct grouped {
     enum rounding rounding;
 };
 
-static float round_to_f32(float value)
-{
-    return value;
-}
-
-static float bf16(float value)
-{
-    return round_to_bf16(value);
-}
-
-static float f16(float value)
-{
-    return round_to_f16(value);
-}
-
-/* Numbers of an element type, and its rounding. */
-static const struct {
-    float epsilon, least; /* the least normal number */
-    float (*round)(float value);
-} numbers[] = {
-    [ROUND_F32] = {0x1p-23f, FLT_MIN, round_to_f32},
-    [ROUND_BF16] = {0x1p-7f, FLT_MIN, bf16},
-    [ROUND_F16] = {0x1p-10f, 0x1p-14f, f16},
-};
-
-static bool find_rounding(const struct dtype *dtype, enum rounding *ret_rounding)
-{
-    static const char *const names[] = {[ROUND_F32] = "F32", [ROUND_BF16] = "BF16", [ROUND_F16] = "F16"};
-    for (unsigned i = 0; i < ROUNDINGS; i++)
-        if (strcmp(dtype->name, names[i]) == 0) {
-            *ret_rounding = (enum rounding)i;
-            return true;
-        }
-    return false;
-}
-
 bool grouped_possible(const struct view *matrix, const struct grouping *grouping, struct error *error)
 {
     enum rounding rounding;
     if (matrix->rank != 2 || matrix->n_elements == 0)
         return error_set(error, "only matrices are quantized");
-    if (!find_rounding(matrix->dtype, &rounding))
+    if (!group_rounding(matrix->dtype, &rounding))
         return error_set(error, "it is %s, and only F32, BF16 and F16 are quantized", matrix->dtype->name);
     if (grouping->columns != 0 && matrix->shape[1] % grouping->columns != 0)
         return error_set(error, "its %" PRIu64 " columns are not a multiple of %" PRIu32, matrix->shape[1],
@@ -84,12 +46,6 @@ static bool read_values(const struct grouped *grouped, uint64_t row, uint64_t co
                         struct error *error)
 {
     return convert_read(grouped->inner, encoding_of(&f32_dtype), row * grouped->n_columns + column, n, values, error);
-}
-
-static void extend(struct range *range, const struct range *by)
-{
-    range->low = by->low < range->low ? by->low : range->low;
-    range->high = by->high > range->high || by->high != by->high ? by->high : range->high;
 }
 
 /* Returns the function for the range that scales are found from. */
@@ -112,7 +68,7 @@ static bool extend_by_row(const struct grouped *grouped, uint64_t row, uint64_t 
             return false;
         range_kernel(grouped)(values, count / columns, columns, of_piece);
         for (size_t i = 0; i < count / columns; i++)
-            extend(&ranges[column / grouped->columns - first + i], &of_piece[i]);
+            range_extend(&ranges[column / grouped->columns - first + i], &of_piece[i]);
         column += count;
     }
     return true;
@@ -133,218 +89,13 @@ static bool read_ranges(const struct grouped *grouped, uint64_t down, uint64_t f
     return true;
 }
 
-/* The scale of the whole tensor. */
-
-struct fused {
-    const struct view **matrices;
-    size_t n_matrices;
-    _Atomic uint32_t found; /* the bits of the scale, which is not 0; 0: not found yet */
-};
-
-struct fused *fused_new(struct arena *arena, const struct view *const *matrices, size_t n)
-{
-    struct fused *fused = arena_alloc(arena, sizeof *fused);
-    fused->matrices = arena_array(arena, n, sizeof(const struct view *));
-    fused->n_matrices = n;
-    memcpy(fused->matrices, matrices, n * sizeof *matrices);
-    return fused;
-}
-
-static bool read_largest(const struct view *matrix, float *ret_largest, struct error *error)
-{
-    float values[PIECE];
-    struct range range = {0}, of_piece;
-    for (uint64_t done = 0; done < matrix->n_elements;) {
-        size_t count = matrix->n_elements - done < PIECE ? matrix->n_elements - done : PIECE;
-        if (!convert_read(matrix, encoding_of(&f32_dtype), done, count, values, error))
-            return false;
-        grouped_kernels()->range(values, 1, count, &of_piece);
-        extend(&range, &of_piece);
-        done += count;
-    }
-    *ret_largest = -range.low > range.high ? -range.low : range.high;
-    return true;
-}
-
-/* Several threads may find the same number at the same time. */
-static bool read_fused(struct fused *fused, float *ret_scale, struct error *error)
-{
-    uint32_t bits = atomic_load_explicit(&fused->found, memory_order_relaxed);
-    float largest = 0;
-    for (size_t i = 0; bits == 0 && i < fused->n_matrices; i++) {
-        enum rounding rounding = ROUND_F32;
-        float of_matrix;
-        if (!read_largest(fused->matrices[i], &of_matrix, error))
-            return false;
-        find_rounding(fused->matrices[i]->dtype, &rounding);
-        of_matrix = of_matrix < numbers[rounding].least ? numbers[rounding].least : of_matrix;
-        largest = of_matrix > largest ? of_matrix : largest;
-    }
-    if (bits == 0) {
-        static const float largest_code = 6, largest_scale = 448;
-        enum rounding rounding = ROUND_F32;
-        find_rounding(fused->matrices[0]->dtype, &rounding);
-        float (*round)(float) = numbers[rounding].round;
-        float reciprocal = round(1 / largest), scale = round(reciprocal * (largest_code * largest_scale));
-        memcpy(&bits, &scale, sizeof bits);
-        atomic_store_explicit(&fused->found, bits, memory_order_relaxed);
-    }
-    memcpy(ret_scale, &bits, sizeof bits);
-    return true;
-}
-
-/* Scales. */
-
-struct scale {
-    float divisor, zero_point;
-    float stored; /* in the weight's dtype */
-    uint8_t code; /* as it is stored otherwise */
-};
-
-static float largest_of(const struct range *range)
-{
-    return -range->low > range->high ? -range->low : range->high;
-}
-
-static float largest_code(const struct grouping *grouping)
-{
-    static const float largest[] = {[CODE_E4M3] = 448, [CODE_E2M1] = 6, [CODE_E2M1_DOWN] = 6};
-    return grouping->code == CODE_INTEGER ? (float)((1 << grouping->bits) - 1) / 2 : largest[grouping->code];
-}
-
-static struct scale symmetric_scale(const struct grouped *grouped, const struct range *range)
-{
-    float scale = numbers[grouped->rounding].round(largest_of(range) / largest_code(grouped->grouping));
-    scale = scale == 0 ? numbers[grouped->rounding].epsilon : scale;
-    return (struct scale){.divisor = scale, .stored = scale};
-}
-
-/* The zero point is found before a scale of 0 is replaced. */
-static struct scale asymmetric_scale(const struct grouped *grouped, const struct range *range)
-{
-    float (*round)(float) = numbers[grouped->rounding].round;
-    float lowest = -(float)(1 << (grouped->grouping->bits - 1)), highest = -1 - lowest;
-    float scale = round(round(range->high - range->low) / (highest - lowest));
-    float zero = round(lowest - round(range->low / scale));
-    zero = zero < lowest ? lowest : zero > highest ? highest : zero;
-    zero = zero == zero ? rintf(zero) : 0;
-    scale = scale == 0 ? numbers[grouped->rounding].epsilon : scale;
-    return (struct scale){.divisor = scale, .stored = scale, .zero_point = zero};
-}
-
-/* Returns the power of 2 at or below the magnitude rounded to a place of FP4's mantissa; 0 for what is below the normal
- * numbers. */
-static float power_below(float magnitude, enum rounding rounding)
-{
-    static const uint32_t half_place = 1 << 21, exponent_bits = 0xff800000;
-    uint32_t bits;
-    if (rounding == ROUND_F16 && magnitude < 0x1p-14f)
-        return magnitude + 0x1p-16f >= 0x1p-14f ? 0x1p-14f : 0;
-    memcpy(&bits, &magnitude, sizeof bits);
-    bits = (bits + half_place) & exponent_bits;
-    memcpy(&magnitude, &bits, sizeof bits);
-    return magnitude;
-}
-
-static struct scale power_scale(const struct grouped *grouped, const struct range *range)
-{
-    enum { BIAS = 127, MOST = 255 };
-    int largest_exponent = grouped->grouping->code == CODE_E4M3 ? 8 : 2;
-    float power = power_below(largest_of(range), grouped->rounding);
-    int exponent = power == 0 || !isfinite(power) ? 0 : BIAS + ilogbf(power) - largest_exponent;
-    exponent = exponent < 0 ? 0 : exponent > MOST - 1 ? MOST - 1 : exponent;
-    float scale = numbers[grouped->rounding].round(ldexpf(1, exponent - BIAS));
-    scale = scale == 0 ? 1 : scale;
-    return (struct scale){.divisor = scale, .code = (uint8_t)(BIAS + ilogbf(scale))};
-}
-
-/* Sets scales of the tensor's F8_E4M3 units, PIECE at a time. */
-static void find_scales_of_tensor(const struct grouped *grouped, const struct range *ranges, size_t n, float of_tensor,
-                                  struct scale *scales)
-{
-    enum { CODE_OF_EIGHTH = 0x20 };
-    float (*round)(float) = numbers[grouped->rounding].round, ratios[PIECE], decoded[PIECE];
-    uint8_t codes[PIECE];
-    for (size_t first = 0; first < n; first += PIECE) {
-        size_t count = n - first < PIECE ? n - first : PIECE;
-        for (size_t i = 0; i < count; i++)
-            ratios[i] = of_tensor * round(largest_of(&ranges[first + i]) / largest_code(grouped->grouping));
-        grouped_kernels()->e4m3(ratios, count, codes);
-        for (size_t i = 0; i < count; i++)
-            codes[i] = codes[i] == 0 ? CODE_OF_EIGHTH : codes[i];
-        dtype_kernels(&f8_e4m3_dtype).decode(codes, decoded, count);
-        for (size_t i = 0; i < count; i++)
-            scales[first + i] = (struct scale){.divisor = decoded[i] / of_tensor, .code = codes[i]};
-    }
-}
-
-/* The scale has the sign that makes codes count from the end of the range that is farther from 0. If that end is not
- * closest to code 0, it is moved to a whole number of steps from 0. */
-static struct scale affine_scale(const struct grouped *grouped, const struct range *range)
-{
-    static const float least = 1e-7f;
-    bool low_is_farther = fabsf(range->low) > fabsf(range->high);
-    float n_steps = (float)((1 << grouped->grouping->bits) - 1), edge = low_is_farther ? range->low : range->high;
-    float scale = (range->high - range->low) / n_steps;
-    scale = scale > least ? scale : least;
-    scale = low_is_farther ? scale : -scale;
-    float steps = rintf(edge / scale);
-    if (steps != 0)
-        scale = edge / steps;
-    return (struct scale){.divisor = scale, .stored = scale, .zero_point = steps != 0 ? edge : 0};
-}
-
-static struct scale ceiled_scale(const struct grouped *grouped, const struct range *range)
-{
-    enum { BIAS = 127 };
-    float scale = numbers[grouped->rounding].round(largest_of(range) / largest_code(grouped->grouping));
-    bool has_exponent = scale > 0 && isfinite(scale);
-    int exponent = has_exponent ? (int)ceilf((float)log2((double)scale)) : 0;
-    return (struct scale){.divisor = ldexpf(1, exponent), .code = (uint8_t)(exponent + BIAS)};
-}
-
-/* A group with a scale of 0 has only zeros: what is divided by infinity. */
-static struct scale e4m3_scale(const struct grouped *grouped, const struct range *range)
-{
-    float scale = numbers[grouped->rounding].round(largest_of(range) / largest_code(grouped->grouping)), decoded;
-    uint8_t code;
-    grouped_kernels()->e4m3(&scale, 1, &code);
-    dtype_kernels(&f8_e4m3_dtype).decode(&code, &decoded, 1);
-    decoded = numbers[grouped->rounding].round(decoded);
-    return (struct scale){.divisor = decoded == 0 ? INFINITY : decoded, .code = code};
-}
-
-static struct scale find_scale(const struct grouped *grouped, const struct range *range)
-{
-    static struct scale (*const rules[])(const struct grouped *, const struct range *) = {
-        [SCALE_SYMMETRIC] = symmetric_scale, [SCALE_ASYMMETRIC] = asymmetric_scale, [SCALE_POWER_OF_TWO] = power_scale,
-        [SCALE_AFFINE] = affine_scale,       [SCALE_CEILED] = ceiled_scale,         [SCALE_E4M3] = e4m3_scale,
-    };
-    return rules[grouped->grouping->scale](grouped, range);
-}
-
-/* Gets the scales of `n` groups with these ranges. */
-static bool find_scales(const struct grouped *grouped, const struct range *ranges, size_t n, struct scale *scales,
-                        struct error *error)
-{
-    float of_tensor;
-    if (grouped->grouping->scale == SCALE_OF_TENSOR) {
-        if (!read_fused(grouped->fused, &of_tensor, error))
-            return false;
-        find_scales_of_tensor(grouped, ranges, n, of_tensor, scales);
-        return true;
-    }
-    for (size_t i = 0; i < n; i++)
-        scales[i] = find_scale(grouped, &ranges[i]);
-    return true;
-}
-
 /* Reads the scales of `n` groups next to each other. */
 static bool read_group_scales(const struct grouped *grouped, uint64_t down, uint64_t first, size_t n,
                               struct scale *scales, struct error *error)
 {
     struct range *ranges = memory_alloc(n * sizeof *ranges);
-    bool good = read_ranges(grouped, down, first, n, ranges, error) && find_scales(grouped, ranges, n, scales, error);
+    bool good = read_ranges(grouped, down, first, n, ranges, error) &&
+                group_scales(grouped->grouping, grouped->rounding, grouped->fused, ranges, n, scales, error);
     free(ranges);
     return good;
 }
@@ -430,7 +181,8 @@ static bool scale_piece(const struct grouped *grouped, const float *values, size
     struct range ranges[PIECE / 8];
     assert(n / grouped->columns <= sizeof ranges / sizeof *ranges);
     range_kernel(grouped)(values, n / grouped->columns, grouped->columns, ranges);
-    return find_scales(grouped, ranges, n / grouped->columns, scales, error);
+    return group_scales(grouped->grouping, grouped->rounding, grouped->fused, ranges, n / grouped->columns, scales,
+                        error);
 }
 
 /* Encodes the `n` values from `column` on, at most PIECE, into bytes. */
@@ -533,12 +285,6 @@ static void rows_depend(const struct grouped *grouped, uint64_t row, uint64_t n_
     uint64_t rest = grouped->n_rows - row;
     convert_depends(grouped->inner, encoding_of(&f32_dtype), row * grouped->n_columns,
                     (n_rows < rest ? n_rows : rest) * grouped->n_columns, to);
-}
-
-static void fused_depend(const struct fused *fused, struct dependencies *to)
-{
-    for (size_t i = 0; i < fused->n_matrices; i++)
-        convert_depends(fused->matrices[i], encoding_of(&f32_dtype), 0, fused->matrices[i]->n_elements, to);
 }
 
 /* Names whole rows of groups. */
@@ -648,7 +394,7 @@ static void zero_points_depend(const struct view *view, uint64_t first, uint64_t
     rows_depend(grouped, down * n_rows, ((first + count - 1) / view->shape[1] - down + 1) * n_rows, to);
 }
 
-struct fused_scale {
+struct fused_scale_view {
     struct view view;
     struct fused *fused;
 };
@@ -658,7 +404,7 @@ static bool read_fused_scale(const struct view *view, uint64_t first, uint64_t c
     float scale;
     if (count == 0)
         return true;
-    if (!read_fused(((const struct fused_scale *)view)->fused, &scale, error))
+    if (!fused_scale(((const struct fused_scale_view *)view)->fused, &scale, error))
         return false;
     f32_dtype.kernels[CPU_PORTABLE].encode(&scale, out, 1);
     return true;
@@ -666,7 +412,7 @@ static bool read_fused_scale(const struct view *view, uint64_t first, uint64_t c
 
 static void fused_scale_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
 {
-    fused_depend(((const struct fused_scale *)view)->fused, to);
+    fused_depend(((const struct fused_scale_view *)view)->fused, to);
 }
 
 /* Making the views. */
@@ -685,7 +431,7 @@ static const struct view *view_of(struct arena *arena, const struct view_op *op,
 static struct grouped grouped_of(const struct view *matrix, const struct grouping *grouping, struct fused *fused)
 {
     struct grouped grouped = {.inner = matrix, .grouping = grouping, .fused = fused};
-    bool known = find_rounding(matrix->dtype, &grouped.rounding);
+    bool known = group_rounding(matrix->dtype, &grouped.rounding);
     assert(known && (grouping->scale == SCALE_OF_TENSOR) == (fused != NULL));
     (void)known;
     grouped.n_rows = matrix->shape[0];
@@ -735,7 +481,7 @@ const struct view *view_fused_scale(struct arena *arena, struct fused *fused)
 {
     static const struct view_op op = {.name = "fused scale", .read = read_fused_scale, .depends = fused_scale_depends};
     static const uint64_t one[1] = {1};
-    struct fused_scale *scale = arena_alloc(arena, sizeof *scale);
+    struct fused_scale_view *scale = arena_alloc(arena, sizeof *scale);
     view_init_shared(&scale->view, &op, &f32_dtype, 1, one);
     scale->fused = fused;
     return &scale->view;

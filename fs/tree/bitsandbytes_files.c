@@ -101,6 +101,8 @@ static void add_type(struct bitsandbytes_files *files, node_id parent, const str
         tree_add_text(tree, directory, "generation_config.json", origin, write_generation_config, file);
     hf_files_add_template(tree, directory);
     hf_files_add_beside(tree, directory);
+    if (type->is_double)
+        tree_unlist(tree, directory);
 }
 
 /* transformers loads models that have a config.json. */

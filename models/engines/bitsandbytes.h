@@ -1,8 +1,8 @@
 /* Directories that transformers loads with bitsandbytes: every linear module but the output head in 4 or 8 bits, as
  * from_pretrained(quantization_config=BitsAndBytesConfig(...)) and save_pretrained() write them on a CPU.
  *
- * Weights are in one file, without double quantization: its text with an offset, which is a mean of all weights, has a
- * length that only reading them all tells.
+ * Weights are in one file. With double quantization, the text of a weight has a mean of all its blocks, whose length
+ * only reading them all tells: blanks fill it up, so that the file differs from transformers' in its texts.
  *
  * Source: transformers, integrations/bitsandbytes.py and quantizers/quantizer_bnb_*.py; bitsandbytes, functional.py
  * (QuantState.as_dict()) and nn/modules.py. */
@@ -13,8 +13,10 @@
 #include "models/engines/loaded.h"
 
 struct bnb_type {
-    const char *name;    /* of its directory: "nf4" */
-    const float *levels; /* of the codes of 4 bits (quant/bitsandbytes.h); NULL: 8 bits */
+    const char *name;        /* of its directory: "nf4-double" */
+    const float *levels;     /* of the codes of 4 bits (quant/bitsandbytes.h); NULL: 8 bits */
+    const char *levels_name; /* "nf4"; NULL: 8 bits */
+    bool is_double;          /* the largest magnitudes of blocks are quantized, too */
 };
 
 extern const struct bnb_type bnb_types[]; /* up to a NULL name */

@@ -125,6 +125,8 @@ END
     "$WFS" cat "$MODEL" bitsandbytes/nf4/config.json |
         jq -e '.quantization_config.bnb_4bit_quant_type == "nf4" and .dtype == "bfloat16" and (has("torch_dtype") | not)'
     "$WFS" cat "$MODEL" bitsandbytes/nf4/generation_config.json | jq -e ._from_model_config
+    "$WFS" cat "$MODEL" bitsandbytes/nf4-double/config.json | jq -e '.quantization_config.bnb_4bit_use_double_quant'
+    "$WFS" cat "$MODEL" bitsandbytes/nf4-double/model.safetensors | grep -aqE '"nested_offset": 0\.[0-9]+} '
     diff <("$WFS" cat "$MODEL" bitsandbytes/nf4/README.md) "$MODEL/README.md"
     cp -r "$MODEL" "$OUT/undecided"
     echo '{"torch_dtype": "float64"}' >"$OUT/undecided/config.json"

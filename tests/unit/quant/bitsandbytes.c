@@ -1,9 +1,12 @@
 /* Weights as bitsandbytes quantizes them. Expected values: bitsandbytes 0.50.2 on a CPU. */
 #include "quant/bitsandbytes.h"
+#include "quant/bitsandbytes_nested.h"
 
 #include "tests/unit/check.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 enum { N = 151, BYTES = 76, BLOCKS = 3 };
 
@@ -84,12 +87,55 @@ static void check_not_finite(void)
     check_bytes(view_bnb_rows(arena, view_literal(arena, &f32_dtype, 2, shape, infinite)), zeros, sizeof zeros);
 }
 
+static const char *spell(double value, char out[BNB_SPELLED])
+{
+    snprintf(out, BNB_SPELLED, "%.16g", value);
+    return out;
+}
+
+/* The kernel of bitsandbytes for 300 numbers less their mean in F32, and its levels. */
+static void check_nested(void)
+{
+    enum { MAXIMA = 300 };
+    static const uint64_t shape[] = {MAXIMA};
+    static const uint8_t first[] = {0, 52, 218, 14, 79, 232, 28, 193}, across[] = {7, 59, 226, 20, 170, 240};
+    static const float largest[] = {3.131666660308838f, 3.069166660308838f};
+    static const char text[] = "{\"x\": 3.180833339691162}       ";
+    float levels[BNB_NESTED_LEVELS], values[MAXIMA];
+    uint8_t codes[MAXIMA];
+    struct error error;
+    uint64_t sum = 0;
+    for (int i = 0; i < MAXIMA; i++)
+        values[i] = (float)(i * 37 % 101 + 1) / 16;
+    bnb_nested_levels(levels);
+    CHECK(levels[0] == -0.992968738079071f && levels[63] == -0.10703125596046448f &&
+          levels[126] == -5.500000384017767e-07f);
+    CHECK(levels[127] == 0 && levels[200] == 0.23359374701976776f && levels[254] == -levels[0] && levels[255] == 1);
+    struct bnb_nested *nested = bnb_nested_new(arena, view_literal(arena, &f32_dtype, 1, shape, values), levels);
+    const struct view *view = view_bnb_nested_codes(arena, nested);
+    CHECK(view_read(view, 0, MAXIMA, codes, &error));
+    for (unsigned i = 0; i < MAXIMA; i++)
+        sum += (uint64_t)codes[i] * (i + 1);
+    CHECK(memcmp(codes, first, sizeof first) == 0 && memcmp(codes + 254, across, sizeof across) == 0 && sum == 5757076);
+    CHECK(view_read(view, 254, sizeof across, codes, &error) && memcmp(codes, across, sizeof across) == 0);
+    check_bytes(view_bnb_nested_maxima(arena, nested), largest, sizeof largest);
+    view = view_bnb_nested_text(arena, nested, "{\"x\": ", spell);
+    CHECK(view_bytes(view) == sizeof text - 1);
+    check_bytes(view, text, sizeof text - 1);
+    memset(values, 0, sizeof values);
+    nested = bnb_nested_new(arena, view_literal(arena, &f32_dtype, 1, shape, values), levels);
+    memset(codes, 1, sizeof codes);
+    CHECK(view_read(view_bnb_nested_codes(arena, nested), 0, MAXIMA, codes, &error) && codes[0] == 0 &&
+          codes[299] == 0);
+}
+
 int main(void)
 {
     arena = arena_new();
     check_4bit();
     check_8bit();
     check_not_finite();
+    check_nested();
     arena_free(arena);
     return check_done();
 }

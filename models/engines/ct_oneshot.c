@@ -56,6 +56,10 @@ static bool check_class(struct loading *loading, const struct json *config)
         return error_set(loading->error,
                          "oneshot() is not supported for the experts of '%.100s'; use compressed-tensors/SCHEME/",
                          type != NULL ? type : "");
+    if (loading->experts == NULL && (type == NULL || saved_class_find(type) == NULL))
+        return error_set(loading->error,
+                         "oneshot() is not supported for the model type '%.100s'; use compressed-tensors/SCHEME/",
+                         type != NULL ? type : "");
     return true;
 }
 

@@ -96,6 +96,8 @@ END
     cp -r "$MODEL" "$OUT/experts"
     echo '{"model_type": "jamba", "num_experts": 4, "torch_dtype": "bfloat16"}' >"$OUT/experts/config.json"
     fails 1 "oneshot() is not supported for the experts of 'jamba'" "$WFS" cat "$OUT/experts" "$directory/W4A16/model.safetensors"
+    echo '{"model_type": "nothing", "torch_dtype": "bfloat16"}' >"$OUT/experts/config.json"
+    fails 1 "oneshot() is not supported for the model type 'nothing'" "$WFS" cat "$OUT/experts" "$directory/W4A16/model.safetensors"
 }
 
 @test "ignore= names the modules that stay as they are" {

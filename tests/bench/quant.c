@@ -1,8 +1,9 @@
 /* The kernels of every dtype, per processor level: billions of F32 bytes a second that are decoded or encoded on one
  * core, and the ratio to the portable kernel. The last row is what copying as many bytes takes. Everything is warmed
- * up; what is compared takes turns, and the best of the turns counts. Arguments: names of dtypes. */
+ * up; what is compared takes turns, and the best of the turns counts. Arguments: names of dtypes or of groups. */
 #include "base/arena.h"
 #include "quant/encoding.h"
+#include "quant/grouped_kernels.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -94,6 +95,16 @@ static struct kernels all_kernels_at(struct encoding encoding, enum cpu_level le
     return kernels;
 }
 
+static void print_row(const char *name, const char *mode, const double best[CPU_LEVELS], double copy)
+{
+    printf("%-13s %-7s", name, mode);
+    for (int level = 0; level <= (int)cpu_level(); level++)
+        printf(" %9.4f", best[level] * 1e-9);
+    for (int level = 1; level <= (int)cpu_level(); level++)
+        printf(" %8.1fx", best[level] / best[0]);
+    printf(" %8.2f %8.0f\n", best[cpu_level()] / copy, 4e12 / best[cpu_level()]);
+}
+
 static void measure(struct encoding encoding, const char *name, enum mode mode, const struct buffers *buffers)
 {
     const struct dtype *dtype = encoding.dtype;
@@ -111,17 +122,81 @@ static void measure(struct encoding encoding, const char *name, enum mode mode, 
         }
         copy = fmax(copy, copy_rate(buffers));
     }
-    printf("%-12s %-7s", name, modes[mode]);
-    for (int level = 0; level <= (int)cpu_level(); level++)
-        printf(" %9.4f", best[level] * 1e-9);
-    for (int level = 1; level <= (int)cpu_level(); level++)
-        printf(" %8.1fx", best[level] / best[0]);
-    printf(" %8.2f %8.0f\n", best[cpu_level()] / copy, 4e12 / best[cpu_level()]);
+    print_row(name, modes[mode], best, copy);
+}
+
+/* Groups of engines' formats: their ranges, and the codes of BF16 weights. */
+struct group_kind {
+    const char *name;
+    size_t columns;
+    void (*encode)(const struct grouped_kernels *kernels, float *values, size_t columns, unsigned char *codes);
+};
+
+static double group_seconds(const struct group_kind *kind, enum cpu_level level, const struct buffers *buffers,
+                            size_t n_values)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n_values; i += PIECE) {
+        memcpy(buffers->decoded, buffers->values + i, PIECE * sizeof(float));
+        double start = seconds();
+        kind->encode(grouped_kernels_at(level), buffers->decoded, kind->columns, buffers->blocks);
+        sum += seconds() - start;
+    }
+    return sum;
+}
+
+static void encode_fp8(const struct grouped_kernels *kernels, float *values, size_t columns, unsigned char *codes)
+{
+    struct range ranges[PIECE];
+    float divisors[PIECE];
+    kernels->range(values, PIECE / columns, columns, ranges);
+    for (size_t i = 0; i < PIECE / columns; i++)
+        divisors[i] = round_to_bf16(fmaxf(ranges[i].high, -ranges[i].low) / 448);
+    kernels->divide[ROUND_BF16](values, PIECE / columns, columns, divisors);
+    kernels->e4m3(values, PIECE, codes);
+}
+
+static void encode_int8(const struct grouped_kernels *kernels, float *values, size_t columns, unsigned char *codes)
+{
+    struct range ranges[PIECE];
+    float divisors[PIECE];
+    kernels->range(values, PIECE / columns, columns, ranges);
+    for (size_t i = 0; i < PIECE / columns; i++)
+        divisors[i] = round_to_bf16(fmaxf(ranges[i].high, -ranges[i].low) / 127.5f);
+    kernels->divide[ROUND_BF16](values, PIECE / columns, columns, divisors);
+    kernels->integer(values, PIECE, -128, 127, codes);
+}
+
+static void encode_affine(const struct grouped_kernels *kernels, float *values, size_t columns, unsigned char *codes)
+{
+    struct range ranges[PIECE];
+    float edges[PIECE], divisors[PIECE];
+    kernels->extremes(values, PIECE / columns, columns, ranges);
+    for (size_t i = 0; i < PIECE / columns; i++) {
+        edges[i] = ranges[i].low;
+        divisors[i] = (ranges[i].high - ranges[i].low) / 15;
+    }
+    kernels->steps(values, PIECE / columns, columns, edges, divisors, 15, codes);
+}
+
+static const struct group_kind group_kinds[] = {
+    {"group-fp8", 4096, encode_fp8}, {"group-int8", 4096, encode_int8}, {"group-affine4", 64, encode_affine}, {0}};
+
+static void measure_groups(const struct group_kind *kind, const struct buffers *buffers)
+{
+    double best[CPU_LEVELS] = {0}, copy = 0;
+    for (int turn = 0; turn < TURNS; turn++) {
+        for (int level = 0; level <= (int)cpu_level(); level++)
+            best[level] = fmax(best[level], N_VALUES * sizeof(float) /
+                                                group_seconds(kind, (enum cpu_level)level, buffers, N_VALUES));
+        copy = fmax(copy, copy_rate(buffers));
+    }
+    print_row(kind->name, modes[ENCODE], best, copy);
 }
 
 static void print_heading(void)
 {
-    printf("%-12s %-7s", "dtype", "GB/s");
+    printf("%-13s %-7s", "dtype", "GB/s");
     for (int level = 0; level <= (int)cpu_level(); level++)
         printf(" %9s", cpu_level_name((enum cpu_level)level));
     for (int level = 1; level <= (int)cpu_level(); level++)
@@ -129,13 +204,19 @@ static void print_heading(void)
     printf(" %8s %8s\n", "of copy", "ps/value");
 }
 
+static bool is_wanted(const char *name, int argc, char **argv)
+{
+    bool wanted = argc == 1;
+    for (int i = 1; i < argc; i++)
+        wanted |= strcmp(argv[i], name) == 0;
+    return wanted;
+}
+
 static void measure_both(struct encoding encoding, const char *name, const struct buffers *buffers, int argc,
                          char **argv)
 {
     struct kernels portable = all_kernels_at(encoding, CPU_PORTABLE);
-    bool wanted = argc == 1;
-    for (int i = 1; i < argc; i++)
-        wanted |= strcmp(argv[i], name) == 0;
+    bool wanted = is_wanted(name, argc, argv);
     if (wanted && portable.encode != NULL)
         measure(encoding, name, ENCODE, buffers);
     if (wanted && portable.encode_weighted != NULL && encoding.rule == NULL)
@@ -163,10 +244,13 @@ int main(int argc, char **argv)
     for (size_t i = 0; dtypes[i] != NULL; i++)
         measure_both(encoding_of(dtypes[i]), dtypes[i]->name, &buffers, argc, argv);
     measure_both((struct encoding){.dtype = &q4_0_dtype, .rule = &q4_0_absmax7_rule}, "absmax7", &buffers, argc, argv);
+    for (const struct group_kind *kind = group_kinds; kind->name != NULL; kind++)
+        if (is_wanted(kind->name, argc, argv))
+            measure_groups(kind, &buffers);
     double copy = 0;
     for (int turn = 0; turn < TURNS; turn++)
         copy = fmax(copy, copy_rate(&buffers));
-    printf("%-12s %-7s %9.4f\n", "memcpy", "copy", copy * 1e-9);
+    printf("%-13s %-7s %9.4f\n", "memcpy", "copy", copy * 1e-9);
     free(buffers.values);
     free(buffers.decoded);
     free(buffers.importance);

@@ -115,6 +115,18 @@ static bool fits_piece(const struct grouped *grouped)
     return grouped->grouping->rows == 1 && PIECE % grouped->columns == 0;
 }
 
+/* Returns the matrix as a single row, if groups and codes of a row end where the next begin: short rows are read
+ * together then. */
+static struct grouped in_one_row(const struct grouped *grouped)
+{
+    struct grouped flat = *grouped;
+    if (!fits_piece(grouped) || grouped->n_columns * grouped->grouping->width % WORD_BITS != 0)
+        return flat;
+    flat.n_columns *= flat.n_rows;
+    flat.n_rows = 1;
+    return flat;
+}
+
 /* Encodes integers around 0; some are stored as numbers from 0 on. */
 static void encode_integers(const struct grouping *grouping, const float *values, size_t n, uint8_t *codes)
 {
@@ -260,9 +272,10 @@ static struct reached reach(const struct grouped *grouped, uint64_t from, uint64
 
 static bool read_codes(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
 {
-    const struct grouped *grouped = (const struct grouped *)view;
+    const struct grouped flat = in_one_row((const struct grouped *)view), *grouped = &flat;
     unsigned unit = view->dtype->block_bytes, bits = grouped->grouping->width;
-    uint64_t width = view->shape[1] * unit, begin = first * unit, end = begin + count * unit;
+    uint64_t rows_together = view->shape[0] / grouped->n_rows;
+    uint64_t width = rows_together * view->shape[1] * unit, begin = first * unit, end = begin + count * unit;
     bool in_one_row = count == 0 || begin / width == (end - 1) / width;
     struct reached reached = {.down = UINT64_MAX};
     uint8_t *to = out;
@@ -318,12 +331,13 @@ typedef void store_function(const struct grouped *grouped, const struct scale *s
 static bool read_each_scale(const struct view *view, uint64_t first, uint64_t count, store_function *store_one,
                             uint8_t *to, struct error *error)
 {
-    const struct grouped *grouped = (const struct grouped *)view;
-    uint64_t across = view->shape[1], end = first + count;
-    struct scale *scales = memory_alloc((count < across ? count : across) * sizeof *scales);
+    const struct grouped flat = in_one_row((const struct grouped *)view), *grouped = &flat;
+    uint64_t across = groups_across(grouped), end = first + count, most = across < PIECE ? across : PIECE;
+    struct scale *scales = memory_alloc((count < most ? count : most) * sizeof *scales);
     bool good = true;
     while (good && first < end) {
         uint64_t rest = across - first % across, n = rest < end - first ? rest : end - first;
+        n = n < most ? n : most;
         good = read_group_scales(grouped, first / across, first % across, n, scales, error);
         for (uint64_t i = 0; good && i < n; i++, to += view->dtype->block_bytes)
             store_one(grouped, &scales[i], to);

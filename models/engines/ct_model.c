@@ -205,7 +205,7 @@ size_t ct_find_fused(const struct ct_model *model, const struct tensor *tensor, 
 
 /* Making the model. */
 
-static bool names_experts(const struct json *config)
+bool ct_names_experts(const struct json *config)
 {
     for (struct json_member member = {0}; json_next_member(config, &member);)
         if (strstr(member.key, "experts") != NULL)
@@ -243,7 +243,7 @@ struct ct_model *ct_model_new(struct arena *arena, const struct hf_model *model,
         find_files(made);
     if (!take_experts_apart(made, arena, error) || !ct_read_config(model, &config, error))
         return NULL;
-    bool has_experts = config != NULL && names_experts(json_root(config));
+    bool has_experts = config != NULL && ct_names_experts(json_root(config));
     json_free(config);
     made->patterns = patterns != NULL ? patterns : has_experts ? with_experts : usual;
     made->ignored = made->patterns;

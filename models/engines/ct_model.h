@@ -34,5 +34,8 @@ extern const struct fused_set ct_fused_modules[];
 /* Finds the targets that are fused with a target, itself included, in the order of their set; returns their number. */
 size_t ct_find_fused(const struct ct_model *model, const struct tensor *tensor, const struct tensor *fused[FUSED_MOST]);
 
+/* Reports whether a key of config.json has "experts" in it: routers are left as they are then. */
+bool ct_names_experts(const struct json *config);
+
 /* Reads config.json without the packing that it describes; *ret_config is NULL if there is none. */
 bool ct_read_config(const struct hf_model *model, struct json_document **ret_config, struct error *error);

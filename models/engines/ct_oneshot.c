@@ -29,14 +29,6 @@ struct loading {
     struct error *error;
 };
 
-static bool names_experts(const struct json *config)
-{
-    for (struct json_member member = {0}; json_next_member(config, &member);)
-        if (strstr(member.key, "experts") != NULL)
-            return true;
-    return false;
-}
-
 /* Fails for models that the tool handles in a way not known here. */
 static bool check_class(struct loading *loading, const struct json *config)
 {
@@ -52,7 +44,7 @@ static bool check_class(struct loading *loading, const struct json *config)
     for (size_t i = 0; i < sizeof expert_names / sizeof *expert_names && type != NULL; i++)
         if (strcmp(type, expert_names[i].model_type) == 0)
             loading->experts = &expert_names[i];
-    if (names_experts(config) && loading->experts == NULL)
+    if (ct_names_experts(config) && loading->experts == NULL)
         return error_set(loading->error,
                          "oneshot() is not supported for the experts of '%.100s'; use compressed-tensors/SCHEME/",
                          type != NULL ? type : "");
@@ -143,7 +135,7 @@ struct ct_model *ct_model_load(struct arena *arena, const struct hf_model *model
     const struct json *config = json_root(made->loaded->config);
     if (!check_class(&loading, config))
         return NULL;
-    made->patterns = patterns != NULL ? patterns : names_experts(config) ? with_experts : usual;
+    made->patterns = patterns != NULL ? patterns : ct_names_experts(config) ? with_experts : usual;
     loading.ignored = ct_ignored_new(arena, made->patterns, error);
     bool good = loading.ignored != NULL && load_tensors(&loading) &&
                 list_ignored(&loading, json_string(json_get(config, "model_type"), NULL));

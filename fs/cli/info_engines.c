@@ -13,19 +13,16 @@ struct variants {
     const char *first; /* name of the first variant, with weights or without; NULL: none */
     uint64_t n_files;  /* beside the variants */
     uint64_t n_variants, smallest, largest;
-    uint64_t n_nested; /* variants with weights in further directories */
 };
 
 struct variant {
     uint64_t size;
-    bool has_weights, has_files, has_directories;
+    bool has_weights;
 };
 
 static bool measure_file(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
     struct variant *variant = context;
-    variant->has_directories |= attributes->directory;
-    variant->has_files |= !attributes->directory;
     variant->has_weights |= text_ends_with(name, ".safetensors");
     variant->size += attributes->directory ? 0 : attributes->size;
     return true;
@@ -38,13 +35,6 @@ static struct variant measure(struct tree *tree, node_id directory)
     return variant;
 }
 
-static bool count_nested(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
-{
-    struct variants *variants = context;
-    variants->n_nested += attributes->directory && measure(variants->tree, attributes->id).has_weights;
-    return true;
-}
-
 static bool add_variant(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
     struct variants *variants = context;
@@ -54,14 +44,6 @@ static bool add_variant(void *context, uint64_t index, const char *name, const s
         return true;
     }
     struct variant variant = measure(variants->tree, attributes->id);
-    if (variant.has_directories && !variant.has_files) {
-        uint64_t before = variants->n_nested;
-        tree_list_names(variants->tree, attributes->id, 0, count_nested, variants);
-        if (variants->n_nested > before && !variants->is_brief)
-            buffer_printf(&variants->text, "%s%s/ with %" PRIu64 " more", variants->text.length != 0 ? ", " : "", name,
-                          variants->n_nested - before);
-        return true;
-    }
     if (variants->first == NULL)
         variants->first = arena_strdup(variants->arena, name);
     if (!variant.has_weights)
@@ -91,8 +73,8 @@ static void append_reason(const struct variants *variants, const char *name, str
 static void append_range(const struct variants *variants, struct buffer *text)
 {
     char smallest[SIZE_TEXT], largest[SIZE_TEXT];
-    buffer_printf(text, "%" PRIu64 " of %s to %s", variants->n_variants + variants->n_nested,
-                  size_text(variants->smallest, smallest), size_text(variants->largest, largest));
+    buffer_printf(text, "%" PRIu64 " of %s to %s", variants->n_variants, size_text(variants->smallest, smallest),
+                  size_text(variants->largest, largest));
 }
 
 bool engine_text(struct tree *tree, const char *name, node_id directory, bool is_brief, struct buffer *text)

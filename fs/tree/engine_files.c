@@ -168,8 +168,10 @@ static bool add(struct tree *tree, struct error *error)
     bool keeps_files = ct_keeps_files(checkpoint, tree_source_shown(tree)->unpacked != NULL);
     add_way(tree, parent, &(struct engine_files){.tree = tree, .keeps_files = keeps_files});
     node_id oneshot = tree_add_directory(tree, parent, "oneshot");
-    if (oneshot != 0)
-        add_way(tree, oneshot, &(struct engine_files){.tree = tree, .is_oneshot = true});
+    if (oneshot == 0)
+        return true;
+    add_way(tree, oneshot, &(struct engine_files){.tree = tree, .is_oneshot = true});
+    tree_unlist(tree, oneshot); /* it has the same weights once more */
     return true;
 }
 

@@ -11,10 +11,11 @@
  *   dimensions, the fastest first, the name, zeros up to a multiple of 32 in "tjgg", the elements.
  *
  * "lmgg" has no mark of its model: it is the one whose layout ends with the file. Blocks of quantized types changed
- * twice: tensors of older ones are listed without values. Filters and tokens are not shown. Source: whisper.cpp,
- * whisper_model_load(); llama.cpp, convert_llama_ggml_to_gguf.py. */
+ * twice: tensors of older ones are listed without values. Filters and tokens are not shown; whisper.h has them.
+ * Source: whisper.cpp, whisper_model_load(); llama.cpp, convert_llama_ggml_to_gguf.py. */
 #include "base/checked.h"
 #include "formats/checkpoint_builder.h"
+#include "formats/ggml/whisper.h"
 #include "formats/readers.h"
 #include "formats/shape.h"
 #include "formats/zip/window.h"
@@ -243,25 +244,90 @@ static bool read_kinds(struct reader *reader, struct checkpoint *checkpoint, str
     return false;
 }
 
+/* Takes the mel filters, and their sizes. */
+static bool take_filters(struct reader *reader, struct gguf_kvs *metadata)
+{
+    uint32_t sizes[2];
+    uint64_t n_bytes;
+    if (!read_numbers(reader, 2, sizes))
+        return false;
+    gguf_set_u32(metadata, "filters.n_mels", sizes[0]);
+    gguf_set_u32(metadata, "filters.n_fft", sizes[1]);
+    if (!checked_multiply((uint64_t)sizes[0] * sizes[1], sizeof(float), &n_bytes) ||
+        n_bytes > source_size(reader->file) - reader->at)
+        return refuse(reader, "truncated");
+    struct buffer filters = {.bytes = memory_alloc(n_bytes + 1), .length = n_bytes, .capacity = n_bytes + 1};
+    bool good = read_bytes(reader, n_bytes, filters.bytes);
+    gguf_set_array(metadata, "filters", GGUF_F32, n_bytes / sizeof(float), &filters);
+    return good;
+}
+
+static bool take_tokens(struct reader *reader, struct gguf_kvs *metadata)
+{
+    uint32_t n_tokens, length;
+    struct buffer tokens = {0};
+    bool good = read_numbers(reader, 1, &n_tokens);
+    for (uint32_t i = 0; good && i < n_tokens; i++) {
+        good = read_numbers(reader, 1, &length) &&
+               (length <= source_size(reader->file) - reader->at || refuse(reader, "truncated"));
+        char *text = good ? memory_alloc((size_t)length + 1) : NULL;
+        good = good && read_bytes(reader, length, text);
+        if (good)
+            gguf_append_string(&tokens, text, length);
+        free(text);
+    }
+    if (good && n_tokens == 0)
+        good = refuse(reader, "it has no tokens");
+    gguf_set_array(metadata, "tokens", GGUF_STRING, n_tokens, &tokens);
+    return good;
+}
+
+static struct window *window_new(const struct source *file)
+{
+    struct window *window = memory_alloc(sizeof *window);
+    window->source = file;
+    window->start = window->length = 0;
+    return window;
+}
+
+bool whisper_read_metadata(struct source *file, struct gguf_kvs *ret_metadata, struct error *error)
+{
+    struct reader reader = {
+        .kind = &kinds[0], .file = file, .window = window_new(file), .at = MAGIC_BYTES, .error = error};
+    *ret_metadata = (struct gguf_kvs){0};
+    bool good = read_numbers(&reader, WHISPER_NUMBERS, reader.numbers);
+    for (unsigned i = 0; good && i < WHISPER_NUMBERS; i++)
+        gguf_set_u32(ret_metadata, whisper_names[i], reader.numbers[i]);
+    good = good && take_filters(&reader, ret_metadata) && take_tokens(&reader, ret_metadata);
+    free(reader.window);
+    if (!good)
+        gguf_kvs_free(ret_metadata);
+    return good;
+}
+
 static bool read_file(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
                       const struct open_options *options, struct error *error)
 {
     char magic[MAGIC_BYTES];
-    struct error reason = {""};
+    struct error reason = {""}, last;
     (void)options;
-    error_set(error, "%s: not a file of ggml", source_name(file));
-    if (source_size(file) < MAGIC_BYTES || !source_read(file, 0, MAGIC_BYTES, magic, error))
+    error_set(&last, "%s: not a file of ggml", source_name(file));
+    if (source_size(file) < MAGIC_BYTES) {
+        *error = last;
+        return false;
+    }
+    if (!source_read(file, 0, MAGIC_BYTES, magic, error))
         return false;
     struct reader reader = {
         .file = file,
         .arena = checkpoint->arena,
         .error = &reason,
-        .window = memory_alloc(sizeof *reader.window),
+        .window = window_new(file),
     };
-    reader.window->source = file;
-    reader.window->length = 0;
-    bool good = read_kinds(&reader, checkpoint, tensors, magic, error);
+    bool good = read_kinds(&reader, checkpoint, tensors, magic, &last);
     free(reader.window);
+    if (!good)
+        *error = last;
     return good;
 }
 

@@ -30,6 +30,7 @@ enum subject {
     SUBJECT_ADAPTER,   /* the LoRA adapter as a GGUF */
     SUBJECT_WEIGHTS,   /* the weights as safetensors */
     SUBJECT_DIRECTORY, /* the Hugging Face directory */
+    SUBJECT_WHISPER,   /* the model as files of whisper.cpp */
 };
 
 /* One line for the user about an assumption or an omission. */

@@ -10,6 +10,7 @@ const char *subject_paths(enum subject subject)
         [SUBJECT_ADAPTER] = "adapter.gguf: ",
         [SUBJECT_WEIGHTS] = "model.safetensors, hf/: ",
         [SUBJECT_DIRECTORY] = "hf/: ",
+        [SUBJECT_WHISPER] = "ggml-model.bin, ggml/: ",
     };
     return paths[subject];
 }

@@ -1,11 +1,18 @@
 #include "models/derive/derivation.h"
 
 /* The derivations, in the order of their application. */
+/* clang-format off */
 static const struct derivation *const derivations[] = {
-    &foreign_names_derivation, /* all others go by Hugging Face's names */
-    &untie_derivation,         /* before the embedding gets another dtype, or other values */
-    &plain_derivation,         &merge_derivation, &folder_derivation, &target_derivation, NULL,
+    &foreign_names_derivation, /* all that follow go by Hugging Face's names */
+    &untie_derivation, /* before the embedding gets another dtype, or other values */
+    &plain_derivation,
+    &merge_derivation,
+    &folder_derivation,
+    &target_derivation,
+    &tokens_derivation,
+    NULL,
 };
+/* clang-format on */
 
 const struct checkpoint *derive(const struct checkpoint *read, const struct derive_options *options,
                                 struct error *error)

@@ -24,7 +24,7 @@ bool command_has_letter(const struct command *command, char letter)
 const struct checkpoint *command_open_checkpoint(const char *source, const struct options *options, struct error *error)
 {
     const struct checkpoint *read = checkpoint_open(source, formats, &options->open, error);
-    const struct derive_options wanted = {.loras = options->loras, .base = options->content.base};
+    const struct derive_options wanted = {.loras = options->loras, .base = options->content.base, .whisper = options->whisper};
     return read != NULL ? derive(read, &wanted, error) : NULL;
 }
 

@@ -317,7 +317,8 @@ static bool add_top(void *context, uint64_t index, const char *name, const struc
 {
     struct extent_of_files *top = context;
     char size[SIZE_TEXT];
-    bool is_model = text_ends_with(name, ".gguf") || text_ends_with(name, ".safetensors");
+    bool is_model =
+        text_ends_with(name, ".gguf") || text_ends_with(name, ".safetensors") || text_starts_with(name, "ggml-model");
     if (strcmp(name, "tensors") == 0 || attributes->branch)
         return true;
     if (attributes->directory && engine_text(top->tree, name, attributes->id, top->is_narrow, &top->engines))

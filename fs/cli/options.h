@@ -40,6 +40,7 @@ struct options {
     struct open_options open;
     struct content_options content;
     struct lora_requests loras;
+    const char *whisper; /* path of the tokens of OpenAI's Whisper models; NULL: none */
     bool for_helper;   /* the words come from mount(8), which adds its own */
     bool only_opening; /* options that are not for opening a source are errors */
     struct mount_options mount;

@@ -1,4 +1,4 @@
-"""A file as torch.save() writes it, of BF16 tensors, without torch: a zip with a pickle of the dictionary and a member for each storage."""
+"""A file as torch.save() writes it, of BF16 tensors or of another type, without torch: a zip with a pickle of the dictionary and a member for each storage."""
 import pickle
 import zipfile
 
@@ -6,8 +6,8 @@ import zipfile
 class Storage:
     """What the pickle names a storage by."""
 
-    def __init__(self, key, n_elements):
-        self.identity = ("storage", _global("torch", "BFloat16Storage"), key, "cpu", n_elements)
+    def __init__(self, key, n_elements, kind):
+        self.identity = ("storage", _global("torch", kind), key, "cpu", n_elements)
 
 
 class _Global:
@@ -38,17 +38,18 @@ class Pickler(pickle._Pickler):  # the one in Python, which can be told how to w
 
 
 class Tensor:
-    def __init__(self, key, shape):
+    def __init__(self, key, shape, kind):
         self.shape, self.strides, count = shape, (), 1
         for size in reversed(shape):
             self.strides, count = (count, *self.strides), count * size
-        self.storage = Storage(key, count)
+        self.storage = Storage(key, count, kind)
 
 
-def write(path, tensors):
+def write(path, tensors, kind="BFloat16Storage", around=lambda state: state):
+    """`tensors` are {name: (any, shape, bytes)}; `around` makes of the dictionary what is saved."""
     with zipfile.ZipFile(path, "w") as archive:
         with archive.open("archive/data.pkl", "w") as member:
-            Pickler(member, 2).dump({name: Tensor(str(i), shape) for i, (name, (_, shape, _)) in enumerate(tensors.items())})
+            Pickler(member, 2).dump(around({name: Tensor(str(i), shape, kind) for i, (name, (_, shape, _)) in enumerate(tensors.items())}))
         for i, (_, _, raw) in enumerate(tensors.values()):
             archive.writestr(f"archive/data/{i}", raw)
         archive.writestr("archive/version", "3\n")

@@ -2,18 +2,16 @@
  *
  * Names and tags have letters of either case, since references to OCI registries are in lower case. A tag of
  * ORG/NAME-GGUF is a quantization: Q4_K_M. "latest" is the first of the usual choices. The manifest has the
- * form that the Accept header asks for: Ollama's, that of Docker Model Runner, or ModelPack's. Making one takes a pass
- * over the files it names (digests.h), unless their digests are known. If the source has files named template, system,
- * params or LICENSE, they become layers, as on the hub.
+ * form that the Accept header asks for (fs/tree/manifest.h). Making one takes a pass over the files it names
+ * (fs/tree/digests.h), unless their digests are known.
  *
- * Source: the OCI distribution specification 1.1; the registry client of Ollama; docker/model-distribution; the
- * ModelPack specification. */
+ * Source: the OCI distribution specification 1.1. */
 #pragma once
 
 #include "fs/http/answer.h"
-#include "fs/http/digests.h"
 #include "fs/http/repository.h"
 #include "fs/http/route.h"
+#include "fs/tree/digests.h"
 
 struct registry {
     const struct repositories *repositories;

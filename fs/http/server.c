@@ -432,13 +432,18 @@ static void free_server(struct server *server)
     free(server);
 }
 
+static void count_digest_bytes(void *metrics, uint64_t n_bytes)
+{
+    metrics_add_digest_bytes(metrics, n_bytes);
+}
+
 struct server *server_start(const struct repositories *repositories, const struct server_options *options,
                             struct error *error)
 {
     struct server *server = memory_alloc(sizeof *server);
     *server = (struct server){.repositories = repositories, .options = *options};
     server->bodies = (struct bodies){waits_new(MAX_CONNECTIONS * BODY_BLOCKS), read_ahead_new(), &server->metrics};
-    server->digests = digests_new(&server->metrics);
+    server->digests = digests_new(count_digest_bytes, &server->metrics);
     if (start(server, error))
         return server;
     if (server->listening >= 0)

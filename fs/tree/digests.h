@@ -1,4 +1,4 @@
-/* SHA-256 digests of files, by which registries name them.
+/* SHA-256 digests of files, by which registries and Ollama's store name them.
  *
  * The digest of a computed file takes one pass over its bytes. It is computed when it is first asked for, once at a
  * time for a file, and kept by the file's identity: in memory, and in the cache directory (remote/store.h). All
@@ -10,8 +10,9 @@
 
 struct digests;
 
-struct metrics;
-struct digests *digests_new(struct metrics *metrics); /* which counts the bytes of passes */
+/* `count`, unless it is NULL, is called with the bytes of each step of a pass, on its thread. */
+typedef void digests_count(void *context, uint64_t n_bytes);
+struct digests *digests_new(digests_count *count, void *context);
 
 /* Makes passes fail at once, those under way and later ones: the server ends. */
 void digests_end(struct digests *digests);

@@ -1,8 +1,7 @@
-#include "fs/http/digests.h"
+#include "fs/tree/digests.h"
 
 #include "base/attempt.h"
 #include "base/report.h"
-#include "fs/http/metrics.h"
 #include "remote/store.h"
 
 #include <nettle/base16.h>
@@ -29,15 +28,16 @@ struct digest {
 struct digests {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct metrics *metrics;
+    digests_count *count;
+    void *context;
     struct digest *first;
     atomic_bool ending;
 };
 
-struct digests *digests_new(struct metrics *metrics)
+struct digests *digests_new(digests_count *count, void *context)
 {
     struct digests *digests = memory_alloc(sizeof *digests);
-    *digests = (struct digests){.metrics = metrics};
+    *digests = (struct digests){.count = count, .context = context};
     pthread_mutex_init(&digests->lock, NULL);
     pthread_cond_init(&digests->changed, NULL);
     return digests;
@@ -65,7 +65,7 @@ static const char *kept_name(const char *identity, char name[NAME_BYTES])
     return name;
 }
 
-/* Loads a digest that an earlier server kept. */
+/* Loads a digest that an earlier process kept. */
 static void load(struct digest *digest)
 {
     char name[NAME_BYTES];
@@ -118,8 +118,7 @@ struct pass {
 static void report_progress(const struct pass *pass, uint64_t before, uint64_t now)
 {
     if (before / REPORT_BYTES != now / REPORT_BYTES)
-        report("%s: digest for the registry: %.1f of %.1f GB", pass->name, (double)now / 1e9,
-               (double)pass->file->size / 1e9);
+        report("%s: SHA-256 of %.1f of %.1f GB", pass->name, (double)now / 1e9, (double)pass->file->size / 1e9);
 }
 
 static bool hash(const struct pass *pass, struct sha256_ctx *context, unsigned char *block)
@@ -135,11 +134,12 @@ static bool hash(const struct pass *pass, struct sha256_ctx *context, unsigned c
             !vfile_read(pass->file, at, (size_t)length, block, pass->error))
             return false;
         sha256_update(context, (size_t)length, block);
-        metrics_add_digest_bytes(pass->digests->metrics, length);
+        if (pass->digests->count != NULL)
+            pass->digests->count(pass->digests->context, length);
         report_progress(pass, at, at + length);
     }
     return !origin_changed(&pass->file->origin) ||
-           error_set(pass->error, "a source has changed since it was opened; restart wfs serve");
+           error_set(pass->error, "a source has changed since it was opened; restart wfs");
 }
 
 static void make_pass(void *context)

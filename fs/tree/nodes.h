@@ -102,7 +102,7 @@ struct tree {
 /* The bits of a computed node's number: collection + 1 | 0 | item | slot + 1, or 0 for the item's directory. A node of
  * a branch has its number in the branch's tree, with the branch's index + 1 at BRANCH_SHIFT; branches have no
  * branches. */
-enum { SLOT_BITS = 8, BRANCH_SHIFT = 48, COLLECTION_SHIFT = 56, MAX_BRANCHES = 255 };
+enum { SLOT_BITS = 8, BRANCH_SHIFT = 40, COLLECTION_SHIFT = 56, MAX_BRANCHES = 65535 };
 #define BRANCH_MASK ((node_id)MAX_BRANCHES << BRANCH_SHIFT)
 
 /* Nodes (nodes.c). */

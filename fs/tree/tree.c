@@ -64,11 +64,13 @@ static enum outcome plan_text(void *context, struct arena *arena, struct vfile *
     return outcome;
 }
 
-void tree_unlist(struct tree *tree, node_id directory)
+void tree_unlist(struct tree *tree, node_id id)
 {
-    struct node *node = tree->nodes[directory - 1];
+    struct node *node = tree->nodes[id - 1];
+    if (node->unlisted)
+        return;
     node->unlisted = true;
-    tree->nodes[node->parent]->n_directories--;
+    tree->nodes[node->parent]->n_directories -= node->directory;
 }
 
 bool tree_add_text(struct tree *tree, node_id parent, const char *name, struct origin origin, text_writer *write,

@@ -137,8 +137,8 @@ void tree_xattrs(struct tree *tree, node_id id, tree_emit_xattr *emit, void *con
 /* Adds a directory in another, or returns the existing one; 0 if the name belongs to a file. */
 node_id tree_add_directory(struct tree *tree, node_id parent, const char *name);
 
-/* Leaves a directory out of listings: it is found by name only. */
-void tree_unlist(struct tree *tree, node_id directory);
+/* Leaves a directory or a file out of listings: it is found by name only. */
+void tree_unlist(struct tree *tree, node_id id);
 
 /* Finds or adds the directories of a path, all names but the last, which *ret_name becomes. Returns the last directory,
  * or 0 if one of the names is taken by something else. */

@@ -187,11 +187,28 @@ static void check_overrides(void)
         checkpoint_close(checkpoint);
 }
 
+/* In a library, the projector lies beside the model. */
+static void check_library(void)
+{
+    const struct content_options options = {.library_name = "Named"};
+    struct error error = {""};
+    struct node_attributes attributes, same;
+    const struct checkpoint *checkpoint = checkpoint_open("Model", formats, &(struct open_options){0}, &error);
+    struct tree *tree = checkpoint == NULL ? NULL : tree_new(checkpoint, &options, &error);
+    CHECK(tree != NULL && tree_walk(tree, "mmproj-Named-F16.gguf", &attributes, &error) &&
+          tree_walk(tree, "gguf/mmproj-F16.gguf", &same, &error) && attributes.size == same.size);
+    check_file(tree, "mmproj-Named-F16.gguf", towers[0].f16, towers[0].name);
+    tree_free(tree);
+    if (checkpoint != NULL)
+        checkpoint_close(checkpoint);
+}
+
 int main(void)
 {
     files_begin();
     check_tower(&towers[0]);
     check_overrides();
+    check_library();
     for (size_t i = 0; i < sizeof towers / sizeof *towers; i++)
         check_tower(&towers[i]);
     files_remove();

@@ -1,0 +1,136 @@
+/* The files of a model in a library (library.h), and what `-o show=` lists.
+ *
+ * NAME-Q4_K_M.gguf at the root is gguf/model-Q4_K_M.gguf, and so on; all other entries of the root are not listed.
+ * llama-server takes the last file that a directory lists: what the first pattern matches comes last. */
+#include "fs/tree/content.h"
+#include "fs/tree/content_options.h"
+
+#include "base/text.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+static const char model[] = "model-", projector[] = "mmproj-F16.gguf", ending[] = ".gguf";
+
+/* Without -o show=. A GGUF then shows itself alone, which may be quantized already. */
+static const char *const usual[] = {"Q4_K_M", "Q8_0", "F16", NULL};
+static const char *const nothing[] = {NULL};
+
+struct same_file {
+    struct tree *tree;
+    const char *path;
+};
+
+/* The entries of a directory, before any is planned. */
+struct entries {
+    struct arena *arena;
+    struct entry {
+        const char *name;
+        node_id id;
+        bool directory;
+    } * items;
+    size_t count;
+};
+
+static bool take_entry(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+{
+    struct entries *entries = context;
+    entries->items = arena_grow(entries->arena, entries->items, entries->count, sizeof *entries->items);
+    entries->items[entries->count++] =
+        (struct entry){arena_strdup(entries->arena, name), attributes->id, attributes->directory};
+    return true;
+}
+
+static struct entries entries_of(struct tree *tree, node_id directory)
+{
+    struct entries entries = {.arena = tree_arena(tree)};
+    tree_list_prepared(tree, directory, 0, take_entry, &entries);
+    return entries;
+}
+
+static enum outcome plan(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    const struct same_file *same = context;
+    struct node_attributes attributes;
+    bool found = tree_walk(same->tree, same->path, &attributes, error) &&
+                 tree_file(same->tree, attributes.id, arena, ret_file, error);
+    return found ? OK : REPORTED;
+}
+
+/* Adds another name, at the root, for the file at `path`. */
+static void add_name(struct tree *tree, const char *path, const char *name)
+{
+    struct same_file *same = arena_alloc(tree_arena(tree), sizeof *same);
+    *same = (struct same_file){tree, path};
+    if (!tree_add_file(tree, TREE_ROOT, name, plan, same))
+        checkpoint_note(tree_checkpoint(tree), SUBJECT_SOURCE, "%s is hidden by the file of that name", name);
+}
+
+/* Returns the type in "model-Q4_K_M.gguf", in the arena, or NULL. */
+static const char *type_of(const struct entry *entry, struct arena *arena)
+{
+    if (entry->directory || !text_starts_with(entry->name, model) || !text_ends_with(entry->name, ending))
+        return NULL;
+    return arena_strndup(arena, entry->name + strlen(model), strlen(entry->name) - strlen(model) - strlen(ending));
+}
+
+/* Returns the number of the first pattern that a type matches; SIZE_MAX: none. */
+static size_t match(const char *const *patterns, const char *type)
+{
+    for (size_t i = 0; patterns[i] != NULL; i++)
+        if (fnmatch(patterns[i], type, FNM_CASEFOLD) == 0)
+            return i;
+    return SIZE_MAX;
+}
+
+static void add_named(struct tree *tree, const struct entries *gguf, const char *name)
+{
+    struct arena *arena = tree_arena(tree);
+    bool is_gguf = tree_checkpoint(tree)->kind == CHECKPOINT_GGUF;
+    const char *const *patterns = tree_options(tree)->shown, *type;
+    size_t n_patterns = 0;
+    if (patterns == NULL)
+        patterns = is_gguf ? nothing : usual;
+    while (patterns[n_patterns] != NULL)
+        n_patterns++;
+    for (size_t j = 0; j < gguf->count; j++)
+        if (strcmp(gguf->items[j].name, projector) == 0)
+            add_name(tree, arena_printf(arena, "gguf/%s", projector), arena_printf(arena, "mmproj-%s-F16.gguf", name));
+    for (size_t i = n_patterns; i-- > 0;)
+        for (size_t j = 0; j < gguf->count; j++)
+            if ((type = type_of(&gguf->items[j], arena)) != NULL && match(patterns, type) == i)
+                add_name(tree, arena_printf(arena, "gguf/%s", gguf->items[j].name),
+                         arena_printf(arena, "%s-%s%s", name, type, ending));
+    if (is_gguf)
+        add_name(tree, "model.gguf", arena_printf(arena, "%s%s", name, ending));
+}
+
+static bool add(struct tree *tree, struct error *error)
+{
+    const struct content_options *options = tree_options(tree);
+    struct node_attributes directory;
+    struct entries gguf = {0};
+    const char *type;
+    if (options->library_name == NULL && options->shown == NULL)
+        return true;
+    if (tree_lookup(tree, TREE_ROOT, "gguf", &directory))
+        gguf = entries_of(tree, directory.id);
+    for (size_t i = 0; options->shown != NULL && i < gguf.count; i++)
+        if ((type = type_of(&gguf.items[i], tree_arena(tree))) != NULL && match(options->shown, type) == SIZE_MAX)
+            tree_unlist(tree, gguf.items[i].id);
+    if (options->library_name == NULL)
+        return true;
+    struct entries root = entries_of(tree, TREE_ROOT);
+    for (size_t i = 0; i < root.count; i++)
+        tree_unlist(tree, root.items[i].id);
+    if (tree_checkpoint(tree)->kind != CHECKPOINT_ADAPTER)
+        add_named(tree, &gguf, options->library_name);
+    return true;
+}
+
+const struct content library_files_content = {
+    .name = "library",
+    .summary = "models/PUBLISHER/NAME/NAME-Q4_K_M.gguf, in a library of models",
+    .of_weights = true,
+    .add = add,
+};

@@ -4,6 +4,7 @@
 #include "formats/location_local.h"
 #include "fs/cli/background.h"
 #include "fs/cli/command.h"
+#include "fs/cli/library.h"
 #include "fs/mount/fuse_session.h"
 #include "fs/mount/mountpoint.h"
 #include "fs/tree/subjects.h"
@@ -18,7 +19,7 @@ enum { NOTES_TRIES = 10 * 1000, TRY_NANOSECONDS = 100 * 1000 }; /* a second in a
 struct mounting {
     struct background background;
     struct mountpoint mountpoint;
-    bool verbose;
+    bool verbose, is_library;
     struct tree *tree;
     const struct checkpoint *checkpoint;
     unsigned n_signals;
@@ -40,7 +41,9 @@ static void ready(void *context)
         if (!note.is_hint)
             report_unnamed("note: %s%s", subject_paths(note.subject), note.text);
     }
-    if (mounting->verbose && mounting->checkpoint->n_sources == 0)
+    if (mounting->verbose && mounting->is_library)
+        report_unnamed("%s is mounted at %s", mounting->checkpoint->path, mounting->mountpoint.path);
+    else if (mounting->verbose && mounting->checkpoint->n_sources == 0)
         report_unnamed("%s is mounted at %s: %s, %zu components", mounting->checkpoint->path, mounting->mountpoint.path,
                        mounting->checkpoint->format, mounting->checkpoint->components->count);
     else if (mounting->verbose)
@@ -79,7 +82,8 @@ static struct session *mount_session(struct mounting *mounting, const struct ser
     };
     struct session *session = NULL;
     for (int attempt = 0; session == NULL && attempt < 3; attempt++) {
-        if (!mountpoint_prepare(&mounting->mountpoint, invocation->arguments[1], &mountpoint_options, error))
+        if (!mountpoint_prepare(&mounting->mountpoint, invocation->arguments[invocation->n_arguments - 1],
+                                &mountpoint_options, error))
             return NULL;
         session = session_new(served, mounting->mountpoint.path, options, error);
         bool vanished = session == NULL && mountpoint_vanished(&mounting->mountpoint);
@@ -119,7 +123,11 @@ static int run(const struct invocation *invocation)
     int status = invocation->flags[FLAG_FOREGROUND] ? -1 : background_start(&mounting.background);
     if (status >= 0)
         return status;
-    struct tree *tree = command_open(invocation->arguments[0], invocation->options);
+    size_t n_sources = invocation->n_arguments - 1;
+    const char *const *sources = (const char *const *)invocation->arguments;
+    mounting.is_library = n_sources > 1 || invocation->options->library;
+    struct tree *tree = mounting.is_library ? library_open(sources, n_sources, invocation->options)
+                                            : command_open(sources[0], invocation->options);
     if (tree == NULL)
         return EXIT_BAD_INPUT;
     struct error error;
@@ -139,9 +147,11 @@ static int run(const struct invocation *invocation)
 
 const struct command mount_command = {
     .name = "mount",
-    .usage = "SOURCE MOUNTPOINT",
+    .usage = "SOURCE... MOUNTPOINT",
     .summary = "Show SOURCE as files at MOUNTPOINT",
-    .text = "The command returns when the files are available. If MOUNTPOINT does not exist, wfs creates it, and "
+    .text = "Several sources, or a directory of models with -o library, are shown as models/PUBLISHER/NAME/ and "
+            "ollama/.\nThe "
+            "command returns when the files are available. If MOUNTPOINT does not exist, wfs creates it, and "
             "removes it at the\nend. MOUNTPOINT can be /dev/fd/N, a descriptor of /dev/fuse that is mounted already. "
             "SIGTERM and SIGINT unmount and\nlet readers finish, except those that wait for a network; a second signal "
             "ends at once. For /etc/fstab: SOURCE\nMOUNTPOINT fuse.wfs defaults 0 0. A user can read a file if the "
@@ -158,11 +168,12 @@ const struct command mount_command = {
             {"wfs mount model.safetensors /mnt/m", "show every tensor below /mnt/m/tensors, until `wfs umount /mnt/m`"},
             {"wfs mount -o allow_other,umask=007 Qwen/Qwen2.5-0.5B /mnt/m",
              "mount a model from the hub cache for your group"},
+            {"wfs mount -o library ~/models /mnt/m", "show a directory of models as programs look for them"},
             {"wfs mount -f ~/models/Llama-3.2-1B /mnt/m", "stay in the foreground until ^C"},
             {0},
         },
     .min_arguments = 2,
-    .max_arguments = 2,
+    .max_arguments = SIZE_MAX,
     .takes_options = true,
     .mounts = true,
     .run = run,

@@ -1,6 +1,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "fs/cli/command.h"
+#include "fs/cli/library.h"
 #include "fs/http/server.h"
 
 #include <errno.h>
@@ -19,27 +20,11 @@ struct serving {
     struct repositories repositories;
 };
 
-/* Splits "ORG/NAME=SOURCE"; an argument without '=', or one that begins like a path, is only a source. */
-static const char *split_argument(const char *argument, struct arena *arena, const char **ret_id)
-{
-    const char *equals = strchr(argument, '='), *slash = strchr(argument, '/');
-    bool is_path = *argument == '/' || *argument == '.' || *argument == '~';
-    *ret_id = NULL;
-    if (equals == NULL || is_path || slash == NULL || slash > equals || slash == argument || slash + 1 == equals)
-        return argument;
-    *ret_id = arena_strndup(arena, argument, (size_t)(equals - argument));
-    return equals + 1;
-}
-
 /* Returns ORG/NAME for a snapshot in the hub cache, else local/NAME. */
 static const char *default_id(const struct checkpoint *checkpoint, struct arena *arena)
 {
-    static const char folder[] = "models--";
-    const char *at = strstr(checkpoint->path, folder), *org = at != NULL ? at + strlen(folder) : NULL;
-    const char *separator = org != NULL ? strstr(org, "--") : NULL;
-    if (separator == NULL || strcspn(org, "/") < (size_t)(separator - org))
-        return arena_printf(arena, "local/%s", checkpoint->model_name);
-    return arena_printf(arena, "%.*s/%s", (int)(separator - org), org, checkpoint->model_name);
+    const char *id = library_repository(checkpoint->path, arena);
+    return id != NULL ? id : arena_printf(arena, "local/%s", checkpoint->model_name);
 }
 
 static bool is_repository_name(const char *id)
@@ -50,7 +35,7 @@ static bool is_repository_name(const char *id)
 
 static bool add_source(struct serving *serving, const char *argument, const struct invocation *invocation)
 {
-    const char *id, *source = split_argument(argument, serving->arena, &id);
+    const char *id, *source = library_split(argument, serving->arena, &id);
     struct tree *tree = command_open(source, invocation->options);
     const char *shown[] = {invocation->values[FLAG_SHOW]};
     struct error error;
@@ -143,7 +128,9 @@ static int run(const struct invocation *invocation)
 {
     struct serving serving = {.arena = arena_new()};
     struct error error;
-    bool done = true;
+    bool done = !invocation->options->library;
+    if (!done)
+        report("option library has no effect on serve: name each model");
     for (size_t i = 0; i < invocation->n_arguments && done; i++)
         done = add_source(&serving, invocation->arguments[i], invocation);
     if (done && !(done = serve(&serving, invocation, &error)))

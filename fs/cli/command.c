@@ -1,6 +1,7 @@
 #include "fs/cli/command.h"
 
 #include "base/report.h"
+#include "fs/cli/library.h"
 #include "models/derive/derive.h"
 #include "models/formats.h"
 
@@ -23,8 +24,13 @@ bool command_has_letter(const struct command *command, char letter)
 
 const struct checkpoint *command_open_checkpoint(const char *source, const struct options *options, struct error *error)
 {
+    if (options->library) {
+        error_set(error, "option library: this command reads one model; name a model in %s", source);
+        return NULL;
+    }
     const struct checkpoint *read = checkpoint_open(source, formats, &options->open, error);
-    const struct derive_options wanted = {.loras = options->loras, .base = options->content.base, .whisper = options->whisper};
+    const struct derive_options wanted = {
+        .loras = options->loras, .base = options->content.base, .whisper = options->whisper};
     return read != NULL ? derive(read, &wanted, error) : NULL;
 }
 
@@ -51,6 +57,8 @@ static struct tree *open_tree(const char *source, const struct options *opening,
 
 struct tree *command_open(const char *source, const struct options *options)
 {
+    if (options->library)
+        return library_open(&source, 1, options);
     struct options with_components = *options;
     with_components.open.components = true;
     return open_tree(source, &with_components, options);

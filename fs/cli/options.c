@@ -84,6 +84,12 @@ static bool parse_ignored(void *field, const char *value, struct arena *arena, s
     return true;
 }
 
+static bool parse_shown(void *field, const char *value, struct arena *arena, struct error *error)
+{
+    add_to_list(field, value, arena);
+    return true;
+}
+
 static bool parse_layers(void *field, const char *value, struct arena *arena, struct error *error)
 {
     return layer_list_parse(value, arena, field, error);
@@ -340,6 +346,12 @@ const struct option_row option_rows[] = {
      parse_flag, FIELD(content.fold_scale)},
     {"allow_trailing", NULL, "accept a safetensors file with bytes after its last tensor", false, parse_flag,
      FIELD(open.allow_trailing)},
+    {"library", NULL, "the source is a directory of models or a hub cache: show models/PUBLISHER/NAME/ and ollama/",
+     false, parse_flag, FIELD(library), .is_transport = true},
+    {"show", "GLOB", "gguf/ and libraries: list only types that match, such as Q4_K_M; may be repeated", false,
+     parse_shown, FIELD(content.shown), .is_transport = true},
+    {"true-digests", NULL, "ollama/: name blobs by the SHA-256 of their bytes, which reads each file once", false,
+     parse_flag, FIELD(content.true_digests), .is_transport = true},
     {"optimizer", NULL, "training checkpoints: show the state of the optimizer, too", false, parse_flag,
      FIELD(open.optimizer)},
     {"follow-links", NULL, "follow symbolic links to files outside the model's directory", false, parse_flag,

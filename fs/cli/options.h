@@ -40,9 +40,10 @@ struct options {
     struct open_options open;
     struct content_options content;
     struct lora_requests loras;
+    bool library;        /* the source is a directory of models */
     const char *whisper; /* path of the tokens of OpenAI's Whisper models; NULL: none */
-    bool for_helper;   /* the words come from mount(8), which adds its own */
-    bool only_opening; /* options that are not for opening a source are errors */
+    bool for_helper;     /* the words come from mount(8), which adds its own */
+    bool only_opening;   /* options that are not for opening a source are errors */
     struct mount_options mount;
 };
 

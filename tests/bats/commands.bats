@@ -87,7 +87,7 @@ tensors/u8
 
 @test "a usage error exits with 2 and names the help" {
     fails 2 "no command given; try 'wfs --help'" "$WFS"
-    fails 2 "missing operand; usage: wfs mount SOURCE MOUNTPOINT" "$WFS" mount
+    fails 2 "missing operand; usage: wfs mount SOURCE... MOUNTPOINT" "$WFS" mount
     fails 2 "umount: extra operand 'b'; usage: wfs umount MOUNTPOINT" "$WFS" umount a b
     fails 2 "'q99' is not a type to quantize to (known: F32 " "$WFS" ls -o token-embedding-type=q99 "$SOURCE"
     fails 2 "unknown command 'nonsense'" "$WFS" nonsense

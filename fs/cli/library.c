@@ -1,0 +1,358 @@
+#include "fs/cli/library.h"
+
+#include "base/report.h"
+#include "base/text.h"
+#include "formats/checkpoint_builder.h"
+#include "formats/format.h"
+#include "formats/huggingface/hub_cache.h"
+#include "formats/location_local.h"
+#include "formats/shard_name.h"
+#include "fs/cli/command.h"
+#include "fs/tree/library.h"
+#include "models/formats.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_DEPTH = 1 }; /* of a folder whose entries are listed, below the source */
+
+static const char pipeline_list[] = "model_index.json";
+static const char local[] = "local"; /* the publisher of models without one */
+
+/* A model of a library; it lives as long as the tree. */
+struct opened_model {
+    const struct options *options;
+    const struct content_options *content;
+    const char *source, *shown;          /* its path, without secrets in the second */
+    const struct checkpoint *checkpoint; /* NULL until it is opened */
+};
+
+/* A library while its models are found. */
+struct finding {
+    struct arena *arena;
+    const struct options *options; /* of each model */
+    struct library_model *models;
+    size_t n_models;
+};
+
+const char *library_split(const char *argument, struct arena *arena, const char **ret_id)
+{
+    const char *equals = strchr(argument, '='), *slash = strchr(argument, '/');
+    bool is_path = *argument == '/' || *argument == '.' || *argument == '~';
+    *ret_id = NULL;
+    if (equals == NULL || is_path || slash == NULL || slash > equals || slash == argument || slash + 1 == equals)
+        return argument;
+    *ret_id = arena_strndup(arena, argument, (size_t)(equals - argument));
+    return equals + 1;
+}
+
+/* Returns the first two names of a path, "ORG/NAME", without "@REVISION"; NULL if there are not two. */
+static const char *first_names(const char *path, struct arena *arena)
+{
+    size_t org = strcspn(path, "/@"), name = path[org] == '/' ? strcspn(path + org + 1, "/@") : 0;
+    return org > 0 && name > 0 ? arena_strndup(arena, path, org + 1 + name) : NULL;
+}
+
+const char *library_repository(const char *source, struct arena *arena)
+{
+    static const char folder[] = "models--", scheme[] = "hf://";
+    const char *at = strstr(source, folder), *org = at != NULL ? at + strlen(folder) : NULL;
+    const char *separator = org != NULL ? strstr(org, "--") : NULL;
+    if (text_starts_with(source, scheme))
+        return first_names(source + strlen(scheme), arena);
+    if (separator == NULL || strcspn(org, "/") < (size_t)(separator - org))
+        return strstr(source, "://") == NULL && local_kind(source) == LOCATION_NOTHING ? first_names(source, arena)
+                                                                                       : NULL;
+    const char *name = separator + strlen("--");
+    return arena_printf(arena, "%.*s/%.*s", (int)(separator - org), org, (int)strcspn(name, "/"), name);
+}
+
+/* Models. */
+
+static struct tree *open_model(void *context, struct error *error)
+{
+    struct opened_model *model = context;
+    model->checkpoint = command_open_checkpoint(model->source, model->options, error);
+    struct tree *tree = model->checkpoint != NULL ? tree_new(model->checkpoint, model->content, error) : NULL;
+    if (tree != NULL)
+        return tree;
+    error_prefix(error, "%s", model->shown);
+    report("%s", error->message);
+    checkpoint_close(model->checkpoint);
+    model->checkpoint = NULL;
+    return NULL;
+}
+
+static void add_model(struct finding *finding, const char *id, const char *source)
+{
+    struct arena *arena = finding->arena;
+    struct opened_model *model = arena_alloc(arena, sizeof *model);
+    struct content_options *content = arena_copy(arena, &finding->options->content, sizeof *content);
+    content->library_name = arena_strdup(arena, strchr(id, '/') + 1);
+    content->layouts = (struct layout_requests){0};
+    *model = (struct opened_model){finding->options, content, arena_strdup(arena, source),
+                                   location_shown(source, arena), NULL};
+    finding->models = arena_grow(arena, finding->models, finding->n_models, sizeof *finding->models);
+    finding->models[finding->n_models++] =
+        (struct library_model){arena_strdup(arena, id), model->shown, open_model, model};
+}
+
+/* Reports whether a file of a folder is a model by itself. Projectors of GGUFs are not, nor are later splits. */
+static bool is_model_file(const char *name)
+{
+    const struct extension *extension = formats_extension(formats, name);
+    struct shard_name shard;
+    return extension != NULL && !extension->shared && strstr(name, "mmproj") == NULL &&
+           (!shard_name_parse(name, &shard) || shard.number == 1);
+}
+
+/* Returns a weights file's name without its extension, and its number if it is a split. */
+static const char *stem(struct arena *arena, const char *name)
+{
+    const struct extension *extension = formats_extension(formats, name);
+    struct shard_name shard;
+    if (shard_name_parse(name, &shard))
+        return arena_strndup(arena, name, shard.stem_length);
+    return arena_strndup(arena, name, strlen(name) - (extension != NULL ? strlen(extension->text) : 0));
+}
+
+/* Directories. */
+
+enum folder { FOLDER_OF_MODELS, FOLDER_MODEL, FOLDER_PIPELINE, FOLDER_REPOSITORY };
+
+/* Counts the weights files of a folder that are GGUFs, and the others. */
+static void count_weights(const struct location_list *list, size_t *ret_ggufs, size_t *ret_others)
+{
+    *ret_ggufs = *ret_others = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        bool is_gguf = text_ends_with(list->entries[i].name, ".gguf");
+        *ret_ggufs += is_gguf;
+        *ret_others += !is_gguf && formats_extension(formats, list->entries[i].name) != NULL;
+    }
+}
+
+/* Reports whether the files of a folder are one model: its shards, or files beside a name that says so. GGUFs are
+ * models of their own, whatever lies beside them. */
+static bool is_model(const struct location_list *list)
+{
+    static const char *const marks[] = {"config.json", "params.json", "adapter_config.json", "model.safetensors",
+                                        "model.safetensors.index.json"};
+    struct shard_name shard;
+    size_t n_ggufs, n_others;
+    count_weights(list, &n_ggufs, &n_others);
+    if (n_ggufs > 0 && n_others == 0)
+        return false;
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (location_list_has(list, marks[i]))
+            return true;
+    for (size_t i = 0; i < list->count; i++)
+        if (shard_name_parse(list->entries[i].name, &shard) && !text_ends_with(list->entries[i].name, ".gguf") &&
+            formats_extension(formats, list->entries[i].name) != NULL)
+            return true;
+    return false;
+}
+
+static enum folder kind_of(const struct location_list *list, const char *name)
+{
+    if (text_starts_with(name, "models--") && location_list_has(list, "snapshots"))
+        return FOLDER_REPOSITORY;
+    if (location_list_has(list, pipeline_list))
+        return FOLDER_PIPELINE;
+    return is_model(list) ? FOLDER_MODEL : FOLDER_OF_MODELS;
+}
+
+static bool list_folder(struct finding *finding, const char *path, struct location_list *ret_list, struct error *error)
+{
+    struct location *location = location_open(path, LOCATION_FOLLOW, NULL, error);
+    bool listed = location != NULL && location_list(location, "", finding->arena, ret_list, error);
+    location_close(location);
+    return listed;
+}
+
+static const char *last_name(struct arena *arena, const char *path)
+{
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    const char *trimmed = arena_strndup(arena, path, length), *slash = strrchr(trimmed, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : trimmed;
+}
+
+/* The place of a folder among the sources. */
+struct place {
+    const char *path, *id; /* the id that its model has */
+    unsigned depth;        /* below the source */
+};
+
+static void add_components(struct finding *finding, const struct place *place, const struct location_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        struct location_list component;
+        struct error unused;
+        const char *name = list->entries[i].name;
+        const char *below = arena_printf(finding->arena, "%s/%s", place->path, name);
+        bool may_be_folder = *name != '.' && list->entries[i].kind != LOCATION_FILE;
+        bool has_weights = false;
+        if (may_be_folder && list_folder(finding, below, &component, &unused))
+            for (size_t j = 0; j < component.count; j++)
+                has_weights |= is_model_file(component.entries[j].name);
+        if (has_weights)
+            add_model(finding, arena_printf(finding->arena, "%s-%s", place->id, name), below);
+    }
+}
+
+static void add_entry(struct finding *finding, const struct place *place, const char *publisher,
+                      const struct location_entry *entry);
+
+/* Adds the models of a folder, which is a model, a pipeline, or a directory of them. Recurses MAX_DEPTH deep, and once
+ * more for the snapshot of a repository. */
+static void add_folder(struct finding *finding, const struct place *place, const struct location_list *list)
+{
+    struct arena *arena = finding->arena;
+    struct error error;
+    struct location_list inside;
+    const char *name = last_name(arena, place->path);
+    enum folder kind = kind_of(list, name);
+    if (kind == FOLDER_REPOSITORY) {
+        const char *snapshot = hub_cache_resolve(arena, place->path, formats, LOCATION_FOLLOW, &error);
+        const char *id = library_repository(place->path, arena);
+        if (snapshot != NULL && list_folder(finding, snapshot, &inside, &error))
+            add_folder(finding, &(struct place){snapshot, id != NULL ? id : place->id, MAX_DEPTH}, &inside);
+    } else if (kind == FOLDER_PIPELINE) {
+        add_components(finding, place, list);
+    } else if (kind == FOLDER_MODEL) {
+        add_model(finding, place->id, place->path);
+    } else {
+        const char *above = arena_strndup(arena, place->id, strcspn(place->id, "/"));
+        const char *publisher = place->depth == 0 || strcmp(above, local) != 0 ? above : name;
+        for (size_t i = 0; i < list->count; i++)
+            add_entry(finding, place, publisher, &list->entries[i]);
+    }
+}
+
+/* Adds the models of an entry of a directory of models. */
+static void add_entry(struct finding *finding, const struct place *place, const char *publisher,
+                      const struct location_entry *entry)
+{
+    struct arena *arena = finding->arena;
+    struct error unused;
+    struct location_list inside;
+    const char *below = arena_printf(arena, "%s/%s", place->path, entry->name);
+    if (*entry->name == '.')
+        return;
+    if (is_model_file(entry->name))
+        add_model(finding, arena_printf(arena, "%s/%s", publisher, stem(arena, entry->name)), below);
+    else if (place->depth <= MAX_DEPTH && entry->kind != LOCATION_FILE && entry->kind != LOCATION_OTHER &&
+             list_folder(finding, below, &inside, &unused))
+        add_folder(finding,
+                   &(struct place){below, arena_printf(arena, "%s/%s", publisher, entry->name), place->depth + 1},
+                   &inside);
+}
+
+/* Makes a local path absolute, since models are opened by a server, whose working directory is another one. */
+static const char *absolute(struct arena *arena, const char *path, struct error *error)
+{
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    if (*path == '/')
+        return arena_strndup(arena, path, length);
+    char *directory = getcwd(NULL, 0);
+    if (directory == NULL)
+        error_set_errno(error, errno, "the working directory");
+    const char *joined = directory != NULL ? arena_printf(arena, "%s/%.*s", directory, (int)length, path) : NULL;
+    free(directory);
+    return joined;
+}
+
+/* Adds the models of a source that the user named. */
+static bool add_source(struct finding *finding, const char *argument, struct error *error)
+{
+    struct arena *arena = finding->arena;
+    const char *id, *source = library_split(argument, arena, &id);
+    size_t n_before = finding->n_models;
+    struct location_list list;
+    bool is_remote = strstr(source, "://") != NULL;
+    const char *path = is_remote ? source : hub_cache_resolve(arena, source, formats, LOCATION_FOLLOW, error);
+    if (path == NULL || (!is_remote && (path = absolute(arena, path, error)) == NULL))
+        return false;
+    const char *repository = id != NULL ? id : library_repository(source, arena);
+    const char *own = repository != NULL ? repository : arena_printf(arena, "%s/%s", local, last_name(arena, source));
+    enum location_kind kind = is_remote ? LOCATION_OTHER : local_kind(path);
+    if (kind == LOCATION_NOTHING)
+        return error_set(error, "%s: no such file or directory", source);
+    if (kind == LOCATION_FOLDER && !list_folder(finding, path, &list, error))
+        return false;
+    if (kind == LOCATION_FOLDER)
+        add_folder(finding, &(struct place){path, own, 0}, &list);
+    else
+        add_model(finding, repository != NULL ? repository : stem(arena, own), path);
+    return finding->n_models > n_before || error_set(error, "%s: holds no models", source);
+}
+
+/* Gives models that a scan found twice under one name their whole file's name: model.gguf beside model/. */
+static void tell_apart(struct finding *finding)
+{
+    for (size_t i = 0; i < finding->n_models; i++)
+        for (size_t j = 0; j < i; j++) {
+            struct library_model *model = &finding->models[i];
+            const char *name = strrchr(model->source, '/');
+            if (strcmp(model->id, finding->models[j].id) == 0 && name != NULL &&
+                strcmp(name + 1, strchr(model->id, '/') + 1) != 0)
+                model->id = arena_printf(finding->arena, "%.*s%s", (int)strcspn(model->id, "/"), model->id, name);
+        }
+}
+
+/* What the tree of a library needs besides its models. */
+struct opened_library {
+    struct finding finding;
+    struct library library;
+};
+
+static void close_models(void *context)
+{
+    struct opened_library *opened = context;
+    for (size_t i = 0; i < opened->library.n_models; i++)
+        checkpoint_close(((struct opened_model *)opened->library.models[i].context)->checkpoint);
+}
+
+/* Returns a checkpoint without weights that stands for the whole library. */
+static struct checkpoint *stand_in(const char *path, struct error *error)
+{
+    struct checkpoint *checkpoint = checkpoint_new(path);
+    checkpoint->formats = formats;
+    checkpoint->format = "library";
+    checkpoint->model_name = "library";
+    if (checkpoint_seal(checkpoint, error))
+        return checkpoint;
+    checkpoint_close(checkpoint);
+    return NULL;
+}
+
+struct tree *library_open(const char *const *sources, size_t n_sources, const struct options *options)
+{
+    struct error error;
+    struct checkpoint *checkpoint = stand_in(n_sources == 1 ? sources[0] : "library", &error);
+    struct tree *tree = NULL;
+    if (checkpoint != NULL) {
+        struct opened_library *opened = arena_alloc(checkpoint->arena, sizeof *opened);
+        struct options *of_models = arena_copy(checkpoint->arena, options, sizeof *of_models);
+        of_models->library = false;
+        opened->finding = (struct finding){.arena = checkpoint->arena, .options = of_models};
+        bool found = true;
+        for (size_t i = 0; i < n_sources && found; i++)
+            found = add_source(&opened->finding, sources[i], &error);
+        tell_apart(&opened->finding);
+        opened->library = (struct library){opened->finding.models, opened->finding.n_models};
+        tree = found ? library_new(checkpoint, &options->content, &opened->library, &error) : NULL;
+        if (tree != NULL)
+            tree_on_free(tree, close_models, opened);
+    }
+    if (tree == NULL) {
+        report("%s", error.message);
+        checkpoint_close(checkpoint);
+    }
+    return tree;
+}

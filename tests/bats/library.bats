@@ -1,0 +1,114 @@
+# Libraries: several models as models/PUBLISHER/NAME/ and ollama/.
+
+load lib
+
+MODELS=$BATS_TEST_DIRNAME/../data/gguf/models
+TINY=$MODELS/llama-tiny
+
+# The models of a scan: one of this publisher, one of acme, a GGUF, a pipeline's two components, a hub cache's.
+setup_file() {
+    load lib
+    cd "$BATS_FILE_TMPDIR" || return
+    mkdir -p scan/acme scan/nothing scan/.hidden scan/pipeline/{text_encoder,unet,scheduler} scan/models--org--hub/{refs,snapshots/abc} scan/broken
+    ln -s "$BATS_TEST_DIRNAME/../data/gguf/models/llama-tiny" scan/tiny
+    ln -s "$BATS_TEST_DIRNAME/../data/gguf/models/gemma-tiny" scan/acme/gemma
+    cp "$BATS_TEST_DIRNAME/../data/gguf/quantized.gguf" scan/small.gguf
+    cp scan/small.gguf scan/mmproj-small.gguf
+    cp "$BATS_TEST_DIRNAME/../data/gguf/models/llama-tiny/model.safetensors" scan/.hidden/
+    echo '{"_class_name": "A", "text_encoder": ["a", "B"], "unet": ["a", "C"]}' >scan/pipeline/model_index.json
+    cp "$BATS_TEST_DIRNAME"/../data/gguf/models/llama-tiny/* scan/pipeline/text_encoder/
+    cp "$BATS_TEST_DIRNAME/../data/gguf/models/llama-tiny/model.safetensors" scan/pipeline/unet/
+    cp "$BATS_TEST_DIRNAME"/../data/gguf/models/llama-tiny/* scan/models--org--hub/snapshots/abc/
+    printf abc >scan/models--org--hub/refs/main
+    echo no >scan/broken/model.safetensors
+    mkdir scan/quantized
+    cp scan/small.gguf scan/quantized/a.gguf
+    cp scan/small.gguf scan/quantized/b-00001-of-00002.gguf
+    cp scan/small.gguf scan/quantized/b-00002-of-00002.gguf
+    echo '{}' >scan/quantized/config.json
+}
+
+setup() {
+    cd "$BATS_FILE_TMPDIR" || return
+    STORE=ollama/manifests/registry.ollama.ai/library
+}
+
+# listed PATH: what a library shows there, on one line.
+listed() {
+    "$WFS" ls -o library "${@:2}" scan "$1" 2>/dev/null | tr '\n' ' '
+}
+
+@test "library: a directory of models, two levels deep, with pipelines and repositories of the hub" {
+    [ "$(listed models)" = "acme local org quantized " ]
+    [ "$(listed models/local)" = "broken pipeline-text_encoder pipeline-unet small tiny " ]
+    [ "$(listed models/acme)$(listed models/org)" = "gemma hub " ]
+    [ "$(listed models/quantized)" = "a b " ]
+    [ "$(listed models/local/pipeline-text_encoder)" = "pipeline-text_encoder-F16.gguf pipeline-text_encoder-Q4_K_M.gguf " ]
+    "$WFS" cat -o library scan models/org/hub/hub-Q4_K_M.gguf >hub.gguf
+    HF_HUB_CACHE=$PWD/scan "$WFS" cat org/hub gguf/model-Q4_K_M.gguf | cmp - hub.gguf
+}
+
+@test "library: names carry the model; what -o show= names first comes last; the rest is found by name" {
+    [ "$(listed models/local/tiny)" = "tiny-F16.gguf tiny-Q4_K_M.gguf " ]
+    [ "$(listed models/local/small)" = "small.gguf " ]
+    [ "$(listed models/local/tiny -o show=q6_k -o 'show=Q4_K_*')" = "tiny-Q4_K_S.gguf tiny-Q4_K_M.gguf tiny-Q6_K.gguf " ]
+    cmp <("$WFS" cat -o library scan models/local/tiny/tiny-Q4_K_M.gguf) <("$WFS" cat scan/tiny gguf/model-Q4_K_M.gguf)
+    "$WFS" cat -o library scan models/local/small/small.gguf | cmp - scan/small.gguf
+    "$WFS" cat -o library scan models/local/tiny/hf/config.json | cmp - "$TINY/config.json"
+    [ "$("$WFS" ls -o show=Q6_K scan/tiny gguf | tr '\n' ' ')" = "converter model-Q6_K.gguf " ]
+    "$WFS" cat -o show=Q6_K scan/tiny gguf/model-F16.gguf | cmp - <("$WFS" cat scan/tiny gguf/model-F16.gguf)
+}
+
+@test "library: Ollama's store names every blob that it has, and only those" {
+    need jq
+    [ "$(listed "$STORE")" = "gemma hub pipeline-text_encoder pipeline-unet a b small tiny " ]
+    [ "$(listed "$STORE/tiny" | tr ' ' '\n' | sort | tr '\n' ' ')" = "f16 latest q4_k_m " ]
+    "$WFS" cp -r -o library scan ollama copied 2>/dev/null
+    cmp copied/manifests/registry.ollama.ai/library/tiny/{latest,q4_k_m}
+    local manifest digest
+    for manifest in copied/manifests/registry.ollama.ai/*/*/*; do
+        jq -er '.mediaType == "application/vnd.docker.distribution.manifest.v2+json" and .schemaVersion == 2' "$manifest" >/dev/null
+        [ "$(tail -c 1 "$manifest")" = "" ]
+        jq -r '.config, .layers[] | "\(.digest) \(.size)"' "$manifest"
+    done | sort -u | while read -r digest size; do
+        [ "$(stat -c %s "copied/blobs/${digest/:/-}")" = "$size" ]
+        echo "${digest/:/-}"
+    done | sort >named
+    diff named <(ls copied/blobs | sort)
+    digest=$(jq -r '.config.digest' copied/manifests/registry.ollama.ai/library/tiny/latest)
+    [ "$(sha256sum <"copied/blobs/${digest/:/-}")" = "${digest#sha256:}  -" ]
+    jq -e '.model_family == "llama" and .file_type == "Q4_K_M"' "copied/blobs/${digest/:/-}"
+}
+
+@test "library: -o true-digests names blobs by their SHA-256, kept for later" {
+    local blob
+    "$WFS" ls -o "library,true-digests,cache=$BATS_TEST_TMPDIR/cache" scan/acme ollama/blobs >blobs
+    [ "$(wc -l <blobs)" = 4 ]
+    while read -r blob; do
+        [ "$("$WFS" cat -o "library,true-digests,cache=$BATS_TEST_TMPDIR/cache" scan/acme "ollama/blobs/$blob" | sha256sum)" = "${blob#sha256-}  -" ]
+    done <blobs
+    need jq
+    [ "$("$WFS" cat -o library,true-digests scan metadata.json | jq -r .ollama.digests)" = sha256 ]
+    [ "$("$WFS" cat -o library scan metadata.json | jq -r .ollama.digests)" = identity ]
+}
+
+@test "library: a mount of several sources opens each when it is looked into; a broken one leaves the others" {
+    need_fuse
+    cp -r "$TINY" mine
+    "$WFS" mount mine scan/small.gguf "org/named=scan/acme/gemma" scan/broken mnt
+    [ "$(cd mnt/models && echo */*)" = "local/broken local/mine local/small org/named" ]
+    [ "$(ls mnt/models/org/named)" = "$(printf 'named-F16.gguf\nnamed-Q4_K_M.gguf')" ]
+    cmp mnt/models/local/small/small.gguf scan/small.gguf
+    [ -z "$(ls mnt/models/local/broken)" ]
+    [ "$(ls mnt/ollama/manifests/registry.ollama.ai/library | tr '\n' ' ')" = "mine named small " ]
+    cmp <("$WFS" cat mine gguf/model-Q4_K_M.gguf) mnt/models/local/mine/mine-Q4_K_M.gguf
+    "$WFS" umount mnt
+}
+
+@test "library: what cannot be one is named" {
+    fails 1 "nowhere: no such file or directory" "$WFS" mount "$TINY" nowhere mnt
+    fails 1 "scan/nothing: holds no models" "$WFS" ls -o library scan/nothing
+    fails 1 "local/tiny: two sources have this name; give one another: ORG/NAME=SOURCE" "$WFS" mount scan/tiny scan/tiny mnt
+    fails 1 "option library has no effect on serve: name each model" "$WFS" serve -o library scan
+    [ ! -e mnt ]
+}

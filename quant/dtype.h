@@ -150,4 +150,5 @@ static inline uint64_t dtype_bytes(const struct dtype *dtype, uint64_t n_element
 }
 
 /* Types that code names directly. */
-extern const struct dtype f32_dtype, f16_dtype, bf16_dtype, u8_dtype, i32_dtype, i64_dtype, q4_0_dtype, f8_e4m3_dtype;
+extern const struct dtype f32_dtype, f16_dtype, bf16_dtype, f64_dtype, u8_dtype, i32_dtype, i64_dtype, q4_0_dtype,
+    f8_e4m3_dtype;

@@ -80,6 +80,7 @@ struct checkpoint {
     struct gguf_kvs metadata;  /* the format's metadata, typed; strings if the format has no other types */
     struct gguf_kvs differing; /* keys with different values in several files: the first file's value stays */
     const char *extras;        /* JSON text of other contents (epoch, args ...), or NULL */
+    const char *wrapper;       /* the key of the dict in a pickle that holds the tensors: "state_dict"; NULL: its top */
 
     struct side_file *side_files; /* sorted by name */
     size_t n_side_files;

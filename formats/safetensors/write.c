@@ -39,20 +39,23 @@ const char *safetensors_refusal(const char *name, size_t name_length, const stru
     return NULL;
 }
 
+int safetensors_compare(const struct artifact_tensor *a, const struct artifact_tensor *b)
+{
+    const struct tensor *left = a->tensor, *right = b->tensor;
+    if (a->encoding.dtype != b->encoding.dtype)
+        return dtype_order(a->encoding.dtype) < dtype_order(b->encoding.dtype) ? -1 : 1;
+    return text_compare(left->name, left->name_length, right->name, right->name_length);
+}
+
 /* The place of a tensor in the file. */
 struct place {
     const struct artifact_tensor *written;
-    unsigned order;  /* of its dtype */
     uint64_t offset; /* from the start of the data */
 };
 
 static int compare_places(const void *a, const void *b)
 {
-    const struct place *x = a, *y = b;
-    const struct tensor *left = x->written->tensor, *right = y->written->tensor;
-    if (x->order != y->order)
-        return x->order < y->order ? -1 : 1;
-    return text_compare(left->name, left->name_length, right->name, right->name_length);
+    return safetensors_compare(((const struct place *)a)->written, ((const struct place *)b)->written);
 }
 
 static bool put_metadata(struct json_writer *writer, const struct gguf_kvs *metadata, struct error *error)
@@ -100,7 +103,7 @@ static bool place_tensors(const struct artifact *artifact, struct place *places,
             safetensors_refusal(written->tensor->name, written->tensor->name_length, written->encoding.dtype);
         if (refusal != NULL)
             return error_set(error, "'%.200s': %s", written->tensor->name, refusal);
-        places[i] = (struct place){.written = written, .order = dtype_order(written->encoding.dtype)};
+        places[i] = (struct place){.written = written};
     }
     if (artifact->n_tensors > 0)
         qsort(places, artifact->n_tensors, sizeof *places, compare_places);

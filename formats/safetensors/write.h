@@ -10,6 +10,9 @@
 
 extern const struct container safetensors_container;
 
+/* Compares the places of two tensors in a file by their dtypes and names: less than, equal to or greater than 0. */
+int safetensors_compare(const struct artifact_tensor *a, const struct artifact_tensor *b);
+
 /* Returns the reason why a file cannot have a tensor of that name and dtype, or NULL. Refuses a tensor "__metadata__":
  * the library writes it, but no reader accepts the file. */
 const char *safetensors_refusal(const char *name, size_t name_length, const struct dtype *type);

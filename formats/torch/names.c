@@ -371,9 +371,11 @@ static bool name_tensors(struct walk *walk, struct pickle_node *root)
     return true;
 }
 
-/* Returns the dict to open in place of `node`: the one under "state_dict" or "model", if nothing else holds tensors. */
-static struct pickle_node *open_wrapper(struct pickle_node *node)
+/* Returns the dict to open in place of `node`: the one under "state_dict" or "model", which becomes *ret_key, if
+ * nothing else holds tensors. */
+static struct pickle_node *open_wrapper(struct pickle_node *node, const char **ret_key)
 {
+    static const char *const keys[] = {"state_dict", "model"};
     struct pickle_items *pairs =
         pickle_is(node, PICKLE_DICT) || pickle_object_is(node, GLOBAL_DICT) ? pairs_of(node) : NULL;
     struct pickle_node *only = NULL, *key = NULL;
@@ -385,8 +387,14 @@ static struct pickle_node *open_wrapper(struct pickle_node *node)
         key = pairs->nodes[i];
         only = pairs->nodes[i + 1];
     }
-    bool wrapper = only != NULL && only != node && (pickle_text_is(key, "state_dict") || pickle_text_is(key, "model"));
-    return wrapper && !torch_is_tensor(only) ? only : NULL;
+    if (only == NULL || only == node || torch_is_tensor(only))
+        return NULL;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (pickle_text_is(key, keys[i])) {
+            *ret_key = keys[i];
+            return only;
+        }
+    return NULL;
 }
 
 /* Final names, once all are known. */
@@ -544,7 +552,7 @@ static bool add_named(struct walk *walk, struct pickle_node *root, struct pickle
     walk->copied_bytes = pickle->length * (uint64_t)PICKLE_MEMORY_RATIO + PICKLE_MEMORY_CONSTANT;
     if (!mark_holders(walk, root))
         return false;
-    for (struct pickle_node *inner; (inner = open_wrapper(root)) != NULL;)
+    for (struct pickle_node *inner; (inner = open_wrapper(root, &walk->checkpoint->wrapper)) != NULL;)
         root = inner;
     if (!(root->mark & TORCH_HOLDS_TENSORS))
         return true;

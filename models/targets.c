@@ -1,6 +1,7 @@
 #include "models/targets.h"
 
 #include "models/convert/from_gguf.h"
+#include "models/diffusion/quantize.h"
 
 static enum outcome convert(const struct gguf_model *model, const char *outtype, const struct quantize_options *options,
                             struct artifact *ret_artifact, struct error *error)
@@ -15,11 +16,30 @@ static enum outcome copy(const struct gguf_model *model, const char *type, const
     return OK;
 }
 
+static enum outcome convert_diffusion(const struct gguf_model *model, const char *type,
+                                      const struct quantize_options *options, struct artifact *ret_artifact,
+                                      struct error *error)
+{
+    diffusion_artifact(model, ret_artifact);
+    return OK;
+}
+
 /* Notes why llama-quantize makes no file from this model. */
 static enum outcome note_unquantized(const struct gguf_model *model, const struct error *error)
 {
     checkpoint_note(model->checkpoint, SUBJECT_QUANTIZED, "%s", error->message);
     return REPORTED;
+}
+
+/* Mixes that the tool does not have are missing for every diffusion model, which is not worth a note. */
+static enum outcome quantize_diffusion(const struct gguf_model *model, const struct mix *mix,
+                                       struct artifact *ret_artifact, struct error *error)
+{
+    if (!diffusion_has_mix(mix->name)) {
+        error_set(error, "ComfyUI-GGUF's llama-quantize does not write %s", mix->name);
+        return REPORTED;
+    }
+    return diffusion_quantize(model, mix, ret_artifact, error) ? OK : note_unquantized(model, error);
 }
 
 /* Hints at the option: without it every model lacks these files, which is not worth a note. */
@@ -34,6 +54,8 @@ enum outcome target_quantize(const struct gguf_model *model, const char *type, c
                              struct artifact *ret_artifact, struct error *error)
 {
     const struct mix *mix = mix_find(type);
+    if (diffusion_architecture_of_model(model) != NULL)
+        return quantize_diffusion(model, mix, ret_artifact, error);
     if (model->is_gguf && !quantize_takes(model, error)) {
         error_prefix(error, "nothing is quantized");
         return note_unquantized(model, error);
@@ -67,6 +89,24 @@ const struct target targets[] = {
     {"gguf/model-F32.gguf", OF_GGUF, target_quantize, "F32"},
     {"gguf/model-F16.gguf", OF_GGUF, target_quantize, "F16"},
     {"gguf/model-BF16.gguf", OF_GGUF, target_quantize, "BF16"},
+    {"model.gguf", OF_DIFFUSION_MODEL, convert_diffusion, NULL},
+    {"gguf/model-F32.gguf", OF_DIFFUSION_MODEL, target_quantize, "F32"},
+    {"gguf/model-F16.gguf", OF_DIFFUSION_MODEL, target_quantize, "F16"},
+    {"gguf/model-BF16.gguf", OF_DIFFUSION_MODEL, target_quantize, "BF16"},
+    {"gguf/model-Q8_0.gguf", OF_DIFFUSION_MODEL, target_quantize, "Q8_0"},
+    {"gguf/model-Q6_K.gguf", OF_DIFFUSION_MODEL, target_quantize, "Q6_K"},
+    {"gguf/model-Q5_K_M.gguf", OF_DIFFUSION_MODEL, target_quantize, "Q5_K_M"},
+    {"gguf/model-Q5_K_S.gguf", OF_DIFFUSION_MODEL, target_quantize, "Q5_K_S"},
+    {"gguf/model-Q5_1.gguf", OF_DIFFUSION_MODEL, target_quantize, "Q5_1"},
+    {"gguf/model-Q5_0.gguf", OF_DIFFUSION_MODEL, target_quantize, "Q5_0"},
+    {"gguf/model-Q4_K_M.gguf", OF_DIFFUSION_MODEL, target_quantize, "Q4_K_M"},
+    {"gguf/model-Q4_K_S.gguf", OF_DIFFUSION_MODEL, target_quantize, "Q4_K_S"},
+    {"gguf/model-Q4_1.gguf", OF_DIFFUSION_MODEL, target_quantize, "Q4_1"},
+    {"gguf/model-Q4_0.gguf", OF_DIFFUSION_MODEL, target_quantize, "Q4_0"},
+    {"gguf/model-Q3_K_L.gguf", OF_DIFFUSION_MODEL, target_quantize, "Q3_K_L"},
+    {"gguf/model-Q3_K_M.gguf", OF_DIFFUSION_MODEL, target_quantize, "Q3_K_M"},
+    {"gguf/model-Q3_K_S.gguf", OF_DIFFUSION_MODEL, target_quantize, "Q3_K_S"},
+    {"gguf/model-Q2_K.gguf", OF_DIFFUSION_MODEL, target_quantize, "Q2_K"},
     {"mmproj.gguf", OF_PROJECTOR, convert, "auto"},
     {"gguf/mmproj-F32.gguf", OF_PROJECTOR, convert, "f32"},
     {"gguf/mmproj-F16.gguf", OF_PROJECTOR, convert, "f16"},

@@ -4,6 +4,7 @@
 #include "fs/cli/progress.h"
 #include "fs/cli/quantization_html.h"
 #include "fs/cli/terminal.h"
+#include "models/diffusion/state_dict.h"
 #include "models/families/families.h"
 #include "models/families/groups.h"
 #include "models/projectors/projectors.h"
@@ -38,6 +39,9 @@ void print_architectures(void)
     puts("Vision and audio encoders, for mmproj.gguf");
     for (const struct family *const *projector = projectors; *projector != NULL; projector++)
         print_family(*projector);
+    puts("Diffusion models, as ComfyUI-GGUF writes them");
+    for (const struct diffusion_architecture *const *row = diffusion_architectures; *row != NULL; row++)
+        printf("  %-18s  %s\n", (*row)->name, (*row)->summary);
 }
 
 static void put_family(struct json_writer *writer, const struct family *family, const struct family_group *group)
@@ -61,6 +65,9 @@ void print_architectures_json(void)
     json_put_template(&page.writer, "], \n'projectors': [");
     for (const struct family *const *projector = projectors; *projector != NULL; projector++)
         put_family(&page.writer, *projector, NULL);
+    json_put_template(&page.writer, "], \n'diffusion': [");
+    for (const struct diffusion_architecture *const *row = diffusion_architectures; *row != NULL; row++)
+        json_put_template(&page.writer, "\n{'gguf': %s, 'family': %s}", (*row)->name, (*row)->summary);
     json_end(&page.writer);
     json_page_print(&page);
 }
@@ -182,6 +189,9 @@ bool print_quantizations(const struct checkpoint *checkpoint, const struct quant
 {
     if (checkpoint->kind == CHECKPOINT_ADAPTER)
         return error_set(error, "%s: a LoRA adapter, and adapters are not quantized; -o lora= merges it with its base",
+                         checkpoint->path);
+    if (state_dict_of(checkpoint) != NULL)
+        return error_set(error, "%s: a diffusion model: quantizations of language models are measured, not of these",
                          checkpoint->path);
     struct gguf_model *model = gguf_model_new(checkpoint, error);
     if (model == NULL)

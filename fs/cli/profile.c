@@ -2,6 +2,7 @@
 
 #include "models/convert/model.h"
 #include "models/derive/adapter.h"
+#include "models/diffusion/state_dict.h"
 #include "models/families/families.h"
 #include "models/packings/packings.h"
 #include "models/projectors/projector.h"
@@ -217,6 +218,19 @@ static void gather_config(struct profile *profile, const struct checkpoint *chec
     hparams_free(hparams);
 }
 
+/* Gathers facts about a diffusion model; `dict` may be NULL. */
+static void gather_diffusion(struct profile *profile, const struct state_dict *dict)
+{
+    const struct diffusion_architecture *architecture =
+        dict != NULL ? dict->architecture : diffusion_architecture_named(profile->gguf);
+    if (architecture == NULL)
+        return;
+    profile->family = architecture->summary;
+    profile->architecture = architecture->summary;
+    if (dict == NULL || dict->refusal == NULL)
+        profile->gguf = architecture->name;
+}
+
 void profile_gather(struct profile *profile, const struct checkpoint *checkpoint, struct arena *arena)
 {
     struct error unused;
@@ -233,7 +247,8 @@ void profile_gather(struct profile *profile, const struct checkpoint *checkpoint
         return;
     }
     bool is_gguf = checkpoint->kind == CHECKPOINT_GGUF;
-    struct gguf_model *model = is_gguf ? NULL : gguf_model_new(checkpoint, &unused);
+    const struct state_dict *dict = state_dict_of(checkpoint);
+    struct gguf_model *model = is_gguf || dict != NULL ? NULL : gguf_model_new(checkpoint, &unused);
     if (is_gguf || (model != NULL && model->family != NULL)) {
         gather_keys(profile, is_gguf ? &checkpoint->metadata : &model->kvs, arena);
         profile->file_type = is_gguf ? profile->file_type : NULL;
@@ -241,5 +256,6 @@ void profile_gather(struct profile *profile, const struct checkpoint *checkpoint
     }
     gguf_model_free(model);
     gather_config(profile, checkpoint, list, count, arena);
+    gather_diffusion(profile, dict);
     free(list);
 }

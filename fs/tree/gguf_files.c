@@ -8,6 +8,8 @@
 #include "fs/tree/target_files.h"
 
 #include "models/convert/from_gguf.h"
+#include "models/diffusion/convert.h"
+#include "models/diffusion/state_dict.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -183,6 +185,15 @@ static void note_options(const struct tree *tree)
                         "the values of the layer that had its new number");
 }
 
+static void *make_diffusion_model(void *context, struct error *error)
+{
+    const struct tree *tree = context;
+    struct gguf_model *model = diffusion_model_new(tree_checkpoint(tree), error);
+    if (model != NULL)
+        model->edits = &tree_options(tree)->edits;
+    return model;
+}
+
 static struct target_files *new_files(struct tree *tree, lazy_maker *make, const char *left_out)
 {
     struct target_files *files = arena_alloc(tree_arena(tree), sizeof *files);
@@ -191,8 +202,29 @@ static struct target_files *new_files(struct tree *tree, lazy_maker *make, const
     return files;
 }
 
+/* Reports whether an option asks for something that ComfyUI-GGUF's llama-quantize is never asked for. */
+static bool asks_llama_quantize(const struct quantize_options *options)
+{
+    return options->imatrix != NULL || options->pure || options->leave_output_tensor || options->tensor_types != NULL ||
+           options->token_embedding_type != NULL || options->output_tensor_type != NULL || options->keep_split ||
+           options->pruned.n_layers > 0 || options->q4_0_rule != NULL;
+}
+
+static void add_diffusion_model(struct tree *tree)
+{
+    target_files_add_all(new_files(tree, make_diffusion_model, "model.gguf and gguf/ are"), OF_DIFFUSION_MODEL);
+    if (asks_llama_quantize(&tree_options(tree)->quantize) || split_is_asked(tree))
+        checkpoint_note(tree_checkpoint(tree), SUBJECT_QUANTIZED,
+                        "the options of llama-quantize and split= have no effect on a diffusion model");
+    tree_add_hint(tree, "gguf/model-*.gguf", "ComfyUI-GGUF's llama-quantize does not write this type");
+}
+
 static bool add(struct tree *tree, struct error *error)
 {
+    if (state_dict_of(tree_checkpoint(tree)) != NULL) {
+        add_diffusion_model(tree);
+        return true;
+    }
     if (tree_checkpoint(tree)->kind == CHECKPOINT_ADAPTER) {
         tree_add_hint(tree, "model.gguf", "the source is a LoRA adapter, which becomes adapter.gguf");
         tree_add_hint(tree, "gguf/model-*.gguf",

@@ -76,7 +76,7 @@ def serving(*arguments):
 
 
 def golden_checkpoints(kind=""):
-    """The golden checkpoints that WFS_GOLDEN names, made where they are missing: {name: folder}, and the tool that compares.
+    """The golden checkpoints that WFS_GOLDEN names, made where they are missing: {name: path}, and the tool that compares.
 
     WFS_GOLDEN is a folder with the programs `make` and `check`, and `make-KIND` of further sets; WFS_GOLDEN_MODELS is where the models are
     kept, those of a further set in the folder KIND beside it.
@@ -89,4 +89,6 @@ def golden_checkpoints(kind=""):
     models = models.parent / kind if kind else models
     if not models.is_dir():
         subprocess.run([sys.executable, maker, models], check=True, stdout=subprocess.DEVNULL)
-    return {path.name: path for path in sorted(models.iterdir()) if path.is_dir()}, os.path.join(golden, "check")
+    expected = pathlib.Path(golden, f"expected-{kind}" if kind else "expected")
+    made = (path for path in sorted(models.iterdir()) if path.is_dir() or (expected / f"{path.name}.json").exists())
+    return {path.name: path for path in made}, os.path.join(golden, "check")

@@ -1,0 +1,54 @@
+"""The files of diffusion and speech models are, byte for byte, what the tools of their programs wrote: those of ComfyUI-GGUF."""
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+from interop import WFS, check, done, golden_checkpoints
+
+# Variants of the expected files, by the program that wrote them: the path of a variant in the tree.
+KINDS = {
+    "ComfyUI-GGUF": {"auto": "model.gguf", "*": "gguf/model-{}.gguf"},
+}
+# Whose files are not made yet.
+OTHER_KINDS = ("whisper", "tiny.pt", "sdcpp-", "single")
+
+
+def virtual_file(variant):
+    for paths in KINDS.values():
+        if variant in paths:
+            return paths[variant]
+    return KINDS["ComfyUI-GGUF"]["*"].format(variant)
+
+
+def digest(source, path, scratch):
+    """The SHA-256 of a virtual file, which is also left in `scratch`; or why there is none."""
+    with open(scratch, "wb") as out:
+        made = subprocess.run([WFS, "cat", source, path], stdout=out, stderr=subprocess.PIPE)
+    return hashlib.sha256(scratch.read_bytes()).hexdigest() if made.returncode == 0 else made.stderr.decode().strip()
+
+
+def main():
+    if not os.environ.get("WFS_GOLDEN"):
+        print("no golden checkpoints: WFS_GOLDEN is not set")
+        sys.exit(0)
+    checkpoints, compare = golden_checkpoints("media")
+    expected_folder = pathlib.Path(compare).parent / "expected-media"
+    scratch = pathlib.Path(os.environ.get("TMPDIR", "/tmp")) / f"wfs-media-{os.getpid()}"
+    for name, source in checkpoints.items():
+        for variant, expected in json.loads((expected_folder / f"{name}.json").read_text()).items():
+            if name.startswith(OTHER_KINDS) or variant.startswith(OTHER_KINDS):
+                continue
+            found = digest(source, virtual_file(variant), scratch)
+            what = f"{name} {variant}: {found}"
+            if found != expected["sha256"] and "kv" in expected and len(found) == len(expected["sha256"]):
+                what = subprocess.run([sys.executable, compare, name, variant, scratch], capture_output=True, text=True,
+                                      env={**os.environ, "GOLDEN_EXPECTED": str(expected_folder)}).stdout
+            check(found == expected["sha256"], what)
+    scratch.unlink(missing_ok=True)
+    done()
+
+
+main()

@@ -4,6 +4,7 @@
 #include "base/sort.h"
 #include "base/text.h"
 #include "formats/safetensors/write.h"
+#include "models/diffusion/naming.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -182,7 +183,34 @@ static const char *refusal_of(const struct checkpoint *checkpoint, const struct 
     return NULL;
 }
 
-static const void *make(const struct checkpoint *checkpoint, struct arena *arena)
+/* Makes the state dict of a component of a pipeline, under its makers' names. */
+static bool fill_in_component(struct state_dict *dict, const struct diffusion_naming *naming,
+                              const struct checkpoint *checkpoint, struct arena *arena, struct error *error)
+{
+    struct tensor_set *renamed = diffusion_rename(naming, checkpoint, arena, error);
+    struct tensor_set *tensors = tensor_set_new(arena);
+    if (renamed == NULL)
+        return false;
+    add_stripped(renamed, "", compare_saved, arena, tensors);
+    if (!tensor_set_seal(tensors, error))
+        return false;
+    dict->tensors = tensors;
+    return true;
+}
+
+static const void *make_of_component(const struct diffusion_naming *naming, const struct checkpoint *checkpoint,
+                                     struct arena *arena)
+{
+    struct state_dict *made = arena_alloc(arena, sizeof *made);
+    struct error error;
+    made->architecture = diffusion_architecture_named(naming->architecture);
+    if (!fill_in_component(made, naming, checkpoint, arena, &error))
+        made->refusal = arena_strdup(arena, error.message);
+    return made;
+}
+
+/* Makes the state dict of a checkpoint under the makers' names, or under others that the converter recognizes. */
+static struct state_dict *make_of_names(const struct checkpoint *checkpoint, struct arena *arena)
 {
     const struct tensor_set *all = checkpoint->tensors;
     const char *prefix = prefix_of(all);
@@ -198,6 +226,15 @@ static const void *make(const struct checkpoint *checkpoint, struct arena *arena
     struct state_dict *made = arena_alloc(arena, sizeof *made);
     *made = (struct state_dict){architecture, refusal_of(checkpoint, architecture, tensors, arena), tensors};
     return made;
+}
+
+static const void *make(const struct checkpoint *checkpoint, struct arena *arena)
+{
+    const struct state_dict *made = make_of_names(checkpoint, arena);
+    if (made != NULL && made->refusal == NULL)
+        return made;
+    const struct diffusion_naming *naming = diffusion_naming_of(checkpoint);
+    return naming != NULL ? make_of_component(naming, checkpoint, arena) : made;
 }
 
 const struct state_dict *state_dict_of(const struct checkpoint *checkpoint)

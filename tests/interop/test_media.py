@@ -5,7 +5,9 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
+import diffusers_names
 from interop import WFS, check, done, golden_checkpoints
 
 # Variants of the expected files, by the program that wrote them: the path of a variant in the tree.
@@ -30,6 +32,18 @@ def digest(source, path, scratch):
     return hashlib.sha256(scratch.read_bytes()).hexdigest() if made.returncode == 0 else made.stderr.decode().strip()
 
 
+def check_components(checkpoints, expected_folder, scratch):
+    """A transformer under diffusers' names becomes the GGUF of its makers' file."""
+    for name in diffusers_names.CLASSES:
+        expected = json.loads((expected_folder / f"{name}.json").read_text())
+        with tempfile.TemporaryDirectory() as folder:
+            diffusers_names.write_component(pathlib.Path(folder, "transformer"), checkpoints[name])
+            pathlib.Path(folder, "model_index.json").write_text('{"_class_name": "DiffusionPipeline"}')
+            for variant in ("auto", "Q8_0", "Q4_K_S"):
+                found = digest(folder, f"transformer/{virtual_file(variant)}", scratch)
+                check(found == expected[variant]["sha256"], f"{name} in diffusers' names, {variant}: {found}")
+
+
 def main():
     if not os.environ.get("WFS_GOLDEN"):
         print("no golden checkpoints: WFS_GOLDEN is not set")
@@ -47,6 +61,7 @@ def main():
                 what = subprocess.run([sys.executable, compare, name, variant, scratch], capture_output=True, text=True,
                                       env={**os.environ, "GOLDEN_EXPECTED": str(expected_folder)}).stdout
             check(found == expected["sha256"], what)
+    check_components(checkpoints, expected_folder, scratch)
     scratch.unlink(missing_ok=True)
     done()
 

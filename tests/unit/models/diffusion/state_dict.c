@@ -79,13 +79,25 @@ static void check_orders(void)
     check_found("model", "flux x a b c double_blocks.0.img_attn.proj.weight", NULL);
 }
 
-static void check_refusal(void)
+/* diffusers' names become the makers' in a component; in a file alone they are refused. */
+static void check_component(void)
 {
+    static const char config[] = "{\"_class_name\": \"FluxTransformer2DModel\"}";
     struct safetensors file = {0};
     add_names(&file, "single_transformer_blocks.0.attn.norm_k.weight x_embedder.weight");
     safetensors_write(&file, "x.safetensors");
     check_found("x.safetensors", "flux single_transformer_blocks.0.attn.norm_k.weight x_embedder.weight",
                 "has the name that diffusers gives it");
+    add_names(&file, "x_embedder.weight single_transformer_blocks.0.attn.norm_k.weight "
+                     "transformer_blocks.11.attn.to_q.bias transformer_blocks.11.attn.to_v.bias "
+                     "transformer_blocks.11.attn.to_k.bias");
+    safetensors_write(&file, "flux/diffusion_pytorch_model.safetensors");
+    files_write("flux/config.json", config, sizeof config - 1);
+    check_found("flux", "flux double_blocks.11.img_attn.qkv.bias img_in.weight single_blocks.0.norm.key_norm.scale",
+                NULL);
+    add_names(&file, "x_embedder.weight transformer_blocks.11.attn.to_q.bias");
+    safetensors_write(&file, "flux/diffusion_pytorch_model.safetensors");
+    check_found("flux", "flux", "too few tensors");
 }
 
 int main(void)
@@ -98,7 +110,7 @@ int main(void)
         check_found("x.safetensors", rows[i].found, NULL);
     }
     check_orders();
-    check_refusal();
+    check_component();
     files_remove();
     return check_done();
 }

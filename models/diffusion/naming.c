@@ -1,0 +1,104 @@
+#include "models/diffusion/naming.h"
+
+#include "base/text.h"
+#include "formats/documents.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct diffusion_naming namings[] = {
+    {"FluxTransformer2DModel", "flux", flux_names, NULL, NULL},
+    {"SD3Transformer2DModel", "sd3", sd3_names, "transformer_blocks.", "norm1_context.linear."},
+};
+
+const struct diffusion_naming *diffusion_naming_of(const struct checkpoint *checkpoint)
+{
+    struct document *config = NULL;
+    struct error unused;
+    const struct diffusion_naming *found = NULL;
+    if (!document_open(checkpoint, "config.json", &config, &unused) || config == NULL)
+        return NULL;
+    const char *class_name = json_string(json_get(document_root(config), "_class_name"), NULL);
+    for (size_t i = 0; class_name != NULL && i < sizeof namings / sizeof *namings; i++)
+        if (strcmp(namings[i].class_name, class_name) == 0)
+            found = &namings[i];
+    document_close(config);
+    return found;
+}
+
+/* Returns the highest number of a block. */
+static uint64_t last_block(const struct tensor_set *set, const char *blocks)
+{
+    uint64_t last = 0;
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const char *name = set->tensors[i].name;
+        uint64_t number = text_starts_with(name, blocks) ? strtoull(name + strlen(blocks), NULL, 10) : 0;
+        last = number > last ? number : last;
+    }
+    return last;
+}
+
+/* Returns the tensors with "last." before the naming's module of the last block, not sealed. */
+static const struct tensor_set *with_last_block(const struct diffusion_naming *naming, const struct tensor_set *set,
+                                                struct arena *arena)
+{
+    struct tensor_set *marked = tensor_set_new(arena);
+    if (naming->blocks == NULL)
+        return set;
+    const char *block =
+        arena_printf(arena, "%s%llu.", naming->blocks, (unsigned long long)last_block(set, naming->blocks));
+    const char *module = arena_printf(arena, "%s%s", block, naming->last_module);
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        struct tensor tensor = set->tensors[i];
+        if (text_starts_with(tensor.name, module)) {
+            tensor.name = arena_printf(arena, "%slast.%s", block, tensor.name + strlen(block));
+            tensor.name_length = (uint32_t)strlen(tensor.name);
+        }
+        tensor_set_add(marked, &tensor);
+    }
+    return marked;
+}
+
+struct renaming {
+    struct arena *arena;
+    struct tensor_set *to;
+};
+
+static const struct view *read_tensor(void *context, const struct tensor *tensor, const char *shown,
+                                      struct error *error)
+{
+    const struct renaming *renaming = context;
+    if (tensor->refusal == NULL)
+        return tensor_view(tensor, renaming->arena);
+    error_set(error, "tensor '%.200s': %s", shown, tensor->refusal);
+    return NULL;
+}
+
+static void write_tensor(void *context, const char *name, const struct view *view)
+{
+    const struct renaming *renaming = context;
+    tensor_set_add_view(renaming->to, name, view);
+}
+
+struct tensor_set *diffusion_rename(const struct diffusion_naming *naming, const struct checkpoint *checkpoint,
+                                    struct arena *arena, struct error *error)
+{
+    const struct relation_row *const tables[] = {naming->rows, NULL};
+    struct renaming renaming = {arena, tensor_set_new(arena)};
+    const struct dimensions dimensions = {.n_layers = UINT64_MAX};
+    const struct relation_job job = {
+        .relation = relation_new(arena, naming->class_name, NULL, tables, error),
+        .direction = FORWARD,
+        .dimensions = &dimensions,
+        .dimensions_name = "config.json",
+        .set = with_last_block(naming, checkpoint->tensors, arena),
+        .arena = arena,
+        .context = &renaming,
+        .read = read_tensor,
+        .write = write_tensor,
+    };
+    if (job.relation != NULL && relation_apply(&job, error))
+        return renaming.to;
+    error_prefix(error, "a component of the class %s", naming->class_name);
+    return NULL;
+}

@@ -71,6 +71,7 @@ END
     need_fuse
     need getfattr
     make_pipeline
+    rm -r "$PIPELINE/vae" # with it the root has single_file.safetensors, whose size depends on all components
     serve "$PIPELINE" "$MNT"
     opened() {
         find "/proc/$SERVER/fd" -lname "$PIPELINE/$1/*.safetensors" -o -lname "$PIPELINE/$1/*.bin" | grep -c . || true

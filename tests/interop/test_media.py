@@ -1,4 +1,4 @@
-"""The files of diffusion and speech models are, byte for byte, what the tools of their programs wrote: those of ComfyUI-GGUF."""
+"""The files of diffusion and speech models are, byte for byte, what the tools of their programs wrote: those of ComfyUI-GGUF, and diffusers' scripts."""
 import hashlib
 import json
 import os
@@ -13,9 +13,10 @@ from interop import WFS, check, done, golden_checkpoints
 # Variants of the expected files, by the program that wrote them: the path of a variant in the tree.
 KINDS = {
     "ComfyUI-GGUF": {"auto": "model.gguf", "*": "gguf/model-{}.gguf"},
+    "diffusers": {"single": "single_file.safetensors", "single-half": "single_file-fp16.safetensors"},
 }
 # Whose files are not made yet.
-OTHER_KINDS = ("whisper", "tiny.pt", "sdcpp-", "single")
+OTHER_KINDS = ("whisper", "tiny.pt", "sdcpp-")
 
 
 def virtual_file(variant):

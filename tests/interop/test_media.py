@@ -1,4 +1,5 @@
-"""The files of diffusion and speech models are, byte for byte, what the tools of their programs wrote: those of ComfyUI-GGUF, and diffusers' scripts."""
+"""The files of diffusion and speech models are, byte for byte, what the tools of their programs wrote: those of ComfyUI-GGUF and
+stable-diffusion.cpp, and diffusers' scripts."""
 import hashlib
 import json
 import os
@@ -16,13 +17,15 @@ KINDS = {
     "diffusers": {"single": "single_file.safetensors", "single-half": "single_file-fp16.safetensors"},
 }
 # Whose files are not made yet.
-OTHER_KINDS = ("whisper", "tiny.pt", "sdcpp-")
+OTHER_KINDS = ("whisper", "tiny.pt")
 
 
 def virtual_file(variant):
     for paths in KINDS.values():
         if variant in paths:
             return paths[variant]
+    if variant.startswith("sdcpp-"):
+        return f"sdcpp/model-{variant.removeprefix('sdcpp-')}.gguf"
     return KINDS["ComfyUI-GGUF"]["*"].format(variant)
 
 

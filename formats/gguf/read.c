@@ -20,8 +20,9 @@
 enum {
     MAGIC_BYTES = 4,
     LAST_VERSION = 3,
-    MAX_DIMENSIONS = 4,
-    MAX_NAME = 64, /* with the NUL that ends it in the reference's memory */
+    /* more than ggml's own 4 and 64: files of ComfyUI-GGUF have both */
+    MAX_DIMENSIONS = 5,
+    MAX_NAME = 128, /* with the NUL that ends it in the reference's memory */
     USUAL_ALIGNMENT = 32,
     MAX_SHARDS = 4096,
     MAX_TYPES = 64, /* more than GGUF has */

@@ -10,7 +10,6 @@
 
 #include "formats/components.h"
 #include "formats/safetensors/write.h"
-#include "models/diffusion/naming.h"
 #include "models/diffusion/single_file.h"
 #include "models/diffusion/state_dict.h"
 
@@ -149,9 +148,10 @@ static bool add(struct tree *tree, struct error *error)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     const struct components *components = checkpoint->components;
+    const struct state_dict *dict = state_dict_of(checkpoint);
     if (checkpoint->n_sources == 0 && components != NULL && has_parts(components, single_file_parts)) {
         add_pipeline(tree);
-    } else if (checkpoint->n_sources != 0 && diffusion_naming_of(checkpoint) != NULL) {
+    } else if (dict != NULL && dict->is_component) {
         tree_add_file(tree, TREE_ROOT, "original.safetensors", plan_original, tree);
         checkpoint_hint(checkpoint, SUBJECT_WEIGHTS,
                         "original.safetensors has the makers' names and exact values; no tool of diffusers writes it");

@@ -35,7 +35,7 @@ const struct relation_row sd3_names[] = {
     {BLOCK "attn.norm_added_k", TEXT "attn.ln_k"},
     {BLOCK "attn.to_add_out", TEXT "attn.proj"},
     /* the last block has no more than a scale and a shift for the text, like the final layer */
-    {BLOCK "last.norm1_context.linear", TEXT "adaLN_modulation.1", SWAPPED},
+    {BLOCK "last.norm1_context.linear", "joint_blocks.{}.last.context_block.adaLN_modulation.1", SWAPPED},
     {BLOCK "norm1_context.linear", TEXT "adaLN_modulation.1"},
     {BLOCK "ff_context.net.0.proj", TEXT "mlp.fc1"},
     {BLOCK "ff_context.net.2", TEXT "mlp.fc2"},

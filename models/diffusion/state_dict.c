@@ -187,7 +187,7 @@ static const char *refusal_of(const struct checkpoint *checkpoint, const struct 
 static bool fill_in_component(struct state_dict *dict, const struct diffusion_naming *naming,
                               const struct checkpoint *checkpoint, struct arena *arena, struct error *error)
 {
-    struct tensor_set *renamed = diffusion_rename(naming, checkpoint, arena, error);
+    struct tensor_set *renamed = diffusion_rename(naming, FORWARD, checkpoint->tensors, arena, error);
     struct tensor_set *tensors = tensor_set_new(arena);
     if (renamed == NULL)
         return false;
@@ -204,6 +204,7 @@ static const void *make_of_component(const struct diffusion_naming *naming, cons
     struct state_dict *made = arena_alloc(arena, sizeof *made);
     struct error error;
     made->architecture = diffusion_architecture_named(naming->architecture);
+    made->is_component = true;
     if (!fill_in_component(made, naming, checkpoint, arena, &error))
         made->refusal = arena_strdup(arena, error.message);
     return made;
@@ -224,7 +225,9 @@ static struct state_dict *make_of_names(const struct checkpoint *checkpoint, str
     if (architecture == NULL)
         return NULL;
     struct state_dict *made = arena_alloc(arena, sizeof *made);
-    *made = (struct state_dict){architecture, refusal_of(checkpoint, architecture, tensors, arena), tensors};
+    *made = (struct state_dict){.architecture = architecture,
+                                .refusal = refusal_of(checkpoint, architecture, tensors, arena),
+                                .tensors = tensors};
     return made;
 }
 

@@ -12,6 +12,7 @@
 
 struct state_dict {
     const struct diffusion_architecture *architecture;
+    bool is_component;                /* the checkpoint has diffusers' names */
     const char *refusal;              /* why the converter takes no such model; NULL: it takes it */
     const struct tensor_set *tensors; /* sealed; NULL if diffusers' names could not be turned into the makers' */
 };

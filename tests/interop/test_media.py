@@ -48,6 +48,34 @@ def check_components(checkpoints, expected_folder, scratch):
                 check(found == expected[variant]["sha256"], f"{name} in diffusers' names, {variant}: {found}")
 
 
+def check_diffusers(checkpoints):
+    """The makers' file becomes a transformer that diffusers opens, with the tensors that its from_single_file() has."""
+    for name, (class_name, convert) in diffusers_names.CLASSES.items():
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            made = subprocess.run([WFS, "cp", "-r", checkpoints[name], "diffusers/transformer", folder], capture_output=True)
+            if not check(made.returncode == 0, f"{name}: diffusers/: {made.stderr.decode()}"):
+                continue
+            shown = diffusers_names.read(folder / "transformer" / "diffusion_pytorch_model.safetensors")
+            check(shown == convert(diffusers_names.read(checkpoints[name])), f"{name}: diffusers/ has other tensors than the script writes")
+            try:
+                import diffusers
+                import torch
+            except ImportError:
+                print("diffusers is not installed: nothing opens diffusers/")
+                continue
+            model = getattr(diffusers, class_name)
+            dtype = torch.bfloat16 if next(iter(shown.values()))[0] == "BF16" else torch.float16
+            opened = model.from_pretrained(folder / "transformer", torch_dtype=dtype).state_dict()
+            bits = {key: tensor.contiguous().view(torch.int16).numpy().tobytes() for key, tensor in opened.items()}
+            check(bits == {key: tensor[2] for key, tensor in shown.items()}, f"{name}: from_pretrained() has other tensors than diffusers/")
+            if class_name == "FluxTransformer2DModel":
+                continue  # whose from_single_file() takes the width of the real model alone
+            single = model.from_single_file(str(checkpoints[name]), config=str(folder / "transformer"), torch_dtype=dtype).state_dict()
+            check(opened.keys() == single.keys() and all(torch.equal(opened[key], single[key]) for key in opened),
+                  f"{name}: from_pretrained() and from_single_file() differ")
+
+
 def main():
     if not os.environ.get("WFS_GOLDEN"):
         print("no golden checkpoints: WFS_GOLDEN is not set")
@@ -66,6 +94,7 @@ def main():
                                       env={**os.environ, "GOLDEN_EXPECTED": str(expected_folder)}).stdout
             check(found == expected["sha256"], what)
     check_components(checkpoints, expected_folder, scratch)
+    check_diffusers(checkpoints)
     scratch.unlink(missing_ok=True)
     done()
 

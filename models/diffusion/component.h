@@ -1,0 +1,20 @@
+/* A Flux or Stable Diffusion 3 model under its makers' names as the transformer of a pipeline: tensors with diffusers'
+ * names, and config.json with what their shapes say.
+ *
+ * Source: scripts/convert_flux_to_diffusers.py and scripts/convert_sd3_to_diffusers.py of diffusers. */
+#pragma once
+
+#include "base/buffer.h"
+#include "formats/artifact.h"
+#include "models/diffusion/state_dict.h"
+
+/* Reports whether a model can become a component. */
+bool component_is_known(const struct state_dict *dict);
+
+/* Makes the artifact of the weights, with names and views in `arena`; the checkpoint must outlive it. The caller frees
+ * it. Fails if a tensor has a name that diffusers does not know, or one is missing. */
+bool component_artifact(const struct state_dict *dict, struct arena *arena, struct artifact *ret_artifact,
+                        struct error *error);
+
+/* Appends config.json. Fails if a tensor is missing or has another rank. */
+bool component_write_config(const struct state_dict *dict, struct buffer *out, struct error *error);

@@ -62,3 +62,19 @@ float torch_sum_end(struct torch_sum *sum, const float *rest, size_t n_rest)
         total += sum->at[0][0][i];
     return total;
 }
+
+/* Below the length of a vector, numbers go to four sums in turn; those that are left go to the first. */
+float torch_sum_few(const float *values, size_t n)
+{
+    struct torch_sum sum;
+    float lanes[TORCH_SUM_VECTORS] = {0};
+    size_t n_whole = n - n % (n < TORCH_SUM_LANES ? TORCH_SUM_VECTORS : TORCH_SUM_STEP);
+    if (n >= TORCH_SUM_LANES) {
+        torch_sum_begin(&sum, n);
+        torch_sum_add(&sum, values, n_whole);
+        return torch_sum_end(&sum, values + n_whole, n - n_whole);
+    }
+    for (size_t i = 0; i < n; i++)
+        lanes[i < n_whole ? i % TORCH_SUM_VECTORS : 0] += values[i];
+    return ((lanes[0] + lanes[1]) + lanes[2]) + lanes[3];
+}

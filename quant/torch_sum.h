@@ -23,3 +23,6 @@ struct torch_sum {
 void torch_sum_begin(struct torch_sum *sum, size_t n);
 void torch_sum_add(struct torch_sum *sum, const float *values, size_t n);
 float torch_sum_end(struct torch_sum *sum, const float *rest, size_t n_rest);
+
+/* Returns the sum of a few numbers, such as one for each of several models. */
+float torch_sum_few(const float *values, size_t n);

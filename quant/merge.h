@@ -8,16 +8,27 @@
  * Results are those of mergekit with torch on a processor with FMA, on one thread: rounding to the work dtype after
  * each operation and torch's order of summation. NaN stays NaN, with any sign and payload.
  *
- * Methods that work element by element read just the range that is wanted. Source: mergekit, merge_methods/; torch,
+ * Methods that work element by element read just the range that is wanted. The others read the whole of their inputs
+ * once, when a range is read first, and keep a few numbers or bits. Source: mergekit, merge_methods/; torch,
  * aten/src/ATen/native. */
 #pragma once
 
+#include "quant/mersenne.h"
 #include "quant/view.h"
 
 /* One model, with the parameters of its own. Methods ignore those that they do not have. */
 struct merge_model {
     const struct view *view;
-    double weight, scale;
+    double weight, scale, density, gamma, epsilon;
+};
+
+/* How differences from the base are thinned out, where a model's density is less than 1. */
+enum merge_sparsifier {
+    MERGE_DENSE,              /* not at all, whatever the density */
+    MERGE_MAGNITUDE,          /* the largest stay: density of them */
+    MERGE_MAGNITUDE_OUTLIERS, /* of the largest, gamma of all go; then density of all stay */
+    MERGE_RANDOM,             /* each stays with the probability `density` */
+    MERGE_DELLA               /* with one by the rank in its row, from density - epsilon to density + epsilon */
 };
 
 /* The inputs of one tensor, with the parameters that they share. */
@@ -26,7 +37,14 @@ struct merge_operands {
     const struct view *base;          /* NULL: none */
     const struct merge_model *models; /* in the recipe's order, without the base unless the method says otherwise */
     size_t n_models;                  /* at least 1 */
-    bool normalize;
+
+    enum merge_sparsifier sparsifier;
+    struct mersenne *random; /* for MERGE_RANDOM and MERGE_DELLA: the sequence of the seed; lives as long as the view */
+    uint64_t first_word;     /* the first of its words for this tensor: those of tensors before come before */
+
+    double lambda, t, eps, tol, select_topk;
+    unsigned max_iter;
+    bool normalize, rescale, signs, filter_wise, flatten, row_wise;
 };
 
 typedef const struct view *merge_function(struct arena *arena, const struct merge_operands *operands);
@@ -37,3 +55,15 @@ merge_function merge_linear;
 
 /* passthrough with a scale: the only model times its scale. */
 merge_function merge_scaled;
+
+/* task_arithmetic, ties, dare_*, breadcrumbs*, della*: the base plus lambda times the sum of the weighted differences
+ * of the models from it, thinned out first. With `rescale`, what is left of a model's differences is multiplied so that
+ * the sum of their magnitudes stays. With `signs`, only the differences are added that have the sign of the sum of all,
+ * element by element. With `normalize` the sum is divided by the sum of the weights of what was added.
+ *
+ * Which of equal magnitudes stay is what std::sort of libstdc++ does. MERGE_DELLA takes vectors and matrices; density -
+ * epsilon and density + epsilon are between 0 and 1 where density is. */
+merge_function merge_task_arithmetic;
+
+/* Returns how many random words a tensor draws. */
+uint64_t merge_words(const struct merge_operands *operands);

@@ -35,15 +35,17 @@ static add_product_function *const add_products[CPU_LEVELS] = {
     ON_X86(add_product_avx512),
 };
 
-static void compute_linear(const struct merged *merged, struct merge_tile *tile)
+static const float *compute_linear(const struct merged *merged, struct merge_tile *tile, struct error *error)
 {
     const struct linear *linear = (const struct linear *)merged;
     add_product_function *add = add_products[cpu_level()];
-    memset(tile->result, 0, tile->n * sizeof *tile->result);
+    float *sums = tile->spare[0];
+    memset(sums, 0, tile->n * sizeof *sums);
     for (size_t i = 0; i < merged->n_models; i++)
-        add(tile->result, tile->models[i], linear->weights[i], tile->n);
+        add(sums, tile->models[i], linear->weights[i], tile->n);
     if (linear->normalize)
-        tile->in.kernels->with_one(DIVIDE, tile->result, tile->n, linear->divisor);
+        tile->in.kernels->with_one(DIVIDE, sums, tile->n, linear->divisor);
+    return sums;
 }
 
 static bool linear_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
@@ -68,10 +70,10 @@ struct scaled {
     float scale;
 };
 
-static void compute_scaled(const struct merged *merged, struct merge_tile *tile)
+static const float *compute_scaled(const struct merged *merged, struct merge_tile *tile, struct error *error)
 {
-    memcpy(tile->result, tile->models[0], tile->n * sizeof *tile->result);
-    tile->in.kernels->with_one(MULTIPLY, tile->result, tile->n, ((const struct scaled *)merged)->scale);
+    tile->in.kernels->with_one(MULTIPLY, tile->models[0], tile->n, ((const struct scaled *)merged)->scale);
+    return tile->models[0];
 }
 
 static bool scaled_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)

@@ -1,9 +1,11 @@
 #include "quant/merge_tiles.h"
 
 #include "quant/convert.h"
+#include "quant/torch_sum.h"
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 static bool same_shape(const struct view *a, const struct view *b)
 {
@@ -49,38 +51,128 @@ static bool read_inputs(const struct merged *merged, const struct merge_tile *ti
     return good;
 }
 
-bool merge_read(const struct view *view, uint64_t first, uint64_t count, void *out, merge_tile_function *compute,
+/* Widens a range to whole tiles. */
+static void widen(const struct merged *merged, uint64_t *first, uint64_t *count)
+{
+    uint64_t n = merged->view.n_elements, end = *first + *count;
+    if (merged->step == 0)
+        return;
+    end += (merged->step - end % merged->step) % merged->step;
+    end = end < n ? end : n;
+    *first -= *first % merged->step;
+    *count = end - *first;
+}
+
+bool merge_walk(const struct merged *merged, uint64_t first, uint64_t count, merge_visit_function *visit, void *context,
                 struct error *error)
 {
-    const struct merged *merged = (const struct merged *)view;
-    size_t room = count < MERGE_TILE ? (size_t)count : MERGE_TILE;
-    float *values = memory_alloc((merged->n_models + 2) * room * sizeof *values);
+    widen(merged, &first, &count);
+    uint64_t step = merged->step != 0 ? merged->step : MERGE_TILE;
+    size_t room = (size_t)(count < step ? count : step);
+    float *values = memory_alloc((merged->n_models + 1 + MERGE_SPARES) * room * sizeof *values);
     float **models = memory_alloc(merged->n_models * sizeof *models);
-    struct merge_tile tile = {.in = rounded_in(view->dtype), .models = models, .result = values};
-    unsigned char *to = out;
+    struct merge_tile tile = {.in = rounded_in(merged->view.dtype), .models = models};
     bool good = true;
-    tile.base = merged->base != NULL ? values + room : NULL;
+    for (size_t i = 0; i < MERGE_SPARES; i++)
+        tile.spare[i] = values + i * room;
+    tile.base = merged->base != NULL ? values + MERGE_SPARES * room : NULL;
     for (size_t i = 0; i < merged->n_models; i++)
-        models[i] = values + (i + 2) * room;
+        models[i] = values + (MERGE_SPARES + 1 + i) * room;
     for (uint64_t done = 0; done < count && good; done += tile.n) {
         tile.first = first + done;
         tile.n = count - done < room ? (size_t)(count - done) : room;
-        good = read_inputs(merged, &tile, error);
-        if (good) {
-            compute(merged, &tile);
-            dtype_kernels(view->dtype).encode(tile.result, to + done * view->dtype->block_bytes, tile.n);
-        }
+        good = read_inputs(merged, &tile, error) && visit(context, &tile, error);
     }
     free(models);
     free(values);
     return good;
 }
 
+struct reading {
+    const struct merged *merged;
+    merge_tile_function *compute;
+    uint64_t first, end;
+    unsigned char *out;
+};
+
+static bool read_tile(void *context, struct merge_tile *tile, struct error *error)
+{
+    const struct reading *reading = context;
+    const struct dtype *dtype = reading->merged->view.dtype;
+    const float *values = reading->compute(reading->merged, tile, error);
+    uint64_t first = tile->first > reading->first ? tile->first : reading->first, end = tile->first + tile->n;
+    if (values != NULL)
+        dtype_kernels(dtype).encode(values + (first - tile->first),
+                                    reading->out + (first - reading->first) * dtype->block_bytes,
+                                    (end < reading->end ? end : reading->end) - first);
+    return values != NULL;
+}
+
+bool merge_read(const struct view *view, uint64_t first, uint64_t count, void *out, merge_tile_function *compute,
+                struct error *error)
+{
+    struct reading reading = {(const struct merged *)view, compute, first, first + count, out};
+    return merge_walk(reading.merged, first, count, read_tile, &reading, error);
+}
+
 void merge_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
 {
     const struct merged *merged = (const struct merged *)view;
+    widen(merged, &first, &count);
     if (merged->base != NULL)
         convert_depends(merged->base, encoding_of(&f32_dtype), first, count, to);
     for (size_t i = 0; i < merged->n_models; i++)
         convert_depends(merged->models[i], encoding_of(&f32_dtype), first, count, to);
+}
+
+void merge_depends_once(const struct view *view, struct once *once, uint64_t first, uint64_t count,
+                        struct dependencies *to)
+{
+    bool known = once_known(once);
+    merge_depends(view, known ? first : 0, known ? count : view->n_elements, to);
+}
+
+uint64_t merge_step_of_rows(const struct view *view)
+{
+    uint64_t row = view_row_elements(view);
+    return row >= MERGE_TILE ? row : row == 0 ? 1 : (MERGE_TILE + row - 1) / row * row;
+}
+
+void merge_subtract_base(const struct merged *merged, struct merge_tile *tile)
+{
+    for (size_t i = 0; i < merged->n_models && tile->base != NULL; i++)
+        rounded_each(&tile->in, SUBTRACT, tile->models[i], tile->n, tile->base);
+}
+
+/* Sums of n elements: partial sums of 16 terms for the columns that torch adds up in whole vectors. */
+static void sum_columns(const struct rounded *in, float *const *terms, size_t n_terms, size_t n, float *sums)
+{
+    enum { GROUP = 16 };
+    float *group = n_terms > GROUP ? memory_alloc(n * sizeof *group) : sums;
+    memset(sums, 0, n * sizeof *sums);
+    for (size_t i = 0; i < n_terms; i++) {
+        if (i % GROUP == 0)
+            memset(group, 0, n * sizeof *group);
+        in->kernels->with_each(ADD, group, n, terms[i]);
+        if (group != sums && (i % GROUP == GROUP - 1 || i == n_terms - 1))
+            in->kernels->with_each(ADD, sums, n, group);
+    }
+    if (group != sums)
+        free(group);
+}
+
+void merge_sum(const struct merged *merged, struct merge_tile *tile, float *sums)
+{
+    const uint64_t n_elements = merged->view.n_elements,
+                   block = n_elements < TORCH_SUM_LANES ? TORCH_SUM_VECTORS : TORCH_SUM_STEP;
+    uint64_t n_blocks = n_elements - n_elements % block, n_before = n_blocks > tile->first ? n_blocks - tile->first : 0;
+    size_t n_whole = merged->n_models - merged->n_models % TORCH_SUM_VECTORS;
+    sum_columns(&tile->in, tile->models, merged->n_models, tile->n, sums);
+    for (size_t i = n_before < tile->n ? (size_t)n_before : tile->n; i < tile->n; i++) {
+        float lanes[TORCH_SUM_VECTORS] = {0};
+        for (size_t j = 0; j < merged->n_models; j++)
+            lanes[j < n_whole ? j % TORCH_SUM_VECTORS : 0] += tile->models[j][i];
+        sums[i] = ((lanes[0] + lanes[1]) + lanes[2]) + lanes[3];
+    }
+    rounded_values(&tile->in, sums, tile->n);
 }

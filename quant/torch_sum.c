@@ -45,22 +45,28 @@ void torch_sum_add(struct torch_sum *sum, const float *values, size_t n)
     }
 }
 
-float torch_sum_end(struct torch_sum *sum, const float *rest, size_t n_rest)
+float torch_sum_end_vectors(struct torch_sum *sum, const float *vectors, size_t n_vectors, const float *rest,
+                            size_t n_rest)
 {
-    size_t n_vectors = n_rest / TORCH_SUM_LANES;
     float total = 0;
     for (unsigned level = 1; level < TORCH_SUM_LEVELS; level++)
         for (unsigned i = 0; i < TORCH_SUM_VECTORS; i++)
             add_lanes(sum->at[0][i], sum->at[level][i]);
     for (size_t i = 0; i < n_vectors; i++)
-        add_lanes(sum->at[0][0], rest + i * TORCH_SUM_LANES);
+        add_lanes(sum->at[0][0], vectors + i * TORCH_SUM_LANES);
     for (unsigned i = 1; i < TORCH_SUM_VECTORS; i++)
         add_lanes(sum->at[0][0], sum->at[0][i]);
-    for (size_t i = n_vectors * TORCH_SUM_LANES; i < n_rest; i++)
+    for (size_t i = 0; i < n_rest; i++)
         total += rest[i];
     for (unsigned i = 0; i < TORCH_SUM_LANES; i++)
         total += sum->at[0][0][i];
     return total;
+}
+
+float torch_sum_end(struct torch_sum *sum, const float *rest, size_t n_rest)
+{
+    size_t n_vectors = n_rest / TORCH_SUM_LANES, n_whole = n_vectors * TORCH_SUM_LANES;
+    return torch_sum_end_vectors(sum, rest, n_vectors, rest + n_whole, n_rest - n_whole);
 }
 
 /* Below the length of a vector, numbers go to four sums in turn; those that are left go to the first. */

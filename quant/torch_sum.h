@@ -24,5 +24,9 @@ void torch_sum_begin(struct torch_sum *sum, size_t n);
 void torch_sum_add(struct torch_sum *sum, const float *values, size_t n);
 float torch_sum_end(struct torch_sum *sum, const float *rest, size_t n_rest);
 
+/* Like torch_sum_end(), with vectors that are left, and then single numbers. */
+float torch_sum_end_vectors(struct torch_sum *sum, const float *vectors, size_t n_vectors, const float *rest,
+                            size_t n_rest);
+
 /* Returns the sum of a few numbers, such as one for each of several models. */
 float torch_sum_few(const float *values, size_t n);

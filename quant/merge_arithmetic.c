@@ -1,0 +1,216 @@
+/* The family of task arithmetic: weighted differences from the base are thinned out, added, and added to the base. */
+#include "quant/merge_thin.h"
+#include "quant/torch_sum.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+struct arithmetic {
+    struct merged merged;
+    bool signs, normalize;
+    float divisor; /* without signs */
+    float lambda;
+    const float *weights;
+    const struct thinning *thinnings; /* of each model; MERGE_DENSE: it is kept whole. NULL: all are */
+    struct once *once;                /* struct facts; NULL: none are needed */
+};
+
+/* What is found out about the differences of all models. */
+struct facts {
+    size_t n;
+    struct thinning_facts models[];
+};
+
+static void free_facts(void *value)
+{
+    struct facts *facts = value;
+    for (size_t i = 0; i < facts->n; i++) {
+        cut_free(&facts->models[i].low);
+        cut_free(&facts->models[i].high);
+    }
+    free(facts);
+}
+
+static void *find_facts(const void *context, struct error *error)
+{
+    const struct arithmetic *arithmetic = context;
+    size_t n = arithmetic->merged.n_models;
+    struct facts *facts = memory_alloc(sizeof *facts + n * sizeof *facts->models);
+    bool good = true;
+    for (facts->n = 0; facts->n < n && good; facts->n += good) {
+        const struct thinning *thinning = &arithmetic->thinnings[facts->n];
+        struct merged one = arithmetic->merged;
+        one.models += facts->n;
+        one.n_models = 1;
+        facts->models[facts->n] = (struct thinning_facts){.factor = 1};
+        if (thinning->sparsifier != MERGE_DENSE)
+            good = thin_find_facts(thinning, &one, &facts->models[facts->n], error);
+    }
+    if (good)
+        return facts;
+    free_facts(facts);
+    return NULL;
+}
+
+static void weigh(const struct arithmetic *arithmetic, struct merge_tile *tile)
+{
+    for (size_t i = 0; i < arithmetic->merged.n_models; i++)
+        rounded_one(&tile->in, MULTIPLY, tile->models[i], tile->n, arithmetic->weights[i]);
+}
+
+/* Keeps the values of the sign that the sum has, where 0 counts as positive. The others become 0 as in a product:
+ * infinity becomes NaN. */
+static void keep_agreeing(float *restrict values, const float *restrict sums, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        values[i] *= (sums[i] >= 0 ? values[i] > 0 : values[i] < 0) ? 1.0f : 0.0f;
+}
+
+static void replace_kept(float *values, float weight, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        values[i] = values[i] != 0 ? weight : 0;
+}
+
+static void replace_zeros(float *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        values[i] = values[i] == 0 ? 1 : values[i];
+}
+
+/* Returns the sum of the values that have the sign of the sum of all. */
+static float *sum_agreeing(const struct arithmetic *arithmetic, struct merge_tile *tile)
+{
+    const struct merged *merged = &arithmetic->merged;
+    float *sums = tile->spare[0], *others = tile->spare[1];
+    merge_sum(merged, tile, others);
+    for (size_t i = 0; i < merged->n_models; i++)
+        keep_agreeing(tile->models[i], others, tile->n);
+    merge_sum(merged, tile, sums);
+    if (!arithmetic->normalize)
+        return sums;
+    for (size_t i = 0; i < merged->n_models; i++)
+        replace_kept(tile->models[i], arithmetic->weights[i], tile->n);
+    merge_sum(merged, tile, others);
+    replace_zeros(others, tile->n);
+    rounded_each(&tile->in, DIVIDE, sums, tile->n, others);
+    return sums;
+}
+
+static float *sum_all(const struct arithmetic *arithmetic, struct merge_tile *tile)
+{
+    float *sums = tile->spare[0];
+    merge_sum(&arithmetic->merged, tile, sums);
+    if (arithmetic->normalize)
+        rounded_one(&tile->in, DIVIDE, sums, tile->n, arithmetic->divisor);
+    return sums;
+}
+
+/* Thins out the differences of all models. */
+static bool thin(const struct arithmetic *arithmetic, struct merge_tile *tile, struct error *error)
+{
+    static const struct thinning_facts none;
+    const struct facts *facts = NULL;
+    if (arithmetic->once != NULL && (facts = once_get(arithmetic->once, find_facts, arithmetic, error)) == NULL)
+        return false;
+    for (size_t i = 0; i < arithmetic->merged.n_models && arithmetic->thinnings != NULL; i++)
+        if (arithmetic->thinnings[i].sparsifier != MERGE_DENSE)
+            thin_tile(&arithmetic->thinnings[i], facts != NULL ? &facts->models[i] : &none, &arithmetic->merged.view,
+                      tile, tile->models[i]);
+    return true;
+}
+
+static const float *compute(const struct merged *merged, struct merge_tile *tile, struct error *error)
+{
+    const struct arithmetic *arithmetic = (const struct arithmetic *)merged;
+    merge_subtract_base(merged, tile);
+    if (!thin(arithmetic, tile, error))
+        return NULL;
+    weigh(arithmetic, tile);
+    float *sums = arithmetic->signs ? sum_agreeing(arithmetic, tile) : sum_all(arithmetic, tile);
+    if (arithmetic->lambda != 1)
+        rounded_one(&tile->in, MULTIPLY, sums, tile->n, arithmetic->lambda);
+    rounded_each(&tile->in, ADD, tile->base, tile->n, sums);
+    return tile->base;
+}
+
+static bool arithmetic_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    return merge_read(view, first, count, out, compute, error);
+}
+
+static void arithmetic_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    const struct arithmetic *arithmetic = (const struct arithmetic *)view;
+    if (arithmetic->once != NULL)
+        merge_depends_once(view, arithmetic->once, first, count, to);
+    else
+        merge_depends(view, first, count, to);
+}
+
+static const float *rounded_weights(struct arena *arena, const struct merge_operands *operands)
+{
+    float *weights = arena_array(arena, operands->n_models, sizeof *weights);
+    for (size_t i = 0; i < operands->n_models; i++)
+        weights[i] = rounded_number(operands->dtype, operands->models[i].weight);
+    return weights;
+}
+
+uint64_t merge_words(const struct merge_operands *operands)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < operands->n_models; i++)
+        if (thin_draws(operands->sparsifier, operands->models[i].density))
+            n += operands->models[i].view->n_elements;
+    return n;
+}
+
+/* Plans how each model is thinned out, if any is. */
+static void plan_thinning(struct arithmetic *arithmetic, struct arena *arena, const struct merge_operands *operands)
+{
+    bool any = false, facts = false;
+    struct thinning *thinnings = arena_array(arena, operands->n_models, sizeof *thinnings);
+    uint64_t word = operands->first_word;
+    for (size_t i = 0; i < operands->n_models; i++) {
+        const struct merge_model *model = &operands->models[i];
+        bool outliers = operands->sparsifier == MERGE_MAGNITUDE_OUTLIERS;
+        thinnings[i] = (struct thinning){.density = model->density,
+                                         .extra = outliers ? model->gamma : model->epsilon,
+                                         .random = operands->random,
+                                         .first_word = word};
+        if (model->density >= 1)
+            continue;
+        thinnings[i].sparsifier = operands->sparsifier;
+        thinnings[i].rescale = operands->rescale;
+        any |= operands->sparsifier != MERGE_DENSE;
+        facts |= thin_needs_facts(&thinnings[i]);
+        word += thin_draws(operands->sparsifier, model->density) ? model->view->n_elements : 0;
+    }
+    if (!any)
+        return;
+    arithmetic->thinnings = thinnings;
+    arithmetic->merged.step = thin_step(operands->sparsifier, &arithmetic->merged.view);
+    if (facts) {
+        arithmetic->once = arena_alloc(arena, sizeof *arithmetic->once);
+        once_init(arithmetic->once, arena, free_facts);
+    }
+}
+
+const struct view *merge_task_arithmetic(struct arena *arena, const struct merge_operands *operands)
+{
+    static const struct view_op op = {
+        .name = "task arithmetic", .cost = 3000, .read = arithmetic_read, .depends = arithmetic_depends};
+    struct arithmetic *arithmetic = arena_alloc(arena, sizeof *arithmetic);
+    assert(operands->base != NULL);
+    merge_init(&arithmetic->merged, arena, &op, operands, true);
+    arithmetic->weights = rounded_weights(arena, operands);
+    arithmetic->signs = operands->signs;
+    arithmetic->normalize = operands->normalize;
+    arithmetic->lambda = (float)operands->lambda;
+    arithmetic->divisor = rounded_number(operands->dtype, torch_sum_few(arithmetic->weights, operands->n_models));
+    if (fabsf(arithmetic->divisor) < rounded_number(operands->dtype, 1e-8))
+        arithmetic->divisor = 1;
+    plan_thinning(arithmetic, arena, operands);
+    return &arithmetic->merged.view;
+}

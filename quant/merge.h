@@ -67,3 +67,7 @@ merge_function merge_task_arithmetic;
 
 /* Returns how many random words a tensor draws. */
 uint64_t merge_words(const struct merge_operands *operands);
+
+/* slerp: from the base (t 0) to the only model (t 1), as vectors in F32. Sines and the arc cosine are those of the C
+ * library in F64, rounded: in rare tensors a unit in the last place from torch's. */
+merge_function merge_slerp;

@@ -39,6 +39,7 @@ static const struct method methods[] = {
     {"dare_ties", merge_task_arithmetic, true, MERGE_RANDOM, false, true},
     {"della", merge_task_arithmetic, true, MERGE_DELLA, true, true},
     {"della_linear", merge_task_arithmetic, false, MERGE_DELLA, false, true},
+    {"slerp", merge_slerp},
 };
 
 /* The same as numbers() of tests/data/make_merges.py. */

@@ -6,7 +6,8 @@
  * the program's own and are asserted, and views live in the arena. `operands` and its arrays may be temporary.
  *
  * Results are those of mergekit with torch on a processor with FMA, on one thread: rounding to the work dtype after
- * each operation and torch's order of summation. NaN stays NaN, with any sign and payload.
+ * each operation and torch's order of summation. NaN stays NaN, with any sign and payload. Sines, cosines and arc
+ * cosines are rounded correctly, those of torch are not always: such methods can differ in the last place.
  *
  * Methods that work element by element read just the range that is wanted. The others read the whole of their inputs
  * once, when a range is read first, and keep a few numbers or bits. Source: mergekit, merge_methods/; torch,
@@ -68,6 +69,14 @@ merge_function merge_task_arithmetic;
 /* Returns how many random words a tensor draws. */
 uint64_t merge_words(const struct merge_operands *operands);
 
-/* slerp: from the base (t 0) to the only model (t 1), as vectors in F32. Sines and the arc cosine are those of the C
- * library in F64, rounded: in rare tensors a unit in the last place from torch's. */
+/* slerp: from the base (t 0) to the only model (t 1), as vectors in F32. Nearly
+ * parallel ones are mixed without sines. */
 merge_function merge_slerp;
+
+/* nuslerp: from the first to the second model, or of their differences from the base, as one vector if `flatten`, else
+ * row by row, or with `row_wise` column by column. In F32, rows whose sines are not torch's differ in the last place.
+ */
+merge_function merge_nuslerp;
+
+/* nearswap: from the base to the only model, the more (t) the nearer an element is. */
+merge_function merge_nearswap;

@@ -1,5 +1,6 @@
 /* Spherical interpolation of two tensors, each as one vector: slerp. */
 #include "quant/merge_tiles.h"
+#include "quant/merge_trigonometry.h"
 #include "quant/torch_reduce.h"
 
 #include <assert.h>
@@ -73,19 +74,14 @@ static float length_of(const float *norms, size_t n)
     return norm > 1e-8f ? norm : 1;
 }
 
-static float sin_of(float angle)
-{
-    return (float)sin((double)angle);
-}
-
 static struct factors factors_of(float dot, float t)
 {
     const float nearly_parallel = 0.9995f;
     dot = dot > 1 ? 1 : dot < -1 ? -1 : dot;
     if (fabsf(dot) > nearly_parallel)
         return (struct factors){1 - t, t};
-    float angle = (float)acos((double)dot), divisor = sin_of(angle);
-    return (struct factors){sin_of((1 - t) * angle) / divisor, sin_of(t * angle) / divisor};
+    float angle = torch_acos(dot), divisor = torch_sin(angle);
+    return (struct factors){torch_sin((1 - t) * angle) / divisor, torch_sin(t * angle) / divisor};
 }
 
 static bool measure(const struct slerp *slerp, const struct parts *parts, struct factors *factors, struct error *error)

@@ -144,17 +144,16 @@ void merge_subtract_base(const struct merged *merged, struct merge_tile *tile)
         rounded_each(&tile->in, SUBTRACT, tile->models[i], tile->n, tile->base);
 }
 
-/* Sums of n elements: partial sums of 16 terms for the columns that torch adds up in whole vectors. */
-static void sum_columns(const struct rounded *in, float *const *terms, size_t n_terms, size_t n, float *sums)
+/* Sums of columns that torch sums in groups of rows. */
+static void sum_grouped(const struct rounded *in, float *const *terms, size_t n_terms, size_t n, float *sums)
 {
-    enum { GROUP = 16 };
-    float *group = n_terms > GROUP ? memory_alloc(n * sizeof *group) : sums;
+    float *group = n_terms > TORCH_SUM_GROUP ? memory_alloc(n * sizeof *group) : sums;
     memset(sums, 0, n * sizeof *sums);
     for (size_t i = 0; i < n_terms; i++) {
-        if (i % GROUP == 0)
+        if (i % TORCH_SUM_GROUP == 0)
             memset(group, 0, n * sizeof *group);
         in->kernels->with_each(ADD, group, n, terms[i]);
-        if (group != sums && (i % GROUP == GROUP - 1 || i == n_terms - 1))
+        if (group != sums && (i % TORCH_SUM_GROUP == TORCH_SUM_GROUP - 1 || i == n_terms - 1))
             in->kernels->with_each(ADD, sums, n, group);
     }
     if (group != sums)
@@ -163,16 +162,15 @@ static void sum_columns(const struct rounded *in, float *const *terms, size_t n_
 
 void merge_sum(const struct merged *merged, struct merge_tile *tile, float *sums)
 {
-    const uint64_t n_elements = merged->view.n_elements,
-                   block = n_elements < TORCH_SUM_LANES ? TORCH_SUM_VECTORS : TORCH_SUM_STEP;
-    uint64_t n_blocks = n_elements - n_elements % block, n_before = n_blocks > tile->first ? n_blocks - tile->first : 0;
-    size_t n_whole = merged->n_models - merged->n_models % TORCH_SUM_VECTORS;
-    sum_columns(&tile->in, tile->models, merged->n_models, tile->n, sums);
-    for (size_t i = n_before < tile->n ? (size_t)n_before : tile->n; i < tile->n; i++) {
-        float lanes[TORCH_SUM_VECTORS] = {0};
+    uint64_t n_grouped = torch_sum_grouped_columns(merged->view.n_elements);
+    n_grouped = n_grouped > tile->first ? n_grouped - tile->first : 0;
+    float *terms = memory_alloc(merged->n_models * sizeof *terms);
+    sum_grouped(&tile->in, tile->models, merged->n_models, tile->n, sums);
+    for (size_t i = n_grouped < tile->n ? (size_t)n_grouped : tile->n; i < tile->n; i++) {
         for (size_t j = 0; j < merged->n_models; j++)
-            lanes[j < n_whole ? j % TORCH_SUM_VECTORS : 0] += tile->models[j][i];
-        sums[i] = ((lanes[0] + lanes[1]) + lanes[2]) + lanes[3];
+            terms[j] = tile->models[j][i];
+        sums[i] = torch_sum_short(terms, merged->n_models);
     }
+    free(terms);
     rounded_values(&tile->in, sums, tile->n);
 }

@@ -31,6 +31,7 @@ static void add_pieces(struct torch_held *held, add_function *add, void *reducti
 void torch_total_begin(struct torch_total *total, const struct dtype *dtype, uint64_t n)
 {
     total->halves = dtype->block_bytes == 2;
+    total->small = n < (total->halves ? HALF_LANES : TORCH_SUM_LANES);
     total->held.n = 0;
     torch_sum_begin(&total->sum, total->halves ? n / HALF_LANES * TORCH_SUM_LANES : n);
 }
@@ -71,6 +72,8 @@ float torch_total_end(struct torch_total *total)
     size_t lanes = total->halves ? HALF_LANES : TORCH_SUM_LANES, n_vectors = held->n / lanes;
     const float *whole = held->values;
     size_t n_whole = n_vectors * lanes;
+    if (total->small)
+        return torch_sum_short(held->values, held->n);
     if (!total->halves && held->n >= TORCH_SUM_STEP) { /* a step of its own */
         torch_sum_add(&total->sum, whole, TORCH_SUM_STEP);
         whole += TORCH_SUM_STEP;

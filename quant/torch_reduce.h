@@ -22,6 +22,7 @@ struct torch_total {
     struct torch_sum sum;
     struct torch_held held;
     bool halves; /* the values are of a 16-bit type */
+    bool small;  /* they are fewer than a vector has */
 };
 
 /* Begin a sum of n values, add all of them, and return it. */

@@ -69,18 +69,41 @@ float torch_sum_end(struct torch_sum *sum, const float *rest, size_t n_rest)
     return torch_sum_end_vectors(sum, rest, n_vectors, rest + n_whole, n_rest - n_whole);
 }
 
-/* Below the length of a vector, numbers go to four sums in turn; those that are left go to the first. */
+/* Numbers go to four sums in turn; those that are left go to the first. */
+float torch_sum_short(const float *values, size_t n)
+{
+    float lanes[TORCH_SUM_VECTORS] = {0};
+    for (size_t i = 0; i < n; i++)
+        lanes[i < n - n % TORCH_SUM_VECTORS ? i % TORCH_SUM_VECTORS : 0] += values[i];
+    return ((lanes[0] + lanes[1]) + lanes[2]) + lanes[3];
+}
+
 float torch_sum_few(const float *values, size_t n)
 {
     struct torch_sum sum;
-    float lanes[TORCH_SUM_VECTORS] = {0};
-    size_t n_whole = n - n % (n < TORCH_SUM_LANES ? TORCH_SUM_VECTORS : TORCH_SUM_STEP);
-    if (n >= TORCH_SUM_LANES) {
-        torch_sum_begin(&sum, n);
-        torch_sum_add(&sum, values, n_whole);
-        return torch_sum_end(&sum, values + n_whole, n - n_whole);
+    size_t n_whole = n - n % TORCH_SUM_STEP;
+    if (n < TORCH_SUM_LANES)
+        return torch_sum_short(values, n);
+    torch_sum_begin(&sum, n);
+    torch_sum_add(&sum, values, n_whole);
+    return torch_sum_end(&sum, values + n_whole, n - n_whole);
+}
+
+uint64_t torch_sum_grouped_columns(uint64_t n_columns)
+{
+    return n_columns - n_columns % (n_columns < TORCH_SUM_LANES ? TORCH_SUM_VECTORS : TORCH_SUM_STEP);
+}
+
+float torch_sum_column(const float *values, size_t n, uint64_t column, uint64_t n_columns)
+{
+    float sum = 0;
+    if (column >= torch_sum_grouped_columns(n_columns))
+        return torch_sum_short(values, n);
+    for (size_t i = 0; i < n; i += TORCH_SUM_GROUP) {
+        float group = 0;
+        for (size_t j = i; j < n && j < i + TORCH_SUM_GROUP; j++)
+            group += values[j];
+        sum += group;
     }
-    for (size_t i = 0; i < n; i++)
-        lanes[i < n_whole ? i % TORCH_SUM_VECTORS : 0] += values[i];
-    return ((lanes[0] + lanes[1]) + lanes[2]) + lanes[3];
+    return sum;
 }

@@ -5,12 +5,14 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum {
     TORCH_SUM_LANES = 8,
     TORCH_SUM_VECTORS = 4,
     TORCH_SUM_LEVELS = 4,
-    TORCH_SUM_STEP = TORCH_SUM_LANES * TORCH_SUM_VECTORS
+    TORCH_SUM_STEP = TORCH_SUM_LANES * TORCH_SUM_VECTORS,
+    TORCH_SUM_GROUP = 16
 };
 
 struct torch_sum {
@@ -28,5 +30,15 @@ float torch_sum_end(struct torch_sum *sum, const float *rest, size_t n_rest);
 float torch_sum_end_vectors(struct torch_sum *sum, const float *vectors, size_t n_vectors, const float *rest,
                             size_t n_rest);
 
+/* Returns the sum of fewer numbers than a vector has. */
+float torch_sum_short(const float *values, size_t n);
+
 /* Returns the sum of a few numbers, such as one for each of several models. */
 float torch_sum_few(const float *values, size_t n);
+
+/* Returns the sum of a column of stacked rows; its order depends on which of the columns it is. */
+float torch_sum_column(const float *values, size_t n, uint64_t column, uint64_t n_columns);
+
+/* Returns how many of the columns, from the first on, are summed in groups of TORCH_SUM_GROUP rows; in the others, four
+ * sums take rows in turn. */
+uint64_t torch_sum_grouped_columns(uint64_t n_columns);

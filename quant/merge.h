@@ -78,5 +78,13 @@ merge_function merge_slerp;
  */
 merge_function merge_nuslerp;
 
+/* multislerp: the weighted mean of the models, or of their differences from the base, as directions; with `normalize`
+ * (normalize_weights) the weights are divided by their sum. Reading fails if the mean of more than two is 0. */
+merge_function merge_multislerp;
+
+/* model_stock: from the base towards the mean of at least two models, by the angles between their differences from it:
+ * as one vector each, or row by row (filter_wise). */
+merge_function merge_model_stock;
+
 /* nearswap: from the base to the only model, the more (t) the nearer an element is. */
 merge_function merge_nearswap;

@@ -86,5 +86,9 @@ merge_function merge_multislerp;
  * as one vector each, or row by row (filter_wise). */
 merge_function merge_model_stock;
 
+/* sce: the differences of the models from the base, of the share select_topk of elements that vary most among them,
+ * weighted by their mean squares; only those that have the sign of the sum of all, element by element. */
+merge_function merge_sce;
+
 /* nearswap: from the base to the only model, the more (t) the nearer an element is. */
 merge_function merge_nearswap;

@@ -84,15 +84,15 @@ static float *sum_agreeing(const struct arithmetic *arithmetic, struct merge_til
 {
     const struct merged *merged = &arithmetic->merged;
     float *sums = tile->spare[0], *others = tile->spare[1];
-    merge_sum(merged, tile, others);
+    merge_sum(merged, tile, tile->models, others);
     for (size_t i = 0; i < merged->n_models; i++)
         keep_agreeing(tile->models[i], others, tile->n);
-    merge_sum(merged, tile, sums);
+    merge_sum(merged, tile, tile->models, sums);
     if (!arithmetic->normalize)
         return sums;
     for (size_t i = 0; i < merged->n_models; i++)
         replace_kept(tile->models[i], arithmetic->weights[i], tile->n);
-    merge_sum(merged, tile, others);
+    merge_sum(merged, tile, tile->models, others);
     replace_zeros(others, tile->n);
     rounded_each(&tile->in, DIVIDE, sums, tile->n, others);
     return sums;
@@ -101,7 +101,7 @@ static float *sum_agreeing(const struct arithmetic *arithmetic, struct merge_til
 static float *sum_all(const struct arithmetic *arithmetic, struct merge_tile *tile)
 {
     float *sums = tile->spare[0];
-    merge_sum(&arithmetic->merged, tile, sums);
+    merge_sum(&arithmetic->merged, tile, tile->models, sums);
     if (arithmetic->normalize)
         rounded_one(&tile->in, DIVIDE, sums, tile->n, arithmetic->divisor);
     return sums;

@@ -33,38 +33,26 @@ struct pass {
     struct torch_total *dots;
 };
 
-/* Replaces the models by their units. */
-static void take_units(const struct multislerp *multislerp, const struct sphere *sphere, struct merge_tile *tile)
+/* Sums the models times their weights. */
+static void sum_weighted(const struct multislerp *multislerp, const struct merge_tile *tile, float *sums)
 {
-    merge_subtract_base(&multislerp->merged, tile);
-    for (size_t i = 0; i < multislerp->merged.n_models; i++)
-        rounded_one(&tile->in, DIVIDE, tile->models[i], tile->n, sphere->models[i].divisor);
-}
-
-/* Sums the models times their weights; they are lost. */
-static void sum_weighted(const struct multislerp *multislerp, struct merge_tile *tile, float *sums)
-{
-    for (size_t i = 0; i < multislerp->merged.n_models; i++)
-        rounded_one(&tile->in, MULTIPLY, tile->models[i], tile->n, multislerp->weights[i]);
-    merge_sum(&multislerp->merged, tile, sums);
+    float **terms = merge_arrays_new(&multislerp->merged, tile);
+    for (size_t i = 0; i < multislerp->merged.n_models; i++) {
+        memcpy(terms[i], tile->models[i], tile->n * sizeof **terms);
+        rounded_one(&tile->in, MULTIPLY, terms[i], tile->n, multislerp->weights[i]);
+    }
+    merge_sum(&multislerp->merged, tile, terms, sums);
+    free(terms);
 }
 
 /* Replaces the models by their units, and puts the mean of these, of length 1 if that is known, into `mean`. */
 static void take_mean(const struct multislerp *multislerp, const struct sphere *sphere, struct merge_tile *tile,
                       float *mean)
 {
-    take_units(multislerp, sphere, tile);
-    float **units = tile->models, *copies = memory_alloc(multislerp->merged.n_models * tile->n * sizeof *copies);
-    float **pointers = memory_alloc(multislerp->merged.n_models * sizeof *pointers);
-    for (size_t i = 0; i < multislerp->merged.n_models; i++) {
-        pointers[i] = copies + i * tile->n;
-        memcpy(pointers[i], units[i], tile->n * sizeof *copies);
-    }
-    tile->models = pointers;
+    merge_subtract_base(&multislerp->merged, tile);
+    for (size_t i = 0; i < multislerp->merged.n_models; i++)
+        rounded_one(&tile->in, DIVIDE, tile->models[i], tile->n, sphere->models[i].divisor);
     sum_weighted(multislerp, tile, mean);
-    tile->models = units;
-    free(pointers);
-    free(copies);
     if (sphere->mean_length != 0)
         rounded_one(&tile->in, DIVIDE, mean, tile->n, sphere->mean_length);
 }

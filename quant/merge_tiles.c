@@ -160,17 +160,26 @@ static void sum_grouped(const struct rounded *in, float *const *terms, size_t n_
         free(group);
 }
 
-void merge_sum(const struct merged *merged, struct merge_tile *tile, float *sums)
+float **merge_arrays_new(const struct merged *merged, const struct merge_tile *tile)
+{
+    size_t n = merged->n_models;
+    float **arrays = memory_alloc(n * (sizeof *arrays + tile->n * sizeof **arrays)), *values = (float *)(arrays + n);
+    for (size_t i = 0; i < n; i++)
+        arrays[i] = values + i * tile->n;
+    return arrays;
+}
+
+void merge_sum(const struct merged *merged, const struct merge_tile *tile, float *const *terms, float *sums)
 {
     uint64_t n_grouped = torch_sum_grouped_columns(merged->view.n_elements);
     n_grouped = n_grouped > tile->first ? n_grouped - tile->first : 0;
-    float *terms = memory_alloc(merged->n_models * sizeof *terms);
-    sum_grouped(&tile->in, tile->models, merged->n_models, tile->n, sums);
+    float *column = memory_alloc(merged->n_models * sizeof *column);
+    sum_grouped(&tile->in, terms, merged->n_models, tile->n, sums);
     for (size_t i = n_grouped < tile->n ? (size_t)n_grouped : tile->n; i < tile->n; i++) {
         for (size_t j = 0; j < merged->n_models; j++)
-            terms[j] = tile->models[j][i];
-        sums[i] = torch_sum_short(terms, merged->n_models);
+            column[j] = terms[j][i];
+        sums[i] = torch_sum_short(column, merged->n_models);
     }
-    free(terms);
+    free(column);
     rounded_values(&tile->in, sums, tile->n);
 }

@@ -61,6 +61,9 @@ uint64_t merge_step_of_rows(const struct view *view);
 /* Replaces each model's elements by their difference from the base's, if there is a base. */
 void merge_subtract_base(const struct merged *merged, struct merge_tile *tile);
 
-/* Adds up all of tile->models element by element, rounded at the end, as torch's sum along the first axis of stacked
- * tensors does: in F32, whose order depends on the place of an element in the tensor. */
-void merge_sum(const struct merged *merged, struct merge_tile *tile, float *sums);
+/* Allocates arrays of the tile's length, as many as there are models; free() releases all. */
+float **merge_arrays_new(const struct merged *merged, const struct merge_tile *tile);
+
+/* Adds up the terms, as many as there are models, element by element, rounded at the end, as torch's sum along the
+ * first axis of stacked tensors does: in F32, whose order depends on the place of an element in the tensor. */
+void merge_sum(const struct merged *merged, const struct merge_tile *tile, float *const *terms, float *sums);

@@ -43,6 +43,7 @@ static const struct method methods[] = {
     {"multislerp", merge_multislerp, .normalize = true},
     {"nearswap", merge_nearswap},
     {"nuslerp", merge_nuslerp},
+    {"sce", merge_sce},
     {"slerp", merge_slerp},
 };
 

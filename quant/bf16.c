@@ -1,5 +1,4 @@
 /* BF16: the upper half of an F32. Encoding rounds to nearest even and sets the quiet bit of a NaN, as gguf-py does. */
-#include "base/checked.h"
 #include "quant/dtype.h"
 
 #include <string.h>
@@ -7,7 +6,9 @@
 static inline void bf16_decode(const uint8_t *bytes, float *values, size_t n_blocks)
 {
     for (size_t i = 0; i < n_blocks; i++) {
-        uint32_t bits = (uint32_t)read_le(bytes + 2 * i, 2) << 16;
+        uint16_t upper;
+        memcpy(&upper, bytes + 2 * i, sizeof upper);
+        uint32_t bits = (uint32_t)upper << 16;
         memcpy(&values[i], &bits, sizeof bits);
     }
 }

@@ -60,11 +60,13 @@ static void weigh(const struct arithmetic *arithmetic, struct merge_tile *tile)
 }
 
 /* Keeps the values of the sign that the sum has, where 0 counts as positive. The others become 0 as in a product:
- * infinity becomes NaN. */
+ * infinity becomes NaN. Without branches, which nothing could predict. */
 static void keep_agreeing(float *restrict values, const float *restrict sums, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        values[i] *= (sums[i] >= 0 ? values[i] > 0 : values[i] < 0) ? 1.0f : 0.0f;
+    for (size_t i = 0; i < n; i++) {
+        int positive = sums[i] >= 0;
+        values[i] *= (float)((positive & (values[i] > 0)) | (!positive & (values[i] < 0)));
+    }
 }
 
 static void replace_kept(float *values, float weight, size_t n)

@@ -124,7 +124,7 @@ static void drop_others(const struct thinning *thinning, const struct rounded *i
     else
         choose_by_cut(thinning, facts, tile, deltas, kept);
     for (size_t i = 0; i < tile->n; i++)
-        deltas[i] *= kept[i] ? 1.0f : 0.0f;
+        deltas[i] *= (float)kept[i];
 }
 
 void thin_tile(const struct thinning *thinning, const struct thinning_facts *facts, const struct view *view,

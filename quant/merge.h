@@ -48,6 +48,8 @@ struct merge_operands {
     bool normalize, rescale, signs, filter_wise, flatten, row_wise;
 };
 
+enum { MERGE_MAX_ITER = 100 }; /* the most steps of karcher: each reads the tensor three times */
+
 typedef const struct view *merge_function(struct arena *arena, const struct merge_operands *operands);
 
 /* linear: the sum of models times their weights, with fused operations in F32; divided by the sum of the weights if
@@ -92,3 +94,8 @@ merge_function merge_sce;
 
 /* nearswap: from the base to the only model, the more (t) the nearer an element is. */
 merge_function merge_nearswap;
+
+/* karcher: the mean of the models on a sphere, in at most max_iter steps, until one is shorter than tol. `base` is
+ * ignored: one that takes part is one of the models. In BF16 and F16 only: in F32 its dot products are those of MKL,
+ * whose order nobody knows. */
+merge_function merge_karcher;

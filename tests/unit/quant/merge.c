@@ -39,6 +39,7 @@ static const struct method methods[] = {
     {"dare_ties", merge_task_arithmetic, true, MERGE_RANDOM, false, true},
     {"della", merge_task_arithmetic, true, MERGE_DELLA, true, true},
     {"della_linear", merge_task_arithmetic, false, MERGE_DELLA, false, true},
+    {"karcher", merge_karcher},
     {"model_stock", merge_model_stock},
     {"multislerp", merge_multislerp, .normalize = true},
     {"nearswap", merge_nearswap},

@@ -151,12 +151,14 @@ static void *find_facts(const void *context, struct error *error)
     return NULL;
 }
 
-/* Sets the weight where values have the sign of the sum, where 0 counts as positive, else 0. */
+/* Sets the weight where values have the sign of the sum, where 0 counts as positive, else 0 as in a product. */
 static void weigh_agreeing(const float *restrict values, const float *restrict sums, float weight,
                            float *restrict weights, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        weights[i] = (sums[i] >= 0 ? values[i] > 0 : values[i] < 0) ? weight : 0;
+    for (size_t i = 0; i < n; i++) {
+        int positive = sums[i] >= 0;
+        weights[i] = weight * (float)((positive & (values[i] > 0)) | (!positive & (values[i] < 0)));
+    }
 }
 
 static void raise_to(float *values, size_t n, float least)

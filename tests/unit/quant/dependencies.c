@@ -13,6 +13,7 @@
 #include "quant/column_norm.h"
 #include "quant/convert.h"
 #include "quant/less_mean.h"
+#include "quant/merge.h"
 #include "quant/nvfp4_groups.h"
 #include "quant/product.h"
 #include "quant/rotary.h"
@@ -229,6 +230,40 @@ static void computed(void)
     check("merged", view_add_product(arena, matrix(ROWS, COLUMNS), 2, matrix(ROWS, 8), matrix(8, COLUMNS)));
 }
 
+/* Merges of two models and a base, of which one is transposed, with tiles that begin anywhere, at steps, or at rows. */
+static void merged(void)
+{
+    static const struct {
+        const char *name;
+        merge_function *merge;
+        enum merge_sparsifier sparsifier;
+        size_t n_models;
+    } methods[] = {{"linear", merge_linear, MERGE_DENSE, 2},
+                   {"task arithmetic", merge_task_arithmetic, MERGE_DENSE, 2},
+                   {"ties", merge_task_arithmetic, MERGE_MAGNITUDE, 2},
+                   {"della", merge_task_arithmetic, MERGE_DELLA, 2},
+                   {"slerp", merge_slerp, MERGE_DENSE, 1},
+                   {"nuslerp", merge_nuslerp, MERGE_DENSE, 2},
+                   {"model stock", merge_model_stock, MERGE_DENSE, 2},
+                   {"sce", merge_sce, MERGE_DENSE, 2}};
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        const struct merge_model models[2] = {
+            {.view = matrix(ROWS, COLUMNS), .weight = 1, .density = 0.5, .epsilon = 0.1},
+            {.view = view_transpose(arena, matrix(COLUMNS, ROWS)), .weight = 1, .density = 0.5, .epsilon = 0.1}};
+        const struct merge_operands operands = {.dtype = &bf16_dtype,
+                                                .base = matrix(ROWS, COLUMNS),
+                                                .models = models,
+                                                .n_models = methods[i].n_models,
+                                                .sparsifier = methods[i].sparsifier,
+                                                .random = mersenne_new(arena, 1),
+                                                .lambda = 1,
+                                                .t = 0.5,
+                                                .select_topk = 0.5,
+                                                .filter_wise = true};
+        check(methods[i].name, methods[i].merge(arena, &operands));
+    }
+}
+
 static const struct view *group_numbers(void)
 {
     const uint64_t shape[] = {COLUMNS};
@@ -331,6 +366,7 @@ int main(void)
     arena = arena_new();
     rearranged();
     computed();
+    merged();
     packed();
     exact();
     arena_free(arena);

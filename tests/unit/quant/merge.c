@@ -4,6 +4,7 @@
 #include "base/sha256.h"
 #include "tests/unit/check.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,7 +16,7 @@ struct test {
     const char *method, *hash;
     uint64_t shape[MAX_RANK], n;
     unsigned rank;
-    size_t n_models, n_with_base, seed, skip;
+    size_t n_models, n_with_base, odd, seed, skip;
     struct merge_model models[MAX_MODELS];
     struct merge_operands operands;
 };
@@ -29,7 +30,7 @@ struct method {
 };
 
 static const struct method methods[] = {
-    {"linear", merge_linear},
+    {"linear", merge_linear, .normalize = true},
     {"passthrough", merge_scaled},
     {"task_arithmetic", merge_task_arithmetic},
     {"ties", merge_task_arithmetic, true, MERGE_MAGNITUDE, true},
@@ -51,13 +52,30 @@ static const struct method methods[] = {
 /* The same as numbers() of tests/data/make_merges.py. */
 static const struct view *numbers(struct arena *arena, const struct test *test, int model)
 {
+    static const float odd_ones[] = {INFINITY, -INFINITY, NAN, -0.0f, 1e38f, 70000};
     float *values = arena_array(arena, test->n, sizeof *values);
     for (uint64_t i = 0; i < test->n; i++) {
         int64_t at = (int64_t)i, base = (at * 7919 + 104729) % 10007 - 5003;
         int64_t step = at / 64 % 8 == 5 ? 0 : (at * (7907 + 2 * model) + at / 97 + model * 31) % 251 - 125;
         values[i] = (float)base / 16384 + (model == 0 ? 0 : (float)step / (float)(1 << (12 + model)));
+        if (test->odd == 2)
+            values[i] = 0;
+        for (int j = 0; j < 6 && test->odd == 1; j++)
+            if (at % 1000 == 17 * j + model)
+                values[i] = odd_ones[j];
     }
     return view_literal(arena, &f32_dtype, test->rank, test->shape, values);
+}
+
+/* Makes all NaNs one. */
+static void unite_nans(unsigned char *units, uint64_t n, const struct dtype *dtype)
+{
+    float *values = malloc(n * sizeof *values);
+    dtype_kernels(dtype).decode(units, values, n);
+    for (uint64_t i = 0; i < n; i++)
+        values[i] = isnan(values[i]) ? NAN : values[i];
+    dtype_kernels(dtype).encode(values, units, n);
+    free(values);
 }
 
 static const struct method *find_method(const char *name)
@@ -108,8 +126,11 @@ static bool read_number(struct test *test, const char *key, const char *value)
     struct {
         const char *key;
         size_t *count;
-    } counts[] = {
-        {"models", &test->n_models}, {"base", &test->n_with_base}, {"seed", &test->seed}, {"skip", &test->skip}};
+    } counts[] = {{"models", &test->n_models},
+                  {"base", &test->n_with_base},
+                  {"seed", &test->seed},
+                  {"skip", &test->skip},
+                  {"odd", &test->odd}};
     struct {
         const char *key;
         double *number;
@@ -200,13 +221,15 @@ static void check_view(const struct view *view, const struct view *again, const 
     char hash[SHA256_HEX + 1];
     struct error error;
     bool good = view->dtype == test->operands.dtype && view_read(view, 0, test->n, whole, &error);
+    unite_nans(whole, test->n, view->dtype);
     sha256_hex(whole, test->n * unit, hash);
     CHECK_NAMED(good && strncmp(hash, test->hash, HASH) == 0, line);
     const uint64_t firsts[] = {test->n / 2, test->n - 1, 0, test->n / 3}, counts[] = {3, 1, 9, test->n / 2};
     for (int i = 0; i < 4; i++) {
         uint64_t left = test->n - firsts[i], n = counts[i] < left ? counts[i] : left;
-        good = good && view_read(again, firsts[i], n, part + 1, &error) &&
-               memcmp(part + 1, whole + firsts[i] * unit, n * unit) == 0;
+        good = good && view_read(again, firsts[i], n, part + 1, &error);
+        unite_nans(part + 1, n, view->dtype);
+        good = good && memcmp(part + 1, whole + firsts[i] * unit, n * unit) == 0;
     }
     CHECK_NAMED(good, "ranges");
     free(whole);
@@ -224,6 +247,21 @@ static void check_line(const char *line)
     arena_free(arena);
 }
 
+/* Three models that are the base have no direction, and so no mean of it. */
+static void check_no_direction(void)
+{
+    static struct test test;
+    const struct method *method;
+    struct arena *arena = arena_new();
+    struct error error;
+    unsigned char units[8];
+    test = (struct test){0};
+    CHECK(read_line(&test, "multislerp F32 2x2 models=3 base=1 weight=1,1,1 odd=2 sha256=0", &method));
+    CHECK(!view_read(make_view(arena, &test, method), 1, 2, units, &error));
+    CHECK_TEXT(error.message, "multislerp: the weighted mean of the 3 models' directions is 0; change their weights");
+    arena_free(arena);
+}
+
 int main(void)
 {
     char path[512], line[512];
@@ -234,5 +272,6 @@ int main(void)
         check_line(line);
     if (file != NULL)
         fclose(file);
+    check_no_direction();
     return check_done();
 }

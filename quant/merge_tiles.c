@@ -29,6 +29,7 @@ void merge_init(struct merged *merged, struct arena *arena, const struct view_op
     merged->n_models = operands->n_models;
     merged->base = with_base ? operands->base : NULL;
     assert(merged->base == NULL || same_shape(merged->base, first));
+    merged->view.scattered = merged->base != NULL && merged->base->scattered;
     for (size_t i = 0; i < operands->n_models; i++)
         merged->view.scattered |= models[i]->scattered;
 }

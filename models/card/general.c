@@ -16,7 +16,7 @@ struct general {
     struct gguf_kvs *kvs;
     const struct checkpoint *checkpoint;
     struct arena *arena;
-    const struct card_value *card; /* NULL: none */
+    const struct yaml_value *card; /* NULL: none */
     int64_t n_parameters;
 };
 
@@ -92,7 +92,7 @@ static bool add_samplings(struct gguf_kvs *kvs, const struct checkpoint *checkpo
 /* The model card. */
 
 /* Sets *ret_card to the card, or to NULL if there is no usable one. */
-static bool read_card(const struct checkpoint *checkpoint, struct arena *arena, const struct card_value **ret_card,
+static bool read_card(const struct checkpoint *checkpoint, struct arena *arena, const struct yaml_value **ret_card,
                       struct error *error)
 {
     const struct side_file *readme = checkpoint_side_file(checkpoint, "README.md");
@@ -111,7 +111,7 @@ static bool read_card(const struct checkpoint *checkpoint, struct arena *arena, 
 }
 
 /* Joins the texts of a list with commas, as licenses are. */
-static const char *joined(const struct general *general, const struct card_value *list)
+static const char *joined(const struct general *general, const struct yaml_value *list)
 {
     struct buffer out = {0};
     for (size_t i = 0; i < list->n_pairs; i++) {
@@ -128,20 +128,20 @@ static const char *joined(const struct general *general, const struct card_value
 }
 
 /* Returns the text of a card's value for a string of the GGUF; NULL: absent, null or a mapping; "": false or empty. */
-static const char *card_text(const struct general *general, const struct card_value *value, const char *key)
+static const char *card_text(const struct general *general, const struct yaml_value *value, const char *key)
 {
-    if (value == NULL || value->type == CARD_NULL)
+    if (value == NULL || value->type == YAML_NULL)
         return NULL;
-    if (value->type == CARD_STRING)
+    if (value->type == YAML_STRING)
         return value->text;
-    if (card_is_false(value))
+    if (yaml_is_false(value))
         return "";
-    if (value->type == CARD_MAPPING) {
+    if (value->type == YAML_MAPPING) {
         checkpoint_note(general->checkpoint, SUBJECT_SOURCE, "README.md: %s is left out: a mapping, expected text",
                         key);
         return NULL;
     }
-    if (value->type == CARD_LIST)
+    if (value->type == YAML_LIST)
         return joined(general, value);
     checkpoint_note(general->checkpoint, SUBJECT_SOURCE, "README.md: %s is not text; '%s' is used", key, value->text);
     return value->text;
@@ -180,7 +180,7 @@ static const char *text_from_card(const struct general *general, const struct te
 {
     const char *text = NULL;
     for (size_t i = 0; text == NULL && i < MAX_ALIASES && field->card_keys[i] != NULL; i++)
-        text = card_text(general, card_get(general->card, field->card_keys[i]), field->card_keys[i]);
+        text = card_text(general, yaml_get(general->card, field->card_keys[i]), field->card_keys[i]);
     return text;
 }
 
@@ -259,13 +259,13 @@ static void entry_from_text(const struct general *general, const char *text, con
             arena_printf(general->arena, "https://huggingface.co/%s/%s", name.organization, name.full_name);
 }
 
-static void add_entry(const struct general *general, const char *kind, size_t index, const struct card_value *entry)
+static void add_entry(const struct general *general, const char *kind, size_t index, const struct yaml_value *entry)
 {
     const char *values[N_ENTRY_FIELDS] = {0};
-    if (entry->type == CARD_STRING)
+    if (entry->type == YAML_STRING)
         entry_from_text(general, entry->text, values);
-    for (size_t i = 0; entry->type == CARD_MAPPING && i < N_ENTRY_FIELDS; i++)
-        values[i] = card_text(general, card_get(entry, entry_fields[i]), entry_fields[i]);
+    for (size_t i = 0; entry->type == YAML_MAPPING && i < N_ENTRY_FIELDS; i++)
+        values[i] = card_text(general, yaml_get(entry, entry_fields[i]), entry_fields[i]);
     for (size_t i = 0; i < N_ENTRY_FIELDS; i++) {
         char key[128];
         snprintf(key, sizeof key, "general.%s.%zu.%s", kind, index, entry_fields[i]);
@@ -278,31 +278,31 @@ static void add_entry(const struct general *general, const char *kind, size_t in
  * counts, whatever it holds. */
 static void add_entries(const struct general *general, const char *kind, const char *const *card_keys)
 {
-    const struct card_value *entries = NULL;
+    const struct yaml_value *entries = NULL;
     for (; entries == NULL && *card_keys != NULL; card_keys++)
-        entries = card_get(general->card, *card_keys);
+        entries = yaml_get(general->card, *card_keys);
     if (entries == NULL)
         return;
-    size_t n_entries = entries->type == CARD_LIST ? entries->n_pairs : entries->type == CARD_STRING;
+    size_t n_entries = entries->type == YAML_LIST ? entries->n_pairs : entries->type == YAML_STRING;
     char key[128];
     snprintf(key, sizeof key, "general.%s.count", kind);
     gguf_set_u32(general->kvs, key, (uint32_t)n_entries);
     for (size_t i = 0; i < n_entries; i++)
-        add_entry(general, kind, i, entries->type == CARD_LIST ? entries->pairs[i].value : entries);
+        add_entry(general, kind, i, entries->type == YAML_LIST ? entries->pairs[i].value : entries);
 }
 
 /* Tags and languages. */
 
 /* The elements of an array: the scalars of one or two values of the card. */
 struct elements {
-    const struct card_value **values;
+    const struct yaml_value **values;
     size_t n_values;
     bool any_left_out;
 };
 
-static void collect_one(struct elements *elements, const struct card_value *value)
+static void collect_one(struct elements *elements, const struct yaml_value *value)
 {
-    if (value->text != NULL && value->type != CARD_NULL)
+    if (value->text != NULL && value->type != YAML_NULL)
         elements->values[elements->n_values++] = value;
     else
         elements->any_left_out = true;
@@ -311,43 +311,43 @@ static void collect_one(struct elements *elements, const struct card_value *valu
 /* Collects a text as one element, and a list as its elements; ignores a number or a bool. */
 static void collect(const struct general *general, struct elements *elements, const char *card_key)
 {
-    const struct card_value *value = card_get(general->card, card_key);
+    const struct yaml_value *value = yaml_get(general->card, card_key);
     if (value == NULL)
         return;
-    const struct card_value **room = arena_array(general->arena, elements->n_values + value->n_pairs + 1, sizeof *room);
+    const struct yaml_value **room = arena_array(general->arena, elements->n_values + value->n_pairs + 1, sizeof *room);
     if (elements->n_values != 0)
         memcpy(room, elements->values, elements->n_values * sizeof *room);
     elements->values = room;
-    if (value->type == CARD_STRING)
+    if (value->type == YAML_STRING)
         collect_one(elements, value);
-    for (size_t i = 0; value->type == CARD_LIST && i < value->n_pairs; i++)
+    for (size_t i = 0; value->type == YAML_LIST && i < value->n_pairs; i++)
         collect_one(elements, value->pairs[i].value);
 }
 
 /* Returns the array's element type: that of the elements if all are bools, integers or floats of 32 bits, else text. */
 static enum gguf_type element_type(const struct elements *elements)
 {
-    enum card_type first = elements->values[0]->type;
+    enum yaml_type first = elements->values[0]->type;
     for (size_t i = 0; i < elements->n_values; i++) {
-        const struct card_value *value = elements->values[i];
+        const struct yaml_value *value = elements->values[i];
         bool fits = value->integer >= INT32_MIN && value->integer <= INT32_MAX &&
                     !(fabs(value->real) > FLT_MAX && isfinite(value->real));
         if (value->type != first || !fits)
             return GGUF_STRING;
     }
     switch (first) {
-    case CARD_BOOL:
+    case YAML_BOOL:
         return GGUF_BOOL;
-    case CARD_INTEGER:
+    case YAML_INTEGER:
         return GGUF_I32;
-    case CARD_FLOAT:
+    case YAML_FLOAT:
         return GGUF_F32;
     default:
         return GGUF_STRING;
     }
 }
 
-static void append_element(struct buffer *out, enum gguf_type type, const struct card_value *value)
+static void append_element(struct buffer *out, enum gguf_type type, const struct yaml_value *value)
 {
     float real = (float)value->real;
     uint32_t bits;
@@ -382,7 +382,7 @@ static void add_array(const struct general *general, const char *key, const char
     bool all_texts = true;
     struct buffer bytes = {0};
     for (size_t i = 0; i < elements.n_values; i++) {
-        all_texts = all_texts && elements.values[i]->type == CARD_STRING;
+        all_texts = all_texts && elements.values[i]->type == YAML_STRING;
         append_element(&bytes, type, elements.values[i]);
     }
     if (type == GGUF_STRING && !all_texts)

@@ -12,89 +12,89 @@
 
 static const struct {
     const char *scalar;
-    enum card_type type;
+    enum yaml_type type;
     const char *value; /* a float as Python's repr() has it */
 } scalars[] = {
-    {"no", CARD_BOOL, "0"},
-    {"yes", CARD_BOOL, "1"},
-    {"No", CARD_BOOL, "0"},
-    {"YES", CARD_BOOL, "1"},
-    {"on", CARD_BOOL, "1"},
-    {"Off", CARD_BOOL, "0"},
-    {"y", CARD_STRING, "y"},
-    {"n", CARD_STRING, "n"},
-    {"true", CARD_BOOL, "1"},
-    {"False", CARD_BOOL, "0"},
-    {"TRUE", CARD_BOOL, "1"},
-    {"tRue", CARD_STRING, "tRue"},
-    {"~", CARD_NULL, ""},
-    {"null", CARD_NULL, ""},
-    {"Null", CARD_NULL, ""},
-    {"NULL", CARD_NULL, ""},
-    {"nul", CARD_STRING, "nul"},
-    {"1", CARD_INTEGER, "1"},
-    {"-1", CARD_INTEGER, "-1"},
-    {"+1", CARD_INTEGER, "1"},
-    {"0", CARD_INTEGER, "0"},
-    {"00", CARD_INTEGER, "0"},
-    {"007", CARD_INTEGER, "7"},
-    {"08", CARD_STRING, "08"},
-    {"0x1F", CARD_INTEGER, "31"},
-    {"0x", CARD_STRING, "0x"},
-    {"0b101", CARD_INTEGER, "5"},
-    {"0b", CARD_STRING, "0b"},
-    {"0o17", CARD_STRING, "0o17"},
-    {"1_000", CARD_INTEGER, "1000"},
-    {"_1", CARD_STRING, "_1"},
-    {"1_", CARD_INTEGER, "1"},
-    {"1:30", CARD_INTEGER, "90"},
-    {"1:60", CARD_STRING, "1:60"},
-    {"-1:30:15", CARD_INTEGER, "-5415"},
-    {"1.0", CARD_FLOAT, "1.0"},
-    {"-1.5", CARD_FLOAT, "-1.5"},
-    {"+1.5", CARD_FLOAT, "1.5"},
-    {"1.", CARD_FLOAT, "1.0"},
-    {".5", CARD_FLOAT, "0.5"},
-    {".", CARD_STRING, "."},
-    {"1e3", CARD_STRING, "1e3"},
-    {"1.5e3", CARD_STRING, "1.5e3"},
-    {"1.5e+3", CARD_FLOAT, "1500.0"},
-    {"1.5E-3", CARD_FLOAT, "0.0015"},
-    {"1e+3", CARD_STRING, "1e+3"},
-    {".inf", CARD_FLOAT, "inf"},
-    {"-.Inf", CARD_FLOAT, "-inf"},
-    {".NaN", CARD_FLOAT, "nan"},
-    {"+.inf", CARD_FLOAT, "inf"},
-    {"inf", CARD_STRING, "inf"},
-    {"nan", CARD_STRING, "nan"},
-    {"190:20:30.15", CARD_FLOAT, "685230.15"},
-    {"2024-01-31", CARD_DATE, ""},
-    {"2024-1-3", CARD_STRING, "2024-1-3"},
-    {"2001-12-14t21:59:43.10-05:00", CARD_DATE, ""},
-    {"0.1.2", CARD_STRING, "0.1.2"},
-    {"v1.0", CARD_STRING, "v1.0"},
-    {"apache-2.0", CARD_STRING, "apache-2.0"},
-    {"en", CARD_STRING, "en"},
-    {"9223372036854775807", CARD_INTEGER, "9223372036854775807"},
-    {"9223372036854775808", CARD_INTEGER, "9223372036854775807"},
-    {"-9223372036854775808", CARD_INTEGER, "-9223372036854775807"},
-    {"123456789012345678901", CARD_INTEGER, "9223372036854775807"},
-    {"'no'", CARD_STRING, "no"},
-    {"\"no\"", CARD_STRING, "no"},
-    {"'1'", CARD_STRING, "1"},
-    {"1,000", CARD_STRING, "1,000"},
-    {"a:b", CARD_STRING, "a:b"},
-    {"http://x/y", CARD_STRING, "http://x/y"},
+    {"no", YAML_BOOL, "0"},
+    {"yes", YAML_BOOL, "1"},
+    {"No", YAML_BOOL, "0"},
+    {"YES", YAML_BOOL, "1"},
+    {"on", YAML_BOOL, "1"},
+    {"Off", YAML_BOOL, "0"},
+    {"y", YAML_STRING, "y"},
+    {"n", YAML_STRING, "n"},
+    {"true", YAML_BOOL, "1"},
+    {"False", YAML_BOOL, "0"},
+    {"TRUE", YAML_BOOL, "1"},
+    {"tRue", YAML_STRING, "tRue"},
+    {"~", YAML_NULL, ""},
+    {"null", YAML_NULL, ""},
+    {"Null", YAML_NULL, ""},
+    {"NULL", YAML_NULL, ""},
+    {"nul", YAML_STRING, "nul"},
+    {"1", YAML_INTEGER, "1"},
+    {"-1", YAML_INTEGER, "-1"},
+    {"+1", YAML_INTEGER, "1"},
+    {"0", YAML_INTEGER, "0"},
+    {"00", YAML_INTEGER, "0"},
+    {"007", YAML_INTEGER, "7"},
+    {"08", YAML_STRING, "08"},
+    {"0x1F", YAML_INTEGER, "31"},
+    {"0x", YAML_STRING, "0x"},
+    {"0b101", YAML_INTEGER, "5"},
+    {"0b", YAML_STRING, "0b"},
+    {"0o17", YAML_STRING, "0o17"},
+    {"1_000", YAML_INTEGER, "1000"},
+    {"_1", YAML_STRING, "_1"},
+    {"1_", YAML_INTEGER, "1"},
+    {"1:30", YAML_INTEGER, "90"},
+    {"1:60", YAML_STRING, "1:60"},
+    {"-1:30:15", YAML_INTEGER, "-5415"},
+    {"1.0", YAML_FLOAT, "1.0"},
+    {"-1.5", YAML_FLOAT, "-1.5"},
+    {"+1.5", YAML_FLOAT, "1.5"},
+    {"1.", YAML_FLOAT, "1.0"},
+    {".5", YAML_FLOAT, "0.5"},
+    {".", YAML_STRING, "."},
+    {"1e3", YAML_STRING, "1e3"},
+    {"1.5e3", YAML_STRING, "1.5e3"},
+    {"1.5e+3", YAML_FLOAT, "1500.0"},
+    {"1.5E-3", YAML_FLOAT, "0.0015"},
+    {"1e+3", YAML_STRING, "1e+3"},
+    {".inf", YAML_FLOAT, "inf"},
+    {"-.Inf", YAML_FLOAT, "-inf"},
+    {".NaN", YAML_FLOAT, "nan"},
+    {"+.inf", YAML_FLOAT, "inf"},
+    {"inf", YAML_STRING, "inf"},
+    {"nan", YAML_STRING, "nan"},
+    {"190:20:30.15", YAML_FLOAT, "685230.15"},
+    {"2024-01-31", YAML_DATE, ""},
+    {"2024-1-3", YAML_STRING, "2024-1-3"},
+    {"2001-12-14t21:59:43.10-05:00", YAML_DATE, ""},
+    {"0.1.2", YAML_STRING, "0.1.2"},
+    {"v1.0", YAML_STRING, "v1.0"},
+    {"apache-2.0", YAML_STRING, "apache-2.0"},
+    {"en", YAML_STRING, "en"},
+    {"9223372036854775807", YAML_INTEGER, "9223372036854775807"},
+    {"9223372036854775808", YAML_INTEGER, "9223372036854775807"},
+    {"-9223372036854775808", YAML_INTEGER, "-9223372036854775807"},
+    {"123456789012345678901", YAML_INTEGER, "9223372036854775807"},
+    {"'no'", YAML_STRING, "no"},
+    {"\"no\"", YAML_STRING, "no"},
+    {"'1'", YAML_STRING, "1"},
+    {"1,000", YAML_STRING, "1,000"},
+    {"a:b", YAML_STRING, "a:b"},
+    {"http://x/y", YAML_STRING, "http://x/y"},
 };
 
-static const struct card_value *read_card(struct arena *arena, const char *readme, const char *key)
+static const struct yaml_value *read_card(struct arena *arena, const char *readme, const char *key)
 {
-    const struct card_value *card = NULL;
+    const struct yaml_value *card = NULL;
     struct error error = {""};
     bool read = front_matter_read(arena, readme, strlen(readme), &card, &error);
     if (!read)
         fprintf(stderr, "  %s\n", error.message);
-    return read && card != NULL ? card_get(card, key) : NULL;
+    return read && card != NULL ? yaml_get(card, key) : NULL;
 }
 
 static bool is_float(double real, const char *expected)
@@ -107,15 +107,15 @@ static void test_scalars(struct arena *arena)
     for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++) {
         char readme[128], number[32] = "";
         snprintf(readme, sizeof readme, "---\nk: %s\n---\n", scalars[i].scalar);
-        const struct card_value *value = read_card(arena, readme, "k");
+        const struct yaml_value *value = read_card(arena, readme, "k");
         if (!CHECK_NAMED(value != NULL && value->type == scalars[i].type, scalars[i].scalar))
             continue;
-        if (value->type == CARD_BOOL || value->type == CARD_INTEGER) {
+        if (value->type == YAML_BOOL || value->type == YAML_INTEGER) {
             snprintf(number, sizeof number, "%" PRId64, value->integer);
             CHECK_TEXT(number, scalars[i].value);
-        } else if (value->type == CARD_FLOAT) {
+        } else if (value->type == YAML_FLOAT) {
             CHECK_NAMED(is_float(value->real, scalars[i].value), scalars[i].scalar);
-        } else if (value->type == CARD_STRING) {
+        } else if (value->type == YAML_STRING) {
             CHECK_TEXT(value->text, scalars[i].value);
         }
     }
@@ -142,7 +142,7 @@ static void test_frames(struct arena *arena)
         {"---\nk: >\n  a\n  b\n---\n", "a b\n"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const struct card_value *value = read_card(arena, rows[i].readme, "k");
+        const struct yaml_value *value = read_card(arena, rows[i].readme, "k");
         if (rows[i].value == NULL)
             CHECK_NAMED(value == NULL, rows[i].readme);
         else
@@ -153,15 +153,15 @@ static void test_frames(struct arena *arena)
 /* "- no" in a list is the language, which YAML 1.1 takes for false. */
 static void test_lists(struct arena *arena)
 {
-    const struct card_value *list = read_card(arena, "---\nk:\n- en\n- no\n- [a, 2]\n- {b: ~}\n---\n", "k");
-    if (!CHECK(list != NULL && list->type == CARD_LIST && list->n_pairs == 4))
+    const struct yaml_value *list = read_card(arena, "---\nk:\n- en\n- no\n- [a, 2]\n- {b: ~}\n---\n", "k");
+    if (!CHECK(list != NULL && list->type == YAML_LIST && list->n_pairs == 4))
         return;
-    CHECK(list->pairs[1].value->type == CARD_STRING && list->pairs[1].key == NULL);
+    CHECK(list->pairs[1].value->type == YAML_STRING && list->pairs[1].key == NULL);
     CHECK_TEXT(list->pairs[1].value->text, "no");
-    CHECK(list->pairs[2].value->type == CARD_LIST && list->pairs[2].value->pairs[1].value->integer == 2);
-    CHECK(list->pairs[3].value->type == CARD_MAPPING);
-    CHECK(card_get(list->pairs[3].value, "b") != NULL && card_get(list->pairs[3].value, "b")->type == CARD_NULL);
-    CHECK(card_get(list->pairs[3].value, "absent") == NULL);
+    CHECK(list->pairs[2].value->type == YAML_LIST && list->pairs[2].value->pairs[1].value->integer == 2);
+    CHECK(list->pairs[3].value->type == YAML_MAPPING);
+    CHECK(yaml_get(list->pairs[3].value, "b") != NULL && yaml_get(list->pairs[3].value, "b")->type == YAML_NULL);
+    CHECK(yaml_get(list->pairs[3].value, "absent") == NULL);
 }
 
 /* bool() of Python. */
@@ -176,14 +176,14 @@ static void test_truth(struct arena *arena)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char readme[64];
         snprintf(readme, sizeof readme, "---\nk: %s\n---\n", rows[i].text);
-        const struct card_value *value = read_card(arena, readme, "k");
-        CHECK_NAMED(value != NULL && card_is_false(value) == rows[i].is_false, rows[i].text);
+        const struct yaml_value *value = read_card(arena, readme, "k");
+        CHECK_NAMED(value != NULL && yaml_is_false(value) == rows[i].is_false, rows[i].text);
     }
 }
 
 static bool is_refused(struct arena *arena, const char *readme)
 {
-    const struct card_value *card;
+    const struct yaml_value *card;
     struct error error = {""};
     return !front_matter_read(arena, readme, strlen(readme), &card, &error) && error.message[0] != '\0';
 }

@@ -214,8 +214,7 @@ void checkpoint_add_source(struct checkpoint *checkpoint, struct source *source)
     checkpoint->n_sources++;
 }
 
-/* Lists a guide without taking it. */
-static void list_guide(struct checkpoint *checkpoint, struct source *source)
+void checkpoint_share_guide(struct checkpoint *checkpoint, struct source *source)
 {
     insert_source(checkpoint, checkpoint->n_sources + checkpoint->n_guides, source);
     checkpoint->n_guides++;
@@ -224,7 +223,7 @@ static void list_guide(struct checkpoint *checkpoint, struct source *source)
 void checkpoint_add_guide(struct checkpoint *checkpoint, struct source *source)
 {
     own_source(checkpoint, source);
-    list_guide(checkpoint, source);
+    checkpoint_share_guide(checkpoint, source);
 }
 
 void checkpoint_keep(struct checkpoint *checkpoint, enum base_role role, const struct checkpoint *other)
@@ -237,7 +236,33 @@ void checkpoint_use(struct checkpoint *checkpoint, enum base_role role, const st
 {
     checkpoint_keep(checkpoint, role, other);
     for (size_t i = 0; i < other->n_sources + other->n_guides; i++)
-        list_guide(checkpoint, other->sources[i]);
+        checkpoint_share_guide(checkpoint, other->sources[i]);
+}
+
+static bool has_weights(const struct checkpoint *checkpoint, const struct source *source)
+{
+    for (size_t i = 0; i < checkpoint->n_sources; i++)
+        if (source_same_file(checkpoint->sources[i], source))
+            return true;
+    return false;
+}
+
+void checkpoint_join(struct checkpoint *checkpoint, enum base_role role, const struct checkpoint *other)
+{
+    checkpoint_keep(checkpoint, role, other);
+    for (size_t i = 0; i < other->n_sources + other->n_guides; i++) {
+        bool is_guide = i >= other->n_sources || has_weights(checkpoint, other->sources[i]);
+        insert_source(checkpoint, checkpoint->n_sources + (is_guide ? checkpoint->n_guides : 0), other->sources[i]);
+        checkpoint->n_guides += is_guide;
+        checkpoint->n_sources += !is_guide;
+    }
+}
+
+void checkpoint_share_side_file(struct checkpoint *checkpoint, const struct side_file *file)
+{
+    checkpoint->side_files =
+        memory_grow(checkpoint->side_files, checkpoint->n_side_files, sizeof *checkpoint->side_files);
+    checkpoint->side_files[checkpoint->n_side_files++] = *file;
 }
 
 void checkpoint_add_metadata(struct checkpoint *checkpoint, const char *key, const char *value)
@@ -256,10 +281,7 @@ void checkpoint_add_metadata(struct checkpoint *checkpoint, const char *key, con
 void checkpoint_add_side_file(struct checkpoint *checkpoint, const char *name, struct source *source)
 {
     own_source(checkpoint, source);
-    checkpoint->side_files =
-        memory_grow(checkpoint->side_files, checkpoint->n_side_files, sizeof *checkpoint->side_files);
-    checkpoint->side_files[checkpoint->n_side_files++] =
-        (struct side_file){arena_strdup(checkpoint->arena, name), source, false};
+    checkpoint_share_side_file(checkpoint, &(struct side_file){arena_strdup(checkpoint->arena, name), source, false});
 }
 
 void checkpoint_hide_file(struct checkpoint *checkpoint, const char *name, const char *reason)
@@ -323,7 +345,7 @@ void checkpoint_hide_side_file(struct checkpoint *checkpoint, const char *name, 
 void checkpoint_change_side_file(struct checkpoint *checkpoint, const char *name, const char *text, size_t length)
 {
     struct side_file *file = find_side_file(checkpoint, name);
-    list_guide(checkpoint, file->source);
+    checkpoint_share_guide(checkpoint, file->source);
     file->source = source_of_text(file->source, source_name(file->source), text, length);
     own_source(checkpoint, file->source);
 }

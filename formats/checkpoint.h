@@ -44,6 +44,7 @@ enum checkpoint_kind {
     CHECKPOINT_WEIGHTS, /* tensors under the names of their model's class, in any format but GGUF */
     CHECKPOINT_GGUF,    /* tensors and keys of one GGUF, in one file or in splits */
     CHECKPOINT_ADAPTER, /* a LoRA adapter: adapter_config.json and adapter_model.* */
+    CHECKPOINT_RECIPE,  /* a recipe of a merge, without tensors; models/derive/recipe.c makes a checkpoint of it */
 };
 
 /* The role of a checkpoint that another checkpoint keeps. */
@@ -53,6 +54,7 @@ enum base_role {
     BASE_NAMED,   /* the checkpoint under Hugging Face names, for adapters */
     BASE_FOLDER,  /* weights of the model in a folder of their own */
     BASE_TARGET,  /* the model that an adapter or a draft model belongs to */
+    BASE_MERGED,  /* a model that a recipe merges into the other one */
 };
 
 struct base {

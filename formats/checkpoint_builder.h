@@ -21,6 +21,13 @@ void checkpoint_keep(struct checkpoint *checkpoint, enum base_role role, const s
 /* Like checkpoint_keep(), for a checkpoint whose tensors this one uses: its files become guides of this one. */
 void checkpoint_use(struct checkpoint *checkpoint, enum base_role role, const struct checkpoint *other);
 
+/* Like checkpoint_use(), but the other's weights files become weights files of this one, each file once. */
+void checkpoint_join(struct checkpoint *checkpoint, enum base_role role, const struct checkpoint *other);
+
+/* List a source or a side file of a kept checkpoint as a guide, or as a side file of this one, too. */
+void checkpoint_share_guide(struct checkpoint *checkpoint, struct source *source);
+void checkpoint_share_side_file(struct checkpoint *checkpoint, const struct side_file *file);
+
 void checkpoint_add_source(struct checkpoint *checkpoint, struct source *source); /* takes the source */
 
 /* Takes the source of a small file that determines the tensors or side files, but is neither. */

@@ -152,7 +152,7 @@ static const char *find_snapshot(struct arena *arena, const char *folder, const 
 /* Reports whether a name is a file's rather than a repository's: "quantized/model.gguf". */
 static bool is_file_name(const struct format *const *formats, const char *name)
 {
-    return formats_extension(formats, name) != NULL || text_ends_with(name, ".json");
+    return formats_extension(formats, name) != NULL || text_ends_with(name, ".json") || text_ends_with(name, ".yaml");
 }
 
 /* Returns the snapshot for ORG/NAME or ORG/NAME@REVISION, which is not an existing path. */

@@ -4,7 +4,6 @@
 #include "fs/cli/command.h"
 #include "fs/cli/diff_json.h"
 #include "models/convert/model.h"
-#include "models/formats.h"
 #include "models/huggingface/hf_model.h"
 
 #include <inttypes.h>
@@ -22,10 +21,10 @@ struct side {
     struct hf_model *canonical; /* under Hugging Face names; NULL: not needed, or impossible */
 };
 
-static bool open_side(struct side *side, const char *path, const struct open_options *options, struct error *error)
+static bool open_side(struct side *side, const char *path, const struct options *options, struct error *error)
 {
     struct error unused;
-    side->checkpoint = checkpoint_open(path, formats, options, error);
+    side->checkpoint = command_open_checkpoint(path, options, error);
     if (side->checkpoint == NULL)
         return false;
     side->model = gguf_model_new(side->checkpoint, &unused);
@@ -230,12 +229,12 @@ static int run(const struct invocation *invocation)
     struct comparison found;
     struct error error;
     struct arena *arena = arena_new();
-    struct open_options options = invocation->options->open;
+    struct options options = *invocation->options;
     int status = EXIT_TROUBLE;
     bool opened = open_side(&a, invocation->arguments[0], &options, &error);
     /* directories' names are no difference between models; a GGUF has its model's name among its keys */
-    if (opened && options.name == NULL && a.checkpoint->kind != CHECKPOINT_GGUF)
-        options.name = a.checkpoint->model_name;
+    if (opened && options.open.name == NULL && a.checkpoint->kind != CHECKPOINT_GGUF)
+        options.open.name = a.checkpoint->model_name;
     if (opened && open_side(&b, invocation->arguments[1], &options, &error) && diff(&a, &b, arena, &found, &error))
         status = print(&found, invocation);
     else

@@ -30,7 +30,7 @@ const struct checkpoint *command_open_checkpoint(const char *source, const struc
     }
     const struct checkpoint *read = checkpoint_open(source, formats, &options->open, error);
     const struct derive_options wanted = {
-        .loras = options->loras, .base = options->content.base, .whisper = options->whisper};
+        .loras = options->loras, .recipe = options->recipe, .base = options->content.base, .whisper = options->whisper};
     return read != NULL ? derive(read, &wanted, error) : NULL;
 }
 

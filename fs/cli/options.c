@@ -158,6 +158,35 @@ static bool parse_float_type(void *field, const char *value, struct arena *arena
     return error_set(error, "'%s' is not f32, f16 or bf16", value);
 }
 
+static bool parse_number(const char *value, int base, unsigned long limit, unsigned long *ret_number)
+{
+    char *end;
+    *ret_number = strtoul(value, &end, base);
+    return *value >= '0' && *value <= '9' && *end == '\0' && *ret_number <= limit;
+}
+
+/* torch's generator uses the low 32 bits of its seed. */
+static bool parse_seed(void *field, const char *value, struct arena *arena, struct error *error)
+{
+    struct recipe_options *recipe = field;
+    unsigned long number;
+    if (!parse_number(value, 10, INT64_MAX, &number))
+        return error_set(error, "'%s' is not a number from 0 to %lld", value, (long long)INT64_MAX);
+    recipe->has_seed = true;
+    recipe->seed = (uint32_t)number;
+    return true;
+}
+
+/* Parses the name of a type as wfs or as torch spells it. */
+static bool parse_merge_dtype(void *field, const char *value, struct arena *arena, struct error *error)
+{
+    static const char *const names[][2] = {{"float32", "f32"}, {"float16", "f16"}, {"bfloat16", "bf16"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcasecmp(names[i][0], value) == 0)
+            return parse_float_type(field, names[i][1], arena, error);
+    return parse_float_type(field, value, arena, error);
+}
+
 static bool parse_shard_size(void *field, const char *value, struct arena *arena, struct error *error)
 {
     return shards_parse_size(value, field, error);
@@ -228,13 +257,6 @@ static bool parse_subtype(void *field, const char *value, struct arena *arena, s
 {
     return strcmp(value, "wfs") == 0 ||
            error_set(error, "it is always wfs; 'wfs umount' would not find a mount of '%s'", value);
-}
-
-static bool parse_number(const char *value, int base, unsigned long limit, unsigned long *ret_number)
-{
-    char *end;
-    *ret_number = strtoul(value, &end, base);
-    return *value >= '0' && *value <= '9' && *end == '\0' && *ret_number <= limit;
 }
 
 /* Parses the number of a user or group, which have one type. Refuses all ones, which mean "unchanged" to chown. */
@@ -337,6 +359,11 @@ const struct option_row option_rows[] = {
      FIELD(content.names), .words = "hf gguf"},
     {"lora", "DIR[:SCALE]", "merge this LoRA adapter into every file; may be repeated", false, parse_lora, FIELD(loras),
      .names_input = true},
+    {"seed", "N", "recipes of merges: the number that random methods begin with, as mergekit's --random-seed", false,
+     parse_seed, FIELD(recipe)},
+    {"lora-merge-dtype", "TYPE",
+     "recipes of merges: merge adapters in f32, f16 or bf16; the default is the weights' type", false,
+     parse_merge_dtype, FIELD(recipe.lora_dtype), .words = "f32 f16 bf16"},
     {"base", "DIR|ORG/NAME", "for a LoRA adapter or a draft model: the base model, which its GGUF needs", false,
      parse_text, FIELD(content.base), .names_input = true},
     {"whisper", "DIR",
@@ -522,8 +549,9 @@ static bool unknown_option(const char *name, struct error *error)
 
 bool option_is_for_opening(const struct option_row *row)
 {
-    size_t first = offsetof(struct options, open);
-    return row->field >= first && row->field < first + sizeof(struct open_options);
+    size_t open = offsetof(struct options, open), recipe = offsetof(struct options, recipe);
+    return (row->field >= open && row->field < open + sizeof(struct open_options)) ||
+           (row->field >= recipe && row->field < recipe + sizeof(struct recipe_options));
 }
 
 static bool is_for_other_commands(const struct option_row *row, struct error *error)

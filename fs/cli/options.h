@@ -9,7 +9,7 @@
 #include "fs/mount/session_options.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/tree.h"
-#include "models/derive/merge.h"
+#include "models/derive/derive.h"
 
 #include <sys/types.h>
 
@@ -38,6 +38,7 @@ struct options {
     struct asked_options asked;
     bool has_bad_file; /* parsing failed because of a file: bad input, not misuse */
     struct open_options open;
+    struct recipe_options recipe;
     struct content_options content;
     struct lora_requests loras;
     bool library;        /* the source is a directory of models */

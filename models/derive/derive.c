@@ -3,6 +3,7 @@
 /* The derivations, in the order of their application. */
 /* clang-format off */
 static const struct derivation *const derivations[] = {
+    &recipe_derivation,
     &foreign_names_derivation, /* all that follow go by Hugging Face's names */
     &untie_derivation, /* before the embedding gets another dtype, or other values */
     &plain_derivation,

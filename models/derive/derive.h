@@ -4,11 +4,13 @@
 
 #include "formats/checkpoint.h"
 #include "models/derive/merge.h"
+#include "models/derive/recipe.h"
 
 struct derive_options {
     struct lora_requests loras; /* adapters to merge */
-    const char *base;           /* path of an adapter's base or a draft model's target (target.h); NULL: none */
-    const char *whisper;        /* path of the tokens of OpenAI's Whisper models (tokens.c); NULL: none */
+    struct recipe_options recipe;
+    const char *base;    /* path of an adapter's base or a draft model's target (target.h); NULL: none */
+    const char *whisper; /* path of the tokens of OpenAI's Whisper models (tokens.c); NULL: none */
 };
 
 /* Takes ownership of a checkpoint, also on failure, and returns the derived one, which owns it, or the same one if

@@ -1,0 +1,50 @@
+#include "models/derive/recipe.h"
+
+#include "models/derive/derivation.h"
+#include "models/derive/recipe_merging.h"
+
+#include <stdlib.h>
+
+/* Reads the recipe, into the merged checkpoint's arena. */
+static bool read_recipe(struct recipe_merge *merge)
+{
+    size_t length;
+    char *text = source_read_text(merge->from->sources[0], RECIPE_MAX_TEXT, &length, merge->error);
+    merge->recipe = text != NULL ? recipe_read(merge->merged->arena, text, length, merge->error) : NULL;
+    free(text);
+    return merge->recipe != NULL;
+}
+
+static bool check_options(const struct recipe_merge *merge)
+{
+    const struct method *method = merge->recipe->method;
+    if (merge->recipe->vocabulary != VOCABULARY_COPIED || merge->recipe->chat_template != NULL)
+        return error_set(merge->error, "tokenizer, tokenizer_source and chat_template are not supported");
+    return method->cost != COST_RANDOM || merge->options->recipe.has_seed ||
+           error_set(merge->error, "%s drops weights at random; -o seed=N chooses which, as mergekit's --random-seed",
+                     method->name);
+}
+
+static bool make(struct recipe_merge *merge)
+{
+    struct recipe_jobs jobs = {.arena = arena_new()};
+    bool made = read_recipe(merge) && check_options(merge) && recipe_open_inputs(merge) &&
+                recipe_find_jobs(merge, &jobs) && recipe_make_tensors(merge, &jobs) && recipe_make_config(merge) &&
+                recipe_make_files(merge);
+    arena_free(jobs.arena);
+    recipe_close_inputs(merge);
+    return made;
+}
+
+static bool apply(const struct checkpoint *from, const struct derive_options *options, struct checkpoint **ret_derived,
+                  struct error *error)
+{
+    if (from->kind != CHECKPOINT_RECIPE)
+        return true;
+    struct checkpoint *merged = *ret_derived = checkpoint_derive(from);
+    struct recipe_merge merge = {.from = from, .merged = merged, .options = options, .error = error};
+    merged->kind = CHECKPOINT_WEIGHTS;
+    return make(&merge) || error_prefix(error, "%s", from->path);
+}
+
+const struct derivation recipe_derivation = {.apply = apply};

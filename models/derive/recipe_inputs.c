@@ -1,0 +1,176 @@
+#include "models/derive/recipe_merging.h"
+
+#include "base/text.h"
+#include "formats/components.h"
+#include "formats/documents.h"
+#include "formats/location_local.h"
+#include "models/packings/packings.h"
+#include "quant/convert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_DEPTH = 4 }; /* of recipes within recipes: each level opens all models again */
+
+static const char config_name[] = "config.json";
+
+/* Returns the path to open for a name in the recipe: beside the recipe, if there is such a file or directory. */
+static const char *resolve(const struct recipe_merge *merge, const char *name)
+{
+    const char *slash = strrchr(merge->from->path, '/');
+    if (slash == NULL || *name == '/' || strstr(name, "://") != NULL)
+        return name;
+    const char *beside =
+        arena_printf(merge->merged->arena, "%.*s/%s", (int)(slash - merge->from->path), merge->from->path, name);
+    return local_kind(beside) != LOCATION_NOTHING ? beside : name;
+}
+
+/* Returns the checkpoint with its floating-point weights in one dtype, for an adapter to be merged into them. Takes
+ * ownership of it, also on failure. */
+static const struct checkpoint *cast(const struct checkpoint *from, const struct dtype *dtype, struct error *error)
+{
+    if (from->kind != CHECKPOINT_WEIGHTS || packings_of(from)->found.n_weights > 0) {
+        error_set(error, "-o lora-merge-dtype= needs weights that are not quantized");
+        checkpoint_close(from);
+        return NULL;
+    }
+    struct checkpoint *derived = checkpoint_derive(from);
+    size_t n_tensors = from->tensors->n_tensors;
+    const struct view **views = arena_array(derived->arena, n_tensors, sizeof *views);
+    for (size_t i = 0; i < n_tensors; i++) {
+        const struct tensor *tensor = &from->tensors->tensors[i];
+        bool is_float = tensor->refusal == NULL && tensor->dtype->kind == DTYPE_FLOAT;
+        if (is_float && tensor->dtype != dtype && dtype_kernels(tensor->dtype).decode != NULL)
+            views[i] = view_convert(derived->arena, tensor_view(tensor, derived->arena), dtype);
+    }
+    derived->tensors = tensor_set_with_views(derived->arena, from->tensors, views);
+    return derived;
+}
+
+/* Opens a model, with its adapter merged. */
+static const struct checkpoint *open_model(const struct recipe_merge *merge, const struct recipe_model *named)
+{
+    const struct checkpoint *from = merge->from;
+    const struct open_options opening = {.follow_links = from->follows_links};
+    struct derive_options wanted = {.recipe = merge->options->recipe};
+    struct lora_request lora = {NULL, 1};
+    const struct checkpoint *read = checkpoint_open(resolve(merge, named->path), from->formats, &opening, merge->error);
+    wanted.recipe.depth++;
+    if (read != NULL && named->lora != NULL) {
+        lora.path = resolve(merge, named->lora);
+        wanted.loras = (struct lora_requests){&lora, 1};
+        if (wanted.recipe.lora_dtype != NULL)
+            read = cast(read, wanted.recipe.lora_dtype, merge->error);
+    }
+    return read != NULL ? derive(read, &wanted, merge->error) : NULL;
+}
+
+static bool check_kind(const struct recipe_merge *merge, const struct checkpoint *checkpoint)
+{
+    if (checkpoint->kind == CHECKPOINT_ADAPTER)
+        return error_set(merge->error, "a LoRA adapter, not a model; write MODEL+ADAPTER");
+    return checkpoint->n_sources > 0 || components_ask_for_one(checkpoint->components, merge->error);
+}
+
+/* Finds the text of config.json: made from a GGUF's keys, or the file. */
+static bool read_config(const struct recipe_merge *merge, struct recipe_input *input)
+{
+    bool is_absent;
+    if (input->model->kept_names != NULL)
+        return error_set(merge->error, "the tensors' Hugging Face names are unknown: %s", input->model->kept_names);
+    input->config = input->model->config;
+    input->config_length = input->model->config_length;
+    if (input->config == NULL) {
+        char *text = document_text(input->checkpoint, config_name, &input->config_length, &is_absent, merge->error);
+        if (text == NULL)
+            return is_absent ? error_set(merge->error, "config.json is missing, which a merge needs") : false;
+        input->config = arena_strndup(merge->merged->arena, text, input->config_length);
+        free(text);
+    }
+    input->hparams = hparams_parse(input->config, input->config_length, merge->error);
+    if (input->hparams == NULL)
+        return error_prefix(merge->error, "%s", config_name);
+    const char *class_name = hparams_class(input->hparams);
+    input->class_name = class_name != NULL ? class_name : "";
+    return hparams_count(input->hparams, "num_hidden_layers|n_layer|n_layers|num_layers", 1, RECIPE_MAX_LAYERS,
+                         &input->n_layers, merge->error) ||
+           error_prefix(merge->error, "%s", config_name);
+}
+
+static void free_model(void *model)
+{
+    hf_model_free(model);
+}
+
+/* Lists the small files that decide what an input is as guides. */
+static void share_guides(struct checkpoint *merged, const struct checkpoint *input)
+{
+    for (size_t i = 0; i < input->n_side_files; i++)
+        if (document_says_packing(input->side_files[i].name))
+            checkpoint_share_guide(merged, input->side_files[i].source);
+}
+
+static bool open_input(struct recipe_merge *merge, struct recipe_input *input)
+{
+    input->checkpoint = open_model(merge, input->named);
+    if (input->checkpoint == NULL)
+        return false;
+    checkpoint_join(merge->merged, BASE_MERGED, input->checkpoint);
+    share_guides(merge->merged, input->checkpoint);
+    if (!check_kind(merge, input->checkpoint))
+        return false;
+    struct hf_model *model = hf_model_new(input->checkpoint, NULL, merge->error);
+    if (model == NULL)
+        return false;
+    arena_on_free(merge->merged->arena, free_model, model);
+    input->model = model;
+    return read_config(merge, input);
+}
+
+static bool check_class(const struct recipe_merge *merge, const struct recipe_input *input)
+{
+    return strcmp(input->class_name, merge->inputs[0].class_name) == 0 ||
+           error_set(merge->error,
+                     "'%.200s' is a %.80s, but '%.200s' is a %.80s; models of a merge must be of one class",
+                     input->named->text, input->class_name, merge->inputs[0].named->text, merge->inputs[0].class_name);
+}
+
+bool recipe_open_inputs(struct recipe_merge *merge)
+{
+    const struct recipe *recipe = merge->recipe;
+    if (merge->options->recipe.depth >= MAX_DEPTH)
+        return error_set(merge->error, "recipes name each other more than %d deep; does one name itself?", MAX_DEPTH);
+    merge->inputs = arena_array(merge->merged->arena, recipe->n_models, sizeof *merge->inputs);
+    for (size_t i = 0; i < recipe->n_models; i++) {
+        merge->inputs[i].named = &recipe->models[i];
+        if (!open_input(merge, &merge->inputs[i]))
+            return error_prefix(merge->error, "model '%.200s'", recipe->models[i].text);
+        if (!check_class(merge, &merge->inputs[i]))
+            return false;
+    }
+    int first = recipe->slices[0].sources[0].model;
+    merge->donor = &merge->inputs[recipe->base != NO_MODEL ? recipe->base : first];
+    return true;
+}
+
+void recipe_close_inputs(struct recipe_merge *merge)
+{
+    for (size_t i = 0; merge->inputs != NULL && i < merge->recipe->n_models; i++)
+        hparams_free(merge->inputs[i].hparams);
+}
+
+bool recipe_layers(const struct recipe_merge *merge, const struct recipe_slice *slice,
+                   const struct recipe_source *source, uint64_t *ret_first, uint64_t *ret_count)
+{
+    const struct recipe_input *input = &merge->inputs[source->model], *first = &merge->inputs[slice->sources[0].model];
+    *ret_first = source->has_range ? source->first_layer : 0;
+    *ret_count = source->has_range ? source->end_layer - source->first_layer : input->n_layers;
+    if (source->has_range && source->end_layer > input->n_layers)
+        return error_set(merge->error, "layer_range ends at %llu, but '%.200s' has %llu layers",
+                         (unsigned long long)source->end_layer, input->named->text,
+                         (unsigned long long)input->n_layers);
+    return source->has_range || input->n_layers == first->n_layers ||
+           error_set(merge->error, "'%.200s' has %llu layers, but '%.200s' has %llu; slices choose layers",
+                     input->named->text, (unsigned long long)input->n_layers, first->named->text,
+                     (unsigned long long)first->n_layers);
+}

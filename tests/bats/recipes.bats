@@ -1,0 +1,81 @@
+# Recipes of mergekit: merges that are computed when they are read.
+
+load lib
+
+setup_file() {
+    load lib
+    "$PYTHON" "$HERE/recipes.py" "$BATS_FILE_TMPDIR"
+}
+
+setup() {
+    need_numpy
+    MODELS=$BATS_FILE_TMPDIR
+    MNT=$BATS_TEST_TMPDIR/mnt
+}
+
+@test "a linear merge and a frankenmerge have the bits that numpy computes" {
+    for recipe in linear slices; do
+        "$WFS" cat "$MODELS/$recipe.yaml" model.safetensors >"$BATS_TEST_TMPDIR/$recipe"
+        "$PYTHON" "$HERE/recipes.py" "$recipe" "$BATS_TEST_TMPDIR/$recipe"
+    done
+    [ "$("$WFS" cat "$MODELS/slices.yaml" config.json | jq -r '"\(.num_hidden_layers) \(.dtype)"')" = "3 bfloat16" ]
+    cmp <("$WFS" cat "$MODELS/slices.yaml" mergekit_config.yml) "$MODELS/slices.yaml"
+}
+
+@test "every other file follows from the merge" {
+    mkdir "$BATS_TEST_TMPDIR/linear"
+    for file in model.safetensors config.json tokenizer.json tokenizer_config.json; do
+        "$WFS" cat "$MODELS/linear.yaml" "$file" >"$BATS_TEST_TMPDIR/linear/$file"
+    done
+    for file in model.gguf gguf/model-Q8_0.gguf mlx/4bit-g32/model.safetensors tensors/lm_head.weight/f32; do
+        cmp <("$WFS" cat "$MODELS/linear.yaml" "$file") <("$WFS" cat "$BATS_TEST_TMPDIR/linear" "$file")
+    done
+    "$WFS" diff "$MODELS/linear.yaml" "$BATS_TEST_TMPDIR/linear"
+    run -1 "$WFS" diff "$MODELS/linear.yaml" "$MODELS/base"
+    [[ $output == *"21 of 21 tensors (21 in their values) and 0 keys differ" ]]
+}
+
+@test "a GGUF and a recipe are models, too" {
+    mkdir "$BATS_TEST_TMPDIR/mixed"
+    for model in tuned half base; do
+        "$WFS" cat -o name=m "$MODELS/$model" model.gguf >"$BATS_TEST_TMPDIR/mixed/$model"
+    done
+    cp "$MODELS/linear.yaml" "$BATS_TEST_TMPDIR/mixed/"
+    "$WFS" cat "$BATS_TEST_TMPDIR/mixed/linear.yaml" model.safetensors >"$BATS_TEST_TMPDIR/out"
+    "$PYTHON" "$HERE/recipes.py" linear "$BATS_TEST_TMPDIR/out"
+    printf 'merge_method: passthrough\nmodels: [{model: linear.yaml}]\n' >"$MODELS/same.yaml"
+    cmp <("$WFS" cat "$MODELS/same.yaml" model.safetensors) "$BATS_TEST_TMPDIR/out"
+}
+
+@test "models are named beside the recipe, or in the hub cache" {
+    export HF_HUB_CACHE=$BATS_TEST_TMPDIR/hub
+    local snapshot=$HF_HUB_CACHE/models--nobody--tiny/snapshots/abc
+    mkdir -p "$snapshot" "$HF_HUB_CACHE/models--nobody--tiny/refs"
+    cp "$MODELS"/base/* "$snapshot/"
+    printf abc >"$HF_HUB_CACHE/models--nobody--tiny/refs/main"
+    printf 'merge_method: passthrough\nmodels: [{model: nobody/tiny@main}]\n' >"$MODELS/hub.yml"
+    cmp <("$WFS" cat "$MODELS/hub.yml" tensors/lm_head.weight/raw) <("$WFS" cat "$MODELS/base" tensors/lm_head.weight/raw)
+    printf 'merge_method: passthrough\nmodels: [{model: nobody/large}]\n' >"$MODELS/hub.yml"
+    fails 1 "hub.yml: model 'nobody/large': nobody/large: no such file or directory, and no $HF_HUB_CACHE/models--nobody--large in the hub cache" \
+        "$WFS" ls "$MODELS/hub.yml"
+}
+
+@test "a mount: ranges, permissions of all models, and a model that changes" {
+    need_fuse
+    cp -r "$MODELS" "$BATS_TEST_TMPDIR/models"
+    chmod 640 "$BATS_TEST_TMPDIR/models/half/model.safetensors"
+    serve "$BATS_TEST_TMPDIR/models/linear.yaml" "$MNT"
+    "$PYTHON" "$HERE/recipes.py" linear "$MNT/model.safetensors"
+    dd if="$MNT/model.safetensors" bs=1 skip=3001 count=803 2>/dev/null |
+        cmp - <(dd if=<(cat "$MNT/model.safetensors") bs=1 skip=3001 count=803 2>/dev/null)
+    [ "$(stat -c %a "$MNT/model.safetensors")" = 440 ]
+    printf x | dd of="$BATS_TEST_TMPDIR/models/half/model.safetensors" bs=1 seek=3000 conv=notrunc 2>/dev/null
+    await unreadable "$MNT/model.safetensors"
+    unmount "$MNT"
+}
+
+@test "a recipe that asks for what cannot be is one line" {
+    sed 's/weight: 0.1/wieght: 0.1/' "$MODELS/linear.yaml" >"$MODELS/bad.yaml"
+    fails 1 "bad.yaml: line 8: parameters of linear: unknown key 'wieght'; did you mean 'weight'?" "$WFS" ls "$MODELS/bad.yaml"
+    fails 2 "option seed: 'x' is not a number from 0 to" "$WFS" ls -o seed=x "$MODELS/linear.yaml"
+}

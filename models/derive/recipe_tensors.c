@@ -96,13 +96,40 @@ struct field {
 };
 
 static const struct field model_numbers[] = {
-    {PARAMETER_WEIGHT, offsetof(struct merge_model, weight)},
-    {PARAMETER_SCALE, offsetof(struct merge_model, scale)},
+    {PARAMETER_WEIGHT, offsetof(struct merge_model, weight)},   {PARAMETER_SCALE, offsetof(struct merge_model, scale)},
+    {PARAMETER_DENSITY, offsetof(struct merge_model, density)}, {PARAMETER_GAMMA, offsetof(struct merge_model, gamma)},
+    {PARAMETER_EPSILON, offsetof(struct merge_model, epsilon)},
+};
+
+static const struct field shared_numbers[] = {
+    {PARAMETER_T, offsetof(struct merge_operands, t)},
+    {PARAMETER_LAMBDA, offsetof(struct merge_operands, lambda)},
 };
 
 static const struct field shared_truths[] = {
     {PARAMETER_NORMALIZE, offsetof(struct merge_operands, normalize)},
+    {PARAMETER_RESCALE, offsetof(struct merge_operands, rescale)},
 };
+
+/* Reports whether a model's density can be a probability. */
+static bool check_density(const struct evaluation *evaluation, size_t source, const struct merge_model *model)
+{
+    const struct recipe_merge *merge = evaluation->merge;
+    const struct recipe_job *job = evaluation->job;
+    const struct method *method = merge->recipe->method;
+    bool is_della = method->sparsifier == MERGE_DELLA && model->density > 0 && model->density < 1;
+    if (method->sparsifier == MERGE_RANDOM && model->density < 0)
+        return error_set(merge->error, "'%.200s' has density %g for the tensor '%.200s', which is negative",
+                         model_text(merge, job, source), model->density, job->name);
+    if (is_della && job->tensors[source]->rank > 2)
+        return error_set(merge->error, "tensor '%.200s': %s does not merge tensors of more than 2 dimensions",
+                         job->name, method->name);
+    return !is_della || (model->density - model->epsilon > 0 && model->density + model->epsilon < 1) ||
+           error_set(merge->error,
+                     "'%.200s' has density %g and epsilon %g for the tensor '%.200s'; density - epsilon and density + "
+                     "epsilon must be between 0 and 1",
+                     model_text(merge, job, source), model->density, model->epsilon, job->name);
+}
 
 static bool read_model(struct evaluation *evaluation, size_t source, const struct view *view,
                        struct merge_model *ret_model)
@@ -111,11 +138,15 @@ static bool read_model(struct evaluation *evaluation, size_t source, const struc
     for (size_t i = 0; i < sizeof model_numbers / sizeof *model_numbers; i++)
         *(double *)((char *)ret_model + model_numbers[i].offset) =
             input_value(evaluation, source, model_numbers[i].name);
-    return evaluation->good;
+    return evaluation->good && check_density(evaluation, source, ret_model);
 }
 
 static bool read_shared(struct evaluation *evaluation, struct merge_operands *operands)
 {
+    operands->sparsifier = evaluation->merge->recipe->method->sparsifier;
+    operands->signs = evaluation->merge->recipe->method->uses_signs;
+    for (size_t i = 0; i < sizeof shared_numbers / sizeof *shared_numbers; i++)
+        *(double *)((char *)operands + shared_numbers[i].offset) = shared_value(evaluation, shared_numbers[i].name);
     for (size_t i = 0; i < sizeof shared_truths / sizeof *shared_truths; i++)
         *(bool *)((char *)operands + shared_truths[i].offset) = shared_value(evaluation, shared_truths[i].name) > 0;
     return evaluation->good;
@@ -127,6 +158,8 @@ static bool read_shared(struct evaluation *evaluation, struct merge_operands *op
 struct making {
     struct recipe_merge *merge;
     struct merge_model *models; /* room for those of any slice */
+    struct mersenne *random;    /* NULL: the method draws no numbers */
+    uint64_t n_words;           /* that earlier tensors draw */
 };
 
 /* Fills in the operands' base and models. */
@@ -158,6 +191,11 @@ static const struct view *merged_view(struct making *making, const struct recipe
         return view_convert(arena, operands->base, operands->dtype);
     if (making->merge->recipe->method->make == merge_scaled && isnan(only->scale))
         return view_convert(arena, only->view, operands->dtype);
+    if (making->random != NULL) {
+        operands->random = making->random;
+        operands->first_word = making->n_words;
+        making->n_words += merge_words(operands);
+    }
     return making->merge->recipe->method->make(arena, operands);
 }
 
@@ -261,6 +299,8 @@ bool recipe_make_tensors(struct recipe_merge *merge, const struct recipe_jobs *j
     struct tensor_set *set = tensor_set_new(merge->merged->arena);
     struct making making = {.merge = merge};
     struct placed *items = memory_alloc(jobs->count * sizeof *items);
+    if (merge->recipe->method->cost == COST_RANDOM)
+        making.random = mersenne_new(merge->merged->arena, merge->options->recipe.seed);
     making.models = memory_alloc(RECIPE_MAX_SOURCES * sizeof *making.models);
     bool made = make_all(&making, jobs, items);
     if (made)

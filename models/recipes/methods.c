@@ -26,19 +26,43 @@ const struct parameter parameters[N_PARAMETERS] = {
     [PARAMETER_TOL] = {PARAMETER_TOL, "tol", NUMBER, false},
 };
 
-#define WEIGHT                                                                                                         \
-    {                                                                                                                  \
-        PARAMETER_WEIGHT, true, NAN                                                                                    \
-    }
+/* clang-format off */
+#define WEIGHT   {PARAMETER_WEIGHT, true, NAN}
+#define SHARED_T {PARAMETER_T, true, NAN}
+
+/* The parameters of task arithmetic and its descendants, with the defaults that differ. */
+#define ARITHMETIC(normalizes, rescales)                                                                               \
+    WEIGHT, {PARAMETER_DENSITY, false, 1}, {PARAMETER_LAMBDA, false, 1}, {PARAMETER_INT8_MASK, false, 0},              \
+    {PARAMETER_NORMALIZE, false, normalizes}, {PARAMETER_RESCALE, false, rescales}
+/* clang-format on */
 
 static const struct method_parameter linear[] = {WEIGHT, {PARAMETER_NORMALIZE, false, 1}};
 static const struct method_parameter passthrough[] = {{PARAMETER_SCALE, false, NAN}};
+static const struct method_parameter slerp[] = {SHARED_T};
+static const struct method_parameter arithmetic[] = {ARITHMETIC(0, 0)};
+static const struct method_parameter ties[] = {ARITHMETIC(1, 0)};
+static const struct method_parameter dare[] = {ARITHMETIC(0, 1)};
+static const struct method_parameter breadcrumbs[] = {ARITHMETIC(0, 0), {PARAMETER_GAMMA, false, 0.01}};
+static const struct method_parameter della[] = {ARITHMETIC(1, 1), {PARAMETER_EPSILON, false, 0.15}};
+static const struct method_parameter della_linear[] = {ARITHMETIC(0, 1), {PARAMETER_EPSILON, false, 0.15}};
 
 #define PARAMETERS(array) .parameters = array, .n_parameters = sizeof array / sizeof *array
+#define FAMILY(kind, has_signs)                                                                                        \
+    .make = merge_task_arithmetic, .base = BASE_REQUIRED, .sparsifier = kind, .uses_signs = has_signs
 
 static const struct method methods[] = {
     {"linear", merge_linear, .min_models = 1, .cost = COST_NONE, PARAMETERS(linear)},
     {"passthrough", merge_scaled, .min_models = 1, .max_models = 1, .cost = COST_NONE, PARAMETERS(passthrough)},
+    {"slerp", merge_slerp, .base = BASE_REQUIRED, .min_models = 1, .max_models = 1, .cost = COST_ONE_PASS,
+     PARAMETERS(slerp)},
+    {"task_arithmetic", FAMILY(MERGE_DENSE, false), .cost = COST_NONE, PARAMETERS(arithmetic)},
+    {"ties", FAMILY(MERGE_MAGNITUDE, true), .cost = COST_SELECTION, PARAMETERS(ties)},
+    {"dare_ties", FAMILY(MERGE_RANDOM, true), .cost = COST_RANDOM, PARAMETERS(dare)},
+    {"dare_linear", FAMILY(MERGE_RANDOM, false), .cost = COST_RANDOM, PARAMETERS(dare)},
+    {"della", FAMILY(MERGE_DELLA, true), .cost = COST_RANDOM, PARAMETERS(della)},
+    {"della_linear", FAMILY(MERGE_DELLA, false), .cost = COST_RANDOM, PARAMETERS(della_linear)},
+    {"breadcrumbs", FAMILY(MERGE_MAGNITUDE_OUTLIERS, false), .cost = COST_SELECTION, PARAMETERS(breadcrumbs)},
+    {"breadcrumbs_ties", FAMILY(MERGE_MAGNITUDE_OUTLIERS, true), .cost = COST_SELECTION, PARAMETERS(breadcrumbs)},
     {"arcee_fusion", .refusal = "its thresholds depend on the processor (softmax and log of torch)"},
     {"ram", .refusal = "it is not supported"},
     {"ramplus_tl", .refusal = "it is not supported"},

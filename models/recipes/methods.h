@@ -38,6 +38,8 @@ struct method {
     merge_function *make; /* NULL: `refusal` says why */
     const char *refusal;
     enum base_use base;
+    enum merge_sparsifier sparsifier;
+    bool uses_signs;
     size_t min_models, max_models; /* without the base, where it is apart; 0: any number */
     enum method_cost cost;
     const struct method_parameter *parameters;

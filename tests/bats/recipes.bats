@@ -79,3 +79,16 @@ setup() {
     fails 1 "bad.yaml: line 8: parameters of linear: unknown key 'wieght'; did you mean 'weight'?" "$WFS" ls "$MODELS/bad.yaml"
     fails 2 "option seed: 'x' is not a number from 0 to" "$WFS" ls -o seed=x "$MODELS/linear.yaml"
 }
+
+@test "random methods depend on -o seed=N alone" {
+    printf 'merge_method: dare_ties\nbase_model: base\nmodels: [{model: tuned, parameters: {weight: 1, density: 0.5}}]\n' \
+        >"$MODELS/dare.yaml"
+    local sums=()
+    for seed in 7 7 8 4294967303; do # the last is 7 in the low 32 bits
+        sums+=("$("$WFS" cat -o "seed=$seed" "$MODELS/dare.yaml" tensors/lm_head.weight/raw | sha256sum)")
+    done
+    [ "${sums[0]}" = "${sums[1]}" ]
+    [ "${sums[0]}" != "${sums[2]}" ]
+    [ "${sums[0]}" = "${sums[3]}" ]
+    fails 1 "dare.yaml: dare_ties drops weights at random; -o seed=N chooses which" "$WFS" ls "$MODELS/dare.yaml"
+}

@@ -168,6 +168,10 @@ static void test_errors(void)
         {WEIGHT "models: [{model: merge.yaml}]",
          "model 'merge.yaml': r/merge.yaml: model 'merge.yaml': r/merge.yaml: model 'merge.yaml': r/merge.yaml: model "
          "'merge.yaml': r/merge.yaml: recipes name each other more than 4 deep; does one name itself?"},
+        {"merge_method: dare_ties\nbase_model: ../a\nmodels: [{model: ../b, parameters: {weight: 1}}]",
+         "dare_ties drops weights at random; -o seed=N chooses which, as mergekit's --random-seed"},
+        {"merge_method: slerp\nbase_model: ../a\nparameters: {t: [{filter: mlp, value: 1}]}\nmodels: [{model: ../b}]",
+         "the tensor 'model.embed_tokens.weight' has no t; give it one without a filter"},
         {"merge_method: nothing", "line 1: merge_method: 'nothing' is not a merge method"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -176,6 +180,27 @@ static void test_errors(void)
         static const char place[] = "r/merge.yaml: ";
         bool is_placed = checkpoint == NULL && strncmp(error.message, place, strlen(place)) == 0;
         CHECK_TEXT(is_placed ? error.message + strlen(place) : error.message, rows[i].error);
+        checkpoint_close(checkpoint);
+    }
+}
+
+/* Seeds choose; densities that are no probabilities are refused. */
+static void test_random(void)
+{
+    static const char recipe[] = "merge_method: della\nbase_model: ../a\n"
+                                 "models: [{model: ../b, parameters: {weight: 1, density: 0.5, epsilon: %s}}]";
+    for (int is_bad = 0; is_bad < 2; is_bad++) {
+        char text[sizeof recipe + 8];
+        struct error error = {""};
+        snprintf(text, sizeof text, recipe, is_bad ? "0.5" : "0.25");
+        files_write_text("r/merge.yaml", text);
+        const struct checkpoint *read = checkpoint_open("r/merge.yaml", formats, &(struct open_options){0}, &error);
+        const struct checkpoint *checkpoint =
+            derive(read, &(struct derive_options){.recipe = {.has_seed = true, .seed = 1}}, &error);
+        CHECK((checkpoint == NULL) == is_bad);
+        CHECK(!is_bad ||
+              strstr(error.message, "'../b' has density 0.5 and epsilon 0.5 for the tensor 'model.embed") != NULL);
+        CHECK(is_bad || third(checkpoint, "model.layers.1.mlp.up_proj.weight") == 3); /* a and b are equal */
         checkpoint_close(checkpoint);
     }
 }
@@ -199,6 +224,7 @@ int main(void)
     test_unknown_class();
     test_order();
     test_errors();
+    test_random();
     test_recipe_of_recipes();
     files_remove();
     return check_done();

@@ -104,11 +104,16 @@ static const struct field model_numbers[] = {
 static const struct field shared_numbers[] = {
     {PARAMETER_T, offsetof(struct merge_operands, t)},
     {PARAMETER_LAMBDA, offsetof(struct merge_operands, lambda)},
+    {PARAMETER_EPS, offsetof(struct merge_operands, eps)},
 };
 
 static const struct field shared_truths[] = {
     {PARAMETER_NORMALIZE, offsetof(struct merge_operands, normalize)},
     {PARAMETER_RESCALE, offsetof(struct merge_operands, rescale)},
+    {PARAMETER_NORMALIZE_WEIGHTS, offsetof(struct merge_operands, normalize)},
+    {PARAMETER_FILTER_WISE, offsetof(struct merge_operands, filter_wise)},
+    {PARAMETER_NUSLERP_FLATTEN, offsetof(struct merge_operands, flatten)},
+    {PARAMETER_NUSLERP_ROW_WISE, offsetof(struct merge_operands, row_wise)},
 };
 
 /* Reports whether a model's density can be a probability. */
@@ -148,7 +153,7 @@ static bool read_shared(struct evaluation *evaluation, struct merge_operands *op
     for (size_t i = 0; i < sizeof shared_numbers / sizeof *shared_numbers; i++)
         *(double *)((char *)operands + shared_numbers[i].offset) = shared_value(evaluation, shared_numbers[i].name);
     for (size_t i = 0; i < sizeof shared_truths / sizeof *shared_truths; i++)
-        *(bool *)((char *)operands + shared_truths[i].offset) = shared_value(evaluation, shared_truths[i].name) > 0;
+        *(bool *)((char *)operands + shared_truths[i].offset) |= shared_value(evaluation, shared_truths[i].name) > 0;
     return evaluation->good;
 }
 

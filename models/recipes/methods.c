@@ -39,6 +39,12 @@ const struct parameter parameters[N_PARAMETERS] = {
 static const struct method_parameter linear[] = {WEIGHT, {PARAMETER_NORMALIZE, false, 1}};
 static const struct method_parameter passthrough[] = {{PARAMETER_SCALE, false, NAN}};
 static const struct method_parameter slerp[] = {SHARED_T};
+static const struct method_parameter nuslerp[] = {
+    WEIGHT, {PARAMETER_NUSLERP_FLATTEN, false, 1}, {PARAMETER_NUSLERP_ROW_WISE, false, 0}};
+static const struct method_parameter multislerp[] = {
+    WEIGHT, {PARAMETER_NORMALIZE_WEIGHTS, false, 1}, {PARAMETER_EPS, false, 1e-8}};
+static const struct method_parameter nearswap[] = {SHARED_T};
+static const struct method_parameter model_stock[] = {{PARAMETER_FILTER_WISE, false, 0}};
 static const struct method_parameter arithmetic[] = {ARITHMETIC(0, 0)};
 static const struct method_parameter ties[] = {ARITHMETIC(1, 0)};
 static const struct method_parameter dare[] = {ARITHMETIC(0, 1)};
@@ -55,6 +61,14 @@ static const struct method methods[] = {
     {"passthrough", merge_scaled, .min_models = 1, .max_models = 1, .cost = COST_NONE, PARAMETERS(passthrough)},
     {"slerp", merge_slerp, .base = BASE_REQUIRED, .min_models = 1, .max_models = 1, .cost = COST_ONE_PASS,
      PARAMETERS(slerp)},
+    {"nuslerp", merge_nuslerp, .base = BASE_OPTIONAL, .min_models = 2, .max_models = 2, .cost = COST_ONE_PASS,
+     PARAMETERS(nuslerp)},
+    {"multislerp", merge_multislerp, .base = BASE_OPTIONAL, .min_models = 1, .cost = COST_ONE_PASS,
+     PARAMETERS(multislerp)},
+    {"nearswap", merge_nearswap, .base = BASE_REQUIRED, .min_models = 1, .max_models = 1, .cost = COST_NONE,
+     PARAMETERS(nearswap)},
+    {"model_stock", merge_model_stock, .base = BASE_REQUIRED, .min_models = 2, .cost = COST_ONE_PASS,
+     PARAMETERS(model_stock)},
     {"task_arithmetic", FAMILY(MERGE_DENSE, false), .cost = COST_NONE, PARAMETERS(arithmetic)},
     {"ties", FAMILY(MERGE_MAGNITUDE, true), .cost = COST_SELECTION, PARAMETERS(ties)},
     {"dare_ties", FAMILY(MERGE_RANDOM, true), .cost = COST_RANDOM, PARAMETERS(dare)},

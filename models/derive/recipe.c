@@ -1,7 +1,7 @@
 #include "models/derive/recipe.h"
 
 #include "models/derive/derivation.h"
-#include "models/derive/recipe_merging.h"
+#include "models/derive/recipe_vocabulary.h"
 
 #include <stdlib.h>
 
@@ -18,8 +18,6 @@ static bool read_recipe(struct recipe_merge *merge)
 static bool check_options(const struct recipe_merge *merge)
 {
     const struct method *method = merge->recipe->method;
-    if (merge->recipe->vocabulary != VOCABULARY_COPIED || merge->recipe->chat_template != NULL)
-        return error_set(merge->error, "tokenizer, tokenizer_source and chat_template are not supported");
     return method->cost != COST_RANDOM || merge->options->recipe.has_seed ||
            error_set(merge->error, "%s drops weights at random; -o seed=N chooses which, as mergekit's --random-seed",
                      method->name);
@@ -29,8 +27,8 @@ static bool make(struct recipe_merge *merge)
 {
     struct recipe_jobs jobs = {.arena = arena_new()};
     bool made = read_recipe(merge) && check_options(merge) && recipe_open_inputs(merge) &&
-                recipe_find_jobs(merge, &jobs) && recipe_make_tensors(merge, &jobs) && recipe_make_config(merge) &&
-                recipe_make_files(merge);
+                recipe_find_vocabulary(merge, jobs.arena) && recipe_find_jobs(merge, &jobs) &&
+                recipe_make_tensors(merge, &jobs) && recipe_make_config(merge) && recipe_make_files(merge);
     arena_free(jobs.arena);
     recipe_close_inputs(merge);
     return made;

@@ -1,5 +1,5 @@
 /* config.json of a merge: that of its donor, with the keys that mergekit changes. */
-#include "models/derive/recipe_merging.h"
+#include "models/derive/recipe_vocabulary.h"
 
 #include "formats/json_write.h"
 #include "models/derive/plain_config.h"
@@ -73,6 +73,8 @@ static bool put_changed(struct editing *editing, const struct json_member *membe
         put_dtype(editing, member->value);
     else if (recipe->has_slices && is_layer_key(member->key))
         json_put_number(editing->writer, member->key, count_layers(recipe));
+    else if (editing->merge->vocabulary != NULL && strcmp(member->key, "vocab_size") == 0)
+        json_put_number(editing->writer, member->key, recipe_vocabulary_size(editing->merge));
     else if (recipe->has_slices && strcmp(member->key, "layer_types") == 0 && json_is(member->value, JSON_ARRAY))
         put_layer_types(editing);
     else
@@ -136,8 +138,7 @@ bool recipe_make_config(struct recipe_merge *merge)
     put_config(&editing, json_root(config));
     buffer_append_text(&out, "\n");
     json_free(config);
-    checkpoint_add_side_file(merge->merged, name,
-                             source_of_text(merge->from->sources[0], name, (const char *)out.bytes, out.length));
+    recipe_add_text(merge, name, &out);
     buffer_free(&out);
     return true;
 }

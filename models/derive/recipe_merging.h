@@ -29,6 +29,7 @@ struct recipe_merge {
     const struct derive_options *options;
     struct recipe_input *inputs;      /* by model of the recipe */
     const struct recipe_input *donor; /* of config.json and the tokenizer: the base model, or else the first model */
+    struct recipe_vocabulary_tokens *vocabulary; /* recipe_vocabulary.h; NULL: all models have one vocabulary */
     struct error *error;
 };
 
@@ -68,3 +69,7 @@ bool recipe_make_tensors(struct recipe_merge *merge, const struct recipe_jobs *j
 /* Gives the merged checkpoint its config.json, and all other files. */
 bool recipe_make_config(struct recipe_merge *merge);
 bool recipe_make_files(struct recipe_merge *merge);
+
+/* For recipe_make_files(): add the tokenizer, and a file of that text. */
+bool recipe_add_tokenizer(const struct recipe_merge *merge);
+void recipe_add_text(const struct recipe_merge *merge, const char *name, const struct buffer *text);

@@ -1,5 +1,5 @@
 /* The values of a merge: parameters and views for each of its tensors. */
-#include "models/derive/recipe_merging.h"
+#include "models/derive/recipe_vocabulary.h"
 
 #include "formats/shape.h"
 #include "quant/convert.h"
@@ -29,6 +29,9 @@ static bool check_tensor(const struct recipe_merge *merge, const struct recipe_j
     if (reason != NULL)
         return error_set(merge->error, "tensor '%.200s' of '%.200s' (%s): %s", tensor->name,
                          model_text(merge, job, source), tensor->dtype->name, reason);
+    if (merge->vocabulary != NULL && job->has_vocabulary && tensor->rank == 2 && first->rank == 2 &&
+        tensor->shape[1] == first->shape[1])
+        return true;
     if (tensor->rank == first->rank && memcmp(tensor->shape, first->shape, tensor->rank * sizeof *first->shape) == 0)
         return true;
     return error_set(merge->error, "tensor '%.200s' is %s in '%.200s', but %s in '%.200s'%s", tensor->name,
@@ -167,6 +170,15 @@ struct making {
     uint64_t n_words;           /* that earlier tensors draw */
 };
 
+/* Returns an input, with the rows of the result's vocabulary if it has one; NULL: an error. */
+static const struct view *input_view(const struct recipe_merge *merge, const struct recipe_job *job, size_t source,
+                                     const struct dtype *dtype)
+{
+    if (merge->vocabulary != NULL && job->has_vocabulary && job->tensors[source]->rank == 2)
+        return recipe_vocabulary_view(merge, job, source, dtype);
+    return tensor_view(job->tensors[source], merge->merged->arena);
+}
+
 /* Fills in the operands' base and models. */
 static bool read_inputs(const struct making *making, const struct recipe_job *job, struct merge_operands *operands)
 {
@@ -174,7 +186,9 @@ static bool read_inputs(const struct making *making, const struct recipe_job *jo
     struct evaluation evaluation = {merge, job, true};
     size_t n_models = 0;
     for (size_t i = 0; i < job->slice->n_sources; i++) {
-        const struct view *view = tensor_view(job->tensors[i], merge->merged->arena);
+        const struct view *view = input_view(merge, job, i, operands->dtype);
+        if (view == NULL)
+            return false;
         bool is_base = merge->recipe->method->base != BASE_IGNORED && job->slice->sources[i].model == job->slice->base;
         if (is_base)
             operands->base = view;
@@ -210,7 +224,8 @@ static bool take_stored(const struct making *making, const struct recipe_job *jo
 {
     const struct recipe_merge *merge = making->merge;
     const struct tensor *only = job->tensors[0];
-    if (view != making->models[0].view || merge->recipe->method->make != merge_scaled)
+    bool is_mapped = merge->vocabulary != NULL && job->has_vocabulary;
+    if (view != making->models[0].view || merge->recipe->method->make != merge_scaled || is_mapped)
         return false;
     *ret_tensor = *only;
     ret_tensor->name = job->name;

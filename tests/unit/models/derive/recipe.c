@@ -42,7 +42,16 @@ static void write_models(void)
                 "model.embed_tokens.weight 3 8, model.norm.weight 0 4, " LAYER("0"));
     write_model("other", CONFIG("OtherForCausalLM", "1", ""), "x.h.0.w 2 2, x.h.0.b 0 2, x.norm 0 2, x.wte.weight 2 2");
     write_model("other2", CONFIG("OtherForCausalLM", "1", ""), "x.h.0.w 2 2, x.norm 0 2, x.wte.weight 2 2, x.more 0 2");
-    files_write_text("empty/config.json", "{}");
+    static const char tokenized[] = CONFIG("LlamaForCausalLM", "1", ", \"vocab_size\": 4");
+    write_model("small", CONFIG("LlamaForCausalLM", "1", ", \"vocab_size\": 3"), OUTSIDE ", " LAYER("0"));
+    write_model("large", tokenized, "model.embed_tokens.weight 4 4, model.norm.weight 0 4, " LAYER("0"));
+    files_write_text("small/tokenizer.json", "{\"added_tokens\": [{\"id\": 2, \"content\": \"C\", \"special\": true}], "
+                                             "\"model\": {\"vocab\": {\"A\": 0, \"B\": 1}}}");
+    files_write_text("large/tokenizer.json",
+                     "{\"added_tokens\": [{\"id\": 3, \"content\": \"E\", \"lstrip\": true}, {\"id\": 4, \"content\": "
+                     "\"pad\"}], \"model\": {\"vocab\": {\"A\": 0, \"C\": 1, \"D\": 2}}}");
+    files_write_text("large/tokenizer_config.json",
+                     "{\"chat_template\": \" {{ messages }}\\n\", \"added_tokens_decoder\": {}}");
     files_write_text("adapter/adapter_config.json", "{}");
     safetensors_write_ramps("adapter/adapter_model.safetensors", "x 2 2");
 }
@@ -140,6 +149,8 @@ static void test_order(void)
     checkpoint_close(checkpoint);
 }
 
+#define SMALL_AND_LARGE                                                                                                \
+    "merge_method: linear\nparameters: {weight: 1}\nmodels: [{model: ../small}, {model: ../large}]\n"
 #define WEIGHT "merge_method: linear\nparameters: {weight: 1}\n"
 
 static void test_errors(void)
@@ -172,6 +183,13 @@ static void test_errors(void)
          "dare_ties drops weights at random; -o seed=N chooses which, as mergekit's --random-seed"},
         {"merge_method: slerp\nbase_model: ../a\nparameters: {t: [{filter: mlp, value: 1}]}\nmodels: [{model: ../b}]",
          "the tensor 'model.embed_tokens.weight' has no t; give it one without a filter"},
+        {SMALL_AND_LARGE, "tensor 'model.embed_tokens.weight' is [4, 4] in '../large', but [3, 4] in '../small'; "
+                          "tokenizer_source: union "
+                          "merges different vocabularies"},
+        {SMALL_AND_LARGE "tokenizer: {tokens: {A: {source: ../small}, G: {source: ../small}}}",
+         "tokens: '../small' has no token 'G'"},
+        {"merge_method: linear\nparameters: {weight: 1}\nmodels: [{model: ../a}]\ntokenizer_source: union",
+         "model '../a': no tokenizer.json or tokenizer.model, which the recipe's tokenizer needs"},
         {"merge_method: nothing", "line 1: merge_method: 'nothing' is not a merge method"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -205,6 +223,67 @@ static void test_random(void)
     }
 }
 
+/* The first elements of the rows of the embedding, which are 4 apart in the models. */
+static const char *embedding(const struct checkpoint *checkpoint)
+{
+    static char text[256];
+    struct error error;
+    float values[64];
+    const struct tensor *tensor = tensor_set_find_text(checkpoint->tensors, "model.embed_tokens.weight");
+    CHECK(convert_read(tensor_view(tensor, checkpoint->arena), encoding_of(&f32_dtype), 0, tensor->shape[0] * 4, values,
+                       &error));
+    *text = '\0';
+    for (uint64_t i = 0; i < tensor->shape[0]; i++)
+        sprintf(text + strlen(text), "%g ", (double)values[4 * i]);
+    return text;
+}
+
+static char *side_text(const struct checkpoint *checkpoint, const char *name)
+{
+    struct error error;
+    bool absent;
+    size_t length;
+    return document_text(checkpoint, name, &length, &absent, &error);
+}
+
+/* Tokens are A B C and A C D E: rows of one model stand for both where the other one lacks the token. */
+static void test_vocabularies(void)
+{
+    static const struct {
+        const char *recipe, *rows;
+    } rows[] = {
+        {SMALL_AND_LARGE "tokenizer_source: union\n", "0 4 6 8 12 "},
+        {SMALL_AND_LARGE "tokenizer_source: base\nbase_model: ../small\n", "0 4 6 "},
+        {SMALL_AND_LARGE "tokenizer_source: ../large\n", "0 6 8 12 0 "},
+        {SMALL_AND_LARGE
+         "tokenizer: {tokens: {A: {source: {kind: zero}, force: true}, B: {source: {kind: model_token, model: "
+         "../large, token: E}}, F: {}}}\n",
+         "0 8 6 8 12 0 "},
+        {SMALL_AND_LARGE "tokenizer: {pad_to_multiple_of: 6}\n", "0 4 6 8 12 6 "},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct checkpoint *checkpoint = merged(rows[i].recipe);
+        CHECK_TEXT(embedding(checkpoint), rows[i].rows);
+        checkpoint_close(checkpoint);
+    }
+}
+
+static void test_tokenizer_files(void)
+{
+    const struct checkpoint *checkpoint = merged(SMALL_AND_LARGE "tokenizer_source: union\nchat_template: auto\n");
+    char *tokenizer = side_text(checkpoint, "tokenizer.json"), *config = side_text(checkpoint, "config.json");
+    char *template = side_text(checkpoint, "chat_template.jinja");
+    CHECK(strstr(config, "\"vocab_size\": 5") != NULL);
+    CHECK(strstr(tokenizer,
+                 "\"id\": 4,\n      \"content\": \"E\",\n      \"single_word\": false,\n      \"lstrip\": true") !=
+          NULL);
+    CHECK_TEXT(template, "{{ messages }}");
+    free(tokenizer);
+    free(config);
+    free(template);
+    checkpoint_close(checkpoint);
+}
+
 /* A recipe is a model, which another recipe may name. */
 static void test_recipe_of_recipes(void)
 {
@@ -225,6 +304,8 @@ int main(void)
     test_order();
     test_errors();
     test_random();
+    test_vocabularies();
+    test_tokenizer_files();
     test_recipe_of_recipes();
     files_remove();
     return check_done();

@@ -1,0 +1,262 @@
+/* The tokenizer of a merge: the donor's files, or, for a vocabulary of its own, files with the tokens of the result. */
+#include "models/derive/recipe_vocabulary.h"
+
+#include "formats/documents.h"
+#include "formats/json_write.h"
+#include "models/tokenizers/rebuild.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The files that mergekit copies, unchanged, if the recipe says nothing of tokenizers. */
+static const char *const copied[] = {
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "tokenizer.json",
+    "tokenizer.model",
+    "added_tokens.json",
+    "merges.txt",
+    "vocab.json",
+    "chat_template.jinja",
+    "generation_config.json",
+    "chat_template.json",
+    "video_preprocessor_config.json",
+};
+
+static const char json_name[] = "tokenizer.json", config_name[] = "tokenizer_config.json";
+static const char template_name[] = "chat_template.jinja";
+
+static bool share_file(const struct recipe_merge *merge, const struct checkpoint *from, const char *name)
+{
+    const struct side_file *file = checkpoint_side_file(from, name);
+    if (file != NULL)
+        checkpoint_share_side_file(merge->merged, file);
+    return file != NULL;
+}
+
+void recipe_add_text(const struct recipe_merge *merge, const char *name, const struct buffer *text)
+{
+    checkpoint_add_side_file(merge->merged, name,
+                             source_of_text(merge->from->sources[0], name, (const char *)text->bytes, text->length));
+}
+
+/* Adds the tokenizer that a GGUF has in its keys. */
+static bool add_rebuilt(const struct recipe_merge *merge, const struct recipe_input *donor)
+{
+    const struct gguf_kvs *kvs = &donor->checkpoint->metadata;
+    bool good = true;
+    for (const struct rebuilt_file *file = rebuilt_files; file->name != NULL && good; file++) {
+        struct buffer text = {0};
+        bool is_made = rebuilt_file_applies(file, kvs) && rebuilt_file_refusal(file, kvs, merge->merged->arena) == NULL;
+        good = !is_made || rebuilt_file_write(file, kvs, &text, merge->error);
+        if (is_made && good)
+            recipe_add_text(merge, file->name, &text);
+        buffer_free(&text);
+    }
+    return good || error_prefix(merge->error, "the tokenizer of '%.200s'", donor->named->text);
+}
+
+/* Files with the tokens of the result. */
+
+static int compare_ids(const void *a, const void *b)
+{
+    const struct recipe_token_entry *x = *(const struct recipe_token_entry *const *)a;
+    const struct recipe_token_entry *y = *(const struct recipe_token_entry *const *)b;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Returns the added tokens of the result, sorted by id, for free(). */
+static const struct recipe_token_entry **added_tokens(const struct recipe_merge *merge, size_t *ret_count)
+{
+    const struct recipe_tokens *tokens = recipe_result_tokens(merge);
+    const struct recipe_token_entry **added = memory_alloc((tokens->count + 1) * sizeof *added);
+    *ret_count = 0;
+    for (size_t i = 0; i < tokens->count; i++)
+        if (tokens->items[i].is_added)
+            added[(*ret_count)++] = &tokens->items[i];
+    qsort(added, *ret_count, sizeof *added, compare_ids);
+    return added;
+}
+
+/* Puts a token as tokenizer.json lists added ones, with the flags of its model. */
+static void put_token(struct json_writer *writer, const struct recipe_token_entry *token)
+{
+    static const char *const flags[] = {"single_word", "lstrip", "rstrip", "normalized", "special"};
+    json_begin_object(writer, NULL);
+    json_put_number(writer, "id", token->id);
+    json_put_text_n(writer, "content", token->text, token->length);
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        json_put_bool(writer, flags[i], json_bool(json_get(token->flags, flags[i]), false));
+    json_end(writer);
+}
+
+static bool put_added(void *context, struct json_writer *writer, const struct json_member *member, unsigned depth)
+{
+    size_t count;
+    if (depth != 1 || strcmp(member->key, "added_tokens") != 0)
+        return false;
+    const struct recipe_token_entry **added = added_tokens(context, &count);
+    json_begin_array(writer, "added_tokens");
+    for (size_t i = 0; i < count; i++)
+        put_token(writer, added[i]);
+    json_end(writer);
+    free(added);
+    return true;
+}
+
+/* Leaves out the members of tokenizer_config.json that other files of the result have. */
+static bool leave_out(void *context, struct json_writer *writer, const struct json_member *member, unsigned depth)
+{
+    const struct recipe_merge *merge = context;
+    if (depth != 1)
+        return false;
+    return (strcmp(member->key, "added_tokens_decoder") == 0 && merge->vocabulary != NULL) ||
+           (strcmp(member->key, "chat_template") == 0 && merge->recipe->chat_template != NULL);
+}
+
+/* Adds an edited JSON file of the donor, if it has one. */
+static bool add_edited(const struct recipe_merge *merge, const struct recipe_input *donor, const char *name,
+                       json_edit *edit, bool *ret_added)
+{
+    struct document *document;
+    struct buffer out = {0};
+    if (!document_open(donor->checkpoint, name, &document, merge->error))
+        return error_prefix(merge->error, "model '%.200s'", donor->named->text);
+    *ret_added = document != NULL;
+    if (document != NULL) {
+        struct json_writer writer = {.out = &out, .letters = JSON_UTF8};
+        json_put_edited(&writer, document_root(document), edit, (void *)merge);
+        recipe_add_text(merge, name, &out);
+    }
+    buffer_free(&out);
+    document_close(document);
+    return true;
+}
+
+/* Adds added_tokens.json, for a tokenizer of pieces alone. */
+static void add_added_tokens(const struct recipe_merge *merge)
+{
+    size_t count;
+    struct buffer out = {0};
+    struct json_writer writer = {.out = &out, .letters = JSON_UTF8};
+    const struct recipe_token_entry **added = added_tokens(merge, &count);
+    json_begin_object(&writer, NULL);
+    for (size_t i = 0; i < count; i++) {
+        json_put_key(&writer, added[i]->text, added[i]->length);
+        json_put_number(&writer, NULL, added[i]->id);
+    }
+    json_end(&writer);
+    recipe_add_text(merge, "added_tokens.json", &out);
+    buffer_free(&out);
+    free(added);
+}
+
+/* Adds the tokenizer of a vocabulary that the recipe asks for. */
+static bool add_own(const struct recipe_merge *merge, const struct recipe_input *donor)
+{
+    bool has_json, has_config;
+    if (donor->checkpoint->kind == CHECKPOINT_GGUF)
+        return error_set(merge->error, "a tokenizer made from that of a GGUF ('%.200s') is not supported",
+                         donor->named->text);
+    if (!add_edited(merge, donor, json_name, put_added, &has_json) ||
+        !add_edited(merge, donor, config_name, leave_out, &has_config))
+        return false;
+    if (!has_json && share_file(merge, donor->checkpoint, "tokenizer.model"))
+        add_added_tokens(merge);
+    share_file(merge, donor->checkpoint, "special_tokens_map.json");
+    return true;
+}
+
+/* Chat templates. */
+
+/* Returns a model's chat template, for free(); NULL: it has none. */
+static char *template_of(const struct recipe_input *input)
+{
+    struct error unused;
+    struct document *document = NULL;
+    size_t length;
+    bool is_absent;
+    char *text = document_text(input->checkpoint, template_name, &length, &is_absent, &unused);
+    if (text == NULL && document_open(input->checkpoint, config_name, &document, &unused)) {
+        const char *own = json_string(json_get(document_root(document), "chat_template"), &length);
+        text = own != NULL ? memory_strndup(own, length) : NULL;
+    }
+    document_close(document);
+    return text;
+}
+
+/* Returns the text without blanks at its ends, in place. */
+static const char *stripped(char *text)
+{
+    static const char blanks[] = " \t\r\n\v\f";
+    text += strspn(text, blanks);
+    for (size_t length = strlen(text); length > 0 && strchr(blanks, text[length - 1]) != NULL; length--)
+        text[length - 1] = '\0';
+    return text;
+}
+
+/* Returns the most frequent template of the models, the first of equals, in the arena; NULL: there is none. */
+static const char *most_frequent_template(const struct recipe_merge *merge)
+{
+    struct arena *arena = merge->merged->arena;
+    size_t n_models = merge->recipe->n_models, most = 0;
+    const char **texts = arena_array(arena, n_models, sizeof *texts), *found = NULL;
+    for (size_t i = 0; i < n_models; i++) {
+        char *text = template_of(&merge->inputs[i]);
+        texts[i] = text != NULL ? arena_strdup(arena, stripped(text)) : NULL;
+        free(text);
+    }
+    for (size_t i = 0; i < n_models; i++) {
+        size_t count = 0;
+        for (size_t j = 0; j < n_models && texts[i] != NULL; j++)
+            count += texts[j] != NULL && strcmp(texts[i], texts[j]) == 0;
+        if (count > most) {
+            most = count;
+            found = texts[i];
+        }
+    }
+    return found;
+}
+
+static void add_template(const struct recipe_merge *merge)
+{
+    const char *text = merge->recipe->chat_template;
+    struct buffer out = {0};
+    if (text != NULL && strcmp(text, "auto") == 0)
+        text = most_frequent_template(merge);
+    if (text == NULL)
+        return;
+    buffer_append_text(&out, text);
+    recipe_add_text(merge, template_name, &out);
+    buffer_free(&out);
+}
+
+bool recipe_add_tokenizer(const struct recipe_merge *merge)
+{
+    const struct recipe *recipe = merge->recipe;
+    const struct recipe_input *donor = merge->donor;
+    bool has_template = recipe->chat_template != NULL, unused;
+    if (recipe->vocabulary == VOCABULARY_OF_MODEL)
+        donor = &merge->inputs[recipe->vocabulary_model];
+    if (merge->vocabulary != NULL) {
+        if (!add_own(merge, donor))
+            return false;
+    } else if (donor->checkpoint->kind == CHECKPOINT_GGUF) {
+        if (!add_rebuilt(merge, donor))
+            return false;
+    } else {
+        for (size_t i = 0; i < sizeof copied / sizeof *copied; i++) {
+            bool is_replaced = has_template && (copied[i] == template_name || strcmp(copied[i], template_name) == 0 ||
+                                                strcmp(copied[i], config_name) == 0);
+            if (!is_replaced)
+                share_file(merge, donor->checkpoint, copied[i]);
+        }
+        if (has_template && !add_edited(merge, donor, config_name, leave_out, &unused))
+            return false;
+    }
+    if (has_template)
+        add_template(merge);
+    else if (merge->vocabulary != NULL)
+        share_file(merge, donor->checkpoint, template_name);
+    return true;
+}

@@ -108,6 +108,7 @@ static const struct field shared_numbers[] = {
     {PARAMETER_T, offsetof(struct merge_operands, t)},
     {PARAMETER_LAMBDA, offsetof(struct merge_operands, lambda)},
     {PARAMETER_EPS, offsetof(struct merge_operands, eps)},
+    {PARAMETER_SELECT_TOPK, offsetof(struct merge_operands, select_topk)},
 };
 
 static const struct field shared_truths[] = {

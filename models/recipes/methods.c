@@ -45,6 +45,7 @@ static const struct method_parameter multislerp[] = {
     WEIGHT, {PARAMETER_NORMALIZE_WEIGHTS, false, 1}, {PARAMETER_EPS, false, 1e-8}};
 static const struct method_parameter nearswap[] = {SHARED_T};
 static const struct method_parameter model_stock[] = {{PARAMETER_FILTER_WISE, false, 0}};
+static const struct method_parameter sce[] = {{PARAMETER_SELECT_TOPK, false, 1}, {PARAMETER_INT8_MASK, false, 0}};
 static const struct method_parameter arithmetic[] = {ARITHMETIC(0, 0)};
 static const struct method_parameter ties[] = {ARITHMETIC(1, 0)};
 static const struct method_parameter dare[] = {ARITHMETIC(0, 1)};
@@ -77,6 +78,7 @@ static const struct method methods[] = {
     {"della_linear", FAMILY(MERGE_DELLA, false), .cost = COST_RANDOM, PARAMETERS(della_linear)},
     {"breadcrumbs", FAMILY(MERGE_MAGNITUDE_OUTLIERS, false), .cost = COST_SELECTION, PARAMETERS(breadcrumbs)},
     {"breadcrumbs_ties", FAMILY(MERGE_MAGNITUDE_OUTLIERS, true), .cost = COST_SELECTION, PARAMETERS(breadcrumbs)},
+    {"sce", merge_sce, .base = BASE_REQUIRED, .cost = COST_SELECTION, PARAMETERS(sce)},
     {"arcee_fusion", .refusal = "its thresholds depend on the processor (softmax and log of torch)"},
     {"ram", .refusal = "it is not supported"},
     {"ramplus_tl", .refusal = "it is not supported"},

@@ -63,6 +63,7 @@ struct base {
 };
 
 struct format;
+struct recipe_plan;
 
 struct checkpoint {
     struct arena *arena;
@@ -88,7 +89,8 @@ struct checkpoint {
     size_t n_side_files;
     struct hidden_file *hidden;
     size_t n_hidden;
-    struct components *components; /* components.h; NULL: none */
+    struct components *components;  /* components.h; NULL: none */
+    const struct recipe_plan *plan; /* models/derive/recipe_plan.h; NULL: it is no merge */
     const char *failure; /* if opened for side files alone: why there are no weights; NULL: they were not wanted */
 
     struct documents *documents; /* documents.h */

@@ -1,6 +1,7 @@
 #include "fs/cli/info_pages.h"
 
 #include "fs/cli/info_components.h"
+#include "fs/cli/info_merge.h"
 #include "fs/cli/json_page.h"
 #include "fs/tree/inventory.h"
 #include "fs/tree/subjects.h"
@@ -84,6 +85,7 @@ void print_info_json(struct tree *tree, const struct profile *profile)
     json_put_template(writer, "'name': %s, 'path': %s, 'format': %s", checkpoint->model_name, checkpoint->path,
                       checkpoint->format);
     put_profile(writer, profile);
+    put_merge(writer, checkpoint);
     put_components(writer, tree, put_profile);
     put_sources(writer, checkpoint);
     if (checkpoint_cached(checkpoint, &n_cached, &n_bytes))

@@ -1,3 +1,4 @@
+#include "fs/cli/info_merge.h"
 #include "fs/cli/info_pages.h"
 #include "fs/tree/subjects.h"
 
@@ -126,6 +127,7 @@ void print_lists(struct tree *tree, const struct profile *profile)
         print_kinds(profile);
         print_largest(checkpoint);
     }
+    print_merge(checkpoint);
     printf("\n%-10s  %s\n", "SIZE", "FILES");
     tree_list(tree, TREE_ROOT, 0, print_file, &(struct printing){tree, ""});
     if (checkpoint->n_sources != 0) {

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "fs/cli/info_components.h"
 #include "fs/cli/info_engines.h"
+#include "fs/cli/info_merge.h"
 #include "fs/cli/terminal.h"
 #include "fs/tree/subjects.h"
 #include "fs/tree/tensor_views.h"
@@ -403,6 +404,9 @@ void print_summary(struct tree *tree, const struct profile *profile, bool colour
         print_weights(&page, profile);
         print_packing(&page, profile);
     }
+    struct buffer merge = {0};
+    if (append_merge(&merge, checkpoint))
+        print_labelled(&page, "merge", &merge);
     print_components(&page, tree);
     print_read(&page, checkpoint);
     print_step(&page, checkpoint);

@@ -1,6 +1,7 @@
 #include "models/derive/recipe.h"
 
 #include "models/derive/derivation.h"
+#include "models/derive/recipe_plan.h"
 #include "models/derive/recipe_vocabulary.h"
 
 #include <stdlib.h>
@@ -23,12 +24,29 @@ static bool check_options(const struct recipe_merge *merge)
                      method->name);
 }
 
+/* Keeps what the merge consists of, for recipe_plan_of(). */
+static void keep_plan(struct recipe_merge *merge, const struct recipe_jobs *jobs)
+{
+    struct arena *arena = merge->merged->arena;
+    struct recipe_plan *plan = arena_alloc(arena, sizeof *plan);
+    struct recipe_step *steps = arena_array(arena, jobs->count, sizeof *steps);
+    for (size_t i = 0; i < jobs->count; i++) {
+        const struct recipe_job *job = &jobs->items[i];
+        size_t n_bytes = job->slice->n_sources * sizeof *job->tensors;
+        steps[i] = (struct recipe_step){job->name, job->slice, arena_copy(arena, job->tensors, n_bytes), job->at};
+    }
+    *plan = (struct recipe_plan){merge->recipe, steps, jobs->count, merge->donor->named->text};
+    merge->merged->plan = plan;
+}
+
 static bool make(struct recipe_merge *merge)
 {
     struct recipe_jobs jobs = {.arena = arena_new()};
     bool made = read_recipe(merge) && check_options(merge) && recipe_open_inputs(merge) &&
                 recipe_find_vocabulary(merge, jobs.arena) && recipe_find_jobs(merge, &jobs) &&
                 recipe_make_tensors(merge, &jobs) && recipe_make_config(merge) && recipe_make_files(merge);
+    if (made)
+        keep_plan(merge, &jobs);
     arena_free(jobs.arena);
     recipe_close_inputs(merge);
     return made;

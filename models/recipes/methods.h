@@ -31,7 +31,7 @@ enum base_use {
 };
 
 /* What reading any part of a tensor costs first. */
-enum method_cost { COST_NONE, COST_ONE_PASS, COST_ROWS, COST_SELECTION, COST_RANDOM };
+enum method_cost { COST_NONE, COST_ONE_PASS, COST_SELECTION, COST_RANDOM };
 
 struct method {
     const char *name;

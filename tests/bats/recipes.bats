@@ -74,6 +74,13 @@ setup() {
     unmount "$MNT"
 }
 
+@test "wfs info shows what is merged, tensor by tensor" {
+    "$WFS" info "$MODELS/linear.yaml" | grep -qx 'merge       linear of 3 models (base, tuned, half), config.json of base; 38.9 kB are read for all tensors; a range of a tensor takes just that range of every model'
+    "$WFS" info --all "$MODELS/linear.yaml" | grep -qx 'model.layers.1.mlp.up_proj.weight = linear: tuned weight 0.75, half weight 0.3, base weight 0.1'
+    [ "$("$WFS" info --json "$MODELS/linear.yaml" | jq -r '"\(.merge.method) \(.merge.base) \(.merge.tensors | length)"')" = "linear base 21" ]
+    [ "$("$WFS" info --json "$MODELS/base" | jq .merge)" = null ]
+}
+
 @test "a recipe that asks for what cannot be is one line" {
     sed 's/weight: 0.1/wieght: 0.1/' "$MODELS/linear.yaml" >"$MODELS/bad.yaml"
     fails 1 "bad.yaml: line 8: parameters of linear: unknown key 'wieght'; did you mean 'weight'?" "$WFS" ls "$MODELS/bad.yaml"

@@ -108,6 +108,7 @@ static const struct field shared_numbers[] = {
     {PARAMETER_T, offsetof(struct merge_operands, t)},
     {PARAMETER_LAMBDA, offsetof(struct merge_operands, lambda)},
     {PARAMETER_EPS, offsetof(struct merge_operands, eps)},
+    {PARAMETER_TOL, offsetof(struct merge_operands, tol)},
     {PARAMETER_SELECT_TOPK, offsetof(struct merge_operands, select_topk)},
 };
 
@@ -156,6 +157,8 @@ static bool read_shared(struct evaluation *evaluation, struct merge_operands *op
     operands->signs = evaluation->merge->recipe->method->uses_signs;
     for (size_t i = 0; i < sizeof shared_numbers / sizeof *shared_numbers; i++)
         *(double *)((char *)operands + shared_numbers[i].offset) = shared_value(evaluation, shared_numbers[i].name);
+    double max_iter = shared_value(evaluation, PARAMETER_MAX_ITER);
+    operands->max_iter = max_iter > 0 ? (unsigned)max_iter : 0;
     for (size_t i = 0; i < sizeof shared_truths / sizeof *shared_truths; i++)
         *(bool *)((char *)operands + shared_truths[i].offset) |= shared_value(evaluation, shared_truths[i].name) > 0;
     return evaluation->good;
@@ -257,10 +260,11 @@ static bool make_tensor(struct making *making, const struct recipe_job *job, str
             return false;
     if (!read_inputs(making, job, &operands))
         return false;
+    const struct method *method = merge->recipe->method;
+    if (method->f32_refusal != NULL && operands.dtype == &f32_dtype)
+        return error_set(merge->error, "tensor '%.200s': %s in float32 cannot be computed: %s; use dtype: bfloat16",
+                         job->name, method->name, method->f32_refusal);
     const struct view *view = merged_view(making, job, &operands);
-    if (view == NULL)
-        return error_set(merge->error, "tensor '%.200s': %s does not merge tensors in %s", job->name,
-                         merge->recipe->method->name, operands.dtype->name);
     if (merge->recipe->out_dtype != NULL)
         view = view_convert(merge->merged->arena, view, merge->recipe->out_dtype);
     if (!take_stored(making, job, view, ret_tensor))

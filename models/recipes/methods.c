@@ -46,6 +46,7 @@ static const struct method_parameter multislerp[] = {
 static const struct method_parameter nearswap[] = {SHARED_T};
 static const struct method_parameter model_stock[] = {{PARAMETER_FILTER_WISE, false, 0}};
 static const struct method_parameter sce[] = {{PARAMETER_SELECT_TOPK, false, 1}, {PARAMETER_INT8_MASK, false, 0}};
+static const struct method_parameter karcher[] = {{PARAMETER_MAX_ITER, false, 10}, {PARAMETER_TOL, false, 1e-5}};
 static const struct method_parameter arithmetic[] = {ARITHMETIC(0, 0)};
 static const struct method_parameter ties[] = {ARITHMETIC(1, 0)};
 static const struct method_parameter dare[] = {ARITHMETIC(0, 1)};
@@ -79,6 +80,9 @@ static const struct method methods[] = {
     {"breadcrumbs", FAMILY(MERGE_MAGNITUDE_OUTLIERS, false), .cost = COST_SELECTION, PARAMETERS(breadcrumbs)},
     {"breadcrumbs_ties", FAMILY(MERGE_MAGNITUDE_OUTLIERS, true), .cost = COST_SELECTION, PARAMETERS(breadcrumbs)},
     {"sce", merge_sce, .base = BASE_REQUIRED, .cost = COST_SELECTION, PARAMETERS(sce)},
+    {"karcher", merge_karcher,
+     .f32_refusal = "its dot products are those of MKL, whose order of summation nobody knows", .min_models = 1,
+     .cost = COST_ONE_PASS, PARAMETERS(karcher)},
     {"arcee_fusion", .refusal = "its thresholds depend on the processor (softmax and log of torch)"},
     {"ram", .refusal = "it is not supported"},
     {"ramplus_tl", .refusal = "it is not supported"},

@@ -37,6 +37,7 @@ struct method {
     const char *name;
     merge_function *make; /* NULL: `refusal` says why */
     const char *refusal;
+    const char *f32_refusal; /* why tensors in F32 are refused; NULL: they are not */
     enum base_use base;
     enum merge_sparsifier sparsifier;
     bool uses_signs;

@@ -21,7 +21,7 @@ static bool read_scalar(const struct scope *scope, const struct yaml_value *valu
         return parsing_truth(scope->parsing, value, parameter->text, ret_value);
     if (parameter->type == NUMBER)
         return parsing_number(scope->parsing, value, parameter->text, ret_value);
-    if (!parsing_count(scope->parsing, value, parameter->text, RECIPE_MAX_VALUES, &count))
+    if (!parsing_count(scope->parsing, value, parameter->text, MERGE_MAX_ITER, &count))
         return false;
     *ret_value = (double)count;
     return true;

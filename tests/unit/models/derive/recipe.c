@@ -190,6 +190,10 @@ static void test_errors(void)
          "tokens: '../small' has no token 'G'"},
         {"merge_method: linear\nparameters: {weight: 1}\nmodels: [{model: ../a}]\ntokenizer_source: union",
          "model '../a': no tokenizer.json or tokenizer.model, which the recipe's tokenizer needs"},
+        {"merge_method: karcher\nmodels: [{model: ../a}, {model: ../b}]",
+         "tensor 'model.embed_tokens.weight': karcher in float32 cannot be computed: its dot products are those of "
+         "MKL, "
+         "whose order of summation nobody knows; use dtype: bfloat16"},
         {"merge_method: nothing", "line 1: merge_method: 'nothing' is not a merge method"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

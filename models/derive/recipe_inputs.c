@@ -25,6 +25,19 @@ static const char *resolve(const struct recipe_merge *merge, const char *name)
     return local_kind(beside) != LOCATION_NOTHING ? beside : name;
 }
 
+/* Returns the repository that a name in the recipe is on the hub, without its revision; NULL: the name is a path. */
+static const char *repository_of(const struct recipe_merge *merge, const char *name)
+{
+    static const char hub[] = "hf://";
+    bool is_url = text_starts_with(name, hub);
+    const char *id = is_url ? name + strlen(hub) : name, *slash = strchr(id, '/');
+    bool is_path = !is_url && (resolve(merge, name) != name || local_kind(name) != LOCATION_NOTHING);
+    if (is_path || slash == NULL || slash == id || *id == '.' || strstr(id, "://") != NULL)
+        return NULL;
+    size_t length = (size_t)(slash + 1 - id) + strcspn(slash + 1, "/@");
+    return arena_strndup(merge->merged->arena, id, length);
+}
+
 /* Returns the checkpoint with its floating-point weights in one dtype, for an adapter to be merged into them. Takes
  * ownership of it, also on failure. */
 static const struct checkpoint *cast(const struct checkpoint *from, const struct dtype *dtype, struct error *error)
@@ -112,6 +125,7 @@ static void share_guides(struct checkpoint *merged, const struct checkpoint *inp
 
 static bool open_input(struct recipe_merge *merge, struct recipe_input *input)
 {
+    input->repository = repository_of(merge, input->named->path);
     input->checkpoint = open_model(merge, input->named);
     if (input->checkpoint == NULL)
         return false;

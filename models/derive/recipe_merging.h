@@ -13,6 +13,7 @@
 /* A model of the recipe. */
 struct recipe_input {
     const struct recipe_model *named;
+    const char *repository;              /* ORG/NAME on the hub; NULL: the model is elsewhere */
     const struct checkpoint *checkpoint; /* the merged checkpoint keeps it */
     const struct hf_model *model;        /* its weights unpacked, under Hugging Face's names */
     const char *config;                  /* the text of its config.json */
@@ -70,6 +71,7 @@ bool recipe_make_tensors(struct recipe_merge *merge, const struct recipe_jobs *j
 bool recipe_make_config(struct recipe_merge *merge);
 bool recipe_make_files(struct recipe_merge *merge);
 
-/* For recipe_make_files(): add the tokenizer, and a file of that text. */
+/* For recipe_make_files(): add the tokenizer, README.md, and a file of that text. */
 bool recipe_add_tokenizer(const struct recipe_merge *merge);
+bool recipe_add_card(const struct recipe_merge *merge);
 void recipe_add_text(const struct recipe_merge *merge, const char *name, const struct buffer *text);

@@ -24,15 +24,16 @@ setup() {
 
 @test "every other file follows from the merge" {
     mkdir "$BATS_TEST_TMPDIR/linear"
-    for file in model.safetensors config.json tokenizer.json tokenizer_config.json; do
+    for file in model.safetensors config.json tokenizer.json tokenizer_config.json README.md; do
         "$WFS" cat "$MODELS/linear.yaml" "$file" >"$BATS_TEST_TMPDIR/linear/$file"
     done
     for file in model.gguf gguf/model-Q8_0.gguf mlx/4bit-g32/model.safetensors tensors/lm_head.weight/f32; do
-        cmp <("$WFS" cat "$MODELS/linear.yaml" "$file") <("$WFS" cat "$BATS_TEST_TMPDIR/linear" "$file")
+        "$WFS" cat "$MODELS/linear.yaml" "$file" | cmp - <("$WFS" cat "$BATS_TEST_TMPDIR/linear" "$file")
+        "$WFS" cat "$MODELS/linear.yaml" "$file" >/dev/null
     done
     "$WFS" diff "$MODELS/linear.yaml" "$BATS_TEST_TMPDIR/linear"
     run -1 "$WFS" diff "$MODELS/linear.yaml" "$MODELS/base"
-    [[ $output == *"21 of 21 tensors (21 in their values) and 0 keys differ" ]]
+    [[ $output == *"21 of 21 tensors (21 in their values) and 2 keys differ" ]]
 }
 
 @test "a GGUF and a recipe are models, too" {
@@ -54,6 +55,7 @@ setup() {
     cp "$MODELS"/base/* "$snapshot/"
     printf abc >"$HF_HUB_CACHE/models--nobody--tiny/refs/main"
     printf 'merge_method: passthrough\nmodels: [{model: nobody/tiny@main}]\n' >"$MODELS/hub.yml"
+    "$WFS" cat "$MODELS/hub.yml" README.md | head -8 | cmp - <(printf '%s\n' --- base_model: '- nobody/tiny' 'library_name: transformers' tags: '- mergekit' '- merge' '')
     cmp <("$WFS" cat "$MODELS/hub.yml" tensors/lm_head.weight/raw) <("$WFS" cat "$MODELS/base" tensors/lm_head.weight/raw)
     printf 'merge_method: passthrough\nmodels: [{model: nobody/large}]\n' >"$MODELS/hub.yml"
     fails 1 "hub.yml: model 'nobody/large': nobody/large: no such file or directory, and no $HF_HUB_CACHE/models--nobody--large in the hub cache" \
@@ -75,7 +77,7 @@ setup() {
 }
 
 @test "wfs info shows what is merged, tensor by tensor" {
-    "$WFS" info "$MODELS/linear.yaml" | grep -qx 'merge       linear of 3 models (base, tuned, half), config.json of base; 38.9 kB are read for all tensors; a range of a tensor takes just that range of every model'
+    "$WFS" info "$MODELS/linear.yaml" | grep -qx 'merge       linear of 3 models (base, tuned, half), config.json of base; 139 kB are read for all tensors; a range of a tensor takes just that range of every model'
     "$WFS" info --all "$MODELS/linear.yaml" | grep -qx 'model.layers.1.mlp.up_proj.weight = linear: tuned weight 0.75, half weight 0.3, base weight 0.1'
     [ "$("$WFS" info --json "$MODELS/linear.yaml" | jq -r '"\(.merge.method) \(.merge.base) \(.merge.tensors | length)"')" = "linear base 21" ]
     [ "$("$WFS" info --json "$MODELS/base" | jq .merge)" = null ]

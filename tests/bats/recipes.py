@@ -14,7 +14,7 @@ import numpy
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "data"))
 import make  # noqa: E402
 
-HIDDEN, HEADS, INNER, VOCAB, LAYERS = 16, 4, 32, 40, 2
+HIDDEN, HEADS, INNER, VOCAB, LAYERS = 32, 4, 64, 40, 2
 LAYER = {
     "self_attn.q_proj.weight": (HIDDEN, HIDDEN), "self_attn.k_proj.weight": (HIDDEN, HIDDEN), "self_attn.v_proj.weight": (HIDDEN, HIDDEN),
     "self_attn.o_proj.weight": (HIDDEN, HIDDEN), "mlp.gate_proj.weight": (INNER, HIDDEN), "mlp.up_proj.weight": (INNER, HIDDEN),

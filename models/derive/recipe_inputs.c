@@ -115,12 +115,16 @@ static void free_model(void *model)
     hf_model_free(model);
 }
 
-/* Lists the small files that decide what an input is as guides. */
-static void share_guides(struct checkpoint *merged, const struct checkpoint *input)
+/* Lists the small files of a model that the merge depends on as guides: its configuration, and for a tokenizer that is
+ * made of the models' own, those too. */
+static void share_guides(const struct recipe_merge *merge, const struct checkpoint *input)
 {
-    for (size_t i = 0; i < input->n_side_files; i++)
-        if (document_says_packing(input->side_files[i].name))
-            checkpoint_share_guide(merged, input->side_files[i].source);
+    bool makes_tokenizer = merge->recipe->vocabulary != VOCABULARY_COPIED || merge->recipe->chat_template != NULL;
+    for (size_t i = 0; i < input->n_side_files; i++) {
+        const struct side_file *file = &input->side_files[i];
+        if (document_says_packing(file->name) || (makes_tokenizer && document_is_declared(file->name)))
+            checkpoint_share_guide(merge->merged, file->source);
+    }
 }
 
 static bool open_input(struct recipe_merge *merge, struct recipe_input *input)
@@ -130,7 +134,7 @@ static bool open_input(struct recipe_merge *merge, struct recipe_input *input)
     if (input->checkpoint == NULL)
         return false;
     checkpoint_join(merge->merged, BASE_MERGED, input->checkpoint);
-    share_guides(merge->merged, input->checkpoint);
+    share_guides(merge, input->checkpoint);
     if (!check_kind(merge, input->checkpoint))
         return false;
     struct hf_model *model = hf_model_new(input->checkpoint, NULL, merge->error);

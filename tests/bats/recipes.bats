@@ -83,6 +83,20 @@ setup() {
     [ "$("$WFS" info --json "$MODELS/base" | jq .merge)" = null ]
 }
 
+@test "a tokenizer made of several is as private as each of them" {
+    need_fuse
+    cp -r "$MODELS" "$BATS_TEST_TMPDIR/models"
+    printf 'merge_method: linear\nparameters: {weight: 1}\nmodels: [{model: base}, {model: tuned}]\n' >"$BATS_TEST_TMPDIR/models/two.yaml"
+    chmod 600 "$BATS_TEST_TMPDIR/models/tuned/tokenizer.json"
+    serve "$BATS_TEST_TMPDIR/models/two.yaml" "$MNT"
+    [ "$(stat -c %a "$MNT/tokenizer.json" "$MNT/model.safetensors" | tr '\n' ' ')" = "444 444 " ]
+    unmount "$MNT"
+    echo 'tokenizer_source: union' >>"$BATS_TEST_TMPDIR/models/two.yaml"
+    serve "$BATS_TEST_TMPDIR/models/two.yaml" "$MNT"
+    [ "$(stat -c %a "$MNT/tokenizer.json" "$MNT/model.safetensors" | tr '\n' ' ')" = "400 400 " ]
+    unmount "$MNT"
+}
+
 @test "a recipe that asks for what cannot be is one line" {
     sed 's/weight: 0.1/wieght: 0.1/' "$MODELS/linear.yaml" >"$MODELS/bad.yaml"
     fails 1 "bad.yaml: line 8: parameters of linear: unknown key 'wieght'; did you mean 'weight'?" "$WFS" ls "$MODELS/bad.yaml"

@@ -28,12 +28,14 @@ static bool is_layer_key(const char *key)
     return false;
 }
 
-/* Puts the types of the layers that the result has. A source without the list, or too short a list, has null. */
+/* Puts the types of the layers that the result has; nothing if a model lacks the type of a layer. */
 static void put_layer_types(const struct editing *editing)
 {
     const struct recipe_merge *merge = editing->merge;
     const struct recipe *recipe = merge->recipe;
     uint64_t first, count;
+    struct json_mark mark = json_mark(editing->writer);
+    bool is_known = true;
     json_begin_array(editing->writer, "layer_types");
     for (size_t i = 0; i < recipe->n_slices; i++) {
         const struct recipe_source *source = &recipe->slices[i].sources[0];
@@ -41,10 +43,14 @@ static void put_layer_types(const struct editing *editing)
         if (!recipe_layers(merge, &recipe->slices[i], source, &first, &count))
             continue;
         const struct json *type = json_at(types, first);
-        for (uint64_t layer = 0; layer < count; layer++, type = json_next(type))
+        for (uint64_t layer = 0; layer < count; layer++, type = json_next(type)) {
+            is_known &= json_string(type, NULL) != NULL;
             json_put_text(editing->writer, NULL, json_string(type, NULL));
+        }
     }
     json_end(editing->writer);
+    if (!is_known)
+        json_take_back(editing->writer, mark);
 }
 
 static uint64_t count_layers(const struct recipe *recipe)

@@ -153,7 +153,9 @@ const char *hf_refusal(const struct hf_model *model, const struct tensor *tensor
 
 bool hf_find_only_file(const struct checkpoint *checkpoint, struct source **ret_source, struct error *error)
 {
-    struct source *source = checkpoint->n_sources == 1 ? checkpoint->sources[0] : NULL;
+    bool is_alone =
+        checkpoint->n_sources == 1 && checkpoint->plan == NULL; /* a merge takes some tensors of its models */
+    struct source *source = is_alone ? checkpoint->sources[0] : NULL;
     const struct format *format = source != NULL ? format_of_file(checkpoint->formats, source, error) : NULL;
     bool is_safetensors = format != NULL && strcmp(format->name, "safetensors") == 0;
     *ret_source = is_safetensors ? source : NULL;

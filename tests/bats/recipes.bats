@@ -55,7 +55,8 @@ setup() {
     cp "$MODELS"/base/* "$snapshot/"
     printf abc >"$HF_HUB_CACHE/models--nobody--tiny/refs/main"
     printf 'merge_method: passthrough\nmodels: [{model: nobody/tiny@main}]\n' >"$MODELS/hub.yml"
-    "$WFS" cat "$MODELS/hub.yml" README.md | head -8 | cmp - <(printf '%s\n' --- base_model: '- nobody/tiny' 'library_name: transformers' tags: '- mergekit' '- merge' '')
+    "$WFS" cat "$MODELS/hub.yml" README.md | head -8 |
+        cmp - <(printf '%s\n' --- base_model: '- nobody/tiny' 'library_name: transformers' tags: '- mergekit' '- merge' '')
     cmp <("$WFS" cat "$MODELS/hub.yml" tensors/lm_head.weight/raw) <("$WFS" cat "$MODELS/base" tensors/lm_head.weight/raw)
     printf 'merge_method: passthrough\nmodels: [{model: nobody/large}]\n' >"$MODELS/hub.yml"
     fails 1 "hub.yml: model 'nobody/large': nobody/large: no such file or directory, and no $HF_HUB_CACHE/models--nobody--large in the hub cache" \
@@ -77,8 +78,10 @@ setup() {
 }
 
 @test "wfs info shows what is merged, tensor by tensor" {
-    "$WFS" info "$MODELS/linear.yaml" | grep -qx 'merge       linear of 3 models (base, tuned, half), config.json of base; 139 kB are read for all tensors; a range of a tensor takes just that range of every model'
-    "$WFS" info --all "$MODELS/linear.yaml" | grep -qx 'model.layers.1.mlp.up_proj.weight = linear: tuned weight 0.75, half weight 0.3, base weight 0.1'
+    local merge='linear of 3 models (base, tuned, half), config.json of base; 139 kB are read for all tensors'
+    "$WFS" info "$MODELS/linear.yaml" | grep -qx "merge       $merge; a range of a tensor takes just that range of every model"
+    "$WFS" info --all "$MODELS/linear.yaml" |
+        grep -qx 'model.layers.1.mlp.up_proj.weight = linear: tuned weight 0.75, half weight 0.3, base weight 0.1'
     [ "$("$WFS" info --json "$MODELS/linear.yaml" | jq -r '"\(.merge.method) \(.merge.base) \(.merge.tensors | length)"')" = "linear base 21" ]
     [ "$("$WFS" info --json "$MODELS/base" | jq .merge)" = null ]
 }

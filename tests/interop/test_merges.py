@@ -1,4 +1,4 @@
-"""What wfs makes of the golden recipes is what mergekit wrote: tensors by the golden set's own comparison, and the keys of config.json that a merge sets."""
+"""What wfs makes of the golden recipes is what mergekit wrote: tensors by the golden set's own comparison, and keys of config.json."""
 import json
 import os
 import pathlib

@@ -3,6 +3,7 @@
  * others with numpy. */
 #include "models/derive/derive.h"
 #include "models/formats.h"
+#include "models/huggingface/hf_model.h"
 
 #include "formats/documents.h"
 #include "quant/convert.h"
@@ -125,6 +126,19 @@ static void test_slices(void)
     check_config(checkpoint, "{\n  \"architectures\": [\n    \"LlamaForCausalLM\"\n  ],\n  \"model_type\": \"llama\",\n"
                              "  \"num_hidden_layers\": 3,\n  \"dtype\": \"float32\",\n"
                              "  \"layer_types\": [\n    \"full\",\n    \"sliding\",\n    \"sliding\"\n  ]\n}\n");
+    checkpoint_close(checkpoint);
+}
+
+/* Layers of one model are stored as its file has them, but are not the file. */
+static void test_layers_of_one_model(void)
+{
+    struct error error;
+    const struct checkpoint *checkpoint =
+        merged("merge_method: passthrough\nslices:\n- sources: [{model: ../a, layer_range: [1, 2]}]\n"
+               "- sources: [{model: ../a, layer_range: [0, 1]}]\n");
+    struct hf_model *model = hf_model_new(checkpoint, NULL, &error);
+    CHECK(model != NULL && model->whole == NULL && model->tensors->n_tensors == 2 * 9 + 2);
+    hf_model_free(model);
     checkpoint_close(checkpoint);
 }
 
@@ -304,6 +318,7 @@ int main(void)
     write_models();
     test_linear();
     test_slices();
+    test_layers_of_one_model();
     test_unknown_class();
     test_order();
     test_errors();

@@ -6,21 +6,32 @@
 #include "fs/cli/verification.h"
 #include "models/formats.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { EXIT_SAME = 0, EXIT_DIFFERENT = 1, EXIT_TROUBLE = 2, NAMED_KEYS = 3, SHOWN_ELEMENTS = 16 };
+enum { EXIT_SAME = 0, EXIT_DIFFERENT = 1, EXIT_TROUBLE = 2, EXIT_EQUAL = 3, NAMED_KEYS = 3, SHOWN_ELEMENTS = 16 };
 enum { FLAG_ALL, FLAG_JSON };
 
 static const char *const verdict_names[TENSOR_VERDICTS] = {
     [TENSOR_SAME] = "same",
+    [TENSOR_NEAR_TIES] = "near ties",
     [TENSOR_OTHER_TYPE] = "other type",
     [TENSOR_OTHER_ROUNDING] = "other rounding",
     [TENSOR_MISSING] = "missing",
     [TENSOR_UNKNOWN] = "unknown",
     [TENSOR_OTHER_SHAPE] = "other shape",
     [TENSOR_OTHER_WEIGHTS] = "other weights",
+};
+
+static const struct {
+    const char *word, *text;
+    int status;
+} answers[] = {
+    [ANSWER_IDENTICAL] = {"identical", ": identical to ", EXIT_SAME},
+    [ANSWER_EQUAL] = {"equal", ": equal, but not identical, to ", EXIT_EQUAL},
+    [ANSWER_DIFFERENT] = {"different", ": different; the nearest is ", EXIT_DIFFERENT},
 };
 
 /* Returns the largest ratio of an error to the error of its type, for the tensors of a verdict; 0 if none is known. */
@@ -67,6 +78,46 @@ static const char *cause_of_rounding(const struct verification *verification)
     return verification->has_importance ? "an importance matrix: " : "an importance matrix, or another tool: ";
 }
 
+/* Says how many blocks are near ties, where the first is, and how far off. */
+static void say_near_ties(struct buffer *out, const struct verification *verification)
+{
+    uint64_t n_near = 0, n_blocks = 0;
+    double largest = 0;
+    const struct tensor_finding *first = NULL;
+    for (size_t i = 0; i < verification->n_tensors; i++) {
+        const struct tensor_finding *finding = &verification->tensors[i];
+        if (finding->verdict != TENSOR_NEAR_TIES)
+            continue;
+        first = first == NULL ? finding : first;
+        n_near += finding->blocks.n_different;
+        n_blocks += finding->blocks.n_blocks;
+        largest = finding->blocks.largest > largest ? finding->blocks.largest : largest;
+    }
+    if (first == NULL)
+        return;
+    say(out,
+        "near ties, as another rounding gives: %" PRIu64 " of %" PRIu64 " blocks in %zu %s, by at most %.3g of a "
+        "block's scale, first in block %" PRIu64 " of %.*s",
+        n_near, n_blocks, verification->counts[TENSOR_NEAR_TIES], tensors(verification->counts[TENSOR_NEAR_TIES]),
+        largest, first->blocks.first, (int)first->found->name_length, first->found->name);
+}
+
+/* Says which tensor is the first that differs by more than near ties, and by how much. */
+static void say_first(struct buffer *out, const struct verification *verification)
+{
+    for (size_t i = 0; i < verification->n_tensors; i++) {
+        const struct tensor_finding *finding = &verification->tensors[i];
+        const struct tensor *named = finding->found != NULL ? finding->found : finding->expected;
+        if (finding->verdict <= TENSOR_NEAR_TIES)
+            continue;
+        say(out, "first %.*s", (int)named->name_length, named->name);
+        if (finding->blocks.n_different != 0)
+            buffer_printf(out, ", %" PRIu64 " of %" PRIu64 " blocks, by at most %.3g of a block's scale",
+                          finding->blocks.n_different, finding->blocks.n_blocks, finding->blocks.largest);
+        return;
+    }
+}
+
 static void say_tensors(struct buffer *out, const struct verification *verification)
 {
     const size_t *counts = verification->counts;
@@ -87,6 +138,8 @@ static void say_tensors(struct buffer *out, const struct verification *verificat
             tensors(counts[TENSOR_OTHER_ROUNDING]));
         say_error(out, verification, TENSOR_OTHER_ROUNDING);
     }
+    say_first(out, verification);
+    say_near_ties(out, verification);
 }
 
 static void say_keys(struct buffer *out, const struct key_matches *keys)
@@ -132,6 +185,10 @@ static void print_tensor(const struct tensor_finding *finding)
             printf(", error %.3g (%.3g of the model's)", finding->error, finding->relative);
         if (finding->weighed && finding->cost > 0)
             printf(", %.3g times the error of %s", finding->error / finding->cost, finding->found->dtype->name);
+        if (finding->blocks.n_different > 0)
+            printf(", %" PRIu64 " of %" PRIu64 " blocks from %" PRIu64 " on, by at most %.3g of a block's scale",
+                   finding->blocks.n_different, finding->blocks.n_blocks, finding->blocks.first,
+                   finding->blocks.largest);
     }
     putchar('\n');
 }
@@ -167,9 +224,24 @@ static void print_all(const struct verification *verification)
 
 /* JSON */
 
+enum { DIGITS = 9 };
+
+/* Puts the counts of blocks; `first` is NULL for all tensors together. */
+static void put_blocks(struct json_writer *writer, const struct block_counts *blocks, const uint64_t *first)
+{
+    json_begin_object(writer, "blocks");
+    json_put_number(writer, "all", blocks->n_blocks);
+    json_put_number(writer, "different", blocks->n_different);
+    json_put_number(writer, "near_ties", blocks->n_near);
+    json_put_number(writer, "close", blocks->n_close);
+    if (first != NULL)
+        json_put_number(writer, "first", *first);
+    json_put_f64(writer, "largest", blocks->largest, DIGITS);
+    json_end(writer);
+}
+
 static void put_tensor(struct json_writer *writer, const struct tensor_finding *finding)
 {
-    enum { DIGITS = 9 };
     const struct tensor *named = finding->found != NULL ? finding->found : finding->expected;
     json_put_template(writer, "\n{'name': %t, 'verdict': %s", named->name, (size_t)named->name_length,
                       verdict_names[finding->verdict]);
@@ -177,6 +249,8 @@ static void put_tensor(struct json_writer *writer, const struct tensor_finding *
         json_put_text(writer, "dtype", finding->found->dtype->name);
     if (finding->expected != NULL)
         json_put_text(writer, "expected", finding->expected->dtype->name);
+    if (finding->blocks.n_different > 0)
+        put_blocks(writer, &finding->blocks, &finding->blocks.first);
     if (finding->weighed) {
         json_put_f64(writer, "error", finding->error, DIGITS);
         json_put_f64(writer, "relative_error", finding->relative, DIGITS);
@@ -196,15 +270,19 @@ static void put_key(struct json_writer *writer, const struct key_match *match)
     json_end(writer);
 }
 
-static void print_json(const struct verification *verification, const char *file, const char *source)
+static void print_json(const struct verification *verification, const struct recipe *recipe, const char *file,
+                       const char *source, const char *command)
 {
     struct json_page page;
     struct json_writer *writer = &page.writer;
     json_page_begin(&page);
-    json_put_template(writer, "'file': %s, 'source': %s, 'identical': %b, 'nearest': %s, \n'counts': {", file, source,
-                      verification->identical != NULL,
-                      verification->identical != NULL ? verification->identical : verification->nearest);
-    for (size_t i = 0; verification->identical == NULL && i < TENSOR_VERDICTS; i++)
+    json_put_template(writer, "'file': %s, 'source': %s, 'answer': %s, 'identical': %b, 'nearest': %s, 'command': %s",
+                      file, source, answers[verification->answer].word, verification->answer == ANSWER_IDENTICAL,
+                      recipe->path, command);
+    put_blocks(writer, &verification->all, NULL);
+    json_break_line(writer);
+    json_begin_object(writer, "counts");
+    for (size_t i = 0; i < TENSOR_VERDICTS; i++)
         json_put_number(writer, verdict_names[i], verification->counts[i]);
     json_put_template(writer, "}, \n'tensors': [");
     for (size_t i = 0; i < verification->n_tensors; i++)
@@ -217,33 +295,46 @@ static void print_json(const struct verification *verification, const char *file
     json_page_print(&page);
 }
 
-static void print_line(const struct verification *verification, const char *file, const char *source)
+static void print_lines(const struct verification *verification, const struct recipe *recipe, const char *file,
+                        const char *source, const char *command)
 {
     text_put(file, stdout);
-    fputs(verification->identical != NULL ? ": identical to " : ": not identical; the nearest is ", stdout);
-    text_put(verification->identical != NULL ? verification->identical : verification->nearest, stdout);
+    fputs(answers[verification->answer].text, stdout);
+    text_put(recipe->path, stdout);
     fputs(" of ", stdout);
     text_put(source, stdout);
-    if (verification->identical == NULL) {
+    if (verification->answer != ANSWER_IDENTICAL) {
         struct buffer text = verdict_text(verification);
         fputs(": ", stdout);
         text_put((const char *)text.bytes, stdout);
         buffer_free(&text);
     }
     putchar('\n');
+    if (command != NULL) {
+        fputs(verification->answer == ANSWER_IDENTICAL ? "made by: " : "made like: ", stdout);
+        text_put(command, stdout);
+        putchar('\n');
+    }
 }
 
-static int print(const struct verification *verification, const struct invocation *invocation)
+static int print(const struct verification *verification, const struct recipe *recipe,
+                 const struct invocation *invocation)
 {
-    const char *file = invocation->arguments[0], *source = invocation->arguments[1];
+    const char *file = invocation->arguments[0], *source = invocation->arguments[1], *command = NULL;
+    struct buffer text = {0};
+    if (verification->answer != ANSWER_DIFFERENT) {
+        recipe_append_command(recipe, source, file, &text);
+        buffer_append(&text, "", 1);
+        command = (const char *)text.bytes;
+    }
     if (invocation->flags[FLAG_JSON])
-        print_json(verification, file, source);
+        print_json(verification, recipe, file, source, command);
     else
-        print_line(verification, file, source);
+        print_lines(verification, recipe, file, source, command);
+    buffer_free(&text);
     if (invocation->flags[FLAG_ALL] && !invocation->flags[FLAG_JSON])
         print_all(verification);
-    int status = verification->identical != NULL ? EXIT_SAME : EXIT_DIFFERENT;
-    return finish_output(EXIT_SUCCESS) == EXIT_SUCCESS ? status : EXIT_TROUBLE;
+    return finish_output(EXIT_SUCCESS) == EXIT_SUCCESS ? answers[verification->answer].status : EXIT_TROUBLE;
 }
 
 /* Checks a zip archive itself, or the archives among the weights files of a directory or a hub folder. */
@@ -280,28 +371,41 @@ static int verify_archives(const char *name)
     return finish_output(EXIT_SUCCESS) == EXIT_SUCCESS ? status : EXIT_TROUBLE;
 }
 
+static int verify_gguf(const struct checkpoint *file, const struct invocation *invocation)
+{
+    const char *source = invocation->arguments[1];
+    struct verification verification;
+    struct recipe recipe;
+    struct error error;
+    int status = EXIT_TROUBLE;
+    if (!recipe_find(file, source, invocation->options, &recipe, &error)) {
+        report("%s", error.message);
+        return EXIT_TROUBLE;
+    }
+    struct arena *arena = arena_new();
+    if (verify(file, &recipe, arena, &verification, &error))
+        status = print(&verification, &recipe, invocation);
+    else
+        report("%s", error.message);
+    arena_free(arena);
+    recipe_close(&recipe);
+    return status;
+}
+
 static int run(const struct invocation *invocation)
 {
     if (invocation->n_arguments == 1)
         return verify_archives(invocation->arguments[0]);
     const struct open_options plain = {0};
-    struct verification verification;
     struct error error;
     int status = EXIT_TROUBLE;
     const struct checkpoint *file = checkpoint_open(invocation->arguments[0], formats, &plain, &error);
-    if (file == NULL) {
+    if (file != NULL && file->kind == CHECKPOINT_GGUF)
+        status = verify_gguf(file, invocation);
+    else if (file != NULL)
+        report("%s: not a GGUF file", file->path);
+    else
         report("%s", error.message);
-        return EXIT_TROUBLE;
-    }
-    struct tree *tree = command_open_model(invocation->arguments[1], invocation->options);
-    struct arena *arena = arena_new();
-    if (tree != NULL && verify(file, tree, arena, &verification, &error))
-        status = print(&verification, invocation);
-    else if (tree != NULL)
-        report("%s", error.message);
-    arena_free(arena);
-    if (tree != NULL)
-        command_close(tree);
     checkpoint_close(file);
     return status;
 }
@@ -311,11 +415,14 @@ const struct command verify_command = {
     .usage = "FILE.gguf SOURCE | ARCHIVE",
     .summary = "Compare a GGUF with the files that llama.cpp's tools make from SOURCE",
     .text =
-        "If FILE.gguf equals none of the virtual GGUFs byte for byte, it is compared with the nearest one. The report "
-        "counts tensors with another type\n(another mix), tensors rounded differently (an importance matrix), and "
-        "tensors with more than 1.5 times the error of\ntheir type (weights of another model), and lists the keys that "
-        "differ, with + and - for keys that only one file has.\nOptions such as -o name= or -o tensor-type= apply to "
-        "SOURCE. The exit status is 0 if the file is identical, 1 if it\nis not, 2 if it cannot be compared.\n"
+        "The answer is one of three: identical (exit status 0), equal up to near ties (3), different (1); the status "
+        "is 2 if the file cannot be compared.\nA near tie is a block that another rounding gives, as compilers for ARM "
+        "do; the report counts these blocks. In an equal\nfile, keys that only describe the model may differ, too. The "
+        "report on a different file counts tensors with another type\n(another mix), tensors rounded differently (an "
+        "importance matrix), and tensors with more than 1.5 times the error of\ntheir type (weights of another model), "
+        "and lists the keys that differ, with + and - for keys that only one file has.\nverify finds out which virtual "
+        "file and which options give FILE.gguf, and prints the command that makes it. Options\nsuch as -o imatrix= "
+        "apply to SOURCE.\n"
         "With one argument, a torch or numpy file or a directory of them, verify compares the checksum of every member "
         "of the zip\narchives. The exit status is 1 if a member is damaged, 2 if there is no archive.",
     .flags = (const struct flag[]){{'a', "all", "list every tensor and key that differs"},

@@ -41,17 +41,23 @@ static void report_failure(void *unused, const struct checkpoint *checkpoint)
         report("%s: %s", checkpoint->model_name, checkpoint->failure);
 }
 
-static struct tree *open_tree(const char *source, const struct options *opening, const struct options *options)
+static struct tree *open_tree(const char *source, const struct options *opening, const struct options *options,
+                              struct error *error)
 {
-    struct error error;
-    const struct checkpoint *checkpoint = command_open_checkpoint(source, opening, &error);
-    struct tree *tree = checkpoint != NULL ? tree_new(checkpoint, &options->content, &error) : NULL;
+    const struct checkpoint *checkpoint = command_open_checkpoint(source, opening, error);
+    struct tree *tree = checkpoint != NULL ? tree_new(checkpoint, &options->content, error) : NULL;
     if (tree == NULL) {
-        report("%s", error.message);
         checkpoint_close(checkpoint);
         return NULL;
     }
     tree_on_checkpoint(tree, report_failure, NULL);
+    return tree;
+}
+
+static struct tree *reported(struct tree *tree, const struct error *error)
+{
+    if (tree == NULL)
+        report("%s", error->message);
     return tree;
 }
 
@@ -60,13 +66,20 @@ struct tree *command_open(const char *source, const struct options *options)
     if (options->library)
         return library_open(&source, 1, options);
     struct options with_components = *options;
+    struct error error;
     with_components.open.components = true;
-    return open_tree(source, &with_components, options);
+    return reported(open_tree(source, &with_components, options, &error), &error);
 }
 
 struct tree *command_open_model(const char *source, const struct options *options)
 {
-    return open_tree(source, options, options);
+    struct error error;
+    return reported(open_tree(source, options, options, &error), &error);
+}
+
+struct tree *command_try_model(const char *source, const struct options *options, struct error *error)
+{
+    return open_tree(source, options, options, error);
 }
 
 void command_close(struct tree *tree)

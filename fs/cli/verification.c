@@ -1,201 +1,17 @@
 #include "fs/cli/verification.h"
 
-#include "base/text.h"
-#include "fs/cli/paths.h"
-#include "fs/tree/pool.h"
 #include "models/formats.h"
-#include "models/quantize/mix.h"
 #include "quant/convert.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    CANDIDATES = 4,       /* virtual files to open in search of the nearest */
-    RANGE_BYTES = 1 << 20 /* compared by one task */
+    CHUNK_BYTES = 1 << 20,     /* of headers, compared at once */
+    LEAST_NEAR_FOR_CLOSE = 50, /* near ties for each block that is only close */
 };
 
 static const double most_times_the_cost = 1.5, most_unexplained = 1e-3, unrelated = 0.7;
-
-/* Comparing two files byte by byte. */
-
-struct identity {
-    const struct vfile *expected;
-    const struct source *found;
-    struct progress *progress;
-    pthread_mutex_t lock; /* guards the following fields */
-    bool over, same;
-    struct error *error; /* set if bytes cannot be read, which also ends the comparison */
-    bool failed;
-};
-
-static void compare_range(void *context, size_t index)
-{
-    struct identity *identity = context;
-    struct error error;
-    uint64_t offset = (uint64_t)index * RANGE_BYTES, left = identity->expected->size - offset;
-    size_t length = left < RANGE_BYTES ? (size_t)left : RANGE_BYTES;
-    pthread_mutex_lock(&identity->lock);
-    bool over = identity->over;
-    pthread_mutex_unlock(&identity->lock);
-    if (over)
-        return;
-    unsigned char *bytes = memory_alloc(2 * length);
-    bool read = source_read(identity->found, offset, length, bytes + length, &error) &&
-                vfile_wait(identity->expected, offset, length, &error) &&
-                vfile_read(identity->expected, offset, length, bytes, &error);
-    bool same = read && memcmp(bytes, bytes + length, length) == 0;
-    free(bytes);
-    pthread_mutex_lock(&identity->lock);
-    if (!read && !identity->failed)
-        *identity->error = error;
-    identity->failed |= !read;
-    identity->same &= same;
-    identity->over |= !same;
-    progress_add(identity->progress, length);
-    pthread_mutex_unlock(&identity->lock);
-}
-
-static bool is_same_file(struct tree *tree, const struct found *found, const struct source *file, bool *ret_same,
-                         struct error *error)
-{
-    struct vfile expected;
-    struct progress progress;
-    struct arena *arena = arena_new();
-    struct identity identity = {
-        .expected = &expected, .found = file, .progress = &progress, .same = true, .error = error};
-    if (!tree_file(tree, found->attributes.id, arena, &expected, error)) {
-        arena_free(arena);
-        return error_prefix(error, "%s", found->path);
-    }
-    progress_begin(&progress, found->path, expected.size);
-    pthread_mutex_init(&identity.lock, NULL);
-    pool_run((size_t)((expected.size + RANGE_BYTES - 1) / RANGE_BYTES), compare_range, &identity);
-    pthread_mutex_destroy(&identity.lock);
-    progress_end(&progress);
-    arena_free(arena);
-    *ret_same = identity.same;
-    return !identity.failed;
-}
-
-/* Finds all GGUFs that wfs makes from the source, without splits. */
-static void find_candidates(struct tree *tree, struct found_list *candidates)
-{
-    static const char *const patterns[] = {"model.gguf", "gguf/*.gguf", "gguf/converter/*.gguf"};
-    struct error unused;
-    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
-        paths_find(tree, patterns[i], candidates, &unused);
-}
-
-/* Finds the identical virtual file; *ret_path stays NULL if there is none. */
-static bool find_identical(struct tree *tree, const struct found_list *candidates, const struct checkpoint *file,
-                           const char **ret_path, struct error *error)
-{
-    if (file->n_sources != 1)
-        return true;
-    for (size_t i = 0; i < candidates->n_items && *ret_path == NULL; i++) {
-        bool same = false;
-        if (candidates->items[i].attributes.size != source_size(file->sources[0]))
-            continue;
-        if (!is_same_file(tree, &candidates->items[i], file->sources[0], &same, error))
-            return false;
-        if (same)
-            *ret_path = candidates->items[i].path;
-    }
-    return true;
-}
-
-/* Opening a virtual GGUF as if it were a file; it is closed with the arena. */
-static void close_opened(void *context)
-{
-    const struct checkpoint *const *opened = context;
-    checkpoint_close(*opened);
-}
-
-static const struct checkpoint *open_virtual(struct tree *tree, const struct found *found, struct arena *arena,
-                                             struct error *error)
-{
-    struct vfile file;
-    if (!tree_file(tree, found->attributes.id, arena, &file, error)) {
-        error_prefix(error, "%s", found->path);
-        return NULL;
-    }
-    const struct checkpoint *checkpoint = checkpoint_of_source(source_of_vfile(&file, found->path), formats, error);
-    if (checkpoint != NULL)
-        arena_on_free(arena, close_opened, arena_copy(arena, &checkpoint, sizeof checkpoint));
-    return checkpoint;
-}
-
-/* Returns how many tensors of the file the other one has in the same type. */
-static size_t likeness(const struct checkpoint *file, const struct checkpoint *other)
-{
-    size_t n_alike = 0;
-    for (size_t i = 0; i < file->tensors->n_tensors; i++) {
-        const struct tensor *tensor = &file->tensors->tensors[i];
-        const struct tensor *same = tensor_set_find(other->tensors, tensor->name, tensor->name_length);
-        n_alike += same != NULL && same->dtype == tensor->dtype;
-    }
-    return n_alike;
-}
-
-static uint64_t total_size(const struct checkpoint *checkpoint)
-{
-    uint64_t size = 0;
-    for (size_t i = 0; i < checkpoint->n_sources; i++)
-        size += source_size(checkpoint->sources[i]);
-    return size;
-}
-
-/* Reports whether the file's own metadata name this candidate's mix. */
-static bool is_named(const struct found *candidate, const struct checkpoint *file)
-{
-    uint64_t file_type;
-    const struct mix *mix =
-        gguf_get_u64(&file->metadata, "general.file_type", &file_type) ? mix_of_file_type(file_type) : NULL;
-    const char *start = strchr(candidate->path, '-');
-    return mix != NULL && start != NULL && text_starts_with(candidate->path, "gguf/model-") &&
-           text_starts_with(start + 1, mix->name) && strcmp(start + 1 + strlen(mix->name), ".gguf") == 0;
-}
-
-static uint64_t distance(const struct found *candidate, const struct checkpoint *file)
-{
-    uint64_t size = total_size(file), other = candidate->attributes.size;
-    if (is_named(candidate, file))
-        return 0;
-    return size > other ? size - other : other - size;
-}
-
-/* Returns the candidate with the most tensors in the file's types, and then the fewest different keys, among the one
- * that the file names and the few nearest in size. Opens each of them, since sizes alone hardly tell mixes apart. */
-static const struct checkpoint *find_nearest(struct tree *tree, struct found_list *candidates,
-                                             const struct checkpoint *file, struct arena *arena, const char **ret_path,
-                                             struct error *error)
-{
-    const struct checkpoint *nearest = NULL;
-    size_t most = 0, fewest = 0;
-    for (size_t n = 0; n < CANDIDATES && n < candidates->n_items; n++) {
-        size_t best = n;
-        for (size_t i = n + 1; i < candidates->n_items; i++)
-            if (distance(&candidates->items[i], file) < distance(&candidates->items[best], file))
-                best = i;
-        const struct found chosen = candidates->items[best];
-        candidates->items[best] = candidates->items[n];
-        candidates->items[n] = chosen;
-        const struct checkpoint *opened = open_virtual(tree, &chosen, arena, error);
-        if (opened == NULL)
-            return NULL;
-        size_t n_alike = likeness(file, opened),
-               n_keys = match_keys(&opened->metadata, &file->metadata, arena).n_matches;
-        if (nearest == NULL || n_alike > most || (n_alike == most && n_keys < fewest)) {
-            nearest = opened;
-            most = n_alike;
-            fewest = n_keys;
-            *ret_path = chosen.path;
-        }
-    }
-    return nearest;
-}
 
 /* Weighing. */
 
@@ -210,18 +26,6 @@ static enum tensor_verdict weigh(const struct tensor_finding *finding)
     if (!explained)
         return TENSOR_OTHER_WEIGHTS;
     return finding->expected->dtype == finding->found->dtype ? TENSOR_OTHER_ROUNDING : TENSOR_OTHER_TYPE;
-}
-
-/* Returns the verdict on a tensor that needs no weighing; TENSOR_OTHER_WEIGHTS if it does. */
-static enum tensor_verdict first_verdict(const struct match *match)
-{
-    if (match->b == NULL)
-        return TENSOR_MISSING;
-    if (match->a == NULL)
-        return TENSOR_UNKNOWN;
-    if (!match->same_shape)
-        return TENSOR_OTHER_SHAPE;
-    return match->pair != NULL && match->pair->difference.same_bytes ? TENSOR_SAME : TENSOR_OTHER_WEIGHTS;
 }
 
 /* Weighs tensors by two pairs each: the tensor of the file, and wfs's conversion to its type, both against the source's
@@ -251,6 +55,8 @@ static bool weigh_all(struct verification *verification, const struct checkpoint
         pairs[n_pairs++] = (struct pair){
             .a = values, .b = finding->cost_is_known ? view_convert(arena, values, found->dtype) : values};
     }
+    if (n_pairs == 0)
+        return true;
     progress_begin(&progress, "weighing", compare_bytes(pairs, n_pairs));
     bool compared = compare_pairs(pairs, n_pairs, &progress, error);
     progress_end(&progress);
@@ -266,64 +72,168 @@ static bool weigh_all(struct verification *verification, const struct checkpoint
     return compared;
 }
 
-static bool judge_tensors(struct verification *verification, const struct checkpoint *expected,
-                          const struct checkpoint *found, const struct checkpoint *exact, struct arena *arena,
-                          struct error *error)
+/* Verdicts. */
+
+static bool needs_blocks(const struct tensor_finding *finding)
 {
-    struct matches matches = match_tensors(expected->tensors, found->tensors, arena);
-    struct progress progress;
-    progress_begin(&progress, "comparing", compare_bytes(matches.pairs, matches.n_pairs));
-    bool compared = compare_pairs(matches.pairs, matches.n_pairs, &progress, error);
-    progress_end(&progress);
+    return finding->verdict == TENSOR_OTHER_WEIGHTS && finding->expected->dtype == finding->found->dtype &&
+           finding->expected->refusal == NULL && finding->found->refusal == NULL;
+}
+
+/* Finds the tensors of both, and those whose values are to be compared: TENSOR_OTHER_WEIGHTS. */
+static void match(struct verification *verification, const struct recipe *recipe, const struct checkpoint *file,
+                  struct arena *arena)
+{
+    struct matches matches = match_tensors(recipe->opened->tensors, file->tensors, arena);
     verification->n_tensors = matches.n_matches;
     verification->tensors = arena_array(arena, matches.n_matches + 1, sizeof *verification->tensors);
-    for (size_t i = 0; compared && i < matches.n_matches; i++)
+    for (size_t i = 0; i < matches.n_matches; i++) {
+        const struct match *match = &matches.matches[i];
         verification->tensors[i] = (struct tensor_finding){
-            .expected = matches.matches[i].a,
-            .found = matches.matches[i].b,
-            .verdict = first_verdict(&matches.matches[i]),
+            .expected = match->a,
+            .found = match->b,
+            .verdict = match->b == NULL     ? TENSOR_MISSING
+                       : match->a == NULL   ? TENSOR_UNKNOWN
+                       : !match->same_shape ? TENSOR_OTHER_SHAPE
+                                            : TENSOR_OTHER_WEIGHTS,
         };
-    if (!compared || !weigh_all(verification, exact, arena, error))
-        return false;
+    }
+}
+
+static void add_counts(struct block_counts *all, const struct block_counts *blocks)
+{
+    all->n_blocks += blocks->n_blocks;
+    all->n_different += blocks->n_different;
+    all->n_near += blocks->n_near;
+    all->n_close += blocks->n_close;
+    all->largest = blocks->largest > all->largest ? blocks->largest : all->largest;
+}
+
+/* Settles the tensors that are the same up to near ties. Blocks that are close count as such if there are few. */
+static void settle(struct verification *verification)
+{
+    uint64_t n_near = 0, n_close = 0;
+    for (size_t i = 0; i < verification->n_tensors; i++) {
+        add_counts(&verification->all, &verification->tensors[i].blocks);
+        n_near += verification->tensors[i].blocks.n_near;
+        n_close += verification->tensors[i].blocks.n_close;
+    }
+    bool few_are_close = n_close <= n_near / LEAST_NEAR_FOR_CLOSE;
+    for (size_t i = 0; i < verification->n_tensors; i++) {
+        struct tensor_finding *finding = &verification->tensors[i];
+        const struct block_counts *blocks = &finding->blocks;
+        uint64_t n_explained = blocks->n_near + (few_are_close ? blocks->n_close : 0);
+        if (needs_blocks(finding) && blocks->n_different == n_explained)
+            finding->verdict = blocks->n_different == 0 ? TENSOR_SAME : TENSOR_NEAR_TIES;
+    }
+}
+
+/* Compares the values of tensors of one type. */
+static bool compare_values(struct verification *verification, const struct recipe *recipe, struct arena *arena,
+                           struct error *error)
+{
+    struct tensor_finding **found = arena_array(arena, verification->n_tensors + 1, sizeof(struct tensor_finding *));
+    struct progress progress;
+    size_t n_found = 0;
+    uint64_t n_bytes = 0;
     for (size_t i = 0; i < verification->n_tensors; i++)
-        verification->counts[verification->tensors[i].verdict]++;
+        if (needs_blocks(&verification->tensors[i])) {
+            n_bytes += verification->tensors[i].expected->length;
+            found[n_found++] = &verification->tensors[i];
+        }
+    progress_begin(&progress, "comparing", n_bytes);
+    bool compared = compare_blocks(found, n_found, recipe, &progress, error);
+    progress_end(&progress);
+    if (compared)
+        settle(verification);
+    return compared;
+}
+
+/* Opens the virtual file in F32, the values to weigh against; where there is none, the recipe's own file must do. */
+static bool weigh_against_source(struct verification *verification, const struct recipe *recipe, struct arena *arena,
+                                 struct error *error)
+{
+    struct node_attributes attributes;
+    struct error unused;
+    struct vfile file;
+    const struct checkpoint *exact = recipe->opened;
+    size_t n_others = 0;
+    for (size_t i = 0; i < verification->n_tensors; i++)
+        n_others += verification->tensors[i].verdict == TENSOR_OTHER_WEIGHTS;
+    if (n_others > 0 && tree_walk(recipe->tree, "gguf/model-F32.gguf", &attributes, &unused)) {
+        if (!tree_file(recipe->tree, attributes.id, arena, &file, error))
+            return false;
+        exact = checkpoint_of_source(source_of_vfile(&file, "gguf/model-F32.gguf"), formats, error);
+    }
+    bool weighed = exact != NULL && weigh_all(verification, exact, arena, error);
+    if (exact != recipe->opened)
+        checkpoint_close(exact);
+    return weighed;
+}
+
+/* Identity. */
+
+/* Compares the bytes of both files between two offsets: headers, or the padding after tensors. */
+static bool same_range(const struct vfile *expected, const struct source *found, uint64_t from, uint64_t to,
+                       bool *ret_same, struct error *error)
+{
+    unsigned char *bytes = memory_alloc(2 * (size_t)CHUNK_BYTES);
+    bool read = true;
+    *ret_same = true;
+    for (size_t length; read && *ret_same && from < to; from += length) {
+        length = to - from < CHUNK_BYTES ? (size_t)(to - from) : CHUNK_BYTES;
+        read = vfile_wait(expected, from, length, error) && vfile_read(expected, from, length, bytes, error) &&
+               source_read(found, from, length, bytes + CHUNK_BYTES, error);
+        *ret_same = read && memcmp(bytes, bytes + CHUNK_BYTES, length) == 0;
+    }
+    free(bytes);
+    return read;
+}
+
+/* Compares what lies around the tensors, which are the same and lie at the same places if the headers are. */
+static bool same_rest(const struct checkpoint *file, const struct recipe *recipe, bool *ret_same, struct error *error)
+{
+    const struct tensor_set *set = recipe->opened->tensors;
+    uint64_t end = 0;
+    *ret_same = file->n_sources == 1 && source_size(file->sources[0]) == recipe->file.size;
+    for (size_t i = 0; *ret_same && i <= set->n_tensors; i++) {
+        uint64_t next = i < set->n_tensors ? set->tensors[i].offset : recipe->file.size;
+        if (!same_range(&recipe->file, file->sources[0], end, next, ret_same, error))
+            return false;
+        if (i < set->n_tensors)
+            end = next + set->tensors[i].length;
+    }
     return true;
 }
 
-static bool judge(struct verification *verification, struct tree *tree, struct found_list *candidates,
-                  const struct checkpoint *file, struct arena *arena, struct error *error)
+static bool find_answer(struct verification *verification, const struct checkpoint *file, const struct recipe *recipe,
+                        struct error *error)
 {
-    struct found exact_file = {.path = "gguf/model-F32.gguf"};
-    const struct checkpoint *expected = find_nearest(tree, candidates, file, arena, &verification->nearest, error);
-    const struct checkpoint *exact = expected;
-    if (expected == NULL)
+    const size_t *counts = verification->counts;
+    bool same = false, equal = counts[TENSOR_SAME] + counts[TENSOR_NEAR_TIES] == verification->n_tensors;
+    if (counts[TENSOR_SAME] == verification->n_tensors && !same_rest(file, recipe, &same, error))
         return false;
-    if (tree_walk(tree, exact_file.path, &exact_file.attributes, error) &&
-        (exact = open_virtual(tree, &exact_file, arena, error)) == NULL)
-        return false;
-    verification->keys = match_keys(&expected->metadata, &file->metadata, arena);
-    verification->has_importance = gguf_kvs_find(&file->metadata, "quantize.imatrix.file") != NULL;
-    return judge_tensors(verification, expected, file, exact, arena, error);
+    for (size_t i = 0; i < verification->keys.n_matches; i++) {
+        const struct key_match *match = &verification->keys.matches[i];
+        equal &= key_is_descriptive(match->a != NULL ? match->a->key : match->b->key);
+    }
+    verification->answer = same ? ANSWER_IDENTICAL : equal ? ANSWER_EQUAL : ANSWER_DIFFERENT;
+    return true;
 }
 
-bool verify(const struct checkpoint *file, struct tree *tree, struct arena *arena,
+bool verify(const struct checkpoint *file, const struct recipe *recipe, struct arena *arena,
             struct verification *ret_verification, struct error *error)
 {
-    struct found_list candidates = {0};
-    struct verification verification = {0};
-    if (file->kind != CHECKPOINT_GGUF)
-        return error_set(error, "%s: not a GGUF file", file->path);
-    find_candidates(tree, &candidates);
-    bool done =
-        candidates.n_items != 0 ||
-        error_set(error, "%s: no GGUF can be made from it; 'wfs info' gives the reason", tree_checkpoint(tree)->path);
-    done = done && find_identical(tree, &candidates, file, &verification.identical, error) &&
-           (verification.identical != NULL || judge(&verification, tree, &candidates, file, arena, error));
-    if (verification.identical != NULL)
-        verification.identical = arena_strdup(arena, verification.identical);
-    if (verification.nearest != NULL)
-        verification.nearest = arena_strdup(arena, verification.nearest);
-    found_free(&candidates);
+    struct verification verification = {
+        .keys = match_keys(&recipe->opened->metadata, &file->metadata, arena),
+        .has_importance = gguf_kvs_find(&file->metadata, "quantize.imatrix.file") != NULL,
+    };
+    match(&verification, recipe, file, arena);
+    if (!compare_values(&verification, recipe, arena, error) ||
+        !weigh_against_source(&verification, recipe, arena, error))
+        return false;
+    for (size_t i = 0; i < verification.n_tensors; i++)
+        verification.counts[verification.tensors[i].verdict]++;
     *ret_verification = verification;
-    return done;
+    return find_answer(ret_verification, file, recipe, error);
 }

@@ -1,18 +1,19 @@
-/* Compares a GGUF with the files that wfs makes from a source: for `wfs verify`.
+/* Compares a GGUF with the file that wfs makes from a source: for `wfs verify`.
  *
- * A file without splits is compared byte by byte with the virtual GGUFs of its size. If none is identical, the nearest
- * one is compared tensor by tensor and key by key. A tensor with other values is weighed: its error, the root mean
- * square of its differences from the source's values, is compared with the error of wfs in the same type. An importance
- * matrix or other rounding gives an error of about the same size; weights of another model give one many times larger.
- */
+ * The recipe comes from headers alone (recipe.h). Then each file is read once, and every block compared: a block that
+ * differs is a near tie (quant/near_tie.h) or another block. A tensor with others is weighed, for which it is read
+ * again: its error, the root mean square of its differences from the source's values, is compared with the error of wfs
+ * in the same type. An importance matrix or other rounding gives an error of about the same size; weights of another
+ * model give one many times larger. */
 #pragma once
 
 #include "fs/cli/match.h"
-#include "fs/tree/tree.h"
+#include "fs/cli/recipe.h"
 
 /* Verdicts about a tensor, the worst last. */
 enum tensor_verdict {
     TENSOR_SAME,
+    TENSOR_NEAR_TIES,      /* all blocks that differ are near ties, or close where those are few in the whole file */
     TENSOR_OTHER_TYPE,     /* with about the error of its type: another mix */
     TENSOR_OTHER_ROUNDING, /* the same type, with about its error */
     TENSOR_MISSING,        /* from the file */
@@ -22,9 +23,19 @@ enum tensor_verdict {
     TENSOR_VERDICTS,
 };
 
+/* The blocks of a tensor that has the expected type and shape; zeros for others. */
+struct block_counts {
+    uint64_t n_blocks, n_different;
+    uint64_t n_near;  /* near ties; not all are counted once a tensor has too many others */
+    uint64_t n_close; /* not recognized as near ties, but with at most 1.25 times the error of the expected block */
+    uint64_t first;   /* number of the first block that differs */
+    double largest;   /* difference of a value, in units of its block's scale (block_distance()) */
+};
+
 struct tensor_finding {
     const struct tensor *expected, *found; /* NULL: missing there */
     enum tensor_verdict verdict;
+    struct block_counts blocks;
     bool weighed;       /* the fields below are known */
     double error;       /* RMS difference from the source */
     double relative;    /* `error` divided by the source's RMS */
@@ -32,15 +43,25 @@ struct tensor_finding {
     bool cost_is_known; /* false for types that need an importance matrix */
 };
 
+/* IDENTICAL: byte for byte. EQUAL: all tensors are the same up to near ties, and so are all keys that do more than
+ * describe the model; order and alignment may differ. */
+enum answer { ANSWER_IDENTICAL, ANSWER_EQUAL, ANSWER_DIFFERENT };
+
 struct verification {
-    const char *identical, *nearest; /* paths of virtual files; one is NULL */
+    enum answer answer;
     struct tensor_finding *tensors;
     size_t n_tensors, counts[TENSOR_VERDICTS];
     struct key_matches keys; /* `a` is expected, `b` is in the file */
     bool has_importance;     /* the file's keys name an importance matrix */
+    struct block_counts all; /* of all tensors; `first` is unused */
 };
 
-/* Compares a file with the tree of a source. The result lives as long as the arena, the tree and the file. Fails if the
- * file is no GGUF, if the source gives none, or if one cannot be read. */
-bool verify(const struct checkpoint *file, struct tree *tree, struct arena *arena,
+/* Compares a GGUF with a recipe. The result lives as long as the arena, the recipe and the file. Fails if bytes cannot
+ * be read. */
+bool verify(const struct checkpoint *file, const struct recipe *recipe, struct arena *arena,
             struct verification *ret_verification, struct error *error);
+
+/* Compares the blocks of tensors in one pass over both files, and counts what differs: for the findings with both
+ * tensors, of one type and shape. */
+bool compare_blocks(struct tensor_finding *const *findings, size_t n_findings, const struct recipe *recipe,
+                    struct progress *progress, struct error *error);

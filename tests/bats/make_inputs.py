@@ -4,6 +4,9 @@
     infinite FILE       a tensor with an infinite weight in its second half
     many FILE COUNT     a file of that many small tensors
     patch FILE OFFSET LENGTH HOW  Q8_0 blocks in a file: rounded otherwise (nudge), or of other weights (reverse)
+    contracted DIRECTORY a Llama of one layer, whose o_proj begins with the weights of tests/data/contracted
+    contract FILE OFFSET TYPE HOW  there, the blocks that ggml makes of them on ARM, in the tensor at OFFSET (own), and one
+                        byte changed after them (altered); prints how many
     error FILE OFFSET LENGTH F32  the RMS of the differences of such blocks from the values in a file
     large FILE          one BF16 tensor of 64 MiB
     meta DIRECTORY      a Llama of one layer in Meta's names, with params.json
@@ -132,6 +135,48 @@ def patch(path, offset, length, how):
             quants[:] = quants[::-1, ::-1].copy()
         file.seek(int(offset))
         file.write(blocks.tobytes())
+
+
+CONTRACTED = {"q4_k": (0, 256, 144), "q6_k": (1024, 256, 210), "q4_0": (2048, 32, 18)}  # first value, elements and bytes of a block
+
+
+def contracted_data(name, suffix):
+    return (pathlib.Path(make.__file__).parent / "contracted" / f"{name}.{suffix}").read_bytes()
+
+
+def contracted(directory):
+    path = pathlib.Path(directory)
+    llama = pathlib.Path(make.__file__).parent / "gguf" / "models" / "llama-tiny"
+    config = json.loads((llama / "config.json").read_text())
+    config.update(hidden_size=256, intermediate_size=256, num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=4)
+    path.mkdir()
+    (path / "config.json").write_text(json.dumps(config))
+    (path / "tokenizer.model").write_bytes((llama / "tokenizer.model").read_bytes())
+    square = {f"model.layers.0.{name}.weight": (256, 256) for name in ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
+              "self_attn.o_proj", "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj")}
+    norms = {name: (256,) for name in ("model.norm.weight", "model.layers.0.input_layernorm.weight",
+                                       "model.layers.0.post_attention_layernorm.weight")}
+    words = {name: (config["vocab_size"], 256) for name in ("model.embed_tokens.weight", "lm_head.weight")}
+    tensors = {name: normal(*shape).astype("<f2") for name, shape in {**words, **square, **norms}.items()}
+    values = tensors["model.layers.0.self_attn.o_proj.weight"].reshape(-1)
+    for name, (first, _, _) in CONTRACTED.items():
+        known = numpy.frombuffer(contracted_data(name, "f16"), "<f2")
+        values[first : first + len(known)] = known
+    stored = {name: ("F16", list(value.shape), value.tobytes()) for name, value in tensors.items()}
+    (path / "model.safetensors").write_bytes(make.safetensors(stored, {"format": "pt"}))
+
+
+def contract(path, offset, name, how):
+    first, elements, size = CONTRACTED[name]
+    blocks = contracted_data(name, "blocks")
+    with open(path, "r+b") as file:
+        file.seek(int(offset) + first // elements * size)
+        file.write(blocks)
+        if how == "altered":
+            byte = file.read(1)[0]
+            file.seek(-1, 1)
+            file.write(bytes([byte ^ 0x10]))
+    print(len(blocks) // size)
 
 
 def error(path, offset, length, wanted):

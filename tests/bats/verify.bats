@@ -147,21 +147,74 @@ verdict() {
     echo "$output"
 }
 
-@test "verify reports identical files, other keys and another mix" {
-    local llama=$HERE/../data/gguf/models/llama-tiny
+# made_by WANTED FILE SOURCE: verify's answer is "identical", and the command that it prints makes the file again.
+made_by() {
+    differs 0 "$WFS" verify "$2" "$3"
+    echo "$output"
+    [ "${#lines[@]}" -eq 2 ]
+    [[ ${lines[0]} == "$2: identical to "* && ${lines[1]} == "made by: wfs cp $1"* ]]
+    cp "$2" "$OUT/original.gguf"
+    rm "$2"
+    eval "${lines[1]/#made by: wfs/"$WFS"}"
+    cmp "$OUT/original.gguf" "$2"
+}
+
+@test "verify finds the recipe of identical files: outtypes, mixes and options" {
+    local llama=$HERE/../data/gguf/models/llama-tiny path option
     for path in model.gguf gguf/model-Q4_K_M.gguf gguf/converter/model-q8_0.gguf; do
         "$WFS" cp "$llama" "$path" "$OUT/x.gguf"
-        differs 0 "$WFS" verify "$OUT/x.gguf" "$llama"
-        [ "$output" = "$OUT/x.gguf: identical to $path of $llama" ]
+        made_by "$llama $path" "$OUT/x.gguf" "$llama"
     done
+    for option in 'tensor-type=attn_v=q8_0,tensor-type=ffn_up=f16' leave-output-tensor token-embedding-type=q4_0 \
+        "name=Other-7B,override-kv=general.author=str:it's me\\, \$you" override-kv=general.quantization_version=int:1; do
+        "$WFS" cp -o "$option" "$llama" gguf/model-Q4_K_M.gguf "$OUT/x.gguf"
+        made_by "" "$OUT/x.gguf" "$llama"
+    done
+}
+
+@test "verify tells keys that only describe a model from others" {
+    local llama=$HERE/../data/gguf/models/llama-tiny
     "$WFS" cp -o name=Other,override-kv=a.b=int:3 "$llama" gguf/model-Q4_K_M.gguf "$OUT/keys.gguf"
     verdict "$OUT/keys.gguf" "$llama"
-    [[ $output == *": not identical; the nearest is gguf/model-Q4_K_M.gguf of $llama: 2 other keys: general.name, +a.b" ]]
+    [[ $output == *": different; the nearest is gguf/model-Q4_K_M.gguf of $llama: 1 other key: +a.b" ]]
     differs 0 "$WFS" verify -o name=Other,override-kv=a.b=int:3 "$OUT/keys.gguf" "$llama"
-    "$WFS" cp -o tensor-type=attn_v=q8_0,tensor-type=ffn_up=f16 "$llama" gguf/model-Q4_K_M.gguf "$OUT/mix.gguf"
-    verdict --all "$OUT/mix.gguf" "$llama"
-    [[ ${lines[0]} == *"gguf/model-Q4_K_M.gguf of $llama: another mix: "[34]" tensors of other types" ]]
-    grep -qE '^tensor blk\.1\.ffn_up\.weight: other type, F16 instead of [A-Z0-9_]+, error ' <<<"$output"
+    "$WFS" cp "$llama" model.gguf "$OUT/plain.gguf"
+    sed 's/general.name/general.nama/' "$OUT/plain.gguf" >"$OUT/renamed.gguf"
+    differs 3 "$WFS" verify "$OUT/renamed.gguf" "$llama"
+    [[ ${lines[0]} == *": equal, but not identical, to model.gguf of $llama: 1 other key: -general.name" ]]
+    sed 's/llama.block_count/llama.block_cound/' "$OUT/plain.gguf" >"$OUT/renamed.gguf"
+    verdict "$OUT/renamed.gguf" "$llama"
+}
+
+@test "verify counts the near ties that ggml makes on ARM, and takes no altered block for one" {
+    need jq
+    local llama=$OUT/llama mix offset count
+    make_input contracted "$llama"
+    for mix in Q4_0 Q4_K_S Q6_K; do
+        "$WFS" cp "$llama" "gguf/model-$mix.gguf" "$OUT/x.gguf"
+        offset=$("$WFS" cat "$OUT/x.gguf" tensors/blk.0.attn_output.weight/metadata.json | jq .offset)
+        type=${mix,,}
+        count=$(make_input contract "$OUT/x.gguf" "$offset" "${type%_s}" own)
+        run --separate-stderr "$WFS" verify --json "$OUT/x.gguf" "$llama"
+        echo "$output"
+        [ "$status" -eq 3 ]
+        jq -e --argjson n "$count" '.answer == "equal" and .blocks.different == $n and .blocks.near_ties == $n and .keys == []' <<<"$output"
+        jq -e '.tensors | length == 1 and (.[0] | .name == "blk.0.attn_output.weight" and .verdict == "near ties" and .blocks.largest > 0.5)' <<<"$output"
+        differs 3 "$WFS" verify "$OUT/x.gguf" "$llama"
+        [[ ${lines[0]} == *": equal, but not identical, to gguf/model-$mix.gguf of $llama: near ties, as another rounding gives: $count of "* ]]
+        [[ ${lines[1]} == "made like: wfs cp $llama gguf/model-$mix.gguf $OUT/x.gguf" ]]
+        make_input contract "$OUT/x.gguf" "$offset" "${type%_s}" altered
+        differs 1 "$WFS" verify "$OUT/x.gguf" "$llama"
+        [[ $output == *"1 tensor rounded differently"*"; first blk.0.attn_output.weight, $((count + 1)) of "* ]]
+    done
+}
+
+@test "verify calls files equal that differ only in what lies around the tensors" {
+    local llama=$HERE/../data/gguf/models/llama-tiny
+    "$WFS" cp "$llama" model.gguf "$OUT/x.gguf"
+    printf 'x' >>"$OUT/x.gguf"
+    differs 3 "$WFS" verify "$OUT/x.gguf" "$llama"
+    [[ ${lines[0]} == *": the same tensors and keys in another order or alignment" ]]
 }
 
 @test "verify tells rounding from other weights by the error that numpy finds" {
@@ -173,7 +226,7 @@ verdict() {
     cost=$(make_input error "$file" "$offset" "$length" "$OUT/f32")
     make_input patch "$file" "$offset" "$length" nudge
     verdict "$file" "$llama"
-    [[ $output == *": an importance matrix, or another tool: 1 tensor rounded differently, with up to 1."*" times the error of their types" ]]
+    [[ $output == *": an importance matrix, or another tool: 1 tensor rounded differently, with up to 1."*" times the error of their types; first blk.0.ffn_up.weight, "* ]]
     run -1 "$WFS" verify --json "$file" "$llama"
     [ "$(jq -c '[.identical, .nearest, .counts.same, .counts."other rounding", .keys]' <<<"$output")" = '[false,"gguf/converter/model-q8_0.gguf",20,1,[]]' ]
     [ "$(jq -r '.tensors[] | .name, .verdict' <<<"$output" | xargs)" = "blk.0.ffn_up.weight other rounding" ]
@@ -182,7 +235,7 @@ verdict() {
         '.tensors[0] | (.cost / $cost - 1 | fabs) < 1e-4 and (.error / $error - 1 | fabs) < 1e-4' <<<"$output"
     make_input patch "$file" "$offset" "$length" reverse
     verdict "$file" "$llama"
-    [[ $output == *": weights of another model: 1 of 21 tensors, with up to "*" times the error of their types" ]]
+    [[ $output == *": weights of another model: 1 of 21 tensors, with up to "*" times the error of their types; first blk.0.ffn_up.weight, "* ]]
 }
 
 @test "verify recognizes an importance matrix by its keys, and needs it for an identical file" {
@@ -206,8 +259,9 @@ verdict() {
     for name in Q4_K_M Q2_K; do
         "$WFS" cp -o override-kv=general.quantization_version=int:1,override-kv=quantize.imatrix.file=str:x "$llama" \
             "gguf/model-$name.gguf" "$OUT/older.gguf"
-        verdict "$OUT/older.gguf" "$llama"
-        [[ $output == *"gguf/model-$name.gguf of $llama: 2 other keys: general.quantization_version, +quantize.imatrix.file" ]]
+        differs 3 "$WFS" verify "$OUT/older.gguf" "$llama"
+        [[ ${lines[0]} == *": equal, but not identical, to gguf/model-$name.gguf of $llama: 1 other key: +quantize.imatrix.file" ]]
+        [[ ${lines[1]} == "made like: wfs cp -o override-kv=general.quantization_version=int:1 $llama "* ]]
         "$WFS" cp "$HERE/../data/gguf/models/gemma-tiny" "gguf/model-$name.gguf" "$OUT/gemma.gguf"
         run -1 "$WFS" verify --json "$OUT/gemma.gguf" "$llama"
         [ "$(jq -c '[.identical, (.counts."other weights" > 5), .counts.missing, (.keys[0].key)]' <<<"$output")" = '[false,true,1,"general.architecture"]' ]

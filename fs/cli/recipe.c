@@ -1,0 +1,420 @@
+#include "fs/cli/recipe.h"
+
+#include "base/text.h"
+#include "fs/cli/paths.h"
+#include "fs/cli/request.h"
+#include "models/convert/edits.h"
+#include "models/formats.h"
+#include "models/quantize/mix.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CANDIDATES = 4, /* virtual files to open in search of the nearest */
+    PROBED_TENSORS = 4,
+    PROBED_BLOCKS = 64 /* compared to choose between recipes of equal headers */
+};
+
+/* Finds all GGUFs that wfs makes from the source, without splits. */
+static void find_candidates(struct tree *tree, struct found_list *candidates)
+{
+    static const char *const patterns[] = {"model.gguf", "gguf/*.gguf", "gguf/converter/*.gguf", "mmproj.gguf",
+                                           "adapter.gguf"};
+    struct error unused;
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
+        paths_find(tree, patterns[i], candidates, &unused);
+}
+
+/* Returns how many tensors of the file the other one has in the same type. */
+static size_t likeness(const struct checkpoint *file, const struct checkpoint *other)
+{
+    size_t n_alike = 0;
+    for (size_t i = 0; i < file->tensors->n_tensors; i++) {
+        const struct tensor *tensor = &file->tensors->tensors[i];
+        const struct tensor *same = tensor_set_find(other->tensors, tensor->name, tensor->name_length);
+        n_alike += same != NULL && same->dtype == tensor->dtype;
+    }
+    return n_alike;
+}
+
+static uint64_t total_size(const struct checkpoint *checkpoint)
+{
+    uint64_t size = 0;
+    for (size_t i = 0; i < checkpoint->n_sources; i++)
+        size += source_size(checkpoint->sources[i]);
+    return size;
+}
+
+/* Reports whether the file's own metadata name this candidate's mix. */
+static bool is_named(const struct found *candidate, const struct checkpoint *file)
+{
+    uint64_t file_type;
+    const struct mix *mix =
+        gguf_get_u64(&file->metadata, "general.file_type", &file_type) ? mix_of_file_type(file_type) : NULL;
+    const char *start = strchr(candidate->path, '-');
+    return mix != NULL && start != NULL && text_starts_with(candidate->path, "gguf/model-") &&
+           text_starts_with(start + 1, mix->name) && strcmp(start + 1 + strlen(mix->name), ".gguf") == 0;
+}
+
+static uint64_t distance(const struct found *candidate, const struct checkpoint *file)
+{
+    uint64_t size = total_size(file), other = candidate->attributes.size;
+    if (size == other)
+        return 0;
+    if (is_named(candidate, file))
+        return 1;
+    return 1 + (size > other ? size - other : other - size);
+}
+
+/* Opens a candidate as if it were a file. */
+static bool open_candidate(struct recipe *recipe, const struct found *found, const struct checkpoint *file,
+                           struct error *error)
+{
+    if (!tree_file(recipe->tree, found->attributes.id, recipe->arena, &recipe->file, error))
+        return error_prefix(error, "%s", found->path);
+    recipe->path = arena_strdup(recipe->arena, found->path);
+    recipe->opened = checkpoint_of_source(source_of_vfile(&recipe->file, recipe->path), formats, error);
+    if (recipe->opened == NULL)
+        return false;
+    struct arena *arena = arena_new();
+    recipe->n_alike = likeness(file, recipe->opened);
+    recipe->n_keys = match_keys(&recipe->opened->metadata, &file->metadata, arena).n_matches;
+    arena_free(arena);
+    return true;
+}
+
+static bool is_better(const struct recipe *recipe, const struct recipe *other)
+{
+    return recipe->n_alike > other->n_alike || (recipe->n_alike == other->n_alike && recipe->n_keys < other->n_keys);
+}
+
+/* Chooses the nearest among the candidate that the file names and the few nearest in size: sizes alone hardly tell
+ * mixes apart. */
+static bool choose(struct recipe *recipe, struct found_list *candidates, const struct checkpoint *file,
+                   struct error *error)
+{
+    for (size_t n = 0; n < CANDIDATES && n < candidates->n_items; n++) {
+        size_t best = n;
+        for (size_t i = n + 1; i < candidates->n_items; i++)
+            if (distance(&candidates->items[i], file) < distance(&candidates->items[best], file))
+                best = i;
+        const struct found chosen = candidates->items[best];
+        candidates->items[best] = candidates->items[n];
+        candidates->items[n] = chosen;
+        struct recipe trial = {.tree = recipe->tree, .arena = recipe->arena, .options = recipe->options};
+        if (!open_candidate(&trial, &chosen, file, error)) {
+            checkpoint_close(trial.opened);
+            return false;
+        }
+        bool takes = recipe->opened == NULL || is_better(&trial, recipe);
+        checkpoint_close(takes ? recipe->opened : trial.opened);
+        if (takes)
+            *recipe = trial;
+    }
+    return true;
+}
+
+/* Opens the source, and in it the candidate at `path`; NULL: the nearest one. */
+static bool open_recipe(struct recipe *recipe, const struct options *options, const char *path, const char *source,
+                        const struct checkpoint *file, struct error *error)
+{
+    struct found_list candidates = {0};
+    *recipe = (struct recipe){.options = options, .arena = arena_new()};
+    recipe->tree = command_try_model(source, options, error);
+    if (recipe->tree == NULL)
+        return false;
+    if (path == NULL)
+        find_candidates(recipe->tree, &candidates);
+    else
+        paths_find(recipe->tree, path, &candidates, error);
+    bool chosen = (candidates.n_items != 0 ||
+                   error_set(error, "%s: no GGUF can be made from it; 'wfs info' gives the reason", source)) &&
+                  choose(recipe, &candidates, file, error);
+    found_free(&candidates);
+    return chosen;
+}
+
+void recipe_close(struct recipe *recipe)
+{
+    checkpoint_close(recipe->opened);
+    arena_free(recipe->arena);
+    if (recipe->tree != NULL)
+        command_close(recipe->tree);
+    *recipe = (struct recipe){0};
+}
+
+/* The search for options. */
+
+struct search {
+    const struct checkpoint *file;
+    const char *source;
+    struct recipe *best;
+    struct arena *arena;
+};
+
+/* Counts equal blocks among the first ones of a few quantized tensors. */
+static size_t count_equal_blocks(const struct recipe *recipe, const struct checkpoint *file)
+{
+    struct error unused;
+    size_t n_equal = 0, n_probed = 0;
+    for (size_t i = 0; i < file->tensors->n_tensors && n_probed < PROBED_TENSORS; i++) {
+        const struct tensor *found = &file->tensors->tensors[i];
+        const struct tensor *own = tensor_set_find(recipe->opened->tensors, found->name, found->name_length);
+        const struct dtype *dtype = found->dtype;
+        unsigned char block[512], other[512];
+        if (own == NULL || own->dtype != dtype || own->length != found->length || dtype->kind != DTYPE_BLOCK ||
+            found->source == NULL)
+            continue;
+        n_probed++;
+        for (size_t at = 0; at < PROBED_BLOCKS && (at + 1) * dtype->block_bytes <= own->length; at++)
+            n_equal +=
+                source_read(found->source, found->offset + at * dtype->block_bytes, dtype->block_bytes, block,
+                            &unused) &&
+                vfile_read(&recipe->file, own->offset + at * dtype->block_bytes, dtype->block_bytes, other, &unused) &&
+                memcmp(block, other, dtype->block_bytes) == 0;
+    }
+    return n_equal;
+}
+
+/* Takes the options if they bring the recipe nearer to the file. `by_values`: equal headers count, too, if more blocks
+ * are equal. */
+static bool try_options(const struct search *search, const struct options *options, bool by_values)
+{
+    struct recipe trial;
+    struct error unused;
+    struct recipe *best = search->best;
+    bool takes = open_recipe(&trial, options, best->path, search->source, search->file, &unused) &&
+                 (is_better(&trial, best) ||
+                  (by_values && !is_better(best, &trial) &&
+                   count_equal_blocks(&trial, search->file) > count_equal_blocks(best, search->file)));
+    recipe_close(takes ? best : &trial);
+    if (takes)
+        *best = trial;
+    return takes;
+}
+
+/* Tries an option in addition to those of the best recipe: one -o, with its commas escaped. */
+static bool try_words(const struct search *search, const char *words, bool by_values)
+{
+    struct error unused;
+    struct options *options = arena_copy(search->best->options->arena, search->best->options, sizeof *options);
+    return options_parse(options, words, &unused) && try_options(search, options, by_values);
+}
+
+/* Appends a value with its commas escaped. */
+static void append_value(struct buffer *words, const char *value)
+{
+    for (; *value != '\0'; value++)
+        buffer_printf(words, *value == ',' ? "\\%c" : "%c", *value);
+}
+
+static bool try_name(const struct search *search, const char *name)
+{
+    struct buffer words = {0};
+    buffer_append_text(&words, "name=");
+    append_value(&words, name);
+    buffer_append(&words, "", 1);
+    bool took = *name != '\0' && try_words(search, (const char *)words.bytes, false);
+    buffer_free(&words);
+    return took;
+}
+
+/* Tries names of directories that could give the file's general.name and the keys that go with it. */
+static void find_name(const struct search *search)
+{
+    struct arena *arena = search->arena;
+    const struct gguf_kvs *kvs = &search->file->metadata;
+    const char *name = gguf_get_text(kvs, "general.name", arena);
+    if (name == NULL)
+        return;
+    char *dashed = arena_strdup(arena, name);
+    for (char *space = dashed; (space = strchr(space, ' ')) != NULL;)
+        *space = '-';
+    try_name(search, dashed);
+    if (strcmp(dashed, name) != 0)
+        try_name(search, name);
+}
+
+/* Appends ",tensor-type=PATTERN=TYPE" for a name that has to be matched as it is. */
+static void append_type(struct buffer *words, const char *before, const char *name, const char *after,
+                        const struct dtype *dtype)
+{
+    buffer_printf(words, "%stensor-type=%s", words->length != 0 ? "," : "", before);
+    for (; *name != '\0'; name++)
+        buffer_printf(words, strchr(".[]()*+?^$|\\{}", *name) != NULL ? "\\%c" : "%c", *name);
+    buffer_printf(words, "%s=%s", after, dtype->name);
+}
+
+/* Returns what follows "blk.N." in a name; NULL for others. */
+static const char *part_of_layer(const char *name)
+{
+    uint64_t unused;
+    return mix_layer_of(name, &unused) ? strchr(name + strlen("blk."), '.') : NULL;
+}
+
+/* Reports whether the file has this part of every layer in one type, and no earlier tensor has it. */
+static bool is_alike_in_layers(const struct tensor_set *set, const struct tensor *tensor, bool *ret_first)
+{
+    const char *part = part_of_layer(tensor->name);
+    *ret_first = true;
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const char *other = part_of_layer(set->tensors[i].name);
+        if (other == NULL || strcmp(part, other) != 0)
+            continue;
+        if (set->tensors[i].dtype != tensor->dtype)
+            return false;
+        *ret_first &= &set->tensors[i] >= tensor;
+    }
+    return true;
+}
+
+/* Tries the types of the tensors that have other ones in the mix. */
+static void find_types(const struct search *search)
+{
+    enum { MOST = 256 };
+    const struct tensor_set *set = search->file->tensors;
+    struct buffer words = {0};
+    size_t n = 0;
+    for (size_t i = 0; i < set->n_tensors && n < MOST; i++) {
+        const struct tensor *found = &set->tensors[i];
+        const struct tensor *own = tensor_set_find(search->best->opened->tensors, found->name, found->name_length);
+        bool first;
+        if (own == NULL || own->dtype == found->dtype || strlen(found->name) != found->name_length)
+            continue;
+        n++;
+        if (part_of_layer(found->name) == NULL || !is_alike_in_layers(set, found, &first))
+            append_type(&words, "^", found->name, "$", found->dtype);
+        else if (first)
+            append_type(&words, "", part_of_layer(found->name), "$", found->dtype);
+    }
+    buffer_append(&words, "", 1);
+    if (n > 0)
+        try_words(search, (const char *)words.bytes, false);
+    buffer_free(&words);
+}
+
+/* Appends an override that gives a key the file's value, if one can: numbers become u32, and arrays have none. */
+static void append_override(struct buffer *words, const struct gguf_kv *kv)
+{
+    const char *type = kv->type == GGUF_U32      ? "int"
+                       : kv->type == GGUF_F32    ? "float"
+                       : kv->type == GGUF_BOOL   ? "bool"
+                       : kv->type == GGUF_STRING ? "str"
+                                                 : NULL;
+    struct buffer value = {0};
+    struct error unused;
+    if (type == NULL || strpbrk(kv->key, ",=:\\") != NULL)
+        return;
+    buffer_printf(&value, "%s=%s:", kv->key, type);
+    gguf_append_text(&value, kv, 1);
+    buffer_append(&value, "", 1);
+    if (gguf_override_check((const char *)value.bytes, &unused)) {
+        buffer_printf(words, "%soverride-kv=", words->length != 0 ? "," : "");
+        append_value(words, (const char *)value.bytes);
+    }
+    buffer_free(&value);
+}
+
+bool key_is_descriptive(const char *key)
+{
+    return (text_starts_with(key, "general.") && strcmp(key, "general.architecture") != 0) ||
+           text_starts_with(key, "quantize.") || text_starts_with(key, "split.");
+}
+
+/* Tries overrides of the keys that only describe the model, but not of those that tell of an importance matrix. */
+static void find_overrides(const struct search *search)
+{
+    struct key_matches keys = match_keys(&search->best->opened->metadata, &search->file->metadata, search->arena);
+    struct buffer words = {0};
+    for (size_t i = 0; i < keys.n_matches; i++)
+        if (keys.matches[i].b != NULL && key_is_descriptive(keys.matches[i].b->key) &&
+            !text_starts_with(keys.matches[i].b->key, "quantize."))
+            append_override(&words, keys.matches[i].b);
+    buffer_append(&words, "", 1);
+    if (words.length > 1)
+        try_words(search, (const char *)words.bytes, false);
+    buffer_free(&words);
+}
+
+/* Tries to do without the user's importance matrix. */
+static void try_without_matrix(const struct search *search)
+{
+    const struct options *given = search->best->options;
+    if (given->content.quantize.imatrix == NULL)
+        return;
+    struct options *options = arena_copy(given->arena, given, sizeof *options);
+    options->content.quantize.imatrix = NULL;
+    options->content.quantize.filter = (struct imatrix_filter){0};
+    options->asked = (struct asked_options){0};
+    for (size_t i = 0; i < given->asked.count; i++)
+        if (strcmp(given->asked.items[i].row->name, "imatrix") != 0 &&
+            strstr(given->asked.items[i].row->name, "clude-weights") == NULL)
+            request_add(options, given->asked.items[i].row, given->asked.items[i].value);
+    request_finish(options);
+    try_options(search, options, true);
+}
+
+static void find_options(const struct search *search)
+{
+    static const char *const whole[] = {"pure", "leave-output-tensor"};
+    const struct recipe *best = search->best;
+    size_t n_tensors = search->file->tensors->n_tensors;
+    try_without_matrix(search);
+    for (size_t i = 0; i < sizeof whole / sizeof *whole && best->n_alike < n_tensors; i++)
+        try_words(search, whole[i], false);
+    if (best->n_alike < n_tensors)
+        find_types(search);
+    if (best->n_keys > 0)
+        find_name(search);
+    if (best->n_keys > 0)
+        find_overrides(search);
+    try_words(search, "q4_0=absmax7", true);
+}
+
+bool recipe_find(const struct checkpoint *file, const char *source, const struct options *options,
+                 struct recipe *ret_recipe, struct error *error)
+{
+    struct recipe best;
+    if (!open_recipe(&best, options, NULL, source, file, error)) {
+        recipe_close(&best);
+        return false;
+    }
+    struct search search = {file, source, &best, arena_new()};
+    find_options(&search);
+    arena_free(search.arena);
+    *ret_recipe = best;
+    return true;
+}
+
+/* Appends a word, in quotes if a shell would change it. */
+static void append_word(struct buffer *out, const char *word)
+{
+    bool is_plain = *word != '\0' && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                                       "_-./=:,@%+")] == '\0';
+    buffer_append_text(out, is_plain ? " " : " '");
+    for (; *word != '\0'; word++)
+        buffer_printf(out, *word == '\'' ? "'\\'%c" : "%c", *word);
+    buffer_append_text(out, is_plain ? "" : "'");
+}
+
+void recipe_append_command(const struct recipe *recipe, const char *source, const char *file, struct buffer *out)
+{
+    buffer_append_text(out, "wfs cp");
+    for (size_t i = 0; i < recipe->options->asked.count; i++) {
+        const struct asked_option *asked = &recipe->options->asked.items[i];
+        struct buffer word = {0};
+        buffer_append_text(&word, asked->row->name);
+        if (asked->value != NULL) {
+            buffer_append_text(&word, "=");
+            append_value(&word, asked->value);
+        }
+        buffer_append(&word, "", 1);
+        buffer_append_text(out, " -o");
+        append_word(out, (const char *)word.bytes);
+        buffer_free(&word);
+    }
+    append_word(out, source);
+    append_word(out, recipe->path);
+    append_word(out, file);
+}

@@ -150,30 +150,13 @@ static bool print_json(struct tree *tree, const struct found_list *files)
     return all_read;
 }
 
-/* Finds the files named by the arguments, and all files below named directories; returns true if all exist. */
-static bool find_files(struct tree *tree, const struct invocation *invocation, struct found_list *files)
-{
-    struct found_list named = {0};
-    struct error error;
-    bool all_found = paths_find_all(tree, invocation->arguments + 1, invocation->n_arguments - 1, &named);
-    if (invocation->n_arguments == 1)
-        paths_find(tree, "", &named, &error);
-    for (size_t i = 0; i < named.n_items; i++)
-        if (named.items[i].attributes.directory)
-            paths_find_below(tree, named.items[i].path, named.items[i].attributes.id, files);
-        else
-            found_add(files, named.items[i].path, &named.items[i].attributes);
-    found_free(&named);
-    return all_found;
-}
-
 static int run(const struct invocation *invocation)
 {
     struct tree *tree = command_open(invocation->arguments[0], invocation->options);
     if (tree == NULL)
         return EXIT_BAD_INPUT;
     struct found_list files = {0};
-    bool all_found = find_files(tree, invocation, &files),
+    bool all_found = paths_find_files(tree, invocation->arguments + 1, invocation->n_arguments - 1, &files),
          all_read = invocation->flags[FLAG_JSON] ? print_json(tree, &files) : sum_files(tree, &files, NULL);
     found_free(&files);
     command_close(tree);

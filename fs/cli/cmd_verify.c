@@ -4,6 +4,7 @@
 #include "fs/cli/command.h"
 #include "fs/cli/json_page.h"
 #include "fs/cli/verification.h"
+#include "fs/cli/verify_attestation.h"
 #include "models/formats.h"
 
 #include <inttypes.h>
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 
 enum { EXIT_SAME = 0, EXIT_DIFFERENT = 1, EXIT_TROUBLE = 2, EXIT_EQUAL = 3, NAMED_KEYS = 3, SHOWN_ELEMENTS = 16 };
-enum { FLAG_ALL, FLAG_JSON };
+enum { FLAG_ALL, FLAG_JSON, FLAG_ATTESTATION };
 
 static const char *const verdict_names[TENSOR_VERDICTS] = {
     [TENSOR_SAME] = "same",
@@ -394,6 +395,8 @@ static int verify_gguf(const struct checkpoint *file, const struct invocation *i
 
 static int run(const struct invocation *invocation)
 {
+    if (invocation->flags[FLAG_ATTESTATION])
+        return verify_attestation(invocation->values[FLAG_ATTESTATION], invocation);
     if (invocation->n_arguments == 1)
         return verify_archives(invocation->arguments[0]);
     const struct open_options plain = {0};
@@ -412,7 +415,7 @@ static int run(const struct invocation *invocation)
 
 const struct command verify_command = {
     .name = "verify",
-    .usage = "FILE.gguf SOURCE | ARCHIVE",
+    .usage = "FILE.gguf SOURCE | SOURCE | ARCHIVE",
     .summary = "Compare a GGUF with the files that llama.cpp's tools make from SOURCE",
     .text =
         "The answer is one of three: identical (exit status 0), equal up to near ties (3), different (1); the status "
@@ -423,14 +426,19 @@ const struct command verify_command = {
         "and lists the keys that differ, with + and - for keys that only one file has.\nverify finds out which virtual "
         "file and which options give FILE.gguf, and prints the command that makes it. Options\nsuch as -o imatrix= "
         "apply to SOURCE.\n"
+        "With --attestation, verify applies the options of the statement, except those that name files, which you give "
+        "again.\n"
         "With one argument, a torch or numpy file or a directory of them, verify compares the checksum of every member "
         "of the zip\narchives. The exit status is 1 if a member is damaged, 2 if there is no archive.",
-    .flags = (const struct flag[]){{'a', "all", "list every tensor and key that differs"},
-                                   {0, "json", "print JSON for scripts"},
-                                   {0}},
+    .flags =
+        (const struct flag[]){{'a', "all", "list every tensor and key that differs"},
+                              {0, "json", "print JSON for scripts"},
+                              {0, "attestation", "make the statement of 'wfs attest' again, and compare", "FILE", true},
+                              {0}},
     .examples =
         (const struct example[]){
             {"wfs verify qwen2.5-0.5b-q4_k_m.gguf Qwen/Qwen2.5-0.5B", "check a downloaded GGUF against its model"},
+            {"wfs verify --attestation model.intoto.json ~/models/Llama-3.2-1B", "check what 'wfs attest' stated"},
             {"wfs verify pytorch_model.bin", "check a torch or numpy archive for damage"},
             {"wfs verify --json model.gguf ~/models/Qwen2.5-0.5B | jq .counts", "count the tensors by result"},
             {0},

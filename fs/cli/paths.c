@@ -117,3 +117,19 @@ void paths_find_below(struct tree *tree, const char *path, node_id directory, st
 {
     tree_list(tree, directory, 0, add_entry, &(struct descent){tree, list, path});
 }
+
+bool paths_find_files(struct tree *tree, char *const *paths, size_t n_paths, struct found_list *files)
+{
+    struct found_list named = {0};
+    struct error unused;
+    bool all_found = paths_find_all(tree, paths, n_paths, &named);
+    if (n_paths == 0)
+        paths_find(tree, "", &named, &unused);
+    for (size_t i = 0; i < named.n_items; i++)
+        if (named.items[i].attributes.directory)
+            paths_find_below(tree, named.items[i].path, named.items[i].attributes.id, files);
+        else
+            found_add(files, named.items[i].path, &named.items[i].attributes);
+    found_free(&named);
+    return all_found;
+}

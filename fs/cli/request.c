@@ -80,3 +80,26 @@ void request_finish(struct options *options)
     buffer_free(&text);
     options->content.request = request;
 }
+
+static void close_source(void *context)
+{
+    source_close(*(struct source **)context);
+}
+
+struct source *const *request_open_files(const struct options *options, struct arena *arena, size_t *ret_count)
+{
+    struct source **sources = arena_array(arena, options->asked.count + 1, sizeof(struct source *));
+    struct error unused;
+    *ret_count = 0;
+    for (size_t i = 0; i < options->asked.count; i++) {
+        const struct asked_option *asked = &options->asked.items[i];
+        const char *path = asked->row->names_input ? find_path(asked->value, arena) : NULL;
+        struct source *source =
+            path != NULL && local_kind(path) == LOCATION_FILE ? location_open_file(path, &unused) : NULL;
+        if (source == NULL)
+            continue;
+        arena_on_free(arena, close_source, arena_copy(arena, &source, sizeof(struct source *)));
+        sources[(*ret_count)++] = source;
+    }
+    return sources;
+}

@@ -12,3 +12,7 @@ void request_add(struct options *options, const struct option_row *row, const ch
 
 /* Sets options->content.request from the options added so far. */
 void request_finish(struct options *options);
+
+/* Opens the single files that options name, such as an importance matrix; folders are left out. The sources are closed
+ * with the arena. */
+struct source *const *request_open_files(const struct options *options, struct arena *arena, size_t *ret_count);

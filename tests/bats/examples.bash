@@ -33,6 +33,7 @@ for name in model-Q4_K_M.gguf qwen2.5-0.5b-q4_k_m.gguf; do
     wfs cat Qwen/Qwen2.5-0.5B gguf/model-Q4_K_M.gguf >"$name" 2>/dev/null
 done
 wfs cat models/Qwen2.5-0.5B model.gguf >model.gguf 2>/dev/null
+wfs attest models/Llama-3.2-1B gguf/model-Q4_K_M.gguf >model.intoto.json 2>/dev/null
 
 # Its status, and what it said besides notes.
 run() {

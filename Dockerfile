@@ -4,7 +4,7 @@
 FROM debian:12-slim AS build
 RUN apt-get update && apt-get install -y --no-install-recommends build-essential debhelper meson pkg-config \
     libfuse3-dev libzip-dev zlib1g-dev libzstd-dev libyajl-dev libutf8proc-dev libyaml-dev nettle-dev libpcre2-dev libcurl4-openssl-dev libexpat1-dev \
-    protobuf-c-compiler libprotobuf-c-dev libmicrohttpd-dev
+    protobuf-c-compiler libprotobuf-c-dev libmicrohttpd-dev libseccomp-dev
 COPY . /src/wfs
 RUN cd /src/wfs && DEB_BUILD_OPTIONS=nocheck dpkg-buildpackage -b -uc
 

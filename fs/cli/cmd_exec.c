@@ -222,5 +222,6 @@ const struct command exec_command = {
     .takes_options = true,
     .mounts = true,
     .takes_program = true,
+    .enters_sandbox_itself = true,
     .run = run,
 };

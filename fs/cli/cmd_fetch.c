@@ -255,5 +255,6 @@ const struct command fetch_command = {
     .min_arguments = 1,
     .max_arguments = SIZE_MAX,
     .takes_options = true,
+    .uses_network = true,
     .run = run,
 };

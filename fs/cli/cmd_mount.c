@@ -176,5 +176,6 @@ const struct command mount_command = {
     .max_arguments = SIZE_MAX,
     .takes_options = true,
     .mounts = true,
+    .enters_sandbox_itself = true,
     .run = run,
 };

@@ -76,5 +76,6 @@ const struct command mounts_command = {
         },
     .min_arguments = 0,
     .max_arguments = 0,
+    .enters_sandbox_itself = true,
     .run = run,
 };

@@ -171,5 +171,6 @@ const struct command serve_command = {
     .min_arguments = 1,
     .max_arguments = SIZE_MAX,
     .takes_options = true,
+    .uses_network = true,
     .run = run,
 };

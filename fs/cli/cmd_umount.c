@@ -28,5 +28,6 @@ const struct command umount_command = {
         },
     .min_arguments = 1,
     .max_arguments = 1,
+    .enters_sandbox_itself = true,
     .run = run,
 };

@@ -49,6 +49,8 @@ struct command {
     bool takes_program;                              /* "-- CMD ..." */
     bool compares;                                   /* exits with 1 if two things differ */
     bool hidden;                                     /* left out of --help */
+    bool enters_sandbox_itself;                      /* or needs rights over processes and mounts that it takes away */
+    bool uses_network;                               /* also without a URL among its arguments */
     int (*run)(const struct invocation *invocation); /* returns the exit status */
 };
 

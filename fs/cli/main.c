@@ -1,5 +1,6 @@
 /* Parsing arguments by the tables of commands and options. */
 #include "base/report.h"
+#include "base/sandbox.h"
 #include "base/text.h"
 #include "formats/location_local.h"
 #include "fs/cli/command.h"
@@ -134,6 +135,22 @@ static char **split_program(int *argc, char **argv)
     return NULL;
 }
 
+/* Reports whether an argument is or holds a URL: only then does a source need the network. */
+static bool names_server(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strstr(argv[i], "://") != NULL)
+            return true;
+    return false;
+}
+
+/* Takes rights away before the command opens any file: options open some, too. */
+static void enter_sandbox(const struct command *command, int argc, char **argv)
+{
+    if (!command->enters_sandbox_itself)
+        sandbox_enter(&(struct sandbox){.network = command->uses_network || names_server(argc, argv)});
+}
+
 /* Runs a command, whose name is argv[0]. */
 static int run_command(const struct command *command, int argc, char **argv)
 {
@@ -141,6 +158,7 @@ static int run_command(const struct command *command, int argc, char **argv)
     struct invocation invocation = {.command = command, .options = &options};
     if (command->takes_program)
         invocation.program = split_program(&argc, argv);
+    enter_sandbox(command, argc, argv);
     options_init(&options);
     options.only_opening = command->only_opens;
     int status = parse_arguments(argc, argv, &options, &invocation);

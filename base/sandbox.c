@@ -185,7 +185,7 @@ static void allow_paths(int rules, const char *const *paths, uint64_t rights)
         allow_path(rules, *paths, rights);
 }
 
-static bool restrict_paths(const struct sandbox *sandbox)
+int sandbox_open_paths(const struct sandbox_paths *paths)
 {
     static const char *const system[] = {"/usr",  "/lib", "/lib64", "/bin",     "/sbin", "/etc",
                                          "/proc", "/sys", "/run",   "/var/run", "/nix",  NULL};
@@ -195,15 +195,20 @@ static bool restrict_paths(const struct sandbox *sandbox)
     struct landlock_ruleset_attr attributes = {.handled_access_fs = all};
     int rules = version < 1 ? -1 : (int)syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0);
     if (rules < 0)
-        return false;
+        return 0;
     allow_paths(rules, system, reading);
     allow_paths(rules, devices, reading | LANDLOCK_ACCESS_FS_WRITE_FILE);
-    allow_paths(rules, sandbox->readable, reading);
-    allow_paths(rules, sandbox->writable, all & ~(uint64_t)LANDLOCK_ACCESS_FS_EXECUTE);
+    allow_paths(rules, paths->readable, reading);
+    allow_paths(rules, paths->writable, all & ~(uint64_t)LANDLOCK_ACCESS_FS_EXECUTE);
+    return rules;
+}
+
+static bool restrict_paths(const struct sandbox *sandbox)
+{
     if (sandbox->emptied != NULL)
-        allow_path(rules, sandbox->emptied, LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_READ_DIR);
-    bool done = syscall(SYS_landlock_restrict_self, rules, 0) == 0;
-    close(rules);
+        allow_path(sandbox->paths, sandbox->emptied, LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_READ_DIR);
+    bool done = syscall(SYS_landlock_restrict_self, sandbox->paths, 0) == 0;
+    close(sandbox->paths);
     return done;
 }
 
@@ -215,7 +220,7 @@ unsigned sandbox_enter(const struct sandbox *sandbox)
         return 0; /* without it, the kernel refuses the other layers, too */
     if (dropped)
         layers |= SANDBOX_PRIVILEGES;
-    if (sandbox->readable != NULL && restrict_paths(sandbox))
+    if (sandbox->paths > 0 && restrict_paths(sandbox))
         layers |= SANDBOX_PATHS;
     if (filter_calls(sandbox->network))
         layers |= SANDBOX_CALLS;

@@ -12,14 +12,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct sandbox_paths {
+    const char *const *readable, *const *writable; /* NULL-terminated, or NULL; missing paths are ignored */
+};
+
+/* Opens the paths that can be used in a sandbox; system directories (/usr, /etc, /proc, /dev ...) can always be read.
+ * Files and directories count, not names: call it before a mount hides them. Returns a descriptor for sandbox_enter(),
+ * which closes it; 0 if the kernel has no such layer. */
+int sandbox_open_paths(const struct sandbox_paths *paths);
+
 struct sandbox {
     bool network;          /* sockets of the internet are needed */
     uint64_t capabilities; /* to keep besides those for reading and copying files: 1 << CAP_KILL ... */
-
-    /* NULL-terminated paths; missing ones are ignored. Without `readable`, all paths stay open, and the others count
-     * for nothing. System directories (/usr, /etc, /proc, /dev ...) can always be read. */
-    const char *const *readable, *const *writable;
-    const char *emptied; /* a directory from which directories may be removed; NULL: none */
+    int paths;             /* of sandbox_open_paths(); 0: all paths stay open */
+    const char *emptied;   /* a directory from which directories may be removed, too; NULL: none */
 };
 
 enum sandbox_layer { SANDBOX_PRIVILEGES = 1, SANDBOX_CALLS = 2, SANDBOX_PATHS = 4 };

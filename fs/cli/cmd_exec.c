@@ -1,11 +1,14 @@
 #include "base/arrival.h"
 #include "base/report.h"
 #include "fs/cli/command.h"
+#include "fs/cli/server_sandbox.h"
 #include "fs/mount/fuse_session.h"
 #include "fs/mount/mountpoint.h"
+#include "fs/mount/unmounter.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +22,7 @@ enum { EXIT_CANNOT_EXECUTE = 126, EXIT_NOT_FOUND = 127 };
 
 struct execution {
     struct mountpoint mountpoint;
+    struct unmounter *unmounter;
     bool hidden; /* no other process sees the mount, which ends with this one */
     pid_t child;
     int go; /* pipe to the child, which waits there for the mount */
@@ -121,7 +125,7 @@ static void signalled(void *context, const siginfo_t *info)
         return;
     arrival_give_up();
     execution->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    if (mountpoint_detach(execution->mountpoint.path, DETACH_FORCE, &error))
+    if (unmounter_detach(execution->unmounter, execution->mountpoint.path, DETACH_FORCE, &error))
         return;
     report("%s", error.message);
     exit(execution->status);
@@ -138,10 +142,16 @@ static bool serve(struct execution *execution, struct tree *tree, const struct i
     if (execution->hidden) /* fusermount3 has no rights in a user namespace, and a hidden mount ends with this process
                               anyway */
         session_options.auto_unmount = false;
+    int paths = open_server_paths(tree_checkpoint(tree), options);
     struct session *session = session_new(&served, execution->mountpoint.path, &session_options, error);
     if (session == NULL)
         return false;
+    struct error unused;
+    if (execution->unmounter != NULL) /* to kill a program that has another user takes a capability */
+        enter_server_sandbox(paths, options, execution->mountpoint.path, 1ULL << CAP_KILL);
     bool done = session_serve(session, &(struct session_events){ready, signalled, execution}, error);
+    if (!done)
+        unmounter_detach(execution->unmounter, execution->mountpoint.path, DETACH_FORCE, &unused);
     session_free(session);
     return done;
 }
@@ -165,6 +175,7 @@ static bool prepare(struct execution *execution, char **program, struct error *e
 {
     const char *parent = getenv("TMPDIR");
     execution->hidden = hide_mounts();
+    execution->unmounter = unmounter_start();
     if (!mountpoint_make_temporary(&execution->mountpoint, parent != NULL && *parent == '/' ? parent : "/tmp", error))
         return false;
     struct arena *arena = arena_new();
@@ -199,6 +210,7 @@ static int run(const struct invocation *invocation)
     else
         report("%s", error.message);
     mountpoint_release(&execution.mountpoint);
+    unmounter_free(execution.unmounter);
     return execution.status;
 }
 

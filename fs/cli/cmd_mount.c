@@ -5,8 +5,10 @@
 #include "fs/cli/background.h"
 #include "fs/cli/command.h"
 #include "fs/cli/library.h"
+#include "fs/cli/server_sandbox.h"
 #include "fs/mount/fuse_session.h"
 #include "fs/mount/mountpoint.h"
+#include "fs/mount/unmounter.h"
 #include "fs/tree/subjects.h"
 
 #include <stdlib.h>
@@ -19,6 +21,7 @@ enum { NOTES_TRIES = 10 * 1000, TRY_NANOSECONDS = 100 * 1000 }; /* a second in a
 struct mounting {
     struct background background;
     struct mountpoint mountpoint;
+    struct unmounter *unmounter;
     bool verbose, is_library;
     struct tree *tree;
     const struct checkpoint *checkpoint;
@@ -63,7 +66,7 @@ static void signalled(void *context, const siginfo_t *info)
         arrival_give_up(); /* else a user that waits for a network may never leave */
         if (mountpoint_is_descriptor(mounting->mountpoint.path))
             _exit(EXIT_SUCCESS);
-        if (mountpoint_detach(mounting->mountpoint.path, DETACH_LAZY, &error))
+        if (unmounter_detach(mounting->unmounter, mounting->mountpoint.path, DETACH_LAZY, &error))
             return;
         report("%s", error.message);
     }
@@ -106,11 +109,18 @@ static bool serve(struct mounting *mounting, struct tree *tree, const struct inv
     struct session_options session_options = options->mount.session;
     if (session_options.source == NULL)
         session_options.source = source != NULL ? source : path;
+    /* the models of a library open when somebody looks into them */
+    int paths = mounting->is_library ? 0 : open_server_paths(tree_checkpoint(tree), options);
     struct session *session = mount_session(mounting, &served, &session_options, invocation, error);
     bool done = false;
     if (session != NULL) {
+        struct error unused;
         report_name(mounting->mountpoint.path);
+        if (mounting->unmounter != NULL)
+            enter_server_sandbox(paths, options, mounting->mountpoint.path, 0);
         done = session_serve(session, &(struct session_events){ready, signalled, mounting}, error);
+        if (!done)
+            unmounter_detach(mounting->unmounter, mounting->mountpoint.path, DETACH_LAZY, &unused);
         session_free(session);
     }
     arena_free(arena);
@@ -126,10 +136,13 @@ static int run(const struct invocation *invocation)
     size_t n_sources = invocation->n_arguments - 1;
     const char *const *sources = (const char *const *)invocation->arguments;
     mounting.is_library = n_sources > 1 || invocation->options->library;
+    mounting.unmounter = unmounter_start();
     struct tree *tree = mounting.is_library ? library_open(sources, n_sources, invocation->options)
                                             : command_open(sources[0], invocation->options);
-    if (tree == NULL)
+    if (tree == NULL) {
+        unmounter_free(mounting.unmounter);
         return EXIT_BAD_INPUT;
+    }
     struct error error;
     const char *log = invocation->options->mount.log;
     mounting.tree = tree;
@@ -142,6 +155,7 @@ static int run(const struct invocation *invocation)
         report("%s", error.message);
     command_close(tree);
     mountpoint_release(&mounting.mountpoint);
+    unmounter_free(mounting.unmounter);
     return done ? EXIT_SUCCESS : EXIT_BAD_INPUT;
 }
 

@@ -1,6 +1,6 @@
 #include "models/derive/derivation.h"
 
-/* The derivations, in the order of their application. */
+/* The derivations, in the order of their application, one a line. */
 /* clang-format off */
 static const struct derivation *const derivations[] = {
     &recipe_derivation,

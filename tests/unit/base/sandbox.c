@@ -134,7 +134,8 @@ static bool opens(const char *path, int flags)
 static int try_paths(void)
 {
     const char *const readable[] = {"source", "no/such", "single", NULL}, *const writable[] = {"store", NULL};
-    unsigned layers = sandbox_enter(&(struct sandbox){.readable = readable, .writable = writable, .emptied = "mounts"});
+    int paths = sandbox_open_paths(&(struct sandbox_paths){readable, writable});
+    unsigned layers = sandbox_enter(&(struct sandbox){.paths = paths, .emptied = "mounts"});
     if ((layers & SANDBOX_PATHS) == 0)
         return 77;
     return WRONG(!opens("source/weights", O_RDONLY), opens("source/weights", O_RDWR),

@@ -1,6 +1,7 @@
 #include "base/arena.h"
 
 #include "base/attempt.h"
+#include "base/process.h"
 #include "base/report.h"
 
 #include <stdarg.h>
@@ -37,7 +38,9 @@ _Noreturn void memory_exhausted(size_t size)
 {
     attempt_fail(size);
     report("out of memory (%zu bytes wanted)", size);
-    exit(1);
+    if (process_allows(PROCESS_EXIT))
+        exit(1);
+    abort();
 }
 
 void *memory_alloc(size_t size)
@@ -87,6 +90,8 @@ void memory_trim(void)
 {
 #if defined(__GLIBC__)
     enum { LARGE = 16 * 1024 * 1024 }; /* free() keeps no block larger than reads need */
+    if (!process_allows(PROCESS_ALLOCATOR))
+        return;
     mallopt(M_MMAP_THRESHOLD, LARGE);
     mallopt(M_TRIM_THRESHOLD, LARGE);
     malloc_trim(0);

@@ -1,9 +1,10 @@
 /* An arena: memory that is freed all at once.
  *
  * The creator of an arena owns everything allocated from it. Memory that it allocates is zeroed, and aligned to 8
- * bytes. Running out of memory ends the thread's attempt (base/attempt.h), or the process if the thread makes none,
- * with a message on stderr or in the log. A reader must bound every size that comes from a file before it allocates: by
- * the size of the file, by a limit, or by a stated budget such as tokenizers/work.h, and fail with an error. */
+ * bytes. Running out of memory ends the thread's attempt (base/attempt.h), or the process if the thread makes none:
+ * with a message, by exit(1) if the program allows it (base/process.h) and else by abort(). A reader must bound every
+ * size that comes from a file before it allocates: by the size of the file, by a limit, or by a stated budget such as
+ * tokenizers/work.h, and fail with an error. */
 #pragma once
 
 #include <stddef.h>
@@ -44,8 +45,8 @@ void *arena_grow(struct arena *arena, void *array, size_t count, size_t element_
 char *memory_strdup(const char *text);
 char *memory_strndup(const char *text, size_t length);
 
-/* Returns freed memory to the system instead of keeping it for later allocations: for a process that goes on after
- * work that needed much memory. */
+/* Returns freed memory to the system instead of keeping it for later allocations, if the program allows it
+ * (base/process.h): for a process that goes on after work that needed much memory. */
 void memory_trim(void);
 
 /* Ends the attempt or the process as the functions above do: for allocations that failed elsewhere. */

@@ -1,5 +1,7 @@
 #include "base/guarded.h"
 
+#include "base/process.h"
+
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -65,9 +67,11 @@ static __attribute__((noinline)) void copy(unsigned char *out, const unsigned ch
 bool guarded_copy(unsigned char *out, const unsigned char *mapping, uint64_t count, size_t length, uint64_t stride)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, set_handler);
     if (count == 0 || length == 0)
         return true;
+    if (!process_allows(PROCESS_SIGBUS))
+        return false;
+    pthread_once(&once, set_handler);
     if (sigsetjmp(guard.back, 0) != 0) {
         guard.first = NULL;
         return false;

@@ -1,5 +1,6 @@
 #include "base/report.h"
 
+#include "base/process.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -20,6 +21,7 @@ static atomic_bool no_terminal;
 static atomic_int log_file = -1;
 static char line_name[NAME_BYTES];
 static atomic_bool has_name;
+static _Thread_local const struct report_sink *thread_sink;
 
 /* Writes a line with one call, so that lines of several processes do not mix. */
 static void add_to_log(int file, const char *text)
@@ -42,9 +44,15 @@ static void report_line(bool may_name, const char *format, va_list arguments)
     bool named = may_name && has_name && !text_starts_with(text, line_name);
     snprintf(line, sizeof line, "%s%s", named ? line_name : "", text);
     text_printable(line, strlen(line), shown, sizeof shown);
+    if (thread_sink != NULL) {
+        thread_sink->take(thread_sink->context, shown);
+        return;
+    }
     int file = log_file;
     if (file >= 0)
         add_to_log(file, shown);
+    if (!process_allows(PROCESS_STDERR))
+        return;
     if (no_terminal && file < 0)
         syslog(LOG_WARNING, "%s", shown);
     else if (!no_terminal)
@@ -71,6 +79,13 @@ void report_name(const char *name)
 {
     snprintf(line_name, sizeof line_name, "%s: ", name);
     has_name = true;
+}
+
+const struct report_sink *report_use(const struct report_sink *sink)
+{
+    const struct report_sink *before = thread_sink;
+    thread_sink = sink;
+    return before;
 }
 
 void report_to_syslog(void)

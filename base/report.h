@@ -1,5 +1,6 @@
-/* One line for the user: on stderr after "wfs: ", or in syslog for a process without a terminal. Safe from any
- * thread. Arguments may come from files: bytes that a terminal would obey are escaped (base/text.h), newlines too. */
+/* One line for the user: on stderr after "wfs: ", or in syslog for a process without a terminal, if the program allows
+ * that (base/process.h). A thread may send its own lines elsewhere instead. Safe from any thread. Arguments may come
+ * from files: bytes that a terminal would obey are escaped (base/text.h), newlines too. */
 #pragma once
 
 #include "base/error.h"
@@ -12,6 +13,16 @@ void report_name(const char *name);
 
 /* Prints a line like report(), but without the name: for the person who just started the server. */
 void report_unnamed(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Where the lines of a thread go: to take(context, line), a line without "wfs:" and without a newline. */
+struct report_sink {
+    void (*take)(void *context, const char *line);
+    void *context;
+};
+
+/* Sends later lines of the calling thread to a sink, which must live until the next call; NULL ends that. Returns the
+ * sink before, so that a caller can restore it. */
+const struct report_sink *report_use(const struct report_sink *sink);
 
 /* Sends later lines to syslog instead of stderr. */
 void report_to_syslog(void);

@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/guarded.h"
+#include "base/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -118,12 +119,13 @@ static const struct source_ops file_ops = {
     .descriptor = file_descriptor,
 };
 
-/* Raises the soft limit of descriptors to the hard one: checkpoints of many files exceed the soft limit that shells
- * set. */
+/* Raises the soft limit of descriptors to the hard one, if the program allows it: checkpoints of many files exceed the
+ * soft limit that shells set. */
 static bool raise_descriptor_limit(void)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
+    if (!process_allows(PROCESS_DESCRIPTORS) || getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
+        limit.rlim_cur == limit.rlim_max)
         return false;
     limit.rlim_cur = limit.rlim_max;
     return setrlimit(RLIMIT_NOFILE, &limit) == 0;

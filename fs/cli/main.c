@@ -1,4 +1,5 @@
 /* Parsing arguments by the tables of commands and options. */
+#include "base/process.h"
 #include "base/report.h"
 #include "base/sandbox.h"
 #include "base/text.h"
@@ -271,6 +272,7 @@ static int help(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    process_allow(PROCESS_ALL);
     hold_standard_descriptors();
     setenv("TZ", ":/etc/localtime", 0); /* the default, which libzip's mktime() then need not look for at each member */
     if (argc > 1 && is_mount_helper(argc, argv))

@@ -1,5 +1,6 @@
 #include "formats/source.h"
 
+#include "base/process.h"
 #include "base/text.h"
 #include "formats/checkpoint.h"
 #include "formats/location.h"
@@ -254,7 +255,7 @@ static void text(void)
     source_close(base);
 }
 
-static void many(void)
+static void many(bool is_allowed)
 {
     enum { SOFT_LIMIT = 64, N_FILES = 80 };
     struct rlimit limit;
@@ -266,7 +267,8 @@ static void many(void)
     files_must(limit.rlim_max >= 2 * N_FILES && setrlimit(RLIMIT_NOFILE, &limit) == 0, "setrlimit");
     while (n_open < N_FILES && (sources[n_open] = location_open_file("file", &error)) != NULL)
         n_open++;
-    CHECK(n_open == N_FILES);
+    CHECK_NAMED(getrlimit(RLIMIT_NOFILE, &limit) == 0 && (limit.rlim_cur > SOFT_LIMIT) == is_allowed, "the soft limit");
+    CHECK_NAMED((n_open == N_FILES) == is_allowed, "more files than the soft limit");
     while (n_open > 0)
         source_close(sources[--n_open]);
 }
@@ -281,8 +283,12 @@ int main(void)
     watch();
     texts();
     runs();
+    process_allow(PROCESS_SIGBUS);
+    runs();
     text();
-    many();
+    many(false);
+    process_allow(PROCESS_DESCRIPTORS);
+    many(true);
     files_remove();
     return check_done();
 }

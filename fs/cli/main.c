@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "formats/location_local.h"
 #include "fs/cli/command.h"
+#include "fs/tree/pool.h"
 
 #include <fcntl.h>
 #include <getopt.h>
@@ -273,6 +274,7 @@ static int help(int argc, char **argv)
 int main(int argc, char **argv)
 {
     process_allow(PROCESS_ALL);
+    pool_share(pool_new(0));
     hold_standard_descriptors();
     setenv("TZ", ":/etc/localtime", 0); /* the default, which libzip's mktime() then need not look for at each member */
     if (argc > 1 && is_mount_helper(argc, argv))

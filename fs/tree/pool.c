@@ -4,7 +4,10 @@
 #include "base/attempt.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 enum { MAX_THREADS = 64 };
@@ -19,17 +22,69 @@ struct job {
     size_t n_helpers;        /* pool threads at work on this job; guarded by the lock */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t work_came = PTHREAD_COND_INITIALIZER, helper_left = PTHREAD_COND_INITIALIZER;
-static struct job *jobs; /* jobs with tasks that no thread has taken yet */
-static pthread_once_t started = PTHREAD_ONCE_INIT;
+struct pool {
+    size_t width;
+    pthread_mutex_t lock; /* guards the following fields */
+    pthread_cond_t work_came, helper_left;
+    struct job *jobs; /* jobs with tasks that no thread has taken yet */
+    bool started, is_ending;
+    pid_t started_by; /* the process that has the threads: a child of a fork has none */
+    size_t n_threads;
+    pthread_t threads[MAX_THREADS];
+};
+
+static _Thread_local struct pool *used;
+static struct pool *shared; /* by main(), before other threads start */
+
+struct pool *pool_new(size_t width)
+{
+    struct pool *pool = memory_alloc(sizeof *pool);
+    long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
+    if (width == 0)
+        width = n_cores > 0 ? (size_t)n_cores : 1;
+    *pool = (struct pool){.width = width < MAX_THREADS ? width : MAX_THREADS};
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->work_came, NULL);
+    pthread_cond_init(&pool->helper_left, NULL);
+    return pool;
+}
+
+void pool_free(struct pool *pool)
+{
+    if (pool == NULL)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    pool->is_ending = true;
+    pthread_cond_broadcast(&pool->work_came);
+    pthread_mutex_unlock(&pool->lock);
+    for (size_t i = 0; i < pool->n_threads && pool->started_by == getpid(); i++)
+        pthread_join(pool->threads[i], NULL);
+    pthread_cond_destroy(&pool->helper_left);
+    pthread_cond_destroy(&pool->work_came);
+    pthread_mutex_destroy(&pool->lock);
+    free(pool);
+}
+
+struct pool *pool_use(struct pool *pool)
+{
+    struct pool *before = used;
+    used = pool;
+    return before;
+}
+
+void pool_share(struct pool *pool)
+{
+    shared = pool;
+}
+
+static struct pool *current(void)
+{
+    return used != NULL ? used : shared;
+}
 
 size_t pool_width(void)
 {
-    long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
-    if (n_cores < 1)
-        return 1;
-    return n_cores < MAX_THREADS ? (size_t)n_cores : MAX_THREADS;
+    return current() != NULL ? current()->width : 1;
 }
 
 static void take_tasks(void *context)
@@ -48,57 +103,80 @@ static void run_tasks(struct job *job)
         atomic_store(&job->n_lacking, n_lacking);
 }
 
-static void remove_job(struct job *job)
+static void remove_job(struct pool *pool, struct job *job)
 {
-    for (struct job **link = &jobs; *link != NULL; link = &(*link)->next)
+    for (struct job **link = &pool->jobs; *link != NULL; link = &(*link)->next)
         if (*link == job) {
             *link = job->next;
             return;
         }
 }
 
-static void *pool_thread(void *unused)
+static void *pool_thread(void *context)
 {
-    pthread_mutex_lock(&lock);
+    struct pool *pool = used = context;
+    pthread_mutex_lock(&pool->lock);
     for (;;) {
-        while (jobs == NULL)
-            pthread_cond_wait(&work_came, &lock);
-        struct job *job = jobs;
+        while (pool->jobs == NULL && !pool->is_ending)
+            pthread_cond_wait(&pool->work_came, &pool->lock);
+        if (pool->is_ending)
+            break;
+        struct job *job = pool->jobs;
         job->n_helpers++;
-        pthread_mutex_unlock(&lock);
+        pthread_mutex_unlock(&pool->lock);
         run_tasks(job);
-        pthread_mutex_lock(&lock);
-        remove_job(job);
+        pthread_mutex_lock(&pool->lock);
+        remove_job(pool, job);
         job->n_helpers--;
-        pthread_cond_broadcast(&helper_left);
+        pthread_cond_broadcast(&pool->helper_left);
     }
+    pthread_mutex_unlock(&pool->lock);
     return NULL;
 }
 
-static void start_threads(void)
+/* Starts the threads, which take no signal but those that they cause themselves, by a fault or by writing to a pipe that
+ * nobody reads: the handlers are the program's. If a thread cannot be had, the others do the work. The caller has the
+ * lock. */
+static void start_threads(struct pool *pool)
 {
-    for (size_t i = 1; i < pool_width(); i++) {
-        pthread_t thread;
-        if (pthread_create(&thread, NULL, pool_thread, NULL) == 0) /* on failure, the other threads do the work */
-            pthread_detach(thread);
-    }
+    static const int own[] = {SIGBUS, SIGFPE, SIGILL, SIGPIPE, SIGSEGV};
+    sigset_t blocked, before;
+    pool->started = true;
+    pool->started_by = getpid();
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        sigdelset(&blocked, own[i]);
+    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    while (pool->n_threads + 1 < pool->width &&
+           pthread_create(&pool->threads[pool->n_threads], NULL, pool_thread, pool) == 0)
+        pool->n_threads++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void run_job(struct pool *pool, struct job *job)
+{
+    pthread_mutex_lock(&pool->lock);
+    if (!pool->started)
+        start_threads(pool);
+    job->next = pool->jobs;
+    pool->jobs = job;
+    pthread_cond_broadcast(&pool->work_came);
+    pthread_mutex_unlock(&pool->lock);
+    run_tasks(job);
+    pthread_mutex_lock(&pool->lock);
+    remove_job(pool, job);
+    while (job->n_helpers > 0)
+        pthread_cond_wait(&pool->helper_left, &pool->lock);
+    pthread_mutex_unlock(&pool->lock);
 }
 
 void pool_run(size_t n_tasks, void (*task)(void *context, size_t index), void *context)
 {
     struct job job = {.task = task, .context = context, .n_tasks = n_tasks};
-    pthread_once(&started, start_threads);
-    pthread_mutex_lock(&lock);
-    job.next = jobs;
-    jobs = &job;
-    pthread_cond_broadcast(&work_came);
-    pthread_mutex_unlock(&lock);
-    run_tasks(&job);
-    pthread_mutex_lock(&lock);
-    remove_job(&job);
-    while (job.n_helpers > 0)
-        pthread_cond_wait(&helper_left, &lock);
-    pthread_mutex_unlock(&lock);
+    if (pool_width() > 1)
+        run_job(current(), &job);
+    else
+        take_tasks(&job);
     if (job.n_lacking > 0)
         memory_exhausted(job.n_lacking);
 }

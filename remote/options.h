@@ -1,5 +1,8 @@
-/* How this process reaches remote sources: set once, before the first of them is opened. */
+/* How this process reaches remote sources: set once, before the first of them is opened. A process has one store and
+ * one thread for its requests, so that all its sources share the options. */
 #pragma once
+
+#include "base/error.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +22,11 @@ enum { REMOTE_TIMEOUT = 60 };
 
 /* Sets the options, which must live until others are set; NULL: the defaults. Not while sources are used. */
 void remote_use(const struct remote_options *options);
+
+/* Adds options for the rest of the process, in memory of their own: those that are set. Fails if another value was
+ * added before, or if somebody went by the options already and they would change. For a library, whose callers do not
+ * know of each other. Safe from any thread. */
+bool remote_settle(const struct remote_options *options, struct error *error);
 
 /* Returns the options with their defaults filled in; HF_HUB_OFFLINE and TRANSFORMERS_OFFLINE make them offline. */
 struct remote_options remote_options(void);

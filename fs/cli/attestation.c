@@ -5,7 +5,7 @@
 #include "formats/location.h"
 #include "fs/cli/copy.h"
 #include "fs/cli/progress.h"
-#include "fs/cli/request.h"
+#include "fs/options/request.h"
 #include "fs/tree/pool.h"
 
 #include <nettle/base16.h>

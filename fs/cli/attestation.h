@@ -10,8 +10,8 @@
 #pragma once
 
 #include "base/sha256.h"
-#include "fs/cli/options.h"
 #include "fs/cli/paths.h"
+#include "fs/options/options.h"
 
 struct attested_file {
     const char *name; /* of a subject: its path in the tree; of a material: its path in the source, or its file name */

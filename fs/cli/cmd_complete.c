@@ -227,6 +227,7 @@ static int run(const struct invocation *invocation)
         return EXIT_SUCCESS;
     }
     options_init(&typed.options);
+    remote_use(&typed.options.open.remote);
     read_words(&typed, invocation->arguments + 1, n_words - 2);
     int status;
     if (typed.after_o)
@@ -235,6 +236,7 @@ static int run(const struct invocation *invocation)
         status = complete_flags(&typed);
     else
         status = complete_operand(&typed);
+    remote_use(NULL);
     options_free(&typed.options);
     return status;
 }

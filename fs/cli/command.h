@@ -4,7 +4,7 @@
  * Parsing, --help, the man page and the shell completions all use the rows. */
 #pragma once
 
-#include "fs/cli/options.h"
+#include "fs/options/options.h"
 
 #include <stddef.h>
 

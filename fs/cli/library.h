@@ -8,7 +8,7 @@
  * above it. */
 #pragma once
 
-#include "fs/cli/options.h"
+#include "fs/options/options.h"
 
 /* Returns the tree of the sources' models, or reports an error and returns NULL. command_close() closes it. */
 struct tree *library_open(const char *const *sources, size_t n_sources, const struct options *options);

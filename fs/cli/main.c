@@ -162,12 +162,14 @@ static int run_command(const struct command *command, int argc, char **argv)
         invocation.program = split_program(&argc, argv);
     enter_sandbox(command, argc, argv);
     options_init(&options);
+    remote_use(&options.open.remote);
     options.only_opening = command->only_opens;
     int status = parse_arguments(argc, argv, &options, &invocation);
     if (status < 0 && command->takes_program && invocation.program == NULL)
         status = wrong_operands(command, NULL);
     if (status < 0)
         status = command->run(&invocation);
+    remote_use(NULL);
     options_free(&options);
     return status;
 }
@@ -181,6 +183,7 @@ static int run_mount_helper(int argc, char **argv)
     int found, status = EXIT_SUCCESS;
     bool fake = false, understood = true;
     options_init(&options);
+    remote_use(&options.open.remote);
     options.for_helper = true;
     opterr = 0;
     while ((found = getopt(argc, argv, "sfnvN:o:t:")) != -1) {
@@ -196,6 +199,7 @@ static int run_mount_helper(int argc, char **argv)
         status = EXIT_BAD_INPUT; /* mount(8) calls that misuse */
     else if (!fake && mount_command.run(&invocation) != EXIT_SUCCESS)
         status = EXIT_MOUNT_FAILED;
+    remote_use(NULL);
     options_free(&options);
     return status;
 }

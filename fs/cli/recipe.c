@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "fs/cli/paths.h"
-#include "fs/cli/request.h"
+#include "fs/options/request.h"
 #include "models/convert/edits.h"
 #include "models/formats.h"
 #include "models/quantize/mix.h"

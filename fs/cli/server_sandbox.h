@@ -1,7 +1,7 @@
 /* The sandbox of the commands that serve a mount. */
 #pragma once
 
-#include "fs/cli/options.h"
+#include "fs/options/options.h"
 
 #include <stdint.h>
 

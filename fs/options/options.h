@@ -1,4 +1,4 @@
-/* The options after -o: the same words for all commands, so that all show the same tree.
+/* The options after -o: the same words for all commands and for the library, so that all show the same tree.
  *
  * One table has the name, argument, help and field of each option; parsing, --help, the man page and the shell
  * completions all use it. A new option takes a row in options.c. */
@@ -44,6 +44,7 @@ struct options {
     bool library;        /* the source is a directory of models */
     const char *whisper; /* path of the tokens of OpenAI's Whisper models; NULL: none */
     bool for_helper;     /* the words come from mount(8), which adds its own */
+    bool for_library;    /* options for mounts are errors */
     bool only_opening;   /* options that are not for opening a source are errors */
     struct mount_options mount;
 };
@@ -81,7 +82,7 @@ bool option_is_for_opening(const struct option_row *row);
 /* Returns the row of an option as a user may write it, or NULL. */
 const struct option_row *option_find(const char *name);
 
-/* Sets the defaults: files belong to this user. Remote sources use the options until options_free() (remote_use()). */
+/* Sets the defaults: files belong to this user. */
 void options_init(struct options *options);
 void options_free(struct options *options);
 
@@ -89,3 +90,7 @@ void options_free(struct options *options);
  * that names it. Ignores words of mount(8) without an effect here (ro, defaults, noauto, _netdev, x-...), and refuses
  * words that ask for an impossible mount (rw), which a helper of mount(8) ignores, too. */
 bool options_parse(struct options *options, const char *words, struct error *error);
+
+/* Like options_parse(), for a list of words, NULL at its end, in which commas have no meaning: "name=a,b". The list may
+ * be NULL. */
+bool options_parse_list(struct options *options, const char *const *words, struct error *error);

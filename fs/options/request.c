@@ -1,4 +1,4 @@
-#include "fs/cli/request.h"
+#include "fs/options/request.h"
 
 #include "formats/huggingface/hub_cache.h"
 #include "formats/location_local.h"

@@ -5,7 +5,7 @@
  * and for fetching change no bytes, and are left out. */
 #pragma once
 
-#include "fs/cli/options.h"
+#include "fs/options/options.h"
 
 /* Adds an option that has been parsed; `value` must live as long as the options. */
 void request_add(struct options *options, const struct option_row *row, const char *value);

@@ -1,7 +1,7 @@
-#include "fs/cli/options.h"
+#include "fs/options/options.h"
 
 #include "base/text.h"
-#include "fs/cli/request.h"
+#include "fs/options/request.h"
 #include "models/engines/ct_ignored.h"
 #include "models/formats.h"
 #include "models/huggingface/shards.h"
@@ -508,14 +508,12 @@ static const char *refusal_of(const char *word)
 void options_init(struct options *options)
 {
     *options = (struct options){.arena = arena_new()};
-    remote_use(&options->open.remote);
     options->mount.uid = getuid();
     options->mount.gid = (gid_t)NO_GROUP;
 }
 
 void options_free(struct options *options)
 {
-    remote_use(NULL);
     arena_free(options->arena);
 }
 
@@ -581,6 +579,8 @@ static bool set_word(struct options *options, const char *word, struct error *er
         return unknown_option(name, error);
     if (options->only_opening && !option_is_for_opening(row))
         return is_for_other_commands(row, error);
+    if (options->for_library && row->for_mounts)
+        return error_set(error, "option %s has an effect only on a mount", row->name);
     if (row->argument == NULL && value != NULL)
         return error_set(error, "option %s takes no value", row->name);
     if (row->argument != NULL && (value == NULL || *value == '\0'))
@@ -629,4 +629,13 @@ bool options_parse(struct options *options, const char *words, struct error *err
             }
         }
     }
+}
+
+bool options_parse_list(struct options *options, const char *const *words, struct error *error)
+{
+    for (; words != NULL && *words != NULL; words++)
+        if (!set_word(options, arena_strdup(options->arena, *words), error))
+            return false;
+    request_finish(options);
+    return true;
 }

@@ -1,4 +1,4 @@
-#include "fs/cli/options.h"
+#include "fs/options/options.h"
 
 #include "tests/unit/check.h"
 

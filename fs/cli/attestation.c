@@ -3,8 +3,8 @@
 #include "base/text.h"
 #include "formats/json_write.h"
 #include "formats/location.h"
-#include "fs/cli/copy.h"
 #include "fs/cli/progress.h"
+#include "fs/lib/copy.h"
 #include "fs/options/request.h"
 #include "fs/tree/pool.h"
 

@@ -1,7 +1,6 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "fs/cli/command.h"
-#include "fs/cli/copy.h"
 #include "fs/cli/paths.h"
 
 #include <stdlib.h>
@@ -21,55 +20,57 @@ static bool looks_like_text(const char *bytes, size_t length, uint64_t size)
     return valid == length || (length < size && length - valid < LONGEST_CHARACTER); /* the last character is cut */
 }
 
-static bool refuse_binary(const struct vfile *file, struct error *error)
+/* Reports whether a file may be printed on a terminal; if not, reports why. */
+static bool is_printable(wfs_file *file, const char *path)
 {
     char beginning[512];
-    size_t length = file->size < sizeof beginning ? (size_t)file->size : sizeof beginning;
-    if (!vfile_read(file, 0, length, beginning, error))
-        return false;
-    return looks_like_text(beginning, length, file->size) ||
-           error_set(error, "a binary file, which would garble the terminal; redirect it to a file with '>FILE', or "
-                            "print it with --binary");
+    struct wfs_error error;
+    int64_t length = wfs_file_read(file, 0, beginning, sizeof beginning, &error);
+    if (length < 0)
+        report("%s", error.message);
+    else if (looks_like_text(beginning, (size_t)length, wfs_file_size(file)))
+        return true;
+    else
+        report("%s: a binary file, which would garble the terminal; redirect it to a file with '>FILE', or print it "
+               "with --binary",
+               path);
+    return false;
 }
 
-static bool print_file(struct tree *tree, const struct found *found, bool only_text, struct error *error)
+static bool print_file(wfs_model *model, const char *path, bool only_text)
 {
-    struct vfile file;
-    if (found->attributes.directory)
-        return error_set(error, "%s: is a directory", *found->path != '\0' ? found->path : "/");
-    struct arena *arena = arena_new();
-    bool done = tree_file(tree, found->attributes.id, arena, &file, error) &&
-                (!only_text || refuse_binary(&file, error)) && copy_file(&file, STDOUT_FILENO, NULL, NULL, error);
-    arena_free(arena);
-    return done || error_prefix(error, "%s", found->path);
+    struct wfs_error error;
+    wfs_file *file = wfs_file_open(model, path, &error);
+    bool is_wanted = file != NULL && (!only_text || is_printable(file, path));
+    bool done = is_wanted && wfs_file_write(file, STDOUT_FILENO, &error);
+    if (!done && (file == NULL || is_wanted))
+        report("%s", error.message);
+    wfs_file_close(file);
+    return done;
 }
 
 /* Prints all files that an argument names. */
-static bool print_path(struct tree *tree, char *path, bool only_text)
+static bool print_path(wfs_model *model, char *path, bool only_text)
 {
     struct found_list list = {0};
-    struct error error;
-    bool all_printed = paths_find_all(tree, &path, 1, &list);
+    bool all_printed = paths_find_all(model->tree, &path, 1, &list);
     for (size_t i = 0; i < list.n_items; i++)
-        if (!print_file(tree, &list.items[i], only_text, &error)) {
-            report("%s", error.message);
-            all_printed = false;
-        }
+        all_printed &= print_file(model, list.items[i].path, only_text);
     found_free(&list);
     return all_printed;
 }
 
 static int run(const struct invocation *invocation)
 {
-    struct tree *tree = command_open(invocation->arguments[0], invocation->options);
-    if (tree == NULL)
+    wfs_model *model = command_open_library(invocation->arguments[0], invocation->options);
+    if (model == NULL)
         return EXIT_BAD_INPUT;
     int status = EXIT_SUCCESS;
     bool only_text = isatty(STDOUT_FILENO) && !invocation->flags[FLAG_BINARY];
     for (size_t i = 1; i < invocation->n_arguments; i++)
-        if (!print_path(tree, invocation->arguments[i], only_text))
+        if (!print_path(model, invocation->arguments[i], only_text))
             status = EXIT_BAD_INPUT;
-    command_close(tree);
+    wfs_close(model);
     return status;
 }
 

@@ -1,11 +1,11 @@
 #include "base/report.h"
 #include "formats/gguf/share.h"
 #include "fs/cli/command.h"
-#include "fs/cli/copy.h"
 #include "fs/cli/output.h"
 #include "fs/cli/paths.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/reflink.h"
+#include "fs/lib/copy.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -24,7 +24,7 @@ struct side {
 static bool open_side(struct side *side, const char *path, const struct options *options, struct error *error)
 {
     struct error unused;
-    side->checkpoint = command_open_checkpoint(path, options, error);
+    side->checkpoint = lib_open_checkpoint(path, options, error);
     if (side->checkpoint == NULL)
         return false;
     side->model = gguf_model_new(side->checkpoint, &unused);

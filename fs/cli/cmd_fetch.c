@@ -1,10 +1,10 @@
 #include "base/report.h"
 #include "base/sha256.h"
 #include "fs/cli/command.h"
-#include "fs/cli/copy.h"
 #include "fs/cli/hub_cache_copy.h"
 #include "fs/cli/paths.h"
 #include "fs/cli/progress.h"
+#include "fs/lib/copy.h"
 
 #include <nettle/base16.h>
 #include <nettle/sha2.h>

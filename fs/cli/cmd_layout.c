@@ -67,7 +67,7 @@ static bool check(const char *layout, const char *path, const struct options *op
     struct layout_product product;
     struct hf_model *model = NULL;
     const struct checkpoint *checkpoint =
-        layout_find(layout, arena, &request, error) ? command_open_checkpoint(path, options, error) : NULL;
+        layout_find(layout, arena, &request, error) ? lib_open_checkpoint(path, options, error) : NULL;
     bool fits = checkpoint != NULL && (model = hf_model_new(checkpoint, NULL, error)) != NULL &&
                 layout_make(request.file, request.parameters, model, arena, &product, error);
     if (fits)

@@ -9,37 +9,38 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 enum { FLAG_LONG, FLAG_RECURSIVE, FLAG_HUMAN_READABLE, FLAG_ALL, FLAG_DIRECTORY, FLAG_JSON };
 
-struct entry {
-    const char *name;
-    struct node_attributes attributes;
-};
-
-/* The entries of one directory, in the order of the tree. */
+/* Entries in the order of the tree; the names belong to others. */
 struct listing {
-    struct arena *arena;
-    struct entry *entries;
+    struct wfs_entry *entries;
     size_t n_entries;
 };
 
-static bool add_entry(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+static void add_entry(struct listing *listing, const char *name, struct wfs_entry entry)
 {
-    struct listing *listing = context;
+    entry.name = name;
     listing->entries = memory_grow(listing->entries, listing->n_entries, sizeof *listing->entries);
-    listing->entries[listing->n_entries++] = (struct entry){arena_strdup(listing->arena, name), *attributes};
-    return true;
+    listing->entries[listing->n_entries++] = entry;
+}
+
+static void add_path(struct listing *listing, wfs_model *model, const char *path, const char *name)
+{
+    struct wfs_entry entry;
+    if (wfs_stat(model, path, &entry, NULL))
+        add_entry(listing, name, entry);
 }
 
 /* Writes a size in bytes, or in units for people. */
-static void size_of(const struct node_attributes *attributes, bool for_people, char out[SIZE_TEXT + 8])
+static void size_of(const struct wfs_entry *entry, bool for_people, char out[SIZE_TEXT + 8])
 {
     if (for_people)
-        size_text(attributes->size, out);
+        size_text(entry->size, out);
     else
-        snprintf(out, SIZE_TEXT + 8, "%" PRIu64, attributes->size);
+        snprintf(out, SIZE_TEXT + 8, "%" PRIu64, entry->size);
 }
 
 static int size_width(const struct listing *listing, bool for_people)
@@ -47,21 +48,21 @@ static int size_width(const struct listing *listing, bool for_people)
     int widest = 1;
     for (size_t i = 0; i < listing->n_entries; i++) {
         char size[SIZE_TEXT + 8];
-        size_of(&listing->entries[i].attributes, for_people, size);
+        size_of(&listing->entries[i], for_people, size);
         widest = (int)strlen(size) > widest ? (int)strlen(size) : widest;
     }
     return widest;
 }
 
-static void print_long(const struct entry *entry, bool for_people, int width)
+static void print_long(const struct wfs_entry *entry, bool for_people, int width)
 {
     char date[32] = "", size[SIZE_TEXT + 8];
     struct tm local;
-    time_t seconds = entry->attributes.mtime.tv_sec;
+    time_t seconds = entry->mtime;
     if (localtime_r(&seconds, &local) != NULL)
         strftime(date, sizeof date, "%Y-%m-%d %H:%M", &local);
-    size_of(&entry->attributes, for_people, size);
-    printf("%s %*s %s ", entry->attributes.directory ? "drwxr-xr-x" : "-r--r--r--", width, size, date);
+    size_of(entry, for_people, size);
+    printf("%s %*s %s ", S_ISDIR(entry->mode) ? "drwxr-xr-x" : "-r--r--r--", width, size, date);
 }
 
 static void print_listing(const struct listing *listing, const struct invocation *invocation)
@@ -76,43 +77,72 @@ static void print_listing(const struct listing *listing, const struct invocation
     }
 }
 
-/* Lists a directory. Recurses as deep as side files are nested, which is not deep. */
-static void list_directory(struct tree *tree, node_id directory, const char *path, const struct invocation *invocation)
+/* Returns a path of an entry, which the caller frees. */
+static char *path_below(const char *directory, const char *name)
 {
-    struct listing listing = {.arena = arena_new()};
-    struct node_attributes attributes;
-    if (invocation->flags[FLAG_ALL] && tree_attributes(tree, directory, &attributes))
-        add_entry(&listing, 0, ".", &attributes);
-    if (invocation->flags[FLAG_ALL] && tree_attributes(tree, tree_parent(tree, directory), &attributes))
-        add_entry(&listing, 0, "..", &attributes);
-    if (invocation->flags[FLAG_LONG])
-        tree_list(tree, directory, 0, add_entry, &listing);
-    else
-        tree_list_names(tree, directory, 0, add_entry, &listing);
+    char *path = NULL;
+    if (asprintf(&path, "%s%s%s", directory, *directory != '\0' ? "/" : "", name) < 0)
+        memory_exhausted(strlen(name));
+    return path;
+}
+
+/* Adds "." and "..". */
+static void add_dots(struct listing *listing, wfs_model *model, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *above = memory_strndup(path, slash != NULL ? (size_t)(slash - path) : 0);
+    add_path(listing, model, path, ".");
+    add_path(listing, model, above, "..");
+    free(above);
+}
+
+/* Opens the list of a directory; reports a failure, and returns NULL. */
+static wfs_list *open_list(wfs_model *model, const char *path, bool only_names)
+{
+    struct wfs_error error;
+    wfs_list *list = wfs_list_open(model, path, only_names, &error);
+    if (list == NULL)
+        report("%s", error.message);
+    return list;
+}
+
+/* Lists a directory. Recurses as deep as side files are nested, which is not deep. */
+static bool list_directory(wfs_model *model, const char *path, const struct invocation *invocation)
+{
+    struct listing listing = {0};
+    wfs_list *list = open_list(model, path, !invocation->flags[FLAG_LONG]);
+    if (list == NULL)
+        return false;
+    if (invocation->flags[FLAG_ALL])
+        add_dots(&listing, model, path);
+    for (size_t i = 0; i < wfs_list_count(list); i++)
+        add_entry(&listing, wfs_list_entry(list, i)->name, *wfs_list_entry(list, i));
     print_listing(&listing, invocation);
-    for (size_t i = 0; i < listing.n_entries && invocation->flags[FLAG_RECURSIVE]; i++) {
-        const struct entry *entry = &listing.entries[i];
-        if (!entry->attributes.directory || strcmp(entry->name, ".") == 0 || strcmp(entry->name, "..") == 0)
+    free(listing.entries);
+    bool done = true;
+    for (size_t i = 0; i < wfs_list_count(list) && invocation->flags[FLAG_RECURSIVE]; i++) {
+        const struct wfs_entry *entry = wfs_list_entry(list, i);
+        if (!S_ISDIR(entry->mode))
             continue;
-        char *below = arena_printf(listing.arena, "%s%s%s", path, *path ? "/" : "", entry->name);
+        char *below = path_below(path, entry->name);
         putchar('\n');
         print_name(below);
         puts(":");
-        list_directory(tree, entry->attributes.id, below, invocation);
+        done &= list_directory(model, below, invocation);
+        free(below);
     }
-    free(listing.entries);
-    arena_free(listing.arena);
+    wfs_list_close(list);
+    return done;
 }
 
 /* Lists the arguments, files first. */
-static void list_found(struct tree *tree, const struct found_list *found, const struct invocation *invocation)
+static bool list_found(wfs_model *model, const struct found_list *found, const struct invocation *invocation)
 {
-    struct listing files = {.arena = arena_new()};
-    bool with_headings = found->n_items > 1;
+    struct listing files = {0};
+    bool with_headings = found->n_items > 1, done = true;
     for (size_t i = 0; i < found->n_items; i++)
         if (!found->items[i].attributes.directory || invocation->flags[FLAG_DIRECTORY])
-            add_entry(&files, i, *found->items[i].path != '\0' ? found->items[i].path : "/",
-                      &found->items[i].attributes);
+            add_path(&files, model, found->items[i].path, *found->items[i].path != '\0' ? found->items[i].path : "/");
     print_listing(&files, invocation);
     bool is_first = files.n_entries == 0;
     for (size_t i = 0; i < found->n_items; i++) {
@@ -124,82 +154,74 @@ static void list_found(struct tree *tree, const struct found_list *found, const 
             print_name(*item->path != '\0' ? item->path : "/");
             puts(":");
         }
-        list_directory(tree, item->attributes.id, item->path, invocation);
+        done &= list_directory(model, item->path, invocation);
         is_first = false;
     }
     free(files.entries);
-    arena_free(files.arena);
+    return done;
 }
 
-/* A directory whose entries are written as JSON. */
-struct directory {
-    struct tree *tree;
-    struct json_writer *writer;
-    const char *path;
-    bool recursive;
-};
-
-static void put_entry(struct json_writer *writer, const char *path, const struct node_attributes *attributes)
+static void put_entry(struct json_writer *writer, const char *path, const struct wfs_entry *entry)
 {
-    json_put_template(writer, "\n{'path': %s, 'type': %s", path, attributes->directory ? "directory" : "file");
-    if (attributes->directory)
+    json_put_template(writer, "\n{'path': %s, 'type': %s", path, S_ISDIR(entry->mode) ? "directory" : "file");
+    if (S_ISDIR(entry->mode))
         json_put_null(writer, "size");
     else
-        json_put_number(writer, "size", attributes->size);
-    json_put_i64(writer, "mtime", attributes->mtime.tv_sec);
+        json_put_number(writer, "size", entry->size);
+    json_put_i64(writer, "mtime", entry->mtime);
     json_end(writer);
 }
 
-static bool put_below(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+/* Writes the entries of a directory as JSON. Recurses as list_directory() does. */
+static bool put_directory(struct json_writer *writer, wfs_model *model, const char *path, bool recursive)
 {
-    struct directory *directory = context;
-    char *path = NULL;
-    if (asprintf(&path, "%s%s%s", directory->path, *directory->path != '\0' ? "/" : "", name) < 0)
-        memory_exhausted(strlen(name));
-    put_entry(directory->writer, path, attributes);
-    if (attributes->directory && directory->recursive) {
-        struct directory below = {directory->tree, directory->writer, path, true};
-        tree_list(directory->tree, attributes->id, 0, put_below, &below);
+    wfs_list *list = open_list(model, path, false);
+    bool done = list != NULL;
+    for (size_t i = 0; list != NULL && i < wfs_list_count(list); i++) {
+        const struct wfs_entry *entry = wfs_list_entry(list, i);
+        char *below = path_below(path, entry->name);
+        put_entry(writer, below, entry);
+        if (S_ISDIR(entry->mode) && recursive)
+            done &= put_directory(writer, model, below, true);
+        free(below);
     }
-    free(path);
-    return true;
+    wfs_list_close(list);
+    return done;
 }
 
-static void print_json(struct tree *tree, const struct found_list *found, const struct invocation *invocation)
+static bool print_json(wfs_model *model, const struct found_list *found, const struct invocation *invocation)
 {
     struct json_page page;
+    struct wfs_entry entry;
+    bool done = true;
     json_page_begin(&page);
     json_put_template(&page.writer, "\n'entries': [");
     for (size_t i = 0; i < found->n_items; i++) {
         const struct found *item = &found->items[i];
-        if (!item->attributes.directory || invocation->flags[FLAG_DIRECTORY]) {
-            put_entry(&page.writer, item->path, &item->attributes);
-            continue;
-        }
-        struct directory directory = {tree, &page.writer, item->path, invocation->flags[FLAG_RECURSIVE]};
-        tree_list(tree, item->attributes.id, 0, put_below, &directory);
+        if (item->attributes.directory && !invocation->flags[FLAG_DIRECTORY])
+            done &= put_directory(&page.writer, model, item->path, invocation->flags[FLAG_RECURSIVE]);
+        else if (wfs_stat(model, item->path, &entry, NULL))
+            put_entry(&page.writer, item->path, &entry);
     }
     json_end(&page.writer);
     json_page_print(&page);
+    return done;
 }
 
 static int run(const struct invocation *invocation)
 {
-    struct tree *tree = command_open(invocation->arguments[0], invocation->options);
-    if (tree == NULL)
+    wfs_model *model = command_open_library(invocation->arguments[0], invocation->options);
+    if (model == NULL)
         return EXIT_BAD_INPUT;
     struct found_list found = {0};
     struct error error;
     if (invocation->n_arguments == 1)
-        paths_find(tree, "", &found, &error);
-    bool all_found = paths_find_all(tree, invocation->arguments + 1, invocation->n_arguments - 1, &found);
-    if (invocation->flags[FLAG_JSON])
-        print_json(tree, &found, invocation);
-    else
-        list_found(tree, &found, invocation);
+        paths_find(model->tree, "", &found, &error);
+    bool all_found = paths_find_all(model->tree, invocation->arguments + 1, invocation->n_arguments - 1, &found);
+    bool all_listed = (invocation->flags[FLAG_JSON] ? print_json : list_found)(model, &found, invocation);
     found_free(&found);
-    command_close(tree);
-    return finish_output(all_found ? EXIT_SUCCESS : EXIT_BAD_INPUT);
+    wfs_close(model);
+    return finish_output(all_found && all_listed ? EXIT_SUCCESS : EXIT_BAD_INPUT);
 }
 
 const struct command ls_command = {

@@ -3,11 +3,11 @@
 #include "base/report.h"
 #include "base/sha256.h"
 #include "fs/cli/command.h"
-#include "fs/cli/copy.h"
 #include "fs/cli/json_page.h"
 #include "fs/cli/paths.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/terminal.h"
+#include "fs/lib/copy.h"
 #include "fs/tree/pool.h"
 
 #include <nettle/base16.h>

@@ -4,7 +4,7 @@
  * Parsing, --help, the man page and the shell completions all use the rows. */
 #pragma once
 
-#include "fs/options/options.h"
+#include "fs/lib/lib.h"
 
 #include <stddef.h>
 
@@ -69,10 +69,6 @@ bool command_has_letter(const struct command *command, char letter);
 /* Reports whether an option has an effect on a command that takes options. */
 bool command_takes_option(const struct command *command, const struct option_row *row);
 
-/* Opens a source as the options say, and merges their adapters. Returns NULL on failure. */
-const struct checkpoint *command_open_checkpoint(const char *source, const struct options *options,
-                                                 struct error *error);
-
 /* Opens a source and returns its tree, or reports the error and returns NULL. The options must outlive the tree. */
 struct tree *command_open(const char *source, const struct options *options);
 
@@ -80,7 +76,11 @@ struct tree *command_open(const char *source, const struct options *options);
  * reports nothing. */
 struct tree *command_open_model(const char *source, const struct options *options);
 struct tree *command_try_model(const char *source, const struct options *options, struct error *error);
+
 void command_close(struct tree *tree); /* frees the checkpoint, too */
+
+/* Like command_open(), for commands that use wfs.h; wfs_close() closes the model. */
+wfs_model *command_open_library(const char *source, const struct options *options);
 
 /* Flushes stdout and returns the status; reports a failed write and returns 1. */
 int finish_output(int status);

@@ -2,8 +2,8 @@
 
 #include "formats/huggingface/hub_cache_paths.h"
 #include "formats/location_local.h"
-#include "fs/cli/copy.h"
 #include "fs/cli/output.h"
+#include "fs/lib/copy.h"
 
 #include <errno.h>
 #include <string.h>

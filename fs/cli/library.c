@@ -74,7 +74,7 @@ const char *library_repository(const char *source, struct arena *arena)
 static struct tree *open_model(void *context, struct error *error)
 {
     struct opened_model *model = context;
-    model->checkpoint = command_open_checkpoint(model->source, model->options, error);
+    model->checkpoint = lib_open_checkpoint(model->source, model->options, error);
     struct tree *tree = model->checkpoint != NULL ? tree_new(model->checkpoint, model->content, error) : NULL;
     if (tree != NULL)
         return tree;

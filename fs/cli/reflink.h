@@ -5,7 +5,7 @@
  * Source: man 2 ioctl_ficlonerange. */
 #pragma once
 
-#include "fs/cli/copy.h"
+#include "fs/lib/copy.h"
 
 struct reflinked {
     uint64_t n_shared; /* bytes */

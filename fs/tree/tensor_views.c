@@ -98,6 +98,15 @@ static unsigned slot_of_name(const char *name)
     return SLOT_METADATA;
 }
 
+bool tensor_file_named(const struct shown_tensors *shown, size_t index, const struct content_options *options,
+                       const char *name, struct tensor_file *ret_file, struct error *error)
+{
+    unsigned slot = slot_of_name(name);
+    const char *refusal =
+        slot != SLOT_METADATA ? fill_in(shown, index, options, slot, ret_file) : "no type has this name";
+    return refusal == NULL || error_set(error, "%s", refusal);
+}
+
 const char *tensor_file_refusal(const struct shown_tensors *shown, size_t index, const struct content_options *options,
                                 const char *name)
 {
@@ -131,7 +140,7 @@ static size_t put_views(const struct shown_tensors *shown, size_t index, const s
     size_t n_files = 0;
     json_begin_array(writer, "views");
     for (unsigned slot = SLOT_RAW, n_slots = tensor_slots(); slot < n_slots; slot++) {
-        struct tensor_file file;
+        struct tensor_file file = {.name = ""};
         if (!tensor_file_at(shown, index, options, slot, &file))
             continue;
         char path[TREE_MAX_NAME + 64];

@@ -26,6 +26,10 @@ unsigned tensor_slots(void);
 bool tensor_file_at(const struct shown_tensors *shown, size_t index, const struct content_options *options,
                     unsigned slot, struct tensor_file *ret_file);
 
+/* Like tensor_file_at(), for the file of that name ("f32", "raw.npy"); the error is the reason why there is none. */
+bool tensor_file_named(const struct shown_tensors *shown, size_t index, const struct content_options *options,
+                       const char *name, struct tensor_file *ret_file, struct error *error);
+
 /* Returns the reason why tensor number `index` has no file of that name; NULL if it has, or if no tensor can have. */
 const char *tensor_file_refusal(const struct shown_tensors *shown, size_t index, const struct content_options *options,
                                 const char *name);

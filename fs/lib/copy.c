@@ -1,4 +1,4 @@
-#include "fs/cli/copy.h"
+#include "fs/lib/copy.h"
 
 #include "base/arena.h"
 #include "fs/tree/pool.h"

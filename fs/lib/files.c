@@ -1,0 +1,223 @@
+/* The files of a model. */
+#include "base/arena.h"
+#include "fs/lib/copy.h"
+#include "fs/lib/lib.h"
+#include "fs/tree/read_ahead.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct wfs_list {
+    struct arena *arena; /* holds the list */
+    struct wfs_entry *entries;
+    size_t count;
+};
+
+struct wfs_file {
+    wfs_model *model;
+    struct arena *arena; /* holds the file */
+    struct read_ahead *ahead;
+    const char *path;
+    struct vfile file;
+};
+
+/* Finds a path. An error that may pass, since a remote source could not be read, is no ENOENT. */
+static bool find(wfs_model *model, const char *path, struct node_attributes *ret_attributes, struct error *error)
+{
+    uint64_t n_unreached = source_unreached();
+    if (path == NULL)
+        return lib_misuse(error, "no path is given");
+    if (tree_walk(model->tree, path, ret_attributes, error))
+        return true;
+    return error_set_code(error, source_unreached() != n_unreached ? EIO : ENOENT);
+}
+
+static struct wfs_entry entry_of(const char *name, const struct node_attributes *attributes)
+{
+    return (struct wfs_entry){
+        .name = name,
+        .size = attributes->directory ? 0 : attributes->size,
+        .mtime = attributes->mtime.tv_sec,
+        .mtime_nanoseconds = (uint32_t)attributes->mtime.tv_nsec,
+        .mode = (uint32_t)(attributes->directory ? S_IFDIR : S_IFREG) | attributes->permissions,
+    };
+}
+
+struct stat_call {
+    wfs_model *model;
+    const char *path;
+    struct wfs_entry entry;
+};
+
+static bool stat_path(void *context, struct error *error)
+{
+    struct stat_call *call = context;
+    struct node_attributes attributes;
+    bool found = find(call->model, call->path, &attributes, error);
+    if (found)
+        call->entry = entry_of(NULL, &attributes);
+    return found;
+}
+
+bool wfs_stat(wfs_model *model, const char *path, struct wfs_entry *ret_entry, struct wfs_error *ret_error)
+{
+    struct stat_call call = {.model = model, .path = path};
+    bool found = lib_call(model->context, stat_path, &call, ret_error);
+    if (found)
+        *ret_entry = call.entry;
+    return found;
+}
+
+struct list_call {
+    wfs_model *model;
+    const char *path;
+    bool only_names;
+    wfs_list *list;
+};
+
+static bool add_entry(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+{
+    wfs_list *list = context;
+    list->entries = arena_grow(list->arena, list->entries, list->count, sizeof *list->entries);
+    list->entries[list->count++] = entry_of(arena_strdup(list->arena, name), attributes);
+    return true;
+}
+
+static bool list_directory(void *context, struct error *error)
+{
+    struct list_call *call = context;
+    struct node_attributes attributes;
+    if (!find(call->model, call->path, &attributes, error))
+        return false;
+    if (!attributes.directory) {
+        error_set(error, "%s: is not a directory", call->path);
+        return error_set_code(error, ENOTDIR);
+    }
+    struct arena *arena = arena_new();
+    call->list = arena_alloc(arena, sizeof *call->list);
+    call->list->arena = arena;
+    (call->only_names ? tree_list_names : tree_list)(call->model->tree, attributes.id, 0, add_entry, call->list);
+    return true;
+}
+
+wfs_list *wfs_list_open(wfs_model *model, const char *path, bool only_names, struct wfs_error *ret_error)
+{
+    struct list_call call = {model, path, only_names, NULL};
+    return lib_call(model->context, list_directory, &call, ret_error) ? call.list : NULL;
+}
+
+size_t wfs_list_count(const wfs_list *list)
+{
+    return list->count;
+}
+
+const struct wfs_entry *wfs_list_entry(const wfs_list *list, size_t index)
+{
+    return index < list->count ? &list->entries[index] : NULL;
+}
+
+void wfs_list_close(wfs_list *list)
+{
+    if (list != NULL)
+        arena_free(list->arena);
+}
+
+struct open_call {
+    wfs_model *model;
+    const char *path;
+    wfs_file *file;
+};
+
+static bool open_file(void *context, struct error *error)
+{
+    struct open_call *call = context;
+    struct node_attributes attributes;
+    if (!find(call->model, call->path, &attributes, error))
+        return false;
+    if (attributes.directory) {
+        error_set(error, "%s: is a directory", *call->path != '\0' ? call->path : "/");
+        return error_set_code(error, EISDIR);
+    }
+    struct arena *arena = arena_new();
+    wfs_file *file = arena_alloc(arena, sizeof *file);
+    *file = (wfs_file){.model = call->model, .arena = arena, .path = arena_strdup(arena, call->path)};
+    if (!tree_file(call->model->tree, attributes.id, arena, &file->file, error)) {
+        arena_free(arena);
+        return error_prefix(error, "%s", call->path);
+    }
+    file->ahead = read_ahead_new();
+    call->file = file;
+    return true;
+}
+
+wfs_file *wfs_file_open(wfs_model *model, const char *path, struct wfs_error *ret_error)
+{
+    struct open_call call = {model, path, NULL};
+    return lib_call(model->context, open_file, &call, ret_error) ? call.file : NULL;
+}
+
+uint64_t wfs_file_size(const wfs_file *file)
+{
+    return file->file.size;
+}
+
+struct read_call {
+    wfs_file *file;
+    uint64_t offset;
+    void *out;
+    size_t length;
+};
+
+static bool read_range(const struct read_call *call, struct error *error)
+{
+    const struct vfile *file = &call->file->file;
+    vfile_want(file, call->offset, call->length, true);
+    read_ahead_follow(call->file->ahead, 0, file, call->offset, call->length);
+    return vfile_wait(file, call->offset, call->length, error) &&
+           vfile_read(file, call->offset, call->length, call->out, error);
+}
+
+static bool read_file(void *context, struct error *error)
+{
+    const struct read_call *call = context;
+    bool done = lib_check_unchanged(&call->file->file.origin, error) && read_range(call, error);
+    return done || error_prefix(error, "%s", call->file->path);
+}
+
+int64_t wfs_file_read(wfs_file *file, uint64_t offset, void *out, size_t length, struct wfs_error *ret_error)
+{
+    uint64_t left = offset < file->file.size ? file->file.size - offset : 0;
+    struct read_call call = {file, offset, out, left < length ? (size_t)left : length};
+    if (call.length == 0 || lib_call(file->model->context, read_file, &call, ret_error))
+        return (int64_t)call.length;
+    return -1;
+}
+
+struct write_call {
+    wfs_file *file;
+    int descriptor;
+};
+
+static bool write_file(void *context, struct error *error)
+{
+    const struct write_call *call = context;
+    const struct vfile *file = &call->file->file;
+    bool done = lib_check_unchanged(&file->origin, error) && copy_file(file, call->descriptor, NULL, NULL, error);
+    return done || error_prefix(error, "%s", call->file->path);
+}
+
+bool wfs_file_write(wfs_file *file, int descriptor, struct wfs_error *ret_error)
+{
+    struct write_call call = {file, descriptor};
+    return lib_call(file->model->context, write_file, &call, ret_error);
+}
+
+void wfs_file_close(wfs_file *file)
+{
+    if (file == NULL)
+        return;
+    read_ahead_free(file->ahead);
+    arena_free(file->arena);
+}

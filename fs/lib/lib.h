@@ -1,0 +1,48 @@
+/* The inside of wfs.h, for its implementation and for commands, which open models by the options of their command line.
+ *
+ * Each function of wfs.h runs as a call: an attempt (base/attempt.h) with the threads and the log of the context. */
+#pragma once
+
+#include "fs/lib/wfs.h"
+#include "fs/options/options.h"
+#include "fs/tree/pool.h"
+
+#include "base/report.h"
+
+struct wfs_context {
+    struct pool *pool; /* NULL: what the calling thread uses (pool.h) */
+    struct report_sink sink;
+    wfs_log *log; /* NULL: messages are dropped, or go where the program's go if the pool is NULL */
+    void *user;
+};
+
+struct wfs_model {
+    const wfs_context *context;
+    struct options *options; /* the model's own; NULL: the program's, which outlive it */
+    struct tree *tree;
+};
+
+/* Opens a source as the options say, and merges their adapters. Returns NULL on failure. */
+const struct checkpoint *lib_open_checkpoint(const char *source, const struct options *options, struct error *error);
+
+/* Opens a source, which may be a pipeline if `components` is true, and makes its tree. The options must outlive it.
+ * Returns NULL on failure. */
+struct tree *lib_open_tree(const char *source, bool components, const struct options *options, struct error *error);
+void lib_close_tree(struct tree *tree); /* frees the checkpoint, too */
+
+/* Makes a model of a tree that a program has opened, which wfs_close() closes. The program's pool and messages serve
+ * it.
+ */
+wfs_model *lib_model(struct tree *tree);
+
+/* Work of a call: returns false with an error. */
+typedef bool lib_work(void *call, struct error *error);
+
+/* Runs the work of a call, and hands on its failure. Within the call, changes to `call` survive a failure. */
+bool lib_call(const wfs_context *context, lib_work *work, void *call, struct wfs_error *ret_error);
+
+/* Fails with ESTALE if a source has changed since the model was opened. */
+bool lib_check_unchanged(const struct origin *origin, struct error *error);
+
+/* Sets the error EINVAL, and returns false. */
+bool lib_misuse(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));

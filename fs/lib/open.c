@@ -1,0 +1,130 @@
+/* Opening sources, for wfs.h and for commands, and their notes. */
+#include "base/arena.h"
+#include "fs/lib/lib.h"
+#include "models/derive/derive.h"
+#include "models/formats.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static const struct wfs_context program; /* with the program's pool and messages */
+
+const struct checkpoint *lib_open_checkpoint(const char *source, const struct options *options, struct error *error)
+{
+    if (options->library) {
+        error_set(error, "option library: %s is opened as one model; name a model in it", source);
+        return NULL;
+    }
+    const struct checkpoint *read = checkpoint_open(source, formats, &options->open, error);
+    const struct derive_options wanted = {
+        .loras = options->loras, .recipe = options->recipe, .base = options->content.base, .whisper = options->whisper};
+    return read != NULL ? derive(read, &wanted, error) : NULL;
+}
+
+struct tree *lib_open_tree(const char *source, bool components, const struct options *options, struct error *error)
+{
+    struct options opening = *options;
+    opening.open.components = components;
+    const struct checkpoint *checkpoint = lib_open_checkpoint(source, &opening, error);
+    struct tree *tree = checkpoint != NULL ? tree_new(checkpoint, &options->content, error) : NULL;
+    if (tree == NULL)
+        checkpoint_close(checkpoint);
+    return tree;
+}
+
+void lib_close_tree(struct tree *tree)
+{
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    tree_free(tree);
+    checkpoint_close(checkpoint);
+}
+
+static wfs_model *new_model(const wfs_context *context, struct options *options, struct tree *tree)
+{
+    wfs_model *model = memory_alloc(sizeof *model);
+    *model = (struct wfs_model){context, options, tree};
+    return model;
+}
+
+wfs_model *lib_model(struct tree *tree)
+{
+    return new_model(&program, NULL, tree);
+}
+
+bool lib_check_unchanged(const struct origin *origin, struct error *error)
+{
+    if (!origin_changed(origin))
+        return true;
+    error_set(error, "a source has changed since it was opened; open the model again");
+    return error_set_code(error, ESTALE);
+}
+
+struct opening {
+    const wfs_context *context;
+    const char *source;
+    const char *const *words;
+    struct options *options; /* the model's; freed if it cannot be opened */
+    wfs_model *model;
+};
+
+static bool parse_options(const struct opening *opening, struct error *error)
+{
+    struct options *options = opening->options;
+    options->for_library = true;
+    if (!options_parse_list(options, opening->words, error))
+        return error_set_code(error, options->has_bad_file ? EIO : EINVAL);
+    return remote_settle(&options->open.remote, error) || error_set_code(error, EINVAL);
+}
+
+/* If memory runs out, the attempt has freed what options hold. */
+static bool open_model(void *context, struct error *error)
+{
+    struct opening *opening = context;
+    if (opening->source == NULL)
+        return lib_misuse(error, "no source is given");
+    opening->options = memory_alloc(sizeof *opening->options);
+    options_init(opening->options);
+    struct tree *tree =
+        parse_options(opening, error) ? lib_open_tree(opening->source, true, opening->options, error) : NULL;
+    if (tree != NULL)
+        opening->model = new_model(opening->context, opening->options, tree);
+    else
+        options_free(opening->options);
+    return tree != NULL;
+}
+
+wfs_model *wfs_open(wfs_context *context, const char *source, const char *const *options, struct wfs_error *ret_error)
+{
+    struct opening opening = {context, source, options, NULL, NULL};
+    if (lib_call(context, open_model, &opening, ret_error))
+        return opening.model;
+    free(opening.options);
+    return NULL;
+}
+
+static bool close_model(void *context, struct error *error)
+{
+    wfs_model *model = context;
+    lib_close_tree(model->tree);
+    if (model->options != NULL)
+        options_free(model->options);
+    free(model->options);
+    free(model);
+    return true;
+}
+
+void wfs_close(wfs_model *model)
+{
+    if (model != NULL)
+        lib_call(model->context, close_model, model, NULL);
+}
+
+size_t wfs_note_count(wfs_model *model)
+{
+    return checkpoint_notes(tree_checkpoint(model->tree));
+}
+
+const char *wfs_note(wfs_model *model, size_t index)
+{
+    return index < wfs_note_count(model) ? checkpoint_note_at(tree_checkpoint(model->tree), index).text : NULL;
+}

@@ -84,7 +84,7 @@ bool layers_set_i32(struct model_builder *builder, const char *key, const struct
 bool layers_emit_listed(struct model_builder *builder, const char *key, const char *from, struct error *error)
 {
     const struct json *list = hparams_get(builder->model->hparams, from);
-    struct layers layers;
+    struct layers layers = {0};
     if (!json_is(list, JSON_ARRAY))
         return true;
     if (!layers_new(builder, &layers, error))
@@ -106,7 +106,7 @@ bool layers_set_kv_heads(struct model_builder *builder, const struct layers *lay
 
 bool emit_sliding_layers(struct model_builder *builder, struct error *error)
 {
-    struct layers layers;
+    struct layers layers = {0};
     if (!layers_new(builder, &layers, error))
         return false;
     layers_mark(&layers, hparams_get(builder->model->hparams, "layer_types"), "sliding_attention");

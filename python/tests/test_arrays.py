@@ -1,0 +1,177 @@
+"""Arrays of numpy and torch, safe_open() and fsspec, against numpy and the packages of others."""
+import itertools
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import wfs
+from conftest import TENSORS, write_safetensors
+
+
+def expected(numpy, name):
+    """The values of a tensor as F32, or as stored if they are integers."""
+    dtype, shape, data = TENSORS[name]
+    if dtype == "BF16":
+        return (numpy.frombuffer(data, "<u2").astype("<u4") << 16).view("<f4").reshape(shape)
+    return numpy.frombuffer(data, {"F32": "<f4", "F16": "<f2", "I64": "<i8", "U8": "u1"}[dtype]).reshape(shape)
+
+
+def test_numpy_has_the_values(source, need):
+    numpy = need("numpy")
+    model = wfs.open(source)
+    for name in TENSORS:
+        array = model.tensors[name].numpy()
+        assert array.dtype == expected(numpy, name).dtype and array.shape == tuple(TENSORS[name][1])
+        assert numpy.array_equal(array, expected(numpy, name))
+        assert numpy.array_equal(model.tensors[name].numpy("f32"), expected(numpy, name).astype("<f4"))
+        assert model.tensors[name].numpy("raw").tobytes() == TENSORS[name][2]
+
+
+def n_mapped(path):
+    """How many pieces of a file this process has mapped."""
+    with open("/proc/self/maps") as maps:
+        return sum(line.rstrip().endswith(str(path)) for line in maps)
+
+
+@pytest.mark.parametrize("framework", ["numpy", "torch"])
+def test_stored_values_are_mapped_and_changes_stay_here(tmp_path, need, framework):
+    numpy, _ = need("numpy"), need(framework)
+    path = tmp_path / "large.safetensors"
+    values = numpy.arange(1 << 16, dtype="<f4").reshape(256, 256)
+    write_safetensors(path, {"large": ("F32", [256, 256], values.tobytes())})
+    model = wfs.open(path)
+    before, tensor = n_mapped(path), model.tensors["large"]
+    first, second = getattr(tensor, framework)(), getattr(tensor, framework)()
+    rows = getattr(tensor[64:192], framework)()
+    assert n_mapped(path) > before
+    first[0, 0] = rows[0, 0] = -1
+    model.close()
+    del model, tensor
+    assert (numpy.asarray(second) == values).all() and (numpy.asarray(first)[1:] == values[1:]).all()
+    assert rows[0, 0] == -1 and (numpy.asarray(rows)[1:] == values[65:192]).all()
+    assert path.read_bytes()[-values.nbytes:] == values.tobytes()
+    del first, second, rows
+    assert n_mapped(path) == 0
+    copy = getattr(wfs.open(path).tensors["large"], framework)(copy=True)
+    assert (numpy.asarray(copy) == values).all()
+    assert n_mapped(path) == 0
+
+
+def test_slices_are_those_of_numpy(source, need):
+    numpy = need("numpy")
+    model = wfs.open(source)
+    some = [0, -1, slice(None), slice(1, None), slice(None, None, 2), slice(2, 1), slice(-2, None, 3)]
+    for name, n_axes in (("matrix", 2), ("cube", 3)):
+        tensor, values = model.tensors[name], expected(numpy, name)
+        for index in itertools.product(some, repeat=n_axes):
+            assert numpy.array_equal(tensor[index].numpy("f32"), values[index]), index
+        assert numpy.array_equal(tensor[1:][..., ::2].numpy("f32"), values[1:][..., ::2])
+    matrix = expected(numpy, "matrix")
+    assert numpy.array_equal(model.tensors["matrix"][1:5:2][1, 3:9].numpy(), matrix[1:5:2][1, 3:9])
+
+
+def test_blocks_are_those_of_gguf(source, need):
+    numpy, quants = need("numpy"), need("gguf.quants")
+    import gguf
+    tensor = wfs.open(source).tensors["matrix"]
+    for name in ("Q4_0", "Q8_0", "Q5_1"):
+        kind = getattr(gguf.GGMLQuantizationType, name)
+        blocks = quants.quantize(expected(numpy, "matrix"), kind)
+        assert numpy.array_equal(tensor.numpy(name), blocks)
+        assert numpy.array_equal(tensor[2:5].numpy(name.lower()), blocks[2:5])
+
+
+def test_a_gguf_is_dequantized_and_sliced(source, tmp_path, need):
+    numpy, gguf, quants = need("numpy"), need("gguf"), need("gguf.quants")
+    path = tmp_path / "model.gguf"
+    blocks = quants.quantize(expected(numpy, "matrix"), gguf.GGMLQuantizationType.Q4_0)
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_tensor("token_embd.weight", blocks, raw_dtype=gguf.GGMLQuantizationType.Q4_0)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    tensor, values = wfs.open(path).tensors["token_embd.weight"], quants.dequantize(blocks, gguf.GGMLQuantizationType.Q4_0)
+    assert tensor.dtype == "Q4_0" and tensor.shape == (6, 64)
+    assert numpy.array_equal(tensor.numpy(), values)
+    assert numpy.array_equal(tensor.numpy("q4_0"), blocks)
+    for index in ((slice(1, 3), slice(5, 40)), (2, slice(None, None, 9)), (slice(None), 63)):
+        assert numpy.array_equal(tensor[index].numpy("f32"), values[index])
+
+
+def test_ml_dtypes(source, need):
+    numpy, ml_dtypes = need("numpy"), need("ml_dtypes")
+    array = wfs.open(source).tensors["cube"].numpy("bf16")
+    assert array.dtype == ml_dtypes.bfloat16 and numpy.array_equal(array.astype("<f4"), expected(numpy, "cube"))
+
+
+def test_torch_has_the_values(source, need):
+    numpy, torch = need("numpy"), need("torch")
+    model = wfs.open(source)
+    types = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I64": torch.int64, "U8": torch.uint8}
+    for name, (dtype, shape, _) in TENSORS.items():
+        tensor = model.tensors[name].torch()
+        assert tensor.dtype == types[dtype] and list(tensor.shape) == shape
+        assert numpy.array_equal(tensor.float().numpy(), expected(numpy, name).astype("<f4"))
+    part = model.tensors["cube"][1, :, ::2].torch()
+    assert numpy.array_equal(part.float().numpy(), expected(numpy, "cube")[1, :, ::2])
+    part += 1
+    with pytest.raises(TypeError):
+        model.tensors["matrix"].torch("q4_0")
+
+
+def test_safe_open_is_that_of_safetensors(source, need):
+    numpy, safetensors = need("numpy"), need("safetensors")
+    with safetensors.safe_open(source, "np") as theirs, wfs.safe_open(source, "np") as ours:
+        assert sorted(theirs.keys()) == ours.keys() and theirs.metadata() == ours.metadata()
+        for name in ("matrix", "half", "long", "a/b é"):
+            assert numpy.array_equal(theirs.get_tensor(name), ours.get_tensor(name))
+        their_slice, our_slice = theirs.get_slice("matrix"), ours.get_slice("matrix")
+        assert their_slice.get_shape() == our_slice.get_shape() and their_slice.get_dtype() == our_slice.get_dtype()
+        assert numpy.array_equal(their_slice[2:4, 1:9], our_slice[2:4, 1:9])
+    with pytest.raises(ValueError):
+        wfs.safe_open(source, "jax")
+
+
+def test_fsspec(source, need):
+    fsspec = need("fsspec")
+    data = source.read_bytes()
+    with fsspec.open(f"wfs://{source}!/model.safetensors") as file:
+        assert file.read(7) == data[:7] and file.seek(-3, os.SEEK_END) and file.read() == data[-3:]
+    system = fsspec.filesystem("wfs", source=str(source))
+    assert system.info("model.safetensors")["size"] == len(data)
+    assert system.isdir("tensors") and system.exists("metadata.json") and not system.exists("absent")
+    assert system.cat_file("model.safetensors", 3, 8) == data[3:8]
+    assert system.cat_file("model.safetensors", -3) == data[-3:]
+    assert set(system.glob("tensors/h*/f*.npy")) >= {"tensors/half/f16.npy", "tensors/half/f32.npy"}
+    with pytest.raises(OSError):
+        system.open("metadata.json", "wb")
+
+
+def test_a_shortened_file_is_an_error_without_a_mapping(source, need):
+    need("numpy")
+    model = wfs.open(source)
+    os.truncate(source, 100)
+    import time
+    time.sleep(0.02)
+    with pytest.raises(wfs.WfsError):
+        model.tensors["matrix"].numpy(copy=True)
+
+
+def test_types_are_right(tmp_path, need):
+    need("mypy")
+    code = tmp_path / "use.py"
+    code.write_text(textwrap.dedent("""
+        import wfs
+        model: wfs.Model = wfs.open("m", lora=["a", "b"], threads=2)
+        shape: tuple[int, ...] = model.tensors["a"][1:2, ..., 0].shape
+        data: bytes = model.read("config.json", 0, 10)
+        reason: "str | None" = model.why("x")
+        size: int = model.files["x"].size
+    """))
+    run = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--ignore-missing-imports", str(code)],
+                         capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout

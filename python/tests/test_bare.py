@@ -1,0 +1,200 @@
+"""What works without numpy: files, bytes, names, errors, the program."""
+import gc
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import wfs
+from conftest import TENSORS, write_safetensors
+
+
+def test_import_needs_no_other_package():
+    code = "import sys, wfs; print(sorted({'numpy', 'torch', 'fsspec', 'ml_dtypes'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_tensors_have_names_types_and_shapes(source):
+    tensors = wfs.open(source).tensors
+    assert {name: (t.dtype, list(t.shape)) for name, t in tensors.items()} == {
+        name: (dtype, shape) for name, (dtype, shape, _) in TENSORS.items()}
+    assert sorted(tensors) == sorted(TENSORS) and len(tensors) == len(TENSORS)
+    assert "matrix" in tensors and "matri" not in tensors and 3 not in tensors
+    with pytest.raises(KeyError):
+        tensors["absent"]
+
+
+def test_bytes_are_those_of_the_source(source):
+    model = wfs.open(source)
+    for name, (_, _, data) in TENSORS.items():
+        assert model.tensors[name].tobytes() == data
+    assert model.tensors["matrix"][2:4].tobytes() == TENSORS["matrix"][2][2 * 256:4 * 256]
+    assert model.tensors["matrix"][1, 3].tobytes() == TENSORS["matrix"][2][256 + 12:256 + 16]
+    assert model.tensors["matrix"].tobytes("Q8_0")[:2] == model.read("tensors/matrix/q8_0", 0, 2)
+
+
+def test_files(source):
+    model = wfs.open(source)
+    assert model.files["model.safetensors"].size == source.stat().st_size
+    assert model.read("model.safetensors") == source.read_bytes()
+    assert model.read("model.safetensors", 5, 9) == source.read_bytes()[5:14]
+    assert model.read("model.safetensors", 1 << 40) == b""
+    assert "metadata.json" in list(model.files) and "tensors/matrix/f32" in model.files
+    assert not any(path.startswith("tensors/") for path in model.files)
+    assert "tensors" not in model.files and "absent" not in model.files
+    assert {"matrix", "a%2Fb é"} <= {info.path.split("/")[1] for info in model.files.list("tensors")}
+    assert model.metadata["metadata"] == {"format": "pt"}
+
+
+def test_an_open_file_seeks(source):
+    data = source.read_bytes()
+    with wfs.open(source).open("model.safetensors") as file:
+        assert file.read(3) == data[:3] and file.tell() == 3
+        assert file.seek(-4, os.SEEK_END) == len(data) - 4 and file.read() == data[-4:] and file.read() == b""
+        assert file.seek(10) == 10 and file.read(4) == data[10:14]
+        with pytest.raises(ValueError):
+            file.seek(-1)
+    with pytest.raises(ValueError):
+        file.read()
+
+
+def test_copy_replaces_the_destination_when_it_is_complete(source, tmp_path):
+    model, to = wfs.open(source), tmp_path / "copy"
+    to.write_bytes(b"old")
+    with pytest.raises(FileNotFoundError):
+        model.copy("absent", to)
+    assert to.read_bytes() == b"old"
+    model.copy("model.safetensors", to)
+    assert to.read_bytes() == source.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "model.safetensors"]
+
+
+def test_errors(source, tmp_path):
+    model = wfs.open(source)
+    with pytest.raises(FileNotFoundError, match="there is no 'absent'"):
+        model.open("absent")
+    with pytest.raises(IsADirectoryError):
+        model.open("tensors")
+    with pytest.raises(NotADirectoryError):
+        model.files.list("metadata.json")
+    with pytest.raises(ValueError, match="unknown option 'no-such'"):
+        wfs.open(source, **{"no-such": True})
+    with pytest.raises(wfs.WfsError, match="absent.safetensors"):
+        wfs.open(tmp_path / "absent.safetensors")
+    with pytest.raises(ValueError, match="null byte"):
+        model.open("a\0b")
+    with pytest.raises(ValueError, match="no type has this name"):
+        model.tensors["matrix"].tobytes("q9")
+    with pytest.raises(ValueError, match="whole blocks"):
+        model.tensors["matrix"][:, 1:33].tobytes("q4_0")
+    assert model.why("metadata.json") is None
+    assert "there is no 'absent'" in model.why("absent")
+    assert "multiple of 32" in model.why("tensors/cube/q4_0")
+
+
+def test_slices_that_make_no_sense(source):
+    matrix = wfs.open(source).tensors["matrix"]
+    assert matrix[3].shape == (64,) and matrix[..., 0].shape == (6,) and matrix[1:1].shape == (0, 64)
+    assert matrix[4:1].shape == (0, 64) and matrix[-2:, ::7].shape == (2, 10) and matrix[1:5][1:3].shape == (2, 64)
+    for wrong in (6, -7, (0, 0, 0), (..., ...)):
+        with pytest.raises(IndexError):
+            matrix[wrong]
+    with pytest.raises(ValueError):
+        matrix[::-1]
+    with pytest.raises(TypeError):
+        matrix["a"]
+
+
+def test_options(source):
+    with wfs.open(source, names="hf", dtype=None, follow_links=True, threads=1) as model:
+        assert model.tensors["half"].tobytes("f16") == TENSORS["half"][2]
+    with pytest.raises(ValueError, match="closed"):
+        model.tensors
+
+
+def test_a_changed_source_is_an_error(source):
+    model = wfs.open(source)
+    file = model.raw("tensors/matrix/f32")
+    write_safetensors(source, {"other": ("U8", [1], b"\1")})
+    os.utime(source, ns=(1, 1))
+    import time
+    time.sleep(0.02)
+    with pytest.raises(wfs.WfsError, match="changed"):
+        file.read()
+    with pytest.raises(wfs.WfsError, match="changed"):
+        model.tensors["matrix"].tobytes()
+
+
+def test_many_threads(source):
+    model, wrong = wfs.open(source), []
+
+    def read():
+        for _ in range(50):
+            if model.tensors["matrix"].tobytes("f32") != TENSORS["matrix"][2]:
+                wrong.append("matrix")
+            if model.read("tensors/half/raw") != TENSORS["half"][2]:
+                wrong.append("half")
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_a_child_of_a_fork_reads(source):
+    model = wfs.open(source)
+    before = model.tensors["matrix"].tobytes("q4_0")
+    child = os.fork()
+    if child == 0:
+        same = model.tensors["matrix"].tobytes("q4_0") == before
+        same = same and wfs.open(source).tensors["matrix"].tobytes("q4_0") == before
+        os._exit(0 if same else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_descriptors_are_closed(source):
+    def n_open():
+        return len(os.listdir("/proc/self/fd"))
+    gc.collect()
+    before = n_open()
+    for _ in range(5):
+        model = wfs.open(source)
+        file = model.open("model.safetensors")
+        model.close()
+        assert file.read(1) == source.read_bytes()[:1]
+        del model, file
+    gc.collect()
+    assert n_open() == before
+
+
+def test_the_process_stays_as_it_is_unless_it_is_told(tmp_path):
+    source = tmp_path / "tall.safetensors"
+    write_safetensors(source, {"tall": ("F32", [4096, 256], bytes(4096 * 1024))})
+    code = """if True:
+        import resource, sys, wfs
+        def caught():
+            line = next(line for line in open("/proc/self/status") if line.startswith("SigCgt"))
+            return int(line.split()[1], 16) >> 6 & 1
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if sys.argv[2:]:
+            wfs.allow(sigbus=True)
+        wfs.open(sys.argv[1]).tensors["tall"][:, 3].tobytes("f32")
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == limit
+        print(caught())"""
+    def run(*arguments):
+        return subprocess.run([sys.executable, "-c", code, str(source), *arguments], check=True, capture_output=True)
+    assert (run().stdout, run().stderr) == (b"0\n", b"")
+    assert run("allowed").stdout == b"1\n"
+
+
+def test_the_program(source):
+    def run(*command):
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    wrong = subprocess.run([wfs.program(), "ls", "-o", "layout=absent", str(source)], capture_output=True, text=True)
+    assert "known: " in wrong.stderr and "vllm" in wrong.stderr
+    assert run(wfs.program(), "--version") == f"wfs {wfs.__version__}\n"
+    assert run(sys.executable, "-m", "wfs", "ls", str(source)) == run(wfs.program(), "ls", str(source))
+    assert run(os.path.join(os.path.dirname(sys.executable), "wfs"), "--version") == f"wfs {wfs.__version__}\n"

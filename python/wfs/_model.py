@@ -1,0 +1,243 @@
+"""Models: their files, and what wfs has to say of them."""
+from __future__ import annotations
+
+import ctypes
+import io
+import json
+import os
+import stat as stat_module
+from collections.abc import Iterator, Mapping
+from ctypes import byref
+from typing import Any, Callable, NamedTuple, Optional, Union
+
+from ._library import Context, Entry, Handle, WfsError, call, encode_path, lib, shared_context
+from ._tensors import Tensors
+
+_BUFFER = 1 << 20
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+
+class FileInfo(NamedTuple):
+    """A file or directory: its path, its exact size in bytes, and when its sources changed (seconds since 1970)."""
+    path: str
+    size: int
+    mtime: float
+    is_directory: bool
+
+
+def _info(path: str, entry: Entry) -> FileInfo:
+    return FileInfo(path, entry.size, entry.mtime + entry.mtime_nanoseconds / 1e9, stat_module.S_ISDIR(entry.mode))
+
+
+class RawFile(io.RawIOBase):
+    """A virtual file, without a buffer. Threads may share it through pread()."""
+
+    def __init__(self, handle: Handle, path: PathLike) -> None:
+        super().__init__()
+        self._file: Optional[int] = None
+        self._handle = handle
+        self._file = call(lib.wfs_file_open, handle.pointer, encode_path(path))
+        self.name = os.fspath(path)
+        self.size: int = lib.wfs_file_size(self._file)
+        self._position = 0
+
+    def _open_file(self) -> int:
+        if self._file is None:
+            raise ValueError("I/O operation on closed file")
+        return self._file
+
+    def close(self) -> None:
+        if self._file is not None:
+            lib.wfs_file_close(self._file)
+            self._file = None
+        super().close()
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        self._open_file()
+        return self._position
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._open_file()
+        if whence not in (os.SEEK_SET, os.SEEK_CUR, os.SEEK_END):
+            raise ValueError(f"invalid whence ({whence})")
+        position = offset + (0 if whence == os.SEEK_SET else self._position if whence == os.SEEK_CUR else self.size)
+        if position < 0:
+            raise ValueError(f"negative seek position {position}")
+        self._position = position
+        return position
+
+    def readinto(self, buffer: Any) -> int:
+        file, view = self._open_file(), memoryview(buffer).cast("B")
+        if len(view) == 0:
+            return 0
+        out = (ctypes.c_char * len(view)).from_buffer(view)
+        n_read: int = call(lib.wfs_file_read, file, self._position, ctypes.addressof(out), len(view))
+        self._position += n_read
+        return n_read
+
+    def pread(self, length: int, offset: int) -> bytes:
+        """Up to `length` bytes from `offset` on, fewer only at the end; the position stays."""
+        if offset < 0 or length < 0:
+            raise ValueError("a negative offset or length")
+        out = bytearray(min(length, max(self.size - offset, 0)))
+        if out:
+            address = ctypes.addressof((ctypes.c_char * len(out)).from_buffer(out))
+            call(lib.wfs_file_read, self._open_file(), offset, address, len(out))
+        return bytes(out)
+
+    def write_to(self, descriptor: int) -> None:
+        """Writes the whole file to a descriptor, with all threads: the fastest way to copy it."""
+        call(lib.wfs_file_write, self._open_file(), descriptor)
+
+
+class Files(Mapping[str, FileInfo]):
+    """The files of a model by their paths. Iteration leaves out tensors/, whose files are found by name."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+
+    def list(self, path: PathLike = "") -> list[FileInfo]:
+        """The entries of a directory."""
+        entries = call(lib.wfs_list_open, self._handle.pointer, encode_path(path), False)
+        try:
+            inner = os.fspath(path).strip("/")
+            infos = []
+            for i in range(lib.wfs_list_count(entries)):
+                entry = lib.wfs_list_entry(entries, i).contents
+                name = os.fsdecode(entry.name)
+                infos.append(_info(f"{inner}/{name}" if inner else name, entry))
+            return infos
+        finally:
+            lib.wfs_list_close(entries)
+
+    def stat(self, path: PathLike) -> FileInfo:
+        entry = Entry()
+        call(lib.wfs_stat, self._handle.pointer, encode_path(path), byref(entry))
+        return _info(os.fspath(path).strip("/"), entry)
+
+    def __getitem__(self, path: str) -> FileInfo:
+        try:
+            info = self.stat(path)
+        except FileNotFoundError as error:
+            raise KeyError(path) from error
+        if info.is_directory:
+            raise KeyError(path)
+        return info
+
+    def _below(self, path: str) -> Iterator[FileInfo]:
+        for info in self.list(path):
+            if not info.is_directory:
+                yield info
+            elif info.path != "tensors" and not info.path.endswith("/tensors"):
+                yield from self._below(info.path)
+
+    def __iter__(self) -> Iterator[str]:
+        return (info.path for info in self._below(""))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self._below(""))
+
+    def __repr__(self) -> str:
+        return "<wfs.Files>"
+
+
+def _words(options: Mapping[str, Any]) -> list[str]:
+    """Options as words: True is a flag, a list repeats the option, False and None leave it out."""
+    words = []
+    for name, value in options.items():
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            if one is None or one is False:
+                continue
+            words.append(name if one is True else f"{name}={os.fspath(one) if isinstance(one, os.PathLike) else one}")
+    return words
+
+
+class Model:
+    """An open model. It closes with close(), at the end of a `with`, or when nothing uses it."""
+
+    def __init__(self, source: PathLike, threads: int = 0, log: Optional[Callable[[str], None]] = None,
+                 **options: Any) -> None:
+        self._handle: Optional[Handle] = None
+        context = shared_context() if threads == 0 and log is None else Context(threads, log)
+        self._handle = Handle(source, _words(options), context)
+        self.source = os.fspath(source)
+
+    def _open_handle(self) -> Handle:
+        if self._handle is None:
+            raise ValueError("the model is closed")
+        return self._handle
+
+    def close(self) -> None:
+        """Lets go of the model. Files, tensors and arrays that are still used keep its sources open."""
+        self._handle = None
+
+    def __enter__(self) -> "Model":
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<wfs.Model {self.source!r}>"
+
+    @property
+    def tensors(self) -> Tensors:
+        """The tensors by their names."""
+        return Tensors(self._open_handle())
+
+    @property
+    def files(self) -> Files:
+        """The files by their paths."""
+        return Files(self._open_handle())
+
+    @property
+    def notes(self) -> list[str]:
+        """Assumptions and omissions so far; opening files may add some."""
+        pointer = self._open_handle().pointer
+        return [lib.wfs_note(pointer, i).decode(errors="replace") for i in range(lib.wfs_note_count(pointer))]
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What metadata.json says: the format, the source's own metadata, the tensors and the files."""
+        text: dict[str, Any] = json.loads(self.read("metadata.json"))
+        return text
+
+    def raw(self, path: PathLike) -> RawFile:
+        """Opens a file without a buffer."""
+        return RawFile(self._open_handle(), path)
+
+    def open(self, path: PathLike) -> io.BufferedReader:
+        """Opens a file for reading bytes; it can seek."""
+        return io.BufferedReader(self.raw(path), _BUFFER)
+
+    def read(self, path: PathLike, offset: int = 0, length: Optional[int] = None) -> bytes:
+        """Reads bytes of a file: `length` of them from `offset` on, or all that follow."""
+        with self.raw(path) as file:
+            return file.pread(file.size if length is None else length, offset)
+
+    def copy(self, path: PathLike, destination: PathLike) -> None:
+        """Writes a file to the disk, replacing `destination` when it is complete."""
+        temporary = f"{os.fspath(destination)}.wfs-{os.getpid()}"
+        try:
+            with self.raw(path) as file, open(temporary, "wb") as out:
+                file.write_to(out.fileno())
+            os.replace(temporary, destination)
+        except BaseException:
+            if os.path.exists(temporary):
+                os.unlink(temporary)
+            raise
+
+    def why(self, path: PathLike) -> Optional[str]:
+        """Why wfs does not make a file; None: the file is there."""
+        try:
+            self.files.stat(path)
+        except WfsError as error:
+            return error.strerror
+        return None

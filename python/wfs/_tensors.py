@@ -1,0 +1,215 @@
+"""Tensors: lazy, sliced without reading, converted when they are read."""
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Mapping
+from ctypes import byref, c_size_t, c_uint64
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Sequence, Union
+
+from . import _dtypes
+from ._library import Handle, Slice, Tensor as _Tensor, call, lib, mapped_view
+
+if TYPE_CHECKING:
+    import numpy
+    import torch
+
+_LEAST_MAPPED = 64 << 10  # bytes; fewer are read, which takes less time than a mapping
+
+Index = Union[int, slice, "ellipsis", tuple[Union[int, slice, "ellipsis"], ...]]  # noqa: F821
+
+
+class _Axis(NamedTuple):
+    """The indices of an axis of the whole tensor: start, start + step, ..."""
+    start: int
+    length: int
+    step: int
+    shown: bool  # an axis that an integer has taken away is not
+
+
+def _cut(axis: _Axis, index: Any) -> _Axis:
+    if isinstance(index, slice):
+        start, stop, step = index.indices(axis.length)
+        if step < 0:
+            raise ValueError("a slice of a tensor cannot go backwards")
+        count = len(range(start, stop, step))
+        return _Axis(axis.start + start * axis.step if count else axis.start, count, axis.step * step, True)
+    try:
+        number = index.__index__()
+    except AttributeError:
+        raise TypeError(f"a tensor is sliced by integers, slices and ..., not by {type(index).__name__}") from None
+    if not -axis.length <= number < axis.length:
+        raise IndexError(f"index {number} is out of range for an axis of {axis.length}")
+    return _Axis(axis.start + number % axis.length * axis.step, 1, 1, False)
+
+
+class Tensor:
+    """A tensor, or a slice of one. Nothing is read before numpy(), torch() or tobytes()."""
+
+    def __init__(self, handle: Handle, index: int, name: str, dtype: str, axes: Sequence[_Axis], whole: bool,
+                 refusal: Optional[str]) -> None:
+        self._handle = handle
+        self._index = index
+        self._axes = tuple(axes)
+        self._whole = whole
+        self._refusal = refusal
+        #: Its name, as in the source.
+        self.name = name
+        #: The type of its values as the source stores them: "BF16", "Q4_K".
+        self.dtype = dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(axis.length for axis in self._axes if axis.shown)
+
+    @property
+    def refusal(self) -> Optional[str]:
+        """Why its values cannot be read; None: they can."""
+        return self._refusal
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a scalar")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"<wfs.Tensor {self.name!r} {self.dtype} {list(self.shape)}>"
+
+    def __getitem__(self, index: Index) -> "Tensor":
+        """A slice: t[3], t[10:20, ::2], t[..., 0]. Reading it reads only the stored bytes it is computed from."""
+        indices = list(index) if isinstance(index, tuple) else [index]
+        shown = [i for i, axis in enumerate(self._axes) if axis.shown]
+        n_ellipses = sum(1 for one in indices if one is Ellipsis)
+        if n_ellipses > 1:
+            raise IndexError("a slice can have only one ...")
+        if n_ellipses == 0:
+            indices.append(Ellipsis)
+        at = next(i for i, one in enumerate(indices) if one is Ellipsis)
+        n_rest = len(shown) - (len(indices) - 1)
+        if n_rest < 0:
+            raise IndexError(f"{len(indices) - 1} indices for a tensor of {len(shown)} axes")
+        indices[at:at + 1] = [slice(None)] * n_rest
+        axes = list(self._axes)
+        for i, one in zip(shown, indices):
+            axes[i] = _cut(axes[i], one)
+        return Tensor(self._handle, self._index, self.name, self.dtype, axes, self._whole and axes == list(self._axes),
+                      self._refusal)
+
+    def _slices(self) -> Any:
+        if self._whole:
+            return None
+        return (Slice * max(len(self._axes), 1))(*[Slice(axis.start, axis.length, axis.step) for axis in self._axes])
+
+    def _size(self, dtype: str, slices: Any) -> int:
+        size = c_uint64()
+        call(lib.wfs_tensor_size, self._handle.pointer, self._index, dtype.encode(), slices, byref(size))
+        return size.value
+
+    def _read(self, dtype: str, slices: Any, address: int, size: int) -> None:
+        call(lib.wfs_tensor_read, self._handle.pointer, self._index, dtype.encode(), slices, address, size)
+
+    def _map(self, dtype: str, slices: Any, alignment: int) -> Optional[memoryview]:
+        """Its bytes in a mapping of their own; None: they must be read."""
+        size = c_uint64()
+        if self._size(dtype, slices) < _LEAST_MAPPED:
+            return None
+        address = lib.wfs_tensor_map(self._handle.pointer, self._index, dtype.encode(), slices, byref(size))
+        view = mapped_view(address, size.value) if address is not None else None
+        return view if view is not None and address % alignment == 0 else None
+
+    def tobytes(self, dtype: str = "raw") -> bytes:
+        """Its bytes in a type: those of the file tensors/NAME/DTYPE; "raw" is the stored one."""
+        slices = self._slices()
+        size = self._size(dtype, slices)
+        out = bytearray(size)
+        self._read(dtype, slices, ctypes.addressof((ctypes.c_char * size).from_buffer(out)) if size else 0, size)
+        return bytes(out)
+
+    def numpy(self, dtype: Optional[str] = None, copy: bool = False) -> "numpy.ndarray[Any, Any]":
+        """Its values as an array.
+
+        dtype   "f32", "f16", "i8" ...; None: the stored type if numpy has it, else "f32" (of BF16, F8 and blocks).
+                "bf16" and "f8_..." need ml_dtypes. A type of blocks, such as "q4_k", gives their bytes.
+        copy    False: where a file stores the values, the array shows the file until it is written to
+        """
+        import numpy
+        own = self.dtype.lower()
+        name = dtype.lower() if dtype is not None else own if _dtypes.numpy_has(own) else "f32"
+        is_raw = name == "raw"
+        kind = None if is_raw and not _dtypes.numpy_has(own) else _dtypes.numpy_dtype(own if is_raw else name)
+        slices = self._slices()
+        mapped = self._map(name, slices, kind.alignment if kind is not None else 1) if not copy else None
+        if mapped is not None:
+            array = numpy.frombuffer(mapped, numpy.uint8)
+        else:
+            array = numpy.empty(self._size(name, slices), numpy.uint8)
+            self._read(name, slices, array.ctypes.data, array.nbytes)
+        if kind is not None and array.nbytes == kind.itemsize * _product(self.shape):
+            return array.view(kind).reshape(self.shape)
+        rows = self.shape[:-1]
+        return array.reshape(*rows, array.nbytes // _product(rows)) if _product(rows) else array
+
+    def torch(self, dtype: Optional[str] = None, device: Any = "cpu", copy: bool = False) -> "torch.Tensor":
+        """Its values as a tensor of torch. dtype and copy as in numpy(); None: the stored type, "f32" for types of blocks.
+        """
+        import torch
+        own = self.dtype.lower()
+        name = dtype.lower() if dtype is not None else own if _dtypes.torch_has(own) else "f32"
+        kind = _dtypes.torch_dtype(name)
+        if kind is None:
+            raise TypeError(f"torch has no {name}")
+        slices = self._slices()
+        mapped = self._map(name, slices, kind.itemsize) if not copy else None
+        if mapped is not None:
+            tensor = torch.frombuffer(mapped, dtype=kind).reshape(self.shape)
+        else:
+            tensor = torch.empty(self.shape, dtype=kind)
+            self._read(name, slices, tensor.data_ptr(), tensor.numel() * tensor.element_size())
+        return tensor if str(device) == "cpu" else tensor.to(device)
+
+
+def _product(numbers: Sequence[int]) -> int:
+    product = 1
+    for number in numbers:
+        product *= number
+    return product
+
+
+class Tensors(Mapping[str, Tensor]):
+    """The tensors of a model by their names, in the order of the source."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+
+    def __len__(self) -> int:
+        count: int = lib.wfs_tensor_count(self._handle.pointer)
+        return count
+
+    def _at(self, index: int) -> Tensor:
+        told = _Tensor()
+        call(lib.wfs_tensor_at, self._handle.pointer, index, byref(told))
+        name = ctypes.string_at(told.name, told.name_length).decode(errors="surrogateescape")
+        axes = [_Axis(0, told.shape[i], 1, True) for i in range(told.rank)]
+        refusal = told.refusal.decode(errors="replace") if told.refusal is not None else None
+        return Tensor(self._handle, index, name, told.dtype.decode(), axes, True, refusal)
+
+    def _find(self, name: object) -> Optional[int]:
+        if not isinstance(name, str):
+            return None
+        raw, index = name.encode(errors="surrogateescape"), c_size_t()
+        found = lib.wfs_tensor_find(self._handle.pointer, raw, len(raw), byref(index), None)
+        return index.value if found else None
+
+    def __getitem__(self, name: str) -> Tensor:
+        index = self._find(name)
+        if index is None:
+            raise KeyError(name)
+        return self._at(index)
+
+    def __contains__(self, name: object) -> bool:
+        return self._find(name) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        return (self._at(i).name for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"<wfs.Tensors: {len(self)}>"

@@ -1,0 +1,75 @@
+"""The file system `wfs` of fsspec: fsspec.open("wfs://SOURCE!/gguf/model-Q4_K_M.gguf").
+
+A URL is wfs://SOURCE!/PATH: SOURCE is what wfs.open() takes, PATH is a file of the model. Storage options are those of
+wfs.open(). Without SOURCE! the storage option `source` names it.
+"""
+from __future__ import annotations
+
+import io
+from typing import Any, Optional
+
+from fsspec.spec import AbstractFileSystem
+
+from ._model import FileInfo, Model
+
+_PREFIX, _SEPARATOR = "wfs://", "!/"
+
+
+class WfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
+    protocol = "wfs"
+    root_marker = ""
+
+    def __init__(self, source: str, **options: Any) -> None:
+        ours = {name: value for name, value in options.items() if name not in _FSSPEC_OPTIONS}
+        super().__init__(**{name: value for name, value in options.items() if name in _FSSPEC_OPTIONS})
+        self.model = Model(source, **ours)
+
+    @classmethod
+    def _strip_protocol(cls, path: Any) -> Any:
+        if isinstance(path, list):
+            return [cls._strip_protocol(one) for one in path]
+        text = str(path)
+        if text.startswith(_PREFIX):
+            text = text[len(_PREFIX):]
+        if _SEPARATOR in text:
+            text = text.split(_SEPARATOR, 1)[1]
+        return text.strip("/")
+
+    @staticmethod
+    def _get_kwargs_from_urls(path: str) -> dict[str, Any]:
+        text = path[len(_PREFIX):] if path.startswith(_PREFIX) else path
+        source, separator, _ = text.partition(_SEPARATOR)
+        return {"source": source} if separator else {}
+
+    @staticmethod
+    def _describe(info: FileInfo) -> dict[str, Any]:
+        kind = "directory" if info.is_directory else "file"
+        return {"name": info.path, "size": info.size, "type": kind, "mtime": info.mtime}
+
+    def ls(self, path: str, detail: bool = True, **unused: Any) -> list[Any]:
+        path = self._strip_protocol(path)
+        info = self.model.files.stat(path)
+        infos = self.model.files.list(path) if info.is_directory else [info]
+        return [self._describe(one) if detail else one.path for one in infos]
+
+    def info(self, path: str, **unused: Any) -> dict[str, Any]:
+        return self._describe(self.model.files.stat(self._strip_protocol(path)))
+
+    def modified(self, path: str) -> Any:
+        import datetime
+        return datetime.datetime.fromtimestamp(self.info(path)["mtime"], datetime.timezone.utc)
+
+    def _open(self, path: str, mode: str = "rb", block_size: Optional[int] = None, autocommit: bool = True,
+              cache_options: Any = None, **unused: Any) -> io.BufferedReader:
+        if mode != "rb":
+            raise OSError(f"{path}: the files of wfs can only be read, not opened with mode {mode!r}")
+        return self.model.open(self._strip_protocol(path))
+
+    def cat_file(self, path: str, start: Optional[int] = None, end: Optional[int] = None, **unused: Any) -> bytes:
+        with self.model.raw(self._strip_protocol(path)) as file:
+            first, last, _ = slice(start, end).indices(file.size)
+            return file.pread(max(last - first, 0), first)
+
+
+_FSSPEC_OPTIONS = {"use_listings_cache", "listings_expiry_time", "max_paths", "skip_instance_cache", "asynchronous",
+                   "loop"}

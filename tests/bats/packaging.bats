@@ -80,12 +80,14 @@ install_to_root() {
     need meson
     BUILD=$BATS_TEST_TMPDIR/build
     meson setup -Dtests=false "$BUILD" "$HERE/../.." >/dev/null
-    mkdir -p "$BUILD" && cp "$WFS" "$BUILD/wfs" && touch "$BUILD/wfs.1"
+    mkdir -p "$BUILD/fs/lib" && cp "$WFS" "$BUILD/wfs" && touch "$BUILD/wfs.1"
+    cp -P "$(dirname "$WFS")"/fs/lib/libwfs.{a,so,so.0,so.?.?.?} "$(dirname "$WFS")/fs/lib/wfs.3" "$BUILD/fs/lib"
     for prefix in /usr /opt/wfs; do
         meson configure --prefix="$prefix" "$BUILD"
         ninja -C "$BUILD" --quiet build.ninja >/dev/null
         install_to_root
         cmp "$WFS" "$ROOT$prefix/bin/wfs"
+        [ -f "$ROOT$prefix/include/wfs.h" ] && [ -f "$ROOT$prefix/share/man/man3/wfs.3" ]
         for name in mount.wfs mount.fuse.wfs; do
             [ "$(readlink "$ROOT$prefix/sbin/$name")" = "$prefix/bin/wfs" ]
         done

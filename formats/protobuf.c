@@ -94,6 +94,20 @@ bool protobuf_next(struct protobuf *message, struct protobuf_field *ret_field, b
     return take_value(message, ret_field, error);
 }
 
+bool protobuf_find(struct protobuf message, uint32_t number, struct protobuf_field *ret_field, struct error *error)
+{
+    struct protobuf_field field;
+    *ret_field = (struct protobuf_field){0};
+    for (bool more;;) {
+        if (!protobuf_next(&message, &field, &more, error))
+            return false;
+        if (!more)
+            return true;
+        if (field.number == number && field.wire == PROTOBUF_BYTES)
+            *ret_field = field;
+    }
+}
+
 struct protobuf protobuf_inner(const struct protobuf *message, const struct protobuf_field *field)
 {
     struct protobuf inner = *message;

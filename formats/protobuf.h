@@ -26,6 +26,9 @@ struct protobuf_field {
  * <reason>". */
 bool protobuf_next(struct protobuf *message, struct protobuf_field *ret_field, bool *ret_more, struct error *error);
 
+/* Finds the last field of bytes with that number; its number is 0 if there is none. */
+bool protobuf_find(struct protobuf message, uint32_t number, struct protobuf_field *ret_field, struct error *error);
+
 /* Returns the message in a field of bytes. */
 struct protobuf protobuf_inner(const struct protobuf *message, const struct protobuf_field *field);
 

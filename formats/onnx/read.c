@@ -103,27 +103,13 @@ static bool enter_node(struct walk *walk, struct protobuf message, struct error 
     return true;
 }
 
-static bool find_name(struct protobuf message, struct protobuf_field *ret_name, struct error *error)
-{
-    struct protobuf_field field;
-    *ret_name = (struct protobuf_field){0};
-    for (bool more;;) {
-        if (!protobuf_next(&message, &field, &more, error))
-            return false;
-        if (!more)
-            return true;
-        if (field.number == ATTRIBUTE_NAME && field.wire == PROTOBUF_BYTES)
-            *ret_name = field;
-    }
-}
-
 /* Adds the value of a Constant node, which an attribute with the name of its kind holds. */
 static bool add_constant(struct walk *walk, const struct level *node, struct protobuf message, struct error *error)
 {
     struct onnx_reader *reader = &walk->reader;
     struct protobuf_field name, field;
     char word[MAX_WORD];
-    if (!find_name(message, &name, error) || !read_word(&message, &name, word, error))
+    if (!protobuf_find(message, ATTRIBUTE_NAME, &name, error) || !read_word(&message, &name, word, error))
         return false;
     if (strcmp(word, "value_float") == 0)
         return onnx_add_numbers(reader, &message, ATTRIBUTE_FLOAT, PROTOBUF_FIXED32, true, &node->output, error);
@@ -181,7 +167,7 @@ static bool enter_subgraph(struct walk *walk, const struct protobuf_field *field
 
 static bool enter_attribute(struct walk *walk, struct protobuf message, struct error *error)
 {
-    return find_name(message, &push(walk, ATTRIBUTE, message)->label, error);
+    return protobuf_find(message, ATTRIBUTE_NAME, &push(walk, ATTRIBUTE, message)->label, error);
 }
 
 /* Adds a StringStringEntryProto to the metadata, unless it is too long. */

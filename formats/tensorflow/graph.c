@@ -63,21 +63,6 @@ static bool is_word(const struct protobuf *message, const struct protobuf_field 
            window_read(message->window, field->offset, length, text, &unused) && memcmp(text, word, length) == 0;
 }
 
-/* Finds the last field of bytes with that number; its number is 0 if there is none. */
-static bool find_field(struct protobuf message, uint32_t number, struct protobuf_field *ret_field, struct error *error)
-{
-    struct protobuf_field field;
-    *ret_field = (struct protobuf_field){0};
-    for (bool more;;) {
-        if (!protobuf_next(&message, &field, &more, error))
-            return false;
-        if (!more)
-            return true;
-        if (field.number == number && field.wire == PROTOBUF_BYTES)
-            *ret_field = field;
-    }
-}
-
 static uint32_t typed_field(const struct dtype *dtype)
 {
     for (size_t i = 0; i < sizeof typed_fields / sizeof *typed_fields; i++)
@@ -136,7 +121,7 @@ static bool set_tensor(struct reader *reader, const struct protobuf *message, st
     struct bundle_entry entry;
     struct protobuf_field content;
     uint64_t n_elements, n_bytes;
-    if (!bundle_read_entry(*message, &entry, error) || !find_field(*message, TENSOR_CONTENT, &content, error))
+    if (!bundle_read_entry(*message, &entry, error) || !protobuf_find(*message, TENSOR_CONTENT, &content, error))
         return false;
     tensor->dtype = entry.dtype;
     tensor->refusal = entry.refusal;
@@ -169,10 +154,10 @@ static bool find_tensor(struct protobuf node, struct protobuf_field *ret_tensor,
         if (field.number != NODE_ATTRIBUTE || field.wire != PROTOBUF_BYTES)
             continue;
         struct protobuf entry = protobuf_inner(&node, &field);
-        if (!find_field(entry, ENTRY_KEY, &key, error) || !find_field(entry, ENTRY_VALUE, &value, error))
+        if (!protobuf_find(entry, ENTRY_KEY, &key, error) || !protobuf_find(entry, ENTRY_VALUE, &value, error))
             return false;
         if (is_word(&node, &key, "value") && value.number != 0 &&
-            !find_field(protobuf_inner(&node, &value), VALUE_TENSOR, ret_tensor, error))
+            !protobuf_find(protobuf_inner(&node, &value), VALUE_TENSOR, ret_tensor, error))
             return false;
     }
 }
@@ -181,7 +166,7 @@ static bool add_node(struct reader *reader, struct protobuf node, struct error *
 {
     struct protobuf_field name, operator, value;
     struct tensor tensor = {0};
-    if (!find_field(node, NODE_NAME, &name, error) || !find_field(node, NODE_OPERATOR, &operator, error))
+    if (!protobuf_find(node, NODE_NAME, &name, error) || !protobuf_find(node, NODE_OPERATOR, &operator, error))
         return false;
     if (!is_word(&node, &operator, "Const"))
         return true;

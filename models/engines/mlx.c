@@ -238,19 +238,24 @@ struct output {
     uint64_t in_shard, total_size, n_parameters;
 };
 
-static void put(struct output *output, const struct mlx_tensor *tensor, const char *suffix, const struct view *view)
+/* Adds a tensor of that size to the last shard, or to a new one. */
+static void add_to_shard(struct output *output, uint64_t size)
 {
     static const uint64_t most = (uint64_t)5 << 30; /* bytes of a shard; a larger tensor has its own */
-    const char *name = arena_printf(output->arena, "%s%s", tensor->module, suffix);
-    uint64_t size = view_bytes(view);
     if (output->n_shards == 0 || output->in_shard + size > most) {
         output->n_shards++;
         output->in_shard = 0;
     }
-    output->tensors[output->n_tensors] = tensor_of_view(name, view);
-    output->shards[output->n_tensors++] = (uint32_t)output->n_shards - 1;
     output->in_shard += size;
     output->total_size += size;
+}
+
+static void put(struct output *output, const struct mlx_tensor *tensor, const char *suffix, const struct view *view)
+{
+    const char *name = arena_printf(output->arena, "%s%s", tensor->module, suffix);
+    add_to_shard(output, view_bytes(view));
+    output->tensors[output->n_tensors] = tensor_of_view(name, view);
+    output->shards[output->n_tensors++] = (uint32_t)output->n_shards - 1;
 }
 
 /* Gives the rows of a matrix back to the matrices of a stack. */
@@ -281,19 +286,44 @@ static bool put_quantized(struct output *output, const struct mlx_tensor *tensor
     return true;
 }
 
+/* Returns the dtype that a variant casts tensors to; NULL: none. */
+static const struct dtype *cast_of(const struct mlx_model *model, const struct mlx_variant *variant)
+{
+    const struct suffix_of_dtype *found = find_dtype(variant->dtype != NULL ? variant->dtype : model->dtype);
+    return found != NULL ? dtype_by_name(found->name) : NULL;
+}
+
 static bool put_tensor(struct output *output, const struct mlx_tensor *tensor, struct error *error)
 {
     const struct mlx_variant *variant = output->variant;
-    const struct suffix_of_dtype *cast = find_dtype(variant->dtype != NULL ? variant->dtype : output->model->dtype);
+    const struct dtype *cast = cast_of(output->model, variant);
     struct parameters parameters = parameters_of(output->model, variant, tensor);
     const struct view *view = tensor->view;
     if (cast != NULL && !tensor->keeps_type)
-        view = view_convert(output->arena, view, dtype_by_name(cast->name));
+        view = view_convert(output->arena, view, cast);
     if (parameters.mode != NULL)
         return put_quantized(output, tensor, view, &parameters, error);
     put(output, tensor, tensor->suffix, view);
     output->n_parameters += tensor->is_of_branch ? 0 : view->n_elements;
     return true;
+}
+
+/* Adds the sizes of the tensors that put_tensor() puts, without their views. */
+static void add_sizes(struct output *output, const struct dtype *cast, const struct mlx_tensor *tensor)
+{
+    struct parameters parameters = parameters_of(output->model, output->variant, tensor);
+    const struct dtype *dtype = cast != NULL && !tensor->keeps_type ? cast : tensor->view->dtype;
+    uint64_t n_elements = tensor->view->n_elements;
+    if (parameters.mode == NULL) {
+        add_to_shard(output, n_elements / dtype->block_elements * dtype->block_bytes);
+        return;
+    }
+    bool is_affine = strcmp(parameters.mode, affine) == 0;
+    uint64_t scales = n_elements / parameters.columns * (is_affine ? dtype->block_bytes : 1);
+    add_to_shard(output, n_elements / 8 * parameters.bits); /* a whole number of words: columns are multiples of 8 */
+    add_to_shard(output, scales);
+    if (is_affine)
+        add_to_shard(output, scales);
 }
 
 /* A recipe looks for these modules. */
@@ -323,11 +353,13 @@ static bool make_output(const struct mlx_model *model, const struct mlx_variant 
 
 size_t mlx_shards(const struct mlx_model *model, const struct mlx_variant *variant, struct error *error)
 {
-    struct arena *arena = arena_new();
-    struct output output;
-    size_t n_shards = make_output(model, variant, arena, &output, error) ? output.n_shards : 0;
-    arena_free(arena);
-    return n_shards;
+    struct output output = {.model = model, .variant = variant};
+    if (!fits_recipe(model, variant, error))
+        return 0;
+    const struct dtype *cast = cast_of(model, variant);
+    for (size_t i = 0; i < model->tensors.n_tensors; i++)
+        add_sizes(&output, cast, &model->tensors.tensors[i]);
+    return output.n_shards;
 }
 
 const char *mlx_shard_name(size_t shard, size_t n_shards, char out[MLX_SHARD_NAME])

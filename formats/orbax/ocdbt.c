@@ -191,7 +191,7 @@ static char *join(struct reader *reader, const char *first, size_t first_length,
     return text;
 }
 
-/* Reads the table of files of a node that lies behind `base`; NULL if it is damaged. */
+/* Reads the table of files of a node, whose paths begin with `base`; NULL if it is damaged. */
 static struct data_file *take_files(struct reader *reader, struct cursor *cursor, const char *base, size_t *ret_count)
 {
     size_t n = take_count(cursor), before = 0;

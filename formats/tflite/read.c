@@ -291,7 +291,7 @@ static bool is_model(const struct source *source)
            memcmp(head + MAGIC_AT, magic, MAGIC_BYTES) == 0;
 }
 
-/* Adds the tensors of a model, their names behind the prefix. */
+/* Adds the tensors of a model; the prefix begins their names. */
 static bool add_model(struct checkpoint *checkpoint, struct source *file, const char *prefix,
                       struct tensor_set *tensors, struct error *error)
 {

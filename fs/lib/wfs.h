@@ -13,7 +13,7 @@
  * The library changes nothing of the process: it sets no signal handler, limit or allocator setting, writes nothing to
  * stdout or stderr and does not end the process, unless the program allows a change (wfs_allow()). What the process has
  * only once: tables that are computed when they are first needed; and, after the first use of a remote source or of
- * `keep=`, one thread for requests, one that writes kept bytes, and the store, with the options of whoever came first.
+ * `keep=`, one thread for requests, one that writes kept bytes, and the store, with the options of the first call.
  * If memory runs out in the thread for requests, the process is aborted. The library stays loaded after dlclose(). */
 #ifndef WFS_H
 #define WFS_H

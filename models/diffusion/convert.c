@@ -129,7 +129,7 @@ static const char *bias_of(struct arena *arena, const char *name)
                : NULL;
 }
 
-/* Adds the tensors of five dimensions, which come behind their biases; those without a bias come last, by name. */
+/* Adds the tensors of five dimensions, each after its bias; tensors without a bias come last, by name. */
 static void add_with_videos(struct gguf_model *model, struct tensor *converted, size_t n)
 {
     struct text_index biases = {0};

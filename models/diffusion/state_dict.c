@@ -76,7 +76,7 @@ static bool is_first(const char *name)
     return false;
 }
 
-/* Reports whether the first name of an architecture's list is there, with the prefix in front. */
+/* Reports whether a tensor is named by the prefix and the first name of an architecture's list. */
 static bool has_first(const struct tensor_set *set, const char *prefix, struct arena *arena)
 {
     for (const struct diffusion_architecture *const *row = diffusion_architectures; *row != NULL; row++)

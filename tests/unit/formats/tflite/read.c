@@ -1,4 +1,4 @@
-/* TensorFlow Lite: flatbuffers written by hand, each table behind its vtable, references filled in when their targets
+/* TensorFlow Lite: flatbuffers written by hand, each table after its vtable, references filled in when their targets
  * are appended. */
 #include "base/checked.h"
 

@@ -134,9 +134,9 @@ static void *pool_thread(void *context)
     return NULL;
 }
 
-/* Starts the threads, which take no signal but those that they cause themselves, by a fault or by writing to a pipe that
- * nobody reads: the handlers are the program's. If a thread cannot be had, the others do the work. The caller has the
- * lock. */
+/* Starts the threads, which take no signal but those that they cause themselves, by a fault or by writing to a pipe
+ * that nobody reads: the handlers are the program's. If a thread cannot be had, the others do the work. The caller has
+ * the lock. */
 static void start_threads(struct pool *pool)
 {
     static const int own[] = {SIGBUS, SIGFPE, SIGILL, SIGPIPE, SIGSEGV};

@@ -16,22 +16,27 @@ struct variants {
 };
 
 struct variant {
+    struct tree *tree;
     uint64_t size;
     bool has_weights;
 };
 
+/* Adds the size of a file with weights. The others are small, and take time to make. */
 static bool measure_file(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
     struct variant *variant = context;
-    variant->has_weights |= text_ends_with(name, ".safetensors");
-    variant->size += attributes->directory ? 0 : attributes->size;
+    struct node_attributes planned;
+    if (text_ends_with(name, ".safetensors") && tree_attributes(variant->tree, attributes->id, &planned)) {
+        variant->has_weights = true;
+        variant->size += planned.size;
+    }
     return true;
 }
 
 static struct variant measure(struct tree *tree, node_id directory)
 {
-    struct variant variant = {0};
-    tree_list(tree, directory, 0, measure_file, &variant);
+    struct variant variant = {.tree = tree};
+    tree_list_prepared(tree, directory, 0, measure_file, &variant);
     return variant;
 }
 

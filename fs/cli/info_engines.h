@@ -1,4 +1,4 @@
-/* The part of `wfs info` about directories for engines: each scheme, type or variant with the size of its files. */
+/* The part of `wfs info` about directories for engines: each scheme, type or variant with the size of its weights. */
 #pragma once
 
 #include "base/buffer.h"

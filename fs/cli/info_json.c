@@ -90,7 +90,7 @@ void print_info_json(struct tree *tree, const struct profile *profile)
     put_sources(writer, checkpoint);
     if (checkpoint_cached(checkpoint, &n_cached, &n_bytes))
         json_put_template(writer, "\n'cached': %u", n_cached);
-    put_files(writer, tree);
+    put_files(writer, tree, true);
     put_left_out(writer, checkpoint);
     json_page_print(&page);
 }

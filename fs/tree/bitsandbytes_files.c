@@ -105,22 +105,24 @@ static void add_type(struct bitsandbytes_files *files, node_id parent, const str
         tree_unlist(tree, directory);
 }
 
+static void fill(void *context, node_id directory)
+{
+    for (const struct bnb_type *type = bnb_types; type->name != NULL; type++)
+        add_type(context, directory, type);
+}
+
 /* transformers loads models that have a config.json. */
 static bool add(struct tree *tree, struct error *error)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     bool has_config = checkpoint->kind == CHECKPOINT_GGUF || checkpoint_side_file(checkpoint, "config.json") != NULL;
-    node_id parent = 0;
-    if (has_config && checkpoint->kind != CHECKPOINT_ADAPTER)
-        parent = tree_add_directory(tree, TREE_ROOT, "bitsandbytes");
-    if (parent == 0)
-        return true;
     struct bitsandbytes_files *files = arena_alloc(tree_arena(tree), sizeof *files);
     files->tree = tree;
+    if (!has_config || checkpoint->kind == CHECKPOINT_ADAPTER ||
+        tree_add_deferred(tree, TREE_ROOT, "bitsandbytes", NULL, fill, files) == 0)
+        return true;
     lazy_init(&files->models, free_models);
     tree_on_free(tree, release, files);
-    for (const struct bnb_type *type = bnb_types; type->name != NULL; type++)
-        add_type(files, parent, type);
     return true;
 }
 

@@ -145,14 +145,25 @@ static void release(void *context)
     lazy_destroy(&((struct engine_files *)context)->quantized);
 }
 
-static void add_way(struct tree *tree, node_id parent, const struct engine_files *way)
+static void add_schemes(struct engine_files *way, node_id parent)
 {
-    struct engine_files *files = arena_alloc(tree_arena(tree), sizeof *files);
-    *files = *way;
-    lazy_init(&files->quantized, free_model);
-    tree_on_free(tree, release, files);
+    lazy_init(&way->quantized, free_model);
+    tree_on_free(way->tree, release, way);
     for (const struct ct_scheme *scheme = ct_schemes; scheme->name != NULL; scheme++)
-        add_scheme(files, parent, scheme);
+        add_scheme(way, parent, scheme);
+}
+
+static void fill(void *context, node_id directory)
+{
+    struct tree *tree = context;
+    struct engine_files *ways = arena_array(tree_arena(tree), 2, sizeof *ways);
+    bool keeps_files = ct_keeps_files(tree_checkpoint(tree), tree_source_shown(tree)->unpacked != NULL);
+    ways[0] = (struct engine_files){.tree = tree, .keeps_files = keeps_files};
+    ways[1] = (struct engine_files){.tree = tree, .is_oneshot = true};
+    add_schemes(&ways[0], directory);
+    node_id oneshot = tree_add_directory(tree, directory, "oneshot");
+    add_schemes(&ways[1], oneshot);
+    tree_unlist(tree, oneshot); /* it has the same weights once more */
 }
 
 /* Engines load models that have a config.json. */
@@ -160,18 +171,8 @@ static bool add(struct tree *tree, struct error *error)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     bool has_config = checkpoint->kind == CHECKPOINT_GGUF || checkpoint_side_file(checkpoint, "config.json") != NULL;
-    node_id parent = 0;
     if (has_config && checkpoint->kind != CHECKPOINT_ADAPTER)
-        parent = tree_add_directory(tree, TREE_ROOT, "compressed-tensors");
-    if (parent == 0)
-        return true;
-    bool keeps_files = ct_keeps_files(checkpoint, tree_source_shown(tree)->unpacked != NULL);
-    add_way(tree, parent, &(struct engine_files){.tree = tree, .keeps_files = keeps_files});
-    node_id oneshot = tree_add_directory(tree, parent, "oneshot");
-    if (oneshot == 0)
-        return true;
-    add_way(tree, oneshot, &(struct engine_files){.tree = tree, .is_oneshot = true});
-    tree_unlist(tree, oneshot); /* it has the same weights once more */
+        tree_add_deferred(tree, TREE_ROOT, "compressed-tensors", NULL, fill, tree);
     return true;
 }
 

@@ -52,7 +52,8 @@ static bool node_attributes(struct tree *tree, uint32_t index, struct node_attri
         *ret_attributes = (struct node_attributes){.unreached = node_plan_state(node) != ABSENT};
         return false;
     }
-    uint64_t n_links = node->directory && node->branch == 0 ? 2 + (uint64_t)node->n_directories : 1;
+    bool counts = node->directory && !node_is_opened_late(node);
+    uint64_t n_links = counts ? 2 + (uint64_t)node->n_directories : 1;
     if (node->collection != 0) {
         const struct tree_collection *owner = &tree->collections[node->collection - 1];
         n_links += owner->collection->count(owner->context);
@@ -62,6 +63,7 @@ static bool node_attributes(struct tree *tree, uint32_t index, struct node_attri
         .id = (node_id)index + 1,
         .directory = node->directory,
         .branch = node->branch != 0,
+        .deferred = node->deferred,
         .permissions = permissions(&origin, node->directory),
         .group = origin_group(&origin),
         .size = node->directory ? 0 : node->file.size,
@@ -122,11 +124,17 @@ static bool lookup_slot(const struct tree *tree, struct computed *item, const ch
     return false;
 }
 
+/* Reports whether a deferred directory is empty because a remote source could not be read. */
+static bool is_unreached(struct tree *tree, struct node *node)
+{
+    return !node_fill(tree, node) && node_plan_state(node) != ABSENT;
+}
+
 bool tree_lookup(struct tree *tree, node_id directory, const char *name, struct node_attributes *ret_attributes)
 {
     struct computed computed;
     struct branch_node found;
-    const struct node *node = node_of(tree, directory);
+    struct node *node = node_of(tree, directory);
     *ret_attributes = (struct node_attributes){.unreached = false};
     if (branch_find(tree, directory, &found)) {
         ret_attributes->unreached = found.unreached;
@@ -142,14 +150,18 @@ bool tree_lookup(struct tree *tree, node_id directory, const char *name, struct 
         return owner->collection->find(owner->context, name, &computed.item) &&
                computed_attributes(tree, &computed, NULL, ret_attributes);
     }
-    uint32_t child = node_child(tree, node, name);
+    ret_attributes->unreached = is_unreached(tree, node);
+    uint32_t child = node_fill(tree, node) ? node_child(tree, node, name) : 0;
     return child != 0 && node_attributes(tree, child, ret_attributes);
 }
 
 bool tree_is_unreached(struct tree *tree, node_id directory)
 {
     struct branch_node found;
-    return branch_find(tree, directory, &found) && found.unreached;
+    struct node *node = node_of(tree, directory);
+    if (branch_find(tree, directory, &found))
+        return found.unreached;
+    return node != NULL && is_unreached(tree, node);
 }
 
 node_id tree_parent(struct tree *tree, node_id id)
@@ -223,7 +235,7 @@ static void list(struct tree *tree, node_id directory, uint64_t first, enum wait
 {
     struct computed computed;
     struct branch_node found;
-    const struct node *node = node_of(tree, directory);
+    struct node *node = node_of(tree, directory);
     if (branch_find(tree, directory, &found)) {
         if (found.tree != NULL)
             list(found.tree, found.id, first, waiting, emit_from_branch,
@@ -239,6 +251,8 @@ static void list(struct tree *tree, node_id directory, uint64_t first, enum wait
         list_items(tree, node->collection - 1, first, emit, context);
         return;
     }
+    if (!node_fill(tree, node))
+        return;
     uint64_t index = 0;
     for (uint32_t child = node->first_child; child != 0; child = tree->nodes[child]->next_sibling, index++) {
         struct node_attributes attributes;

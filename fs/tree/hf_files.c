@@ -187,27 +187,36 @@ static enum outcome write_tokenizer(void *context, struct buffer *out, struct er
     return rebuilt_file_write(tokenizer->file, tokenizer->kvs, out, error) ? OK : FAILED;
 }
 
-static const char from_keys[] = "it is made from the GGUF's keys";
-
 static void add_tokenizer(struct tree *tree, node_id directory)
 {
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    for (const struct rebuilt_file *file = rebuilt_files; file->name != NULL; file++) {
+        if (!rebuilt_file_applies(file, &checkpoint->metadata))
+            continue;
+        struct tokenizer_file *tokenizer = arena_alloc(tree_arena(tree), sizeof *tokenizer);
+        *tokenizer = (struct tokenizer_file){&checkpoint->metadata, file};
+        tree_add_text(tree, directory, file->name, origin_of_weights(checkpoint), write_tokenizer, tokenizer);
+    }
+}
+
+/* Says where the files that a GGUF's keys replace are, and why some are missing. */
+static void explain_rebuilt(struct tree *tree)
+{
+    static const char from_keys[] = "it is made from the GGUF's keys";
     struct arena *arena = tree_arena(tree);
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     const char *note = rebuilt_note(&checkpoint->metadata, arena);
     if (note != NULL)
         checkpoint_note(checkpoint, SUBJECT_DIRECTORY, "%s", note);
+    tree_add_place(tree, "config.json", "hf/config.json", from_keys);
     for (const struct rebuilt_file *file = rebuilt_files; file->name != NULL; file++) {
         const char *refusal = rebuilt_file_refusal(file, &checkpoint->metadata, arena);
         if (refusal != NULL) {
             tree_add_hint(tree, file->name, refusal);
             tree_add_hint(tree, arena_printf(arena, "hf/%s", file->name), refusal);
         }
-        if (!rebuilt_file_applies(file, &checkpoint->metadata))
-            continue;
-        struct tokenizer_file *tokenizer = arena_alloc(arena, sizeof *tokenizer);
-        *tokenizer = (struct tokenizer_file){&checkpoint->metadata, file};
-        tree_add_text(tree, directory, file->name, origin_of_weights(checkpoint), write_tokenizer, tokenizer);
-        tree_add_place(tree, file->name, arena_printf(arena, "hf/%s", file->name), from_keys);
+        if (rebuilt_file_applies(file, &checkpoint->metadata))
+            tree_add_place(tree, file->name, arena_printf(arena, "hf/%s", file->name), from_keys);
     }
 }
 
@@ -218,7 +227,6 @@ static void add_rebuilt(struct hf_files *files, node_id directory)
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     struct origin weights = origin_of_weights(checkpoint);
     tree_add_text(tree, directory, "config.json", weights, write_config, files);
-    tree_add_place(tree, "config.json", "hf/config.json", from_keys);
     tree_add_text(tree, directory, "generation_config.json", weights, write_generation_config, files);
     add_key_file(tree, directory, "README.md", general_write_card);
     if (pooling_is_known(&checkpoint->metadata)) {
@@ -373,8 +381,10 @@ static bool add(struct tree *tree, struct error *error)
     add_name_of_diffusers(tree, TREE_ROOT);
     add_name_of_diffusers(tree, directory);
     add_side_files(tree, directory, checkpoint->components);
-    if (checkpoint->kind == CHECKPOINT_GGUF)
+    if (checkpoint->kind == CHECKPOINT_GGUF) {
         add_rebuilt(files, directory);
+        explain_rebuilt(tree);
+    }
     return true;
 }
 

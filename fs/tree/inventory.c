@@ -21,6 +21,7 @@ void put_sources(struct json_writer *writer, const struct checkpoint *checkpoint
 struct file_list {
     struct tree *tree;
     struct json_writer *writer;
+    bool fills;
     char path[4096];
 };
 
@@ -28,7 +29,7 @@ static bool put_file(void *context, uint64_t index, const char *name, const stru
 {
     struct file_list *list = context;
     size_t length = strlen(list->path);
-    if (attributes->branch || (length == 0 && strcmp(name, "tensors") == 0))
+    if (attributes->branch || (attributes->deferred && !list->fills) || (length == 0 && strcmp(name, "tensors") == 0))
         return true;
     snprintf(list->path + length, sizeof list->path - length, "%s%s", length ? "/" : "", name);
     if (attributes->directory)
@@ -39,9 +40,9 @@ static bool put_file(void *context, uint64_t index, const char *name, const stru
     return true;
 }
 
-void put_files(struct json_writer *writer, struct tree *tree)
+void put_files(struct json_writer *writer, struct tree *tree, bool fills)
 {
-    struct file_list list = {.tree = tree, .writer = writer};
+    struct file_list list = {.tree = tree, .writer = writer, .fills = fills};
     json_put_template(writer, "\n'files': [");
     tree_list(tree, TREE_ROOT, 0, put_file, &list);
     json_end(writer);

@@ -106,7 +106,7 @@ static void write_head(struct tree *tree, struct buffer *out)
     put_totals(checkpoint, &writer);
     put_safetensors(tree, &writer);
     put_listed_components(checkpoint, &writer);
-    put_files(&writer, tree);
+    put_files(&writer, tree, false);
     put_hidden(checkpoint, &writer);
     put_notes(checkpoint, &writer);
     json_put_template(&writer, "\n'tensors': [");

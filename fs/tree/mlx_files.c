@@ -96,37 +96,50 @@ static enum outcome write_card(void *context, struct buffer *out, struct error *
     return OK;
 }
 
-static size_t count_shards(struct mlx_files *files, const struct mlx_variant *variant)
+/* A variant's directory. */
+struct variant_files {
+    struct mlx_files *files;
+    struct mlx_variant variant;
+    size_t n_shards;
+};
+
+static void count_shards(void *context)
 {
+    struct variant_files *variant = context;
     struct error error;
-    const struct mlx_model *model = files->is_large ? model_of(files, &error) : NULL;
-    size_t n_shards = model != NULL ? mlx_shards(model, variant, &error) : 1;
-    return n_shards > 0 ? n_shards : 1;
+    const struct mlx_model *model = variant->files->is_large ? model_of(variant->files, &error) : NULL;
+    size_t n_shards = model != NULL ? mlx_shards(model, &variant->variant, &error) : 1;
+    variant->n_shards = n_shards > 0 ? n_shards : 1;
 }
 
-/* Adds a variant's directory; the common ones are listed. */
-static void add_variant(void *context, const char *name, const struct mlx_variant *variant)
+static void fill_variant(void *context, node_id directory)
 {
-    struct mlx_files *files = context;
-    struct tree *tree = files->tree;
+    const struct variant_files *variant = context;
+    struct tree *tree = variant->files->tree;
     struct arena *arena = tree_arena(tree);
     struct origin origin = tree_origin_of_model(tree);
-    char shard_name[MLX_SHARD_NAME];
-    node_id directory = tree_add_directory(tree, files->parent, arena_printf(arena, "%s", name));
-    size_t n_shards = count_shards(files, variant);
-    struct mlx_file *shards = arena_array(arena, n_shards, sizeof *shards);
-    for (size_t i = 0; i < n_shards; i++) {
-        shards[i] = (struct mlx_file){files, *variant, i};
-        tree_add_file(tree, directory, arena_printf(arena, "%s", mlx_shard_name(i, n_shards, shard_name)), plan_weights,
-                      &shards[i]);
+    char name[MLX_SHARD_NAME];
+    struct mlx_file *shards = arena_array(arena, variant->n_shards, sizeof *shards);
+    for (size_t i = 0; i < variant->n_shards; i++) {
+        shards[i] = (struct mlx_file){variant->files, variant->variant, i};
+        tree_add_file(tree, directory, mlx_shard_name(i, variant->n_shards, name), plan_weights, &shards[i]);
     }
     tree_add_text(tree, directory, "model.safetensors.index.json", origin, write_index, shards);
     tree_add_text(tree, directory, "config.json", origin, write_config, shards);
     tree_add_text(tree, directory, "README.md", origin, write_card, shards);
     hf_files_add_template(tree, directory);
     hf_files_add_beside(tree, directory);
+}
+
+/* Adds a variant's directory; the common ones are listed. */
+static void add_variant(void *context, const char *name, const struct mlx_variant *variant)
+{
+    struct mlx_files *files = context;
+    struct variant_files *added = arena_alloc(tree_arena(files->tree), sizeof *added);
+    *added = (struct variant_files){.files = files, .variant = *variant};
+    node_id directory = tree_add_deferred(files->tree, files->parent, name, count_shards, fill_variant, added);
     if (!variant->mode->is_common || variant->columns != 0 || variant->dtype != variant->mode->dtype)
-        tree_unlist(tree, directory);
+        tree_unlist(files->tree, directory);
 }
 
 static void release(void *context)
@@ -148,20 +161,25 @@ static bool may_be_large(struct tree *tree)
     return bytes > most;
 }
 
+static void fill(void *context, node_id directory)
+{
+    struct mlx_files *files = context;
+    files->parent = directory;
+    files->is_large = may_be_large(files->tree);
+    mlx_each_variant(add_variant, files);
+}
+
 static bool add(struct tree *tree, struct error *error)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     bool has_config = checkpoint->kind == CHECKPOINT_GGUF || checkpoint_side_file(checkpoint, "config.json") != NULL;
-    if (!has_config || checkpoint->kind == CHECKPOINT_ADAPTER)
-        return true;
-    node_id parent = tree_add_directory(tree, TREE_ROOT, "mlx");
-    if (parent == 0)
-        return true;
     struct mlx_files *files = arena_alloc(tree_arena(tree), sizeof *files);
-    *files = (struct mlx_files){.tree = tree, .parent = parent, .is_large = may_be_large(tree)};
+    files->tree = tree;
+    if (!has_config || checkpoint->kind == CHECKPOINT_ADAPTER ||
+        tree_add_deferred(tree, TREE_ROOT, "mlx", NULL, fill, files) == 0)
+        return true;
     lazy_init(&files->made, free_model);
     tree_on_free(tree, release, files);
-    mlx_each_variant(add_variant, files);
     return true;
 }
 

@@ -33,9 +33,10 @@ uint32_t node_add(struct tree *tree, uint32_t parent, const char *name, bool dir
 {
     struct node *node = arena_alloc(tree->arena, sizeof *node);
     *node = (struct node){.name = arena_strdup(tree->arena, name), .parent = parent, .directory = directory};
-    tree->nodes = memory_grow(tree->nodes, tree->n_nodes, sizeof(struct node *));
-    uint32_t index = tree->n_nodes++;
+    tree->nodes = arena_grow(tree->arena, tree->nodes, tree->n_nodes, sizeof(struct node *));
+    uint32_t index = tree->n_nodes;
     tree->nodes[index] = node;
+    tree->n_nodes = index + 1;
     if (index == 0)
         return index;
     struct node *above = tree->nodes[parent];

@@ -1,7 +1,8 @@
 /* The inside of a tree, for the files that implement tree.h and no others: its stored nodes, the numbers of computed
  * ones, the plans of files, and the branches.
  *
- * One thread fills a tree (tree.c). Afterwards only plans, branches and callbacks change, under the tree's lock. */
+ * One thread makes a tree (tree.c). Afterwards only plans, branches and callbacks change, under the tree's lock, and
+ * deferred directories are filled, under a lock of their own: a reader sees their nodes once they are planned. */
 #pragma once
 
 #include "fs/tree/tree.h"
@@ -19,6 +20,7 @@ struct node {
     uint32_t parent, first_child, last_child, next_sibling; /* indices; 0 ends a list, as the root is no child */
     uint32_t n_directories;                                 /* among its children */
     bool directory, certain, unlisted;
+    bool deferred;       /* the plan of this directory fills it */
     uint16_t collection; /* 1 + the number of the collection in this directory; 0: none */
     uint16_t branch;     /* 1 + the number of the branch; 0: none */
 
@@ -77,14 +79,15 @@ struct tree {
     struct shown_tensors source_shown;
     const struct shown_tensors *shown;
     struct dated_origin weights, packed, model; /* origin_of_weights() without guides, _packed(), _model() */
-    struct node **nodes;                        /* a node never moves: other threads may hold it */
-    uint32_t n_nodes;
+    _Atomic(struct node **) nodes; /* a node never moves: other threads may hold it; nor does an outgrown array */
+    _Atomic uint32_t n_nodes;
+    pthread_mutex_t filling; /* held while a deferred directory is filled */
     struct tree_collection *collections;
     size_t n_collections;
     struct tree_branch **branches; /* branches never move either */
     size_t n_branches;
     const struct hint *hints;
-    const struct source *largest_whole; /* tree_largest_whole() without branches */
+    _Atomic(const struct source *) largest_whole; /* tree_largest_whole() without branches */
     struct release *releases;
     size_t n_releases;
     struct planner *planner;
@@ -140,6 +143,18 @@ static inline int node_plan_state(const struct node *node)
 /* Plans a stored file, once, or again after it could not be reached. Returns false if the file is absent or not
  * reached, or if this thread is planning it: metadata.json lists all other files. */
 bool node_plan(struct tree *tree, struct node *node);
+
+/* Reports whether a look into the directory must first plan its node. */
+static inline bool node_is_opened_late(const struct node *node)
+{
+    return node->branch != 0 || node->deferred;
+}
+
+/* Fills a deferred directory. Returns false if it has no entries, since that failed; true for all other nodes. */
+static inline bool node_fill(struct tree *tree, struct node *node)
+{
+    return !node->deferred || node_plan(tree, node);
+}
 
 /* Makes the spans of a planned file valid until the tree is freed. Listing a directory asks for the sizes of many
  * files, few of which are read: once a tree keeps PLANS_KEPT bytes, new plans drop their spans, except those of certain

@@ -26,11 +26,12 @@ static const char *reason_of_absence(struct tree *tree, node_id directory, const
 {
     const struct checkpoint *checkpoint = tree->checkpoint;
     struct computed computed;
-    const struct node *node = node_of(tree, directory);
-    uint32_t child = node != NULL ? node_child(tree, node, name) : 0;
+    struct node *node = node_of(tree, directory);
+    bool is_full = node != NULL && node_fill(tree, node);
+    uint32_t child = is_full ? node_child(tree, node, name) : 0;
     if (child != 0)
         path = tree_path(tree, (node_id)child + 1, arena);
-    const char *reason = NULL;
+    const char *reason = node != NULL && !is_full ? node->reason : NULL;
     if (child != 0 && tree->nodes[child]->reason != NULL)
         reason = arena_printf(arena, "%s is left out: %s", path, tree->nodes[child]->reason);
     if (reason == NULL && child != 0 && tree->nodes[child]->outage != NULL)

@@ -218,7 +218,7 @@ static bool prepare_node(struct tree *tree, struct node *node)
 bool tree_is_open(const struct tree *tree, node_id directory)
 {
     const struct node *node = node_of(tree, directory);
-    return node == NULL || node->branch == 0 || node_plan_state(node) >= PLANNED;
+    return node == NULL || !node_is_opened_late(node) || node_plan_state(node) >= PLANNED;
 }
 
 bool tree_prepare(struct tree *tree, node_id directory, const char *name)
@@ -226,11 +226,11 @@ bool tree_prepare(struct tree *tree, node_id directory, const char *name)
     struct node *node = node_of(tree, directory);
     struct branch_node found;
     bool prepared = true;
-    if (node != NULL && node->branch != 0 && !prepare_node(tree, node))
+    if (node != NULL && node_is_opened_late(node) && !prepare_node(tree, node))
         return false;
     if (branch_find(tree, directory, &found))
         return found.tree == NULL || tree_prepare(found.tree, found.id, name);
-    if (node == NULL || node->collection != 0)
+    if (node == NULL || node->collection != 0 || !node_fill(tree, node))
         return true;
     for (uint32_t child = node->first_child; child != 0; child = tree->nodes[child]->next_sibling) {
         struct node *planned = tree->nodes[child];

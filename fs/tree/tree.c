@@ -16,8 +16,9 @@ node_id tree_add_directory(struct tree *tree, node_id parent, const char *name)
     uint32_t there = node_child(tree, above, name);
     if (there == 0)
         return (node_id)node_add(tree, (uint32_t)parent - 1, name, true) + 1;
-    bool is_plain = tree->nodes[there]->collection == 0 && tree->nodes[there]->branch == 0;
-    return tree->nodes[there]->directory && is_plain ? (node_id)there + 1 : 0;
+    const struct node *node = tree->nodes[there];
+    bool is_plain = node->collection == 0 && node->branch == 0 && !node->deferred;
+    return node->directory && is_plain ? (node_id)there + 1 : 0;
 }
 
 node_id tree_add_path(struct tree *tree, node_id parent, const char *path, const char **ret_name)
@@ -186,6 +187,7 @@ struct tree *tree_empty(const struct checkpoint *checkpoint, const struct conten
     };
     find_origins(tree);
     pthread_mutex_init(&tree->lock, NULL);
+    pthread_mutex_init(&tree->filling, NULL);
     pthread_cond_init(&tree->plan_ended, NULL);
     tree->source_shown = shown_tensors_of(checkpoint, tree->arena);
     tree->shown = &tree->source_shown;
@@ -213,9 +215,9 @@ void tree_free(struct tree *tree)
     }
     free(tree->branches);
     pthread_cond_destroy(&tree->plan_ended);
+    pthread_mutex_destroy(&tree->filling);
     pthread_mutex_destroy(&tree->lock);
     free(tree->releases);
-    free(tree->nodes);
     free(tree->collections);
     arena_free(tree->arena);
     free(tree);

@@ -5,7 +5,7 @@
  * that cannot be made becomes absent then, and tree_walk() gives the reason. Only callers that ask for the same file
  * wait for a plan. Functions for complete trees are safe from any thread. The checkpoint and the options must outlive
  * the tree. A branch is a directory that shows the tree of another checkpoint, which the first look into the directory
- * opens. */
+ * opens. A deferred directory is filled by the first look into it. */
 #pragma once
 
 #include "formats/checkpoint.h"
@@ -22,6 +22,7 @@ struct node_attributes {
     node_id id;
     bool directory;
     bool branch;        /* a directory of another tree (tree_add_branch()) */
+    bool deferred;      /* a directory that is filled when needed (tree_add_deferred()) */
     bool pending;       /* not planned yet: only the fields above are known (tree_list_prepared()) */
     bool unreached;     /* alone set by a failure of tree_attributes() or tree_lookup(): a remote source could not be
                            read, and asking again later may find the file */
@@ -136,6 +137,15 @@ void tree_xattrs(struct tree *tree, node_id id, tree_emit_xattr *emit, void *con
 
 /* Adds a directory in another, or returns the existing one; 0 if the name belongs to a file. */
 node_id tree_add_directory(struct tree *tree, node_id parent, const char *name);
+
+/* Adds a directory that the first look into it fills; returns 0 if the name is taken. First, prepare(context) may take
+ * long and fail in vain, on any thread; NULL: nothing is to prepare. Then fill(context, directory) adds directories and
+ * files to this directory alone, as while the tree was made: no collection, branch or hint. One directory of a tree is
+ * filled at a time. If a source cannot be reached meanwhile, both are called again later. */
+typedef void prepare_function(void *context);
+typedef void fill_function(void *context, node_id directory);
+node_id tree_add_deferred(struct tree *tree, node_id parent, const char *name, prepare_function *prepare,
+                          fill_function *fill, void *context);
 
 /* Leaves a directory or a file out of listings: it is found by name only. */
 void tree_unlist(struct tree *tree, node_id id);

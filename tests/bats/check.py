@@ -350,6 +350,11 @@ def writers_of_read_only_mount(root):
     assert libc.access(f"{root}/metadata.json".encode(), os.W_OK) == -1 and ctypes.get_errno() == errno.EROFS, "access"
 
 
+def is_deferred(path):
+    """Whether a directory is filled by the first look into it; its attributes then cannot count what is there."""
+    return path in ("compressed-tensors", "mlx", "bitsandbytes") or os.path.dirname(path) == "mlx"
+
+
 def attributes(root):
     """Listing, stat, fstat and another process agree, and all of it is as it should be."""
     listed = {}
@@ -366,8 +371,8 @@ def attributes(root):
         assert seen[-1] == -(-status.st_size // 512) and status.st_blksize == 4096, path
         assert status.st_uid == os.getuid() and status.st_gid == os.getgid(), path
         if os.path.isdir(path):
-            subdirectories = sum(entry.is_dir() for entry in os.scandir(path))
-            assert status.st_mode == 0o040755 and status.st_nlink == 2 + subdirectories, path
+            links = 1 if is_deferred(os.path.relpath(path, root)) else 2 + sum(entry.is_dir() for entry in os.scandir(path))
+            assert status.st_mode == 0o040755 and status.st_nlink == links, path
         else:
             assert status.st_mode == 0o100444 and status.st_nlink == 1, path
             assert status.st_size == len(pathlib.Path(path).read_bytes()), path

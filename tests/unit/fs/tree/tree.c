@@ -359,6 +359,118 @@ static void branches(const struct checkpoint *checkpoint)
     tree_free(tree);
 }
 
+/* Deferred directories: one waits until it may be filled, and its first source is not reached. */
+
+static sem_t preparing, may_fill;
+static int n_preparations, n_fillings;
+static bool is_reached;
+
+static void prepare_slowly(void *context)
+{
+    (void)context;
+    n_preparations++;
+    sem_post(&preparing);
+    sem_wait(&may_fill);
+    if (!is_reached)
+        source_count_unreached();
+}
+
+static void fill_inner(void *tree, node_id directory)
+{
+    CHECK(tree_add_file(tree, directory, "file", quick, "inner"));
+}
+
+static void fill(void *tree, node_id directory)
+{
+    n_fillings++;
+    for (int i = 0; i < 1000; i++)
+        CHECK(tree_add_file(tree, directory, arena_printf(tree_arena(tree), "%d", i), quick, "quick"));
+    CHECK(!tree_add_file(tree, directory, "7", quick, "again"));
+    CHECK(tree_add_directory(tree, directory, "7") == 0);
+    CHECK(tree_add_deferred(tree, directory, "inner", NULL, fill_inner, tree) != 0);
+    CHECK(tree_add_deferred(tree, directory, "inner", NULL, fill_inner, tree) == 0);
+    tree_unlist(tree, tree_add_directory(tree, directory, "unlisted"));
+}
+
+static void *look_into_deferred(void *tree)
+{
+    struct node_attributes attributes;
+    struct error error;
+    return tree_walk(tree, "deferred/inner/file", &attributes, &error) && attributes.size == 5 ? tree : NULL;
+}
+
+static bool count_entry(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+{
+    (void)index, (void)name, (void)attributes;
+    ++*(int *)context;
+    return true;
+}
+
+/* Its attributes do not fill it, nor does a list of the directory above. */
+static void filled_when_looked_into(struct tree *tree)
+{
+    struct node_attributes top, unused;
+    pthread_t asking[3];
+    int n_entries = 0;
+    is_reached = true;
+    CHECK(tree_lookup(tree, TREE_ROOT, "deferred", &top) && top.directory && top.deferred && !top.branch);
+    CHECK(top.n_links == 1 && tree_prepare(tree, TREE_ROOT, "deferred"));
+    tree_list(tree, TREE_ROOT, 0, count_entry, &n_entries);
+    CHECK(n_entries > 0 && n_preparations == 0 && !tree_is_open(tree, top.id));
+    CHECK(!tree_prepare(tree, top.id, "7") && !tree_is_open(tree, top.id));
+    sem_wait(&preparing);
+    CHECK_NAMED(look_up(tree, "quick", 5), "others are found meanwhile");
+    for (int i = 0; i < 3; i++)
+        pthread_create(&asking[i], NULL, look_into_deferred, tree);
+    sem_post(&may_fill);
+    for (int i = 0; i < 3; i++) {
+        void *found = NULL;
+        pthread_join(asking[i], &found);
+        CHECK_NAMED(found == tree, "who looks into the directory finds what is there");
+    }
+    CHECK(n_preparations == 1 && n_fillings == 1 && tree_is_open(tree, top.id));
+    n_entries = 0;
+    tree_list(tree, top.id, 0, count_entry, &n_entries);
+    CHECK(n_entries == 1001); /* one is not listed */
+    CHECK(tree_lookup(tree, top.id, "unlisted", &unused) && tree_lookup(tree, top.id, "999", &unused));
+    CHECK(lead_back(tree, "deferred/inner/file") && lead_back(tree, "deferred/7") && lead_back(tree, "deferred"));
+}
+
+/* A source that is not reached leaves it empty for a while, without a reason to leave anything out. */
+static void filled_again(struct tree *tree)
+{
+    struct node_attributes top, unused;
+    n_preparations = n_fillings = 0;
+    is_reached = false;
+    sem_post(&may_fill);
+    CHECK(tree_lookup(tree, TREE_ROOT, "deferred", &top));
+    CHECK(!tree_lookup(tree, top.id, "7", &unused) && unused.unreached && tree_is_unreached(tree, top.id));
+    CHECK(n_preparations == 1 && n_fillings == 0);
+    is_reached = true;
+    sem_post(&may_fill);
+    while (!tree_lookup(tree, top.id, "7", &unused)) {
+        usleep(10000);
+        tree_prepare(tree, top.id, "7"); /* which fills it sooner than a lookup */
+    }
+    CHECK(unused.size == 5 && n_preparations == 2 && n_fillings == 1 && !tree_is_unreached(tree, top.id));
+}
+
+static void deferred(const struct checkpoint *checkpoint, void test(struct tree *tree))
+{
+    struct error error;
+    struct content_options content_options = {0};
+    struct tree *tree = tree_new(checkpoint, &content_options, &error);
+    sem_init(&preparing, 0, 0);
+    sem_init(&may_fill, 0, 0);
+    CHECK(tree_add_file(tree, TREE_ROOT, "quick", quick, "quick"));
+    CHECK(tree_add_deferred(tree, TREE_ROOT, "deferred", prepare_slowly, fill, tree) != 0);
+    CHECK(tree_add_deferred(tree, TREE_ROOT, "deferred", prepare_slowly, fill, tree) == 0);
+    CHECK(tree_add_directory(tree, TREE_ROOT, "deferred") == 0);
+    CHECK(!tree_add_file(tree, TREE_ROOT, "deferred", quick, "quick"));
+    test(tree);
+    tree_free(tree);
+}
+
 enum { N_LARGE = 3, LARGE = 20 * 1024 * 1024 };
 
 static int n_large_plans, n_large_kept;
@@ -454,6 +566,8 @@ int main(void)
         certain_file(tree);
         paths(tree);
         branches(checkpoint);
+        deferred(checkpoint, filled_when_looked_into);
+        deferred(checkpoint, filled_again);
         large_plans(checkpoint);
     }
     tree_free(tree);

@@ -39,6 +39,7 @@ struct session {
     struct serving serving; /* the user data of the operations */
     const char *mountpoint;
     bool raise_readahead;
+    bool has_failed; /* to serve */
     const struct session_events *events;
     struct detachment *detachment; /* of a mount with remote sources; NULL: not watched */
 };
@@ -184,9 +185,26 @@ struct session *session_new(const struct served *served, const char *mountpoint,
     return session;
 }
 
+/* Makes libfuse forget the mount, which others detach, without unmounting it: it would try in a child that goes on as a
+ * second server if it may not change its user, as in the sandbox. A pipe that nobody reads polls as the device of a mount
+ * that is gone does. */
+static void forget_mount(struct fuse_session *fuse)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return;
+    dup2(ends[1], fuse_session_fd(fuse));
+    close(ends[0]);
+    close(ends[1]);
+    fuse_session_unmount(fuse);
+}
+
 void session_free(struct session *session)
 {
-    fuse_session_unmount(session->fuse);
+    if (session->has_failed)
+        forget_mount(session->fuse);
+    else
+        fuse_session_unmount(session->fuse);
     serving_end(&session->serving);
     fuse_session_destroy(session->fuse);
     watch_free(session->served.watch);
@@ -268,6 +286,7 @@ bool session_serve(struct session *session, const struct session_events *events,
     if (watching)
         watch_stop(watch);
     fuse_loop_cfg_destroy(config);
+    session->has_failed = reason != 0 || result != 0;
     if (reason != 0)
         return error_set_errno(error, reason, "%s: cannot be served", session->mountpoint);
     return result == 0 || error_set(error, "%s: cannot be served: %s", session->mountpoint,

@@ -16,7 +16,7 @@ struct session;
 struct session *session_new(const struct served *served, const char *mountpoint, const struct session_options *options,
                             struct error *error);
 
-/* Unmounts, unless that has happened already, and frees the session. */
+/* Unmounts, unless that has happened already or session_serve() has failed, and frees the session. */
 void session_free(struct session *session);
 
 struct session_events {
@@ -25,5 +25,6 @@ struct session_events {
     void *context;
 };
 
-/* Serves until the mount is detached and its last user has left. The events come on a thread of their own. */
+/* Serves until the mount is detached and its last user has left. The events come on a thread of their own. On failure
+ * the caller detaches the mount. */
 bool session_serve(struct session *session, const struct session_events *events, struct error *error);

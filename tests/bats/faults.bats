@@ -387,6 +387,22 @@ lacks_memory() {
     [ "$status" -eq 0 ]
 }
 
+@test "a server whose device fails while the mount is in use says so, ends and leaves nothing mounted" {
+    need_attached_strace
+    cp "$BATS_FILE_TMPDIR/large.safetensors" "$SOURCE"
+    serve "$SOURCE" "$MNT"
+    (cd "$MNT" && exec sleep 100) 3>&- &
+    user=$!
+    strace -f -o /dev/null -P /dev/fuse -e trace=read -e inject=read:error=EIO -p "$SERVER" 2>"$BATS_TEST_TMPDIR/attached" 3>&- &
+    await grep -q attached "$BATS_TEST_TMPDIR/attached"
+    timeout 60 stat "$MNT"/tensors/* >/dev/null 2>&1 || true
+    server_ends_with 1
+    [ "$(grep -c "^wfs: $MNT: cannot be served: " "$SERVER_LOG")" -eq 1 ]
+    [ "$(grep -c '^fuse: ' "$SERVER_LOG")" -eq "$(grep -c '^fuse: reading device: ' "$SERVER_LOG")" ] # it tried nothing that it may not do
+    await not_mounted "$MNT"
+    kill "$user"
+}
+
 @test "names and attributes do not wait for slow reads" {
     need_attached_strace
     cp "$BATS_FILE_TMPDIR/large.safetensors" "$SOURCE"

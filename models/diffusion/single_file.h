@@ -1,9 +1,9 @@
 /* A Stable Diffusion pipeline as one checkpoint, with the names of the first release, as diffusers' scripts write it.
  *
- * The scripts rename tensors by replacing texts, one rule after the other; a name that no rule knows stays as it is,
- * after its component's prefix. They join the queries, keys and values of an OpenCLIP text encoder, and turn the
- * matrices of the VAE's attention into convolutions. Source: scripts/convert_diffusers_to_original_stable_diffusion.py
- * and scripts/convert_diffusers_to_original_sdxl.py of diffusers, with --use_safetensors. */
+ * The scripts rename tensors (single_file_names.h) and put the prefix of their component before each name. They join
+ * the queries, keys and values of an OpenCLIP text encoder, and turn the matrices of the VAE's attention into
+ * convolutions. Source: scripts/convert_diffusers_to_original_stable_diffusion.py and
+ * scripts/convert_diffusers_to_original_sdxl.py of diffusers, with --use_safetensors. */
 #pragma once
 
 #include "formats/artifact.h"

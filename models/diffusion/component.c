@@ -1,25 +1,25 @@
 #include "models/diffusion/component.h"
 
-#include "base/text.h"
-#include "formats/json_write.h"
 #include "formats/safetensors/write.h"
+#include "models/diffusion/describing.h"
 #include "models/diffusion/naming.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* The model while its configuration is written; `failed` is set by the first tensor that does not fit. */
-struct describing {
-    const struct tensor_set *set;
-    struct json_writer *writer;
-    struct error *error;
-    bool failed;
-};
 
 bool component_is_known(const struct state_dict *dict)
 {
     return dict->refusal == NULL && dict->tensors != NULL && diffusion_naming_for(dict->architecture->name) != NULL;
+}
+
+void component_weights(const struct tensor_set *tensors, struct artifact *ret_artifact)
+{
+    struct artifact artifact = {.container = &safetensors_container};
+    artifact_reserve(&artifact, tensors->n_tensors);
+    for (size_t i = 0; i < tensors->n_tensors; i++)
+        artifact.tensors[i] = (struct artifact_tensor){&tensors->tensors[i], encoding_of(tensors->tensors[i].dtype)};
+    gguf_set_text(&artifact.metadata, "format", "pt");
+    *ret_artifact = artifact;
 }
 
 bool component_artifact(const struct state_dict *dict, struct arena *arena, struct artifact *ret_artifact,
@@ -27,44 +27,10 @@ bool component_artifact(const struct state_dict *dict, struct arena *arena, stru
 {
     const struct diffusion_naming *naming = diffusion_naming_for(dict->architecture->name);
     struct tensor_set *renamed = diffusion_rename(naming, BACKWARD, dict->tensors, arena, error);
-    struct artifact artifact = {.container = &safetensors_container};
     if (renamed == NULL || !tensor_set_seal(renamed, error))
         return false;
-    artifact_reserve(&artifact, renamed->n_tensors);
-    for (size_t i = 0; i < renamed->n_tensors; i++)
-        artifact.tensors[i] = (struct artifact_tensor){&renamed->tensors[i], encoding_of(renamed->tensors[i].dtype)};
-    gguf_set_text(&artifact.metadata, "format", "pt");
-    *ret_artifact = artifact;
+    component_weights(renamed, ret_artifact);
     return true;
-}
-
-/* Returns a dimension of a tensor that must be there; 0 on failure. */
-static uint64_t size_of(struct describing *describing, const char *name, unsigned axis)
-{
-    const struct tensor *tensor = tensor_set_find_text(describing->set, name);
-    if (tensor != NULL && tensor->rank > axis && tensor->shape[axis] > 0)
-        return tensor->shape[axis];
-    if (!describing->failed)
-        error_set(describing->error, "tensor '%s' is missing, or has too few dimensions", name);
-    describing->failed = true;
-    return 0;
-}
-
-/* Returns the number of blocks whose names begin so. */
-static uint64_t count_blocks(const struct tensor_set *set, const char *beginning)
-{
-    uint64_t n = 0;
-    for (size_t i = 0; i < set->n_tensors; i++)
-        if (text_starts_with(set->tensors[i].name, beginning)) {
-            uint64_t number = strtoull(set->tensors[i].name + strlen(beginning), NULL, 10);
-            n = number + 1 > n ? number + 1 : n;
-        }
-    return n;
-}
-
-static void put_size(struct describing *describing, const char *key, const char *tensor, unsigned axis)
-{
-    json_put_number(describing->writer, key, size_of(describing, tensor, axis));
 }
 
 static void put_heads(struct describing *describing, uint64_t width, uint64_t head)
@@ -76,20 +42,20 @@ static void describe_flux(struct describing *describing)
 {
     enum { USUAL_HEAD = 128 }; /* for which diffusers divides the axes of positions as 16, 56, 56 */
     struct json_writer *writer = describing->writer;
-    uint64_t head = size_of(describing, "double_blocks.0.img_attn.norm.key_norm.scale", 0);
+    uint64_t head = describing_size(describing, "double_blocks.0.img_attn.norm.key_norm.scale", 0);
     json_put_number(writer, "attention_head_dim", head);
     if (head == USUAL_HEAD)
         json_put_template(writer, "'axes_dims_rope': [16, 56, 56]");
     json_put_bool(writer, "guidance_embeds",
                   tensor_set_find_text(describing->set, "guidance_in.in_layer.weight") != NULL);
-    put_size(describing, "in_channels", "img_in.weight", 1);
-    put_size(describing, "joint_attention_dim", "txt_in.weight", 1);
-    put_heads(describing, size_of(describing, "img_in.weight", 0), head);
-    json_put_number(writer, "num_layers", count_blocks(describing->set, "double_blocks."));
-    json_put_number(writer, "num_single_layers", count_blocks(describing->set, "single_blocks."));
-    put_size(describing, "out_channels", "final_layer.linear.weight", 0);
+    describing_put_size(describing, "in_channels", "img_in.weight", 1);
+    describing_put_size(describing, "joint_attention_dim", "txt_in.weight", 1);
+    put_heads(describing, describing_size(describing, "img_in.weight", 0), head);
+    json_put_number(writer, "num_layers", describing_blocks(describing->set, "double_blocks."));
+    json_put_number(writer, "num_single_layers", describing_blocks(describing->set, "single_blocks."));
+    describing_put_size(describing, "out_channels", "final_layer.linear.weight", 0);
     json_put_number(writer, "patch_size", 1);
-    put_size(describing, "pooled_projection_dim", "vector_in.in_layer.weight", 1);
+    describing_put_size(describing, "pooled_projection_dim", "vector_in.in_layer.weight", 1);
 }
 
 /* Puts the blocks in which the picture has a second attention. */
@@ -110,21 +76,21 @@ static void describe_sd3(struct describing *describing)
 {
     enum { HEAD = 64, SAMPLES = 128 };
     struct json_writer *writer = describing->writer;
-    uint64_t n_layers = count_blocks(describing->set, "joint_blocks."), width,
-             patch = size_of(describing, "x_embedder.proj.weight", 3);
-    width = size_of(describing, "context_embedder.weight", 0);
+    uint64_t n_layers = describing_blocks(describing->set, "joint_blocks."), width,
+             patch = describing_size(describing, "x_embedder.proj.weight", 3);
+    width = describing_size(describing, "context_embedder.weight", 0);
     json_put_number(writer, "attention_head_dim", HEAD);
     json_put_number(writer, "caption_projection_dim", width);
     put_dual_layers(describing, n_layers);
-    put_size(describing, "in_channels", "x_embedder.proj.weight", 1);
-    put_size(describing, "joint_attention_dim", "context_embedder.weight", 1);
+    describing_put_size(describing, "in_channels", "x_embedder.proj.weight", 1);
+    describing_put_size(describing, "joint_attention_dim", "context_embedder.weight", 1);
     put_heads(describing, width, HEAD);
     json_put_number(writer, "num_layers", n_layers);
-    uint64_t out = size_of(describing, "final_layer.linear.weight", 0);
+    uint64_t out = describing_size(describing, "final_layer.linear.weight", 0);
     json_put_number(writer, "out_channels", patch > 0 && patch <= out ? out / patch / patch : 0);
     json_put_number(writer, "patch_size", patch);
-    put_size(describing, "pooled_projection_dim", "y_embedder.mlp.0.weight", 1);
-    json_put_number(writer, "pos_embed_max_size", (uint64_t)sqrt((double)size_of(describing, "pos_embed", 1)));
+    describing_put_size(describing, "pooled_projection_dim", "y_embedder.mlp.0.weight", 1);
+    json_put_number(writer, "pos_embed_max_size", (uint64_t)sqrt((double)describing_size(describing, "pos_embed", 1)));
     bool has_norms = tensor_set_find_text(describing->set, "joint_blocks.0.x_block.attn.ln_q.weight") != NULL;
     json_put_text(writer, "qk_norm", has_norms ? "rms_norm" : NULL);
     json_put_number(writer, "sample_size", SAMPLES);

@@ -11,6 +11,10 @@
 /* Reports whether a model can become a component. */
 bool component_is_known(const struct state_dict *dict);
 
+/* Makes the artifact of a sealed set of tensors as save_pretrained() saves it. The set must outlive it, and the caller
+ * frees it. */
+void component_weights(const struct tensor_set *tensors, struct artifact *ret_artifact);
+
 /* Makes the artifact of the weights, with names and views in `arena`; the checkpoint must outlive it. The caller frees
  * it. Fails if a tensor has a name that diffusers does not know, or one is missing. */
 bool component_artifact(const struct state_dict *dict, struct arena *arena, struct artifact *ret_artifact,

@@ -31,6 +31,7 @@ enum subject {
     SUBJECT_WEIGHTS,   /* the weights as safetensors */
     SUBJECT_DIRECTORY, /* the Hugging Face directory */
     SUBJECT_WHISPER,   /* the model as files of whisper.cpp */
+    SUBJECT_PIPELINE,  /* the model as a directory of diffusers */
 };
 
 /* One line for the user about an assumption or an omission. */

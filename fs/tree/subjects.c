@@ -11,6 +11,7 @@ const char *subject_paths(enum subject subject)
         [SUBJECT_WEIGHTS] = "model.safetensors, hf/: ",
         [SUBJECT_DIRECTORY] = "hf/: ",
         [SUBJECT_WHISPER] = "ggml-model.bin, ggml/: ",
+        [SUBJECT_PIPELINE] = "diffusers/: ",
     };
     return paths[subject];
 }

@@ -81,3 +81,141 @@ make() {
     cmp "$MNT/gguf/model-Q5_K_M.gguf" <("$WFS" cat "$OUT/flux.safetensors" gguf/model-Q5_K_M.gguf)
     unmount "$MNT"
 }
+
+@test "a Stable Diffusion XL checkpoint is a pipeline of diffusers" {
+    make xl "$OUT/xl.safetensors"
+    "$WFS" cp -r "$OUT/xl.safetensors" diffusers "$OUT"
+    diff <(cd "$OUT/diffusers" && find . -type f | sort) - <<'END'
+./model_index.json
+./scheduler/scheduler_config.json
+./text_encoder/config.json
+./text_encoder/model.safetensors
+./text_encoder_2/config.json
+./text_encoder_2/model.safetensors
+./unet/config.json
+./unet/diffusion_pytorch_model.safetensors
+./vae/config.json
+./vae/diffusion_pytorch_model.safetensors
+END
+    jq -e '._class_name == "StableDiffusionXLPipeline" and .unet == ["diffusers", "UNet2DConditionModel"] and .tokenizer_2 == ["transformers", "CLIPTokenizer"]' \
+        "$OUT/diffusers/model_index.json"
+    jq -e '._class_name == "EulerDiscreteScheduler" and .timestep_spacing == "leading"' "$OUT/diffusers/scheduler/scheduler_config.json"
+    jq -e '.block_out_channels == [8, 16, 24] and .down_block_types == ["DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"] and
+           .up_block_types == ["CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"] and .transformer_layers_per_block == [1, 2, 3] and
+           .cross_attention_dim == 20 and .projection_class_embeddings_input_dim == 44 and .sample_size == 128 and .use_linear_projection' \
+        "$OUT/diffusers/unet/config.json"
+    jq -e '.block_out_channels == [8, 12, 16, 20] and .scaling_factor == 0.13025 and .latent_channels == 4 and .sample_size == 1024' "$OUT/diffusers/vae/config.json"
+    jq -e '.hidden_size == 64 and .num_hidden_layers == 3 and .hidden_act == "quick_gelu" and .num_attention_heads == 1' "$OUT/diffusers/text_encoder/config.json"
+    jq -e '.projection_dim == 6 and .num_hidden_layers == 2 and .hidden_act == "gelu" and .vocab_size == 50' "$OUT/diffusers/text_encoder_2/config.json"
+}
+
+@test "the components of a Stable Diffusion XL checkpoint have diffusers' tensors" {
+    make xl "$OUT/xl.safetensors"
+    "$WFS" cp -r "$OUT/xl.safetensors" diffusers "$OUT"
+    for part in unet vae text_encoder text_encoder_2; do
+        make names "$OUT/diffusers/$part"/*.safetensors >"$OUT/$part"
+        make firsts "$OUT/diffusers/$part"/*.safetensors >"$OUT/$part.firsts"
+    done
+    [ "$(wc -l <"$OUT/unet")" -eq "$(make names "$OUT/xl.safetensors" | grep -c '^model.diffusion_model.')" ]
+    grep -qx 'up_blocks.0.upsamplers.0.conv.weight F32 24 24 3 3' "$OUT/unet"
+    grep -qx 'up_blocks.0.attentions.2.transformer_blocks.2.attn2.to_k.weight F32 24 20' "$OUT/unet"
+    grep -qx 'down_blocks.1.downsamplers.0.conv.bias F32 16' "$OUT/unet"
+    grep -qx 'add_embedding.linear_2.weight F32 32 44' "$OUT/unet"
+    grep -qx 'decoder.mid_block.attentions.0.to_q.weight F32 4 4' "$OUT/vae"
+    grep -qx 'decoder.up_blocks.0.upsamplers.0.conv.weight F32 8 8 3 3' "$OUT/vae"
+    grep -qx 'encoder.down_blocks.1.resnets.0.conv_shortcut.bias F32 12' "$OUT/vae"
+    run -1 grep position_ids "$OUT/text_encoder"
+    diff "$OUT/text_encoder_2.firsts" - <<'END'
+text_model.embeddings.position_embedding.weight 0 1
+text_model.embeddings.token_embedding.weight 0 1
+text_model.encoder.layers.0.layer_norm1.bias 0 1
+text_model.encoder.layers.0.layer_norm1.weight 0 1
+text_model.encoder.layers.0.mlp.fc1.bias 0 1
+text_model.encoder.layers.0.mlp.fc1.weight 0 1
+text_model.encoder.layers.0.self_attn.k_proj.bias 4 5
+text_model.encoder.layers.0.self_attn.k_proj.weight 16 17
+text_model.encoder.layers.0.self_attn.out_proj.bias 0 1
+text_model.encoder.layers.0.self_attn.out_proj.weight 0 1
+text_model.encoder.layers.0.self_attn.q_proj.bias 0 1
+text_model.encoder.layers.0.self_attn.q_proj.weight 0 1
+text_model.encoder.layers.0.self_attn.v_proj.bias 8 9
+text_model.encoder.layers.0.self_attn.v_proj.weight 32 33
+text_model.encoder.layers.1.layer_norm1.bias 0 1
+text_model.encoder.layers.1.layer_norm1.weight 0 1
+text_model.encoder.layers.1.mlp.fc1.bias 0 1
+text_model.encoder.layers.1.mlp.fc1.weight 0 1
+text_model.encoder.layers.1.self_attn.k_proj.bias 4 5
+text_model.encoder.layers.1.self_attn.k_proj.weight 16 17
+text_model.encoder.layers.1.self_attn.out_proj.bias 0 1
+text_model.encoder.layers.1.self_attn.out_proj.weight 0 1
+text_model.encoder.layers.1.self_attn.q_proj.bias 0 1
+text_model.encoder.layers.1.self_attn.q_proj.weight 0 1
+text_model.encoder.layers.1.self_attn.v_proj.bias 8 9
+text_model.encoder.layers.1.self_attn.v_proj.weight 32 33
+text_model.final_layer_norm.bias 0 1
+text_model.final_layer_norm.weight 0 1
+text_projection.weight 0 6
+END
+}
+
+@test "Stable Diffusion 1 and 2 have pipelines of their own" {
+    for kind in v1 v2; do
+        make "$kind" "$OUT/$kind.safetensors"
+        mkdir "$OUT/$kind"
+        "$WFS" cp -r "$OUT/$kind.safetensors" diffusers "$OUT/$kind"
+    done
+    make v1-torch "$OUT/v1.ckpt"
+    cmp <("$WFS" ls -R "$OUT/v1.ckpt" diffusers) <("$WFS" ls -R "$OUT/v1.safetensors" diffusers)
+    jq -e '.attention_head_dim == 8 and .sample_size == 64 and (.use_linear_projection | not)' "$OUT/v1/diffusers/unet/config.json"
+    jq -e '.attention_head_dim == [1, 1, 1, 1] and .sample_size == 96 and .use_linear_projection and .upcast_attention' "$OUT/v2/diffusers/unet/config.json"
+    jq -e '._class_name == "PNDMScheduler"' "$OUT/v1/diffusers/scheduler/scheduler_config.json"
+    jq -e '._class_name == "DDIMScheduler" and .prediction_type == "v_prediction"' "$OUT/v2/diffusers/scheduler/scheduler_config.json"
+    make names "$OUT/v1/diffusers/unet/diffusion_pytorch_model.safetensors" >"$OUT/names"
+    grep -qx 'up_blocks.0.upsamplers.0.conv.weight F32 32 32 3 3' "$OUT/names"
+    grep -qx 'down_blocks.0.attentions.1.proj_in.weight F32 8 8 1 1' "$OUT/names"
+    make names "$OUT/v2/diffusers/text_encoder/model.safetensors" >"$OUT/names"
+    grep -q '^text_model.encoder.layers.22.self_attn.q_proj.weight F32 4 4$' "$OUT/names"
+    run -1 grep -e 'layers.23' -e text_projection -e logit_scale "$OUT/names" # the last layer is not used
+    jq -e '.num_hidden_layers == 23 and .projection_dim == 512 and .hidden_act == "gelu"' "$OUT/v2/diffusers/text_encoder/config.json"
+    "$WFS" info "$OUT/v2.safetensors" | grep -q 'needs prediction_type epsilon'
+}
+
+@test "what a single file lacks for a pipeline is told" {
+    make xl "$OUT/xl.safetensors"
+    "$WFS" info "$OUT/xl.safetensors" | grep -q 'diffusers/: no tokenizer'
+    for path in tokenizer tokenizer/vocab.json tokenizer_2/merges.txt; do
+        run -1 "$WFS" cat "$OUT/xl.safetensors" "diffusers/$path"
+        [[ $output == *"a single file has no vocabulary"* ]]
+    done
+    make xl-no-vae "$OUT/part.safetensors"
+    make inpainting "$OUT/inpainting.safetensors"
+    make pipeline "$OUT/pipeline"
+    for source in part.safetensors inpainting.safetensors pipeline; do
+        run -1 "$WFS" ls "$OUT/$source" diffusers
+    done
+    reasons() { # KIND PATH REASON
+        make "$1" "$OUT/$1.safetensors"
+        run -1 "$WFS" cat "$OUT/$1.safetensors" "diffusers/$2"
+        [[ $output == *"$3"* ]]
+    }
+    reasons xl-uneven unet/config.json 'level 2 has attentions with unusual numbers of transformer blocks'
+    reasons xl-cut text_encoder_2/model.safetensors 'does not hold queries, keys and values of one size'
+    reasons xl-flat text_encoder_2/config.json "text_projection' is no matrix"
+    reasons v1-wide vae/diffusion_pytorch_model.safetensors "'decoder.mid.attn_1.q.weight' is no convolution of 1 by 1"
+    reasons v1-no-time unet/diffusion_pytorch_model.safetensors "tensor 'time_embedding.linear_2.bias' is missing"
+}
+
+@test "a mounted pipeline has exact sizes, and ends with its source" {
+    need_fuse
+    make v2 "$OUT/v2.safetensors"
+    "$WFS" cp -r "$OUT/v2.safetensors" diffusers "$OUT"
+    serve "$OUT/v2.safetensors" "$MNT"
+    diff -r "$OUT/diffusers" "$MNT/diffusers"
+    for path in unet/diffusion_pytorch_model.safetensors text_encoder/model.safetensors; do
+        [ "$(stat -c %s "$MNT/diffusers/$path")" -eq "$(wc -c <"$OUT/diffusers/$path")" ]
+        cmp <(tail -c 1000 "$MNT/diffusers/$path") <(tail -c 1000 "$OUT/diffusers/$path")
+    done
+    printf x | dd of="$OUT/v2.safetensors" bs=1 seek=300 conv=notrunc status=none
+    await unreadable "$MNT/diffusers/unet/diffusion_pytorch_model.safetensors"
+    unmount "$MNT"
+}

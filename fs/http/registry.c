@@ -173,8 +173,12 @@ static void answer_blob(struct making *making, const struct http_request *reques
     if (!answer_known_file(making, request, digest, answer) && !answer_text(making, request, digest, answer))
         answer_fail(answer, 404, "BLOB_UNKNOWN", "%s has no blob %s: ask for the manifest of its tag first",
                     making->repository->id, digest);
-    else if (answer->is_file)
+    else if (answer->is_file) {
         answer_header(answer, "Docker-Content-Digest", "%s", digest);
+        /* Ollama takes ranges from there and fails without it, whether or not it is elsewhere. "./", since a reference
+         * must not begin with a name and a colon (RFC 3986, 4.2). */
+        answer_header(answer, "Location", "./%s", digest);
+    }
 }
 
 static void answer_tags(const struct repository *repository, struct answer *answer)

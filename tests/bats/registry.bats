@@ -30,23 +30,26 @@ manifest() { # HEADER REFERENCE
     get --header "$1" "$URL/v2/acme/Tiny-GGUF/manifests/$2"
 }
 
-@test "Ollama's client: manifest, HEAD of each blob, ranges, and their digest" {
+@test "Ollama's client: manifest, HEAD of each blob, where it is, ranges from there, and their digest" {
     offer "acme/Tiny=$MODEL"
     "$PYTHON" - "$URL" <<'END'
-import hashlib, json, sys, urllib.request
+import hashlib, json, sys, urllib.parse, urllib.request
 base = sys.argv[1] + "/v2/acme/Tiny-GGUF/"
 
 def ask(path, method="GET", **headers):
-    return urllib.request.urlopen(urllib.request.Request(base + path, headers=headers, method=method))
+    return urllib.request.urlopen(urllib.request.Request(urllib.parse.urljoin(base, path), headers=headers, method=method))
 
 manifest = json.load(ask("manifests/q4_k_m", Accept="application/vnd.docker.distribution.manifest.v2+json"))
 assert manifest["schemaVersion"] == 2
 for layer in [*manifest["layers"], manifest["config"]]:
     blob, size = "blobs/" + layer["digest"], layer["size"]
     assert int(ask(blob, "HEAD").headers["Content-Length"]) == size
+    with ask(blob) as whole:  # of which Ollama reads the headers alone: it requires a Location, which need not be elsewhere
+        ranges = urllib.parse.urljoin(whole.url, whole.headers["Location"])
+        assert whole.status == 200 and whole.headers["Location"] is not None
     step, whole = size // 3 + 1, hashlib.sha256()
     for first in range(0, size, step):
-        part = ask(blob, Range=f"bytes={first}-{min(size, first + step) - 1}")
+        part = ask(ranges, Range=f"bytes={first}-{min(size, first + step) - 1}")
         assert part.status == 206
         whole.update(part.read())
     assert "sha256:" + whole.hexdigest() == layer["digest"]
@@ -103,6 +106,25 @@ END
     done
     [ "$(manifest "$OCI" Q8_0 | jq -r '[.layers[].mediaType] | join(" ")')" = \
         "application/vnd.docker.ai.gguf.v3 application/vnd.docker.ai.license" ]
+}
+
+@test "the projector of a vision model is a layer" {
+    "$PYTHON" "$HERE/../data/make.py" vision "$OUT/vision"
+    offer "acme/Tiny=$OUT/vision"
+    "$WFS" cat "$OUT/vision" gguf/mmproj-F16.gguf >"$OUT/projector"
+    layer() { # HEADER TYPE
+        manifest "$1" Q8_0 | jq -r --arg type "$2" '.layers[] | select(.mediaType == $type) | "\(.digest) \(.size)"'
+    }
+    expected="$(digest_of <"$OUT/projector") $(stat -c %s "$OUT/projector")"
+    [ "$(layer "$OLLAMA" application/vnd.ollama.image.projector)" = "$expected" ]
+    [ "$(layer "$OCI" application/vnd.docker.ai.mmproj)" = "$expected" ]
+    [ "$(layer "$MODELPACK" application/vnd.cncf.model.weight.v1.raw | tail -n 1)" = "$expected" ]
+    [ "$(manifest "$OCI" Q8_0 | jq -r '.layers[1].annotations["org.opencontainers.image.title"]')" = mmproj-Tiny-F16.gguf ]
+    get "$URL/v2/acme/Tiny-GGUF/blobs/${expected% *}" | cmp - "$OUT/projector"
+    # llama.cpp's own form of a manifest names it, too.
+    get --user-agent llama-cpp "$URL/v2/acme/Tiny-GGUF/manifests/Q8_0" >"$OUT/llama"
+    [ "$(jq -r .mmprojFile.rfilename "$OUT/llama")" = mmproj-Tiny-F16.gguf ]
+    get "$URL/acme/Tiny-GGUF/resolve/main/mmproj-Tiny-F16.gguf" | cmp - "$OUT/projector"
 }
 
 @test "digests are kept for the next server" {

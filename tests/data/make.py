@@ -3,6 +3,7 @@
 descriptions of their formats.
 
     make.py sample DIR              a small Llama as a Hugging Face directory, with BF16 weights
+    make.py vision DIR              the same Llama with a vision encoder: a small SmolVLM
     make.py safetensors-corpus DIR  beginnings for fuzzing the header of safetensors files
 """
 
@@ -231,6 +232,44 @@ def make_sample(directory):
     (directory / "model.safetensors").write_bytes(safetensors(sample_weights(), {"format": "pt"}))
 
 
+# The sample with a vision encoder: its images have 64x64 pixels in patches of 16x16.
+
+VISION = dict(hidden=32, intermediate=64, layers=2, heads=4, image=64, patch=16, scale=4)
+
+
+def vision_shapes():
+    hidden, intermediate, patch = VISION["hidden"], VISION["intermediate"], VISION["patch"]
+    encoder = "model.vision_model."
+    shapes = {encoder + "embeddings.position_embedding.weight": ((VISION["image"] // patch) ** 2, hidden),
+              "model.connector.modality_projection.proj.weight": (SAMPLE["hidden"], hidden * VISION["scale"] ** 2)}  # fmt: skip
+    with_bias = {"embeddings.patch_embedding": (hidden, 3, patch, patch), "post_layernorm": (hidden,)}
+    for i in range(VISION["layers"]):
+        layer = f"encoder.layers.{i}."
+        with_bias |= {layer + name: (hidden,) for name in ("layer_norm1", "layer_norm2")}
+        with_bias |= {layer + f"self_attn.{name}_proj": (hidden, hidden) for name in ("q", "k", "v", "out")}
+        with_bias |= {layer + "mlp.fc1": (intermediate, hidden), layer + "mlp.fc2": (hidden, intermediate)}
+    for name, shape in with_bias.items():
+        shapes |= {f"{encoder}{name}.weight": shape, f"{encoder}{name}.bias": shape[:1]}
+    return shapes
+
+
+def make_vision(directory):
+    make_sample(directory)
+    text = sample_configs()["config.json"]
+    vision = {"model_type": "smolvlm_vision", "hidden_size": VISION["hidden"], "intermediate_size": VISION["intermediate"],
+              "num_attention_heads": VISION["heads"], "num_hidden_layers": VISION["layers"], "image_size": VISION["image"],
+              "patch_size": VISION["patch"]}  # fmt: skip
+    config = {"architectures": ["SmolVLMForConditionalGeneration"], "model_type": "smolvlm", "scale_factor": VISION["scale"],
+              "torch_dtype": "bfloat16", "text_config": text, "vision_config": vision}  # fmt: skip
+    preprocessor = {"image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5], "size": {"longest_edge": VISION["image"]}}
+    (directory / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+    (directory / "preprocessor_config.json").write_text(json.dumps(preprocessor, indent=2) + "\n")
+    renamed = {re.sub("^model\\.", "model.text_model.", name): tensor for name, tensor in sample_weights().items()}
+    random = numpy.random.default_rng(2)
+    seen = {name: ("BF16", shape, bf16(random.standard_normal(shape, "f4"))) for name, shape in vision_shapes().items()}
+    (directory / "model.safetensors").write_bytes(safetensors(renamed | seen, {"format": "pt"}))
+
+
 def make_safetensors_corpus(directory):
     """One file per feature of the format, as small as can be: a fuzzer finds the combinations."""
     one = {"dtype": "I32", "shape": [1], "data_offsets": [0, 4]}
@@ -266,7 +305,7 @@ def make_safetensors_corpus(directory):
         (directory / name).write_bytes(content)
 
 
-MAKERS = {"sample": make_sample, "safetensors-corpus": make_safetensors_corpus}
+MAKERS = {"sample": make_sample, "vision": make_vision, "safetensors-corpus": make_safetensors_corpus}
 
 if __name__ == "__main__":
     if len(sys.argv) != 3 or sys.argv[1] not in MAKERS:

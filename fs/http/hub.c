@@ -103,6 +103,24 @@ static void answer_models(const struct repositories *repositories, struct answer
     json_end(&writer);
 }
 
+static void answer_refs(const struct repository *repository, struct answer *answer)
+{
+    struct json_writer writer = begin_json(answer);
+    json_begin_object(&writer, NULL);
+    json_begin_array(&writer, "branches");
+    json_begin_object(&writer, NULL);
+    json_put_text(&writer, "name", "main");
+    json_put_text(&writer, "ref", "refs/heads/main");
+    json_put_text(&writer, "targetCommit", repository->commit);
+    json_end(&writer);
+    json_end(&writer);
+    json_begin_array(&writer, "converts");
+    json_end(&writer);
+    json_begin_array(&writer, "tags");
+    json_end(&writer);
+    json_end(&writer);
+}
+
 /* A listing of a directory while it is written. */
 struct listing {
     const struct repository *repository;
@@ -227,6 +245,8 @@ void hub_answer(const struct repositories *repositories, const struct http_reque
         return;
     if (route->kind == ROUTE_MODEL)
         answer_model(repository, answer);
+    else if (route->kind == ROUTE_REFS)
+        answer_refs(repository, answer);
     else if (route->kind == ROUTE_TREE)
         answer_tree(repository, request, route, answer);
     else

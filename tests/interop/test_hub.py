@@ -1,5 +1,5 @@
 """Clients of the model hub read from `wfs serve`: huggingface_hub, transformers, diffusers, llama.cpp's Python package and its
-llama-server, @huggingface/hub for JavaScript, and wfs itself."""
+llama-server, @huggingface/hub for JavaScript, hf-hub for Rust, and wfs itself."""
 import hashlib
 import json
 import os
@@ -151,6 +151,36 @@ def check_javascript(model):
     check(found["part"] == hashlib.sha256(wanted[1000:6000]).hexdigest(), "@huggingface/hub: a range of a file")
 
 
+def hub_client(*arguments, **variables):
+    """Runs hf_hub/, a program that is built the first time: in the environment, since cargo writes beside its sources."""
+    built = pathlib.Path(sys.prefix) / "hf_hub"
+    shutil.copytree(ROOT / "tests" / "interop" / "hf_hub", built, dirs_exist_ok=True)
+    return subprocess.run(["cargo", "run", "--quiet", "--manifest-path", built / "Cargo.toml", "--", *arguments],
+                          check=False, capture_output=True, text=True, env={**os.environ, **variables})
+
+
+def check_rust(model, scratch):
+    """hf-hub, by which candle downloads models, lists the files of both models and downloads some."""
+    if not shutil.which("cargo"):
+        print("cargo is missing: hf-hub is not tried")
+        check(not STRICT, "cargo is there")
+        return
+    cache = {"HF_HOME": os.path.join(scratch, "rust")}  # its own: it would find files in that of huggingface_hub
+    for repository, names, paths in (("acme/Tiny", ["config.json", "tokenizer.json", "model.safetensors"], "hf/{}"),
+                                     ("acme/Tiny-GGUF", ["Tiny-Q4_K_M.gguf"], "gguf/model-Q4_K_M.gguf")):
+        client = hub_client(repository, *names, **cache)
+        if not check(client.returncode == 0, f"hf-hub: {client.stderr}"):
+            return
+        lines = [line.partition(" ") for line in client.stdout.splitlines()]
+        found = {kind: [value for line_kind, _, value in lines if line_kind == kind] for kind in ("commit", "file", "path")}
+        check(set(names) <= set(found["file"]), f"hf-hub: info() has the files of {repository}")
+        check(all(pathlib.Path(path).parent.name == found["commit"][0] for path in found["path"]), "hf-hub: snapshots have the commit's name")
+        for name, path in zip(names, found["path"], strict=True):
+            check(pathlib.Path(path).read_bytes() == cat(model, paths.format(name)), f"hf-hub: {name}")
+    refused = hub_client("acme/Tiny", HF_TOKEN="another", **cache)
+    check(refused.returncode != 0 and "401" in refused.stderr, "hf-hub with another token is refused")
+
+
 def check_token():
     """A client without the token is refused; that with HF_TOKEN is not."""
     from huggingface_hub import HfApi
@@ -182,6 +212,7 @@ def main():
             check_llama()
             check_llama_server(vision, scratch)
             check_javascript(model)
+            check_rust(model, scratch)
             check_wfs(model, scratch)
             check_token()
     done()

@@ -37,7 +37,6 @@ static bool add_source(struct serving *serving, const char *argument, const stru
 {
     const char *id, *source = library_split(argument, serving->arena, &id);
     struct tree *tree = command_open(source, invocation->options);
-    const char *shown[] = {invocation->values[FLAG_SHOW]};
     struct error error;
     if (tree == NULL)
         return false;
@@ -49,7 +48,8 @@ static bool add_source(struct serving *serving, const char *argument, const stru
         report("'%s' is no name of a model; write ORG/NAME=SOURCE", id);
         return false;
     }
-    if (!repositories_add(&serving->repositories, tree, id, shown, shown[0] != NULL, serving->arena, &error)) {
+    if (!repositories_add(&serving->repositories, tree, id, invocation->repeated, invocation->n_repeated,
+                          serving->arena, &error)) {
         report("%s", error.message);
         return false;
     }
@@ -157,7 +157,7 @@ const struct command serve_command = {
              true},
             {0, "token-file", "clients must send the token in this file; theirs is HF_TOKEN", "FILE", true},
             {0, "public", "let other machines connect without a token"},
-            {0, "show", "list only files whose names match", "GLOB", true},
+            {0, "show", "list only files whose names match; may be repeated", "GLOB", true, .repeats = true},
             {'v', "verbose", "print a line for each request"},
             {0},
         },

@@ -18,6 +18,7 @@ struct flag {
     const char *help;
     const char *argument; /* the value that may follow "--name="; NULL: none may */
     bool needs_argument;  /* the value is required: "--name=ARGUMENT" or "--name ARGUMENT" */
+    bool repeats;         /* each value counts, not only the last; at most one flag of a command repeats */
 };
 
 struct example {
@@ -30,7 +31,9 @@ struct invocation {
     const struct options *options;
     bool flags[COMMAND_MAX_FLAGS];         /* by index in command->flags */
     const char *values[COMMAND_MAX_FLAGS]; /* the flags' values; NULL: not given */
-    char **arguments;                      /* NULL-terminated */
+    const char **repeated;                 /* the values of the flag that repeats, in the order given */
+    size_t n_repeated;
+    char **arguments; /* NULL-terminated */
     size_t n_arguments;
     char **program; /* the words after "--" for a command that runs a program, NULL-terminated */
 };

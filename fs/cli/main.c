@@ -85,6 +85,12 @@ static int bad_input_status(const struct command *command)
     return command->compares ? EXIT_MISUSE : EXIT_BAD_INPUT;
 }
 
+static void add_repeated(struct invocation *invocation, const char *value)
+{
+    invocation->repeated = memory_grow(invocation->repeated, invocation->n_repeated, sizeof *invocation->repeated);
+    invocation->repeated[invocation->n_repeated++] = value;
+}
+
 /* Parses the flags and operands. Returns an exit status if nothing is left to do, as after --help, or else -1. */
 static int parse_arguments(int argc, char **argv, struct options *options, struct invocation *invocation)
 {
@@ -114,6 +120,8 @@ static int parse_arguments(int argc, char **argv, struct options *options, struc
             index = flag_index(command, found);
             invocation->flags[index] = true;
             invocation->values[index] = found >= LONG_FLAG ? optarg : NULL;
+            if (command->flags[index].repeats)
+                add_repeated(invocation, optarg);
         }
     }
     invocation->arguments = argv + optind;
@@ -171,6 +179,7 @@ static int run_command(const struct command *command, int argc, char **argv)
         status = command->run(&invocation);
     remote_use(NULL);
     options_free(&options);
+    free(invocation.repeated);
     return status;
 }
 

@@ -44,6 +44,15 @@ teardown() {
     fails 1 "'acme/a/b' is no name of a model" "$WFS" serve --listen 127.0.0.1:0 "acme/a/b=$MODEL"
 }
 
+@test "patterns choose the files of both models" {
+    offer --show '*-Q4_K_?.gguf' --show '*.json' --show=*-Q8_0.gguf "acme/Tiny=$MODEL"
+    names() { get "$URL/api/models/acme/$1" | jq -r '.siblings[].rfilename' | tr '\n' ' '; }
+    [ "$(names Tiny)" = "config.json generation_config.json tokenizer.json tokenizer_config.json " ]
+    [ "$(names Tiny-GGUF)" = "Tiny-Q4_K_M.gguf Tiny-Q4_K_S.gguf Tiny-Q8_0.gguf " ]
+    [ "$(status_of "$URL/acme/Tiny/resolve/main/README.md")" = 404 ]
+    fails 2 "an argument must follow --show" "$WFS" serve --show
+}
+
 @test "a model says its commit, exact sizes and the identities of its files" {
     offer "acme/Tiny=$MODEL"
     get "$URL/api/models/acme/Tiny-GGUF?blobs=true" >"$OUT/model.json"

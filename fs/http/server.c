@@ -79,7 +79,8 @@ static enum MHD_Result send_answer(struct exchange *exchange, struct MHD_Connect
     size_t n_headers = answer->n_headers;
     unsigned status = answer->status;
     exchange->status = status;
-    exchange->n_bytes = answer->is_file ? answer->length : answer->text.length;
+    if (!exchange->request.head)
+        exchange->n_bytes = answer->is_file ? answer->length : answer->text.length;
     for (size_t i = 0; i < n_headers; i++)
         headers[i] =
             (struct http_header){answer->headers[i].name, arena_strdup(exchange->arena, answer->headers[i].value)};

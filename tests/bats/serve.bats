@@ -201,6 +201,25 @@ END
     grep -qx "wfs_computed_bytes_total $computed" "$OUT/metrics"
 }
 
+@test "-v prints a line for each request, with the bytes of its body" {
+    offer -v "acme/Tiny=$MODEL"
+    file=acme/Tiny/resolve/main/config.json
+    get --head "$URL/$file" >"$OUT/headers"
+    get --range 1-9 "$URL/$file" >"$OUT/part"
+    get "$URL/$file" >"$OUT/whole"
+    curl --silent --output "$OUT/none" "$URL/none?x=y"
+    cat >"$OUT/expected" <<END
+wfs: HEAD /$file: 200, 0 bytes
+wfs: GET /$file: 206, 9 bytes
+wfs: GET /$file: 200, $(wc -c <"$OUT/whole") bytes
+wfs: GET /none: 404, $(wc -c <"$OUT/none") bytes
+END
+    has_lines() { [ "$(wc -l <"$SERVER_LOG")" -eq 4 ]; }
+    await has_lines
+    sed 's/, [0-9.]* s$//' "$SERVER_LOG" | sort >"$OUT/log" # threads may end their requests in another order
+    diff "$OUT/log" <(sort "$OUT/expected")
+}
+
 @test "odd and hostile requests get an answer, and the server goes on" {
     offer "acme/Tiny=$MODEL"
     "$PYTHON" - "$URL" <<'END'

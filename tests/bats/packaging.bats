@@ -56,6 +56,57 @@ line() {
     server_ends_with 0
 }
 
+# The system calls in sets of systemd's, which may have sets in them.
+calls_of() {
+    local name
+    for name; do
+        case $name in
+        @*)
+            # shellcheck disable=SC2046 # a list of words
+            calls_of $(systemd-analyze syscall-filter "$name" | sed '1d; s/#.*//')
+            ;;
+        *) echo "$name" ;;
+        esac
+    done
+}
+
+# The system calls that the lines SystemCallFilter= of a unit leave: each adds some, or with a tilde takes some away.
+allowed_calls() { # UNIT
+    local allowed=$BATS_TEST_TMPDIR/allowed words
+    : >"$allowed"
+    while read -r words; do
+        # shellcheck disable=SC2086 # a list of words
+        calls_of ${words#\~} | sort -u >"$allowed.line"
+        if [[ $words == "~"* ]]; then
+            comm -23 "$allowed" "$allowed.line" >"$allowed.new"
+        else
+            sort -u "$allowed" "$allowed.line" >"$allowed.new"
+        fi
+        mv "$allowed.new" "$allowed"
+    done < <(sed -n 's/^SystemCallFilter=//p' "$1")
+    cat "$allowed"
+}
+
+@test "the unit of wfs serve allows the system calls of a server" {
+    need curl jq
+    need_strace
+    local out=$BATS_TEST_TMPDIR name
+    make_input dtypes "$out/model.safetensors"
+    SERVER_LOG=$out/log
+    CACHE_DIRECTORY=$out/cache strace -D -f -q -o "$out/trace" \
+        "$WFS" serve --listen 127.0.0.1:0 "acme/m=$out/model.safetensors" >"$out/address" 2>"$SERVER_LOG" 3>&- &
+    SERVER=$!
+    await test -s "$out/address"
+    name=$(curl --silent --fail "$(cat "$out/address")/api/models/acme/m" | jq -r '.siblings[0].rfilename')
+    curl --silent --fail --output "$out/file" "$(cat "$out/address")/acme/m/resolve/main/$name"
+    kill -TERM "$SERVER"
+    server_ends_with 0
+    await grep -q '+++ exited with 0 +++' "$out/trace"
+    sed -n 's/^[0-9]* *\([a-z0-9_]*\)(.*/\1/p' "$out/trace" | sort -u >"$out/used"
+    grep -qx epoll_wait "$out/used"
+    comm -23 "$out/used" <(allowed_calls "$(dirname "$WFS")/wfs-serve@.service") | diff - /dev/null
+}
+
 @test "the unit's commands mount and unmount" {
     need_fuse
     make_input dtypes "$BATS_TEST_TMPDIR/model.safetensors"

@@ -186,8 +186,8 @@ struct session *session_new(const struct served *served, const char *mountpoint,
 }
 
 /* Makes libfuse forget the mount, which others detach, without unmounting it: it would try in a child that goes on as a
- * second server if it may not change its user, as in the sandbox. A pipe that nobody reads polls as the device of a mount
- * that is gone does. */
+ * second server if it may not change its user, as in the sandbox. A pipe that nobody reads polls as the device of a
+ * mount that is gone does. */
 static void forget_mount(struct fuse_session *fuse)
 {
     int ends[2];

@@ -427,7 +427,7 @@ const struct option_row option_rows[] = {
      parse_split, FIELD(content.split)},
     {"dtype", "TYPE", "model.safetensors and hf/: store floating-point tensors as f32, f16 or bf16", false,
      parse_float_type, FIELD(content.hf_type), .words = "f32 f16 bf16"},
-    {"shard-size", "SIZE", "hf/: the largest shard; the default is 5GB", false, parse_shard_size,
+    {"shard-size", "SIZE", "hf/ and bitsandbytes/: the largest shard; the default is 5GB", false, parse_shard_size,
      FIELD(content.shard_size)},
     {"ignore", "PATTERN",
      "compressed-tensors/: modules to leave as they are, by name or re:EXPRESSION; may be repeated", false,

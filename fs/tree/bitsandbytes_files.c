@@ -1,7 +1,9 @@
-/* bitsandbytes/TYPE/: the model quantized for transformers, in one file.
+/* bitsandbytes/TYPE/: the model quantized for transformers.
  *
- * The first plan of a file makes the model, which all of them share. */
+ * The first plan of a file makes the model, which all of them share. The names of shards need their number: if the
+ * tensors may exceed one shard, the first look into the directory makes the model. */
 #include "fs/tree/content.h"
+#include "fs/tree/content_options.h"
 #include "fs/tree/hf_files.h"
 #include "fs/tree/lazy.h"
 
@@ -12,17 +14,27 @@
 struct bitsandbytes_files {
     struct tree *tree;
     struct lazy models; /* struct models */
+    bool is_large;
+};
+
+/* The shards of a type, or why it has none. */
+struct planned {
+    struct shards shards;
+    const char *refusal; /* NULL: none */
 };
 
 struct models {
     struct arena *arena;
     struct hf_model *plain;
     const struct loaded_model *loaded;
+    struct planned *planned; /* by type */
 };
 
 struct type_file {
     struct bitsandbytes_files *files;
     const struct bnb_type *type;
+    const struct shards *shards; /* NULL: one file */
+    size_t shard;
 };
 
 static void free_models(void *value)
@@ -35,6 +47,24 @@ static void free_models(void *value)
     free(models);
 }
 
+static uint64_t size_limit(const struct tree *tree)
+{
+    uint64_t size = tree_options(tree)->shard_size;
+    return size != 0 ? size : shards_usual_size;
+}
+
+static void plan_shards(struct models *made, uint64_t limit)
+{
+    struct error error;
+    size_t n_types = 0;
+    while (bnb_types[n_types].name != NULL)
+        n_types++;
+    made->planned = arena_array(made->arena, n_types, sizeof *made->planned);
+    for (size_t i = 0; i < n_types; i++)
+        if (!bnb_plan_shards(made->loaded, &bnb_types[i], limit, made->arena, &made->planned[i].shards, &error))
+            made->planned[i].refusal = arena_strdup(made->arena, error.message);
+}
+
 static void *make_models(void *context, struct error *error)
 {
     const struct bitsandbytes_files *files = context;
@@ -42,18 +72,26 @@ static void *make_models(void *context, struct error *error)
     *made = (struct models){.arena = arena_new(), .plain = hf_model_new(tree_checkpoint(files->tree), NULL, error)};
     if (made->plain != NULL)
         made->loaded = loaded_model_new(made->arena, made->plain, error);
-    if (made->loaded != NULL)
+    if (made->loaded != NULL) {
+        plan_shards(made, size_limit(files->tree));
         return made;
+    }
     free_models(made);
     return NULL;
 }
 
-/* Returns NULL, with the reason, if there is no model. The reason stays with its file, as in engine_files.c. */
-static const struct loaded_model *model_of(const struct type_file *file, struct error *error)
+/* Returns NULL, with the reason, if there are no models. The reason stays with its file, as in engine_files.c. */
+static const struct models *models_of(struct bitsandbytes_files *files, struct error *error)
 {
     void *models;
-    lazy_get(&file->files->models, make_models, file->files, &models, error);
-    return models != NULL ? ((const struct models *)models)->loaded : NULL;
+    lazy_get(&files->models, make_models, files, &models, error);
+    return models;
+}
+
+static const struct loaded_model *model_of(const struct type_file *file, struct error *error)
+{
+    const struct models *models = models_of(file->files, error);
+    return models != NULL ? models->loaded : NULL;
 }
 
 static enum outcome plan_weights(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
@@ -63,11 +101,21 @@ static enum outcome plan_weights(void *context, struct arena *arena, struct vfil
     struct artifact artifact;
     if (model == NULL)
         return REPORTED;
-    bnb_artifact(model, file->type, arena, &artifact);
+    bnb_artifact(model, file->type, file->shards, file->shard, arena, &artifact);
     enum outcome outcome =
         vfile_of_artifact(&artifact, tree_origin_of_model(file->files->tree), arena, ret_file, error);
     artifact_free(&artifact);
     return outcome;
+}
+
+static enum outcome write_index(void *context, struct buffer *out, struct error *error)
+{
+    const struct type_file *file = context;
+    const struct loaded_model *model = model_of(file, error);
+    if (model == NULL)
+        return REPORTED;
+    bnb_write_index(model, file->type, file->shards, out);
+    return OK;
 }
 
 static enum outcome write_config(void *context, struct buffer *out, struct error *error)
@@ -88,14 +136,59 @@ static void release(void *context)
     lazy_destroy(&((struct bitsandbytes_files *)context)->models);
 }
 
-static void add_type(struct bitsandbytes_files *files, node_id parent, const struct bnb_type *type)
+/* Reports whether the tensors may need several shards. */
+static bool may_be_large(struct tree *tree, uint64_t limit)
+{
+    enum { LARGEST_ELEMENT = 4, LARGEST_TABLES = 2048 /* bytes, beside the codes of a weight */ };
+    const struct shown_tensors *shown = tree_source_shown(tree);
+    uint64_t bytes = 0;
+    for (size_t i = 0, n_tensors = shown_tensors_count(shown); i < n_tensors; i++) {
+        struct tensor room;
+        bytes += tensor_elements(shown_tensors_at(shown, i, &room)) * LARGEST_ELEMENT + LARGEST_TABLES;
+    }
+    return bytes > limit;
+}
+
+static void prepare(void *context)
+{
+    struct bitsandbytes_files *files = context;
+    struct error unsaid; /* the plan of a file says it */
+    files->is_large = may_be_large(files->tree, size_limit(files->tree));
+    if (files->is_large)
+        models_of(files, &unsaid);
+}
+
+/* Adds the weights of a type; `planned` is NULL if they are one file, or cannot be made: its plan gives the reason. */
+static void add_weights(struct bitsandbytes_files *files, node_id directory, const struct bnb_type *type,
+                        const struct planned *planned)
+{
+    struct tree *tree = files->tree;
+    struct arena *arena = tree_arena(tree);
+    size_t n_files = planned != NULL && planned->shards.n_shards > 1 ? planned->shards.n_shards : 1;
+    const struct shards one = {.n_shards = 1}, *shards = n_files > 1 ? &planned->shards : NULL;
+    char name[SHARDS_NAME];
+    if (planned != NULL && planned->refusal != NULL) {
+        tree_add_hint(tree, arena_printf(arena, "bitsandbytes/%s/model.safetensors", type->name), planned->refusal);
+        return;
+    }
+    struct type_file *parts = arena_array(arena, n_files, sizeof *parts);
+    for (size_t i = 0; i < n_files; i++) {
+        parts[i] = (struct type_file){files, type, shards, i};
+        tree_add_file(tree, directory, shards_name(shards != NULL ? shards : &one, i, name), plan_weights, &parts[i]);
+    }
+    if (shards != NULL)
+        tree_add_text(tree, directory, "model.safetensors.index.json", tree_origin_of_model(tree), write_index, parts);
+}
+
+static void add_type(struct bitsandbytes_files *files, node_id parent, const struct bnb_type *type,
+                     const struct planned *planned)
 {
     struct tree *tree = files->tree;
     struct origin origin = tree_origin_of_model(tree);
     struct type_file *file = arena_alloc(tree_arena(tree), sizeof *file);
     node_id directory = tree_add_directory(tree, parent, type->name);
-    *file = (struct type_file){files, type};
-    tree_add_file(tree, directory, "model.safetensors", plan_weights, file);
+    *file = (struct type_file){.files = files, .type = type};
+    add_weights(files, directory, type, planned);
     tree_add_text(tree, directory, "config.json", origin, write_config, file);
     if (tree_checkpoint(tree)->kind != CHECKPOINT_GGUF)
         tree_add_text(tree, directory, "generation_config.json", origin, write_generation_config, file);
@@ -107,8 +200,11 @@ static void add_type(struct bitsandbytes_files *files, node_id parent, const str
 
 static void fill(void *context, node_id directory)
 {
-    for (const struct bnb_type *type = bnb_types; type->name != NULL; type++)
-        add_type(context, directory, type);
+    struct bitsandbytes_files *files = context;
+    struct error unsaid;
+    const struct models *models = files->is_large ? models_of(files, &unsaid) : NULL;
+    for (size_t i = 0; bnb_types[i].name != NULL; i++)
+        add_type(files, directory, &bnb_types[i], models != NULL ? &models->planned[i] : NULL);
 }
 
 /* transformers loads models that have a config.json. */
@@ -119,7 +215,7 @@ static bool add(struct tree *tree, struct error *error)
     struct bitsandbytes_files *files = arena_alloc(tree_arena(tree), sizeof *files);
     files->tree = tree;
     if (!has_config || checkpoint->kind == CHECKPOINT_ADAPTER ||
-        tree_add_deferred(tree, TREE_ROOT, "bitsandbytes", NULL, fill, files) == 0)
+        tree_add_deferred(tree, TREE_ROOT, "bitsandbytes", prepare, fill, files) == 0)
         return true;
     lazy_init(&files->models, free_models);
     tree_on_free(tree, release, files);

@@ -8,6 +8,7 @@
 #include "quant/convert.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 const struct bnb_type bnb_types[] = {
@@ -19,18 +20,28 @@ const struct bnb_type bnb_types[] = {
     {0},
 };
 
-/* The artifact. */
+/* The parts that tensors are saved as, in the order of state_dict(). */
 
 struct maker {
     const struct loaded_model *model;
     const struct bnb_type *type;
-    struct artifact *artifact;
     struct arena *arena;
+    const struct shards *shards; /* whose parts are wanted; NULL: all are */
+    size_t shard;
+    size_t n_passed; /* parts, wanted or not */
+    struct artifact *artifact;
     float *nested_levels; /* for double quantization */
 };
 
+static bool is_wanted(const struct maker *maker, size_t part)
+{
+    return maker->shards == NULL || maker->shards->shard_of[part] == maker->shard;
+}
+
 static void put(struct maker *maker, const char *name, const struct view *view)
 {
+    if (!is_wanted(maker, maker->n_passed++))
+        return;
     struct tensor *tensor = arena_alloc(maker->arena, sizeof *tensor);
     *tensor = tensor_of_view(name, view);
     maker->artifact->tensors[maker->artifact->n_tensors++] = (struct artifact_tensor){tensor, encoding_of(view->dtype)};
@@ -40,6 +51,19 @@ static void put_text(struct maker *maker, const char *name, const char *text)
 {
     const uint64_t length = strlen(text);
     put(maker, name, view_literal(maker->arena, &u8_dtype, 1, &length, text));
+}
+
+static void put_levels(struct maker *maker, const char *name)
+{
+    static const uint64_t n_levels = BNB_LEVELS;
+    put(maker, arena_printf(maker->arena, "%s.quant_map", name),
+        view_literal(maker->arena, &f32_dtype, 1, &n_levels, maker->type->levels));
+}
+
+static void put_bias(struct maker *maker, const struct loaded_tensor *bias)
+{
+    if (bias != NULL)
+        put(maker, bias->name, bias->view);
 }
 
 /* Puts the largest magnitudes of blocks in 8 bits, and the text that ends with their mean. */
@@ -52,15 +76,15 @@ static void put_nested(struct maker *maker, const char *name, const char *text_n
     text = arena_printf(arena, "%s, \"nested_blocksize\": %d, \"nested_dtype\": \"float32\", \"nested_offset\": ", text,
                         BNB_NESTED_BLOCK);
     put(maker, arena_printf(arena, "%s.absmax", name), view_bnb_nested_codes(arena, nested));
+    put_levels(maker, name);
     put(maker, arena_printf(arena, "%s.nested_absmax", name), view_bnb_nested_maxima(arena, nested));
     put(maker, arena_printf(arena, "%s.nested_quant_map", name),
         view_literal(arena, &f32_dtype, 1, &n_levels, maker->nested_levels));
     put(maker, text_name, view_bnb_nested_text(arena, nested, text, json_f64_text));
 }
 
-static void put_4bit(struct maker *maker, const char *name, const struct view *matrix)
+static void put_4bit(struct maker *maker, const char *name, const struct view *matrix, const struct loaded_tensor *bias)
 {
-    static const uint64_t n_levels = BNB_LEVELS;
     struct arena *arena = maker->arena;
     const struct bnb_type *type = maker->type;
     const struct view *maxima = view_bnb_maxima(arena, matrix);
@@ -69,56 +93,155 @@ static void put_4bit(struct maker *maker, const char *name, const struct view *m
         arena, "{\"quant_type\": \"%s\", \"blocksize\": %d, \"dtype\": \"%s\", \"shape\": [%" PRIu64 ", %" PRIu64 "]",
         type->levels_name, BNB_BLOCK, maker->model->dtype_name, matrix->shape[0], matrix->shape[1]);
     put(maker, name, view_bnb_codes(arena, matrix, type->levels));
-    put(maker, arena_printf(arena, "%s.quant_map", name), view_literal(arena, &f32_dtype, 1, &n_levels, type->levels));
+    put_bias(maker, bias);
     if (type->is_double) {
         put_nested(maker, name, text_name, text, maxima);
         return;
     }
     put(maker, arena_printf(arena, "%s.absmax", name), maxima);
+    put_levels(maker, name);
     put_text(maker, text_name, arena_printf(arena, "%s}", text));
 }
 
-static void put_8bit(struct maker *maker, const char *name, const char *module, const struct view *matrix)
+static void put_8bit(struct maker *maker, const char *name, const struct view *matrix, const struct loaded_tensor *bias)
 {
     static const uint8_t row_by_row = 0; /* the order of the codes */
     struct arena *arena = maker->arena;
+    const char *module = arena_strndup(arena, name, loaded_module(name));
     put(maker, name, view_bnb_rows(arena, matrix));
+    put_bias(maker, bias);
     put(maker, arena_printf(arena, "%s.SCB", module), view_bnb_row_maxima(arena, matrix));
     put(maker, arena_printf(arena, "%s.weight_format", module), view_literal(arena, &u8_dtype, 0, NULL, &row_by_row));
 }
 
-static void put_tensor(struct maker *maker, const struct loaded_tensor *tensor)
+enum { MOST_PARTS = 6 }; /* of a tensor */
+
+/* Reports whether one of the next parts is wanted: of tensors without any, nothing is made. */
+static bool has_wanted(const struct maker *maker, size_t n)
 {
-    struct arena *arena = maker->arena;
+    for (size_t i = 0; i < n; i++)
+        if (is_wanted(maker, maker->n_passed + i))
+            return true;
+    return false;
+}
+
+static bool is_quantized(const struct loaded_tensor *tensor)
+{
+    return tensor->kind == LOADED_LINEAR || tensor->kind == LOADED_TRANSPOSED;
+}
+
+/* Returns how many parts put_tensor() puts. */
+static size_t count_parts(const struct bnb_type *type, const struct loaded_tensor *tensor,
+                          const struct loaded_tensor *bias)
+{
+    size_t n_quantized = type->levels == NULL ? 3 : type->is_double ? MOST_PARTS : 4;
+    return is_quantized(tensor) ? n_quantized + (bias != NULL) : 1;
+}
+
+static void put_tensor(struct maker *maker, const struct loaded_tensor *tensor, const struct loaded_tensor *bias)
+{
     const struct view *view = tensor->view;
-    if (tensor->kind == LOADED_OTHER || tensor->kind == LOADED_HEAD) {
+    if (!is_quantized(tensor)) {
         put(maker, tensor->name, view);
         return;
     }
     if (tensor->kind == LOADED_TRANSPOSED)
-        view = view_transpose(arena, view);
+        view = view_transpose(maker->arena, view);
     if (maker->type->levels != NULL)
-        put_4bit(maker, tensor->name, view);
+        put_4bit(maker, tensor->name, view, bias);
     else
-        put_8bit(maker, tensor->name, arena_strndup(arena, tensor->name, loaded_module(tensor->name)), view);
+        put_8bit(maker, tensor->name, view, bias);
 }
 
-void bnb_artifact(const struct loaded_model *model, const struct bnb_type *type, struct arena *arena,
-                  struct artifact *ret_artifact)
+/* Returns the bias that follows a quantized weight in its module; NULL: none. What the weight is decoded with comes
+ * after it. */
+static const struct loaded_tensor *bias_after(const struct loaded_model *model, size_t weight)
 {
-    enum { MOST_PARTS = 6 };
-    struct maker maker = {model, type, ret_artifact, arena,
-                          arena_array(arena, BNB_NESTED_LEVELS, sizeof *maker.nested_levels)};
+    const struct loaded_tensor *tensor = &model->tensors[weight], *next = tensor + 1;
+    size_t length = loaded_module(tensor->name);
+    bool has_one = is_quantized(tensor) && weight + 1 < model->n_tensors &&
+                   strncmp(next->name, tensor->name, length) == 0 && strcmp(next->name + length, ".bias") == 0;
+    return has_one ? next : NULL;
+}
+
+void bnb_artifact(const struct loaded_model *model, const struct bnb_type *type, const struct shards *shards,
+                  size_t shard, struct arena *arena, struct artifact *ret_artifact)
+{
+    struct maker maker = {.model = model, .type = type, .arena = arena, .shards = shards, .shard = shard};
+    maker.artifact = ret_artifact;
+    maker.nested_levels = arena_array(arena, BNB_NESTED_LEVELS, sizeof *maker.nested_levels);
     bnb_nested_levels(maker.nested_levels);
     *ret_artifact = (struct artifact){.container = &safetensors_container};
     artifact_reserve(ret_artifact, MOST_PARTS * model->n_tensors);
     ret_artifact->n_tensors = 0;
-    for (size_t i = 0; i < model->n_tensors; i++)
-        put_tensor(&maker, &model->tensors[i]);
+    for (size_t i = 0; i < model->n_tensors; i++) {
+        const struct loaded_tensor *bias = bias_after(model, i);
+        size_t n = count_parts(type, &model->tensors[i], bias);
+        if (has_wanted(&maker, n))
+            put_tensor(&maker, &model->tensors[i], bias);
+        else
+            maker.n_passed += n;
+        i += bias != NULL;
+    }
     gguf_set_text(&ret_artifact->metadata, "format", "pt");
 }
 
+/* The shards. */
+
+/* Returns how many parameters transformers counts in a tensor: two in each byte of codes. */
+static uint64_t count_parameters(const struct bnb_type *type, const struct loaded_tensor *tensor)
+{
+    uint64_t n = tensor->view->n_elements;
+    if (shards_is_buffer(tensor->name))
+        return 0;
+    return is_quantized(tensor) && type->levels != NULL ? (n + 1) / 2 * 2 : n;
+}
+
+bool bnb_plan_shards(const struct loaded_model *model, const struct bnb_type *type, uint64_t max_size,
+                     struct arena *arena, struct shards *ret_shards, struct error *error)
+{
+    struct arena *scratch = arena_new();
+    struct artifact whole;
+    bnb_artifact(model, type, NULL, 0, scratch, &whole);
+    struct shards shards = {.shard_of = arena_array(arena, whole.n_tensors, sizeof *shards.shard_of)};
+    uint64_t *sizes = arena_array(scratch, whole.n_tensors, sizeof *sizes);
+    for (size_t i = 0; i < whole.n_tensors; i++) {
+        const struct tensor *part = whole.tensors[i].tensor;
+        sizes[i] = dtype_bytes(part->dtype, tensor_elements(part));
+        shards.total_size += sizes[i];
+    }
+    for (size_t i = 0; i < model->n_tensors; i++)
+        shards.total_parameters += count_parameters(type, &model->tensors[i]);
+    shards.n_shards = shards_spread(sizes, whole.n_tensors, max_size, shards.shard_of);
+    artifact_free(&whole);
+    arena_free(scratch);
+    *ret_shards = shards;
+    return shards_few_enough(shards.n_shards, max_size, error);
+}
+
 /* Documents. */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct shards_entry *)a)->name, ((const struct shards_entry *)b)->name);
+}
+
+void bnb_write_index(const struct loaded_model *model, const struct bnb_type *type, const struct shards *shards,
+                     struct buffer *out)
+{
+    struct arena *scratch = arena_new();
+    struct artifact whole;
+    bnb_artifact(model, type, NULL, 0, scratch, &whole);
+    struct shards_entry *entries = arena_array(scratch, whole.n_tensors, sizeof *entries);
+    for (size_t i = 0; i < whole.n_tensors; i++) {
+        const struct tensor *part = whole.tensors[i].tensor;
+        entries[i] = (struct shards_entry){part->name, part->name_length, shards->shard_of[i]};
+    }
+    qsort(entries, whole.n_tensors, sizeof *entries, by_name);
+    shards_write_entries(shards, entries, whole.n_tensors, out);
+    artifact_free(&whole);
+    arena_free(scratch);
+}
 
 /* Returns {"quantization_config": ...}. */
 static struct json_document *describe(const struct bnb_type *type, struct error *error)

@@ -4,6 +4,7 @@
 #include "formats/documents.h"
 #include "models/config/hparams.h"
 #include "models/derive/plain_config.h"
+#include "models/huggingface/module_order.h"
 #include "quant/convert.h"
 
 #include <string.h>
@@ -176,9 +177,10 @@ static bool load_tensors(struct loading *loading)
 {
     struct loaded_model *made = loading->made;
     const struct tensor_set *set = made->model->tensors;
+    const size_t *order = module_order(set, made->model->model_type, loading->arena);
     made->tensors = arena_array(loading->arena, set->n_tensors, sizeof *made->tensors);
     for (size_t i = 0; i < set->n_tensors; i++) {
-        const struct tensor *tensor = &set->tensors[i];
+        const struct tensor *tensor = &set->tensors[order[i]];
         if (is_left_out(loading, tensor->name))
             continue;
         if (tensor->refusal != NULL)

@@ -23,9 +23,9 @@ struct loaded_tensor {
 
 struct loaded_model {
     const struct hf_model *model;
-    struct json_document *config; /* the source's, without its packing */
-    const char *dtype_name;       /* "bfloat16" */
-    struct loaded_tensor *tensors;
+    struct json_document *config;  /* the source's, without its packing */
+    const char *dtype_name;        /* "bfloat16" */
+    struct loaded_tensor *tensors; /* in the order of state_dict() */
     size_t n_tensors;
 };
 

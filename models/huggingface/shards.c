@@ -47,41 +47,63 @@ static uint64_t tensor_bytes(const struct hf_model *model, size_t index)
     return dtype_bytes(hf_written(model, tensor), tensor_elements(tensor));
 }
 
-/* Reports whether a tensor is a buffer of a module, not a parameter. */
-static bool is_buffer(const struct tensor *tensor)
+bool shards_is_buffer(const char *name)
 {
-    return text_ends_with(tensor->name, ".e_score_correction_bias");
+    return text_ends_with(name, ".e_score_correction_bias");
 }
 
-/* Ends the open shard: gives its number to the waiting tensors. */
-static void close_shard(struct shards *shards, const size_t *waiting, size_t *n_waiting)
+/* Ends the open shard: gives its number to the tensors from `first` up to `end` that have none. */
+static void close_shard(uint32_t *shard_of, size_t first, size_t end, size_t *n_shards)
 {
-    for (size_t i = 0; i < *n_waiting; i++)
-        shards->shard_of[waiting[i]] = (uint32_t)shards->n_shards;
-    shards->n_shards += *n_waiting > 0;
-    *n_waiting = 0;
+    bool is_empty = true;
+    for (size_t i = first; i < end; i++)
+        if (shard_of[i] == UINT32_MAX) {
+            shard_of[i] = (uint32_t)*n_shards;
+            is_empty = false;
+        }
+    *n_shards += !is_empty;
 }
 
-/* Assigns tensors to shards. A tensor larger than the limit is a shard of its own, numbered before the open one. */
-static void spread(const struct hf_model *model, const size_t *order, uint64_t max_size, struct shards *shards)
+size_t shards_spread(const uint64_t *sizes, size_t n_tensors, uint64_t max_size, uint32_t *ret_shard_of)
 {
-    size_t *waiting = memory_alloc((model->tensors->n_tensors + 1) * sizeof *waiting), n_waiting = 0;
+    size_t n_shards = 0, first = 0;
     uint64_t open_size = 0;
-    for (size_t i = 0; i < model->tensors->n_tensors; i++) {
-        uint64_t size = tensor_bytes(model, order[i]);
-        if (size > max_size) {
-            shards->shard_of[order[i]] = (uint32_t)shards->n_shards++;
+    for (size_t i = 0; i < n_tensors; i++) {
+        ret_shard_of[i] = UINT32_MAX;
+        if (sizes[i] > max_size) {
+            ret_shard_of[i] = (uint32_t)n_shards++;
             continue;
         }
-        if (open_size + size > max_size) {
-            close_shard(shards, waiting, &n_waiting);
+        if (open_size + sizes[i] > max_size) {
+            close_shard(ret_shard_of, first, i, &n_shards);
+            first = i;
             open_size = 0;
         }
-        waiting[n_waiting++] = order[i];
-        open_size += size;
+        open_size += sizes[i];
     }
-    close_shard(shards, waiting, &n_waiting);
-    free(waiting);
+    close_shard(ret_shard_of, first, n_tensors, &n_shards);
+    return n_shards;
+}
+
+bool shards_few_enough(size_t n_shards, uint64_t max_size, struct error *error)
+{
+    return n_shards <= SHARDS_MAX ||
+           error_set(error, "%zu shards of at most %" PRIu64 " bytes are more than %d", n_shards, max_size, SHARDS_MAX);
+}
+
+/* Assigns the model's tensors to shards. */
+static void spread(const struct hf_model *model, const size_t *order, uint64_t max_size, struct shards *shards)
+{
+    size_t n_tensors = model->tensors->n_tensors;
+    uint64_t *sizes = memory_alloc((n_tensors + 1) * sizeof *sizes);
+    uint32_t *shard_of = memory_alloc((n_tensors + 1) * sizeof *shard_of);
+    for (size_t i = 0; i < n_tensors; i++)
+        sizes[i] = tensor_bytes(model, order[i]);
+    shards->n_shards = shards_spread(sizes, n_tensors, max_size, shard_of);
+    for (size_t i = 0; i < n_tensors; i++)
+        shards->shard_of[order[i]] = shard_of[i];
+    free(sizes);
+    free(shard_of);
 }
 
 static void add_totals(const struct hf_model *model, struct shards *shards)
@@ -89,7 +111,7 @@ static void add_totals(const struct hf_model *model, struct shards *shards)
     for (size_t i = 0; i < model->tensors->n_tensors; i++) {
         const struct tensor *tensor = &model->tensors->tensors[i];
         shards->total_size += tensor_bytes(model, i);
-        shards->total_parameters += is_buffer(tensor) ? 0 : tensor_elements(tensor);
+        shards->total_parameters += shards_is_buffer(tensor->name) ? 0 : tensor_elements(tensor);
     }
 }
 
@@ -102,9 +124,8 @@ bool shards_plan(const struct hf_model *model, uint64_t max_size, struct arena *
     spread(model, module_order(model->tensors, model->model_type, scratch), max_size, &shards);
     arena_free(scratch);
     add_totals(model, &shards);
-    if (shards.n_shards > SHARDS_MAX)
-        return error_set(error, "%zu shards of at most %" PRIu64 " bytes are more than %d", shards.n_shards, max_size,
-                         SHARDS_MAX);
+    if (!shards_few_enough(shards.n_shards, max_size, error))
+        return false;
     *ret_shards = shards;
     return true;
 }
@@ -146,9 +167,9 @@ void shards_artifact(const struct hf_model *model, const struct shards *shards, 
     *ret_artifact = artifact;
 }
 
-void shards_write_index(const struct hf_model *model, const struct shards *shards, struct buffer *out)
+void shards_write_entries(const struct shards *shards, const struct shards_entry *entries, size_t n_entries,
+                          struct buffer *out)
 {
-    const struct tensor_set *set = model->tensors;
     struct json_writer writer = {.out = out, .letters = JSON_ASCII};
     char file[SHARDS_NAME];
     json_begin_object(&writer, NULL);
@@ -157,12 +178,23 @@ void shards_write_index(const struct hf_model *model, const struct shards *shard
     json_put_number(&writer, "total_size", shards->total_size);
     json_end(&writer);
     json_begin_object(&writer, "weight_map");
-    for (size_t i = 0; i < set->n_tensors; i++) {
-        const struct tensor *tensor = &set->tensors[set->by_name[i]];
-        json_put_key(&writer, tensor->name, tensor->name_length);
-        json_put_text(&writer, NULL, shards_name(shards, shards->shard_of[set->by_name[i]], file));
+    for (size_t i = 0; i < n_entries; i++) {
+        json_put_key(&writer, entries[i].name, entries[i].name_length);
+        json_put_text(&writer, NULL, shards_name(shards, entries[i].shard, file));
     }
     json_end(&writer);
     json_end(&writer);
     buffer_append_text(out, "\n");
+}
+
+void shards_write_index(const struct hf_model *model, const struct shards *shards, struct buffer *out)
+{
+    const struct tensor_set *set = model->tensors;
+    struct shards_entry *entries = memory_alloc((set->n_tensors + 1) * sizeof *entries);
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const struct tensor *tensor = &set->tensors[set->by_name[i]];
+        entries[i] = (struct shards_entry){tensor->name, tensor->name_length, shards->shard_of[set->by_name[i]]};
+    }
+    shards_write_entries(shards, entries, set->n_tensors, out);
+    free(entries);
 }

@@ -15,7 +15,7 @@ extern const uint64_t shards_usual_size;
 
 struct shards {
     size_t n_shards;
-    uint32_t *shard_of;  /* by tensor of the model's set: its shard, from 0 */
+    uint32_t *shard_of;  /* by tensor, in the order of the one who planned: its shard, from 0 */
     uint64_t total_size; /* bytes of all tensors */
     uint64_t total_parameters;
 };
@@ -24,7 +24,18 @@ struct shards {
  */
 bool shards_parse_size(const char *text, uint64_t *ret_size, struct error *error);
 
-/* Plans shards of at most `max_size` bytes, or of one larger tensor. Fails if there are more than SHARDS_MAX. */
+/* Spreads tensors over shards, in the order of state_dict(): fills in the shard of each, and returns how many there
+ * are. A tensor larger than the limit is a shard of its own, numbered before the open one. */
+size_t shards_spread(const uint64_t *sizes, size_t n_tensors, uint64_t max_size, uint32_t *ret_shard_of);
+
+/* Refuses more than SHARDS_MAX, which a tiny limit would give. */
+bool shards_few_enough(size_t n_shards, uint64_t max_size, struct error *error);
+
+/* Reports whether a tensor of this name is a buffer of a module, and so not counted among the parameters. */
+bool shards_is_buffer(const char *name);
+
+/* Plans shards of a model, by tensor of its set, of at most `max_size` bytes, or of one larger tensor. Fails if there
+ * are more than SHARDS_MAX. */
 bool shards_plan(const struct hf_model *model, uint64_t max_size, struct arena *arena, struct shards *ret_shards,
                  struct error *error);
 
@@ -43,5 +54,14 @@ const char *shards_name(const struct shards *shards, size_t shard, char name[SHA
 void shards_artifact(const struct hf_model *model, const struct shards *shards, size_t shard,
                      struct artifact *ret_artifact);
 
-/* Appends the text of model.safetensors.index.json. */
+/* Appends the text of model.safetensors.index.json: of a model, or of entries sorted by name. */
 void shards_write_index(const struct hf_model *model, const struct shards *shards, struct buffer *out);
+
+struct shards_entry {
+    const char *name;
+    size_t name_length;
+    uint32_t shard;
+};
+
+void shards_write_entries(const struct shards *shards, const struct shards_entry *entries, size_t n_entries,
+                          struct buffer *out);

@@ -134,3 +134,14 @@ END
     echo '{"torch_dtype": "float64"}' >"$OUT/undecided/config.json"
     fails 1 "config.json names no dtype of bfloat16, float16 or float32" "$WFS" cat "$OUT/undecided" bitsandbytes/nf4/model.safetensors
 }
+
+@test "bitsandbytes/ is in shards beyond the size that save_pretrained() allows, and its index is complete" {
+    local file
+    mkdir "$OUT"
+    [ "$("$WFS" ls -o shard-size=40KB "$MODEL" bitsandbytes/nf4 | grep -c safetensors)" = 3 ]
+    for file in model-00001-of-00002.safetensors model-00002-of-00002.safetensors model.safetensors.index.json; do
+        "$WFS" cat -o shard-size=40KB "$MODEL" "bitsandbytes/nf4/$file" >"$OUT/$file"
+    done
+    "$WFS" cat "$MODEL" bitsandbytes/nf4/model.safetensors >"$OUT/model.safetensors"
+    "$PYTHON" "$HERE/engines.py" check-shards "$OUT" 40000
+}

@@ -5,11 +5,13 @@
     make-shards DIRECTORY          one in two files, with fused weights in different ones
     check SCHEME SOURCE FILE       compares every part of every weight
     check-bnb TYPE SOURCE FILE     the same for a type of bitsandbytes
+    check-shards DIRECTORY LIMIT   compares shards with model.safetensors, their sizes with the limit, and the index with both
     check-zeros FILE               looks for negative zeros in FP8
     names FILE                     prints the names of tensors
     near SCHEME SOURCE F32         compares dequantized values with the source's
 """
 import json
+import math
 import pathlib
 import struct
 import sys
@@ -224,6 +226,18 @@ def check_bnb(kind, source, file):
             assert made[f"{LAYER}{module}.{part}"][2] == content, f"{kind}: {module}.{part}"
     for name in (f"{LAYER}input_layernorm.weight", "model.embed_tokens.weight"):
         assert made[name] == plain[name], name
+
+
+def check_shards(directory, limit):
+    path = pathlib.Path(directory)
+    whole, index = read(path / "model.safetensors"), json.loads((path / "model.safetensors.index.json").read_text())
+    shards = {file.name: read(file) for file in sorted(path.glob("model-*"))}
+    assert {name: part for shard in shards.values() for name, part in shard.items()} == whole
+    assert index["weight_map"] == {name: file for file, shard in shards.items() for name in shard} and list(index["weight_map"]) == sorted(whole)
+    sizes = [sum(len(part[2]) for part in shard.values()) for shard in shards.values()]
+    assert max(sizes) <= int(limit) and index["metadata"]["total_size"] == sum(sizes)
+    outside = sum(math.prod(shape) for dtype, shape, _ in whole.values() if dtype == "BF16")
+    assert index["metadata"]["total_parameters"] == outside + 64 * 256 * len(MODULES)
 
 
 def check_zeros(file):

@@ -1,8 +1,10 @@
-/* Sizes as transformers' convert_file_size_to_int() takes them: 10^3 for KB, 2^10 for KiB, in any case. */
 #include "models/huggingface/shards.h"
 
 #include "tests/unit/check.h"
 
+#include <string.h>
+
+/* As transformers' convert_file_size_to_int() takes them: 10^3 for KB, 2^10 for KiB, in any case. */
 static void sizes(void)
 {
     static const struct {
@@ -47,9 +49,34 @@ static void names(void)
     CHECK_TEXT(shards_name(&many, 6, name), "model-00007-of-00007.safetensors");
 }
 
+/* As split_torch_state_dict_into_shards() of huggingface_hub 0.36 spreads tensors of these sizes. */
+static void spread(void)
+{
+    enum { MOST = 6 };
+    static const struct {
+        size_t n, n_shards;
+        uint64_t sizes[MOST];
+        uint32_t shards[MOST];
+    } rows[] = {
+        {6, 3, {6, 6, 2, 6, 2, 2}, {0, 1, 1, 2, 2, 2}},
+        {5, 4, {6, 11, 4, 12, 1}, {2, 0, 2, 1, 3}},
+        {2, 2, {11, 12}, {0, 1}},
+        {5, 3, {10, 0, 10, 0, 1}, {0, 0, 1, 1, 2}},
+        {3, 1, {3, 3, 3}, {0, 0, 0}},
+        {4, 3, {4, 11, 4, 4}, {1, 0, 1, 2}},
+        {0, 0, {0}, {0}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint32_t found[MOST] = {0};
+        CHECK(shards_spread(rows[i].sizes, rows[i].n, 10, found) == rows[i].n_shards);
+        CHECK(memcmp(found, rows[i].shards, sizeof found) == 0);
+    }
+}
+
 int main(void)
 {
     sizes();
     names();
+    spread();
     return check_done();
 }

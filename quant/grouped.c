@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = GROUPED_PIECE, WORD_BITS = 32 };
+enum { PIECE = GROUPED_PIECE, LEAST_COLUMNS = 8 /* of groups that a piece has several of */, WORD_BITS = 32 };
 
 struct grouped {
     struct view view;
@@ -112,7 +112,7 @@ struct reached {
 
 static bool fits_piece(const struct grouped *grouped)
 {
-    return grouped->grouping->rows == 1 && PIECE % grouped->columns == 0;
+    return grouped->grouping->rows == 1 && PIECE % grouped->columns == 0 && grouped->columns >= LEAST_COLUMNS;
 }
 
 /* Returns the matrix as a single row, if groups and codes of a row end where the next begin: short rows are read
@@ -190,7 +190,7 @@ static void pack(const uint8_t *codes, size_t n, unsigned bits, uint8_t *bytes)
 static bool scale_piece(const struct grouped *grouped, const float *values, size_t n, struct scale *scales,
                         struct error *error)
 {
-    struct range ranges[PIECE / 8];
+    struct range ranges[PIECE / LEAST_COLUMNS];
     assert(n / grouped->columns <= sizeof ranges / sizeof *ranges);
     range_kernel(grouped)(values, n / grouped->columns, grouped->columns, ranges);
     return group_scales(grouped->grouping, grouped->rounding, grouped->fused, ranges, n / grouped->columns, scales,
@@ -203,7 +203,7 @@ static bool read_piece(const struct grouped *grouped, const struct reached *reac
 {
     float values[PIECE];
     uint8_t codes[PIECE];
-    struct scale of_piece[PIECE / 8], *scales = of_piece;
+    struct scale of_piece[PIECE / LEAST_COLUMNS], *scales = of_piece;
     if (!read_values(grouped, row, column, n, values, error))
         return false;
     if (reached->scales != NULL)

@@ -216,6 +216,30 @@ static void check_all_ranges(void)
     free(values);
 }
 
+/* More rows than a piece has groups: each has the codes that it has alone. */
+static void check_narrow(void)
+{
+    enum { ROWS = 20000, MOST = 8 };
+    float *values = malloc(ROWS * MOST * sizeof *values), *scales = malloc(ROWS * sizeof *scales), scale;
+    uint8_t *codes = malloc(ROWS * MOST), alone[MOST];
+    for (int i = 0; i < ROWS * MOST; i++)
+        values[i] = (float)(i % 2003 * 7919 % 2003 - 1001);
+    for (uint64_t columns = 1; columns <= MOST; columns++) {
+        const struct view *matrix = f32_matrix(ROWS, columns, values);
+        read_all(view_group_codes(arena, matrix, &fp8_rows, NULL, dtype_by_name("F8_E4M3")), codes);
+        read_all(view_group_scales(arena, matrix, &fp8_rows, NULL), scales);
+        for (uint64_t row = 0; row < ROWS; row += 331) {
+            const struct view *one = f32_matrix(1, columns, values + row * columns);
+            read_all(view_group_codes(arena, one, &fp8_rows, NULL, dtype_by_name("F8_E4M3")), alone);
+            read_all(view_group_scales(arena, one, &fp8_rows, NULL), &scale);
+            CHECK(memcmp(alone, codes + row * columns, columns) == 0 && scale == scales[row]);
+        }
+    }
+    free(values);
+    free(scales);
+    free(codes);
+}
+
 static void check_kernels(enum cpu_level level)
 {
     enum { N = 1 << 16, COLUMNS = 64 };
@@ -289,8 +313,10 @@ int main(void)
     check_fours();
     check_mlx();
     check_all_ranges();
+    check_narrow();
     for (int level = CPU_PORTABLE; level <= (int)cpu_level(); level++)
         check_kernels((enum cpu_level)level);
     check_refusals();
     arena_free(arena);
+    return check_done();
 }

@@ -171,15 +171,15 @@ static struct scale power_scale(const struct grouping *grouping, enum rounding r
     return (struct scale){.divisor = scale, .code = (uint8_t)(BIAS + ilogbf(scale))};
 }
 
-/* Sets scales of the tensor's F8_E4M3 units, GROUPED_PIECE at a time. */
+/* Sets scales of the tensor's F8_E4M3 units. */
 static void find_scales_of_tensor(const struct grouping *grouping, enum rounding rounding, const struct range *ranges,
                                   size_t n, float of_tensor, struct scale *scales)
 {
-    enum { CODE_OF_EIGHTH = 0x20 };
-    float (*round)(float) = group_numbers[rounding].round, ratios[GROUPED_PIECE], decoded[GROUPED_PIECE];
-    uint8_t codes[GROUPED_PIECE];
-    for (size_t first = 0; first < n; first += GROUPED_PIECE) {
-        size_t count = n - first < GROUPED_PIECE ? n - first : GROUPED_PIECE;
+    enum { CODE_OF_EIGHTH = 0x20, AT_ONCE = 1024 };
+    float (*round)(float) = group_numbers[rounding].round, ratios[AT_ONCE], decoded[AT_ONCE];
+    uint8_t codes[AT_ONCE];
+    for (size_t first = 0; first < n; first += AT_ONCE) {
+        size_t count = n - first < AT_ONCE ? n - first : AT_ONCE;
         for (size_t i = 0; i < count; i++)
             ratios[i] = of_tensor * round(range_largest(&ranges[first + i]) / group_largest_code(grouping));
         grouped_kernels()->e4m3(ratios, count, codes);
@@ -195,7 +195,7 @@ static struct scale find_scale(const struct grouping *grouping, enum rounding ro
 {
     static group_rule *const rules[] = {
         [SCALE_SYMMETRIC] = symmetric_scale, [SCALE_ASYMMETRIC] = asymmetric_scale, [SCALE_POWER_OF_TWO] = power_scale,
-        [SCALE_AFFINE] = group_affine_scale, [SCALE_CEILED] = group_ceiled_scale,   [SCALE_E4M3] = group_e4m3_scale,
+        [SCALE_CEILED] = group_ceiled_scale, [SCALE_E4M3] = group_e4m3_scale,
     };
     return rules[grouping->scale](grouping, rounding, range);
 }
@@ -209,6 +209,10 @@ bool group_scales(const struct grouping *grouping, enum rounding rounding, struc
         if (!fused_scale(fused, &of_tensor, error))
             return false;
         find_scales_of_tensor(grouping, rounding, ranges, n, of_tensor, scales);
+        return true;
+    }
+    if (grouping->scale == SCALE_AFFINE) {
+        group_affine_scales(grouping, ranges, n, scales);
         return true;
     }
     for (size_t i = 0; i < n; i++)

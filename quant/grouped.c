@@ -11,7 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = GROUPED_PIECE, LEAST_COLUMNS = 8 /* of groups that a piece has several of */, WORD_BITS = 32 };
+enum {
+    PIECE = GROUPED_PIECE,
+    LEAST_COLUMNS = 8, /* of groups that a piece has several of */
+    MOST_GROUPS = PIECE / LEAST_COLUMNS,
+    WORD_BITS = 32,
+};
 
 struct grouped {
     struct view view;
@@ -59,7 +64,7 @@ static bool extend_by_row(const struct grouped *grouped, uint64_t row, uint64_t 
                           struct error *error)
 {
     float values[PIECE];
-    struct range of_piece[PIECE];
+    struct range of_piece[MOST_GROUPS];
     uint64_t end = (first + n) * grouped->columns;
     for (uint64_t column = first * grouped->columns; column < end;) {
         size_t count = end - column < PIECE ? end - column : PIECE;
@@ -89,10 +94,53 @@ static bool read_ranges(const struct grouped *grouped, uint64_t down, uint64_t f
     return true;
 }
 
+/* Reports whether a piece has whole groups, each beginning with a byte of its own, so that one read of the values gives
+ * scales and codes. */
+static bool fits_piece(const struct grouped *grouped)
+{
+    const struct grouping *grouping = grouped->grouping;
+    bool has_bytes = grouping->width == 8 || grouped->columns % 8 == 0;
+    return grouping->rows == 1 && has_bytes && grouped->columns >= LEAST_COLUMNS && grouped->columns <= PIECE;
+}
+
+/* Returns how many values are read at once: whole groups if they fit. */
+static size_t piece_of(const struct grouped *grouped)
+{
+    return fits_piece(grouped) ? PIECE / grouped->columns * grouped->columns : PIECE;
+}
+
+/* Finds the scales of whole groups from their values. */
+static bool scale_piece(const struct grouped *grouped, const float *values, size_t n, struct scale *scales,
+                        struct error *error)
+{
+    struct range ranges[MOST_GROUPS];
+    assert(n / grouped->columns <= sizeof ranges / sizeof *ranges);
+    range_kernel(grouped)(values, n / grouped->columns, grouped->columns, ranges);
+    return group_scales(grouped->grouping, grouped->rounding, grouped->fused, ranges, n / grouped->columns, scales,
+                        error);
+}
+
+/* Reads the scales of `n` groups next to each other in a row. */
+static bool read_scales_of_pieces(const struct grouped *grouped, uint64_t row, uint64_t first, size_t n,
+                                  struct scale *scales, struct error *error)
+{
+    float values[PIECE];
+    for (size_t done = 0, most = piece_of(grouped) / grouped->columns; done < n;) {
+        size_t count = n - done < most ? n - done : most, n_values = count * grouped->columns;
+        if (!read_values(grouped, row, (first + done) * grouped->columns, n_values, values, error) ||
+            !scale_piece(grouped, values, n_values, scales + done, error))
+            return false;
+        done += count;
+    }
+    return true;
+}
+
 /* Reads the scales of `n` groups next to each other. */
 static bool read_group_scales(const struct grouped *grouped, uint64_t down, uint64_t first, size_t n,
                               struct scale *scales, struct error *error)
 {
+    if (fits_piece(grouped))
+        return read_scales_of_pieces(grouped, down, first, n, scales, error);
     struct range *ranges = memory_alloc(n * sizeof *ranges);
     bool good = read_ranges(grouped, down, first, n, ranges, error) &&
                 group_scales(grouped->grouping, grouped->rounding, grouped->fused, ranges, n, scales, error);
@@ -109,11 +157,6 @@ struct reached {
     size_t n;
     struct scale *scales;
 };
-
-static bool fits_piece(const struct grouped *grouped)
-{
-    return grouped->grouping->rows == 1 && PIECE % grouped->columns == 0 && grouped->columns >= LEAST_COLUMNS;
-}
 
 /* Returns the matrix as a single row, if groups and codes of a row end where the next begin: short rows are read
  * together then. */
@@ -144,7 +187,7 @@ static void encode(const struct grouped *grouped, const struct scale *scales, fl
     const struct grouping *grouping = grouped->grouping;
     size_t columns = n < grouped->columns ? n : grouped->columns, n_groups = n / columns;
     enum rounding rounding = grouping->scale == SCALE_OF_TENSOR ? ROUND_F32 : grouped->rounding;
-    float divisors[PIECE], zero_points[PIECE];
+    float divisors[MOST_GROUPS], zero_points[MOST_GROUPS];
     for (size_t i = 0; i < n_groups; i++) {
         divisors[i] = scales[i].divisor;
         zero_points[i] = scales[i].zero_point;
@@ -186,24 +229,13 @@ static void pack(const uint8_t *codes, size_t n, unsigned bits, uint8_t *bytes)
     }
 }
 
-/* Finds the scales of whole groups from their values. */
-static bool scale_piece(const struct grouped *grouped, const float *values, size_t n, struct scale *scales,
-                        struct error *error)
-{
-    struct range ranges[PIECE / LEAST_COLUMNS];
-    assert(n / grouped->columns <= sizeof ranges / sizeof *ranges);
-    range_kernel(grouped)(values, n / grouped->columns, grouped->columns, ranges);
-    return group_scales(grouped->grouping, grouped->rounding, grouped->fused, ranges, n / grouped->columns, scales,
-                        error);
-}
-
 /* Encodes the `n` values from `column` on, at most PIECE, into bytes. */
 static bool read_piece(const struct grouped *grouped, const struct reached *reached, uint64_t row, uint64_t column,
                        size_t n, uint8_t *bytes, struct error *error)
 {
     float values[PIECE];
     uint8_t codes[PIECE];
-    struct scale of_piece[PIECE / LEAST_COLUMNS], *scales = of_piece;
+    struct scale of_piece[MOST_GROUPS], *scales = of_piece;
     if (!read_values(grouped, row, column, n, values, error))
         return false;
     if (reached->scales != NULL)
@@ -227,18 +259,21 @@ static bool read_codes_of_row(const struct grouped *grouped, const struct reache
                               uint64_t to, uint8_t *out, struct error *error)
 {
     uint8_t bytes[PIECE];
+    size_t piece = piece_of(grouped);
     uint64_t group = grouped->grouping->rows == 1 && !fits_piece(grouped) ? 8 : grouped->columns;
     uint64_t column = from / grouped->grouping->width * 8 / group * group;
     while (from < to) {
         uint64_t wanted = rounded_up(to / grouped->grouping->width * 8 + 8 - column, group) * group;
         uint64_t rest = grouped->n_columns - column;
         size_t n = wanted < rest ? wanted : rest;
-        n = n < PIECE ? n : PIECE;
+        n = n < piece ? n : piece;
         uint64_t begin = bytes_of_codes(grouped, column), end = begin + bytes_of_codes(grouped, n);
-        if (!read_piece(grouped, reached, row, column, n, bytes, error))
+        bool is_whole = begin == from && end <= to;
+        if (!read_piece(grouped, reached, row, column, n, is_whole ? out : bytes, error))
             return false;
         end = end < to ? end : to;
-        memcpy(out, bytes + (from - begin), end - from);
+        if (!is_whole)
+            memcpy(out, bytes + (from - begin), end - from);
         out += end - from;
         from = end;
         column += n;
@@ -256,7 +291,8 @@ static bool read_row(const struct grouped *grouped, struct reached *reached, uin
         !read_group_scales(grouped, down, reached->first, reached->n, reached->scales, error))
         return false;
     reached->down = down;
-    memset(out, 0, to - from);
+    uint64_t begin = from < end ? end : from;
+    memset(out + (begin - from), 0, to - begin);
     return from >= end || read_codes_of_row(grouped, reached, row, from, end, out, error);
 }
 
@@ -313,38 +349,45 @@ static void codes_depend(const struct view *view, uint64_t first, uint64_t count
 
 /* Scales and zero points as they are stored. */
 
-static void store(const struct grouped *grouped, const struct scale *scale, uint8_t *out)
+typedef void store_function(const struct grouped *grouped, const struct scale *scales, size_t n, uint8_t *out);
+
+/* Stores at most MOST_GROUPS scales. */
+static void store(const struct grouped *grouped, const struct scale *scales, size_t n, uint8_t *out)
 {
-    if (grouped->view.dtype->block_bytes == 1)
-        *out = scale->code;
-    else
-        dtype_kernels(grouped->view.dtype).encode(&scale->stored, out, 1);
+    const struct dtype *dtype = grouped->view.dtype;
+    float numbers[MOST_GROUPS];
+    for (size_t i = 0; dtype->block_bytes == 1 && i < n; i++)
+        out[i] = scales[i].code;
+    for (size_t i = 0; i < n; i++)
+        numbers[i] = scales[i].stored;
+    if (dtype->block_bytes > 1)
+        dtype_kernels(dtype).encode(numbers, out, n);
 }
 
-static void store_edge(const struct grouped *grouped, const struct scale *scale, uint8_t *out)
+static void store_edges(const struct grouped *grouped, const struct scale *scales, size_t n, uint8_t *out)
 {
-    dtype_kernels(grouped->view.dtype).encode(&scale->zero_point, out, 1);
+    float numbers[MOST_GROUPS];
+    for (size_t i = 0; i < n; i++)
+        numbers[i] = scales[i].zero_point;
+    dtype_kernels(grouped->view.dtype).encode(numbers, out, n);
 }
 
-typedef void store_function(const struct grouped *grouped, const struct scale *scale, uint8_t *out);
-
-static bool read_each_scale(const struct view *view, uint64_t first, uint64_t count, store_function *store_one,
+static bool read_each_scale(const struct view *view, uint64_t first, uint64_t count, store_function *store_all,
                             uint8_t *to, struct error *error)
 {
     const struct grouped flat = in_one_row((const struct grouped *)view), *grouped = &flat;
-    uint64_t across = groups_across(grouped), end = first + count, most = across < PIECE ? across : PIECE;
-    struct scale *scales = memory_alloc((count < most ? count : most) * sizeof *scales);
-    bool good = true;
-    while (good && first < end) {
+    uint64_t across = groups_across(grouped), end = first + count;
+    struct scale scales[MOST_GROUPS];
+    while (first < end) {
         uint64_t rest = across - first % across, n = rest < end - first ? rest : end - first;
-        n = n < most ? n : most;
-        good = read_group_scales(grouped, first / across, first % across, n, scales, error);
-        for (uint64_t i = 0; good && i < n; i++, to += view->dtype->block_bytes)
-            store_one(grouped, &scales[i], to);
+        n = n < MOST_GROUPS ? n : MOST_GROUPS;
+        if (!read_group_scales(grouped, first / across, first % across, n, scales, error))
+            return false;
+        store_all(grouped, scales, n, to);
+        to += n * view->dtype->block_bytes;
         first += n;
     }
-    free(scales);
-    return good;
+    return true;
 }
 
 static bool read_scales(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
@@ -354,7 +397,7 @@ static bool read_scales(const struct view *view, uint64_t first, uint64_t count,
 
 static bool read_edges(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
 {
-    return read_each_scale(view, first, count, store_edge, out, error);
+    return read_each_scale(view, first, count, store_edges, out, error);
 }
 
 static void scales_depend(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)

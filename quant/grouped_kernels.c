@@ -1,5 +1,6 @@
 #include "quant/grouped_kernels.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { INFINITE_BITS = 0x7f800000 };
@@ -46,16 +47,26 @@ static inline void range(const float *values, size_t n, size_t columns, struct r
     }
 }
 
-/* As signed numbers these grow with values of either sign. NaN becomes `otherwise`. */
-static inline int32_t sortable(float value, int32_t otherwise)
+/* As signed numbers these grow with values of either sign. */
+static inline int32_t sortable(float value)
 {
-    int32_t bits = (int32_t)bits_of(value), magnitude = bits & 0x7fffffff;
-    return magnitude > INFINITE_BITS ? otherwise : bits ^ (bits >> 31 & 0x7fffffff);
+    int32_t bits = (int32_t)bits_of(value);
+    return bits ^ (bits >> 31 & 0x7fffffff);
 }
 
 static inline float of_sortable(int32_t number)
 {
     return of_bits((uint32_t)(number ^ (number >> 31 & 0x7fffffff)));
+}
+
+static inline struct range extremes_beside_nan(const float *values, size_t n)
+{
+    struct range range = {of_bits(INFINITE_BITS), -of_bits(INFINITE_BITS)};
+    for (size_t i = 0; i < n; i++) {
+        range.low = sortable(values[i]) < sortable(range.low) && values[i] == values[i] ? values[i] : range.low;
+        range.high = sortable(values[i]) > sortable(range.high) && values[i] == values[i] ? values[i] : range.high;
+    }
+    return range;
 }
 
 static inline void extremes(const float *values, size_t n, size_t columns, struct range *ret_ranges)
@@ -64,11 +75,28 @@ static inline void extremes(const float *values, size_t n, size_t columns, struc
         const float *of_group = values + group * columns;
         int32_t low = INFINITE_BITS, high = ~INFINITE_BITS;
         for (size_t i = 0; i < columns; i++) {
-            int32_t for_low = sortable(of_group[i], INFINITE_BITS), for_high = sortable(of_group[i], ~INFINITE_BITS);
-            low = for_low < low ? for_low : low;
-            high = for_high > high ? for_high : high;
+            int32_t number = sortable(of_group[i]);
+            low = number < low ? number : low;
+            high = number > high ? number : high;
         }
-        ret_ranges[group] = (struct range){of_sortable(low), of_sortable(high)};
+        bool has_nan = low < ~INFINITE_BITS || high > INFINITE_BITS; /* it is beyond infinity */
+        ret_ranges[group] =
+            has_nan ? extremes_beside_nan(of_group, columns) : (struct range){of_sortable(low), of_sortable(high)};
+    }
+}
+
+static inline void affine(const struct range *ranges, size_t n, float n_steps, float *divisors, float *edges)
+{
+    static const float least = 1e-7f;
+    for (size_t i = 0; i < n; i++) {
+        float low = ranges[i].low, high = ranges[i].high;
+        bool low_is_farther = of_bits(bits_of(low) & 0x7fffffff) > of_bits(bits_of(high) & 0x7fffffff);
+        float edge = low_is_farther ? low : high, divisor = (high - low) / n_steps;
+        divisor = divisor > least ? divisor : least;
+        divisor = low_is_farther ? divisor : -divisor;
+        float steps = rintf(edge / divisor), moved = edge / steps;
+        divisors[i] = steps != 0 ? moved : divisor;
+        edges[i] = steps != 0 ? edge : 0;
     }
 }
 
@@ -169,6 +197,11 @@ static inline void integer(const float *values, size_t n, float low, float high,
     {                                                                                                                  \
         steps(values, n, columns, edges, divisors, high, codes);                                                       \
     }                                                                                                                  \
+    __VA_ARGS__ static void affine_##level(const struct range *ranges, size_t n, float n_steps, float *divisors,       \
+                                           float *edges)                                                               \
+    {                                                                                                                  \
+        affine(ranges, n, n_steps, divisors, edges);                                                                   \
+    }                                                                                                                  \
     __VA_ARGS__ static void range_##level(const float *values, size_t n, size_t columns, struct range *ret_ranges)     \
     {                                                                                                                  \
         range(values, n, columns, ret_ranges);                                                                         \
@@ -190,6 +223,7 @@ static inline void integer(const float *values, size_t n, float low, float high,
     }                                                                                                                  \
     const struct grouped_kernels grouped_##level = {                                                                   \
         .range = range_##level,                                                                                        \
+        .affine = affine_##level,                                                                                      \
         .extremes = extremes_##level,                                                                                  \
         .e2m1_down = {e2m1_down_f32_##level, e2m1_down_bf16_##level, e2m1_down_f16_##level},                           \
         .steps = steps_##level,                                                                                        \

@@ -20,6 +20,11 @@ struct grouped_kernels {
      * NaN is passed over. */
     void (*extremes)(const float *values, size_t n, size_t columns, struct range *ret_ranges);
 
+    /* Gets what mlx encodes each group with: steps of `divisors` from `edges`, `n_steps` of which make up its range.
+     * The divisor has the sign that makes codes count from the end of the range that is farther from 0. If that end is
+     * not closest to code 0, it is moved to a whole number of steps from 0. */
+    void (*affine)(const struct range *ranges, size_t n, float n_steps, float *divisors, float *edges);
+
     /* Divide each group by its own divisor; add to each group its own summand. In place. */
     void (*divide[ROUNDINGS])(float *values, size_t n, size_t columns, const float *divisors);
     void (*add[ROUNDINGS])(float *values, size_t n, size_t columns, const float *summands);

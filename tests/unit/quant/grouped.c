@@ -194,13 +194,12 @@ static void check_ranges(const struct grouping *grouping, const struct view *mat
     }
 }
 
-static void check_all_ranges(void)
+static void check_ranges_of(uint64_t rows, uint64_t columns)
 {
-    enum { ROWS = 131, COLUMNS = 4352 };
-    float *values = malloc(ROWS * COLUMNS * sizeof *values);
-    for (int i = 0; i < ROWS * COLUMNS; i++)
-        values[i] = ldexpf((float)(i % 2003 * 7919 % 2003 - 1001), i % 5 - 12);
-    const struct view *matrix = f32_matrix(ROWS, COLUMNS, values);
+    float *values = malloc(rows * columns * sizeof *values);
+    for (uint64_t i = 0; i < rows * columns; i++)
+        values[i] = ldexpf((float)((int)(i % 2003 * 7919 % 2003) - 1001), (int)(i % 5) - 12);
+    const struct view *matrix = f32_matrix(rows, columns, values);
     check_ranges(&fp8_rows, matrix, "F8_E4M3");
     check_ranges(&fp8_blocks, matrix, "F8_E4M3");
     check_ranges(&int3, matrix, "I32");
@@ -216,28 +215,68 @@ static void check_all_ranges(void)
     free(values);
 }
 
-/* More rows than a piece has groups: each has the codes that it has alone. */
-static void check_narrow(void)
+/* Rows of which a piece has several, and rows of several pieces. */
+static void check_all_ranges(void)
 {
-    enum { ROWS = 20000, MOST = 8 };
-    float *values = malloc(ROWS * MOST * sizeof *values), *scales = malloc(ROWS * sizeof *scales), scale;
-    uint8_t *codes = malloc(ROWS * MOST), alone[MOST];
-    for (int i = 0; i < ROWS * MOST; i++)
-        values[i] = (float)(i % 2003 * 7919 % 2003 - 1001);
-    for (uint64_t columns = 1; columns <= MOST; columns++) {
-        const struct view *matrix = f32_matrix(ROWS, columns, values);
-        read_all(view_group_codes(arena, matrix, &fp8_rows, NULL, dtype_by_name("F8_E4M3")), codes);
-        read_all(view_group_scales(arena, matrix, &fp8_rows, NULL), scales);
-        for (uint64_t row = 0; row < ROWS; row += 331) {
-            const struct view *one = f32_matrix(1, columns, values + row * columns);
-            read_all(view_group_codes(arena, one, &fp8_rows, NULL, dtype_by_name("F8_E4M3")), alone);
-            read_all(view_group_scales(arena, one, &fp8_rows, NULL), &scale);
-            CHECK(memcmp(alone, codes + row * columns, columns) == 0 && scale == scales[row]);
-        }
+    check_ranges_of(131, 1664);
+    check_ranges_of(2, 2 * 32768 + 128);
+}
+
+/* Integers of 8 bits, row by row: compares with their definition. */
+static void check_integers(uint64_t rows, uint64_t columns)
+{
+    float *values = malloc(rows * columns * sizeof *values), *scales = malloc(rows * sizeof *scales);
+    int8_t *codes = malloc(rows * columns);
+    uint64_t n_wrong = 0;
+    for (uint64_t i = 0; i < rows * columns; i++)
+        values[i] = (float)((int)(i % 2003 * 7919 % 2003) - 1001);
+    const struct view *matrix = f32_matrix(rows, columns, values);
+    read_all(view_group_codes(arena, matrix, &int8_rows, NULL, dtype_by_name("I8")), codes);
+    read_all(view_group_scales(arena, matrix, &int8_rows, NULL), scales);
+    for (uint64_t row = 0; row < rows; row++) {
+        float largest = 0;
+        for (uint64_t i = row * columns; i < (row + 1) * columns; i++)
+            largest = fmaxf(largest, fabsf(values[i]));
+        float scale = largest / 127.5f;
+        n_wrong += scales[row] != (scale == 0 ? 0x1p-23f : scale);
+        for (uint64_t i = row * columns; i < (row + 1) * columns; i++)
+            n_wrong += codes[i] != rintf(fmaxf(-128, fminf(127, values[i] / scales[row])));
     }
+    CHECK(n_wrong == 0);
     free(values);
     free(scales);
     free(codes);
+}
+
+/* More rows than a piece has groups, rows that do not fill a piece, and rows that are longer than one. */
+static void check_rows_together(void)
+{
+    for (uint64_t columns = 1; columns <= 8; columns++)
+        check_integers(20000, columns);
+    check_integers(40, 5632);
+    check_integers(30, 4999);
+    check_integers(3, 40000);
+}
+
+/* Zeros of both signs, infinities and NaNs of both signs. */
+static void check_extremes(enum cpu_level level)
+{
+    enum { COLUMNS = 32, GROUPS = 6 };
+    static const float expected[GROUPS][2] = {{-2, 3},    {-2, 3},  {-INFINITY, INFINITY},
+                                              {-0.0f, 0}, {-4, -1}, {INFINITY, -INFINITY}};
+    float values[GROUPS][COLUMNS];
+    struct range ranges[GROUPS];
+    for (int i = 0; i < COLUMNS; i++) {
+        values[0][i] = i % 3 == 0 ? -2 : i == 7 ? 3 : 1;
+        values[1][i] = i == 9 ? NAN : i == 10 ? -NAN : values[0][i];
+        values[2][i] = i == 0 ? INFINITY : i == 31 ? -INFINITY : i == 5 ? NAN : 1;
+        values[3][i] = i % 2 == 0 ? 0 : -0.0f;
+        values[4][i] = i == 30 ? -4 : i == 2 ? -NAN : -1;
+        values[5][i] = i % 2 == 0 ? NAN : -NAN;
+    }
+    grouped_kernels_at(level)->extremes(*values, GROUPS, COLUMNS, ranges);
+    for (int i = 0; i < GROUPS; i++)
+        CHECK(memcmp(&ranges[i], expected[i], sizeof ranges[i]) == 0);
 }
 
 static void check_kernels(enum cpu_level level)
@@ -249,6 +288,7 @@ static void check_kernels(enum cpu_level level)
     struct range ranges[2][N / COLUMNS];
     uint8_t *codes = malloc(N), *others = malloc(N);
     uint64_t state = 7;
+    check_extremes(level);
     for (int i = 0; i < N; i++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
         uint32_t bits = (uint32_t)(state >> 32);
@@ -263,6 +303,9 @@ static void check_kernels(enum cpu_level level)
     ours->extremes(values, N / COLUMNS, COLUMNS, ranges[0]);
     portable->extremes(values, N / COLUMNS, COLUMNS, ranges[1]);
     CHECK(memcmp(ranges[0], ranges[1], sizeof ranges[0]) == 0);
+    ours->affine(ranges[0], N / COLUMNS, 15, a, a + N / 2);
+    portable->affine(ranges[0], N / COLUMNS, 15, b, b + N / 2);
+    CHECK(memcmp(a, b, N / COLUMNS * sizeof *a) == 0 && memcmp(a + N / 2, b + N / 2, N / COLUMNS * sizeof *a) == 0);
     for (int rounding = 0; rounding < ROUNDINGS; rounding++) {
         memcpy(a, values, N * sizeof *a);
         memcpy(b, values, N * sizeof *b);
@@ -313,7 +356,7 @@ int main(void)
     check_fours();
     check_mlx();
     check_all_ranges();
-    check_narrow();
+    check_rows_together();
     for (int level = CPU_PORTABLE; level <= (int)cpu_level(); level++)
         check_kernels((enum cpu_level)level);
     check_refusals();

@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum {
-    PIECE = 4096, /* values at a time: whole blocks */
+    PIECE = 16384, /* values at a time: whole blocks */
     PER_BYTE = 2,
     BOUNDARIES = BNB_LEVELS - 1,
 };
@@ -40,6 +40,7 @@ struct quantized {
     const struct view *inner;
     float boundaries[BOUNDARIES]; /* midway between neighbouring levels */
     uint8_t codes[BNB_LEVELS];    /* in the order of their levels */
+    bool in_order;                /* as those of NF4 are: a code is its rank */
 };
 
 /* Kernels. */
@@ -172,8 +173,10 @@ static void take_codes(struct walk *walk, uint64_t block, const float *values, s
         kernels()->rank(&zero, 1, 1, 1, of->boundaries, &ranks[n]);
     }
     size_t n_bytes = (n + 1) / PER_BYTE;
+    for (size_t i = 0; !of->in_order && i < PER_BYTE * n_bytes; i++)
+        ranks[i] = of->codes[ranks[i]];
     for (size_t i = 0; i < n_bytes; i++)
-        bytes[i] = (uint8_t)(of->codes[ranks[PER_BYTE * i]] << 4 | of->codes[ranks[PER_BYTE * i + 1]]);
+        bytes[i] = (uint8_t)(ranks[PER_BYTE * i] << 4 | ranks[PER_BYTE * i + 1]);
     uint64_t begin = block * sizeof bytes, end = begin + n_bytes;
     uint64_t from = begin > walk->out_first ? begin : walk->out_first, to = end < walk->out_end ? end : walk->out_end;
     memcpy((uint8_t *)walk->out + (from - walk->out_first), bytes + (from - begin), (size_t)(to - from));
@@ -314,6 +317,9 @@ const struct view *view_bnb_codes(struct arena *arena, const struct view *weight
     const uint64_t shape[] = {(weight->n_elements + 1) / PER_BYTE, 1};
     struct quantized *made = make(arena, &op, weight, &u8_dtype, 2, shape);
     sort_codes(levels, made->codes);
+    made->in_order = true;
+    for (unsigned i = 0; i < BNB_LEVELS; i++)
+        made->in_order &= made->codes[i] == i;
     for (unsigned i = 0; i < BOUNDARIES; i++)
         made->boundaries[i] = (levels[made->codes[i]] + levels[made->codes[i + 1]]) / 2;
     return &made->view;

@@ -35,6 +35,7 @@ struct type_file {
     const struct bnb_type *type;
     const struct shards *shards; /* NULL: one file */
     size_t shard;
+    const char *refusal; /* why there is no such file; NULL: there may be one */
 };
 
 static void free_models(void *value)
@@ -99,7 +100,9 @@ static enum outcome plan_weights(void *context, struct arena *arena, struct vfil
     const struct type_file *file = context;
     const struct loaded_model *model = model_of(file, error);
     struct artifact artifact;
-    if (model == NULL)
+    if (model != NULL && file->refusal != NULL)
+        error_set(error, "%s", file->refusal);
+    if (model == NULL || file->refusal != NULL)
         return REPORTED;
     bnb_artifact(model, file->type, file->shards, file->shard, arena, &artifact);
     enum outcome outcome =
@@ -164,16 +167,13 @@ static void add_weights(struct bitsandbytes_files *files, node_id directory, con
 {
     struct tree *tree = files->tree;
     struct arena *arena = tree_arena(tree);
-    size_t n_files = planned != NULL && planned->shards.n_shards > 1 ? planned->shards.n_shards : 1;
-    const struct shards one = {.n_shards = 1}, *shards = n_files > 1 ? &planned->shards : NULL;
+    bool is_split = planned != NULL && planned->refusal == NULL && planned->shards.n_shards > 1;
+    const struct shards one = {.n_shards = 1}, *shards = is_split ? &planned->shards : NULL;
+    size_t n_files = is_split ? shards->n_shards : 1;
     char name[SHARDS_NAME];
-    if (planned != NULL && planned->refusal != NULL) {
-        tree_add_hint(tree, arena_printf(arena, "bitsandbytes/%s/model.safetensors", type->name), planned->refusal);
-        return;
-    }
     struct type_file *parts = arena_array(arena, n_files, sizeof *parts);
     for (size_t i = 0; i < n_files; i++) {
-        parts[i] = (struct type_file){files, type, shards, i};
+        parts[i] = (struct type_file){files, type, shards, i, planned != NULL ? planned->refusal : NULL};
         tree_add_file(tree, directory, shards_name(shards != NULL ? shards : &one, i, name), plan_weights, &parts[i]);
     }
     if (shards != NULL)

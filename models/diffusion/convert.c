@@ -192,7 +192,11 @@ struct gguf_model *diffusion_model_new(const struct checkpoint *checkpoint, stru
 
 const struct diffusion_architecture *diffusion_architecture_of_model(const struct gguf_model *model)
 {
-    return diffusion_architecture_named(gguf_get_text(&model->kvs, "general.architecture", model->arena));
+    struct arena *arena = arena_new(); /* plans that run at once share the model's */
+    const struct diffusion_architecture *architecture =
+        diffusion_architecture_named(gguf_get_text(&model->kvs, "general.architecture", arena));
+    arena_free(arena);
+    return architecture;
 }
 
 void diffusion_artifact(const struct gguf_model *model, struct artifact *ret_artifact)

@@ -2,15 +2,20 @@
 #include "quant/convert.h"
 #include "quant/merge_tiles.h"
 #include "quant/torch_sum.h"
+#include "quant/weighted_sum.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
-enum { STRIP = 1024 }; /* elements whose sums and values stay in the first-level cache */
+enum {
+    STRIP = 1024,     /* elements whose sums and values stay in the first-level cache */
+    READ_ONCE = 16384 /* elements of each model that are read at once: those of a few stay in the second-level cache */
+};
 
 struct linear {
     struct merged merged;
+    bool in_bf16;  /* everything: the models and the result */
     float divisor; /* 1: nothing is divided */
     float weights[];
 };
@@ -41,31 +46,33 @@ static add_product_function *const add_products[CPU_LEVELS] = {
     ON_X86(add_product_avx512),
 };
 
-/* Stored units of the models, read together because one large read is faster than many. */
-struct units {
-    const struct dtype *dtype; /* the model's own; F32 for those that have no elements of their own */
-    unsigned char *bytes;
-};
+/* Returns the dtype that a model is read in: F32 if it has no elements of its own. */
+static const struct dtype *unit_dtype(const struct view *model)
+{
+    return model->dtype->block_elements == 1 ? model->dtype : &f32_dtype;
+}
 
-static bool read_units(const struct linear *linear, struct units *units, uint64_t first, size_t n, struct error *error)
+/* Reads units of each model, all together because one large read is faster than many. */
+static bool read_units(const struct linear *linear, unsigned char **units, uint64_t first, size_t n,
+                       struct error *error)
 {
     bool good = true;
     for (size_t i = 0; i < linear->merged.n_models && good; i++) {
         const struct view *model = linear->merged.models[i];
-        good = convert_read(model, encoding_of(units[i].dtype), first, n, units[i].bytes, error);
+        good = convert_read(model, encoding_of(unit_dtype(model)), first, n, units[i], error);
     }
     return good;
 }
 
 /* Computes a strip that begins `at` elements after the units. */
-static void sum_strip(const struct linear *linear, const struct rounded *in, const struct units *units, size_t at,
+static void sum_strip(const struct linear *linear, const struct rounded *in, unsigned char *const *units, size_t at,
                       size_t n, void *out)
 {
     float sums[STRIP], values[STRIP];
     add_product_function *add = add_products[cpu_level()];
     for (size_t i = 0; i < linear->merged.n_models; i++) {
-        const struct dtype *dtype = units[i].dtype;
-        dtype_kernels(dtype).decode(units[i].bytes + at * dtype->block_bytes, values, n);
+        const struct dtype *dtype = unit_dtype(linear->merged.models[i]);
+        dtype_kernels(dtype).decode(units[i] + at * dtype->block_bytes, values, n);
         if (dtype != in->dtype)
             rounded_values(in, values, n);
         add(sums, values, linear->weights[i], n, i == 0);
@@ -75,13 +82,32 @@ static void sum_strip(const struct linear *linear, const struct rounded *in, con
     dtype_kernels(in->dtype).encode(sums, out, n);
 }
 
-static struct units *new_units(const struct linear *linear, size_t n)
+static void sum_units(const struct linear *linear, unsigned char *const *units, size_t n, unsigned char *out)
 {
-    struct units *units = memory_alloc(linear->merged.n_models * sizeof *units);
-    for (size_t i = 0; i < linear->merged.n_models; i++) {
-        const struct dtype *dtype = linear->merged.models[i]->dtype;
-        units[i].dtype = dtype->block_elements == 1 ? dtype : &f32_dtype;
-        units[i].bytes = memory_alloc(n * units[i].dtype->block_bytes);
+    const struct dtype *dtype = linear->merged.view.dtype;
+    const struct weighted_terms terms = {(const unsigned char *const *)units, linear->weights, linear->merged.n_models,
+                                         linear->divisor};
+    struct rounded in = rounded_in(dtype);
+    if (linear->in_bf16) {
+        weighted_sum_at(cpu_level())(&terms, 0, n, out);
+        return;
+    }
+    for (size_t at = 0, strip; at < n; at += strip) {
+        strip = n - at < STRIP ? n - at : STRIP;
+        sum_strip(linear, &in, units, at, strip, out + at * dtype->block_bytes);
+    }
+}
+
+/* Allocates room for n elements of each model; free() releases all. */
+static unsigned char **new_units(const struct linear *linear, size_t n)
+{
+    size_t n_models = linear->merged.n_models, n_bytes = n_models * sizeof(unsigned char *);
+    for (size_t i = 0; i < n_models; i++)
+        n_bytes += n * unit_dtype(linear->merged.models[i])->block_bytes;
+    unsigned char **units = memory_alloc(n_bytes), *at = (unsigned char *)(units + n_models);
+    for (size_t i = 0; i < n_models; i++) {
+        units[i] = at;
+        at += n * unit_dtype(linear->merged.models[i])->block_bytes;
     }
     return units;
 }
@@ -89,31 +115,28 @@ static struct units *new_units(const struct linear *linear, size_t n)
 static bool linear_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
 {
     const struct linear *linear = (const struct linear *)view;
-    struct rounded in = rounded_in(view->dtype);
-    struct units *units = new_units(linear, count < MERGE_TILE ? (size_t)count : MERGE_TILE);
-    unsigned char *to = out;
+    unsigned char **units = new_units(linear, count < READ_ONCE ? (size_t)count : READ_ONCE);
     bool good = true;
     for (uint64_t done = 0, n; done < count && good; done += n) {
-        n = count - done < MERGE_TILE ? count - done : MERGE_TILE;
+        n = count - done < READ_ONCE ? count - done : READ_ONCE;
         good = read_units(linear, units, first + done, (size_t)n, error);
-        for (size_t at = 0, strip; at < n && good; at += strip, to += strip * view->dtype->block_bytes) {
-            strip = n - at < STRIP ? (size_t)n - at : STRIP;
-            sum_strip(linear, &in, units, at, strip, to);
-        }
+        if (good)
+            sum_units(linear, units, (size_t)n, (unsigned char *)out + done * view->dtype->block_bytes);
     }
-    for (size_t i = 0; i < linear->merged.n_models; i++)
-        free(units[i].bytes);
     free(units);
     return good;
 }
 
 const struct view *merge_linear(struct arena *arena, const struct merge_operands *operands)
 {
-    static const struct view_op op = {.name = "linear", .cost = 1000, .read = linear_read, .depends = merge_depends};
+    static const struct view_op op = {.name = "linear", .cost = 700, .read = linear_read, .depends = merge_depends};
     struct linear *linear = arena_alloc(arena, sizeof *linear + operands->n_models * sizeof *linear->weights);
     merge_init(&linear->merged, arena, &op, operands, false);
-    for (size_t i = 0; i < operands->n_models; i++)
+    linear->in_bf16 = operands->dtype == &bf16_dtype;
+    for (size_t i = 0; i < operands->n_models; i++) {
         linear->weights[i] = (float)operands->models[i].weight;
+        linear->in_bf16 &= operands->models[i].view->dtype == &bf16_dtype;
+    }
     linear->divisor = operands->normalize ? torch_sum_few(linear->weights, operands->n_models) : 1;
     return &linear->merged.view;
 }

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { N = 13, MODELS = 3, MANY = 20001 };
+enum { N = 13, MODELS = 3, MANY = 40001 };
 
 static float number(int model, int i)
 {
@@ -74,6 +74,25 @@ static void check_weights(struct arena *arena)
     CHECK(read[0] == 1 && isnan(read[1]) && read[2] == 0x1p-140f);
 }
 
+/* Models in BF16 are added up as those that are rounded to it. */
+static void check_bf16(struct arena *arena)
+{
+    static unsigned char stored[2 * MANY], rounded[2 * MANY];
+    struct merge_operands operands = operands_of(arena, &bf16_dtype, MANY);
+    struct merge_model models[MODELS];
+    struct error error;
+    CHECK(view_read(merge_linear(arena, &operands), 0, MANY, rounded, &error));
+    memcpy(models, operands.models, sizeof models);
+    for (int i = 0; i < MODELS; i++) {
+        unsigned char *numbers = arena_alloc(arena, 2 * MANY);
+        CHECK(convert_read(models[i].view, encoding_of(&bf16_dtype), 0, MANY, numbers, &error));
+        models[i].view = view_literal(arena, &bf16_dtype, 1, models[i].view->shape, numbers);
+    }
+    operands.models = models;
+    CHECK(view_read(merge_linear(arena, &operands), 0, MANY, stored, &error));
+    CHECK(memcmp(stored, rounded, sizeof stored) == 0);
+}
+
 static void check_scaled(struct arena *arena)
 {
     static const float doubled[4] = {2, -1, 0, 0.125f};
@@ -105,6 +124,7 @@ int main(void)
     struct arena *arena = arena_new();
     check_sums(arena);
     check_weights(arena);
+    check_bf16(arena);
     check_scaled(arena);
     check_ranges(arena);
     arena_free(arena);

@@ -271,15 +271,15 @@ static void put_key(struct json_writer *writer, const struct key_match *match)
     json_end(writer);
 }
 
-static void print_json(const struct verification *verification, const struct recipe *recipe, const char *file,
-                       const char *source, const char *command)
+static void print_json(const struct verification *verification, const struct reproduction *reproduction,
+                       const char *file, const char *source, const char *command)
 {
     struct json_page page;
     struct json_writer *writer = &page.writer;
     json_page_begin(&page);
     json_put_template(writer, "'file': %s, 'source': %s, 'answer': %s, 'identical': %b, 'nearest': %s, 'command': %s",
                       file, source, answers[verification->answer].word, verification->answer == ANSWER_IDENTICAL,
-                      recipe->path, command);
+                      reproduction->path, command);
     put_blocks(writer, &verification->all, NULL);
     json_break_line(writer);
     json_begin_object(writer, "counts");
@@ -296,12 +296,12 @@ static void print_json(const struct verification *verification, const struct rec
     json_page_print(&page);
 }
 
-static void print_lines(const struct verification *verification, const struct recipe *recipe, const char *file,
-                        const char *source, const char *command)
+static void print_lines(const struct verification *verification, const struct reproduction *reproduction,
+                        const char *file, const char *source, const char *command)
 {
     text_put(file, stdout);
     fputs(answers[verification->answer].text, stdout);
-    text_put(recipe->path, stdout);
+    text_put(reproduction->path, stdout);
     fputs(" of ", stdout);
     text_put(source, stdout);
     if (verification->answer != ANSWER_IDENTICAL) {
@@ -318,20 +318,20 @@ static void print_lines(const struct verification *verification, const struct re
     }
 }
 
-static int print(const struct verification *verification, const struct recipe *recipe,
+static int print(const struct verification *verification, const struct reproduction *reproduction,
                  const struct invocation *invocation)
 {
     const char *file = invocation->arguments[0], *source = invocation->arguments[1], *command = NULL;
     struct buffer text = {0};
     if (verification->answer != ANSWER_DIFFERENT) {
-        recipe_append_command(recipe, source, file, &text);
+        reproduction_append_command(reproduction, source, file, &text);
         buffer_append(&text, "", 1);
         command = (const char *)text.bytes;
     }
     if (invocation->flags[FLAG_JSON])
-        print_json(verification, recipe, file, source, command);
+        print_json(verification, reproduction, file, source, command);
     else
-        print_lines(verification, recipe, file, source, command);
+        print_lines(verification, reproduction, file, source, command);
     buffer_free(&text);
     if (invocation->flags[FLAG_ALL] && !invocation->flags[FLAG_JSON])
         print_all(verification);
@@ -376,20 +376,20 @@ static int verify_gguf(const struct checkpoint *file, const struct invocation *i
 {
     const char *source = invocation->arguments[1];
     struct verification verification;
-    struct recipe recipe;
+    struct reproduction reproduction;
     struct error error;
     int status = EXIT_TROUBLE;
-    if (!recipe_find(file, source, invocation->options, &recipe, &error)) {
+    if (!reproduction_find(file, source, invocation->options, &reproduction, &error)) {
         report("%s", error.message);
         return EXIT_TROUBLE;
     }
     struct arena *arena = arena_new();
-    if (verify(file, &recipe, arena, &verification, &error))
-        status = print(&verification, &recipe, invocation);
+    if (verify(file, &reproduction, arena, &verification, &error))
+        status = print(&verification, &reproduction, invocation);
     else
         report("%s", error.message);
     arena_free(arena);
-    recipe_close(&recipe);
+    reproduction_close(&reproduction);
     return status;
 }
 

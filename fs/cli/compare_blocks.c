@@ -28,7 +28,7 @@ struct piece {
 };
 
 struct pass {
-    const struct recipe *recipe;
+    const struct reproduction *reproduction;
     struct piece *pieces;
     size_t n_pieces;
     pthread_mutex_t lock; /* guards the following fields and the counts of the findings */
@@ -60,8 +60,8 @@ static bool read_both(const struct pass *pass, const struct piece *piece, unsign
 {
     const struct tensor *expected = piece->finding->expected;
     uint64_t offset = expected->offset + piece->first * expected->dtype->block_bytes;
-    return vfile_wait(&pass->recipe->file, offset, length, error) &&
-           vfile_read(&pass->recipe->file, offset, length, bytes, error) &&
+    return vfile_wait(&pass->reproduction->file, offset, length, error) &&
+           vfile_read(&pass->reproduction->file, offset, length, bytes, error) &&
            view_read(piece->found, piece->first, piece->count, bytes + length, error);
 }
 
@@ -140,7 +140,7 @@ static void compare_piece(void *context, size_t index)
 static void add_pieces(struct pass *pass, struct tensor_finding *finding, struct arena *arena)
 {
     const struct view *found = tensor_view(finding->found, arena);
-    const struct span *span = span_of(&pass->recipe->file, finding);
+    const struct span *span = span_of(&pass->reproduction->file, finding);
     uint64_t step = PIECE_ELEMENTS / found->dtype->block_elements;
     finding->blocks.n_blocks = view_units(found);
     for (uint64_t first = 0, count; first < finding->blocks.n_blocks; first += count) {
@@ -150,10 +150,10 @@ static void add_pieces(struct pass *pass, struct tensor_finding *finding, struct
     }
 }
 
-bool compare_blocks(struct tensor_finding *const *findings, size_t n_findings, const struct recipe *recipe,
+bool compare_blocks(struct tensor_finding *const *findings, size_t n_findings, const struct reproduction *reproduction,
                     struct progress *progress, struct error *error)
 {
-    struct pass pass = {.recipe = recipe, .progress = progress, .error = error};
+    struct pass pass = {.reproduction = reproduction, .progress = progress, .error = error};
     struct arena *arena = arena_new();
     for (size_t i = 0; i < n_findings; i++)
         add_pieces(&pass, findings[i], arena);

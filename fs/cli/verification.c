@@ -81,10 +81,10 @@ static bool needs_blocks(const struct tensor_finding *finding)
 }
 
 /* Finds the tensors of both, and those whose values are to be compared: TENSOR_OTHER_WEIGHTS. */
-static void match(struct verification *verification, const struct recipe *recipe, const struct checkpoint *file,
-                  struct arena *arena)
+static void match(struct verification *verification, const struct reproduction *reproduction,
+                  const struct checkpoint *file, struct arena *arena)
 {
-    struct matches matches = match_tensors(recipe->opened->tensors, file->tensors, arena);
+    struct matches matches = match_tensors(reproduction->opened->tensors, file->tensors, arena);
     verification->n_tensors = matches.n_matches;
     verification->tensors = arena_array(arena, matches.n_matches + 1, sizeof *verification->tensors);
     for (size_t i = 0; i < matches.n_matches; i++) {
@@ -129,8 +129,8 @@ static void settle(struct verification *verification)
 }
 
 /* Compares the values of tensors of one type. */
-static bool compare_values(struct verification *verification, const struct recipe *recipe, struct arena *arena,
-                           struct error *error)
+static bool compare_values(struct verification *verification, const struct reproduction *reproduction,
+                           struct arena *arena, struct error *error)
 {
     struct tensor_finding **found = arena_array(arena, verification->n_tensors + 1, sizeof(struct tensor_finding *));
     struct progress progress;
@@ -142,31 +142,32 @@ static bool compare_values(struct verification *verification, const struct recip
             found[n_found++] = &verification->tensors[i];
         }
     progress_begin(&progress, "comparing", n_bytes);
-    bool compared = compare_blocks(found, n_found, recipe, &progress, error);
+    bool compared = compare_blocks(found, n_found, reproduction, &progress, error);
     progress_end(&progress);
     if (compared)
         settle(verification);
     return compared;
 }
 
-/* Opens the virtual file in F32, the values to weigh against; where there is none, the recipe's own file must do. */
-static bool weigh_against_source(struct verification *verification, const struct recipe *recipe, struct arena *arena,
-                                 struct error *error)
+/* Opens the virtual file in F32, the values to weigh against; where there is none, the reproduction's own file must do.
+ */
+static bool weigh_against_source(struct verification *verification, const struct reproduction *reproduction,
+                                 struct arena *arena, struct error *error)
 {
     struct node_attributes attributes;
     struct error unused;
     struct vfile file;
-    const struct checkpoint *exact = recipe->opened;
+    const struct checkpoint *exact = reproduction->opened;
     size_t n_others = 0;
     for (size_t i = 0; i < verification->n_tensors; i++)
         n_others += verification->tensors[i].verdict == TENSOR_OTHER_WEIGHTS;
-    if (n_others > 0 && tree_walk(recipe->tree, "gguf/model-F32.gguf", &attributes, &unused)) {
-        if (!tree_file(recipe->tree, attributes.id, arena, &file, error))
+    if (n_others > 0 && tree_walk(reproduction->tree, "gguf/model-F32.gguf", &attributes, &unused)) {
+        if (!tree_file(reproduction->tree, attributes.id, arena, &file, error))
             return false;
         exact = checkpoint_of_source(source_of_vfile(&file, "gguf/model-F32.gguf"), formats, error);
     }
     bool weighed = exact != NULL && weigh_all(verification, exact, arena, error);
-    if (exact != recipe->opened)
+    if (exact != reproduction->opened)
         checkpoint_close(exact);
     return weighed;
 }
@@ -191,14 +192,15 @@ static bool same_range(const struct vfile *expected, const struct source *found,
 }
 
 /* Compares what lies around the tensors, which are the same and lie at the same places if the headers are. */
-static bool same_rest(const struct checkpoint *file, const struct recipe *recipe, bool *ret_same, struct error *error)
+static bool same_rest(const struct checkpoint *file, const struct reproduction *reproduction, bool *ret_same,
+                      struct error *error)
 {
-    const struct tensor_set *set = recipe->opened->tensors;
+    const struct tensor_set *set = reproduction->opened->tensors;
     uint64_t end = 0;
-    *ret_same = file->n_sources == 1 && source_size(file->sources[0]) == recipe->file.size;
+    *ret_same = file->n_sources == 1 && source_size(file->sources[0]) == reproduction->file.size;
     for (size_t i = 0; *ret_same && i <= set->n_tensors; i++) {
-        uint64_t next = i < set->n_tensors ? set->tensors[i].offset : recipe->file.size;
-        if (!same_range(&recipe->file, file->sources[0], end, next, ret_same, error))
+        uint64_t next = i < set->n_tensors ? set->tensors[i].offset : reproduction->file.size;
+        if (!same_range(&reproduction->file, file->sources[0], end, next, ret_same, error))
             return false;
         if (i < set->n_tensors)
             end = next + set->tensors[i].length;
@@ -206,12 +208,12 @@ static bool same_rest(const struct checkpoint *file, const struct recipe *recipe
     return true;
 }
 
-static bool find_answer(struct verification *verification, const struct checkpoint *file, const struct recipe *recipe,
-                        struct error *error)
+static bool find_answer(struct verification *verification, const struct checkpoint *file,
+                        const struct reproduction *reproduction, struct error *error)
 {
     const size_t *counts = verification->counts;
     bool same = false, equal = counts[TENSOR_SAME] + counts[TENSOR_NEAR_TIES] == verification->n_tensors;
-    if (counts[TENSOR_SAME] == verification->n_tensors && !same_rest(file, recipe, &same, error))
+    if (counts[TENSOR_SAME] == verification->n_tensors && !same_rest(file, reproduction, &same, error))
         return false;
     for (size_t i = 0; i < verification->keys.n_matches; i++) {
         const struct key_match *match = &verification->keys.matches[i];
@@ -221,19 +223,19 @@ static bool find_answer(struct verification *verification, const struct checkpoi
     return true;
 }
 
-bool verify(const struct checkpoint *file, const struct recipe *recipe, struct arena *arena,
+bool verify(const struct checkpoint *file, const struct reproduction *reproduction, struct arena *arena,
             struct verification *ret_verification, struct error *error)
 {
     struct verification verification = {
-        .keys = match_keys(&recipe->opened->metadata, &file->metadata, arena),
+        .keys = match_keys(&reproduction->opened->metadata, &file->metadata, arena),
         .has_importance = gguf_kvs_find(&file->metadata, "quantize.imatrix.file") != NULL,
     };
-    match(&verification, recipe, file, arena);
-    if (!compare_values(&verification, recipe, arena, error) ||
-        !weigh_against_source(&verification, recipe, arena, error))
+    match(&verification, reproduction, file, arena);
+    if (!compare_values(&verification, reproduction, arena, error) ||
+        !weigh_against_source(&verification, reproduction, arena, error))
         return false;
     for (size_t i = 0; i < verification.n_tensors; i++)
         verification.counts[verification.tensors[i].verdict]++;
     *ret_verification = verification;
-    return find_answer(ret_verification, file, recipe, error);
+    return find_answer(ret_verification, file, reproduction, error);
 }

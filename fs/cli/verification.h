@@ -1,14 +1,14 @@
 /* Compares a GGUF with the file that wfs makes from a source: for `wfs verify`.
  *
- * The recipe comes from headers alone (recipe.h). Then each file is read once, and every block compared: a block that
- * differs is a near tie (quant/near_tie.h) or another block. A tensor with others is weighed, for which it is read
- * again: its error, the root mean square of its differences from the source's values, is compared with the error of wfs
- * in the same type. An importance matrix or other rounding gives an error of about the same size; weights of another
- * model give one many times larger. */
+ * The reproduction comes from headers alone (reproduction.h). Then each file is read once, and every block compared: a
+ * block that differs is a near tie (quant/near_tie.h) or another block. A tensor with others is weighed, for which it
+ * is read again: its error, the root mean square of its differences from the source's values, is compared with the
+ * error of wfs in the same type. An importance matrix or other rounding gives an error of about the same size; weights
+ * of another model give one many times larger. */
 #pragma once
 
 #include "fs/cli/match.h"
-#include "fs/cli/recipe.h"
+#include "fs/cli/reproduction.h"
 
 /* Verdicts about a tensor, the worst last. */
 enum tensor_verdict {
@@ -56,12 +56,12 @@ struct verification {
     struct block_counts all; /* of all tensors; `first` is unused */
 };
 
-/* Compares a GGUF with a recipe. The result lives as long as the arena, the recipe and the file. Fails if bytes cannot
- * be read. */
-bool verify(const struct checkpoint *file, const struct recipe *recipe, struct arena *arena,
+/* Compares a GGUF with a reproduction. The result lives as long as the arena, the reproduction and the file. Fails if
+ * bytes cannot be read. */
+bool verify(const struct checkpoint *file, const struct reproduction *reproduction, struct arena *arena,
             struct verification *ret_verification, struct error *error);
 
 /* Compares the blocks of tensors in one pass over both files, and counts what differs: for the findings with both
  * tensors, of one type and shape. */
-bool compare_blocks(struct tensor_finding *const *findings, size_t n_findings, const struct recipe *recipe,
+bool compare_blocks(struct tensor_finding *const *findings, size_t n_findings, const struct reproduction *reproduction,
                     struct progress *progress, struct error *error);

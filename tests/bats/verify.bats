@@ -159,7 +159,7 @@ made_by() {
     cmp "$OUT/original.gguf" "$2"
 }
 
-@test "verify finds the recipe of identical files: outtypes, mixes and options" {
+@test "verify finds how identical files were made: outtypes, mixes and options" {
     local llama=$HERE/../data/gguf/models/llama-tiny path option
     for path in model.gguf gguf/model-Q4_K_M.gguf gguf/converter/model-q8_0.gguf; do
         "$WFS" cp "$llama" "$path" "$OUT/x.gguf"

@@ -1,4 +1,4 @@
-#include "fs/cli/recipe.h"
+#include "fs/cli/reproduction.h"
 
 #include "base/text.h"
 #include "fs/cli/paths.h"
@@ -13,7 +13,7 @@
 enum {
     CANDIDATES = 4, /* virtual files to open in search of the nearest */
     PROBED_TENSORS = 4,
-    PROBED_BLOCKS = 64 /* compared to choose between recipes of equal headers */
+    PROBED_BLOCKS = 64 /* compared to choose between reproductions of equal headers */
 };
 
 /* Finds all GGUFs that wfs makes from the source, without splits. */
@@ -68,30 +68,32 @@ static uint64_t distance(const struct found *candidate, const struct checkpoint 
 }
 
 /* Opens a candidate as if it were a file. */
-static bool open_candidate(struct recipe *recipe, const struct found *found, const struct checkpoint *file,
+static bool open_candidate(struct reproduction *reproduction, const struct found *found, const struct checkpoint *file,
                            struct error *error)
 {
-    if (!tree_file(recipe->tree, found->attributes.id, recipe->arena, &recipe->file, error))
+    if (!tree_file(reproduction->tree, found->attributes.id, reproduction->arena, &reproduction->file, error))
         return error_prefix(error, "%s", found->path);
-    recipe->path = arena_strdup(recipe->arena, found->path);
-    recipe->opened = checkpoint_of_source(source_of_vfile(&recipe->file, recipe->path), formats, error);
-    if (recipe->opened == NULL)
+    reproduction->path = arena_strdup(reproduction->arena, found->path);
+    reproduction->opened =
+        checkpoint_of_source(source_of_vfile(&reproduction->file, reproduction->path), formats, error);
+    if (reproduction->opened == NULL)
         return false;
     struct arena *arena = arena_new();
-    recipe->n_alike = likeness(file, recipe->opened);
-    recipe->n_keys = match_keys(&recipe->opened->metadata, &file->metadata, arena).n_matches;
+    reproduction->n_alike = likeness(file, reproduction->opened);
+    reproduction->n_keys = match_keys(&reproduction->opened->metadata, &file->metadata, arena).n_matches;
     arena_free(arena);
     return true;
 }
 
-static bool is_better(const struct recipe *recipe, const struct recipe *other)
+static bool is_better(const struct reproduction *reproduction, const struct reproduction *other)
 {
-    return recipe->n_alike > other->n_alike || (recipe->n_alike == other->n_alike && recipe->n_keys < other->n_keys);
+    return reproduction->n_alike > other->n_alike ||
+           (reproduction->n_alike == other->n_alike && reproduction->n_keys < other->n_keys);
 }
 
 /* Chooses the nearest among the candidate that the file names and the few nearest in size: sizes alone hardly tell
  * mixes apart. */
-static bool choose(struct recipe *recipe, struct found_list *candidates, const struct checkpoint *file,
+static bool choose(struct reproduction *reproduction, struct found_list *candidates, const struct checkpoint *file,
                    struct error *error)
 {
     for (size_t n = 0; n < CANDIDATES && n < candidates->n_items; n++) {
@@ -102,46 +104,47 @@ static bool choose(struct recipe *recipe, struct found_list *candidates, const s
         const struct found chosen = candidates->items[best];
         candidates->items[best] = candidates->items[n];
         candidates->items[n] = chosen;
-        struct recipe trial = {.tree = recipe->tree, .arena = recipe->arena, .options = recipe->options};
+        struct reproduction trial = {
+            .tree = reproduction->tree, .arena = reproduction->arena, .options = reproduction->options};
         if (!open_candidate(&trial, &chosen, file, error)) {
             checkpoint_close(trial.opened);
             return false;
         }
-        bool takes = recipe->opened == NULL || is_better(&trial, recipe);
-        checkpoint_close(takes ? recipe->opened : trial.opened);
+        bool takes = reproduction->opened == NULL || is_better(&trial, reproduction);
+        checkpoint_close(takes ? reproduction->opened : trial.opened);
         if (takes)
-            *recipe = trial;
+            *reproduction = trial;
     }
     return true;
 }
 
 /* Opens the source, and in it the candidate at `path`; NULL: the nearest one. */
-static bool open_recipe(struct recipe *recipe, const struct options *options, const char *path, const char *source,
-                        const struct checkpoint *file, struct error *error)
+static bool open_reproduction(struct reproduction *reproduction, const struct options *options, const char *path,
+                              const char *source, const struct checkpoint *file, struct error *error)
 {
     struct found_list candidates = {0};
-    *recipe = (struct recipe){.options = options, .arena = arena_new()};
-    recipe->tree = command_try_model(source, options, error);
-    if (recipe->tree == NULL)
+    *reproduction = (struct reproduction){.options = options, .arena = arena_new()};
+    reproduction->tree = command_try_model(source, options, error);
+    if (reproduction->tree == NULL)
         return false;
     if (path == NULL)
-        find_candidates(recipe->tree, &candidates);
+        find_candidates(reproduction->tree, &candidates);
     else
-        paths_find(recipe->tree, path, &candidates, error);
+        paths_find(reproduction->tree, path, &candidates, error);
     bool chosen = (candidates.n_items != 0 ||
                    error_set(error, "%s: no GGUF can be made from it; 'wfs info' gives the reason", source)) &&
-                  choose(recipe, &candidates, file, error);
+                  choose(reproduction, &candidates, file, error);
     found_free(&candidates);
     return chosen;
 }
 
-void recipe_close(struct recipe *recipe)
+void reproduction_close(struct reproduction *reproduction)
 {
-    checkpoint_close(recipe->opened);
-    arena_free(recipe->arena);
-    if (recipe->tree != NULL)
-        command_close(recipe->tree);
-    *recipe = (struct recipe){0};
+    checkpoint_close(reproduction->opened);
+    arena_free(reproduction->arena);
+    if (reproduction->tree != NULL)
+        command_close(reproduction->tree);
+    *reproduction = (struct reproduction){0};
 }
 
 /* The search for options. */
@@ -149,18 +152,18 @@ void recipe_close(struct recipe *recipe)
 struct search {
     const struct checkpoint *file;
     const char *source;
-    struct recipe *best;
+    struct reproduction *best;
     struct arena *arena;
 };
 
 /* Counts equal blocks among the first ones of a few quantized tensors. */
-static size_t count_equal_blocks(const struct recipe *recipe, const struct checkpoint *file)
+static size_t count_equal_blocks(const struct reproduction *reproduction, const struct checkpoint *file)
 {
     struct error unused;
     size_t n_equal = 0, n_probed = 0;
     for (size_t i = 0; i < file->tensors->n_tensors && n_probed < PROBED_TENSORS; i++) {
         const struct tensor *found = &file->tensors->tensors[i];
-        const struct tensor *own = tensor_set_find(recipe->opened->tensors, found->name, found->name_length);
+        const struct tensor *own = tensor_set_find(reproduction->opened->tensors, found->name, found->name_length);
         const struct dtype *dtype = found->dtype;
         unsigned char block[512], other[512];
         if (own == NULL || own->dtype != dtype || own->length != found->length || dtype->kind != DTYPE_BLOCK ||
@@ -168,33 +171,33 @@ static size_t count_equal_blocks(const struct recipe *recipe, const struct check
             continue;
         n_probed++;
         for (size_t at = 0; at < PROBED_BLOCKS && (at + 1) * dtype->block_bytes <= own->length; at++)
-            n_equal +=
-                source_read(found->source, found->offset + at * dtype->block_bytes, dtype->block_bytes, block,
-                            &unused) &&
-                vfile_read(&recipe->file, own->offset + at * dtype->block_bytes, dtype->block_bytes, other, &unused) &&
-                memcmp(block, other, dtype->block_bytes) == 0;
+            n_equal += source_read(found->source, found->offset + at * dtype->block_bytes, dtype->block_bytes, block,
+                                   &unused) &&
+                       vfile_read(&reproduction->file, own->offset + at * dtype->block_bytes, dtype->block_bytes, other,
+                                  &unused) &&
+                       memcmp(block, other, dtype->block_bytes) == 0;
     }
     return n_equal;
 }
 
-/* Takes the options if they bring the recipe nearer to the file. `by_values`: equal headers count, too, if more blocks
- * are equal. */
+/* Takes the options if they bring the reproduction nearer to the file. `by_values`: equal headers count, too, if more
+ * blocks are equal. */
 static bool try_options(const struct search *search, const struct options *options, bool by_values)
 {
-    struct recipe trial;
+    struct reproduction trial;
     struct error unused;
-    struct recipe *best = search->best;
-    bool takes = open_recipe(&trial, options, best->path, search->source, search->file, &unused) &&
+    struct reproduction *best = search->best;
+    bool takes = open_reproduction(&trial, options, best->path, search->source, search->file, &unused) &&
                  (is_better(&trial, best) ||
                   (by_values && !is_better(best, &trial) &&
                    count_equal_blocks(&trial, search->file) > count_equal_blocks(best, search->file)));
-    recipe_close(takes ? best : &trial);
+    reproduction_close(takes ? best : &trial);
     if (takes)
         *best = trial;
     return takes;
 }
 
-/* Tries an option in addition to those of the best recipe: one -o, with its commas escaped. */
+/* Tries an option in addition to those of the best reproduction: one -o, with its commas escaped. */
 static bool try_words(const struct search *search, const char *words, bool by_values)
 {
     struct error unused;
@@ -358,7 +361,7 @@ static void try_without_matrix(const struct search *search)
 static void find_options(const struct search *search)
 {
     static const char *const whole[] = {"pure", "leave-output-tensor"};
-    const struct recipe *best = search->best;
+    const struct reproduction *best = search->best;
     size_t n_tensors = search->file->tensors->n_tensors;
     try_without_matrix(search);
     for (size_t i = 0; i < sizeof whole / sizeof *whole && best->n_alike < n_tensors; i++)
@@ -372,18 +375,18 @@ static void find_options(const struct search *search)
     try_words(search, "q4_0=absmax7", true);
 }
 
-bool recipe_find(const struct checkpoint *file, const char *source, const struct options *options,
-                 struct recipe *ret_recipe, struct error *error)
+bool reproduction_find(const struct checkpoint *file, const char *source, const struct options *options,
+                       struct reproduction *ret_reproduction, struct error *error)
 {
-    struct recipe best;
-    if (!open_recipe(&best, options, NULL, source, file, error)) {
-        recipe_close(&best);
+    struct reproduction best;
+    if (!open_reproduction(&best, options, NULL, source, file, error)) {
+        reproduction_close(&best);
         return false;
     }
     struct search search = {file, source, &best, arena_new()};
     find_options(&search);
     arena_free(search.arena);
-    *ret_recipe = best;
+    *ret_reproduction = best;
     return true;
 }
 
@@ -398,11 +401,12 @@ static void append_word(struct buffer *out, const char *word)
     buffer_append_text(out, is_plain ? "" : "'");
 }
 
-void recipe_append_command(const struct recipe *recipe, const char *source, const char *file, struct buffer *out)
+void reproduction_append_command(const struct reproduction *reproduction, const char *source, const char *file,
+                                 struct buffer *out)
 {
     buffer_append_text(out, "wfs cp");
-    for (size_t i = 0; i < recipe->options->asked.count; i++) {
-        const struct asked_option *asked = &recipe->options->asked.items[i];
+    for (size_t i = 0; i < reproduction->options->asked.count; i++) {
+        const struct asked_option *asked = &reproduction->options->asked.items[i];
         struct buffer word = {0};
         buffer_append_text(&word, asked->row->name);
         if (asked->value != NULL) {
@@ -415,6 +419,6 @@ void recipe_append_command(const struct recipe *recipe, const char *source, cons
         buffer_free(&word);
     }
     append_word(out, source);
-    append_word(out, recipe->path);
+    append_word(out, reproduction->path);
     append_word(out, file);
 }

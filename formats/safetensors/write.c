@@ -49,13 +49,22 @@ int safetensors_compare(const struct artifact_tensor *a, const struct artifact_t
 
 /* The place of a tensor in the file. */
 struct place {
-    const struct artifact_tensor *written;
-    uint64_t offset; /* from the start of the data */
+    const struct tensor *tensor;
+    const struct dtype *dtype; /* of the written values */
+    uint64_t offset;           /* from the start of the data */
 };
 
-static int compare_places(const void *a, const void *b)
+/* The tensors' entries in the header. Their text is longer than what it is made from, and is made when it is read. */
+struct entries {
+    size_t n;
+    uint64_t size;  /* of the data */
+    bool has_first; /* metadata is the header's first entry */
+    struct place places[];
+};
+
+static int compare_written(const void *a, const void *b)
 {
-    return safetensors_compare(((const struct place *)a)->written, ((const struct place *)b)->written);
+    return safetensors_compare(*(const struct artifact_tensor *const *)a, *(const struct artifact_tensor *const *)b);
 }
 
 static bool put_metadata(struct json_writer *writer, const struct gguf_kvs *metadata, struct error *error)
@@ -77,10 +86,10 @@ static bool put_metadata(struct json_writer *writer, const struct gguf_kvs *meta
 
 static void put_place(struct json_writer *writer, const struct place *place, uint64_t end)
 {
-    const struct tensor *tensor = place->written->tensor;
+    const struct tensor *tensor = place->tensor;
     json_put_key(writer, tensor->name, tensor->name_length);
     json_begin_object(writer, NULL);
-    json_put_text(writer, "dtype", place->written->encoding.dtype->name);
+    json_put_text(writer, "dtype", place->dtype->name);
     json_begin_array(writer, "shape");
     for (unsigned i = 0; i < tensor->rank; i++)
         json_put_number(writer, NULL, tensor->shape[i]);
@@ -92,69 +101,108 @@ static void put_place(struct json_writer *writer, const struct place *place, uin
     json_end(writer);
 }
 
-/* Sorts the places and sets their offsets; *ret_size is where the last tensor ends. */
-static bool place_tensors(const struct artifact *artifact, struct place *places, uint64_t *ret_size,
-                          struct error *error)
+enum { ENTRIES_A_TEXT = 32 };
+
+/* Appends entries, with the bracket or the comma before the first. */
+static void entries_text(const void *context, size_t index, struct buffer *out)
 {
-    uint64_t size = 0, n_elements, n_bytes;
-    for (size_t i = 0; i < artifact->n_tensors; i++) {
-        const struct artifact_tensor *written = &artifact->tensors[i];
-        const char *refusal =
-            safetensors_refusal(written->tensor->name, written->tensor->name_length, written->encoding.dtype);
+    const struct entries *entries = context;
+    struct json_writer writer = {.out = out, .letters = JSON_UTF8, .compact = true};
+    size_t first = index * ENTRIES_A_TEXT, n = entries->n, start = out->length;
+    json_begin_object(&writer, NULL);
+    if (first > 0 || entries->has_first)
+        out->bytes[start] = ',';
+    for (size_t i = first; i < n && i - first < ENTRIES_A_TEXT; i++)
+        put_place(&writer, &entries->places[i], i + 1 < n ? entries->places[i + 1].offset : entries->size);
+}
+
+/* Sets the places of tensors that are in the order of the file. */
+static bool place_tensors(const struct artifact_tensor *const *sorted, struct entries *entries, struct error *error)
+{
+    uint64_t n_elements, n_bytes;
+    for (size_t i = 0; i < entries->n; i++) {
+        const struct tensor *tensor = sorted[i]->tensor;
+        const struct dtype *dtype = sorted[i]->encoding.dtype;
+        const char *refusal = safetensors_refusal(tensor->name, tensor->name_length, dtype);
         if (refusal != NULL)
-            return error_set(error, "'%.200s': %s", written->tensor->name, refusal);
-        places[i] = (struct place){.written = written};
+            return error_set(error, "'%.200s': %s", tensor->name, refusal);
+        entries->places[i] = (struct place){tensor, dtype, entries->size};
+        if (!shape_size(dtype, tensor->shape, tensor->rank, &n_elements, &n_bytes, NULL) ||
+            !checked_add(entries->size, n_bytes, &entries->size))
+            return error_set(error, "tensor '%.200s': its %s elements do not fit in a file", tensor->name, dtype->name);
     }
-    if (artifact->n_tensors > 0)
-        qsort(places, artifact->n_tensors, sizeof *places, compare_places);
-    for (size_t i = 0; i < artifact->n_tensors; i++) {
-        const struct tensor *tensor = places[i].written->tensor;
-        const struct dtype *type = places[i].written->encoding.dtype;
-        places[i].offset = size;
-        if (!shape_size(type, tensor->shape, tensor->rank, &n_elements, &n_bytes, NULL) ||
-            !checked_add(size, n_bytes, &size))
-            return error_set(error, "tensor '%.200s': its %s elements do not fit in a file", tensor->name, type->name);
-    }
-    *ret_size = size;
     return true;
 }
 
-static bool write_header(const struct artifact *artifact, const struct place *places, uint64_t size,
-                         struct buffer *header, struct error *error)
+/* Returns the bytes of each text of entries, and their sum; the caller frees the array. */
+static size_t *measure_entries(const struct entries *entries, size_t *ret_length)
 {
-    struct json_writer writer = {.out = header, .letters = JSON_UTF8, .compact = true};
-    size_t n = artifact->n_tensors;
-    buffer_append_zeros(header, LENGTH_BYTES);
-    json_begin_object(&writer, NULL);
-    if (artifact->metadata.n_kvs > 0 && !put_metadata(&writer, &artifact->metadata, error))
-        return false;
-    for (size_t i = 0; i < n; i++)
-        put_place(&writer, &places[i], i + 1 < n ? places[i + 1].offset : size);
-    json_end(&writer);
-    while (header->length % ALIGNMENT != 0)
-        buffer_append_text(header, " ");
-    size_t length = header->length - LENGTH_BYTES;
-    for (size_t i = 0; i < LENGTH_BYTES; i++)
-        header->bytes[i] = (unsigned char)((uint64_t)length >> (8 * i));
-    return length <= MAX_HEADER_BYTES ||
-           error_set(error, "the header of %zu tensors would have %zu bytes, but readers accept at most %d", n, length,
-                     MAX_HEADER_BYTES);
+    size_t n_texts = (entries->n + ENTRIES_A_TEXT - 1) / ENTRIES_A_TEXT, *lengths;
+    struct buffer text = {0};
+    lengths = memory_alloc(n_texts * sizeof *lengths);
+    *ret_length = 0;
+    for (size_t i = 0; i < n_texts; i++) {
+        text.length = 0;
+        entries_text(entries, i, &text);
+        *ret_length += lengths[i] = text.length;
+    }
+    buffer_free(&text);
+    return lengths;
+}
+
+/* Begins the header: its length, which is still 0, and the metadata. */
+static bool begin_header(const struct artifact *artifact, struct buffer *head, struct error *error)
+{
+    struct json_writer writer = {.out = head, .letters = JSON_UTF8, .compact = true};
+    buffer_append_zeros(head, LENGTH_BYTES);
+    if (artifact->n_tensors == 0 || artifact->metadata.n_kvs > 0)
+        json_begin_object(&writer, NULL);
+    return artifact->metadata.n_kvs == 0 || put_metadata(&writer, &artifact->metadata, error);
+}
+
+static bool add_header(const struct artifact *artifact, const struct entries *entries, struct span_list *spans,
+                       struct error *error)
+{
+    static const char tail[ALIGNMENT] = "}       ";
+    struct buffer head = {0};
+    size_t length, *lengths = measure_entries(entries, &length);
+    bool good = begin_header(artifact, &head, error);
+    length += head.length - LENGTH_BYTES;
+    size_t n_tail = ALIGNMENT - length % ALIGNMENT;
+    length += n_tail;
+    if (good && length > MAX_HEADER_BYTES)
+        good = error_set(error, "the header of %zu tensors would have %zu bytes, but readers accept at most %d",
+                         entries->n, length, MAX_HEADER_BYTES);
+    for (size_t i = 0; i < LENGTH_BYTES && good; i++)
+        head.bytes[i] = (unsigned char)((uint64_t)length >> (8 * i));
+    if (good) {
+        size_t n_texts = (entries->n + ENTRIES_A_TEXT - 1) / ENTRIES_A_TEXT;
+        spans_reserve(spans, entries->n + n_texts + 2);
+        spans_add_buffer(spans, &head);
+        for (size_t i = 0; i < n_texts; i++)
+            spans_add_text(spans, entries_text, entries, i, lengths[i]);
+        spans_add_literal(spans, tail, n_tail);
+    }
+    buffer_free(&head);
+    free(lengths);
+    return good;
 }
 
 static bool lay_out(const struct artifact *artifact, struct span_list *spans, struct error *error)
 {
-    struct buffer header = {0};
-    uint64_t size = 0;
-    struct place *places = memory_alloc((artifact->n_tensors + 1) * sizeof *places);
-    bool good = place_tensors(artifact, places, &size, error) && write_header(artifact, places, size, &header, error);
-    if (good) {
-        spans_add_buffer(spans, &header);
-        spans_reserve(spans, artifact->n_tensors);
-        for (size_t i = 0; i < artifact->n_tensors; i++)
-            spans_add_tensor(spans, places[i].written->tensor, places[i].written->encoding);
-    }
-    buffer_free(&header);
-    free(places);
+    size_t n = artifact->n_tensors;
+    const struct artifact_tensor **sorted = memory_alloc(n * sizeof *sorted);
+    struct entries *entries = arena_alloc(spans->arena, sizeof *entries + n * sizeof *entries->places);
+    entries->n = n;
+    entries->has_first = artifact->metadata.n_kvs > 0;
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = &artifact->tensors[i];
+    if (n > 0)
+        qsort(sorted, n, sizeof *sorted, compare_written);
+    bool good = place_tensors(sorted, entries, error) && add_header(artifact, entries, spans, error);
+    for (size_t i = 0; i < n && good; i++)
+        spans_add_tensor(spans, sorted[i]->tensor, sorted[i]->encoding);
+    free(sorted);
     return good;
 }
 

@@ -85,12 +85,22 @@ static void add_view(struct sha256_ctx *hash, const struct span *span)
     dependencies_end(&to);
 }
 
+static void add_made_text(struct sha256_ctx *hash, const struct span *span)
+{
+    struct buffer text = {0};
+    span->text(span->context, span->index, &text);
+    sha256_update(hash, text.length, text.bytes);
+    buffer_free(&text);
+}
+
 static void add_span(struct sha256_ctx *hash, const struct span *span)
 {
     add_number(hash, span->kind);
     add_number(hash, span->length);
     if (span->kind == SPAN_LITERAL)
         sha256_update(hash, span->length, span->literal);
+    else if (span->kind == SPAN_TEXT)
+        add_made_text(hash, span);
     else if (span->kind == SPAN_VIEW)
         add_view(hash, span);
 }

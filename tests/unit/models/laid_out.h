@@ -6,6 +6,15 @@
 
 #include "tests/unit/check.h"
 
+static inline void copy_text(const struct span *span, unsigned char *at)
+{
+    struct buffer text = {0};
+    span->text(span->context, span->index, &text);
+    CHECK(text.length == span->length);
+    memcpy(at, text.bytes, span->length);
+    buffer_free(&text);
+}
+
 static inline struct buffer laid_out(const struct artifact *artifact)
 {
     struct span_list spans = {.arena = arena_new()};
@@ -20,6 +29,8 @@ static inline struct buffer laid_out(const struct artifact *artifact)
         unsigned char *at = file.bytes + span->offset;
         if (span->kind == SPAN_LITERAL)
             memcpy(at, span->literal, span->length);
+        else if (span->kind == SPAN_TEXT)
+            copy_text(span, at);
         else if (span->kind == SPAN_VIEW)
             CHECK(convert_read(span->view, span->encoding, 0,
                                span->view->n_elements / span->encoding.dtype->block_elements, at, &error));

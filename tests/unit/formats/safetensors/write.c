@@ -75,9 +75,55 @@ static void too_large(void)
     struct tensor tensor = {.name = "a", .name_length = 1, .rank = 1, .dtype = &f32_dtype, .shape = shape};
     struct artifact_tensor written = {&tensor, encoding_of(&f32_dtype)};
     struct artifact artifact = {.container = &safetensors_container, .tensors = &written, .n_tensors = 1};
-    struct span_list spans = {0};
+    struct span_list spans = {.arena = arena_new()};
     CHECK(!safetensors_container.lay_out(&artifact, &spans, &error));
     CHECK_TEXT(error.message, "tensor 'a': its F32 elements do not fit in a file");
+    arena_free(spans.arena);
+}
+
+/* Appends the header of `n` tensors of one number, as serde_json writes it. */
+static void append_header(struct buffer *out, int n, bool has_metadata)
+{
+    const char *const metadata = has_metadata ? "\"__metadata__\":{\"format\":\"pt\"}" : "";
+    buffer_append_zeros(out, 8);
+    buffer_printf(out, "{%s", metadata);
+    for (int i = 0; i < n; i++)
+        buffer_printf(out, "%s\"t%03d\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[%d,%d]}",
+                      i > 0 || has_metadata ? "," : "", i, 4 * i, 4 * i + 4);
+    buffer_append_text(out, "}");
+    while (out->length % 8 != 0)
+        buffer_append_text(out, " ");
+    for (int i = 0; i < 8; i++)
+        out->bytes[i] = (unsigned char)((out->length - 8) >> (8 * i));
+}
+
+/* The header is made in pieces: of as many tensors as fill pieces, of fewer and of more. */
+static void check_many(int n, bool has_metadata)
+{
+    static char names[100][5];
+    static float numbers[100];
+    const uint64_t one = 1;
+    struct arena *arena = arena_new();
+    struct artifact artifact = {.container = &safetensors_container};
+    struct buffer expected = {0};
+    artifact_reserve(&artifact, (size_t)n);
+    if (has_metadata)
+        gguf_set_text(&artifact.metadata, "format", "pt");
+    for (int i = 0; i < n; i++) {
+        struct tensor *tensor = arena_alloc(arena, sizeof *tensor);
+        snprintf(names[i], sizeof names[i], "t%03d", i);
+        numbers[i] = (float)i;
+        *tensor = tensor_of_view(names[i], view_literal(arena, &f32_dtype, 1, &one, &numbers[i]));
+        artifact.tensors[n - 1 - i] = (struct artifact_tensor){tensor, encoding_of(&f32_dtype)};
+    }
+    append_header(&expected, n, has_metadata);
+    buffer_append(&expected, numbers, (size_t)n * sizeof *numbers);
+    struct buffer made = laid_out(&artifact);
+    CHECK(made.length == expected.length && memcmp(made.bytes, expected.bytes, made.length) == 0);
+    buffer_free(&made);
+    buffer_free(&expected);
+    artifact_free(&artifact);
+    arena_free(arena);
 }
 
 int main(void)
@@ -86,5 +132,10 @@ int main(void)
         written(&rows[i]);
     refused();
     too_large();
+    for (int n = 0; n < 100; n += 1 + n / 3)
+        for (int has_metadata = 0; has_metadata < 2; has_metadata++)
+            check_many(n, has_metadata);
+    for (int n = 31; n <= 65; n++)
+        check_many(n, n % 2 == 0);
     return check_done();
 }

@@ -25,18 +25,23 @@ static bool check_options(const struct recipe_merge *merge)
 }
 
 /* Keeps what the merge consists of, for recipe_plan_of(). */
-static void keep_plan(struct recipe_merge *merge, const struct recipe_jobs *jobs)
+static void keep_plan(struct recipe_merge *merge)
 {
     struct arena *arena = merge->merged->arena;
     struct recipe_plan *plan = arena_alloc(arena, sizeof *plan);
-    struct recipe_step *steps = arena_array(arena, jobs->count, sizeof *steps);
-    for (size_t i = 0; i < jobs->count; i++) {
-        const struct recipe_job *job = &jobs->items[i];
-        size_t n_bytes = job->slice->n_sources * sizeof *job->tensors;
-        steps[i] = (struct recipe_step){job->name, job->slice, arena_copy(arena, job->tensors, n_bytes), job->at};
-    }
-    *plan = (struct recipe_plan){merge->recipe, steps, jobs->count, merge->donor->named->text};
+    struct recipe_merge *kept = arena_copy(arena, merge, sizeof *merge);
+    kept->vocabulary = NULL;
+    kept->error = NULL;
+    *plan = (struct recipe_plan){merge->recipe, kept, merge->donor->named->text};
     merge->merged->plan = plan;
+}
+
+static void note_left_out(const struct recipe_merge *merge, const struct recipe_jobs *jobs)
+{
+    if (jobs->n_left_out > 0)
+        checkpoint_note(merge->merged, SUBJECT_SOURCE,
+                        "%zu tensors that not all models have are left out of the merge, first '%.200s'",
+                        jobs->n_left_out, jobs->left_out);
 }
 
 static bool make(struct recipe_merge *merge)
@@ -45,10 +50,11 @@ static bool make(struct recipe_merge *merge)
     bool made = read_recipe(merge) && check_options(merge) && recipe_open_inputs(merge) &&
                 recipe_find_vocabulary(merge, jobs.arena) && recipe_find_jobs(merge, &jobs) &&
                 recipe_make_tensors(merge, &jobs) && recipe_make_config(merge) && recipe_make_files(merge);
-    if (made)
-        keep_plan(merge, &jobs);
+    note_left_out(merge, &jobs);
     arena_free(jobs.arena);
     recipe_close_inputs(merge);
+    if (made)
+        keep_plan(merge);
     return made;
 }
 

@@ -104,7 +104,7 @@ static bool read_config(const struct recipe_merge *merge, struct recipe_input *i
     if (input->hparams == NULL)
         return error_prefix(merge->error, "%s", config_name);
     const char *class_name = hparams_class(input->hparams);
-    input->class_name = class_name != NULL ? class_name : "";
+    input->class_name = class_name != NULL ? arena_strdup(merge->merged->arena, class_name) : "";
     return hparams_count(input->hparams, "num_hidden_layers|n_layer|n_layers|num_layers", 1, RECIPE_MAX_LAYERS,
                          &input->n_layers, merge->error) ||
            error_prefix(merge->error, "%s", config_name);
@@ -173,8 +173,10 @@ bool recipe_open_inputs(struct recipe_merge *merge)
 
 void recipe_close_inputs(struct recipe_merge *merge)
 {
-    for (size_t i = 0; merge->inputs != NULL && i < merge->recipe->n_models; i++)
+    for (size_t i = 0; merge->inputs != NULL && i < merge->recipe->n_models; i++) {
         hparams_free(merge->inputs[i].hparams);
+        merge->inputs[i].hparams = NULL;
+    }
 }
 
 bool recipe_layers(const struct recipe_merge *merge, const struct recipe_slice *slice,

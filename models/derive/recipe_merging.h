@@ -54,7 +54,7 @@ struct recipe_job {
 };
 
 struct recipe_jobs {
-    struct arena *arena; /* of the jobs; names live in the merged checkpoint's */
+    struct arena *arena; /* of the jobs and their names */
     struct recipe_job *items;
     size_t count;
     size_t n_left_out; /* tensors of the donor's class that not all models have */

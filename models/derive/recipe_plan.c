@@ -1,10 +1,29 @@
 #include "models/derive/recipe_plan.h"
 
 #include "formats/json_write.h"
+#include "models/derive/recipe_merging.h"
 
 const struct recipe_plan *recipe_plan_of(const struct checkpoint *checkpoint)
 {
     return checkpoint->plan;
+}
+
+/* The jobs were found when the merge was made, so they are found again. */
+struct recipe_steps recipe_plan_steps(const struct recipe_plan *plan, struct arena *arena)
+{
+    struct error error;
+    struct recipe_merge merge = *plan->merge;
+    struct recipe_jobs jobs = {.arena = arena};
+    struct recipe_steps steps = {NULL, 0};
+    merge.error = &error;
+    if (!recipe_find_jobs(&merge, &jobs))
+        return steps;
+    steps.items = arena_array(arena, jobs.count, sizeof *steps.items);
+    for (; steps.count < jobs.count; steps.count++) {
+        const struct recipe_job *job = &jobs.items[steps.count];
+        steps.items[steps.count] = (struct recipe_step){job->name, job->slice, job->tensors, job->at};
+    }
+    return steps;
 }
 
 static void append_value(struct buffer *out, const struct parameter *parameter, double value)
@@ -75,11 +94,13 @@ const char *recipe_plan_cost(const struct recipe_plan *plan)
     return costs[plan->recipe->method->cost];
 }
 
-uint64_t recipe_plan_bytes(const struct recipe_plan *plan)
+uint64_t recipe_steps_bytes(const struct recipe_steps *steps)
 {
     uint64_t n_bytes = 0;
-    for (size_t i = 0; i < plan->n_steps; i++)
-        for (size_t j = 0; j < plan->steps[i].slice->n_sources; j++)
-            n_bytes += dtype_bytes(plan->steps[i].inputs[j]->dtype, tensor_elements(plan->steps[i].inputs[j]));
+    for (size_t i = 0; i < steps->count; i++)
+        for (size_t j = 0; j < steps->items[i].slice->n_sources; j++) {
+            const struct tensor *input = steps->items[i].inputs[j];
+            n_bytes += dtype_bytes(input->dtype, tensor_elements(input));
+        }
     return n_bytes;
 }

@@ -14,13 +14,21 @@ struct recipe_step {
 
 struct recipe_plan {
     const struct recipe *recipe;
-    const struct recipe_step *steps; /* in the order of mergekit's execution */
-    size_t n_steps;
-    const char *donor; /* the model that config.json is taken from */
+    const struct recipe_merge *merge; /* recipe_merging.h */
+    const char *donor;                /* the model that config.json is taken from */
+};
+
+/* The tensors of a merge, in the order of mergekit's execution. */
+struct recipe_steps {
+    struct recipe_step *items;
+    size_t count;
 };
 
 /* Returns the plan of a merge, which lives as long as the checkpoint; NULL: no recipe made the checkpoint. */
 const struct recipe_plan *recipe_plan_of(const struct checkpoint *checkpoint);
+
+/* Finds the steps, in the arena: a plan does not keep them. They live no longer than the checkpoint. */
+struct recipe_steps recipe_plan_steps(const struct recipe_plan *plan, struct arena *arena);
 
 /* Appends the parameters of a tensor: "t 0.25; Mistral-base, Mistral-half", "Llama-chat weight 0.5 density 0.6". */
 void recipe_plan_describe(const struct recipe_plan *plan, const struct recipe_step *step, struct buffer *out);
@@ -29,4 +37,4 @@ void recipe_plan_describe(const struct recipe_plan *plan, const struct recipe_st
 const char *recipe_plan_cost(const struct recipe_plan *plan);
 
 /* Returns the bytes of the inputs of all tensors. */
-uint64_t recipe_plan_bytes(const struct recipe_plan *plan);
+uint64_t recipe_steps_bytes(const struct recipe_steps *steps);

@@ -222,6 +222,16 @@ static const struct view *merged_view(struct making *making, const struct recipe
     return making->merge->recipe->method->make(arena, operands);
 }
 
+/* Returns the name of a tensor of the merge: that of an input, if it is the same, since all names of three models of
+ * 70B are long. */
+static const char *merged_name(const struct recipe_merge *merge, const struct recipe_job *job)
+{
+    for (size_t i = 0; i < job->slice->n_sources; i++)
+        if (strcmp(job->tensors[i]->name, job->name) == 0)
+            return job->tensors[i]->name;
+    return arena_strdup(merge->merged->arena, job->name);
+}
+
 /* Makes a tensor that is a stored one of a model, under its new name. */
 static bool take_stored(const struct making *making, const struct recipe_job *job, const struct view *view,
                         struct tensor *ret_tensor)
@@ -232,7 +242,7 @@ static bool take_stored(const struct making *making, const struct recipe_job *jo
     if (view != making->models[0].view || merge->recipe->method->make != merge_scaled || is_mapped)
         return false;
     *ret_tensor = *only;
-    ret_tensor->name = job->name;
+    ret_tensor->name = merged_name(merge, job);
     ret_tensor->name_length = (uint32_t)strlen(job->name);
     return true;
 }
@@ -244,7 +254,7 @@ static bool copy_integers(const struct recipe_merge *merge, const struct recipe_
                     "tensor '%.200s' has no floating-point values: it is that of '%.200s'", job->name,
                     model_text(merge, job, 0));
     *ret_tensor = *job->tensors[0];
-    ret_tensor->name = job->name;
+    ret_tensor->name = merged_name(merge, job);
     ret_tensor->name_length = (uint32_t)strlen(job->name);
     return true;
 }
@@ -268,7 +278,7 @@ static bool make_tensor(struct making *making, const struct recipe_job *job, str
     if (merge->recipe->out_dtype != NULL)
         view = view_convert(merge->merged->arena, view, merge->recipe->out_dtype);
     if (!take_stored(making, job, view, ret_tensor))
-        *ret_tensor = tensor_of_view(job->name, view);
+        *ret_tensor = tensor_of_view(merged_name(merge, job), view);
     return true;
 }
 

@@ -133,8 +133,7 @@ static bool add_outside_layers(const struct finding *finding)
     const char **names = arena_array(finding->jobs->arena, slice->n_sources, sizeof *names);
     for (size_t i = 0; i < slice->n_sources; i++)
         names[i] = finding->template->before;
-    const char *name = arena_strdup(finding->merge->merged->arena, finding->template->before);
-    return add_job(finding, (struct recipe_job){.name = name, .slice = slice}, names);
+    return add_job(finding, (struct recipe_job){.name = finding->template->before, .slice = slice}, names);
 }
 
 static const char *layer_name(const struct finding *finding, struct arena *arena, uint64_t layer)
@@ -157,7 +156,7 @@ static bool add_slice(const struct finding *finding, const struct recipe_slice *
         struct recipe_job job = {.slice = slice, .at = count > 1 ? (double)layer / (double)(count - 1) : 1};
         for (size_t i = 0; i < slice->n_sources; i++)
             names[i] = layer_name(finding, finding->jobs->arena, firsts[i] + layer);
-        job.name = layer_name(finding, merge->merged->arena, first + layer);
+        job.name = layer_name(finding, finding->jobs->arena, first + layer);
         if (!add_job(finding, job, names))
             return false;
     }
@@ -208,10 +207,6 @@ bool recipe_find_jobs(const struct recipe_merge *merge, struct recipe_jobs *jobs
         if (!(finding.template->after != NULL ? add_layers(&finding) : add_outside_layers(&finding)))
             return false;
     }
-    if (jobs->n_left_out > 0)
-        checkpoint_note(merge->merged, SUBJECT_SOURCE,
-                        "%zu tensors that not all models have are left out of the merge, first '%.200s'",
-                        jobs->n_left_out, jobs->left_out);
     sort_jobs(jobs);
     return jobs->count > 0 || error_set(merge->error, "the models have no tensors in common");
 }

@@ -40,12 +40,6 @@ bool convert_possible(const struct view *view, struct encoding target, const cha
     return refusal == NULL;
 }
 
-static bool importance_fits(const struct importance *importance, const struct view *view)
-{
-    uint64_t n_matrices = view->rank >= 3 ? view->shape[view->rank - 3] : 1;
-    return importance->n_columns == view_row_elements(view) && importance->n_matrices == n_matrices;
-}
-
 uint64_t convert_bytes(const struct view *view, const struct dtype *dtype)
 {
     return dtype_bytes(dtype, view->n_elements);
@@ -144,13 +138,14 @@ static bool encode_weighted(struct input *input, struct encoding target, uint64_
                             size_t n_values, void *out, struct error *error)
 {
     float importance[PIECE_ELEMENTS], mean_squares[PIECE_BLOCKS] = {0};
-    const struct importance *known = &target.importance;
-    uint64_t n_columns = known->n_columns, rows_per_matrix = input->view->n_elements / n_columns / known->n_matrices;
+    const struct view *view = input->view;
+    uint64_t n_columns = view_row_elements(view), rows_per_matrix = view->n_elements / n_columns / view_matrices(view);
     size_t block = target.dtype->block_elements, run;
     for (size_t at = 0; at < n_values; at += run) {
         uint64_t row = (first + at) / n_columns, column = (first + at) % n_columns;
         run = n_columns - column < n_values - at ? (size_t)(n_columns - column) : n_values - at;
-        memcpy(importance + at, known->columns + row / rows_per_matrix * n_columns + column, run * sizeof *importance);
+        memcpy(importance + at, target.importance + row / rows_per_matrix * n_columns + column,
+               run * sizeof *importance);
         float mean_square = 0;
         if (target.dtype->weighs_rows && !find_mean_square(input, row, &mean_square, error))
             return false;
@@ -215,7 +210,7 @@ static bool convert_gathered(struct input *input, struct encoding target, uint64
                              unsigned char *to, struct error *error)
 {
     enum { MOST_BYTES = 8 << 20 };
-    uint64_t row = target.importance.columns != NULL && target.dtype->weighs_rows ? view_row_elements(input->view) : 1;
+    uint64_t row = target.importance != NULL && target.dtype->weighs_rows ? view_row_elements(input->view) : 1;
     uint64_t block = input->view->dtype->block_elements, first_unit = element / row * row / block;
     uint64_t n_units = ((end + row - 1) / row * row + block - 1) / block - first_unit;
     uint64_t n_bytes = n_units * input->view->dtype->block_bytes;
@@ -236,7 +231,6 @@ bool convert_read(const struct view *view, struct encoding target, uint64_t firs
     if (view->dtype == target.dtype)
         return view_read(view, first, count, out, error);
     assert(view->dtype->block_elements <= MARGIN_ELEMENTS && PIECE_ELEMENTS % target.dtype->block_elements == 0);
-    assert(target.importance.columns == NULL || importance_fits(&target.importance, view));
     struct input input = {.view = view};
     uint64_t element = first * target.dtype->block_elements, end = element + count * target.dtype->block_elements;
     if (view->scattered && end - element > PIECE_ELEMENTS)
@@ -247,7 +241,7 @@ bool convert_read(const struct view *view, struct encoding target, uint64_t firs
 void convert_depends(const struct view *view, struct encoding target, uint64_t first, uint64_t count,
                      struct dependencies *to)
 {
-    bool weighs_rows = target.importance.columns != NULL && target.dtype->weighs_rows && view->dtype != target.dtype;
+    bool weighs_rows = target.importance != NULL && target.dtype->weighs_rows && view->dtype != target.dtype;
     uint64_t step = weighs_rows ? view_row_elements(view) : 1, block = view->dtype->block_elements;
     uint64_t element = first * target.dtype->block_elements, end = element + count * target.dtype->block_elements;
     if (count == 0)

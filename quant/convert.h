@@ -16,9 +16,10 @@ bool convert_possible(const struct view *view, struct encoding target, const cha
 /* Returns the bytes of the view encoded as `dtype`. */
 uint64_t convert_bytes(const struct view *view, const struct dtype *dtype);
 
-/* Encodes blocks [first, first + count) of `view` as `target` into `out`, if convert_possible(); a target with an
- * importance has one for each column of each matrix of `view`. Fails if the source cannot be read, or if a block
- * type meets a weight that is not finite or too large for its scale: such a range has no value in the reference tools.
+/* Encodes blocks [first, first + count) of `view` as `target` into `out`, if convert_possible(); a target with
+ * importances has one for each column of each matrix of `view`, view_matrices() of them. Fails if the source cannot be
+ * read, or if a block type meets a weight that is not finite or too large for its scale: such a range has no value in
+ * the reference tools.
  */
 bool convert_read(const struct view *view, struct encoding target, uint64_t first, uint64_t count, void *out,
                   struct error *error);

@@ -6,7 +6,7 @@ struct kernels encoding_kernels_at(struct encoding encoding, enum cpu_level leve
     for (int i = CPU_PORTABLE; encoding.rule != NULL && i <= (int)level; i++)
         if (encoding.rule->encode[i] != NULL)
             best.encode = encoding.rule->encode[i];
-    if (encoding.rule != NULL || encoding.importance.columns == NULL)
+    if (encoding.rule != NULL || encoding.importance == NULL)
         best.encode_weighted = NULL;
     return best;
 }

@@ -11,17 +11,15 @@ struct rule {
     encode_function *encode[CPU_LEVELS]; /* a missing level falls back to the lower one, as for dtypes */
 };
 
-/* How much each column of a tensor's rows matters; stacked matrices (experts) have columns of their own. */
-struct importance {
-    const float *columns; /* those of the first matrix, of the second ...; NULL: unknown */
-    uint64_t n_columns, n_matrices;
-};
-
 struct encoding {
     const struct dtype *dtype;
-    const struct rule *rule;      /* NULL: the dtype's own */
-    struct importance importance; /* without columns: all columns matter alike */
-    const char *tensor;           /* name, for messages; NULL: unknown */
+    const struct rule *rule; /* NULL: the dtype's own */
+
+    /* How much each column of a tensor's rows matters: those of the first matrix, of the second ..., since stacked
+     * matrices (experts) have columns of their own. NULL: all columns matter alike. */
+    const float *importance;
+
+    const char *tensor; /* name, for messages; NULL: unknown */
 };
 
 /* Returns the encoding of `dtype` with its own encoder and no importance. */

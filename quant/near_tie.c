@@ -120,7 +120,7 @@ bool near_tie(const struct view *view, struct encoding target, uint64_t block, c
     uint64_t first = block * target.dtype->block_elements;
     unsigned n = target.dtype->block_elements;
     struct changed changed = {.first = first, .count = n, .first_of_block = first, .n_of_block = n};
-    if (target.importance.columns != NULL && target.dtype->weighs_rows) {
+    if (target.importance != NULL && target.dtype->weighs_rows) {
         changed.count = view_row_elements(view);
         changed.first = changed.first / changed.count * changed.count;
     }

@@ -80,6 +80,12 @@ static inline uint64_t view_row_elements(const struct view *view)
     return view->rank == 0 ? 1 : view->shape[view->rank - 1];
 }
 
+/* Returns the dimension before the last two, along which matrices are stacked; 1 for a matrix or a vector. */
+static inline uint64_t view_matrices(const struct view *view)
+{
+    return view->rank >= 3 ? view->shape[view->rank - 3] : 1;
+}
+
 bool view_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error);
 uint64_t view_stored(const struct view *view, uint64_t first, struct extent *ret_extent);
 

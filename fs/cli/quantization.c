@@ -41,12 +41,12 @@ struct measurement {
 
 static double weight_of(const struct artifact_tensor *tensor, uint64_t element)
 {
-    const struct importance *known = &tensor->encoding.importance;
-    if (known->columns == NULL)
+    const struct view *view = tensor->tensor->view;
+    const float *importance = tensor->encoding.importance;
+    if (importance == NULL)
         return 1;
-    uint64_t rows_per_matrix = tensor_elements(tensor->tensor) / known->n_columns / known->n_matrices;
-    uint64_t row = element / known->n_columns;
-    return known->columns[row / rows_per_matrix * known->n_columns + element % known->n_columns];
+    uint64_t n_columns = view_row_elements(view), rows_per_matrix = view->n_elements / n_columns / view_matrices(view);
+    return importance[element / n_columns / rows_per_matrix * n_columns + element % n_columns];
 }
 
 static bool measure_run(const struct artifact_tensor *tensor, uint64_t run, struct errors *errors, struct error *error)

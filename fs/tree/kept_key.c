@@ -73,14 +73,13 @@ static void add_extent(void *hash, const struct extent *from, uint64_t n_bytes)
 static void add_view(struct sha256_ctx *hash, const struct span *span)
 {
     const struct encoding *encoding = &span->encoding;
-    const struct importance *importance = &encoding->importance;
+    uint64_t n_importances = view_row_elements(span->view) * view_matrices(span->view);
     struct dependencies to = {.take = add_extent, .context = hash};
     add_text(hash, encoding->dtype->name);
     add_text(hash, span->view->dtype->name);
     add_text(hash, encoding->rule != NULL ? encoding->rule->name : "");
-    if (importance->columns != NULL)
-        sha256_update(hash, importance->n_columns * importance->n_matrices * sizeof *importance->columns,
-                      (const uint8_t *)importance->columns);
+    if (encoding->importance != NULL)
+        sha256_update(hash, n_importances * sizeof *encoding->importance, (const uint8_t *)encoding->importance);
     convert_depends(span->view, *encoding, 0, 1, &to);
     dependencies_end(&to);
 }

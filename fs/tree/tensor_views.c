@@ -56,7 +56,7 @@ static const char *fill_in(const struct shown_tensors *shown, size_t index, cons
         if (file.encoding.dtype == &q4_0_dtype)
             file.encoding.rule = options->quantize.q4_0_rule;
         if (shown->importances != NULL)
-            file.encoding.importance = shown->importances[index];
+            file.encoding.importance = shown->importances[index].columns;
     }
     struct view view = outline(tensor);
     if (file.name == NULL)

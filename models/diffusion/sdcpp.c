@@ -155,7 +155,7 @@ static bool write_tensor(const struct tensor *tensor, const struct dtype *wanted
     set_shape(written, tensor, arena);
     *ret_written = (struct artifact_tensor){written, encoding_of(type)};
     if (type->kind == DTYPE_BLOCK)
-        ret_written->encoding.importance = (struct importance){ones, rows->shape[1], 1};
+        ret_written->encoding.importance = ones;
     return true;
 }
 

@@ -43,6 +43,12 @@ size_t imatrix_count(const struct imatrix *imatrix, const struct imatrix_filter 
 /* Fails if an entry that counts has an infinite or NaN value. */
 bool imatrix_check(const struct imatrix *imatrix, const struct imatrix_filter *filter, struct error *error);
 
+/* How much each column of a tensor's rows matters (struct encoding). */
+struct importance {
+    const float *columns; /* NULL: unknown */
+    uint64_t n_columns, n_matrices;
+};
+
 /* Returns the importances of a tensor: the entry's values as columns, if their number fits, and always the numbers of
  * the tensor's columns and matrices. `entry` may be NULL, and must outlive the result. */
 struct importance imatrix_importance(const struct imatrix_entry *entry, const struct tensor *tensor);

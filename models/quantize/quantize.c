@@ -138,7 +138,7 @@ static bool find_importance(const struct mix *mix, const struct quantize_options
         return error_set(
             error, "%s has %" PRIu64 " values for tensor '%s', which has %" PRIu64 " columns in %" PRIu64 " matrices",
             options->imatrix->file, entry->n_values, tensor->name, importance.n_columns, importance.n_matrices);
-    written->encoding.importance = importance;
+    written->encoding.importance = importance.columns;
     if (importance.columns != NULL || !mix_needs_importance(mix, traits, type))
         return true;
     if (options->imatrix == NULL)

@@ -38,7 +38,7 @@ int main(int argc, char **argv)
     const struct dtype *dtype = argc >= 2 ? dtype_by_name(argv[decode ? 2 : 1]) : NULL;
     struct encoding encoding = encoding_of(dtype);
     struct buffer columns = {0}, input = {0};
-    struct importance importance = {.n_columns = 256, .n_matrices = 1};
+    uint64_t n_columns = 256;
     struct error error = {"not possible"};
     if (dtype == NULL || argc > 3) {
         fprintf(stderr, "usage: encode [-d] DTYPE [IMPORTANCE]\n");
@@ -48,13 +48,12 @@ int main(int argc, char **argv)
     if (file != NULL) {
         read_all(file, &columns);
         fclose(file);
-        importance.columns = (const float *)(const void *)columns.bytes;
-        importance.n_columns = columns.length / sizeof(float);
-        encoding.importance = importance;
+        encoding.importance = (const float *)(const void *)columns.bytes;
+        n_columns = columns.length / sizeof(float);
     }
     read_all(stdin, &input);
-    bool converted = decode ? convert(dtype, encoding_of(&f32_dtype), importance.n_columns, &input, &error)
-                            : convert(&f32_dtype, encoding, importance.n_columns, &input, &error);
+    bool converted = decode ? convert(dtype, encoding_of(&f32_dtype), n_columns, &input, &error)
+                            : convert(&f32_dtype, encoding, n_columns, &input, &error);
     if (!converted)
         fprintf(stderr, "encode: %s\n", error.message);
     buffer_free(&columns);

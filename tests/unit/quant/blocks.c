@@ -27,11 +27,10 @@ static void check_encode(struct encoding encoding, const char *name, const float
 }
 
 /* Rows by the importance of their columns, all at once and in parts, by the kernels of this processor. */
-static void check_weighted(const struct dtype *dtype, const char *name, const float *values,
-                           const struct importance *importance)
+static void check_weighted(const struct dtype *dtype, const char *name, const float *values, const float *importance)
 {
     static unsigned char expected[ELEMENTS * 4], made[ELEMENTS * 4];
-    struct encoding encoding = {.dtype = dtype, .importance = *importance};
+    struct encoding encoding = {.dtype = dtype, .importance = importance};
     struct arena *arena = arena_new();
     struct error error;
     const struct view *view = view_literal(arena, &f32_dtype, 2, (uint64_t[]){ELEMENTS / COLUMNS, COLUMNS}, values);
@@ -57,16 +56,15 @@ static void check_experts(const struct dtype *dtype, const float *values)
     struct arena *arena = arena_new();
     struct error error;
     const struct view *experts = view_literal(arena, &f32_dtype, 3, (uint64_t[]){2, 1, COLUMNS}, values);
-    struct importance both = {columns, COLUMNS, 2};
     for (int i = 0; i < ELEMENTS; i++)
         columns[i] = (float)(i * 7 % 31 + i / COLUMNS);
     uint64_t n_blocks = COLUMNS / dtype->block_elements, row = n_blocks * dtype->block_bytes;
-    CHECK(convert_read(experts, (struct encoding){.dtype = dtype, .importance = both}, 0, 2 * n_blocks, made, &error));
+    CHECK(
+        convert_read(experts, (struct encoding){.dtype = dtype, .importance = columns}, 0, 2 * n_blocks, made, &error));
     for (int i = 0; i < 2; i++) {
-        struct importance one = {columns + i * COLUMNS, COLUMNS, 1};
+        const struct encoding one = {.dtype = dtype, .importance = columns + i * COLUMNS};
         const struct view *expert = view_literal(arena, &f32_dtype, 2, (uint64_t[]){1, COLUMNS}, values + i * COLUMNS);
-        CHECK(convert_read(expert, (struct encoding){.dtype = dtype, .importance = one}, 0, n_blocks,
-                           expected + i * row, &error));
+        CHECK(convert_read(expert, one, 0, n_blocks, expected + i * row, &error));
     }
     CHECK_NAMED(memcmp(made, expected, 2 * row) == 0, dtype->name);
     arena_free(arena);
@@ -163,7 +161,6 @@ static void file_name(const struct dtype *dtype, char name[16])
 int main(void)
 {
     static float values[ELEMENTS], columns[COLUMNS];
-    const struct importance importance = {columns, COLUMNS, 1};
     CHECK(read_data("quant", "values", "f32", values, sizeof values) == sizeof values);
     CHECK(read_data("quant", "importance", "f32", columns, sizeof columns) == sizeof columns);
     for (size_t i = 0; dtypes[i] != NULL; i++) {
@@ -179,7 +176,7 @@ int main(void)
         if (dtypes[i]->kernels[CPU_PORTABLE].encode != NULL)
             check_encode(encoding_of(dtypes[i]), name, values);
         if (dtypes[i]->kernels[CPU_PORTABLE].encode_weighted != NULL)
-            check_weighted(dtypes[i], name, values, &importance);
+            check_weighted(dtypes[i], name, values, columns);
     }
     check_experts(&q4_0_dtype, values);
     check_experts(dtype_by_name("Q4_K"), values);

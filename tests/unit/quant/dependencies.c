@@ -216,7 +216,7 @@ static void computed(void)
                   encoding_of(&f16_dtype));
     check_encoded("a transposed matrix, quantized", view_transpose(arena, matrix(COLUMNS, ROWS)),
                   encoding_of(&f16_dtype));
-    weighted.importance = (struct importance){importance, COLUMNS, 1};
+    weighted.importance = importance;
     check_encoded("by importance", matrix(ROWS, COLUMNS), weighted);
     check("mapped", view_map(arena, matrix(ROWS, COLUMNS), &f16_dtype, halve));
     check("converted", view_convert(arena, matrix(ROWS, COLUMNS), &bf16_dtype));

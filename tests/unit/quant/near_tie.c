@@ -64,7 +64,7 @@ static void test_weighted(void)
         values[i] = sinf((float)i * (float)i) * (1 + (float)(i / COLUMNS));
         columns[i % COLUMNS] = (float)(1 + i % 11 * i % 13);
     }
-    target.importance = (struct importance){columns, COLUMNS, 1};
+    target.importance = columns;
     const struct view *view = view_literal(arena, &f32_dtype, 2, (uint64_t[]){2, COLUMNS}, values);
     CHECK(convert_read(view, target, 3, 1, block, &error) && is_near(view, target, 3, block));
     CHECK(!is_near(view, plain, 3, block) && !is_near(view, target, 2, block));

@@ -1,5 +1,5 @@
-/* The format of recipes: a YAML file with "merge_method". The checkpoint that it opens has no tensors, only the recipe
- * as its guide and side file; the derivation (models/derive/recipe.c) reads the recipe. */
+/* The format of recipes: a YAML file that may be one of mergekit's (recipe_is_likely()). The checkpoint that it opens
+ * has no tensors, only the recipe as its guide and side file; the derivation (models/derive/recipe.c) reads it. */
 #include "base/text.h"
 #include "formats/checkpoint_builder.h"
 #include "formats/format.h"

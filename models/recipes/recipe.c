@@ -6,12 +6,12 @@
 
 bool recipe_is_likely(const char *text, size_t length)
 {
-    static const char key[] = "merge_method:";
-    size_t key_length = strlen(key);
-    for (size_t at = 0; at + key_length <= length;) {
+    static const char *const keys[] = {"merge_method:", "gate_mode:", "experts:"};
+    for (size_t at = 0; at < length;) {
         const char *newline = memchr(text + at, '\n', length - at);
-        if (memcmp(text + at, key, key_length) == 0)
-            return true;
+        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+            if (strlen(keys[i]) <= length - at && memcmp(text + at, keys[i], strlen(keys[i])) == 0)
+                return true;
         at = newline != NULL ? (size_t)(newline - text) + 1 : length;
     }
     return false;
@@ -275,12 +275,20 @@ static bool read_dtype(const struct parsing *parsing, const struct yaml_value *r
     return parsing_fail(parsing, value, "%s: '%.40s' is not supported; use bfloat16, float16 or float32", key, name);
 }
 
+static bool refuse_experts(const struct parsing *parsing, const struct yaml_value *root)
+{
+    const struct yaml_value *mode = parsing_get(root, "gate_mode");
+    const char *name = mode != NULL ? parsing_text(parsing, mode, "gate_mode") : "hidden"; /* mergekit-moe's default */
+    return name != NULL &&
+           parsing_fail(parsing, mode != NULL ? mode : root,
+                        "a recipe of mergekit-moe: wfs cannot compute its gates (gate_mode: %.40s)", name);
+}
+
 static bool read_method(const struct parsing *parsing, const struct yaml_value *root)
 {
     const struct yaml_value *value = parsing_get(root, "merge_method");
     if (parsing_get(root, "gate_mode") != NULL || parsing_get(root, "experts") != NULL)
-        return parsing_fail(parsing, root,
-                            "a recipe of mergekit-moe, whose gates wfs cannot compute: they need a run of the model");
+        return refuse_experts(parsing, root);
     if (value == NULL)
         return parsing_fail(parsing, root, "'merge_method' is missing");
     const char *name = parsing_text(parsing, value, "merge_method");

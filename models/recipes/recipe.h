@@ -78,7 +78,8 @@ struct recipe {
     const char *chat_template;   /* NULL: the base model's */
 };
 
-/* Reports whether a text may be a recipe, without parsing it: a line of it begins with "merge_method:". */
+/* Reports whether a text may be a recipe, without parsing it: a line of it begins with "merge_method:", or with a key
+ * of mergekit-moe, whose recipes are refused by name. */
 bool recipe_is_likely(const char *text, size_t length);
 
 /* Returns NULL if the text is not a valid recipe, or asks for something that wfs does not do. The error begins with the

@@ -103,6 +103,8 @@ setup() {
 @test "a recipe that asks for what cannot be is one line" {
     sed 's/weight: 0.1/wieght: 0.1/' "$MODELS/linear.yaml" >"$MODELS/bad.yaml"
     fails 1 "bad.yaml: line 8: parameters of linear: unknown key 'wieght'; did you mean 'weight'?" "$WFS" ls "$MODELS/bad.yaml"
+    printf 'base_model: base\nexperts:\n- {source_model: tuned, positive_prompts: [a]}\n' >"$MODELS/moe.yaml"
+    fails 1 "moe.yaml: line 1: a recipe of mergekit-moe: wfs cannot compute its gates (gate_mode: hidden)" "$WFS" ls "$MODELS/moe.yaml"
     fails 2 "option seed: 'x' is not a number from 0 to" "$WFS" ls -o seed=x "$MODELS/linear.yaml"
 }
 

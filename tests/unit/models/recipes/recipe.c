@@ -138,8 +138,9 @@ static void test_errors(struct arena *arena)
         {"merge_method: liner\n" TWO, "line 1: merge_method: 'liner' is not a merge method; did you mean 'linear'?"},
         {"merge_method: arcee_fusion\n" TWO, "line 1: merge_method: the method arcee_fusion cannot be computed: its "
                                              "thresholds depend on the processor (softmax and log of torch)"},
-        {"gate_mode: hidden\nexperts: []",
-         "line 1: a recipe of mergekit-moe, whose gates wfs cannot compute: they need a run of the model"},
+        {"base_model: a\ngate_mode: random\nexperts: []",
+         "line 2: a recipe of mergekit-moe: wfs cannot compute its gates (gate_mode: random)"},
+        {"experts: []", "line 1: a recipe of mergekit-moe: wfs cannot compute its gates (gate_mode: hidden)"},
         {"merge_method: linear\nmodel: a", "line 2: recipe: unknown key 'model'; did you mean 'models'?"},
         {"merge_method: linear\nmerge_method: linear\n" TWO, "line 2: recipe: 'merge_method' is there twice"},
         {"merge_method: linear\nmodels: [{model: a, parameters: {wieght: 1}}]",

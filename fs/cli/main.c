@@ -145,11 +145,12 @@ static char **split_program(int *argc, char **argv)
     return NULL;
 }
 
-/* Reports whether an argument is or holds a URL: only then does a source need the network. */
+/* Reports whether an argument is or holds a URL, or is a recipe, which may name its models by URLs: only then does a
+ * source need the network. */
 static bool names_server(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)
-        if (strstr(argv[i], "://") != NULL)
+        if (strstr(argv[i], "://") != NULL || text_ends_with(argv[i], ".yaml") || text_ends_with(argv[i], ".yml"))
             return true;
     return false;
 }

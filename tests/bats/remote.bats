@@ -72,6 +72,15 @@ sum_of() {
     [ "$("$WFS" sha256 "${WEB}model.safetensors" model.safetensors | cut -d ' ' -f 1)" = "$(sum_of "$LOCAL" model.safetensors)" ]
 }
 
+@test "a recipe names models on servers" {
+    local recipe=$BATS_TEST_TMPDIR/recipe.yaml
+    printf 'merge_method: linear\nmodels:\n- {model: hf://org/tiny, parameters: {weight: 1}}\n- {model: %s, parameters: {weight: 3}}\n' \
+        "$WEB" >"$recipe"
+    sed "s|hf://org/tiny|$ROOT/hub/org/tiny|; s|$WEB|$LOCAL|" "$recipe" >"$BATS_TEST_TMPDIR/local.yaml"
+    [ "$(sum_of "$recipe" model.safetensors)" = "$(sum_of "$BATS_TEST_TMPDIR/local.yaml" model.safetensors)" ]
+    "$WFS" info "$recipe" | grep -q "linear of 2 models (hf://org/tiny, $WEB)"
+}
+
 @test "info says how much of the weights is cached" {
     need jq
     local size first

@@ -50,7 +50,7 @@ struct recipe_job {
     const struct recipe_slice *slice;
     double at;                     /* the layer's place in the slice, from 0 to 1; 0 outside the layers */
     const struct tensor **tensors; /* by source of the slice */
-    bool has_vocabulary;
+    bool is_of_layer, has_vocabulary;
 };
 
 struct recipe_jobs {
@@ -63,6 +63,10 @@ struct recipe_jobs {
 
 /* Finds the tensors of the result, in the order in which mergekit computes them. */
 bool recipe_find_jobs(const struct recipe_merge *merge, struct recipe_jobs *jobs);
+
+/* For recipe_find_jobs(): sorts jobs that are in the order in which mergekit plans them, layer by layer, as it computes
+ * them. */
+void recipe_sort_jobs(const struct recipe_merge *merge, struct recipe_jobs *jobs);
 
 /* Gives the merged checkpoint its tensors. */
 bool recipe_make_tensors(struct recipe_merge *merge, const struct recipe_jobs *jobs);

@@ -1,7 +1,6 @@
 /* Which tensors a merge has, and which tensors of its models each is made from. */
 #include "models/derive/recipe_merging.h"
 
-#include "base/sort.h"
 #include "base/text.h"
 #include "base/text_index.h"
 
@@ -142,58 +141,65 @@ static const char *layer_name(const struct finding *finding, struct arena *arena
                         finding->template->after);
 }
 
-/* Adds the jobs of one weight in the layers of a slice, which become those of the result from `first` on. */
-static bool add_slice(const struct finding *finding, const struct recipe_slice *slice, uint64_t first,
-                      uint64_t *ret_count)
+/* Adds the job of each weight of a layer, which becomes layer `number` of the result. */
+static bool add_layer(struct finding *finding, const struct weight_templates *weights, const struct recipe_slice *slice,
+                      const uint64_t *layers, uint64_t number, double at)
 {
-    const struct recipe_merge *merge = finding->merge;
     const char **names = arena_array(finding->jobs->arena, slice->n_sources, sizeof *names);
-    uint64_t *firsts = arena_array(finding->jobs->arena, slice->n_sources, sizeof *firsts), count = 0;
-    for (size_t i = slice->n_sources; i-- > 0;)
-        if (!recipe_layers(merge, slice, &slice->sources[i], &firsts[i], &count))
-            return false;
-    for (uint64_t layer = 0; layer < count; layer++) {
-        struct recipe_job job = {.slice = slice, .at = count > 1 ? (double)layer / (double)(count - 1) : 1};
-        for (size_t i = 0; i < slice->n_sources; i++)
-            names[i] = layer_name(finding, finding->jobs->arena, firsts[i] + layer);
-        job.name = layer_name(finding, finding->jobs->arena, first + layer);
+    for (size_t i = 0; i < weights->count; i++) {
+        finding->template = &weights->items[i];
+        if (finding->template->after == NULL)
+            continue;
+        for (size_t j = 0; j < slice->n_sources; j++)
+            names[j] = layer_name(finding, finding->jobs->arena, layers[j]);
+        const struct recipe_job job = {
+            .name = layer_name(finding, finding->jobs->arena, number), .slice = slice, .at = at, .is_of_layer = true};
         if (!add_job(finding, job, names))
             return false;
+    }
+    return true;
+}
+
+/* Adds the jobs of a slice, whose layers become those of the result from `first` on. */
+static bool add_slice(struct finding *finding, const struct weight_templates *weights, const struct recipe_slice *slice,
+                      uint64_t first, uint64_t *ret_count)
+{
+    uint64_t *layers = arena_array(finding->jobs->arena, slice->n_sources, sizeof *layers), count = 0;
+    for (size_t i = slice->n_sources; i-- > 0;)
+        if (!recipe_layers(finding->merge, slice, &slice->sources[i], &layers[i], &count))
+            return false;
+    for (uint64_t layer = 0; layer < count; layer++) {
+        double at = count > 1 ? (double)layer / (double)(count - 1) : 1;
+        if (!add_layer(finding, weights, slice, layers, first + layer, at))
+            return false;
+        for (size_t i = 0; i < slice->n_sources; i++)
+            layers[i]++;
     }
     *ret_count = count;
     return true;
 }
 
-static bool add_layers(const struct finding *finding)
+static bool add_layers(struct finding *finding, const struct weight_templates *weights)
 {
     const struct recipe *recipe = finding->merge->recipe;
     uint64_t first = 0, count = 0;
     for (size_t i = 0; i < recipe->n_slices; i++, first += count)
-        if (first > RECIPE_MAX_LAYERS || !add_slice(finding, &recipe->slices[i], first, &count))
+        if (first > RECIPE_MAX_LAYERS || !add_slice(finding, weights, &recipe->slices[i], first, &count))
             return first <= RECIPE_MAX_LAYERS
                        ? false
                        : error_set(finding->merge->error, "more than %d layers", RECIPE_MAX_LAYERS);
     return true;
 }
 
-static const char *label_of(const void *context, uint32_t index, size_t *ret_length)
+/* Adds the jobs of the weights before the layers, or after them. */
+static bool add_others(struct finding *finding, const struct weight_templates *weights, bool is_last)
 {
-    const struct recipe_job *items = context;
-    *ret_length = strlen(items[index].label);
-    return items[index].label;
-}
-
-/* Sorts the jobs by their labels. */
-static void sort_jobs(struct recipe_jobs *jobs)
-{
-    uint32_t *order = arena_array(jobs->arena, jobs->count, sizeof *order);
-    struct recipe_job *sorted = arena_array(jobs->arena, jobs->count, sizeof *sorted);
-    for (size_t i = 0; i < jobs->count; i++)
-        order[i] = (uint32_t)i;
-    sort_texts(order, jobs->count, label_of, jobs->items);
-    for (size_t i = 0; i < jobs->count; i++)
-        sorted[i] = jobs->items[order[i]];
-    jobs->items = sorted;
+    for (size_t i = 0; i < weights->count; i++) {
+        finding->template = &weights->items[i];
+        if (finding->template->after == NULL && finding->template->is_last == is_last && !add_outside_layers(finding))
+            return false;
+    }
+    return true;
 }
 
 bool recipe_find_jobs(const struct recipe_merge *merge, struct recipe_jobs *jobs)
@@ -202,11 +208,10 @@ bool recipe_find_jobs(const struct recipe_merge *merge, struct recipe_jobs *jobs
     bool has_table = weights_of_class(merge->donor->class_name, jobs->arena, &weights);
     if (!has_table)
         infer_templates(&merge->inputs[merge->recipe->slices[0].sources[0].model], jobs->arena, &weights);
-    for (size_t i = 0; i < weights.count; i++) {
-        const struct finding finding = {merge, jobs, &weights.items[i], !has_table};
-        if (!(finding.template->after != NULL ? add_layers(&finding) : add_outside_layers(&finding)))
-            return false;
-    }
-    sort_jobs(jobs);
+    struct finding finding = {merge, jobs, NULL, !has_table};
+    if (!add_others(&finding, &weights, false) || !add_layers(&finding, &weights) ||
+        !add_others(&finding, &weights, true))
+        return false;
+    recipe_sort_jobs(merge, jobs);
     return jobs->count > 0 || error_set(merge->error, "the models have no tensors in common");
 }

@@ -6,7 +6,8 @@
 
 static const char embedding[] = "model.embed_tokens.weight", output[] = "lm_head.weight";
 
-/* The weights of a layer, up to a NULL. */
+/* The weights of a layer, up to a NULL, in mergekit's order. */
+
 static const char *const llama_layer[] = {
     "input_layernorm.weight",  "self_attn.q_proj.weight",
     "self_attn.k_proj.weight", "self_attn.v_proj.weight",
@@ -14,24 +15,42 @@ static const char *const llama_layer[] = {
     "mlp.up_proj.weight",      "mlp.gate_proj.weight",
     "mlp.down_proj.weight",    NULL,
 };
-static const char *const qwen2_biases[] = {"self_attn.q_proj.bias", "self_attn.k_proj.bias", "self_attn.v_proj.bias",
-                                           NULL};
-static const char *const qwen3_norms[] = {"self_attn.q_norm.weight", "self_attn.k_norm.weight", NULL};
 
-/* Decoders with the weights of Llama, and what their layers have beyond them. */
+static const char *const qwen2_layer[] = {
+    "input_layernorm.weight",
+    "mlp.down_proj.weight",
+    "mlp.gate_proj.weight",
+    "mlp.up_proj.weight",
+    "post_attention_layernorm.weight",
+    "self_attn.k_proj.bias",
+    "self_attn.k_proj.weight",
+    "self_attn.o_proj.weight",
+    "self_attn.q_proj.bias",
+    "self_attn.q_proj.weight",
+    "self_attn.v_proj.bias",
+    "self_attn.v_proj.weight",
+    NULL,
+};
+
+static const char *const qwen3_layer[] = {
+    "input_layernorm.weight",          "mlp.down_proj.weight",    "mlp.gate_proj.weight",    "mlp.up_proj.weight",
+    "post_attention_layernorm.weight", "self_attn.k_norm.weight", "self_attn.k_proj.weight", "self_attn.q_norm.weight",
+    "self_attn.q_proj.weight",         "self_attn.v_proj.weight", "self_attn.o_proj.weight", NULL,
+};
+
 static const struct {
     const char *class_name;
-    const char *const *more;
+    const char *const *layer;
 } classes[] = {
-    {"LlamaForCausalLM", NULL},
-    {"MistralForCausalLM", NULL},
-    {"Qwen2ForCausalLM", qwen2_biases},
-    {"Qwen3ForCausalLM", qwen3_norms},
+    {"LlamaForCausalLM", llama_layer},
+    {"MistralForCausalLM", llama_layer},
+    {"Qwen2ForCausalLM", qwen2_layer},
+    {"Qwen3ForCausalLM", qwen3_layer},
 };
 
 static size_t add_layer(struct weight_template *items, size_t count, const char *const *names)
 {
-    for (; names != NULL && *names != NULL; names++)
+    for (; *names != NULL; names++)
         items[count++] = (struct weight_template){.before = "model.layers.", .after = *names};
     return count;
 }
@@ -46,8 +65,7 @@ bool weights_of_class(const char *class_name, struct arena *arena, struct weight
         return false;
     struct weight_template *items = arena_array(arena, MOST, sizeof *items);
     items[count++] = weight_outside_layers(embedding);
-    count = add_layer(items, count, llama_layer);
-    count = add_layer(items, count, classes[row].more);
+    count = add_layer(items, count, classes[row].layer);
     items[count++] = weight_outside_layers("model.norm.weight");
     items[count++] = weight_outside_layers(output);
     *ret_weights = (struct weight_templates){items, count};

@@ -2,6 +2,7 @@
  * line each. Values of weights are element numbers, so that products are written out; tests/bats/recipes.bats compares
  * others with numpy. */
 #include "models/derive/derive.h"
+#include "models/derive/recipe_plan.h"
 #include "models/formats.h"
 #include "models/huggingface/hf_model.h"
 
@@ -139,6 +140,46 @@ static void test_layers_of_one_model(void)
     struct hf_model *model = hf_model_new(checkpoint, NULL, &error);
     CHECK(model != NULL && model->whole == NULL && model->tensors->n_tensors == 2 * 9 + 2);
     hf_model_free(model);
+    checkpoint_close(checkpoint);
+}
+
+/* Returns the names of the tensors in the order of the plan, each with a blank, without what all have. */
+static void append_order(const struct checkpoint *checkpoint, struct buffer *out)
+{
+    struct arena *arena = arena_new();
+    const struct recipe_steps steps = recipe_plan_steps(recipe_plan_of(checkpoint), arena);
+    for (size_t i = 0; i < steps.count; i++) {
+        const char *name = steps.items[i].name, *layers = "model.layers.", *end = strstr(name, ".weight");
+        name += strncmp(name, layers, strlen(layers)) == 0 ? strlen(layers) : 0;
+        buffer_printf(out, "%.*s ", (int)(end - name), name);
+    }
+    buffer_append(out, "", 1);
+    arena_free(arena);
+}
+
+/* Slices that share layers: the order in which mergekit 0.1.5 computes this recipe's tensors, as its graph has it. */
+static void test_order_of_shared_layers(void)
+{
+    static const char expected[] =
+        "lm_head model.embed_tokens 0.input_layernorm 3.input_layernorm 3.mlp.down_proj 0.mlp.down_proj "
+        "0.mlp.gate_proj 3.mlp.gate_proj 3.mlp.up_proj 0.mlp.up_proj 3.post_attention_layernorm "
+        "0.post_attention_layernorm 3.self_attn.k_proj 0.self_attn.k_proj 3.self_attn.o_proj "
+        "0.self_attn.o_proj 0.self_attn.q_proj 3.self_attn.q_proj 3.self_attn.v_proj 0.self_attn.v_proj "
+        "4.input_layernorm 1.input_layernorm 2.input_layernorm 1.mlp.down_proj 2.mlp.down_proj "
+        "4.mlp.down_proj 4.mlp.gate_proj 1.mlp.gate_proj 2.mlp.gate_proj 4.mlp.up_proj 1.mlp.up_proj "
+        "2.mlp.up_proj 4.post_attention_layernorm 1.post_attention_layernorm 2.post_attention_layernorm "
+        "4.self_attn.k_proj 1.self_attn.k_proj 2.self_attn.k_proj 4.self_attn.o_proj 1.self_attn.o_proj "
+        "2.self_attn.o_proj 4.self_attn.q_proj 1.self_attn.q_proj 2.self_attn.q_proj 1.self_attn.v_proj "
+        "2.self_attn.v_proj 4.self_attn.v_proj model.norm ";
+    const struct checkpoint *checkpoint =
+        merged("merge_method: linear\nparameters: {weight: 1}\nslices:\n"
+               "- sources: [{model: ../a, layer_range: [0, 2]}, {model: ../b, layer_range: [0, 2]}]\n"
+               "- sources: [{model: ../a, layer_range: [1, 2]}, {model: ../b, layer_range: [1, 2]}]\n"
+               "- sources: [{model: ../a, layer_range: [0, 2]}, {model: ../b, layer_range: [0, 2]}]\n");
+    struct buffer order = {0};
+    append_order(checkpoint, &order);
+    CHECK_TEXT((const char *)order.bytes, expected);
+    buffer_free(&order);
     checkpoint_close(checkpoint);
 }
 
@@ -319,6 +360,7 @@ int main(void)
     test_linear();
     test_slices();
     test_layers_of_one_model();
+    test_order_of_shared_layers();
     test_unknown_class();
     test_order();
     test_errors();

@@ -128,7 +128,7 @@ static bool add_job(const struct finding *finding, struct recipe_job job, const 
 static bool add_outside_layers(const struct finding *finding)
 {
     const struct recipe *recipe = finding->merge->recipe;
-    const struct recipe_slice *slice = &recipe->slices[finding->template->is_last ? recipe->n_slices - 1 : 0];
+    const struct recipe_slice *slice = finding->template->is_last ? &recipe->after_layers : &recipe->slices[0];
     const char **names = arena_array(finding->jobs->arena, slice->n_sources, sizeof *names);
     for (size_t i = 0; i < slice->n_sources; i++)
         names[i] = finding->template->before;

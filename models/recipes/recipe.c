@@ -299,6 +299,20 @@ static bool read_method(const struct parsing *parsing, const struct yaml_value *
     return parsing->recipe->method != NULL || parsing_fail(parsing, value, "merge_method: %s", reason.message);
 }
 
+static bool find_after_layers(const struct parsing *parsing, const struct yaml_value *root)
+{
+    struct recipe *recipe = parsing->recipe;
+    size_t most = recipe->slices[0].n_sources;
+    recipe->after_layers = recipe->slices[recipe->n_slices - 1];
+    if (recipe->after_layers.n_sources <= most)
+        return true;
+    recipe->after_layers.n_sources = most;
+    return check_slice(parsing, root, &recipe->after_layers) ||
+           error_prefix(parsing->error,
+                        "the last slice has more sources than the first, which has as many as mergekit takes for "
+                        "weights after the layers");
+}
+
 static bool read_root(struct parsing *parsing, const struct yaml_value *root)
 {
     static const char *const keys[] = {"merge_method",  "models",    "slices",     "modules",   "base_model",
@@ -317,7 +331,7 @@ static bool read_root(struct parsing *parsing, const struct yaml_value *root)
     if (modules != NULL && (parsing_get(root, "models") != NULL || parsing_get(root, "slices") != NULL))
         return parsing_fail(parsing, modules, "expected one of 'models', 'slices' and 'modules'");
     return (modules != NULL ? read_modules(parsing, modules) : read_slices(parsing, root)) &&
-           parsing_tokenizer(parsing, root);
+           find_after_layers(parsing, root) && parsing_tokenizer(parsing, root);
 }
 
 const struct recipe *recipe_read(struct arena *arena, const char *text, size_t length, struct error *error)

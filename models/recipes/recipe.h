@@ -66,8 +66,10 @@ struct recipe {
     int base;
     const struct recipe_slice *slices; /* one, of all layers, for a recipe with `models` */
     size_t n_slices;
-    bool has_slices;                       /* the recipe says `slices`: layers are numbered anew */
-    struct settings module, parameters;    /* of the one module, and of the recipe */
+    struct recipe_slice after_layers;   /* for the weights after the layers: the last slice, with as many of its sources
+                                           as the first slice has, since mergekit takes no more */
+    bool has_slices;                    /* the recipe says `slices`: layers are numbered anew */
+    struct settings module, parameters; /* of the one module, and of the recipe */
     const struct dtype *dtype, *out_dtype; /* NULL: that of the inputs, and that of the computation */
 
     enum recipe_vocabulary vocabulary;

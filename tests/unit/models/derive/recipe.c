@@ -183,6 +183,19 @@ static void test_order_of_shared_layers(void)
     checkpoint_close(checkpoint);
 }
 
+/* For the weights after the layers, mergekit takes as many sources of the last slice as the first slice has. */
+static void test_sources_after_layers(void)
+{
+    const struct checkpoint *checkpoint = merged(
+        "merge_method: linear\nparameters: {normalize: false}\nslices:\n"
+        "- sources: [{model: ../a, layer_range: [0, 1], parameters: {weight: 2}}]\n"
+        "- sources: [{model: ../a, layer_range: [1, 2], parameters: {weight: 3}}, {model: ../b, layer_range: [1, "
+        "2], parameters: {weight: 4}}]\n");
+    CHECK(third(checkpoint, "model.norm.weight") == 3 * 3);
+    CHECK(third(checkpoint, "model.layers.1.mlp.up_proj.weight") == 3 * (3 + 4));
+    checkpoint_close(checkpoint);
+}
+
 /* A class without a table has the tensors that all models have. */
 static void test_unknown_class(void)
 {
@@ -361,6 +374,7 @@ int main(void)
     test_slices();
     test_layers_of_one_model();
     test_order_of_shared_layers();
+    test_sources_after_layers();
     test_unknown_class();
     test_order();
     test_errors();

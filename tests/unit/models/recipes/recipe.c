@@ -140,6 +140,11 @@ static void test_errors(struct arena *arena)
                                              "thresholds depend on the processor (softmax and log of torch)"},
         {"base_model: a\ngate_mode: random\nexperts: []",
          "line 2: a recipe of mergekit-moe: wfs cannot compute its gates (gate_mode: random)"},
+        {"merge_method: ties\nbase_model: b\nparameters: {weight: 1}\nslices:\n"
+         "- sources: [{model: b, layer_range: [0, 1]}]\n"
+         "- sources: [{model: a, layer_range: [0, 1]}, {model: b, layer_range: [0, 1]}]\n",
+         "the last slice has more sources than the first, which has as many as mergekit takes for weights after the "
+         "layers: line 1: ties needs the base model 'b' among the sources"},
         {"experts: []", "line 1: a recipe of mergekit-moe: wfs cannot compute its gates (gate_mode: hidden)"},
         {"merge_method: linear\nmodel: a", "line 2: recipe: unknown key 'model'; did you mean 'models'?"},
         {"merge_method: linear\nmerge_method: linear\n" TWO, "line 2: recipe: 'merge_method' is there twice"},

@@ -168,10 +168,20 @@ uint64_t merge_words(const struct merge_operands *operands)
     return n;
 }
 
+static bool is_thinned(const struct merge_operands *operands)
+{
+    bool any = false;
+    for (size_t i = 0; i < operands->n_models; i++)
+        any |= operands->models[i].density < 1;
+    return any && operands->sparsifier != MERGE_DENSE;
+}
+
 /* Plans how each model is thinned out, if any is. */
 static void plan_thinning(struct arithmetic *arithmetic, struct arena *arena, const struct merge_operands *operands)
 {
-    bool any = false, facts = false;
+    bool facts = false;
+    if (!is_thinned(operands))
+        return;
     struct thinning *thinnings = arena_array(arena, operands->n_models, sizeof *thinnings);
     uint64_t word = operands->first_word;
     for (size_t i = 0; i < operands->n_models; i++) {
@@ -185,12 +195,9 @@ static void plan_thinning(struct arithmetic *arithmetic, struct arena *arena, co
             continue;
         thinnings[i].sparsifier = operands->sparsifier;
         thinnings[i].rescale = operands->rescale;
-        any |= operands->sparsifier != MERGE_DENSE;
         facts |= thin_needs_facts(&thinnings[i]);
         word += thin_draws(operands->sparsifier, model->density) ? model->view->n_elements : 0;
     }
-    if (!any)
-        return;
     arithmetic->thinnings = thinnings;
     arithmetic->merged.step = thin_step(operands->sparsifier, &arithmetic->merged.view);
     if (facts) {

@@ -471,7 +471,7 @@ static void deferred(const struct checkpoint *checkpoint, void test(struct tree 
     tree_free(tree);
 }
 
-enum { N_LARGE = 3, LARGE = 20 * 1024 * 1024 };
+enum { N_LARGE = 3, LARGE = 5 * 1024 * 1024 };
 
 static int n_large_plans, n_large_kept;
 

@@ -90,7 +90,7 @@ static void add_model(struct finding *finding, const char *id, const char *sourc
     struct arena *arena = finding->arena;
     struct opened_model *model = arena_alloc(arena, sizeof *model);
     struct content_options *content = arena_copy(arena, &finding->options->content, sizeof *content);
-    content->library_name = arena_strdup(arena, strchr(id, '/') + 1);
+    content->name_in_library = arena_strdup(arena, strchr(id, '/') + 1);
     content->layouts = (struct layout_requests){0};
     *model = (struct opened_model){finding->options, content, arena_strdup(arena, source),
                                    location_shown(source, arena), NULL};

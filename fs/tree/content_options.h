@@ -24,7 +24,7 @@ struct content_options {
     bool fold_scale;                    /* scales an adapter's GGUF to the strength that peft gives it */
     const char *const *ignored_modules; /* for compressed-tensors/: patterns (engines/ct_ignored.h); NULL: the usual */
     const char *const *shown;           /* patterns of the types that gguf/ lists; NULL: see library_files.c */
-    const char *library_name;           /* NAME, for a model of a library (library.h); NULL: the tree stands alone */
+    const char *name_in_library;        /* NAME, for a model of a library (library.h); NULL: the tree stands alone */
     bool true_digests;                  /* the blobs in ollama/ have the names of their SHA-256 (ollama.c) */
     const char *base; /* path of an adapter's or draft model's base model; NULL: the source names it */
 };

@@ -12,7 +12,7 @@
 struct library_model {
     const char *id;        /* "PUBLISHER/NAME", both names of files */
     const char *source;    /* as the user named it, without secrets */
-    branch_function *open; /* makes its tree, with content_options.library_name */
+    branch_function *open; /* makes its tree, with content_options.name_in_library */
     void *context;
 };
 

@@ -111,20 +111,20 @@ static bool add(struct tree *tree, struct error *error)
     struct node_attributes directory;
     struct entries gguf = {0};
     const char *type;
-    if (options->library_name == NULL && options->shown == NULL)
+    if (options->name_in_library == NULL && options->shown == NULL)
         return true;
     if (tree_lookup(tree, TREE_ROOT, "gguf", &directory))
         gguf = entries_of(tree, directory.id);
     for (size_t i = 0; options->shown != NULL && i < gguf.count; i++)
         if ((type = type_of(&gguf.items[i], tree_arena(tree))) != NULL && match(options->shown, type) == SIZE_MAX)
             tree_unlist(tree, gguf.items[i].id);
-    if (options->library_name == NULL)
+    if (options->name_in_library == NULL)
         return true;
     struct entries root = entries_of(tree, TREE_ROOT);
     for (size_t i = 0; i < root.count; i++)
         tree_unlist(tree, root.items[i].id);
     if (tree_checkpoint(tree)->kind != CHECKPOINT_ADAPTER)
-        add_named(tree, &gguf, options->library_name);
+        add_named(tree, &gguf, options->name_in_library);
     return true;
 }
 

@@ -53,7 +53,7 @@ const struct pipeline_kind *pipeline_kind_of(const struct checkpoint *checkpoint
 
 const char *pipeline_weights_name(const struct pipeline_part *part)
 {
-    return strcmp(part->library, "diffusers") == 0 ? "diffusion_pytorch_model.safetensors" : "model.safetensors";
+    return strcmp(part->package, "diffusers") == 0 ? "diffusion_pytorch_model.safetensors" : "model.safetensors";
 }
 
 /* Returns the values of a tensor if they can be cut and turned; NULL on failure. */
@@ -209,7 +209,7 @@ void pipeline_write_index(const struct pipeline_kind *kind, struct buffer *out)
         json_put_template(&writer, kind->settings);
     for (const struct pipeline_part *part = kind->parts; part->folder != NULL; part++) {
         json_begin_array(&writer, part->folder);
-        json_put_text(&writer, NULL, part->library);
+        json_put_text(&writer, NULL, part->package);
         json_put_text(&writer, NULL, part->class_name);
         json_end(&writer);
     }

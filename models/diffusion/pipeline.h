@@ -20,7 +20,7 @@ struct pipeline_kind;
 /* A component in model_index.json. */
 struct pipeline_part {
     const char *folder;               /* "unet" */
-    const char *library, *class_name; /* NULL: the pipeline does without it */
+    const char *package, *class_name; /* NULL: the pipeline does without it */
 
     /* The rest is for components in the file, and zero for others. */
     const char *prefix; /* of the names of its tensors in the file */

@@ -207,7 +207,7 @@ static const char position_embedding[] = "text_model.embeddings.position_embeddi
 #define VAE \
     {"vae", "diffusers", "AutoencoderKL", "first_stage_model.", "decoder.conv_in.weight", SINGLE_FILE_VAE, NULL, \
      describe_vae}
-#define TOKENIZER(name) {.folder = name, .library = "transformers", .class_name = "CLIPTokenizer"}
+#define TOKENIZER(name) {.folder = name, .package = "transformers", .class_name = "CLIPTokenizer"}
 
 /* Parts in the order of model_index.json. */
 const struct pipeline_kind pipeline_kinds[] = {
@@ -217,7 +217,7 @@ const struct pipeline_kind pipeline_kinds[] = {
                   "'interpolation_type': 'linear', 'num_train_timesteps': 1000, 'prediction_type': 'epsilon', "
                   "'sample_max_value': 1.0, 'set_alpha_to_one': false, 'skip_prk_steps': true, 'steps_offset': 1, "
                   "'timestep_spacing': 'leading', 'trained_betas': null, 'use_karras_sigmas': false",
-     .parts = {{.folder = "scheduler", .library = "diffusers", .class_name = "EulerDiscreteScheduler"},
+     .parts = {{.folder = "scheduler", .package = "diffusers", .class_name = "EulerDiscreteScheduler"},
                {"text_encoder", "transformers", "CLIPTextModel", "conditioner.embedders.0.transformer.",
                 position_embedding, SINGLE_FILE_CLIP, NULL, describe_clip},
                {"text_encoder_2", "transformers", "CLIPTextModelWithProjection", "conditioner.embedders.1.model.",
@@ -232,7 +232,7 @@ const struct pipeline_kind pipeline_kinds[] = {
                   "'num_train_timesteps': 1000, 'prediction_type': 'v_prediction', 'set_alpha_to_one': false, "
                   "'skip_prk_steps': true, 'steps_offset': 1, 'trained_betas': null",
      .parts = {{.folder = "feature_extractor"}, {.folder = "safety_checker"},
-               {.folder = "scheduler", .library = "diffusers", .class_name = "DDIMScheduler"},
+               {.folder = "scheduler", .package = "diffusers", .class_name = "DDIMScheduler"},
                {"text_encoder", "transformers", "CLIPTextModel", "cond_stage_model.model.", "positional_embedding",
                 SINGLE_FILE_OPEN_CLIP, "transformer.resblocks.23.", describe_open_clip},
                TOKENIZER("tokenizer"), UNET, VAE},
@@ -246,7 +246,7 @@ const struct pipeline_kind pipeline_kinds[] = {
                   "'num_train_timesteps': 1000, 'set_alpha_to_one': false, 'skip_prk_steps': true, 'steps_offset': 1, "
                   "'trained_betas': null",
      .parts = {{.folder = "feature_extractor"}, {.folder = "safety_checker"},
-               {.folder = "scheduler", .library = "diffusers", .class_name = "PNDMScheduler"},
+               {.folder = "scheduler", .package = "diffusers", .class_name = "PNDMScheduler"},
                {"text_encoder", "transformers", "CLIPTextModel", "cond_stage_model.transformer.", position_embedding,
                 SINGLE_FILE_CLIP, NULL, describe_clip},
                TOKENIZER("tokenizer"), UNET, VAE},

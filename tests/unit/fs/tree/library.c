@@ -117,7 +117,7 @@ int main(void)
     safetensors_write_ramps("model.safetensors", "a 0 32");
     for (int i = 0; i < N_MODELS; i++) {
         snprintf(ids[i], sizeof ids[i], "org%d/model-%d", i % 2, i);
-        sources[i].options.library_name = strchr(ids[i], '/') + 1;
+        sources[i].options.name_in_library = strchr(ids[i], '/') + 1;
         models[i] = (struct library_model){ids[i], "model.safetensors", open_model, &sources[i]};
     }
     is_lazy();

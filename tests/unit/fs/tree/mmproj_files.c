@@ -190,7 +190,7 @@ static void check_overrides(void)
 /* In a library, the projector lies beside the model. */
 static void check_library(void)
 {
-    const struct content_options options = {.library_name = "Named"};
+    const struct content_options options = {.name_in_library = "Named"};
     struct error error = {""};
     struct node_attributes attributes, same;
     const struct checkpoint *checkpoint = checkpoint_open("Model", formats, &(struct open_options){0}, &error);

@@ -1,7 +1,6 @@
 /* bitsandbytes/TYPE/: the model quantized for transformers.
  *
- * The first plan of a file makes the model, which all of them share. The names of shards need their number: if the
- * tensors may exceed one shard, the first look into the directory makes the model. */
+ * The first look into the directory makes the model, which all files share: the names of shards need their number. */
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/hf_files.h"
@@ -14,7 +13,6 @@
 struct bitsandbytes_files {
     struct tree *tree;
     struct lazy models; /* struct models */
-    bool is_large;
 };
 
 /* The shards of a type, or why it has none. */
@@ -139,26 +137,10 @@ static void release(void *context)
     lazy_destroy(&((struct bitsandbytes_files *)context)->models);
 }
 
-/* Reports whether the tensors may need several shards. */
-static bool may_be_large(struct tree *tree, uint64_t limit)
-{
-    enum { LARGEST_ELEMENT = 4, LARGEST_TABLES = 2048 /* bytes, beside the codes of a weight */ };
-    const struct shown_tensors *shown = tree_source_shown(tree);
-    uint64_t bytes = 0;
-    for (size_t i = 0, n_tensors = shown_tensors_count(shown); i < n_tensors; i++) {
-        struct tensor room;
-        bytes += tensor_elements(shown_tensors_at(shown, i, &room)) * LARGEST_ELEMENT + LARGEST_TABLES;
-    }
-    return bytes > limit;
-}
-
 static void prepare(void *context)
 {
-    struct bitsandbytes_files *files = context;
     struct error unsaid; /* the plan of a file says it */
-    files->is_large = may_be_large(files->tree, size_limit(files->tree));
-    if (files->is_large)
-        models_of(files, &unsaid);
+    models_of(context, &unsaid);
 }
 
 /* Adds the weights of a type; `planned` is NULL if they are one file, or cannot be made: its plan gives the reason. */
@@ -202,7 +184,7 @@ static void fill(void *context, node_id directory)
 {
     struct bitsandbytes_files *files = context;
     struct error unsaid;
-    const struct models *models = files->is_large ? models_of(files, &unsaid) : NULL;
+    const struct models *models = models_of(files, &unsaid);
     for (size_t i = 0; bnb_types[i].name != NULL; i++)
         add_type(files, directory, &bnb_types[i], models != NULL ? &models->planned[i] : NULL);
 }

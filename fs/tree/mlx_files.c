@@ -1,7 +1,6 @@
 /* mlx/VARIANT/: the model as mlx_lm.convert writes it.
  *
- * The first plan of a file makes the model, which all variants share. The names of shards need their number: if the
- * tensors may exceed one shard, the model is made at once. */
+ * The first look into a variant makes the model, which all variants share: the names of shards need their number. */
 #include "fs/tree/content.h"
 #include "fs/tree/hf_files.h"
 #include "fs/tree/lazy.h"
@@ -14,7 +13,6 @@ struct mlx_files {
     struct tree *tree;
     node_id parent;
     struct lazy made; /* a made_model */
-    bool is_large;
 };
 
 struct made_model {
@@ -23,9 +21,15 @@ struct made_model {
     struct mlx_model *mlx;
 };
 
-struct mlx_file {
+/* A variant's directory. */
+struct variant_files {
     struct mlx_files *files;
     struct mlx_variant variant;
+    size_t n_shards;
+};
+
+struct mlx_file {
+    const struct variant_files *of;
     size_t shard;
 };
 
@@ -63,12 +67,12 @@ static const struct mlx_model *model_of(struct mlx_files *files, struct error *e
 static enum outcome plan_weights(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     const struct mlx_file *file = context;
-    const struct mlx_model *model = model_of(file->files, error);
+    const struct mlx_model *model = model_of(file->of->files, error);
     struct artifact artifact;
-    if (model == NULL || !mlx_artifact(model, &file->variant, file->shard, arena, &artifact, error))
+    if (model == NULL || !mlx_artifact(model, &file->of->variant, file->shard, arena, &artifact, error))
         return REPORTED;
     enum outcome outcome =
-        vfile_of_artifact(&artifact, tree_origin_of_model(file->files->tree), arena, ret_file, error);
+        vfile_of_artifact(&artifact, tree_origin_of_model(file->of->files->tree), arena, ret_file, error);
     artifact_free(&artifact);
     return outcome;
 }
@@ -76,38 +80,31 @@ static enum outcome plan_weights(void *context, struct arena *arena, struct vfil
 static enum outcome write_index(void *context, struct buffer *out, struct error *error)
 {
     const struct mlx_file *file = context;
-    const struct mlx_model *model = model_of(file->files, error);
-    return model != NULL && mlx_write_index(model, &file->variant, out, error) ? OK : REPORTED;
+    const struct mlx_model *model = model_of(file->of->files, error);
+    return model != NULL && mlx_write_index(model, &file->of->variant, out, error) ? OK : REPORTED;
 }
 
 static enum outcome write_config(void *context, struct buffer *out, struct error *error)
 {
     const struct mlx_file *file = context;
-    const struct mlx_model *model = model_of(file->files, error);
-    return model != NULL && mlx_write_config(model, &file->variant, out, error) ? OK : REPORTED;
+    const struct mlx_model *model = model_of(file->of->files, error);
+    return model != NULL && mlx_write_config(model, &file->of->variant, out, error) ? OK : REPORTED;
 }
 
 static enum outcome write_card(void *context, struct buffer *out, struct error *error)
 {
     const struct mlx_file *file = context;
-    if (model_of(file->files, error) == NULL)
+    if (model_of(file->of->files, error) == NULL)
         return REPORTED;
     mlx_write_card(out);
     return OK;
 }
 
-/* A variant's directory. */
-struct variant_files {
-    struct mlx_files *files;
-    struct mlx_variant variant;
-    size_t n_shards;
-};
-
 static void count_shards(void *context)
 {
     struct variant_files *variant = context;
     struct error error;
-    const struct mlx_model *model = variant->files->is_large ? model_of(variant->files, &error) : NULL;
+    const struct mlx_model *model = model_of(variant->files, &error);
     size_t n_shards = model != NULL ? mlx_shards(model, &variant->variant, &error) : 1;
     variant->n_shards = n_shards > 0 ? n_shards : 1;
 }
@@ -121,7 +118,7 @@ static void fill_variant(void *context, node_id directory)
     char name[MLX_SHARD_NAME];
     struct mlx_file *shards = arena_array(arena, variant->n_shards, sizeof *shards);
     for (size_t i = 0; i < variant->n_shards; i++) {
-        shards[i] = (struct mlx_file){variant->files, variant->variant, i};
+        shards[i] = (struct mlx_file){variant, i};
         tree_add_file(tree, directory, mlx_shard_name(i, variant->n_shards, name), plan_weights, &shards[i]);
     }
     tree_add_text(tree, directory, "model.safetensors.index.json", origin, write_index, shards);
@@ -147,25 +144,10 @@ static void release(void *context)
     lazy_destroy(&((struct mlx_files *)context)->made);
 }
 
-/* Reports whether the tensors may need several shards. */
-static bool may_be_large(struct tree *tree)
-{
-    enum { LARGEST_ELEMENT = 4 };
-    const uint64_t most = (uint64_t)5 << 30;
-    const struct shown_tensors *shown = tree_source_shown(tree);
-    uint64_t bytes = 0;
-    for (size_t i = 0, n_tensors = shown_tensors_count(shown); i < n_tensors; i++) {
-        struct tensor room;
-        bytes += tensor_elements(shown_tensors_at(shown, i, &room)) * LARGEST_ELEMENT;
-    }
-    return bytes > most;
-}
-
 static void fill(void *context, node_id directory)
 {
     struct mlx_files *files = context;
     files->parent = directory;
-    files->is_large = may_be_large(files->tree);
     mlx_each_variant(add_variant, files);
 }
 

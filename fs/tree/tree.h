@@ -138,10 +138,10 @@ void tree_xattrs(struct tree *tree, node_id id, tree_emit_xattr *emit, void *con
 /* Adds a directory in another, or returns the existing one; 0 if the name belongs to a file. */
 node_id tree_add_directory(struct tree *tree, node_id parent, const char *name);
 
-/* Adds a directory that the first look into it fills; returns 0 if the name is taken. First, prepare(context) may take
- * long and fail in vain, on any thread; NULL: nothing is to prepare. Then fill(context, directory) adds directories and
- * files to this directory alone, as while the tree was made: no collection, branch or hint. One directory of a tree is
- * filled at a time. If a source cannot be reached meanwhile, both are called again later. */
+/* Adds a directory that the first look into it fills; returns 0 if the name is taken. First, prepare(context) makes
+ * what fill() needs, and may take long, on any thread; NULL: nothing is needed. Then fill(context, directory) adds
+ * directories and files to this directory alone, as while the tree was made: no collection, branch or hint. One
+ * directory of a tree is filled at a time. If a source cannot be reached meanwhile, both are called again later. */
 typedef void prepare_function(void *context);
 typedef void fill_function(void *context, node_id directory);
 node_id tree_add_deferred(struct tree *tree, node_id parent, const char *name, prepare_function *prepare,

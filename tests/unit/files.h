@@ -63,13 +63,18 @@ static inline void files_write_text(const char *path, const char *text)
     files_write(path, text, strlen(text));
 }
 
-/* Reports whether so many files, and some more, may be open at once: the hard limit of descriptors allows it. */
+/* Lets so many files, and some more, be open at once; returns false if the hard limit of descriptors is lower. Shells
+ * set a lower soft limit, which the library leaves as it is. */
 static inline bool files_may_be_open(size_t n_files)
 {
     enum { OTHERS = 64 };
     struct rlimit limit;
     files_must(getrlimit(RLIMIT_NOFILE, &limit) == 0, "getrlimit");
-    return limit.rlim_max >= n_files + OTHERS;
+    if (limit.rlim_max < n_files + OTHERS)
+        return false;
+    limit.rlim_cur = limit.rlim_max;
+    files_must(setrlimit(RLIMIT_NOFILE, &limit) == 0, "setrlimit");
+    return true;
 }
 
 /* A symbolic link at `path` with the text `target`. */

@@ -89,12 +89,18 @@ void *arena_grow(struct arena *arena, void *array, size_t count, size_t element_
 void memory_trim(void)
 {
 #if defined(__GLIBC__)
-    enum { LARGE = 16 * 1024 * 1024 }; /* free() keeps no block larger than reads need */
+    enum {
+        LARGE = 16 * 1024 * 1024, /* free() keeps no block larger than reads need */
+        SMALL = 128 * 1024,       /* but enough for it to give back the end of a heap */
+    };
     if (!process_allows(PROCESS_ALLOCATOR))
         return;
     mallopt(M_MMAP_THRESHOLD, LARGE);
+    mallopt(M_TRIM_THRESHOLD, SMALL);
+    void *volatile block = malloc(SMALL); /* volatile, or the compiler leaves both calls out */
+    free(block);
     mallopt(M_TRIM_THRESHOLD, LARGE);
-    malloc_trim(0);
+    malloc_trim(0); /* which leaves the ends of the heaps of other threads than the first as they are */
 #endif
 }
 

@@ -46,7 +46,8 @@ char *memory_strdup(const char *text);
 char *memory_strndup(const char *text, size_t length);
 
 /* Returns freed memory to the system instead of keeping it for later allocations, if the program allows it
- * (base/process.h): for a process that goes on after work that needed much memory. */
+ * (base/process.h): for a process that goes on after work that needed much memory. Each thread that did such work must
+ * call it, because what ends a thread's own heap is returned by that thread alone. */
 void memory_trim(void);
 
 /* Ends the attempt or the process as the functions above do: for allocations that failed elsewhere. */

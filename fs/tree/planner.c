@@ -56,10 +56,10 @@ void planner_free(struct planner *planner)
     free(planner);
 }
 
-/* Returns freed memory to the system after the last piece of work, and releases the lock meanwhile. */
+/* Returns freed memory to the system if no work is left for this thread, and releases the lock meanwhile. */
 static void trim_after_last(struct planner *planner)
 {
-    if (planner->n_unfinished > 0)
+    if (planner->first != NULL)
         return;
     pthread_mutex_unlock(&planner->lock);
     memory_trim();

@@ -3,11 +3,27 @@
 #include "base/arena.h"
 
 #include "base/attempt.h"
+#include "base/process.h"
 #include "tests/unit/check.h"
 
+#include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#if !defined(__GLIBC__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { IS_MALLOC_OF_GLIBC = 0 };
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+enum { IS_MALLOC_OF_GLIBC = 0 };
+#else
+enum { IS_MALLOC_OF_GLIBC = 1 };
+#endif
+#else
+enum { IS_MALLOC_OF_GLIBC = 1 };
+#endif
 
 /* Allocated memory is not zero by luck: what was freed before is dirty. */
 static void make_free_memory_dirty(void)
@@ -164,6 +180,54 @@ static void growing_arrays(void)
     arena_free(arena);
 }
 
+/* Returns the memory that the process occupies, in bytes. */
+static size_t resident(void)
+{
+    size_t size = 0, pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file == NULL || fscanf(file, "%zu %zu", &size, &pages) != 2)
+        pages = 0;
+    if (file != NULL)
+        fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+enum { WORK = 12 << 20 }; /* bytes, fewer than free() keeps at the end of a heap */
+
+/* Sets *context if most of the memory of work is returned to the system after it. */
+static void *work_and_trim(void *context)
+{
+    enum { PIECE = 64 << 10, N_PIECES = WORK / PIECE };
+    void *pieces[N_PIECES];
+    bool *returned = context;
+    memory_trim();
+    for (size_t i = 0; i < N_PIECES; i++) {
+        pieces[i] = memory_alloc(PIECE);
+        memset(pieces[i], 1, PIECE);
+    }
+    for (size_t i = 0; i < N_PIECES; i++)
+        free(pieces[i]);
+    size_t before = resident();
+    memory_trim();
+    *returned = resident() + WORK / 2 < before;
+    return NULL;
+}
+
+static void trimming(void)
+{
+    static const char name[] = "a thread that trims returns the end of its own heap, too";
+    bool returned = false;
+    pthread_t thread;
+    if (!IS_MALLOC_OF_GLIBC) {
+        check_skip(name, "another allocator than glibc's");
+        return;
+    }
+    process_allow(PROCESS_ALLOCATOR);
+    if (pthread_create(&thread, NULL, work_and_trim, &returned) == 0)
+        pthread_join(thread, NULL);
+    CHECK_NAMED(returned, name);
+}
+
 int main(void)
 {
     zeroed_aligned_and_apart();
@@ -173,5 +237,6 @@ int main(void)
     overflow();
     growing_arrays();
     releases();
+    trimming();
     return check_done();
 }

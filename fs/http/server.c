@@ -7,6 +7,7 @@
 #include "fs/http/answer.h"
 #include "fs/http/authorization.h"
 #include "fs/http/body.h"
+#include "fs/http/deadlines.h"
 #include "fs/http/hub.h"
 #include "fs/http/metrics.h"
 #include "fs/http/page.h"
@@ -26,6 +27,7 @@
 enum {
     MAX_CONNECTIONS = 512,
     IDLE_SECONDS = 60,
+    HEADER_SECONDS = 60, /* for all headers of a request */
     HEADER_BYTES = 32 * 1024,
     MIN_THREADS = 4,
     ADDRESS_TEXT = INET6_ADDRSTRLEN + 10,
@@ -41,6 +43,7 @@ struct server {
     struct metrics metrics;
     struct bodies bodies;
     struct digests *digests;
+    struct deadlines *deadlines;
 };
 
 /* A request from its first line to its end. */
@@ -262,6 +265,23 @@ static void answer_later(struct exchange *exchange, struct MHD_Connection *conne
     libmicrohttpd.resume_connection(exchange->connection);
 }
 
+static void watch_connection(void *context, struct MHD_Connection *connection, void **deadline,
+                             enum MHD_ConnectionNotificationCode what)
+{
+    const struct server *server = context;
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED)
+        deadline_remove(*deadline);
+    else
+        *deadline =
+            deadline_add(server->deadlines,
+                         libmicrohttpd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
+}
+
+static struct deadline *deadline_of(struct MHD_Connection *connection)
+{
+    return libmicrohttpd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
 /* Called at the first line of a request, with its whole target, before anything is decoded. */
 static void *begin_exchange(void *context, const char *target, struct MHD_Connection *connection)
 {
@@ -299,6 +319,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     struct exchange *exchange = *exchange_of;
     if (exchange->method == NULL) { /* only the headers are here; an answer now would end the connection */
         exchange->method = arena_strdup(exchange->arena, method);
+        deadline_stop(deadline_of(connection));
         return is_ambiguous(connection, exchange->arena) ? refuse_ambiguous(exchange) : MHD_YES;
     }
     if (*upload_length != 0) { /* a body, which no request here has, is passed over */
@@ -323,6 +344,7 @@ static void end_exchange(void *context, struct MHD_Connection *connection, void 
     struct exchange *exchange = *exchange_of;
     if (exchange == NULL)
         return;
+    deadline_renew(deadline_of(connection));
     struct server *server = exchange->server;
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -413,7 +435,8 @@ static bool find_address(struct server *server, struct error *error)
 static bool start(struct server *server, struct error *error)
 {
     unsigned n_threads = pool_width() > MIN_THREADS ? (unsigned)pool_width() : MIN_THREADS;
-    if (!libmicrohttpd_load(error) || !take_socket(server, error) || !find_address(server, error))
+    if (!libmicrohttpd_load(error) || !take_socket(server, error) || !find_address(server, error) ||
+        (server->deadlines = deadlines_new(HEADER_SECONDS, error)) == NULL)
         return false;
     server->daemon = libmicrohttpd.start_daemon(
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle, server,
@@ -421,7 +444,7 @@ static bool start(struct server *server, struct error *error)
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1,
         MHD_OPTION_URI_LOG_CALLBACK, begin_exchange, server, MHD_OPTION_NOTIFY_COMPLETED, end_exchange, server,
-        MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, watch_connection, server, MHD_OPTION_END);
     return server->daemon != NULL || error_set(error, "the HTTP server cannot start: %s", strerror(errno));
 }
 
@@ -430,6 +453,7 @@ static void free_server(struct server *server)
     waits_free(server->bodies.waits);
     digests_free(server->digests);
     read_ahead_free(server->bodies.ahead);
+    deadlines_free(server->deadlines);
     free(server);
 }
 

@@ -1,0 +1,142 @@
+#include "fs/http/deadlines.h"
+
+#include "base/arena.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+struct deadline {
+    struct deadline *next, **link; /* the pointer that points here */
+    struct deadlines *deadlines;
+    int socket;
+    bool runs;
+    time_t end; /* by the monotonic clock */
+};
+
+struct deadlines {
+    pthread_mutex_t lock;
+    pthread_cond_t ending;
+    pthread_t thread;
+    struct deadline *first;
+    unsigned seconds;
+    bool ends;
+};
+
+static time_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec;
+}
+
+/* Ends the connections that are late. The caller has the lock. */
+static void end_late(struct deadlines *deadlines)
+{
+    time_t time = now();
+    for (struct deadline *deadline = deadlines->first; deadline != NULL; deadline = deadline->next)
+        if (deadline->runs && deadline->end <= time) {
+            shutdown(deadline->socket, SHUT_RDWR);
+            deadline->runs = false;
+        }
+}
+
+static void *watch(void *context)
+{
+    struct deadlines *deadlines = context;
+    unsigned period = (deadlines->seconds + 3) / 4;
+    pthread_mutex_lock(&deadlines->lock);
+    while (!deadlines->ends) {
+        struct timespec look = {.tv_sec = now() + period};
+        pthread_cond_timedwait(&deadlines->ending, &deadlines->lock, &look);
+        end_late(deadlines);
+    }
+    pthread_mutex_unlock(&deadlines->lock);
+    return NULL;
+}
+
+static void destroy(struct deadlines *deadlines)
+{
+    pthread_cond_destroy(&deadlines->ending);
+    pthread_mutex_destroy(&deadlines->lock);
+    free(deadlines);
+}
+
+struct deadlines *deadlines_new(unsigned seconds, struct error *error)
+{
+    pthread_condattr_t monotonic;
+    struct deadlines *deadlines = memory_alloc(sizeof *deadlines);
+    *deadlines = (struct deadlines){.seconds = seconds};
+    pthread_mutex_init(&deadlines->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&deadlines->ending, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    int failure = pthread_create(&deadlines->thread, NULL, watch, deadlines);
+    if (failure == 0)
+        return deadlines;
+    error_set_errno(error, failure, "no thread to watch connections");
+    destroy(deadlines);
+    return NULL;
+}
+
+void deadlines_free(struct deadlines *deadlines)
+{
+    if (deadlines == NULL)
+        return;
+    pthread_mutex_lock(&deadlines->lock);
+    deadlines->ends = true;
+    pthread_cond_signal(&deadlines->ending);
+    pthread_mutex_unlock(&deadlines->lock);
+    pthread_join(deadlines->thread, NULL);
+    destroy(deadlines);
+}
+
+struct deadline *deadline_add(struct deadlines *deadlines, int socket)
+{
+    struct deadline *deadline = memory_alloc(sizeof *deadline);
+    pthread_mutex_lock(&deadlines->lock);
+    *deadline = (struct deadline){.next = deadlines->first,
+                                  .link = &deadlines->first,
+                                  .deadlines = deadlines,
+                                  .socket = socket,
+                                  .runs = true,
+                                  .end = now() + (time_t)deadlines->seconds};
+    if (deadline->next != NULL)
+        deadline->next->link = &deadline->next;
+    deadlines->first = deadline;
+    pthread_mutex_unlock(&deadlines->lock);
+    return deadline;
+}
+
+void deadline_remove(struct deadline *deadline)
+{
+    struct deadlines *deadlines = deadline->deadlines;
+    pthread_mutex_lock(&deadlines->lock);
+    *deadline->link = deadline->next;
+    if (deadline->next != NULL)
+        deadline->next->link = deadline->link;
+    pthread_mutex_unlock(&deadlines->lock);
+    free(deadline);
+}
+
+static void set(struct deadline *deadline, bool runs)
+{
+    struct deadlines *deadlines = deadline->deadlines;
+    pthread_mutex_lock(&deadlines->lock);
+    deadline->runs = runs;
+    deadline->end = now() + (time_t)deadlines->seconds;
+    pthread_mutex_unlock(&deadlines->lock);
+}
+
+void deadline_stop(struct deadline *deadline)
+{
+    set(deadline, false);
+}
+
+void deadline_renew(struct deadline *deadline)
+{
+    set(deadline, true);
+}

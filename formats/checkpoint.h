@@ -63,6 +63,7 @@ struct base {
     const struct checkpoint *checkpoint;
 };
 
+struct findings;
 struct format;
 struct recipe_plan;
 
@@ -92,6 +93,7 @@ struct checkpoint {
     size_t n_hidden;
     struct components *components;  /* components.h; NULL: none */
     const struct recipe_plan *plan; /* models/derive/recipe_plan.h; NULL: it is no merge */
+    struct findings *findings;      /* of its views (quant/finding.h); NULL: it is no merge */
     const char *failure; /* if opened for side files alone: why there are no weights; NULL: they were not wanted */
 
     struct documents *documents; /* documents.h */

@@ -2,7 +2,9 @@
  *
  * Naming them first lets remote bytes be requested together, and awaited before computing begins. Every byte that
  * reading the range touches is named, and so may be bytes in gaps of at most DEPENDENCY_GAP between them: a transposed
- * matrix has a run of a few bytes in each row. */
+ * matrix has a run of a few bytes in each row.
+ *
+ * What a view's first reader finds out about whole tensors (finding.h) changes what later ones need. */
 #pragma once
 
 #include "quant/view.h"
@@ -14,6 +16,7 @@ struct dependencies {
      * order. */
     void (*take)(void *context, const struct extent *from, uint64_t n_bytes);
     void *context;
+    bool as_at_first; /* what the first reader needs is named, whoever has read before */
 
     /* the range added but not taken yet; initially zero */
     struct extent from;

@@ -10,10 +10,11 @@
  * cosines are rounded correctly, those of torch are not always: such methods can differ in the last place.
  *
  * Methods that work element by element read just the range that is wanted. The others read the whole of their inputs
- * once, when a range is read first, and keep a few numbers or bits. Source: mergekit, merge_methods/; torch,
- * aten/src/ATen/native. */
+ * once, when a range is read first, and keep a few numbers or bits (finding.h). Source: mergekit, merge_methods/;
+ * torch, aten/src/ATen/native. */
 #pragma once
 
+#include "quant/finding.h"
 #include "quant/mersenne.h"
 #include "quant/view.h"
 
@@ -42,6 +43,7 @@ struct merge_operands {
     enum merge_sparsifier sparsifier;
     struct mersenne *random; /* for MERGE_RANDOM and MERGE_DELLA: the sequence of the seed; lives as long as the view */
     uint64_t first_word;     /* the first of its words for this tensor: those of tensors before come before */
+    struct findings *findings; /* of methods that read whole tensors; live as long as the view */
 
     double lambda, t, eps, tol, select_topk;
     unsigned max_iter;

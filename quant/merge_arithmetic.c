@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct arithmetic {
     struct merged merged;
@@ -13,44 +14,35 @@ struct arithmetic {
     float lambda;
     const float *weights;
     const struct thinning *thinnings; /* of each model; MERGE_DENSE: it is kept whole. NULL: all are */
-    struct once *once;                /* struct facts; NULL: none are needed */
+    struct finding *facts;            /* struct facts; NULL: none are needed */
 };
 
-/* What is found out about the differences of all models. */
-struct facts {
-    size_t n;
-    struct thinning_facts models[];
-};
-
-static void free_facts(void *value)
-{
-    struct facts *facts = value;
-    for (size_t i = 0; i < facts->n; i++) {
-        cut_free(&facts->models[i].low);
-        cut_free(&facts->models[i].high);
-    }
-    free(facts);
-}
-
+/* Finds out about the differences of all models: facts of each, then the words of their cuts. */
 static void *find_facts(const void *context, struct error *error)
 {
     const struct arithmetic *arithmetic = context;
-    size_t n = arithmetic->merged.n_models;
-    struct facts *facts = memory_alloc(sizeof *facts + n * sizeof *facts->models);
+    size_t n = arithmetic->merged.n_models, length = n * sizeof(struct thinning_facts);
+    struct thinning_facts *models = memory_alloc(length);
+    struct buffer words = {0};
+    unsigned char *finding = NULL;
     bool good = true;
-    for (facts->n = 0; facts->n < n && good; facts->n += good) {
-        const struct thinning *thinning = &arithmetic->thinnings[facts->n];
+    memset(models, 0, length);
+    for (size_t i = 0; i < n && good; i++) {
         struct merged one = arithmetic->merged;
-        one.models += facts->n;
+        one.models += i;
         one.n_models = 1;
-        facts->models[facts->n] = (struct thinning_facts){.factor = 1};
-        if (thinning->sparsifier != MERGE_DENSE)
-            good = thin_find_facts(thinning, &one, &facts->models[facts->n], error);
+        if (arithmetic->thinnings[i].sparsifier != MERGE_DENSE)
+            good = thin_find_facts(&arithmetic->thinnings[i], &one, &words, &models[i], error);
     }
-    if (good)
-        return facts;
-    free_facts(facts);
-    return NULL;
+    if (good) {
+        finding = finding_alloc(length + words.length);
+        memcpy(finding, models, length);
+        if (words.length > 0)
+            memcpy(finding + length, words.bytes, words.length);
+    }
+    free(models);
+    buffer_free(&words);
+    return finding;
 }
 
 static void weigh(const struct arithmetic *arithmetic, struct merge_tile *tile)
@@ -113,13 +105,17 @@ static float *sum_all(const struct arithmetic *arithmetic, struct merge_tile *ti
 static bool thin(const struct arithmetic *arithmetic, struct merge_tile *tile, struct error *error)
 {
     static const struct thinning_facts none;
-    const struct facts *facts = NULL;
-    if (arithmetic->once != NULL && (facts = once_get(arithmetic->once, find_facts, arithmetic, error)) == NULL)
+    const struct thinning_facts *facts = NULL;
+    size_t n = arithmetic->merged.n_models;
+    if (arithmetic->facts != NULL && (facts = finding_get(arithmetic->facts, find_facts, arithmetic, error)) == NULL)
         return false;
-    for (size_t i = 0; i < arithmetic->merged.n_models && arithmetic->thinnings != NULL; i++)
+    for (size_t i = 0; i < n && arithmetic->thinnings != NULL; i++) {
+        struct thinning_known known = {&none, NULL};
+        if (facts != NULL)
+            known = (struct thinning_known){&facts[i], (const uint64_t *)(const void *)(facts + n)};
         if (arithmetic->thinnings[i].sparsifier != MERGE_DENSE)
-            thin_tile(&arithmetic->thinnings[i], facts != NULL ? &facts->models[i] : &none, &arithmetic->merged.view,
-                      tile, tile->models[i]);
+            thin_tile(&arithmetic->thinnings[i], &known, &arithmetic->merged.view, tile, tile->models[i]);
+    }
     return true;
 }
 
@@ -145,8 +141,8 @@ static bool arithmetic_read(const struct view *view, uint64_t first, uint64_t co
 static void arithmetic_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
 {
     const struct arithmetic *arithmetic = (const struct arithmetic *)view;
-    if (arithmetic->once != NULL)
-        merge_depends_once(view, arithmetic->once, first, count, to);
+    if (arithmetic->facts != NULL)
+        merge_depends_on(view, arithmetic->facts, first, count, to);
     else
         merge_depends(view, first, count, to);
 }
@@ -201,8 +197,8 @@ static void plan_thinning(struct arithmetic *arithmetic, struct arena *arena, co
     arithmetic->thinnings = thinnings;
     arithmetic->merged.step = thin_step(operands->sparsifier, &arithmetic->merged.view);
     if (facts) {
-        arithmetic->once = arena_alloc(arena, sizeof *arithmetic->once);
-        once_init(arithmetic->once, arena, free_facts);
+        arithmetic->facts = arena_alloc(arena, sizeof *arithmetic->facts);
+        finding_init(arithmetic->facts, operands->findings);
     }
 }
 

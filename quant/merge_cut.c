@@ -101,8 +101,17 @@ static uint64_t *new_numbers(uint64_t n)
     return numbers;
 }
 
+/* Appends zeros. Returns the place of the first. */
+static uint64_t append_words(struct buffer *words, uint64_t n)
+{
+    uint64_t first = words->length / sizeof(uint64_t);
+    buffer_append_zeros(words, n * sizeof(uint64_t));
+    return first;
+}
+
 /* Keeps a bit for each element of the cut's key, in the order of the tensor, from items that are divided. */
-static void keep_bits(struct cut *cut, const struct sort_item *items, uint64_t n, uint64_t position)
+static void keep_bits(struct cut *cut, struct buffer *words, const struct sort_item *items, uint64_t n,
+                      uint64_t position)
 {
     uint64_t *equal = new_numbers(n / 64 + 1), *before = new_numbers(n / 64 + 1), n_equal = 0;
     for (uint64_t i = 0; i < n; i++) {
@@ -113,16 +122,19 @@ static void keep_bits(struct cut *cut, const struct sort_item *items, uint64_t n
             set_bit(before, items[i].index);
         n_equal++;
     }
-    cut->bits = new_numbers(n_equal / 64 + 1);
-    cut->n_before = new_numbers(n / MERGE_TILE + 1);
+    cut->how = DIVIDED;
+    cut->bits = append_words(words, n_equal / 64 + 1);
+    cut->n_before = append_words(words, n / MERGE_TILE + 1);
+    uint64_t *bits = (uint64_t *)(void *)words->bytes + cut->bits;
+    uint64_t *n_before = (uint64_t *)(void *)words->bytes + cut->n_before;
     n_equal = 0;
     for (uint64_t i = 0; i < n; i++) {
         if (i % MERGE_TILE == 0)
-            cut->n_before[i / MERGE_TILE] = n_equal;
+            n_before[i / MERGE_TILE] = n_equal;
         if (!get_bit(equal, i))
             continue;
         if (get_bit(before, i))
-            set_bit(cut->bits, n_equal);
+            set_bit(bits, n_equal);
         n_equal++;
     }
     free(equal);
@@ -130,8 +142,8 @@ static void keep_bits(struct cut *cut, const struct sort_item *items, uint64_t n
 }
 
 /* Sorts the elements, because those of the key at the position are on both sides of it. */
-static bool divide_equals(struct key_walk *walk, uint64_t position, cut_function *split, struct cut *cut,
-                          struct error *error)
+static bool divide_equals(struct key_walk *walk, uint64_t position, cut_function *split, struct buffer *words,
+                          struct cut *cut, struct error *error)
 {
     uint64_t n = walk->source->merged->view.n_elements;
     if (n > UINT32_MAX)
@@ -142,17 +154,17 @@ static bool divide_equals(struct key_walk *walk, uint64_t position, cut_function
     bool good = walk_keys(walk, error);
     if (good) {
         split(walk->items, n, position);
-        keep_bits(cut, walk->items, n, position);
+        keep_bits(cut, words, walk->items, n, position);
     }
     free(walk->items);
     return good;
 }
 
-bool cut_find(const struct cut_source *source, uint64_t position, cut_function *split, struct cut *ret_cut,
-              struct error *error)
+bool cut_find(const struct cut_source *source, uint64_t position, cut_function *split, struct buffer *words,
+              struct cut *ret_cut, struct error *error)
 {
     struct key_walk walk = {.source = source};
-    struct cut cut = {.equals_before = true};
+    struct cut cut = {.how = EQUALS_BEFORE};
     uint64_t n_equal_before = position, n_equal;
     assert(position <= source->merged->view.n_elements && source->merged->step == MERGE_TILE);
     if (position == 0) {
@@ -162,23 +174,19 @@ bool cut_find(const struct cut_source *source, uint64_t position, cut_function *
     walk.counts = new_numbers(N_HIGH);
     bool good = find_key(&walk, &n_equal_before, &cut.key, &n_equal, error);
     if (good && n_equal_before < n_equal)
-        good = divide_equals(&walk, position, split, &cut, error);
+        good = divide_equals(&walk, position, split, words, &cut, error);
     free(walk.counts);
     if (good)
         *ret_cut = cut;
     return good;
 }
 
-void cut_look_up(const struct cut *cut, const struct merge_tile *tile, const uint32_t *keys, bool *before)
+void cut_look_up(const struct cut *cut, const uint64_t *words, const struct merge_tile *tile, const uint32_t *keys,
+                 bool *before)
 {
-    uint64_t at = cut->bits != NULL ? cut->n_before[tile->first / MERGE_TILE] : 0;
+    bool divided = cut->how == DIVIDED, equals_before = cut->how == EQUALS_BEFORE;
+    uint64_t at = divided ? words[cut->n_before + tile->first / MERGE_TILE] : 0;
     for (size_t i = 0; i < tile->n; i++)
-        before[i] = keys[i] < cut->key ||
-                    (keys[i] == cut->key && (cut->bits != NULL ? get_bit(cut->bits, at++) : cut->equals_before));
-}
-
-void cut_free(struct cut *cut)
-{
-    free(cut->bits);
-    free(cut->n_before);
+        before[i] =
+            keys[i] < cut->key || (keys[i] == cut->key && (divided ? get_bit(words + cut->bits, at++) : equals_before));
 }

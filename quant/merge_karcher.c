@@ -12,7 +12,7 @@ struct karcher {
     struct merged merged;
     double tol;
     unsigned max_iter;
-    struct once once; /* struct search */
+    struct finding search;
 };
 
 /* A step of the mean along the sphere. */
@@ -26,29 +26,29 @@ struct step {
 
 /* What is known of the steps so far. Models of no length do not count. */
 struct search {
-    const struct karcher *karcher;
-    float *lengths;    /* of each model; 0: it does not count */
+    size_t n_models;
     float alpha;       /* of each model that counts */
     float mean_length; /* of the first mean; 0: not divided */
-    bool any, first_is_mean;
     float radius;
+    bool any, first_is_mean;
     unsigned n_steps;
-    struct step **steps;
+    float lengths[]; /* of each model; 0: it does not count. The steps follow */
 };
 
-static size_t models_of(const struct search *search)
+static size_t step_size(size_t n_models)
 {
-    return search->karcher->merged.n_models;
+    struct step *step;
+    return sizeof *step + n_models * sizeof *step->models;
 }
 
-static void free_search(void *value)
+static size_t search_size(size_t n_models, unsigned n_steps)
 {
-    struct search *search = value;
-    for (unsigned i = 0; i < search->n_steps; i++)
-        free(search->steps[i]);
-    free(search->steps);
-    free(search->lengths);
-    free(search);
+    return sizeof(struct search) + n_models * sizeof(float) + n_steps * step_size(n_models);
+}
+
+static const struct step *step_of(const struct search *search, unsigned i)
+{
+    return (const void *)((const unsigned char *)search + search_size(search->n_models, i));
 }
 
 /* Replaces the models that count by vectors of length 1, and puts their mean into `mean`. */
@@ -56,7 +56,7 @@ static void begin_mean(const struct search *search, struct merge_tile *tile, flo
 {
     float *term = tile->spare[2], *first = NULL;
     memset(mean, 0, tile->n * sizeof *mean);
-    for (size_t i = 0; i < models_of(search); i++) {
+    for (size_t i = 0; i < search->n_models; i++) {
         if (search->lengths[i] == 0)
             continue;
         rounded_one(&tile->in, DIVIDE, tile->models[i], tile->n, search->lengths[i]);
@@ -77,7 +77,7 @@ static void take_tangent(const struct search *search, const struct step *step, s
 {
     float *term = tile->spare[2], *projection = memory_alloc(tile->n * sizeof *projection);
     memset(tangent, 0, tile->n * sizeof *tangent);
-    for (size_t i = 0; i < models_of(search); i++) {
+    for (size_t i = 0; i < search->n_models; i++) {
         if (search->lengths[i] == 0 || step->models[i].factor == 0)
             continue;
         memcpy(term, tile->models[i], tile->n * sizeof *term);
@@ -107,13 +107,14 @@ static void take_mean(const struct search *search, struct merge_tile *tile, floa
 {
     begin_mean(search, tile, mean);
     for (unsigned i = 0; i < search->n_steps; i++)
-        move_mean(search, search->steps[i], tile, mean);
+        move_mean(search, step_of(search, i), tile, mean);
 }
 
 /* One walk. */
 struct pass {
+    const struct karcher *karcher;
     struct search *search;
-    struct step *step; /* the next one, which is not among the steps yet */
+    const struct step *step; /* the next one, which does not count yet; NULL: none */
     struct torch_norm norm;
     struct torch_norm *norms;
     double *dots;
@@ -122,7 +123,7 @@ struct pass {
 static bool add_lengths(void *context, struct merge_tile *tile, struct error *error)
 {
     struct pass *pass = context;
-    for (size_t i = 0; i < models_of(pass->search); i++)
+    for (size_t i = 0; i < pass->search->n_models; i++)
         torch_norm_add(&pass->norms[i], tile->models[i], tile->n);
     return true;
 }
@@ -142,7 +143,7 @@ static bool add_dots(void *context, struct merge_tile *tile, struct error *error
     struct pass *pass = context;
     const float *mean = tile->spare[0];
     take_mean(pass->search, tile, tile->spare[0]);
-    for (size_t j = 0; j < models_of(pass->search); j++)
+    for (size_t j = 0; j < pass->search->n_models; j++)
         for (size_t i = 0; i < tile->n; i++)
             pass->dots[j] += (double)mean[i] * (double)tile->models[j][i];
     return true;
@@ -160,7 +161,7 @@ static bool add_tangent(void *context, struct merge_tile *tile, struct error *er
 /* Walks over the tensor; *ret_norm is that of what the visits add to it. */
 static bool walk(struct pass *pass, merge_visit_function *visit, float *ret_norm, struct error *error)
 {
-    const struct merged *merged = &pass->search->karcher->merged;
+    const struct merged *merged = &pass->karcher->merged;
     torch_norm_begin(&pass->norm, &f32_dtype);
     bool good = merge_walk(merged, 0, merged->view.n_elements, visit, pass, error);
     if (good)
@@ -172,8 +173,8 @@ static bool walk(struct pass *pass, merge_visit_function *visit, float *ret_norm
 static bool find_start(struct pass *pass, struct error *error)
 {
     struct search *search = pass->search;
-    size_t n = models_of(search), n_valid = 0;
-    const double share = 1.0 / (double)n, tol = search->karcher->tol;
+    size_t n = search->n_models, n_valid = 0;
+    const double share = 1.0 / (double)n, tol = pass->karcher->tol;
     double shares = 0;
     float none;
     for (size_t i = 0; i < n; i++)
@@ -201,13 +202,13 @@ static bool find_start(struct pass *pass, struct error *error)
 
 static void find_directions(struct pass *pass, struct step *step)
 {
-    const struct dtype *dtype = pass->search->karcher->merged.view.dtype;
-    for (size_t i = 0; i < models_of(pass->search); i++) {
+    const struct dtype *dtype = pass->karcher->merged.view.dtype;
+    for (size_t i = 0; i < pass->search->n_models; i++) {
         float dot = rounded_number(dtype, pass->dots[i]);
         dot = dot > 1 ? 1 : dot < -1 ? -1 : dot;
         float angle = rounded_number(dtype, torch_acos(dot));
         float factor = rounded_number(dtype, angle / rounded_number(dtype, torch_sin(angle)));
-        bool near = (double)angle < pass->search->karcher->tol;
+        bool near = (double)angle < pass->karcher->tol;
         step->models[i].dot = dot;
         step->models[i].factor = near ? 0 : rounded_number(dtype, factor * pass->search->alpha);
     }
@@ -216,10 +217,10 @@ static void find_directions(struct pass *pass, struct step *step)
 /* Finds the next step; *ret_done: the mean stays where it is. */
 static bool find_step(struct pass *pass, struct step *step, bool *ret_done, struct error *error)
 {
-    const struct karcher *karcher = pass->search->karcher;
+    const struct karcher *karcher = pass->karcher;
     const struct dtype *dtype = karcher->merged.view.dtype;
     float length = 0;
-    memset(pass->dots, 0, models_of(pass->search) * sizeof *pass->dots);
+    memset(pass->dots, 0, pass->search->n_models * sizeof *pass->dots);
     if (!walk(pass, add_dots, &length, error))
         return false;
     find_directions(pass, step);
@@ -240,15 +241,11 @@ static bool find_step(struct pass *pass, struct step *step, bool *ret_done, stru
 static bool find_steps(struct pass *pass, struct error *error)
 {
     struct search *search = pass->search;
-    size_t n = models_of(search);
     bool good = find_start(pass, error), done = !search->any;
-    while (good && !done && search->n_steps < search->karcher->max_iter) {
-        struct step *step = memory_alloc(sizeof *step + n * sizeof *step->models);
+    while (good && !done && search->n_steps < pass->karcher->max_iter) {
+        struct step *step = (void *)((unsigned char *)search + search_size(search->n_models, search->n_steps));
         good = find_step(pass, step, &done, error);
-        if (good && !done)
-            search->steps[search->n_steps++] = step;
-        else
-            free(step);
+        search->n_steps += good && !done;
     }
     return good;
 }
@@ -257,26 +254,25 @@ static void *find_search(const void *context, struct error *error)
 {
     const struct karcher *karcher = context;
     size_t n = karcher->merged.n_models;
-    struct search *search = memory_alloc(sizeof *search);
-    *search = (struct search){.karcher = karcher};
-    search->lengths = memory_alloc(n * sizeof *search->lengths);
-    search->steps = memory_alloc(karcher->max_iter * sizeof *search->steps);
-    struct pass pass = {.search = search};
+    struct search *search = memory_alloc(search_size(n, karcher->max_iter)), *finding = NULL;
+    *search = (struct search){.n_models = n};
+    struct pass pass = {karcher, search};
     pass.norms = memory_alloc(n * sizeof *pass.norms);
     pass.dots = memory_alloc(n * sizeof *pass.dots);
-    bool good = find_steps(&pass, error);
+    if (find_steps(&pass, error)) {
+        finding = finding_alloc(search_size(n, search->n_steps));
+        memcpy(finding, search, search_size(n, search->n_steps));
+    }
     free(pass.norms);
     free(pass.dots);
-    if (good)
-        return search;
-    free_search(search);
-    return NULL;
+    free(search);
+    return finding;
 }
 
 static const float *compute(const struct merged *merged, struct merge_tile *tile, struct error *error)
 {
     struct karcher *karcher = (struct karcher *)merged;
-    const struct search *search = once_get(&karcher->once, find_search, karcher, error);
+    const struct search *search = finding_get(&karcher->search, find_search, karcher, error);
     float *mean = tile->spare[0];
     if (search == NULL)
         return NULL;
@@ -296,7 +292,7 @@ static bool karcher_read(const struct view *view, uint64_t first, uint64_t count
 
 static void karcher_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
 {
-    merge_depends_once(view, &((struct karcher *)view)->once, first, count, to);
+    merge_depends_on(view, &((struct karcher *)view)->search, first, count, to);
 }
 
 const struct view *merge_karcher(struct arena *arena, const struct merge_operands *operands)
@@ -310,6 +306,6 @@ const struct view *merge_karcher(struct arena *arena, const struct merge_operand
     merge_init(&karcher->merged, arena, &op, operands, false);
     karcher->tol = operands->tol;
     karcher->max_iter = operands->max_iter;
-    once_init(&karcher->once, arena, free_search);
+    finding_init(&karcher->search, operands->findings);
     return &karcher->merged.view;
 }

@@ -11,7 +11,7 @@ struct multislerp {
     struct merged merged;
     double eps;
     const float *weights;
-    struct once once; /* struct sphere */
+    struct finding sphere;
 };
 
 /* The numbers found so far, in passes over the tensor. */
@@ -177,9 +177,8 @@ static void *find_sphere(const void *context, struct error *error)
 {
     const struct multislerp *multislerp = context;
     size_t n = multislerp->merged.n_models;
-    struct sphere *sphere = memory_alloc(sizeof *sphere + n * sizeof *sphere->models);
+    struct sphere *sphere = finding_alloc(sizeof *sphere + n * sizeof *sphere->models);
     struct pass pass = {multislerp, sphere};
-    *sphere = (struct sphere){0};
     pass.norms = memory_alloc(n * sizeof *pass.norms);
     pass.dots = memory_alloc(n * sizeof *pass.dots);
     bool good = fill_sphere(&pass, error);
@@ -187,14 +186,14 @@ static void *find_sphere(const void *context, struct error *error)
     free(pass.dots);
     if (good)
         return sphere;
-    free(sphere);
+    finding_discard(sphere);
     return NULL;
 }
 
 static const float *compute(const struct merged *merged, struct merge_tile *tile, struct error *error)
 {
     struct multislerp *multislerp = (struct multislerp *)merged;
-    const struct sphere *sphere = once_get(&multislerp->once, find_sphere, multislerp, error);
+    const struct sphere *sphere = finding_get(&multislerp->sphere, find_sphere, multislerp, error);
     float *mean = tile->spare[0], *tangent = tile->spare[1];
     if (sphere == NULL)
         return NULL;
@@ -223,7 +222,7 @@ static bool multislerp_read(const struct view *view, uint64_t first, uint64_t co
 
 static void multislerp_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
 {
-    merge_depends_once(view, &((struct multislerp *)view)->once, first, count, to);
+    merge_depends_on(view, &((struct multislerp *)view)->sphere, first, count, to);
 }
 
 static const float *weights_of(struct arena *arena, const struct merge_operands *operands)
@@ -247,6 +246,6 @@ const struct view *merge_multislerp(struct arena *arena, const struct merge_oper
     merge_init(&multislerp->merged, arena, &op, operands, true);
     multislerp->weights = weights_of(arena, operands);
     multislerp->eps = operands->eps;
-    once_init(&multislerp->once, arena, free);
+    finding_init(&multislerp->sphere, operands->findings);
     return &multislerp->merged.view;
 }

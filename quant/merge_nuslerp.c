@@ -13,7 +13,7 @@ struct nuslerp {
     struct merged merged;
     double t;
     bool by_rows;
-    struct once once; /* struct arc of the whole, unless by rows */
+    struct finding arc; /* of the whole, unless by rows */
 };
 
 /* What two vectors are multiplied by. */
@@ -123,7 +123,7 @@ static void *find_arc(const void *context, struct error *error)
         whole.lengths[i] = length_of(&in, &whole.norms[i]);
     if (!merge_walk(whole.merged, 0, view->n_elements, add_products, &whole, error))
         return NULL;
-    struct arc *arc = memory_alloc(sizeof *arc);
+    struct arc *arc = finding_alloc(sizeof *arc);
     *arc = arc_of(&in, limited_cosine(&in, torch_total_end(&whole.dot)), nuslerp->t);
     return arc;
 }
@@ -133,7 +133,7 @@ static const float *compute(const struct merged *merged, struct merge_tile *tile
     struct nuslerp *nuslerp = (struct nuslerp *)merged;
     size_t row = (size_t)view_row_elements(&merged->view);
     const struct arc *arc = NULL;
-    if (!nuslerp->by_rows && (arc = once_get(&nuslerp->once, find_arc, nuslerp, error)) == NULL)
+    if (!nuslerp->by_rows && (arc = finding_get(&nuslerp->arc, find_arc, nuslerp, error)) == NULL)
         return NULL;
     merge_subtract_base(merged, tile);
     if (arc != NULL)
@@ -157,7 +157,7 @@ static void nuslerp_depends(const struct view *view, uint64_t first, uint64_t co
     if (nuslerp->by_rows)
         merge_depends(view, first, count, to);
     else
-        merge_depends_once(view, &nuslerp->once, first, count, to);
+        merge_depends_on(view, &nuslerp->arc, first, count, to);
 }
 
 static const struct view *make_nuslerp(struct arena *arena, const struct merge_operands *operands)
@@ -171,7 +171,7 @@ static const struct view *make_nuslerp(struct arena *arena, const struct merge_o
     nuslerp->by_rows = !operands->flatten;
     if (nuslerp->by_rows)
         nuslerp->merged.step = merge_step_of_rows(&nuslerp->merged.view);
-    once_init(&nuslerp->once, arena, free);
+    finding_init(&nuslerp->arc, operands->findings);
     return &nuslerp->merged.view;
 }
 

@@ -6,11 +6,12 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct sce {
     struct merged merged;
     double share; /* of the elements that vary; 1: all are taken */
-    struct once once;
+    struct finding facts;
 };
 
 struct facts {
@@ -19,12 +20,18 @@ struct facts {
     float weights[];
 };
 
-static void free_facts(void *value)
+/* The words of the cut follow the weights. */
+static size_t words_at(size_t n_models)
 {
-    struct facts *facts = value;
-    cut_free(&facts->cut);
-    free(facts);
+    size_t end = sizeof(struct facts) + n_models * sizeof(float);
+    return (end + sizeof(uint64_t) - 1) / sizeof(uint64_t) * sizeof(uint64_t);
 }
+
+/* Facts with the words of their cut. */
+struct known {
+    const struct facts *facts;
+    const uint64_t *words;
+};
 
 /* Returns the variance of an element among the models, in F64 as torch has it. */
 static float variance_of(float *const *models, size_t n_models, size_t i)
@@ -56,7 +63,7 @@ static void find_keys(const void *context, struct merge_tile *tile, uint32_t *ke
 }
 
 /* Multiplies elements that are not taken by 0. */
-static void take_elements(const struct sce *sce, const struct facts *facts, struct merge_tile *tile)
+static void take_elements(const struct sce *sce, const struct known *known, struct merge_tile *tile)
 {
     uint32_t *keys = (uint32_t *)(void *)tile->spare[0];
     bool *taken = (bool *)(void *)tile->spare[1];
@@ -66,17 +73,18 @@ static void take_elements(const struct sce *sce, const struct facts *facts, stru
     find_variances(&sce->merged, tile, tile->spare[2]);
     for (size_t i = 0; i < tile->n; i++)
         keys[i] = ~key_of(tile->spare[2][i]);
-    cut_look_up(&facts->cut, tile, keys, taken);
+    cut_look_up(&known->facts->cut, known->words, tile, keys, taken);
     for (size_t j = 0; j < sce->merged.n_models; j++)
         for (size_t i = 0; i < tile->n; i++)
-            tile->models[j][i] *= taken[i] && !facts->none ? 1.0f : 0.0f;
+            tile->models[j][i] *= taken[i] && !known->facts->none ? 1.0f : 0.0f;
 }
 
 /* One walk. */
 struct pass {
     const struct sce *sce;
-    const struct facts *facts;
     uint64_t n_varying;
+    struct facts *facts;
+    struct buffer words;
     struct torch_total *squares;
 };
 
@@ -93,7 +101,8 @@ static bool count_varying(void *context, struct merge_tile *tile, struct error *
 static bool add_squares(void *context, struct merge_tile *tile, struct error *error)
 {
     struct pass *pass = context;
-    take_elements(pass->sce, pass->facts, tile);
+    const struct known known = {pass->facts, (const uint64_t *)(const void *)pass->words.bytes};
+    take_elements(pass->sce, &known, tile);
     for (size_t j = 0; j < pass->sce->merged.n_models; j++) {
         rounded_each(&tile->in, MULTIPLY, tile->models[j], tile->n, tile->models[j]);
         torch_total_add(&pass->squares[j], tile->models[j], tile->n);
@@ -108,31 +117,32 @@ static bool walk(struct pass *pass, merge_visit_function *visit, struct error *e
 }
 
 /* Finds which elements are taken: how many is a product in F32. */
-static bool find_taken(struct pass *pass, struct facts *facts, struct error *error)
+static bool find_taken(struct pass *pass, struct error *error)
 {
     const struct cut_source source = {&pass->sce->merged, find_keys, &pass->sce->merged};
     float share = (float)pass->sce->share;
     if (share > 0 && !walk(pass, count_varying, error))
         return false;
     float n = truncf((float)pass->n_varying * share);
-    facts->none = n < 1;
-    return facts->none || cut_find(&source, (uint64_t)n, std_top, &facts->cut, error);
+    pass->facts->none = n < 1;
+    return pass->facts->none || cut_find(&source, (uint64_t)n, std_top, &pass->words, &pass->facts->cut, error);
 }
 
-static bool find_weights(struct pass *pass, struct facts *facts, struct error *error)
+static bool find_weights(struct pass *pass, struct error *error)
 {
     const struct view *view = &pass->sce->merged.view;
     size_t n = pass->sce->merged.n_models;
+    float *weights = pass->facts->weights;
     for (size_t i = 0; i < n; i++)
         torch_total_begin(&pass->squares[i], &f32_dtype, view->n_elements);
     if (!walk(pass, add_squares, error))
         return false;
     for (size_t i = 0; i < n; i++)
-        facts->weights[i] = rounded_number(view->dtype, torch_total_end(&pass->squares[i]) / (float)view->n_elements);
-    float sum = rounded_number(view->dtype, torch_sum_few(facts->weights, n));
+        weights[i] = rounded_number(view->dtype, torch_total_end(&pass->squares[i]) / (float)view->n_elements);
+    float sum = rounded_number(view->dtype, torch_sum_few(weights, n));
     bool negligible = fabs((double)sum) < 1e-6;
     for (size_t i = 0; i < n; i++)
-        facts->weights[i] = rounded_number(view->dtype, negligible ? 1 / (float)n : facts->weights[i] / sum);
+        weights[i] = rounded_number(view->dtype, negligible ? 1 / (float)n : weights[i] / sum);
     return true;
 }
 
@@ -140,15 +150,21 @@ static void *find_facts(const void *context, struct error *error)
 {
     const struct sce *sce = context;
     size_t n = sce->merged.n_models;
-    struct facts *facts = memory_alloc(sizeof *facts + n * sizeof *facts->weights);
-    *facts = (struct facts){0};
-    struct pass pass = {.sce = sce, .facts = facts, .squares = memory_alloc(n * sizeof *pass.squares)};
-    bool good = (sce->share >= 1 || find_taken(&pass, facts, error)) && find_weights(&pass, facts, error);
+    struct pass pass = {.sce = sce};
+    unsigned char *finding = NULL;
+    pass.facts = memory_alloc(words_at(n));
+    pass.squares = memory_alloc(n * sizeof *pass.squares);
+    memset(pass.facts, 0, words_at(n));
+    if ((sce->share >= 1 || find_taken(&pass, error)) && find_weights(&pass, error)) {
+        finding = finding_alloc(words_at(n) + pass.words.length);
+        memcpy(finding, pass.facts, words_at(n));
+        if (pass.words.length > 0)
+            memcpy(finding + words_at(n), pass.words.bytes, pass.words.length);
+    }
     free(pass.squares);
-    if (good)
-        return facts;
-    free_facts(facts);
-    return NULL;
+    free(pass.facts);
+    buffer_free(&pass.words);
+    return finding;
 }
 
 /* Sets the weight where values have the sign of the sum, where 0 counts as positive, else 0 as in a product. */
@@ -170,12 +186,13 @@ static void raise_to(float *values, size_t n, float least)
 static const float *compute(const struct merged *merged, struct merge_tile *tile, struct error *error)
 {
     struct sce *sce = (struct sce *)merged;
-    const struct facts *facts = once_get(&sce->once, find_facts, sce, error);
+    const struct facts *facts = finding_get(&sce->facts, find_facts, sce, error);
     float *sums = tile->spare[0], *divisors = tile->spare[1];
     if (facts == NULL)
         return NULL;
+    const void *words = (const unsigned char *)facts + words_at(merged->n_models);
     float **weights = merge_arrays_new(merged, tile);
-    take_elements(sce, facts, tile);
+    take_elements(sce, &(struct known){facts, words}, tile);
     merge_sum(merged, tile, tile->models, sums);
     for (size_t i = 0; i < merged->n_models; i++) {
         weigh_agreeing(tile->models[i], sums, facts->weights[i], weights[i], tile->n);
@@ -197,7 +214,7 @@ static bool sce_read(const struct view *view, uint64_t first, uint64_t count, vo
 
 static void sce_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
 {
-    merge_depends_once(view, &((struct sce *)view)->once, first, count, to);
+    merge_depends_on(view, &((struct sce *)view)->facts, first, count, to);
 }
 
 const struct view *merge_sce(struct arena *arena, const struct merge_operands *operands)
@@ -208,6 +225,6 @@ const struct view *merge_sce(struct arena *arena, const struct merge_operands *o
     merge_init(&sce->merged, arena, &op, operands, true);
     sce->merged.step = MERGE_TILE;
     sce->share = operands->select_topk;
-    once_init(&sce->once, arena, free_facts);
+    finding_init(&sce->facts, operands->findings);
     return &sce->merged.view;
 }

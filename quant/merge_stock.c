@@ -11,7 +11,7 @@
 struct stock {
     struct merged merged;
     bool by_rows;
-    struct once once; /* float: the share of the mean for the whole, unless by rows */
+    struct finding share; /* float: of the mean for the whole, unless by rows */
 };
 
 /* The reductions of one vector for each model: its norm, and dot products with the models before. */
@@ -113,7 +113,7 @@ static void *find_share(const void *context, struct error *error)
     const struct stock *stock = context;
     const struct view *view = &stock->merged.view;
     struct pass pass = {.merged = &stock->merged};
-    float *share = memory_alloc(sizeof *share);
+    float *share = finding_alloc(sizeof *share);
     angles_new(&pass.angles, stock->merged.n_models, MERGE_TILE);
     angles_begin(&pass.angles, view->dtype, view->n_elements);
     bool good = merge_walk(pass.merged, 0, view->n_elements, add_tile, &pass, error);
@@ -122,7 +122,7 @@ static void *find_share(const void *context, struct error *error)
     angles_free(&pass.angles);
     if (good)
         return share;
-    free(share);
+    finding_discard(share);
     return NULL;
 }
 
@@ -163,7 +163,7 @@ static const float *compute(const struct merged *merged, struct merge_tile *tile
 {
     struct stock *stock = (struct stock *)merged;
     const float *share = NULL;
-    if (!stock->by_rows && (share = once_get(&stock->once, find_share, stock, error)) == NULL)
+    if (!stock->by_rows && (share = finding_get(&stock->share, find_share, stock, error)) == NULL)
         return NULL;
     take_mean(merged, tile, tile->spare[0]);
     if (share != NULL)
@@ -184,7 +184,7 @@ static void stock_depends(const struct view *view, uint64_t first, uint64_t coun
     if (stock->by_rows)
         merge_depends(view, first, count, to);
     else
-        merge_depends_once(view, &stock->once, first, count, to);
+        merge_depends_on(view, &stock->share, first, count, to);
 }
 
 const struct view *merge_model_stock(struct arena *arena, const struct merge_operands *operands)
@@ -197,6 +197,6 @@ const struct view *merge_model_stock(struct arena *arena, const struct merge_ope
     stock->by_rows = operands->filter_wise;
     if (stock->by_rows)
         stock->merged.step = merge_step_of_rows(&stock->merged.view);
-    once_init(&stock->once, arena, free);
+    finding_init(&stock->share, operands->findings);
     return &stock->merged.view;
 }

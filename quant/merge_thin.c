@@ -43,19 +43,19 @@ static void keys_descending(const float *deltas, size_t n, uint32_t *keys)
         keys[i] = ~key_of(deltas[i]);
 }
 
-static void choose_by_cut(const struct thinning *thinning, const struct thinning_facts *facts,
+static void choose_by_cut(const struct thinning *thinning, const struct thinning_known *known,
                           const struct merge_tile *tile, const float *deltas, bool *kept)
 {
     uint32_t *keys = (uint32_t *)(void *)tile->spare[1];
     if (thinning->sparsifier == MERGE_MAGNITUDE) {
         keys_descending(deltas, tile->n, keys);
-        cut_look_up(&facts->high, tile, keys, kept);
+        cut_look_up(&known->facts->high, known->words, tile, keys, kept);
         return;
     }
     bool *below = (bool *)kept + tile->n;
     keys_ascending(deltas, tile->n, keys);
-    cut_look_up(&facts->high, tile, keys, kept);
-    cut_look_up(&facts->low, tile, keys, below);
+    cut_look_up(&known->facts->high, known->words, tile, keys, kept);
+    cut_look_up(&known->facts->low, known->words, tile, keys, below);
     for (size_t i = 0; i < tile->n; i++)
         kept[i] &= !below[i];
 }
@@ -111,7 +111,7 @@ static void choose_by_chance(const struct thinning *thinning, const struct round
 }
 
 /* Elements that are not kept become 0 as in a product: -0 if they are negative. */
-static void drop_others(const struct thinning *thinning, const struct rounded *in, const struct thinning_facts *facts,
+static void drop_others(const struct thinning *thinning, const struct rounded *in, const struct thinning_known *known,
                         const struct view *view, const struct merge_tile *tile, float *deltas)
 {
     bool *kept = (bool *)(void *)tile->spare[0];
@@ -122,18 +122,18 @@ static void drop_others(const struct thinning *thinning, const struct rounded *i
     if (thinning->sparsifier == MERGE_RANDOM || thinning->sparsifier == MERGE_DELLA)
         choose_by_chance(thinning, in, view, tile, deltas, kept);
     else
-        choose_by_cut(thinning, facts, tile, deltas, kept);
+        choose_by_cut(thinning, known, tile, deltas, kept);
     for (size_t i = 0; i < tile->n; i++)
         deltas[i] *= (float)kept[i];
 }
 
-void thin_tile(const struct thinning *thinning, const struct thinning_facts *facts, const struct view *view,
+void thin_tile(const struct thinning *thinning, const struct thinning_known *known, const struct view *view,
                struct merge_tile *tile, float *deltas)
 {
     struct rounded in = arithmetic_of(thinning, view->dtype);
-    drop_others(thinning, &in, facts, view, tile, deltas);
-    if (thinning->rescale && facts->factor != 1) {
-        rounded_one(&in, MULTIPLY, deltas, tile->n, facts->factor);
+    drop_others(thinning, &in, known, view, tile, deltas);
+    if (thinning->rescale && known->facts->factor != 1) {
+        rounded_one(&in, MULTIPLY, deltas, tile->n, known->facts->factor);
         rounded_values(&tile->in, deltas, tile->n);
     }
 }
@@ -142,7 +142,7 @@ void thin_tile(const struct thinning *thinning, const struct thinning_facts *fac
 struct deltas {
     const struct thinning *thinning;
     const struct merged *merged;
-    const struct thinning_facts *facts;
+    struct thinning_known known; /* for the factor */
     struct rounded in;
     struct torch_total before, after;
 };
@@ -162,17 +162,18 @@ static uint64_t part_of(double share, uint64_t n)
     return part >= (double)n ? n : part > 0 ? (uint64_t)part : 0;
 }
 
-static bool find_cuts(const struct deltas *deltas, struct thinning_facts *facts, struct error *error)
+static bool find_cuts(const struct deltas *deltas, struct buffer *words, struct thinning_facts *facts,
+                      struct error *error)
 {
     const struct thinning *thinning = deltas->thinning;
     const struct cut_source source = {deltas->merged, find_keys, deltas};
     uint64_t n = deltas->merged->view.n_elements, n_kept = part_of(thinning->density, n);
     if (thinning->sparsifier == MERGE_MAGNITUDE)
         return thinning->density <= 0 ||
-               cut_find(&source, n_kept > 1 ? n_kept : 1, std_sort_split, &facts->high, error);
+               cut_find(&source, n_kept > 1 ? n_kept : 1, std_sort_split, words, &facts->high, error);
     uint64_t n_top = part_of(thinning->extra, n), n_low = n_kept + n_top < n ? n - n_kept - n_top : 0;
-    return cut_find(&source, n_low, std_sort_split, &facts->low, error) &&
-           cut_find(&source, n_low + n_kept, std_sort_split, &facts->high, error);
+    return cut_find(&source, n_low, std_sort_split, words, &facts->low, error) &&
+           cut_find(&source, n_low + n_kept, std_sort_split, words, &facts->high, error);
 }
 
 static void add_magnitudes(struct torch_total *total, struct merge_tile *tile, const float *values)
@@ -188,7 +189,7 @@ static bool add_tile(void *context, struct merge_tile *tile, struct error *error
     struct deltas *deltas = context;
     merge_subtract_base(deltas->merged, tile);
     add_magnitudes(&deltas->before, tile, tile->models[0]);
-    drop_others(deltas->thinning, &deltas->in, deltas->facts, &deltas->merged->view, tile, tile->models[0]);
+    drop_others(deltas->thinning, &deltas->in, &deltas->known, &deltas->merged->view, tile, tile->models[0]);
     add_magnitudes(&deltas->after, tile, tile->models[0]);
     return true;
 }
@@ -208,19 +209,14 @@ static bool find_factor(struct deltas *deltas, struct thinning_facts *facts, str
     return true;
 }
 
-bool thin_find_facts(const struct thinning *thinning, const struct merged *merged, struct thinning_facts *ret_facts,
-                     struct error *error)
+bool thin_find_facts(const struct thinning *thinning, const struct merged *merged, struct buffer *words,
+                     struct thinning_facts *ret_facts, struct error *error)
 {
-    struct thinning_facts facts = {.factor = 1};
-    struct deltas deltas = {thinning, merged, &facts, arithmetic_of(thinning, merged->view.dtype)};
+    *ret_facts = (struct thinning_facts){.factor = 1};
+    struct deltas deltas = {thinning, merged, .in = arithmetic_of(thinning, merged->view.dtype)};
     bool cuts = thinning->sparsifier == MERGE_MAGNITUDE || thinning->sparsifier == MERGE_MAGNITUDE_OUTLIERS;
-    bool good =
-        (!cuts || find_cuts(&deltas, &facts, error)) && (!thinning->rescale || find_factor(&deltas, &facts, error));
-    if (good) {
-        *ret_facts = facts;
-        return true;
-    }
-    cut_free(&facts.low);
-    cut_free(&facts.high);
-    return false;
+    if (cuts && !find_cuts(&deltas, words, ret_facts, error))
+        return false;
+    deltas.known = (struct thinning_known){ret_facts, (const uint64_t *)(const void *)words->bytes};
+    return !thinning->rescale || find_factor(&deltas, ret_facts, error);
 }

@@ -1,6 +1,7 @@
 #include "quant/merge_tiles.h"
 
 #include "quant/convert.h"
+#include "quant/dependencies.h"
 #include "quant/torch_sum.h"
 
 #include <assert.h>
@@ -126,10 +127,10 @@ void merge_depends(const struct view *view, uint64_t first, uint64_t count, stru
         convert_depends(merged->models[i], encoding_of(&f32_dtype), first, count, to);
 }
 
-void merge_depends_once(const struct view *view, struct once *once, uint64_t first, uint64_t count,
-                        struct dependencies *to)
+void merge_depends_on(const struct view *view, struct finding *finding, uint64_t first, uint64_t count,
+                      struct dependencies *to)
 {
-    bool known = once_known(once);
+    bool known = !to->as_at_first && finding_known(finding);
     merge_depends(view, known ? first : 0, known ? count : view->n_elements, to);
 }
 

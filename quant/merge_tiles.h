@@ -1,8 +1,8 @@
 /* Merged tensors that are computed tile by tile: what their views have in common. */
 #pragma once
 
+#include "quant/finding.h"
 #include "quant/merge.h"
-#include "quant/once.h"
 #include "quant/rounded.h"
 
 enum {
@@ -51,9 +51,9 @@ bool merge_read(const struct view *view, uint64_t first, uint64_t count, void *o
 /* Names the range in all inputs, with the whole of its tiles, for view_op.depends. */
 void merge_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to);
 
-/* Names the whole of all inputs until the value is known that is computed from them, and then the range. */
-void merge_depends_once(const struct view *view, struct once *once, uint64_t first, uint64_t count,
-                        struct dependencies *to);
+/* Names the whole of all inputs until the finding is known that is computed from them, and then the range. */
+void merge_depends_on(const struct view *view, struct finding *finding, uint64_t first, uint64_t count,
+                      struct dependencies *to);
 
 /* Returns a step of whole rows, of at least MERGE_TILE elements if there are so many. */
 uint64_t merge_step_of_rows(const struct view *view);

@@ -2,7 +2,7 @@
 
 #include "quant/convert.h"
 #include "quant/dependencies.h"
-#include "quant/once.h"
+#include "quant/finding.h"
 #include "quant/rounded.h"
 
 #include <assert.h>
@@ -12,7 +12,7 @@
 struct mapped {
     struct view view;
     const struct row_map *map;
-    struct once *padding; /* F32 values of a row; NULL: there are no such rows */
+    struct finding *padding; /* F32 values of a row; NULL: there are no such rows */
     uint64_t n_columns;
     const struct view *tables[];
 };
@@ -146,20 +146,20 @@ static void *compute_padding(const void *context, struct error *error)
 {
     const struct mapped *mapped = context;
     uint64_t n = mapped->n_columns;
-    float *sums = memory_alloc(LEVELS * n * sizeof *sums);
+    float *sums = memory_alloc(LEVELS * n * sizeof *sums), *finding = NULL;
     struct cascade cascade = {.n_columns = n, .bits = bits_of(mapped->map->n_rows)};
     memset(sums, 0, LEVELS * n * sizeof *sums);
     for (unsigned level = 0; level < LEVELS; level++)
         cascade.levels[level] = sums + level * n;
-    if (!add_rows(mapped, &cascade, error)) {
-        free(sums);
-        return NULL;
+    if (add_rows(mapped, &cascade, error)) {
+        for (unsigned level = 1; level < LEVELS; level++)
+            add_level(sums, cascade.levels[level], n);
+        finding = finding_alloc(n * sizeof *finding);
+        for (uint64_t i = 0; i < n; i++)
+            finding[i] = sums[i] / (float)mapped->map->n_rows;
     }
-    for (unsigned level = 1; level < LEVELS; level++)
-        add_level(sums, cascade.levels[level], n);
-    for (uint64_t i = 0; i < n; i++)
-        sums[i] /= (float)mapped->map->n_rows;
-    return sums;
+    free(sums);
+    return finding;
 }
 
 static bool mapped_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
@@ -172,7 +172,7 @@ static bool mapped_read(const struct view *view, uint64_t first, uint64_t count,
             if (!read_row(mapped, piece.place, piece.column, piece.count, to, error))
                 return false;
         } else {
-            const float *padding = once_get(mapped->padding, compute_padding, mapped, error);
+            const float *padding = finding_get(mapped->padding, compute_padding, mapped, error);
             if (padding == NULL)
                 return false;
             encode(mapped, padding + piece.column, piece.count, to);
@@ -203,7 +203,7 @@ static void mapped_depends(const struct view *view, uint64_t first, uint64_t cou
         struct piece piece = piece_at(mapped, first, count);
         if (piece.place != NULL)
             row_depends(mapped, piece.place, piece.column, piece.count, to);
-        else if (!once_known(mapped->padding))
+        else if (to->as_at_first || !finding_known(mapped->padding))
             mapped_depends(view, 0, mapped->map->n_rows * mapped->n_columns, to);
         first += piece.count;
         count -= piece.count;
@@ -212,13 +212,8 @@ static void mapped_depends(const struct view *view, uint64_t first, uint64_t cou
 
 static const struct view_op mapped_op = {.name = "rows", .read = mapped_read, .depends = mapped_depends};
 
-static void release(void *values)
-{
-    free(values);
-}
-
 const struct view *view_map_rows(struct arena *arena, const struct dtype *dtype, const struct view *const *tables,
-                                 size_t n_tables, const struct row_map *map)
+                                 size_t n_tables, const struct row_map *map, struct findings *findings)
 {
     struct mapped *mapped = arena_alloc(arena, sizeof *mapped + n_tables * sizeof *mapped->tables);
     for (size_t i = 0; i < n_tables; i++) {
@@ -233,7 +228,7 @@ const struct view *view_map_rows(struct arena *arena, const struct dtype *dtype,
     mapped->map = map;
     if (map->n_padding > 0) {
         mapped->padding = arena_alloc(arena, sizeof *mapped->padding);
-        once_init(mapped->padding, arena, release);
+        finding_init(mapped->padding, findings);
     }
     return &mapped->view;
 }

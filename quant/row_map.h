@@ -2,9 +2,11 @@
  *
  * Each row is one of a table, zero, or a mean of rows; the last ones may be the mean of all rows before them, which the
  * first read of such a row computes. As in view.h, shapes are the program's own and are asserted, and views live in the
- * arena; the map must live as long as they do. Source: mergekit, tokenizer/embed.py; torch, SumKernel.cpp. */
+ * arena; the map and the findings must live as long as they do. Source: mergekit, tokenizer/embed.py; torch,
+ * SumKernel.cpp. */
 #pragma once
 
+#include "quant/finding.h"
 #include "quant/view.h"
 
 #include <stdint.h>
@@ -33,4 +35,4 @@ struct row_map {
 /* Returns the rows of the map in `dtype`: F32, F16 or BF16. Tables are matrices of one width, or NULL if the map does
  * not name them; their values are converted to `dtype` first. */
 const struct view *view_map_rows(struct arena *arena, const struct dtype *dtype, const struct view *const *tables,
-                                 size_t n_tables, const struct row_map *map);
+                                 size_t n_tables, const struct row_map *map, struct findings *findings);

@@ -30,7 +30,7 @@ struct opened_model {
 };
 
 /* A library while its models are found. */
-struct finding {
+struct search {
     struct arena *arena;
     const struct options *options; /* of each model */
     struct library_model *models;
@@ -85,17 +85,17 @@ static struct tree *open_model(void *context, struct error *error)
     return NULL;
 }
 
-static void add_model(struct finding *finding, const char *id, const char *source)
+static void add_model(struct search *search, const char *id, const char *source)
 {
-    struct arena *arena = finding->arena;
+    struct arena *arena = search->arena;
     struct opened_model *model = arena_alloc(arena, sizeof *model);
-    struct content_options *content = arena_copy(arena, &finding->options->content, sizeof *content);
+    struct content_options *content = arena_copy(arena, &search->options->content, sizeof *content);
     content->name_in_library = arena_strdup(arena, strchr(id, '/') + 1);
     content->layouts = (struct layout_requests){0};
-    *model = (struct opened_model){finding->options, content, arena_strdup(arena, source),
-                                   location_shown(source, arena), NULL};
-    finding->models = arena_grow(arena, finding->models, finding->n_models, sizeof *finding->models);
-    finding->models[finding->n_models++] =
+    *model = (struct opened_model){search->options, content, arena_strdup(arena, source), location_shown(source, arena),
+                                   NULL};
+    search->models = arena_grow(arena, search->models, search->n_models, sizeof *search->models);
+    search->models[search->n_models++] =
         (struct library_model){arena_strdup(arena, id), model->shown, open_model, model};
 }
 
@@ -163,10 +163,10 @@ static enum folder kind_of(const struct location_list *list, const char *name)
     return is_model(list) ? FOLDER_MODEL : FOLDER_OF_MODELS;
 }
 
-static bool list_folder(struct finding *finding, const char *path, struct location_list *ret_list, struct error *error)
+static bool list_folder(struct search *search, const char *path, struct location_list *ret_list, struct error *error)
 {
     struct location *location = location_open(path, LOCATION_FOLLOW, NULL, error);
-    bool listed = location != NULL && location_list(location, "", finding->arena, ret_list, error);
+    bool listed = location != NULL && location_list(location, "", search->arena, ret_list, error);
     location_close(location);
     return listed;
 }
@@ -186,31 +186,31 @@ struct place {
     unsigned depth;        /* below the source */
 };
 
-static void add_components(struct finding *finding, const struct place *place, const struct location_list *list)
+static void add_components(struct search *search, const struct place *place, const struct location_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         struct location_list component;
         struct error unused;
         const char *name = list->entries[i].name;
-        const char *below = arena_printf(finding->arena, "%s/%s", place->path, name);
+        const char *below = arena_printf(search->arena, "%s/%s", place->path, name);
         bool may_be_folder = *name != '.' && list->entries[i].kind != LOCATION_FILE;
         bool has_weights = false;
-        if (may_be_folder && list_folder(finding, below, &component, &unused))
+        if (may_be_folder && list_folder(search, below, &component, &unused))
             for (size_t j = 0; j < component.count; j++)
                 has_weights |= is_model_file(component.entries[j].name);
         if (has_weights)
-            add_model(finding, arena_printf(finding->arena, "%s-%s", place->id, name), below);
+            add_model(search, arena_printf(search->arena, "%s-%s", place->id, name), below);
     }
 }
 
-static void add_entry(struct finding *finding, const struct place *place, const char *publisher,
+static void add_entry(struct search *search, const struct place *place, const char *publisher,
                       const struct location_entry *entry);
 
 /* Adds the models of a folder, which is a model, a pipeline, or a directory of them. Recurses MAX_DEPTH deep, and once
  * more for the snapshot of a repository. */
-static void add_folder(struct finding *finding, const struct place *place, const struct location_list *list)
+static void add_folder(struct search *search, const struct place *place, const struct location_list *list)
 {
-    struct arena *arena = finding->arena;
+    struct arena *arena = search->arena;
     struct error error;
     struct location_list inside;
     const char *name = last_name(arena, place->path);
@@ -218,35 +218,35 @@ static void add_folder(struct finding *finding, const struct place *place, const
     if (kind == FOLDER_REPOSITORY) {
         const char *snapshot = hub_cache_resolve(arena, place->path, formats, LOCATION_FOLLOW, &error);
         const char *id = library_repository(place->path, arena);
-        if (snapshot != NULL && list_folder(finding, snapshot, &inside, &error))
-            add_folder(finding, &(struct place){snapshot, id != NULL ? id : place->id, MAX_DEPTH}, &inside);
+        if (snapshot != NULL && list_folder(search, snapshot, &inside, &error))
+            add_folder(search, &(struct place){snapshot, id != NULL ? id : place->id, MAX_DEPTH}, &inside);
     } else if (kind == FOLDER_PIPELINE) {
-        add_components(finding, place, list);
+        add_components(search, place, list);
     } else if (kind == FOLDER_MODEL) {
-        add_model(finding, place->id, place->path);
+        add_model(search, place->id, place->path);
     } else {
         const char *above = arena_strndup(arena, place->id, strcspn(place->id, "/"));
         const char *publisher = place->depth == 0 || strcmp(above, local) != 0 ? above : name;
         for (size_t i = 0; i < list->count; i++)
-            add_entry(finding, place, publisher, &list->entries[i]);
+            add_entry(search, place, publisher, &list->entries[i]);
     }
 }
 
 /* Adds the models of an entry of a directory of models. */
-static void add_entry(struct finding *finding, const struct place *place, const char *publisher,
+static void add_entry(struct search *search, const struct place *place, const char *publisher,
                       const struct location_entry *entry)
 {
-    struct arena *arena = finding->arena;
+    struct arena *arena = search->arena;
     struct error unused;
     struct location_list inside;
     const char *below = arena_printf(arena, "%s/%s", place->path, entry->name);
     if (*entry->name == '.')
         return;
     if (is_model_file(entry->name))
-        add_model(finding, arena_printf(arena, "%s/%s", publisher, stem(arena, entry->name)), below);
+        add_model(search, arena_printf(arena, "%s/%s", publisher, stem(arena, entry->name)), below);
     else if (place->depth <= MAX_DEPTH && entry->kind != LOCATION_FILE && entry->kind != LOCATION_OTHER &&
-             list_folder(finding, below, &inside, &unused))
-        add_folder(finding,
+             list_folder(search, below, &inside, &unused))
+        add_folder(search,
                    &(struct place){below, arena_printf(arena, "%s/%s", publisher, entry->name), place->depth + 1},
                    &inside);
 }
@@ -268,11 +268,11 @@ static const char *absolute(struct arena *arena, const char *path, struct error 
 }
 
 /* Adds the models of a source that the user named. */
-static bool add_source(struct finding *finding, const char *argument, struct error *error)
+static bool add_source(struct search *search, const char *argument, struct error *error)
 {
-    struct arena *arena = finding->arena;
+    struct arena *arena = search->arena;
     const char *id, *source = library_split(argument, arena, &id);
-    size_t n_before = finding->n_models;
+    size_t n_before = search->n_models;
     struct location_list list;
     bool is_remote = strstr(source, "://") != NULL;
     const char *path = is_remote ? source : hub_cache_resolve(arena, source, formats, LOCATION_FOLLOW, error);
@@ -283,31 +283,31 @@ static bool add_source(struct finding *finding, const char *argument, struct err
     enum location_kind kind = is_remote ? LOCATION_OTHER : local_kind(path);
     if (kind == LOCATION_NOTHING)
         return error_set(error, "%s: no such file or directory", source);
-    if (kind == LOCATION_FOLDER && !list_folder(finding, path, &list, error))
+    if (kind == LOCATION_FOLDER && !list_folder(search, path, &list, error))
         return false;
     if (kind == LOCATION_FOLDER)
-        add_folder(finding, &(struct place){path, own, 0}, &list);
+        add_folder(search, &(struct place){path, own, 0}, &list);
     else
-        add_model(finding, repository != NULL ? repository : stem(arena, own), path);
-    return finding->n_models > n_before || error_set(error, "%s: holds no models", source);
+        add_model(search, repository != NULL ? repository : stem(arena, own), path);
+    return search->n_models > n_before || error_set(error, "%s: holds no models", source);
 }
 
 /* Gives models that a scan found twice under one name their whole file's name: model.gguf beside model/. */
-static void tell_apart(struct finding *finding)
+static void tell_apart(struct search *search)
 {
-    for (size_t i = 0; i < finding->n_models; i++)
+    for (size_t i = 0; i < search->n_models; i++)
         for (size_t j = 0; j < i; j++) {
-            struct library_model *model = &finding->models[i];
+            struct library_model *model = &search->models[i];
             const char *name = strrchr(model->source, '/');
-            if (strcmp(model->id, finding->models[j].id) == 0 && name != NULL &&
+            if (strcmp(model->id, search->models[j].id) == 0 && name != NULL &&
                 strcmp(name + 1, strchr(model->id, '/') + 1) != 0)
-                model->id = arena_printf(finding->arena, "%.*s%s", (int)strcspn(model->id, "/"), model->id, name);
+                model->id = arena_printf(search->arena, "%.*s%s", (int)strcspn(model->id, "/"), model->id, name);
         }
 }
 
 /* What the tree of a library needs besides its models. */
 struct opened_library {
-    struct finding finding;
+    struct search search;
     struct library library;
 };
 
@@ -340,12 +340,12 @@ struct tree *library_open(const char *const *sources, size_t n_sources, const st
         struct opened_library *opened = arena_alloc(checkpoint->arena, sizeof *opened);
         struct options *of_models = arena_copy(checkpoint->arena, options, sizeof *of_models);
         of_models->library = false;
-        opened->finding = (struct finding){.arena = checkpoint->arena, .options = of_models};
+        opened->search = (struct search){.arena = checkpoint->arena, .options = of_models};
         bool found = true;
         for (size_t i = 0; i < n_sources && found; i++)
-            found = add_source(&opened->finding, sources[i], &error);
-        tell_apart(&opened->finding);
-        opened->library = (struct library){opened->finding.models, opened->finding.n_models};
+            found = add_source(&opened->search, sources[i], &error);
+        tell_apart(&opened->search);
+        opened->library = (struct library){opened->search.models, opened->search.n_models};
         tree = found ? library_new(checkpoint, &options->content, &opened->library, &error) : NULL;
         if (tree != NULL)
             tree_on_free(tree, close_models, opened);

@@ -262,7 +262,7 @@ static bool copy_integers(const struct recipe_merge *merge, const struct recipe_
 static bool make_tensor(struct making *making, const struct recipe_job *job, struct tensor *ret_tensor)
 {
     struct recipe_merge *merge = making->merge;
-    struct merge_operands operands = {.dtype = work_dtype(merge, job)};
+    struct merge_operands operands = {.dtype = work_dtype(merge, job), .findings = merge->merged->findings};
     if (!is_merged_as_float(job->tensors[0]))
         return copy_integers(merge, job, ret_tensor);
     for (size_t i = 0; i < job->slice->n_sources; i++)

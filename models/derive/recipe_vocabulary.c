@@ -309,7 +309,7 @@ const struct view *recipe_vocabulary_view(const struct recipe_merge *merge, cons
     memset(tables, 0, n_models * sizeof *tables);
     tables[job->slice->sources[source].model] = tensor_view(job->tensors[source], merge->merged->arena);
     if (map != NULL && find_tables(merge, job, map, tables))
-        view = view_map_rows(merge->merged->arena, dtype, tables, n_models, map);
+        view = view_map_rows(merge->merged->arena, dtype, tables, n_models, map, merge->merged->findings);
     free(tables);
     return view;
 }

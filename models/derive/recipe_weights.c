@@ -66,34 +66,34 @@ static void infer_templates(const struct recipe_input *input, struct arena *aren
 
 /* Jobs. */
 
-struct finding {
+struct search {
     const struct recipe_merge *merge;
     struct recipe_jobs *jobs;
     const struct weight_template *template;
     bool is_inferred; /* weights that a model lacks are left out */
 };
 
-static const struct tensor *find_in(const struct finding *finding, const struct recipe_slice *slice, size_t source,
+static const struct tensor *find_in(const struct search *search, const struct recipe_slice *slice, size_t source,
                                     const char *name)
 {
-    return tensor_set_find_text(finding->merge->inputs[slice->sources[source].model].model->tensors, name);
+    return tensor_set_find_text(search->merge->inputs[slice->sources[source].model].model->tensors, name);
 }
 
 /* Fills in the job's tensors: returns false with *ret_missing, the place of a source without the tensor, or with -1 for
  * a tensor that is left out because no source has it. */
-static bool find_tensors(const struct finding *finding, struct recipe_job *job, const char *const *names,
+static bool find_tensors(const struct search *search, struct recipe_job *job, const char *const *names,
                          int *ret_missing)
 {
     const struct recipe_slice *slice = job->slice;
     bool any = false;
     *ret_missing = -1;
     for (size_t i = 0; i < slice->n_sources; i++) {
-        job->tensors[i] = find_in(finding, slice, i, names[i]);
+        job->tensors[i] = find_in(search, slice, i, names[i]);
         any |= job->tensors[i] != NULL;
     }
-    for (size_t i = 0; i < slice->n_sources && (any || !finding->template->is_optional); i++) {
-        if (job->tensors[i] == NULL && finding->template->tied != NULL)
-            job->tensors[i] = find_in(finding, slice, i, finding->template->tied);
+    for (size_t i = 0; i < slice->n_sources && (any || !search->template->is_optional); i++) {
+        if (job->tensors[i] == NULL && search->template->tied != NULL)
+            job->tensors[i] = find_in(search, slice, i, search->template->tied);
         if (job->tensors[i] == NULL)
             *ret_missing = (int)i;
         else if (job->label == NULL || strcmp(job->tensors[i]->name, job->label) > 0)
@@ -103,21 +103,21 @@ static bool find_tensors(const struct finding *finding, struct recipe_job *job, 
 }
 
 /* Adds the job of a tensor; `names` are those that the sources of the slice give it. */
-static bool add_job(const struct finding *finding, struct recipe_job job, const char *const *names)
+static bool add_job(const struct search *search, struct recipe_job job, const char *const *names)
 {
-    const struct recipe_merge *merge = finding->merge;
-    struct recipe_jobs *jobs = finding->jobs;
+    const struct recipe_merge *merge = search->merge;
+    struct recipe_jobs *jobs = search->jobs;
     int missing;
-    job.has_vocabulary = finding->template->has_vocabulary;
+    job.has_vocabulary = search->template->has_vocabulary;
     job.tensors = arena_array(jobs->arena, job.slice->n_sources, sizeof *job.tensors);
-    if (find_tensors(finding, &job, names, &missing)) {
+    if (find_tensors(search, &job, names, &missing)) {
         if (jobs->count == TENSOR_SET_MAX)
             return error_set(merge->error, "more than %d tensors", TENSOR_SET_MAX);
         jobs->items = arena_grow(jobs->arena, jobs->items, jobs->count, sizeof job);
         jobs->items[jobs->count++] = job;
         return true;
     }
-    if (missing >= 0 && !finding->is_inferred)
+    if (missing >= 0 && !search->is_inferred)
         return error_set(merge->error, "tensor '%.200s' is missing in the model '%.200s'", names[missing],
                          merge->inputs[job.slice->sources[missing].model].named->text);
     if (missing >= 0 && job.label != NULL && jobs->n_left_out++ == 0)
@@ -125,52 +125,52 @@ static bool add_job(const struct finding *finding, struct recipe_job job, const 
     return true;
 }
 
-static bool add_outside_layers(const struct finding *finding)
+static bool add_outside_layers(const struct search *search)
 {
-    const struct recipe *recipe = finding->merge->recipe;
-    const struct recipe_slice *slice = finding->template->is_last ? &recipe->after_layers : &recipe->slices[0];
-    const char **names = arena_array(finding->jobs->arena, slice->n_sources, sizeof *names);
+    const struct recipe *recipe = search->merge->recipe;
+    const struct recipe_slice *slice = search->template->is_last ? &recipe->after_layers : &recipe->slices[0];
+    const char **names = arena_array(search->jobs->arena, slice->n_sources, sizeof *names);
     for (size_t i = 0; i < slice->n_sources; i++)
-        names[i] = finding->template->before;
-    return add_job(finding, (struct recipe_job){.name = finding->template->before, .slice = slice}, names);
+        names[i] = search->template->before;
+    return add_job(search, (struct recipe_job){.name = search->template->before, .slice = slice}, names);
 }
 
-static const char *layer_name(const struct finding *finding, struct arena *arena, uint64_t layer)
+static const char *layer_name(const struct search *search, struct arena *arena, uint64_t layer)
 {
-    return arena_printf(arena, "%s%llu.%s", finding->template->before, (unsigned long long)layer,
-                        finding->template->after);
+    return arena_printf(arena, "%s%llu.%s", search->template->before, (unsigned long long)layer,
+                        search->template->after);
 }
 
 /* Adds the job of each weight of a layer, which becomes layer `number` of the result. */
-static bool add_layer(struct finding *finding, const struct weight_templates *weights, const struct recipe_slice *slice,
+static bool add_layer(struct search *search, const struct weight_templates *weights, const struct recipe_slice *slice,
                       const uint64_t *layers, uint64_t number, double at)
 {
-    const char **names = arena_array(finding->jobs->arena, slice->n_sources, sizeof *names);
+    const char **names = arena_array(search->jobs->arena, slice->n_sources, sizeof *names);
     for (size_t i = 0; i < weights->count; i++) {
-        finding->template = &weights->items[i];
-        if (finding->template->after == NULL)
+        search->template = &weights->items[i];
+        if (search->template->after == NULL)
             continue;
         for (size_t j = 0; j < slice->n_sources; j++)
-            names[j] = layer_name(finding, finding->jobs->arena, layers[j]);
+            names[j] = layer_name(search, search->jobs->arena, layers[j]);
         const struct recipe_job job = {
-            .name = layer_name(finding, finding->jobs->arena, number), .slice = slice, .at = at, .is_of_layer = true};
-        if (!add_job(finding, job, names))
+            .name = layer_name(search, search->jobs->arena, number), .slice = slice, .at = at, .is_of_layer = true};
+        if (!add_job(search, job, names))
             return false;
     }
     return true;
 }
 
 /* Adds the jobs of a slice, whose layers become those of the result from `first` on. */
-static bool add_slice(struct finding *finding, const struct weight_templates *weights, const struct recipe_slice *slice,
+static bool add_slice(struct search *search, const struct weight_templates *weights, const struct recipe_slice *slice,
                       uint64_t first, uint64_t *ret_count)
 {
-    uint64_t *layers = arena_array(finding->jobs->arena, slice->n_sources, sizeof *layers), count = 0;
+    uint64_t *layers = arena_array(search->jobs->arena, slice->n_sources, sizeof *layers), count = 0;
     for (size_t i = slice->n_sources; i-- > 0;)
-        if (!recipe_layers(finding->merge, slice, &slice->sources[i], &layers[i], &count))
+        if (!recipe_layers(search->merge, slice, &slice->sources[i], &layers[i], &count))
             return false;
     for (uint64_t layer = 0; layer < count; layer++) {
         double at = count > 1 ? (double)layer / (double)(count - 1) : 1;
-        if (!add_layer(finding, weights, slice, layers, first + layer, at))
+        if (!add_layer(search, weights, slice, layers, first + layer, at))
             return false;
         for (size_t i = 0; i < slice->n_sources; i++)
             layers[i]++;
@@ -179,24 +179,24 @@ static bool add_slice(struct finding *finding, const struct weight_templates *we
     return true;
 }
 
-static bool add_layers(struct finding *finding, const struct weight_templates *weights)
+static bool add_layers(struct search *search, const struct weight_templates *weights)
 {
-    const struct recipe *recipe = finding->merge->recipe;
+    const struct recipe *recipe = search->merge->recipe;
     uint64_t first = 0, count = 0;
     for (size_t i = 0; i < recipe->n_slices; i++, first += count)
-        if (first > RECIPE_MAX_LAYERS || !add_slice(finding, weights, &recipe->slices[i], first, &count))
+        if (first > RECIPE_MAX_LAYERS || !add_slice(search, weights, &recipe->slices[i], first, &count))
             return first <= RECIPE_MAX_LAYERS
                        ? false
-                       : error_set(finding->merge->error, "more than %d layers", RECIPE_MAX_LAYERS);
+                       : error_set(search->merge->error, "more than %d layers", RECIPE_MAX_LAYERS);
     return true;
 }
 
 /* Adds the jobs of the weights before the layers, or after them. */
-static bool add_others(struct finding *finding, const struct weight_templates *weights, bool is_last)
+static bool add_others(struct search *search, const struct weight_templates *weights, bool is_last)
 {
     for (size_t i = 0; i < weights->count; i++) {
-        finding->template = &weights->items[i];
-        if (finding->template->after == NULL && finding->template->is_last == is_last && !add_outside_layers(finding))
+        search->template = &weights->items[i];
+        if (search->template->after == NULL && search->template->is_last == is_last && !add_outside_layers(search))
             return false;
     }
     return true;
@@ -208,9 +208,8 @@ bool recipe_find_jobs(const struct recipe_merge *merge, struct recipe_jobs *jobs
     bool has_table = weights_of_class(merge->donor->class_name, jobs->arena, &weights);
     if (!has_table)
         infer_templates(&merge->inputs[merge->recipe->slices[0].sources[0].model], jobs->arena, &weights);
-    struct finding finding = {merge, jobs, NULL, !has_table};
-    if (!add_others(&finding, &weights, false) || !add_layers(&finding, &weights) ||
-        !add_others(&finding, &weights, true))
+    struct search search = {merge, jobs, NULL, !has_table};
+    if (!add_others(&search, &weights, false) || !add_layers(&search, &weights) || !add_others(&search, &weights, true))
         return false;
     recipe_sort_jobs(merge, jobs);
     return jobs->count > 0 || error_set(merge->error, "the models have no tensors in common");

@@ -256,12 +256,49 @@ static void merged(void)
                                                 .n_models = methods[i].n_models,
                                                 .sparsifier = methods[i].sparsifier,
                                                 .random = mersenne_new(arena, 1),
+                                                .findings = findings_new(arena),
                                                 .lambda = 1,
                                                 .t = 0.5,
                                                 .select_topk = 0.5,
                                                 .filter_wise = true};
         check(methods[i].name, methods[i].merge(arena, &operands));
     }
+}
+
+static void add_length(void *context, const struct extent *from, uint64_t n_bytes)
+{
+    (void)from;
+    *(uint64_t *)context += n_bytes;
+}
+
+/* Returns how many bytes are named for the first element. */
+static uint64_t named_for_one(const struct view *view, bool as_at_first)
+{
+    uint64_t n_bytes = 0;
+    struct dependencies to = {.take = add_length, .context = &n_bytes, .as_at_first = as_at_first};
+    convert_depends(view, encoding_of(&f32_dtype), 0, 1, &to);
+    dependencies_end(&to);
+    return n_bytes;
+}
+
+/* What the first reader finds out, later ones need not read, but it can be named as if none had come. */
+static void named_as_at_first(void)
+{
+    const struct merge_model model = {.view = matrix(ROWS, COLUMNS), .weight = 1};
+    const struct merge_operands operands = {.dtype = &bf16_dtype,
+                                            .base = matrix(ROWS, COLUMNS),
+                                            .models = &model,
+                                            .n_models = 1,
+                                            .findings = findings_new(arena),
+                                            .t = 0.5};
+    const struct view *view = merge_slerp(arena, &operands);
+    const uint64_t all = 2 * sizeof(float) * ROWS * COLUMNS;
+    unsigned char bytes[2];
+    struct error error;
+    CHECK(named_for_one(view, false) == all && named_for_one(view, true) == all);
+    CHECK(view_read(view, 0, 1, bytes, &error));
+    CHECK(named_for_one(view, false) == 2 * sizeof(float) && named_for_one(view, true) == all);
+    forget_all();
 }
 
 static const struct view *group_numbers(void)
@@ -367,6 +404,7 @@ int main(void)
     rearranged();
     computed();
     merged();
+    named_as_at_first();
     packed();
     exact();
     arena_free(arena);

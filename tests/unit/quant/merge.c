@@ -210,6 +210,7 @@ static const struct view *make_view(struct arena *arena, struct test *test, cons
     test->operands.n_models = test->n_models;
     test->operands.random = mersenne_new(arena, (uint32_t)test->seed);
     test->operands.first_word = test->skip;
+    test->operands.findings = findings_new(arena);
     return method->merge(arena, &test->operands);
 }
 

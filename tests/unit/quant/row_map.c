@@ -33,12 +33,12 @@ static void test_places(struct arena *arena)
     static const struct row_map map = {places, sizeof places / sizeof *places, &mean, 2};
     static const float expected[] = {2,  3, 4, 5, 100, 101,        0,          0,          51,
                                      52, 6, 7, 2, 3,   165.0F / 7, 171.0F / 7, 165.0F / 7, 171.0F / 7};
-    const struct view *view = view_map_rows(arena, &f32_dtype, tables, 3, &map);
+    const struct view *view = view_map_rows(arena, &f32_dtype, tables, 3, &map, findings_new(arena));
     CHECK(view->shape[0] == 9 && view->shape[1] == 2);
     for (uint64_t first = 0; first < 18; first++)
         check_range(view, first, 18 - first, expected + first);
     check_range(view, 3, 7, expected + 3);
-    view = view_map_rows(arena, &bf16_dtype, tables, 3, &map);
+    view = view_map_rows(arena, &bf16_dtype, tables, 3, &map, findings_new(arena));
     check_range(view, 8, 2, (const float[]){51, 52});
 }
 
@@ -55,7 +55,7 @@ static void check_padding(struct arena *arena, const struct dtype *dtype, uint64
         places[i] = (struct row_place){0, (uint32_t)i};
     const struct view *const table = view_literal(arena, &f32_dtype, 2, shape, values);
     const struct row_map map = {places, n_rows, NULL, 1};
-    const struct view *view = view_map_rows(arena, dtype, &table, 1, &map);
+    const struct view *view = view_map_rows(arena, dtype, &table, 1, &map, findings_new(arena));
     CHECK(convert_read(view, encoding_of(&f32_dtype), n_rows * n_columns, n_columns, padding, &error));
     CHECK(padding[0] == first[0] && padding[1] == first[1] && padding[2] == first[2]);
     CHECK(padding[n_columns - 1] == last);

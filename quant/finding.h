@@ -1,0 +1,48 @@
+/* What the first reader of a view finds out about whole tensors, and every later one shares: a norm, a threshold.
+ *
+ * A finding is one piece of memory without pointers, so that a program may keep it beyond the process: the same view of
+ * the same inputs finds the same bytes. Readers that come while a finding is made wait. After a failure, also of
+ * memory, the next reader tries again. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The findings of a checkpoint's views: they live as long as the arena. */
+struct findings;
+struct findings *findings_new(struct arena *arena);
+
+/* Where findings are kept. Called from any thread, for a finding by one at a time; neither fails visibly. */
+struct finding_keeper {
+    void *(*load)(void *context, uint32_t number); /* returns memory of finding_alloc(); NULL: it is not there */
+    void (*save)(void *context, uint32_t number, const void *bytes, size_t length);
+    void *context;
+};
+
+/* Keeps findings from now on. Call it before the first reader comes, and again with NULL before the keeper ends. */
+void findings_keep(struct findings *findings, const struct finding_keeper *keeper);
+
+/* A finding: a member of a view. Its number is that of its place among all, in the order of finding_init(). */
+struct finding {
+    _Atomic(const void *) value;
+    struct findings *findings;
+    uint32_t number;
+    _Atomic(bool) sought; /* among those that are kept */
+};
+
+void finding_init(struct finding *finding, struct findings *findings);
+
+/* Returns memory for a finding, with zeros; the one that returns it from finding_function or load() gives it up. All
+ * other memory of it is released by finding_discard(). */
+void *finding_alloc(size_t length);
+void finding_discard(void *value);
+
+/* Returns the finding; NULL: an error. */
+typedef void *finding_function(const void *context, struct error *error);
+const void *finding_get(struct finding *finding, finding_function *find, const void *context, struct error *error);
+
+/* Reports whether the finding is there already, or kept. */
+bool finding_known(struct finding *finding);

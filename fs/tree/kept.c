@@ -1,5 +1,6 @@
 #include "fs/tree/kept.h"
 
+#include "formats/location_local.h"
 #include "fs/tree/file_time.h"
 #include "fs/tree/keeper.h"
 #include "fs/tree/kept_key.h"
@@ -7,6 +8,7 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct kept {
     enum keep keep;
@@ -21,7 +23,18 @@ struct kept {
     atomic_bool is_ending;
 };
 
-static time_t newest_of(const struct origin *origin, struct timespec newest)
+const char *kept_name(const char *model, const char *path, struct arena *arena)
+{
+    const char *real = local_real_path(model, arena);
+    if (real != NULL)
+        model = real;
+    size_t length = strlen(model);
+    while (length > 0 && model[length - 1] == '/')
+        length--;
+    return arena_printf(arena, "%.*s/%s", (int)length, model, path);
+}
+
+time_t kept_newest(const struct origin *origin, struct timespec newest)
 {
     for (size_t i = 0; i < origin->n_sources; i++)
         newest = file_time_later(newest, source_mtime(origin->sources[i]));
@@ -37,12 +50,11 @@ static bool is_wanted(const struct kept *kept, const struct vfile *file, uint64_
     return vfile_making(file, granule * STORE_GRANULE, length) >= least;
 }
 
-/* Reports whether another write to an input would change its time. */
-static bool is_settled(const struct kept *kept)
+bool kept_is_settled(time_t newest)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec - kept->newest > KEPT_AGE;
+    return now.tv_sec - newest > KEPT_AGE;
 }
 
 /* A file that is being sealed. */
@@ -89,7 +101,7 @@ static void seal_if_complete(void *context, size_t n_written)
         return;
     kept->n_missing = count_missing(&seal);
     kept->has_counted = true;
-    if (kept->n_missing == 0 && is_settled(kept))
+    if (kept->n_missing == 0 && kept_is_settled(kept->newest))
         store_seal(kept->keeping.object, fill_granule, &seal);
 }
 
@@ -101,7 +113,7 @@ struct kept *kept_new(const struct vfile *file, const struct kept_request *reque
     kept_key(file, request->identity, key + sizeof STORE_COMPUTED - 1);
     size_t n_granules = (size_t)((file->size + STORE_GRANULE - 1) / STORE_GRANULE);
     struct kept *kept = memory_alloc(sizeof *kept);
-    *kept = (struct kept){.keep = request->keep, .newest = newest_of(&file->origin, request->newest)};
+    *kept = (struct kept){.keep = request->keep, .newest = kept_newest(&file->origin, request->newest)};
     kept->remake = request->remake;
     kept->context = request->context;
     kept->n_granules = n_granules;
@@ -200,7 +212,7 @@ static enum way way_of(const struct reading *reading, size_t at, size_t length)
         return NOT_KEPT;
     if (take(kept, offset, length, reading->out + at))
         return TAKEN;
-    return is_settled(kept) ? COMPUTED_AND_KEPT : NOT_KEPT;
+    return kept_is_settled(kept->newest) ? COMPUTED_AND_KEPT : NOT_KEPT;
 }
 
 /* Reads a run of pieces that go the same way. */

@@ -48,6 +48,16 @@ struct kept_request {
     void *context;
 };
 
+/* Returns what kept bytes are called in lists of the store: the model, by an absolute path if it is local, and a path
+ * in its tree. */
+const char *kept_name(const char *model, const char *path, struct arena *arena);
+
+/* Returns the time of the newest input in seconds: of the origin, or `newest`. */
+time_t kept_newest(const struct origin *origin, struct timespec newest);
+
+/* Reports whether another write to an input would change its time, which is that of the newest. */
+bool kept_is_settled(time_t newest);
+
 /* Returns what is kept of a file; NULL: nothing ever is. The origin must outlive it; the spans need not. */
 struct kept *kept_new(const struct vfile *file, const struct kept_request *request);
 

@@ -1,6 +1,5 @@
 #include "fs/tree/kept_files.h"
 
-#include "formats/location_local.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/identity.h"
 #include "fs/tree/nodes.h"
@@ -60,20 +59,13 @@ static struct kept_file *find(struct kept_files *files, node_id id)
     return file;
 }
 
-/* Returns the file's name in lists of the store: the model, by an absolute path if it is local, and the path in it. The
- * files of a collection share a name. */
+/* The files of a collection share a name. */
 static const char *name_of(struct tree *tree, node_id id, struct arena *arena)
 {
     struct computed computed;
-    const char *model = tree->checkpoint->path, *real = local_real_path(model, arena);
     if (computed_of(tree, id, &computed))
         id = (node_id)computed.owner->node + 1;
-    if (real != NULL)
-        model = real;
-    size_t length = strlen(model);
-    while (length > 0 && model[length - 1] == '/')
-        length--;
-    return arena_printf(arena, "%.*s/%s", (int)length, model, tree_path(tree, id, arena));
+    return kept_name(tree->checkpoint->path, tree_path(tree, id, arena), arena);
 }
 
 /* Returns a stored node's file, whose spans live as long as the tree. */

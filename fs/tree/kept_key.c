@@ -6,7 +6,6 @@
 #include <elf.h>
 #include <link.h>
 #include <nettle/base16.h>
-#include <nettle/sha2.h>
 #include <string.h>
 
 /* Must change whenever keys are made otherwise, or granules of a file are. */
@@ -74,7 +73,7 @@ static void add_view(struct sha256_ctx *hash, const struct span *span)
 {
     const struct encoding *encoding = &span->encoding;
     uint64_t n_importances = view_row_elements(span->view) * view_matrices(span->view);
-    struct dependencies to = {.take = add_extent, .context = hash};
+    struct dependencies to = {.take = add_extent, .context = hash, .as_at_first = true};
     add_text(hash, encoding->dtype->name);
     add_text(hash, span->view->dtype->name);
     add_text(hash, encoding->rule != NULL ? encoding->rule->name : "");
@@ -104,18 +103,28 @@ static void add_span(struct sha256_ctx *hash, const struct span *span)
         add_view(hash, span);
 }
 
-void kept_key(const struct vfile *file, const char *identity, char key[SHA256_HEX + 1])
+void kept_key_begin(struct sha256_ctx *hash, const struct origin *origin, const char *identity)
+{
+    sha256_init(hash);
+    add_text(hash, format_version);
+    dl_iterate_phdr(add_build, hash);
+    add_text(hash, identity);
+    add_changes(hash, origin);
+}
+
+void kept_key_end(struct sha256_ctx *hash, char key[SHA256_HEX + 1])
 {
     uint8_t digest[SHA256_DIGEST_SIZE];
-    struct sha256_ctx hash;
-    sha256_init(&hash);
-    add_text(&hash, format_version);
-    dl_iterate_phdr(add_build, &hash);
-    add_text(&hash, identity);
-    add_changes(&hash, &file->origin);
-    for (size_t i = 0; i < file->n_spans; i++)
-        add_span(&hash, &file->spans[i]);
-    sha256_digest(&hash, sizeof digest, digest);
+    sha256_digest(hash, sizeof digest, digest);
     base16_encode_update(key, sizeof digest, digest);
     key[SHA256_HEX] = '\0';
+}
+
+void kept_key(const struct vfile *file, const char *identity, char key[SHA256_HEX + 1])
+{
+    struct sha256_ctx hash;
+    kept_key_begin(&hash, &file->origin, identity);
+    for (size_t i = 0; i < file->n_spans; i++)
+        add_span(&hash, &file->spans[i]);
+    kept_key_end(&hash, key);
 }

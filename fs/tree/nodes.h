@@ -99,7 +99,8 @@ struct tree {
     void *planned_context;
     tree_checkpoint_function *opened;
     void *opened_context;
-    struct kept_files *kept; /* NULL: nothing is kept */
+    struct kept_files *kept;        /* NULL: nothing is kept */
+    struct kept_findings *findings; /* NULL: none are kept */
 };
 
 /* The bits of a computed node's number: collection + 1 | 0 | item | slot + 1, or 0 for the item's directory. A node of

@@ -3,6 +3,7 @@
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/kept_files.h"
+#include "fs/tree/kept_findings.h"
 #include "fs/tree/nodes.h"
 #include "fs/tree/planner.h"
 
@@ -193,6 +194,7 @@ struct tree *tree_empty(const struct checkpoint *checkpoint, const struct conten
     tree->shown = &tree->source_shown;
     if (options->keep != KEEP_NONE)
         tree->kept = kept_files_new();
+    tree->findings = kept_findings_new(checkpoint, options);
     node_add(tree, 0, "", true);
     return tree;
 }
@@ -206,6 +208,7 @@ void tree_free(struct tree *tree)
         if (tree->branches[i]->of == NULL)
             tree_free(tree->branches[i]->tree);
     kept_files_free(tree->kept);
+    kept_findings_free(tree->findings);
     for (size_t i = tree->n_releases; i-- > 0;)
         tree->releases[i].release(tree->releases[i].context);
     for (uint32_t i = 0; i < tree->n_nodes; i++) {

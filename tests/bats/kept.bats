@@ -119,6 +119,50 @@ END
     fails 2 "option keep: 'some' is not quantized, all or none" "$WFS" ls -o keep=some "$SOURCE"
 }
 
+# set_finding BYTES OTHER: changes the only finding that is kept, and its CRC unless OTHER is "damaged".
+set_finding() {
+    "$PYTHON" - "$XDG_CACHE_HOME"/wfs/objects/*/computed-*/000000 "$@" <<'END'
+import struct, sys, zlib
+
+with open(sys.argv[1], "r+b") as segment:
+    bytes = bytearray(segment.read())
+    length = struct.unpack_from("<Q", bytes)[0]
+    new = struct.pack("<2f", *map(float, sys.argv[2].split()))
+    assert length == len(new), length
+    bytes[8:8 + length] = new
+    if sys.argv[3] != "damaged":
+        struct.pack_into("<I", bytes, len(bytes) - 2048, zlib.crc32(bytes[:4096]))
+    segment.seek(0)
+    segment.write(bytes)
+END
+}
+
+@test "what the first reader of a merged tensor finds out another command need not" {
+    local models=$BATS_TEST_TMPDIR/models recipe=$BATS_TEST_TMPDIR/models/slerp.yaml tensor=tensors/lm_head.weight/raw wanted
+    mkdir "$models"
+    "$PYTHON" "$HERE/recipes.py" "$models"
+    printf '%s\n' 'merge_method: slerp' 'models: [{model: base}, {model: tuned}]' 'base_model: base' 'parameters: {t: 0.5}' 'dtype: bfloat16' >"$recipe"
+    touch -d 2020-01-01 "$models"/* "$models"/*/*
+    merged() { "$WFS" cat "$@" "$recipe" "$tensor" | sha256sum; }
+    wanted=$(merged)
+    "$WFS" cache ls | grep -qx ' *0 bytes  all'
+    [ "$(merged -o "$KEEP")" = "$wanted" ]
+    [ "$("$WFS" cache ls | grep -c "  $recipe/findings\$")" -eq 1 ]
+    set_finding "1 0" whole # all of the base, nothing of the other model
+    [ "$(merged -o "$KEEP")" = "$("$WFS" cat "$models/base" "$tensor" | sha256sum)" ]
+    [ "$(merged -o "$KEEP,names=gguf")" != "$(merged -o "$KEEP")" ] # another request
+    "$WFS" cache rm "$recipe"
+    [ "$(merged -o "$KEEP")" = "$wanted" ]
+    set_finding "1 0" damaged
+    [ "$(merged -o "$KEEP")" = "$wanted" ]
+    "$WFS" cache rm "$recipe"
+    [ "$(merged -o "$KEEP")" = "$wanted" ]
+    set_finding "1 0" whole
+    cp "$models/half/model.safetensors" "$models/tuned/" # which has other values
+    touch -d 2020-01-01 "$models/tuned/model.safetensors"
+    [ "$(merged -o "$KEEP")" = "$(merged)" ]
+}
+
 @test "a cache that cannot be written, or may hold nothing, keeps nothing" {
     local wanted
     wanted=$(sum_of)

@@ -4,6 +4,7 @@
 
 #include "formats/tensor_set.h"
 #include "fs/tree/kept_key.h"
+#include "quant/merge.h"
 #include "remote/evict.h"
 #include "remote/options.h"
 #include "remote/store.h"
@@ -374,6 +375,28 @@ static void keys(void)
     CHECK_NAMED(strcmp(key_of(q4_k, header, IDENTITY, 6).hex, key.hex) != 0, "another change of the inode");
 }
 
+/* A key must be the same in the process that reads a merge first and in the next one. */
+static void key_of_a_merge(void)
+{
+    const uint64_t shape[] = {ROWS, COLUMNS};
+    char before[SHA256_HEX + 1], after[SHA256_HEX + 1];
+    struct arena *arena = arena_new();
+    struct error error;
+    open_source(OLD);
+    const struct view *view = view_of_source(arena, source, 0, &f32_dtype, 2, shape);
+    const struct merge_model model = {.view = view, .weight = 1};
+    const struct merge_operands operands = {&f32_dtype, view, &model, 1, .findings = findings_new(arena), .t = 0.5};
+    struct span_list spans = {.arena = arena};
+    spans_add_view(&spans, merge_slerp(arena, &operands), encoding_of(q4_k));
+    struct vfile file = vfile_of_spans(&spans, (struct origin){&source, 1});
+    kept_key(&file, IDENTITY, before);
+    CHECK(vfile_read(&file, 0, 1, found, &error));
+    kept_key(&file, IDENTITY, after);
+    CHECK_TEXT(after, before);
+    source_close(source);
+    arena_free(arena);
+}
+
 /* In a process of its own, which has another store: a directory that cannot be made. */
 static void without_store(void)
 {
@@ -417,6 +440,7 @@ int main(void)
     evicted();
     sealed();
     keys();
+    key_of_a_merge();
     files_remove();
     return check_done();
 }

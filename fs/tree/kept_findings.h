@@ -1,0 +1,17 @@
+/* Findings of merges (quant/finding.h) in the store: what the first reader of a merged tensor finds out in passes over
+ * that tensor in every model, later processes of the user read there.
+ *
+ * Findings are kept where the bytes of files are (content_options.h), on the same terms (kept.h). They belong to the
+ * checkpoint, not to a file: a merge as GGUF has those of the merge as safetensors. Each is an object of 4 KiB, and a
+ * second one for what does not fit. */
+#pragma once
+
+#include "fs/tree/content_options.h"
+
+struct kept_findings;
+
+/* Keeps the findings of a checkpoint from now on. Returns NULL if it has none, or nothing is kept. */
+struct kept_findings *kept_findings_new(const struct checkpoint *checkpoint, const struct content_options *options);
+
+/* Keeps no more of them. Call it before the sources are closed. NULL is allowed. */
+void kept_findings_free(struct kept_findings *kept);

@@ -150,6 +150,12 @@ bool block_errors(const struct view *view, const struct dtype *dtype, uint64_t b
     return true;
 }
 
+/* Like fmax(), whose reduction gcc 12 for aarch64 cannot compile. */
+static double larger(double a, double b)
+{
+    return b > a ? b : a;
+}
+
 /* Returns the unit of block_distance(). */
 static double unit_of(const struct dtype *dtype, const void *block, const float *values)
 {
@@ -157,7 +163,7 @@ static double unit_of(const struct dtype *dtype, const void *block, const float 
     if (dtype->n_scales > 0)
         return fabs((double)f16_load((const unsigned char *)block + dtype->scale_offset[0]));
     for (unsigned i = 0; i < dtype->block_elements; i++)
-        largest = fmax(largest, fabs((double)values[i]));
+        largest = larger(largest, fabs((double)values[i]));
     return largest;
 }
 
@@ -176,7 +182,7 @@ double block_distance(const struct dtype *dtype, const void *expected, const voi
         double difference = fabs((double)values[i] - (double)others[i]);
         if (!isfinite(difference))
             return INFINITY;
-        largest = fmax(largest, difference);
+        largest = larger(largest, difference);
     }
     return largest == 0 ? 0 : largest / unit_of(dtype, expected, values);
 }

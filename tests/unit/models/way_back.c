@@ -92,8 +92,10 @@ static double difference(const struct way_back *way, const struct tensor *a, con
         uint64_t n = view_units(left) - first < PIECE ? view_units(left) - first : PIECE;
         if (!view_read(left, first, n, x, &error) || !view_read(right, first, n, y, &error))
             return INFINITY;
-        for (uint64_t i = 0; i < n && memcmp(x, y, n * sizeof *x) != 0; i++)
-            most = fmax(most, fabs((double)x[i] - y[i]));
+        for (uint64_t i = 0; i < n && memcmp(x, y, n * sizeof *x) != 0; i++) {
+            double difference = fabs((double)x[i] - y[i]);
+            most = difference > most ? difference : most;
+        }
     }
     return most;
 }

@@ -115,7 +115,10 @@ DEFINE_AT(avx512, FOR_AVX512)
 static const struct kernels_of_level *kernels(void)
 {
 #if defined(__x86_64__)
-    static const struct kernels_of_level *const levels[] = {&kernels_portable, &kernels_avx2, &kernels_avx512};
+    static const struct kernels_of_level *const levels[] = {[CPU_PORTABLE] = &kernels_portable,
+                                                            [CPU_NEON] = &kernels_portable,
+                                                            [CPU_AVX2] = &kernels_avx2,
+                                                            [CPU_AVX512] = &kernels_avx512};
     return levels[cpu_level()];
 #else
     return &kernels_portable;

@@ -6,7 +6,7 @@
 #include <cpuid.h>
 #endif
 
-static const char *const level_names[CPU_LEVELS] = {"portable", "avx2", "avx512"};
+static const char *const level_names[CPU_LEVELS] = {"portable", "neon", "avx2", "avx512"};
 
 const char *cpu_level_name(enum cpu_level level)
 {
@@ -32,8 +32,19 @@ static enum cpu_level detect(void)
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi"))
         return CPU_AVX512;
     return CPU_AVX2;
+#elif defined(__aarch64__)
+    return CPU_NEON;
 #else
     return CPU_PORTABLE;
+#endif
+}
+
+static bool is_of_architecture(enum cpu_level level)
+{
+#if defined(__aarch64__)
+    return level <= CPU_NEON;
+#else
+    return level != CPU_NEON;
 #endif
 }
 
@@ -45,11 +56,16 @@ enum cpu_level cpu_level(void)
         level = (int)detect();
         const char *wanted = getenv("WFS_CPU");
         for (int i = 0; wanted != NULL && i < level; i++)
-            if (strcmp(wanted, level_names[i]) == 0)
+            if (is_of_architecture((enum cpu_level)i) && strcmp(wanted, level_names[i]) == 0)
                 level = i;
         __atomic_store_n(&known, level, __ATOMIC_RELAXED);
     }
     return (enum cpu_level)level;
+}
+
+bool cpu_runs(enum cpu_level level)
+{
+    return level <= cpu_level() && is_of_architecture(level);
 }
 
 struct kernels dtype_kernels_at(const struct dtype *dtype, enum cpu_level level)

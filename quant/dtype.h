@@ -31,14 +31,16 @@ struct kernels {
     encode_weighted_function *encode_weighted; /* NULL: importance has no effect */
 };
 
-/* The instruction sets of a processor for the kernels; each level includes the lower ones.
- * AVX2 means AVX2, FMA and F16C; AVX-512 adds F, BW, DQ, VL and VBMI. FMA is never used where it would change
- * a result: see -ffp-contract=off. */
-enum cpu_level { CPU_PORTABLE, CPU_AVX2, CPU_AVX512, CPU_LEVELS };
+/* The instruction sets of a processor for the kernels: NEON, of every 64-bit ARM, and those of x86-64, where each level
+ * includes the lower one. AVX2 means AVX2, FMA and F16C; AVX-512 adds F, BW, DQ, VL and VBMI. FMA is never used where
+ * it would change a result: see -ffp-contract=off. */
+enum cpu_level { CPU_PORTABLE, CPU_NEON, CPU_AVX2, CPU_AVX512, CPU_LEVELS };
 
-/* Returns the level of this processor, found once; the environment variable WFS_CPU (portable, avx2, avx512) lowers it.
- */
+/* Returns the level of this processor, found once; the environment variable WFS_CPU (a level's name) lowers it. */
 enum cpu_level cpu_level(void);
+
+/* Reports whether kernels of a level run here: the processor has it, and WFS_CPU does not prevent it. */
+bool cpu_runs(enum cpu_level level);
 const char *cpu_level_name(enum cpu_level level);
 
 enum dtype_kind {
@@ -66,16 +68,22 @@ struct dtype {
     bool weighs_rows;     /* encode_weighted needs mean_squares */
     uint16_t encode_cost; /* approximate picoseconds per element of the best kernel on one core, to decide on threads */
 
-    /* Portable kernels at CPU_PORTABLE, and faster ones; a missing level falls back to the lower one. Without decode,
-     * values cannot be shown as numbers. Without encode, the type is a target only with importance, or never. */
+    /* Portable kernels at CPU_PORTABLE, and faster ones; a missing one falls back to those of lower levels. Without
+     * decode, values cannot be shown as numbers. Without encode, the type is a target only with importance, or never.
+     */
     struct kernels kernels[CPU_LEVELS];
 };
 
-/* A kernel for x86-64 alone. */
+/* A kernel for x86-64 alone, and one for 64-bit ARM alone. */
 #if defined(__x86_64__)
 #define ON_X86(kernel) kernel
 #else
 #define ON_X86(kernel) NULL
+#endif
+#if defined(__aarch64__)
+#define ON_ARM(kernel) kernel
+#else
+#define ON_ARM(kernel) NULL
 #endif
 
 #define FOR_AVX2   __attribute__((target("avx2,fma,f16c"), flatten))

@@ -28,6 +28,13 @@
     DEFINE_ENCODERS(name, , encode_by, &family##_portable_loops)                                                       \
     DEFINE_ENCODERS(name, _avx2, encode_by, &family##_avx2_loops)                                                      \
     DEFINE_ENCODERS(name, _avx512, encode_by, &family##_avx512_loops)
+#elif defined(__aarch64__)
+#define DEFINE_ENCODERS_BY_FUNCTION(name, encode_by, context)                                                          \
+    DEFINE_ENCODERS(name, , encode_by, context)                                                                        \
+    DEFINE_ENCODERS(name, _neon, encode_by##_neon, context)
+#define DEFINE_ENCODERS_BY_LOOPS(name, encode_by, family)                                                              \
+    DEFINE_ENCODERS(name, , encode_by, &family##_portable_loops)                                                       \
+    DEFINE_ENCODERS(name, _neon, encode_by, &family##_neon_loops)
 #else
 #define DEFINE_ENCODERS_BY_FUNCTION(name, encode_by, context) DEFINE_ENCODERS(name, , encode_by, context)
 #define DEFINE_ENCODERS_BY_LOOPS(name, encode_by, family)     DEFINE_ENCODERS(name, , encode_by, &family##_portable_loops)
@@ -37,6 +44,7 @@
 #define ENCODER_KERNELS(name, fast_decode)                                                                             \
     {                                                                                                                  \
         [CPU_PORTABLE] = {name##_decode, name##_encode, name##_encode_weighted},                                       \
+        [CPU_NEON] = {NULL, ON_ARM(name##_encode_neon), ON_ARM(name##_encode_weighted_neon)},                          \
         [CPU_AVX2] = {ON_X86(fast_decode), ON_X86(name##_encode_avx2), ON_X86(name##_encode_weighted_avx2)},           \
         [CPU_AVX512] = {NULL, ON_X86(name##_encode_avx512), ON_X86(name##_encode_weighted_avx512)},                    \
     }
@@ -45,6 +53,7 @@
 #define WEIGHTED_ENCODER_KERNELS(name, fast_decode)                                                                    \
     {                                                                                                                  \
         [CPU_PORTABLE] = {name##_decode, NULL, name##_encode_weighted},                                                \
+        [CPU_NEON] = {NULL, NULL, ON_ARM(name##_encode_weighted_neon)},                                                \
         [CPU_AVX2] = {ON_X86(fast_decode), NULL, ON_X86(name##_encode_weighted_avx2)},                                 \
         [CPU_AVX512] = {NULL, NULL, ON_X86(name##_encode_weighted_avx512)},                                            \
     }

@@ -257,7 +257,10 @@ DEFINE_AT(avx512, FOR_AVX512)
 const struct grouped_kernels *grouped_kernels_at(enum cpu_level level)
 {
 #if defined(__x86_64__)
-    static const struct grouped_kernels *const levels[] = {&grouped_portable, &grouped_avx2, &grouped_avx512};
+    static const struct grouped_kernels *const levels[] = {[CPU_PORTABLE] = &grouped_portable,
+                                                           [CPU_NEON] = &grouped_portable,
+                                                           [CPU_AVX2] = &grouped_avx2,
+                                                           [CPU_AVX512] = &grouped_avx512};
     return levels[level];
 #else
     return &grouped_portable;

@@ -52,7 +52,7 @@ struct iq1_loops {
     unsigned (*nearest)(const struct grid_search *search, unsigned code, const float *values, const float *weights,
                         const float *numbers, float scale);
 };
-extern const struct iq1_loops iq1_portable_loops, iq1_avx2_loops, iq1_avx512_loops;
+extern const struct iq1_loops iq1_portable_loops, iq1_neon_loops, iq1_avx2_loops, iq1_avx512_loops;
 
 /* Returns the code of a group's levels, and prefetches their neighbours. */
 static inline unsigned iq1_code(const struct grid_search *search, const uint8_t *levels)

@@ -1,5 +1,5 @@
-/* The loops of iq1.h, with a way to divide a sub-block in each lane: included by iq_avx2.c and iq_avx512.c after
- * iq_simd.h.
+/* The loops of iq1.h, with a way to divide a sub-block in each lane: included by iq_neon.c, iq_avx2.c and iq_avx512.c
+ * after iq_simd.h.
  *
  * The sums of each way run in the order of the portable loops. The choice of a way depends on the order of ways, and on
  * rounding: so if any of a vector is better than the best so far, they are compared one by one. */
@@ -163,14 +163,14 @@ static bool divide_s(const float *values, const float *weights, const uint8_t *o
 }
 
 /* Returns a table for v_look_up() by three levels. */
-static inline vf three_levels(float zero, float one, float two)
+static inline vt three_levels(float zero, float one, float two)
 {
     return v_repeat_four(zero, one, two, two);
 }
 
 /* The contribution of a value to the sums by its level, for groups shifted up and groups shifted down. */
 struct shares {
-    vf qx[2], q2[2];
+    vt qx[2], q2[2];
 };
 
 static inline struct shares find_shares(float value, float weight)
@@ -222,6 +222,7 @@ static bool divide_m(const float *values, const float *weights, const uint8_t *o
     return found;
 }
 
+#if LANES == 16
 /* Finds the nearest neighbour. If a table covers two components there are half as many lookups, but the order of sums
  * differs: then a neighbour is certain only if it is nearer by more than the difference, as in iq_lines_simd.h. */
 static inline bool find_nearest(const uint16_t *packed, int count, const struct group *group, const float *numbers,
@@ -253,14 +254,19 @@ static inline bool find_nearest(const uint16_t *packed, int count, const struct 
     }
     return n == 1;
 }
+#endif
 
 static unsigned nearest(const struct grid_search *search, unsigned code, const float *values, const float *weights,
                         const float *numbers, float scale)
 {
     const struct group group = {values, NULL, weights};
     uint32_t begin = search->first[code], place = 0;
-    int count = (int)(search->first[code + 1] - begin);
-    if (components_of_table(8) == 1 || !find_nearest(search->packed + begin, count, &group, numbers, scale, &place))
+    bool found = false;
+#if LANES == 16
+    found =
+        find_nearest(search->packed + begin, (int)(search->first[code + 1] - begin), &group, numbers, scale, &place);
+#endif
+    if (!found)
         place = nearest_neighbour(search, code, &group, three_levels(numbers[0], numbers[1], numbers[2]), scale, 8);
     return (unsigned)search->index[code_of_packed(search->packed[begin + place], 8)];
 }

@@ -33,7 +33,7 @@ struct iq4_loops {
 /* Sets the weights of the n values of a block: their squares, or, with `importance` (not NULL), its weights. */
 void iq4_weights(const float *values, const float *importance, int n, float *weights);
 
-extern const struct iq4_loops iq4_portable_loops, iq4_avx2_loops, iq4_avx512_loops;
+extern const struct iq4_loops iq4_portable_loops, iq4_neon_loops, iq4_avx2_loops, iq4_avx512_loops;
 
 /* Defines NAME_dtype over NAME_encode_by() and decode_block, with BLOCK_BYTES for a block. */
 #define DEFINE_IQ4_DTYPE(name, upper, id, elements)                                                                    \

@@ -6,9 +6,10 @@
 #include "quant/vectors.h"
 
 static const vi lane_numbers = {0, 1, 2, 3, 4, 5, 6, 7};
+#define table_places lane_numbers
 
 /* Returns numbers of a table of eight, by the lowest three bits. */
-static inline vf v_look_up(vf table, vi index)
+static inline vf v_look_up(vt table, vi index)
 {
     return _mm256_permutevar8x32_ps(table, (__m256i)index);
 }
@@ -39,7 +40,7 @@ static inline vi v_first_lanes(int n, vi lanes, vi rest)
     return (vi)_mm256_blendv_epi8((__m256i)rest, (__m256i)lanes, kept);
 }
 
-static inline vf v_repeat_four(float a, float b, float c, float d)
+static inline vt v_repeat_four(float a, float b, float c, float d)
 {
     return _mm256_setr_ps(a, b, c, d, a, b, c, d);
 }

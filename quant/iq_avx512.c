@@ -6,9 +6,10 @@
 #include "quant/vectors.h"
 
 static const vi lane_numbers = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+#define table_places lane_numbers
 
 /* Returns numbers of a table of eight, stored twice, by the lowest three bits. */
-static inline vf v_look_up(vf table, vi index)
+static inline vf v_look_up(vt table, vi index)
 {
     return _mm512_permutexvar_ps((__m512i)index, table);
 }
@@ -36,7 +37,7 @@ static inline vi v_first_lanes(int n, vi lanes, vi rest)
     return (vi)_mm512_mask_blend_epi32(kept, (__m512i)rest, (__m512i)lanes);
 }
 
-static inline vf v_repeat_four(float a, float b, float c, float d)
+static inline vt v_repeat_four(float a, float b, float c, float d)
 {
     return _mm512_broadcast_f32x4(_mm_setr_ps(a, b, c, d));
 }

@@ -65,7 +65,7 @@ static inline float iq_inverse(const struct iq_format *format, const struct grid
 /* Encodes blocks. `importance` may be NULL if the format allows it. */
 typedef void iq_encode_function(const struct iq_format *format, const float *values, const float *importance,
                                 uint8_t *blocks, size_t n_blocks);
-iq_encode_function iq_encode, iq_encode_avx2, iq_encode_avx512;
+iq_encode_function iq_encode, iq_encode_neon, iq_encode_avx2, iq_encode_avx512;
 
 /* Loads the levels of a group: one point of eight, or two of four. */
 static inline void iq_load_levels(const struct grid *grid, const uint16_t *points, int group, uint8_t levels[IQ_GROUP])

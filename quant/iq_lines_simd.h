@@ -16,7 +16,7 @@ enum { MOST_TABLES = 8, MOST_NEIGHBOURS = 320, MOST_LINES = 1024 + MOST_NEIGHBOU
 /* The contributions of components to slope and offset, as tables for v_look_up() by levels. One table may serve two
  * components. */
 struct line_tables {
-    vf slopes[MOST_TABLES], offsets[MOST_TABLES];
+    vt slopes[MOST_TABLES], offsets[MOST_TABLES];
     float tolerance;
 };
 
@@ -58,7 +58,7 @@ static inline float tolerance_of(const struct group *group, float most, float le
 }
 
 /* Makes the tables; `numbers` are the values of a table's first component's levels, `second` those of its second's. */
-static inline void make_line_tables(const struct group *group, vf numbers, vf second, int dimension,
+static inline void make_line_tables(const struct group *group, vt numbers, vt second, int dimension,
                                     struct line_tables *tables)
 {
     const int step = components_of_table(dimension);

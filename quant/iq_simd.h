@@ -1,5 +1,6 @@
-/* The search of iq_format.h with one try a lane: included by iq_avx2.c and iq_avx512.c, which define LANES,
- * IQ_NAME(name) for the names of functions, and the types vf and vi (LANES numbers) with their primitives.
+/* The search of iq_format.h with one try a lane: included by iq_neon.c, iq_avx2.c and iq_avx512.c, which define LANES,
+ * IQ_NAME(name) for the names of functions, the types vf and vi (LANES numbers) and vt (a table) with their primitives,
+ * and table_places.
  *
  * Every lane computes its try in iq_format.c's order of operations, so the bits are the same. As the scale grows, the
  * levels of a group go down one by one, so neighbouring tries mostly have equal levels: a run of them is snapped to the
@@ -76,14 +77,14 @@ static inline vi nearest_level(vf value, int most)
 /* Returns the place in its list of the neighbour nearest under the scale: the first of equals, and 0 if there is none.
  * `numbers` are the values of levels. */
 static inline uint32_t nearest_neighbour(const struct grid_search *search, unsigned code, const struct group *group,
-                                         vf numbers, float scale, int dimension)
+                                         vt numbers, float scale, int dimension)
 {
     const int bits = dimension == 8 ? 2 : 3;
     const uint16_t *packed = search->packed + search->first[code];
     int count = (int)(search->first[code + 1] - search->first[code]);
-    vf terms[8];
+    vt terms[8];
     for (int i = 0; i < dimension; i++) {
-        vf difference = scale * numbers - group->values[i];
+        vt difference = scale * numbers - group->values[i];
         terms[i] = group->factors[i] * difference * difference;
     }
     vf least = FLT_MAX - (vf){0};
@@ -120,10 +121,10 @@ static inline unsigned code_of_packed(unsigned packed, int dimension)
 #include "quant/iq_lines_simd.h"
 
 /* Returns the values of the levels of IQ2 and IQ3, as a table for v_look_up() by the component at `place`. */
-static inline vf level_numbers(int dimension, int place)
+static inline vt level_numbers(int dimension, int place)
 {
-    vi levels = dimension == 8 ? lane_numbers >> 2 * place & 3 : lane_numbers & 7;
-    return __builtin_convertvector((levels << 1) + 1, vf);
+    vti levels = dimension == 8 ? table_places >> 2 * place & 3 : table_places & 7;
+    return __builtin_convertvector((levels << 1) + 1, vt);
 }
 
 /* Finds the packed levels of a group under each try. Returns a bit for the first try, and for each whose levels differ
@@ -151,9 +152,9 @@ static inline void sum_group(const struct group *group, const vi *choices, struc
                              int dimension)
 {
     const int bits = dimension == 8 ? 2 : 3;
-    vf numbers = level_numbers(dimension, 0);
+    vt numbers = level_numbers(dimension, 0);
     for (int i = 0; i < dimension; i++) {
-        vf qx = group->weights[i] * group->values[i] * numbers, q2 = group->weights[i] * numbers * numbers;
+        vt qx = group->weights[i] * group->values[i] * numbers, q2 = group->weights[i] * numbers * numbers;
         for (int v = 0; v < n_vectors; v++) {
             tries->sum_qx[v] += v_look_up(qx, choices[v] >> bits * i);
             tries->sum_q2[v] += v_look_up(q2, choices[v] >> bits * i);

@@ -47,7 +47,7 @@ struct k_format {
 /* Encodes blocks; `importance` may be NULL. */
 typedef void k_encode_function(const struct k_format *format, const float *values, const float *importance,
                                uint8_t *blocks, size_t n_blocks);
-k_encode_function k_encode, k_encode_avx2, k_encode_avx512;
+k_encode_function k_encode, k_encode_neon, k_encode_avx2, k_encode_avx512;
 
 /* Q2_K and Q3_K decode fast enough as plain C. */
 decode_function q4_k_decode_avx2, q5_k_decode_avx2, q6_k_decode_avx2;

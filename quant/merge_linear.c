@@ -41,9 +41,10 @@ static inline void add_product(float *restrict sums, const float *restrict value
 DEFINE_LEVELS(DEFINE_ADD_PRODUCT_AT, add_product)
 
 static add_product_function *const add_products[CPU_LEVELS] = {
-    add_product_portable,
-    ON_X86(add_product_avx2),
-    ON_X86(add_product_avx512),
+    [CPU_PORTABLE] = add_product_portable,
+    [CPU_NEON] = add_product_portable,
+    [CPU_AVX2] = ON_X86(add_product_avx2),
+    [CPU_AVX512] = ON_X86(add_product_avx512),
 };
 
 /* Returns the dtype that a model is read in: F32 if it has no elements of its own. */

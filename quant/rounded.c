@@ -24,6 +24,13 @@ static inline void round_to_bf16(float *values, size_t n)
     }
 DEFINE_LEVELS(DEFINE_ROUNDING_AT, round_to_bf16)
 
+static void (*const round_to_bf16_at[CPU_LEVELS])(float *values, size_t n) = {
+    [CPU_PORTABLE] = round_to_bf16_portable,
+    [CPU_NEON] = round_to_bf16_portable,
+    [CPU_AVX2] = ON_X86(round_to_bf16_avx2),
+    [CPU_AVX512] = ON_X86(round_to_bf16_avx512),
+};
+
 static void round_to_f16(float *values, size_t n)
 {
     uint16_t halves[PIECE];
@@ -42,9 +49,7 @@ struct rounded rounded_in(const struct dtype *dtype)
     if (dtype == &f16_dtype)
         in.round = round_to_f16;
     else if (dtype == &bf16_dtype)
-        in.round = cpu_level() == CPU_PORTABLE ? round_to_bf16_portable
-                   : cpu_level() == CPU_AVX2   ? ON_X86(round_to_bf16_avx2)
-                                               : ON_X86(round_to_bf16_avx512);
+        in.round = round_to_bf16_at[cpu_level()];
     return in;
 }
 

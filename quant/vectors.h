@@ -18,6 +18,10 @@ typedef __m512i v_words;
 typedef __mmask16 vm;
 #endif
 
+/* Tables of at least eight numbers, and the places in them. */
+typedef vf vt;
+typedef vi vti;
+
 static inline vf v_set(float value)
 {
     return V(set1_ps)(value);

@@ -98,10 +98,12 @@ static struct kernels all_kernels_at(struct encoding encoding, enum cpu_level le
 static void print_row(const char *name, const char *mode, const double best[CPU_LEVELS], double copy)
 {
     printf("%-13s %-7s", name, mode);
-    for (int level = 0; level <= (int)cpu_level(); level++)
-        printf(" %9.4f", best[level] * 1e-9);
-    for (int level = 1; level <= (int)cpu_level(); level++)
-        printf(" %8.1fx", best[level] / best[0]);
+    for (int level = CPU_PORTABLE; level < CPU_LEVELS; level++)
+        if (cpu_runs((enum cpu_level)level))
+            printf(" %9.4f", best[level] * 1e-9);
+    for (int level = CPU_PORTABLE + 1; level < CPU_LEVELS; level++)
+        if (cpu_runs((enum cpu_level)level))
+            printf(" %8.1fx", best[level] / best[0]);
     printf(" %8.2f %8.0f\n", best[cpu_level()] / copy, 4e12 / best[cpu_level()]);
 }
 
@@ -116,7 +118,9 @@ static void measure(struct encoding encoding, const char *name, enum mode mode, 
                                       0.02)
         n_values *= 2;
     for (int turn = 0; turn < TURNS; turn++) {
-        for (int level = 0; level <= (int)cpu_level(); level++) {
+        for (int level = CPU_PORTABLE; level < CPU_LEVELS; level++) {
+            if (!cpu_runs((enum cpu_level)level))
+                continue;
             struct kernels kernels = all_kernels_at(encoding, (enum cpu_level)level);
             best[level] = fmax(best[level], rate(dtype, kernels, mode, buffers, n_values));
         }
@@ -186,9 +190,10 @@ static void measure_groups(const struct group_kind *kind, const struct buffers *
 {
     double best[CPU_LEVELS] = {0}, copy = 0;
     for (int turn = 0; turn < TURNS; turn++) {
-        for (int level = 0; level <= (int)cpu_level(); level++)
-            best[level] = fmax(best[level], N_VALUES * sizeof(float) /
-                                                group_seconds(kind, (enum cpu_level)level, buffers, N_VALUES));
+        for (int level = CPU_PORTABLE; level < CPU_LEVELS; level++)
+            if (cpu_runs((enum cpu_level)level))
+                best[level] = fmax(best[level], N_VALUES * sizeof(float) /
+                                                    group_seconds(kind, (enum cpu_level)level, buffers, N_VALUES));
         copy = fmax(copy, copy_rate(buffers));
     }
     print_row(kind->name, modes[ENCODE], best, copy);
@@ -197,10 +202,12 @@ static void measure_groups(const struct group_kind *kind, const struct buffers *
 static void print_heading(void)
 {
     printf("%-13s %-7s", "dtype", "GB/s");
-    for (int level = 0; level <= (int)cpu_level(); level++)
-        printf(" %9s", cpu_level_name((enum cpu_level)level));
-    for (int level = 1; level <= (int)cpu_level(); level++)
-        printf(" %9s", cpu_level_name((enum cpu_level)level));
+    for (int level = CPU_PORTABLE; level < CPU_LEVELS; level++)
+        if (cpu_runs((enum cpu_level)level))
+            printf(" %9s", cpu_level_name((enum cpu_level)level));
+    for (int level = CPU_PORTABLE + 1; level < CPU_LEVELS; level++)
+        if (cpu_runs((enum cpu_level)level))
+            printf(" %9s", cpu_level_name((enum cpu_level)level));
     printf(" %8s %8s\n", "of copy", "ps/value");
 }
 

@@ -9,7 +9,7 @@
 static inline bool level_runs(enum cpu_level level, const char *what)
 {
     char name[96], reason[64];
-    if (level <= cpu_level())
+    if (cpu_runs(level))
         return true;
     snprintf(name, sizeof name, "%s, %s", what, cpu_level_name(level));
     snprintf(reason, sizeof reason, "this processor has no %s, or WFS_CPU is lower", cpu_level_name(level));

@@ -1,0 +1,34 @@
+/* The K formats, four sub-blocks at a time. */
+#define LANES        4
+#define K_NAME(name) name##_neon
+
+#include "quant/vectors_neon.h"
+
+#include <string.h>
+
+static inline vf v_round(vf value)
+{
+    return vrndnq_f32(value);
+}
+
+/* Sets row[at] = from[at], in a row of 16 with room for one more. */
+static inline void v_copy_element(float *row, const float *from, int at)
+{
+    row[at] = from[at];
+}
+
+static inline void v_store_bytes(vf levels, uint8_t *out)
+{
+    uint16x4_t words = vmovn_u32(vcvtq_u32_f32(levels));
+    uint32_t bytes = vget_lane_u32(vreinterpret_u32_u8(vmovn_u16(vcombine_u16(words, words))), 0);
+    memcpy(out, &bytes, sizeof bytes);
+}
+
+/* Loads four values of a row; a row has `length` values. */
+static inline vf v_load_quads(const float *rows, int length)
+{
+    (void)length;
+    return v_load(rows);
+}
+
+#include "quant/k_simd.h"

@@ -29,3 +29,5 @@ static inline vf v_load_quads(const float *rows, int length)
 }
 
 #include "quant/k_simd.h"
+
+#include "quant/q4_q5_simd.h"

@@ -29,7 +29,7 @@ static inline uint32_t v_begin(struct v_term terms[16], struct v_beginning *begu
     wide largest, inverse, cap, sum_lx, sum_l2;
     vm changes[VECTORS];
     uint32_t lanes = 0;
-    v_signed_largest(&terms->x, sizeof *terms / sizeof terms->x, largest);
+    v_signed_largest(&terms->x, 16, sizeof *terms / sizeof terms->x, largest);
     EACH_VECTOR(v)
     {
         inverse[v] = v_set(-4) / largest[v];

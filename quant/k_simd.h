@@ -81,12 +81,12 @@ static inline void load_lanes(const float *values, int n, wide *x, int stride)
     }
 }
 
-/* Finds the value of the largest of 16 magnitudes, the first of equals. */
-static inline void v_signed_largest(wide *x, int stride, wide largest)
+/* Finds the value of the largest of n magnitudes, the first of equals. */
+static inline void v_signed_largest(wide *x, int n, int stride, wide largest)
 {
     wide above, below;
     EACH_VECTOR(v) above[v] = below[v] = v_set(0);
-    for (int i = 0; i < 16; i++)
+    for (int i = 0; i < n; i++)
         EACH_VECTOR(v)
         {
             above[v] = v_max(x[i * stride][v], above[v]);
@@ -96,7 +96,7 @@ static inline void v_signed_largest(wide *x, int stride, wide largest)
     {
         largest[v] = v_select(v_less(above[v], -below[v]), below[v], above[v]);
         if (v_bits(v_equal(above[v], -below[v])) != 0)
-            for (int i = 15; i >= 0; i--) {
+            for (int i = n - 1; i >= 0; i--) {
                 vf value = x[i * stride][v];
                 largest[v] = v_select(v_equal(v_abs(value), v_abs(largest[v])), value, largest[v]);
             }
@@ -233,11 +233,12 @@ static inline void v_search_range(struct v_value *values, const struct k_range_s
 }
 
 /* The sums of one step of k_search_symmetric(). */
-static inline void v_sum_symmetric(const struct v_value *values, wide inverse, int n_max, wide sum_lx, wide sum_l2)
+static inline void v_sum_symmetric(const struct v_value *values, int n, wide inverse, int n_max, wide sum_lx,
+                                   wide sum_l2)
 {
     vf low = v_set((float)-n_max), high = v_set((float)(n_max - 1));
     EACH_VECTOR(v) sum_lx[v] = sum_l2[v] = v_set(0);
-    for (int i = 0; i < 16; i++)
+    for (int i = 0; i < n; i++)
         EACH_VECTOR(v)
         {
             vf level = v_level(inverse[v] * values[i].x[v], low, high);
@@ -246,12 +247,12 @@ static inline void v_sum_symmetric(const struct v_value *values, wide inverse, i
         }
 }
 
-/* Like k_search_symmetric() for sub-blocks of 16, with their weights. */
-static inline void v_search_symmetric(struct v_value *values, int n_max, struct v_found *found)
+/* Like k_search_symmetric() for sub-blocks of n, with their weights. */
+static inline void v_search_symmetric(struct v_value *values, int n, int n_max, struct v_found *found)
 {
     wide largest, best_scale, best;
-    v_signed_largest(&values->x, sizeof *values / sizeof values->x, largest);
-    for (int i = 0; i < 16; i++)
+    v_signed_largest(&values->x, n, sizeof *values / sizeof values->x, largest);
+    for (int i = 0; i < n; i++)
         EACH_VECTOR(v) values[i].weighted[v] = values[i].weight[v] * values[i].x[v];
     EACH_VECTOR(v) best_scale[v] = best[v] = v_set(0);
     for (int step = 0; step <= 18; step++) {
@@ -259,7 +260,7 @@ static inline void v_search_symmetric(struct v_value *values, int n_max, struct 
         wide inverse, sum_lx, sum_l2;
         float n_levels = step == 0 ? (float)n_max : (float)n_max + 0.1f * (float)tenths;
         EACH_VECTOR(v) inverse[v] = v_set(-n_levels) / largest[v];
-        v_sum_symmetric(values, inverse, n_max, sum_lx, sum_l2);
+        v_sum_symmetric(values, n, inverse, n_max, sum_lx, sum_l2);
         EACH_VECTOR(v)
         {
             vf scale = sum_lx[v] / sum_l2[v];
@@ -324,7 +325,7 @@ static void v_search(const struct k_format *format, const float *values, struct 
         break;
     case K_SYMMETRIC:
         v_square_weights(loaded, 16);
-        v_search_symmetric(loaded, -format->low, found);
+        v_search_symmetric(loaded, 16, -format->low, found);
         break;
     case K_REFINED:
         break; /* not here, but in v_search_refined() */
@@ -344,7 +345,7 @@ static void v_search_weighted(const struct k_format *format, const float *values
     for (int i = 0; i < n; i++)
         EACH_VECTOR(v) sums[v] += loaded[i].weight[v];
     if (format->low < 0)
-        v_search_symmetric(loaded, -format->low, found);
+        v_search_symmetric(loaded, 16, -format->low, found);
     else if (n == 16)
         v_search_range(loaded, &range, 16, false, found);
     else
@@ -435,7 +436,7 @@ static void v_store_shares(const struct k_format *format, struct found *found, u
             load_lanes(first, K_MOST_SUB_BLOCKS, &loaded->x, sizeof *loaded / sizeof loaded->x);
             load_lanes(found->weights + b * K_MOST_SUB_BLOCKS, K_MOST_SUB_BLOCKS, &loaded->weight,
                        sizeof *loaded / sizeof loaded->x);
-            v_search_symmetric(loaded, K_MOST_SHARE, &some);
+            v_search_symmetric(loaded, K_MOST_SUB_BLOCKS, K_MOST_SHARE, &some);
             memcpy(scales, some.scale, sizeof scales);
             memcpy(inverses, some.inverse, sizeof inverses);
         }

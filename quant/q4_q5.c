@@ -1,8 +1,5 @@
 /* Without a minimum, d is the value of largest magnitude over -n_levels / 2, so that it maps to level 0 exactly. */
 #include "quant/q4_q5.h"
-#include "quant/block32.h"
-#include "quant/dtype.h"
-#include "quant/f16.h"
 #include "quant/k_search.h"
 #include "quant/weights.h"
 
@@ -15,16 +12,6 @@ static inline void decode_block(const struct q45_format *format, const uint8_t *
             level |= block32_fifth_bit(block + format->qh, i);
         values[i] = format->has_minimum ? (float)level * d + m : (float)(level - format->n_levels / 2) * d;
     }
-}
-
-static inline void pack(const struct q45_format *format, float d, float minimum, const uint8_t *levels, uint8_t *block)
-{
-    f16_store(block, d);
-    if (format->has_minimum)
-        f16_store(block + Q45_M, minimum);
-    if (format->qh != 0)
-        block32_pack_fifth_bits(levels, block + format->qh);
-    block32_pack_nibbles(levels, block + format->qs);
 }
 
 static inline void encode_block(const struct q45_format *format, const float *values, uint8_t *block)
@@ -41,7 +28,7 @@ static inline void encode_block(const struct q45_format *format, const float *va
     float inverse = block32_inverse(d);
     for (int i = 0; i < BLOCK32_ELEMENTS; i++)
         levels[i] = block32_level((values[i] - minimum) * inverse + offset, format->n_levels - 1);
-    pack(format, d, minimum, levels, block);
+    q45_pack(format, d, minimum, levels, block);
 }
 
 static inline void encode_weighted_block(const struct q45_format *format, const float *values, const float *importance,
@@ -55,7 +42,7 @@ static inline void encode_weighted_block(const struct q45_format *format, const 
         d = k_search_range(&range, BLOCK32_ELEMENTS, values, weights, levels, &below_zero);
     else
         d = k_search_symmetric(BLOCK32_ELEMENTS, format->n_levels / 2, values, weights, levels);
-    pack(format, d, -below_zero, levels, block);
+    q45_pack(format, d, -below_zero, levels, block);
 }
 
 static inline void decode(const struct q45_format *format, const uint8_t *block, float *values, size_t n_blocks)
@@ -76,14 +63,6 @@ static void encode_weighted(const struct q45_format *format, const float *values
     for (size_t i = 0, at = 0; i < n_blocks; i++, at += BLOCK32_ELEMENTS, block += format->block_bytes)
         encode_weighted_block(format, values + at, importance + at, mean_squares[i], block);
 }
-
-#if defined(__x86_64__)
-decode_function q4_0_decode_avx2, q4_1_decode_avx2, q5_0_decode_avx2, q5_1_decode_avx2;
-encode_function q4_0_encode_avx2, q4_1_encode_avx2, q5_0_encode_avx2, q5_1_encode_avx2;
-#define AVX2_KERNELS(prefix) .kernels[CPU_AVX2] = {prefix##_decode_avx2, prefix##_encode_avx2},
-#else
-#define AVX2_KERNELS(prefix)
-#endif
 
 #define DEFINE_DTYPE(prefix, upper, id, scales)                                                                        \
     static void prefix##_decode(const void *blocks, float *values, size_t n_blocks)                                    \
@@ -111,7 +90,11 @@ encode_function q4_0_encode_avx2, q4_1_encode_avx2, q5_0_encode_avx2, q5_1_encod
         .weighs_rows = true,                                                                                           \
         .encode_cost = 250,                                                                                            \
         .kernels[CPU_PORTABLE] = {prefix##_decode, prefix##_encode, prefix##_encode_weighted},                         \
-        AVX2_KERNELS(prefix)};
+        .kernels[CPU_NEON] = {NULL, NULL, ON_ARM(prefix##_encode_weighted_neon)},                                      \
+        .kernels[CPU_AVX2] = {ON_X86(prefix##_decode_avx2), ON_X86(prefix##_encode_avx2),                              \
+                              ON_X86(prefix##_encode_weighted_avx2)},                                                  \
+        .kernels[CPU_AVX512] = {NULL, NULL, ON_X86(prefix##_encode_weighted_avx512)},                                  \
+    };
 
 DEFINE_DTYPE(q4_0, Q4_0, 2, 1)
 DEFINE_DTYPE(q4_1, Q4_1, 3, 2)

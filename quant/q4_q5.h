@@ -4,6 +4,10 @@
  * is d * level + m, or d * (level - n_levels / 2) without a minimum. */
 #pragma once
 
+#include "quant/block32.h"
+#include "quant/dtype.h"
+#include "quant/f16.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -20,3 +24,25 @@ static const struct q45_format q4_0_format = {Q4_0_BYTES, 16, false, 0, 2};
 static const struct q45_format q4_1_format = {Q4_1_BYTES, 16, true, 0, 4};
 static const struct q45_format q5_0_format = {Q5_0_BYTES, 32, false, 2, 6};
 static const struct q45_format q5_1_format = {Q5_1_BYTES, 32, true, 4, 8};
+
+/* Stores a block. */
+static inline void q45_pack(const struct q45_format *format, float d, float minimum, const uint8_t *levels,
+                            uint8_t *block)
+{
+    f16_store(block, d);
+    if (format->has_minimum)
+        f16_store(block + Q45_M, minimum);
+    if (format->qh != 0)
+        block32_pack_fifth_bits(levels, block + format->qh);
+    block32_pack_nibbles(levels, block + format->qs);
+}
+
+/* Declares the fast kernels of a format (q4_q5_avx2.c, q4_q5_simd.h). */
+#define Q45_KERNELS(name)                                                                                              \
+    decode_function name##_decode_avx2;                                                                                \
+    encode_function name##_encode_avx2;                                                                                \
+    encode_weighted_function name##_encode_weighted_neon, name##_encode_weighted_avx2, name##_encode_weighted_avx512;
+Q45_KERNELS(q4_0)
+Q45_KERNELS(q4_1)
+Q45_KERNELS(q5_0)
+Q45_KERNELS(q5_1)

@@ -1,6 +1,4 @@
 #include "quant/avx2.h"
-#include "quant/block32.h"
-#include "quant/dtype.h"
 #include "quant/q4_q5.h"
 
 static inline void decode_block(const struct q45_format *format, const uint8_t *block, float *values)
@@ -78,8 +76,6 @@ static inline void decode(const struct q45_format *format, const uint8_t *block,
 
 /* Flattened, so that the format is a constant in the loops. */
 #define DEFINE_KERNELS(name)                                                                                           \
-    decode_function name##_decode_avx2;                                                                                \
-    encode_function name##_encode_avx2;                                                                                \
     void name##_decode_avx2(const void *blocks, float *values, size_t n_blocks)                                        \
     {                                                                                                                  \
         decode(&name##_format, blocks, values, n_blocks);                                                              \

@@ -8,27 +8,6 @@
 
 enum { ELEMENTS = 64, SUB_ELEMENTS = 16, QS = 4, BLOCK_BYTES = 36 };
 
-/* Returns the scale of a number. Rounds halves up. Numbers from 256 on give 448, the largest: the reference finds the
- * exponent too large before it looks at the mantissa. */
-static uint8_t scale_of(float value)
-{
-    enum { LARGEST = 0x7e };
-    if (!(value > 0))
-        return 0;
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    int exponent = (int)(bits >> 23) - 127 + 7, mantissa = (int)(bits >> 20 & 7) + (int)(bits >> 19 & 1);
-    if (exponent <= 0) {
-        int units = (int)(value * 512 + 0.5f);
-        return (uint8_t)(units < 7 ? units : 7);
-    }
-    if (mantissa > 7) {
-        mantissa = 0;
-        exponent += exponent < 15;
-    }
-    return (uint8_t)(exponent >= 15 ? LARGEST : exponent << 3 | mantissa);
-}
-
 /* Returns the first of the numbers nearest to `value`. If the scale is too small for the value, all are equally far. */
 static uint8_t nearest_code(float value, float scale)
 {
@@ -54,7 +33,7 @@ static void decode_block(const uint8_t *block, float *values)
 static void encode_block(const float *values, uint8_t *block)
 {
     for (int j = 0; j < ELEMENTS / SUB_ELEMENTS; j++, values += SUB_ELEMENTS) {
-        block[j] = scale_of(fabsf(largest_by_magnitude(values, SUB_ELEMENTS)) / 6);
+        block[j] = nvfp4_scale_of(fabsf(largest_by_magnitude(values, SUB_ELEMENTS)) / 6);
         float scale = nvfp4_half_scale(block[j]);
         for (int i = 0; i < 8; i++)
             block[QS + 8 * j + i] = (uint8_t)(nearest_code(values[i], scale) | nearest_code(values[8 + i], scale) << 4);
@@ -64,10 +43,11 @@ static void encode_block(const float *values, uint8_t *block)
 DEFINE_BLOCK_KERNELS(nvfp4, ELEMENTS, BLOCK_BYTES)
 
 decode_function nvfp4_decode_avx2;
+encode_function nvfp4_encode_avx2;
 
 const struct dtype nvfp4_dtype = {
     BLOCK_DTYPE(nvfp4, "NVFP4", 40, ELEMENTS),
-    .encode_cost = 20000,
+    .encode_cost = 1500,
     .kernels[CPU_PORTABLE] = {nvfp4_decode, nvfp4_encode},
-    .kernels[CPU_AVX2] = {.decode = ON_X86(nvfp4_decode_avx2)},
+    .kernels[CPU_AVX2] = {ON_X86(nvfp4_decode_avx2), ON_X86(nvfp4_encode_avx2)},
 };

@@ -17,3 +17,24 @@ static inline float nvfp4_half_scale(uint8_t scale)
     memcpy(&half, &bits, sizeof half);
     return half;
 }
+
+/* Returns the scale of a number. Rounds halves up. Numbers from 256 on give 448, the largest: the reference finds the
+ * exponent too large before it looks at the mantissa. */
+static inline uint8_t nvfp4_scale_of(float value)
+{
+    enum { LARGEST = 0x7e };
+    if (!(value > 0))
+        return 0;
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    int exponent = (int)(bits >> 23) - 127 + 7, mantissa = (int)(bits >> 20 & 7) + (int)(bits >> 19 & 1);
+    if (exponent <= 0) {
+        int units = (int)(value * 512 + 0.5f);
+        return (uint8_t)(units < 7 ? units : 7);
+    }
+    if (mantissa > 7) {
+        mantissa = 0;
+        exponent += exponent < 15;
+    }
+    return (uint8_t)(exponent >= 15 ? LARGEST : exponent << 3 | mantissa);
+}

@@ -1,8 +1,8 @@
 /* Shared by IQ4_NL and IQ4_XS: sixteen levels that are not evenly spaced, and the search for a block's scale.
  *
  * The search tries sixteen scales; its sums run in index order in F32, which determines the bits of files. Most time
- * goes into the loops over values; iq4_avx2.c and iq4_avx512.c have faster ones, with one scale a lane. Source:
- * quantize_row_iq4_nl_impl in ggml-quants.c of llama.cpp, with seven tries. */
+ * goes into the loops over values; iq4_neon.c, iq4_avx2.c and iq4_avx512.c have faster ones, with one scale a lane.
+ * Source: quantize_row_iq4_nl_impl in ggml-quants.c of llama.cpp, with seven tries. */
 #pragma once
 
 #include "quant/encoders.h"

@@ -1,5 +1,5 @@
-/* The K formats with one sub-block a lane: included by k_avx2.c and k_avx512.c, which define LANES, K_NAME(name) for
- * the names of functions, and the types vf (LANES numbers) and vm (a mask) with their primitives.
+/* The K formats with one sub-block a lane: included by k_neon.c, k_avx2.c and k_avx512.c, which define LANES,
+ * K_NAME(name) for the names of functions, and the types vf (LANES numbers) and vm (a mask) with their primitives.
  *
  * Every lane computes its sub-block in k_search.c's order of operations, so the bits are the same; masks replace
  * branches. The sums of a lane are one long chain of additions: two vectors take turns, so that one computes while the

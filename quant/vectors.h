@@ -1,5 +1,5 @@
 /* Vectors of LANES numbers, 8 (AVX2) or 16 (AVX-512), with the primitives of the K and IQ formats' loops. A file
- * compiled for a level defines LANES and includes this header before those loops. */
+ * compiled for a level defines LANES and includes this header, or vectors_neon.h, before those loops. */
 #pragma once
 
 #include <immintrin.h>

@@ -16,7 +16,7 @@ struct dependencies {
      * order. */
     void (*take)(void *context, const struct extent *from, uint64_t n_bytes);
     void *context;
-    bool as_at_first; /* what the first reader needs is named, whoever has read before */
+    bool as_at_first; /* views name what their first reader needs, even if they have been read */
 
     /* the range added but not taken yet; initially zero */
     struct extent from;

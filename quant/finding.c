@@ -74,6 +74,16 @@ void *finding_alloc(size_t length)
     return block->bytes;
 }
 
+void *finding_of(const void *bytes, size_t length, const struct buffer *then)
+{
+    size_t n_then = then != NULL ? then->length : 0;
+    unsigned char *value = finding_alloc(length + n_then);
+    memcpy(value, bytes, length);
+    if (n_then > 0)
+        memcpy(value + length, then->bytes, n_then);
+    return value;
+}
+
 void finding_discard(void *value)
 {
     if (value != NULL)

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/buffer.h"
 #include "base/error.h"
 
 #include <stdbool.h>
@@ -39,6 +40,9 @@ void finding_init(struct finding *finding, struct findings *findings);
  * other memory of it is released by finding_discard(). */
 void *finding_alloc(size_t length);
 void finding_discard(void *value);
+
+/* Returns a finding of `length` bytes and then those of `then`, which may be NULL, like finding_alloc(). */
+void *finding_of(const void *bytes, size_t length, const struct buffer *then);
 
 /* Returns the finding; NULL: an error. */
 typedef void *finding_function(const void *context, struct error *error);

@@ -24,7 +24,6 @@ static void *find_facts(const void *context, struct error *error)
     size_t n = arithmetic->merged.n_models, length = n * sizeof(struct thinning_facts);
     struct thinning_facts *models = memory_alloc(length);
     struct buffer words = {0};
-    unsigned char *finding = NULL;
     bool good = true;
     memset(models, 0, length);
     for (size_t i = 0; i < n && good; i++) {
@@ -34,12 +33,7 @@ static void *find_facts(const void *context, struct error *error)
         if (arithmetic->thinnings[i].sparsifier != MERGE_DENSE)
             good = thin_find_facts(&arithmetic->thinnings[i], &one, &words, &models[i], error);
     }
-    if (good) {
-        finding = finding_alloc(length + words.length);
-        memcpy(finding, models, length);
-        if (words.length > 0)
-            memcpy(finding + length, words.bytes, words.length);
-    }
+    void *finding = good ? finding_of(models, length, &words) : NULL;
     free(models);
     buffer_free(&words);
     return finding;

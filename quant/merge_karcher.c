@@ -259,10 +259,8 @@ static void *find_search(const void *context, struct error *error)
     struct pass pass = {karcher, search};
     pass.norms = memory_alloc(n * sizeof *pass.norms);
     pass.dots = memory_alloc(n * sizeof *pass.dots);
-    if (find_steps(&pass, error)) {
-        finding = finding_alloc(search_size(n, search->n_steps));
-        memcpy(finding, search, search_size(n, search->n_steps));
-    }
+    if (find_steps(&pass, error))
+        finding = finding_of(search, search_size(n, search->n_steps), NULL);
     free(pass.norms);
     free(pass.dots);
     free(search);

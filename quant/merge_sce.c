@@ -151,16 +151,12 @@ static void *find_facts(const void *context, struct error *error)
     const struct sce *sce = context;
     size_t n = sce->merged.n_models;
     struct pass pass = {.sce = sce};
-    unsigned char *finding = NULL;
+    void *finding = NULL;
     pass.facts = memory_alloc(words_at(n));
     pass.squares = memory_alloc(n * sizeof *pass.squares);
     memset(pass.facts, 0, words_at(n));
-    if ((sce->share >= 1 || find_taken(&pass, error)) && find_weights(&pass, error)) {
-        finding = finding_alloc(words_at(n) + pass.words.length);
-        memcpy(finding, pass.facts, words_at(n));
-        if (pass.words.length > 0)
-            memcpy(finding + words_at(n), pass.words.bytes, pass.words.length);
-    }
+    if ((sce->share >= 1 || find_taken(&pass, error)) && find_weights(&pass, error))
+        finding = finding_of(pass.facts, words_at(n), &pass.words);
     free(pass.squares);
     free(pass.facts);
     buffer_free(&pass.words);

@@ -5,14 +5,19 @@
  * keep their names. */
 #include "models/derive/foreign_names.h"
 
+#include "base/text.h"
 #include "models/config/hparams.h"
 #include "models/derive/derivation.h"
 
+#include <ctype.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const struct spelling *const spellings[] = {
-    &torchtitan_spelling, &keras_spelling, &tensorflow_bert_spelling, &tensorflow_gpt2_spelling, &flax_spelling, NULL,
+    &torchtitan_spelling,      &megatron_spelling, &megatron_mixtral_spelling,
+    &megatron_qwen_spelling,   &keras_spelling,    &tensorflow_bert_spelling,
+    &tensorflow_gpt2_spelling, &flax_spelling,     NULL,
 };
 
 struct renaming {
@@ -104,13 +109,56 @@ static void write_tensor(void *context, const char *name, const struct view *vie
     tensor_set_add_view(((struct renaming *)context)->renamed, name, view);
 }
 
-/* Returns the tensors that the relation knows. */
-static struct tensor_set *known_tensors(struct renaming *renaming, const struct relation *relation,
-                                        const struct dimensions *dimensions)
+/* Adds the layers of a tensor that has all of them on its first axis. */
+static bool unstack(struct renaming *renaming, const struct tensor *tensor, uint64_t n_layers, struct tensor_set *to,
+                    struct error *error)
 {
-    struct tensor_set *known = tensor_set_new(renaming->derived->arena);
+    struct arena *arena = renaming->derived->arena;
+    const char *prefix = renaming->spelling->stacked, *rest = tensor->name + strlen(prefix);
+    if (tensor->refusal != NULL)
+        return error_set(error, "tensor '%.200s': %s", tensor->name, tensor->refusal);
+    if (tensor->rank == 0 || tensor->shape[0] != n_layers || n_layers > TENSOR_SET_MAX - to->n_tensors)
+        return error_set(error, "tensor '%.200s' does not have the %" PRIu64 " layers of config.json", tensor->name,
+                         n_layers);
+    const struct view *stack = tensor_view(tensor, arena);
+    for (uint64_t i = 0; i < n_layers; i++) {
+        const struct view *layer = view_slice(arena, stack, 0, i, 1, 1);
+        const char *name = arena_printf(arena, "%s%" PRIu64 ".%s", prefix, i, rest);
+        tensor_set_add_view(to, name, view_reshape(arena, layer, tensor->rank - 1u, tensor->shape + 1));
+    }
+    return true;
+}
+
+static bool is_stacked(const struct spelling *spelling, const char *name)
+{
+    return spelling->stacked != NULL && text_starts_with(name, spelling->stacked) &&
+           !isdigit((unsigned char)name[strlen(spelling->stacked)]);
+}
+
+/* Returns the tensors, each of one layer; NULL, with an error, on failure. */
+static const struct tensor_set *tensors_of_layers(struct renaming *renaming, const struct dimensions *dimensions,
+                                                  struct error *error)
+{
+    struct tensor_set *set = tensor_set_new(renaming->derived->arena);
+    if (renaming->spelling->stacked == NULL)
+        return renaming->from;
     for (size_t i = 0; i < renaming->from->n_tensors; i++) {
         const struct tensor *tensor = &renaming->from->tensors[i];
+        if (!is_stacked(renaming->spelling, tensor->name))
+            tensor_set_add(set, tensor);
+        else if (!unstack(renaming, tensor, dimensions->n_layers, set, error))
+            return NULL;
+    }
+    return set;
+}
+
+/* Returns the tensors that the relation knows. */
+static struct tensor_set *known_tensors(struct renaming *renaming, const struct tensor_set *all,
+                                        const struct relation *relation, const struct dimensions *dimensions)
+{
+    struct tensor_set *known = tensor_set_new(renaming->derived->arena);
+    for (size_t i = 0; i < all->n_tensors; i++) {
+        const struct tensor *tensor = &all->tensors[i];
         struct relation_match unused;
         if (relation_find(relation, BACKWARD, dimensions, NULL, tensor->name, &unused))
             tensor_set_add(known, tensor);
@@ -123,13 +171,18 @@ static struct tensor_set *known_tensors(struct renaming *renaming, const struct 
 static bool rename_by_relation(struct renaming *renaming, const struct hparams *hparams, struct error *error)
 {
     struct arena *arena = renaming->derived->arena;
-    const struct relation_row *const tables[] = {renaming->spelling->relation, NULL};
-    const struct relation *relation = relation_new(arena, renaming->spelling->framework, NULL, tables, error);
+    const struct spelling *spelling = renaming->spelling;
+    const struct relation *relation = relation_new(arena, spelling->framework, NULL, spelling->relation, error);
     struct dimensions dimensions = {.n_sizes = 0};
     if (relation == NULL)
         return false;
     dimensions_read(&dimensions, hparams);
-    struct tensor_set *known = known_tensors(renaming, relation, &dimensions);
+    if (spelling->add_dimensions != NULL)
+        spelling->add_dimensions(&dimensions, hparams);
+    const struct tensor_set *all = tensors_of_layers(renaming, &dimensions, error);
+    if (all == NULL)
+        return false;
+    struct tensor_set *known = known_tensors(renaming, all, relation, &dimensions);
     const struct relation_job job = {
         .relation = relation,
         .direction = BACKWARD,
@@ -160,9 +213,9 @@ static bool sort(struct renaming *renaming, struct error *error)
 
 static bool rename_tensors(struct renaming *renaming, const struct hparams *hparams, struct error *error)
 {
-    if (renaming->spelling->relation != NULL && !rename_by_relation(renaming, hparams, error))
+    if (renaming->spelling->relation[0] != NULL && !rename_by_relation(renaming, hparams, error))
         return false;
-    for (size_t i = 0; renaming->spelling->relation == NULL && i < renaming->from->n_tensors; i++)
+    for (size_t i = 0; renaming->spelling->relation[0] == NULL && i < renaming->from->n_tensors; i++)
         if (!rename_leaf(renaming, &renaming->from->tensors[i], error))
             return false;
     if (renaming->n_left_out > 0)

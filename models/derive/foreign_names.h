@@ -12,6 +12,8 @@ struct leaf {
     const char *axes; /* NULL: unchanged */
 };
 
+enum { SPELLING_MAX_TABLES = 2 };
+
 /* A framework's spelling. The first of a table whose model types and mark fit counts. */
 struct spelling {
     const char *framework;               /* for notes: "Flax" */
@@ -19,7 +21,12 @@ struct spelling {
     bool (*is_marked)(const char *name); /* whether a name can only be of this framework */
 
     /* One of both: */
-    const struct relation_row *relation; /* from Hugging Face's names to the framework's */
+
+    /* Tables from Hugging Face's names to the framework's. Tensors whose name begins with `stacked`, without a number
+     * after it, have all layers on a first axis; NULL: none. `add_dimensions` adds dimensions; may be NULL. */
+    const struct relation_row *relation[SPELLING_MAX_TABLES + 1];
+    const char *stacked;
+    void (*add_dimensions)(struct dimensions *dimensions, const struct hparams *hparams);
 
     /* Splits a name into the path of the module with '.' between its parts, in the arena, and the last part; false: the
      * tensor is left out. */
@@ -27,5 +34,5 @@ struct spelling {
     const struct leaf *leaves; /* up to one without `there`; other last parts stay */
 };
 
-extern const struct spelling flax_spelling, keras_spelling, tensorflow_bert_spelling, tensorflow_gpt2_spelling,
-    torchtitan_spelling;
+extern const struct spelling flax_spelling, keras_spelling, megatron_mixtral_spelling, megatron_qwen_spelling,
+    megatron_spelling, tensorflow_bert_spelling, tensorflow_gpt2_spelling, torchtitan_spelling;

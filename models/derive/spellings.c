@@ -235,5 +235,5 @@ const struct spelling torchtitan_spelling = {
     .framework = "torchtitan",
     .model_types = llama_types,
     .is_marked = is_torchtitan,
-    .relation = torchtitan_rows,
+    .relation = {torchtitan_rows},
 };

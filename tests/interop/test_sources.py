@@ -122,6 +122,33 @@ def of_torchtitan(name, tensor, config):
     return f"{layer or ''}{TORCHTITAN[module]}.weight", tensor.contiguous()
 
 
+def of_megatron(weights, config):
+    """The weights of transformers' Llama as Megatron-Core's torch_dist has them: layers stacked, key heads' queries, key
+    and value side by side, gate and up joined, and padding after the embeddings."""
+    n_layers, n_groups = config["num_hidden_layers"], config["num_key_value_heads"]
+
+    def layers(*names, join=torch.cat):
+        parts = [[weights[f"model.layers.{i}.{name}.weight"] for name in names] for i in range(n_layers)]
+        return torch.stack([join(tensors) for tensors in parts])
+
+    def group(tensors):
+        heads = [tensor.unflatten(0, (n_groups, -1)) for tensor in tensors]
+        return torch.cat(heads, dim=1).flatten(0, 1)
+
+    embedding, decoder = weights["model.embed_tokens.weight"], "decoder.layers."
+    return {
+        "embedding.word_embeddings.weight": torch.cat([embedding, embedding.new_ones(3, embedding.shape[1])]),
+        "decoder.final_layernorm.weight": weights["model.norm.weight"],
+        decoder + "self_attention.linear_qkv.layer_norm_weight": layers("input_layernorm"),
+        decoder + "self_attention.linear_qkv.weight":
+            layers("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", join=group),
+        decoder + "self_attention.linear_proj.weight": layers("self_attn.o_proj"),
+        decoder + "mlp.linear_fc1.layer_norm_weight": layers("post_attention_layernorm"),
+        decoder + "mlp.linear_fc1.weight": layers("mlp.gate_proj", "mlp.up_proj"),
+        decoder + "mlp.linear_fc2.weight": layers("mlp.down_proj"),
+    }
+
+
 def of_keras(name, tensor):
     """A tensor of transformers' BERT as TFBertModel saved it."""
     path, leaf = name.rsplit(".", 1)
@@ -148,6 +175,10 @@ def check_names(models):
         state = dict(of_torchtitan(name, tensor, config) for name, tensor in weights.items())
         torch_save({"model": state, "optimizer": {"m": torch.zeros(2)}}, checkpoint_id=run, no_dist=True)
         check(cat(run, "model.gguf") == cat(llama, "model.gguf"), "torchtitan: model.gguf")
+        run = pathlib.Path(folder, "iter_0000010", llama.name)
+        torch_save(of_megatron(copy_model(llama, run), config), checkpoint_id=run, no_dist=True)
+        torch.save({"iteration": 10}, run / "common.pt")
+        check(cat(run, "model.gguf") == cat(llama, "model.gguf"), "Megatron-Core: model.gguf")
         keras = pathlib.Path(folder, bert.name)
         weights = copy_model(bert, keras)
         with h5py.File(keras / "tf_model.h5", "w") as file:

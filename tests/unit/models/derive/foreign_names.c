@@ -1,6 +1,6 @@
 /* Weights of other frameworks under Hugging Face's names. Expected names and transposes are those of transformers 4.57:
  * rename_key_and_reshape_tensor(), convert_tf_weight_name_to_pt_weight_name(), and for checkpoints of TensorFlow 1
- * load_tf_weights_in_bert() and load_tf_weights_in_gpt2(). */
+ * load_tf_weights_in_bert() and load_tf_weights_in_gpt2(); of Megatron-Core those that Megatron-Bridge maps. */
 #include "models/derive/derive.h"
 #include "models/formats.h"
 
@@ -10,6 +10,10 @@
 #include <stdlib.h>
 
 #define LLAMA "llama\", \"num_attention_heads\": 2, \"num_key_value_heads\": 1, \"hidden_size\": 8, \"x\": \""
+
+#define GROUPED                                                                                                        \
+    "llama\", \"num_attention_heads\": 2, \"num_key_value_heads\": 1, \"hidden_size\": 8, \"vocab_size\": 2, "         \
+    "\"num_hidden_layers\": 2, \"x\": \""
 
 /* Tensors are ramps: 0, 1, 2 ... */
 static const struct {
@@ -63,6 +67,51 @@ static const struct {
      "lm_head.weight: 0 1, model.embed_tokens.weight: 0 1, model.layers.0.mlp.down_proj.weight: 0 1, "
      "model.layers.0.self_attn.k_proj.weight: 0 2 1 3, model.layers.0.self_attn.q_proj.weight: 0 2 1 3 4 6 5 7, "
      "model.layers.0.self_attn.v_proj.weight: 0 1 2 3"},
+
+    /* a row of padding; a key head's two queries, its key and its value; gate and up */
+    {GROUPED,
+     "embedding.word_embeddings.weight 3 1, decoder.final_layernorm.weight 0 1, "
+     "decoder.layers.self_attention.linear_qkv.weight 8 1x2, "
+     "decoder.layers.self_attention.linear_qkv.layer_norm_weight 2 1, decoder.layers.mlp.linear_fc1.weight 4 1x2, "
+     "optimizer.state.exp_avg.embedding.word_embeddings.weight 3 1",
+     "model.embed_tokens.weight: 0 1, model.layers.0.input_layernorm.weight: 0, "
+     "model.layers.0.mlp.gate_proj.weight: 0 1, model.layers.0.mlp.up_proj.weight: 2 3, "
+     "model.layers.0.self_attn.k_proj.weight: 4 5, model.layers.0.self_attn.q_proj.weight: 0 1 2 3, "
+     "model.layers.0.self_attn.v_proj.weight: 6 7, model.layers.1.input_layernorm.weight: 1, "
+     "model.layers.1.mlp.gate_proj.weight: 4 5, model.layers.1.mlp.up_proj.weight: 6 7, "
+     "model.layers.1.self_attn.k_proj.weight: 12 13, model.layers.1.self_attn.q_proj.weight: 8 9 10 11, "
+     "model.layers.1.self_attn.v_proj.weight: 14 15, model.norm.weight: 0"},
+
+    /* the parts of gate and up apart, and a bias of two key heads with one query each */
+    {"qwen2\", \"num_attention_heads\": 2, \"num_key_value_heads\": 2, \"num_hidden_layers\": 1, \"vocab_size\": 2, "
+     "\"x\": \"",
+     "decoder.final_layernorm.weight 0 1, output_layer.weight 2 1, decoder.layers.0.mlp.linear_fc1.weight_w 1 1, "
+     "decoder.layers.0.mlp.linear_fc1.weight_v 1 2, decoder.layers.0.self_attention.linear_qkv.bias 0 6, "
+     "decoder.layers.0.mlp.linear_fc2.weight 1 1, decoder.layers.0.self_attention.linear_proj.weight 1 2",
+     "lm_head.weight: 0 1, model.layers.0.mlp.down_proj.weight: 0, model.layers.0.mlp.gate_proj.weight: 0, "
+     "model.layers.0.mlp.up_proj.weight: 0 1, model.layers.0.self_attn.k_proj.bias: 1 4, "
+     "model.layers.0.self_attn.o_proj.weight: 0 1, model.layers.0.self_attn.q_proj.bias: 0 3, "
+     "model.layers.0.self_attn.v_proj.bias: 2 5, model.norm.weight: 0"},
+
+    /* experts on an axis after the layers, and numbered ones */
+    {"qwen3_moe\", \"num_experts\": 2, \"num_hidden_layers\": 1, \"x\": \"",
+     "decoder.final_layernorm.weight 0 1, decoder.layers.0.mlp.experts.experts.linear_fc1.weight 2 1x2, "
+     "decoder.layers.0.mlp.experts.experts.linear_fc2.weight 1 1x2, decoder.layers.mlp.router.weight 2 1x1, "
+     "decoder.layers.pre_mlp_layernorm.weight 1 1",
+     "model.layers.0.mlp.experts.0.down_proj.weight: 0, model.layers.0.mlp.experts.0.gate_proj.weight: 0, "
+     "model.layers.0.mlp.experts.0.up_proj.weight: 1, model.layers.0.mlp.experts.1.down_proj.weight: 1, "
+     "model.layers.0.mlp.experts.1.gate_proj.weight: 2, model.layers.0.mlp.experts.1.up_proj.weight: 3, "
+     "model.layers.0.mlp.gate.weight: 0 1, model.layers.0.post_attention_layernorm.weight: 0, model.norm.weight: 0"},
+    {"mixtral\", \"num_local_experts\": 2, \"num_hidden_layers\": 1, \"x\": \"",
+     "decoder.final_layernorm.weight 0 1, decoder.layers.0.mlp.experts.experts.0.linear_fc1.weight 2 1, "
+     "decoder.layers.0.mlp.experts.experts.1.linear_fc1.weight_w 1 1, "
+     "decoder.layers.0.mlp.experts.experts.1.linear_fc1.weight_v 1 2, "
+     "decoder.layers.0.mlp.experts.experts.1.linear_fc2.weight 1 1, "
+     "decoder.layers.0.mlp.experts.local_experts.0.linear_fc2.weight 1 1",
+     "model.layers.0.block_sparse_moe.experts.0.w1.weight: 0, model.layers.0.block_sparse_moe.experts.0.w2.weight: 0, "
+     "model.layers.0.block_sparse_moe.experts.0.w3.weight: 1, model.layers.0.block_sparse_moe.experts.1.w1.weight: 0, "
+     "model.layers.0.block_sparse_moe.experts.1.w2.weight: 0, "
+     "model.layers.0.block_sparse_moe.experts.1.w3.weight: 0 1, model.norm.weight: 0"},
 };
 
 static void describe(const struct checkpoint *checkpoint, struct buffer *out)
@@ -91,7 +140,7 @@ static void check_row(size_t i)
     const struct checkpoint *checkpoint = checkpoint_open("m", formats, &options, &error);
     files_must(checkpoint != NULL, error.message);
     checkpoint = derive(checkpoint, &none, &error);
-    if (CHECK_NAMED(checkpoint != NULL, rows[i].here)) {
+    if (CHECK_NAMED(checkpoint != NULL, checkpoint != NULL ? rows[i].here : error.message)) {
         describe(checkpoint, &text);
         buffer_append(&text, "", 1);
         CHECK_TEXT((const char *)text.bytes, rows[i].here);
@@ -109,6 +158,11 @@ static void check_faults(void)
     } faults[] = {
         {"bert", "a.scale 0 1, a.embedding 0 1", "tensor 'a.weight'"},
         {LLAMA, "layers.0.attention.wq.weight 3 1", "layers.0.attention.wq.weight"},
+        {GROUPED, "decoder.final_layernorm.weight 0 1, decoder.layers.input_layernorm.weight 3 1",
+         "tensor 'decoder.layers.input_layernorm.weight' does not have the 2 layers of config.json"},
+        {GROUPED, "decoder.final_layernorm.weight 0 1, embedding.word_embeddings.weight 1 1", "word_embeddings"},
+        {GROUPED, "decoder.final_layernorm.weight 0 1, decoder.layers.0.self_attention.linear_qkv.weight 7 1",
+         "linear_qkv"},
     };
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         struct buffer config = {0};

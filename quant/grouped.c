@@ -263,7 +263,8 @@ static bool read_codes_of_row(const struct grouped *grouped, const struct reache
     uint64_t group = grouped->grouping->rows == 1 && !fits_piece(grouped) ? 8 : grouped->columns;
     uint64_t column = from / grouped->grouping->width * 8 / group * group;
     while (from < to) {
-        uint64_t wanted = rounded_up(to / grouped->grouping->width * 8 + 8 - column, group) * group;
+        uint64_t codes = rounded_up(to * 8, grouped->grouping->width);
+        uint64_t wanted = rounded_up(codes - column, group) * group;
         uint64_t rest = grouped->n_columns - column;
         size_t n = wanted < rest ? wanted : rest;
         n = n < piece ? n : piece;

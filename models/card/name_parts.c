@@ -2,11 +2,10 @@
 
 #include "base/buffer.h"
 #include "base/text.h"
+#include "models/regex/regex.h"
 
 #include <ctype.h>
-#define PCRE2_CODE_UNIT_WIDTH 8
 #include <math.h>
-#include <pcre2.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,12 +112,10 @@ struct rules {
 static void rules_init(struct rules *rules)
 {
     const uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_NO_AUTO_CAPTURE;
-    int code;
-    size_t place;
     for (size_t i = 0; i < RULES; i++)
-        rules->codes[i] = pcre2_compile((PCRE2_SPTR)rule_texts[i].pattern, PCRE2_ZERO_TERMINATED,
-                                        options | rule_texts[i].options, &code, &place, NULL);
-    rules->match = pcre2_match_data_create(GROUPS, NULL);
+        rules->codes[i] =
+            regex_compile(rule_texts[i].pattern, PCRE2_ZERO_TERMINATED, options | rule_texts[i].options, NULL, NULL);
+    rules->match = regex_match_data(GROUPS);
 }
 
 static void rules_free(struct rules *rules)

@@ -1,13 +1,11 @@
 #include "models/derive/module_patterns.h"
 
 #include "base/arena.h"
+#include "models/regex/regex.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
 
 /* Limits for regular expressions: searches in total, steps of a search, and bytes of a pattern. */
 enum { MOST_SEARCHES = 1 << 18, MOST_STEPS = 4096, MOST_LENGTH = 1024 };
@@ -53,15 +51,13 @@ static pcre2_code *compile(const char *pattern, size_t length)
 {
     static const char before[] = "(?:.*\\.)?(?:", after[] = ")$";
     char text[MOST_LENGTH + sizeof before + sizeof after];
-    PCRE2_SIZE place;
-    int code;
     if (length > MOST_LENGTH)
         return NULL;
     size_t used = strlen(before);
     memcpy(text, before, used);
     memcpy(text + used, pattern, length);
     memcpy(text + used + length, after, strlen(after));
-    return pcre2_compile((PCRE2_SPTR)text, used + length + strlen(after), PCRE2_ANCHORED, &code, &place, NULL);
+    return regex_compile(text, used + length + strlen(after), PCRE2_ANCHORED, NULL, NULL);
 }
 
 static bool read_all(struct module_patterns *patterns, const struct json *object, size_t n_modules, struct error *error)
@@ -91,8 +87,8 @@ struct module_patterns *module_patterns_read(const struct json *config, const ch
     *patterns = (struct module_patterns){
         .key = key,
         .items = memory_alloc((n + 1) * sizeof *patterns->items),
-        .match = pcre2_match_data_create(1, NULL),
-        .limits = pcre2_match_context_create(NULL),
+        .match = regex_match_data(1),
+        .limits = regex_match_context(),
     };
     pcre2_set_match_limit(patterns->limits, MOST_STEPS);
     if (n == 0 || read_all(patterns, object, n_modules, error))

@@ -1,9 +1,8 @@
 #include "models/engines/ct_ignored.h"
 
 #include "base/text.h"
+#include "models/regex/regex.h"
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
 #include <string.h>
 
 static const char regular[] = "re:";
@@ -36,8 +35,7 @@ static bool compile(const char *text, struct pattern *ret_pattern, struct error 
     if (!text_starts_with(text, regular))
         return true;
     text += strlen(regular);
-    *ret_pattern = (struct pattern){
-        .code = pcre2_compile((PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED, PCRE2_ANCHORED, &code, &place, NULL)};
+    *ret_pattern = (struct pattern){.code = regex_compile(text, PCRE2_ZERO_TERMINATED, PCRE2_ANCHORED, &code, &place)};
     if (ret_pattern->code != NULL)
         return true;
     pcre2_get_error_message(code, reason, sizeof reason);
@@ -51,7 +49,7 @@ const struct ct_ignored *ct_ignored_new(struct arena *arena, const char *const *
     while (patterns[n_patterns] != NULL)
         n_patterns++;
     ignored->patterns = arena_array(arena, n_patterns, sizeof *ignored->patterns);
-    ignored->match = pcre2_match_data_create(1, NULL);
+    ignored->match = regex_match_data(1);
     arena_on_free(arena, release, ignored);
     for (; ignored->n_patterns < n_patterns; ignored->n_patterns++)
         if (!compile(patterns[ignored->n_patterns], &ignored->patterns[ignored->n_patterns], error))

@@ -4,10 +4,9 @@
 #include "base/buffer.h"
 #include "base/text.h"
 #include "models/quantize/mix_rules.h"
+#include "models/regex/regex.h"
 
 #include <ctype.h>
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -190,8 +189,7 @@ static bool override_read(const char *option, struct override *ret_override, str
         pattern[i] = (char)tolower((unsigned char)option[i]);
     int code;
     size_t place;
-    ret_override->pattern =
-        pcre2_compile((PCRE2_SPTR)pattern, length, PCRE2_ALT_BSUX | PCRE2_ALLOW_EMPTY_CLASS, &code, &place, NULL);
+    ret_override->pattern = regex_compile(pattern, length, PCRE2_ALT_BSUX | PCRE2_ALLOW_EMPTY_CLASS, &code, &place);
     ret_override->type = type;
     free(pattern);
     if (ret_override->pattern != NULL)
@@ -203,7 +201,7 @@ static bool override_read(const char *option, struct override *ret_override, str
 
 static bool overrides_read(const char *const *options, struct overrides *ret_overrides, struct error *error)
 {
-    struct overrides overrides = {.match = pcre2_match_data_create(1, NULL)};
+    struct overrides overrides = {.match = regex_match_data(1)};
     for (; options != NULL && *options != NULL; options++) {
         overrides.items = memory_resize(overrides.items, (overrides.n_items + 1) * sizeof *overrides.items);
         if (!override_read(*options, &overrides.items[overrides.n_items], error)) {

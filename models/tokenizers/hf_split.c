@@ -1,12 +1,11 @@
-#define PCRE2_CODE_UNIT_WIDTH 8
 
 #include "models/tokenizers/hf_split.h"
 
 #include "base/binary_search.h"
 #include "base/text.h"
+#include "models/regex/regex.h"
 #include "models/tokenizers/byte_alphabet.h"
 
-#include <pcre2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
@@ -454,16 +453,14 @@ static bool cut_segment(const struct cut *cut, const struct segment *segment, st
 static bool cut_all(struct segments *segments, const char *pattern, size_t pattern_length, bool is_text,
                     enum behavior behavior, bool invert, struct error *error)
 {
-    int code;
-    PCRE2_SIZE place;
     /* NEVER_BACKSLASH_C: matches end at whole characters */
     uint32_t options = PCRE2_UTF | (is_text ? PCRE2_LITERAL : PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C);
     struct cut cut = {.behavior = behavior, .invert = invert};
-    cut.pattern = pcre2_compile((PCRE2_SPTR)pattern, pattern_length, options, &code, &place, NULL);
+    cut.pattern = regex_compile(pattern, pattern_length, options, NULL, NULL);
     if (cut.pattern == NULL)
         return error_set(error, "invalid pattern in the pre-tokenizer: %.200s", pattern);
-    cut.match = pcre2_match_data_create_from_pattern(cut.pattern, NULL);
-    cut.limits = pcre2_match_context_create(NULL);
+    cut.match = regex_match_data(1);
+    cut.limits = regex_match_context();
     struct segments out = {.arena = segments->arena, .work = segments->work};
     bool done = true;
     for (size_t i = 0; i < segments->count && done; i++)

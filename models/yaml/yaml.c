@@ -1,10 +1,9 @@
 #include "models/yaml/yaml.h"
 
 #include "base/text.h"
+#include "models/regex/regex.h"
 
 #include <math.h>
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -51,13 +50,10 @@ struct reading {
 
 static void reading_start(struct reading *reading)
 {
-    reading->match = pcre2_match_data_create(1, NULL);
-    for (size_t i = 0; i < N_SCALAR_TYPES; i++) {
-        int code;
-        size_t offset;
-        reading->patterns[i] = pcre2_compile((PCRE2_SPTR)scalar_types[i].pattern, PCRE2_ZERO_TERMINATED,
-                                             PCRE2_ANCHORED | PCRE2_ENDANCHORED, &code, &offset, NULL);
-    }
+    reading->match = regex_match_data(1);
+    for (size_t i = 0; i < N_SCALAR_TYPES; i++)
+        reading->patterns[i] = regex_compile(scalar_types[i].pattern, PCRE2_ZERO_TERMINATED,
+                                             PCRE2_ANCHORED | PCRE2_ENDANCHORED, NULL, NULL);
 }
 
 static void reading_end(struct reading *reading)

@@ -45,10 +45,19 @@ static bool check_read(struct hdf5 *file, uint64_t address, uint64_t length, str
     return true;
 }
 
+/* Some structures may be missing without harm; those that cannot be read must not look like that. */
+static bool read_bytes(struct hdf5 *file, uint64_t address, size_t length, void *out, struct error *error)
+{
+    if (window_read(&file->window, file->base + address, length, out, error))
+        return true;
+    if (file->unread.message[0] == '\0')
+        file->unread = *error;
+    return false;
+}
+
 bool hdf5_read(struct hdf5 *file, uint64_t address, size_t length, void *out, struct error *error)
 {
-    return check_read(file, address, length, error) &&
-           window_read(&file->window, file->base + address, length, out, error);
+    return check_read(file, address, length, error) && read_bytes(file, address, length, out, error);
 }
 
 unsigned char *hdf5_block(struct hdf5 *file, uint64_t address, uint64_t length, struct error *error)
@@ -56,7 +65,7 @@ unsigned char *hdf5_block(struct hdf5 *file, uint64_t address, uint64_t length, 
     if (!check_read(file, address, length, error))
         return NULL;
     unsigned char *block = memory_alloc((size_t)length + 1);
-    if (window_read(&file->window, file->base + address, (size_t)length, block, error))
+    if (read_bytes(file, address, (size_t)length, block, error))
         return block;
     free(block);
     return NULL;
@@ -156,20 +165,20 @@ bool hdf5_is_superblock(const unsigned char *bytes, size_t length)
     return length >= sizeof signature && memcmp(bytes, signature, sizeof signature) == 0;
 }
 
-/* Returns the offset of the superblock in a file; HDF5_UNDEFINED: this is no HDF5 file. */
-static uint64_t find_superblock(const struct source *source)
+/* Returns the offset of the superblock in a file; HDF5_UNDEFINED on failure. */
+static uint64_t find_superblock(const struct source *source, struct error *error)
 {
     unsigned char found[sizeof signature];
-    struct error unused;
     for (uint64_t offset = 0; offset <= source_size(source) && source_size(source) - offset >= sizeof found;
          offset = offset == 0 ? FIRST_USER_BLOCK : 2 * offset) {
-        if (!source_read(source, offset, sizeof found, found, &unused))
+        if (!source_read(source, offset, sizeof found, found, error))
             return HDF5_UNDEFINED;
         if (hdf5_is_superblock(found, sizeof found))
             return offset;
         if (offset > UINT64_MAX / 2)
             break;
     }
+    error_set(error, "%s: not an HDF5 file: the signature is missing", source_name(source));
     return HDF5_UNDEFINED;
 }
 
@@ -224,11 +233,9 @@ static bool read_superblock(struct hdf5 *file, struct error *error)
 
 struct hdf5 *hdf5_open(const struct source *source, struct error *error)
 {
-    uint64_t base = find_superblock(source);
-    if (base == HDF5_UNDEFINED) {
-        error_set(error, "%s: not an HDF5 file: the signature is missing", source_name(source));
+    uint64_t base = find_superblock(source, error);
+    if (base == HDF5_UNDEFINED)
         return NULL;
-    }
     struct hdf5 *file = memory_alloc(sizeof *file);
     *file = (struct hdf5){.source = source, .base = base, .window = {.source = source}};
     hdf5_renew_budget(file);

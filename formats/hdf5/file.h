@@ -7,6 +7,7 @@
  * what current versions write. Source: HDF5 File Format Specification, versions 3.0 and 4.0. */
 #pragma once
 
+#include "base/error.h"
 #include "formats/zip/window.h"
 
 /* The address of something that is not in the file. */
@@ -15,9 +16,10 @@
 /* Not safe for several threads at once. */
 struct hdf5 {
     const struct source *source;
-    uint64_t base;   /* the superblock, in the source; addresses count from here */
-    uint64_t root;   /* the address of the root group's object header */
-    uint64_t budget; /* bytes of structures that may still be read */
+    uint64_t base;       /* the superblock, in the source; addresses count from here */
+    uint64_t root;       /* the address of the root group's object header */
+    uint64_t budget;     /* bytes of structures that may still be read */
+    struct error unread; /* the first failure to read bytes that are in the file; empty: none */
     struct window window;
 };
 

@@ -283,6 +283,8 @@ static bool hdf5_read_file(struct checkpoint *checkpoint, struct source *source,
         .names_left = NAMES_CONSTANT + NAMES_RATIO * source_size(source),
     };
     bool good = read_tree(reader, error) && finish(reader, n_before, error);
+    if (good && file->unread.message[0] != '\0')
+        good = error_set(error, "%s", file->unread.message);
     if (good)
         add_chunked_views(reader);
     else

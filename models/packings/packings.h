@@ -38,7 +38,7 @@ struct packed_weights {
     const char *method; /* like `dtype` and `is_nvfp4`: as in packing_config */
     const struct dtype *dtype;
     bool is_nvfp4;
-    const char *unread; /* the error in its config.json, which then counts as empty; NULL: none */
+    const char *unread; /* why config.json cannot be read, which then counts as empty; NULL: it can */
     struct unpacked_weights found;
 };
 
@@ -65,6 +65,8 @@ struct plain_wish {
     bool keeps_blocks;            /* use blocks wherever they are exact */
     bool keeps_mxfp4;             /* the converter copies packed MXFP4 of the model's family */
 };
+
+/* Fails if config.json cannot be read and weights may be packed. */
 bool packings_unpack(const struct packed_weights *packed, const struct plain_wish *wish, struct arena *arena,
                      struct plain_set *ret_plain, struct error *error);
 

@@ -184,12 +184,26 @@ static const struct tensor_set *ordered(const struct tensor_set *stored, const u
     return set;
 }
 
+/* Reports whether a tensor has a dtype that parts of packed weights have: integers of at most 32 bits, and floats of
+ * less than 16. */
+static bool may_be_packed(const struct tensor_set *stored)
+{
+    for (size_t i = 0; i < stored->n_tensors; i++) {
+        const struct dtype *dtype = stored->tensors[i].dtype;
+        if (dtype->block_elements == 1 && dtype->block_bytes <= (dtype->kind == DTYPE_FLOAT ? 1 : 4))
+            return true;
+    }
+    return false;
+}
+
 bool packings_unpack(const struct packed_weights *packed, const struct plain_wish *wish, struct arena *arena,
                      struct plain_set *ret_plain, struct error *error)
 {
     const struct tensor_set *stored = packed->checkpoint->tensors;
     const struct unpacked_weights *found = &packed->found;
     *ret_plain = (struct plain_set){.set = stored};
+    if (packed->unread != NULL && may_be_packed(stored))
+        return error_set(error, "%s", packed->unread);
     if (found->n_weights == 0) {
         ret_plain->set = ordered(stored, wish->order, arena);
         return true;

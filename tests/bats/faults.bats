@@ -304,6 +304,34 @@ make_model() {
     done
 }
 
+@test "whichever read fails, an HDF5 file shows all that it has, or none of it" {
+    need_strace
+    local source=$HERE/../data/hdf5/latest.h5 n n_failed=0 status
+    "$WFS" cat "$source" metadata.json >"$BATS_TEST_TMPDIR/right"
+    for ((n = 1; n < 200; n++)); do
+        status=0
+        strace -f -o "$BATS_TEST_TMPDIR/trace" -e "inject=pread64:error=EIO:when=$n" \
+            "$WFS" cat "$source" metadata.json >"$BATS_TEST_TMPDIR/got" 2>"$BATS_TEST_TMPDIR/said" || status=$?
+        grep -q INJECTED "$BATS_TEST_TMPDIR/trace" || break
+        [ "$status" -ne 127 ] || continue
+        echo "$n: $status, $(cat "$BATS_TEST_TMPDIR/said")"
+        if [ "$status" -eq 0 ]; then
+            cmp "$BATS_TEST_TMPDIR/got" "$BATS_TEST_TMPDIR/right"
+        else
+            grep -q 'Input/output error' "$BATS_TEST_TMPDIR/said"
+            n_failed=$((n_failed + 1))
+        fi
+    done
+    [ "$n" -lt 200 ]
+    [ "$n_failed" -ge 5 ]
+}
+
+@test "weights that may be packed are not shown plain without their config.json" {
+    cp -r "$HERE/../data/packed/gptq-4" "$BATS_TEST_TMPDIR/packed"
+    echo '{' >"$BATS_TEST_TMPDIR/packed/config.json"
+    fails 1 "model.safetensors is left out: config.json: line 2: invalid JSON" "$WFS" cat "$BATS_TEST_TMPDIR/packed" model.safetensors
+}
+
 @test "a weight that is not finite: its quantized range gives EIO, logged once" {
     serve "$BATS_FILE_TMPDIR/infinite.safetensors" "$MNT"
     file=$MNT/tensors/infinite/q8_0

@@ -354,7 +354,7 @@ static void add_note(struct notes *notes, enum subject subject, bool is_hint, co
 {
     char *text;
     if (vasprintf(&text, format, arguments) < 0)
-        return;
+        memory_exhausted(strlen(format));
     pthread_mutex_lock(&notes->lock);
     bool known = notes->n_notes == MAX_NOTES;
     for (size_t i = 0; i < notes->n_notes && !known; i++)

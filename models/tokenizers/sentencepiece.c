@@ -16,7 +16,7 @@ static void *allocate(void *context, size_t size)
     if (allowance->exceeded)
         return NULL;
     allowance->left -= size;
-    return malloc(size);
+    return memory_alloc(size);
 }
 
 static void release(void *context, void *memory)

@@ -322,7 +322,8 @@ static bool add_top(void *context, uint64_t index, const char *name, const struc
         text_ends_with(name, ".gguf") || text_ends_with(name, ".safetensors") || text_starts_with(name, "ggml-model");
     if (strcmp(name, "tensors") == 0 || attributes->branch)
         return true;
-    if (attributes->directory && engine_text(top->tree, name, attributes->id, top->is_narrow, &top->engines))
+    bool may_be_engine = attributes->directory && strcmp(name, "gguf") != 0; /* which has converter/ if nothing else */
+    if (may_be_engine && engine_text(top->tree, name, attributes->id, top->is_narrow, &top->engines))
         buffer_append(&top->engines, "", 1);
     else if (attributes->directory)
         add_directory(top, name, attributes);

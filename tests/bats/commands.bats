@@ -512,6 +512,10 @@ EOF
     cp -r "$HERE/../data/gguf/models/llama-tiny" "$OUT/other"
     sed -i 's/"model_type": "llama"/"model_type": "nothing"/' "$OUT/other/config.json"
     "$WFS" info "$OUT/other" | grep -q "mlx/plain/model.safetensors is left out: no class of mlx-lm is known for the model type 'nothing'"
+    echo '{' >"$OUT/other/config.json"
+    "$WFS" info "$OUT/other" >"$OUT/page"
+    grep -q 'mlx/plain/model.safetensors is left out: config.json: line 2: invalid JSON' "$OUT/page"
+    run ! grep 'there is no' "$OUT/page" # gguf/, which is empty, is not for an engine
 }
 
 # What a terminal of 80 columns gets.

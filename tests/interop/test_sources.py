@@ -17,7 +17,7 @@ import torch
 from safetensors.torch import load_file
 from torch.distributed.checkpoint import save as torch_save
 
-from interop import cat, check, done, wfs
+from interop import cat, check, done, golden_checkpoints, wfs
 
 READ = {"dcp", "flax", "ggml", "hdf5", "keras", "nemo", "onnx", "orbax", "paddle", "pt2", "tensorflow", "tensorizer", "tflite", "zero"}
 UNREAD = {"h5.scaleoffset.h5"}  # a filter that wfs does not undo
@@ -204,11 +204,11 @@ def main():
         check_golden(golden)
     else:
         print("no sources of other frameworks: WFS_GOLDEN is not set")
-    models = pathlib.Path(os.environ.get("WFS_GOLDEN_MODELS", ""))
-    if (models / "Llama-3.2-1B-Instruct").exists():
-        check_names(models)
+    models, _ = golden_checkpoints()
+    if "Llama-3.2-1B-Instruct" in models:
+        check_names(models["Llama-3.2-1B-Instruct"].parent)
     else:
-        print("no models to rename: WFS_GOLDEN_MODELS is not set")
+        print("no models to rename: WFS_GOLDEN is not set")
     done()
 
 

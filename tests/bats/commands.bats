@@ -86,6 +86,7 @@ tensors/u8
 }
 
 @test "a usage error exits with 2 and names the help" {
+    need_mount_commands
     fails 2 "no command given; try 'wfs --help'" "$WFS"
     fails 2 "missing operand; usage: wfs mount SOURCE... MOUNTPOINT" "$WFS" mount
     fails 2 "umount: extra operand 'b'; usage: wfs umount MOUNTPOINT" "$WFS" umount a b
@@ -158,6 +159,7 @@ tensors/u8
 }
 
 @test "a missing file's message says why, or suggests another name" {
+    need_mount_commands
     local llama=$HERE/../data/gguf/models/llama-tiny
     fails 1 "gguf/model-Q4_0.gguf is left out: tensor 'blk.0.ffn_down.weight': a row of 48" "$WFS" cat "$llama" ./gguf/model-Q4_0.gguf
     fails 1 "gguf/model-Q4_0.gguf is left out: nothing is quantized, because the model's family is unknown" "$WFS" cp "$LARGE" gguf/model-Q4_0.gguf "$OUT"
@@ -816,6 +818,7 @@ END
 }
 
 @test "--help and --version print their texts" {
+    need_mount_commands
     [[ $("$WFS" --version) =~ ^wfs\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
     run --separate-stderr "$WFS" --help
     [ "$status" -eq 0 ]

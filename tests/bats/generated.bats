@@ -66,6 +66,7 @@ words() {
 }
 
 @test "the man page formats without a warning" {
+    need_mount_commands
     need man
     output=$(MANWIDTH=100 man --warnings -l wfs.1 2>warnings | cat)
     [ ! -s warnings ] || { cat warnings; return 1; }
@@ -76,6 +77,7 @@ words() {
 }
 
 @test "the word at the cursor is completed" {
+    need_mount_commands
     [ "$(words um)" = umount ]
     [ "$(words help um)" = umount ]
     [ "$(words ls --re)" = --recursive ]
@@ -137,6 +139,7 @@ complete_bash() {
 }
 
 @test "bash completes" {
+    need_mount_commands
     while IFS='|' read -r line wanted; do
         echo "$line"
         [ "$(complete_bash "$line")" = "$wanted" ]
@@ -144,6 +147,7 @@ complete_bash() {
 }
 
 @test "fish completes" {
+    need_mount_commands
     need fish
     while IFS='|' read -r line wanted; do
         echo "$line"
@@ -152,6 +156,7 @@ complete_bash() {
 }
 
 @test "zsh completes" {
+    need_mount_commands
     need zsh
     while IFS='|' read -r line wanted; do
         echo "$line"

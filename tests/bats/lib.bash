@@ -62,8 +62,14 @@ need_numpy() {
     [ "$PYTHON" != : ] || missing "python3 with numpy"
 }
 
+# Skips what a build without FUSE lacks, always: its help, its completions, its units.
+need_mount_commands() {
+    "$WFS" --help | grep -q "^  mount " || skip "$WFS was built without FUSE"
+}
+
 need_fuse() {
     local reason
+    need_mount_commands
     reason=$( (: <>/dev/fuse) 2>&1) || missing "/dev/fuse cannot be opened: ${reason##*: }"
     is_root || command -v fusermount3 >/dev/null || missing "fusermount3"
 }

@@ -10,6 +10,7 @@ run_without_fuse() {
 }
 
 @test "without /dev/fuse each test is skipped with the reason, or fails in strict mode" {
+    need_mount_commands
     need_mount_namespace
     mknod "$BATS_TEST_TMPDIR/fuse" c 60 0 || missing "the right to make devices"
     local reason="/dev/fuse cannot be opened: No such device or address"

@@ -15,6 +15,7 @@ line() {
 }
 
 @test "the systemd unit is valid" {
+    need_mount_commands
     local unit=$BATS_TEST_TMPDIR/wfs@.service
     sed "s|=/[^ ]*/bin/wfs |=$(realpath "$WFS") |" "$UNIT" >"$unit"
     run systemd-analyze verify --man=no "$BATS_TEST_TMPDIR/wfs@llama.service" 2>&1
@@ -24,6 +25,7 @@ line() {
 }
 
 @test "the systemd unit has a cache directory, where the store is" {
+    need_mount_commands
     make_input large "$BATS_TEST_TMPDIR/model.safetensors"
     touch -d 2020-01-01 "$BATS_TEST_TMPDIR/model.safetensors"
     [ "$(line CacheDirectory)" = wfs ]

@@ -1,7 +1,8 @@
 /* Any bytes as the directory of a zip archive.
  *
  * Holds for what is accepted: members lie in the file side by side, are found by their names, what is deflated is
- * inflated to its size or is an error, and libzip, the second reader, reads the same bytes or refuses them as well. */
+ * inflated to its size or is an error, and libzip, the second reader, reads the same bytes or refuses them as well.
+ * Most changed inputs get the places of their headers again. */
 #include "formats/zip/deflate_index.h"
 
 #include "tests/fuzz/fuzz.h"
@@ -85,3 +86,49 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     arena_free(arena);
     return 0;
 }
+
+#ifdef LIBFUZZER
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
+
+/* Returns the place of the next signature "PKxy" from `at` on; `size` if there is none. */
+static size_t find_signature(const uint8_t *data, size_t size, size_t at, char x, char y)
+{
+    const char signature[] = {'P', 'K', x, y};
+    while (at < size && (size - at < sizeof signature || memcmp(data + at, signature, sizeof signature) != 0))
+        at++;
+    return at;
+}
+
+static void put(uint8_t *data, size_t size, size_t at, size_t number, size_t width)
+{
+    uint32_t value = (uint32_t)number; /* this is for little-endian machines */
+    if (at + width <= size)
+        memcpy(data + at, &value, width);
+}
+
+/* Entries of the directory name the local headers in their order, and the end names the directory. */
+static void place_headers(uint8_t *data, size_t size)
+{
+    enum { LOCAL_OFFSET = 42, N_ENTRIES = 8, DIRECTORY_SIZE = 12, DIRECTORY_OFFSET = 16 };
+    size_t first = find_signature(data, size, 0, 1, 2), end = find_signature(data, size, first, 5, 6);
+    size_t local = find_signature(data, size, 0, 3, 4), n_entries = 0;
+    for (size_t entry = first; entry < end; entry = find_signature(data, end, entry + 4, 1, 2), n_entries++) {
+        put(data, size, entry + LOCAL_OFFSET, local, 4);
+        local = find_signature(data, first, local < first ? local + 4 : first, 3, 4);
+    }
+    put(data, size, end + N_ENTRIES, n_entries, 2);
+    put(data, size, end + N_ENTRIES + 2, n_entries, 2);
+    put(data, size, end + DIRECTORY_SIZE, end - first, 4);
+    put(data, size, end + DIRECTORY_OFFSET, first, 4);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
+{
+    enum { KEPT = 4 };
+    size = LLVMFuzzerMutate(data, size, max_size);
+    if (seed % KEPT != 0)
+        place_headers(data, size);
+    return size;
+}
+#endif

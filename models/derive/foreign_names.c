@@ -118,8 +118,9 @@ static bool unstack(struct renaming *renaming, const struct tensor *tensor, uint
     if (tensor->refusal != NULL)
         return error_set(error, "tensor '%.200s': %s", tensor->name, tensor->refusal);
     if (tensor->rank == 0 || tensor->shape[0] != n_layers || n_layers > TENSOR_SET_MAX - to->n_tensors)
-        return error_set(error, "tensor '%.200s' does not have the %" PRIu64 " layers of config.json", tensor->name,
-                         n_layers);
+        return error_set(error,
+                         "tensor '%.200s' has %" PRIu64 " layers on its first axis, but config.json has %" PRIu64,
+                         tensor->name, tensor->rank > 0 ? tensor->shape[0] : 0, n_layers);
     const struct view *stack = tensor_view(tensor, arena);
     for (uint64_t i = 0; i < n_layers; i++) {
         const struct view *layer = view_slice(arena, stack, 0, i, 1, 1);

@@ -159,7 +159,7 @@ static void check_faults(void)
         {"bert", "a.scale 0 1, a.embedding 0 1", "tensor 'a.weight'"},
         {LLAMA, "layers.0.attention.wq.weight 3 1", "layers.0.attention.wq.weight"},
         {GROUPED, "decoder.final_layernorm.weight 0 1, decoder.layers.input_layernorm.weight 3 1",
-         "tensor 'decoder.layers.input_layernorm.weight' does not have the 2 layers of config.json"},
+         "tensor 'decoder.layers.input_layernorm.weight' has 3 layers on its first axis, but config.json has 2"},
         {GROUPED, "decoder.final_layernorm.weight 0 1, embedding.word_embeddings.weight 1 1", "word_embeddings"},
         {GROUPED, "decoder.final_layernorm.weight 0 1, decoder.layers.0.self_attention.linear_qkv.weight 7 1",
          "linear_qkv"},

@@ -40,9 +40,11 @@ static bool decode_latin1(const char *text, size_t length, unsigned char *out, s
     return true;
 }
 
-/* Copies bytes for torch_bytes(), decoded or not. */
+/* Copies bytes for torch_bytes(), decoded or not; NULL also for bytes that are not in memory. */
 static const void *copy_bytes(struct arena *arena, const struct pickle_node *node, size_t *ret_length)
 {
+    if (node != NULL && node->absent)
+        return NULL;
     if (pickle_is(node, PICKLE_BYTES) || (pickle_is(node, PICKLE_TEXT) && node->old)) {
         *ret_length = node->text.length;
         return arena_copy(arena, node->text.bytes, node->text.length);

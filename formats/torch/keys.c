@@ -9,6 +9,10 @@ enum { MAX_KEY_TEXT = 64 }; /* bytes of a key that is not text; items of a tuple
 void torch_append_key(struct buffer *path, const struct pickle_node *key)
 {
     char number[JSON_FLOAT_TEXT];
+    if (key->absent) {
+        buffer_printf(path, "%zu bytes", key->text.length);
+        return;
+    }
     switch (key->kind) {
     case PICKLE_TEXT:
     case PICKLE_BYTES:

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { PROTOCOL = 1001, FIRST_READ = 1024 * 1024, READ_GROWTH = 4, COUNT_BYTES = 8 };
 
@@ -135,9 +136,9 @@ static bool collect_roots(struct legacy *legacy, struct error *error)
             legacy->roots[kept++] = *root;
         else if (last->id.n_bytes != root->id.n_bytes)
             return torch_refuse(&legacy->container, root->node, error,
-                                "storage '%.*s' has %" PRIu64 " bytes here and %" PRIu64 " bytes at offset %u",
+                                "storage '%.*s' has %" PRIu64 " bytes here and %" PRIu64 " bytes at offset %" PRIu64,
                                 (int)root->id.key_length, root->id.key, root->id.n_bytes, last->id.n_bytes,
-                                last->node->offset);
+                                (uint64_t)last->node->offset);
     }
     legacy->n_roots = kept;
     return true;
@@ -284,41 +285,67 @@ static bool explain_pickle(const struct pickle *pickle, const char *place, struc
                      reason.message);
 }
 
-static bool add_plain(struct torch_container *container, struct pickle *pickle, size_t length, struct arena *scratch,
+struct part_reader {
+    const struct source *file;
+    bool failed;
+};
+
+static bool bring_part(void *context, uint64_t from, size_t length, unsigned char *out, struct error *error)
+{
+    struct part_reader *reader = context;
+    reader->failed = !source_read(reader->file, from, length, out, error);
+    return !reader->failed;
+}
+
+static bool add_plain(struct torch_container *container, const struct pickle_parts *parts, struct arena *scratch,
                       const struct open_options *options, struct error *error)
 {
     size_t before = container->tensors->n_tensors;
-    if (!pickle_read(pickle, container->pickle_bytes, length, scratch, NULL, error))
-        return explain_pickle(pickle, container->place, error);
-    if (pickle->persistent.n > 0)
-        return torch_refuse(container, pickle->persistent.nodes[0], error, "a persistent id in a plain pickle");
-    if (pickle->length != length && !options->allow_trailing)
-        return error_set(error, "%s: %zu extra bytes after the pickle", container->place, length - pickle->length);
-    if (!torch_add_tensors(container, pickle, scratch, error))
+    struct pickle pickle;
+    const struct part_reader *reader = parts->context;
+    if (!pickle_read_parts(&pickle, parts, scratch, error))
+        return !reader->failed && explain_pickle(&pickle, container->place, error);
+    if (pickle.persistent.n > 0)
+        return torch_refuse(container, pickle.persistent.nodes[0], error, "a persistent id in a plain pickle");
+    if (pickle.length != parts->length && !options->allow_trailing)
+        return error_set(error, "%s: %" PRIu64 " extra bytes after the pickle", container->place,
+                         parts->length - pickle.length);
+    if (!torch_add_tensors(container, &pickle, scratch, error))
         return false;
     return container->tensors->n_tensors > before ||
            error_set(error, "%s: the pickle contains no tensors", container->place);
 }
 
+/* Returns memory without pages. */
+static unsigned char *reserve(size_t length)
+{
+    void *pages = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return pages != MAP_FAILED ? pages : NULL;
+}
+
 bool plain_pickle_read(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
                        const struct open_options *options, struct error *error)
 {
-    size_t length;
-    char *bytes = source_read_text(file, PICKLE_MAX_BYTES, &length, error);
-    if (bytes == NULL)
-        return false;
+    struct part_reader reader = {.file = file};
+    struct pickle_parts parts = {
+        .bytes = reserve((size_t)source_size(file)),
+        .length = source_size(file),
+        .bring = bring_part,
+        .context = &reader,
+    };
+    if (parts.bytes == NULL)
+        return error_set(error, "%s: no address space for %" PRIu64 " bytes", source_name(file), parts.length);
     struct torch_container container = {
         .checkpoint = checkpoint,
         .tensors = tensors,
         .file = file,
         .place = source_name(file),
-        .pickle_bytes = bytes,
+        .pickle_bytes = (const char *)parts.bytes,
         .pickle_mapped = true,
     };
     struct arena *scratch = arena_new();
-    struct pickle pickle;
-    bool good = add_plain(&container, &pickle, length, scratch, options, error);
+    bool good = add_plain(&container, &parts, scratch, options, error);
     arena_free(scratch);
-    free(bytes);
+    munmap(parts.bytes, (size_t)parts.length);
     return good;
 }

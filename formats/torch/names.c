@@ -549,15 +549,15 @@ static bool add_named(struct walk *walk, struct pickle_node *root, struct pickle
     root = container_at(root);
     if (root == NULL)
         return true;
-    walk->copied_bytes = pickle->length * (uint64_t)PICKLE_MEMORY_RATIO + PICKLE_MEMORY_CONSTANT;
+    walk->copied_bytes = pickle->n_needed * (uint64_t)PICKLE_MEMORY_RATIO + PICKLE_MEMORY_CONSTANT;
     if (!mark_holders(walk, root))
         return false;
     for (struct pickle_node *inner; (inner = open_wrapper(root, &walk->checkpoint->wrapper)) != NULL;)
         root = inner;
     if (!(root->mark & TORCH_HOLDS_TENSORS))
         return true;
-    walk->visits = pickle->length * (uint64_t)VISITS_PER_BYTE + VISITS_CONSTANT;
-    walk->name_bytes = pickle->length * (uint64_t)NAME_BYTES_PER_BYTE + NAME_BYTES_CONSTANT;
+    walk->visits = pickle->n_needed * (uint64_t)VISITS_PER_BYTE + VISITS_CONSTANT;
+    walk->name_bytes = pickle->n_needed * (uint64_t)NAME_BYTES_PER_BYTE + NAME_BYTES_CONSTANT;
     return name_tensors(walk, root);
 }
 
@@ -584,12 +584,12 @@ static void note_foreign(const struct torch_container *container, const struct p
         text_printable(class->global.name, strlen(class->global.name), name, sizeof name);
         if (pickle->foreign[i].called)
             checkpoint_note(container->checkpoint, SUBJECT_SOURCE,
-                            "%s: offset %u: %s.%s is not called, so its result is unknown", place, class->offset,
-                            module, name);
+                            "%s: offset %" PRIu64 ": %s.%s is not called, so its result is unknown", place,
+                            (uint64_t) class->offset, module, name);
         else
             checkpoint_note(container->checkpoint, SUBJECT_SOURCE,
-                            "%s: offset %u: objects of %s.%s are read as plain data; torch.load would run it", place,
-                            class->offset, module, name);
+                            "%s: offset %" PRIu64 ": objects of %s.%s are read as plain data; torch.load would run it",
+                            place, (uint64_t) class->offset, module, name);
     }
 }
 

@@ -19,7 +19,11 @@
  * most pickle_max_memory.
  *
  * The graph may share nodes and have cycles; a walker bounds its walk. Nodes live in the arena; texts and bytes
- * in the input, which must outlive them. */
+ * in the input, which must outlive them.
+ *
+ * Arrays inside a pickle can be larger than memory. pickle_read_parts() therefore asks for the bytes that it needs, one
+ * part after the other, and never for the contents of bytes objects of PICKLE_LEFT_OUT or more, but for the first
+ * PICKLE_PRESENT: such a node is `absent`. */
 #pragma once
 
 #include "base/arena.h"
@@ -30,13 +34,16 @@
 #include <stdint.h>
 
 enum {
-    PICKLE_MAX_BYTES = 512 * 1024 * 1024,
+    PICKLE_MAX_BYTES = 512 * 1024 * 1024, /* without the contents of absent bytes */
+    PICKLE_LEFT_OUT = 64 * 1024,
+    PICKLE_PRESENT = 64,
     PICKLE_MEMORY_RATIO = 48,
     PICKLE_MEMORY_CONSTANT = 1024 * 1024,
     PICKLE_MAX_FOREIGN = 16, /* classes and functions listed */
 };
 
 static const uint64_t pickle_max_memory = UINT64_C(2) << 30; /* bytes */
+static const uint64_t pickle_max_length = UINT64_C(1) << 38; /* bytes, with all contents */
 
 enum pickle_kind {
     PICKLE_NONE,
@@ -77,8 +84,9 @@ struct pickle_node {
     uint8_t kind;    /* enum pickle_kind */
     uint8_t meaning; /* of a GLOBAL; of an OBJECT, that of its class */
     uint8_t mark;    /* 0, for the use of walkers */
-    bool old;
-    uint32_t offset; /* of its opcode in the pickle */
+    bool old : 1;
+    bool absent : 1;      /* PICKLE_BYTES of which only the beginning is in memory */
+    uint64_t offset : 38; /* of its opcode in the pickle */
     union {
         int64_t integer;
         double number;
@@ -106,7 +114,8 @@ struct pickle_foreign {
 
 struct pickle {
     struct pickle_node *root;
-    size_t length; /* through STOP; later bytes are ignored */
+    size_t length;   /* through STOP; later bytes are ignored */
+    size_t n_needed; /* of them, without the contents of absent bytes: the bound of walks */
     struct pickle_foreign foreign[PICKLE_MAX_FOREIGN];
     unsigned n_foreign;
     struct pickle_items persistent; /* all PERSISTENT nodes, in the order of the pickle */
@@ -117,6 +126,18 @@ struct pickle {
  * NULL, tells whether the only fault is that the input ends too early. */
 bool pickle_read(struct pickle *pickle, const void *bytes, size_t length, struct arena *arena, bool *ret_truncated,
                  struct error *error);
+
+/* A pickle whose bytes are brought to memory as they are needed. */
+struct pickle_parts {
+    unsigned char *bytes; /* memory for all of them, which takes no pages before they are brought */
+    uint64_t length;
+    bool (*bring)(void *context, uint64_t from, size_t length, unsigned char *out, struct error *error);
+    void *context;
+};
+
+/* Like pickle_read(), for a pickle in parts. */
+bool pickle_read_parts(struct pickle *pickle, const struct pickle_parts *parts, struct arena *arena,
+                       struct error *error);
 
 /* Functions to read the graph; all accept any node, and NULL. */
 

@@ -30,11 +30,16 @@ struct argument {
     uint64_t number; /* without an argument: the number in the opcode's row */
     const char *bytes, *second;
     size_t length, second_length;
+    bool absent; /* `bytes` were not brought to memory */
 };
 
 struct machine {
     const unsigned char *bytes;
     size_t length, at;
+    const struct pickle_parts *parts; /* NULL: all bytes are in memory */
+    size_t brought;                   /* the bytes up to here are in memory, except for contents that were left out */
+    size_t next_part;                 /* bytes to bring next */
+    size_t n_left_out;
     size_t opcode_at;
     const char *opcode_name;
     struct arena *arena;

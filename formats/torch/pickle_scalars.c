@@ -140,7 +140,10 @@ OPERATION(op_old_text)
 
 OPERATION(op_bytes)
 {
-    return push_text(machine, PICKLE_BYTES, argument->bytes, argument->length, false);
+    if (!push_text(machine, PICKLE_BYTES, argument->bytes, argument->length, false))
+        return false;
+    machine_top(machine)->absent = argument->absent;
+    return true;
 }
 
 /* Returns the value of `n_digits` digits of a base; -1 if they are not digits. */

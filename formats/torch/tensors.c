@@ -19,7 +19,7 @@ bool torch_refuse(const struct torch_container *container, const struct pickle_n
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
-    return error_set(error, "%s: offset %u: %s", container->place, node->offset, reason);
+    return error_set(error, "%s: offset %" PRIu64 ": %s", container->place, (uint64_t)node->offset, reason);
 }
 
 /* Persistent ids. */

@@ -124,7 +124,8 @@ bool torch_add_tensors(const struct torch_container *container, struct pickle *p
 bool torch_join_slices(const struct torch_container *container, const struct pickle *pickle, size_t first,
                        struct error *error);
 
-/* keys.c: appends a dict key as in names and extras: texts and bytes unchanged, other keys as Python prints them, "(1,
+/* keys.c: appends a dict key as in names and extras: texts and bytes unchanged (absent
+ * bytes as their number), other keys as Python prints them, "(1,
  * a)" without quotes. A tuple takes little more than TENSOR_MAX_NAME bytes. */
 void torch_append_key(struct buffer *path, const struct pickle_node *key);
 

@@ -34,6 +34,14 @@ setup() {
     "$PYTHON" "$HERE/sources.py" check "$WFS" "$BATS_FILE_TMPDIR" tensorizer
 }
 
+@test "pickled arrays larger than memory" {
+    "$PYTHON" "$HERE/sources.py" large-pickle "$BATS_TEST_TMPDIR/large.pdparams"
+    [ "$(stat -c %s "$BATS_TEST_TMPDIR/large.pdparams")" -gt 6000000000 ]
+    "$WFS" ls --long "$BATS_TEST_TMPDIR/large.pdparams" tensors/large | grep -q ' 6000000000 .*raw$'
+    [ "$("$WFS" cat "$BATS_TEST_TMPDIR/large.pdparams" tensors/small/raw | od -An -tf4 | xargs)" = "1 2 3" ]
+    "$WFS" cat "$BATS_TEST_TMPDIR/large.pdparams" metadata.json | grep -q '"length": *70000'
+}
+
 # step_of NAME: what info says of a directory of that name.
 step_of() {
     mkdir "$BATS_TEST_TMPDIR/$1"

@@ -2,6 +2,7 @@
 
     sources.py make FOLDER
     sources.py check WFS FOLDER FORMAT
+    sources.py large-pickle FILE    6 GB of zeros before a small array, which take no room on the disk
 
 FOLDER/FORMAT has the files of a format, which this script writes byte for byte as the format's own library does.
 """
@@ -376,5 +377,18 @@ def check(wfs, folder, name):
         check_bad(wfs, f"{folder}/{name}/{file}", reason)
 
 
+def make_large_pickle(path):
+    """Writes a pickle of an array, then lets its shape and its bytes be larger than they were."""
+    n_written, n_wanted = 200000, 1500000000
+    pickled = pickle.dumps({"large": numpy.zeros(n_written, "f4"), "raw": bytes(70000), "small": numpy.float32([1, 2, 3])}, 4)
+    shape, contents = (b"J" + struct.pack("<I", n) for n in (n_written, n_wanted)), b"B" + struct.pack("<I", 4 * n_written)
+    pickled = pickled.replace(*shape)
+    head, rest = pickled.split(contents)
+    with open(path, "wb") as out:
+        out.write(head + b"\x8e" + struct.pack("<Q", 4 * n_wanted))
+        out.seek(4 * n_wanted, os.SEEK_CUR)
+        out.write(rest[4 * n_written:])
+
+
 if __name__ == "__main__":
-    {"make": make, "check": check}[sys.argv[1]](*sys.argv[2:])
+    {"make": make, "check": check, "large-pickle": make_large_pickle}[sys.argv[1]](*sys.argv[2:])

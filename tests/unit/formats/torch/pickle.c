@@ -521,6 +521,87 @@ static void check_understood(void)
     }
 }
 
+/* A pickle elsewhere, and how much of it was brought. */
+struct elsewhere {
+    const unsigned char *bytes;
+    size_t n_brought, end;
+    bool in_order, fails;
+};
+
+static bool bring(void *context, uint64_t from, size_t length, unsigned char *out, struct error *error)
+{
+    struct elsewhere *elsewhere = context;
+    if (elsewhere->fails)
+        return error_set(error, "a broken cable");
+    memcpy(out, elsewhere->bytes + from, length);
+    elsewhere->in_order &= from >= elsewhere->end;
+    elsewhere->end = from + length;
+    elsewhere->n_brought += length;
+    return true;
+}
+
+static void check_parts(void)
+{
+    enum { N_CONTENTS = 3 << 20, N_NEEDED = 12 };
+    static const char head[] = "(B\0\0\x30\0", tail[] = "I700\nt.";
+    const size_t length = sizeof head - 1 + N_CONTENTS + sizeof tail - 1;
+    unsigned char *bytes = malloc(length), *room = malloc(length);
+    memcpy(bytes, head, sizeof head - 1);
+    memset(bytes + sizeof head - 1, 'x', N_CONTENTS);
+    memcpy(bytes + length - (sizeof tail - 1), tail, sizeof tail - 1);
+    struct elsewhere elsewhere = {.bytes = bytes, .in_order = true};
+    const struct pickle_parts parts = {room, length, bring, &elsewhere};
+    struct arena *arena = arena_new();
+    struct pickle pickle;
+    struct error error;
+    if (CHECK(pickle_read_parts(&pickle, &parts, arena, &error))) {
+        const struct pickle_node *contents = pickle_at(pickle.root, 0), *number = pickle_at(pickle.root, 1);
+        CHECK(pickle_is(contents, PICKLE_BYTES) && contents->absent && contents->text.length == N_CONTENTS);
+        CHECK(contents->text.bytes == (char *)room + sizeof head - 1 &&
+              contents->text.bytes[PICKLE_PRESENT - 1] == 'x');
+        CHECK(pickle_is(number, PICKLE_INTEGER) && number->integer == 700 && !number->absent);
+        CHECK(number->offset == length - (sizeof tail - 1) && pickle.length == length);
+        CHECK(elsewhere.in_order && elsewhere.n_brought < 16384 && pickle.n_needed < 16384 &&
+              pickle.n_needed >= N_NEEDED);
+    }
+    for (size_t i = 1; i < sizeof tail - 1; i++) {
+        const struct pickle_parts cut = {room, length - i, bring, &elsewhere};
+        CHECK(!pickle_read_parts(&pickle, &cut, arena, &error));
+    }
+    const struct pickle_parts without_contents = {room, length - sizeof tail, bring, &elsewhere};
+    CHECK(!pickle_read_parts(&pickle, &without_contents, arena, &error));
+    CHECK_TEXT(error.message, "offset 1: BINBYTES: the pickle ends within its argument");
+    elsewhere.fails = true;
+    CHECK(!pickle_read_parts(&pickle, &parts, arena, &error));
+    CHECK_TEXT(error.message, "a broken cable");
+    const struct pickle_parts endless = {room, (UINT64_C(1) << 38) + 1, bring, &elsewhere};
+    CHECK(!pickle_read_parts(&pickle, &endless, arena, &error));
+    arena_free(arena);
+    free(bytes);
+    free(room);
+}
+
+/* A line may end in any part. */
+static void check_long_line(void)
+{
+    enum { N_LETTERS = 300000 };
+    char *bytes = malloc(N_LETTERS + 3), *room = malloc(N_LETTERS + 3);
+    memset(bytes, 'a', N_LETTERS + 3);
+    bytes[0] = 'V';
+    bytes[N_LETTERS + 1] = '\n';
+    bytes[N_LETTERS + 2] = '.';
+    struct elsewhere elsewhere = {.bytes = (unsigned char *)bytes};
+    const struct pickle_parts parts = {(unsigned char *)room, N_LETTERS + 3, bring, &elsewhere};
+    struct arena *arena = arena_new();
+    struct pickle pickle;
+    struct error error;
+    CHECK(pickle_read_parts(&pickle, &parts, arena, &error) && pickle_is(pickle.root, PICKLE_TEXT) &&
+          pickle.root->text.length == N_LETTERS);
+    arena_free(arena);
+    free(bytes);
+    free(room);
+}
+
 static void check_names_foreign_classes(void)
 {
     static const char bytes[] = "(ca\nB\n)\x81"
@@ -588,6 +669,8 @@ int main(void)
     check_refused();
     check_malformed();
     check_understood();
+    check_parts();
+    check_long_line();
     check_names_foreign_classes();
     check_bulk();
     return check_done();

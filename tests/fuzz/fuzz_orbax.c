@@ -28,7 +28,8 @@ static void correct_nodes(uint8_t *bytes, size_t size)
     }
 }
 
-static char folder[] = "/tmp/fuzz_orbax.XXXXXX";
+/* In memory: a disk would take more time than the parser. */
+static char folder[] = "/dev/shm/fuzz_orbax.XXXXXX";
 
 static const char *path_of(const char *name)
 {

@@ -171,6 +171,12 @@ static struct scale power_scale(const struct grouping *grouping, enum rounding r
     return (struct scale){.divisor = scale, .code = (uint8_t)(BIAS + ilogbf(scale))};
 }
 
+void group_encode_e4m3(const float *numbers, size_t n, uint8_t *codes)
+{
+    static const float one = 1;
+    grouped_kernels()->encode[QUOTIENT_E4M3][ROUND_F32](&(struct quotients){.divisors = &one}, numbers, 1, n, codes);
+}
+
 /* Sets scales of the tensor's F8_E4M3 units. */
 static void find_scales_of_tensor(const struct grouping *grouping, enum rounding rounding, const struct range *ranges,
                                   size_t n, float of_tensor, struct scale *scales)
@@ -182,7 +188,7 @@ static void find_scales_of_tensor(const struct grouping *grouping, enum rounding
         size_t count = n - first < AT_ONCE ? n - first : AT_ONCE;
         for (size_t i = 0; i < count; i++)
             ratios[i] = of_tensor * round(range_largest(&ranges[first + i]) / group_largest_code(grouping));
-        grouped_kernels()->e4m3(ratios, count, codes);
+        group_encode_e4m3(ratios, count, codes);
         for (size_t i = 0; i < count; i++)
             codes[i] = codes[i] == 0 ? CODE_OF_EIGHTH : codes[i];
         dtype_kernels(&f8_e4m3_dtype).decode(codes, decoded, count);

@@ -34,6 +34,9 @@ void range_extend(struct range *range, const struct range *by);
 float range_largest(const struct range *range);
 float group_largest_code(const struct grouping *grouping);
 
+/* Encodes numbers as F8_E4M3, limited to its range. */
+void group_encode_e4m3(const float *numbers, size_t n, uint8_t *codes);
+
 typedef struct scale group_rule(const struct grouping *grouping, enum rounding rounding, const struct range *range);
 
 /* The rules of mlx. */

@@ -42,7 +42,7 @@ struct scale group_e4m3_scale(const struct grouping *grouping, enum rounding rou
 {
     float scale = group_numbers[rounding].round(range_largest(range) / group_largest_code(grouping)), decoded;
     uint8_t code;
-    grouped_kernels()->e4m3(&scale, 1, &code);
+    group_encode_e4m3(&scale, 1, &code);
     dtype_kernels(&f8_e4m3_dtype).decode(&code, &decoded, 1);
     decoded = group_numbers[rounding].round(decoded);
     return (struct scale){.divisor = decoded == 0 ? INFINITY : decoded, .code = code};

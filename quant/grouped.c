@@ -170,43 +170,51 @@ static struct grouped in_one_row(const struct grouped *grouped)
     return flat;
 }
 
-/* Encodes integers around 0; some are stored as numbers from 0 on. */
-static void encode_integers(const struct grouping *grouping, const float *values, size_t n, uint8_t *codes)
+static enum quotient_code quotient_code(const struct grouping *grouping)
 {
-    float lowest = -(float)(1 << (grouping->bits - 1));
-    uint8_t mask = (uint8_t)((1 << grouping->width) - 1), offset = grouping->is_offset ? (uint8_t)-lowest : 0;
-    grouped_kernels()->integer(values, n, lowest, -1 - lowest, codes);
+    switch (grouping->code) {
+    case CODE_E4M3:
+        return QUOTIENT_E4M3;
+    case CODE_E2M1:
+        return QUOTIENT_E2M1;
+    case CODE_E2M1_DOWN:
+        return grouping->scale == SCALE_E4M3 ? QUOTIENT_E2M1_DOWN_EXACTLY : QUOTIENT_E2M1_DOWN;
+    default:
+        return QUOTIENT_INTEGER;
+    }
+}
+
+/* Some integers are stored as numbers from 0 on. */
+static void store_integers(const struct grouping *grouping, size_t n, uint8_t *codes)
+{
+    uint8_t mask = (uint8_t)((1 << grouping->width) - 1);
+    uint8_t offset = grouping->is_offset ? (uint8_t)(1 << (grouping->bits - 1)) : 0;
     for (size_t i = 0; i < n; i++)
         codes[i] = (codes[i] + offset) & mask;
 }
 
 /* Encodes `n` values of one row, whole groups or parts of one, into a code a byte. */
-static void encode(const struct grouped *grouped, const struct scale *scales, float *values, size_t n, uint8_t *codes)
+static void encode(const struct grouped *grouped, const struct scale *scales, const float *values, size_t n,
+                   uint8_t *codes)
 {
-    const struct grouped_kernels *kernels = grouped_kernels();
     const struct grouping *grouping = grouped->grouping;
     size_t columns = n < grouped->columns ? n : grouped->columns, n_groups = n / columns;
     enum rounding rounding = grouping->scale == SCALE_OF_TENSOR ? ROUND_F32 : grouped->rounding;
-    float divisors[MOST_GROUPS], zero_points[MOST_GROUPS];
+    float divisors[MOST_GROUPS], zero_points[MOST_GROUPS], lowest = -(float)(1 << (grouping->bits - 1));
+    bool adds = grouping->scale == SCALE_ASYMMETRIC || grouping->adds_zero;
     for (size_t i = 0; i < n_groups; i++) {
         divisors[i] = scales[i].divisor;
         zero_points[i] = scales[i].zero_point;
     }
     if (grouping->code == CODE_NATURAL) {
-        kernels->steps(values, n_groups, columns, zero_points, divisors, (float)((1 << grouping->bits) - 1), codes);
+        grouped_kernels()->steps(values, n_groups, columns, zero_points, divisors, (float)((1 << grouping->bits) - 1),
+                                 codes);
         return;
     }
-    kernels->divide[rounding](values, n_groups, columns, divisors);
-    if (grouping->scale == SCALE_ASYMMETRIC || grouping->adds_zero)
-        kernels->add[rounding](values, n_groups, columns, zero_points);
-    if (grouping->code == CODE_E4M3)
-        kernels->e4m3(values, n, codes);
-    else if (grouping->code == CODE_E2M1)
-        kernels->e2m1(values, n, codes);
-    else if (grouping->code == CODE_E2M1_DOWN)
-        kernels->e2m1_down[grouping->scale == SCALE_E4M3 ? ROUND_F32 : rounding](values, n, codes);
-    else
-        encode_integers(grouping, values, n, codes);
+    const struct quotients quotients = {divisors, adds ? zero_points : NULL, lowest, -1 - lowest};
+    grouped_kernels()->encode[quotient_code(grouping)][rounding](&quotients, values, n_groups, columns, codes);
+    if (grouping->code == CODE_INTEGER)
+        store_integers(grouping, n, codes);
 }
 
 /* Appends codes, eight at a time, to a string of bits; `n` codes, and zeros up to a whole byte. */

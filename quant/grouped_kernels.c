@@ -54,11 +54,6 @@ static inline int32_t sortable(float value)
     return bits ^ (bits >> 31 & 0x7fffffff);
 }
 
-static inline float of_sortable(int32_t number)
-{
-    return of_bits((uint32_t)(number ^ (number >> 31 & 0x7fffffff)));
-}
-
 static inline struct range extremes_beside_nan(const float *values, size_t n)
 {
     struct range range = {of_bits(INFINITE_BITS), -of_bits(INFINITE_BITS)};
@@ -69,19 +64,23 @@ static inline struct range extremes_beside_nan(const float *values, size_t n)
     return range;
 }
 
+/* As unsigned numbers, bits grow with the magnitude, and those of values below zero come last. */
 static inline void extremes(const float *values, size_t n, size_t columns, struct range *ret_ranges)
 {
+    const uint32_t sign = 0x80000000;
     for (size_t group = 0; group < n; group++) {
         const float *of_group = values + group * columns;
-        int32_t low = INFINITE_BITS, high = ~INFINITE_BITS;
+        int32_t highest = INT32_MIN;
+        uint32_t least = UINT32_MAX, most = 0;
         for (size_t i = 0; i < columns; i++) {
-            int32_t number = sortable(of_group[i]);
-            low = number < low ? number : low;
-            high = number > high ? number : high;
+            uint32_t bits = bits_of(of_group[i]);
+            highest = (int32_t)bits > highest ? (int32_t)bits : highest;
+            least = bits < least ? bits : least;
+            most = bits > most ? bits : most;
         }
-        bool has_nan = low < ~INFINITE_BITS || high > INFINITE_BITS; /* it is beyond infinity */
-        ret_ranges[group] =
-            has_nan ? extremes_beside_nan(of_group, columns) : (struct range){of_sortable(low), of_sortable(high)};
+        bool has_nan = highest > INFINITE_BITS || most > (sign | INFINITE_BITS); /* it is beyond infinity */
+        struct range range = {of_bits(most >= sign ? most : least), of_bits(highest >= 0 ? (uint32_t)highest : least)};
+        ret_ranges[group] = has_nan ? extremes_beside_nan(of_group, columns) : range;
     }
 }
 
@@ -100,73 +99,52 @@ static inline void affine(const struct range *ranges, size_t n, float n_steps, f
     }
 }
 
-#define DEFINE_DIVIDE(type)                                                                                            \
-    static inline void divide_##type(float *values, size_t n, size_t columns, const float *divisors)                   \
-    {                                                                                                                  \
-        for (size_t group = 0; group < n; group++) {                                                                   \
-            float *of_group = values + group * columns, divisor = divisors[group];                                     \
-            for (size_t i = 0; i < columns; i++)                                                                       \
-                of_group[i] = round_to_##type(of_group[i] / divisor);                                                  \
-        }                                                                                                              \
-    }                                                                                                                  \
-    static inline void add_##type(float *values, size_t n, size_t columns, const float *summands)                      \
-    {                                                                                                                  \
-        for (size_t group = 0; group < n; group++) {                                                                   \
-            float *of_group = values + group * columns, summand = summands[group];                                     \
-            for (size_t i = 0; i < columns; i++)                                                                       \
-                of_group[i] = round_to_##type(of_group[i] + summand);                                                  \
-        }                                                                                                              \
-    }
-
-DEFINE_DIVIDE(f32)
-DEFINE_DIVIDE(bf16)
-DEFINE_DIVIDE(f16)
-
-static inline void e4m3(const float *values, size_t n, uint8_t *codes)
+/* Adding a power of two whose last place is that of the code leaves the code's mantissa, rounded, in the last bits of
+ * the sum: 8 to 16 for normal numbers, to which the exponent adds, and 0 to 8 for subnormal ones. */
+static inline uint8_t code_e4m3(float value, float low, float high)
 {
-    enum { CUT = 20, BIAS_DIFFERENCE = 127 - 7, NAN_CODE = 0x7f, LARGEST = 0x43e00000, NORMAL = 0x3c800000 };
-    for (size_t i = 0; i < n; i++) {
-        uint32_t all = bits_of(values[i]), sign = all >> 24 & 0x80;
-        int32_t bits = (int32_t)(all & 0x7fffffff), limited = bits < LARGEST ? bits : LARGEST;
-        int32_t normal = ((limited + 0x7ffff + (limited >> CUT & 1)) >> CUT) - (BIAS_DIFFERENCE << 3);
-        int32_t subnormal = (int32_t)(bits_of(of_bits((uint32_t)limited) + 0x1p14f) - bits_of(0x1p14f));
-        int32_t is_subnormal = -(limited < NORMAL); /* in units of 2^-9 */
-        int32_t code = (subnormal & is_subnormal) | (normal & ~is_subnormal);
-        code = bits > INFINITE_BITS ? NAN_CODE : code;
-        codes[i] = (uint8_t)(sign | (uint32_t)code);
-    }
+    enum { EXPONENT = 0x7f800000, LEAST_EXPONENT = 0x3c800000, LARGEST = 0x43e00000, PLACES = 20 };
+    uint32_t all = bits_of(value), sign = all >> 24 & 0x80;
+    int32_t bits = (int32_t)(all & 0x7fffffff), limited = bits < LARGEST ? bits : LARGEST;
+    int32_t own = limited & EXPONENT, exponent = own > LEAST_EXPONENT ? own : LEAST_EXPONENT;
+    int32_t rounder = exponent + (PLACES << 23);
+    int32_t sum = (int32_t)bits_of(of_bits((uint32_t)limited) + of_bits((uint32_t)rounder));
+    int32_t code = sum - rounder + ((exponent - LEAST_EXPONENT) >> PLACES) + (bits > INFINITE_BITS);
+    return (uint8_t)(sign | (uint32_t)code);
 }
 
 /* Levels 0 .5 1 1.5 2 3 4 6. */
-static inline void e2m1(const float *values, size_t n, uint8_t *codes)
+static inline uint8_t code_e2m1(float value, float low, float high)
 {
-    for (size_t i = 0; i < n; i++) {
-        float magnitude = of_bits(bits_of(values[i]) & 0x7fffffff);
-        uint32_t level = (uint32_t)(magnitude > 0.25f) + (magnitude >= 0.75f) + (magnitude > 1.25f) +
-                         (magnitude >= 1.75f) + (magnitude > 2.5f) + (magnitude >= 3.5f) + (magnitude > 5);
-        codes[i] = (uint8_t)(level | (uint32_t)(values[i] < 0) << 3);
-    }
+    float magnitude = of_bits(bits_of(value) & 0x7fffffff);
+    uint32_t level = (uint32_t)(magnitude > 0.25f) + (magnitude >= 0.75f) + (magnitude > 1.25f) + (magnitude >= 1.75f) +
+                     (magnitude > 2.5f) + (magnitude >= 3.5f) + (magnitude > 5);
+    return (uint8_t)(level | (uint32_t)(value < 0) << 3);
 }
 
-#define DEFINE_E2M1_DOWN(type)                                                                                         \
-    static inline void e2m1_down_##type(const float *values, size_t n, uint8_t *codes)                                 \
+static inline uint8_t code_integer(float value, float low, float high)
+{
+    static const float rounder = 12582912; /* its last place is 1 */
+    return (uint8_t)(bits_of(limit(value, low, high) + rounder) - bits_of(rounder));
+}
+
+#define DEFINE_E2M1_DOWN(name, round)                                                                                  \
+    static inline uint8_t code_##name(float value, float low, float high)                                              \
     {                                                                                                                  \
         static const float levels[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};                                                  \
-        for (size_t i = 0; i < n; i++) {                                                                               \
-            float magnitude = of_bits(bits_of(values[i]) & 0x7fffffff), nearest = magnitude;                           \
-            uint32_t code = 0;                                                                                         \
-            for (uint32_t level = 1; level < sizeof levels / sizeof *levels; level++) {                                \
-                float distance = round_to_##type(of_bits(bits_of(magnitude - levels[level]) & 0x7fffffff));            \
-                code = distance < nearest ? level : code;                                                              \
-                nearest = distance < nearest ? distance : nearest;                                                     \
-            }                                                                                                          \
-            codes[i] = (uint8_t)(code | (uint32_t)(values[i] < 0 && code != 0) << 3);                                  \
+        float magnitude = of_bits(bits_of(value) & 0x7fffffff), nearest = magnitude;                                   \
+        uint32_t code = 0;                                                                                             \
+        for (uint32_t level = 1; level < sizeof levels / sizeof *levels; level++) {                                    \
+            float distance = round(of_bits(bits_of(magnitude - levels[level]) & 0x7fffffff));                          \
+            code = distance < nearest ? level : code;                                                                  \
+            nearest = distance < nearest ? distance : nearest;                                                         \
         }                                                                                                              \
+        return (uint8_t)(code | (uint32_t)(value < 0 && code != 0) << 3);                                              \
     }
 
-DEFINE_E2M1_DOWN(f32)
-DEFINE_E2M1_DOWN(bf16)
-DEFINE_E2M1_DOWN(f16)
+DEFINE_E2M1_DOWN(e2m1_down_f32, round_to_f32)
+DEFINE_E2M1_DOWN(e2m1_down_bf16, round_to_bf16)
+DEFINE_E2M1_DOWN(e2m1_down_f16, round_to_f16)
 
 static inline void steps(const float *values, size_t n, size_t columns, const float *edges, const float *divisors,
                          float high, uint8_t *codes)
@@ -180,12 +158,26 @@ static inline void steps(const float *values, size_t n, size_t columns, const fl
     }
 }
 
-static inline void integer(const float *values, size_t n, float low, float high, uint8_t *codes)
-{
-    static const float rounder = 12582912; /* its last place is 1 */
-    for (size_t i = 0; i < n; i++)
-        codes[i] = (uint8_t)(bits_of(limit(values[i], low, high) + rounder) - bits_of(rounder));
-}
+/* One loop: what is between the division and the code stays in registers. */
+#define DEFINE_ENCODE(name, code, type, level, ...)                                                                    \
+    __VA_ARGS__ static void name##_##type##_##level(const struct quotients *quotients, const float *values, size_t n,  \
+                                                    size_t columns, uint8_t *codes)                                    \
+    {                                                                                                                  \
+        const float *divisors = quotients->divisors, *summands = quotients->summands;                                  \
+        const float low = quotients->low, high = quotients->high;                                                      \
+        for (size_t group = 0; group < n; group++) {                                                                   \
+            const float *of_group = values + group * columns, divisor = divisors[group];                               \
+            uint8_t *to = codes + group * columns;                                                                     \
+            if (summands == NULL) {                                                                                    \
+                for (size_t i = 0; i < columns; i++)                                                                   \
+                    to[i] = code(round_to_##type(of_group[i] / divisor), low, high);                                   \
+                continue;                                                                                              \
+            }                                                                                                          \
+            float summand = summands[group];                                                                           \
+            for (size_t i = 0; i < columns; i++)                                                                       \
+                to[i] = code(round_to_##type(round_to_##type(of_group[i] / divisor) + summand), low, high);            \
+        }                                                                                                              \
+    }
 
 #define DEFINE_AT(level, ...)                                                                                          \
     __VA_ARGS__ static void extremes_##level(const float *values, size_t n, size_t columns, struct range *ret_ranges)  \
@@ -206,47 +198,32 @@ static inline void integer(const float *values, size_t n, float low, float high,
     {                                                                                                                  \
         range(values, n, columns, ret_ranges);                                                                         \
     }                                                                                                                  \
-    DEFINE_ARITHMETIC_AT(f32, level, __VA_ARGS__)                                                                      \
-    DEFINE_ARITHMETIC_AT(bf16, level, __VA_ARGS__)                                                                     \
-    DEFINE_ARITHMETIC_AT(f16, level, __VA_ARGS__)                                                                      \
-    __VA_ARGS__ static void e4m3_##level(const float *values, size_t n, uint8_t *codes)                                \
-    {                                                                                                                  \
-        e4m3(values, n, codes);                                                                                        \
-    }                                                                                                                  \
-    __VA_ARGS__ static void e2m1_##level(const float *values, size_t n, uint8_t *codes)                                \
-    {                                                                                                                  \
-        e2m1(values, n, codes);                                                                                        \
-    }                                                                                                                  \
-    __VA_ARGS__ static void integer_##level(const float *values, size_t n, float low, float high, uint8_t *codes)      \
-    {                                                                                                                  \
-        integer(values, n, low, high, codes);                                                                          \
-    }                                                                                                                  \
+    DEFINE_ENCODE_AT(f32, level, __VA_ARGS__)                                                                          \
+    DEFINE_ENCODE_AT(bf16, level, __VA_ARGS__)                                                                         \
+    DEFINE_ENCODE_AT(f16, level, __VA_ARGS__)                                                                          \
     const struct grouped_kernels grouped_##level = {                                                                   \
         .range = range_##level,                                                                                        \
         .affine = affine_##level,                                                                                      \
         .extremes = extremes_##level,                                                                                  \
-        .e2m1_down = {e2m1_down_f32_##level, e2m1_down_bf16_##level, e2m1_down_f16_##level},                           \
+        .encode = {[QUOTIENT_E4M3] = ALL_TYPES(e4m3, level),                                                           \
+                   [QUOTIENT_E2M1] = ALL_TYPES(e2m1, level),                                                           \
+                   [QUOTIENT_INTEGER] = ALL_TYPES(integer, level),                                                     \
+                   [QUOTIENT_E2M1_DOWN] = ALL_TYPES(e2m1_down, level),                                                 \
+                   [QUOTIENT_E2M1_DOWN_EXACTLY] = ALL_TYPES(e2m1_exact, level)},                                       \
         .steps = steps_##level,                                                                                        \
-        .divide = {divide_f32_##level, divide_bf16_##level, divide_f16_##level},                                       \
-        .add = {add_f32_##level, add_bf16_##level, add_f16_##level},                                                   \
-        .e4m3 = e4m3_##level,                                                                                          \
-        .e2m1 = e2m1_##level,                                                                                          \
-        .integer = integer_##level,                                                                                    \
     };
 
-#define DEFINE_ARITHMETIC_AT(type, level, ...)                                                                         \
-    __VA_ARGS__ static void divide_##type##_##level(float *values, size_t n, size_t columns, const float *divisors)    \
+#define ALL_TYPES(name, level)                                                                                         \
     {                                                                                                                  \
-        divide_##type(values, n, columns, divisors);                                                                   \
-    }                                                                                                                  \
-    __VA_ARGS__ static void add_##type##_##level(float *values, size_t n, size_t columns, const float *summands)       \
-    {                                                                                                                  \
-        add_##type(values, n, columns, summands);                                                                      \
-    }                                                                                                                  \
-    __VA_ARGS__ static void e2m1_down_##type##_##level(const float *values, size_t n, uint8_t *codes)                  \
-    {                                                                                                                  \
-        e2m1_down_##type(values, n, codes);                                                                            \
+        name##_f32_##level, name##_bf16_##level, name##_f16_##level                                                    \
     }
+
+#define DEFINE_ENCODE_AT(type, level, ...)                                                                             \
+    DEFINE_ENCODE(e4m3, code_e4m3, type, level, __VA_ARGS__)                                                           \
+    DEFINE_ENCODE(e2m1, code_e2m1, type, level, __VA_ARGS__)                                                           \
+    DEFINE_ENCODE(integer, code_integer, type, level, __VA_ARGS__)                                                     \
+    DEFINE_ENCODE(e2m1_down, code_e2m1_down_##type, type, level, __VA_ARGS__)                                          \
+    DEFINE_ENCODE(e2m1_exact, code_e2m1_down_f32, type, level, __VA_ARGS__)
 
 DEFINE_AT(portable)
 #if defined(__x86_64__)

@@ -12,6 +12,24 @@ struct range {
     float low, high;
 };
 
+/* How quotients become codes, limited to those of the type. */
+enum quotient_code {
+    QUOTIENT_E4M3,    /* half to even; NaN and the sign of zero stay */
+    QUOTIENT_E2M1,    /* half to even; what is below zero keeps its sign even if it rounds to zero, -0 does not */
+    QUOTIENT_INTEGER, /* half to even; two's complement */
+
+    /* The first of the nearest levels, the least first; and that by distances which are not rounded. */
+    QUOTIENT_E2M1_DOWN,
+    QUOTIENT_E2M1_DOWN_EXACTLY,
+    QUOTIENT_CODES
+};
+
+/* Each group's divisor, and what is added to its quotients, NULL: nothing. Both results are rounded. */
+struct quotients {
+    const float *divisors, *summands;
+    float low, high; /* limits of integers */
+};
+
 struct grouped_kernels {
     /* Get the range of each of `n` groups of `columns` values; zeros count as positive. */
     void (*range)(const float *values, size_t n, size_t columns, struct range *ret_ranges);
@@ -25,26 +43,13 @@ struct grouped_kernels {
      * not closest to code 0, it is moved to a whole number of steps from 0. */
     void (*affine)(const struct range *ranges, size_t n, float n_steps, float *divisors, float *edges);
 
-    /* Divide each group by its own divisor; add to each group its own summand. In place. */
-    void (*divide[ROUNDINGS])(float *values, size_t n, size_t columns, const float *divisors);
-    void (*add[ROUNDINGS])(float *values, size_t n, size_t columns, const float *summands);
-
-    /* Encode values, limited to the type's: a code in each byte. E4M3 rounds half to even, and keeps NaN and the sign
-     * of zero. */
-    void (*e4m3)(const float *values, size_t n, uint8_t *codes);
-
-    /* Rounds half to even; the sign of what is below zero stays even if it rounds to zero, that of -0 does not. */
-    void (*e2m1)(const float *values, size_t n, uint8_t *codes);
-
-    /* Gets the first of the nearest levels, the least first; each distance is rounded. */
-    void (*e2m1_down[ROUNDINGS])(const float *values, size_t n, uint8_t *codes);
+    /* Encode each group's quotients: see struct quotients. A code in each byte. */
+    void (*encode[QUOTIENT_CODES][ROUNDINGS])(const struct quotients *quotients, const float *values, size_t n,
+                                              size_t columns, uint8_t *codes);
 
     /* Encodes each group as steps of its divisor from its edge, rounded half to even, within [0, high]. */
     void (*steps)(const float *values, size_t n, size_t columns, const float *edges, const float *divisors, float high,
                   uint8_t *codes);
-
-    /* Rounds half to even within [low, high]; codes are two's complement. */
-    void (*integer)(const float *values, size_t n, float low, float high, uint8_t *codes);
 };
 
 extern const struct grouped_kernels grouped_portable, grouped_avx2, grouped_avx512;

@@ -133,45 +133,45 @@ static void measure(struct encoding encoding, const char *name, enum mode mode, 
 struct group_kind {
     const char *name;
     size_t columns;
-    void (*encode)(const struct grouped_kernels *kernels, float *values, size_t columns, unsigned char *codes);
+    void (*encode)(const struct grouped_kernels *kernels, const float *values, size_t columns, unsigned char *codes);
 };
 
+/* The time to encode `n_values` in pieces that are in the cache; asking for the time would take part of a piece's. */
 static double group_seconds(const struct group_kind *kind, enum cpu_level level, const struct buffers *buffers,
                             size_t n_values)
 {
-    double sum = 0;
-    for (size_t i = 0; i < n_values; i += PIECE) {
-        memcpy(buffers->decoded, buffers->values + i, PIECE * sizeof(float));
-        double start = seconds();
+    memcpy(buffers->decoded, buffers->values, PIECE * sizeof(float));
+    double start = seconds();
+    for (size_t i = 0; i < n_values; i += PIECE)
         kind->encode(grouped_kernels_at(level), buffers->decoded, kind->columns, buffers->blocks);
-        sum += seconds() - start;
-    }
-    return sum;
+    return seconds() - start;
 }
 
-static void encode_fp8(const struct grouped_kernels *kernels, float *values, size_t columns, unsigned char *codes)
+static void encode_quotients(const struct grouped_kernels *kernels, enum quotient_code code, float largest_code,
+                             const float *values, size_t columns, unsigned char *codes)
 {
     struct range ranges[PIECE];
     float divisors[PIECE];
     kernels->range(values, PIECE / columns, columns, ranges);
     for (size_t i = 0; i < PIECE / columns; i++)
-        divisors[i] = round_to_bf16(fmaxf(ranges[i].high, -ranges[i].low) / 448);
-    kernels->divide[ROUND_BF16](values, PIECE / columns, columns, divisors);
-    kernels->e4m3(values, PIECE, codes);
+        divisors[i] = round_to_bf16(fmaxf(ranges[i].high, -ranges[i].low) / largest_code);
+    const struct quotients quotients = {divisors, NULL, -128, 127};
+    kernels->encode[code][ROUND_BF16](&quotients, values, PIECE / columns, columns, codes);
 }
 
-static void encode_int8(const struct grouped_kernels *kernels, float *values, size_t columns, unsigned char *codes)
+static void encode_fp8(const struct grouped_kernels *kernels, const float *values, size_t columns, unsigned char *codes)
 {
-    struct range ranges[PIECE];
-    float divisors[PIECE];
-    kernels->range(values, PIECE / columns, columns, ranges);
-    for (size_t i = 0; i < PIECE / columns; i++)
-        divisors[i] = round_to_bf16(fmaxf(ranges[i].high, -ranges[i].low) / 127.5f);
-    kernels->divide[ROUND_BF16](values, PIECE / columns, columns, divisors);
-    kernels->integer(values, PIECE, -128, 127, codes);
+    encode_quotients(kernels, QUOTIENT_E4M3, 448, values, columns, codes);
 }
 
-static void encode_affine(const struct grouped_kernels *kernels, float *values, size_t columns, unsigned char *codes)
+static void encode_int8(const struct grouped_kernels *kernels, const float *values, size_t columns,
+                        unsigned char *codes)
+{
+    encode_quotients(kernels, QUOTIENT_INTEGER, 127.5f, values, columns, codes);
+}
+
+static void encode_affine(const struct grouped_kernels *kernels, const float *values, size_t columns,
+                          unsigned char *codes)
 {
     struct range ranges[PIECE];
     float edges[PIECE], divisors[PIECE];

@@ -306,29 +306,16 @@ static void check_kernels(enum cpu_level level)
     ours->affine(ranges[0], N / COLUMNS, 15, a, a + N / 2);
     portable->affine(ranges[0], N / COLUMNS, 15, b, b + N / 2);
     CHECK(memcmp(a, b, N / COLUMNS * sizeof *a) == 0 && memcmp(a + N / 2, b + N / 2, N / COLUMNS * sizeof *a) == 0);
-    for (int rounding = 0; rounding < ROUNDINGS; rounding++) {
-        memcpy(a, values, N * sizeof *a);
-        memcpy(b, values, N * sizeof *b);
-        ours->divide[rounding](a, N / COLUMNS, COLUMNS, numbers);
-        portable->divide[rounding](b, N / COLUMNS, COLUMNS, numbers);
-        ours->add[rounding](a, N / COLUMNS, COLUMNS, numbers);
-        portable->add[rounding](b, N / COLUMNS, COLUMNS, numbers);
-        CHECK(memcmp(a, b, N * sizeof *a) == 0);
-        ours->e2m1_down[rounding](values, N, codes);
-        portable->e2m1_down[rounding](values, N, others);
-        CHECK(memcmp(codes, others, N) == 0);
-    }
+    for (int code = 0; code < QUOTIENT_CODES; code++)
+        for (int rounding = 0; rounding < ROUNDINGS; rounding++)
+            for (int adds = 0; adds < 2; adds++) {
+                const struct quotients quotients = {numbers, adds ? values : NULL, -8, 7};
+                ours->encode[code][rounding](&quotients, values, N / COLUMNS, COLUMNS, codes);
+                portable->encode[code][rounding](&quotients, values, N / COLUMNS, COLUMNS, others);
+                CHECK(memcmp(codes, others, N) == 0);
+            }
     ours->steps(values, N / COLUMNS, COLUMNS, values, numbers, 15, codes);
     portable->steps(values, N / COLUMNS, COLUMNS, values, numbers, 15, others);
-    CHECK(memcmp(codes, others, N) == 0);
-    ours->e4m3(values, N, codes);
-    portable->e4m3(values, N, others);
-    CHECK(memcmp(codes, others, N) == 0);
-    ours->e2m1(values, N, codes);
-    portable->e2m1(values, N, others);
-    CHECK(memcmp(codes, others, N) == 0);
-    ours->integer(values, N, -8, 7, codes);
-    portable->integer(values, N, -8, 7, others);
     CHECK(memcmp(codes, others, N) == 0);
     free(values);
     free(a);

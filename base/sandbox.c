@@ -203,12 +203,12 @@ int sandbox_open_paths(const struct sandbox_paths *paths)
     return rules;
 }
 
-static bool restrict_paths(const struct sandbox *sandbox)
+bool sandbox_restrict_paths(int paths)
 {
-    if (sandbox->emptied != NULL)
-        allow_path(sandbox->paths, sandbox->emptied, LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_READ_DIR);
-    bool done = syscall(SYS_landlock_restrict_self, sandbox->paths, 0) == 0;
-    close(sandbox->paths);
+    if (paths <= 0)
+        return false;
+    bool done = syscall(SYS_landlock_restrict_self, paths, 0) == 0;
+    close(paths);
     return done;
 }
 
@@ -220,7 +220,9 @@ unsigned sandbox_enter(const struct sandbox *sandbox)
         return 0; /* without it, the kernel refuses the other layers, too */
     if (dropped)
         layers |= SANDBOX_PRIVILEGES;
-    if (sandbox->paths > 0 && restrict_paths(sandbox))
+    if (sandbox->paths > 0 && sandbox->emptied != NULL)
+        allow_path(sandbox->paths, sandbox->emptied, LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_READ_DIR);
+    if (sandbox_restrict_paths(sandbox->paths))
         layers |= SANDBOX_PATHS;
     if (filter_calls(sandbox->network))
         layers |= SANDBOX_CALLS;
@@ -238,6 +240,7 @@ static bool is_kept(const char *variable, const char *const *names)
                                        "LC_",
                                        "TMPDIR=",
                                        "XDG_CACHE_HOME=",
+                                       "CACHE_DIRECTORY=",
                                        "WFS_",
                                        "HF_HOME=",
                                        "HF_HUB_CACHE=",

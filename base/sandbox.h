@@ -33,6 +33,10 @@ enum sandbox_layer { SANDBOX_PRIVILEGES = 1, SANDBOX_CALLS = 2, SANDBOX_PATHS = 
 /* Enters the sandbox, and returns the layers that are in force. */
 unsigned sandbox_enter(const struct sandbox *sandbox);
 
+/* Leaves only the paths of a descriptor of sandbox_open_paths(), which it closes, to a process that is in the sandbox
+ * and entered it with all paths. Reports whether the layer is in force. */
+bool sandbox_restrict_paths(int paths);
+
 /* Removes and overwrites all environment variables but those that wfs and its libraries read later: a server's
  * environment may hold secrets of its caller. For a process with one thread. `names` may be NULL; it lists more
  * variables to keep, up to a NULL. */

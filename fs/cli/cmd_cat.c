@@ -1,6 +1,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "fs/cli/command.h"
+#include "fs/cli/command_sandbox.h"
 #include "fs/cli/paths.h"
 
 #include <stdlib.h>
@@ -65,6 +66,7 @@ static int run(const struct invocation *invocation)
     wfs_model *model = command_open_library(invocation->arguments[0], invocation->options);
     if (model == NULL)
         return EXIT_BAD_INPUT;
+    confine_to_source(tree_checkpoint(model->tree), invocation->options);
     int status = EXIT_SUCCESS;
     bool only_text = isatty(STDOUT_FILENO) && !invocation->flags[FLAG_BINARY];
     for (size_t i = 1; i < invocation->n_arguments; i++)

@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "formats/shape.h"
 #include "fs/cli/command.h"
+#include "fs/cli/command_sandbox.h"
 #include "fs/cli/diff_json.h"
 #include "models/convert/model.h"
 #include "models/huggingface/hf_model.h"
@@ -235,7 +236,10 @@ static int run(const struct invocation *invocation)
     /* directories' names are no difference between models; a GGUF has its model's name among its keys */
     if (opened && options.open.name == NULL && a.checkpoint->kind != CHECKPOINT_GGUF)
         options.open.name = a.checkpoint->model_name;
-    if (opened && open_side(&b, invocation->arguments[1], &options, &error) && diff(&a, &b, arena, &found, &error))
+    opened = opened && open_side(&b, invocation->arguments[1], &options, &error);
+    if (opened)
+        confine_command((const struct checkpoint *const[]){a.checkpoint, b.checkpoint}, 2, &options, NULL);
+    if (opened && diff(&a, &b, arena, &found, &error))
         status = print(&found, invocation);
     else
         report("%s", error.message);

@@ -1,7 +1,7 @@
 #include "base/arrival.h"
 #include "base/report.h"
 #include "fs/cli/command.h"
-#include "fs/cli/server_sandbox.h"
+#include "fs/cli/command_sandbox.h"
 #include "fs/mount/fuse_session.h"
 #include "fs/mount/mountpoint.h"
 #include "fs/mount/unmounter.h"
@@ -142,7 +142,8 @@ static bool serve(struct execution *execution, struct tree *tree, const struct i
     if (execution->hidden) /* fusermount3 has no rights in a user namespace, and a hidden mount ends with this process
                               anyway */
         session_options.auto_unmount = false;
-    int paths = open_server_paths(tree_checkpoint(tree), options);
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    int paths = open_command_paths(&checkpoint, 1, options, NULL);
     struct session *session = session_new(&served, execution->mountpoint.path, &session_options, error);
     if (session == NULL)
         return false;

@@ -1,5 +1,6 @@
 #include "base/report.h"
 #include "fs/cli/command.h"
+#include "fs/cli/command_sandbox.h"
 #include "fs/cli/json_page.h"
 #include "fs/cli/paths.h"
 #include "fs/cli/progress.h"
@@ -213,6 +214,7 @@ static int run(const struct invocation *invocation)
     wfs_model *model = command_open_library(invocation->arguments[0], invocation->options);
     if (model == NULL)
         return EXIT_BAD_INPUT;
+    confine_to_source(tree_checkpoint(model->tree), invocation->options);
     struct found_list found = {0};
     struct error error;
     if (invocation->n_arguments == 1)

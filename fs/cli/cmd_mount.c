@@ -4,8 +4,8 @@
 #include "formats/location_local.h"
 #include "fs/cli/background.h"
 #include "fs/cli/command.h"
+#include "fs/cli/command_sandbox.h"
 #include "fs/cli/library.h"
-#include "fs/cli/server_sandbox.h"
 #include "fs/mount/fuse_session.h"
 #include "fs/mount/mountpoint.h"
 #include "fs/mount/unmounter.h"
@@ -110,7 +110,8 @@ static bool serve(struct mounting *mounting, struct tree *tree, const struct inv
     if (session_options.source == NULL)
         session_options.source = source != NULL ? source : path;
     /* the models of a library open when somebody looks into them */
-    int paths = mounting->is_library ? 0 : open_server_paths(tree_checkpoint(tree), options);
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    int paths = mounting->is_library ? 0 : open_command_paths(&checkpoint, 1, options, NULL);
     struct session *session = mount_session(mounting, &served, &session_options, invocation, error);
     bool done = false;
     if (session != NULL) {

@@ -1,8 +1,11 @@
 #include "base/report.h"
+#include "base/sandbox.h"
 #include "base/text.h"
 #include "fs/cli/command.h"
+#include "fs/cli/command_sandbox.h"
 #include "fs/cli/library.h"
 #include "fs/http/server.h"
+#include "remote/store.h"
 
 #include <errno.h>
 #include <semaphore.h>
@@ -103,6 +106,18 @@ static void catch_signals(void)
     sigaction(SIGPIPE, &ignore, NULL);
 }
 
+/* What clients send is read in the sandbox. systemd's variables name the socket. */
+static void confine(const struct serving *serving, const struct options *options)
+{
+    static const char *const of_systemd[] = {"LISTEN_", NULL};
+    const struct checkpoint **checkpoints = arena_array(serving->arena, serving->n_trees, sizeof *checkpoints);
+    for (size_t i = 0; i < serving->n_trees; i++)
+        checkpoints[i] = tree_checkpoint(serving->trees[i]);
+    confine_command(checkpoints, serving->n_trees, options, store_directory()); /* it keeps digests there */
+    if (!source_any_remote())
+        sandbox_clear_environment(of_systemd);
+}
+
 static bool serve(struct serving *serving, const struct invocation *invocation, struct error *error)
 {
     const char *listen = invocation->values[FLAG_LISTEN], *token_file = invocation->values[FLAG_TOKEN_FILE];
@@ -114,6 +129,7 @@ static bool serve(struct serving *serving, const struct invocation *invocation, 
     if (token_file != NULL && (options.token = read_token(token_file, serving->arena, error)) == NULL)
         return false;
     catch_signals();
+    confine(serving, invocation->options);
     struct server *server = server_start(&serving->repositories, &options, error);
     if (server == NULL)
         return false;

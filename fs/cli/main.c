@@ -155,11 +155,17 @@ static bool names_server(int argc, char **argv)
     return false;
 }
 
-/* Takes rights away before the command opens any file: options open some, too. */
+/* Takes rights away before the command opens any file: options open some, too. Which paths it needs is known once its
+ * sources are open (command_sandbox.h). */
 static void enter_sandbox(const struct command *command, int argc, char **argv)
 {
-    if (!command->enters_sandbox_itself)
-        sandbox_enter(&(struct sandbox){.network = command->uses_network || names_server(argc, argv)});
+    static const char *const of_terminals[] = {"TERM=", "NO_COLOR=", NULL};
+    if (command->enters_sandbox_itself)
+        return;
+    bool network = command->uses_network || names_server(argc, argv);
+    sandbox_enter(&(struct sandbox){.network = network});
+    if (!network)
+        sandbox_clear_environment(of_terminals);
 }
 
 /* Runs a command, whose name is argv[0]. */

@@ -420,6 +420,7 @@ nth_call() {
 # always as many, so the call is counted again until the failure has met the right one.
 copy_without_close() {
     local trace=(strace -f -y -o "$OUT/trace" -e "trace=openat,close") copy=("$WFS" cp "$SOURCE" metadata.json "$OUT/file") i
+    "${copy[@]}" # what is there is opened, too
     "${trace[@]}" "${copy[@]}" || return 2
     trace+=(-e inject=openat:error=EOPNOTSUPP:when="$(nth_call openat O_TMPFILE)")
     for ((i = 0; i < 20; i++)); do

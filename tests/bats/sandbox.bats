@@ -64,10 +64,32 @@ status_of() {
 }
 
 @test "wfs serve runs in the sandbox" {
-    "$WFS" serve --listen 127.0.0.1:0 acme/llama="$LLAMA" >"$BATS_TEST_TMPDIR/address" 3>&- &
+    SECRET_TOKEN=hidden "$WFS" serve --listen 127.0.0.1:0 acme/llama="$LLAMA" >"$BATS_TEST_TMPDIR/address" 3>&- &
     await test -s "$BATS_TEST_TMPDIR/address"
+    run ! grep -qa hidden "/proc/$!/environ"
     [ "$(status_of $! NoNewPrivs)" = 1 ]
     [ "$(status_of $! Seccomp)" = 2 ]
     kill $!
     wait $!
+}
+
+@test "wfs cp writes where it was told to, and a command of local sources forgets its environment" {
+    local out=$BATS_TEST_TMPDIR/out
+    mkdir "$out"
+    (cd "$out" && "$WFS" cp "$LLAMA" model.gguf here.gguf)
+    "$WFS" cp "$LLAMA" model.gguf "$out"
+    "$WFS" cp "$LLAMA" model.gguf "$out/model.gguf"
+    "$WFS" cp "$LLAMA" model.gguf /dev/stdout >"$out/by_name.gguf"
+    "$WFS" cp -r "$LLAMA" tensors "$out/new"
+    cmp "$out/here.gguf" "$out/model.gguf"
+    cmp "$out/by_name.gguf" "$out/model.gguf"
+    [ -d "$out/new" ]
+    make_input large "$out/large.safetensors"
+    mkfifo "$out/fifo"
+    SECRET_TOKEN=hidden "$WFS" cat "$out/large.safetensors" tensors/large/f32 >"$out/fifo" 3>&- &
+    exec 4<"$out/fifo" # whose reader waits while the process writes
+    await grep -q '^NoNewPrivs:.1' "/proc/$!/status"
+    run ! grep -qa hidden "/proc/$!/environ"
+    exec 4<&-
+    wait $! || true
 }

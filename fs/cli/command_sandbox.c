@@ -1,4 +1,4 @@
-#include "fs/cli/server_sandbox.h"
+#include "fs/cli/command_sandbox.h"
 
 #include "base/sandbox.h"
 #include "formats/huggingface/hub_cache_paths.h"
@@ -34,13 +34,14 @@ static const char *path_of_value(const char *value, struct arena *arena)
                : arena_strndup(arena, value, (size_t)(colon - value));
 }
 
-static const char *const *readable_paths(const struct checkpoint *checkpoint, const struct options *options,
-                                         struct arena *arena)
+static const char *const *readable_paths(const struct checkpoint *const *checkpoints, size_t n,
+                                         const struct options *options, struct arena *arena)
 {
-    enum { OTHERS = 4 };
-    const char **paths = arena_array(arena, options->asked.count + OTHERS, sizeof *paths);
+    enum { OTHERS = 2 };
+    const char **paths = arena_array(arena, n + options->asked.count + OTHERS, sizeof *paths);
     size_t count = 0;
-    add_path(paths, &count, checkpoint->path, arena);
+    for (size_t i = 0; i < n; i++)
+        add_path(paths, &count, checkpoints[i]->path, arena);
     add_path(paths, &count, hub_cache_directory(arena), arena);
     for (size_t i = 0; i < options->asked.count; i++)
         if (options->asked.items[i].row->names_input)
@@ -48,17 +49,48 @@ static const char *const *readable_paths(const struct checkpoint *checkpoint, co
     return paths;
 }
 
-int open_server_paths(const struct checkpoint *checkpoint, const struct options *options)
+/* Adds what must be writable to write to a destination: a file or a device itself, a directory with all below, and the
+ * folder of a file, which may be new or be replaced. */
+static void add_writable(const char **paths, size_t *count, const char *destination, struct arena *arena)
 {
-    bool opens_others = options->open.follow_links || options->library || checkpoint->plan != NULL;
-    if (source_any_remote() || opens_others)
+    enum location_kind kind = local_kind(destination);
+    const char *real = kind != LOCATION_NOTHING ? local_real_path(destination, arena) : NULL;
+    const char *place = real != NULL ? real : destination, *slash = strrchr(place, '/');
+    if (kind != LOCATION_NOTHING)
+        paths[(*count)++] = place;
+    if (kind == LOCATION_NOTHING || kind == LOCATION_FILE)
+        paths[(*count)++] = slash != NULL ? arena_strndup(arena, place, (size_t)(slash - place) + 1) : ".";
+}
+
+int open_command_paths(const struct checkpoint *const *checkpoints, size_t n, const struct options *options,
+                       const char *destination)
+{
+    bool opens_others = options->open.follow_links || options->library || source_any_remote();
+    for (size_t i = 0; i < n; i++)
+        opens_others |= checkpoints[i]->plan != NULL;
+    if (opens_others)
         return 0;
     struct arena *arena = arena_new();
-    bool stores = options->content.keep != KEEP_NONE; /* asking for the store makes its directory */
-    const char *const writable[] = {stores ? store_directory() : NULL, NULL};
-    int paths = sandbox_open_paths(&(struct sandbox_paths){readable_paths(checkpoint, options, arena), writable});
+    const char *writable[4] = {NULL};
+    size_t count = 0;
+    if (options->content.keep != KEEP_NONE) /* asking for the store makes its directory */
+        writable[count++] = store_directory();
+    if (destination != NULL)
+        add_writable(writable, &count, destination, arena);
+    int paths = sandbox_open_paths(&(struct sandbox_paths){readable_paths(checkpoints, n, options, arena), writable});
     arena_free(arena);
     return paths;
+}
+
+void confine_command(const struct checkpoint *const *checkpoints, size_t n, const struct options *options,
+                     const char *destination)
+{
+    sandbox_restrict_paths(open_command_paths(checkpoints, n, options, destination));
+}
+
+void confine_to_source(const struct checkpoint *checkpoint, const struct options *options)
+{
+    confine_command(&checkpoint, 1, options, NULL);
 }
 
 void enter_server_sandbox(int paths, const struct options *options, const char *mountpoint, uint64_t capabilities)

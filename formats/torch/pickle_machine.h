@@ -1,5 +1,5 @@
-/* Internals of pickle.c and its opcodes: the stack machine and its operations. Beside them, only the mutator of the fuzz
- * targets includes this header.
+/* Internals of pickle.c and its opcodes: the stack machine and its operations. Beside them, only the mutator of the
+ * fuzz targets includes this header.
  *
  * A function that fails sets the machine's error and returns false or NULL. Functions that take a node fail for NULL,
  * the result of an earlier failure. */

@@ -32,7 +32,8 @@ void lazy_destroy(struct lazy *lazy)
 static enum outcome make_value(struct lazy *lazy, struct making *making)
 {
     uint64_t n_unreached = source_unreached();
-    attempt(run_maker, making, making->error);
+    if (!attempt(run_maker, making, making->error))
+        source_count_unreached(); /* memory may be there later */
     if (source_unreached() != n_unreached) {
         if (making->value != NULL) {
             lazy->release(making->value);

@@ -32,7 +32,7 @@ struct planning {
     struct vfile file;
     struct error *error;
     enum outcome outcome;
-    bool unreached;
+    bool unreached, lacked_memory; /* it may be made later */
 };
 
 static void plan(void *context)
@@ -49,6 +49,9 @@ static struct planning plan_file(const struct node *node, struct error *error)
     struct planning planning = {.node = node, .error = error, .outcome = FAILED};
     uint64_t n_unreached = source_unreached();
     bool attempted = attempt(plan, &planning, error);
+    planning.lacked_memory = !attempted && !node->deferred; /* a directory is filled once */
+    if (planning.lacked_memory)
+        source_count_unreached(); /* what depends on this file is to be made later, too */
     planning.unreached = source_unreached() != n_unreached;
     if (attempted && planning.outcome == OK && planning.unreached) {
         planning.outcome = FAILED;
@@ -85,20 +88,28 @@ static int64_t now(void)
     return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
+/* Notes why a node has no plan. A note that lacks memory is made later, with another plan. */
+static void note_failure(struct tree *tree, const struct node *node, struct planning *planning)
+{
+    struct error unnoted;
+    if (planning->outcome != FAILED || planning->unreached ||
+        attempt(note_absence, &(struct absence){tree, node, planning->error}, &unnoted) || node->deferred)
+        return;
+    planning->unreached = planning->lacked_memory = true;
+    source_count_unreached();
+}
+
 /* Records why a node has no plan. */
 static void record_absence(struct tree *tree, struct node *node, const struct planning *planning)
 {
-    struct error unnoted;
     if (!planning->unreached) {
         node->reason = strdup(planning->error->message);
-        if (planning->outcome == FAILED)
-            attempt(note_absence, &(struct absence){tree, node, planning->error}, &unnoted);
         return;
     }
     pthread_mutex_lock(&tree->lock);
     if (node->outage == NULL)
         node->outage = strdup(planning->error->message);
-    node->again = now() + UNREACHED_PAUSE;
+    node->again = planning->lacked_memory ? 0 : now() + UNREACHED_PAUSE;
     tree->outage = *planning->error;
     pthread_mutex_unlock(&tree->lock);
 }
@@ -107,6 +118,7 @@ static void make_plan(struct tree *tree, struct node *node)
 {
     struct error error;
     struct planning planning = plan_file(node, &error);
+    note_failure(tree, node, &planning);
     enum plan_state state = planning.outcome == OK ? PLANNED : planning.unreached ? UNREACHED : ABSENT;
     if (state != PLANNED)
         record_absence(tree, node, &planning);

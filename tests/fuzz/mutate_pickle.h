@@ -56,7 +56,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
         return LLVMFuzzerMutate(data, size, max_size);
     for (size_t i = choose(&seed, 4) + 1; i > 0; i--) {
         split_pickle(data, size, &pieces);
-        size = edit_pieces(data, size, max_size, &pieces, &seed);
+        size = edit_pieces(data, size, max_size, &pieces, (enum edit)choose(&seed, EDITS), &seed);
     }
     return size;
 }

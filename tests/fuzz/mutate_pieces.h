@@ -49,17 +49,19 @@ static inline size_t put_piece(uint8_t *data, size_t size, size_t max_size, cons
     return size;
 }
 
+enum edit { TAKE_AWAY, REPEAT, EXCHANGE, EDITS };
+
 /* Takes a piece away, repeats it elsewhere, or puts it in the place of another. Returns the new size. */
 static inline size_t edit_pieces(uint8_t *data, size_t size, size_t max_size, const struct pieces *pieces,
-                                 unsigned *seed)
+                                 enum edit edit, unsigned *seed)
 {
     if (pieces->n == 0)
         return size;
     size_t piece = choose(seed, pieces->n), other = choose(seed, pieces->n);
-    switch (choose(seed, 3)) {
-    case 0:
+    switch (edit) {
+    case TAKE_AWAY:
         return replace(data, size, max_size, pieces->at[piece], pieces->at[piece + 1] - pieces->at[piece], NULL, 0);
-    case 1:
+    case REPEAT:
         return put_piece(data, size, max_size, pieces, piece, other, 0);
     default:
         return put_piece(data, size, max_size, pieces, piece, other, pieces->at[other + 1] - pieces->at[other]);

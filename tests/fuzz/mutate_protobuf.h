@@ -87,7 +87,7 @@ static inline size_t mutate_message(uint8_t *data, size_t size, size_t max_size,
         return LLVMFuzzerMutate(data, size, max_size);
     size_t piece = choose(seed, pieces.n), at = pieces.at[piece], end = field_end(data, size, at, &contents);
     if (contents == 0 || depth == DEEPEST || choose(seed, 4) == 0)
-        return edit_pieces(data, size, max_size, &pieces, seed);
+        return edit_pieces(data, size, max_size, &pieces, (enum edit)choose(seed, EDITS), seed);
     size_t length = end - contents, room = length + (max_size - size);
     uint8_t *copy = malloc(room + 1);
     memcpy(copy, data + contents, length);

@@ -4,7 +4,6 @@
 #include "base/text.h"
 
 #include <fnmatch.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +119,7 @@ static void forget_unused(struct documents *documents)
         large = true;
     }
     if (large)
-        malloc_trim(0); /* a tokenizer is by far the largest document */
+        memory_trim(); /* a tokenizer is by far the largest document */
 }
 
 static bool is_one_of(const char *name, const char *const *patterns, size_t n_patterns)

@@ -8,7 +8,6 @@
 #include "formats/unread.h"
 
 #include <libgen.h>
-#include <malloc.h>
 #include <string.h>
 
 static enum location_links links_of(bool follow_links)
@@ -239,7 +238,7 @@ static void fill_in_side_files(struct checkpoint *checkpoint, const struct input
 static struct checkpoint *done(struct checkpoint *checkpoint, struct input *input, bool opened)
 {
     close_input(input);
-    malloc_trim(0); /* parsers leave holes larger than their results */
+    memory_trim(); /* parsers leave holes larger than their results */
     if (opened)
         return checkpoint;
     checkpoint_close(checkpoint);

@@ -30,7 +30,7 @@ static void kinds(void)
         {".", ".: not a regular file"},
         {"absent", "absent: No such file or directory"},
         {"dangling", "dangling: No such file or directory"},
-        {"loop", "loop: Too many levels of symbolic links"},
+        {"loop", "loop: "}, /* the C libraries have different words */
         {"file/below", "file/below: Not a directory"},
     };
     struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "socket"};

@@ -334,7 +334,9 @@ static void lack_of_memory(wfs_context *context)
         safetensors_add(&file, name, "F32", "1", NULL, 4);
     }
     safetensors_write(&file, "large.safetensors");
+#ifdef __GLIBC__
     malloc_trim(0); /* what is free in the heap would not count against the limit */
+#endif
     getrlimit(RLIMIT_AS, &before);
     FILE *status = fopen("/proc/self/statm", "r");
     unsigned long n_pages = 0;

@@ -10,8 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* UNREACHED: a remote source could not be read; planned again after UNREACHED_PAUSE. Or memory ran out; planned again
- * when somebody asks. */
+/* UNREACHED: a remote source could not be read, or memory ran out; planned again after UNREACHED_PAUSE. */
 enum plan_state { UNPLANNED, PLANNING, PLANNED, ABSENT, UNREACHED };
 enum { UNREACHED_PAUSE = 2000 /* milliseconds */ };
 

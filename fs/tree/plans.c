@@ -32,7 +32,7 @@ struct planning {
     struct vfile file;
     struct error *error;
     enum outcome outcome;
-    bool unreached, lacked_memory; /* it may be made later */
+    bool unreached; /* or memory ran out: it may be made later */
 };
 
 static void plan(void *context)
@@ -49,9 +49,8 @@ static struct planning plan_file(const struct node *node, struct error *error)
     struct planning planning = {.node = node, .error = error, .outcome = FAILED};
     uint64_t n_unreached = source_unreached();
     bool attempted = attempt(plan, &planning, error);
-    planning.lacked_memory = !attempted && !node->deferred; /* a directory is filled once */
-    if (planning.lacked_memory)
-        source_count_unreached(); /* what depends on this file is to be made later, too */
+    if (!attempted && !node->deferred) /* a directory is filled once */
+        source_count_unreached();      /* what depends on this file is to be made later, too */
     planning.unreached = source_unreached() != n_unreached;
     if (attempted && planning.outcome == OK && planning.unreached) {
         planning.outcome = FAILED;
@@ -95,7 +94,7 @@ static void note_failure(struct tree *tree, const struct node *node, struct plan
     if (planning->outcome != FAILED || planning->unreached ||
         attempt(note_absence, &(struct absence){tree, node, planning->error}, &unnoted) || node->deferred)
         return;
-    planning->unreached = planning->lacked_memory = true;
+    planning->unreached = true;
     source_count_unreached();
 }
 
@@ -109,7 +108,7 @@ static void record_absence(struct tree *tree, struct node *node, const struct pl
     pthread_mutex_lock(&tree->lock);
     if (node->outage == NULL)
         node->outage = strdup(planning->error->message);
-    node->again = planning->lacked_memory ? 0 : now() + UNREACHED_PAUSE;
+    node->again = now() + UNREACHED_PAUSE;
     tree->outage = *planning->error;
     pthread_mutex_unlock(&tree->lock);
 }

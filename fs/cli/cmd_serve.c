@@ -4,6 +4,7 @@
 #include "fs/cli/command.h"
 #include "fs/cli/command_sandbox.h"
 #include "fs/cli/library.h"
+#include "fs/http/libmicrohttpd.h"
 #include "fs/http/server.h"
 #include "remote/store.h"
 
@@ -127,6 +128,8 @@ static bool serve(struct serving *serving, const struct invocation *invocation, 
         .verbose = invocation->flags[FLAG_VERBOSE],
     };
     if (token_file != NULL && (options.token = read_token(token_file, serving->arena, error)) == NULL)
+        return false;
+    if (!libmicrohttpd_load(error))
         return false;
     catch_signals();
     confine(serving, invocation->options);

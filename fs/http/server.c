@@ -435,7 +435,7 @@ static bool find_address(struct server *server, struct error *error)
 static bool start(struct server *server, struct error *error)
 {
     unsigned n_threads = pool_width() > MIN_THREADS ? (unsigned)pool_width() : MIN_THREADS;
-    if (!libmicrohttpd_load(error) || !take_socket(server, error) || !find_address(server, error) ||
+    if (!take_socket(server, error) || !find_address(server, error) ||
         (server->deadlines = deadlines_new(HEADER_SECONDS, error)) == NULL)
         return false;
     server->daemon = libmicrohttpd.start_daemon(

@@ -16,7 +16,7 @@ struct server_options {
 
 /* Starts to listen and to answer. Fails for an address other than loopback, unless the options have a token or are
  * public. With systemd's socket activation, the socket that is passed is used and `listen` is not. The repositories
- * must outlive the server. */
+ * must outlive the server. Call libmicrohttpd_load() first: a library may lie where the sandbox forbids to look. */
 struct server *server_start(const struct repositories *repositories, const struct server_options *options,
                             struct error *error);
 

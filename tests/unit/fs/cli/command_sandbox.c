@@ -42,6 +42,7 @@ static int run_try(const struct try *try)
     options_init(&options);
     files_must(try->options == NULL || options_parse(&options, try->options, &error), "options");
     const struct checkpoint *const both[] = {must_open("a/model.safetensors"), must_open("b/model.safetensors")};
+    sandbox_enter(&(struct sandbox){0}); /* as each command has */
     confine_command(both, 2, &options, try->destination);
     const bool wrong[] = {
         !opens("a/model.safetensors", O_RDONLY),

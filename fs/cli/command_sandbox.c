@@ -71,10 +71,11 @@ int open_command_paths(const struct checkpoint *const *checkpoints, size_t n, co
     if (opens_others)
         return 0;
     struct arena *arena = arena_new();
-    const char *writable[4] = {NULL};
+    /* Asking for the store makes its directory. */
+    const char *writable[4] = {NULL}, *store = options->content.keep != KEEP_NONE ? store_directory() : NULL;
     size_t count = 0;
-    if (options->content.keep != KEEP_NONE) /* asking for the store makes its directory */
-        writable[count++] = store_directory();
+    if (store != NULL)
+        writable[count++] = store;
     if (destination != NULL)
         add_writable(writable, &count, destination, arena);
     int paths = sandbox_open_paths(&(struct sandbox_paths){readable_paths(checkpoints, n, options, arena), writable});

@@ -68,7 +68,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const struct open_options options;
     const struct format *const formats[] = {&orbax_format, NULL};
     uint32_t length = 0;
-    struct error error = {""};
     if (size < sizeof length)
         return 0;
     memcpy(&length, data, sizeof length);
@@ -86,11 +85,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     write_file(path_of("manifest.ocdbt"), bytes, length);
     write_file(path_of("d/x"), bytes + length, n_data);
     free(bytes);
-    const struct checkpoint *checkpoint = checkpoint_open(folder, formats, &options, &error);
-    if (checkpoint != NULL)
-        read_tensors(checkpoint);
-    else
-        require_one_line(&error);
-    checkpoint_close(checkpoint);
+    read_path(folder, formats, &options);
     return 0;
 }

@@ -63,7 +63,7 @@ static inline bool pass_tensor(const uint8_t *data, size_t size, size_t *at)
            pass(size, at, rank * 8 + TYPE_AND_OFFSET);
 }
 
-/* Splits the keys, or the tensors behind them, as far as they can be read. */
+/* Finds where each key begins, or each tensor entry after the keys, up to the first that cannot be read. */
 static inline void split_gguf(const uint8_t *data, size_t size, bool tensors, struct pieces *pieces)
 {
     size_t at = HEAD;

@@ -12,7 +12,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 
 enum { MOST_PIECES = 512 };
 
-/* One behind the other, without a gap. */
+/* The pieces that an input consists of. Each piece begins where the piece before it ends. */
 struct pieces {
     size_t at[MOST_PIECES + 1]; /* the last: where they end */
     size_t n;

@@ -33,6 +33,18 @@ static inline void read_tensors(const struct checkpoint *checkpoint)
     }
 }
 
+/* Opens what is at a path and reads all tensors; what is refused is refused with one line. */
+static inline void read_path(const char *path, const struct format *const *formats, const struct open_options *options)
+{
+    struct error error = {""};
+    const struct checkpoint *checkpoint = checkpoint_open(path, formats, options, &error);
+    if (checkpoint != NULL)
+        read_tensors(checkpoint);
+    else
+        require_one_line(&error);
+    checkpoint_close(checkpoint);
+}
+
 /* Reads the bytes as a file of that name. Holds for what is accepted: the elements are inside the file, as many as
  * dtype and shape say, and can be read; and what is refused is refused with one line. */
 static inline int fuzz_file(const struct format *format, const struct open_options *options, const char *name,

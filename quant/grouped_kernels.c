@@ -179,15 +179,10 @@ static inline void steps(const float *values, size_t n, size_t columns, const fl
         }                                                                                                              \
     }
 
-#define DEFINE_AT(level, ...)                                                                                          \
+#define DEFINE_LOOPS(level, ...)                                                                                       \
     __VA_ARGS__ static void extremes_##level(const float *values, size_t n, size_t columns, struct range *ret_ranges)  \
     {                                                                                                                  \
         extremes(values, n, columns, ret_ranges);                                                                      \
-    }                                                                                                                  \
-    __VA_ARGS__ static void steps_##level(const float *values, size_t n, size_t columns, const float *edges,           \
-                                          const float *divisors, float high, uint8_t *codes)                           \
-    {                                                                                                                  \
-        steps(values, n, columns, edges, divisors, high, codes);                                                       \
     }                                                                                                                  \
     __VA_ARGS__ static void affine_##level(const struct range *ranges, size_t n, float n_steps, float *divisors,       \
                                            float *edges)                                                               \
@@ -198,19 +193,38 @@ static inline void steps(const float *values, size_t n, size_t columns, const fl
     {                                                                                                                  \
         range(values, n, columns, ret_ranges);                                                                         \
     }                                                                                                                  \
-    DEFINE_ENCODE_AT(f32, level, __VA_ARGS__)                                                                          \
-    DEFINE_ENCODE_AT(bf16, level, __VA_ARGS__)                                                                         \
-    DEFINE_ENCODE_AT(f16, level, __VA_ARGS__)                                                                          \
+    DEFINE_FOR_TYPES(e2m1, code_e2m1, level, __VA_ARGS__)                                                              \
+    DEFINE_FOR_TYPES(e2m1_exact, code_e2m1_down_f32, level, __VA_ARGS__)                                               \
+    DEFINE_ENCODE(e2m1_down, code_e2m1_down_f32, f32, level, __VA_ARGS__)                                              \
+    DEFINE_ENCODE(e2m1_down, code_e2m1_down_bf16, bf16, level, __VA_ARGS__)                                            \
+    DEFINE_ENCODE(e2m1_down, code_e2m1_down_f16, f16, level, __VA_ARGS__)
+
+/* Those that grouped_avx2.c has, too. */
+#define DEFINE_USUAL_LOOPS(level, ...)                                                                                 \
+    __VA_ARGS__ static void grouped_steps_##level(const float *values, size_t n, size_t columns, const float *edges,   \
+                                                  const float *divisors, float high, uint8_t *codes)                   \
+    {                                                                                                                  \
+        steps(values, n, columns, edges, divisors, high, codes);                                                       \
+    }                                                                                                                  \
+    DEFINE_FOR_TYPES(grouped_e4m3, code_e4m3, level, __VA_ARGS__)                                                      \
+    DEFINE_FOR_TYPES(grouped_integer, code_integer, level, __VA_ARGS__)
+
+#define DEFINE_FOR_TYPES(name, code, level, ...)                                                                       \
+    DEFINE_ENCODE(name, code, f32, level, __VA_ARGS__)                                                                 \
+    DEFINE_ENCODE(name, code, bf16, level, __VA_ARGS__)                                                                \
+    DEFINE_ENCODE(name, code, f16, level, __VA_ARGS__)
+
+#define DEFINE_KERNELS(level)                                                                                          \
     const struct grouped_kernels grouped_##level = {                                                                   \
         .range = range_##level,                                                                                        \
         .affine = affine_##level,                                                                                      \
         .extremes = extremes_##level,                                                                                  \
-        .encode = {[QUOTIENT_E4M3] = ALL_TYPES(e4m3, level),                                                           \
+        .encode = {[QUOTIENT_E4M3] = ALL_TYPES(grouped_e4m3, level),                                                   \
                    [QUOTIENT_E2M1] = ALL_TYPES(e2m1, level),                                                           \
-                   [QUOTIENT_INTEGER] = ALL_TYPES(integer, level),                                                     \
+                   [QUOTIENT_INTEGER] = ALL_TYPES(grouped_integer, level),                                             \
                    [QUOTIENT_E2M1_DOWN] = ALL_TYPES(e2m1_down, level),                                                 \
                    [QUOTIENT_E2M1_DOWN_EXACTLY] = ALL_TYPES(e2m1_exact, level)},                                       \
-        .steps = steps_##level,                                                                                        \
+        .steps = grouped_steps_##level,                                                                                \
     };
 
 #define ALL_TYPES(name, level)                                                                                         \
@@ -218,17 +232,15 @@ static inline void steps(const float *values, size_t n, size_t columns, const fl
         name##_f32_##level, name##_bf16_##level, name##_f16_##level                                                    \
     }
 
-#define DEFINE_ENCODE_AT(type, level, ...)                                                                             \
-    DEFINE_ENCODE(e4m3, code_e4m3, type, level, __VA_ARGS__)                                                           \
-    DEFINE_ENCODE(e2m1, code_e2m1, type, level, __VA_ARGS__)                                                           \
-    DEFINE_ENCODE(integer, code_integer, type, level, __VA_ARGS__)                                                     \
-    DEFINE_ENCODE(e2m1_down, code_e2m1_down_##type, type, level, __VA_ARGS__)                                          \
-    DEFINE_ENCODE(e2m1_exact, code_e2m1_down_f32, type, level, __VA_ARGS__)
-
-DEFINE_AT(portable)
+DEFINE_LOOPS(portable)
+DEFINE_USUAL_LOOPS(portable)
+DEFINE_KERNELS(portable)
 #if defined(__x86_64__)
-DEFINE_AT(avx2, FOR_AVX2)
-DEFINE_AT(avx512, FOR_AVX512)
+DEFINE_LOOPS(avx2, FOR_AVX2)
+DEFINE_KERNELS(avx2)
+DEFINE_LOOPS(avx512, FOR_AVX512)
+DEFINE_USUAL_LOOPS(avx512, FOR_AVX512)
+DEFINE_KERNELS(avx512)
 #endif
 
 const struct grouped_kernels *grouped_kernels_at(enum cpu_level level)

@@ -30,6 +30,11 @@ struct quotients {
     float low, high; /* limits of integers */
 };
 
+typedef void quotients_function(const struct quotients *quotients, const float *values, size_t n, size_t columns,
+                                uint8_t *codes);
+typedef void steps_function(const float *values, size_t n, size_t columns, const float *edges, const float *divisors,
+                            float high, uint8_t *codes);
+
 struct grouped_kernels {
     /* Get the range of each of `n` groups of `columns` values; zeros count as positive. */
     void (*range)(const float *values, size_t n, size_t columns, struct range *ret_ranges);
@@ -44,13 +49,16 @@ struct grouped_kernels {
     void (*affine)(const struct range *ranges, size_t n, float n_steps, float *divisors, float *edges);
 
     /* Encode each group's quotients: see struct quotients. A code in each byte. */
-    void (*encode[QUOTIENT_CODES][ROUNDINGS])(const struct quotients *quotients, const float *values, size_t n,
-                                              size_t columns, uint8_t *codes);
+    quotients_function *encode[QUOTIENT_CODES][ROUNDINGS];
 
     /* Encodes each group as steps of its divisor from its edge, rounded half to even, within [0, high]. */
-    void (*steps)(const float *values, size_t n, size_t columns, const float *edges, const float *divisors, float high,
-                  uint8_t *codes);
+    steps_function *steps;
 };
+
+/* Those of grouped_avx2.c. */
+extern quotients_function grouped_e4m3_f32_avx2, grouped_e4m3_bf16_avx2, grouped_e4m3_f16_avx2;
+extern quotients_function grouped_integer_f32_avx2, grouped_integer_bf16_avx2, grouped_integer_f16_avx2;
+extern steps_function grouped_steps_avx2;
 
 extern const struct grouped_kernels grouped_portable, grouped_avx2, grouped_avx512;
 

@@ -176,10 +176,7 @@ static void encode_affine(const struct grouped_kernels *kernels, const float *va
     struct range ranges[PIECE];
     float edges[PIECE], divisors[PIECE];
     kernels->extremes(values, PIECE / columns, columns, ranges);
-    for (size_t i = 0; i < PIECE / columns; i++) {
-        edges[i] = ranges[i].low;
-        divisors[i] = (ranges[i].high - ranges[i].low) / 15;
-    }
+    kernels->affine(ranges, PIECE / columns, 15, divisors, edges);
     kernels->steps(values, PIECE / columns, columns, edges, divisors, 15, codes);
 }
 

@@ -279,6 +279,25 @@ static void check_extremes(enum cpu_level level)
         CHECK(memcmp(&ranges[i], expected[i], sizeof ranges[i]) == 0);
 }
 
+static void check_codes(const struct grouped_kernels *ours, const struct grouped_kernels *portable, const float *values,
+                        const float *numbers, size_t n, size_t columns)
+{
+    uint8_t *codes = malloc(n * columns), *others = malloc(n * columns);
+    for (int code = 0; code < QUOTIENT_CODES; code++)
+        for (int rounding = 0; rounding < ROUNDINGS; rounding++)
+            for (int adds = 0; adds < 2; adds++) {
+                const struct quotients quotients = {numbers, adds ? numbers : NULL, -8, 7};
+                ours->encode[code][rounding](&quotients, values, n, columns, codes);
+                portable->encode[code][rounding](&quotients, values, n, columns, others);
+                CHECK(memcmp(codes, others, n * columns) == 0);
+            }
+    ours->steps(values, n, columns, numbers, numbers, 15, codes);
+    portable->steps(values, n, columns, numbers, numbers, 15, others);
+    CHECK(memcmp(codes, others, n * columns) == 0);
+    free(codes);
+    free(others);
+}
+
 static void check_kernels(enum cpu_level level)
 {
     enum { N = 1 << 16, COLUMNS = 64 };
@@ -286,7 +305,6 @@ static void check_kernels(enum cpu_level level)
     float *values = malloc(N * sizeof *values), *a = malloc(N * sizeof *a), *b = malloc(N * sizeof *b);
     float numbers[N / COLUMNS];
     struct range ranges[2][N / COLUMNS];
-    uint8_t *codes = malloc(N), *others = malloc(N);
     uint64_t state = 7;
     check_extremes(level);
     for (int i = 0; i < N; i++) {
@@ -306,22 +324,16 @@ static void check_kernels(enum cpu_level level)
     ours->affine(ranges[0], N / COLUMNS, 15, a, a + N / 2);
     portable->affine(ranges[0], N / COLUMNS, 15, b, b + N / 2);
     CHECK(memcmp(a, b, N / COLUMNS * sizeof *a) == 0 && memcmp(a + N / 2, b + N / 2, N / COLUMNS * sizeof *a) == 0);
-    for (int code = 0; code < QUOTIENT_CODES; code++)
-        for (int rounding = 0; rounding < ROUNDINGS; rounding++)
-            for (int adds = 0; adds < 2; adds++) {
-                const struct quotients quotients = {numbers, adds ? values : NULL, -8, 7};
-                ours->encode[code][rounding](&quotients, values, N / COLUMNS, COLUMNS, codes);
-                portable->encode[code][rounding](&quotients, values, N / COLUMNS, COLUMNS, others);
-                CHECK(memcmp(codes, others, N) == 0);
-            }
-    ours->steps(values, N / COLUMNS, COLUMNS, values, numbers, 15, codes);
-    portable->steps(values, N / COLUMNS, COLUMNS, values, numbers, 15, others);
-    CHECK(memcmp(codes, others, N) == 0);
+    for (size_t columns = COLUMNS; columns >= 1; columns = columns * 5 / 7) /* also such as no kernel takes at once */
+        check_codes(ours, portable, values, numbers, N / COLUMNS, columns);
+    static const uint32_t special[] = {0x7f800000, 0xff800000, 0x7fc00000, 0xffc00001, 0x7f800001, 0x80000000,
+                                       0x00000001, 0x80000001, 0x7f7fffff, 0xff7fffff, 0x3f7fffff, 0x3f000000};
+    for (size_t i = 0; i < N; i += 5)
+        memcpy(&values[i], &special[i % (sizeof special / sizeof *special)], sizeof *values);
+    check_codes(ours, portable, values, numbers, N / COLUMNS, COLUMNS);
     free(values);
     free(a);
     free(b);
-    free(codes);
-    free(others);
 }
 
 static void check_refusals(void)

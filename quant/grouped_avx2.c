@@ -1,5 +1,6 @@
-/* The codes that most weights are stored as, 32 at a time: a compiler that makes vectors of the portable loops keeps as
- * many numbers of 32 bits in hand, which are more than there are registers. */
+/* E4M3, integers and steps by hand. Compilers, too, make vectors of the portable loops, 32 codes at a time, but they do
+ * each operation for all 32 before the next one, which takes more registers than there are. Here eight values become
+ * codes before the next eight are loaded. */
 #include "quant/grouped_kernels.h"
 
 #include <immintrin.h>
@@ -16,14 +17,12 @@ struct group_terms {
 /* Returns eight codes in the low bytes of the numbers, the rest of which are 0. */
 typedef __m256i code_function(__m256 values, const struct group_terms *terms);
 
-#define ALWAYS static inline __attribute__((always_inline))
-
-ALWAYS __m256 round_f32(__m256 values)
+static inline __m256 round_f32(__m256 values)
 {
     return values;
 }
 
-ALWAYS __m256 round_bf16(__m256 values)
+static inline __m256 round_bf16(__m256 values)
 {
     __m256i bits = _mm256_castps_si256(values);
     __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
@@ -33,7 +32,7 @@ ALWAYS __m256 round_bf16(__m256 values)
 }
 
 /* Like round_to_f16(), for which F16 has no largest number. */
-ALWAYS __m256 round_f16(__m256 values)
+static inline __m256 round_f16(__m256 values)
 {
     const __m256 sign = _mm256_set1_ps(-0.0f), rounder = _mm256_set1_ps(0.75f);
     __m256 magnitude = _mm256_andnot_ps(sign, values);
@@ -49,7 +48,7 @@ ALWAYS __m256 round_f16(__m256 values)
 }
 
 /* See code_e4m3(). */
-ALWAYS __m256i code_e4m3(__m256 values, const struct group_terms *terms)
+static inline __m256i code_e4m3(__m256 values, const struct group_terms *terms)
 {
     const __m256i least_exponent = _mm256_set1_epi32(0x3c800000);
     __m256i all = _mm256_castps_si256(values),
@@ -66,14 +65,14 @@ ALWAYS __m256i code_e4m3(__m256 values, const struct group_terms *terms)
 }
 
 /* See code_integer(). If one of two numbers compared is NaN, the second is returned. */
-ALWAYS __m256i code_integer(__m256 values, const struct group_terms *terms)
+static inline __m256i code_integer(__m256 values, const struct group_terms *terms)
 {
     const __m256 rounder = _mm256_set1_ps(12582912); /* its last place is 1 */
     __m256 limited = _mm256_max_ps(terms->low, _mm256_min_ps(terms->high, values));
     return _mm256_and_si256(_mm256_castps_si256(_mm256_add_ps(limited, rounder)), _mm256_set1_epi32(0xff));
 }
 
-ALWAYS void store_codes(uint8_t *codes, const __m256i parts[PARTS])
+static inline void store_codes(uint8_t *codes, const __m256i parts[PARTS])
 {
     __m256i low = _mm256_packus_epi32(parts[0], parts[1]), high = _mm256_packus_epi32(parts[2], parts[3]);
     __m256i bytes = _mm256_packus_epi16(low, high); /* four bytes of each half of the parts in turn */
@@ -81,7 +80,7 @@ ALWAYS void store_codes(uint8_t *codes, const __m256i parts[PARTS])
     _mm256_storeu_si256((__m256i *)(void *)codes, bytes);
 }
 
-ALWAYS void encode_32(const float *values, const struct group_terms *terms, code_function *code, uint8_t *codes)
+static inline void encode_32(const float *values, const struct group_terms *terms, code_function *code, uint8_t *codes)
 {
     __m256i parts[PARTS];
     for (int i = 0; i < PARTS; i++)
@@ -89,8 +88,8 @@ ALWAYS void encode_32(const float *values, const struct group_terms *terms, code
     store_codes(codes, parts);
 }
 
-ALWAYS void encode_group(const float *values, size_t columns, const struct group_terms *terms, code_function *code,
-                         uint8_t *codes)
+static inline void encode_group(const float *values, size_t columns, const struct group_terms *terms,
+                                code_function *code, uint8_t *codes)
 {
     size_t i = 0;
     for (; i + AT_ONCE <= columns; i += AT_ONCE)
@@ -104,8 +103,8 @@ ALWAYS void encode_group(const float *values, size_t columns, const struct group
     }
 }
 
-ALWAYS void encode_quotients(const struct quotients *quotients, const float *values, size_t n, size_t columns,
-                             code_function *of_quotients, code_function *of_sums, uint8_t *codes)
+static inline void encode_quotients(const struct quotients *quotients, const float *values, size_t n, size_t columns,
+                                    code_function *of_quotients, code_function *of_sums, uint8_t *codes)
 {
     struct group_terms terms = {.low = _mm256_set1_ps(quotients->low), .high = _mm256_set1_ps(quotients->high)};
     for (size_t group = 0; group < n; group++, values += columns, codes += columns) {
@@ -120,17 +119,17 @@ ALWAYS void encode_quotients(const struct quotients *quotients, const float *val
 }
 
 #define DEFINE_QUOTIENTS(name, type)                                                                                   \
-    ALWAYS __m256i name##_of_quotients_##type(__m256 values, const struct group_terms *terms)                          \
+    static inline __m256i name##_of_quotients_##type(__m256 values, const struct group_terms *terms)                   \
     {                                                                                                                  \
         return code_##name(round_##type(_mm256_div_ps(values, terms->divisor)), terms);                                \
     }                                                                                                                  \
-    ALWAYS __m256i name##_of_sums_##type(__m256 values, const struct group_terms *terms)                               \
+    static inline __m256i name##_of_sums_##type(__m256 values, const struct group_terms *terms)                        \
     {                                                                                                                  \
         __m256 quotients = round_##type(_mm256_div_ps(values, terms->divisor));                                        \
         return code_##name(round_##type(_mm256_add_ps(quotients, terms->summand)), terms);                             \
     }                                                                                                                  \
-    void grouped_##name##_##type##_avx2(const struct quotients *quotients, const float *values, size_t n,              \
-                                        size_t columns, uint8_t *codes)                                                \
+    FOR_AVX2 void grouped_##name##_##type##_avx2(const struct quotients *quotients, const float *values, size_t n,     \
+                                                 size_t columns, uint8_t *codes)                                       \
     {                                                                                                                  \
         encode_quotients(quotients, values, n, columns, name##_of_quotients_##type, name##_of_sums_##type, codes);     \
     }
@@ -142,13 +141,13 @@ DEFINE_QUOTIENTS(integer, f32)
 DEFINE_QUOTIENTS(integer, bf16)
 DEFINE_QUOTIENTS(integer, f16)
 
-ALWAYS __m256i steps_from_edge(__m256 values, const struct group_terms *terms)
+static inline __m256i steps_from_edge(__m256 values, const struct group_terms *terms)
 {
     return code_integer(_mm256_div_ps(_mm256_sub_ps(values, terms->summand), terms->divisor), terms);
 }
 
-void grouped_steps_avx2(const float *values, size_t n, size_t columns, const float *edges, const float *divisors,
-                        float high, uint8_t *codes)
+FOR_AVX2 void grouped_steps_avx2(const float *values, size_t n, size_t columns, const float *edges,
+                                 const float *divisors, float high, uint8_t *codes)
 {
     struct group_terms terms = {.low = _mm256_setzero_ps(), .high = _mm256_set1_ps(high)};
     for (size_t group = 0; group < n; group++, values += columns, codes += columns) {

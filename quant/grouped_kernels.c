@@ -199,7 +199,7 @@ static inline void steps(const float *values, size_t n, size_t columns, const fl
     DEFINE_ENCODE(e2m1_down, code_e2m1_down_bf16, bf16, level, __VA_ARGS__)                                            \
     DEFINE_ENCODE(e2m1_down, code_e2m1_down_f16, f16, level, __VA_ARGS__)
 
-/* Those that grouped_avx2.c has, too. */
+/* Those that grouped_avx2.c has by hand. */
 #define DEFINE_USUAL_LOOPS(level, ...)                                                                                 \
     __VA_ARGS__ static void grouped_steps_##level(const float *values, size_t n, size_t columns, const float *edges,   \
                                                   const float *divisors, float high, uint8_t *codes)                   \

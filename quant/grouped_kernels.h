@@ -55,10 +55,10 @@ struct grouped_kernels {
     steps_function *steps;
 };
 
-/* Those of grouped_avx2.c. */
-extern quotients_function grouped_e4m3_f32_avx2, grouped_e4m3_bf16_avx2, grouped_e4m3_f16_avx2;
-extern quotients_function grouped_integer_f32_avx2, grouped_integer_bf16_avx2, grouped_integer_f16_avx2;
-extern steps_function grouped_steps_avx2;
+/* The kernels by hand, which grouped_avx2 has instead of what compilers make of the portable loops. */
+quotients_function grouped_e4m3_f32_avx2, grouped_e4m3_bf16_avx2, grouped_e4m3_f16_avx2;
+quotients_function grouped_integer_f32_avx2, grouped_integer_bf16_avx2, grouped_integer_f16_avx2;
+steps_function grouped_steps_avx2;
 
 extern const struct grouped_kernels grouped_portable, grouped_avx2, grouped_avx512;
 

@@ -279,20 +279,21 @@ static void check_extremes(enum cpu_level level)
         CHECK(memcmp(&ranges[i], expected[i], sizeof ranges[i]) == 0);
 }
 
+/* Summands are numbers: which of two NaNs a sum keeps depends on the order that a compiler chooses. */
 static void check_codes(const struct grouped_kernels *ours, const struct grouped_kernels *portable, const float *values,
-                        const float *numbers, size_t n, size_t columns)
+                        const float *divisors, const float *summands, size_t n, size_t columns)
 {
     uint8_t *codes = malloc(n * columns), *others = malloc(n * columns);
     for (int code = 0; code < QUOTIENT_CODES; code++)
         for (int rounding = 0; rounding < ROUNDINGS; rounding++)
             for (int adds = 0; adds < 2; adds++) {
-                const struct quotients quotients = {numbers, adds ? numbers : NULL, -8, 7};
+                const struct quotients quotients = {divisors, adds ? summands : NULL, -8, 7};
                 ours->encode[code][rounding](&quotients, values, n, columns, codes);
                 portable->encode[code][rounding](&quotients, values, n, columns, others);
                 CHECK(memcmp(codes, others, n * columns) == 0);
             }
-    ours->steps(values, n, columns, numbers, numbers, 15, codes);
-    portable->steps(values, n, columns, numbers, numbers, 15, others);
+    ours->steps(values, n, columns, summands, divisors, 15, codes);
+    portable->steps(values, n, columns, summands, divisors, 15, others);
     CHECK(memcmp(codes, others, n * columns) == 0);
     free(codes);
     free(others);
@@ -303,7 +304,7 @@ static void check_kernels(enum cpu_level level)
     enum { N = 1 << 16, COLUMNS = 64 };
     const struct grouped_kernels *ours = grouped_kernels_at(level), *portable = grouped_kernels_at(CPU_PORTABLE);
     float *values = malloc(N * sizeof *values), *a = malloc(N * sizeof *a), *b = malloc(N * sizeof *b);
-    float numbers[N / COLUMNS];
+    float divisors[N / COLUMNS], summands[N / COLUMNS];
     struct range ranges[2][N / COLUMNS];
     uint64_t state = 7;
     check_extremes(level);
@@ -313,7 +314,7 @@ static void check_kernels(enum cpu_level level)
         memcpy(&values[i], &bits, sizeof bits);
         if (!isfinite(values[i]) || i % 3 == 0)
             values[i] = (float)((int)(bits >> 20) - 2048) / 64;
-        numbers[i / COLUMNS] = values[i] == 0 ? 1 : values[i];
+        divisors[i / COLUMNS] = values[i] == 0 ? 1 : values[i];
     }
     ours->range(values, N / COLUMNS, COLUMNS, ranges[0]);
     portable->range(values, N / COLUMNS, COLUMNS, ranges[1]);
@@ -324,13 +325,14 @@ static void check_kernels(enum cpu_level level)
     ours->affine(ranges[0], N / COLUMNS, 15, a, a + N / 2);
     portable->affine(ranges[0], N / COLUMNS, 15, b, b + N / 2);
     CHECK(memcmp(a, b, N / COLUMNS * sizeof *a) == 0 && memcmp(a + N / 2, b + N / 2, N / COLUMNS * sizeof *a) == 0);
+    memcpy(summands, values, sizeof summands);
     for (size_t columns = COLUMNS; columns >= 1; columns = columns * 5 / 7) /* also such as no kernel takes at once */
-        check_codes(ours, portable, values, numbers, N / COLUMNS, columns);
+        check_codes(ours, portable, values, divisors, summands, N / COLUMNS, columns);
     static const uint32_t special[] = {0x7f800000, 0xff800000, 0x7fc00000, 0xffc00001, 0x7f800001, 0x80000000,
                                        0x00000001, 0x80000001, 0x7f7fffff, 0xff7fffff, 0x3f7fffff, 0x3f000000};
     for (size_t i = 0; i < N; i += 5)
         memcpy(&values[i], &special[i % (sizeof special / sizeof *special)], sizeof *values);
-    check_codes(ours, portable, values, numbers, N / COLUMNS, COLUMNS);
+    check_codes(ours, portable, values, divisors, summands, N / COLUMNS, COLUMNS);
     free(values);
     free(a);
     free(b);

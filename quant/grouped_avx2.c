@@ -1,9 +1,13 @@
 /* E4M3, integers and steps by hand. Compilers, too, make vectors of the portable loops, 32 codes at a time, but they do
  * each operation for all 32 before the next one, which takes more registers than there are. Here eight values become
- * codes before the next eight are loaded. */
+ * codes before the next eight are loaded.
+ *
+ * E4M3 of quotients in BF16 is made 16 at a time, where all 32 are normal numbers of E4M3 or larger ones; codes beside
+ * zeros, smaller numbers or NaN are made again, eight at a time. */
 #include "quant/grouped_kernels.h"
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <string.h>
 
 enum { AT_ONCE = 32, LANES = 8, PARTS = AT_ONCE / LANES };
@@ -11,11 +15,14 @@ enum { AT_ONCE = 32, LANES = 8, PARTS = AT_ONCE / LANES };
 /* What the codes of one group are made with. */
 struct group_terms {
     __m256 divisor, summand; /* the summand of steps() is subtracted from values, that of encode() added to quotients */
-    __m256 low, high;
+    __m256 low, high;        /* limits of integers */
 };
 
+/* Returns what is rounded to codes. */
+typedef __m256 quotient_function(__m256 values, const struct group_terms *terms);
+
 /* Returns eight codes in the low bytes of the numbers, the rest of which are 0. */
-typedef __m256i code_function(__m256 values, const struct group_terms *terms);
+typedef __m256i code_function(__m256 quotients, const struct group_terms *terms);
 
 static inline __m256 round_f32(__m256 values)
 {
@@ -48,10 +55,10 @@ static inline __m256 round_f16(__m256 values)
 }
 
 /* See code_e4m3(). */
-static inline __m256i code_e4m3(__m256 values, const struct group_terms *terms)
+static inline __m256i code_e4m3(__m256 quotients, const struct group_terms *terms)
 {
     const __m256i least_exponent = _mm256_set1_epi32(0x3c800000);
-    __m256i all = _mm256_castps_si256(values),
+    __m256i all = _mm256_castps_si256(quotients),
             sign = _mm256_and_si256(_mm256_srli_epi32(all, 24), _mm256_set1_epi32(0x80));
     __m256i bits = _mm256_and_si256(all, _mm256_set1_epi32(0x7fffffff));
     __m256i limited = _mm256_min_epi32(bits, _mm256_set1_epi32(0x43e00000));
@@ -65,85 +72,148 @@ static inline __m256i code_e4m3(__m256 values, const struct group_terms *terms)
 }
 
 /* See code_integer(). If one of two numbers compared is NaN, the second is returned. */
-static inline __m256i code_integer(__m256 values, const struct group_terms *terms)
+static inline __m256i code_integer(__m256 quotients, const struct group_terms *terms)
 {
     const __m256 rounder = _mm256_set1_ps(12582912); /* its last place is 1 */
-    __m256 limited = _mm256_max_ps(terms->low, _mm256_min_ps(terms->high, values));
+    __m256 limited = _mm256_max_ps(terms->low, _mm256_min_ps(terms->high, quotients));
     return _mm256_and_si256(_mm256_castps_si256(_mm256_add_ps(limited, rounder)), _mm256_set1_epi32(0xff));
 }
 
-static inline void store_codes(uint8_t *codes, const __m256i parts[PARTS])
+/* Stores codes in numbers of 16 bits, four of each half of four vectors of quotients in turn. */
+static inline void store_codes(uint8_t *codes, __m256i low, __m256i high)
 {
-    __m256i low = _mm256_packus_epi32(parts[0], parts[1]), high = _mm256_packus_epi32(parts[2], parts[3]);
-    __m256i bytes = _mm256_packus_epi16(low, high); /* four bytes of each half of the parts in turn */
+    __m256i bytes = _mm256_packus_epi16(low, high);
     bytes = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
     _mm256_storeu_si256((__m256i *)(void *)codes, bytes);
 }
 
-static inline void encode_32(const float *values, const struct group_terms *terms, code_function *code, uint8_t *codes)
+/* Makes 32 codes of any values. */
+static inline void encode_any(const float *values, const struct group_terms *terms, quotient_function *quotient,
+                              code_function *code, uint8_t *codes)
 {
     __m256i parts[PARTS];
     for (int i = 0; i < PARTS; i++)
-        parts[i] = code(_mm256_loadu_ps(values + LANES * i), terms);
-    store_codes(codes, parts);
+        parts[i] = code(quotient(_mm256_loadu_ps(values + LANES * i), terms), terms);
+    store_codes(codes, _mm256_packus_epi32(parts[0], parts[1]), _mm256_packus_epi32(parts[2], parts[3]));
+}
+
+/* Makes 32 codes of usual values. Returns false, and stores anything, if there are others. */
+typedef bool encode_usual_function(const float *values, const struct group_terms *terms, uint8_t *codes);
+
+static inline bool encode_none(const float *values, const struct group_terms *terms, uint8_t *codes)
+{
+    return false;
+}
+
+/* The codes of 16 numbers in BF16, of at least E4M3's least normal number. Sets what is not, infinity and NaN to
+ * USUAL_E4M3 or more in `worst`. */
+enum { LEAST_E4M3 = 0x3c80, LARGEST_E4M3 = 0x43e0, USUAL_E4M3 = 0x7f80 - LEAST_E4M3 };
+
+static inline __m256i code_e4m3_of_bf16(__m256i numbers, __m256i *worst)
+{
+    /* The exponent of the least normal number becomes E4M3's 1. Half of the place that is dropped, less 1, and the bit
+     * above it round half to even. */
+    enum { DROPPED = 4, FIRST = 8 << DROPPED, HALF = 7 };
+    __m256i magnitude = _mm256_and_si256(numbers, _mm256_set1_epi16(0x7fff));
+    __m256i above = _mm256_sub_epi16(magnitude, _mm256_set1_epi16(LEAST_E4M3));
+    *worst = _mm256_max_epu16(*worst, above);
+    above = _mm256_min_epu16(above, _mm256_set1_epi16(LARGEST_E4M3 - LEAST_E4M3));
+    __m256i odd = _mm256_and_si256(_mm256_srli_epi16(above, DROPPED), _mm256_set1_epi16(1));
+    __m256i rounded = _mm256_add_epi16(_mm256_add_epi16(above, _mm256_set1_epi16(FIRST + HALF)), odd);
+    __m256i sign = _mm256_and_si256(_mm256_srli_epi16(numbers, 8), _mm256_set1_epi16(0x80));
+    return _mm256_or_si256(_mm256_srli_epi16(rounded, DROPPED), sign);
+}
+
+/* Returns numbers in BF16; NaN becomes infinity or zero. */
+static inline __m256i bf16_of(__m256 values)
+{
+    __m256i bits = _mm256_castps_si256(values);
+    __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    return _mm256_srli_epi32(_mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff))), 16);
+}
+
+static inline bool encode_usual_e4m3_bf16(const float *values, const struct group_terms *terms, uint8_t *codes)
+{
+    __m256i numbers[PARTS], worst = _mm256_setzero_si256();
+    for (int i = 0; i < PARTS; i++)
+        numbers[i] = bf16_of(_mm256_div_ps(_mm256_loadu_ps(values + LANES * i), terms->divisor));
+    __m256i low = code_e4m3_of_bf16(_mm256_packus_epi32(numbers[0], numbers[1]), &worst);
+    __m256i high = code_e4m3_of_bf16(_mm256_packus_epi32(numbers[2], numbers[3]), &worst);
+    store_codes(codes, low, high);
+    __m256i unusual = _mm256_subs_epu16(worst, _mm256_set1_epi16(USUAL_E4M3 - 1));
+    return _mm256_testz_si256(unusual, unusual);
+}
+
+static inline void encode_32(const float *values, const struct group_terms *terms, quotient_function *quotient,
+                             encode_usual_function *encode_usual, code_function *code, uint8_t *codes)
+{
+    if (!encode_usual(values, terms, codes))
+        encode_any(values, terms, quotient, code, codes);
 }
 
 static inline void encode_group(const float *values, size_t columns, const struct group_terms *terms,
-                                code_function *code, uint8_t *codes)
+                                quotient_function *quotient, encode_usual_function *encode_usual, code_function *code,
+                                uint8_t *codes)
 {
     size_t i = 0;
     for (; i + AT_ONCE <= columns; i += AT_ONCE)
-        encode_32(values + i, terms, code, codes + i);
+        encode_32(values + i, terms, quotient, encode_usual, code, codes + i);
     if (i < columns) {
         float last_values[AT_ONCE] = {0};
         uint8_t last_codes[AT_ONCE];
         memcpy(last_values, values + i, (columns - i) * sizeof *values);
-        encode_32(last_values, terms, code, last_codes);
+        encode_32(last_values, terms, quotient, encode_usual, code, last_codes);
         memcpy(codes + i, last_codes, columns - i);
     }
 }
 
 static inline void encode_quotients(const struct quotients *quotients, const float *values, size_t n, size_t columns,
-                                    code_function *of_quotients, code_function *of_sums, uint8_t *codes)
+                                    quotient_function *quotient, encode_usual_function *encode_usual,
+                                    code_function *code, uint8_t *codes)
 {
     struct group_terms terms = {.low = _mm256_set1_ps(quotients->low), .high = _mm256_set1_ps(quotients->high)};
     for (size_t group = 0; group < n; group++, values += columns, codes += columns) {
         terms.divisor = _mm256_set1_ps(quotients->divisors[group]);
-        if (quotients->summands == NULL) {
-            encode_group(values, columns, &terms, of_quotients, codes);
-            continue;
-        }
-        terms.summand = _mm256_set1_ps(quotients->summands[group]);
-        encode_group(values, columns, &terms, of_sums, codes);
+        if (quotients->summands != NULL)
+            terms.summand = _mm256_set1_ps(quotients->summands[group]);
+        encode_group(values, columns, &terms, quotient, encode_usual, code, codes);
     }
 }
 
-#define DEFINE_QUOTIENTS(name, type)                                                                                   \
-    static inline __m256i name##_of_quotients_##type(__m256 values, const struct group_terms *terms)                   \
+#define DEFINE_QUOTIENTS(type)                                                                                         \
+    static inline __m256 quotients_##type(__m256 values, const struct group_terms *terms)                              \
     {                                                                                                                  \
-        return code_##name(round_##type(_mm256_div_ps(values, terms->divisor)), terms);                                \
+        return round_##type(_mm256_div_ps(values, terms->divisor));                                                    \
     }                                                                                                                  \
-    static inline __m256i name##_of_sums_##type(__m256 values, const struct group_terms *terms)                        \
+    static inline __m256 sums_##type(__m256 values, const struct group_terms *terms)                                   \
     {                                                                                                                  \
-        __m256 quotients = round_##type(_mm256_div_ps(values, terms->divisor));                                        \
-        return code_##name(round_##type(_mm256_add_ps(quotients, terms->summand)), terms);                             \
-    }                                                                                                                  \
+        return round_##type(_mm256_add_ps(quotients_##type(values, terms), terms->summand));                           \
+    }
+
+DEFINE_QUOTIENTS(f32)
+DEFINE_QUOTIENTS(bf16)
+DEFINE_QUOTIENTS(f16)
+
+#define DEFINE_ENCODE(name, type, encode_usual)                                                                        \
     FOR_AVX2 void grouped_##name##_##type##_avx2(const struct quotients *quotients, const float *values, size_t n,     \
                                                  size_t columns, uint8_t *codes)                                       \
     {                                                                                                                  \
-        encode_quotients(quotients, values, n, columns, name##_of_quotients_##type, name##_of_sums_##type, codes);     \
+        if (quotients->summands == NULL)                                                                               \
+            encode_quotients(quotients, values, n, columns, quotients_##type, encode_usual, code_##name, codes);       \
+        else                                                                                                           \
+            encode_quotients(quotients, values, n, columns, sums_##type, encode_none, code_##name, codes);             \
     }
 
-DEFINE_QUOTIENTS(e4m3, f32)
-DEFINE_QUOTIENTS(e4m3, bf16)
-DEFINE_QUOTIENTS(e4m3, f16)
-DEFINE_QUOTIENTS(integer, f32)
-DEFINE_QUOTIENTS(integer, bf16)
-DEFINE_QUOTIENTS(integer, f16)
+DEFINE_ENCODE(e4m3, f32, encode_none)
+DEFINE_ENCODE(e4m3, bf16, encode_usual_e4m3_bf16)
+DEFINE_ENCODE(e4m3, f16, encode_none)
+DEFINE_ENCODE(integer, f32, encode_none)
+DEFINE_ENCODE(integer, bf16, encode_none)
+DEFINE_ENCODE(integer, f16, encode_none)
 
-static inline __m256i steps_from_edge(__m256 values, const struct group_terms *terms)
+static inline __m256 steps_from_edge(__m256 values, const struct group_terms *terms)
 {
-    return code_integer(_mm256_div_ps(_mm256_sub_ps(values, terms->summand), terms->divisor), terms);
+    return _mm256_div_ps(_mm256_sub_ps(values, terms->summand), terms->divisor);
 }
 
 FOR_AVX2 void grouped_steps_avx2(const float *values, size_t n, size_t columns, const float *edges,
@@ -153,6 +223,6 @@ FOR_AVX2 void grouped_steps_avx2(const float *values, size_t n, size_t columns, 
     for (size_t group = 0; group < n; group++, values += columns, codes += columns) {
         terms.summand = _mm256_set1_ps(edges[group]);
         terms.divisor = _mm256_set1_ps(divisors[group]);
-        encode_group(values, columns, &terms, steps_from_edge, codes);
+        encode_group(values, columns, &terms, steps_from_edge, encode_none, code_integer, codes);
     }
 }

@@ -299,6 +299,24 @@ static void check_codes(const struct grouped_kernels *ours, const struct grouped
     free(others);
 }
 
+/* Values whose quotients are normal numbers of E4M3, or a little beyond its largest, none of them zero. One in three is
+ * half way between two codes where the divisor is 1, and one half way between two numbers in BF16. */
+static void fill_usual(float *values, float *divisors, size_t n, size_t columns)
+{
+    enum { EXPONENTS = 15, LEAST_EXPONENT = -5 };
+    static const struct {
+        uint32_t kept, set;
+    } ways[] = {{0x780000, 0x80000}, {0x7f0000, 0x8000}, {0x7fffff, 0}};
+    uint64_t state = 11;
+    for (size_t i = 0; i < n; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        uint32_t bits = (uint32_t)(state >> 41), exponent = (uint32_t)(i % EXPONENTS + 127 + LEAST_EXPONENT);
+        bits = (bits & ways[i % 3].kept) | ways[i % 3].set | exponent << 23 | (uint32_t)(state >> 63) << 31;
+        memcpy(&values[i], &bits, sizeof bits);
+        divisors[i / columns] = i / columns % 2 == 0 ? 1 : 0.75f + (float)(i / columns % 64) / 128;
+    }
+}
+
 static void check_kernels(enum cpu_level level)
 {
     enum { N = 1 << 16, COLUMNS = 64 };
@@ -328,6 +346,9 @@ static void check_kernels(enum cpu_level level)
     memcpy(summands, values, sizeof summands);
     for (size_t columns = COLUMNS; columns >= 1; columns = columns * 5 / 7) /* also such as no kernel takes at once */
         check_codes(ours, portable, values, divisors, summands, N / COLUMNS, columns);
+    fill_usual(a, divisors, N, COLUMNS);
+    for (size_t columns = COLUMNS; columns >= 1; columns = columns * 5 / 7)
+        check_codes(ours, portable, a, divisors, summands, N / COLUMNS, columns);
     static const uint32_t special[] = {0x7f800000, 0xff800000, 0x7fc00000, 0xffc00001, 0x7f800001, 0x80000000,
                                        0x00000001, 0x80000001, 0x7f7fffff, 0xff7fffff, 0x3f7fffff, 0x3f000000};
     for (size_t i = 0; i < N; i += 5)

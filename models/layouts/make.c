@@ -18,16 +18,18 @@ static bool fail_at(const struct making *making, const char *place)
     return error_prefix(making->error, "%s", layout_file_place(making->file, place, making->arena));
 }
 
+/* Counts a row, or a turn of a block, which takes time even without rows. */
+static bool count_row(struct making *making)
+{
+    making->n_steps += LAYOUT_ROW_STEPS;
+    return making->n_steps <= LAYOUT_MAX_STEPS || error_set(making->error, "too many rows and tensors");
+}
+
 static bool make_rows(struct making *making, const struct layout_block *block)
 {
-    for (unsigned i = 0; i < block->n_rows; i++) {
-        bool made = row_make(making, &block->rows[i]);
-        making->n_steps += LAYOUT_ROW_STEPS;
-        if (made && making->n_steps > LAYOUT_MAX_STEPS)
-            made = error_set(making->error, "too many rows and tensors");
-        if (!made)
+    for (unsigned i = 0; i < block->n_rows; i++)
+        if (!row_make(making, &block->rows[i]) || !count_row(making))
             return fail_at(making, block->rows[i].place);
-    }
     return true;
 }
 
@@ -40,7 +42,7 @@ static bool make_block(struct making *making, const struct layout_block *block)
         bool holds;
         if (block->name != NULL)
             scope_push(&making->scope, block->name, value_of_number((int64_t)i));
-        if (!scope_holds(&making->scope, block->when, &holds, making->error))
+        if (!count_row(making) || !scope_holds(&making->scope, block->when, &holds, making->error))
             return fail_at(making, block->place);
         if (holds && !make_rows(making, block))
             return false;

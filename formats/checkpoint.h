@@ -138,7 +138,7 @@ void checkpoint_close(const struct checkpoint *checkpoint); /* NULL is allowed *
 /* Returns the first base of that role, of the checkpoint or of one that it was derived from; NULL: none. */
 const struct checkpoint *checkpoint_base(const struct checkpoint *checkpoint, enum base_role role);
 
-/* Returns the size of its weights files, components included. */
+/* Returns the size of its weights files and of what is inflated from them, components included. */
 uint64_t checkpoint_bytes(const struct checkpoint *checkpoint);
 
 /* Gets the size of the weights files and how many of these bytes can be read without a network, components left out;

@@ -73,6 +73,18 @@ static void read_set(const struct tensor_set *set)
     arena_free(arena);
 }
 
+static void describe(const struct checkpoint *adapter)
+{
+    struct error error;
+    struct arena *arena = arena_new();
+    require(*adapter_summary(adapter, arena) != '\0');
+    if (adapter_find_base(adapter, arena, &error) == NULL)
+        require_one_line(&error);
+    gguf_adapter_note_scale(adapter, false);
+    gguf_adapter_note_scale(adapter, true);
+    arena_free(arena);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char path[128];
@@ -87,6 +99,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct checkpoint *base = checkpoint_open(path, formats, &(struct open_options){0}, &error),
                             *adapter = checkpoint_open(directory, formats, &(struct open_options){0}, &error);
     require(base != NULL);
+    if (adapter != NULL)
+        describe(adapter);
     struct gguf_model *model = adapter != NULL ? gguf_adapter_new(adapter, base, true, &error) : NULL;
     if (model != NULL)
         read_set(model->tensors);

@@ -15,7 +15,7 @@ static void check_tensors(const struct checkpoint *checkpoint)
     for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++) {
         const struct tensor *tensor = &checkpoint->tensors->tensors[i];
         uint64_t row = tensor->rank > 0 ? tensor->shape[tensor->rank - 1] : 1;
-        require(tensor->rank <= 4 && tensor->name_length < 64 && row % tensor->dtype->block_elements == 0);
+        require(tensor->rank <= 5 && tensor->name_length < 128 && row % tensor->dtype->block_elements == 0);
         require(tensor->offset >= end);
         end = tensor->offset + tensor->length;
     }

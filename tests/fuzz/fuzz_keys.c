@@ -1,8 +1,9 @@
 /* Any keys and shapes as a GGUF: opens it and reads everything that is made of them, hf/ above all.
  *
  * An input is lines of fields with tabs between them: of each key its name, its type and its value, or its type, "[]"
- * and its elements; after an empty line, of each tensor its name, its type and its dimensions as GGUF orders them. %XX
- * is a byte of a text. All weights are zero, and a hole in the file. */
+ * and its elements; after an empty line, of each tensor its name, its type and its dimensions as GGUF orders them, and
+ * perhaps "=" and the first of its values, in F32. %XX is a byte of a text. All other weights are zero, and a hole in
+ * the file. */
 #include "tests/fuzz/visit_tree.h"
 
 #include "base/buffer.h"
@@ -16,6 +17,14 @@ static const uint64_t max_data = 1 << 26;
 struct fields {
     const char *at, *end;
 };
+
+/* Values of weights, from where they are in the data. */
+struct values {
+    uint64_t offset;
+    struct buffer bytes;
+};
+static struct values given[16];
+static size_t n_given;
 
 static void put(struct buffer *out, uint64_t number, size_t size)
 {
@@ -106,6 +115,19 @@ static void put_key(struct buffer *out, struct fields *fields)
     buffer_free(&elements);
 }
 
+static void take_values(struct fields *fields, uint64_t offset, uint64_t n_bytes)
+{
+    char field[MAX_FIELD];
+    struct values *values = &given[n_given++];
+    *values = (struct values){.offset = offset};
+    while (more(fields)) {
+        take(fields, field);
+        float value = strtof(field, NULL);
+        if (values->bytes.length + sizeof value <= n_bytes)
+            buffer_append(&values->bytes, &value, sizeof value);
+    }
+}
+
 /* Appends what the header says of a tensor; false for what has no place. */
 static bool put_tensor(struct buffer *out, struct fields *fields, uint64_t *n_data)
 {
@@ -117,6 +139,8 @@ static bool put_tensor(struct buffer *out, struct fields *fields, uint64_t *n_da
     const struct dtype *dtype = dtype_by_name(field);
     while (more(fields) && rank < 4) {
         take(fields, field);
+        if (*field == '=')
+            break;
         dims[rank] = strtoull(field, NULL, 10);
         if (dims[rank] > max_data || n_elements * dims[rank] > max_data)
             return false;
@@ -131,6 +155,8 @@ static bool put_tensor(struct buffer *out, struct fields *fields, uint64_t *n_da
         put(out, dims[i], 8);
     put(out, (uint64_t)dtype->ggml_type, 4);
     put(out, *n_data, 8);
+    if (*field == '=' && n_given < sizeof given / sizeof *given)
+        take_values(fields, *n_data, n_bytes);
     *n_data += n_bytes;
     return *n_data <= max_data;
 }
@@ -177,6 +203,9 @@ static void visit_gguf(const struct buffer *header, uint64_t n_data)
     uint64_t data = (header->length + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     require(fd >= 0 && write(fd, header->bytes, header->length) == (ssize_t)header->length);
     require(ftruncate(fd, (off_t)(data + n_data)) == 0);
+    for (size_t i = 0; i < n_given; i++)
+        require(pwrite(fd, given[i].bytes.bytes, given[i].bytes.length, (off_t)(data + given[i].offset)) ==
+                (ssize_t)given[i].bytes.length);
     close(fd);
     visit_path(path, &options, "tensors");
     unlink(path);
@@ -199,5 +228,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     buffer_free(&header);
     buffer_free(&keys);
     buffer_free(&tensors);
+    while (n_given > 0)
+        buffer_free(&given[--n_given].bytes);
     return 0;
 }

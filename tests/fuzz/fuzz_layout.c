@@ -1,5 +1,6 @@
-/* Any bytes as a layout file of a small model, from a "{" on or after a line "@layout", or as a dictionary of names,
- * after "@keymap", that TensorRT-LLM's layout is made with.
+/* Any bytes as a layout file of a small model, from a "{" on or after a line "@layout"; as a dictionary of names, after
+ * "@keymap", that TensorRT-LLM's layout is made with; or, after "@name", as the name of a layout that comes with wfs
+ * and its parameters.
  *
  * Holds for what is accepted: all tensors of all files are read, and files have names. */
 #include "models/formats.h"
@@ -120,17 +121,33 @@ static void try_keys(void)
     }
 }
 
+static bool begins_with(const uint8_t *data, size_t size, const char *line)
+{
+    return size >= strlen(line) && memcmp(data, line, strlen(line)) == 0;
+}
+
+static void try_name(const uint8_t *text, size_t length)
+{
+    char layout[256];
+    if (length >= sizeof layout || memchr(text, '/', length) != NULL)
+        return; /* that would be a path */
+    memcpy(layout, text, length);
+    layout[length] = '\0';
+    try_layout(layout);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char of_layout[] = "@layout\n", of_keys[] = "@keymap\n";
+    static const char of_layout[] = "@layout\n", of_keys[] = "@keymap\n", of_name[] = "@name\n";
     char layout[256];
     if (model == NULL) {
         open_model();
         require(try_layout(LAYOUTS "/trtllm.json:tp=2,keymap=") && try_layout(LAYOUTS "/vllm.json:tp=2"));
     }
-    bool is_layout = size >= strlen(of_layout) && memcmp(data, of_layout, strlen(of_layout)) == 0;
-    bool is_keys = size >= strlen(of_keys) && memcmp(data, of_keys, strlen(of_keys)) == 0;
+    bool is_layout = begins_with(data, size, of_layout), is_keys = begins_with(data, size, of_keys);
     bool is_plain = size > 0 && *data == '{';
+    if (begins_with(data, size, of_name))
+        try_name(data + strlen(of_name), size - strlen(of_name));
     if (size > MOST_BYTES || (!is_layout && !is_keys && !is_plain))
         return 0;
     size_t start = is_plain ? 0 : strlen(of_layout);

@@ -1,7 +1,7 @@
 /* Any side files of a Hugging Face directory: opens it, makes every kind of vocabulary, and everything that is shown.
  *
- * An input is files after each other, each begun by a line "@NAME". Only the names below are written; the weights are
- * always the same: model.safetensors, or the two shards that an index may name. */
+ * An input is files after each other, each begun by a line "@NAME", without the newline at their ends. Only the names
+ * below are written; the weights are always the same: model.safetensors, or the two shards that an index may name. */
 #include "fs/tree/content_options.h"
 #include "fs/tree/tree.h"
 #include "models/families/families.h"
@@ -25,10 +25,16 @@ static const char *const names[] = {
     "merges.txt",
     "tokenizer.jsonl",
     "tokenizer.model",
+    "spiece.model",
+    "sentencepiece.bpe.model",
+    "tekken.json",
     "tiktoken.model",
+    "qwen.tiktoken",
     "hy.tiktoken",
     "rwkv_vocab_v20230424.txt",
     "chat_template.json",
+    "chat_template.jinja",
+    "additional_chat_templates/other one.jinja",
     "README.md",
     "model.safetensors.index.json",
 };
@@ -59,6 +65,7 @@ static void remove_directory(void)
     remove_file("model.safetensors");
     remove_file("model-00001-of-00002.safetensors");
     remove_file("model-00002-of-00002.safetensors");
+    rmdir(path_of("additional_chat_templates"));
     rmdir(directory);
 }
 
@@ -92,7 +99,9 @@ static void write_parts(const uint8_t *data, size_t size)
         if (line == NULL)
             return;
         const uint8_t *next = next_part(line + 1, end);
-        write_part(part + 1, (size_t)(line - part - 1), line + 1, (size_t)(next - line - 1));
+        size_t length = (size_t)(next - line - 1);
+        length -= length > 0 && next[-1] == '\n';
+        write_part(part + 1, (size_t)(line - part - 1), line + 1, length);
         part = next;
     }
 }

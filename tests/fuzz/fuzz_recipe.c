@@ -1,7 +1,8 @@
 /* Recipes of merges: the text alone, and merged.
  *
- * The models of a recipe are "a" and "b", small and of different vocabularies, and "lora", an adapter. Holds: what is
- * merged can be read, and any part of it is the same as in the whole; a refusal is one line. */
+ * The models of a recipe are "a" and "b", small and of different vocabularies, "llama", of a class whose weights are
+ * known, and "lora", an adapter. Holds: what is merged can be read, and any part of it is the same as in the whole; a
+ * refusal is one line. */
 #include "models/derive/derive.h"
 #include "models/formats.h"
 #include "quant/convert.h"
@@ -19,47 +20,77 @@ static const char weights[] = "{}\n"
                               "model.norm.weight F32 [8] 32\n"
                               "model.layers.0.position_ids I64 [2] 16\n"
                               "\n\001\072\200\273";
+static const char llama_config[] = "{\"architectures\": [\"LlamaForCausalLM\"], \"num_hidden_layers\": 1}";
+static const char llama[] = "{}\n"
+                            "model.embed_tokens.weight F16 [4,8] 64\n"
+                            "model.layers.0.input_layernorm.weight F16 [8] 16\n"
+                            "model.layers.0.self_attn.q_proj.weight F16 [8,8] 128\n"
+                            "model.layers.0.self_attn.k_proj.weight F16 [4,8] 64\n"
+                            "model.layers.0.self_attn.v_proj.weight F16 [4,8] 64\n"
+                            "model.layers.0.self_attn.o_proj.weight F16 [8,8] 128\n"
+                            "model.layers.0.post_attention_layernorm.weight F16 [8] 16\n"
+                            "model.layers.0.mlp.up_proj.weight F16 [8,8] 128\n"
+                            "model.layers.0.mlp.gate_proj.weight F16 [8,8] 128\n"
+                            "model.layers.0.mlp.down_proj.weight F16 [8,8] 128\n"
+                            "model.norm.weight F16 [8] 16\n"
+                            "\n\001\072\200\273";
 static const char adapter[] = "{\"peft_type\": \"LORA\", \"r\": 2, \"lora_alpha\": 4}\n"
                               "base_model.model.model.layers.0.mlp.lora_A.weight F32 [2,8] 64\n"
                               "base_model.model.model.layers.0.mlp.lora_B.weight F32 [8,2] 64\n"
                               "\n\001\072\200\073";
-static const char *const tokenizers[] = {
-    "{\"model\": {\"vocab\": {\"x\": 0, \"y\": 1, \"z\": 2}}, \"added_tokens\": [{\"id\": 3, \"content\": \"<a>\"}]}",
-    "{\"model\": {\"vocab\": {\"z\": 0, \"w\": 1}}, \"added_tokens\": [{\"id\": 2, \"content\": \"<b>\"}]}"};
+static const char tokenizer_of_a[] =
+    "{\"model\": {\"vocab\": {\"x\": 0, \"y\": 1, \"z\": 2}}, \"added_tokens\": [{\"id\": 3, \"content\": \"<a>\"}]}";
+static const char tokenizer_of_b[] =
+    "{\"model\": {\"vocab\": {\"z\": 0, \"w\": 1}}, \"added_tokens\": [{\"id\": 2, \"content\": \"<b>\"}]}";
+
+static const struct {
+    const char *folder, *config, *tokenizer, *weights;
+} models[] = {
+    {"a", config, tokenizer_of_a, weights},
+    {"b", config, tokenizer_of_b, weights},
+    {"llama", llama_config, tokenizer_of_a, llama},
+};
+
+static void remove_in(const char *folder, const char *name)
+{
+    char path[64];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    remove_file(path);
+}
+
+static void remove_folder(const char *folder)
+{
+    char path[128];
+    path_of(folder, path);
+    rmdir(path);
+}
 
 static void remove_directory(void)
 {
-    static const char *const names[] = {"r.yaml",
-                                        "a/config.json",
-                                        "a/model.safetensors",
-                                        "a/tokenizer.json",
-                                        "b/config.json",
-                                        "b/model.safetensors",
-                                        "b/tokenizer.json",
-                                        "lora/adapter_config.json",
-                                        "lora/adapter_model.safetensors"};
-    static const char *const folders[] = {"a", "b", "lora", ""};
-    char path[128];
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        remove_file(names[i]);
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        path_of(folders[i], path);
-        rmdir(path);
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        remove_in(models[i].folder, "config.json");
+        remove_in(models[i].folder, "model.safetensors");
+        remove_in(models[i].folder, "tokenizer.json");
+        remove_folder(models[i].folder);
     }
+    remove_file("r.yaml");
+    remove_in("lora", "adapter_config.json");
+    remove_in("lora", "adapter_model.safetensors");
+    remove_folder("lora");
+    rmdir(directory);
 }
 
 static void write_models(void)
 {
     static bool is_written;
-    char name[64];
-    for (int i = 0; i < 2 && !is_written; i++) {
-        const char *folder = i == 0 ? "a" : "b";
-        snprintf(name, sizeof name, "%s/tokenizer.json", folder);
-        write_file(name, tokenizers[i], strlen(tokenizers[i]));
-        snprintf(name, sizeof name, "%s/model.safetensors", folder);
-        write_model("a/config.json", name, (const uint8_t *)weights, sizeof weights - 1);
-        snprintf(name, sizeof name, "%s/config.json", folder);
-        write_file(name, config, strlen(config));
+    char name[64], config_name[64];
+    for (size_t i = 0; i < sizeof models / sizeof *models && !is_written; i++) {
+        snprintf(name, sizeof name, "%s/tokenizer.json", models[i].folder);
+        write_file(name, models[i].tokenizer, strlen(models[i].tokenizer));
+        snprintf(name, sizeof name, "%s/model.safetensors", models[i].folder);
+        snprintf(config_name, sizeof config_name, "%s/config.json", models[i].folder);
+        write_model(config_name, name, (const uint8_t *)models[i].weights, strlen(models[i].weights));
+        write_file(config_name, models[i].config, strlen(models[i].config));
     }
     write_model("lora/adapter_config.json", "lora/adapter_model.safetensors", (const uint8_t *)adapter,
                 sizeof adapter - 1);

@@ -16,6 +16,9 @@ static void check(const struct uri *uri, struct arena *arena)
     require(strchr(uri->shown, '?') == NULL && strpbrk(uri->text, " \r\n") == NULL);
     require(uri_parse(uri->text, arena, &again, &error));
     require(strcmp(uri->text, again.text) == 0 && strcmp(uri->path, again.path) == 0 && uri_same_origin(uri, &again));
+    const struct uri copy = uri_copy(uri, arena);
+    require(uri_same_origin(uri, &copy) && strcmp(copy.text, uri->text) == 0 && strcmp(copy.query, uri->query) == 0);
+    require(uri_is_private(uri) || text_starts_with(uri->origin, "http://"));
     const struct uri parent = uri_parent(uri, arena), below = uri_below(&parent, "a b/\xc3\xa9", arena);
     require(text_ends_with(parent.path, "/") && text_starts_with(below.path, parent.path));
 }
@@ -35,6 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (uri_resolve(&base, text, arena, &uri, &error))
         check(&uri, arena);
     const char *name = uri_decode_name(text, strlen(text), arena);
+    require(strlen(uri_encode(text, "/", arena)) >= strlen(text));
     require(name == NULL || (*name != '\0' && strchr(name, '/') == NULL && strcmp(name, "..") != 0));
     arena_free(arena);
     return 0;

@@ -2,8 +2,17 @@
 #pragma once
 
 #include "formats/shape.h"
+#include "quant/dependencies.h"
 
 #include "tests/fuzz/fuzz.h"
+
+/* Stored bytes are inside their file, which is told that they are wanted. */
+static inline void want_inside(void *context, const struct extent *from, uint64_t n_bytes)
+{
+    (void)context;
+    source_want(from->source, from->offset, n_bytes, true);
+    require(from->offset <= source_size(from->source) && n_bytes <= source_size(from->source) - from->offset);
+}
 
 static inline void read_ends(const struct view *view)
 {
@@ -11,8 +20,14 @@ static inline void read_ends(const struct view *view)
     static unsigned char units[BYTES];
     struct error error;
     uint64_t most = BYTES / view->dtype->block_bytes, n = view_units(view) < most ? view_units(view) : most;
+    struct dependencies dependencies = {.take = want_inside};
     if (!view_read(view, 0, n, units, &error) || !view_read(view, view_units(view) - n, n, units, &error))
         require_one_line(&error);
+    if (n == 0)
+        return;
+    view_depends(view, 0, n, &dependencies);
+    view_depends(view, view_units(view) - n, n, &dependencies);
+    dependencies_end(&dependencies);
 }
 
 static inline void read_tensors(const struct checkpoint *checkpoint)

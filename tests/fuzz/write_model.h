@@ -7,7 +7,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/write_safetensors.h"
 
-enum { MOST_BYTES = 1 << 15, MOST_DATA = 1 << 16, LINE_BYTES = 256 };
+enum { MOST_BYTES = 1 << 15, MOST_DATA = 1 << 17, MOST_TENSORS = 256, LINE_BYTES = 256 };
 
 static char directory[] = "/tmp/wfs-fuzz-XXXXXX";
 
@@ -60,7 +60,7 @@ static inline void write_model(const char *config_name, const char *weights_name
     struct safetensors file = {0};
     if (next_line(&at, end, &line, &length))
         write_file(config_name, line, length);
-    while (next_line(&at, end, &line, &length) && length > 0 && n_tensors++ < 16)
+    while (next_line(&at, end, &line, &length) && length > 0 && n_tensors++ < MOST_TENSORS)
         add_tensor(line, length, &file);
     for (size_t i = 0; i < file.data.length && end > at; i++)
         file.data.bytes[i] = (unsigned char)at[i % (size_t)(end - at)];

@@ -1,6 +1,7 @@
 # docker build -t wfs . && docker run --rm --device /dev/fuse --cap-add SYS_ADMIN -v ~/models:/models:ro wfs \
 #     exec /models/Llama-3.2-1B -- ls -l {}
 # Without a mount no device is needed: docker run --rm -v ~/models:/models:ro wfs info /models/Llama-3.2-1B
+# The image has 12 MB: wfs, its libraries, certificates and the commands of busybox.
 FROM debian:12-slim AS build
 RUN apt-get update && apt-get install -y --no-install-recommends build-essential debhelper meson pkg-config \
     libfuse3-dev libzip-dev zlib1g-dev libzstd-dev libyajl-dev libutf8proc-dev libyaml-dev nettle-dev libpcre2-dev libcurl4-openssl-dev libexpat1-dev \
@@ -8,9 +9,10 @@ RUN apt-get update && apt-get install -y --no-install-recommends build-essential
 COPY . /src/wfs
 RUN cd /src/wfs && DEB_BUILD_OPTIONS=nocheck dpkg-buildpackage -b -uc
 
-FROM debian:12-slim
-COPY --from=build /src/wfs_*.deb /tmp/
-RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates fuse3 /tmp/wfs_*.deb \
-    && rm -rf /var/lib/apt/lists/* /tmp/wfs_*.deb
+RUN apt-get install -y --no-install-recommends busybox-static ca-certificates /src/wfs_*.deb && /src/wfs/packaging/image/collect /image
+
+FROM scratch
+COPY --from=build /image /
+ENV PATH=/usr/bin:/bin
 ENTRYPOINT ["wfs"]
 CMD ["--help"]

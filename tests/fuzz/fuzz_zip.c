@@ -107,21 +107,101 @@ static void inflate_members(const struct zip_directory *directory, bool drops)
     source_close(inflated);
 }
 
+/* A file on a server, which sends what is asked for until it fails. */
+struct server {
+    struct source *file;
+    size_t n_left; /* reads before the first that fails */
+};
+
+static bool read_served(void *context, uint64_t offset, size_t length, void *out, struct error *error)
+{
+    struct server *server = context;
+    if (server->n_left == 0)
+        return error_set(error, "input.zip: cut off");
+    server->n_left--;
+    return source_read(server->file, offset, length, out, error);
+}
+
+static bool wait_for_server(void *context, uint64_t offset, uint64_t length, struct error *error)
+{
+    const struct server *server = context;
+    require(offset <= source_size(server->file) && length <= source_size(server->file) - offset);
+    return server->n_left > 0 || error_set(error, "input.zip: cut off");
+}
+
+static void release_nothing(void *server)
+{
+    (void)server;
+}
+
+static struct source *served_source(struct server *server)
+{
+    static const struct source_ops ops = {.read = read_served, .release = release_nothing, .wait = wait_for_server};
+    return source_new(server->file, "input.zip", source_size(server->file), &ops, server);
+}
+
+static void try_member(const struct zip_directory *directory, const struct zip_member *member, struct source *inflated)
+{
+    struct error error = {""};
+    unsigned char byte;
+    char *bytes = zip_member_read(directory, member, MAX_INFLATED, &error);
+    if (bytes == NULL)
+        require_one_line(&error);
+    free(bytes);
+    if (!zip_member_check(directory, member, NULL, NULL, &error))
+        require_one_line(&error);
+    if (inflated != NULL && member->method == ZIP_DEFLATED && member->size > 0 &&
+        !(source_wait(inflated, member->inflated, 1, &error) &&
+          source_read(inflated, member->inflated, 1, &byte, &error)))
+        require_one_line(&error);
+}
+
+/* Whichever read fails, what follows from it is refused. */
+static void fail_reads(struct source *file)
+{
+    enum { MOST_READS = 40, MOST_MEMBERS = 4 };
+    bool has_failed = true;
+    for (size_t n = 0; has_failed && n < MOST_READS; n++) {
+        struct error error = {""};
+        struct zip_directory directory;
+        struct server server = {file, n};
+        struct source *source = served_source(&server);
+        struct arena *arena = arena_new();
+        if (zip_directory_read(&directory, source, arena, &error)) {
+            struct source *inflated = inflated_source_new(&directory);
+            for (size_t i = 0; i < directory.n_members && i < MOST_MEMBERS; i++)
+                try_member(&directory, &directory.members[i], inflated);
+            source_close(inflated);
+        } else {
+            require_one_line(&error);
+        }
+        has_failed = server.n_left == 0;
+        source_close(source);
+        arena_free(arena);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    enum { DROPS = 8 }; /* one input of so many: the sanitizers make that slow */
+    enum { WAYS = 8, DROPS = 0, REMOTE = 1, FAILS = 2 }; /* one input of so many: some ways are slow */
     struct error error = {""};
     struct zip_directory directory;
     struct arena *arena = arena_new();
-    struct source *source = source_of_bytes(data, size, "input.zip");
+    struct source *file = source_of_bytes(data, size, "input.zip");
+    struct server server = {file, SIZE_MAX};
+    struct source *source = size % WAYS == REMOTE ? served_source(&server) : file;
+    if (size % WAYS == FAILS)
+        fail_reads(file);
     if (zip_directory_read(&directory, source, arena, &error)) {
         check_members(&directory, size, arena);
-        inflate_members(&directory, size % DROPS == 0);
+        inflate_members(&directory, size % WAYS == DROPS);
         check_stored(&directory);
     } else {
         require_one_line(&error);
     }
-    source_close(source);
+    if (source != file)
+        source_close(source);
+    source_close(file);
     arena_free(arena);
     return 0;
 }

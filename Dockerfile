@@ -1,7 +1,7 @@
 # docker build -t wfs . && docker run --rm --device /dev/fuse --cap-add SYS_ADMIN -v ~/models:/models:ro wfs \
 #     exec /models/Llama-3.2-1B -- ls -l {}
 # Without a mount no device is needed: docker run --rm -v ~/models:/models:ro wfs info /models/Llama-3.2-1B
-# The image has 12 MB: wfs, its libraries, certificates and the commands of busybox.
+# The image has 12 MB, compressed: wfs, its libraries, certificates and the commands of busybox.
 FROM debian:12-slim AS build
 RUN apt-get update && apt-get install -y --no-install-recommends build-essential debhelper meson pkg-config \
     libfuse3-dev libzip-dev zlib1g-dev libzstd-dev libyajl-dev libutf8proc-dev libyaml-dev nettle-dev libpcre2-dev libcurl4-openssl-dev libexpat1-dev \

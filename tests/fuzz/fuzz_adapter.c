@@ -30,12 +30,9 @@ static const char base_weights[] = "{}\n"
 static void remove_directory(void)
 {
     static const char *const names[] = {"adapter_config.json", "adapter_model.safetensors", "base/config.json",
-                                        "base/model.safetensors"};
-    char path[128];
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        remove_file(names[i]);
-    path_of("base", path);
-    rmdir(path);
+                                        "base/model.safetensors", NULL};
+    remove_files(names);
+    remove_folder("base");
     rmdir(directory);
 }
 

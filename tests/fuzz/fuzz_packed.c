@@ -2,8 +2,8 @@
  *
  * An input is as write_model() has it, its first line config.json, and hf_quant_config.json if it names a producer; or
  * that line and a zip archive, pytorch_model.bin.
- * Holds: a weight that is not refused can be read, all of it or any part, and is the same, also as blocks of ggml, and
- * as every packer packs it again.
+ * Holds: a weight that is not refused can be read, all of it or any part, and is the same; blocks that are not right
+ * for the zero points and groups cannot be read whole; what a packer makes of it can be read.
  */
 #include "models/formats.h"
 #include "models/packings/packings.h"
@@ -66,6 +66,14 @@ static void pack_again(const struct view *weight, struct arena *arena)
         }
 }
 
+static void check_repacked(const struct view *view)
+{
+    static unsigned char whole[MOST_VALUES];
+    struct error error;
+    if (view_units(view) <= sizeof whole / view->dtype->block_bytes && !view_repacked_holds(view))
+        require(!view_read(view, 0, view_units(view), whole, &error));
+}
+
 static void unpack_all(const struct packed_weights *packed, const struct plain_wish *wish)
 {
     struct error error;
@@ -77,7 +85,7 @@ static void unpack_all(const struct packed_weights *packed, const struct plain_w
             if (plain.unpacked != NULL && plain.unpacked[i] != NULL) {
                 const struct view *view = tensor_view(&plain.set->tensors[i], wish->arena);
                 read_ends(view);
-                view_repacked_holds(view);
+                check_repacked(view);
             }
 }
 

@@ -36,12 +36,10 @@ static void remove_directory(void)
                                         "tokenizer_config.json",
                                         "tekken.json",
                                         "audio_tokenizer/config.json",
-                                        "audio_tokenizer/model.safetensors"};
-    char path[128];
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        remove_file(names[i]);
-    path_of("audio_tokenizer", path);
-    rmdir(path);
+                                        "audio_tokenizer/model.safetensors",
+                                        NULL};
+    remove_files(names);
+    remove_folder("audio_tokenizer");
     rmdir(directory);
 }
 

@@ -58,13 +58,6 @@ static void remove_in(const char *folder, const char *name)
     remove_file(path);
 }
 
-static void remove_folder(const char *folder)
-{
-    char path[128];
-    path_of(folder, path);
-    rmdir(path);
-}
-
 static void remove_directory(void)
 {
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {

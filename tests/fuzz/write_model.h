@@ -75,6 +75,19 @@ static inline void remove_file(const char *name)
     unlink(path);
 }
 
+static inline void remove_files(const char *const *names) /* up to a NULL */
+{
+    for (; *names != NULL; names++)
+        remove_file(*names);
+}
+
+static inline void remove_folder(const char *name) /* an empty one, inside the directory */
+{
+    char path[128];
+    path_of(name, path);
+    rmdir(path);
+}
+
 /* Makes the directory, which `remove` is to remove at the end. */
 static inline void make_directory(void (*remove)(void))
 {

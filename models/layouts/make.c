@@ -18,11 +18,12 @@ static bool fail_at(const struct making *making, const char *place)
     return error_prefix(making->error, "%s", layout_file_place(making->file, place, making->arena));
 }
 
-/* Counts a row, or a turn of a block, which takes time even without rows. */
+/* Counts a row, or a repetition of a block, which takes time even without rows. */
 static bool count_row(struct making *making)
 {
     making->n_steps += LAYOUT_ROW_STEPS;
-    return making->n_steps <= LAYOUT_MAX_STEPS || error_set(making->error, "too many rows and tensors");
+    return making->n_steps <= LAYOUT_MAX_STEPS ||
+           error_set(making->error, "too many rows, tensors and repetitions of blocks");
 }
 
 static bool make_rows(struct making *making, const struct layout_block *block)

@@ -6,8 +6,8 @@
 #include "models/layouts/make.h"
 #include "models/layouts/scope.h"
 
-/* The limit on turns of blocks, rows made and tensors examined: a second or two; 64 ranks of the largest models need
- * less. */
+/* The limit on repetitions of blocks, rows made and tensors examined: a second or two; 64 ranks of the largest models
+ * need less. */
 enum { LAYOUT_MAX_STEPS = 100 * 1000 * 1000, LAYOUT_ROW_STEPS = 64 };
 
 struct making {

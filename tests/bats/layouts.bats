@@ -113,7 +113,7 @@ refused() {
     for rows in '{"from": "a", "optional": true}' ''; do
         echo '{"files": {"name": "{r}", "for": {"r": "4096"}}, "tensors": [{"for": {"x": "1000000"}, "tensors": ['"$rows"']}]}' >"$OWN"
         run -1 "$WFS" layout check "$OWN" "$MODEL"
-        [[ $output =~ ^"wfs: $OWN:1: tensors[0]"(".tensors[0]")?": too many rows and tensors"$ ]]
+        [[ $output =~ ^"wfs: $OWN:1: tensors[0]"(".tensors[0]")?": too many rows, tensors and repetitions of blocks"$ ]]
     done
 }
 

@@ -1,4 +1,5 @@
 /* BF16: the upper half of an F32. Encoding rounds to nearest even and sets the quiet bit of a NaN, as gguf-py does. */
+#include "base/little_endian.h"
 #include "quant/dtype.h"
 
 #include <string.h>
@@ -8,6 +9,7 @@ static inline void bf16_decode(const uint8_t *bytes, float *values, size_t n_blo
     for (size_t i = 0; i < n_blocks; i++) {
         uint16_t upper;
         memcpy(&upper, bytes + 2 * i, sizeof upper);
+        little_endian(&upper, 1, sizeof upper);
         uint32_t bits = (uint32_t)upper << 16;
         memcpy(&values[i], &bits, sizeof bits);
     }
@@ -21,6 +23,7 @@ static inline void bf16_encode(const float *values, uint8_t *bytes, size_t n_blo
         bool nan = (bits & 0x7fffffff) > 0x7f800000;
         bits = nan ? bits | 0x00400000 : bits + 0x7fff + (bits >> 16 & 1);
         uint16_t upper = (uint16_t)(bits >> 16);
+        little_endian(&upper, 1, sizeof upper);
         memcpy(bytes + 2 * i, &upper, sizeof upper);
     }
 }

@@ -1,6 +1,7 @@
 #include "quant/bilinear.h"
 
 #include "base/checked.h"
+#include "base/little_endian.h"
 #include "quant/convert.h"
 
 #include <math.h>
@@ -41,7 +42,7 @@ static bool read_vector(const struct bilinear *bilinear, uint64_t vector, uint64
     for (unsigned i = 0; i < 4 && read; i++) {
         uint64_t from = (rows[i / 2] * bilinear->side + columns[i % 2]) * bilinear->channels + first;
         weights[i] = row.weights[i / 2] * column.weights[i % 2];
-        read = convert_read(bilinear->inner, encoding_of(&f32_dtype), from, count, corners + i * count, error);
+        read = convert_values(bilinear->inner, from, count, corners + i * count, error);
     }
     for (uint64_t i = 0; i < count && read; i++) {
         float sum = fmaf(corners[3 * count + i], weights[3], corners[2 * count + i] * weights[2]);
@@ -60,6 +61,7 @@ static bool bilinear_read(const struct view *view, uint64_t first, uint64_t coun
         n = n < count ? n : count;
         if (!read_vector(bilinear, first / bilinear->channels, channel, n, to, error))
             return false;
+        little_endian(to, n, sizeof *to);
         first += n;
         count -= n;
         to += n;

@@ -127,7 +127,7 @@ static const struct kernels_of_level *kernels(void)
 
 static bool read_values(const struct view *view, uint64_t first, uint64_t n, float *values, struct error *error)
 {
-    return convert_read(view, encoding_of(&f32_dtype), first, n, values, error);
+    return convert_values(view, first, n, values, error);
 }
 
 /* 4 bits. */
@@ -215,7 +215,7 @@ static void take_largest(struct walk *walk, uint64_t block, const float *values,
 {
     float largest = kernels()->largest(values, n);
     float kept = n == BNB_BLOCK ? largest : least_divisor(largest);
-    memcpy((uint8_t *)walk->out + (block - walk->first) * sizeof kept, &kept, sizeof kept); /* may be unaligned */
+    f32_dtype.kernels[CPU_PORTABLE].encode(&kept, (uint8_t *)walk->out + (block - walk->first) * sizeof kept, 1);
 }
 
 static bool read_maxima(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
@@ -273,7 +273,7 @@ static bool read_row_maxima(const struct view *view, uint64_t first, uint64_t co
     for (uint64_t i = 0; i < count; i++) {
         if (!read_row(((const struct quantized *)view)->inner, first + i, values, &largest, error))
             return false;
-        memcpy((uint8_t *)out + i * sizeof largest, &largest, sizeof largest); /* may be unaligned */
+        f32_dtype.kernels[CPU_PORTABLE].encode(&largest, (uint8_t *)out + i * sizeof largest, 1);
     }
     return true;
 }

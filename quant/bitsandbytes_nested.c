@@ -69,7 +69,7 @@ static bool read_mean(struct bnb_nested *nested, float *ret_mean, struct error *
         uint64_t n_blocks = nested->maxima->n_elements;
         for (uint64_t at = 0, n; at < n_blocks; at += n) {
             n = n_blocks - at < PIECE ? n_blocks - at : PIECE;
-            if (!convert_read(nested->maxima, encoding_of(&f32_dtype), at, n, values, error))
+            if (!convert_values(nested->maxima, at, n, values, error))
                 return false;
             for (uint64_t i = 0; i < n; i++)
                 sum += (double)values[i];
@@ -89,8 +89,7 @@ static size_t read_block(struct bnb_nested *nested, uint64_t block, float distan
     uint64_t first = block * BNB_NESTED_BLOCK, rest = nested->maxima->n_elements - first;
     size_t n = rest < BNB_NESTED_BLOCK ? (size_t)rest : BNB_NESTED_BLOCK;
     float mean;
-    if (!read_mean(nested, &mean, error) ||
-        !convert_read(nested->maxima, encoding_of(&f32_dtype), first, n, distances, error))
+    if (!read_mean(nested, &mean, error) || !convert_values(nested->maxima, first, n, distances, error))
         return 0;
     *ret_largest = 0;
     for (size_t i = 0; i < n; i++) {

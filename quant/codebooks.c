@@ -34,7 +34,7 @@ static bool coded_read(const struct view *view, uint64_t first, uint64_t count, 
     uint64_t group_bytes = coded->n_books * coded->codes->dtype->block_bytes, most = sizeof codes / group_bytes;
     float *table = memory_alloc((coded->books->n_elements + coded->length) * sizeof *table);
     float *sum = table + coded->books->n_elements;
-    bool good = convert_read(coded->books, encoding_of(&f32_dtype), 0, coded->books->n_elements, table, error);
+    bool good = convert_values(coded->books, 0, coded->books->n_elements, table, error);
     uint64_t end = first + count;
     while (good && first < end) {
         uint64_t group = first / coded->length, n = (end - 1) / coded->length - group + 1;
@@ -44,7 +44,7 @@ static bool coded_read(const struct view *view, uint64_t first, uint64_t count, 
             uint64_t from = first % coded->length, kept = coded->length - from;
             kept = kept < end - first ? kept : end - first;
             sum_up(coded, table, codes + i * group_bytes, sum);
-            memcpy(to, sum + from, kept * sizeof *sum);
+            f32_dtype.kernels[CPU_PORTABLE].encode(sum + from, to, kept);
             to += kept * sizeof *sum;
             first += kept;
         }

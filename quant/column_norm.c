@@ -36,7 +36,7 @@ static bool compute_divisors(const struct view *matrix, float *divisors, struct 
     bool good = true;
     for (uint64_t row = 0, n; row < n_rows && good; row += n) {
         n = n_rows - row < most ? n_rows - row : most;
-        good = convert_read(matrix, encoding_of(&f32_dtype), row * n_columns, n * n_columns, values, error);
+        good = convert_values(matrix, row * n_columns, n * n_columns, values, error);
         if (good)
             add_squares(divisors, values, n, n_columns);
     }
@@ -77,13 +77,13 @@ static bool normalized_read(const struct view *view, uint64_t first, uint64_t co
     bool good = divisors != NULL;
     for (uint64_t n; count > 0 && good; first += n, count -= n, to += n * sizeof *values) {
         n = count < PIECE ? count : PIECE;
-        good = convert_read(normalized->matrix, encoding_of(&f32_dtype), first, n, values, error);
+        good = convert_values(normalized->matrix, first, n, values, error);
         for (uint64_t i = 0; i < n && good; i++) {
             values[i] /= divisors[column];
             column = column + 1 < n_columns ? column + 1 : 0;
         }
         if (good)
-            memcpy(to, values, n * sizeof *values);
+            f32_dtype.kernels[CPU_PORTABLE].encode(values, to, n);
     }
     return good;
 }

@@ -1,5 +1,7 @@
 #include "quant/convert.h"
 
+#include "base/little_endian.h"
+
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -98,7 +100,10 @@ static bool decode_piece(const struct input *input, uint64_t first, size_t count
     const struct dtype *dtype = input->view->dtype;
     if (dtype == &f32_dtype) {
         *ret_skip = 0;
-        return read_units(input, first, count, values, error);
+        if (!read_units(input, first, count, values, error))
+            return false;
+        little_endian(values, count, sizeof *values);
+        return true;
     }
     _Alignas(64) unsigned char stored[(PIECE_ELEMENTS + 2 * MARGIN_ELEMENTS) * MAX_ELEMENT_BYTES];
     uint64_t block = dtype->block_elements, first_unit = first / block;
@@ -197,7 +202,9 @@ static bool convert_elements(struct input *input, struct encoding target, uint64
                       (uintptr_t)to % sizeof(float) == 0;
         if (!decode_piece(input, element, piece, direct ? (float *)(void *)to : values, &skip, error))
             return false;
-        if (!direct && !encode_piece(input, target, element, values + skip, piece, to, error))
+        if (direct)
+            little_endian(to, piece, sizeof(float));
+        else if (!encode_piece(input, target, element, values + skip, piece, to, error))
             return false;
         to += piece / target.dtype->block_elements * target.dtype->block_bytes;
         element += piece;
@@ -238,6 +245,14 @@ bool convert_read(const struct view *view, struct encoding target, uint64_t firs
     return convert_elements(&input, target, element, end, out, error);
 }
 
+bool convert_values(const struct view *view, uint64_t first, uint64_t count, float *values, struct error *error)
+{
+    if (!convert_read(view, encoding_of(&f32_dtype), first, count, values, error))
+        return false;
+    little_endian(values, count, sizeof *values);
+    return true;
+}
+
 void convert_depends(const struct view *view, struct encoding target, uint64_t first, uint64_t count,
                      struct dependencies *to)
 {
@@ -275,7 +290,7 @@ static bool mapped_read(const struct view *view, uint64_t first, uint64_t count,
     unsigned char *to = out;
     for (uint64_t done = 0; done < count;) {
         uint64_t piece = count - done < PIECE ? count - done : PIECE;
-        if (!convert_read(mapped->inner, encoding_of(&f32_dtype), first + done, piece, values, error))
+        if (!convert_values(mapped->inner, first + done, piece, values, error))
             return false;
         mapped->map(values, piece);
         dtype_kernels(dtype).encode(values, to + done * dtype->block_bytes, piece);

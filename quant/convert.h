@@ -24,6 +24,10 @@ uint64_t convert_bytes(const struct view *view, const struct dtype *dtype);
 bool convert_read(const struct view *view, struct encoding target, uint64_t first, uint64_t count, void *out,
                   struct error *error);
 
+/* Reads elements [first, first + count) as F32 numbers of this machine, where convert_read() gives bytes as in a file.
+ */
+bool convert_values(const struct view *view, uint64_t first, uint64_t count, float *values, struct error *error);
+
 /* Adds the stored bytes that convert_read() of these blocks reads, like view_depends(). */
 void convert_depends(const struct view *view, struct encoding target, uint64_t first, uint64_t count,
                      struct dependencies *to);

@@ -1,6 +1,7 @@
 /* F16: IEEE 754 binary16, little-endian. */
 #include "quant/f16.h"
 
+#include "base/little_endian.h"
 #include "quant/dtype.h"
 
 #include <string.h>
@@ -56,6 +57,7 @@ static void f16_encode(const float *values, void *blocks, size_t n_blocks)
     uint8_t *bytes = blocks;
     for (size_t i = 0; i < n_blocks; i++) {
         uint16_t half = f16_from_f32(values[i]);
+        little_endian(&half, 1, sizeof half);
         memcpy(bytes + 2 * i, &half, sizeof half);
     }
 }

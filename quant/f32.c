@@ -1,4 +1,5 @@
 /* F32: IEEE 754 binary32, little-endian. */
+#include "base/little_endian.h"
 #include "quant/dtype.h"
 
 #include <string.h>
@@ -6,11 +7,13 @@
 static void f32_decode(const void *blocks, float *values, size_t n_blocks)
 {
     memcpy(values, blocks, n_blocks * sizeof *values);
+    little_endian(values, n_blocks, sizeof *values);
 }
 
 static void f32_encode(const float *values, void *blocks, size_t n_blocks)
 {
     memcpy(blocks, values, n_blocks * sizeof *values);
+    little_endian(blocks, n_blocks, sizeof *values);
 }
 
 const struct dtype f32_dtype = {

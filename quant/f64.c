@@ -1,4 +1,5 @@
 /* F64: IEEE 754 binary64, little-endian, rounded to F32 to nearest even. */
+#include "base/little_endian.h"
 #include "quant/dtype.h"
 
 #include <string.h>
@@ -9,6 +10,7 @@ static void f64_decode(const void *blocks, float *values, size_t n_blocks)
     for (size_t i = 0; i < n_blocks; i++) {
         double value;
         memcpy(&value, bytes + i * sizeof value, sizeof value);
+        little_endian(&value, 1, sizeof value);
         values[i] = (float)value;
     }
 }

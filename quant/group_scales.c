@@ -80,7 +80,7 @@ static bool read_largest(const struct view *matrix, float *ret_largest, struct e
     struct range range = {0}, of_piece;
     for (uint64_t done = 0; done < matrix->n_elements;) {
         size_t count = matrix->n_elements - done < GROUPED_PIECE ? matrix->n_elements - done : GROUPED_PIECE;
-        if (!convert_read(matrix, encoding_of(&f32_dtype), done, count, values, error))
+        if (!convert_values(matrix, done, count, values, error))
             return false;
         grouped_kernels()->range(values, 1, count, &of_piece);
         range_extend(&range, &of_piece);

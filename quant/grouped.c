@@ -50,7 +50,7 @@ static uint64_t groups_across(const struct grouped *grouped)
 static bool read_values(const struct grouped *grouped, uint64_t row, uint64_t column, size_t n, float *values,
                         struct error *error)
 {
-    return convert_read(grouped->inner, encoding_of(&f32_dtype), row * grouped->n_columns + column, n, values, error);
+    return convert_values(grouped->inner, row * grouped->n_columns + column, n, values, error);
 }
 
 /* Returns the function for the range that scales are found from. */

@@ -1,5 +1,6 @@
 #include "quant/half.h"
 
+#include "base/little_endian.h"
 #include "quant/convert.h"
 
 #include <math.h>
@@ -34,8 +35,10 @@ static bool rounded_read(const struct view *view, uint64_t first, uint64_t count
         uint64_t n = count - done < PIECE ? count - done : PIECE;
         if (!view_read(((const struct rounded_to_odd *)view)->inner, first + done, n, wide, error))
             return false;
+        little_endian(wide, n, sizeof *wide);
         for (uint64_t i = 0; i < n; i++)
             narrow[i] = round_to_odd(wide[i]);
+        little_endian(narrow, n, sizeof *narrow);
         memcpy((unsigned char *)out + done * sizeof *narrow, narrow, n * sizeof *narrow);
         done += n;
     }

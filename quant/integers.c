@@ -1,4 +1,5 @@
 /* Little-endian integers, and BOOL: decoding rounds to F32 to nearest even; any nonzero byte is true. */
+#include "base/little_endian.h"
 #include "quant/dtype.h"
 
 #include <string.h>
@@ -12,6 +13,7 @@
         for (size_t i = 0; i < n; i++) {                                                                               \
             type value;                                                                                                \
             memcpy(&value, bytes + i * sizeof value, sizeof value);                                                    \
+            little_endian(&value, 1, sizeof value);                                                                    \
             values[i] = convert(value);                                                                                \
         }                                                                                                              \
     }

@@ -1,5 +1,6 @@
 #include "quant/less_mean.h"
 
+#include "base/little_endian.h"
 #include "quant/convert.h"
 #include "quant/torch_sum.h"
 
@@ -23,11 +24,12 @@ static bool centered_read(const struct view *view, uint64_t first, uint64_t coun
 {
     size_t n = (size_t)view->n_elements;
     float *values = memory_alloc(n * sizeof *values), *to = out;
-    bool read = convert_read(((const struct centered *)view)->inner, encoding_of(&f32_dtype), 0, n, values, error);
+    bool read = convert_values(((const struct centered *)view)->inner, 0, n, values, error);
     if (read) {
         float mean = sum_of(values, n) / (float)n;
         for (uint64_t i = 0; i < count; i++)
             to[i] = values[first + i] - mean;
+        little_endian(to, count, sizeof *to);
     }
     free(values);
     return read;

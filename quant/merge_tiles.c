@@ -39,7 +39,7 @@ void merge_init(struct merged *merged, struct arena *arena, const struct view_op
 static bool read_input(const struct rounded *in, const struct view *view, uint64_t first, size_t n, float *values,
                        struct error *error)
 {
-    bool good = convert_read(view, encoding_of(&f32_dtype), first, n, values, error);
+    bool good = convert_values(view, first, n, values, error);
     if (good && view->dtype != in->dtype)
         rounded_values(in, values, n);
     return good;

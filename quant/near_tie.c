@@ -1,5 +1,6 @@
 #include "quant/near_tie.h"
 
+#include "base/little_endian.h"
 #include "quant/convert.h"
 #include "quant/f16.h"
 
@@ -41,6 +42,7 @@ static bool changed_read(const struct view *view, uint64_t first, uint64_t count
         uint64_t at = first + i - changed->first_of_block; /* wraps around for elements before the block */
         values[i] += values[i] * (changed->common + (at < changed->n_of_block ? changed->own[at] : 0));
     }
+    little_endian(values, count, sizeof *values);
     return true;
 }
 
@@ -86,24 +88,27 @@ static bool try_all(struct changed *changed, struct encoding target, uint64_t bl
     return true;
 }
 
+static double number_of(const struct dtype *dtype, const void *bytes)
+{
+    float single;
+    double number;
+    if (dtype == &f32_dtype) {
+        f32_dtype.kernels[CPU_PORTABLE].decode(bytes, &single, 1);
+        return (double)single;
+    }
+    memcpy(&number, bytes, sizeof number);
+    little_endian(&number, 1, sizeof number);
+    return number;
+}
+
 /* Compares two computed elements as numbers: libraries agree in all but their last few bits. */
 static bool nearly_equal(const struct view *view, uint64_t block, const void *found, bool *ret_near,
                          struct error *error)
 {
-    double expected = 0, other = 0;
-    float value;
     unsigned char bytes[sizeof(double)];
     if (!view_read(view, block, 1, bytes, error))
         return false;
-    if (view->dtype == &f32_dtype) {
-        memcpy(&value, bytes, sizeof value);
-        expected = value;
-        memcpy(&value, found, sizeof value);
-        other = value;
-    } else {
-        memcpy(&expected, bytes, sizeof expected);
-        memcpy(&other, found, sizeof other);
-    }
+    double expected = number_of(view->dtype, bytes), other = number_of(view->dtype, found);
     *ret_near = fabs(expected - other) <= fabs(expected) * 0x1p-21;
     return true;
 }
@@ -127,7 +132,7 @@ bool near_tie(const struct view *view, struct encoding target, uint64_t block, c
     float *values = memory_alloc(changed.count * sizeof *values);
     changed.values = values;
     view_init_shared(&changed.view, &changed_op, &f32_dtype, view->rank, view->shape);
-    bool tried = convert_read(view, encoding_of(&f32_dtype), changed.first, changed.count, values, error) &&
+    bool tried = convert_values(view, changed.first, changed.count, values, error) &&
                  try_all(&changed, target, block, found, ret_near, error);
     free(values);
     return tried;
@@ -139,7 +144,7 @@ bool block_errors(const struct view *view, const struct dtype *dtype, uint64_t b
     float values[MOST_ELEMENTS], decoded[MOST_ELEMENTS];
     const void *blocks[] = {expected, found};
     unsigned n = dtype->block_elements;
-    if (!convert_read(view, encoding_of(&f32_dtype), block * n, n, values, error))
+    if (!convert_values(view, block * n, n, values, error))
         return false;
     for (unsigned i = 0; i < 2; i++) {
         ret_errors[i] = 0;

@@ -1,5 +1,6 @@
 #include "quant/product.h"
 
+#include "base/little_endian.h"
 #include "quant/convert.h"
 #include "quant/product_terms.h"
 
@@ -38,9 +39,9 @@ static bool read_box(const struct view *view, uint64_t matrix, uint64_t row, uin
     uint64_t width = view_row_elements(view), height = view->shape[view->rank - 2];
     uint64_t first = (matrix * height + row) * width + column;
     if (n_columns == width)
-        return convert_read(view, encoding_of(&f32_dtype), first, n_rows * n_columns, out, error);
+        return convert_values(view, first, n_rows * n_columns, out, error);
     for (uint64_t i = 0; i < n_rows; i++)
-        if (!convert_read(view, encoding_of(&f32_dtype), first + i * width, n_columns, out + i * n_columns, error))
+        if (!convert_values(view, first + i * width, n_columns, out + i * n_columns, error))
             return false;
     return true;
 }
@@ -107,7 +108,7 @@ static bool add_addend(const struct product *product, uint64_t first, uint64_t c
                        struct error *error)
 {
     float *addends = memory_alloc(count * sizeof *addends);
-    bool good = convert_read(product->addend, encoding_of(&f32_dtype), first, count, addends, error);
+    bool good = convert_values(product->addend, first, count, addends, error);
     if (good)
         add_scaled(values, product->scale, addends, count);
     free(addends);
@@ -126,6 +127,8 @@ static bool product_read(const struct view *view, uint64_t first, uint64_t count
         good = read_chunk(product, &chunk, &tiles, values + done, error) &&
                (product->addend == NULL || add_addend(product, first + done, n, values + done, error));
     }
+    if (good)
+        little_endian(values, count, sizeof *values);
     if (!aligned && good)
         memcpy(out, values, count * sizeof *values);
     if (!aligned)

@@ -1,5 +1,6 @@
 /* Q8_K: 256 values in 292 bytes. F32 d, i8 qs[256], i16 sums of every 16 levels (unused here); value = d * level. ggml
  * makes it from activations: wfs decodes it, but never encodes it. */
+#include "base/little_endian.h"
 #include "quant/dtype.h"
 
 #include <string.h>
@@ -12,6 +13,7 @@ static void decode(const void *blocks, float *values, size_t n_blocks)
     for (size_t i = 0; i < n_blocks; i++, block += BLOCK_BYTES, values += ELEMENTS) {
         float d;
         memcpy(&d, block, sizeof d);
+        little_endian(&d, 1, sizeof d);
         for (int j = 0; j < ELEMENTS; j++)
             values[j] = d * (float)(int8_t)block[QS + j];
     }

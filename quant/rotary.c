@@ -1,5 +1,7 @@
 #include "quant/rotary.h"
 
+#include "base/little_endian.h"
+
 #include <assert.h>
 #include <math.h>
 
@@ -81,6 +83,7 @@ static bool rotary_read(const struct view *view, uint64_t first, uint64_t count,
         float angle = (float)(pair / rotary->count) * rotary->frequencies[pair % rotary->count];
         values[i] = ((first + i) % 2 == 0 ? rotary_cos(angle) : rotary_sin(angle)) * rotary->scale;
     }
+    little_endian(values, count, sizeof *values);
     return true;
 }
 

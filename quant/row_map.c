@@ -61,8 +61,7 @@ static bool read_mean(const struct mapped *mapped, const struct row_mean *mean, 
     memset(sum, 0, count * sizeof *sum);
     for (size_t i = 0; i < mean->count && good; i++) {
         const struct row_place *place = &mean->places[i];
-        good = convert_read(mapped->tables[place->table], encoding_of(&f32_dtype), element_of(mapped, place, column),
-                            count, row, error);
+        good = convert_values(mapped->tables[place->table], element_of(mapped, place, column), count, row, error);
         if (good)
             rounded_each(&in, ADD, sum, count, row);
     }

@@ -1,5 +1,6 @@
 #include "quant/scaled_rows.h"
 
+#include "base/little_endian.h"
 #include "quant/convert.h"
 
 #include <assert.h>
@@ -30,7 +31,7 @@ static bool read_scale(const struct rows *rows, uint64_t row, float *ret_scale, 
     float values[PIECE], largest = 0;
     for (uint64_t done = 0; done < rows->row;) {
         uint64_t piece = rows->row - done < PIECE ? rows->row - done : PIECE;
-        if (!convert_read(rows->inner, encoding_of(&f32_dtype), row * rows->row + done, piece, values, error))
+        if (!convert_values(rows->inner, row * rows->row + done, piece, values, error))
             return false;
         for (uint64_t i = 0; i < piece; i++) {
             float magnitude = fabsf(limited(values[i]));
@@ -49,6 +50,7 @@ static bool read_scales(const struct view *view, uint64_t first, uint64_t count,
     for (uint64_t i = 0; i < count; i++)
         if (!read_scale((const struct rows *)view, first + i, &scales[i], error))
             return false;
+    little_endian(scales, count, sizeof *scales);
     return true;
 }
 
@@ -72,7 +74,7 @@ static bool read_scaled_piece(const struct rows *rows, uint64_t first, uint64_t 
                               struct error *error)
 {
     float values[PIECE];
-    if (!convert_read(rows->inner, encoding_of(&f32_dtype), first, count, values, error))
+    if (!convert_values(rows->inner, first, count, values, error))
         return false;
     for (uint64_t i = 0; i < count; i++) {
         if ((first + i) % rows->row == 0 && !read_scale(rows, (first + i) / rows->row, scale, error))

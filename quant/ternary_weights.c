@@ -1,5 +1,6 @@
 #include "quant/ternary_weights.h"
 
+#include "base/little_endian.h"
 #include "quant/convert.h"
 #include "quant/torch_sum.h"
 
@@ -19,7 +20,7 @@ struct ternary {
 static bool add_absolute(struct torch_sum *sum, const struct view *view, float *values, uint64_t first, size_t n,
                          struct error *error)
 {
-    if (!convert_read(view, encoding_of(&f32_dtype), first, n, values, error))
+    if (!convert_values(view, first, n, values, error))
         return false;
     for (size_t i = 0; i < n; i++)
         values[i] = fabsf(values[i]);
@@ -67,8 +68,7 @@ static bool ternary_read(const struct view *view, uint64_t first, uint64_t count
 {
     const struct ternary *ternary = (const struct ternary *)view;
     float *values = out, inverse;
-    if (!inverse_of(ternary, &inverse, error) ||
-        !convert_read(ternary->inner, encoding_of(&f32_dtype), first, count, values, error))
+    if (!inverse_of(ternary, &inverse, error) || !convert_values(ternary->inner, first, count, values, error))
         return false;
     for (uint64_t i = 0; i < count; i++) {
         float rounded = rintf(values[i] * inverse);
@@ -76,6 +76,7 @@ static bool ternary_read(const struct view *view, uint64_t first, uint64_t count
             rounded = copysignf(1, rounded);
         values[i] = rounded / inverse;
     }
+    little_endian(values, count, sizeof *values);
     return true;
 }
 

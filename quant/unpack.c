@@ -1,6 +1,7 @@
 #include "quant/unpack.h"
 
 #include "base/checked.h"
+#include "base/little_endian.h"
 #include "quant/combine.h"
 #include "quant/convert.h"
 
@@ -120,6 +121,7 @@ static inline void cut_fours(const struct fields *fields, const unsigned char *w
     for (size_t i = 0; i < n_words; i++, out += n_fields) {
         uint32_t word;
         memcpy(&word, words + 4 * i, sizeof word);
+        little_endian(&word, 1, sizeof word);
         for (unsigned j = 0; j < n_fields; j++)
             out[j] = (unsigned char)(word >> shifts[j] & mask);
     }
@@ -273,8 +275,9 @@ static bool lookup_read(const struct view *view, uint64_t first, uint64_t count,
     unsigned char here[CODES], *codes = here, *to = out;
     float table[TABLE_MAX] = {0};
     uint64_t most = CODES;
-    if (!convert_read(lookup->table, encoding_of(&f32_dtype), 0, lookup->table->n_elements, table, error))
+    if (!convert_values(lookup->table, 0, lookup->table->n_elements, table, error))
         return false;
+    little_endian(table, lookup->table->n_elements, sizeof *table); /* to be copied as they are */
     if (view->scattered && count > most) {
         most = count;
         codes = memory_alloc(count);
@@ -381,9 +384,11 @@ static void widen_groups(int64_t *groups, const unsigned char *stored, uint64_t 
         if (size == 4) {
             int32_t group;
             memcpy(&group, stored + i * sizeof group, sizeof group);
+            little_endian(&group, 1, sizeof group);
             groups[i] = group;
         } else {
             memcpy(&groups[i], stored + i * sizeof *groups, sizeof *groups);
+            little_endian(&groups[i], 1, sizeof *groups);
         }
     }
 }
@@ -445,8 +450,7 @@ static bool read_shared(const struct combined *combined, const struct chunk *chu
                         struct error *error)
 {
     uint64_t first = place_shared(combined, chunk, shared);
-    return convert_read(combined->right, encoding_of(&f32_dtype), first, shared->n_rows * shared->width, shared->values,
-                        error) &&
+    return convert_values(combined->right, first, shared->n_rows * shared->width, shared->values, error) &&
            (combined->sharing.groups == NULL || read_groups(combined, chunk, shared->groups, error));
 }
 
@@ -527,7 +531,7 @@ static struct combined combined_of(const struct combining *combining)
 static bool read_left(const struct combined *combined, uint64_t first, uint64_t count, float *values,
                       struct error *error)
 {
-    if (!convert_read(combined->left, encoding_of(&f32_dtype), first, count, values, error))
+    if (!convert_values(combined->left, first, count, values, error))
         return false;
     if (combined->right == NULL || combined->number != 0)
         combined->kernels->with_one(combined->right == NULL ? combined->op : SUBTRACT, values, count, combined->number);
@@ -546,6 +550,8 @@ static bool combined_read(const struct view *view, uint64_t first, uint64_t coun
         uint64_t n = chunk.n_rows * chunk.n_columns;
         good = read_left(&combined, first, n, values, error) &&
                (combined.right == NULL || combine_chunk(&combined, &chunk, values, error));
+        if (good)
+            little_endian(values, n, sizeof *values);
         if (aligned)
             values += n;
         else if (good)

@@ -1,6 +1,7 @@
 #include "quant/view.h"
 
 #include "base/binary_search.h"
+#include "base/little_endian.h"
 #include "quant/dependencies.h"
 #include "quant/sub_byte.h"
 
@@ -595,4 +596,14 @@ const struct view *view_literal(struct arena *arena, const struct dtype *dtype, 
     view_init(&literal->view, arena, &literal_op, dtype, rank, shape);
     literal->bytes = bytes;
     return &literal->view;
+}
+
+const struct view *view_numbers(struct arena *arena, unsigned rank, const uint64_t *shape, const float *numbers)
+{
+    const struct view *view = view_literal(arena, &f32_dtype, rank, shape, numbers);
+    if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+        return view;
+    void *bytes = arena_copy(arena, numbers, view->n_elements * sizeof *numbers);
+    little_endian(bytes, view->n_elements, sizeof *numbers);
+    return view_literal(arena, &f32_dtype, rank, shape, bytes);
 }

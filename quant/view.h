@@ -135,3 +135,6 @@ const struct view *view_stack(struct arena *arena, const struct view *const *par
 /* Returns a constant: `bytes` holds the units, and must live as long as the arena. */
 const struct view *view_literal(struct arena *arena, const struct dtype *dtype, unsigned rank, const uint64_t *shape,
                                 const void *bytes);
+
+/* Returns F32 numbers of this machine as such a constant; they must live as long as the arena, too. */
+const struct view *view_numbers(struct arena *arena, unsigned rank, const uint64_t *shape, const float *numbers);

@@ -1,5 +1,7 @@
 #include "quant/weighted_sum.h"
 
+#include "base/little_endian.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -11,6 +13,7 @@ static void add_products(float *restrict sums, const unsigned char *restrict num
         uint16_t upper;
         float value;
         memcpy(&upper, numbers + 2 * i, sizeof upper);
+        little_endian(&upper, 1, sizeof upper);
         uint32_t bits = (uint32_t)upper << 16;
         memcpy(&value, &bits, sizeof value);
         sums[i] = fmaf(value, weight, sums[i]);

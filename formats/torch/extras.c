@@ -1,3 +1,4 @@
+#include "base/checked.h"
 #include "base/text.h"
 #include "formats/json_write.h"
 #include "formats/torch/tensors.h"
@@ -53,11 +54,10 @@ static bool write_scalar(struct writer *writer, struct pickle_node *arguments)
     const unsigned char *bytes = torch_bytes(writer->arena, pickle_at(arguments, 1), &length);
     if (dtype == NULL || bytes == NULL || swapped || length != dtype->block_bytes || length > 8)
         return false;
-    uint64_t raw = 0;
-    memcpy(&raw, bytes, length);
+    uint64_t raw = read_le(bytes, (unsigned)length);
     if (strcmp(dtype->name, "F64") == 0) {
         double value;
-        memcpy(&value, bytes, sizeof value);
+        memcpy(&value, &raw, sizeof value);
         return write_number(writer, value);
     }
     if (dtype->kind == DTYPE_FLOAT) {

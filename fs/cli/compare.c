@@ -114,9 +114,8 @@ static void compare_values_of(void *context, size_t index)
     if (is_over(comparison))
         return;
     float *values = memory_alloc(2 * (size_t)range->count * sizeof *values), *others = values + range->count;
-    const struct encoding f32 = encoding_of(&f32_dtype);
-    bool read = convert_read(range->pair->a, f32, range->first, range->count, values, &error) &&
-                convert_read(range->pair->b, f32, range->first, range->count, others, &error);
+    bool read = convert_values(range->pair->a, range->first, range->count, values, &error) &&
+                convert_values(range->pair->b, range->first, range->count, others, &error);
     for (uint64_t i = 0; read && i < range->count; i++)
         add_value(&sum, values[i], others[i]);
     free(values);

@@ -57,7 +57,7 @@ static bool measure_run(const struct artifact_tensor *tensor, uint64_t run, stru
     uint64_t first = run * RUN_ELEMENTS, left = view->n_elements - first;
     size_t n_elements = left < RUN_ELEMENTS ? (size_t)left : RUN_ELEMENTS,
            block = tensor->encoding.dtype->block_elements;
-    if (!convert_read(view, encoding_of(&f32_dtype), first, n_elements, exact, error) ||
+    if (!convert_values(view, first, n_elements, exact, error) ||
         !convert_read(view, tensor->encoding, first / block, n_elements / block, blocks, error))
         return error_prefix(error, "tensor '%.200s'", tensor->tensor->name);
     dtype_kernels(tensor->encoding.dtype).decode(blocks, stored, n_elements / block);

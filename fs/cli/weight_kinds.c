@@ -55,7 +55,7 @@ static bool read_sample(const struct view *view, float *values, size_t *ret_coun
     for (uint64_t i = 0; i < n_sampled; i++) {
         uint64_t first = i * n_runs / n_sampled * RUN_ELEMENTS, left = view->n_elements - first;
         size_t n = left < RUN_ELEMENTS ? (size_t)left : RUN_ELEMENTS;
-        if (!convert_read(view, encoding_of(&f32_dtype), first, n, values + count, error))
+        if (!convert_values(view, first, n, values + count, error))
             return false;
         count += n;
     }

@@ -57,7 +57,7 @@ static void put_levels(struct maker *maker, const char *name)
 {
     static const uint64_t n_levels = BNB_LEVELS;
     put(maker, arena_printf(maker->arena, "%s.quant_map", name),
-        view_literal(maker->arena, &f32_dtype, 1, &n_levels, maker->type->levels));
+        view_numbers(maker->arena, 1, &n_levels, maker->type->levels));
 }
 
 static void put_bias(struct maker *maker, const struct loaded_tensor *bias)
@@ -79,7 +79,7 @@ static void put_nested(struct maker *maker, const char *name, const char *text_n
     put_levels(maker, name);
     put(maker, arena_printf(arena, "%s.nested_absmax", name), view_bnb_nested_maxima(arena, nested));
     put(maker, arena_printf(arena, "%s.nested_quant_map", name),
-        view_literal(arena, &f32_dtype, 1, &n_levels, maker->nested_levels));
+        view_numbers(arena, 1, &n_levels, maker->nested_levels));
     put(maker, text_name, view_bnb_nested_text(arena, nested, text, json_f64_text));
 }
 

@@ -32,7 +32,7 @@ static bool read_number(struct arena *arena, const struct tensor *tensor, float 
     const struct view *view = tensor_view(tensor, arena);
     if (view->n_elements != 1)
         return error_set(error, "tensor '%.200s' has %" PRIu64 " elements, expected 1", tensor->name, view->n_elements);
-    return convert_read(view, encoding_of(&f32_dtype), 0, 1, ret_value, error);
+    return convert_values(view, 0, 1, ret_value, error);
 }
 
 /* Sets the key if all layers have the number. */
@@ -108,7 +108,7 @@ static void restore(const struct gguf_kvs *kvs, struct arena *arena, void *conte
             const float number = (float)value;
             const unsigned rank = text_starts_with(parameter->key, "xielu.alpha");
             write(context, pattern_fill(arena, parameter->tensor, numbers, ""),
-                  view_literal(arena, &f32_dtype, rank, shape, arena_copy(arena, &number, sizeof number)));
+                  view_numbers(arena, rank, shape, arena_copy(arena, &number, sizeof number)));
         }
     }
 }

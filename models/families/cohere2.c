@@ -67,11 +67,11 @@ static bool is_zero(struct arena *arena, const struct tensor *tensor, bool *ret_
     float values[PIECE];
     if (tensor->refusal != NULL || dtype_kernels(tensor->dtype).decode == NULL || tensor_elements(tensor) > MOST)
         return error_set(error, "tensor '%.200s' is not a bias that can be read", tensor->name);
-    const struct view *view = view_convert(arena, tensor_view(tensor, arena), &f32_dtype);
+    const struct view *view = tensor_view(tensor, arena);
     *ret_zero = true;
     for (uint64_t at = 0; at < view->n_elements && *ret_zero; at += PIECE) {
         uint64_t n = view->n_elements - at < PIECE ? view->n_elements - at : PIECE;
-        if (!view_read(view, at, n, values, error))
+        if (!convert_values(view, at, n, values, error))
             return false;
         for (uint64_t i = 0; i < n; i++)
             *ret_zero &= values[i] == 0;

@@ -1,5 +1,6 @@
 /* EAGLE-3: one layer that drafts for a target model, from the hidden states of three of its layers.
  * conversion/llama.py. */
+#include "base/little_endian.h"
 #include "base/text.h"
 #include "models/families/drafts.h"
 #include "models/families/llama.h"
@@ -98,11 +99,11 @@ static bool add_tokens(struct model_builder *builder, const struct document *con
         return error_set(error, "config.json of the base: vocab_size is not a number of tokens");
     if (tensor->refusal != NULL || dtype_kernels(tensor->dtype).decode == NULL)
         return error_set(error, "tensor '%s': %s", name, tensor->refusal ? tensor->refusal : "it has no numbers");
-    const struct view *view = view_convert(arena, tensor_view(tensor, arena), &f32_dtype);
+    const struct view *view = tensor_view(tensor, arena);
     uint64_t n_ids = view->n_elements;
     float *steps = arena_array(arena, n_ids + 1, sizeof *steps);
     int64_t *ids = arena_array(arena, n_ids + 1, sizeof *ids);
-    if (!view_read(view, 0, n_ids, steps, error))
+    if (!convert_values(view, 0, n_ids, steps, error))
         return false;
     for (uint64_t i = 0; i < n_ids; i++) {
         if (!(steps[i] > (float)INT32_MIN && steps[i] < (float)INT32_MAX))
@@ -111,6 +112,7 @@ static bool add_tokens(struct model_builder *builder, const struct document *con
     }
     if (!check_ids(ids, n_ids, n_vocab, arena, error))
         return false;
+    little_endian(ids, n_ids, sizeof *ids);
     tensor_set_add_view(builder->model->tensors, name, view_literal(arena, &i64_dtype, 1, &n_ids, ids));
     return true;
 }

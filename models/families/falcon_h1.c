@@ -45,8 +45,8 @@ static const struct view *multiply_parts(struct arena *arena, const struct dimen
             end = ++part + 1 < N_PARTS ? end + sizes[part] : UINT64_MAX;
         factors[row] = dimensions_factor(dimensions, part_factors[part]);
     }
-    return view_combine(arena, view, direction == FORWARD ? MULTIPLY : DIVIDE,
-                        view_literal(arena, &f32_dtype, 2, shape, factors), &sharing);
+    return view_combine(arena, view, direction == FORWARD ? MULTIPLY : DIVIDE, view_numbers(arena, 2, shape, factors),
+                        &sharing);
 }
 
 static const struct view *multiply_ssm_in(struct arena *arena, const struct dimensions *dimensions,

@@ -157,8 +157,7 @@ bool gemma4_add_rope_factors(struct model_builder *builder, struct error *error)
     float *factors = arena_array(arena, n_factors + 1, sizeof *factors);
     for (uint64_t i = 0; i < n_factors; i++)
         factors[i] = (double)i < trunc(size * factor / 2) ? 1.0f : 1e30f;
-    tensor_set_add_view(builder->model->tensors, "rope_freqs.weight",
-                        view_literal(arena, &f32_dtype, 1, &n_factors, factors));
+    tensor_set_add_view(builder->model->tensors, "rope_freqs.weight", view_numbers(arena, 1, &n_factors, factors));
     return true;
 }
 
@@ -205,7 +204,8 @@ static const char *make_rope(const struct config_material *material)
         tensor->shape[0] == 0 || tensor->shape[0] > MOST)
         return NULL;
     float *factors = arena_array(material->arena, tensor->shape[0], sizeof *factors);
-    *material->failed = !view_read(tensor_view(tensor, material->arena), 0, tensor->shape[0], factors, material->error);
+    *material->failed =
+        !convert_values(tensor_view(tensor, material->arena), 0, tensor->shape[0], factors, material->error);
     if (*material->failed)
         return NULL;
     while (n_rotated < tensor->shape[0] && factors[n_rotated] == 1)

@@ -80,7 +80,7 @@ static bool add_alibi_bias(struct model_builder *builder, struct error *error)
         closest *= 2;
     if (tensor != NULL) {
         const struct view *view = tensor_view(tensor, model->arena);
-        if (view == NULL || view->n_elements == 0 || !convert_read(view, encoding_of(&f32_dtype), 0, 1, &first, error))
+        if (view == NULL || view->n_elements == 0 || !convert_values(view, 0, 1, &first, error))
             return error_set(error, "tensor '%s': it has no numbers to read", slopes);
         bias = -nearbyint(log2((double)first) * (double)closest);
         if (!isfinite(bias))

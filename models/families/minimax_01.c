@@ -48,8 +48,8 @@ static bool find_zeros(struct arena *arena, const struct view *embedding, uint64
     float *row = memory_alloc(n_columns * sizeof *row);
     bool is_read = true;
     for (uint64_t i = first; is_read && i < embedding->shape[0]; i++) {
-        const struct view *view = view_convert(arena, view_slice(arena, embedding, 0, i, 1, 1), &f32_dtype);
-        is_read = view_read(view, 0, view_units(view), row, error);
+        const struct view *view = view_slice(arena, embedding, 0, i, 1, 1);
+        is_read = convert_values(view, 0, n_columns, row, error);
         if (is_read && is_zero(row, n_columns))
             buffer_append_le(elements, (uint32_t)i, 4);
     }

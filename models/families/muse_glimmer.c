@@ -21,7 +21,7 @@ static const struct view *constant(struct arena *arena, uint64_t n, float value)
     float *values = arena_array(arena, n, sizeof *values);
     for (uint64_t i = 0; i < n; i++)
         values[i] = value;
-    return view_literal(arena, &f32_dtype, 1, &n, values);
+    return view_numbers(arena, 1, &n, values);
 }
 
 /* Inserts two norms before the queries of each layer. */

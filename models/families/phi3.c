@@ -62,7 +62,7 @@ static bool add_factors(struct model_builder *builder, const char *name, const s
             return error_set(error, "config.json: a factor of rope_scaling is not a number");
         factors[i] = (float)value;
     }
-    tensor_set_add_view(builder->model->tensors, name, view_literal(arena, &f32_dtype, 1, &n_factors, factors));
+    tensor_set_add_view(builder->model->tensors, name, view_numbers(arena, 1, &n_factors, factors));
     return true;
 }
 

@@ -64,8 +64,7 @@ bool rope_freqs_add(struct model_builder *builder, double factor, double turned,
         float exponent = (float)(2 * i) / (float)turned;
         factors[i] = in_doubles ? factor_in_doubles(&scaling, exponent) : rope_freq_factor(&scaling, exponent);
     }
-    tensor_set_add_view(builder->model->tensors, "rope_freqs.weight",
-                        view_literal(arena, &f32_dtype, 1, &n_factors, factors));
+    tensor_set_add_view(builder->model->tensors, "rope_freqs.weight", view_numbers(arena, 1, &n_factors, factors));
     return true;
 }
 

@@ -81,7 +81,7 @@ static bool add_gain(struct model_builder *builder, struct error *error)
         return true;
     if (tensor->refusal != NULL || dtype_kernels(tensor->dtype).decode == NULL || tensor_elements(tensor) != 1)
         return error_set(error, "tensor '%s' is not one number", name);
-    if (!view_read(view_convert(arena, tensor_view(tensor, arena), &f32_dtype), 0, 1, &gain, error))
+    if (!convert_values(tensor_view(tensor, arena), 0, 1, &gain, error))
         return false;
     gguf_set_f32(&builder->model->kvs, builder_key(builder, "logit_scale"), gain);
     return true;

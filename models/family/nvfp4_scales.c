@@ -1,5 +1,7 @@
 #include "models/family/nvfp4_scales.h"
 
+#include "quant/convert.h"
+
 #include <math.h>
 #include <search.h>
 #include <stdlib.h>
@@ -65,7 +67,8 @@ static bool read_weight(struct nvfp4_scales *factors, const struct relation_job 
         return true; /* another tensor has that name */
     for (unsigned kind = 0; kind < KINDS; kind++)
         if (unpacked->forms->factors[kind] != NULL &&
-            !view_read(unpacked->forms->factors[kind], 0, 1, &weight->values[kind][is_gathered ? member : 0], error))
+            !convert_values(unpacked->forms->factors[kind], 0, 1, &weight->values[kind][is_gathered ? member : 0],
+                            error))
             return error_prefix(error, "tensor '%.200s'", unpacked->name);
     return true;
 }
@@ -119,6 +122,6 @@ void nvfp4_scales_beside(const struct nvfp4_scales *factors, const char *name,
         if (are_ones(weight, weight->values[kind]))
             continue;
         const char *beside = arena_printf(factors->arena, "%.*s.%s", (int)(dot - name), name, suffixes[kind]);
-        add(context, beside, view_literal(factors->arena, &f32_dtype, 1, &weight->n_members, weight->values[kind]));
+        add(context, beside, view_numbers(factors->arena, 1, &weight->n_members, weight->values[kind]));
     }
 }

@@ -22,7 +22,7 @@ static bool read_table(const struct tensor_set *tensors, const char *name, struc
         return false;
     ret_table->count = tensor->shape[0];
     ret_table->values = arena_array(arena, ret_table->count, sizeof *ret_table->values);
-    return view_read(tensor_view(tensor, arena), 0, ret_table->count, ret_table->values, &error);
+    return convert_values(tensor_view(tensor, arena), 0, ret_table->count, ret_table->values, &error);
 }
 
 /* Reports whether the scaling gives the table, except for the last bits: classes compute it in F32, or in doubles. */

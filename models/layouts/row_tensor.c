@@ -69,7 +69,7 @@ static const struct view *constant_view(struct making *making, const struct json
         numbers[i] = (float)value;
         number = is_vector ? json_next(number) : NULL;
     }
-    return view_literal(making->arena, &f32_dtype, is_vector, &count, numbers);
+    return view_numbers(making->arena, is_vector, &count, numbers);
 }
 
 static bool read_base(struct making *making, const char *expression, double *ret_base)
@@ -113,7 +113,7 @@ static bool make_rotary(struct making *making, const struct layout_rotary *rotar
         return false;
     const float *frequencies = rotary_frequencies(making->arena, base, factors, count);
     if (rotary->positions == NULL) {
-        *ret_view = view_literal(making->arena, &f32_dtype, 2, (const uint64_t[]){1, count}, frequencies);
+        *ret_view = view_numbers(making->arena, 2, (const uint64_t[]){1, count}, frequencies);
         return true;
     }
     if (!scope_number(&making->scope, rotary->positions, ROTARY_MAX_POSITIONS, &n_positions, making->error) ||

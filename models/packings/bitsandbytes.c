@@ -145,7 +145,7 @@ static bool unpack_4(struct packed *packed, const struct kind *kind)
         return false;
     uint64_t n_stored = bytes->n_elements;
     bytes = view_reinterpret(arena, view_reshape(arena, bytes, 1, &n_stored), &u8_dtype);
-    const struct view *table = view_literal(arena, &f32_dtype, 1, table_shape, kind->table);
+    const struct view *table = view_numbers(arena, 1, table_shape, kind->table);
     const struct view *values = view_lookup(arena, view_fields(arena, bytes, &fields), table);
     const struct sharing sharing = {1, state.block_size, NULL};
     packed->unpacked->view =

@@ -38,7 +38,7 @@ static bool unpack(struct packed *packed)
     }
     const struct view *codes = view_reshape(arena, view_concatenate(arena, rows, 2, 1), 2, shape);
     const struct sharing sharing = {1, shape[1] / scales->shape[1], NULL};
-    codes = view_lookup(arena, codes, view_literal(arena, &f32_dtype, 1, n_codes, signed_codes));
+    codes = view_lookup(arena, codes, view_numbers(arena, 1, n_codes, signed_codes));
     packed->unpacked->view = view_combine(arena, codes, MULTIPLY, scales, &sharing);
     packed->unpacked->bits = 4;
     packed->unpacked->beyond =

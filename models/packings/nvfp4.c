@@ -110,7 +110,7 @@ static const struct view *factor_of(struct arena *arena, const struct view *view
     view = view_reshape(arena, view, 1, shape);
     if (!is_divisor)
         return view_combine_number(arena, view, MULTIPLY, 1);
-    return view_combine_one(arena, view_literal(arena, &f32_dtype, 1, shape, &one), DIVIDE, view);
+    return view_combine_one(arena, view_numbers(arena, 1, shape, &one), DIVIDE, view);
 }
 
 /* Returns the feature that the converter refuses; NULL: none. It gathers experts only by the names of most families. */

@@ -4,6 +4,7 @@
  * B.weight_shape, its two numbers. A zero point B.weight_zero_point is I32 [words, groups], in words of consecutive
  * rows; without it, the zero point is half of the range. B.weight_g_idx [columns], from libraries that did not yet
  * order columns themselves, gives columns groups in any order; if an element is -1, it was never filled in. */
+#include "base/little_endian.h"
 #include "models/packings/repack.h"
 
 #include <inttypes.h>
@@ -120,6 +121,8 @@ static bool find_groups(struct packed *packed, const struct packed_sizes *sizes,
                              sizes->n_columns, SHARING_MAX_GROUPS);
     int32_t *stored = memory_alloc(sizes->n_columns * sizeof *stored);
     bool good = view_read(groups, 0, sizes->n_columns, stored, packed->error), is_filled = true;
+    if (good)
+        little_endian(stored, sizes->n_columns, sizeof *stored);
     for (uint64_t i = 0; good && i < sizes->n_columns; i++)
         is_filled &= stored[i] != -1;
     free(stored);

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -203,17 +204,26 @@ const struct view *packed_powers(struct arena *arena, const struct view *scales)
 {
     enum { EXPONENTS = 256 };
     static const uint64_t shape[1] = {EXPONENTS};
-    /* F32's exponent has the same bias; exponent 0 stands for a subnormal, 2^-127 */
-#define ONE(i)        (uint32_t)(i) << 23
-#define FOUR(i)       ONE(i), ONE((i) + 1), ONE((i) + 2), ONE((i) + 3)
-#define SIXTEEN(i)    FOUR(i), FOUR((i) + 4), FOUR((i) + 8), FOUR((i) + 12)
-#define SIXTY_FOUR(i) SIXTEEN(i), SIXTEEN((i) + 16), SIXTEEN((i) + 32), SIXTEEN((i) + 48)
-    static const uint32_t powers[EXPONENTS] = {
-        0x00400000,  ONE(1),      ONE(2),      ONE(3),         FOUR(4),         FOUR(8),         FOUR(12),
-        SIXTEEN(16), SIXTEEN(32), SIXTEEN(48), SIXTY_FOUR(64), SIXTY_FOUR(128), SIXTY_FOUR(192),
+    /* from 2^-127 to 2^127; the last exponent has no number here, but F32's infinity */
+#define FOUR(x)       (x), (x)*0x1p1F, (x)*0x1p2F, (x)*0x1p3F
+#define SIXTEEN(x)    FOUR(x), FOUR((x)*0x1p4F), FOUR((x)*0x1p8F), FOUR((x)*0x1p12F)
+#define SIXTY_FOUR(x) SIXTEEN(x), SIXTEEN((x)*0x1p16F), SIXTEEN((x)*0x1p32F), SIXTEEN((x)*0x1p48F)
+    static const float powers[EXPONENTS] = {
+        SIXTY_FOUR(0x1p-127F),
+        SIXTY_FOUR(0x1p-63F),
+        SIXTY_FOUR(0x1p1F),
+        SIXTEEN(0x1p65F),
+        SIXTEEN(0x1p81F),
+        SIXTEEN(0x1p97F),
+        FOUR(0x1p113F),
+        FOUR(0x1p117F),
+        FOUR(0x1p121F),
+        0x1p125F,
+        0x1p126F,
+        0x1p127F,
+        INFINITY,
     };
-    return view_lookup(arena, view_reinterpret(arena, scales, &u8_dtype),
-                       view_literal(arena, &f32_dtype, 1, shape, powers));
+    return view_lookup(arena, view_reinterpret(arena, scales, &u8_dtype), view_numbers(arena, 1, shape, powers));
 }
 
 const struct view *packed_mxfp4(struct arena *arena, const struct view *bytes, const struct view *scales)

@@ -103,8 +103,7 @@ static const struct view *fill_up(struct arena *arena, const struct view *book, 
     if (book->shape[0] == n)
         return book;
     const uint64_t shape[] = {n - book->shape[0], book->shape[1]};
-    const struct view *zeros =
-        view_strided(arena, view_literal(arena, &f32_dtype, 1, &one, &zero), 2, shape, 0, strides);
+    const struct view *zeros = view_strided(arena, view_numbers(arena, 1, &one, &zero), 2, shape, 0, strides);
     return view_concatenate(arena, (const struct view *const[]){book, zeros}, 2, 0);
 }
 

@@ -64,8 +64,7 @@ static bool add_positions(struct model_builder *builder, struct error *error)
     uint64_t shape[] = {N_POSITIONS, width / 2 * 2};
     float *positions = arena_array(arena, N_POSITIONS * width, sizeof *positions);
     compute_positions(positions, width);
-    tensor_set_add_view(builder->model->tensors, "a.position_embd.weight",
-                        view_literal(arena, &f32_dtype, 2, shape, positions));
+    tensor_set_add_view(builder->model->tensors, "a.position_embd.weight", view_numbers(arena, 2, shape, positions));
     return true;
 }
 

@@ -1,8 +1,10 @@
 #include "models/quantize/imatrix.h"
 
 #include "base/checked.h"
+#include "base/little_endian.h"
 #include "base/text.h"
 #include "formats/readers.h"
+#include "quant/convert.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -48,7 +50,7 @@ static float *read_values(struct reading *reading, const struct tensor *tensor, 
         error_set(error, "tensor '%s' is not F32", tensor->name);
         return NULL;
     }
-    return view_read(tensor_view(tensor, reading->arena), 0, n_values, values, error) ? values : NULL;
+    return convert_values(tensor_view(tensor, reading->arena), 0, n_values, values, error) ? values : NULL;
 }
 
 /* Turns sums into means, like the tool, which takes 1 for an expert without inputs. */
@@ -157,6 +159,7 @@ static bool take_floats(struct walk *walk, uint64_t count, float *values, struct
 {
     if (!take(walk, count * sizeof *values, values, "values", error))
         return false;
+    little_endian(values, count, sizeof *values);
     for (uint64_t i = 0; i < count; i++) {
         uint32_t bits = (uint32_t)read_le(&values[i], sizeof values[i]);
         memcpy(&values[i], &bits, sizeof bits);

@@ -68,8 +68,7 @@ static bool ranges_agree(const struct view *view, const float *expected, size_t 
     bool good = true;
     for (int i = 0; i < 200 && good; i++) {
         uint64_t first = below(count), n = i < 100 ? 1 + below(count - first) : 1;
-        good = convert_read(view, encoding_of(&f32_dtype), first, n, part, &error) &&
-               memcmp(part, expected + first, n * sizeof *part) == 0;
+        good = convert_values(view, first, n, part, &error) && memcmp(part, expected + first, n * sizeof *part) == 0;
     }
     free(part);
     return good;
@@ -84,8 +83,7 @@ static void check_values(const char *name, const struct unpacked *weight, const 
     }
     float *values = malloc(view->n_elements * sizeof *values + 1);
     struct error error;
-    bool good = CHECK_NAMED(view->n_elements == count, name) &&
-                convert_read(view, encoding_of(&f32_dtype), 0, count, values, &error);
+    bool good = CHECK_NAMED(view->n_elements == count, name) && convert_values(view, 0, count, values, &error);
     for (size_t i = 0; good && i < count; i++)
         if (memcmp(&values[i], &expected[i], sizeof *values) != 0) {
             fprintf(stderr, "  %s: element %zu is %.9g, not %.9g\n", name, i, (double)values[i], (double)expected[i]);
@@ -145,7 +143,7 @@ static bool is_read_or_refused(const struct unpacked *weight)
         return false;
     const struct view *view = weight->view;
     float *values = malloc((view->n_elements + 1) * sizeof *values);
-    bool is_read = convert_read(view, encoding_of(&f32_dtype), 0, view_units(view), values, &error);
+    bool is_read = convert_values(view, 0, view_units(view), values, &error);
     free(values);
     return is_read || error.message[0] != '\0';
 }

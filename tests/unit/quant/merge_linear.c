@@ -35,7 +35,7 @@ static void check_values(const struct view *view, const float expected[N])
 {
     float values[N];
     struct error error;
-    CHECK(convert_read(view, encoding_of(&f32_dtype), 0, N, values, &error));
+    CHECK(convert_values(view, 0, N, values, &error));
     for (int i = 0; i < N; i++)
         CHECK(values[i] == expected[i]);
 }
@@ -101,7 +101,7 @@ static void check_scaled(struct arena *arena)
     struct merge_operands operands = {.dtype = &bf16_dtype, .models = &model, .n_models = 1};
     float read[4];
     struct error error;
-    CHECK(convert_read(merge_scaled(arena, &operands), encoding_of(&f32_dtype), 0, 4, read, &error));
+    CHECK(convert_values(merge_scaled(arena, &operands), 0, 4, read, &error));
     CHECK(read[0] == 0x1.6ap+0f && read[1] == -0x1.6ap-1f && read[2] == 0 && read[3] == 0x1.6ap-4f);
 }
 

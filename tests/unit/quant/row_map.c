@@ -20,7 +20,7 @@ static void check_range(const struct view *view, uint64_t first, uint64_t count,
 {
     float values[64];
     struct error error;
-    CHECK(convert_read(view, encoding_of(&f32_dtype), first, count, values, &error));
+    CHECK(convert_values(view, first, count, values, &error));
     CHECK(memcmp(values, expected, count * sizeof *values) == 0);
 }
 
@@ -56,7 +56,7 @@ static void check_padding(struct arena *arena, const struct dtype *dtype, uint64
     const struct view *const table = view_literal(arena, &f32_dtype, 2, shape, values);
     const struct row_map map = {places, n_rows, NULL, 1};
     const struct view *view = view_map_rows(arena, dtype, &table, 1, &map, findings_new(arena));
-    CHECK(convert_read(view, encoding_of(&f32_dtype), n_rows * n_columns, n_columns, padding, &error));
+    CHECK(convert_values(view, n_rows * n_columns, n_columns, padding, &error));
     CHECK(padding[0] == first[0] && padding[1] == first[1] && padding[2] == first[2]);
     CHECK(padding[n_columns - 1] == last);
 }

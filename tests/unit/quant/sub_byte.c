@@ -20,7 +20,7 @@ static void check_expanded(const struct dtype *dtype, uint64_t n, const char *na
             signed char read[12];
             float values[12];
             bool good = view_read(view, first, count, read, &error) && memcmp(read, expected + first, count) == 0 &&
-                        convert_read(packed, encoding_of(&f32_dtype), first, count, values, &error);
+                        convert_values(packed, first, count, values, &error);
             for (uint64_t i = 0; i < count; i++)
                 good &= values[i] == (float)expected[first + i];
             CHECK_NAMED(good, dtype->name);

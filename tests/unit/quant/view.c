@@ -393,7 +393,7 @@ static void convert_to_elements(const struct view *view, const float *expected, 
         uint64_t step = round % 2 == 0 ? 256 : 1;
         uint64_t first = below(n_elements / step + 1) * step, count = below((n_elements - first) / step + 1) * step;
         made[count] = 4711;
-        right &= convert_read(view, encoding_of(&f32_dtype), first, count, made, &error) &&
+        right &= convert_values(view, first, count, made, &error) &&
                  memcmp(made, expected + first, count * sizeof *made) == 0 && made[count] == 4711;
     }
     CHECK_NAMED(right, "Q6_K as F32, any elements");

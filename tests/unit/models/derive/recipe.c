@@ -81,7 +81,7 @@ static float third(const struct checkpoint *checkpoint, const char *name)
     float value = -1;
     const struct tensor *tensor = tensor_set_find_text(checkpoint->tensors, name);
     if (tensor != NULL)
-        CHECK(convert_read(tensor_view(tensor, checkpoint->arena), encoding_of(&f32_dtype), 3, 1, &value, &error));
+        CHECK(convert_values(tensor_view(tensor, checkpoint->arena), 3, 1, &value, &error));
     return value;
 }
 
@@ -302,8 +302,7 @@ static const char *embedding(const struct checkpoint *checkpoint)
     struct error error;
     float values[64];
     const struct tensor *tensor = tensor_set_find_text(checkpoint->tensors, "model.embed_tokens.weight");
-    CHECK(convert_read(tensor_view(tensor, checkpoint->arena), encoding_of(&f32_dtype), 0, tensor->shape[0] * 4, values,
-                       &error));
+    CHECK(convert_values(tensor_view(tensor, checkpoint->arena), 0, tensor->shape[0] * 4, values, &error));
     *text = '\0';
     for (uint64_t i = 0; i < tensor->shape[0]; i++)
         sprintf(text + strlen(text), "%g ", (double)values[4 * i]);

@@ -39,7 +39,7 @@ static float *values_of(const struct view *view)
 {
     struct error error;
     float *values = malloc(view->n_elements * sizeof *values);
-    if (!CHECK(convert_read(view, encoding_of(&f32_dtype), 0, view_units(view), values, &error)))
+    if (!CHECK(convert_values(view, 0, view_units(view), values, &error)))
         exit(1);
     return values;
 }

@@ -19,9 +19,11 @@ static struct sigaction before;
 
 static void lost(int signal, siginfo_t *info, void *context)
 {
+    enum { LEAST_PAGE = 4096 };
     const unsigned char *at = info->si_addr;
     const ucontext_t *interrupted = context;
-    if (guard.first != NULL && at >= guard.first && at <= guard.last) {
+    /* s390x tells only in which page the byte is */
+    if (guard.first != NULL && at >= guard.first - (uintptr_t)guard.first % LEAST_PAGE && at <= guard.last) {
         /* siglongjmp() does not restore the signal mask here. */
         pthread_sigmask(SIG_SETMASK, &interrupted->uc_sigmask, NULL);
         siglongjmp(guard.back, 1);

@@ -160,10 +160,6 @@ static bool take_floats(struct walk *walk, uint64_t count, float *values, struct
     if (!take(walk, count * sizeof *values, values, "values", error))
         return false;
     little_endian(values, count, sizeof *values);
-    for (uint64_t i = 0; i < count; i++) {
-        uint32_t bits = (uint32_t)read_le(&values[i], sizeof values[i]);
-        memcpy(&values[i], &bits, sizeof bits);
-    }
     return true;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/buffer.h"
+#include "base/little_endian.h"
 
 #include "tests/unit/files.h"
 
@@ -22,17 +23,22 @@ struct safetensors {
     struct buffer header, data; /* the header without its braces */
 };
 
-/* Adds a tensor of the shape "4,8", and `length` bytes of data: zeros where `bytes` is NULL. */
+/* Adds a tensor of the shape "4,8", and `length` bytes of data, numbers of this machine: zeros where `numbers` is NULL.
+ */
 static inline void safetensors_add(struct safetensors *file, const char *name, const char *dtype, const char *shape,
-                                   const void *bytes, size_t length)
+                                   const void *numbers, size_t length)
 {
     buffer_printf(&file->header, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}",
                   file->header.length > 0 ? "," : "", name, dtype, shape, file->data.length,
                   file->data.length + length);
-    if (bytes != NULL)
-        buffer_append(&file->data, bytes, length);
-    else
+    size_t bits = strtoul(dtype + strcspn(dtype, "123456789"), NULL, 10), size = bits / (*dtype == 'C' ? 16 : 8);
+    if (numbers == NULL) {
         buffer_append_zeros(&file->data, length);
+        return;
+    }
+    buffer_append(&file->data, numbers, length);
+    if (size > 1)
+        little_endian(file->data.bytes + file->data.length - length, length / size, size);
 }
 
 /* Writes the file, and begins anew. */
@@ -52,10 +58,10 @@ static inline void safetensors_write(struct safetensors *file, const char *path)
 
 /* Writes a file of one tensor, as safetensors_add() does. */
 static inline void safetensors_write_one(const char *path, const char *name, const char *dtype, const char *shape,
-                                         const void *bytes, size_t length)
+                                         const void *numbers, size_t length)
 {
     struct safetensors file = {0};
-    safetensors_add(&file, name, dtype, shape, bytes, length);
+    safetensors_add(&file, name, dtype, shape, numbers, length);
     safetensors_write(&file, path);
 }
 

@@ -1,9 +1,11 @@
 /* Sets of stored and of derived tensors. */
 #include "formats/tensor_set.h"
 
+#include "base/little_endian.h"
 #include "formats/location.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/numbers.h"
 
 #include <string.h>
 
@@ -12,7 +14,7 @@ static const uint64_t shape[] = {2, 3};
 static const struct view *numbers(struct arena *arena)
 {
     static const float values[] = {0, 1, 2, 3, 4, 5};
-    return view_literal(arena, &f32_dtype, 2, shape, values);
+    return view_numbers(arena, 2, shape, values);
 }
 
 static void add(struct tensor_set *set, const char *name, size_t length, struct source *source)
@@ -29,7 +31,8 @@ static void add(struct tensor_set *set, const char *name, size_t length, struct 
 
 static struct source *source_of_floats(const char *name, const struct source *base)
 {
-    static const float values[] = {1, 2, 3, 4, 5, 6};
+    float values[] = {1, 2, 3, 4, 5, 6};
+    little_endian(values, 6, sizeof *values);
     return source_of_text(base, name, (const char *)values, sizeof values);
 }
 
@@ -95,8 +98,8 @@ static void values(struct source *source)
     CHECK(tensor_is_stored(stored) && !tensor_is_stored(strided) && !tensor_is_stored(derived));
     CHECK(tensor_elements(stored) == 6 && tensor_elements(derived) == 6 && derived->source == NULL &&
           derived->rank == 2);
-    CHECK(view_read(tensor_view(stored, arena), 0, 6, out, &error) && out[0] == 1 && out[1] == 2 && out[5] == 6);
-    CHECK(view_read(tensor_view(strided, arena), 0, 6, out, &error) && out[0] == 1 && out[1] == 3 && out[3] == 2);
+    CHECK(read_numbers(tensor_view(stored, arena), 0, 6, out, &error) && out[0] == 1 && out[1] == 2 && out[5] == 6);
+    CHECK(read_numbers(tensor_view(strided, arena), 0, 6, out, &error) && out[0] == 1 && out[1] == 3 && out[3] == 2);
     CHECK(tensor_view(derived, arena) == derived->view);
     arena_free(arena);
 }

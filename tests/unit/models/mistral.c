@@ -143,13 +143,14 @@ static void scaled(void)
     static const char quantized[] =
         "{\"dim\":4,\"n_layers\":1,\"head_dim\":2,\"hidden_dim\":4,\"n_heads\":2,\"n_kv_heads\":2,\"norm_eps\":1e-5,"
         "\"rope_theta\":1e4,\"quantization\":{\"qformat_weight\":\"fp8_e4m3\"}}";
-    static const unsigned char weight[] = {0x3c, 0xc0}, scale[] = {0, 0, 0x80, 0x3e};
+    static const unsigned char weight[] = {0x3c, 0xc0};
+    static const float scale = 0.25f;
     const struct open_options options = {.format = "mistral"};
     struct error error = {""};
     struct safetensors file = {0};
     float values[2] = {0};
     safetensors_add(&file, "layers.0.attention.wo.weight", "F8_E4M3", "1,2", weight, sizeof weight);
-    safetensors_add(&file, "layers.0.attention.wo.qscale_weight", "F32", "", scale, sizeof scale);
+    safetensors_add(&file, "layers.0.attention.wo.qscale_weight", "F32", "", &scale, sizeof scale);
     safetensors_add(&file, "layers.0.attention.wo.qscale_act", "F32", "", NULL, 4);
     safetensors_write(&file, "model/consolidated.safetensors");
     files_write_text("model/params.json", quantized);
@@ -160,8 +161,7 @@ static void scaled(void)
     if (model != NULL) {
         const struct tensor *tensor = &model->tensors->tensors[0];
         CHECK_TEXT(tensor->name, "blk.0.attn_output.weight");
-        CHECK(convert_read(tensor->view, encoding_of(dtype_by_name("F32")), 0, 2, values, &error) &&
-              values[0] == 0.375f && values[1] == -0.5f);
+        CHECK(convert_values(tensor->view, 0, 2, values, &error) && values[0] == 0.375f && values[1] == -0.5f);
     }
     gguf_model_free(model);
     checkpoint_close(checkpoint);

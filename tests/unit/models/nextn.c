@@ -28,7 +28,7 @@ static const char *repeated(bool all, struct arena *arena)
     uint64_t size = 1;
     nextn_set(&builder.dimensions, 2);
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
-        tensor_set_add_view(model.tensors, given[i], view_literal(arena, &f32_dtype, 1, &size, number));
+        tensor_set_add_view(model.tensors, given[i], view_numbers(arena, 1, &size, number));
     nextn_repeat(&builder, all);
     for (size_t i = 0; i < model.tensors->n_tensors; i++)
         list = arena_printf(arena, "%s%s ", list, model.tensors->tensors[i].name);

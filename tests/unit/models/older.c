@@ -28,7 +28,7 @@ static void check_name(const struct family *family, const char *older, const cha
     struct dimensions dimensions = {.n_layers = 2};
     struct tensor_set *set = tensor_set_new(arena), *back = tensor_set_new(arena);
     struct relation_match match;
-    const struct view *view = view_literal(arena, &f32_dtype, 2, shape, zeros);
+    const struct view *view = view_numbers(arena, 2, shape, zeros);
     dimensions_set(&dimensions, "expert", 2);
     tensor_set_add_view(set, older, view);
     CHECK(tensor_set_seal(set, &error));

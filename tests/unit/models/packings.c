@@ -1,6 +1,7 @@
 /* Packings against numpy: tests/data/packed/NAME holds one packed weight each (make_packed.py), and the values that it
  * has. Then what does not fit: one line each, and no weight, whatever a part is. */
 #include "models/packings/packings.h"
+#include "base/little_endian.h"
 #include "formats/checkpoint.h"
 #include "models/formats.h"
 #include "quant/convert.h"
@@ -57,6 +58,7 @@ static float *read_expected(const char *folder, size_t *ret_count)
     files_must(file != NULL, path);
     float *values = malloc(1 << 20);
     *ret_count = fread(values, sizeof *values, (1 << 20) / sizeof *values, file);
+    little_endian(values, *ret_count, sizeof *values);
     fclose(file);
     return values;
 }

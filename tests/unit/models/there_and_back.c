@@ -8,6 +8,7 @@
 #include "models/projectors/projector.h"
 #include "models/projectors/projectors.h"
 #include "tests/unit/check.h"
+#include "tests/unit/numbers.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -215,7 +216,7 @@ static void add_tensor(struct trial *trial, const struct relation_entry *entry, 
     if (pattern_number_name(pattern, 0, &length) != NULL && length > 0)
         numbers[0] = member;
     const char *name = pattern_fill(trial->arena, pattern, numbers, suffix);
-    tensor_set_add_view(trial->here, name, view_literal(trial->arena, &f32_dtype, rank, shape, values));
+    tensor_set_add_view(trial->here, name, view_numbers(trial->arena, rank, shape, values));
 }
 
 /* Reports whether a name has its suffix already. */
@@ -338,7 +339,7 @@ static bool is_back(const struct trial *trial, const struct tensor *tensor)
     uint64_t n = tensor->view->n_elements, skipped = 0;
     float *before = arena_array(trial->arena, n + 1, sizeof *before),
           *after = arena_array(trial->arena, n + 1, sizeof *after);
-    if (!view_read(tensor->view, 0, n, before, &error) || !view_read(back->view, 0, n, after, &error))
+    if (!read_numbers(tensor->view, 0, n, before, &error) || !read_numbers(back->view, 0, n, after, &error))
         return false;
     if (match.entry->row->axes != NULL && strstr(match.entry->row->axes, "padding") != NULL)
         skipped = size_of(trial, "padding") * tensor->shape[1]; /* rows of padding come back as zeros */

@@ -1,5 +1,6 @@
 /* Values of keys that config.json does not have as they are: what convert_hf_to_gguf.py of llama.cpp writes
  * for such configurations. */
+#include "base/checked.h"
 #include "models/convert/model.h"
 #include "models/formats.h"
 #include "tests/unit/check.h"
@@ -112,7 +113,7 @@ static bool find_value(const struct gguf_kvs *kvs, const char *key, uint64_t *re
     const struct gguf_kv *kv = gguf_kvs_find(kvs, key);
     if (kv == NULL || kv->type != GGUF_ARRAY)
         return gguf_get_u64(kvs, key, ret_value);
-    memcpy(ret_value, kv->value.bytes + 4, sizeof *ret_value);
+    *ret_value = read_le(kv->value.bytes + 4, sizeof *ret_value);
     return true;
 }
 

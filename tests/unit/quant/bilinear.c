@@ -21,7 +21,7 @@ static void check_sides(uint64_t side, uint64_t new_side, uint32_t expected)
     const uint64_t shape[] = {1, side * side, CHANNELS};
     for (uint32_t i = 0; i < side * side * CHANNELS; i++)
         values[i] = (float)(i * 2654435761U >> 8) / (1 << 23) - 1;
-    const struct view *view = view_bilinear(arena, view_literal(arena, &f32_dtype, 3, shape, values), new_side);
+    const struct view *view = view_bilinear(arena, view_numbers(arena, 3, shape, values), new_side);
     uint64_t n = new_side * new_side * CHANNELS;
     if (CHECK(view != NULL && view->n_elements == n && view->shape[1] == new_side * new_side)) {
         CHECK_NAMED(view_read(view, 0, n, whole, &error), error.message);
@@ -38,11 +38,11 @@ static void check_refusals(void)
     struct arena *arena = arena_new();
     static const float values[6];
     const uint64_t flat[] = {2, 3}, oblong[] = {1, 2, 3}, empty[] = {1, 0, 3}, square[] = {1, 1, 6};
-    CHECK(view_bilinear(arena, view_literal(arena, &f32_dtype, 2, flat, values), 2) == NULL);
-    CHECK(view_bilinear(arena, view_literal(arena, &f32_dtype, 3, oblong, values), 2) == NULL);
-    CHECK(view_bilinear(arena, view_literal(arena, &f32_dtype, 3, empty, values), 2) == NULL);
-    CHECK(view_bilinear(arena, view_literal(arena, &f32_dtype, 3, square, values), 0) == NULL);
-    CHECK(view_bilinear(arena, view_literal(arena, &f32_dtype, 3, square, values), UINT64_MAX) == NULL);
+    CHECK(view_bilinear(arena, view_numbers(arena, 2, flat, values), 2) == NULL);
+    CHECK(view_bilinear(arena, view_numbers(arena, 3, oblong, values), 2) == NULL);
+    CHECK(view_bilinear(arena, view_numbers(arena, 3, empty, values), 2) == NULL);
+    CHECK(view_bilinear(arena, view_numbers(arena, 3, square, values), 0) == NULL);
+    CHECK(view_bilinear(arena, view_numbers(arena, 3, square, values), UINT64_MAX) == NULL);
     arena_free(arena);
 }
 

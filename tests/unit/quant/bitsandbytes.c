@@ -1,5 +1,6 @@
 /* Weights as bitsandbytes quantizes them. Expected values: bitsandbytes 0.50.2 on a CPU. */
 #include "quant/bitsandbytes.h"
+#include "base/little_endian.h"
 #include "quant/bitsandbytes_nested.h"
 
 #include "tests/unit/check.h"
@@ -21,7 +22,7 @@ static const struct view *make_weight(void)
         values[i] = (float)(i * 37 % 101 - 50) / 16 * (i < 64 ? 1 : 0x1p-10f);
     values[5] = 0;
     values[70] = -0.0f;
-    return view_literal(arena, &f32_dtype, 2, shape, values);
+    return view_numbers(arena, 2, shape, values);
 }
 
 /* Reads a view whole, and in pieces of every size. */
@@ -52,7 +53,8 @@ static void check_4bit(void)
                                        226, 166, 61,  11,  245, 169, 45,  99,  196, 190, 90,  18,  215, 60,  91,  226,
                                        161, 45,  123, 245, 169, 42,  99,  196, 190, 90,  2,   214, 60,  75,  226, 161,
                                        45,  115, 245, 169, 42,  99,  212, 191, 90,  146, 214, 48};
-    static const float maxima[BLOCKS] = {3.125f, 0x1.9p-9f, 0x1.9p-9f};
+    float maxima[BLOCKS] = {3.125f, 0x1.9p-9f, 0x1.9p-9f};
+    little_endian(maxima, BLOCKS, sizeof *maxima);
     const struct view *weight = make_weight();
     check_bytes(view_bnb_codes(arena, weight, bnb_nf4_levels), nf4, sizeof nf4);
     check_bytes(view_bnb_codes(arena, weight, bnb_fp4_levels), fp4, sizeof fp4);
@@ -65,13 +67,14 @@ static void check_8bit(void)
     enum { ROWS = 3, COLUMNS = 9 };
     static const int8_t codes[ROWS * COLUMNS] = {-127, 13, -103, 37, -79, 61, -56, 85, -32,
                                                  10,   -1, -12,  1,  127, 4,  -7,  6,  -5};
-    static const float maxima[ROWS] = {3, 1, 0};
+    float maxima[ROWS] = {3, 1, 0};
     static const uint64_t shape[] = {ROWS, COLUMNS};
     static float values[ROWS * COLUMNS];
     for (int i = 0; i < 2 * COLUMNS; i++)
         values[i] = (float)(i * 53 % 97 - 48) / 64 * (i < COLUMNS ? 4 : 0.125f);
     values[COLUMNS + 4] = 1.0001f;
-    const struct view *matrix = view_literal(arena, &f32_dtype, 2, shape, values);
+    little_endian(maxima, ROWS, sizeof *maxima);
+    const struct view *matrix = view_numbers(arena, 2, shape, values);
     check_bytes(view_bnb_rows(arena, matrix), codes, sizeof codes);
     check_bytes(view_bnb_row_maxima(arena, matrix), maxima, sizeof maxima);
 }
@@ -83,8 +86,8 @@ static void check_not_finite(void)
     static const float nan[] = {1, NAN, 1, 1}, infinite[] = {INFINITY, 1, NAN, 1};
     static const uint8_t highest[] = {0xff, 0xff};
     static const int8_t zeros[4] = {0};
-    check_bytes(view_bnb_codes(arena, view_literal(arena, &f32_dtype, 2, shape, nan), bnb_nf4_levels), highest, 2);
-    check_bytes(view_bnb_rows(arena, view_literal(arena, &f32_dtype, 2, shape, infinite)), zeros, sizeof zeros);
+    check_bytes(view_bnb_codes(arena, view_numbers(arena, 2, shape, nan), bnb_nf4_levels), highest, 2);
+    check_bytes(view_bnb_rows(arena, view_numbers(arena, 2, shape, infinite)), zeros, sizeof zeros);
 }
 
 static const char *spell(double value, char out[BNB_SPELLED])
@@ -99,7 +102,7 @@ static void check_nested(void)
     enum { MAXIMA = 300 };
     static const uint64_t shape[] = {MAXIMA};
     static const uint8_t first[] = {0, 52, 218, 14, 79, 232, 28, 193}, across[] = {7, 59, 226, 20, 170, 240};
-    static const float largest[] = {3.131666660308838f, 3.069166660308838f};
+    float largest[] = {3.131666660308838f, 3.069166660308838f};
     static const char text[] = "{\"x\": 3.180833339691162}       ";
     float levels[BNB_NESTED_LEVELS], values[MAXIMA];
     uint8_t codes[MAXIMA];
@@ -111,19 +114,20 @@ static void check_nested(void)
     CHECK(levels[0] == -0.992968738079071f && levels[63] == -0.10703125596046448f &&
           levels[126] == -5.500000384017767e-07f);
     CHECK(levels[127] == 0 && levels[200] == 0.23359374701976776f && levels[254] == -levels[0] && levels[255] == 1);
-    struct bnb_nested *nested = bnb_nested_new(arena, view_literal(arena, &f32_dtype, 1, shape, values), levels);
+    struct bnb_nested *nested = bnb_nested_new(arena, view_numbers(arena, 1, shape, values), levels);
     const struct view *view = view_bnb_nested_codes(arena, nested);
     CHECK(view_read(view, 0, MAXIMA, codes, &error));
     for (unsigned i = 0; i < MAXIMA; i++)
         sum += (uint64_t)codes[i] * (i + 1);
     CHECK(memcmp(codes, first, sizeof first) == 0 && memcmp(codes + 254, across, sizeof across) == 0 && sum == 5757076);
     CHECK(view_read(view, 254, sizeof across, codes, &error) && memcmp(codes, across, sizeof across) == 0);
+    little_endian(largest, 2, sizeof *largest);
     check_bytes(view_bnb_nested_maxima(arena, nested), largest, sizeof largest);
     view = view_bnb_nested_text(arena, nested, "{\"x\": ", spell);
     CHECK(view_bytes(view) == sizeof text - 1);
     check_bytes(view, text, sizeof text - 1);
     memset(values, 0, sizeof values);
-    nested = bnb_nested_new(arena, view_literal(arena, &f32_dtype, 1, shape, values), levels);
+    nested = bnb_nested_new(arena, view_numbers(arena, 1, shape, values), levels);
     memset(codes, 1, sizeof codes);
     CHECK(view_read(view_bnb_nested_codes(arena, nested), 0, MAXIMA, codes, &error) && codes[0] == 0 &&
           codes[299] == 0);

@@ -35,7 +35,7 @@ static void check_weighted(const struct dtype *dtype, const char *name, const fl
     struct encoding encoding = {.dtype = dtype, .importance = importance};
     struct arena *arena = arena_new();
     struct error error;
-    const struct view *view = view_literal(arena, &f32_dtype, 2, (uint64_t[]){ELEMENTS / COLUMNS, COLUMNS}, values);
+    const struct view *view = view_numbers(arena, 2, (uint64_t[]){ELEMENTS / COLUMNS, COLUMNS}, values);
     uint64_t length = dtype_bytes(dtype, ELEMENTS), n_blocks = ELEMENTS / dtype->block_elements;
     if (CHECK_NAMED(read_data("quant", name, "weighted.blocks", expected, sizeof expected) == length, name)) {
         CHECK_NAMED(convert_read(view, encoding, 0, n_blocks, made, &error) && memcmp(made, expected, length) == 0,
@@ -57,7 +57,7 @@ static void check_experts(const struct dtype *dtype, const float *values)
     static float columns[ELEMENTS];
     struct arena *arena = arena_new();
     struct error error;
-    const struct view *experts = view_literal(arena, &f32_dtype, 3, (uint64_t[]){2, 1, COLUMNS}, values);
+    const struct view *experts = view_numbers(arena, 3, (uint64_t[]){2, 1, COLUMNS}, values);
     for (int i = 0; i < ELEMENTS; i++)
         columns[i] = (float)(i * 7 % 31 + i / COLUMNS);
     uint64_t n_blocks = COLUMNS / dtype->block_elements, row = n_blocks * dtype->block_bytes;
@@ -65,7 +65,7 @@ static void check_experts(const struct dtype *dtype, const float *values)
         convert_read(experts, (struct encoding){.dtype = dtype, .importance = columns}, 0, 2 * n_blocks, made, &error));
     for (int i = 0; i < 2; i++) {
         const struct encoding one = {.dtype = dtype, .importance = columns + i * COLUMNS};
-        const struct view *expert = view_literal(arena, &f32_dtype, 2, (uint64_t[]){1, COLUMNS}, values + i * COLUMNS);
+        const struct view *expert = view_numbers(arena, 2, (uint64_t[]){1, COLUMNS}, values + i * COLUMNS);
         CHECK(convert_read(expert, one, 0, n_blocks, expected + i * row, &error));
     }
     CHECK_NAMED(memcmp(made, expected, 2 * row) == 0, dtype->name);

@@ -4,6 +4,7 @@
 #include "models/formats.h"
 #include "quant/convert.h"
 #include "tests/unit/check.h"
+#include "tests/unit/numbers.h"
 #include "tests/unit/write_safetensors.h"
 
 #include <math.h>
@@ -17,7 +18,7 @@ static const struct view *numbers(struct arena *arena, const struct dtype *dtype
     float *values = arena_alloc(arena, N * sizeof *values);
     for (int i = 0; i < N; i++)
         values[i] = (float)(i * 7919 % 10007) / 16384 - 0.25f;
-    return view_convert(arena, view_literal(arena, &f32_dtype, 2, shape, values), dtype);
+    return view_convert(arena, view_numbers(arena, 2, shape, values), dtype);
 }
 
 /* The first row and the last one; and the same again in another order, of which some are not aligned. */
@@ -27,10 +28,10 @@ static void check_ends(struct arena *arena, const struct dtype *dtype, const flo
     unsigned char bytes[3 * sizeof(float) + 1];
     struct error error;
     const struct view *view = view_normalize_columns(arena, numbers(arena, dtype));
-    CHECK(view->dtype == &f32_dtype && view_read(view, N - COLUMNS, COLUMNS, last, &error));
-    CHECK(view_read(view, 0, COLUMNS, first, &error));
+    CHECK(view->dtype == &f32_dtype && read_numbers(view, N - COLUMNS, COLUMNS, last, &error));
+    CHECK(read_numbers(view, 0, COLUMNS, first, &error));
     CHECK(memcmp(first, expected, sizeof first) == 0 && memcmp(last, expected + COLUMNS, sizeof last) == 0);
-    CHECK(view_read(view, N - 2, 2, bytes + 1, &error) && memcmp(bytes + 1, expected + 4, 2 * sizeof(float)) == 0);
+    CHECK(read_numbers(view, N - 2, 2, bytes + 1, &error) && memcmp(bytes + 1, expected + 4, 2 * sizeof(float)) == 0);
 }
 
 /* A column of zeros stays so, and small ones are divided by more than their norm. */
@@ -40,10 +41,10 @@ static void check_small(struct arena *arena)
     static const uint64_t shape[2] = {2, 2}, none[2] = {0, 0};
     float read[4];
     struct error error;
-    const struct view *view = view_normalize_columns(arena, view_literal(arena, &f32_dtype, 2, shape, values));
-    CHECK(view_read(view, 0, 4, read, &error) && memcmp(read, expected, sizeof read) == 0);
-    view = view_normalize_columns(arena, view_literal(arena, &f32_dtype, 2, none, values));
-    CHECK(view->n_elements == 0 && view_read(view, 0, 0, NULL, &error));
+    const struct view *view = view_normalize_columns(arena, view_numbers(arena, 2, shape, values));
+    CHECK(read_numbers(view, 0, 4, read, &error) && memcmp(read, expected, sizeof read) == 0);
+    view = view_normalize_columns(arena, view_numbers(arena, 2, none, values));
+    CHECK(view->n_elements == 0 && read_numbers(view, 0, 0, NULL, &error));
 }
 
 #define LING                                                                                                           \

@@ -3,6 +3,7 @@
 #include "quant/convert.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/numbers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -91,10 +92,10 @@ static void test_not_finite(struct arena *arena)
     unsigned char block[64];
     uint16_t halves[96];
     struct error error;
-    const struct view *view = view_literal(arena, &f32_dtype, 1, &n, values);
-    const struct encoding q8_0 = encoding_of(dtype_by_name("Q8_0"));
     values[40] = NAN;
     values[80] = 1e38F;
+    const struct view *view = view_numbers(arena, 1, &n, values);
+    const struct encoding q8_0 = encoding_of(dtype_by_name("Q8_0"));
     CHECK(convert_read(view, q8_0, 0, 1, block, &error));
     CHECK(!convert_read(view, q8_0, 1, 1, block, &error));
     CHECK_TEXT(error.message, "a value that is not finite, which Q8_0 cannot store; F32, F16 and BF16 files store it");
@@ -107,7 +108,7 @@ static void test_not_finite(struct arena *arena)
     CHECK(!convert_read(view, named, 1, 1, block, &error));
     CHECK_TEXT(error.message, "tensor 'a.weight' has a value that is not finite, which Q8_0 cannot store; "
                               "F32, F16 and BF16 files store it");
-    CHECK(convert_read(view, encoding_of(&f16_dtype), 0, 96, halves, &error));
+    CHECK(read_numbers(view_convert(arena, view, &f16_dtype), 0, 96, halves, &error));
     CHECK(halves[0] == 0 && (halves[40] & 0x7fff) > 0x7c00 && halves[80] == 0x7c00);
 }
 
@@ -123,7 +124,7 @@ int main(void)
     const uint64_t shape[] = {ROWS, COLUMNS};
     struct arena *arena = arena_new();
     float *values = some_values();
-    const struct view *view = view_literal(arena, &f32_dtype, 2, shape, values);
+    const struct view *view = view_numbers(arena, 2, shape, values);
     test_ranges(arena, view);
     const uint64_t turned[] = {COLUMNS, ROWS};
     test_ranges(arena, view_transpose(arena, view_reshape(arena, view, 2, turned)));

@@ -394,7 +394,7 @@ static void exact(void)
     ranges = ranges_of(matrix(ROWS, COLUMNS), 7, 0);
     CHECK(ranges.n_ranges == 0);
     const float one = 1;
-    CHECK(ranges_of(view_literal(arena, &f32_dtype, 0, NULL, &one), 0, 1).n_ranges == 0);
+    CHECK(ranges_of(view_numbers(arena, 0, NULL, &one), 0, 1).n_ranges == 0);
     forget_all();
 }
 

@@ -2,6 +2,7 @@
 #include "quant/half.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/numbers.h"
 
 #include <math.h>
 
@@ -39,18 +40,18 @@ int main(void)
     float singles[2] = {1.0f + 0x1p-11f, 70000.0f};
     for (size_t i = 0; i < N_ROWS; i++)
         values[i] = rows[i].value;
-    const struct view *view = view_half(arena, view_literal(arena, &f64_dtype, 1, &shape, values));
-    CHECK(view->dtype == &f16_dtype && view_read(view, 0, N_ROWS, halves, &error));
+    const struct view *view = view_half(arena, view_of_numbers(arena, &f64_dtype, 1, &shape, values));
+    CHECK(view->dtype == &f16_dtype && read_numbers(view, 0, N_ROWS, halves, &error));
     for (size_t i = 0; i < N_ROWS; i++)
         CHECK(halves[i] == rows[i].half);
-    CHECK(view_read(view, 2, 1, halves, &error) && halves[0] == 0x3c01);
+    CHECK(read_numbers(view, 2, 1, halves, &error) && halves[0] == 0x3c01);
     shape = 2;
-    view = view_half(arena, view_literal(arena, &f32_dtype, 1, &shape, singles));
-    CHECK(view_read(view, 0, 2, halves, &error) && halves[0] == 0x3c00 && halves[1] == 0x7c00);
+    view = view_half(arena, view_numbers(arena, 1, &shape, singles));
+    CHECK(read_numbers(view, 0, 2, halves, &error) && halves[0] == 0x3c00 && halves[1] == 0x7c00);
     double nan = NAN;
     shape = 1;
-    view = view_half(arena, view_literal(arena, &f64_dtype, 1, &shape, &nan));
-    CHECK(view_read(view, 0, 1, halves, &error) && (halves[0] & 0x7c00) == 0x7c00 && (halves[0] & 0x3ff) != 0);
+    view = view_half(arena, view_of_numbers(arena, &f64_dtype, 1, &shape, &nan));
+    CHECK(read_numbers(view, 0, 1, halves, &error) && (halves[0] & 0x7c00) == 0x7c00 && (halves[0] & 0x3ff) != 0);
     arena_free(arena);
     return check_done();
 }

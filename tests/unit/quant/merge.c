@@ -64,7 +64,7 @@ static const struct view *numbers(struct arena *arena, const struct test *test, 
             if (at % 1000 == 17 * j + model)
                 values[i] = odd_ones[j];
     }
-    return view_literal(arena, &f32_dtype, test->rank, test->shape, values);
+    return view_numbers(arena, test->rank, test->shape, values);
 }
 
 /* Makes all NaNs one. */

@@ -6,6 +6,7 @@
 #include "quant/convert.h"
 #include "quant/rounded.h"
 #include "tests/unit/check.h"
+#include "tests/unit/numbers.h"
 
 #include <math.h>
 #include <string.h>
@@ -25,8 +26,8 @@ static struct merge_operands operands_of(struct arena *arena, const struct dtype
         float *values = arena_array(arena, n, sizeof *values);
         for (uint64_t i = 0; i < n; i++)
             values[i] = number(model, (int)i);
-        models[model] = (struct merge_model){view_literal(arena, &f32_dtype, 1, &n, values), .weight = weights[model],
-                                             .scale = 0.7};
+        models[model] =
+            (struct merge_model){view_numbers(arena, 1, &n, values), .weight = weights[model], .scale = 0.7};
     }
     return (struct merge_operands){.dtype = dtype, .models = models, .n_models = MODELS, .normalize = true};
 }
@@ -62,15 +63,15 @@ static void check_weights(struct arena *arena)
 {
     static const float values[3] = {3, INFINITY, -1}, small[3] = {1, 2, 0x1p-140f};
     const uint64_t three = 3;
-    struct merge_model models[2] = {{view_literal(arena, &f32_dtype, 1, &three, values), .weight = 0},
-                                    {view_literal(arena, &f32_dtype, 1, &three, small), .weight = 4}};
+    struct merge_model models[2] = {{view_numbers(arena, 1, &three, values), .weight = 0},
+                                    {view_numbers(arena, 1, &three, small), .weight = 4}};
     struct merge_operands operands = {.dtype = &f32_dtype, .models = models, .n_models = 2};
     float read[3];
     struct error error;
-    CHECK(view_read(merge_linear(arena, &operands), 0, 3, read, &error));
+    CHECK(read_numbers(merge_linear(arena, &operands), 0, 3, read, &error));
     CHECK(read[0] == 4 && isnan(read[1]) && read[2] == 0x1p-138f);
     operands.normalize = true;
-    CHECK(view_read(merge_linear(arena, &operands), 0, 3, read, &error));
+    CHECK(read_numbers(merge_linear(arena, &operands), 0, 3, read, &error));
     CHECK(read[0] == 1 && isnan(read[1]) && read[2] == 0x1p-140f);
 }
 
@@ -81,7 +82,7 @@ static void check_bf16(struct arena *arena)
     struct merge_operands operands = operands_of(arena, &bf16_dtype, MANY);
     struct merge_model models[MODELS];
     struct error error;
-    CHECK(view_read(merge_linear(arena, &operands), 0, MANY, rounded, &error));
+    CHECK(read_numbers(merge_linear(arena, &operands), 0, MANY, rounded, &error));
     memcpy(models, operands.models, sizeof models);
     for (int i = 0; i < MODELS; i++) {
         unsigned char *numbers = arena_alloc(arena, 2 * MANY);
@@ -89,7 +90,7 @@ static void check_bf16(struct arena *arena)
         models[i].view = view_literal(arena, &bf16_dtype, 1, models[i].view->shape, numbers);
     }
     operands.models = models;
-    CHECK(view_read(merge_linear(arena, &operands), 0, MANY, stored, &error));
+    CHECK(read_numbers(merge_linear(arena, &operands), 0, MANY, stored, &error));
     CHECK(memcmp(stored, rounded, sizeof stored) == 0);
 }
 
@@ -97,7 +98,7 @@ static void check_scaled(struct arena *arena)
 {
     static const float doubled[4] = {2, -1, 0, 0.125f};
     const uint64_t four = 4;
-    struct merge_model model = {view_literal(arena, &f32_dtype, 1, &four, doubled), .scale = 0.7071067811865476};
+    struct merge_model model = {view_numbers(arena, 1, &four, doubled), .scale = 0.7071067811865476};
     struct merge_operands operands = {.dtype = &bf16_dtype, .models = &model, .n_models = 1};
     float read[4];
     struct error error;
@@ -112,9 +113,9 @@ static void check_ranges(struct arena *arena)
     const struct view *view = merge_linear(arena, &operands);
     static unsigned char whole[2 * MANY], part[2 * MANY + 1];
     struct error error;
-    CHECK(view_read(view, 0, MANY, whole, &error));
+    CHECK(read_numbers(view, 0, MANY, whole, &error));
     for (uint64_t first = 0; first < MANY; first += 2503) {
-        CHECK(view_read(view, first, MANY - first, part + 1, &error));
+        CHECK(read_numbers(view, first, MANY - first, part + 1, &error));
         CHECK(memcmp(part + 1, whole + 2 * first, 2 * (MANY - first)) == 0);
     }
 }

@@ -1,6 +1,7 @@
 /* Near ties: blocks that ggml makes on ARM (tests/data/make_contracted.py), altered blocks, and distances. */
 #include "quant/near_tie.h"
 
+#include "base/little_endian.h"
 #include "quant/convert.h"
 #include "tests/unit/check.h"
 #include "tests/unit/quant/data.h"
@@ -65,7 +66,7 @@ static void test_weighted(void)
         columns[i % COLUMNS] = (float)(1 + i % 11 * i % 13);
     }
     target.importance = columns;
-    const struct view *view = view_literal(arena, &f32_dtype, 2, (uint64_t[]){2, COLUMNS}, values);
+    const struct view *view = view_numbers(arena, 2, (uint64_t[]){2, COLUMNS}, values);
     CHECK(convert_read(view, target, 3, 1, block, &error) && is_near(view, target, 3, block));
     CHECK(!is_near(view, plain, 3, block) && !is_near(view, target, 2, block));
     arena_free(arena);
@@ -77,14 +78,16 @@ static void test_elements(void)
     struct arena *arena = arena_new();
     const float values[] = {1, -0.5F, 0, 1 + 0x1p-11F};
     float found[] = {1 + 0x1p-22F, -0.5F - 0x1p-12F, 0x1p-149F, 0};
-    const uint16_t low = 0x3c00, high = 0x3c01, other = 0x3c02;
+    unsigned char low[] = {0x00, 0x3c}, high[] = {0x01, 0x3c}, other[] = {0x02, 0x3c};
+    little_endian(found, 4, sizeof *found);
     struct encoding same = encoding_of(&f32_dtype), half = encoding_of(&f16_dtype);
-    const struct view *view = view_literal(arena, &f32_dtype, 1, (uint64_t[]){4}, values);
+    const struct view *view = view_numbers(arena, 1, (uint64_t[]){4}, values);
     CHECK(is_near(view, same, 0, &found[0]) && !is_near(view, same, 1, &found[1]) &&
           !is_near(view, same, 2, &found[2]));
-    CHECK(is_near(view, half, 3, &low) && is_near(view, half, 3, &high) && !is_near(view, half, 3, &other));
-    CHECK(!is_near(view, half, 0, &high));
+    CHECK(is_near(view, half, 3, low) && is_near(view, half, 3, high) && !is_near(view, half, 3, other));
+    CHECK(!is_near(view, half, 0, high));
     found[0] = NAN;
+    little_endian(found, 1, sizeof *found);
     CHECK(!is_near(view, same, 0, &found[0]));
     arena_free(arena);
 }
@@ -93,12 +96,14 @@ static void test_distance(void)
 {
     const unsigned char q8_0[34] = {0x00, 0x38, 1, 2, 0xfd}, q8_0_other[34] = {0x00, 0x38, 1, 4, 0xfe}; /* scale 0.5 */
     const unsigned char zero[34] = {0};
-    const float a = 2, b = 3, not_a_number = NAN;
+    float numbers[] = {2, 3, NAN};
     const struct dtype *type = dtype_by_name("Q8_0");
+    little_endian(numbers, 3, sizeof *numbers);
     CHECK(block_distance(type, q8_0, q8_0) == 0 && block_distance(type, q8_0, q8_0_other) == 2);
     CHECK(isinf(block_distance(type, zero, q8_0)) && block_distance(type, zero, zero) == 0);
-    CHECK(block_distance(&f32_dtype, &a, &b) == 0.5 && isinf(block_distance(&f32_dtype, &a, &not_a_number)));
-    CHECK(block_distance(&f32_dtype, &not_a_number, &not_a_number) == 0);
+    CHECK(block_distance(&f32_dtype, &numbers[0], &numbers[1]) == 0.5 &&
+          isinf(block_distance(&f32_dtype, &numbers[0], &numbers[2])));
+    CHECK(block_distance(&f32_dtype, &numbers[2], &numbers[2]) == 0);
 }
 
 int main(void)

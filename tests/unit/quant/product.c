@@ -3,6 +3,7 @@
 
 #include "quant/convert.h"
 #include "quant/product_terms.h"
+#include "tests/unit/numbers.h"
 #include "tests/unit/quant/levels.h"
 
 #include <stdlib.h>
@@ -24,14 +25,14 @@ static const struct view *make_matrix(struct arena *arena, unsigned rank, const 
     *ret_values = arena_array(arena, n + 1, sizeof **ret_values);
     for (uint64_t i = 0; i < n; i++)
         (*ret_values)[i] = ((float)below(33) - 16) / 8;
-    return view_literal(arena, &f32_dtype, rank, shape, *ret_values);
+    return view_numbers(arena, rank, shape, *ret_values);
 }
 
 static bool same_range(const struct view *view, const float *expected, uint64_t first, uint64_t count, size_t shift)
 {
     struct error error;
     unsigned char *out = malloc(count * sizeof(float) + shift + 1);
-    bool same = view_read(view, first, count, out + shift, &error) &&
+    bool same = read_numbers(view, first, count, out + shift, &error) &&
                 memcmp(out + shift, expected + first, count * sizeof(float)) == 0;
     free(out);
     return same;

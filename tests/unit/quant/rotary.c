@@ -3,8 +3,10 @@
  * numpy 1.26.4's, by the formula that quant/rotary.h names. */
 #include "quant/rotary.h"
 
+#include "base/little_endian.h"
 #include "base/sha256.h"
 #include "tests/unit/check.h"
+#include "tests/unit/numbers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,6 +22,14 @@ static void check_hash(const void *bytes, size_t length, const char *first_digit
     CHECK_TEXT(hex, first_digits);
 }
 
+static void check_floats(const float *values, size_t n, const char *first_digits)
+{
+    float stored[COUNT];
+    memcpy(stored, values, n * sizeof *values);
+    little_endian(stored, n, sizeof *stored);
+    check_hash(stored, n * sizeof *stored, first_digits);
+}
+
 static void check_converter(struct arena *arena)
 {
     struct error error;
@@ -27,7 +37,7 @@ static void check_converter(struct arena *arena)
     for (int i = 0; i < COUNT; i++)
         factors[i] = 1;
     const float *frequencies = rotary_frequencies(arena, 10000, factors, COUNT);
-    check_hash(frequencies, COUNT * sizeof *frequencies, "734f9e6b629f7baccc4de81b7e8d2982");
+    check_floats(frequencies, COUNT, "734f9e6b629f7baccc4de81b7e8d2982");
     const struct view *view = view_rotary(arena, frequencies, COUNT, POSITIONS, 1);
     float *table = malloc(view->n_elements * sizeof *table);
     CHECK(view->rank == 2 && view->shape[0] == 1 && view->shape[1] == POSITIONS * COUNT * 2);
@@ -49,7 +59,7 @@ static void check_long(struct arena *arena)
     const float factors[] = {1.0299999713897705f, 40.5f};
     const float *frequencies = rotary_frequencies(arena, 10000, factors, 2);
     float scale = rotary_scale(LONG, 4096), *table = malloc(LONG * 4 * sizeof *table);
-    check_hash(frequencies, 2 * sizeof *frequencies, "a78b54b45b0887ceac6fcb708aba6b71");
+    check_floats(frequencies, 2, "a78b54b45b0887ceac6fcb708aba6b71");
     CHECK(view_read(view_rotary(arena, frequencies, 2, LONG, scale), 0, LONG * 4, table, &error));
     check_hash(table, LONG * 4 * sizeof *table, "d9606b8a0dcf3ed20a44ce4f84a0db58");
     free(table);

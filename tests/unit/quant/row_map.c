@@ -13,7 +13,7 @@ static const struct view *ramp(struct arena *arena, uint64_t n_rows, uint64_t n_
     float *values = arena_array(arena, n_rows * n_columns, sizeof *values);
     for (uint64_t i = 0; i < n_rows * n_columns; i++)
         values[i] = begin + (float)i;
-    return view_literal(arena, &f32_dtype, 2, shape, values);
+    return view_numbers(arena, 2, shape, values);
 }
 
 static void check_range(const struct view *view, uint64_t first, uint64_t count, const float *expected)
@@ -53,7 +53,7 @@ static void check_padding(struct arena *arena, const struct dtype *dtype, uint64
         values[i] = ((float)((i * 7919) % 10007) - 5003) / 16384;
     for (uint64_t i = 0; i < n_rows; i++)
         places[i] = (struct row_place){0, (uint32_t)i};
-    const struct view *const table = view_literal(arena, &f32_dtype, 2, shape, values);
+    const struct view *const table = view_numbers(arena, 2, shape, values);
     const struct row_map map = {places, n_rows, NULL, 1};
     const struct view *view = view_map_rows(arena, dtype, &table, 1, &map, findings_new(arena));
     CHECK(convert_values(view, n_rows * n_columns, n_columns, padding, &error));

@@ -3,6 +3,7 @@
 #include "quant/scaled_rows.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/numbers.h"
 
 #include <math.h>
 
@@ -29,12 +30,12 @@ static void compare(const struct view *view, const struct view *view_of_scales)
     struct error error;
     float found[4];
     uint8_t read[4 * ROW];
-    CHECK(view_read(view_of_scales, 0, 4, found, &error));
+    CHECK(read_numbers(view_of_scales, 0, 4, found, &error));
     for (int i = 0; i < 4; i++)
         CHECK(found[i] == scales[i]);
     for (uint64_t first = 0; first < 4 * ROW; first++)
         for (uint64_t count = 1; first + count <= 4 * ROW; count += 3) {
-            CHECK(view_read(view, first, count, read, &error));
+            CHECK(read_numbers(view, first, count, read, &error));
             CHECK(memcmp(read, (const uint8_t *)bytes + first, count) == 0);
         }
 }
@@ -44,7 +45,7 @@ int main(void)
     struct arena *arena = arena_new();
     struct error error;
     const uint64_t shape[] = {4, ROW};
-    const struct view *view = view_literal(arena, &f32_dtype, 2, shape, values);
+    const struct view *view = view_numbers(arena, 2, shape, *values);
     const struct view *scaled = view_scaled_rows(arena, view), *of_rows = view_row_scales(arena, view);
     CHECK(scaled->rank == 2 && of_rows->rank == 1 && of_rows->shape[0] == 4);
     compare(scaled, of_rows);
@@ -53,9 +54,9 @@ int main(void)
     const uint64_t square[] = {2, 2};
     uint8_t read[4];
     float found[2];
-    view = view_literal(arena, &f32_dtype, 2, square, undefined);
-    CHECK(view_read(view_row_scales(arena, view), 0, 2, found, &error) && isnan(found[0]) && found[1] == 2 / 448.0f);
-    CHECK(view_read(view_scaled_rows(arena, view), 0, 4, read, &error));
+    view = view_numbers(arena, 2, square, *undefined);
+    CHECK(read_numbers(view_row_scales(arena, view), 0, 2, found, &error) && isnan(found[0]) && found[1] == 2 / 448.0f);
+    CHECK(read_numbers(view_scaled_rows(arena, view), 0, 4, read, &error));
     CHECK((read[0] & 0x7f) == 0x7f && (read[1] & 0x7f) == 0x7f && read[2] == 0x7e && read[3] == 0x76);
     arena_free(arena);
     return check_done();

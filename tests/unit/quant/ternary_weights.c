@@ -3,6 +3,7 @@
 #include "quant/convert.h"
 #include "quant/torch_sum.h"
 #include "tests/unit/check.h"
+#include "tests/unit/numbers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -40,7 +41,7 @@ static const struct view *of_numbers(struct arena *arena, const struct dtype *dt
     float *values = arena_alloc(arena, (size_t)n * sizeof *values);
     for (size_t i = 0; i < n; i++)
         values[i] = number(i);
-    return view_convert(arena, view_literal(arena, &f32_dtype, 1, &n, values), dtype);
+    return view_convert(arena, view_numbers(arena, 1, &n, values), dtype);
 }
 
 static void check_ternary(struct arena *arena)
@@ -50,14 +51,14 @@ static void check_ternary(struct arena *arena)
     struct error error;
     float part[2], values[4];
     const struct view *view = view_ternary(arena, of_numbers(arena, &f32_dtype, N));
-    CHECK(view->dtype == &f32_dtype && view_read(view, N - 2, 2, part, &error) &&
-          view_read(view, 0, 4, values, &error));
+    CHECK(view->dtype == &f32_dtype && read_numbers(view, N - 2, 2, part, &error) &&
+          read_numbers(view, 0, 4, values, &error));
     CHECK(part[1] == mean && values[0] == -mean && values[1] == mean && values[2] == mean);
     CHECK(values[3] == 0 && signbit(values[3]));
 
     uint16_t halves[4];
     view = view_ternary(arena, of_numbers(arena, &f16_dtype, N));
-    CHECK(view->dtype == &f16_dtype && view_read(view, 0, 4, halves, &error));
+    CHECK(view->dtype == &f16_dtype && read_numbers(view, 0, 4, halves, &error));
     CHECK(halves[0] == (uint16_t)-20212 && halves[1] == 12556 && halves[3] == (uint16_t)-32768);
 }
 
@@ -68,10 +69,10 @@ static void check_small(struct arena *arena)
     const uint64_t n = 5, none = 0;
     float values[5];
     struct error error;
-    const struct view *view = view_ternary(arena, view_literal(arena, &f32_dtype, 1, &n, small));
-    CHECK(view_read(view, 0, n, values, &error));
+    const struct view *view = view_ternary(arena, view_numbers(arena, 1, &n, small));
+    CHECK(read_numbers(view, 0, n, values, &error));
     CHECK(values[0] == 0 && values[1] == 0 && values[2] == 0 && values[3] == least && values[4] == -least);
-    CHECK(view_read(view_ternary(arena, view_literal(arena, &f32_dtype, 1, &none, small)), 0, 0, values, &error));
+    CHECK(read_numbers(view_ternary(arena, view_numbers(arena, 1, &none, small)), 0, 0, values, &error));
 }
 
 int main(void)

@@ -3,6 +3,7 @@
 #include "quant/combine.h"
 
 #include "base/checked.h"
+#include "base/little_endian.h"
 #include "tests/unit/quant/levels.h"
 
 #include <stdlib.h>
@@ -37,7 +38,7 @@ static const struct view *numbers(unsigned rank, const uint64_t *shape)
     float *values = arena_alloc(arena, (n + 1) * sizeof *values);
     for (uint64_t i = 0; i < n; i++)
         values[i] = ((float)below(1000) - 500.5f) / 7;
-    return view_literal(arena, &f32_dtype, rank, shape, values);
+    return view_numbers(arena, rank, shape, values);
 }
 
 static unsigned char *read_all(const struct view *view)
@@ -47,6 +48,13 @@ static unsigned char *read_all(const struct view *view)
     if (!view_read(view, 0, view_units(view), bytes, &error))
         fprintf(stderr, "  %s\n", error.message);
     return bytes;
+}
+
+static float *read_floats(const struct view *view)
+{
+    float *values = (float *)(void *)read_all(view);
+    little_endian(values, view->n_elements, sizeof *values);
+    return values;
 }
 
 /* Reports whether ranges, and runs, are what the whole says. */
@@ -147,10 +155,10 @@ static void test_lookup(void)
     const struct view *codes = view_fields(arena, random_leaf("U8", 2, shape), &fields), *table = numbers(1, &n);
     const struct view *view = view_lookup(arena, codes, table);
     unsigned char *plain = read_all(codes), *out = read_all(view);
-    float *entries = (float *)(void *)read_all(table);
+    const unsigned char *entries = read_all(table);
     bool good = true;
     for (uint64_t i = 0; i < view->n_elements; i++)
-        good &= memcmp(out + 4 * i, &entries[plain[i]], sizeof(float)) == 0;
+        good &= memcmp(out + 4 * i, entries + 4 * plain[i], 4) == 0;
     CHECK_NAMED(good && ranges_agree(view, out), "codes looked up");
 }
 
@@ -181,7 +189,7 @@ static bool combines(uint64_t matrices, uint64_t rows, uint64_t columns, const u
     const struct view *view = zero == 0 ? view_combine(arena, left, op, right, &sharing)
                                         : view_combine_centered(arena, left, zero, op, right, &sharing);
     int8_t *codes = (int8_t *)read_all(left);
-    float *scales = (float *)(void *)read_all(right), *out = (float *)(void *)read_all(view);
+    float *scales = read_floats(right), *out = read_floats(view);
     bool good = true;
     for (uint64_t i = 0; i < view->n_elements && good; i++) {
         uint64_t matrix = all ? 0 : i / columns / rows, row = i / columns % rows / block[0],
@@ -189,7 +197,7 @@ static bool combines(uint64_t matrices, uint64_t rows, uint64_t columns, const u
         float expected = combine(op, codes[i] - zero, scales[(matrix * shared[1] + row) * shared[2] + column]);
         good = memcmp(&out[i], &expected, sizeof expected) == 0;
     }
-    return good && ranges_agree(view, (unsigned char *)out);
+    return good && ranges_agree(view, read_all(view));
 }
 
 static void test_combine(void)
@@ -208,38 +216,47 @@ static void test_combine(void)
     CHECK_NAMED(combines(2, 700, 90, blocks[1], false, MULTIPLY), "many rows");
 }
 
+static void store_groups(const int32_t groups[96], int32_t *stored)
+{
+    memcpy(stored, groups, 96 * sizeof *groups);
+    little_endian(stored, 96, sizeof *groups);
+}
+
 static void test_groups(void)
 {
     uint64_t shape[2] = {20, 96}, shared[2] = {20, 6}, n_columns = 96;
-    int32_t *groups = arena_alloc(arena, 96 * sizeof *groups);
+    int32_t groups[96], *stored = arena_alloc(arena, sizeof groups);
     for (unsigned i = 0; i < 96; i++)
         groups[i] = (int32_t)below(12) - 6;
+    store_groups(groups, stored);
     const struct view *left = numbers(2, shape), *right = numbers(2, shared);
-    const struct view *indices = view_literal(arena, dtype_by_name("I32"), 1, &n_columns, groups);
+    const struct view *indices = view_literal(arena, dtype_by_name("I32"), 1, &n_columns, stored);
     const struct sharing sharing = {1, 1, indices};
     const struct view *view = view_combine(arena, left, MULTIPLY, right, &sharing);
-    float *a = (float *)(void *)read_all(left), *b = (float *)(void *)read_all(right),
-          *out = (float *)(void *)read_all(view);
+    float *a = read_floats(left), *b = read_floats(right), *out = read_floats(view);
     bool good = true;
     for (unsigned i = 0; i < 20 * 96; i++)
         good &= out[i] == a[i] * b[i / 96 * 6 + (unsigned)(groups[i % 96] < 0 ? groups[i % 96] + 6 : groups[i % 96])];
-    CHECK_NAMED(good && ranges_agree(view, (unsigned char *)out), "groups in any order, counted from either end");
+    CHECK_NAMED(good && ranges_agree(view, read_all(view)), "groups in any order, counted from either end");
 
     for (unsigned i = 0; i < 96; i++)
         groups[i] = (int32_t)(i / 40);
-    out = (float *)(void *)read_all(view);
+    store_groups(groups, stored);
+    out = read_floats(view);
     good = true;
     for (unsigned i = 0; i < 20 * 96; i++)
         good &= out[i] == a[i] * b[i / 96 * 6 + i % 96 / 40];
-    CHECK_NAMED(good && ranges_agree(view, (unsigned char *)out), "groups in order");
+    CHECK_NAMED(good && ranges_agree(view, read_all(view)), "groups in order");
 
     struct error error = {0};
     float some[96];
     groups[40] = 6;
+    store_groups(groups, stored);
     CHECK(!view_read(view, 0, 96, some, &error));
     CHECK_TEXT(error.message, "column 40 is in group 6, but there are only 6 groups");
     CHECK(view_read(view, 0, 40, some, &error) && view_read(view, 41, 55, some, &error));
     groups[40] = -7;
+    store_groups(groups, stored);
     CHECK(!view_read(view, 30, 20, some, &error));
 }
 
@@ -247,9 +264,9 @@ static void test_numbers(void)
 {
     uint64_t shape[2] = {3, 5}, one[1] = {1};
     const struct view *left = numbers(2, shape), *right = numbers(1, one);
-    float *a = (float *)(void *)read_all(left), *b = (float *)(void *)read_all(right);
-    float *divided = (float *)(void *)read_all(view_combine_one(arena, left, DIVIDE, right));
-    float *less = (float *)(void *)read_all(view_combine_number(arena, left, SUBTRACT, 8));
+    float *a = read_floats(left), *b = read_floats(right);
+    float *divided = read_floats(view_combine_one(arena, left, DIVIDE, right));
+    float *less = read_floats(view_combine_number(arena, left, SUBTRACT, 8));
     bool good = true;
     for (unsigned i = 0; i < 15; i++)
         good &= divided[i] == a[i] / b[0] && less[i] == a[i] - 8;
@@ -258,13 +275,14 @@ static void test_numbers(void)
     enum { MANY = 40000 };
     const uint64_t many[1] = {MANY};
     const struct view *all = numbers(1, many), *doubled = view_combine_number(arena, all, MULTIPLY, 2);
-    float *values = (float *)(void *)read_all(all), *twice = (float *)(void *)read_all(doubled);
+    float *values = read_floats(all), *twice = read_floats(doubled);
     unsigned char *unaligned = arena_alloc(arena, MANY * sizeof *values + 1);
     struct error error;
-    good = view_read(doubled, 0, MANY, unaligned + 1, &error) && memcmp(unaligned + 1, twice, sizeof(float[MANY])) == 0;
+    good = view_read(doubled, 0, MANY, unaligned + 1, &error) &&
+           memcmp(unaligned + 1, read_all(doubled), sizeof(float[MANY])) == 0;
     for (unsigned i = 0; i < MANY; i++)
         good &= twice[i] == values[i] * 2;
-    CHECK_NAMED(good && ranges_agree(doubled, (unsigned char *)twice), "at any place, in pieces");
+    CHECK_NAMED(good && ranges_agree(doubled, read_all(doubled)), "at any place, in pieces");
 }
 
 /* The fast kernels against the portable ones, for counts that leave a rest. */

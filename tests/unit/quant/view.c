@@ -4,6 +4,7 @@
 
 #include "quant/convert.h"
 #include "tests/unit/check.h"
+#include "tests/unit/numbers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -325,13 +326,13 @@ static void scalars_and_nothing(void)
     arena = arena_new();
     struct error error;
     float three = 3, out = 0;
-    const struct view *scalar = view_literal(arena, &f32_dtype, 0, NULL, &three);
+    const struct view *scalar = view_numbers(arena, 0, NULL, &three);
     uint64_t one[] = {1, 1}, none[] = {4, 0, 3};
     CHECK(view_units(scalar) == 1 && view_row_elements(scalar) == 1 && view_bytes(scalar) == 4);
-    CHECK(view_read(scalar, 0, 1, &out, &error) && out == 3);
+    CHECK(convert_values(scalar, 0, 1, &out, &error) && out == 3);
     const struct view *row = view_reshape(arena, scalar, 2, one);
-    CHECK(view_read(view_transpose(arena, row), 0, 1, &out, &error) && out == 3);
-    const struct view *empty = view_literal(arena, &f32_dtype, 3, none, NULL), *parts[] = {empty, empty};
+    CHECK(convert_values(view_transpose(arena, row), 0, 1, &out, &error) && out == 3);
+    const struct view *empty = view_numbers(arena, 3, none, NULL), *parts[] = {empty, empty};
     CHECK(view_units(empty) == 0 && view_read(empty, 0, 0, NULL, &error));
     CHECK(view_units(view_transpose(arena, empty)) == 0);
     CHECK(view_units(view_concatenate(arena, parts, 2, 0)) == 0);
@@ -355,9 +356,9 @@ static void map_and_convert(void)
     uint64_t shape[] = {ROWS, COLUMNS};
     for (int i = 0; i < ELEMENTS; i++)
         stored[i] = (int16_t)(i * 37 % 2001 - 1000);
-    const struct view *integers = view_literal(arena, dtype_by_name("I16"), 2, shape, stored);
+    const struct view *integers = view_of_numbers(arena, dtype_by_name("I16"), 2, shape, stored);
     const struct view *halves = view_map(arena, integers, &f16_dtype, add_one_and_double);
-    CHECK(view_read(view_convert(arena, halves, &f32_dtype), 0, ELEMENTS, mapped, &error));
+    CHECK(convert_values(halves, 0, ELEMENTS, mapped, &error));
     bool right = true; /* up to 2002 times 2: integers that F16 has */
     for (int i = 0; i < ELEMENTS; i++)
         right &= mapped[i] == (float)((stored[i] + 1) * 2);
@@ -434,9 +435,9 @@ static void refusals(void)
     unsigned char out[64];
     float values[64] = {[40] = 1e7f};
     uint64_t shape[] = {2, 32}, narrow[] = {4, 16};
-    const struct view *view = view_literal(arena, &f32_dtype, 2, shape, values);
+    const struct view *view = view_numbers(arena, 2, shape, values);
     CHECK(convert_possible(view, encoding_of(&q4_0_dtype), &reason));
-    CHECK(!convert_possible(view_literal(arena, &f32_dtype, 2, narrow, values), encoding_of(&q4_0_dtype), &reason));
+    CHECK(!convert_possible(view_numbers(arena, 2, narrow, values), encoding_of(&q4_0_dtype), &reason));
     CHECK_TEXT(reason, "its row length is not a multiple of 32");
     CHECK(!convert_possible(view, encoding_of(dtype_by_name("Q4_K")), &reason));
     CHECK_TEXT(reason, "its row length is not a multiple of 256");
@@ -449,9 +450,11 @@ static void refusals(void)
         error.message,
         "a value that is too large for the scale of its block, which Q4_0 cannot store; F32 and BF16 files store it");
     values[3] = NAN;
+    view = view_numbers(arena, 2, shape, values);
     CHECK(!convert_read(view, encoding_of(&q4_0_dtype), 0, 1, out, &error));
     CHECK_TEXT(error.message, "a value that is not finite, which Q4_0 cannot store; F32, F16 and BF16 files store it");
     values[3] = -INFINITY;
+    view = view_numbers(arena, 2, shape, values);
     CHECK(!convert_read(view, encoding_of(&q4_0_dtype), 0, 1, out, &error));
     CHECK(convert_read(view, encoding_of(&f16_dtype), 0, 32, out, &error));
     arena_free(arena);

@@ -2,6 +2,7 @@
  * kernels give the bits of the portable one for any numbers, at all alignments, without touching what is around. */
 #include "quant/weighted_sum.h"
 
+#include "base/little_endian.h"
 #include "tests/unit/quant/levels.h"
 
 #include <math.h>
@@ -30,8 +31,10 @@ static void check_fractions(enum cpu_level level)
         encode(values, numbers[model], N);
     }
     weighted_sum_at(level)(&(struct weighted_terms){terms, weights, 3, 1}, 0, N, found);
+    little_endian(found, N, sizeof *sums);
     CHECK_NAMED(memcmp(found, sums, sizeof sums) == 0, cpu_level_name(level));
     weighted_sum_at(level)(&(struct weighted_terms){terms, weights, 3, 0.9f}, 0, N, found);
+    little_endian(found, N, sizeof *divided);
     CHECK_NAMED(memcmp(found, divided, sizeof divided) == 0, cpu_level_name(level));
 }
 

@@ -1,5 +1,7 @@
 /* Distributed torch checkpoints: pickles and archives written by hand, as torch writes them. */
+#include "base/little_endian.h"
 #include "tests/unit/formats/torch/archive.h"
+#include "tests/unit/numbers.h"
 
 enum { MAX_RANK = 3, MAX_CHUNKS = 4 };
 
@@ -66,6 +68,7 @@ static void write_chunk(const char *path, const struct stored_tensor *tensor, co
     for (const char *at = chunk->elements; *at != '\0'; n++) {
         char *end;
         float value = strtof(at, &end);
+        little_endian(&value, 1, sizeof value);
         buffer_append(&data, &value, sizeof value);
         at = end;
     }
@@ -274,8 +277,8 @@ static void check_second_chunk(void)
     const struct checkpoint *checkpoint = checkpoint_open("c", readers, &model_only, &error);
     CHECK(checkpoint != NULL);
     const struct view *view = checkpoint->tensors->tensors[0].view;
-    CHECK(view_read(view, 0, 2, values, &error) && values[1] == 1);
-    CHECK(!view_read(view, 0, 4, values, &error) && strncmp(error.message, "both, from byte ", 16) == 0);
+    CHECK(read_numbers(view, 0, 2, values, &error) && values[1] == 1);
+    CHECK(!read_numbers(view, 0, 4, values, &error) && strncmp(error.message, "both, from byte ", 16) == 0);
     checkpoint_close(checkpoint);
     buffer_free(&both);
 }

@@ -2,6 +2,8 @@
  * the parameters a = [[0, 1, 2], [3, 4, 5]] and b = [6, 7, 8]. */
 #include "tests/unit/formats/torch/archive.h"
 
+#include "base/little_endian.h"
+
 static const struct open_options defaults;
 
 /* Writes an archive with a pickle that may name the storages 0, 1 ... of F32, with those numbers. */
@@ -14,6 +16,7 @@ static void write_archive(const char *path, const char *pickle, const char *cons
         char *end;
         for (const char *at = storages[i]; *at != '\0'; at = end) {
             float value = strtof(at, &end);
+            little_endian(&value, 1, sizeof value);
             buffer_append(&data[i], &value, sizeof value);
         }
         snprintf(names[i], sizeof names[i], "archive/data/%zu", i);

@@ -5,6 +5,7 @@
 
 #include "tests/unit/check.h"
 #include "tests/unit/formats/readers_table.h"
+#include "tests/unit/numbers.h"
 #include "tests/unit/write_gguf.h"
 
 static const struct open_options usual;
@@ -68,7 +69,7 @@ static void reads(unsigned version, bool big_endian)
     CHECK(b->length == 34 && strcmp(b->dtype->name, "Q8_0") == 0);
     CHECK((b->dtype->kernels[CPU_PORTABLE].decode == NULL) == big_endian);
     const struct view *view = tensor_view(a, checkpoint->arena);
-    CHECK(view_read(view, 0, 6, values, &error) && values[0] == 0 && values[1] == 1 && values[5] == 5);
+    CHECK(read_numbers(view, 0, 6, values, &error) && values[0] == 0 && values[1] == 1 && values[5] == 5);
     checkpoint_close(checkpoint);
 }
 

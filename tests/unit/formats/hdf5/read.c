@@ -1,5 +1,6 @@
 /* HDF5 files that h5py wrote (tests/data/make_hdf5.py), with the oldest and the newest structures. */
 #include "tests/unit/formats/torch/archive.h"
+#include "tests/unit/numbers.h"
 
 #include <stdlib.h>
 
@@ -12,7 +13,7 @@ static bool counts(const struct checkpoint *checkpoint, const struct tensor *ten
     float values[64];
     const struct view *view = tensor_view(tensor, checkpoint->arena);
     if (tensor->dtype != dtype_by_name("F32") || view->n_elements > 64 ||
-        !view_read(view, 0, view->n_elements, values, &error))
+        !read_numbers(view, 0, view->n_elements, values, &error))
         return false;
     for (uint64_t i = 0; i < view->n_elements; i++)
         if (values[i] != (float)i)
@@ -25,7 +26,7 @@ static bool counts_at_start(const struct checkpoint *checkpoint, const struct te
 {
     struct error error;
     float values[64];
-    if (!view_read(tensor_view(tensor, checkpoint->arena), 0, tensor_elements(tensor), values, &error))
+    if (!read_numbers(tensor_view(tensor, checkpoint->arena), 0, tensor_elements(tensor), values, &error))
         return false;
     for (uint64_t i = 0; i < tensor_elements(tensor); i++) {
         bool is_stored = i / tensor->shape[1] < 2 && i % tensor->shape[1] < 3;

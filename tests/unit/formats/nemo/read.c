@@ -1,6 +1,8 @@
 /* NeMo's archives: tar headers written by hand, as tar and Python's tarfile write them. */
 #include "tests/unit/formats/torch/archive.h"
 
+#include "base/little_endian.h"
+
 static const struct open_options defaults;
 
 enum { BLOCK = 512 };
@@ -44,9 +46,10 @@ static void put_file(struct buffer *out, const char *name, const void *bytes, si
 /* The bytes of a torch checkpoint of w = [1, 2]. */
 static struct buffer weights(void)
 {
-    static const float values[] = {1, 2};
+    float values[] = {1, 2};
     static const char pickle[] =
         "}Vw\n" PICKLE_TENSOR(PICKLE_STORAGE("FloatStorage", "0", "2"), "0", "I2\n", "I1\n") "s.";
+    little_endian(values, 2, sizeof *values);
     const struct archive_member members[] = {
         {"archive/data.pkl", pickle, sizeof pickle - 1}, {"archive/data/0", values, 8}, {"archive/version", "3\n", 2}};
     struct buffer out = {0};

@@ -1,5 +1,6 @@
 /* ONNX: models written by hand. Expected values are those of onnx.numpy_helper for the same bytes, where it takes them.
  */
+#include "base/little_endian.h"
 #include "tests/unit/formats/torch/archive.h"
 #include "tests/unit/write_protobuf.h"
 
@@ -80,9 +81,10 @@ static void check_varints(unsigned type, unsigned field, bool packed, const int6
 
 static void check_values(void)
 {
-    static const float floats[] = {1, 2, 3, 4};
+    float floats[] = {1, 2, 3, 4};
     static const int64_t small[] = {1, -2, 3}, bits[] = {0x3f80}, nibbles[] = {0xf1, 0x08},
                          unsigned_ones[] = {0xffffffff};
+    little_endian(floats, 4, sizeof *floats);
     check_raw(1, 2, 2, (const char *)floats, 16, "w F32 [2, 2] 1 2 3 4");
     check_raw(1, -1, -1, (const char *)floats, 4, "w F32 [] 1");
     check_raw(3, 3, -1, "\1\xff\2", 3, "w I8 [3] 1 -1 2");
@@ -208,9 +210,10 @@ static struct buffer constant_of(const char *output, const char *attribute_name,
 /* Appends four constants, of a number, of numbers, of a tensor and of a text. */
 static void put_constants(struct buffer *graph)
 {
-    static const float floats[] = {1.5f, 2.5f};
+    float floats[] = {1.5f, 2.5f};
     struct buffer attribute = {0}, node;
     put_varint(&attribute, 2 << 3 | 5);
+    little_endian(floats, 2, sizeof *floats);
     buffer_append(&attribute, floats, 4);
     node = constant_of("f", "value_float", &attribute);
     put_message(graph, 1, &node);

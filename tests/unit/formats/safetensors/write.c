@@ -2,6 +2,7 @@
  * same files. */
 #include "formats/safetensors/write.h"
 
+#include "base/little_endian.h"
 #include "formats/checkpoint.h"
 #include "formats/source.h"
 
@@ -113,10 +114,11 @@ static void check_many(int n, bool has_metadata)
         struct tensor *tensor = arena_alloc(arena, sizeof *tensor);
         snprintf(names[i], sizeof names[i], "t%03d", i);
         numbers[i] = (float)i;
-        *tensor = tensor_of_view(names[i], view_literal(arena, &f32_dtype, 1, &one, &numbers[i]));
+        *tensor = tensor_of_view(names[i], view_numbers(arena, 1, &one, &numbers[i]));
         artifact.tensors[n - 1 - i] = (struct artifact_tensor){tensor, encoding_of(&f32_dtype)};
     }
     append_header(&expected, n, has_metadata);
+    little_endian(numbers, (size_t)n, sizeof *numbers);
     buffer_append(&expected, numbers, (size_t)n * sizeof *numbers);
     struct buffer made = laid_out(&artifact);
     CHECK(made.length == expected.length && memcmp(made.bytes, expected.bytes, made.length) == 0);

@@ -1,4 +1,5 @@
 /* Frozen graphs written by hand. Expected values are those of tf.make_ndarray() for the same messages. */
+#include "base/little_endian.h"
 #include "tests/unit/formats/torch/archive.h"
 #include "tests/unit/write_protobuf.h"
 
@@ -58,7 +59,8 @@ static void check_bytes(unsigned dtype, int64_t size, unsigned field, const void
 
 static void check_values(void)
 {
-    static const float floats[] = {1.5f, 2.5f};
+    float floats[] = {1.5f, 2.5f};
+    little_endian(floats, 2, sizeof *floats);
     check_bytes(1, 2, CONTENT, floats, 8, "w F32 [2] 1.5 2.5");
     check_bytes(1, 2, FLOAT_VAL, floats, 8, "w F32 [2] 1.5 2.5");
     check_bytes(1, 5, FLOAT_VAL, floats, 8, "w F32 [5] 1.5 2.5 2.5 2.5 2.5");
@@ -83,7 +85,8 @@ static void check_values(void)
 
 static void check_faults(void)
 {
-    static const float floats[] = {1, 2};
+    float floats[] = {1, 2};
+    little_endian(floats, 2, sizeof *floats);
     check_bytes(1, 1, FLOAT_VAL, floats, 8, "x.pb: offset 25: a constant of more values than its shape has");
     check_bytes(1, 3, CONTENT, floats, 8, "x.pb: offset 35: a constant whose bytes are not those of its shape");
     check_bytes(1, 1, FLOAT_VAL, floats, 3, "x.pb: offset 35: packed numbers that are not whole");

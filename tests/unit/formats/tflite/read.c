@@ -2,6 +2,7 @@
  * are appended. */
 #include "base/checked.h"
 
+#include "base/little_endian.h"
 #include "tests/unit/formats/torch/archive.h"
 
 static const struct open_options defaults;
@@ -161,10 +162,11 @@ static void check_graphs(void)
 
 static void check_quantization(void)
 {
-    static const float scales[] = {0.5f, 0.25f};
+    float scales[] = {0.5f, 0.25f};
     static const char says[] = "{\"scale\": [0.5, 0.25], \"zero_point\": [-1], \"quantized_dimension\": 1}";
     struct model model = begin();
     struct error error;
+    little_endian(scales, 2, sizeof *scales);
     set_tensor(&model, 0, 9, 1, 8);
     refer(&model.bytes, field_at(&model.bytes, model.tensors[0], 4));
     model.bytes.bytes[model.tensors[0] + 4 + FIELD * 4] += 4 + 2 * QUANTIZATION_FIELDS;

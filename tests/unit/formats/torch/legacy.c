@@ -1,6 +1,8 @@
 /* Files of the legacy container, assembled by hand: five pickles, then the storages. */
 #include "tests/unit/formats/torch/archive.h"
 
+#include "base/little_endian.h"
+
 #define MAGIC   "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
 #define VERSION "\x80\x02M\xe9\x03."
 /* what follows the sizes is not read */
@@ -198,7 +200,10 @@ static void check_rows(void)
         append_pickle(&file, rows[i].keys);
         for (unsigned j = 0; j < rows[i].n_storages; j++) {
             buffer_append_le(&file, rows[i].storages[j].count, 8);
-            buffer_append(&file, rows[i].storages[j].values, j == 0 ? 12 : 4);
+            float values[3];
+            memcpy(values, rows[i].storages[j].values, sizeof values);
+            little_endian(values, 3, sizeof *values);
+            buffer_append(&file, values, j == 0 ? 12 : 4);
         }
         buffer_append_zeros(&file, rows[i].extra);
         files_write("x.pt", file.bytes, file.length - rows[i].cut);
@@ -223,7 +228,7 @@ static void check_long_pickle(void)
         buffer_append_text(&file, "0123456789");
     buffer_append_text(&file, "sVx\n" PICKLE_TENSOR(WHOLE("FloatStorage", "7", "1"), "0", "I1\n", "I1\n") "s.(lV7\na.");
     buffer_append_le(&file, 1, 8);
-    buffer_append(&file, (const float[]){1.5}, 4);
+    buffer_append(&file, "\0\0\xc0\x3f", 4); /* 1.5 */
     files_write("x.pt", file.bytes, file.length);
     char *described = archive_describe("x.pt", &(const struct open_options){0});
     CHECK_TEXT(described, "x F32 [1] 1.5");

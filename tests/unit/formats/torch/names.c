@@ -1,4 +1,5 @@
 /* The names of tensors in a pickle: the way to each of them. */
+#include "base/little_endian.h"
 #include "base/text.h"
 #include "tests/unit/formats/torch/archive.h"
 
@@ -53,7 +54,7 @@ static const struct {
     {"(dVweights\n(dVw\n" SHORT "ss.", "weights.w F32 [1] 4"},
 };
 
-static const float floats[] = {0, 1, 2, 3, 4, 5};
+static float floats[] = {0, 1, 2, 3, 4, 5};
 static const struct open_options defaults;
 
 static char *describe(const void *pickle, size_t length)
@@ -96,6 +97,7 @@ static void check_length(size_t n, bool is_tuple, const char *wanted)
 
 int main(void)
 {
+    little_endian(floats, sizeof floats / sizeof *floats, sizeof *floats);
     files_begin();
     check_rows();
     check_length(TENSOR_MAX_NAME, false, NULL);

@@ -1,6 +1,7 @@
 /* Tensors of zip archives: what torch makes of a pickle, and what is refused. Values follow from torch/_utils.py:
  * element [i, j] is storage[offset + i * stride[0] + j * stride[1]]. tests/interop/test_torch.py compares with torch
  * itself. */
+#include "base/little_endian.h"
 #include "base/text.h"
 #include "tests/unit/formats/readers_table.h"
 #include "tests/unit/formats/torch/archive.h"
@@ -177,7 +178,7 @@ static const struct {
     {PLAIN "I1\nI1\ns.", "SETITEM: adds a key to an object that is not a dict"},
 };
 
-static const float floats[] = {0, 1, 2, 3, 4, 5};
+static float floats[] = {0, 1, 2, 3, 4, 5};
 static const unsigned char bytes[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
                                       12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23};
 
@@ -203,7 +204,7 @@ static void check_rows(void)
 
 /* What an archive is made of, around a pickle that is good. */
 static const char pickle[] = IN_DICT(PLAIN);
-static const float swapped[] = {0, 4.6006e-41f, 8.96831e-44f, 2.30485e-41f, 4.60074e-41f, 5.74868e-41f};
+static float swapped[] = {0, 4.6006e-41f, 8.96831e-44f, 2.30485e-41f, 4.60074e-41f, 5.74868e-41f};
 
 static const struct {
     struct archive_member members[5];
@@ -441,6 +442,8 @@ static void check_aliases(void)
 
 int main(void)
 {
+    little_endian(floats, sizeof floats / sizeof *floats, sizeof *floats);
+    little_endian(swapped, sizeof swapped / sizeof *swapped, sizeof *swapped);
     files_begin();
     check_rows();
     check_containers();

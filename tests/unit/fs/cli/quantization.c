@@ -12,7 +12,7 @@ static void measures(uint64_t n_runs, uint64_t more, bool all, uint64_t n_measur
     const uint64_t shape[] = {n_runs * RUN + more};
     struct arena *arena = arena_new();
     struct gguf_model model = {.tensors = tensor_set_new(arena)};
-    tensor_set_add_view(model.tensors, "a", view_literal(arena, &f32_dtype, 1, shape, zeros));
+    tensor_set_add_view(model.tensors, "a", view_numbers(arena, 1, shape, zeros));
     CHECK(quantization_bytes(&model, all) == n_measured * sizeof(float));
     arena_free(arena);
 }

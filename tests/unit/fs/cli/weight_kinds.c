@@ -24,7 +24,7 @@ static void ends_count(void)
     size_t n_kinds = 0;
     for (size_t i = (size_t)ZEROS * RUN; i < sizeof weights / sizeof *weights; i++)
         weights[i] = 1;
-    tensor_set_add_view(model.tensors, "blk.0.ffn_up.weight", view_literal(arena, &f32_dtype, 2, shape, weights));
+    tensor_set_add_view(model.tensors, "blk.0.ffn_up.weight", view_numbers(arena, 2, shape, weights));
     CHECK(tensor_set_seal(model.tensors, &error) && weights_measure(&model, &kinds, &n_kinds, &error));
     if (CHECK(n_kinds == 1)) {
         double zeros = kinds[0].shares[WEIGHT_BINS / 2];

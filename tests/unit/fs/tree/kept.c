@@ -25,6 +25,7 @@ enum { ROWS = 1200, COLUMNS = 1024, HEADER = 100, STORED_ROWS = 160, NEVER = -1 
 #define IDENTITY "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 static float values[ROWS * COLUMNS];
+static unsigned char stored[sizeof values];
 static unsigned char expected[HEADER + ROWS * COLUMNS * 4], found[sizeof expected];
 static size_t n_expected;
 
@@ -34,7 +35,7 @@ static struct source *source;
 
 static bool read_values(void *context, uint64_t offset, size_t length, void *out, struct error *error)
 {
-    memcpy(out, (const unsigned char *)values + offset, length);
+    memcpy(out, stored + offset, length);
     if (atomic_fetch_add(&n_reads, 1) + 1 == atomic_load(&changes_at))
         source_mark_changed(source);
     return true;
@@ -67,7 +68,7 @@ static const char header[HEADER] = "header";
 static void expect(const struct dtype *dtype)
 {
     memcpy(expected, header, HEADER);
-    memcpy(expected + HEADER, values, STORED_ROWS * COLUMNS * 4);
+    memcpy(expected + HEADER, stored, STORED_ROWS * COLUMNS * 4);
     n_expected = HEADER + STORED_ROWS * COLUMNS * 4;
     dtype_kernels_at(dtype, CPU_PORTABLE).encode(values, expected + n_expected, ROWS * COLUMNS / dtype->block_elements);
     n_expected += (size_t)ROWS * COLUMNS / dtype->block_elements * dtype->block_bytes;
@@ -422,6 +423,7 @@ int main(void)
         state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         values[i] = (float)(int32_t)(state >> 32) / (float)INT32_MAX;
     }
+    f32_dtype.kernels[CPU_PORTABLE].encode(values, stored, ROWS * COLUMNS);
     q4_k = dtype_by_name("Q4_K");
     q5_k = dtype_by_name("Q5_K");
     q8_0 = dtype_by_name("Q8_0");

@@ -37,7 +37,8 @@ static struct buffer make_values(uint32_t *state, uint64_t count, bool is_positi
     for (uint64_t i = 0; i < count; i++) {
         *state = *state * 1664525 + 1013904223;
         uint64_t sign = is_positive ? 0 : *state >> 6 & 0x8000;
-        buffer_append_le(&values, (0x3c00 + (*state >> 22)) | sign, 2);
+        uint16_t bits = (uint16_t)((0x3c00 + (*state >> 22)) | sign);
+        buffer_append(&values, &bits, sizeof bits);
     }
     return values;
 }

@@ -1,6 +1,7 @@
 #include "fs/tree/vfile.h"
 
 #include "base/arrival.h"
+#include "base/little_endian.h"
 #include "formats/checkpoint.h"
 #include "formats/location.h"
 #include "fs/tree/pool.h"
@@ -28,7 +29,9 @@ static struct source *numbers(float *values)
     int fd = mkstemp(path);
     for (size_t i = 0; i < ROWS * COLUMNS; i++)
         values[i] = (float)i;
+    little_endian(values, ROWS * COLUMNS, sizeof *values);
     ssize_t written = write(fd, values, ROWS * COLUMNS * sizeof *values);
+    little_endian(values, ROWS * COLUMNS, sizeof *values);
     close(fd);
     struct source *source = written < 0 ? NULL : location_open_file(path, &error);
     unlink(path);
@@ -56,17 +59,19 @@ static struct vfile make_file(struct arena *arena, struct source *source)
 /* What it must hold, written down without any of the code under test but for the rounding to F16. */
 static size_t expect(const float *values, unsigned char *out)
 {
+    const struct kernels *f32 = &f32_dtype.kernels[CPU_PORTABLE];
     unsigned char *at = out;
     at = (unsigned char *)memcpy(at, "header", 6) + 6;
-    at = (unsigned char *)memcpy(at, values, ROWS * COLUMNS * 4) + ROWS * COLUMNS * 4;
+    f32->encode(values, at, ROWS * COLUMNS);
+    at += ROWS * COLUMNS * 4;
     at = (unsigned char *)memset(at, 0, 27) + 27;
     dtype_kernels_at(&f16_dtype, CPU_PORTABLE).encode(values, at, ROWS * COLUMNS);
     at += ROWS * COLUMNS * 2;
     for (size_t column = 0; column < COLUMNS; column++)
         for (size_t row = 0; row < ROWS; row++, at += 4)
-            memcpy(at, &values[row * COLUMNS + column], 4);
+            f32->encode(&values[row * COLUMNS + column], at, 1);
     for (size_t i = 0; i < 97; i++, at += COLUMNS * 4)
-        memcpy(at, &values[(7 + 3 * i) * COLUMNS], COLUMNS * 4);
+        f32->encode(&values[(7 + 3 * i) * COLUMNS], at, COLUMNS);
     for (int i = 0; i < 50; i++)
         at += sprintf((char *)at, "line %06d\n", i);
     return (size_t)(at - out);

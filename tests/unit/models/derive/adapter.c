@@ -6,6 +6,7 @@
 #include "models/family/tensors.h"
 #include "quant/convert.h"
 #include "tests/unit/check.h"
+#include "tests/unit/numbers.h"
 #include "tests/unit/write_safetensors.h"
 
 #include <stdlib.h>
@@ -50,7 +51,7 @@ static const char *outcome(const char *base_config)
         used += (size_t)sprintf(text + used, "]");
         for (uint64_t j = 0; j * row < view->n_elements; j++) {
             float value = -1;
-            view_read(view, j * row, 1, &value, &error);
+            read_numbers(view, j * row, 1, &value, &error);
             used += (size_t)sprintf(text + used, " %g", (double)value);
         }
     }

@@ -5,6 +5,7 @@
 #include "models/convert/model.h"
 #include "tests/unit/check.h"
 #include "tests/unit/notes.h"
+#include "tests/unit/numbers.h"
 #include "tests/unit/write_safetensors.h"
 
 static const char config[] =
@@ -34,7 +35,7 @@ static void there(void)
     if (CHECK_NAMED(model != NULL, error.message)) {
         const struct tensor *first = &model->tensors->tensors[0];
         CHECK_TEXT(first->name, "dense_2.weight");
-        CHECK(view_read(first->view, 0, 12, read, &error) && memcmp(read, values, sizeof read) == 0);
+        CHECK(read_numbers(first->view, 0, 12, read, &error) && memcmp(read, values, sizeof read) == 0);
         CHECK(gguf_get_u64(&model->kvs, "lfm2.embedding_length_out", &width) && width == 3);
     }
     gguf_model_free(model);

@@ -5,6 +5,7 @@
 #include "models/formats.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/numbers.h"
 #include "tests/unit/write_safetensors.h"
 
 #include <stdlib.h>
@@ -122,7 +123,7 @@ static void describe(const struct checkpoint *checkpoint, struct buffer *out)
         buffer_printf(out, "%s%s:", i > 0 ? ", " : "", tensor->name);
         for (uint64_t j = 0; j < tensor_elements(tensor); j++) {
             float value = -1;
-            view_read(tensor_view(tensor, checkpoint->arena), j, 1, &value, &error);
+            read_numbers(tensor_view(tensor, checkpoint->arena), j, 1, &value, &error);
             buffer_printf(out, " %g", (double)value);
         }
     }

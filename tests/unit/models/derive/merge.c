@@ -6,6 +6,7 @@
 #include "formats/documents.h"
 #include "quant/convert.h"
 #include "tests/unit/check.h"
+#include "tests/unit/numbers.h"
 #include "tests/unit/write_safetensors.h"
 
 #include <stdlib.h>
@@ -51,7 +52,7 @@ static const char *merged(const char *request, const char *config, const char *t
     sprintf(text, "%s", done ? "" : parsed ? without_option(error.message) : error.message);
     for (uint64_t i = 0; tensor != NULL && i < tensor_elements(tensor); i++) {
         float value = 0;
-        view_read(tensor_view(tensor, base->arena), i, 1, &value, &error);
+        read_numbers(tensor_view(tensor, base->arena), i, 1, &value, &error);
         used += (size_t)sprintf(text + used, "%s%g", i > 0 ? " " : "", (double)value);
     }
     checkpoint_close(base);
@@ -209,7 +210,7 @@ static const char *tied(const char *config, const char *tensors, const char *wan
     size_t used = (size_t)sprintf(text, "%s", done ? "" : without_option(error.message));
     for (uint64_t i = 0; tensor != NULL && i < tensor_elements(tensor); i++) {
         float value = 0;
-        view_read(tensor_view(tensor, base->arena), i, 1, &value, &error);
+        read_numbers(tensor_view(tensor, base->arena), i, 1, &value, &error);
         used += (size_t)sprintf(text + used, "%g ", (double)value);
     }
     char *changed = done ? document_text(base, "config.json", &length, &absent, &error) : NULL;

@@ -6,6 +6,7 @@
 #include "models/convert/model.h"
 #include "tests/unit/check.h"
 #include "tests/unit/notes.h"
+#include "tests/unit/numbers.h"
 #include "tests/unit/write_safetensors.h"
 
 #define EAGLE                                                                                                          \
@@ -82,7 +83,7 @@ static void check_tokens(const struct gguf_model *model, const int64_t *tokens)
     const struct tensor *last = &set->tensors[set->n_tensors - 1];
     CHECK_TEXT(last->name, "d2t");
     CHECK_TEXT(last->view->dtype->name, "I64");
-    CHECK(last->view->n_elements == 4 && view_read(last->view, 0, 4, written, &error));
+    CHECK(last->view->n_elements == 4 && read_numbers(last->view, 0, 4, written, &error));
     CHECK(memcmp(written, tokens, sizeof written) == 0);
 }
 

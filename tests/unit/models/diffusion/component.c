@@ -4,6 +4,7 @@
 #include "models/formats.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/numbers.h"
 #include "tests/unit/write_safetensors.h"
 
 static const struct {
@@ -49,7 +50,7 @@ static void describe_tensors(const struct state_dict *dict, struct arena *arena,
     for (size_t i = 0; i < artifact.n_tensors; i++) {
         const struct tensor *tensor = &artifact.tensors[0].tensor[order[i]];
         float first = -1;
-        CHECK(view_read(tensor_view(tensor, arena), 0, 1, &first, &error));
+        CHECK(read_numbers(tensor_view(tensor, arena), 0, 1, &first, &error));
         buffer_printf(out, "%s%s %g", i > 0 ? ", " : "", tensor->name, (double)first);
     }
     buffer_append(out, "", 1);

@@ -4,6 +4,7 @@
 #include "models/formats.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/numbers.h"
 #include "tests/unit/write_safetensors.h"
 
 static void describe(const struct checkpoint *checkpoint, const char *type, struct buffer *out)
@@ -78,7 +79,7 @@ static void check_integers(void)
     safetensors_add(&file, "embeddings.ids", "I64", "3", ids, sizeof ids);
     const struct checkpoint *checkpoint = open(&file);
     if (CHECK(sdcpp_artifact(checkpoint, &sdcpp_types[0], arena, &artifact, &error))) {
-        CHECK(view_read(artifact.tensors[0].tensor->view, 0, 3, values, &error));
+        CHECK(read_numbers(artifact.tensors[0].tensor->view, 0, 3, values, &error));
         CHECK(values[0] == 3 && values[1] == 70000 && values[2] == -2);
         artifact_free(&artifact);
     }

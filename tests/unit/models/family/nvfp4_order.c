@@ -28,7 +28,7 @@ static void check(bool experts_are_last, const char *const *expected)
     static const float zero;
     struct arena *arena = arena_new();
     struct tensor_set *set = tensor_set_new(arena);
-    const struct view *view = view_literal(arena, &f32_dtype, 1, &one, &zero);
+    const struct view *view = view_numbers(arena, 1, &one, &zero);
     for (size_t i = 0; i < N_TENSORS; i++)
         tensor_set_add_view(set, as_they_come[i], view);
     nvfp4_order(set, 1, N_TENSORS - 1, experts_are_last);

@@ -4,6 +4,7 @@
 #include "models/family/nvfp4_scales.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/numbers.h"
 
 #include <math.h>
 
@@ -37,7 +38,7 @@ static const struct view *factor_of(struct arena *arena, float value)
     if (value == 0)
         return NULL;
     if (value != -1)
-        return view_literal(arena, &f32_dtype, 1, &one, arena_copy(arena, &value, sizeof value));
+        return view_numbers(arena, 1, &one, arena_copy(arena, &value, sizeof value));
     struct view *view = arena_alloc(arena, sizeof *view);
     view_init(view, arena, &unreadable, &f32_dtype, 1, &one);
     return view;
@@ -49,7 +50,7 @@ static void add(void *context, const char *name, const struct view *view)
     float values[MAX_WEIGHTS];
     struct error error;
     CHECK(view->dtype == &f32_dtype && view->rank == 1 && view->n_elements <= MAX_WEIGHTS &&
-          view_read(view, 0, view->n_elements, values, &error));
+          read_numbers(view, 0, view->n_elements, values, &error));
     text += strlen(text);
     text += sprintf(text, "%s:", name);
     for (uint64_t i = 0; i < view->n_elements; i++)
@@ -72,7 +73,7 @@ static void check(const struct weight *weights, size_t n_weights, const char *na
     const struct unpacked *unpacked[MAX_WEIGHTS + 1] = {NULL};
     char text[1024] = "";
     dimensions_set(&dimensions, "expert", 2);
-    const struct view *view = view_literal(arena, &f32_dtype, 1, &one, &zero);
+    const struct view *view = view_numbers(arena, 1, &one, &zero);
     for (size_t i = 0; i < n_weights; i++) {
         tensor_set_add_view(set, weights[i].name, view);
         all[i] = (struct unpacked){.name = weights[i].name, .forms = &forms[i]};

@@ -4,12 +4,13 @@
 
 #include "quant/dtype.h"
 #include "tests/unit/check.h"
+#include "tests/unit/numbers.h"
 
 enum { MOST = 16 };
 
 static void add(struct tensor_set *set, struct arena *arena, const char *name, const uint32_t *bits, uint64_t n)
 {
-    tensor_set_add_view(set, name, view_literal(arena, &f32_dtype, 1, &n, bits));
+    tensor_set_add_view(set, name, view_of_numbers(arena, &f32_dtype, 1, &n, bits));
 }
 
 static const char *scaling_of(struct tensor_set *set, double theta, struct arena *arena)
@@ -95,11 +96,11 @@ static void nothing(struct arena *arena)
     static const uint64_t square[] = {1, 3}, zero = 0, three = 3, most = 65536, too_many = 65537;
     const uint32_t *zeros = arena_alloc(arena, (size_t)too_many * sizeof *zeros);
     const struct tensor rows[] = {
-        {.view = view_literal(arena, &f32_dtype, 2, square, one_two_one)},
-        {.view = view_literal(arena, &f32_dtype, 1, &zero, one_two_one)},
-        {.view = view_literal(arena, &f16_dtype, 1, &three, one_two_one)},
-        {.view = view_literal(arena, &f32_dtype, 1, &three, one_two_one), .refusal = "not to be read"},
-        {.view = view_literal(arena, &f32_dtype, 1, &too_many, zeros)},
+        {.view = view_of_numbers(arena, &f32_dtype, 2, square, one_two_one)},
+        {.view = view_of_numbers(arena, &f32_dtype, 1, &zero, one_two_one)},
+        {.view = view_of_numbers(arena, &f16_dtype, 1, &three, one_two_one)},
+        {.view = view_of_numbers(arena, &f32_dtype, 1, &three, one_two_one), .refusal = "not to be read"},
+        {.view = view_of_numbers(arena, &f32_dtype, 1, &too_many, zeros)},
     };
     struct tensor_set *set = tensor_set_new(arena);
     add(set, arena, "rope_factors_long.weight", one_two_one, 3);

@@ -4,6 +4,7 @@
 
 #include "quant/convert.h"
 #include "tests/unit/check.h"
+#include "tests/unit/numbers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -32,10 +33,10 @@ static void begin(struct trial *trial, const char *config)
 }
 
 static void add(struct trial *trial, const char *name, const char *dtype, uint64_t n_rows, uint64_t n_columns,
-                const void *bytes)
+                const void *numbers)
 {
     const uint64_t shape[] = {n_rows, n_columns};
-    tensor_set_add_view(trial->set, name, view_literal(trial->arena, dtype_by_name(dtype), 2, shape, bytes));
+    tensor_set_add_view(trial->set, name, view_of_numbers(trial->arena, dtype_by_name(dtype), 2, shape, numbers));
 }
 
 /* Begins with the first tensor, which ends with `own`. */
@@ -183,7 +184,7 @@ static void test_mxfp4(void)
                       *scales = view_literal(arena, &u8_dtype, 2, of_scales, exponents);
     const struct view *view = packed_mxfp4(arena, rows, scales);
     CHECK(view->rank == 2 && view->shape[0] == 4 && view->shape[1] == 32 && view->dtype == &f32_dtype);
-    CHECK(view_read(view, 0, 128, values, &error));
+    CHECK(read_numbers(view, 0, 128, values, &error));
     bool good = true;
     for (unsigned i = 0; i < 128; i++) {
         float expected = ldexpf(table[i % 8], exponents[i / 32] - 127) * (i % 16 < 8 ? 1.0F : -1.0F);

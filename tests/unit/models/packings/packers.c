@@ -2,6 +2,7 @@
  * called, and what configurations say of them: as QuantConfig of TensorRT-LLM 1.2 writes itself to config.json. */
 #include "models/packings/packings.h"
 #include "tests/unit/check.h"
+#include "tests/unit/numbers.h"
 
 static const float weight[2][4] = {{448, -224, 1, 0.015625f}, {-2, 896, 0.03125f, 0}};
 
@@ -9,7 +10,7 @@ static unsigned pack(const struct packer *packer, struct arena *arena, struct pa
 {
     const uint64_t shape[] = {2, 4};
     struct error error;
-    return packer->pack(packer, arena, view_literal(arena, &f32_dtype, 2, shape, weight), parts, &error);
+    return packer->pack(packer, arena, view_numbers(arena, 2, shape, *weight), parts, &error);
 }
 
 static void there_and_back(void)
@@ -31,7 +32,7 @@ static void there_and_back(void)
     float values[8];
     if (CHECK(found.n_weights == 1 && found.weights[0].view != NULL)) {
         CHECK_TEXT(found.weights[0].name, "a.weight");
-        CHECK(view_read(found.weights[0].view, 0, 8, values, &error) && memcmp(values, weight, sizeof values) == 0);
+        CHECK(read_numbers(found.weights[0].view, 0, 8, values, &error) && memcmp(values, weight, sizeof values) == 0);
     }
     arena_free(arena);
 }
@@ -57,7 +58,7 @@ static void refusals(void)
     const struct packer *packer = packer_find("FP8_PER_CHANNEL_PER_TOKEN");
     CHECK(packer->pack(packer, arena, view_literal(arena, &i64_dtype, 1, shape, integers), parts, &error) == 0);
     CHECK_TEXT(error.message, "only rows of floats are scaled");
-    CHECK(packer->pack(packer, arena, view_literal(arena, &f32_dtype, 0, shape, weight), parts, &error) == 0);
+    CHECK(packer->pack(packer, arena, view_numbers(arena, 0, shape, *weight), parts, &error) == 0);
     arena_free(arena);
 }
 

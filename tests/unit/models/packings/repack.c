@@ -1,6 +1,7 @@
 /* Blocks of packed weights decode to just what the formula gives, and what they cannot say is refused. */
 #include "models/packings/repack.h"
 
+#include "base/little_endian.h"
 #include "quant/convert.h"
 #include "tests/unit/check.h"
 
@@ -17,13 +18,14 @@ static struct repacking make(struct arena *arena, unsigned bits, bool has_offset
         codes[i] = (unsigned char)(i * 37 % (1u << bits));
     for (unsigned i = 0; i < COLUMNS; i++)
         groups[i] = (int32_t)(i / GROUP);
+    little_endian(groups, COLUMNS, sizeof *groups);
     for (unsigned i = 0; i < ROWS * GROUPS; i++) {
         scales[i] = (float)(1 + i) / 16;
         offsets[i] = (float)i / 8 - 1;
         zeros[i] = 7;
     }
-    const struct view *views[] = {view_literal(arena, &f32_dtype, 2, of_groups, scales),
-                                  view_literal(arena, &f32_dtype, 2, of_groups, offsets)};
+    const struct view *views[] = {view_numbers(arena, 2, of_groups, scales),
+                                  view_numbers(arena, 2, of_groups, offsets)};
     return (struct repacking){
         .codes = view_literal(arena, &u8_dtype, 2, of_codes, codes),
         .scales = view_convert(arena, views[0], &f16_dtype),

@@ -2,6 +2,7 @@
 #include "models/quantize/prune.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/numbers.h"
 
 static const struct {
     const char *text;
@@ -33,14 +34,14 @@ static const struct tensor_set *make_set(struct arena *arena)
     struct tensor_set *set = tensor_set_new(arena);
     struct error error;
     static float values[MOST_TENSORS];
-    tensor_set_add_view(set, "output.weight", view_literal(arena, &f32_dtype, 1, (const uint64_t[]){1}, values));
+    tensor_set_add_view(set, "output.weight", view_numbers(arena, 1, (const uint64_t[]){1}, values));
     for (unsigned i = 0; i < N_LAYERS; i++) {
         values[i] = (float)i;
         tensor_set_add_view(set, arena_printf(arena, "blk.%u.attn_v.weight", i),
-                            view_literal(arena, &f32_dtype, 1, (const uint64_t[]){1}, &values[i]));
+                            view_numbers(arena, 1, (const uint64_t[]){1}, &values[i]));
         if (i == 6 || i == 7)
             tensor_set_add_view(set, arena_printf(arena, "blk.%u.odd", i),
-                                view_literal(arena, &f32_dtype, 1, (const uint64_t[]){i == 6 ? 1 : 2}, &values[i]));
+                                view_numbers(arena, 1, (const uint64_t[]){i == 6 ? 1 : 2}, &values[i]));
     }
     CHECK(tensor_set_seal(set, &error));
     return set;
@@ -61,7 +62,7 @@ static float value_of(const struct tensor *tensor)
 {
     float value = -1;
     struct error error;
-    return view_read(tensor->view, 0, 1, &value, &error) ? value : -1;
+    return read_numbers(tensor->view, 0, 1, &value, &error) ? value : -1;
 }
 
 /* Without layers 8 and 10, 9 becomes 8 and 11 becomes 9, each with the values of the layer that had that number. */

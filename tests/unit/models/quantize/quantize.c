@@ -47,7 +47,7 @@ static struct gguf_model *make_model(struct arena *arena)
     model->tensors = tensor_set_new(arena);
     for (size_t i = 0; i < N_TENSORS; i++)
         tensor_set_add_view(model->tensors, tensors[i].name,
-                            view_literal(arena, &f32_dtype, tensors[i].rank, tensors[i].shape, zeros));
+                            view_numbers(arena, tensors[i].rank, tensors[i].shape, zeros));
     struct error error;
     CHECK(tensor_set_seal(model->tensors, &error));
     model->arena = arena;

@@ -5,6 +5,7 @@
 #include "base/sha256.h"
 #include "models/relation/facts.h"
 #include "tests/unit/check.h"
+#include "tests/unit/numbers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ static const struct view *all_values(struct arena *arena, const struct dtype *dt
     for (unsigned bits = 0; bits < MOST; bits++)
         if ((bits & exponent_mask) != exponent_mask)
             values[n++] = (uint16_t)bits;
-    return view_literal(arena, dtype, 1, &n, values);
+    return view_of_numbers(arena, dtype, 1, &n, values);
 }
 
 /* F32 up to 80, of all magnitudes and both signs. */
@@ -31,7 +32,7 @@ static const struct view *some_floats(struct arena *arena)
         uint32_t bits = i * 17055 + i % 2 * 0x80000000;
         memcpy(&values[i], &bits, sizeof bits);
     }
-    return view_literal(arena, &f32_dtype, 1, &n, values);
+    return view_numbers(arena, 1, &n, values);
 }
 
 /* The values as F32, to be given back with free(). */
@@ -121,7 +122,7 @@ static void factors(struct arena *arena)
     struct dimensions dimensions = {0};
     dimensions_set_factor(&dimensions, "three", 3);
     dimensions_set_factor(&dimensions, "half", 0.5F);
-    const struct view *view = view_literal(arena, &f32_dtype, 1, &n, values);
+    const struct view *view = view_numbers(arena, 1, &n, values);
     const struct view *there = elementwise_multiply(arena, &dimensions, FORWARD, view, names, 3);
     float *numbers = values_of(there);
     CHECK(numbers[0] == 1.5F && numbers[1] == 15 && numbers[2] == -0.1F * 3 * 0.5F);
@@ -142,7 +143,7 @@ static void factors_of_halves(struct arena *arena)
     struct dimensions dimensions = {0};
     dimensions_set_factor(&dimensions, "three", 3);
     dimensions_set_factor(&dimensions, "tenth", 0.1F);
-    const struct view *half = view_literal(arena, &f16_dtype, 1, &one, &value);
+    const struct view *half = view_of_numbers(arena, &f16_dtype, 1, &one, &value);
     const struct view *there = elementwise_multiply(arena, &dimensions, FORWARD, half, names, 2);
     float *number = values_of(there);
     CHECK(there->dtype == &f16_dtype && *number == 311.25F);

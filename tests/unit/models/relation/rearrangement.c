@@ -6,6 +6,7 @@
 #include "quant/convert.h"
 #include "quant/less_mean.h"
 #include "tests/unit/check.h"
+#include "tests/unit/numbers.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -36,7 +37,7 @@ static const struct {
 
 static const struct view *view_of(struct arena *arena, const struct sample *tensor)
 {
-    return view_literal(arena, &f32_dtype, tensor->rank, tensor->shape, tensor->values);
+    return view_numbers(arena, tensor->rank, tensor->shape, tensor->values);
 }
 
 static bool is_tensor(const struct view *view, const struct sample *expected)
@@ -44,11 +45,11 @@ static bool is_tensor(const struct view *view, const struct sample *expected)
     float values[MAX_VALUES], value;
     struct error error;
     if (view->rank != expected->rank || memcmp(view->shape, expected->shape, view->rank * sizeof *view->shape) != 0 ||
-        !view_read(view, 0, view_units(view), values, &error) ||
+        !read_numbers(view, 0, view_units(view), values, &error) ||
         memcmp(values, expected->values, view_units(view) * sizeof *values) != 0)
         return false;
     for (uint64_t i = 0; i < view_units(view); i++) /* any element by itself */
-        if (!view_read(view, i, 1, &value, &error) || value != expected->values[i])
+        if (!read_numbers(view, i, 1, &value, &error) || value != expected->values[i])
             return false;
     return true;
 }
@@ -156,7 +157,7 @@ static void check_misfits(struct arena *arena)
     for (size_t i = 0; i < sizeof misfits / sizeof *misfits; i++) {
         struct error error = {""};
         struct axis_sizes sizes = {misfits[i].sizes, 0};
-        const struct view *from = view_literal(arena, &f32_dtype, misfits[i].rank, misfits[i].shape, values), *to[2];
+        const struct view *from = view_numbers(arena, misfits[i].rank, misfits[i].shape, values), *to[2];
         while (sizes.n_sizes < 3 && misfits[i].sizes[sizes.n_sizes].name != NULL)
             sizes.n_sizes++;
         const struct rearrangement *rearrangement = rearrangement_parse(arena, misfits[i].notation, &error);
@@ -183,7 +184,7 @@ static void check_blocks(struct arena *arena)
     const struct view *from = view_literal(arena, q4_0, 2, shape, bytes);
     const struct rearrangement *rows_moved = rearrangement_parse(arena, "(half pair) c -> (pair half) c", &error);
     CHECK(rearrangement_apply(arena, rows_moved, FORWARD, &sizes, &from, &to, &error) && to->dtype == q4_0);
-    CHECK(view_read(to, 0, ROWS, moved, &error) &&
+    CHECK(read_numbers(to, 0, ROWS, moved, &error) &&
           memcmp(moved + BLOCK_BYTES, bytes + 2 * BLOCK_BYTES, BLOCK_BYTES) == 0);
     const struct rearrangement *transposed = rearrangement_parse(arena, "i o -> o i", &error);
     CHECK(rearrangement_apply(arena, transposed, FORWARD, &sizes, &from, &to, &error) && to->dtype == &f32_dtype);
@@ -210,10 +211,10 @@ static void check_nvfp4(struct arena *arena, uint64_t size, const char *expected
     for (size_t i = 0; i < BYTES; i++)
         blocks[i] = (unsigned char)(i * 37 + i / 36) & (i % 36 < 4 ? 0x3f : 0xff);
     const struct view *nvfp4 = view_literal(arena, dtype_by_name("NVFP4"), 2, shape, blocks);
-    CHECK(view_read(view_convert(arena, nvfp4, &f32_dtype), 0, ROWS * COLUMNS, decoded, &error));
+    CHECK(convert_values(nvfp4, 0, ROWS * COLUMNS, decoded, &error));
     for (size_t i = 0; i < ROWS * COLUMNS; i++)
         values[i] = decoded[i] * 4;
-    const struct view *from = view_of_scaled_blocks(arena, nvfp4, view_literal(arena, &f32_dtype, 2, shape, values));
+    const struct view *from = view_of_scaled_blocks(arena, nvfp4, view_numbers(arena, 2, shape, values));
     const struct rearrangement *rearrangement = rearrangement_parse(arena, "c (half run d) -> c (run half d)", &error);
     const struct axis_size sizes[] = {{"half", 2, 0, false}, {"d", size, 0, false}};
     const struct axis_sizes known = {sizes, 2};
@@ -221,7 +222,7 @@ static void check_nvfp4(struct arena *arena, uint64_t size, const char *expected
     CHECK(rearrangement_apply(arena, rearrangement, FORWARD, &known, &from, &to, &error));
     CHECK_TEXT(to->dtype->name, expected_dtype);
     const float *expected = strcmp(expected_dtype, "NVFP4") == 0 ? decoded : values;
-    CHECK(view_read(view_convert(arena, to, &f32_dtype), 0, ROWS * COLUMNS, moved, &error));
+    CHECK(convert_values(to, 0, ROWS * COLUMNS, moved, &error));
     for (uint64_t i = 0; i < ROWS * COLUMNS; i++) {
         uint64_t runs = COLUMNS / size / 2, run = i % COLUMNS / size,
                  source = i / COLUMNS * COLUMNS + (run % 2 * runs + run / 2) * size + i % size;
@@ -234,7 +235,7 @@ static void check_empty(struct arena *arena)
     static const uint64_t shape[] = {0, 4};
     static const float none;
     const struct axis_size sizes[] = {{"head", 2}, {"half", 2}};
-    const struct view *from = view_literal(arena, &f32_dtype, 2, shape, &none), *to;
+    const struct view *from = view_numbers(arena, 2, shape, &none), *to;
     struct error error;
     const struct rearrangement *rotary = rearrangement_parse(arena, "(head half pair) c -> (head pair half) c", &error);
     CHECK(rearrangement_apply(arena, rotary, FORWARD, &(struct axis_sizes){sizes, 2}, &from, &to, &error) &&
@@ -247,7 +248,7 @@ static void check_size(struct arena *arena)
     static const float values[24];
     const struct axis_size head = {"head", 3};
     const struct axis_sizes sizes = {&head, 1};
-    const struct view *from = view_literal(arena, &f32_dtype, 2, shape, values);
+    const struct view *from = view_numbers(arena, 2, shape, values);
     struct error error;
     uint64_t size = 0;
     const struct rearrangement *identity = rearrangement_parse(arena, "(head d) c", &error);
@@ -272,12 +273,12 @@ static void check_factors(struct arena *arena)
     dimensions_set_factor(&dimensions, "first", 0.1f);
     dimensions_set_factor(&dimensions, "second", 0.7f);
     const struct view *view =
-        elementwise_multiply(arena, &dimensions, FORWARD, view_literal(arena, &f32_dtype, 1, &three, values), names, 3);
-    CHECK(view_read(view, 0, 3, f32, &error));
+        elementwise_multiply(arena, &dimensions, FORWARD, view_numbers(arena, 1, &three, values), names, 3);
+    CHECK(read_numbers(view, 0, 3, f32, &error));
     CHECK(f32[0] == 0x1.1eb852p-4f && f32[1] == 0x1.ae147cp-3f && f32[2] == -0x1.666666p-3f);
-    view =
-        elementwise_multiply(arena, &dimensions, FORWARD, view_literal(arena, &f16_dtype, 1, &three, halves), names, 3);
-    CHECK(view->dtype == &f16_dtype && view_read(view, 0, 3, f16, &error));
+    view = elementwise_multiply(arena, &dimensions, FORWARD, view_of_numbers(arena, &f16_dtype, 1, &three, halves),
+                                names, 3);
+    CHECK(view->dtype == &f16_dtype && read_numbers(view, 0, 3, f16, &error));
     CHECK(f16[0] == 11387 && f16[1] == 12985 && f16[2] == (uint16_t)-20070);
 }
 
@@ -295,13 +296,13 @@ static void check_centered(struct arena *arena)
     for (unsigned i = 0; i < 300; i++)
         values[i] = (float)(i * i % 101 / 7.0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct view *view = view_less_mean(arena, view_literal(arena, &f32_dtype, 1, &cases[i].n, values));
-        CHECK(view_read(view, 0, 1, &first, &error) && view_read(view, 3, 1, &fourth, &error) &&
-              view_read(view, cases[i].n - 1, 1, &last, &error));
+        const struct view *view = view_less_mean(arena, view_numbers(arena, 1, &cases[i].n, values));
+        CHECK(read_numbers(view, 0, 1, &first, &error) && read_numbers(view, 3, 1, &fourth, &error) &&
+              read_numbers(view, cases[i].n - 1, 1, &last, &error));
         CHECK(first == cases[i].first && fourth == cases[i].fourth && last == cases[i].last);
     }
     const uint64_t none = 0;
-    CHECK(view_less_mean(arena, view_literal(arena, &f32_dtype, 1, &none, values)) == NULL);
+    CHECK(view_less_mean(arena, view_numbers(arena, 1, &none, values)) == NULL);
 }
 
 static void check_elementwise(struct arena *arena)
@@ -314,16 +315,16 @@ static void check_elementwise(struct arena *arena)
     float f32[4];
     struct error error;
     const struct view *view =
-        elementwise_apply(arena, &plus_one, NULL, FORWARD, view_literal(arena, &f16_dtype, 1, &three, halves));
-    CHECK(view->dtype == &f16_dtype && view_read(view, 0, 3, f16, &error));
+        elementwise_apply(arena, &plus_one, NULL, FORWARD, view_of_numbers(arena, &f16_dtype, 1, &three, halves));
+    CHECK(view->dtype == &f16_dtype && read_numbers(view, 0, 3, f16, &error));
     CHECK(f16[0] == 0x6800 && f16[1] == 0x4000 && f16[2] == 0x3c00);
-    view = elementwise_apply(arena, &plus_one, NULL, BACKWARD, view_literal(arena, &f32_dtype, 1, &four, values));
-    CHECK(view_read(view, 0, 4, f32, &error) && f32[0] == -1 && f32[3] == 2);
-    view = elementwise_apply(arena, &minus_exp, NULL, FORWARD, view_literal(arena, &f32_dtype, 1, &four, values));
-    CHECK(view_read(view, 0, 4, f32, &error));
+    view = elementwise_apply(arena, &plus_one, NULL, BACKWARD, view_numbers(arena, 1, &four, values));
+    CHECK(read_numbers(view, 0, 4, f32, &error) && f32[0] == -1 && f32[3] == 2);
+    view = elementwise_apply(arena, &minus_exp, NULL, FORWARD, view_numbers(arena, 1, &four, values));
+    CHECK(read_numbers(view, 0, 4, f32, &error));
     CHECK(f32[0] == -1.0f && f32[1] == -2.71828174591064453125f && f32[3] == -20.08553695678710937500f);
-    view = elementwise_apply(arena, &minus_exp, NULL, BACKWARD, view_literal(arena, &f32_dtype, 1, &four, negative));
-    CHECK(view_read(view, 0, 4, f32, &error));
+    view = elementwise_apply(arena, &minus_exp, NULL, BACKWARD, view_numbers(arena, 1, &four, negative));
+    CHECK(read_numbers(view, 0, 4, f32, &error));
     CHECK(f32[0] == 0 && fabsf(f32[1] - 1) < 1.2e-7f && fabsf(f32[2] - 2) < 2.4e-7f &&
           f32[3] == -0.693147182464599609375f);
 }

@@ -79,7 +79,7 @@ static void check_apply(const struct shape *shapes, size_t n_shapes, unsigned n_
     dimensions_set(&dimensions, "head", 2);
     dimensions_set(&dimensions, "expert", 2);
     for (size_t i = 0; i < n_shapes; i++)
-        tensor_set_add_view(set, shapes[i].name, view_literal(arena, &f32_dtype, 2, &shapes[i].rows, zeros));
+        tensor_set_add_view(set, shapes[i].name, view_numbers(arena, 2, &shapes[i].rows, zeros));
     CHECK(tensor_set_seal(set, &error));
     const struct relation_job job = {
         .relation = relation_new(arena, "test", NULL, tables, &error),

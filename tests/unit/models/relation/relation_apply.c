@@ -3,6 +3,7 @@
 #include "models/relation/relation.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/numbers.h"
 
 #include <inttypes.h>
 
@@ -59,7 +60,8 @@ static void write_text(void *context, const char *name, const struct view *view)
     for (unsigned axis = 0; axis < view->rank; axis++)
         out += sprintf(out, "%s%" PRIu64, axis > 0 ? " " : "", view->shape[axis]);
     out += sprintf(out, "]");
-    if (view->dtype != &f32_dtype || view->n_elements > MOST || !view_read(view, 0, view_units(view), values, &error)) {
+    if (view->dtype != &f32_dtype || view->n_elements > MOST ||
+        !read_numbers(view, 0, view_units(view), values, &error)) {
         sprintf(out, " not read");
         return;
     }
@@ -82,7 +84,7 @@ static void add_tensor(struct tensor_set *set, struct arena *arena, const struct
     float *values = arena_array(arena, n, sizeof *values);
     for (uint64_t i = 0; i < n; i++)
         values[i] = stored->first + (float)i;
-    tensor_set_add_view(set, stored->name, view_literal(arena, &f32_dtype, rank, stored->shape, values));
+    tensor_set_add_view(set, stored->name, view_numbers(arena, rank, stored->shape, values));
 }
 
 static void check_apply(enum direction direction, const char *fact, const struct stored *tensors, size_t n_tensors,

@@ -1,6 +1,7 @@
 /* log(1 + exp(x)) as torch computes it: expected values of torch 2.9.1 on a processor with AVX-512, as bits. */
 #include "models/relation/elementwise.h"
 #include "tests/unit/check.h"
+#include "tests/unit/numbers.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,7 +25,7 @@ static const uint32_t outputs[] = {
 
 static const struct view *map(struct arena *arena, const float *values, uint64_t n)
 {
-    return elementwise_apply(arena, &softplus, NULL, FORWARD, view_literal(arena, &f32_dtype, 1, &n, values));
+    return elementwise_apply(arena, &softplus, NULL, FORWARD, view_numbers(arena, 1, &n, values));
 }
 
 static void check_bits(struct arena *arena)
@@ -33,7 +34,7 @@ static void check_bits(struct arena *arena)
     uint32_t bits[N];
     struct error error;
     memcpy(values, inputs, sizeof values);
-    CHECK(view_read(map(arena, values, N), 0, N, results, &error));
+    CHECK(read_numbers(map(arena, values, N), 0, N, results, &error));
     memcpy(bits, results, sizeof bits);
     for (size_t i = 0; i < N_IN_STEPS; i++)
         CHECK(bits[i] == outputs[i]);
@@ -49,7 +50,7 @@ static void check_parts(struct arena *arena)
     struct error error;
     memcpy(values, inputs, sizeof values);
     const struct view *view = map(arena, values, N);
-    CHECK(view_read(view, 0, N, whole, &error) && view_read(view, 30, 5, part, &error));
+    CHECK(read_numbers(view, 0, N, whole, &error) && read_numbers(view, 30, 5, part, &error));
     CHECK(memcmp(whole + 30, part, sizeof part) == 0);
 }
 
@@ -57,7 +58,7 @@ static void check_odd(struct arena *arena)
 {
     float values[] = {NAN, INFINITY, -INFINITY}, results[3];
     struct error error;
-    CHECK(view_read(map(arena, values, 3), 0, 3, results, &error));
+    CHECK(read_numbers(map(arena, values, 3), 0, 3, results, &error));
     CHECK(isnan(results[0]) && isinf(results[1]) && results[2] == 0);
 }
 

@@ -136,7 +136,7 @@ static void of_hugging_face(void)
     CHECK(HAS_NUMBERS(&half, record_of(&half, "encoder.positional_embedding", 2), 2, 28, 0, 32, 5));
     CHECK(HAS_NUMBERS(&half, record_of(&half, "decoder.token_embedding.weight", 2), 2, 30, 1, 32, 3));
     float rounded = 0;
-    memcpy(&rounded, full.bytes + CONV1 + BIG * sizeof rounded, sizeof rounded);
+    f32_dtype.kernels[CPU_PORTABLE].decode(full.bytes + CONV1 + BIG * sizeof rounded, &rounded, 1);
     CHECK(rounded == BIG + 1);
     size_t key = record_of(&half, "encoder.blocks.0.attn.key.weight", 2);
     CHECK(key != 0 && key < record_of(&half, "encoder.blocks.0.attn.value.weight", 2));

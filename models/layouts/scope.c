@@ -1,6 +1,7 @@
 #include "models/layouts/scope.h"
 
 #include "base/text.h"
+#include "base/text_index.h"
 #include "models/huggingface/shards.h"
 #include "models/packings/packings.h"
 
@@ -10,15 +11,55 @@
 
 enum { MAX_DEPTH = 16, MAX_LOOKED_UP = 20 * 1000 * 1000 };
 
+/* Values of definitions, which hold as long as no local that one of them names comes or goes. */
+struct known_lets {
+    struct known_let {
+        struct value value;
+        uint64_t epoch; /* in which the value was computed; 0: never */
+    } * of;
+    uint64_t epoch, n_fleeting; /* calls whose results change */
+    struct text_index named;    /* every word of the definitions */
+};
+
+static void free_words(void *lets)
+{
+    text_index_free(&((struct known_lets *)lets)->named);
+}
+
+static void know_lets(struct scope *scope)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    struct known_lets *lets = arena_alloc(scope->arena, sizeof *lets);
+    lets->of = arena_array(scope->arena, scope->file->n_lets + 1, sizeof *lets->of);
+    lets->epoch = 1;
+    arena_on_free(scope->arena, free_words, lets);
+    for (size_t i = 0; i < scope->file->n_lets; i++)
+        for (const char *word = scope->file->lets[i].expression; *(word += strcspn(word, letters)) != '\0';) {
+            size_t length = strspn(word, letters);
+            text_index_add(&lets->named, word, length, 0);
+            word += length;
+        }
+    scope->lets = lets;
+}
+
+static void note_change(struct scope *scope, const char *local)
+{
+    size_t unused;
+    if (scope->lets != NULL && text_index_find(&scope->lets->named, local, strlen(local), &unused))
+        scope->lets->epoch++;
+}
+
 void scope_push(struct scope *scope, const char *name, struct value value)
 {
     assert(scope->n_locals < SCOPE_MAX_LOCALS);
     scope->locals[scope->n_locals++] = (struct scope_name){name, value};
+    note_change(scope, name);
 }
 
 void scope_pop(struct scope *scope)
 {
     scope->n_locals--;
+    note_change(scope, scope->locals[scope->n_locals].name);
 }
 
 static bool parameter_value(const struct json *standard, const char *text, struct value *ret_value, struct error *error)
@@ -91,6 +132,22 @@ bool scope_read_parameters(struct scope *scope, const char *text, struct error *
     while ((word = strsep(&rest, ",")) != NULL)
         if (*word != '\0' && !set_parameter(scope, word, error))
             return false;
+    know_lets(scope);
+    return true;
+}
+
+static bool look_up_let(struct scope *scope, size_t index, struct value *ret_value, struct error *error)
+{
+    struct known_let *known = &scope->lets->of[index];
+    uint64_t n_fleeting = scope->lets->n_fleeting;
+    if (known->epoch == scope->lets->epoch) {
+        *ret_value = known->value;
+        return true;
+    }
+    if (!scope_value(scope, scope->file->lets[index].expression, ret_value, error))
+        return false;
+    if (scope->lets->n_fleeting == n_fleeting)
+        *known = (struct known_let){*ret_value, scope->lets->epoch};
     return true;
 }
 
@@ -140,7 +197,7 @@ static bool look_up(void *context, const char *name, struct value *ret_value, st
         }
     for (size_t i = 0; i < scope->file->n_lets; i++)
         if (strcmp(scope->file->lets[i].name, name) == 0)
-            return scope_value(scope, scope->file->lets[i].expression, ret_value, error);
+            return look_up_let(scope, i, ret_value, error);
     return look_up_model(scope, name, ret_value) || error_set(error, "unknown name '%s'", name);
 }
 
@@ -188,6 +245,7 @@ static bool call(void *context, const char *name, const struct value *arguments,
         *ret_value = value_of_boolean(tensor_set_find_text(scope->set, filled) != NULL);
         return true;
     }
+    scope->lets->n_fleeting++; /* for definitions that are computed before the dictionaries and weights are known */
     if (strcmp(name, "quantization") == 0)
         return quantization(scope, filled, ret_value, error);
     if (strcmp(name, "translated") != 0)

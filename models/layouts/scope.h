@@ -35,6 +35,7 @@ struct scope {
     size_t n_parameters;
     struct scope_name locals[SCOPE_MAX_LOCALS];
     unsigned n_locals, depth;
+    struct known_lets *lets; /* the definitions' values that are known; NULL: none */
     struct key_names keys;
     const struct output_weight *weights; /* those made so far, by the rows of all files */
     size_t n_weights;
@@ -43,7 +44,8 @@ struct scope {
 };
 
 /* Reads the user's parameters, "tp=2,parallel-embedding"; NULL: none. Fails for one that the file lacks, or whose value
- * is not of the kind of its default. */
+ * is not of the kind of its default. From then on a definition is computed once for the locals that definitions name,
+ * unless it calls translated() or quantization(). */
 bool scope_read_parameters(struct scope *scope, const char *text, struct error *error);
 
 /* Evaluate an expression: to any value, to a number from 0 to `limit`, or to whether it is true. Only scope_holds()

@@ -7,10 +7,15 @@
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"
 
+#define FOUR(a, b) "\"c" a "\": \"c" b " + c" b " + c" b " + c" b "\","
+
 static const char text[] =
     "{\"parameters\": {\"tp\": 1, \"fast-mode\": false, \"kind\": \"a\"}, \"files\": {\"name\": \"f\"},"
     "\"let\": {\"twice\": \"tp * 2\", \"tp\": 9, \"circle\": \"circle + 1\", \"layers\": 7,"
-    "\"b0\": \"tp\", \"b1\": \"b0 + b0\"}, \"tensors\": [{\"from\": \"a\"}]}";
+    "\"b0\": \"tp\", \"b1\": \"b0 + b0\", \"packed\": \"quantization('FP8_PER_CHANNEL_PER_TOKEN')\"," FOUR("1", "0")
+        FOUR("2", "1") FOUR("3", "2") FOUR("4", "3") FOUR("5", "4") FOUR("6", "5") FOUR("7", "6") FOUR("8", "7")
+            FOUR("9", "8") FOUR("10", "9") FOUR("11", "10") FOUR("12", "11")
+                FOUR("13", "12") "\"c0\": \"tp\"}, \"tensors\": [{\"from\": \"a\"}]}";
 
 static struct scope scope_with(const struct layout_file *file, struct arena *arena, const char *parameters,
                                struct error *error)
@@ -58,6 +63,8 @@ static void test_order(const struct layout_file *file, struct arena *arena)
     CHECK(scope_number(&scope, "twice", 100, &number, &error) && number == 12);
     scope_pop(&scope);
     CHECK(scope_number(&scope, "twice", 100, &number, &error) && number == 10);
+    scope_pop(&scope);
+    CHECK(scope_number(&scope, "twice", 8, &number, &error) && number == 8);
     CHECK(scope_knows(&scope, "architecture") && scope_knows(&scope, "config.any") && !scope_knows(&scope, "row"));
 }
 
@@ -84,11 +91,18 @@ static void test_values(const struct layout_file *file, struct arena *arena)
     CHECK(strstr(error.message, "no packing is called 'FP9'") != NULL);
     CHECK(!scope_holds(&scope, "quantization('FP8_PER_CHANNEL_PER_TOKEN')", &holds, &error));
     scope.weights = &(const struct output_weight){"a.weight", packer_find("FP8_PER_CHANNEL_PER_TOKEN")};
+    CHECK(!scope_holds(&scope, "packed", &holds, &error));
     scope.n_weights = 1;
+    CHECK(scope_holds(&scope, "packed", &holds, &error) && holds);
+    const struct output_weight none = {"a.weight", NULL};
+    scope.weights = &none;
+    CHECK(!scope_holds(&scope, "packed", &holds, &error)); /* it is computed again */
+    scope.weights = &(const struct output_weight){"a.weight", packer_find("FP8_PER_CHANNEL_PER_TOKEN")};
     CHECK(scope_holds(&scope, "quantization('FP8_PER_CHANNEL_PER_TOKEN')", &holds, &error) && holds);
     CHECK(!scope_number(&scope, "circle", 9, &number, &error));
     CHECK(strstr(error.message, "definitions use each other too deeply") != NULL);
     CHECK(scope_number(&scope, "b1", 9, &number, &error) && number == 2); /* it goes on after that */
+    CHECK_NAMED(scope_number(&scope, "c13", 1 << 26, &number, &error) && number == 1 << 26, "each is computed once");
 }
 
 int main(void)

@@ -1,5 +1,7 @@
 #include "base/arrival.h"
 
+#include "base/system.h"
+
 #include <errno.h>
 #include <pthread.h>
 
@@ -11,11 +13,7 @@ static _Thread_local const atomic_bool *reader_interrupted;
 
 static void prepare(void)
 {
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&announced, &attributes);
-    pthread_condattr_destroy(&attributes);
+    system_condition_init(&announced);
 }
 
 static bool fail(int code, const char *reason, struct error *error)
@@ -34,7 +32,7 @@ bool arrival_wait(bool (*is_here)(void *context), void *context, const struct ti
         if (deadline == NULL)
             pthread_cond_wait(&announced, &lock);
         else
-            in_time = pthread_cond_timedwait(&announced, &lock, deadline) != ETIMEDOUT;
+            in_time = system_wait_until(&announced, &lock, deadline) != ETIMEDOUT;
     }
     bool ended = given_up;
     pthread_mutex_unlock(&lock);

@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <ucontext.h>
 
 /* Where this thread continues after losing a page. */
 static _Thread_local struct {

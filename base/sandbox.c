@@ -1,7 +1,5 @@
 #include "base/sandbox.h"
 
-#include "base/text.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -9,7 +7,6 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -27,8 +24,6 @@ enum { IS_SANITIZED = 0 };
 #else
 enum { IS_SANITIZED = 0 };
 #endif
-
-extern char **environ;
 
 /* Capabilities. */
 
@@ -227,42 +222,4 @@ unsigned sandbox_enter(const struct sandbox *sandbox)
     if (filter_calls(sandbox->network))
         layers |= SANDBOX_CALLS;
     return layers;
-}
-
-/* The environment. */
-
-static bool is_kept(const char *variable, const char *const *names)
-{
-    static const char *const kept[] = {"HOME=",
-                                       "PATH=",
-                                       "TZ=",
-                                       "LANG=",
-                                       "LC_",
-                                       "TMPDIR=",
-                                       "XDG_CACHE_HOME=",
-                                       "CACHE_DIRECTORY=",
-                                       "WFS_",
-                                       "HF_HOME=",
-                                       "HF_HUB_CACHE=",
-                                       "HUGGINGFACE_HUB_CACHE=",
-                                       NULL};
-    for (const char *const *start = kept; *start != NULL; start++)
-        if (text_starts_with(variable, *start))
-            return true;
-    for (; names != NULL && *names != NULL; names++)
-        if (text_starts_with(variable, *names))
-            return true;
-    return false;
-}
-
-void sandbox_clear_environment(const char *const *names)
-{
-    char **to = environ;
-    for (char **from = environ; from != NULL && *from != NULL; from++)
-        if (is_kept(*from, names))
-            *to++ = *from;
-        else
-            explicit_bzero(*from, strlen(*from));
-    if (to != NULL)
-        *to = NULL;
 }

@@ -1,9 +1,9 @@
 #include "base/sort.h"
 
 #include "base/arena.h"
+#include "base/checked.h"
 #include "base/text.h"
 
-#include <endian.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,13 +111,13 @@ static int compare_keys(const void *context, uint32_t a, uint32_t b)
 static void read_keys(struct text_sorting *sorting, const struct alike *alike)
 {
     for (size_t i = 0; i < alike->n; i++) {
-        uint64_t bytes = 0;
+        unsigned char bytes[KEY_BYTES] = {0};
         size_t length;
         const char *text = sorting->text(sorting->context, sorting->indices[alike->first + i], &length);
         size_t n_left = length > alike->depth ? length - alike->depth : 0;
         if (n_left > 0)
-            memcpy(&bytes, text + alike->depth, n_left < KEY_BYTES ? n_left : KEY_BYTES);
-        sorting->keys[i] = be64toh(bytes);
+            memcpy(bytes, text + alike->depth, n_left < KEY_BYTES ? n_left : KEY_BYTES);
+        sorting->keys[i] = read_be(bytes, KEY_BYTES);
         sorting->order[i] = (uint32_t)i;
     }
 }

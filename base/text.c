@@ -218,3 +218,10 @@ bool text_ends_with(const char *text, const char *ending)
     size_t length = strlen(text), ending_length = strlen(ending);
     return length >= ending_length && memcmp(text + length - ending_length, ending, ending_length) == 0;
 }
+
+const char *text_last(const char *text, size_t length, char byte)
+{
+    while (length > 0 && text[length - 1] != byte)
+        length--;
+    return length > 0 ? text + length - 1 : NULL;
+}

@@ -52,5 +52,8 @@ void text_guess_try(struct text_guess *guess, const char *word);
 enum { TEXT_QUESTION = 300 };
 const char *text_guess_question(const struct text_guess *guess, char out[TEXT_QUESTION]);
 
+/* Returns the last place of a byte, or NULL: memrchr(), which not every C library has. */
+const char *text_last(const char *text, size_t length, char byte);
+
 /* Compares two texts as bytes, a prefix before its extension: returns less than, equal to or greater than 0. */
 int text_compare(const char *a, size_t a_length, const char *b, size_t b_length);

@@ -18,11 +18,11 @@ enum { LEAST_SLOTS = 16, EMPTY = 0 };
 
 static uint64_t seed[2];
 
-/* A kernel without getrandom() leaves the time and the place of the stack, which are hard to guess from outside. */
+/* A kernel without random numbers leaves the time and the place of the stack, which are hard to guess from outside. */
 static void choose_seed(void)
 {
     struct timespec now;
-    if (getrandom(seed, sizeof seed, 0) == sizeof seed)
+    if (getentropy(seed, sizeof seed) == 0)
         return;
     clock_gettime(CLOCK_REALTIME, &now);
     seed[0] = (uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec;

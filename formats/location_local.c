@@ -1,6 +1,7 @@
 /* Directories of this machine. */
 #include "formats/location_local.h"
 
+#include "base/system.h"
 #include "base/text.h"
 #include "formats/location_scheme.h"
 #include "formats/source_file.h"
@@ -15,7 +16,7 @@
 #include <unistd.h>
 
 struct local {
-    int directory; /* O_PATH: its files can be opened even if it cannot be listed */
+    int directory; /* found: its files can be opened even if it cannot be listed */
     enum location_links links;
     char *named; /* the file that the user named; NULL: none */
 };
@@ -87,12 +88,12 @@ static enum location_kind local_kind_of(const void *context, const char *path)
     return kind == LOCATION_FOLDER ? LOCATION_LINKED_FOLDER : kind;
 }
 
-/* Returns an O_PATH descriptor of a path's target, or -1. Checking its type before opening it for reading avoids
- * starting a device or waiting for a FIFO. */
+/* Finds a path's target with system_find_flags; returns the descriptor, or -1. Checking its type before opening it for
+ * reading avoids starting a device or waiting for a FIFO. */
 static int find(const struct local *local, const char *path, mode_t type, const char *name, struct error *error)
 {
     struct stat status;
-    int found = source_file_open_at(local->directory, path, O_PATH);
+    int found = source_file_open_at(local->directory, path, system_find_flags);
     if (found < 0 || fstat(found, &status) != 0)
         error_set_errno(error, errno, "%s", name);
     else if ((status.st_mode & S_IFMT) != type)
@@ -107,10 +108,8 @@ static int find(const struct local *local, const char *path, mode_t type, const 
 /* Returns the path of a descriptor according to the kernel, in memory that the caller frees, or NULL. */
 static char *found_path(int found)
 {
-    char link[64], path[PATH_MAX];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", found);
-    ssize_t length = readlink(link, path, sizeof path);
-    return length >= 0 && (size_t)length < sizeof path ? memory_strndup(path, (size_t)length) : NULL;
+    char path[PATH_MAX];
+    return system_path_of(found, path) ? memory_strdup(path) : NULL;
 }
 
 static bool below(const char *path, const char *directory)
@@ -232,7 +231,7 @@ static struct location *local_open(const char *text, enum location_links links, 
         file = slash != NULL ? slash + 1 : text;
     char *directory =
         file == text ? memory_strdup(".") : memory_strndup(text, file != NULL ? (size_t)(file - text) : strlen(text));
-    int found = source_file_open_at(AT_FDCWD, directory, O_PATH | O_DIRECTORY);
+    int found = source_file_open_at(AT_FDCWD, directory, system_find_flags | O_DIRECTORY);
     free(directory);
     if (found < 0) {
         error_set_errno(error, errno, "%s", text);

@@ -317,7 +317,7 @@ static const char *key_of(const struct web *web, const struct uri *uri, const ch
 {
     char hash[SHA256_HEX + 1];
     uint64_t only = 0;
-    if (*etag == '\0' && modified == 0 && getrandom(&only, sizeof only, 0) != sizeof only)
+    if (*etag == '\0' && modified == 0 && getentropy(&only, sizeof only) != 0)
         only = (uint64_t)(uintptr_t)web;
     const char *all = arena_printf(web->arena, "%s\n%s\n%s\n%s\n%" PRIu64 "\n%" PRId64 "\n%" PRIu64, uri->origin,
                                    uri->path, uri->query, etag, size, modified, only);

@@ -1,6 +1,7 @@
 #include "formats/source.h"
 
 #include "base/arena.h"
+#include "base/system.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -278,10 +279,16 @@ bool source_known_changed(const struct source *source)
     return atomic_load(&source->state->changed);
 }
 
+#if defined(CLOCK_MONOTONIC_COARSE)
+enum { COARSE_CLOCK = CLOCK_MONOTONIC_COARSE };
+#else
+enum { COARSE_CLOCK = CLOCK_MONOTONIC };
+#endif
+
 static int64_t milliseconds(void)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    clock_gettime(COARSE_CLOCK, &now);
     return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
 }
 
@@ -326,7 +333,8 @@ void source_mark_changed(const struct source *source)
 
 int source_watch(const struct source *source, int inotify)
 {
-    return source->ops->watch != NULL ? source->ops->watch(source->context, inotify) : -1;
+    int fd = source_descriptor(source);
+    return fd >= 0 ? system_watch(fd, inotify) : -1;
 }
 
 int source_descriptor(const struct source *source)

@@ -63,8 +63,7 @@ struct source_ops {
     uint64_t (*cached)(void *context);
     /* gets its identity now; returns false if unknown */
     bool (*identify)(void *context, struct source_identity *ret_identity);
-    int (*watch)(void *context, int inotify); /* like source_watch() */
-    int (*descriptor)(void *context);         /* like source_descriptor(); only a regular file has it */
+    int (*descriptor)(void *context); /* like source_descriptor(); only a regular file has it */
 };
 
 /* Makes a source that belongs to a file, `base`, which must outlive it: a computed member or a derived text. It has the
@@ -174,6 +173,5 @@ void source_mark_changed(const struct source *source);
  * is the source's. -1: there is none. */
 int source_descriptor(const struct source *source);
 
-/* Makes the inotify instance report writes to the file and truncation, by any name. Returns the number of the watch, or
- * -1: then only source_changed() tells. */
+/* Like system_watch(), for the file of source_descriptor(). -1: only source_changed() tells. */
 int source_watch(const struct source *source, int inotify);

@@ -3,13 +3,13 @@
 #include "base/arena.h"
 #include "base/guarded.h"
 #include "base/process.h"
+#include "base/system.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -73,7 +73,7 @@ static const void *file_map(void *context, uint64_t offset, uint64_t length)
 static void file_want(void *context, uint64_t offset, uint64_t length, bool urgent)
 {
     const struct file *file = context;
-    posix_fadvise(file->fd, (off_t)offset, (off_t)length, POSIX_FADV_WILLNEED);
+    system_read_ahead(file->fd, offset, length);
 }
 
 static bool file_identify(void *context, struct source_identity *ret_identity)
@@ -84,14 +84,6 @@ static bool file_identify(void *context, struct source_identity *ret_identity)
     if (known)
         *ret_identity = source_file_identity(&status);
     return known;
-}
-
-static int file_watch(void *context, int inotify)
-{
-    const struct file *file = context;
-    char link[64];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", file->fd);
-    return inotify_add_watch(inotify, link, IN_MODIFY);
 }
 
 static int file_descriptor(void *context)
@@ -115,7 +107,6 @@ static const struct source_ops file_ops = {
     .map = file_map,
     .want = file_want,
     .identify = file_identify,
-    .watch = file_watch,
     .descriptor = file_descriptor,
 };
 
@@ -142,8 +133,8 @@ struct source_identity source_file_identity(const struct stat *status)
     return (struct source_identity){
         .key = {(uint64_t)status->st_dev, (uint64_t)status->st_ino},
         .size = (uint64_t)status->st_size,
-        .mtime = status->st_mtim,
-        .changed = status->st_ctim,
+        .mtime = system_modified(status),
+        .changed = system_changed(status),
         .permissions = status->st_mode & 0777,
         .group = status->st_gid,
     };
@@ -151,10 +142,10 @@ struct source_identity source_file_identity(const struct stat *status)
 
 struct source *source_file_open(int found, const char *name, struct error *error)
 {
-    char link[64];
     struct stat status;
-    snprintf(link, sizeof link, "/proc/self/fd/%d", found);
-    int fd = source_file_open_at(AT_FDCWD, link, O_RDONLY);
+    int fd = system_reopen(found);
+    if (fd < 0 && errno == EMFILE && raise_descriptor_limit())
+        fd = system_reopen(found);
     if (fd < 0 || fstat(fd, &status) != 0) {
         error_set_errno(error, errno, "%s", name);
         if (fd >= 0)

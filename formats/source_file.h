@@ -8,8 +8,8 @@
 /* Calls openat() with O_CLOEXEC; raises the soft limit of descriptors when it is reached. */
 int source_file_open_at(int directory, const char *path, int flags);
 
-/* Opens the regular file of an O_PATH descriptor, which the caller closes. Messages call the source `name`. Returns
- * NULL on failure. */
+/* Opens the regular file that a descriptor has found (system_find_flags), which the caller closes. Messages call the
+ * source `name`. Returns NULL on failure. */
 struct source *source_file_open(int found, const char *name, struct error *error);
 
 struct source_identity source_file_identity(const struct stat *status);

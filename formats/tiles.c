@@ -1,5 +1,7 @@
 #include "formats/tiles.h"
 
+#include "base/system.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,7 +83,7 @@ static const struct view *join(struct joining *joining, struct tile *tiles, size
         return tiles[0].view;
     for (unsigned axis = 0; n > 1 && axis < joining->rank && depth < MAX_CUTS; axis++) {
         uint64_t end;
-        qsort_r(tiles, n, sizeof *tiles, compare_on, &axis);
+        system_sort(tiles, n, sizeof *tiles, compare_on, &axis);
         if (count_uncut(tiles, n, axis, &end) < n)
             return join_on(joining, tiles, n, region, axis, depth);
     }

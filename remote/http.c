@@ -1,5 +1,6 @@
 #include "remote/http.h"
 
+#include "base/system.h"
 #include "base/text.h"
 #include "remote/libcurl.h"
 #include "remote/options.h"
@@ -220,7 +221,7 @@ enum { DESCRIPTORS = 1024 };
 
 static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
 {
-    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    return system_socket(address->family, address->socktype, address->protocol);
 }
 
 static bool is_inheritable(int fd)

@@ -1,10 +1,10 @@
 #include "remote/sealed.h"
 
 #include "base/arena.h"
+#include "base/little_endian.h"
 #include "remote/crc.h"
 #include "remote/store.h"
 
-#include <endian.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -82,7 +82,8 @@ bool sealed_take(struct sealed *sealed, uint64_t granule, size_t length, void *o
     if (!sealed_read(sealed, granule * STORE_GRANULE, length, out) ||
         pread(sealed->crcs, &crc, sizeof crc, (off_t)(granule * sizeof crc)) != sizeof crc)
         return false;
-    if (le32toh(crc) == crc_of(out, length))
+    little_endian(&crc, 1, sizeof crc);
+    if (crc == crc_of(out, length))
         return true;
     atomic_store(&sealed->is_damaged, true);
     unlink(sealed->path);
@@ -134,7 +135,8 @@ struct sealing *sealing_begin(const char *directory)
 
 bool sealing_add(struct sealing *sealing, const void *granule, size_t length)
 {
-    const uint32_t crc = htole32(crc_of(granule, length));
+    uint32_t crc = crc_of(granule, length);
+    little_endian(&crc, 1, sizeof crc);
     return write(sealing->file.fd, granule, length) == (ssize_t)length &&
            write(sealing->crcs.fd, &crc, sizeof crc) == sizeof crc;
 }

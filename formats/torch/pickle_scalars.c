@@ -5,6 +5,9 @@
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined(__APPLE__)
+#include <xlocale.h>
+#endif
 
 static bool push_integer(struct machine *machine, int64_t value)
 {

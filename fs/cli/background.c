@@ -1,6 +1,7 @@
 #include "fs/cli/background.h"
 
 #include "base/report.h"
+#include "base/system.h"
 #include "base/text.h"
 #include "fs/cli/command.h"
 
@@ -33,7 +34,7 @@ static int await_child(pid_t child, int ready)
 int background_start(struct background *background)
 {
     int ends[2];
-    pid_t child = pipe2(ends, O_CLOEXEC) == 0 ? fork() : -1;
+    pid_t child = system_pipe(ends) ? fork() : -1;
     if (child < 0) {
         report("cannot go to the background: %s", strerror(errno));
         return EXIT_BAD_INPUT;

@@ -2,6 +2,7 @@
 #include "base/report.h"
 #include "fs/cli/command.h"
 #include "fs/cli/command_sandbox.h"
+#include "fs/cli/server_sandbox.h"
 #include "fs/mount/fuse_session.h"
 #include "fs/mount/mountpoint.h"
 #include "fs/mount/unmounter.h"

@@ -6,7 +6,6 @@
 #include "formats/source.h"
 #include "remote/store.h"
 
-#include <linux/capability.h>
 #include <string.h>
 
 /* Returns the folder of a path, or of the repository in a hub cache whose snapshot the path is in. */
@@ -92,19 +91,4 @@ void confine_command(const struct checkpoint *const *checkpoints, size_t n, cons
 void confine_to_source(const struct checkpoint *checkpoint, const struct options *options)
 {
     confine_command(&checkpoint, 1, options, NULL);
-}
-
-void enter_server_sandbox(int paths, const struct options *options, const char *mountpoint, uint64_t capabilities)
-{
-    struct arena *arena = arena_new();
-    const char *slash = strrchr(mountpoint, '/');
-    sandbox_enter(&(struct sandbox){
-        .network = source_any_remote(),
-        .capabilities = capabilities | (options->mount.session.no_passthrough ? 0 : 1ULL << CAP_SYS_ADMIN),
-        .paths = paths,
-        .emptied = slash == mountpoint ? "/" : arena_strndup(arena, mountpoint, (size_t)(slash - mountpoint)),
-    });
-    if (!source_any_remote())
-        sandbox_clear_environment(NULL);
-    arena_free(arena);
 }

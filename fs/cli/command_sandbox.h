@@ -16,8 +16,3 @@ int open_command_paths(const struct checkpoint *const *checkpoints, size_t n, co
 void confine_command(const struct checkpoint *const *checkpoints, size_t n, const struct options *options,
                      const char *destination);
 void confine_to_source(const struct checkpoint *checkpoint, const struct options *options);
-
-/* Enters the sandbox before threads are started, with the paths of open_command_paths(). The server may still remove
- * `mountpoint`. Clears the environment, unless a network needs it. `capabilities` are kept besides those for files and
- * passthrough. */
-void enter_server_sandbox(int paths, const struct options *options, const char *mountpoint, uint64_t capabilities);

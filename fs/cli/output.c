@@ -1,6 +1,7 @@
 #include "fs/cli/output.h"
 
 #include "base/arena.h"
+#include "base/system.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -57,12 +58,12 @@ static void release(struct output *output)
 static bool open_temporary(struct output *output)
 {
     char *copy = memory_strdup(output->path);
-    output->fd = open(dirname(copy), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    output->fd = system_open_unnamed(dirname(copy));
     free(copy);
     output->has_no_name = output->fd >= 0;
     if (output->has_no_name)
         return true;
-    /* Not every file system has O_TMPFILE. After any other error, this open fails with it, too. */
+    /* Not every file system has such files. After any other error, this open fails with it, too. */
     output->fd = open(output->temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
     if (output->fd < 0)
         return false;
@@ -84,7 +85,7 @@ bool output_open(struct output *output, const char *path, uint64_t size, struct 
     output->is_file = !exists || S_ISREG(status.st_mode);
     if (!output->is_file)
         output->fd = open(output->path, O_WRONLY | O_CLOEXEC);
-    else if (open_temporary(output) && size != 0 && fallocate(output->fd, 0, 0, (off_t)size) != 0 && errno == ENOSPC) {
+    else if (open_temporary(output) && size != 0 && !system_reserve(output->fd, size) && errno == ENOSPC) {
         error_set(error, "%s: not enough space for its %llu bytes", path, (unsigned long long)size);
         output_discard(output);
         return false;
@@ -96,14 +97,12 @@ bool output_open(struct output *output, const char *path, uint64_t size, struct 
     return false;
 }
 
-/* Gives an unnamed file its name: linkat() cannot replace a file, but rename() can. */
+/* Gives an unnamed file its name: a link cannot replace a file, but rename() can. */
 static bool link_output(const struct output *output)
 {
-    char self[64];
-    snprintf(self, sizeof self, "/proc/self/fd/%d", output->fd);
-    if (linkat(AT_FDCWD, self, AT_FDCWD, output->path, AT_SYMLINK_FOLLOW) == 0)
+    if (system_link_unnamed(output->fd, output->path))
         return true;
-    if (errno != EEXIST || linkat(AT_FDCWD, self, AT_FDCWD, output->temporary, AT_SYMLINK_FOLLOW) != 0)
+    if (errno != EEXIST || !system_link_unnamed(output->fd, output->temporary))
         return false;
     if (rename(output->temporary, output->path) == 0)
         return true;
@@ -121,7 +120,7 @@ static bool close_output(struct output *output)
     return close(fd) == 0;
 }
 
-/* Closes only named files before the rename: file systems with O_TMPFILE report no write error at close. */
+/* Closes only named files before the rename: file systems with unnamed files report no write error at close. */
 bool output_finish(struct output *output, struct error *error)
 {
     bool done = output->has_no_name ? link_output(output) : close_output(output);

@@ -1,12 +1,11 @@
 #include "fs/cli/reflink.h"
 
+#include "base/system.h"
 #include "formats/gguf/share.h"
 #include "formats/source.h"
 
 #include <errno.h>
-#include <linux/fs.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 enum { BLOCK = GGUF_SHARED_BLOCK, PIECE = 1 << 20 };
@@ -59,11 +58,10 @@ static bool share_run(struct sharing *sharing, uint64_t offset, const struct ext
     if (source < 0 || offset % BLOCK != from->offset % BLOCK || sharing->reflinked.reason != 0 || length < skip + BLOCK)
         return true;
     uint64_t n_shared = ends_both ? length - skip : (length - skip) / BLOCK * BLOCK;
-    struct file_clone_range range = {source, from->offset + skip, n_shared, offset + skip};
-    if (ioctl(sharing->fd, FICLONERANGE, &range) != 0) {
-        sharing->reflinked.reason = errno;
+    const struct system_clone clone = {source, sharing->fd, from->offset + skip, offset + skip, n_shared};
+    sharing->reflinked.reason = system_clone(&clone);
+    if (sharing->reflinked.reason != 0)
         return true;
-    }
     if (!write_until(sharing, offset + skip))
         return false;
     sharing->end = offset + skip + n_shared;

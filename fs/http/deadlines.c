@@ -1,6 +1,7 @@
 #include "fs/http/deadlines.h"
 
 #include "base/arena.h"
+#include "base/system.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -50,7 +51,7 @@ static void *watch(void *context)
     pthread_mutex_lock(&deadlines->lock);
     while (!deadlines->ends) {
         struct timespec look = {.tv_sec = now() + period};
-        pthread_cond_timedwait(&deadlines->ending, &deadlines->lock, &look);
+        system_wait_until(&deadlines->ending, &deadlines->lock, &look);
         end_late(deadlines);
     }
     pthread_mutex_unlock(&deadlines->lock);
@@ -66,14 +67,10 @@ static void destroy(struct deadlines *deadlines)
 
 struct deadlines *deadlines_new(unsigned seconds, struct error *error)
 {
-    pthread_condattr_t monotonic;
     struct deadlines *deadlines = memory_alloc(sizeof *deadlines);
     *deadlines = (struct deadlines){.seconds = seconds};
     pthread_mutex_init(&deadlines->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&deadlines->ending, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    system_condition_init(&deadlines->ending);
     int failure = pthread_create(&deadlines->thread, NULL, watch, deadlines);
     if (failure == 0)
         return deadlines;

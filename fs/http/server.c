@@ -3,6 +3,7 @@
 #include "base/arrival.h"
 #include "base/attempt.h"
 #include "base/report.h"
+#include "base/system.h"
 #include "base/text.h"
 #include "fs/http/answer.h"
 #include "fs/http/authorization.h"
@@ -17,6 +18,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -390,7 +392,8 @@ static bool open_socket(struct server *server, struct error *error)
     if (address == NULL)
         return false;
     bool done = false;
-    if ((server->listening = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) < 0 ||
+    if ((server->listening = system_socket(address->ai_family, SOCK_STREAM, 0)) < 0 ||
+        fcntl(server->listening, F_SETFL, O_NONBLOCK) != 0 ||
         setsockopt(server->listening, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
         bind(server->listening, address->ai_addr, address->ai_addrlen) != 0 ||
         listen(server->listening, SOMAXCONN) != 0)

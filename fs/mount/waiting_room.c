@@ -1,5 +1,7 @@
 #include "fs/mount/waiting_room.h"
 
+#include "base/system.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -56,12 +58,8 @@ struct waiting_room *waiting_room_new(struct tree *tree, waiting_answer *answer)
 {
     struct waiting_room *room = memory_alloc(sizeof *room);
     *room = (struct waiting_room){.tree = tree, .answer = answer};
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_mutex_init(&room->lock, NULL);
-    pthread_cond_init(&room->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    system_condition_init(&room->changed);
     tree_on_planned(tree, planned, room);
     return room;
 }
@@ -112,7 +110,7 @@ static void *look_after(void *context)
         if (still == NULL && !room->closing && room->changes == seen)
             pthread_cond_wait(&room->changed, &room->lock);
         else if (!room->closing && room->changes == seen)
-            pthread_cond_timedwait(&room->changed, &room->lock, &look);
+            system_wait_until(&room->changed, &room->lock, &look);
     }
     pthread_mutex_unlock(&room->lock);
     return NULL;

@@ -1,10 +1,9 @@
 #include "fs/tree/kept_key.h"
 
+#include "base/system.h"
 #include "quant/convert.h"
 #include "quant/dependencies.h"
 
-#include <elf.h>
-#include <link.h>
 #include <nettle/base16.h>
 #include <string.h>
 
@@ -24,32 +23,9 @@ static void add_text(struct sha256_ctx *hash, const char *text)
     sha256_update(hash, strlen(text) + 1, (const uint8_t *)text);
 }
 
-static size_t padded(size_t length)
+static void add_bytes(void *hash, const void *bytes, size_t length)
 {
-    return (length + 3) / 4 * 4;
-}
-
-/* Adds the build ID of a note segment, if it is there. */
-static void add_notes(struct sha256_ctx *hash, const unsigned char *bytes, size_t length)
-{
-    ElfW(Nhdr) note;
-    for (size_t at = 0; at + sizeof note <= length;) {
-        memcpy(&note, bytes + at, sizeof note);
-        size_t content = at + sizeof note + padded(note.n_namesz);
-        if (note.n_type == NT_GNU_BUILD_ID && content + note.n_descsz <= length)
-            sha256_update(hash, note.n_descsz, bytes + content);
-        at = content + padded(note.n_descsz);
-    }
-}
-
-/* Adds the program's notes: it is the first object. */
-static int add_build(struct dl_phdr_info *program, size_t size, void *hash)
-{
-    for (size_t i = 0; i < program->dlpi_phnum; i++)
-        if (program->dlpi_phdr[i].p_type == PT_NOTE)
-            add_notes(hash, (const unsigned char *)(program->dlpi_addr + program->dlpi_phdr[i].p_vaddr),
-                      program->dlpi_phdr[i].p_memsz);
-    return 1;
+    sha256_update(hash, length, bytes);
 }
 
 static void add_changes(struct sha256_ctx *hash, const struct origin *origin)
@@ -107,7 +83,7 @@ void kept_key_begin(struct sha256_ctx *hash, const struct origin *origin, const 
 {
     sha256_init(hash);
     add_text(hash, format_version);
-    dl_iterate_phdr(add_build, hash);
+    system_build_id(add_bytes, hash);
     add_text(hash, identity);
     add_changes(hash, origin);
 }

@@ -7,8 +7,8 @@
 
 enum { MOST_IDLE = 4 }; /* threads that stay, so that a sequential reader needs no new one for each read */
 
-struct wait {
-    struct wait *next;
+struct waiting {
+    struct waiting *next;
     wait_work *work;
     void *context;
 };
@@ -16,7 +16,7 @@ struct wait {
 struct waits {
     pthread_mutex_t lock;
     pthread_cond_t came, thread_left;
-    struct wait *first, **end; /* work that no thread has begun */
+    struct waiting *first, **end; /* work that no thread has begun */
     size_t n_queued, n_idle, n_threads, most_threads;
     bool ending;
 };
@@ -32,9 +32,9 @@ struct waits *waits_new(size_t most_threads)
 }
 
 /* Takes the next piece of work; the caller has the lock. */
-static struct wait *take(struct waits *waits)
+static struct waiting *take(struct waits *waits)
 {
-    struct wait *taken = waits->first;
+    struct waiting *taken = waits->first;
     if (taken == NULL)
         return NULL;
     waits->first = taken->next;
@@ -45,7 +45,7 @@ static struct wait *take(struct waits *waits)
 }
 
 /* Waits for work; returns NULL if there is none and the thread must end. */
-static struct wait *await(struct waits *waits)
+static struct waiting *await(struct waits *waits)
 {
     while (waits->first == NULL && !waits->ending && waits->n_idle < MOST_IDLE) {
         waits->n_idle++;
@@ -59,7 +59,7 @@ static void *do_work(void *context)
 {
     struct waits *waits = context;
     pthread_mutex_lock(&waits->lock);
-    for (struct wait *taken; (taken = await(waits)) != NULL; free(taken)) {
+    for (struct waiting *taken; (taken = await(waits)) != NULL; free(taken)) {
         pthread_mutex_unlock(&waits->lock);
         taken->work(taken->context);
         pthread_mutex_lock(&waits->lock);
@@ -85,12 +85,12 @@ static bool has_thread(struct waits *waits)
 bool waits_add(struct waits *waits, wait_work *work, void *context)
 {
     pthread_mutex_lock(&waits->lock);
-    struct wait *added = malloc(sizeof *added);
+    struct waiting *added = malloc(sizeof *added);
     bool taken = added != NULL && !waits->ending && has_thread(waits);
     if (!taken) {
         free(added);
     } else {
-        *added = (struct wait){NULL, work, context};
+        *added = (struct waiting){NULL, work, context};
         *waits->end = added;
         waits->end = &added->next;
         waits->n_queued++;

@@ -88,15 +88,12 @@ struct nvfp4_scales *nvfp4_scales_read(const struct relation_job *job, const str
     return factors;
 }
 
-static void ignore(void *node)
-{
-}
-
 void nvfp4_scales_free(struct nvfp4_scales *factors)
 {
     if (factors == NULL)
         return;
-    tdestroy(factors->tree, ignore);
+    while (factors->tree != NULL)
+        tdelete(*(void **)factors->tree, &factors->tree, compare);
     free(factors);
 }
 

@@ -1,5 +1,6 @@
 #include "models/layouts/find.h"
 
+#include "base/system.h"
 #include "base/text.h"
 #include "formats/location_local.h"
 
@@ -12,8 +13,8 @@ enum { N_PLACES = sizeof places / sizeof *places };
 /* Returns the path of a directory of layouts; NULL: the program's own path is unknown. */
 static const char *place_at(size_t i, struct arena *arena)
 {
-    const char *program = local_real_path("/proc/self/exe", arena);
-    if (program == NULL)
+    char program[PATH_MAX];
+    if (!system_program_path(program))
         return NULL;
     return arena_printf(arena, "%.*s/%s", (int)(strrchr(program, '/') - program), program, places[i]);
 }

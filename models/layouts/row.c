@@ -1,6 +1,7 @@
 #include "models/layouts/row.h"
 
 #include "base/binary_search.h"
+#include "base/system.h"
 #include "base/text.h"
 #include "models/layouts/row_tensor.h"
 #include "models/relation/pattern.h"
@@ -148,7 +149,7 @@ static void find_tensors(struct search *search)
         search->found[search->n_found++] = found;
     }
     if (search->n_found > 1)
-        qsort_r(search->found, search->n_found, sizeof *search->found, compare_found, search);
+        system_sort(search->found, search->n_found, sizeof *search->found, compare_found, search);
 }
 
 /* Returns the text that a '*' matches: the rest of the name after the part before the '*'. */
@@ -237,10 +238,12 @@ static bool same_but_member(const struct search *search, const struct found *a, 
 static bool mentions(const char *text, const char *name)
 {
     size_t length = strlen(name);
-    for (const char *open = strchr(text, '{'); open != NULL; open = strchr(open + 1, '{'))
-        for (const char *at = strstr(open, name); at != NULL && at < strchrnul(open, '}'); at = strstr(at + 1, name))
+    for (const char *open = strchr(text, '{'); open != NULL; open = strchr(open + 1, '{')) {
+        const char *close = open + strcspn(open, "}");
+        for (const char *at = strstr(open, name); at != NULL && at < close; at = strstr(at + 1, name))
             if (strchr("{ (+-*/%", at[-1]) != NULL && strchr("} )+-*/%", at[length]) != NULL)
                 return true;
+    }
     return false;
 }
 

@@ -1,5 +1,6 @@
 /* The packed weights of a checkpoint. */
 #include "base/sort.h"
+#include "base/text.h"
 #include "models/packings/declared.h"
 #include "models/packings/packed.h"
 #include "models/packings/packings.h"
@@ -24,7 +25,7 @@ struct endings {
 
 static const char *ending_of(const struct tensor *tensor, size_t *ret_length)
 {
-    const char *dot = memrchr(tensor->name, '.', tensor->name_length);
+    const char *dot = text_last(tensor->name, tensor->name_length, '.');
     const char *ending = dot != NULL ? dot : tensor->name;
     *ret_length = (size_t)(tensor->name + tensor->name_length - ending);
     return ending;

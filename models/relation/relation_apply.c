@@ -330,10 +330,6 @@ static bool apply_to(struct applying *applying, const struct tensor *tensor, con
     return write_entry(applying, entry, &match, &view) || error_prefix(applying->error, "tensor '%.200s'", shown);
 }
 
-static void ignore(void *node)
-{
-}
-
 const char *relation_target(const struct relation_job *job, const struct relation_match *match, uint64_t *ret_member)
 {
     const struct applying applying = {.job = job};
@@ -375,8 +371,12 @@ bool relation_apply(const struct relation_job *job, struct error *error)
         applied =
             error_set(error, "layer %" PRIu64 " has only %zu of the %zu tensors that %s puts together",
                       applying.open->numbers[0], applying.open->n_found, applying.open->n_wanted, job->relation->name);
-    tdestroy(applying.tree, ignore);
-    tdestroy(applying.written, free);
+    while (applying.tree != NULL)
+        tdelete(*(void **)applying.tree, &applying.tree, compare_gathered);
+    for (char *name; applying.written != NULL; free(name)) {
+        name = *(char **)applying.written;
+        tdelete(name, &applying.written, compare_texts);
+    }
     free(applying.is_met);
     while (applying.open != NULL)
         free_gathered(applying.open);

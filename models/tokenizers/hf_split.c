@@ -270,8 +270,10 @@ static bool replace_all(struct normalizing *normalizing, const struct json *sett
         return false;
     char *replaced = arena_alloc(normalizing->arena, length + 1), *to = replaced;
     while ((found = memmem(from, (size_t)(end - from), pattern, pattern_length)) != NULL) {
-        to = mempcpy(to, from, (size_t)(found - from));
-        to = mempcpy(to, content, content_length);
+        memcpy(to, from, (size_t)(found - from));
+        to += found - from;
+        memcpy(to, content, content_length);
+        to += content_length;
         from = found + pattern_length;
     }
     memcpy(to, from, (size_t)(end - from));

@@ -111,7 +111,7 @@ static void append_shown(struct buffer *out, const unsigned char *bytes, size_t 
 /* Reads the token of one line as a GGUF has it, in the arena. */
 static bool read_line(const char *line, size_t length, struct arena *arena, const char **ret_text, size_t *ret_length)
 {
-    const char *first = memchr(line, ' ', length), *last = memrchr(line, ' ', length);
+    const char *first = memchr(line, ' ', length), *last = text_last(line, length, ' ');
     struct buffer token = {0}, shown = {0};
     bool good = first != NULL && first < last && read_literal(first + 1, (size_t)(last - first - 1), &token);
     char *end = NULL;

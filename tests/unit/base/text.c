@@ -128,5 +128,8 @@ int main(void)
     guesses();
     columns();
     printable();
+    CHECK(text_last("a.b.c", 4, '.') != NULL && strcmp(text_last("a.b.c", 5, '.'), ".c") == 0);
+    CHECK(strcmp(text_last("a.b.c", 3, '.'), ".b.c") == 0 && text_last("a.b", 1, '.') == NULL &&
+          text_last("", 0, '.') == NULL);
     return check_done();
 }

@@ -155,14 +155,16 @@ static int find_inside(const struct local *local, const char *path, mode_t type,
     if (found < 0 || is_free)
         return found;
     char *target = found_path(found);
-    if (target == NULL || !stays_inside(target, local->directory)) {
+    bool is_inside = target != NULL && stays_inside(target, local->directory);
+    if (target == NULL)
+        error_set(error, "%s: where it is cannot be found out; is /proc mounted?", name);
+    else if (!is_inside)
         error_set(error, "%s: a symbolic link to %s, outside of the model's directory; -o follow-links follows it",
-                  name, target ? target : "an unknown place");
+                  name, target);
+    if (!is_inside)
         close(found);
-        found = -1;
-    }
     free(target);
-    return found;
+    return is_inside ? found : -1;
 }
 
 static struct location *local_folder(const void *context, const char *folder, const char *name, struct error *error)

@@ -147,7 +147,10 @@ struct source *source_file_open(int found, const char *name, struct error *error
     if (fd < 0 && errno == EMFILE && raise_descriptor_limit())
         fd = system_reopen(found);
     if (fd < 0 || fstat(fd, &status) != 0) {
-        error_set_errno(error, errno, "%s", name);
+        if (errno == ENOENT) /* not the file, which has been found */
+            error_set(error, "%s: cannot be opened; is /proc mounted?", name);
+        else
+            error_set_errno(error, errno, "%s", name);
         if (fd >= 0)
             close(fd);
         return NULL;

@@ -121,6 +121,7 @@ static bool set_parameter(struct scope *scope, char *word, struct error *error)
 bool scope_read_parameters(struct scope *scope, const char *text, struct error *error)
 {
     const struct json *parameters = scope->file->parameters;
+    know_lets(scope);
     scope->parameters = arena_array(scope->arena, json_count_members(parameters) + 1, sizeof *scope->parameters);
     for (struct json_member member = {0}; json_next_member(parameters, &member);) {
         char *name = arena_strdup(scope->arena, member.key);
@@ -132,7 +133,6 @@ bool scope_read_parameters(struct scope *scope, const char *text, struct error *
     while ((word = strsep(&rest, ",")) != NULL)
         if (*word != '\0' && !set_parameter(scope, word, error))
             return false;
-    know_lets(scope);
     return true;
 }
 

@@ -699,6 +699,14 @@ END
     done
 }
 
+@test "a message says that /proc is missing" {
+    need_mount_namespace
+    fails 1 "model.safetensors: where it is cannot be found out; is /proc mounted?" \
+        unshare -m sh -c 'umount -l /proc && exec "$@"' sh "$WFS" info "$MODEL"
+    fails 1 "model.safetensors: cannot be opened; is /proc mounted?" \
+        unshare -m sh -c 'umount -l /proc && exec "$@"' sh "$WFS" info "$SOURCE"
+}
+
 @test "weights behind a link out of the model are refused with the remedy; -o follow-links follows the link" {
     mkdir "$OUT/store" "$OUT/linked"
     cp "$SOURCE" "$OUT/store/weights"

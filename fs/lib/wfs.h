@@ -158,8 +158,8 @@ struct wfs_slice {
 WFS_API bool wfs_tensor_size(wfs_model *model, size_t index, const char *dtype, const struct wfs_slice *slices,
                              uint64_t *ret_size, struct wfs_error *ret_error);
 
-/* Reads values into `out`, row-major, of exactly wfs_tensor_size() bytes: those of the file tensors/NAME/DTYPE, which are
- * little-endian on every machine. */
+/* Reads values into `out`, row-major, of exactly wfs_tensor_size() bytes: those of the file tensors/NAME/DTYPE, which
+ * are little-endian on every machine. */
 WFS_API bool wfs_tensor_read(wfs_model *model, size_t index, const char *dtype, const struct wfs_slice *slices,
                              void *out, uint64_t size, struct wfs_error *ret_error);
 

@@ -40,14 +40,17 @@
 #define DEFINE_ENCODERS_BY_LOOPS(name, encode_by, family)     DEFINE_ENCODERS(name, , encode_by, &family##_portable_loops)
 #endif
 
-/* The kernels of NAME for all levels: NAME_decode, its decoder with AVX2 or NULL, and the encoders. */
-#define ENCODER_KERNELS(name, fast_decode)                                                                             \
+/* The kernels of NAME for all levels: NAME_decode, its decoders with NEON and AVX2, or NULL, and the encoders. */
+#define ENCODER_KERNELS_AND(name, neon_decode, avx2_decode)                                                            \
     {                                                                                                                  \
         [CPU_PORTABLE] = {name##_decode, name##_encode, name##_encode_weighted},                                       \
-        [CPU_NEON] = {NULL, ON_ARM(name##_encode_neon), ON_ARM(name##_encode_weighted_neon)},                          \
-        [CPU_AVX2] = {ON_X86(fast_decode), ON_X86(name##_encode_avx2), ON_X86(name##_encode_weighted_avx2)},           \
+        [CPU_NEON] = {ON_ARM(neon_decode), ON_ARM(name##_encode_neon), ON_ARM(name##_encode_weighted_neon)},           \
+        [CPU_AVX2] = {ON_X86(avx2_decode), ON_X86(name##_encode_avx2), ON_X86(name##_encode_weighted_avx2)},           \
         [CPU_AVX512] = {NULL, ON_X86(name##_encode_avx512), ON_X86(name##_encode_weighted_avx512)},                    \
     }
+
+/* Without a decoder with NEON. */
+#define ENCODER_KERNELS(name, fast_decode) ENCODER_KERNELS_AND(name, NULL, fast_decode)
 
 /* ENCODER_KERNELS() for a dtype that needs importance. */
 #define WEIGHTED_ENCODER_KERNELS(name, fast_decode)                                                                    \

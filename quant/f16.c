@@ -62,8 +62,8 @@ static void f16_encode(const float *values, void *blocks, size_t n_blocks)
     }
 }
 
-decode_function f16_decode_avx2;
-encode_function f16_encode_avx2;
+decode_function f16_decode_neon, f16_decode_avx2;
+encode_function f16_encode_neon, f16_encode_avx2;
 
 const struct dtype f16_dtype = {
     .name = "F16",
@@ -75,5 +75,6 @@ const struct dtype f16_dtype = {
     .ggml_type = 1,
     .encode_cost = 140,
     .kernels[CPU_PORTABLE] = {f16_decode, f16_encode},
+    .kernels[CPU_NEON] = {ON_ARM(f16_decode_neon), ON_ARM(f16_encode_neon)},
     .kernels[CPU_AVX2] = {ON_X86(f16_decode_avx2), ON_X86(f16_encode_avx2)},
 };

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "quant/encoders.h"
+#include "quant/f16.h"
 
 enum { IQ4_ELEMENTS = 32, IQ4_TRIES = 16 };
 
@@ -33,16 +34,26 @@ struct iq4_loops {
 /* Sets the weights of the n values of a block: their squares, or, with `importance` (not NULL), its weights. */
 void iq4_weights(const float *values, const float *importance, int n, float *weights);
 
+/* A block of IQ4_XS, and the scale of one of its sub-blocks. */
+enum { IQ4_XS_SUB_BLOCKS = 8, IQ4_XS_SCALES_H = 2, IQ4_XS_SCALES_L = 4, IQ4_XS_QS = 8, IQ4_XS_BYTES = 136 };
+
+static inline float iq4_xs_scale(const uint8_t *block, int j)
+{
+    int low = block[IQ4_XS_SCALES_L + j / 2] >> (4 * (j % 2)) & 15;
+    int high = block[IQ4_XS_SCALES_H + j / 4] >> (2 * (j % 4)) & 3;
+    return f16_load(block) * (float)((low | high << 4) - 32);
+}
+
 extern const struct iq4_loops iq4_portable_loops, iq4_neon_loops, iq4_avx2_loops, iq4_avx512_loops;
 
 /* Defines NAME_dtype over NAME_encode_by() and decode_block, with BLOCK_BYTES for a block. */
 #define DEFINE_IQ4_DTYPE(name, upper, id, elements)                                                                    \
     DEFINE_BLOCK_DECODER(name, elements, BLOCK_BYTES)                                                                  \
     DEFINE_ENCODERS_BY_LOOPS(name, name##_encode_by, iq4)                                                              \
-    decode_function name##_decode_avx2;                                                                                \
+    decode_function name##_decode_neon, name##_decode_avx2;                                                            \
     const struct dtype name##_dtype = {                                                                                \
         BLOCK_DTYPE(name, upper, id, elements),                                                                        \
         .n_scales = 1,                                                                                                 \
         .encode_cost = 9000,                                                                                           \
-        .kernels = ENCODER_KERNELS(name, name##_decode_avx2),                                                          \
+        .kernels = ENCODER_KERNELS_AND(name, name##_decode_neon, name##_decode_avx2),                                  \
     };

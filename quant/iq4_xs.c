@@ -9,15 +9,18 @@
 #include "quant/k_search.h"
 #include "quant/weights.h"
 
-enum { SUB_BLOCKS = 8, SCALES_H = 2, SCALES_L = 4, QS = 8, BLOCK_BYTES = 136 };
+enum {
+    SUB_BLOCKS = IQ4_XS_SUB_BLOCKS,
+    SCALES_H = IQ4_XS_SCALES_H,
+    SCALES_L = IQ4_XS_SCALES_L,
+    QS = IQ4_XS_QS,
+    BLOCK_BYTES = IQ4_XS_BYTES
+};
 
 static void decode_block(const uint8_t *block, float *values)
 {
-    float d = f16_load(block);
-    unsigned high = (unsigned)read_le(block + SCALES_H, 2);
     for (int j = 0; j < SUB_BLOCKS; j++) {
-        int low = block[SCALES_L + j / 2] >> (4 * (j % 2)) & 15;
-        float scale = d * (float)((low | (int)(high >> (2 * j) & 3) << 4) - 32);
+        float scale = iq4_xs_scale(block, j);
         for (int i = 0; i < IQ4_ELEMENTS; i++)
             values[j * IQ4_ELEMENTS + i] = scale * (float)iq4_levels[block32_nibble(block + QS + 16 * j, i)];
     }

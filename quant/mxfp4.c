@@ -44,12 +44,13 @@ static void encode_block(const float *values, uint8_t *block)
 
 DEFINE_BLOCK_KERNELS(mxfp4, BLOCK32_ELEMENTS, BLOCK_BYTES)
 
-decode_function mxfp4_decode_avx2;
-encode_function mxfp4_encode_avx2;
+decode_function mxfp4_decode_neon, mxfp4_decode_avx2;
+encode_function mxfp4_encode_neon, mxfp4_encode_avx2;
 
 const struct dtype mxfp4_dtype = {
     BLOCK_DTYPE(mxfp4, "MXFP4", 39, BLOCK32_ELEMENTS),
     .encode_cost = 400,
     .kernels[CPU_PORTABLE] = {mxfp4_decode, mxfp4_encode},
+    .kernels[CPU_NEON] = {ON_ARM(mxfp4_decode_neon), ON_ARM(mxfp4_encode_neon)},
     .kernels[CPU_AVX2] = {ON_X86(mxfp4_decode_avx2), ON_X86(mxfp4_encode_avx2)},
 };

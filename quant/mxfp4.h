@@ -8,6 +8,17 @@
  * next integer, and results for magnitudes below 2^-125 wrap around. */
 uint8_t mxfp4_exponent(float largest);
 
+/* The same, read from the bits, except where log2f() would round up to the next power, and where it wraps
+ * around. */
+static inline uint8_t mxfp4_exponent_of(float largest)
+{
+    uint32_t bits, most = 0x7fff00;
+    memcpy(&bits, &largest, sizeof bits);
+    uint32_t exponent = bits >> 23;
+    return exponent < 2 || exponent == 255 || (bits & 0x7fffff) >= most ? mxfp4_exponent(largest)
+                                                                        : (uint8_t)(exponent - 2);
+}
+
 /* Twice each code's E2M1 number. */
 extern const int8_t mxfp4_doubled[16];
 

@@ -11,17 +11,6 @@ static void decode_block(const uint8_t *block, float *values)
     store_scaled(values, _mm256_shuffle_epi8(doubled_e2m1, load_nibbles(block + QS)), mxfp4_half_scale(block[0]));
 }
 
-/* Reads the exponent from the bits, except where log2f() would round up to the next power, and where it wraps
- * around. */
-static uint8_t exponent_of(float largest)
-{
-    uint32_t bits, most = 0x7fff00;
-    memcpy(&bits, &largest, sizeof bits);
-    uint32_t exponent = bits >> 23;
-    return exponent < 2 || exponent == 255 || (bits & 0x7fffff) >= most ? mxfp4_exponent(largest)
-                                                                        : (uint8_t)(exponent - 2);
-}
-
 static inline void encode_codes(const float *values, float scale, uint8_t *qs)
 {
     static const float midpoints[7] = {0.5f, 1.5f, 2.5f, 3.5f, 5, 7, 10};
@@ -45,7 +34,7 @@ static inline void encode_batch(const float *values, uint8_t *block, size_t n_bl
 {
     for (size_t i = 0; i < n_blocks; i++, block += BLOCK_BYTES) {
         struct values32 loaded = load_values(values + i * ELEMENTS);
-        block[0] = exponent_of(largest_magnitude(&loaded));
+        block[0] = mxfp4_exponent_of(largest_magnitude(&loaded));
     }
     block -= n_blocks * BLOCK_BYTES;
     for (size_t i = 0; i < n_blocks; i++, block += BLOCK_BYTES)

@@ -42,12 +42,13 @@ static void encode_block(const float *values, uint8_t *block)
 
 DEFINE_BLOCK_KERNELS(nvfp4, ELEMENTS, BLOCK_BYTES)
 
-decode_function nvfp4_decode_avx2;
-encode_function nvfp4_encode_avx2;
+decode_function nvfp4_decode_neon, nvfp4_decode_avx2;
+encode_function nvfp4_encode_neon, nvfp4_encode_avx2;
 
 const struct dtype nvfp4_dtype = {
     BLOCK_DTYPE(nvfp4, "NVFP4", 40, ELEMENTS),
     .encode_cost = 1500,
     .kernels[CPU_PORTABLE] = {nvfp4_decode, nvfp4_encode},
+    .kernels[CPU_NEON] = {ON_ARM(nvfp4_decode_neon), ON_ARM(nvfp4_encode_neon)},
     .kernels[CPU_AVX2] = {ON_X86(nvfp4_decode_avx2), ON_X86(nvfp4_encode_avx2)},
 };

@@ -90,7 +90,8 @@ static void encode_weighted(const struct q45_format *format, const float *values
         .weighs_rows = true,                                                                                           \
         .encode_cost = 250,                                                                                            \
         .kernels[CPU_PORTABLE] = {prefix##_decode, prefix##_encode, prefix##_encode_weighted},                         \
-        .kernels[CPU_NEON] = {NULL, NULL, ON_ARM(prefix##_encode_weighted_neon)},                                      \
+        .kernels[CPU_NEON] = {ON_ARM(prefix##_decode_neon), ON_ARM(prefix##_encode_neon),                              \
+                              ON_ARM(prefix##_encode_weighted_neon)},                                                  \
         .kernels[CPU_AVX2] = {ON_X86(prefix##_decode_avx2), ON_X86(prefix##_encode_avx2),                              \
                               ON_X86(prefix##_encode_weighted_avx2)},                                                  \
         .kernels[CPU_AVX512] = {NULL, NULL, ON_X86(prefix##_encode_weighted_avx512)},                                  \

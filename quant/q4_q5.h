@@ -39,8 +39,8 @@ static inline void q45_pack(const struct q45_format *format, float d, float mini
 
 /* Declares the fast kernels of a format (q4_q5_avx2.c, q4_q5_simd.h). */
 #define Q45_KERNELS(name)                                                                                              \
-    decode_function name##_decode_avx2;                                                                                \
-    encode_function name##_encode_avx2;                                                                                \
+    decode_function name##_decode_neon, name##_decode_avx2;                                                            \
+    encode_function name##_encode_neon, name##_encode_avx2;                                                            \
     encode_weighted_function name##_encode_weighted_neon, name##_encode_weighted_avx2, name##_encode_weighted_avx512;
 Q45_KERNELS(q4_0)
 Q45_KERNELS(q4_1)

@@ -25,12 +25,13 @@ static void encode_block(const float *values, uint8_t *block)
 DEFINE_BLOCK_KERNELS(q8_0, BLOCK32_ELEMENTS, BLOCK_BYTES)
 
 decode_function q8_0_decode_avx2;
-encode_function q8_0_encode_avx2;
+encode_function q8_0_encode_neon, q8_0_encode_avx2;
 
 const struct dtype q8_0_dtype = {
     BLOCK_DTYPE(q8_0, "Q8_0", 8, BLOCK32_ELEMENTS),
     .n_scales = 1,
     .encode_cost = 250,
     .kernels[CPU_PORTABLE] = {q8_0_decode, q8_0_encode},
+    .kernels[CPU_NEON] = {NULL, ON_ARM(q8_0_encode_neon)},
     .kernels[CPU_AVX2] = {ON_X86(q8_0_decode_avx2), ON_X86(q8_0_encode_avx2)},
 };

@@ -1,0 +1,222 @@
+/* Blocks of 32 values, one at a time: all but Q4_0 to Q5_1 by importance, IQ4_NL's encoding and MXFP4's. */
+#include "quant/iq4.h"
+#include "quant/mxfp4.h"
+#include "quant/q4_q5.h"
+#include "quant/weights.h"
+
+#include <arm_neon.h>
+
+enum {
+    VECTORS = BLOCK32_ELEMENTS / 4,
+    Q8_0_QS = 2,
+    Q8_0_BYTES = 34,
+    IQ4_NL_QS = 2,
+    IQ4_NL_BYTES = 18,
+    MXFP4_QS = 1,
+    MXFP4_BYTES = 17
+};
+
+/* Decoding. */
+
+static inline void store_scaled(float *values, int8x16_t levels, float scale, float minimum, bool has_minimum)
+{
+    int16x8_t halves[2] = {vmovl_s8(vget_low_s8(levels)), vmovl_high_s8(levels)};
+    for (int i = 0; i < 4; i++) {
+        int32x4_t whole = i % 2 == 0 ? vmovl_s16(vget_low_s16(halves[i / 2])) : vmovl_high_s16(halves[i / 2]);
+        float32x4_t scaled = vmulq_n_f32(vcvtq_f32_s32(whole), scale);
+        vst1q_f32(values + 4 * i, has_minimum ? vaddq_f32(scaled, vdupq_n_f32(minimum)) : scaled);
+    }
+}
+
+/* The nibbles of 16 bytes: the low ones first. */
+static inline uint8x16x2_t nibbles_of(const uint8_t *qs)
+{
+    uint8x16_t bytes = vld1q_u8(qs);
+    return (uint8x16x2_t){{vandq_u8(bytes, vdupq_n_u8(15)), vshrq_n_u8(bytes, 4)}};
+}
+
+/* Spreads the bits of two bytes: 16 where one is set. */
+static inline uint8x16_t fifth_bits(const uint8_t *qh)
+{
+    static const uint8_t bits[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+    uint8x16_t spread = vcombine_u8(vdup_n_u8(qh[0]), vdup_n_u8(qh[1]));
+    return vandq_u8(vtstq_u8(spread, vld1q_u8(bits)), vdupq_n_u8(16));
+}
+
+static inline void decode_q45(const struct q45_format *format, const uint8_t *block, float *values, size_t n_blocks)
+{
+    for (size_t i = 0; i < n_blocks; i++, block += format->block_bytes, values += BLOCK32_ELEMENTS) {
+        float d = f16_load(block), m = format->has_minimum ? f16_load(block + Q45_M) : 0;
+        uint8x16x2_t levels = nibbles_of(block + format->qs);
+        for (int half = 0; half < 2; half++) {
+            uint8x16_t level = levels.val[half];
+            if (format->qh != 0)
+                level = vorrq_u8(level, fifth_bits(block + format->qh + 2 * half));
+            if (!format->has_minimum)
+                level = vsubq_u8(level, vdupq_n_u8((uint8_t)(format->n_levels / 2)));
+            store_scaled(values + 16 * half, vreinterpretq_s8_u8(level), d, m, format->has_minimum);
+        }
+    }
+}
+
+/* Blocks whose nibbles are places in a table. */
+static inline void decode_looked_up(const int8_t *table, const uint8_t *qs, float scale, float *values)
+{
+    int8x16_t levels = vld1q_s8(table);
+    uint8x16x2_t nibbles = nibbles_of(qs);
+    for (int half = 0; half < 2; half++)
+        store_scaled(values + 16 * half, vqtbl1q_s8(levels, nibbles.val[half]), scale, 0, false);
+}
+
+decode_function iq4_nl_decode_neon, iq4_xs_decode_neon;
+
+void iq4_nl_decode_neon(const void *blocks, float *values, size_t n_blocks)
+{
+    const uint8_t *block = blocks;
+    for (size_t i = 0; i < n_blocks; i++, block += IQ4_NL_BYTES, values += BLOCK32_ELEMENTS)
+        decode_looked_up(iq4_levels, block + IQ4_NL_QS, f16_load(block), values);
+}
+
+void iq4_xs_decode_neon(const void *blocks, float *values, size_t n_blocks)
+{
+    const uint8_t *block = blocks;
+    for (size_t i = 0; i < n_blocks; i++, block += IQ4_XS_BYTES)
+        for (int j = 0; j < IQ4_XS_SUB_BLOCKS; j++, values += BLOCK32_ELEMENTS)
+            decode_looked_up(iq4_levels, block + IQ4_XS_QS + 16 * j, iq4_xs_scale(block, j), values);
+}
+
+decode_function mxfp4_decode_neon;
+
+void mxfp4_decode_neon(const void *blocks, float *values, size_t n_blocks)
+{
+    const uint8_t *block = blocks;
+    for (size_t i = 0; i < n_blocks; i++, block += MXFP4_BYTES, values += BLOCK32_ELEMENTS)
+        decode_looked_up(mxfp4_doubled, block + MXFP4_QS, mxfp4_half_scale(block[0]), values);
+}
+
+/* Encoding. */
+
+/* Conversion to integers does not fit above; what C's would give there is INT32_MIN, whose low bits are 0. */
+static inline int32x4_t without_large(int32x4_t converted, float32x4_t values)
+{
+    return vandq_s32(converted, vreinterpretq_s32_u32(vcltq_f32(values, vdupq_n_f32(0x1p31f))));
+}
+
+/* The low byte of each of 16 integers. */
+static inline uint8x16_t low_bytes(const int32x4_t integers[4])
+{
+    uint16x8_t halves[2];
+    for (int i = 0; i < 2; i++)
+        halves[i] = vuzp1q_u16(vreinterpretq_u16_s32(integers[2 * i]), vreinterpretq_u16_s32(integers[2 * i + 1]));
+    return vuzp1q_u8(vreinterpretq_u8_u16(halves[0]), vreinterpretq_u8_u16(halves[1]));
+}
+
+/* The minimum and the maximum, neither of which is NaN if there is a number. */
+static inline void find_range(const float *values, float *ret_minimum, float *ret_maximum)
+{
+    float32x4_t low = vdupq_n_f32(INFINITY), high = vdupq_n_f32(-INFINITY);
+    for (int i = 0; i < VECTORS; i++) {
+        float32x4_t four = vld1q_f32(values + 4 * i);
+        low = vminnmq_f32(low, four);
+        high = vmaxnmq_f32(high, four);
+    }
+    *ret_minimum = vminnmvq_f32(low);
+    *ret_maximum = vmaxnmvq_f32(high);
+}
+
+/* As largest_by_magnitude(), which takes the first of equals. */
+static inline float find_largest(const float *values)
+{
+    float minimum, maximum;
+    find_range(values, &minimum, &maximum);
+    if (!(maximum > 0 || minimum < 0) || maximum == -minimum)
+        return largest_by_magnitude(values, BLOCK32_ELEMENTS);
+    return maximum > -minimum ? maximum : minimum;
+}
+
+/* Stores 32 levels as q45_pack() does. */
+static inline void store_levels(const struct q45_format *format, const uint8x16_t levels[2], uint8_t *block)
+{
+    static const int8_t places[16] = {0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7};
+    uint8x16_t low = vandq_u8(levels[0], vdupq_n_u8(15));
+    vst1q_u8(block + format->qs, vorrq_u8(low, vshlq_n_u8(levels[1], 4)));
+    for (int half = 0; format->qh != 0 && half < 2; half++) {
+        uint8x16_t bits = vshlq_u8(vshrq_n_u8(levels[half], 4), vld1q_s8(places));
+        block[format->qh + 2 * half] = vaddv_u8(vget_low_u8(bits));
+        block[format->qh + 2 * half + 1] = vaddv_u8(vget_high_u8(bits));
+    }
+}
+
+static inline void encode_q45_block(const struct q45_format *format, const float *values, uint8_t *block)
+{
+    uint8x16_t levels[2];
+    float d, offset = 0.5f, minimum = 0, maximum;
+    if (format->has_minimum) {
+        find_range(values, &minimum, &maximum);
+        if (!(minimum < 0)) /* which of the zeros comes first counts */
+            block32_range(values, &minimum, &maximum);
+        d = (maximum - minimum) / (float)(format->n_levels - 1);
+    } else {
+        d = find_largest(values) / (float)(-format->n_levels / 2);
+        offset += (float)(format->n_levels / 2);
+    }
+    float inverse = block32_inverse(d);
+    for (int half = 0; half < 2; half++) {
+        int32x4_t integers[4];
+        for (int i = 0; i < 4; i++) {
+            float32x4_t above = vsubq_f32(vld1q_f32(values + 16 * half + 4 * i), vdupq_n_f32(minimum));
+            float32x4_t scaled = vaddq_f32(vmulq_n_f32(above, inverse), vdupq_n_f32(offset));
+            int32x4_t level = vminq_s32(vcvtq_s32_f32(scaled), vdupq_n_s32(format->n_levels - 1));
+            integers[i] = without_large(vmaxq_s32(level, vdupq_n_s32(0)), scaled);
+        }
+        levels[half] = low_bytes(integers);
+    }
+    f16_store(block, d);
+    if (format->has_minimum)
+        f16_store(block + Q45_M, minimum);
+    store_levels(format, levels, block);
+}
+
+static inline void encode_q45(const struct q45_format *format, const float *values, uint8_t *block, size_t n_blocks)
+{
+    for (size_t i = 0; i < n_blocks; i++, block += format->block_bytes, values += BLOCK32_ELEMENTS)
+        encode_q45_block(format, values, block);
+}
+
+/* Flattened, so that the format is a constant in the loops. */
+#define DEFINE_KERNELS(name)                                                                                           \
+    __attribute__((flatten)) void name##_decode_neon(const void *blocks, float *values, size_t n_blocks)               \
+    {                                                                                                                  \
+        decode_q45(&name##_format, blocks, values, n_blocks);                                                          \
+    }                                                                                                                  \
+    __attribute__((flatten)) void name##_encode_neon(const float *values, void *blocks, size_t n_blocks)               \
+    {                                                                                                                  \
+        encode_q45(&name##_format, values, blocks, n_blocks);                                                          \
+    }
+
+DEFINE_KERNELS(q4_0)
+DEFINE_KERNELS(q4_1)
+DEFINE_KERNELS(q5_0)
+DEFINE_KERNELS(q5_1)
+
+encode_function q8_0_encode_neon;
+
+void q8_0_encode_neon(const float *values, void *blocks, size_t n_blocks)
+{
+    uint8_t *block = blocks;
+    for (size_t i = 0; i < n_blocks; i++, block += Q8_0_BYTES, values += BLOCK32_ELEMENTS) {
+        float minimum, maximum;
+        find_range(values, &minimum, &maximum);
+        float largest = maximum > -minimum ? maximum : -minimum, d = (largest > 0 ? largest : 0) / 127;
+        float inverse = block32_inverse(d);
+        f16_store(block, d);
+        for (int half = 0; half < 2; half++) {
+            int32x4_t integers[4];
+            for (int j = 0; j < 4; j++) {
+                float32x4_t scaled = vmulq_n_f32(vld1q_f32(values + 16 * half + 4 * j), inverse);
+                integers[j] = without_large(vcvtaq_s32_f32(scaled), scaled);
+            }
+            vst1q_u8(block + Q8_0_QS + 16 * half, low_bytes(integers));
+        }
+    }
+}

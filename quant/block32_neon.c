@@ -1,10 +1,10 @@
-/* Blocks of 32 values, one at a time: all but Q4_0 to Q5_1 by importance, IQ4_NL's encoding and MXFP4's. */
+/* Blocks of 32 values, one at a time: Q4_0 to Q5_1 without importance, Q8_0, and what decodes IQ4_NL, IQ4_XS and MXFP4.
+ */
 #include "quant/iq4.h"
 #include "quant/mxfp4.h"
+#include "quant/neon.h"
 #include "quant/q4_q5.h"
 #include "quant/weights.h"
-
-#include <arm_neon.h>
 
 enum {
     VECTORS = BLOCK32_ELEMENTS / 4,
@@ -18,14 +18,10 @@ enum {
 
 /* Decoding. */
 
-static inline void store_scaled(float *values, int8x16_t levels, float scale, float minimum, bool has_minimum)
+static inline void add_to_each(float *values, float number)
 {
-    int16x8_t halves[2] = {vmovl_s8(vget_low_s8(levels)), vmovl_high_s8(levels)};
-    for (int i = 0; i < 4; i++) {
-        int32x4_t whole = i % 2 == 0 ? vmovl_s16(vget_low_s16(halves[i / 2])) : vmovl_high_s16(halves[i / 2]);
-        float32x4_t scaled = vmulq_n_f32(vcvtq_f32_s32(whole), scale);
-        vst1q_f32(values + 4 * i, has_minimum ? vaddq_f32(scaled, vdupq_n_f32(minimum)) : scaled);
-    }
+    for (int i = 0; i < 16; i += 4)
+        vst1q_f32(values + i, vaddq_f32(vld1q_f32(values + i), vdupq_n_f32(number)));
 }
 
 /* The nibbles of 16 bytes: the low ones first. */
@@ -54,7 +50,9 @@ static inline void decode_q45(const struct q45_format *format, const uint8_t *bl
                 level = vorrq_u8(level, fifth_bits(block + format->qh + 2 * half));
             if (!format->has_minimum)
                 level = vsubq_u8(level, vdupq_n_u8((uint8_t)(format->n_levels / 2)));
-            store_scaled(values + 16 * half, vreinterpretq_s8_u8(level), d, m, format->has_minimum);
+            store_scaled(values + 16 * half, vreinterpretq_s8_u8(level), d);
+            if (format->has_minimum)
+                add_to_each(values + 16 * half, m);
         }
     }
 }
@@ -65,7 +63,7 @@ static inline void decode_looked_up(const int8_t *table, const uint8_t *qs, floa
     int8x16_t levels = vld1q_s8(table);
     uint8x16x2_t nibbles = nibbles_of(qs);
     for (int half = 0; half < 2; half++)
-        store_scaled(values + 16 * half, vqtbl1q_s8(levels, nibbles.val[half]), scale, 0, false);
+        store_scaled(values + 16 * half, vqtbl1q_s8(levels, nibbles.val[half]), scale);
 }
 
 decode_function iq4_nl_decode_neon, iq4_xs_decode_neon;
@@ -95,21 +93,6 @@ void mxfp4_decode_neon(const void *blocks, float *values, size_t n_blocks)
 }
 
 /* Encoding. */
-
-/* Conversion to integers does not fit above; what C's would give there is INT32_MIN, whose low bits are 0. */
-static inline int32x4_t without_large(int32x4_t converted, float32x4_t values)
-{
-    return vandq_s32(converted, vreinterpretq_s32_u32(vcltq_f32(values, vdupq_n_f32(0x1p31f))));
-}
-
-/* The low byte of each of 16 integers. */
-static inline uint8x16_t low_bytes(const int32x4_t integers[4])
-{
-    uint16x8_t halves[2];
-    for (int i = 0; i < 2; i++)
-        halves[i] = vuzp1q_u16(vreinterpretq_u16_s32(integers[2 * i]), vreinterpretq_u16_s32(integers[2 * i + 1]));
-    return vuzp1q_u8(vreinterpretq_u8_u16(halves[0]), vreinterpretq_u8_u16(halves[1]));
-}
 
 /* The minimum and the maximum, neither of which is NaN if there is a number. */
 static inline void find_range(const float *values, float *ret_minimum, float *ret_maximum)
@@ -166,8 +149,8 @@ static inline void encode_q45_block(const struct q45_format *format, const float
         for (int i = 0; i < 4; i++) {
             float32x4_t above = vsubq_f32(vld1q_f32(values + 16 * half + 4 * i), vdupq_n_f32(minimum));
             float32x4_t scaled = vaddq_f32(vmulq_n_f32(above, inverse), vdupq_n_f32(offset));
-            int32x4_t level = vminq_s32(vcvtq_s32_f32(scaled), vdupq_n_s32(format->n_levels - 1));
-            integers[i] = without_large(vmaxq_s32(level, vdupq_n_s32(0)), scaled);
+            int32x4_t level = vminq_s32(truncated(scaled), vdupq_n_s32(format->n_levels - 1));
+            integers[i] = vmaxq_s32(level, vdupq_n_s32(0));
         }
         levels[half] = low_bytes(integers);
     }
@@ -205,17 +188,12 @@ void q8_0_encode_neon(const float *values, void *blocks, size_t n_blocks)
 {
     uint8_t *block = blocks;
     for (size_t i = 0; i < n_blocks; i++, block += Q8_0_BYTES, values += BLOCK32_ELEMENTS) {
-        float minimum, maximum;
-        find_range(values, &minimum, &maximum);
-        float largest = maximum > -minimum ? maximum : -minimum, d = (largest > 0 ? largest : 0) / 127;
-        float inverse = block32_inverse(d);
+        float d = largest_magnitude(values, BLOCK32_ELEMENTS) / 127, inverse = block32_inverse(d);
         f16_store(block, d);
         for (int half = 0; half < 2; half++) {
             int32x4_t integers[4];
-            for (int j = 0; j < 4; j++) {
-                float32x4_t scaled = vmulq_n_f32(vld1q_f32(values + 16 * half + 4 * j), inverse);
-                integers[j] = without_large(vcvtaq_s32_f32(scaled), scaled);
-            }
+            for (int j = 0; j < 4; j++)
+                integers[j] = round_away(vmulq_n_f32(vld1q_f32(values + 16 * half + 4 * j), inverse));
             vst1q_u8(block + Q8_0_QS + 16 * half, low_bytes(integers));
         }
     }

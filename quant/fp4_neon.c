@@ -1,29 +1,11 @@
 /* MXFP4 and NVFP4: codes as mxfp4_avx2.c and nvfp4_avx2.c find them, four at a time. */
 #include "quant/dtype.h"
 #include "quant/mxfp4.h"
+#include "quant/neon.h"
 #include "quant/nvfp4.h"
-
-#include <arm_neon.h>
 
 enum { MXFP4_ELEMENTS = 32, MXFP4_QS = 1, MXFP4_BYTES = 17 };
 enum { NVFP4_ELEMENTS = 64, SUB_ELEMENTS = 16, NVFP4_QS = 4, NVFP4_BYTES = 36 };
-
-/* Takes 16 codes in the order of their values; codes of four values lie in the low bytes of a vector. */
-static inline uint8x16_t codes_of(const uint32x4_t fours[4])
-{
-    uint16x8_t low = vuzp1q_u16(vreinterpretq_u16_u32(fours[0]), vreinterpretq_u16_u32(fours[1]));
-    uint16x8_t high = vuzp1q_u16(vreinterpretq_u16_u32(fours[2]), vreinterpretq_u16_u32(fours[3]));
-    return vuzp1q_u8(vreinterpretq_u8_u16(low), vreinterpretq_u8_u16(high));
-}
-
-/* The largest magnitude; NaN is none. */
-static inline float largest_of(const float *values, int n)
-{
-    float32x4_t largest = vdupq_n_f32(0);
-    for (int i = 0; i < n; i += 4)
-        largest = vmaxnmq_f32(largest, vabsq_f32(vld1q_f32(values + i)));
-    return vmaxnmvq_f32(largest);
-}
 
 /* Adds the signs of values to codes other than 0. */
 static inline uint32x4_t with_signs(uint32x4_t codes, float32x4_t values)
@@ -48,13 +30,13 @@ void mxfp4_encode_neon(const float *values, void *blocks, size_t n_blocks)
     uint8_t *block = blocks;
     for (size_t i = 0; i < n_blocks; i++, block += MXFP4_BYTES, values += MXFP4_ELEMENTS) {
         uint8x16_t codes[2];
-        block[0] = mxfp4_exponent_of(largest_of(values, MXFP4_ELEMENTS));
+        block[0] = mxfp4_exponent_of(largest_magnitude(values, MXFP4_ELEMENTS));
         float scale = mxfp4_half_scale(block[0]);
         for (int half = 0; half < 2; half++) {
-            uint32x4_t fours[4];
+            int32x4_t fours[4];
             for (int j = 0; j < 4; j++)
-                fours[j] = codes_above(vld1q_f32(values + 16 * half + 4 * j), scale);
-            codes[half] = codes_of(fours);
+                fours[j] = vreinterpretq_s32_u32(codes_above(vld1q_f32(values + 16 * half + 4 * j), scale));
+            codes[half] = low_bytes(fours);
         }
         vst1q_u8(block + MXFP4_QS, vorrq_u8(codes[0], vshlq_n_u8(codes[1], 4)));
     }
@@ -82,12 +64,12 @@ void nvfp4_encode_neon(const float *values, void *blocks, size_t n_blocks)
     uint8_t *block = blocks;
     for (size_t i = 0; i < n_blocks; i++, block += NVFP4_BYTES)
         for (int j = 0; j < NVFP4_ELEMENTS / SUB_ELEMENTS; j++, values += SUB_ELEMENTS) {
-            uint32x4_t fours[4];
-            block[j] = nvfp4_scale_of(largest_of(values, SUB_ELEMENTS) / 6);
+            int32x4_t fours[4];
+            block[j] = nvfp4_scale_of(largest_magnitude(values, SUB_ELEMENTS) / 6);
             float scale = nvfp4_half_scale(block[j]);
             for (int k = 0; k < 4; k++)
-                fours[k] = nearest_codes(vld1q_f32(values + 4 * k), scale);
-            uint8x16_t codes = codes_of(fours);
+                fours[k] = vreinterpretq_s32_u32(nearest_codes(vld1q_f32(values + 4 * k), scale));
+            uint8x16_t codes = low_bytes(fours);
             vst1_u8(block + NVFP4_QS + 8 * j, vorr_u8(vget_low_u8(codes), vshl_n_u8(vget_high_u8(codes), 4)));
         }
 }
@@ -102,12 +84,6 @@ void nvfp4_decode_neon(const void *blocks, float *values, size_t n_blocks)
         for (int j = 0; j < NVFP4_ELEMENTS / SUB_ELEMENTS; j++, values += SUB_ELEMENTS) {
             uint8x8_t bytes = vld1_u8(block + NVFP4_QS + 8 * j);
             uint8x16_t codes = vcombine_u8(vand_u8(bytes, vdup_n_u8(15)), vshr_n_u8(bytes, 4));
-            int8x16_t numbers = vqtbl1q_s8(doubled, codes);
-            float scale = nvfp4_half_scale(block[j]);
-            int16x8_t halves[2] = {vmovl_s8(vget_low_s8(numbers)), vmovl_high_s8(numbers)};
-            for (int k = 0; k < 4; k++) {
-                int32x4_t four = k % 2 == 0 ? vmovl_s16(vget_low_s16(halves[k / 2])) : vmovl_high_s16(halves[k / 2]);
-                vst1q_f32(values + 4 * k, vmulq_n_f32(vcvtq_f32_s32(four), scale));
-            }
+            store_scaled(values, vqtbl1q_s8(doubled, codes), nvfp4_half_scale(block[j]));
         }
 }

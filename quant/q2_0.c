@@ -30,13 +30,14 @@ static void encode_block(const float *values, uint8_t *block)
 
 DEFINE_BLOCK_KERNELS(q2_0, ELEMENTS, BLOCK_BYTES)
 
-decode_function q2_0_decode_avx2;
-encode_function q2_0_encode_avx2;
+decode_function q2_0_decode_neon, q2_0_decode_avx2;
+encode_function q2_0_encode_neon, q2_0_encode_avx2;
 
 const struct dtype q2_0_dtype = {
     BLOCK_DTYPE(q2_0, "Q2_0", 42, ELEMENTS),
     .n_scales = 1,
     .encode_cost = 300,
     .kernels[CPU_PORTABLE] = {q2_0_decode, q2_0_encode},
+    .kernels[CPU_NEON] = {ON_ARM(q2_0_decode_neon), ON_ARM(q2_0_encode_neon)},
     .kernels[CPU_AVX2] = {ON_X86(q2_0_decode_avx2), ON_X86(q2_0_encode_avx2)},
 };

@@ -58,8 +58,8 @@ static void encode_block(const float *values, uint8_t *block)
 
 DEFINE_BLOCK_KERNELS(tq1_0, TERNARY_ELEMENTS, BLOCK_BYTES)
 
-decode_function tq1_0_decode_avx2;
-encode_function tq1_0_encode_avx2;
+decode_function tq1_0_decode_neon, tq1_0_decode_avx2;
+encode_function tq1_0_encode_neon, tq1_0_encode_avx2;
 
 const struct dtype tq1_0_dtype = {
     BLOCK_DTYPE(tq1_0, "TQ1_0", 34, TERNARY_ELEMENTS),
@@ -67,5 +67,6 @@ const struct dtype tq1_0_dtype = {
     .scale_offset = {D},
     .encode_cost = 300,
     .kernels[CPU_PORTABLE] = {tq1_0_decode, tq1_0_encode},
+    .kernels[CPU_NEON] = {ON_ARM(tq1_0_decode_neon), ON_ARM(tq1_0_encode_neon)},
     .kernels[CPU_AVX2] = {ON_X86(tq1_0_decode_avx2), ON_X86(tq1_0_encode_avx2)},
 };

@@ -24,8 +24,8 @@ static void encode_block(const float *values, uint8_t *block)
 
 DEFINE_BLOCK_KERNELS(tq2_0, TERNARY_ELEMENTS, BLOCK_BYTES)
 
-decode_function tq2_0_decode_avx2;
-encode_function tq2_0_encode_avx2;
+decode_function tq2_0_decode_neon, tq2_0_decode_avx2;
+encode_function tq2_0_encode_neon, tq2_0_encode_avx2;
 
 const struct dtype tq2_0_dtype = {
     BLOCK_DTYPE(tq2_0, "TQ2_0", 35, TERNARY_ELEMENTS),
@@ -33,5 +33,6 @@ const struct dtype tq2_0_dtype = {
     .scale_offset = {D},
     .encode_cost = 300,
     .kernels[CPU_PORTABLE] = {tq2_0_decode, tq2_0_encode},
+    .kernels[CPU_NEON] = {ON_ARM(tq2_0_decode_neon), ON_ARM(tq2_0_encode_neon)},
     .kernels[CPU_AVX2] = {ON_X86(tq2_0_decode_avx2), ON_X86(tq2_0_encode_avx2)},
 };

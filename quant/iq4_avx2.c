@@ -3,6 +3,8 @@
 #include "quant/dtype.h"
 #include "quant/iq4.h"
 
+#include <stdbool.h>
+
 /* The level nearest to each value: 2 * `pair`, plus 1 where `upper` is set. Found by bisection: comparisons select the
  * next midpoint. */
 struct nearest {
@@ -33,14 +35,109 @@ static inline struct nearest find_nearest(__m256 value)
     return (struct nearest){pair, not_less(value, _mm256_permutevar8x32_ps(sixteenths, pair))};
 }
 
-/* Returns the value of the nearest level. */
+/* The values of levels. */
+static inline __m256 numbers_of_even(void)
+{
+    return _mm256_setr_ps(-127, -83, -49, -22, 1, 25, 53, 89);
+}
+
+static inline __m256 numbers_of_odd(void)
+{
+    return _mm256_setr_ps(-104, -65, -35, -10, 13, 38, 69, 113);
+}
+
+/* Looks up a level in a table, given as that of even levels and that of odd ones. */
+static inline __m256 look_up(struct nearest level, __m256 even, __m256 odd)
+{
+    return _mm256_blendv_ps(_mm256_permutevar8x32_ps(even, level.pair), _mm256_permutevar8x32_ps(odd, level.pair),
+                            level.upper);
+}
+
 static inline __m256 nearest_number(__m256 value)
 {
-    __m256 lower = _mm256_setr_ps(-127, -83, -49, -22, 1, 25, 53, 89),
-           upper = _mm256_setr_ps(-104, -65, -35, -10, 13, 38, 69, 113);
-    struct nearest nearest = find_nearest(value);
-    return _mm256_blendv_ps(_mm256_permutevar8x32_ps(lower, nearest.pair),
-                            _mm256_permutevar8x32_ps(upper, nearest.pair), nearest.upper);
+    return look_up(find_nearest(value), numbers_of_even(), numbers_of_odd());
+}
+
+/* The tries but the first have nearly the same inverse, so what is nearest to a value is for all of them one of two
+ * levels: what a value adds to the sums of each try is known but for the side of one midpoint. */
+struct choices {
+    float midpoint[IQ4_ELEMENTS];
+    struct terms {
+        float first[IQ4_ELEMENTS];   /* of the first try */
+        float below[IQ4_ELEMENTS];   /* of the others, below the midpoint */
+        float changes[IQ4_ELEMENTS]; /* the bits that are others from it on */
+    } qx, q2;
+};
+
+/* Sets the terms of eight values for the level numbers q: weight * q * factor. */
+static inline void set_terms(struct terms *terms, int at, __m256 weight, const __m256 q[3], const __m256 factor[3])
+{
+    __m256 below = _mm256_mul_ps(_mm256_mul_ps(weight, q[1]), factor[1]);
+    __m256 above = _mm256_mul_ps(_mm256_mul_ps(weight, q[2]), factor[2]);
+    _mm256_storeu_ps(terms->first + at, _mm256_mul_ps(_mm256_mul_ps(weight, q[0]), factor[0]));
+    _mm256_storeu_ps(terms->below + at, below);
+    _mm256_storeu_ps(terms->changes + at, _mm256_xor_ps(below, above));
+}
+
+/* The terms of eight tries for the value at a place. */
+static inline __m256 terms_at(const struct terms *terms, int at, __m256 above)
+{
+    return _mm256_xor_ps(_mm256_set1_ps(terms->below[at]), _mm256_and_ps(above, _mm256_set1_ps(terms->changes[at])));
+}
+
+static inline __m256i level_of(struct nearest nearest)
+{
+    return _mm256_sub_epi32(_mm256_add_epi32(nearest.pair, nearest.pair), _mm256_castps_si256(nearest.upper));
+}
+
+/* Returns false if there are more than two levels for a value. */
+static inline bool find_choices(const float *values, const float *weights, const float inverses[IQ4_TRIES],
+                                struct choices *choices)
+{
+    const float *m = iq4_midpoints;
+    const __m256 even = _mm256_setr_ps(m[0], m[2], m[4], m[6], m[8], m[10], m[12], m[14]),
+                 odd = _mm256_setr_ps(m[1], m[3], m[5], m[7], m[9], m[11], m[13], __builtin_inff()),
+                 after_odd = _mm256_setr_ps(m[2], m[4], m[6], m[8], m[10], m[12], m[14], __builtin_inff()),
+                 number_after_odd = _mm256_setr_ps(-83, -49, -22, 1, 25, 53, 89, 0);
+    __m256 others = _mm256_setzero_ps();
+    for (int i = 0; i < IQ4_ELEMENTS; i += 8) {
+        __m256 value = _mm256_loadu_ps(values + i), weight = _mm256_loadu_ps(weights + i);
+        __m256 a = _mm256_mul_ps(_mm256_set1_ps(inverses[1]), value);
+        __m256 b = _mm256_mul_ps(_mm256_set1_ps(inverses[IQ4_TRIES - 1]), value);
+        struct nearest least = find_nearest(_mm256_min_ps(a, b));
+        others = _mm256_or_ps(others, not_less(_mm256_max_ps(a, b), look_up(least, odd, after_odd)));
+        _mm256_storeu_ps(choices->midpoint + i, look_up(least, even, odd));
+        const __m256 q[3] = {nearest_number(_mm256_mul_ps(_mm256_set1_ps(inverses[0]), value)),
+                             look_up(least, numbers_of_even(), numbers_of_odd()),
+                             look_up(least, numbers_of_odd(), number_after_odd)};
+        set_terms(&choices->qx, i, weight, q, (const __m256[3]){value, value, value});
+        set_terms(&choices->q2, i, weight, q, q);
+    }
+    return _mm256_movemask_ps(others) == 0;
+}
+
+/* Sums up in the order of the values, for eight tries a vector. */
+static inline void sum_choices(const float *values, const float inverses[IQ4_TRIES], const struct choices *choices,
+                               float sums_qx[IQ4_TRIES], float sums_q2[IQ4_TRIES])
+{
+    __m256 sum_qx[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()},
+           sum_q2[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
+    for (int i = 0; i < IQ4_ELEMENTS; i++)
+        for (int j = 0; j < 2; j++) {
+            __m256 scaled = _mm256_mul_ps(_mm256_loadu_ps(inverses + 8 * j), _mm256_set1_ps(values[i]));
+            __m256 above = not_less(scaled, _mm256_set1_ps(choices->midpoint[i]));
+            __m256 qx = terms_at(&choices->qx, i, above), q2 = terms_at(&choices->q2, i, above);
+            if (j == 0) {
+                qx = _mm256_blend_ps(qx, _mm256_set1_ps(choices->qx.first[i]), 1);
+                q2 = _mm256_blend_ps(q2, _mm256_set1_ps(choices->q2.first[i]), 1);
+            }
+            sum_qx[j] = _mm256_add_ps(sum_qx[j], qx);
+            sum_q2[j] = _mm256_add_ps(sum_q2[j], q2);
+        }
+    for (int j = 0; j < 2; j++) {
+        _mm256_storeu_ps(sums_qx + 8 * j, sum_qx[j]);
+        _mm256_storeu_ps(sums_q2 + 8 * j, sum_q2[j]);
+    }
 }
 
 static float search(const float *values, const float *weights)
@@ -49,22 +146,11 @@ static float search(const float *values, const float *weights)
     if (__builtin_fabsf(largest) < IQ4_NEGLIGIBLE)
         return 0;
     float inverses[IQ4_TRIES], sums_qx[IQ4_TRIES], sums_q2[IQ4_TRIES];
+    struct choices choices;
     iq4_inverses(largest, inverses);
-    __m256 inverse[2] = {_mm256_loadu_ps(inverses), _mm256_loadu_ps(inverses + 8)};
-    __m256 sum_qx[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()},
-           sum_q2[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
-    for (int i = 0; i < IQ4_ELEMENTS; i++) {
-        __m256 value = _mm256_set1_ps(values[i]), weight = _mm256_set1_ps(weights[i]);
-        for (int j = 0; j < 2; j++) {
-            __m256 q = nearest_number(_mm256_mul_ps(inverse[j], value)), weighted = _mm256_mul_ps(weight, q);
-            sum_qx[j] = _mm256_add_ps(sum_qx[j], _mm256_mul_ps(weighted, value));
-            sum_q2[j] = _mm256_add_ps(sum_q2[j], _mm256_mul_ps(weighted, q));
-        }
-    }
-    for (int j = 0; j < 2; j++) {
-        _mm256_storeu_ps(sums_qx + 8 * j, sum_qx[j]);
-        _mm256_storeu_ps(sums_q2 + 8 * j, sum_q2[j]);
-    }
+    if (!find_choices(values, weights, inverses, &choices))
+        return iq4_portable_loops.search(values, weights);
+    sum_choices(values, inverses, &choices, sums_qx, sums_q2);
     return iq4_best_scale(sums_qx, sums_q2);
 }
 
@@ -73,9 +159,7 @@ static void quantize(const float *values, float inverse, uint8_t levels[IQ4_ELEM
     struct values32 loaded = load_values(values);
     __m256i integers[4];
     for (int i = 0; i < 4; i++) {
-        struct nearest nearest = find_nearest(_mm256_mul_ps(loaded.part[i], _mm256_set1_ps(inverse)));
-        integers[i] =
-            _mm256_sub_epi32(_mm256_add_epi32(nearest.pair, nearest.pair), _mm256_castps_si256(nearest.upper));
+        integers[i] = level_of(find_nearest(_mm256_mul_ps(loaded.part[i], _mm256_set1_ps(inverse))));
     }
     _mm256_storeu_si256((__m256i *)(void *)levels, to_bytes(integers));
 }

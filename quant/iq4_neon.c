@@ -4,6 +4,8 @@
 #include "quant/vectors_neon.h"
 #include "quant/weights.h"
 
+#include <stdbool.h>
+
 /* The midpoints by the step of the bisection that compares them. */
 struct midpoints {
     vf quarters[2];
@@ -50,25 +52,78 @@ static inline vf number_of(vi level)
     return vcvtq_n_f32_s32(vreinterpretq_s32_s8(numbers), 24);
 }
 
+/* What a value adds to the sums of each try, as in iq4_avx2.c. */
+struct choices {
+    float midpoint[IQ4_ELEMENTS];
+    struct terms {
+        float first[IQ4_ELEMENTS];                      /* of the first try */
+        float below[IQ4_ELEMENTS], above[IQ4_ELEMENTS]; /* of the others, below the midpoint and from it on */
+    } qx, q2;
+};
+
+/* The midpoint above each level, which is negated; none is above the last. */
+static inline vf midpoint_of(vi level)
+{
+    const float last[] = {iq4_midpoints[12], iq4_midpoints[13], iq4_midpoints[14], INFINITY};
+    const uint8x16x4_t table = {{vreinterpretq_u8_f32(v_load(iq4_midpoints)),
+                                 vreinterpretq_u8_f32(v_load(iq4_midpoints + 4)),
+                                 vreinterpretq_u8_f32(v_load(iq4_midpoints + 8)), vreinterpretq_u8_f32(v_load(last))}};
+    return vreinterpretq_f32_u8(vqtbl4q_u8(table, bytes_of(level)));
+}
+
+static inline void set_terms(struct terms *terms, int at, vf weight, const vf q[3], const vf factor[3])
+{
+    v_store(terms->first + at, weight * q[0] * factor[0]);
+    v_store(terms->below + at, weight * q[1] * factor[1]);
+    v_store(terms->above + at, weight * q[2] * factor[2]);
+}
+
+/* Returns false if there are more than two levels for a value. */
+static inline bool find_choices(const float *values, const float *weights, const float inverses[IQ4_TRIES],
+                                struct choices *choices)
+{
+    const struct midpoints midpoints = load_midpoints();
+    vm others = vdupq_n_u32(0);
+    for (int i = 0; i < IQ4_ELEMENTS; i += LANES) {
+        vf value = v_load(values + i), weight = v_load(weights + i);
+        vf a = inverses[1] * value, b = inverses[IQ4_TRIES - 1] * value;
+        vi first = find_nearest(inverses[0] * value, &midpoints);
+        vi least = find_nearest(vminq_f32(a, b), &midpoints), next = vmaxq_s32(least - 1, vdupq_n_s32(-15));
+        others |= vcgeq_f32(vmaxq_f32(a, b), midpoint_of(next));
+        v_store(choices->midpoint + i, midpoint_of(least));
+        const vf q[3] = {number_of(first), number_of(least), number_of(next)};
+        set_terms(&choices->qx, i, weight, q, (const vf[3]){value, value, value});
+        set_terms(&choices->q2, i, weight, q, q);
+    }
+    return vmaxvq_u32(others) == 0;
+}
+
+/* The terms of four tries for the value at a place, of which the first may be of all tries the first. */
+static inline vf terms_at(const struct terms *terms, int at, vm above, bool is_first)
+{
+    vf of_others = v_select(above, v_set(terms->above[at]), v_set(terms->below[at]));
+    return is_first ? vld1q_lane_f32(&terms->first[at], of_others, 0) : of_others;
+}
+
 static float search(const float *values, const float *weights)
 {
     enum { VECTORS = IQ4_TRIES / LANES };
     float largest = largest_by_magnitude(values, IQ4_ELEMENTS);
     if (fabsf(largest) < IQ4_NEGLIGIBLE)
         return 0;
-    const struct midpoints midpoints = load_midpoints();
     float inverses[IQ4_TRIES], sums_qx[IQ4_TRIES], sums_q2[IQ4_TRIES];
-    vf inverse[VECTORS], sum_qx[VECTORS], sum_q2[VECTORS];
+    struct choices choices;
     iq4_inverses(largest, inverses);
-    for (int v = 0; v < VECTORS; v++) {
-        inverse[v] = v_load(inverses + v * LANES);
+    if (!find_choices(values, weights, inverses, &choices))
+        return iq4_portable_loops.search(values, weights);
+    vf sum_qx[VECTORS], sum_q2[VECTORS];
+    for (int v = 0; v < VECTORS; v++)
         sum_qx[v] = sum_q2[v] = v_set(0);
-    }
-    for (int i = 0; i < IQ4_ELEMENTS; i++)
+    for (int i = 0; i < IQ4_ELEMENTS; i++) /* in the order of the values */
         for (int v = 0; v < VECTORS; v++) {
-            vf q = number_of(find_nearest(inverse[v] * values[i], &midpoints)), weighted = weights[i] * q;
-            sum_qx[v] += weighted * values[i];
-            sum_q2[v] += weighted * q;
+            vm above = vcgeq_f32(v_load(inverses + v * LANES) * values[i], v_set(choices.midpoint[i]));
+            sum_qx[v] += terms_at(&choices.qx, i, above, v == 0);
+            sum_q2[v] += terms_at(&choices.q2, i, above, v == 0);
         }
     for (int v = 0; v < VECTORS; v++) {
         v_store(sums_qx + v * LANES, sum_qx[v]);

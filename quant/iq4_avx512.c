@@ -2,8 +2,6 @@
 #include "quant/dtype.h"
 #include "quant/iq4.h"
 
-#include <stdbool.h>
-
 /* Returns the level nearest to each value, by bisection: comparisons select the next midpoint. */
 static inline __m512i find_nearest(__m512 value)
 {
@@ -42,36 +40,23 @@ static inline void set_terms(struct terms *terms, int at, __m512 weight, const _
         _mm512_storeu_ps(to[i] + at, _mm512_mul_ps(_mm512_mul_ps(weight, q[i]), factor[i]));
 }
 
-/* Looks levels up in a table from a place on; what is behind its `n` numbers is `last`. */
-static inline __m512 look_up(__m512i levels, const float *table, int first, int n, float last)
-{
-    const __mmask16 rest = (__mmask16)((1u << (n - first)) - 1);
-    return _mm512_permutexvar_ps(levels, _mm512_mask_loadu_ps(_mm512_set1_ps(last), rest, table + first));
-}
-
-/* Returns false if there are more than two levels for a value. */
-static inline bool find_choices(const float *values, const float *weights, const float inverses[IQ4_TRIES],
+static inline void find_choices(const float *values, const float *weights, const float inverses[IQ4_TRIES],
                                 struct choices *choices)
 {
-    enum { LEVELS = 16, MIDPOINTS = 15 };
-    float numbers[LEVELS];
-    __mmask16 others = 0;
-    _mm512_storeu_ps(numbers, level_numbers());
+    const __m512 numbers = level_numbers(), last = _mm512_set1_ps(__builtin_inff());
+    const __m512 midpoints = _mm512_mask_loadu_ps(last, 0x7fff, iq4_midpoints);
     for (int i = 0; i < IQ4_ELEMENTS; i += 16) {
         __m512 value = _mm512_loadu_ps(values + i), weight = _mm512_loadu_ps(weights + i);
         __m512 a = _mm512_mul_ps(_mm512_set1_ps(inverses[1]), value);
         __m512 b = _mm512_mul_ps(_mm512_set1_ps(inverses[IQ4_TRIES - 1]), value);
         __m512i first = find_nearest(_mm512_mul_ps(_mm512_set1_ps(inverses[0]), value));
-        __m512i least = find_nearest(_mm512_min_ps(a, b));
-        __m512 next = look_up(least, iq4_midpoints, 1, MIDPOINTS, __builtin_inff());
-        others |= _mm512_cmp_ps_mask(_mm512_max_ps(a, b), next, _CMP_GE_OQ);
-        _mm512_storeu_ps(choices->midpoint + i, look_up(least, iq4_midpoints, 0, MIDPOINTS, __builtin_inff()));
-        const __m512 q[3] = {look_up(first, numbers, 0, LEVELS, 0), look_up(least, numbers, 0, LEVELS, 0),
-                             look_up(least, numbers, 1, LEVELS, 0)};
+        __m512i least = find_nearest(_mm512_min_ps(a, b)), next = _mm512_add_epi32(least, _mm512_set1_epi32(1));
+        _mm512_storeu_ps(choices->midpoint + i, _mm512_permutexvar_ps(least, midpoints));
+        const __m512 q[3] = {_mm512_permutexvar_ps(first, numbers), _mm512_permutexvar_ps(least, numbers),
+                             _mm512_permutexvar_ps(next, numbers)};
         set_terms(&choices->qx, i, weight, q, (const __m512[3]){value, value, value});
         set_terms(&choices->q2, i, weight, q, q);
     }
-    return others == 0;
 }
 
 /* The terms of all tries for the value at a place. */
@@ -89,8 +74,7 @@ static float search(const float *values, const float *weights)
     float inverses[IQ4_TRIES], sums_qx[IQ4_TRIES], sums_q2[IQ4_TRIES];
     struct choices choices;
     iq4_inverses(largest, inverses);
-    if (!find_choices(values, weights, inverses, &choices))
-        return iq4_portable_loops.search(values, weights);
+    find_choices(values, weights, inverses, &choices);
     __m512 inverse = _mm512_loadu_ps(inverses), sum_qx = _mm512_setzero_ps(), sum_q2 = _mm512_setzero_ps();
     for (int i = 0; i < IQ4_ELEMENTS; i++) { /* in the order of the values */
         __m512 scaled = _mm512_mul_ps(inverse, _mm512_set1_ps(values[i]));

@@ -4,8 +4,6 @@
 #include "quant/vectors_neon.h"
 #include "quant/weights.h"
 
-#include <stdbool.h>
-
 /* The midpoints by the step of the bisection that compares them. */
 struct midpoints {
     vf quarters[2];
@@ -78,24 +76,20 @@ static inline void set_terms(struct terms *terms, int at, vf weight, const vf q[
     v_store(terms->above + at, weight * q[2] * factor[2]);
 }
 
-/* Returns false if there are more than two levels for a value. */
-static inline bool find_choices(const float *values, const float *weights, const float inverses[IQ4_TRIES],
+static inline void find_choices(const float *values, const float *weights, const float inverses[IQ4_TRIES],
                                 struct choices *choices)
 {
     const struct midpoints midpoints = load_midpoints();
-    vm others = vdupq_n_u32(0);
     for (int i = 0; i < IQ4_ELEMENTS; i += LANES) {
         vf value = v_load(values + i), weight = v_load(weights + i);
         vf a = inverses[1] * value, b = inverses[IQ4_TRIES - 1] * value;
         vi first = find_nearest(inverses[0] * value, &midpoints);
-        vi least = find_nearest(vminq_f32(a, b), &midpoints), next = vmaxq_s32(least - 1, vdupq_n_s32(-15));
-        others |= vcgeq_f32(vmaxq_f32(a, b), midpoint_of(next));
+        vi least = find_nearest(vminq_f32(a, b), &midpoints);
         v_store(choices->midpoint + i, midpoint_of(least));
-        const vf q[3] = {number_of(first), number_of(least), number_of(next)};
+        const vf q[3] = {number_of(first), number_of(least), number_of(least - 1)};
         set_terms(&choices->qx, i, weight, q, (const vf[3]){value, value, value});
         set_terms(&choices->q2, i, weight, q, q);
     }
-    return vmaxvq_u32(others) == 0;
 }
 
 /* The terms of four tries for the value at a place, of which the first may be of all tries the first. */
@@ -114,8 +108,7 @@ static float search(const float *values, const float *weights)
     float inverses[IQ4_TRIES], sums_qx[IQ4_TRIES], sums_q2[IQ4_TRIES];
     struct choices choices;
     iq4_inverses(largest, inverses);
-    if (!find_choices(values, weights, inverses, &choices))
-        return iq4_portable_loops.search(values, weights);
+    find_choices(values, weights, inverses, &choices);
     vf sum_qx[VECTORS], sum_q2[VECTORS];
     for (int v = 0; v < VECTORS; v++)
         sum_qx[v] = sum_q2[v] = v_set(0);

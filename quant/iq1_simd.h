@@ -2,33 +2,8 @@
  * after iq_simd.h.
  *
  * The sums of each way run in the order of the portable loops. The choice of a way depends on the order of ways, and on
- * rounding: so if any of a vector is better than the best so far, they are compared one by one. */
+ * rounding: so all that are nearly the best are compared one by one. */
 #include "quant/iq1.h"
-
-/* Takes every way of the first `n_lanes` lanes that is better than all before it, in order of lanes and then of shifts;
- * ones[] and twos[] are the ways of the lanes. Most often none is. */
-static inline bool take_better(const vf *sums_qx, const vf *sums_q2, int n_moves, int n_lanes, const int *ones,
-                               const int *twos, float *best, struct iq1_division *division)
-{
-    uint32_t better = 0;
-    bool found = false;
-    for (int move = 0; move < n_moves; move++)
-        better |= v_better(sums_qx[move], sums_q2[move], *best);
-    if (better == 0 || __builtin_ctz(better) >= n_lanes)
-        return false;
-    float qx[4][LANES], q2[4][LANES];
-    memcpy(qx, sums_qx, (size_t)n_moves * sizeof *qx);
-    memcpy(q2, sums_q2, (size_t)n_moves * sizeof *q2);
-    for (int lane = __builtin_ctz(better); lane < n_lanes; lane++)
-        for (int move = 0; move < n_moves; move++) {
-            if (!(q2[move][lane] > 0 && qx[move][lane] * qx[move][lane] > *best * q2[move][lane]))
-                continue;
-            *division = (struct iq1_division){ones[lane], twos[lane], (unsigned)move, qx[move][lane] / q2[move][lane]};
-            *best = division->scale * qx[move][lane];
-            found = true;
-        }
-    return found;
-}
 
 /* Like iq1_sort(), by counting: the place of a value is the number of values before it. A NaN is neither before nor
  * after anything. */
@@ -168,58 +143,164 @@ static inline vt three_levels(float zero, float one, float two)
     return v_repeat_four(zero, one, two, two);
 }
 
-/* The contribution of a value to the sums by its level, for groups shifted up and groups shifted down. */
-struct shares {
-    vt qx[2], q2[2];
+/* Sums of a way to divide the values of IQ1_M: for each way to shift the groups that of w * q * x, and then for each
+ * that of w * q * q. */
+enum { M_SUMS = 8, M_ROOM = (IQ1_M_SUB_ELEMENTS + LANES) / LANES * LANES };
+typedef float m_sums __attribute__((vector_size(M_SUMS * sizeof(float))));
+
+/* What each value adds to them at a level, in ascending order. */
+struct m_terms {
+    m_sums of[3][IQ1_M_SUB_ELEMENTS];
 };
 
-static inline struct shares find_shares(float value, float weight)
+/* The numbers of a level in the second and in the first group of eight, by the bit of a move that shifts it. */
+#define M_UP(level)       ((level)-1 + IQ1_SHIFT)
+#define M_DOWN(level)     ((level)-1 - IQ1_SHIFT)
+#define M_BY_TURNS(level) M_UP(level), M_DOWN(level), M_UP(level), M_DOWN(level)
+#define M_IN_PAIRS(level) M_UP(level), M_UP(level), M_DOWN(level), M_DOWN(level)
+static const m_sums m_numbers[2][3] = {
+    {{M_BY_TURNS(0), M_BY_TURNS(0)}, {M_BY_TURNS(1), M_BY_TURNS(1)}, {M_BY_TURNS(2), M_BY_TURNS(2)}},
+    {{M_IN_PAIRS(0), M_IN_PAIRS(0)}, {M_IN_PAIRS(1), M_IN_PAIRS(1)}, {M_IN_PAIRS(2), M_IN_PAIRS(2)}},
+};
+
+/* Returns false if the weights might make rounding matter more than usual. */
+static bool find_m_terms(const float *values, const float *weights, const uint8_t *order, struct m_terms *terms)
 {
-    struct shares shares;
-    for (int down = 0; down < 2; down++) {
-        const float *p = down ? iq1_down : iq1_up;
-        shares.qx[down] = three_levels(weight * p[0] * value, weight * p[1] * value, weight * p[2] * value);
-        shares.q2[down] = three_levels(weight * p[0] * p[0], weight * p[1] * p[1], weight * p[2] * p[2]);
+    float total = 0;
+    bool usual = true;
+    for (int j = 0; j < IQ1_M_SUB_ELEMENTS; j++) {
+        float value = values[order[j]], weight = weights[order[j]];
+        usual &= weight >= 0;
+        total += weight;
+        for (int level = 0; level < 3; level++) {
+            m_sums numbers = m_numbers[order[j] < IQ_GROUP][level];
+            m_sums factors = {value, value, value, value, numbers[4], numbers[5], numbers[6], numbers[7]};
+            terms->of[level][j] = weight * numbers * factors;
+        }
     }
-    return shares;
+    return usual && total > 0x1p-50f && total < 0x1p50f;
 }
 
+/* Ways with level 2 from one place on, and level 1 from a place on for each lane. */
+struct m_ways {
+    int first_one, two;
+    vf sums[M_SUMS];
+};
+
+/* Returns the lanes whose level 1 does not begin after level 2. */
+static inline uint32_t m_lanes(const struct m_ways *ways)
+{
+    int last = ways->two - ways->first_one;
+    return UINT32_MAX >> (31 - (last < LANES ? last : LANES - 1));
+}
+
+static inline vf m_gains(const struct m_ways *ways, int move)
+{
+    vf gains = ways->sums[move] * ways->sums[move] / ways->sums[4 + move];
+    return (vf)v_first_lanes(ways->two - ways->first_one + 1, (vi)gains, (vi){0});
+}
+
+/* Adds the values of level 2 to the sums of all before. */
+static inline void end_m_ways(const struct m_terms *terms, float (*before)[M_ROOM], struct m_ways *ways)
+{
+    vf sums[M_SUMS];
+    for (int k = 0; k < M_SUMS; k++)
+        sums[k] = v_load(before[k] + ways->first_one);
+    for (int j = ways->two; j < IQ1_M_SUB_ELEMENTS; j++)
+        for (int k = 0; k < M_SUMS; k++)
+            sums[k] += v_set(terms->of[2][j][k]);
+    for (int k = 0; k < M_SUMS; k++)
+        ways->sums[k] = sums[k];
+}
+
+/* Computes the sums of all ways, and returns the number of vectors. Values are added one after the other, as in the
+ * portable loops: those of level 0 and 1 once for all ways that have them in common. */
+static int sum_m_ways(const struct m_terms *terms, struct m_ways *ways)
+{
+    float zeros[M_SUMS] = {0}, before[M_SUMS][M_ROOM] = {{0}};
+    int n = 0;
+    for (int two = 0; two <= IQ1_M_SUB_ELEMENTS; two++) {
+        for (int k = 0; k < M_SUMS; k++)
+            before[k][two] = zeros[k];
+        for (int first = 0; first <= two; first += LANES, n++) {
+            ways[n].first_one = first;
+            ways[n].two = two;
+            end_m_ways(terms, before, &ways[n]);
+        }
+        for (int k = 0; k < M_SUMS && two < IQ1_M_SUB_ELEMENTS; k++) {
+            for (int first = 0; first <= two; first += LANES)
+                v_store(before[k] + first, v_load(before[k] + first) + v_set(terms->of[1][two][k]));
+            zeros[k] += terms->of[0][two][k];
+        }
+    }
+    return n;
+}
+
+/* Finds the vectors of ways with a gain near or above the highest so far; returns their number. Starts where the
+ * highest is likely, so that there are few. */
+static int find_m_ways(const struct m_ways *ways, int n, uint8_t *near, float *ret_most)
+{
+    int n_near = 0;
+    float most = 0;
+    for (int i = 0; i < n; i++) {
+        int at = (i + n / 2) % n;
+        const struct m_ways *some = &ways[at];
+        uint32_t better = 0;
+        for (int move = 0; move < 4; move++)
+            better |= v_better(some->sums[move], some->sums[4 + move], most * NEARLY);
+        if ((better & m_lanes(some)) == 0)
+            continue;
+        vf least = -m_gains(some, 0);
+        for (int move = 1; move < 4; move++)
+            least = v_min(-m_gains(some, move), least);
+        most = -v_least(least) > most ? -v_least(least) : most;
+        near[n_near++] = (uint8_t)at;
+    }
+    *ret_most = most;
+    return n_near;
+}
+
+/* Returns the lanes with a gain that is not below `most` by more than rounding. */
+static inline uint32_t best_m_lanes(const struct m_ways *ways, float most)
+{
+    uint32_t lanes = 0;
+    for (int move = 0; move < 4; move++)
+        lanes |= ~v_lanes_not_above(m_gains(ways, move), most * NEARLY + (vf){0});
+    return lanes & m_lanes(ways);
+}
+
+/* Like the portable divide_m(); as in divide_s(), only ways with a gain near the highest are compared. */
 static bool divide_m(const float *values, const float *weights, const uint8_t *order, struct iq1_division *ret_division)
 {
-    enum { N = IQ1_M_SUB_ELEMENTS, WAYS = (N + 1) * (N + 2) / 2, ROOM = (WAYS + LANES - 1) / LANES * LANES };
-    int ones[ROOM] = {0}, twos[ROOM] = {0}, n_ways = 0;
-    struct shares shares[N];
-    float best = -FLT_MAX;
-    bool found = false;
-    for (int one = 0; one <= N; one++)
-        for (int two = one; two <= N; two++, n_ways++) {
-            ones[n_ways] = one;
-            twos[n_ways] = two;
-        }
-    for (int j = 0; j < N; j++)
-        shares[j] = find_shares(values[order[j]], weights[order[j]]);
-    for (int first = 0; first < WAYS; first += LANES) {
-        vi one, two;
-        vf sums_qx[4] = {0}, sums_q2[4] = {0};
-        memcpy(&one, ones + first, sizeof one);
-        memcpy(&two, twos + first, sizeof two);
-        for (int j = 0; j < N; j++) {
-            vi level = -((one <= j) + (two <= j));
-            vf qx[2], q2[2];
-            for (int down = 0; down < 2; down++) {
-                qx[down] = v_look_up(shares[j].qx[down], level);
-                q2[down] = v_look_up(shares[j].q2[down], level);
-            }
-            for (unsigned move = 0; move < 4; move++) {
-                unsigned down = move >> (order[j] < IQ_GROUP) & 1;
-                sums_qx[move] += qx[down];
-                sums_q2[move] += q2[down];
-            }
-        }
-        int n_lanes = WAYS - first < LANES ? WAYS - first : LANES;
-        found |= take_better(sums_qx, sums_q2, 4, n_lanes, ones + first, twos + first, &best, ret_division);
+    enum { N = IQ1_M_SUB_ELEMENTS, MOST_WAYS = (N + 1) * M_ROOM / LANES };
+    struct m_terms terms;
+    struct m_ways ways[MOST_WAYS];
+    uint8_t near[MOST_WAYS];
+    uint32_t lanes[MOST_WAYS] = {0}, ones = 0;
+    float best = -FLT_MAX, most = 0;
+    int n = find_m_terms(values, weights, order, &terms) ? sum_m_ways(&terms, ways) : 0;
+    int n_near = find_m_ways(ways, n, near, &most);
+    if (!(most > 0x1p-50f && most < 0x1p50f))
+        return iq1_portable_loops.divide_m(values, weights, order, ret_division);
+    for (int i = 0; i < n_near; i++) {
+        lanes[near[i]] = best_m_lanes(&ways[near[i]], most);
+        ones |= lanes[near[i]] << ways[near[i]].first_one;
     }
-    return found;
+    for (; ones != 0; ones &= ones - 1) /* in the order of the portable loops */
+        for (int i = 0, one = __builtin_ctz(ones); i < n; i++) {
+            const struct m_ways *some = &ways[i];
+            int lane = one - some->first_one;
+            if (lane < 0 || lane >= LANES || (lanes[i] >> lane & 1) == 0)
+                continue;
+            for (unsigned move = 0; move < 4; move++) {
+                float qx = some->sums[move][lane], q2 = some->sums[4 + move][lane];
+                if (!(q2 > 0 && qx * qx > best * q2))
+                    continue;
+                *ret_division = (struct iq1_division){one, some->two, move, qx / q2};
+                best = ret_division->scale * qx;
+            }
+        }
+    return true;
 }
 
 #if LANES == 16

@@ -177,14 +177,14 @@ void iq4_nl_decode_avx2(const void *blocks, float *values, size_t n_blocks)
 
 void iq4_xs_decode_avx2(const void *blocks, float *values, size_t n_blocks)
 {
-    enum { SUB_BLOCKS = 8, SCALES_H = 2, SCALES_L = 4, QS = 8, BLOCK_BYTES = 136 };
     const uint8_t *block = blocks;
-    for (size_t i = 0; i < n_blocks; i++, block += BLOCK_BYTES) {
+    for (size_t i = 0; i < n_blocks; i++, block += IQ4_XS_BYTES) {
         float d = load_scale(block);
-        unsigned high = (unsigned)read_le(block + SCALES_H, 2), low = (unsigned)read_le(block + SCALES_L, 4);
-        for (int j = 0; j < SUB_BLOCKS; j++, values += IQ4_ELEMENTS) {
+        unsigned high = (unsigned)read_le(block + IQ4_XS_SCALES_H, 2),
+                 low = (unsigned)read_le(block + IQ4_XS_SCALES_L, 4);
+        for (int j = 0; j < IQ4_XS_SUB_BLOCKS; j++, values += IQ4_ELEMENTS) {
             int scale = (int)((low >> (4 * j) & 15) | (high >> (2 * j) & 3) << 4) - 32;
-            decode_levels(block + QS + 16 * j, d * (float)scale, values);
+            decode_levels(block + IQ4_XS_QS + 16 * j, d * (float)scale, values);
         }
     }
 }

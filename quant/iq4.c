@@ -15,7 +15,8 @@ void iq4_weights(const float *values, const float *importance, int n, float *wei
         weights[i] = values[i] * values[i];
 }
 
-void iq4_inverses(float largest, float inverses[IQ4_TRIES])
+/* Sets the inverses of the scales to try. */
+static void find_inverses(float largest, float inverses[IQ4_TRIES])
 {
     float scale = -largest / (float)iq4_levels[0];
     inverses[0] = 1 / scale;
@@ -23,15 +24,27 @@ void iq4_inverses(float largest, float inverses[IQ4_TRIES])
         inverses[step + 8] = (float)(step + iq4_levels[0]) / largest;
 }
 
-float iq4_best_scale(const float sums_qx[IQ4_TRIES], const float sums_q2[IQ4_TRIES])
+static float best_scale(const struct iq4_sums *sums)
 {
-    float scale = sums_q2[0] > 0 ? sums_qx[0] / sums_q2[0] : 0, best = scale * sums_qx[0];
+    float scale = sums->q2[0] > 0 ? sums->qx[0] / sums->q2[0] : 0, best = scale * sums->qx[0];
     for (int i = 1; i < IQ4_TRIES; i++)
-        if (sums_q2[i] > 0 && sums_qx[i] * sums_qx[i] > best * sums_q2[i]) {
-            scale = sums_qx[i] / sums_q2[i];
-            best = scale * sums_qx[i];
+        if (sums->q2[i] > 0 && sums->qx[i] * sums->qx[i] > best * sums->q2[i]) {
+            scale = sums->qx[i] / sums->q2[i];
+            best = scale * sums->qx[i];
         }
     return scale;
+}
+
+float iq4_search(const struct iq4_loops *loops, const float *values, const float *weights)
+{
+    static const float negligible = 1e-15f;
+    float largest = loops->largest(values), inverses[IQ4_TRIES];
+    struct iq4_sums sums;
+    if (fabsf(largest) < negligible)
+        return 0;
+    find_inverses(largest, inverses);
+    loops->sum_up(values, weights, inverses, &sums);
+    return best_scale(&sums);
 }
 
 static unsigned nearest_level(float value)
@@ -42,20 +55,24 @@ static unsigned nearest_level(float value)
     return level + (value >= iq4_midpoints[level]);
 }
 
-static float search(const float *values, const float *weights)
+static float find_largest(const float *values)
 {
-    float largest = largest_by_magnitude(values, BLOCK32_ELEMENTS);
-    if (fabsf(largest) < IQ4_NEGLIGIBLE)
-        return 0;
-    float inverses[IQ4_TRIES], sums_qx[IQ4_TRIES] = {0}, sums_q2[IQ4_TRIES] = {0};
-    iq4_inverses(largest, inverses);
-    for (int i = 0; i < IQ4_TRIES; i++)
+    return largest_by_magnitude(values, IQ4_ELEMENTS);
+}
+
+static void sum_up(const float *values, const float *weights, const float inverses[IQ4_TRIES],
+                   struct iq4_sums *ret_sums)
+{
+    for (int i = 0; i < IQ4_TRIES; i++) {
+        float sum_qx = 0, sum_q2 = 0;
         for (int j = 0; j < IQ4_ELEMENTS; j++) {
             float q = (float)iq4_levels[nearest_level(inverses[i] * values[j])];
-            sums_qx[i] += weights[j] * q * values[j];
-            sums_q2[i] += weights[j] * q * q;
+            sum_qx += weights[j] * q * values[j];
+            sum_q2 += weights[j] * q * q;
         }
-    return iq4_best_scale(sums_qx, sums_q2);
+        ret_sums->qx[i] = sum_qx;
+        ret_sums->q2[i] = sum_q2;
+    }
 }
 
 static void quantize(const float *values, float inverse, uint8_t levels[IQ4_ELEMENTS])
@@ -64,4 +81,4 @@ static void quantize(const float *values, float inverse, uint8_t levels[IQ4_ELEM
         levels[i] = (uint8_t)nearest_level(inverse * values[i]);
 }
 
-const struct iq4_loops iq4_portable_loops = {search, quantize};
+const struct iq4_loops iq4_portable_loops = {find_largest, sum_up, quantize};

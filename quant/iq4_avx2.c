@@ -56,9 +56,7 @@ static inline __m256 nearest_number(__m256 value)
     return look_up(find_nearest(value), numbers_of_even(), numbers_of_odd());
 }
 
-/* The inverses of all tries but the first differ by less than 12 %, and neighbouring midpoints of one sign by more than
- * 23 %. So what is nearest to a value is for all these tries one of two levels, and what it adds to their sums is known
- * but for the side of one midpoint. */
+/* What each value adds to the sums, and the midpoint that decides. */
 struct choices {
     float midpoint[IQ4_ELEMENTS];
     struct terms {
@@ -110,54 +108,41 @@ static inline void find_choices(const float *values, const float *weights, const
     }
 }
 
-/* Sums up in the order of the values, for eight tries a vector. */
-static inline void sum_choices(const float *values, const float inverses[IQ4_TRIES], const struct choices *choices,
-                               float sums_qx[IQ4_TRIES], float sums_q2[IQ4_TRIES])
+static void sum_up(const float *values, const float *weights, const float inverses[IQ4_TRIES],
+                   struct iq4_sums *ret_sums)
 {
+    struct choices choices;
     __m256 sum_qx[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()},
            sum_q2[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
+    find_choices(values, weights, inverses, &choices);
     for (int i = 0; i < IQ4_ELEMENTS; i++)
         for (int j = 0; j < 2; j++) {
             __m256 scaled = _mm256_mul_ps(_mm256_loadu_ps(inverses + 8 * j), _mm256_set1_ps(values[i]));
-            __m256 above = not_less(scaled, _mm256_set1_ps(choices->midpoint[i]));
-            __m256 qx = terms_at(&choices->qx, i, above), q2 = terms_at(&choices->q2, i, above);
+            __m256 above = not_less(scaled, _mm256_set1_ps(choices.midpoint[i]));
+            __m256 qx = terms_at(&choices.qx, i, above), q2 = terms_at(&choices.q2, i, above);
             if (j == 0) {
-                qx = _mm256_blend_ps(qx, _mm256_set1_ps(choices->qx.first[i]), 1);
-                q2 = _mm256_blend_ps(q2, _mm256_set1_ps(choices->q2.first[i]), 1);
+                qx = _mm256_blend_ps(qx, _mm256_set1_ps(choices.qx.first[i]), 1);
+                q2 = _mm256_blend_ps(q2, _mm256_set1_ps(choices.q2.first[i]), 1);
             }
             sum_qx[j] = _mm256_add_ps(sum_qx[j], qx);
             sum_q2[j] = _mm256_add_ps(sum_q2[j], q2);
         }
     for (int j = 0; j < 2; j++) {
-        _mm256_storeu_ps(sums_qx + 8 * j, sum_qx[j]);
-        _mm256_storeu_ps(sums_q2 + 8 * j, sum_q2[j]);
+        _mm256_storeu_ps(ret_sums->qx + 8 * j, sum_qx[j]);
+        _mm256_storeu_ps(ret_sums->q2 + 8 * j, sum_q2[j]);
     }
-}
-
-static float search(const float *values, const float *weights)
-{
-    float largest = signed_largest(values);
-    if (__builtin_fabsf(largest) < IQ4_NEGLIGIBLE)
-        return 0;
-    float inverses[IQ4_TRIES], sums_qx[IQ4_TRIES], sums_q2[IQ4_TRIES];
-    struct choices choices;
-    iq4_inverses(largest, inverses);
-    find_choices(values, weights, inverses, &choices);
-    sum_choices(values, inverses, &choices, sums_qx, sums_q2);
-    return iq4_best_scale(sums_qx, sums_q2);
 }
 
 static void quantize(const float *values, float inverse, uint8_t levels[IQ4_ELEMENTS])
 {
     struct values32 loaded = load_values(values);
     __m256i integers[4];
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++)
         integers[i] = level_of(find_nearest(_mm256_mul_ps(loaded.part[i], _mm256_set1_ps(inverse))));
-    }
     _mm256_storeu_si256((__m256i *)(void *)levels, to_bytes(integers));
 }
 
-const struct iq4_loops iq4_avx2_loops = {search, quantize};
+const struct iq4_loops iq4_avx2_loops = {signed_largest, sum_up, quantize};
 
 decode_function iq4_nl_decode_avx2, iq4_xs_decode_avx2;
 

@@ -24,7 +24,7 @@ static inline __m512 level_numbers(void)
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)iq4_levels)));
 }
 
-/* What a value adds to the sums of each try, as in iq4_avx2.c. */
+/* What each value adds to the sums, and the midpoint that decides. */
 struct choices {
     float midpoint[IQ4_ELEMENTS];
     struct terms {
@@ -66,25 +66,20 @@ static inline __m512 terms_at(const struct terms *terms, int at, __mmask16 above
     return _mm512_mask_mov_ps(of_others, 1, _mm512_set1_ps(terms->first[at]));
 }
 
-static float search(const float *values, const float *weights)
+static void sum_up(const float *values, const float *weights, const float inverses[IQ4_TRIES],
+                   struct iq4_sums *ret_sums)
 {
-    float largest = signed_largest(values);
-    if (__builtin_fabsf(largest) < IQ4_NEGLIGIBLE)
-        return 0;
-    float inverses[IQ4_TRIES], sums_qx[IQ4_TRIES], sums_q2[IQ4_TRIES];
     struct choices choices;
-    iq4_inverses(largest, inverses);
-    find_choices(values, weights, inverses, &choices);
     __m512 inverse = _mm512_loadu_ps(inverses), sum_qx = _mm512_setzero_ps(), sum_q2 = _mm512_setzero_ps();
-    for (int i = 0; i < IQ4_ELEMENTS; i++) { /* in the order of the values */
+    find_choices(values, weights, inverses, &choices);
+    for (int i = 0; i < IQ4_ELEMENTS; i++) {
         __m512 scaled = _mm512_mul_ps(inverse, _mm512_set1_ps(values[i]));
         __mmask16 above = _mm512_cmp_ps_mask(scaled, _mm512_set1_ps(choices.midpoint[i]), _CMP_GE_OQ);
         sum_qx = _mm512_add_ps(sum_qx, terms_at(&choices.qx, i, above));
         sum_q2 = _mm512_add_ps(sum_q2, terms_at(&choices.q2, i, above));
     }
-    _mm512_storeu_ps(sums_qx, sum_qx);
-    _mm512_storeu_ps(sums_q2, sum_q2);
-    return iq4_best_scale(sums_qx, sums_q2);
+    _mm512_storeu_ps(ret_sums->qx, sum_qx);
+    _mm512_storeu_ps(ret_sums->q2, sum_q2);
 }
 
 static void quantize(const float *values, float inverse, uint8_t levels[IQ4_ELEMENTS])
@@ -95,4 +90,4 @@ static void quantize(const float *values, float inverse, uint8_t levels[IQ4_ELEM
     }
 }
 
-const struct iq4_loops iq4_avx512_loops = {search, quantize};
+const struct iq4_loops iq4_avx512_loops = {signed_largest, sum_up, quantize};

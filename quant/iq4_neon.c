@@ -50,7 +50,7 @@ static inline vf number_of(vi level)
     return vcvtq_n_f32_s32(vreinterpretq_s32_s8(numbers), 24);
 }
 
-/* What a value adds to the sums of each try, as in iq4_avx2.c. */
+/* What each value adds to the sums, and the midpoint that decides. */
 struct choices {
     float midpoint[IQ4_ELEMENTS];
     struct terms {
@@ -99,30 +99,30 @@ static inline vf terms_at(const struct terms *terms, int at, vm above, bool is_f
     return is_first ? vld1q_lane_f32(&terms->first[at], of_others, 0) : of_others;
 }
 
-static float search(const float *values, const float *weights)
+static float find_largest(const float *values)
+{
+    return largest_by_magnitude(values, IQ4_ELEMENTS);
+}
+
+static void sum_up(const float *values, const float *weights, const float inverses[IQ4_TRIES],
+                   struct iq4_sums *ret_sums)
 {
     enum { VECTORS = IQ4_TRIES / LANES };
-    float largest = largest_by_magnitude(values, IQ4_ELEMENTS);
-    if (fabsf(largest) < IQ4_NEGLIGIBLE)
-        return 0;
-    float inverses[IQ4_TRIES], sums_qx[IQ4_TRIES], sums_q2[IQ4_TRIES];
     struct choices choices;
-    iq4_inverses(largest, inverses);
-    find_choices(values, weights, inverses, &choices);
     vf sum_qx[VECTORS], sum_q2[VECTORS];
+    find_choices(values, weights, inverses, &choices);
     for (int v = 0; v < VECTORS; v++)
         sum_qx[v] = sum_q2[v] = v_set(0);
-    for (int i = 0; i < IQ4_ELEMENTS; i++) /* in the order of the values */
+    for (int i = 0; i < IQ4_ELEMENTS; i++)
         for (int v = 0; v < VECTORS; v++) {
             vm above = vcgeq_f32(v_load(inverses + v * LANES) * values[i], v_set(choices.midpoint[i]));
             sum_qx[v] += terms_at(&choices.qx, i, above, v == 0);
             sum_q2[v] += terms_at(&choices.q2, i, above, v == 0);
         }
     for (int v = 0; v < VECTORS; v++) {
-        v_store(sums_qx + v * LANES, sum_qx[v]);
-        v_store(sums_q2 + v * LANES, sum_q2[v]);
+        v_store(ret_sums->qx + v * LANES, sum_qx[v]);
+        v_store(ret_sums->q2 + v * LANES, sum_q2[v]);
     }
-    return iq4_best_scale(sums_qx, sums_q2);
 }
 
 static void quantize(const float *values, float inverse, uint8_t levels[IQ4_ELEMENTS])
@@ -136,4 +136,4 @@ static void quantize(const float *values, float inverse, uint8_t levels[IQ4_ELEM
     }
 }
 
-const struct iq4_loops iq4_neon_loops = {search, quantize};
+const struct iq4_loops iq4_neon_loops = {find_largest, sum_up, quantize};

@@ -20,7 +20,7 @@ static void iq4_nl_encode_by(const struct iq4_loops *loops, const float *values,
         uint8_t levels[IQ4_ELEMENTS];
         float weights[IQ4_ELEMENTS];
         iq4_weights(values, importance != NULL ? importance + i * IQ4_ELEMENTS : NULL, IQ4_ELEMENTS, weights);
-        float d = loops->search(values, weights);
+        float d = iq4_search(loops, values, weights);
         loops->quantize(values, block32_inverse(d), levels);
         f16_store(block, d);
         block32_pack_nibbles(levels, block + QS);

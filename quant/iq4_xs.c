@@ -38,7 +38,7 @@ static void encode_block(const struct iq4_loops *loops, const float *values, con
     float scales[SUB_BLOCKS], weights[K_ELEMENTS];
     iq4_weights(values, importance, K_ELEMENTS, weights);
     for (int j = 0; j < SUB_BLOCKS; j++)
-        scales[j] = loops->search(values + j * IQ4_ELEMENTS, weights + j * IQ4_ELEMENTS);
+        scales[j] = iq4_search(loops, values + j * IQ4_ELEMENTS, weights + j * IQ4_ELEMENTS);
     float d = -largest_by_magnitude(scales, SUB_BLOCKS) / 32, inverse = block32_inverse(d);
     memset(block, 0, QS);
     f16_store(block, d);

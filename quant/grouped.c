@@ -63,7 +63,7 @@ static void (*range_kernel(const struct grouped *grouped))(const float *, size_t
 static bool extend_by_row(const struct grouped *grouped, uint64_t row, uint64_t first, size_t n, struct range *ranges,
                           struct error *error)
 {
-    float values[PIECE];
+    _Alignas(64) float values[PIECE];
     struct range of_piece[MOST_GROUPS];
     uint64_t end = (first + n) * grouped->columns;
     for (uint64_t column = first * grouped->columns; column < end;) {
@@ -124,7 +124,7 @@ static bool scale_piece(const struct grouped *grouped, const float *values, size
 static bool read_scales_of_pieces(const struct grouped *grouped, uint64_t row, uint64_t first, size_t n,
                                   struct scale *scales, struct error *error)
 {
-    float values[PIECE];
+    _Alignas(64) float values[PIECE];
     for (size_t done = 0, most = piece_of(grouped) / grouped->columns; done < n;) {
         size_t count = n - done < most ? n - done : most, n_values = count * grouped->columns;
         if (!read_values(grouped, row, (first + done) * grouped->columns, n_values, values, error) ||
@@ -241,8 +241,8 @@ static void pack(const uint8_t *codes, size_t n, unsigned bits, uint8_t *bytes)
 static bool read_piece(const struct grouped *grouped, const struct reached *reached, uint64_t row, uint64_t column,
                        size_t n, uint8_t *bytes, struct error *error)
 {
-    float values[PIECE];
-    uint8_t codes[PIECE];
+    _Alignas(64) float values[PIECE];
+    _Alignas(64) uint8_t codes[PIECE];
     struct scale of_piece[MOST_GROUPS], *scales = of_piece;
     if (!read_values(grouped, row, column, n, values, error))
         return false;

@@ -1,6 +1,13 @@
-/* E4M3, integers and steps by hand. Compilers, too, make vectors of the portable loops, 32 codes at a time, but they do
+/* E4M3 and integers by hand. Compilers, too, make vectors of the portable loops, 32 codes at a time, but they do
  * each operation for all 32 before the next one, which takes more registers than there are. Here eight values become
  * codes before the next eight are loaded.
+ *
+ * Values in BF16 are not divided by usual divisors but multiplied by the reciprocal, which gives the same numbers in
+ * BF16, except where these are below normal numbers and so have no integer and no normal E4M3. For values and divisors
+ * are integers a and b of 8 bits times powers of two, and what is half way between two numbers in BF16 is one of 9
+ * bits, m, times a power of two. a / b is never m / 2^k, since m, which is odd, would have to divide a. Nor is it
+ * close: a 2^k and m b differ by at least 1, and so a / b and m / 2^k by more than 2^-17 of them. The product differs
+ * from a / b by less than 2^-22 of it.
  *
  * E4M3 of quotients in BF16 is made 16 at a time, where all 32 are normal numbers of E4M3 or larger ones; codes beside
  * zeros, smaller numbers or NaN are made again, eight at a time. */
@@ -14,8 +21,8 @@ enum { AT_ONCE = 32, LANES = 8, PARTS = AT_ONCE / LANES };
 
 /* What the codes of one group are made with. */
 struct group_terms {
-    __m256 divisor, summand; /* the summand of steps() is subtracted from values, that of encode() added to quotients */
-    __m256 low, high;        /* limits of integers */
+    __m256 divisor, reciprocal, summand;
+    __m256 low, high; /* limits of integers */
 };
 
 /* Returns what is rounded to codes. */
@@ -124,24 +131,35 @@ static inline __m256i code_e4m3_of_bf16(__m256i numbers, __m256i *worst)
     return _mm256_or_si256(_mm256_srli_epi16(rounded, DROPPED), sign);
 }
 
-/* Returns numbers in BF16; NaN becomes infinity or zero. */
-static inline __m256i bf16_of(__m256 values)
+/* Returns quotients whose upper halves are BF16, rounded: no quotient is half way between two. */
+static inline __m256i bf16_quotients(const float *values, const struct group_terms *terms)
 {
-    __m256i bits = _mm256_castps_si256(values);
-    __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
-    return _mm256_srli_epi32(_mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff))), 16);
+    __m256 products = _mm256_mul_ps(_mm256_loadu_ps(values), terms->reciprocal);
+    return _mm256_add_epi32(_mm256_castps_si256(products), _mm256_set1_epi32(0x8000));
 }
 
 static inline bool encode_usual_e4m3_bf16(const float *values, const struct group_terms *terms, uint8_t *codes)
 {
     __m256i numbers[PARTS], worst = _mm256_setzero_si256();
     for (int i = 0; i < PARTS; i++)
-        numbers[i] = bf16_of(_mm256_div_ps(_mm256_loadu_ps(values + LANES * i), terms->divisor));
+        numbers[i] = _mm256_srli_epi32(bf16_quotients(values + LANES * i, terms), 16);
     __m256i low = code_e4m3_of_bf16(_mm256_packus_epi32(numbers[0], numbers[1]), &worst);
     __m256i high = code_e4m3_of_bf16(_mm256_packus_epi32(numbers[2], numbers[3]), &worst);
     store_codes(codes, low, high);
     __m256i unusual = _mm256_subs_epu16(worst, _mm256_set1_epi16(USUAL_E4M3 - 1));
     return _mm256_testz_si256(unusual, unusual);
+}
+
+static inline bool encode_usual_integer_bf16(const float *values, const struct group_terms *terms, uint8_t *codes)
+{
+    __m256i parts[PARTS];
+    for (int i = 0; i < PARTS; i++) {
+        __m256i rounded =
+            _mm256_and_si256(bf16_quotients(values + LANES * i, terms), _mm256_set1_epi32((int)0xffff0000));
+        parts[i] = code_integer(_mm256_castsi256_ps(rounded), terms);
+    }
+    store_codes(codes, _mm256_packus_epi32(parts[0], parts[1]), _mm256_packus_epi32(parts[2], parts[3]));
+    return true;
 }
 
 static inline void encode_32(const float *values, const struct group_terms *terms, quotient_function *quotient,
@@ -167,16 +185,28 @@ static inline void encode_group(const float *values, size_t columns, const struc
     }
 }
 
+/* Sets the terms of one group. Returns if its divisor has a reciprocal that is rounded once, like a product with it. */
+static inline bool set_terms(float divisor, const float *summand, struct group_terms *terms)
+{
+    terms->divisor = _mm256_set1_ps(divisor);
+    terms->reciprocal = _mm256_div_ps(_mm256_set1_ps(1), terms->divisor);
+    if (summand != NULL)
+        terms->summand = _mm256_set1_ps(*summand);
+    float magnitude = __builtin_fabsf(divisor);
+    return magnitude > 0x1p-100f && magnitude < 0x1p100f;
+}
+
 static inline void encode_quotients(const struct quotients *quotients, const float *values, size_t n, size_t columns,
                                     quotient_function *quotient, encode_usual_function *encode_usual,
                                     code_function *code, uint8_t *codes)
 {
+    const float *summands = quotients->summands;
     struct group_terms terms = {.low = _mm256_set1_ps(quotients->low), .high = _mm256_set1_ps(quotients->high)};
     for (size_t group = 0; group < n; group++, values += columns, codes += columns) {
-        terms.divisor = _mm256_set1_ps(quotients->divisors[group]);
-        if (quotients->summands != NULL)
-            terms.summand = _mm256_set1_ps(quotients->summands[group]);
-        encode_group(values, columns, &terms, quotient, encode_usual, code, codes);
+        if (set_terms(quotients->divisors[group], summands == NULL ? NULL : &summands[group], &terms))
+            encode_group(values, columns, &terms, quotient, encode_usual, code, codes);
+        else
+            encode_group(values, columns, &terms, quotient, encode_none, code, codes);
     }
 }
 
@@ -208,21 +238,5 @@ DEFINE_ENCODE(e4m3, f32, encode_none)
 DEFINE_ENCODE(e4m3, bf16, encode_usual_e4m3_bf16)
 DEFINE_ENCODE(e4m3, f16, encode_none)
 DEFINE_ENCODE(integer, f32, encode_none)
-DEFINE_ENCODE(integer, bf16, encode_none)
+DEFINE_ENCODE(integer, bf16, encode_usual_integer_bf16)
 DEFINE_ENCODE(integer, f16, encode_none)
-
-static inline __m256 steps_from_edge(__m256 values, const struct group_terms *terms)
-{
-    return _mm256_div_ps(_mm256_sub_ps(values, terms->summand), terms->divisor);
-}
-
-FOR_AVX2 void grouped_steps_avx2(const float *values, size_t n, size_t columns, const float *edges,
-                                 const float *divisors, float high, uint8_t *codes)
-{
-    struct group_terms terms = {.low = _mm256_setzero_ps(), .high = _mm256_set1_ps(high)};
-    for (size_t group = 0; group < n; group++, values += columns, codes += columns) {
-        terms.summand = _mm256_set1_ps(edges[group]);
-        terms.divisor = _mm256_set1_ps(divisors[group]);
-        encode_group(values, columns, &terms, steps_from_edge, encode_none, code_integer, codes);
-    }
-}

@@ -65,7 +65,7 @@ static inline struct range extremes_beside_nan(const float *values, size_t n)
 }
 
 /* As unsigned numbers, bits grow with the magnitude, and those of values below zero come last. */
-static inline void extremes(const float *values, size_t n, size_t columns, struct range *ret_ranges)
+static void grouped_extremes_portable(const float *values, size_t n, size_t columns, struct range *ret_ranges)
 {
     const uint32_t sign = 0x80000000;
     for (size_t group = 0; group < n; group++) {
@@ -80,7 +80,8 @@ static inline void extremes(const float *values, size_t n, size_t columns, struc
         }
         bool has_nan = highest > INFINITE_BITS || most > (sign | INFINITE_BITS); /* it is beyond infinity */
         struct range range = {of_bits(most >= sign ? most : least), of_bits(highest >= 0 ? (uint32_t)highest : least)};
-        ret_ranges[group] = has_nan ? extremes_beside_nan(of_group, columns) : range;
+        range = has_nan ? extremes_beside_nan(of_group, columns) : range;
+        ret_ranges[group] = (struct range){range.low + 0.0f, range.high + 0.0f};
     }
 }
 
@@ -146,8 +147,8 @@ DEFINE_E2M1_DOWN(e2m1_down_f32, round_to_f32)
 DEFINE_E2M1_DOWN(e2m1_down_bf16, round_to_bf16)
 DEFINE_E2M1_DOWN(e2m1_down_f16, round_to_f16)
 
-static inline void steps(const float *values, size_t n, size_t columns, const float *edges, const float *divisors,
-                         float high, uint8_t *codes)
+static void grouped_steps_portable(const float *values, size_t n, size_t columns, const float *edges,
+                                   const float *divisors, float high, uint8_t *codes)
 {
     static const float rounder = 12582912; /* its last place is 1 */
     for (size_t group = 0; group < n; group++) {
@@ -180,10 +181,6 @@ static inline void steps(const float *values, size_t n, size_t columns, const fl
     }
 
 #define DEFINE_LOOPS(level, ...)                                                                                       \
-    __VA_ARGS__ static void extremes_##level(const float *values, size_t n, size_t columns, struct range *ret_ranges)  \
-    {                                                                                                                  \
-        extremes(values, n, columns, ret_ranges);                                                                      \
-    }                                                                                                                  \
     __VA_ARGS__ static void affine_##level(const struct range *ranges, size_t n, float n_steps, float *divisors,       \
                                            float *edges)                                                               \
     {                                                                                                                  \
@@ -199,34 +196,34 @@ static inline void steps(const float *values, size_t n, size_t columns, const fl
     DEFINE_ENCODE(e2m1_down, code_e2m1_down_bf16, bf16, level, __VA_ARGS__)                                            \
     DEFINE_ENCODE(e2m1_down, code_e2m1_down_f16, f16, level, __VA_ARGS__)
 
-/* Those that grouped_avx2.c has by hand. */
-#define DEFINE_USUAL_LOOPS(level, ...)                                                                                 \
-    __VA_ARGS__ static void grouped_steps_##level(const float *values, size_t n, size_t columns, const float *edges,   \
-                                                  const float *divisors, float high, uint8_t *codes)                   \
-    {                                                                                                                  \
-        steps(values, n, columns, edges, divisors, high, codes);                                                       \
-    }                                                                                                                  \
+/* Those that there are by hand for AVX2; those of quotients in BF16 and of affine groups serve AVX-512, too, since the
+ * compiler makes no faster ones of these. */
+#define DEFINE_QUOTIENT_LOOPS(level, ...)                                                                              \
     DEFINE_ENCODE(grouped_e4m3, code_e4m3, f32, level, __VA_ARGS__)                                                    \
     DEFINE_ENCODE(grouped_e4m3, code_e4m3, f16, level, __VA_ARGS__)                                                    \
-    DEFINE_FOR_TYPES(grouped_integer, code_integer, level, __VA_ARGS__)
+    DEFINE_ENCODE(grouped_integer, code_integer, f32, level, __VA_ARGS__)                                              \
+    DEFINE_ENCODE(grouped_integer, code_integer, f16, level, __VA_ARGS__)
+
+DEFINE_ENCODE(grouped_e4m3, code_e4m3, bf16, portable)
+DEFINE_ENCODE(grouped_integer, code_integer, bf16, portable)
 
 #define DEFINE_FOR_TYPES(name, code, level, ...)                                                                       \
     DEFINE_ENCODE(name, code, f32, level, __VA_ARGS__)                                                                 \
     DEFINE_ENCODE(name, code, bf16, level, __VA_ARGS__)                                                                \
     DEFINE_ENCODE(name, code, f16, level, __VA_ARGS__)
 
-/* AVX-512 makes E4M3 of quotients in BF16 no faster than AVX2 does by hand. */
-#define DEFINE_KERNELS(level, e4m3_of_bf16)                                                                            \
+#define DEFINE_KERNELS(level, usual)                                                                                   \
     const struct grouped_kernels grouped_##level = {                                                                   \
         .range = range_##level,                                                                                        \
         .affine = affine_##level,                                                                                      \
-        .extremes = extremes_##level,                                                                                  \
-        .encode = {[QUOTIENT_E4M3] = {grouped_e4m3_f32_##level, e4m3_of_bf16, grouped_e4m3_f16_##level},               \
+        .extremes = grouped_extremes_##usual,                                                                          \
+        .encode = {[QUOTIENT_E4M3] = {grouped_e4m3_f32_##level, grouped_e4m3_bf16_##usual, grouped_e4m3_f16_##level},  \
                    [QUOTIENT_E2M1] = ALL_TYPES(e2m1, level),                                                           \
-                   [QUOTIENT_INTEGER] = ALL_TYPES(grouped_integer, level),                                             \
+                   [QUOTIENT_INTEGER] = {grouped_integer_f32_##level, grouped_integer_bf16_##usual,                    \
+                                         grouped_integer_f16_##level},                                                 \
                    [QUOTIENT_E2M1_DOWN] = ALL_TYPES(e2m1_down, level),                                                 \
                    [QUOTIENT_E2M1_DOWN_EXACTLY] = ALL_TYPES(e2m1_exact, level)},                                       \
-        .steps = grouped_steps_##level,                                                                                \
+        .steps = grouped_steps_##usual,                                                                                \
     };
 
 #define ALL_TYPES(name, level)                                                                                         \
@@ -235,15 +232,14 @@ static inline void steps(const float *values, size_t n, size_t columns, const fl
     }
 
 DEFINE_LOOPS(portable)
-DEFINE_USUAL_LOOPS(portable)
-DEFINE_ENCODE(grouped_e4m3, code_e4m3, bf16, portable)
-DEFINE_KERNELS(portable, grouped_e4m3_bf16_portable)
+DEFINE_QUOTIENT_LOOPS(portable)
+DEFINE_KERNELS(portable, portable)
 #if defined(__x86_64__)
 DEFINE_LOOPS(avx2, FOR_AVX2)
-DEFINE_KERNELS(avx2, grouped_e4m3_bf16_avx2)
+DEFINE_KERNELS(avx2, avx2)
 DEFINE_LOOPS(avx512, FOR_AVX512)
-DEFINE_USUAL_LOOPS(avx512, FOR_AVX512)
-DEFINE_KERNELS(avx512, grouped_e4m3_bf16_avx2)
+DEFINE_QUOTIENT_LOOPS(avx512, FOR_AVX512)
+DEFINE_KERNELS(avx512, avx2)
 #endif
 
 const struct grouped_kernels *grouped_kernels_at(enum cpu_level level)

@@ -24,7 +24,8 @@ enum quotient_code {
     QUOTIENT_CODES
 };
 
-/* Each group's divisor, and what is added to its quotients, NULL: nothing. Both results are rounded. */
+/* Each group's divisor, and what is added to its quotients, NULL: nothing. Both results are rounded. Values and
+ * divisors are numbers of the type that is rounded to. */
 struct quotients {
     const float *divisors, *summands;
     float low, high; /* limits of integers */
@@ -34,14 +35,15 @@ typedef void quotients_function(const struct quotients *quotients, const float *
                                 uint8_t *codes);
 typedef void steps_function(const float *values, size_t n, size_t columns, const float *edges, const float *divisors,
                             float high, uint8_t *codes);
+typedef void extremes_function(const float *values, size_t n, size_t columns, struct range *ret_ranges);
 
 struct grouped_kernels {
     /* Get the range of each of `n` groups of `columns` values; zeros count as positive. */
     void (*range)(const float *values, size_t n, size_t columns, struct range *ret_ranges);
 
-    /* Get the lowest and the highest value of each of `n` groups, which differ from range() in that 0 does not count.
-     * NaN is passed over. */
-    void (*extremes)(const float *values, size_t n, size_t columns, struct range *ret_ranges);
+    /* Get the lowest and the highest value of each of `n` groups, which differ from range() in that 0 does not count:
+     * -0 becomes 0. NaN is passed over. */
+    extremes_function *extremes;
 
     /* Gets what mlx encodes each group with: steps of `divisors` from `edges`, `n_steps` of which make up its range.
      * The divisor has the sign that makes codes count from the end of the range that is farther from 0. If that end is
@@ -59,6 +61,7 @@ struct grouped_kernels {
 quotients_function grouped_e4m3_f32_avx2, grouped_e4m3_bf16_avx2, grouped_e4m3_f16_avx2;
 quotients_function grouped_integer_f32_avx2, grouped_integer_bf16_avx2, grouped_integer_f16_avx2;
 steps_function grouped_steps_avx2;
+extremes_function grouped_extremes_avx2;
 
 extern const struct grouped_kernels grouped_portable, grouped_avx2, grouped_avx512;
 

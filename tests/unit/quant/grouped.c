@@ -268,8 +268,8 @@ static void check_rows_together(void)
 static void check_extremes(enum cpu_level level)
 {
     enum { COLUMNS = 32, GROUPS = 6 };
-    static const float expected[GROUPS][2] = {{-2, 3},    {-2, 3},  {-INFINITY, INFINITY},
-                                              {-0.0f, 0}, {-4, -1}, {INFINITY, -INFINITY}};
+    static const float expected[GROUPS][2] = {{-2, 3}, {-2, 3},  {-INFINITY, INFINITY},
+                                              {0, 0},  {-4, -1}, {INFINITY, -INFINITY}};
     float values[GROUPS][COLUMNS];
     struct range ranges[GROUPS];
     for (int i = 0; i < COLUMNS; i++) {
@@ -285,24 +285,98 @@ static void check_extremes(enum cpu_level level)
         CHECK(memcmp(&ranges[i], expected[i], sizeof ranges[i]) == 0);
 }
 
+/* Round to numbers of a type; NaN becomes one that all types have. */
+static void round_all(const float *values, size_t n, enum rounding rounding, float *ret_rounded)
+{
+    for (size_t i = 0; i < n; i++) {
+        float value = isnan(values[i]) ? copysignf(NAN, values[i]) : values[i];
+        ret_rounded[i] = rounding == ROUND_BF16  ? round_to_bf16(value)
+                         : rounding == ROUND_F16 ? round_to_f16(value)
+                                                 : values[i];
+    }
+}
+
 /* Summands are numbers: which of two NaNs a sum keeps depends on the order that a compiler chooses. */
 static void check_codes(const struct grouped_kernels *ours, const struct grouped_kernels *portable, const float *values,
                         const float *divisors, const float *summands, size_t n, size_t columns)
 {
     uint8_t *codes = malloc(n * columns), *others = malloc(n * columns);
-    for (int code = 0; code < QUOTIENT_CODES; code++)
-        for (int rounding = 0; rounding < ROUNDINGS; rounding++)
+    float *of_type = malloc(n * columns * sizeof *of_type), *dividing = malloc(n * sizeof *dividing);
+    for (int rounding = 0; rounding < ROUNDINGS; rounding++) {
+        round_all(values, n * columns, (enum rounding)rounding, of_type);
+        round_all(divisors, n, (enum rounding)rounding, dividing);
+        for (int code = 0; code < QUOTIENT_CODES; code++)
             for (int adds = 0; adds < 2; adds++) {
-                const struct quotients quotients = {divisors, adds ? summands : NULL, -8, 7};
-                ours->encode[code][rounding](&quotients, values, n, columns, codes);
-                portable->encode[code][rounding](&quotients, values, n, columns, others);
+                const struct quotients quotients = {dividing, adds ? summands : NULL, -8, 7};
+                ours->encode[code][rounding](&quotients, of_type, n, columns, codes);
+                portable->encode[code][rounding](&quotients, of_type, n, columns, others);
                 CHECK(memcmp(codes, others, n * columns) == 0);
             }
-    ours->steps(values, n, columns, summands, divisors, 15, codes);
-    portable->steps(values, n, columns, summands, divisors, 15, others);
-    CHECK(memcmp(codes, others, n * columns) == 0);
+    }
+    for (float high = 3; high <= 255; high = high * 2 + 1) {
+        ours->steps(values, n, columns, summands, divisors, high, codes);
+        portable->steps(values, n, columns, summands, divisors, high, others);
+        CHECK(memcmp(codes, others, n * columns) == 0);
+    }
     free(codes);
     free(others);
+    free(of_type);
+    free(dividing);
+}
+
+/* Every quotient of two mantissas of BF16, with divisors of all magnitudes. */
+static void check_quotients_of_bf16(enum cpu_level level)
+{
+    enum { MANTISSAS = 128, COLUMNS = 6 * MANTISSAS };
+    const struct grouped_kernels *ours = grouped_kernels_at(level), *portable = grouped_kernels_at(CPU_PORTABLE);
+    float values[COLUMNS];
+    uint8_t codes[COLUMNS], others[COLUMNS];
+    size_t n_wrong = 0;
+    for (int exponent = -140; exponent <= 120; exponent += exponent % 50 == 0 ? 17 : 1)
+        for (int mantissa = MANTISSAS; mantissa < 2 * MANTISSAS; mantissa++) {
+            float divisor = ldexpf((float)mantissa, exponent);
+            for (int i = 0; i < COLUMNS; i++)
+                values[i] = ldexpf((float)(i % 2 == 0 ? i % MANTISSAS + MANTISSAS : -(i % MANTISSAS) - MANTISSAS),
+                                   exponent + i / MANTISSAS + 2);
+            for (int code = QUOTIENT_E4M3; code <= QUOTIENT_INTEGER; code++) {
+                const struct quotients quotients = {&divisor, NULL, -128, 127};
+                ours->encode[code][ROUND_BF16](&quotients, values, 1, COLUMNS, codes);
+                portable->encode[code][ROUND_BF16](&quotients, values, 1, COLUMNS, others);
+                n_wrong += memcmp(codes, others, sizeof codes) != 0;
+            }
+        }
+    CHECK(n_wrong == 0);
+}
+
+/* Values that are half way between two steps, or the next numbers to these. Every other eight groups are far from zero
+ * for their steps, and a third has edges that are whole steps from it. */
+static void check_steps(enum cpu_level level, float unit)
+{
+    enum { COLUMNS = 64, GROUPS = 1024 };
+    const struct grouped_kernels *ours = grouped_kernels_at(level), *portable = grouped_kernels_at(CPU_PORTABLE);
+    static float values[GROUPS * COLUMNS];
+    static uint8_t codes[GROUPS * COLUMNS], others[GROUPS * COLUMNS];
+    float edges[GROUPS], divisors[GROUPS];
+    uint64_t state = 5;
+    for (float high = 3; high <= 255; high = high * 2 + 1) {
+        for (int group = 0; group < GROUPS; group++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            float divisor = (1 + (float)(state >> 40) * 0x1p-24f) / high * (group % 2 == 0 ? unit : -unit);
+            edges[group] = (float)((int)(state >> 56) - 128) / 64 * (group / 8 % 2 == 0 ? unit : 50 * unit);
+            float steps = rintf(edges[group] / divisor);
+            divisors[group] = group % 3 == 0 && steps != 0 ? edges[group] / steps : divisor;
+            for (int i = 0; i < COLUMNS; i++) {
+                float step = (float)(i * ((int)high + 2) / COLUMNS) - 0.5f;
+                float value = edges[group] + step * divisors[group];
+                for (int j = 0; j < i % 4; j++)
+                    value = nextafterf(value, group % 2 == 0 ? INFINITY : -INFINITY);
+                values[group * COLUMNS + i] = value;
+            }
+        }
+        ours->steps(values, GROUPS, COLUMNS, edges, divisors, high, codes);
+        portable->steps(values, GROUPS, COLUMNS, edges, divisors, high, others);
+        CHECK(memcmp(codes, others, sizeof codes) == 0);
+    }
 }
 
 /* Values whose quotients are normal numbers of E4M3, or a little beyond its largest, none of them zero. One in three is
@@ -332,6 +406,10 @@ static void check_kernels(enum cpu_level level)
     struct range ranges[2][N / COLUMNS];
     uint64_t state = 7;
     check_extremes(level);
+    check_quotients_of_bf16(level);
+    check_steps(level, 1);
+    check_steps(level, 0x1p-126f);
+    check_steps(level, 0x1p120f);
     for (int i = 0; i < N; i++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
         uint32_t bits = (uint32_t)(state >> 32);

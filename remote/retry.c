@@ -23,11 +23,13 @@ void retry_progress(struct retry *retry)
     retry->failures = 0;
 }
 
-/* Between half of the pause and all of it. */
+/* Between half of the pause and all of it; the clock is random enough to keep clients from asking at once. */
 static unsigned pause_after(unsigned failures)
 {
     unsigned pause = failures < 5 ? (unsigned)FIRST_PAUSE << failures : LONGEST_PAUSE;
-    return pause / 2 + arc4random_uniform(pause / 2 + 1);
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return pause / 2 + (unsigned)time.tv_nsec % (pause / 2 + 1);
 }
 
 bool retry_again(struct retry *retry, unsigned pause, struct error *error)

@@ -14,6 +14,7 @@
 
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { FLAG_FOREGROUND, FLAG_REPLACE, FLAG_VERBOSE };
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,7 +36,7 @@ static void let_go(int socket)
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         dup2(null, fd);
     dup2(socket, STDERR_FILENO + 1);
-    close_range(STDERR_FILENO + 2, ~0U, 0);
+    syscall(SYS_close_range, STDERR_FILENO + 2, ~0U, 0); /* for which musl has no function */
     setsid();
     if (chdir("/") != 0)
         _exit(EXIT_FAILURE);

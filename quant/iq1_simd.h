@@ -7,20 +7,42 @@
 
 /* Like iq1_sort(), by counting: the place of a value is the number of values before it. A NaN is neither before nor
  * after anything. */
+static inline void sort_n(const float *values, int n, uint8_t *order)
+{
+    enum { MOST_VECTORS_OF_VALUES = IQ1_S_SUB_ELEMENTS / LANES };
+    vf lanes[MOST_VECTORS_OF_VALUES];
+    vi before[MOST_VECTORS_OF_VALUES] = {{0}};
+    int32_t places[IQ1_S_SUB_ELEMENTS];
+    uint32_t numbers = UINT32_MAX;
+    for (int v = 0; v < n / LANES; v++) {
+        lanes[v] = v_load(values + v * LANES);
+        numbers &= v_bits(v_equal(lanes[v], lanes[v])) | ~(UINT32_MAX >> (32 - LANES));
+    }
+    if (numbers != UINT32_MAX) {
+        iq1_sort(values, n, order);
+        return;
+    }
+#pragma GCC unroll 32
+    for (int j = 0; j < n; j++)
+        for (int v = 0; v < n / LANES; v++) {
+            vf value = v_set(values[j]);
+            vi is_equal = (value == lanes[v]) & (lane_numbers + v * LANES > j);
+            before[v] -= j < v * LANES               ? value <= lanes[v]
+                         : j < v * LANES + LANES - 1 ? (value < lanes[v]) | is_equal
+                                                     : value < lanes[v];
+        }
+    memcpy(places, before, sizeof places);
+    for (int i = 0; i < n; i++)
+        order[places[i]] = (uint8_t)i;
+}
+
+/* With constants, for which the compiler unrolls loops. */
 static void sort(const float *values, int n, uint8_t *order)
 {
-    for (int i = 0; i < n; i++) {
-        uint32_t less = 0, equal = 0;
-        for (int j = 0; j < n; j += LANES) {
-            less |= v_bits(v_less(v_load(values + j), v_set(values[i]))) << j;
-            equal |= v_bits(v_equal(v_load(values + j), v_set(values[i]))) << j;
-        }
-        if ((equal >> i & 1) == 0) {
-            iq1_sort(values, n, order);
-            return;
-        }
-        order[__builtin_popcount(less) + __builtin_popcount(equal & (((uint32_t)1 << i) - 1))] = (uint8_t)i;
-    }
+    if (n == IQ1_S_SUB_ELEMENTS)
+        sort_n(values, IQ1_S_SUB_ELEMENTS, order);
+    else
+        sort_n(values, IQ1_M_SUB_ELEMENTS, order);
 }
 
 /* Sums of the first i values in ascending order, with room for a vector at the end; and the share of the values from

@@ -12,7 +12,7 @@ grep -v '^#' tests/fuzz/targets | while read -r target _ _ corpora _; do
     for corpus in ${corpora//,/ }; do
         [ ! -d "tests/fuzz/corpus/$corpus" ] || (cd tests/fuzz/corpus && zip -q -r "$OUT/fuzz_${target}_seed_corpus.zip" "$corpus")
     done
-    [ ! -f "tests/fuzz/$target.dict" ] || cp "tests/fuzz/$target.dict" "$OUT/fuzz_$target.dict"
+    scripts/fuzz words "$target" >"$OUT/fuzz_$target.dict"
 done
 mkdir -p "$OUT/lib"
 ldd "$OUT"/fuzz_* | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |

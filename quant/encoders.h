@@ -41,7 +41,7 @@
 #endif
 
 /* The kernels of NAME for all levels: NAME_decode, its decoders with NEON and AVX2, or NULL, and the encoders. */
-#define ENCODER_KERNELS_AND(name, neon_decode, avx2_decode)                                                            \
+#define ENCODER_KERNELS(name, neon_decode, avx2_decode)                                                                \
     {                                                                                                                  \
         [CPU_PORTABLE] = {name##_decode, name##_encode, name##_encode_weighted},                                       \
         [CPU_NEON] = {ON_ARM(neon_decode), ON_ARM(name##_encode_neon), ON_ARM(name##_encode_weighted_neon)},           \
@@ -49,14 +49,11 @@
         [CPU_AVX512] = {NULL, ON_X86(name##_encode_avx512), ON_X86(name##_encode_weighted_avx512)},                    \
     }
 
-/* Without a decoder with NEON. */
-#define ENCODER_KERNELS(name, fast_decode) ENCODER_KERNELS_AND(name, NULL, fast_decode)
-
 /* ENCODER_KERNELS() for a dtype that needs importance. */
-#define WEIGHTED_ENCODER_KERNELS(name, fast_decode)                                                                    \
+#define WEIGHTED_ENCODER_KERNELS(name, neon_decode, avx2_decode)                                                       \
     {                                                                                                                  \
         [CPU_PORTABLE] = {name##_decode, NULL, name##_encode_weighted},                                                \
-        [CPU_NEON] = {NULL, NULL, ON_ARM(name##_encode_weighted_neon)},                                                \
-        [CPU_AVX2] = {ON_X86(fast_decode), NULL, ON_X86(name##_encode_weighted_avx2)},                                 \
+        [CPU_NEON] = {ON_ARM(neon_decode), NULL, ON_ARM(name##_encode_weighted_neon)},                                 \
+        [CPU_AVX2] = {ON_X86(avx2_decode), NULL, ON_X86(name##_encode_weighted_avx2)},                                 \
         [CPU_AVX512] = {NULL, NULL, ON_X86(name##_encode_weighted_avx512)},                                            \
     }

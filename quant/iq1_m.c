@@ -3,40 +3,20 @@
  * d at the top; value = d * (2 * scale + 1) * (level - 1 + shift). */
 #include "quant/dtype.h"
 #include "quant/f16.h"
-#include "quant/iq1.h"
+#include "quant/iq1_decode.h"
 #include "quant/k_search.h"
 #include "quant/weights.h"
 
-#include "base/checked.h"
-
-enum { SUB_BLOCKS = 16, SUB_ELEMENTS = 16, QH = 32, SCALES = 48, BLOCK_BYTES = 56 };
-
-static uint16_t load_d(const uint8_t *block)
-{
-    unsigned bits = 0;
-    for (int k = 0; k < 4; k++)
-        bits |= (unsigned)(block[SCALES + 2 * k + 1] >> 4) << 4 * k;
-    return (uint16_t)bits;
-}
+enum { SUB_ELEMENTS = 16, BLOCK_BYTES = IQ1_M_BYTES };
 
 static bool scale_finite(const void *block)
 {
-    return (load_d(block) & 0x7c00) != 0x7c00;
+    return (iq1_m_load_d(block) & 0x7c00) != 0x7c00;
 }
 
-static void decode_block(const uint8_t *block, float *values)
+static void iq1_m_decode(const void *blocks, float *values, size_t n_blocks)
 {
-    const struct grid *grid = grid_of(GRID_IQ1);
-    float d = f16_to_f32(load_d(block));
-    for (int j = 0; j < SUB_BLOCKS; j++) {
-        unsigned share = (unsigned)read_le(block + SCALES + 2 * (j / 4), 2) >> 3 * (j % 4) & 7;
-        float scale = d * (float)(2 * share + 1);
-        for (int k = 0; k < 2; k++, values += IQ_GROUP) {
-            unsigned high = block[QH + j] >> 4 * k & 15;
-            unsigned index = block[2 * j + k] | (high & 7) << 8;
-            iq1_decode_point(grid_point(grid, index), scale, high & 8 ? -IQ1_SHIFT : IQ1_SHIFT, values);
-        }
-    }
+    iq1_m_decode_by(iq1_decode_point, blocks, values, n_blocks);
 }
 
 static const struct iq1_kind kind = {IQ1_M_SUB_ELEMENTS, 1e-7f, 3};
@@ -46,12 +26,12 @@ static float store_shares(const struct grid *grid, const struct iq1_found *found
                           const float *weights, float d, uint8_t *block)
 {
     float inverse = 1 / d, sum_qx = 0, sum_q2 = 0;
-    for (int j = 0; j < SUB_BLOCKS; j++) {
+    for (int j = 0; j < IQ1_M_SUB_BLOCKS; j++) {
         int share = clamp_int(nearest_int(0.5f * (inverse * found[j].scale - 1)), 0, 7);
         unsigned shifted = (unsigned)share << 3 * (j % 4);
-        block[SCALES + 2 * (j / 4)] |= (uint8_t)shifted;
-        block[SCALES + 2 * (j / 4) + 1] |= (uint8_t)(shifted >> 8);
-        block[QH + j] |= (uint8_t)((found[j].down >> 1 & 1) << 3 | (found[j].down & 1) << 7);
+        block[IQ1_M_SCALES + 2 * (j / 4)] |= (uint8_t)shifted;
+        block[IQ1_M_SCALES + 2 * (j / 4) + 1] |= (uint8_t)(shifted >> 8);
+        block[IQ1_M_QH + j] |= (uint8_t)((found[j].down >> 1 & 1) << 3 | (found[j].down & 1) << 7);
         for (int i = 0; i < SUB_ELEMENTS; i++) {
             uint8_t level = grid_point(grid, found[j].points[i / IQ_GROUP])[i % IQ_GROUP];
             float q = iq1_numbers(found[j].down, i / IQ_GROUP)[level] * (float)(2 * share + 1);
@@ -65,7 +45,7 @@ static float store_shares(const struct grid *grid, const struct iq1_found *found
 static void encode_block(const struct iq1_loops *loops, const struct grid_search *tables, const float *values,
                          const float *importance, uint8_t *block)
 {
-    struct iq1_found found[SUB_BLOCKS];
+    struct iq1_found found[IQ1_M_SUB_BLOCKS];
     float weights[IQ_ELEMENTS], largest = 0;
     if (importance != NULL)
         importance_weights(values, importance, 2 * sum_of_squares(values, IQ_ELEMENTS) / IQ_ELEMENTS, IQ_ELEMENTS,
@@ -73,12 +53,12 @@ static void encode_block(const struct iq1_loops *loops, const struct grid_search
     for (int i = 0; importance == NULL && i < IQ_ELEMENTS; i++)
         weights[i] = values[i] * values[i];
     memset(block, 0, BLOCK_BYTES);
-    for (int j = 0; j < SUB_BLOCKS; j++) {
+    for (int j = 0; j < IQ1_M_SUB_BLOCKS; j++) {
         found[j] = iq1_search(loops, tables, &kind, values + j * SUB_ELEMENTS, weights + j * SUB_ELEMENTS);
         largest = found[j].scale > largest ? found[j].scale : largest;
         for (int k = 0; k < 2; k++) {
             block[2 * j + k] = (uint8_t)found[j].points[k];
-            block[QH + j] |= (uint8_t)(found[j].points[k] >> 8 << 4 * k);
+            block[IQ1_M_QH + j] |= (uint8_t)(found[j].points[k] >> 8 << 4 * k);
         }
     }
     if (largest == 0) {
@@ -88,7 +68,7 @@ static void encode_block(const struct iq1_loops *loops, const struct grid_search
     uint8_t d[2];
     f16_store(d, store_shares(tables->grid, found, values, weights, largest / 15, block) * 1.1125f);
     for (int k = 0; k < 4; k++)
-        block[SCALES + 2 * k + 1] |= (uint8_t)((d[k / 2] >> 4 * (k % 2) & 15) << 4);
+        block[IQ1_M_SCALES + 2 * k + 1] |= (uint8_t)((d[k / 2] >> 4 * (k % 2) & 15) << 4);
 }
 
 static void encode_by(const struct iq1_loops *loops, const float *values, const float *importance, uint8_t *blocks,
@@ -100,15 +80,13 @@ static void encode_by(const struct iq1_loops *loops, const float *values, const 
                      blocks + i * BLOCK_BYTES);
 }
 
-DEFINE_BLOCK_DECODER(iq1_m, IQ_ELEMENTS, BLOCK_BYTES)
-
 DEFINE_ENCODERS_BY_LOOPS(iq1_m, encode_by, iq1)
 
-decode_function iq1_m_decode_avx2;
+decode_function iq1_m_decode_neon, iq1_m_decode_avx2;
 
 const struct dtype iq1_m_dtype = {
     BLOCK_DTYPE(iq1_m, "IQ1_M", 29, IQ_ELEMENTS),
     .scales_finite = scale_finite,
     .encode_cost = 60000,
-    .kernels = ENCODER_KERNELS(iq1_m, iq1_m_decode_avx2),
+    .kernels = ENCODER_KERNELS(iq1_m, iq1_m_decode_neon, iq1_m_decode_avx2),
 };

@@ -3,24 +3,15 @@
  * (level - 1 + shift). */
 #include "quant/dtype.h"
 #include "quant/f16.h"
-#include "quant/iq1.h"
+#include "quant/iq1_decode.h"
 #include "quant/k_search.h"
 #include "quant/weights.h"
 
-#include "base/checked.h"
+enum { SUB_ELEMENTS = 32, BLOCK_BYTES = IQ1_S_BYTES };
 
-enum { SUB_BLOCKS = 8, SUB_ELEMENTS = 32, QS = 2, QH = 34, BLOCK_BYTES = 50 };
-
-static void decode_block(const uint8_t *block, float *values)
+static void iq1_s_decode(const void *blocks, float *values, size_t n_blocks)
 {
-    const struct grid *grid = grid_of(GRID_IQ1);
-    float d = f16_load(block);
-    for (int j = 0; j < SUB_BLOCKS; j++) {
-        unsigned high = (unsigned)read_le(block + QH + 2 * j, 2);
-        float scale = d * (float)(2 * (high >> 12 & 7) + 1), shift = high & 0x8000 ? -IQ1_SHIFT : IQ1_SHIFT;
-        for (int k = 0; k < 4; k++, values += IQ_GROUP)
-            iq1_decode_point(grid_point(grid, block[QS + 4 * j + k] | (high >> 3 * k & 7) << 8), scale, shift, values);
-    }
+    iq1_s_decode_by(iq1_decode_point, blocks, values, n_blocks);
 }
 
 static const struct iq1_kind kind = {IQ1_S_SUB_ELEMENTS, 1e-12f, 1};
@@ -28,10 +19,10 @@ static const struct iq1_kind kind = {IQ1_S_SUB_ELEMENTS, 1e-12f, 1};
 static void encode_block(const struct iq1_loops *loops, const struct grid_search *tables, const float *values,
                          const float *importance, uint8_t *block)
 {
-    struct iq1_found found[SUB_BLOCKS];
+    struct iq1_found found[IQ1_S_SUB_BLOCKS];
     float weights[IQ_ELEMENTS], largest = 0;
     importance_weights(values, importance, 2 * sum_of_squares(values, IQ_ELEMENTS) / IQ_ELEMENTS, IQ_ELEMENTS, weights);
-    for (int j = 0; j < SUB_BLOCKS; j++) {
+    for (int j = 0; j < IQ1_S_SUB_BLOCKS; j++) {
         found[j] = iq1_search(loops, tables, &kind, values + j * SUB_ELEMENTS, weights + j * SUB_ELEMENTS);
         largest = found[j].scale > largest ? found[j].scale : largest;
     }
@@ -40,15 +31,15 @@ static void encode_block(const struct iq1_loops *loops, const struct grid_search
         return;
     float d = largest / 15, inverse = 1 / d;
     f16_store(block, d * 1.125f);
-    for (int j = 0; j < SUB_BLOCKS; j++) {
+    for (int j = 0; j < IQ1_S_SUB_BLOCKS; j++) {
         int share = clamp_int(nearest_int(0.5f * (inverse * found[j].scale - 1)), 0, 7);
         unsigned high = (unsigned)(share | (found[j].down ? 8 : 0)) << 12;
         for (int k = 0; k < 4; k++) {
-            block[QS + 4 * j + k] = (uint8_t)found[j].points[k];
+            block[IQ1_S_QS + 4 * j + k] = (uint8_t)found[j].points[k];
             high |= (unsigned)(found[j].points[k] >> 8) << 3 * k;
         }
-        block[QH + 2 * j] = (uint8_t)high;
-        block[QH + 2 * j + 1] = (uint8_t)(high >> 8);
+        block[IQ1_S_QH + 2 * j] = (uint8_t)high;
+        block[IQ1_S_QH + 2 * j + 1] = (uint8_t)(high >> 8);
     }
 }
 
@@ -60,15 +51,13 @@ static void encode_by(const struct iq1_loops *loops, const float *values, const 
         encode_block(loops, tables, values + i * IQ_ELEMENTS, importance + i * IQ_ELEMENTS, blocks + i * BLOCK_BYTES);
 }
 
-DEFINE_BLOCK_DECODER(iq1_s, IQ_ELEMENTS, BLOCK_BYTES)
-
 DEFINE_ENCODERS_BY_LOOPS(iq1_s, encode_by, iq1)
 
-decode_function iq1_s_decode_avx2;
+decode_function iq1_s_decode_neon, iq1_s_decode_avx2;
 
 const struct dtype iq1_s_dtype = {
     BLOCK_DTYPE(iq1_s, "IQ1_S", 19, IQ_ELEMENTS),
     .n_scales = 1,
     .encode_cost = 60000,
-    .kernels = WEIGHTED_ENCODER_KERNELS(iq1_s, iq1_s_decode_avx2),
+    .kernels = WEIGHTED_ENCODER_KERNELS(iq1_s, iq1_s_decode_neon, iq1_s_decode_avx2),
 };

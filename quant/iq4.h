@@ -59,5 +59,5 @@ extern const struct iq4_loops iq4_portable_loops, iq4_neon_loops, iq4_avx2_loops
         BLOCK_DTYPE(name, upper, id, elements),                                                                        \
         .n_scales = 1,                                                                                                 \
         .encode_cost = 9000,                                                                                           \
-        .kernels = ENCODER_KERNELS_AND(name, name##_decode_neon, name##_decode_avx2),                                  \
+        .kernels = ENCODER_KERNELS(name, name##_decode_neon, name##_decode_avx2),                                      \
     };

@@ -49,23 +49,19 @@ static inline vt v_repeat_four(float a, float b, float c, float d)
 
 #include "quant/iq1_simd.h"
 
+static inline void decode_group(const uint8_t magnitudes[8], const uint8_t levels[IQ_GROUP], uint8_t signs, float scale,
+                                float *values)
+{
+    const __m256i to_sign = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
+    __m128i loaded = _mm_loadl_epi64((const __m128i *)(const void *)levels);
+    __m128i bytes = _mm_shuffle_epi8(_mm_loadl_epi64((const __m128i *)(const void *)magnitudes), loaded);
+    __m256 scaled = _mm256_mul_ps(_mm256_set1_ps(scale), _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes)));
+    __m256i negative = _mm256_sllv_epi32(_mm256_set1_epi32(signs), to_sign);
+    negative = _mm256_and_si256(negative, _mm256_set1_epi32(INT32_MIN));
+    _mm256_storeu_ps(values, _mm256_xor_ps(scaled, _mm256_castsi256_ps(negative)));
+}
+
 void iq_decode_avx2(const struct iq_format *format, const uint8_t *blocks, float *values, size_t n_blocks)
 {
-    const struct grid *grid = grid_of(format->grid);
-    const __m128i table = _mm_loadl_epi64((const __m128i *)(const void *)format->magnitudes);
-    const __m256i to_sign = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
-    for (size_t b = 0; b < n_blocks; b++, blocks += format->block_bytes) {
-        struct iq_unpacked unpacked;
-        format->unpack(blocks, &unpacked);
-        for (int i = 0; i < IQ_ELEMENTS / IQ_GROUP; i++, values += IQ_GROUP) {
-            uint8_t levels[IQ_GROUP];
-            iq_load_levels(grid, unpacked.points, i, levels);
-            __m128i loaded = _mm_loadl_epi64((const __m128i *)(const void *)levels);
-            __m256i magnitudes = _mm256_cvtepu8_epi32(_mm_shuffle_epi8(table, loaded));
-            __m256 scaled = _mm256_mul_ps(_mm256_set1_ps(unpacked.scales[i]), _mm256_cvtepi32_ps(magnitudes));
-            __m256i signs = _mm256_sllv_epi32(_mm256_set1_epi32(unpacked.signs[i]), to_sign);
-            signs = _mm256_and_si256(signs, _mm256_set1_epi32(INT32_MIN));
-            _mm256_storeu_ps(values, _mm256_xor_ps(scaled, _mm256_castsi256_ps(signs)));
-        }
-    }
+    iq_decode_by(decode_group, format, blocks, values, n_blocks);
 }

@@ -106,18 +106,14 @@ void iq_encode(const struct iq_format *format, const float *values, const float 
     encode_blocks(search_tries, format, values, importance, blocks, n_blocks);
 }
 
+static inline void decode_group(const uint8_t magnitudes[8], const uint8_t levels[IQ_GROUP], uint8_t signs, float scale,
+                                float *values)
+{
+    for (int i = 0; i < IQ_GROUP; i++)
+        values[i] = scale * (float)magnitudes[levels[i]] * (signs >> i & 1 ? -1.f : 1.f);
+}
+
 void iq_decode(const struct iq_format *format, const uint8_t *blocks, float *values, size_t n_blocks)
 {
-    const struct grid *grid = grid_of(format->grid);
-    for (size_t b = 0; b < n_blocks; b++, blocks += format->block_bytes, values += IQ_ELEMENTS) {
-        struct iq_unpacked unpacked;
-        format->unpack(blocks, &unpacked);
-        for (int i = 0; i < IQ_ELEMENTS / IQ_GROUP; i++) {
-            uint8_t levels[IQ_GROUP];
-            iq_load_levels(grid, unpacked.points, i, levels);
-            for (int j = 0; j < IQ_GROUP; j++)
-                values[IQ_GROUP * i + j] = unpacked.scales[i] * (float)format->magnitudes[levels[j]] *
-                                           (unpacked.signs[i] >> j & 1 ? -1.f : 1.f);
-        }
-    }
+    iq_decode_by(decode_group, format, blocks, values, n_blocks);
 }

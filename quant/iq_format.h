@@ -67,19 +67,33 @@ typedef void iq_encode_function(const struct iq_format *format, const float *val
                                 uint8_t *blocks, size_t n_blocks);
 iq_encode_function iq_encode, iq_encode_neon, iq_encode_avx2, iq_encode_avx512;
 
-/* Loads the levels of a group: one point of eight, or two of four. */
-static inline void iq_load_levels(const struct grid *grid, const uint16_t *points, int group, uint8_t levels[IQ_GROUP])
-{
-    if (grid->dimension == 8) {
-        memcpy(levels, grid_point(grid, points[group]), 8);
-        return;
-    }
-    memcpy(levels, grid_point(grid, points[2 * group]), 4);
-    memcpy(levels + 4, grid_point(grid, points[2 * group + 1]), 4);
-}
-
 typedef void iq_decode_function(const struct iq_format *format, const uint8_t *blocks, float *values, size_t n_blocks);
-iq_decode_function iq_decode, iq_decode_avx2;
+iq_decode_function iq_decode, iq_decode_neon, iq_decode_avx2;
+
+/* Decodes a group: scale * magnitudes[level], negative where a bit of the signs is set. */
+typedef void iq_group_function(const uint8_t magnitudes[8], const uint8_t levels[IQ_GROUP], uint8_t signs, float scale,
+                               float *values);
+
+/* Decodes blocks with a function for a group, which has one point of eight values or two of four. */
+static inline void iq_decode_by(iq_group_function *decode_group, const struct iq_format *format, const uint8_t *block,
+                                float *values, size_t n_blocks)
+{
+    const struct grid *grid = grid_of(format->grid);
+    for (size_t b = 0; b < n_blocks; b++, block += format->block_bytes) {
+        struct iq_unpacked unpacked;
+        format->unpack(block, &unpacked);
+        for (int i = 0; i < IQ_ELEMENTS / IQ_GROUP; i++, values += IQ_GROUP) {
+            uint8_t levels[IQ_GROUP];
+            if (grid->dimension == 8)
+                memcpy(levels, grid_point(grid, unpacked.points[i]), 8);
+            else {
+                memcpy(levels, grid_point(grid, unpacked.points[2 * i]), 4);
+                memcpy(levels + 4, grid_point(grid, unpacked.points[2 * i + 1]), 4);
+            }
+            decode_group(format->magnitudes, levels, unpacked.signs[i], unpacked.scales[i], values);
+        }
+    }
+}
 
 /* Defines NAME_decode with a suffix over NAME_format. */
 #define DEFINE_IQ_DECODER(name, suffix)                                                                                \
@@ -91,6 +105,10 @@ iq_decode_function iq_decode, iq_decode_avx2;
 #define DEFINE_IQ_DECODERS(name)                                                                                       \
     DEFINE_IQ_DECODER(name, )                                                                                          \
     DEFINE_IQ_DECODER(name, _avx2)
+#elif defined(__aarch64__)
+#define DEFINE_IQ_DECODERS(name)                                                                                       \
+    DEFINE_IQ_DECODER(name, )                                                                                          \
+    DEFINE_IQ_DECODER(name, _neon)
 #else
 #define DEFINE_IQ_DECODERS(name) DEFINE_IQ_DECODER(name, )
 #endif
@@ -104,5 +122,5 @@ iq_decode_function iq_decode, iq_decode_avx2;
         BLOCK_DTYPE(name, upper, id, IQ_ELEMENTS),                                                                     \
         .n_scales = 1,                                                                                                 \
         .encode_cost = 60000,                                                                                          \
-        .kernels = its_kernels(name, name##_decode_avx2),                                                              \
+        .kernels = its_kernels(name, name##_decode_neon, name##_decode_avx2),                                          \
     };

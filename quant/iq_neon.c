@@ -49,3 +49,23 @@ static inline vt v_repeat_four(float a, float b, float c, float d)
 #include "quant/iq_simd.h"
 
 #include "quant/iq1_simd.h"
+
+static inline void decode_group(const uint8_t magnitudes[8], const uint8_t levels[IQ_GROUP], uint8_t signs, float scale,
+                                float *values)
+{
+    static const uint8_t bits[IQ_GROUP] = {1, 2, 4, 8, 16, 32, 64, 128};
+    uint16x8_t eight = vmovl_u8(vtbl1_u8(vld1_u8(magnitudes), vld1_u8(levels)));
+    int16x8_t negative = vmovl_s8(vreinterpret_s8_u8(vtst_u8(vdup_n_u8(signs), vld1_u8(bits))));
+    uint32x4_t fours[2] = {vmovl_u16(vget_low_u16(eight)), vmovl_high_u16(eight)};
+    int32x4_t masks[2] = {vmovl_s16(vget_low_s16(negative)), vmovl_high_s16(negative)};
+    for (int i = 0; i < 2; i++) {
+        uint32x4_t scaled = vreinterpretq_u32_f32(vmulq_n_f32(vcvtq_f32_u32(fours[i]), scale));
+        scaled = veorq_u32(scaled, vshlq_n_u32(vreinterpretq_u32_s32(masks[i]), 31));
+        vst1q_f32(values + 4 * i, vreinterpretq_f32_u32(scaled));
+    }
+}
+
+void iq_decode_neon(const struct iq_format *format, const uint8_t *blocks, float *values, size_t n_blocks)
+{
+    iq_decode_by(decode_group, format, blocks, values, n_blocks);
+}

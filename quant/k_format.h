@@ -58,6 +58,6 @@ decode_function q4_k_decode_avx2, q5_k_decode_avx2, q6_k_decode_avx2;
     DEFINE_ENCODERS_BY_FUNCTION(name, k_encode, &name##_format)                                                        \
     const struct dtype name##_dtype = {                                                                                \
         BLOCK_DTYPE(name, upper, id, K_ELEMENTS),                                                                      \
-        .kernels = ENCODER_KERNELS(name, fast_decode),                                                                 \
+        .kernels = ENCODER_KERNELS(name, NULL, fast_decode),                                                           \
         __VA_ARGS__,                                                                                                   \
     };

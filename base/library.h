@@ -13,6 +13,6 @@ struct library_function {
 };
 
 /* Loads the library `soname` ("libcurl.so.4"), which stays loaded, and sets the pointers. The error is `need`, what
- * needs which package of Debian, and the file or function that is missing. */
+ * needs which library, and the file or function that is missing. */
 bool library_load(const char *soname, const char *need, const struct library_function *functions, size_t n_functions,
                   struct error *error);

@@ -13,7 +13,7 @@ static void load(void)
 #define FUNCTION(name) {"curl_" #name, (void **)&libcurl.name},
     static const struct library_function functions[] = {LIBCURL_FUNCTIONS(FUNCTION)};
 #undef FUNCTION
-    is_loaded = library_load("libcurl.so.4", "remote sources need the package libcurl4", functions,
+    is_loaded = library_load("libcurl.so.4", "remote sources need libcurl (on Debian the package libcurl4)", functions,
                              sizeof functions / sizeof *functions, &failure);
 }
 

@@ -163,7 +163,7 @@ cannot_be_read() {
     mkdir "$BATS_TEST_TMPDIR/libraries"
     touch "$BATS_TEST_TMPDIR/libraries/libcurl.so.4"
     for source in "$WEB" hf://org/tiny s3://bucket/tiny; do
-        LD_LIBRARY_PATH=$BATS_TEST_TMPDIR/libraries fails 1 "$source: remote sources need the package libcurl4: " "$WFS" ls "$source"
+        LD_LIBRARY_PATH=$BATS_TEST_TMPDIR/libraries fails 1 "$source: remote sources need libcurl (on Debian the package libcurl4): " "$WFS" ls "$source"
     done
 }
 

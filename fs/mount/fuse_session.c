@@ -106,6 +106,10 @@ static ssize_t receive_request(int device, void *bytes, size_t size, void *userd
     while (poll(&request, 1, 0) == 0 && nanoseconds_since(&start) < AWAKE_NANOSECONDS)
         sched_yield();
     ssize_t n_bytes = read(device, bytes, size);
+    /* libfuse says why with perror(), and lets itself be cancelled meanwhile if another worker ends the session: stderr
+     * would stay locked. It allows that again before the next request. */
+    if (n_bytes < 0)
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     if (n_bytes > 0 && !has_replied(userdata))
         passthrough_note_request(((const struct serving *)userdata)->served->passthrough, bytes, (size_t)n_bytes);
     return n_bytes;

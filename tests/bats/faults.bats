@@ -422,7 +422,9 @@ lacks_memory() {
     serve "$SOURCE" "$MNT"
     (cd "$MNT" && exec sleep 100) 3>&- &
     user=$!
-    strace -f -o /dev/null -P /dev/fuse -e trace=read -e inject=read:error=EIO -p "$SERVER" 2>"$BATS_TEST_TMPDIR/attached" 3>&- &
+    # One worker still says why when another ends the session: so words take a while.
+    strace -f -o /dev/null -P /dev/fuse -P "$SERVER_LOG" -e trace=read,write -e inject=read:error=EIO -e inject=write:delay_enter=200000 \
+        -p "$SERVER" 2>"$BATS_TEST_TMPDIR/attached" 3>&- &
     await grep -q attached "$BATS_TEST_TMPDIR/attached"
     timeout 60 stat "$MNT"/tensors/* >/dev/null 2>&1 || true
     server_ends_with 1

@@ -1,15 +1,14 @@
 /* Affine groups by hand.
  *
- * Compilers, too, make vectors of the portable loops, but they find the lowest and the highest of each vector one after
- * the other, which takes as long as a group of 64 values itself. Here those of eight groups are found at once.
+ * extremes(): compilers make vectors of the portable loop, too, but reduce the vectors of each group by themselves,
+ * which takes as long as reading a group of 64 values. Here the vectors of eight groups are reduced together.
  *
- * Steps are not divided by their divisor but multiplied by its reciprocal, in fixed point with more places than the
- * product is wrong by. Values are divided where a step is so close to half way between two codes that this could matter
- * (which is often so exactly, since edges, too, are numbers of few bits), where codes have more than 6 bits, which
- * leave too few places, and where they are much farther from zero than from each other. */
+ * steps(): values are multiplied by the reciprocal of the divisor, in fixed point, instead of divided by it. They are
+ * divided only where a step is too close to half way between two codes, where a code has more than 6 bits, which leaves
+ * too few bits for the fraction, and where a group lies much farther from zero than it is wide. */
+#include "quant/avx2.h"
 #include "quant/grouped_kernels.h"
 
-#include <immintrin.h>
 #include <stdbool.h>
 
 enum { LANES = 8, GROUPS_AT_ONCE = 8, AT_ONCE = 32, PARTS = AT_ONCE / LANES, MOST_PARTS = 4 };
@@ -71,12 +70,18 @@ FOR_AVX2 void grouped_extremes_avx2(const float *values, size_t n, size_t column
     grouped_portable.extremes(values + group * columns, n - group, columns, &ret_ranges[group]);
 }
 
-/* Fixed point: the upper half of a sum of 128 to 256 is FIRST_BITS and a code, the lower half what is behind the point.
- * (value - edge) / divisor, which is at most 64, is value * reciprocal + summand, where the summand is FIRST and half a
- * step less edge * reciprocal. Differences and quotients that are rounded like the portable kernel's are wrong by a
- * quarter of a unit each, and so is the reciprocal, or by a whole one if it is no normal number; the summand and the
- * sum are wrong by half a unit each. That is less than CLOSE units. */
-enum { FIRST_BITS = 0x4300, MOST_BITS = 0x7f, LARGEST_HIGH = 63, CLOSE = 3 };
+/* In fixed point, a value's sum is
+ *
+ *     value * reciprocal + summand, with summand = FIRST + 0.5 + CLOSE units - edge * reciprocal
+ *
+ * which is FIRST plus its number of steps, rounded by adding a half. As a float between 128 and 256, the sum has
+ * FIRST_BITS plus the code in its upper 16 bits, and the fraction, in units of 2^-16, in its lower 16 bits.
+ *
+ * For at most 64 steps the sum is off by less than CLOSE units: the portable kernel rounds the difference and the
+ * quotient, by a quarter of a unit each; this one rounds the reciprocal, by a quarter of a unit (a whole one if it is
+ * subnormal), and the summand and the sum, by half a unit each. So the code is certain if the fraction is above twice
+ * CLOSE units. */
+enum { FIRST_BITS = 0x4300, LARGEST_CODE = 0x7f, LARGEST_HIGH = 63, CLOSE = 3 };
 
 #define FIRST 128.0f
 #define UNIT  0x1p-16f
@@ -86,9 +91,9 @@ static inline __m256i sums(const float *values, __m256 reciprocal, __m256 summan
     return _mm256_castps_si256(_mm256_fmadd_ps(_mm256_loadu_ps(values), reciprocal, summand));
 }
 
-/* Sixteen codes and what is behind the point, those of two vectors in turn. */
+/* The codes and the fractions of 16 values: the first eight values have the even places, the others the odd ones. */
 struct steps {
-    __m256i codes, rests;
+    __m256i codes, fractions;
 };
 
 static inline struct steps steps_of(const float *values, __m256 reciprocal, __m256 summand)
@@ -100,8 +105,7 @@ static inline struct steps steps_of(const float *values, __m256 reciprocal, __m2
                           _mm256_blend_epi16(even, _mm256_slli_epi32(odd, 16), ODD)};
 }
 
-/* Encodes 32 values. Returns if a code may differ from that of the portable kernel: if one is too close to the next, or
- * far below zero, or was made of NaN. */
+/* Encodes 32 values. Returns 1 if a code is uncertain: too close to the next one, far below zero, or made from NaN. */
 static inline unsigned encode_steps(const float *values, __m256 reciprocal, __m256 summand, __m256i high,
                                     uint8_t *codes)
 {
@@ -112,8 +116,9 @@ static inline unsigned encode_steps(const float *values, __m256 reciprocal, __m2
     __m256i bytes = _mm256_shuffle_epi8(_mm256_packus_epi16(first.codes, second.codes), in_order);
     bytes = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
     _mm256_storeu_si256((__m256i *)(void *)codes, _mm256_min_epu8(bytes, high));
-    __m256i close = _mm256_subs_epu16(_mm256_set1_epi16(2 * CLOSE + 1), _mm256_min_epu16(first.rests, second.rests));
-    __m256i far = _mm256_subs_epu16(_mm256_max_epu16(first.codes, second.codes), _mm256_set1_epi16(MOST_BITS));
+    __m256i close =
+        _mm256_subs_epu16(_mm256_set1_epi16(2 * CLOSE + 1), _mm256_min_epu16(first.fractions, second.fractions));
+    __m256i far = _mm256_subs_epu16(_mm256_max_epu16(first.codes, second.codes), _mm256_set1_epi16(LARGEST_CODE));
     __m256i unusual = _mm256_or_si256(close, far);
     return !_mm256_testz_si256(unusual, unusual);
 }
@@ -129,17 +134,15 @@ static inline void divide(const float *values, float edge, float divisor, float 
         __m256 limited = _mm256_max_ps(_mm256_setzero_ps(), _mm256_min_ps(_mm256_set1_ps(high), quotient));
         parts[i] = _mm256_and_si256(_mm256_castps_si256(_mm256_add_ps(limited, rounder)), _mm256_set1_epi32(0xff));
     }
-    __m256i bytes = _mm256_packus_epi16(_mm256_packs_epi32(parts[0], parts[1]), _mm256_packs_epi32(parts[2], parts[3]));
-    bytes = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
-    _mm256_storeu_si256((__m256i *)(void *)codes, bytes);
+    _mm256_storeu_si256((__m256i *)(void *)codes, to_bytes(parts));
 }
 
-/* What sums() takes for each of some groups. */
+/* The factors and summands of sums(), for each group. */
 struct terms {
     float reciprocals[GROUPS_AT_ONCE], summands[GROUPS_AT_ONCE];
 };
 
-/* Returns if the summands are good to half a unit. */
+/* Returns if the summands are rounded by no more than half a unit. */
 static inline bool find_terms(const float *edges, const float *divisors, struct terms *ret_terms)
 {
     const __m256 from = _mm256_set1_ps(FIRST + 0.5f + CLOSE * UNIT), sign = _mm256_set1_ps(-0.0f);
@@ -151,8 +154,8 @@ static inline bool find_terms(const float *edges, const float *divisors, struct 
     return _mm256_movemask_ps(good) == (1 << GROUPS_AT_ONCE) - 1;
 }
 
-/* Encodes groups at once, whose blocks of 32 are numbered throughout. Those that may be wrong are encoded again at the
- * end: there are too many of them, and too irregularly, for a branch in the loop. */
+/* Encodes groups, and then divides in the blocks of 32 values that have an uncertain code: these come too often, and
+ * too irregularly, for a branch in the loop. Blocks are numbered across groups. */
 static inline void encode_groups(const float *values, size_t n_parts, const float *edges, const float *divisors,
                                  const struct terms *terms, float high, uint8_t *codes)
 {
@@ -175,7 +178,7 @@ static inline void encode_groups(const float *values, size_t n_parts, const floa
     }
 }
 
-/* Not beside encode_groups(), which would get fewer registers. */
+/* Not inlined: encode_groups() would get fewer registers beside it. */
 static __attribute__((noinline)) void divide_groups(const float *values, size_t n_parts, const float *edges,
                                                     const float *divisors, float high, uint8_t *codes)
 {

@@ -2,12 +2,12 @@
  * each operation for all 32 before the next one, which takes more registers than there are. Here eight values become
  * codes before the next eight are loaded.
  *
- * Values in BF16 are not divided by usual divisors but multiplied by the reciprocal, which gives the same numbers in
- * BF16, except where these are below normal numbers and so have no integer and no normal E4M3. For values and divisors
- * are integers a and b of 8 bits times powers of two, and what is half way between two numbers in BF16 is one of 9
- * bits, m, times a power of two. a / b is never m / 2^k, since m, which is odd, would have to divide a. Nor is it
- * close: a 2^k and m b differ by at least 1, and so a / b and m / 2^k by more than 2^-17 of them. The product differs
- * from a / b by less than 2^-22 of it.
+ * BF16 values are multiplied by the reciprocal of the divisor instead of divided by it, unless the divisor is very
+ * large or very small. The product rounds to the same BF16 number as the quotient: value and divisor are 8-bit integers
+ * a and b times powers of two, and a point half way between two BF16 numbers is an odd 9-bit integer m times one. The
+ * quotient is never such a point, because m would have to divide a. It is more than 2^-17 of itself away from one,
+ * since a 2^k and m b differ by at least 1, and the product is less than 2^-22 away from it. Subnormal quotients are
+ * the exception; they are 0 as integers, and for E4M3 they are divided.
  *
  * E4M3 of quotients in BF16 is made 16 at a time, where all 32 are normal numbers of E4M3 or larger ones; codes beside
  * zeros, smaller numbers or NaN are made again, eight at a time. */

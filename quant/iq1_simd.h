@@ -36,7 +36,7 @@ static inline void sort_n(const float *values, int n, uint8_t *order)
         order[places[i]] = (uint8_t)i;
 }
 
-/* With constants, for which the compiler unrolls loops. */
+/* Passes n as a constant, so that the compiler unrolls the loops. */
 static void sort(const float *values, int n, uint8_t *order)
 {
     if (n == IQ1_S_SUB_ELEMENTS)

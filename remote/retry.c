@@ -23,7 +23,7 @@ void retry_progress(struct retry *retry)
     retry->failures = 0;
 }
 
-/* Between half of the pause and all of it; the clock is random enough to keep clients from asking at once. */
+/* Returns between half of the pause and all of it. The nanoseconds of the clock spread clients enough. */
 static unsigned pause_after(unsigned failures)
 {
     unsigned pause = failures < 5 ? (unsigned)FIRST_PAUSE << failures : LONGEST_PAUSE;

@@ -106,8 +106,8 @@ static ssize_t receive_request(int device, void *bytes, size_t size, void *userd
     while (poll(&request, 1, 0) == 0 && nanoseconds_since(&start) < AWAKE_NANOSECONDS)
         sched_yield();
     ssize_t n_bytes = read(device, bytes, size);
-    /* libfuse says why with perror(), and lets itself be cancelled meanwhile if another worker ends the session: stderr
-     * would stay locked. It allows that again before the next request. */
+    /* libfuse reports a failed read with perror(). If another worker ended the session meanwhile, libfuse would cancel
+     * this one there, and stderr would stay locked. libfuse allows cancellation again before it reads once more. */
     if (n_bytes < 0)
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     if (n_bytes > 0 && !has_replied(userdata))

@@ -207,7 +207,7 @@ static enum answer ask(const char *path)
     struct statvfs status;
     pid_t child = fork();
     if (child == 0) {
-        syscall(SYS_close_range, 0, ~0U, 0); /* for which musl has no function */
+        syscall(SYS_close_range, 0, ~0U, 0); /* musl has no close_range() */
         _exit(statvfs(path, &status) != 0 && (errno == ENOTCONN || errno == ECONNABORTED) ? DIED : ANSWERS);
     }
     int result;

@@ -36,7 +36,7 @@ static void let_go(int socket)
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         dup2(null, fd);
     dup2(socket, STDERR_FILENO + 1);
-    syscall(SYS_close_range, STDERR_FILENO + 2, ~0U, 0); /* for which musl has no function */
+    syscall(SYS_close_range, STDERR_FILENO + 2, ~0U, 0); /* musl has no close_range() */
     setsid();
     if (chdir("/") != 0)
         _exit(EXIT_FAILURE);

@@ -422,7 +422,7 @@ lacks_memory() {
     serve "$SOURCE" "$MNT"
     (cd "$MNT" && exec sleep 100) 3>&- &
     user=$!
-    # One worker still says why when another ends the session: so words take a while.
+    # Writing a message takes 0.2 s, so that one worker still writes when another one ends the session.
     strace -f -o /dev/null -P /dev/fuse -P "$SERVER_LOG" -e trace=read,write -e inject=read:error=EIO -e inject=write:delay_enter=200000 \
         -p "$SERVER" 2>"$BATS_TEST_TMPDIR/attached" 3>&- &
     await grep -q attached "$BATS_TEST_TMPDIR/attached"

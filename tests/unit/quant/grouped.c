@@ -348,8 +348,8 @@ static void check_quotients_of_bf16(enum cpu_level level)
     CHECK(n_wrong == 0);
 }
 
-/* Values that are half way between two steps, or the next numbers to these. Every other eight groups are far from zero
- * for their steps, and a third has edges that are whole steps from it. */
+/* Values half way between two steps, and up to three floats beyond. Every second eight groups lie far from zero for the
+ * size of their steps; in a third of all groups the edge is a whole number of steps from zero. */
 static void check_steps(enum cpu_level level, float unit)
 {
     enum { COLUMNS = 64, GROUPS = 1024 };

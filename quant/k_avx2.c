@@ -2,6 +2,7 @@
 #define LANES        8
 #define K_NAME(name) name##_avx2
 
+#include "quant/q4_q5_avx2.h"
 #include "quant/vectors.h"
 
 static inline vf v_round(vf value)
@@ -20,6 +21,23 @@ static inline void v_store_bytes(vf levels, uint8_t *out)
     __m256i numbers = _mm256_cvttps_epi32(levels);
     __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(numbers), _mm256_extracti128_si256(numbers, 1));
     _mm_storel_epi64((__m128i *)(void *)out, _mm_packus_epi16(words, words));
+}
+
+/* Stores LANES numbers like f16_store(). */
+static inline void v_store_halves(vf numbers, uint16_t *halves)
+{
+    float stored[LANES];
+    v_store(stored, numbers);
+    halves_of(stored, halves);
+}
+
+/* Stores 32 levels as q45_pack_levels() does. */
+static inline void v_store_levels(const struct q45_format *format, const vf levels[4], uint8_t *block)
+{
+    __m256i integers[4];
+    for (int i = 0; i < 4; i++)
+        integers[i] = _mm256_cvttps_epi32(levels[i]);
+    q45_store_levels(format, to_bytes(integers), block);
 }
 
 /* Loads four values of rows 0 and 4; a row has `length` values. */

@@ -2,6 +2,7 @@
 #define LANES        4
 #define K_NAME(name) name##_neon
 
+#include "quant/q4_q5.h"
 #include "quant/vectors_neon.h"
 
 #include <string.h>
@@ -22,6 +23,22 @@ static inline void v_store_bytes(vf levels, uint8_t *out)
     uint16x4_t words = vmovn_u32(vcvtq_u32_f32(levels));
     uint32_t bytes = vget_lane_u32(vreinterpret_u32_u8(vmovn_u16(vcombine_u16(words, words))), 0);
     memcpy(out, &bytes, sizeof bytes);
+}
+
+/* Stores LANES numbers like f16_store(). */
+static inline void v_store_halves(vf numbers, uint16_t *halves)
+{
+    for (int i = 0; i < LANES; i++)
+        f16_store(halves + i, numbers[i]);
+}
+
+/* Stores 32 levels as q45_pack_levels() does. */
+static inline void v_store_levels(const struct q45_format *format, const vf levels[8], uint8_t *block)
+{
+    uint8_t bytes[32];
+    for (int i = 0; i < 8; i++)
+        v_store_bytes(levels[i], bytes + i * LANES);
+    q45_pack_levels(format, bytes, block);
 }
 
 /* Loads four values of a row; a row has `length` values. */

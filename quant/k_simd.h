@@ -232,19 +232,64 @@ static inline void v_search_range(struct v_value *values, const struct k_range_s
     }
 }
 
-/* The sums of one step of k_search_symmetric(). */
-static inline void v_sum_symmetric(const struct v_value *values, int n, wide inverse, int n_max, wide sum_lx,
-                                   wide sum_l2)
+/* What can occur among the values, in steps, of a step of k_search_symmetric(), and so has to be limited. */
+enum v_limits { LIMIT_NONE, LIMIT_ABOVE, LIMIT_BOTH, LIMIT_ANYTHING };
+
+/* The largest magnitude is n_max + tenths / 10, give or take a rounding error: it rounds to n_max - 1 up to -6 tenths,
+ * and to n_max up to 4, so that no level is below -n_max. NaN and infinity occur in every step, but decide in the first
+ * one: if there are any, no later one is better, whatever its levels. */
+static inline enum v_limits v_limits_of(int step, int tenths)
 {
-    vf low = v_set((float)-n_max), high = v_set((float)(n_max - 1));
+    if (step == 0)
+        return LIMIT_ANYTHING;
+    return tenths > 4 ? LIMIT_BOTH : tenths > -6 ? LIMIT_ABOVE : LIMIT_NONE;
+}
+
+static inline vf v_symmetric_level(vf value, int n_max, enum v_limits limits)
+{
+#ifdef V_MOST_LOOKED_UP
+    if (n_max <= V_MOST_LOOKED_UP && limits != LIMIT_ANYTHING)
+        return v_look_up_level(value, n_max);
+#endif
+    if (limits >= LIMIT_BOTH)
+        value = v_max(value, v_set((float)-n_max));
+    if (limits >= LIMIT_ABOVE)
+        value = v_min(value, v_set((float)(n_max - 1)));
+    return v_round(value);
+}
+
+/* The sums of one step of k_search_symmetric(). */
+static inline void v_sum_symmetric(enum v_limits limits, const struct v_value *values, int n, wide inverse, int n_max,
+                                   wide sum_lx, wide sum_l2)
+{
     EACH_VECTOR(v) sum_lx[v] = sum_l2[v] = v_set(0);
     for (int i = 0; i < n; i++)
         EACH_VECTOR(v)
         {
-            vf level = v_level(inverse[v] * values[i].x[v], low, high);
+            vf level = v_symmetric_level(inverse[v] * values[i].x[v], n_max, limits);
             sum_lx[v] += values[i].weighted[v] * level;
             sum_l2[v] += values[i].weight[v] * level * level;
         }
+}
+
+/* One loop for each kind of limits, in which it is a constant. */
+static inline void v_sum_symmetric_within(enum v_limits limits, const struct v_value *values, int n, wide inverse,
+                                          int n_max, wide sum_lx, wide sum_l2)
+{
+    switch (limits) {
+    case LIMIT_NONE:
+        v_sum_symmetric(LIMIT_NONE, values, n, inverse, n_max, sum_lx, sum_l2);
+        break;
+    case LIMIT_ABOVE:
+        v_sum_symmetric(LIMIT_ABOVE, values, n, inverse, n_max, sum_lx, sum_l2);
+        break;
+    case LIMIT_BOTH:
+        v_sum_symmetric(LIMIT_BOTH, values, n, inverse, n_max, sum_lx, sum_l2);
+        break;
+    case LIMIT_ANYTHING:
+        v_sum_symmetric(LIMIT_ANYTHING, values, n, inverse, n_max, sum_lx, sum_l2);
+        break;
+    }
 }
 
 /* Like k_search_symmetric() for sub-blocks of n, with their weights. */
@@ -255,12 +300,16 @@ static inline void v_search_symmetric(struct v_value *values, int n, int n_max, 
     for (int i = 0; i < n; i++)
         EACH_VECTOR(v) values[i].weighted[v] = values[i].weight[v] * values[i].x[v];
     EACH_VECTOR(v) best_scale[v] = best[v] = v_set(0);
+    wide next, inverse, sum_lx, sum_l2;
+    EACH_VECTOR(v) next[v] = v_set((float)-n_max) / largest[v];
     for (int step = 0; step <= 18; step++) {
-        int tenths = step <= 9 ? step - 10 : step - 9;
-        wide inverse, sum_lx, sum_l2;
-        float n_levels = step == 0 ? (float)n_max : (float)n_max + 0.1f * (float)tenths;
-        EACH_VECTOR(v) inverse[v] = v_set(-n_levels) / largest[v];
-        v_sum_symmetric(values, n, inverse, n_max, sum_lx, sum_l2);
+        int tenths = step <= 9 ? step - 10 : step - 9, next_tenths = step < 9 ? step - 9 : step - 8;
+        EACH_VECTOR(v)
+        {
+            inverse[v] = next[v]; /* divided a step ahead, so that the sums do not wait for it */
+            next[v] = v_set(-((float)n_max + 0.1f * (float)next_tenths)) / largest[v];
+        }
+        v_sum_symmetric_within(v_limits_of(step, tenths), values, n, inverse, n_max, sum_lx, sum_l2);
         EACH_VECTOR(v)
         {
             vf scale = sum_lx[v] / sum_l2[v];

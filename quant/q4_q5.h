@@ -25,6 +25,13 @@ static const struct q45_format q4_1_format = {Q4_1_BYTES, 16, true, 0, 4};
 static const struct q45_format q5_0_format = {Q5_0_BYTES, 32, false, 2, 6};
 static const struct q45_format q5_1_format = {Q5_1_BYTES, 32, true, 4, 8};
 
+static inline void q45_pack_levels(const struct q45_format *format, const uint8_t *levels, uint8_t *block)
+{
+    if (format->qh != 0)
+        block32_pack_fifth_bits(levels, block + format->qh);
+    block32_pack_nibbles(levels, block + format->qs);
+}
+
 /* Stores a block. */
 static inline void q45_pack(const struct q45_format *format, float d, float minimum, const uint8_t *levels,
                             uint8_t *block)
@@ -32,9 +39,7 @@ static inline void q45_pack(const struct q45_format *format, float d, float mini
     f16_store(block, d);
     if (format->has_minimum)
         f16_store(block + Q45_M, minimum);
-    if (format->qh != 0)
-        block32_pack_fifth_bits(levels, block + format->qh);
-    block32_pack_nibbles(levels, block + format->qs);
+    q45_pack_levels(format, levels, block);
 }
 
 /* Declares the fast kernels of a format (q4_q5_avx2.c, q4_q5_simd.h). */

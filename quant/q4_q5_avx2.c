@@ -1,5 +1,4 @@
-#include "quant/avx2.h"
-#include "quant/q4_q5.h"
+#include "quant/q4_q5_avx2.h"
 
 static inline void decode_block(const struct q45_format *format, const uint8_t *block, float *values)
 {
@@ -13,13 +12,6 @@ static inline void decode_block(const struct q45_format *format, const uint8_t *
                      load_scale(block));
 }
 
-static inline void store_levels(const struct q45_format *format, __m256i levels, uint8_t *block)
-{
-    if (format->qh != 0)
-        store_fifth_bits(block + format->qh, levels);
-    store_nibbles(block + format->qs, levels);
-}
-
 /* Encodes the formats without a minimum. */
 static inline void encode_signed(const struct q45_format *format, const float *values, uint8_t *block, size_t n_blocks)
 {
@@ -31,7 +23,8 @@ static inline void encode_signed(const struct q45_format *format, const float *v
     for (size_t i = 0; i < n_blocks; i++, block += format->block_bytes) {
         struct values32 loaded = load_values(values + i * BLOCK32_ELEMENTS);
         memcpy(block, &d.half[i], sizeof d.half[i]);
-        store_levels(format, scaled_levels(&loaded, d.inverse[i], middle + 0.5f, (char)(format->n_levels - 1)), block);
+        q45_store_levels(format, scaled_levels(&loaded, d.inverse[i], middle + 0.5f, (char)(format->n_levels - 1)),
+                         block);
     }
 }
 
@@ -47,7 +40,7 @@ static inline void encode_above(const struct q45_format *format, const float *va
         struct values32 above = values_above(values + i * BLOCK32_ELEMENTS, minimum[i]);
         memcpy(block, &d.half[i], sizeof d.half[i]);
         memcpy(block + Q45_M, &m[i], sizeof m[i]);
-        store_levels(format, scaled_levels(&above, d.inverse[i], 0.5f, (char)(format->n_levels - 1)), block);
+        q45_store_levels(format, scaled_levels(&above, d.inverse[i], 0.5f, (char)(format->n_levels - 1)), block);
     }
 }
 

@@ -21,21 +21,28 @@ static inline void q45_encode_wide(const struct q45_format *format, const float 
                                    uint8_t *blocks, size_t n_blocks)
 {
     struct v_found found;
-    float scales[WIDTH], minimums[WIDTH], inverses[WIDTH], offsets[WIDTH];
+    float inverses[WIDTH], offsets[WIDTH];
+    uint16_t scales[WIDTH], minimums[WIDTH];
     const int low = format->has_minimum ? 0 : -format->n_levels / 2;
     const vf lowest = v_set((float)low), highest = v_set((float)(low + format->n_levels - 1));
     q45_search(format, values, weights, &found);
-    memcpy(scales, found.scale, sizeof scales);
-    memcpy(minimums, found.minimum, sizeof minimums);
+    EACH_VECTOR(v)
+    {
+        v_store_halves(found.scale[v], scales + v * LANES);
+        v_store_halves(-found.minimum[v], minimums + v * LANES);
+    }
     memcpy(inverses, found.inverse, sizeof inverses);
     memcpy(offsets, found.offset, sizeof offsets);
     for (size_t b = 0; b < n_blocks; b++, values += BLOCK32_ELEMENTS, blocks += format->block_bytes) {
-        uint8_t levels[BLOCK32_ELEMENTS];
-        for (int i = 0; i < BLOCK32_ELEMENTS; i += LANES) {
-            vf level = v_set(inverses[b]) * (v_load(values + i) - v_set(offsets[b]));
-            v_store_bytes(v_level(level, lowest, highest) - lowest, levels + i);
+        vf levels[BLOCK32_ELEMENTS / LANES];
+        for (int i = 0; i < BLOCK32_ELEMENTS / LANES; i++) {
+            vf level = v_set(inverses[b]) * (v_load(values + i * LANES) - v_set(offsets[b]));
+            levels[i] = v_level(level, lowest, highest) - lowest;
         }
-        q45_pack(format, scales[b], -minimums[b], levels, blocks);
+        memcpy(blocks, &scales[b], sizeof scales[b]);
+        if (format->has_minimum)
+            memcpy(blocks + Q45_M, &minimums[b], sizeof minimums[b]);
+        v_store_levels(format, levels, blocks);
     }
 }
 

@@ -9,6 +9,9 @@ const struct combine_kernels *combine_kernels_at(enum cpu_level level)
         return &combine_avx512;
     if (level >= CPU_AVX2)
         return &combine_avx2;
+#elif defined(__aarch64__)
+    if (level >= CPU_NEON)
+        return &combine_neon;
 #endif
     return &combine_portable;
 }

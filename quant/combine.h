@@ -12,7 +12,7 @@ struct combine_kernels {
     void (*cut_eights)(const struct fields *fields, const unsigned char *words, size_t n_words, unsigned char *out);
 };
 
-extern const struct combine_kernels combine_portable, combine_avx2, combine_avx512;
+extern const struct combine_kernels combine_portable, combine_neon, combine_avx2, combine_avx512;
 
 /* Return the best kernels for this processor, and for a level. */
 const struct combine_kernels *combine_kernels(void);

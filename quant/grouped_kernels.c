@@ -240,6 +240,19 @@ DEFINE_KERNELS(avx2, avx2)
 DEFINE_LOOPS(avx512, FOR_AVX512)
 DEFINE_QUOTIENT_LOOPS(avx512, FOR_AVX512)
 DEFINE_KERNELS(avx512, avx2)
+#elif defined(__aarch64__)
+const struct grouped_kernels grouped_neon = {
+    .range = range_portable,
+    .affine = affine_portable,
+    .extremes = grouped_extremes_portable,
+    .encode = {[QUOTIENT_E4M3] = {grouped_e4m3_f32_portable, grouped_e4m3_bf16_neon, grouped_e4m3_f16_portable},
+               [QUOTIENT_E2M1] = ALL_TYPES(e2m1, portable),
+               [QUOTIENT_INTEGER] = {grouped_integer_f32_portable, grouped_integer_bf16_neon,
+                                     grouped_integer_f16_portable},
+               [QUOTIENT_E2M1_DOWN] = ALL_TYPES(e2m1_down, portable),
+               [QUOTIENT_E2M1_DOWN_EXACTLY] = ALL_TYPES(e2m1_exact, portable)},
+    .steps = grouped_steps_neon,
+};
 #endif
 
 const struct grouped_kernels *grouped_kernels_at(enum cpu_level level)
@@ -250,6 +263,8 @@ const struct grouped_kernels *grouped_kernels_at(enum cpu_level level)
                                                            [CPU_AVX2] = &grouped_avx2,
                                                            [CPU_AVX512] = &grouped_avx512};
     return levels[level];
+#elif defined(__aarch64__)
+    return level >= CPU_NEON ? &grouped_neon : &grouped_portable;
 #else
     return &grouped_portable;
 #endif

@@ -63,7 +63,11 @@ quotients_function grouped_integer_f32_avx2, grouped_integer_bf16_avx2, grouped_
 steps_function grouped_steps_avx2;
 extremes_function grouped_extremes_avx2;
 
-extern const struct grouped_kernels grouped_portable, grouped_avx2, grouped_avx512;
+/* Those by hand that grouped_neon has. */
+quotients_function grouped_e4m3_bf16_neon, grouped_integer_bf16_neon;
+steps_function grouped_steps_neon;
+
+extern const struct grouped_kernels grouped_portable, grouped_neon, grouped_avx2, grouped_avx512;
 
 /* Return the best kernels for this processor, and for a level. */
 const struct grouped_kernels *grouped_kernels(void);

@@ -9,6 +9,9 @@ add_terms_function *add_terms_at(enum cpu_level level)
         return add_terms_avx512;
     if (level >= CPU_AVX2)
         return add_terms_avx2;
+#elif defined(__aarch64__)
+    if (level >= CPU_NEON)
+        return add_terms_neon;
 #endif
     return add_terms_portable;
 }

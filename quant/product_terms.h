@@ -9,6 +9,6 @@
 typedef void add_terms_function(const float *left, const float *right, uint64_t n_rows, uint64_t rank,
                                 uint64_t n_columns, double *sums, uint64_t stride);
 
-extern add_terms_function add_terms_portable, add_terms_avx2, add_terms_avx512;
+extern add_terms_function add_terms_portable, add_terms_neon, add_terms_avx2, add_terms_avx512;
 
 add_terms_function *add_terms_at(enum cpu_level level);

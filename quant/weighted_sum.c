@@ -40,6 +40,9 @@ weighted_sum_function *weighted_sum_at(enum cpu_level level)
 #if defined(__x86_64__)
     if (level >= CPU_AVX2)
         return weighted_sum_avx2;
+#elif defined(__aarch64__)
+    if (level >= CPU_NEON)
+        return weighted_sum_neon;
 #endif
     return weighted_sum_portable;
 }

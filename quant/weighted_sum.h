@@ -14,7 +14,8 @@ struct weighted_terms {
 
 /* Computes numbers [first, first + count) of the sum into `out`. */
 typedef void weighted_sum_function(const struct weighted_terms *terms, size_t first, size_t count, unsigned char *out);
-weighted_sum_function weighted_sum_portable, weighted_sum_avx2; /* the latter for processors of that level only */
+weighted_sum_function weighted_sum_portable, weighted_sum_neon,
+    weighted_sum_avx2; /* for processors of their level only */
 
 /* Returns the best of them for a level. */
 weighted_sum_function *weighted_sum_at(enum cpu_level level);

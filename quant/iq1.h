@@ -101,30 +101,56 @@ static inline const float *iq1_numbers_of(const struct iq1_kind *kind, unsigned 
     return iq1_numbers(down, kind->most_down == 1 ? 1 : group);
 }
 
-/* Searches a sub-block; inline, so that the kind is a constant. */
-static inline struct iq1_found iq1_search(const struct iq1_loops *loops, const struct grid_search *tables,
-                                          const struct iq1_kind *kind, const float *values, const float *weights)
-{
+/* A sub-block on its way through the search: its values in ascending order, then their levels. */
+struct iq1_pending {
+    bool searched;
     uint8_t order[IQ1_S_SUB_ELEMENTS], levels[IQ1_S_SUB_ELEMENTS];
-    unsigned codes[4];
-    struct iq1_division division;
+    unsigned down, codes[4];
+    float scale;
+};
+
+static inline bool iq1_begin(const struct iq1_loops *loops, const struct iq1_kind *kind, const float *values,
+                             struct iq1_pending *pending)
+{
     if (largest_magnitude(values, kind->n) < kind->negligible)
-        return (struct iq1_found){0};
-    loops->sort(values, kind->n, order);
-    if (!(kind->n == IQ1_S_SUB_ELEMENTS ? loops->divide_s : loops->divide_m)(values, weights, order, &division))
-        return (struct iq1_found){0};
-    bool reversed = division.scale < 0, on_grid = true;
-    struct iq1_found found = {.down = reversed ? kind->most_down - division.down : division.down,
-                              .scale = fabsf(division.scale)};
+        return false;
+    loops->sort(values, kind->n, pending->order);
+    return true;
+}
+
+/* Divides the values, and begins to load the neighbours of their groups. */
+static inline bool iq1_divide(const struct iq1_loops *loops, const struct grid_search *tables,
+                              const struct iq1_kind *kind, const float *values, const float *weights,
+                              struct iq1_pending *pending)
+{
+    struct iq1_division division;
+    bool (*divide)(const float *, const float *, const uint8_t *, struct iq1_division *) =
+        kind->n == IQ1_S_SUB_ELEMENTS ? loops->divide_s : loops->divide_m;
+    if (!divide(values, weights, pending->order, &division))
+        return false;
+    bool reversed = division.scale < 0;
+    pending->down = reversed ? kind->most_down - division.down : division.down;
+    pending->scale = fabsf(division.scale);
     for (int j = 0; j < kind->n; j++) {
         int level = (j >= division.first_one) + (j >= division.first_two);
-        levels[order[j]] = (uint8_t)(reversed ? 2 - level : level);
+        pending->levels[pending->order[j]] = (uint8_t)(reversed ? 2 - level : level);
     }
     for (int k = 0; k < kind->n / IQ_GROUP; k++)
-        codes[k] = iq1_code(tables, levels + k * IQ_GROUP);
+        pending->codes[k] = iq1_code(tables, pending->levels + k * IQ_GROUP);
+    return true;
+}
+
+/* Finds the points, and fits the scale to them. */
+static inline struct iq1_found iq1_finish(const struct iq1_loops *loops, const struct grid_search *tables,
+                                          const struct iq1_kind *kind, const float *values, const float *weights,
+                                          struct iq1_pending *pending)
+{
+    struct iq1_found found = {.down = pending->down, .scale = pending->scale};
+    uint8_t *levels = pending->levels;
+    bool on_grid = true;
     for (int k = 0, at = 0; at < kind->n; k++, at += IQ_GROUP)
-        on_grid &= iq1_snap(loops, tables, codes[k], values + at, weights + at, iq1_numbers_of(kind, found.down, k),
-                            found.scale, levels + at, &found.points[k]);
+        on_grid &= iq1_snap(loops, tables, pending->codes[k], values + at, weights + at,
+                            iq1_numbers_of(kind, found.down, k), found.scale, levels + at, &found.points[k]);
     float sum_qx = 0, sum_q2 = 0;
     for (int i = 0; i < kind->n; i++) {
         float q = iq1_numbers_of(kind, found.down, i / IQ_GROUP)[levels[i]];
@@ -134,4 +160,23 @@ static inline struct iq1_found iq1_search(const struct iq1_loops *loops, const s
     if (!on_grid && sum_qx > 0 && sum_q2 > 0)
         found.scale = sum_qx / sum_q2;
     return found;
+}
+
+/* Searches the sub-blocks of a block; inline, so that the kind is a constant. Each step is taken for all before the
+ * next one: a processor overlaps the chains of a step, and memory is loaded meanwhile. */
+static inline void iq1_search(const struct iq1_loops *loops, const struct grid_search *tables,
+                              const struct iq1_kind *kind, const float *values, const float *weights,
+                              struct iq1_found *ret_found)
+{
+    enum { MOST_SUB_BLOCKS = IQ_ELEMENTS / IQ1_M_SUB_ELEMENTS };
+    struct iq1_pending pending[MOST_SUB_BLOCKS];
+    int n_sub = IQ_ELEMENTS / kind->n;
+    for (int j = 0, at = 0; j < n_sub; j++, at += kind->n)
+        pending[j].searched = iq1_begin(loops, kind, values + at, &pending[j]);
+    for (int j = 0, at = 0; j < n_sub; j++, at += kind->n)
+        if (pending[j].searched)
+            pending[j].searched = iq1_divide(loops, tables, kind, values + at, weights + at, &pending[j]);
+    for (int j = 0, at = 0; j < n_sub; j++, at += kind->n)
+        ret_found[j] = pending[j].searched ? iq1_finish(loops, tables, kind, values + at, weights + at, &pending[j])
+                                           : (struct iq1_found){0};
 }

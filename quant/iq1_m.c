@@ -53,8 +53,8 @@ static void encode_block(const struct iq1_loops *loops, const struct grid_search
     for (int i = 0; importance == NULL && i < IQ_ELEMENTS; i++)
         weights[i] = values[i] * values[i];
     memset(block, 0, BLOCK_BYTES);
+    iq1_search(loops, tables, &kind, values, weights, found);
     for (int j = 0; j < IQ1_M_SUB_BLOCKS; j++) {
-        found[j] = iq1_search(loops, tables, &kind, values + j * SUB_ELEMENTS, weights + j * SUB_ELEMENTS);
         largest = found[j].scale > largest ? found[j].scale : largest;
         for (int k = 0; k < 2; k++) {
             block[2 * j + k] = (uint8_t)found[j].points[k];

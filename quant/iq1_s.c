@@ -7,7 +7,7 @@
 #include "quant/k_search.h"
 #include "quant/weights.h"
 
-enum { SUB_ELEMENTS = 32, BLOCK_BYTES = IQ1_S_BYTES };
+enum { BLOCK_BYTES = IQ1_S_BYTES };
 
 static void iq1_s_decode(const void *blocks, float *values, size_t n_blocks)
 {
@@ -22,10 +22,9 @@ static void encode_block(const struct iq1_loops *loops, const struct grid_search
     struct iq1_found found[IQ1_S_SUB_BLOCKS];
     float weights[IQ_ELEMENTS], largest = 0;
     importance_weights(values, importance, 2 * sum_of_squares(values, IQ_ELEMENTS) / IQ_ELEMENTS, IQ_ELEMENTS, weights);
-    for (int j = 0; j < IQ1_S_SUB_BLOCKS; j++) {
-        found[j] = iq1_search(loops, tables, &kind, values + j * SUB_ELEMENTS, weights + j * SUB_ELEMENTS);
+    iq1_search(loops, tables, &kind, values, weights, found);
+    for (int j = 0; j < IQ1_S_SUB_BLOCKS; j++)
         largest = found[j].scale > largest ? found[j].scale : largest;
-    }
     memset(block, 0, BLOCK_BYTES);
     if (largest == 0)
         return;

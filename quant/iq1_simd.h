@@ -45,11 +45,11 @@ static void sort(const float *values, int n, uint8_t *order)
         sort_n(values, IQ1_M_SUB_ELEMENTS, order);
 }
 
-/* Sums of the first i values in ascending order, with room for a vector at the end; and the share of the values from
- * place i on in the sums of a way, shifted up and shifted down. */
-enum { S_ROOM = IQ1_S_SUB_ELEMENTS + 1 + LANES, IQ1_S_MOST_WAYS = (IQ1_S_SUB_ELEMENTS + 1) * S_ROOM / LANES };
+/* Sums of the first i values in ascending order, of w * x and of w, with room for a vector at the end, where the sums
+ * are NaN. */
+enum { S_ROOM = (IQ1_S_SUB_ELEMENTS + 1 + LANES) / LANES * LANES + LANES };
 struct prefixes {
-    float x[S_ROOM], w[S_ROOM], high_qx[2][S_ROOM], high_q2[2][S_ROOM];
+    float x[S_ROOM], w[S_ROOM];
 };
 
 /* Computes the sums; returns false if the weights might make rounding matter more than usual. */
@@ -64,98 +64,107 @@ static bool sum_prefixes(const float *values, const float *weights, const uint8_
         usual &= weights[j] >= 0;
     }
     for (int j = N + 1; j < S_ROOM; j++)
-        p->x[j] = p->w[j] = 0;
-    for (int down = 0; down < 2; down++) {
-        float most = down ? iq1_down[2] : iq1_up[2];
-        for (int j = 0; j < S_ROOM; j++) {
-            p->high_qx[down][j] = (p->x[N] - p->x[j]) * most;
-            p->high_q2[down][j] = (p->w[N] - p->w[j]) * most * most;
-        }
-    }
+        p->x[j] = p->w[j] = NAN;
     return usual && p->w[N] > 0x1p-50f && p->w[N] < 0x1p50f;
 }
 
-/* Candidates for the best way: their sums, shifted up and shifted down. */
-struct ways {
-    int one, first;
-    vf sums_qx[2], sums_q2[2];
+/* What the sums of a way consist of, by the place where a level begins, shifted up and shifted down. As neighbouring
+ * levels differ by 1, the sums of w * q * x and of w * q * q are
+ *
+ *     (q[2] * x[N] - x[one]) - x[two]
+ *     (q[2]^2 * w[N] - (q[1]^2 - q[0]^2) * w[one]) - (q[2]^2 - q[1]^2) * w[two] */
+struct s_terms {
+    float one_qx[2][S_ROOM], one_q2[2][S_ROOM], two_q2[2][S_ROOM];
 };
 
-/* Computes the sums of all ways with level 1 from place `one` on, and level 2 from one of the places from `first` on.
- * The two values of level 1 differ in sign alone. */
-static inline void sum_ways(const struct prefixes *p, int one, int first, vf sums_qx[2], vf sums_q2[2])
+static void find_s_terms(const struct prefixes *p, struct s_terms *terms)
 {
-    vf middle_qx = (v_load(p->x + first) - p->x[one]) * iq1_up[1];
-    vf middle_q2 = (v_load(p->w + first) - p->w[one]) * iq1_up[1] * iq1_up[1];
+    enum { N = IQ1_S_SUB_ELEMENTS };
     for (int down = 0; down < 2; down++) {
-        float least = down ? iq1_down[0] : iq1_up[0], low_qx = p->x[one] * least, low_q2 = p->w[one] * least * least;
-        sums_qx[down] = (down ? low_qx - middle_qx : low_qx + middle_qx) + v_load(p->high_qx[down] + first);
-        sums_q2[down] = low_q2 + middle_q2 + v_load(p->high_q2[down] + first);
-    }
-}
-
-/* Computes the gain of each way; 0 after the last one. */
-static inline vf find_gains(const struct ways *ways, int down)
-{
-    vf gains = ways->sums_qx[down] * ways->sums_qx[down] / ways->sums_q2[down];
-    return (vf)v_first_lanes(IQ1_S_SUB_ELEMENTS + 1 - ways->first, (vi)gains, (vi){0});
-}
-
-/* Collects vectors of ways with a gain near or above the highest so far; returns their number. Starts with likely ways,
- * so that few are collected; *ret_turn is the place of the first vector in portable order. */
-static int find_ways(const struct prefixes *prefixes, struct ways *ways, int *ret_turn, float *ret_most)
-{
-    enum { N = IQ1_S_SUB_ELEMENTS, LIKELY = 9 };
-    float most = 0;
-    int n = 0;
-    for (int i = 0; i <= N; i++) {
-        int one = (i + LIKELY) % (N + 1);
-        *ret_turn = one == 0 ? n : *ret_turn;
-        for (int first = one; first <= N; first += LANES) {
-            struct ways *some = &ways[n];
-            uint32_t better = 0, lanes = UINT32_MAX >> (N + 1 - first < LANES ? 32 - (N + 1 - first) : 32 - LANES);
-            sum_ways(prefixes, one, first, some->sums_qx, some->sums_q2);
-            for (int down = 0; down < 2; down++)
-                better |= v_better(some->sums_qx[down], some->sums_q2[down], most * NEARLY);
-            if ((better & lanes) == 0)
-                continue;
-            some->one = one;
-            some->first = first;
-            float gain = -v_least(v_min(-find_gains(some, 0), -find_gains(some, 1)));
-            most = gain > most ? gain : most;
-            n++;
+        const float *q = down ? iq1_down : iq1_up;
+        float all_qx = q[2] * p->x[N], all_q2 = q[2] * q[2] * p->w[N];
+        for (int j = 0; j < S_ROOM; j++) {
+            terms->one_qx[down][j] = all_qx - p->x[j];
+            terms->one_q2[down][j] = all_q2 - (q[1] * q[1] - q[0] * q[0]) * p->w[j];
+            terms->two_q2[down][j] = (q[2] * q[2] - q[1] * q[1]) * p->w[j];
         }
     }
-    *ret_most = most;
-    return n;
+}
+
+/* Gains of vectors of ways, in the portable order: with level 1 from each place on, and level 2 from the same place on
+ * and from later ones. The gain of a way is the higher one of the two shifts. */
+enum { S_MOST_VECTORS = (IQ1_S_SUB_ELEMENTS + 1) * S_ROOM / LANES };
+struct s_gains {
+    vf of[S_MOST_VECTORS];
+    float most;
+};
+
+/* Computes gains without a branch that depends on values. They are off by less than ABOUT of them if they are near the
+ * highest one:
+ *
+ * Rounding errors are below 2^-19 of the sum of all w * |x|, and below 2^-20 of w[N]. The best way's gain is at least
+ * 0.6 of the former squared over the latter, as that of the way without level 1 between negative values and others. The
+ * sum of w * q * q is at least w[N] / 64. So for a way that is nearly the best, that of w * q * x is at least 0.09 of
+ * all. Then the errors are below 2^-15 for its square, and 2^-14 for the other sum, beside the quotient's. */
+#define ABOUT (V_QUOTIENT_ERROR + 0x1p-13f)
+
+static void find_gains(const struct prefixes *p, struct s_gains *gains)
+{
+    enum { N = IQ1_S_SUB_ELEMENTS };
+    struct s_terms terms;
+    vf most = v_set(0);
+    int n = 0;
+    find_s_terms(p, &terms);
+    for (int one = 0; one <= N; one++)
+        for (int first = one; first <= N; first += LANES, n++) {
+            vf of[2];
+            for (int down = 0; down < 2; down++) {
+                vf sum_qx = v_set(terms.one_qx[down][one]) - v_load(p->x + first);
+                vf sum_q2 = v_set(terms.one_q2[down][one]) - v_load(terms.two_q2[down] + first);
+                of[down] = v_about_quotient(sum_qx * sum_qx, sum_q2);
+            }
+            gains->of[n] = v_max(of[0], of[1]);
+            most = v_max(gains->of[n], most);
+        }
+    gains->most = -v_least(-most);
+}
+
+/* Tries one way, as the portable divide_s() does. */
+static inline void try_way(const struct prefixes *p, int one, int two, struct iq1_division *division, float *best)
+{
+    enum { N = IQ1_S_SUB_ELEMENTS };
+    for (unsigned down = 0; down < 2; down++) {
+        const float *q = down ? iq1_down : iq1_up;
+        float qx = p->x[one] * q[0] + (p->x[two] - p->x[one]) * q[1] + (p->x[N] - p->x[two]) * q[2];
+        float q2 =
+            p->w[one] * q[0] * q[0] + (p->w[two] - p->w[one]) * q[1] * q[1] + (p->w[N] - p->w[two]) * q[2] * q[2];
+        if (!(qx * qx > *best * q2)) /* q2 is above 0: see find_gains() */
+            continue;
+        *division = (struct iq1_division){one, two, down, qx / q2};
+        *best = division->scale * qx;
+    }
 }
 
 /* Like the portable divide_s(), which takes every way that is better than all before. Ways whose gain is lower by more
- * than rounding errors cannot change the result, so only the others are compared. */
+ * than rounding errors cannot change the result, so only the others are tried. */
 static bool divide_s(const float *values, const float *weights, const uint8_t *order, struct iq1_division *ret_division)
 {
+    enum { N = IQ1_S_SUB_ELEMENTS };
     struct prefixes prefixes;
-    struct ways ways[IQ1_S_MOST_WAYS];
-    float best = -FLT_MAX, most = 0;
-    int turn = 0;
-    int n = sum_prefixes(values, weights, order, &prefixes) ? find_ways(&prefixes, ways, &turn, &most) : 0;
-    if (!(most > 0x1p-50f && most < 0x1p50f))
+    struct s_gains gains;
+    float best = -FLT_MAX;
+    gains.most = 0;
+    if (sum_prefixes(values, weights, order, &prefixes))
+        find_gains(&prefixes, &gains);
+    if (!(gains.most > 0x1p-50f && gains.most < 0x1p50f))
         return iq1_portable_loops.divide_s(values, weights, order, ret_division);
-    for (int i = 0; i < n; i++) {
-        const struct ways *some = &ways[(turn + i) % n];
-        uint32_t close[2];
-        for (int down = 0; down < 2; down++)
-            close[down] =
-                ~v_lanes_not_above(find_gains(some, down), most * NEARLY + (vf){0}) & UINT32_MAX >> (32 - LANES);
-        for (uint32_t left = close[0] | close[1]; left != 0; left &= left - 1)
-            for (unsigned down = 0, lane = (unsigned)__builtin_ctz(left); down < 2; down++) {
-                float qx = some->sums_qx[down][lane], q2 = some->sums_q2[down][lane];
-                if ((close[down] >> lane & 1) == 0 || !(qx * qx > best * q2))
-                    continue;
-                *ret_division = (struct iq1_division){some->one, some->first + (int)lane, down, qx / q2};
-                best = ret_division->scale * qx;
-            }
-    }
+    const vf enough = v_set(gains.most * (1 - 2 * ABOUT));
+    for (int one = 0, n = 0; one <= N; one++)
+        for (int first = one; first <= N; first += LANES, n++) {
+            uint32_t left = ~v_lanes_not_above(gains.of[n], enough) & UINT32_MAX >> (32 - LANES);
+            for (; left != 0; left &= left - 1)
+                try_way(&prefixes, one, first + __builtin_ctz(left), ret_division, &best);
+        }
     return true;
 }
 

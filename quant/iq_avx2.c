@@ -21,6 +21,13 @@ static inline float v_least(vf values)
     return _mm256_cvtss_f32(_mm256_min_ps(least, _mm256_permute_ps(least, _MM_SHUFFLE(2, 3, 0, 1))));
 }
 
+/* Returns a / b, off by at most V_QUOTIENT_ERROR of it. */
+#define V_QUOTIENT_ERROR 0x1.8p-12f
+static inline vf v_about_quotient(vf a, vf b)
+{
+    return a * _mm256_rcp_ps(b);
+}
+
 static inline uint32_t v_lanes_unlike(vi a, vi b)
 {
     return ~(uint32_t)_mm256_movemask_ps((vf)_mm256_cmpeq_epi32((__m256i)a, (__m256i)b)) & 0xff;

@@ -19,6 +19,13 @@ static inline float v_least(vf values)
     return _mm512_reduce_min_ps(values);
 }
 
+/* Returns a / b, off by at most V_QUOTIENT_ERROR of it. */
+#define V_QUOTIENT_ERROR 0x1p-14f
+static inline vf v_about_quotient(vf a, vf b)
+{
+    return a * _mm512_rcp14_ps(b);
+}
+
 static inline uint32_t v_lanes_unlike(vi a, vi b)
 {
     return _mm512_cmpneq_epi32_mask((__m512i)a, (__m512i)b);

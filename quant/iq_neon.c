@@ -24,6 +24,13 @@ static inline float v_least(vf values)
     return vminnmvq_f32(values);
 }
 
+/* Returns a / b, off by at most V_QUOTIENT_ERROR of it. */
+#define V_QUOTIENT_ERROR 0x1p-24f
+static inline vf v_about_quotient(vf a, vf b)
+{
+    return a / b;
+}
+
 static inline uint32_t v_lanes_unlike(vi a, vi b)
 {
     return v_bits(vmvnq_u32(vceqq_s32(a, b)));

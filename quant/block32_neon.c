@@ -198,3 +198,25 @@ void q8_0_encode_neon(const float *values, void *blocks, size_t n_blocks)
         }
     }
 }
+
+encode_function q4_0_absmax7_encode_neon;
+
+void q4_0_absmax7_encode_neon(const float *values, void *blocks, size_t n_blocks)
+{
+    uint8_t *block = blocks;
+    for (size_t i = 0; i < n_blocks; i++, block += Q4_0_BYTES, values += BLOCK32_ELEMENTS) {
+        float d = largest_magnitude(values, BLOCK32_ELEMENTS) / 7;
+        uint8x16_t levels[2];
+        for (int half = 0; half < 2; half++) {
+            int32x4_t integers[4];
+            for (int j = 0; j < 4; j++) {
+                int32x4_t level = round_away(vdivq_f32(vld1q_f32(values + 16 * half + 4 * j), vdupq_n_f32(d)));
+                level = vmaxq_s32(vminq_s32(level, vdupq_n_s32(7)), vdupq_n_s32(-8));
+                integers[j] = vaddq_s32(d != 0 ? level : vdupq_n_s32(0), vdupq_n_s32(8));
+            }
+            levels[half] = low_bytes(integers);
+        }
+        f16_store(block, d);
+        store_levels(&q4_0_format, levels, block);
+    }
+}

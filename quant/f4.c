@@ -11,7 +11,7 @@ static void f4_decode(const void *blocks, float *values, size_t n_blocks)
     }
 }
 
-decode_function f4_decode_avx2;
+decode_function f4_decode_neon, f4_decode_avx2;
 
 const struct dtype f4_dtype = {
     .name = "F4",
@@ -20,5 +20,6 @@ const struct dtype f4_dtype = {
     .block_bytes = 1,
     .ggml_type = GGML_TYPE_NONE,
     .kernels[CPU_PORTABLE] = {.decode = f4_decode},
+    .kernels[CPU_NEON] = {.decode = ON_ARM(f4_decode_neon)},
     .kernels[CPU_AVX2] = {.decode = ON_X86(f4_decode_avx2)},
 };

@@ -70,7 +70,8 @@ static void e8m0_decode(const void *blocks, float *values, size_t n_blocks)
 
 decode_function f8_e4m3_decode_avx2, f8_e5m2_decode_avx2, f8_e4m3fnuz_decode_avx2, f8_e5m2fnuz_decode_avx2;
 decode_function f8_e8m0_decode_avx2;
-decode_function f8_e4m3_decode_neon, f8_e5m2_decode_neon, f8_e4m3fnuz_decode_neon;
+decode_function f8_e4m3_decode_neon, f8_e5m2_decode_neon, f8_e4m3fnuz_decode_neon, f8_e5m2fnuz_decode_neon;
+decode_function f8_e8m0_decode_neon;
 decode_function f8_e4m3_decode_avx512, f8_e5m2_decode_avx512;
 
 #define F8(type, its_name, its_decode, neon_decode, avx2_decode, avx512_decode)                                        \
@@ -89,5 +90,5 @@ decode_function f8_e4m3_decode_avx512, f8_e5m2_decode_avx512;
 F8(f8_e4m3_dtype, "F8_E4M3", e4m3_decode, f8_e4m3_decode_neon, f8_e4m3_decode_avx2, f8_e4m3_decode_avx512);
 F8(f8_e5m2_dtype, "F8_E5M2", e5m2_decode, f8_e5m2_decode_neon, f8_e5m2_decode_avx2, f8_e5m2_decode_avx512);
 F8(f8_e4m3fnuz_dtype, "F8_E4M3FNUZ", e4m3fnuz_decode, f8_e4m3fnuz_decode_neon, f8_e4m3fnuz_decode_avx2, NULL);
-F8(f8_e5m2fnuz_dtype, "F8_E5M2FNUZ", e5m2fnuz_decode, NULL, f8_e5m2fnuz_decode_avx2, NULL);
-F8(f8_e8m0_dtype, "F8_E8M0", e8m0_decode, NULL, f8_e8m0_decode_avx2, NULL);
+F8(f8_e5m2fnuz_dtype, "F8_E5M2FNUZ", e5m2fnuz_decode, f8_e5m2fnuz_decode_neon, f8_e5m2fnuz_decode_avx2, NULL);
+F8(f8_e8m0_dtype, "F8_E8M0", e8m0_decode, f8_e8m0_decode_neon, f8_e8m0_decode_avx2, NULL);

@@ -15,8 +15,10 @@ static inline uint8x16_t spread_bits(const uint8_t *bytes)
     return vtstq_u8(vcombine_u8(vdup_n_u8(bytes[0]), vdup_n_u8(bytes[1])), vld1q_u8(bits));
 }
 
+extern const struct dtype q1_0_dtype;
+
 decode_function q1_0_decode_neon, q2_0_decode_neon, tq1_0_decode_neon, tq2_0_decode_neon;
-encode_function q2_0_encode_neon, tq1_0_encode_neon, tq2_0_encode_neon;
+encode_function q1_0_encode_neon, q2_0_encode_neon, tq1_0_encode_neon, tq2_0_encode_neon;
 
 void q1_0_decode_neon(const void *blocks, float *values, size_t n_blocks)
 {
@@ -26,6 +28,47 @@ void q1_0_decode_neon(const void *blocks, float *values, size_t n_blocks)
             uint8x16_t ones = vorrq_u8(vmvnq_u8(spread_bits(block + QS + 2 * j)), vdupq_n_u8(1)); /* 1 or -1 */
             store_scaled(values, vreinterpretq_s8_u8(ones), f16_load(block));
         }
+}
+
+/* Sums the magnitudes of four blocks in order, with one block a lane. */
+static inline float32x4_t q1_0_sums(const float *values)
+{
+    float32x4_t sums = vdupq_n_f32(0);
+    for (int i = 0; i < Q1_0_ELEMENTS; i += 4) {
+        float32x4_t rows[4];
+        for (int b = 0; b < 4; b++)
+            rows[b] = vld1q_f32(values + b * Q1_0_ELEMENTS + i);
+        float32x4x2_t even = vzipq_f32(rows[0], rows[2]), odd = vzipq_f32(rows[1], rows[3]);
+        for (int half = 0; half < 2; half++) {
+            float32x4x2_t columns = vzipq_f32(even.val[half], odd.val[half]);
+            sums = vaddq_f32(vaddq_f32(sums, vabsq_f32(columns.val[0])), vabsq_f32(columns.val[1]));
+        }
+    }
+    return sums;
+}
+
+/* Packs the signs of eight values: a bit is set if a value is not below 0. */
+static inline uint8_t q1_0_bits(const float *values)
+{
+    static const uint16_t bits[8] = {1, 2, 4, 8, 16, 32, 64, 128};
+    uint32x4_t low = vcgezq_f32(vld1q_f32(values)), high = vcgezq_f32(vld1q_f32(values + 4));
+    uint16x8_t set = vuzp1q_u16(vreinterpretq_u16_u32(low), vreinterpretq_u16_u32(high));
+    return (uint8_t)vaddvq_u16(vandq_u16(set, vld1q_u16(bits)));
+}
+
+void q1_0_encode_neon(const float *values, void *blocks, size_t n_blocks)
+{
+    const struct kernels *portable = &q1_0_dtype.kernels[CPU_PORTABLE];
+    uint8_t *block = blocks;
+    for (; n_blocks >= 4; n_blocks -= 4) {
+        float32x4_t means = vdivq_f32(q1_0_sums(values), vdupq_n_f32(Q1_0_ELEMENTS));
+        for (int b = 0; b < 4; b++, block += Q1_0_BYTES) {
+            f16_store(block, means[b]);
+            for (int i = 0; i < Q1_0_ELEMENTS / 8; i++, values += 8)
+                block[QS + i] = q1_0_bits(values);
+        }
+    }
+    portable->encode(values, block, n_blocks);
 }
 
 void q2_0_decode_neon(const void *blocks, float *values, size_t n_blocks)

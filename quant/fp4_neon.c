@@ -1,4 +1,4 @@
-/* MXFP4 and NVFP4: codes as mxfp4_avx2.c and nvfp4_avx2.c find them, four at a time. */
+/* F4, MXFP4 and NVFP4: codes as mxfp4_avx2.c and nvfp4_avx2.c find them, four at a time. */
 #include "quant/dtype.h"
 #include "quant/mxfp4.h"
 #include "quant/neon.h"
@@ -86,4 +86,28 @@ void nvfp4_decode_neon(const void *blocks, float *values, size_t n_blocks)
             uint8x16_t codes = vcombine_u8(vand_u8(bytes, vdup_n_u8(15)), vshr_n_u8(bytes, 4));
             store_scaled(values, vqtbl1q_s8(doubled, codes), nvfp4_half_scale(block[j]));
         }
+}
+
+decode_function f4_decode_neon;
+
+extern const struct dtype f4_dtype;
+
+/* Looks up the upper bytes of F16 numbers; the lower ones are 0. */
+void f4_decode_neon(const void *blocks, float *values, size_t n_blocks)
+{
+    static const uint8_t upper_bytes[16] = {0x00, 0x38, 0x3c, 0x3e, 0x40, 0x42, 0x44, 0x46,
+                                            0x80, 0xb8, 0xbc, 0xbe, 0xc0, 0xc2, 0xc4, 0xc6};
+    const uint8_t *bytes = blocks;
+    size_t i = 0;
+    for (; i + 8 <= n_blocks; i += 8) {
+        uint8x8_t packed = vld1_u8(bytes + i), low = vand_u8(packed, vdup_n_u8(15)), high = vshr_n_u8(packed, 4);
+        uint8x8x2_t codes = vzip_u8(low, high);
+        for (int half = 0; half < 2; half++) {
+            uint8x8_t upper = vqtbl1_u8(vld1q_u8(upper_bytes), codes.val[half]);
+            float16x8_t numbers = vreinterpretq_f16_u16(vshll_n_u8(upper, 8));
+            vst1q_f32(values + 2 * i + 8 * (size_t)half, vcvt_f32_f16(vget_low_f16(numbers)));
+            vst1q_f32(values + 2 * i + 8 * (size_t)half + 4, vcvt_high_f32_f16(numbers));
+        }
+    }
+    f4_dtype.kernels[CPU_PORTABLE].decode(bytes + i, values + 2 * i, n_blocks - i);
 }

@@ -50,14 +50,15 @@ typedef void k_encode_function(const struct k_format *format, const float *value
 k_encode_function k_encode, k_encode_neon, k_encode_avx2, k_encode_avx512;
 
 /* Q2_K and Q3_K decode fast enough as plain C. */
+decode_function q4_k_decode_neon, q5_k_decode_neon, q6_k_decode_neon;
 decode_function q4_k_decode_avx2, q5_k_decode_avx2, q6_k_decode_avx2;
 
 /* Defines NAME_dtype over NAME_format and decode_block, with BLOCK_BYTES for a block. */
-#define DEFINE_K_DTYPE(name, upper, id, fast_decode, ...)                                                              \
+#define DEFINE_K_DTYPE(name, upper, id, neon_decode, avx2_decode, ...)                                                 \
     DEFINE_BLOCK_DECODER(name, K_ELEMENTS, BLOCK_BYTES)                                                                \
     DEFINE_ENCODERS_BY_FUNCTION(name, k_encode, &name##_format)                                                        \
     const struct dtype name##_dtype = {                                                                                \
         BLOCK_DTYPE(name, upper, id, K_ELEMENTS),                                                                      \
-        .kernels = ENCODER_KERNELS(name, NULL, fast_decode),                                                           \
+        .kernels = ENCODER_KERNELS(name, neon_decode, avx2_decode),                                                    \
         __VA_ARGS__,                                                                                                   \
     };

@@ -4,14 +4,18 @@
 #include <arm_neon.h>
 #include <stdint.h>
 
+/* Returns four of the levels, from 4 * i on, as numbers. */
+static inline float32x4_t four_levels(int8x16_t levels, int i)
+{
+    int16x8_t eight = i < 2 ? vmovl_s8(vget_low_s8(levels)) : vmovl_high_s8(levels);
+    return vcvtq_f32_s32(i % 2 == 0 ? vmovl_s16(vget_low_s16(eight)) : vmovl_high_s16(eight));
+}
+
 /* Stores levels times a scale. */
 static inline void store_scaled(float *values, int8x16_t levels, float scale)
 {
-    int16x8_t halves[2] = {vmovl_s8(vget_low_s8(levels)), vmovl_high_s8(levels)};
-    for (int i = 0; i < 4; i++) {
-        int32x4_t four = i % 2 == 0 ? vmovl_s16(vget_low_s16(halves[i / 2])) : vmovl_high_s16(halves[i / 2]);
-        vst1q_f32(values + 4 * i, vmulq_n_f32(vcvtq_f32_s32(four), scale));
-    }
+    for (int i = 0; i < 4; i++)
+        vst1q_f32(values + 4 * i, vmulq_n_f32(four_levels(levels, i), scale));
 }
 
 /* The low byte of each of 16 integers. */

@@ -27,13 +27,13 @@ static void encode_block(const float *values, uint8_t *block)
 DEFINE_BLOCK_KERNELS(q1_0, ELEMENTS, BLOCK_BYTES)
 
 decode_function q1_0_decode_neon, q1_0_decode_avx2;
-encode_function q1_0_encode_avx2;
+encode_function q1_0_encode_neon, q1_0_encode_avx2;
 
 const struct dtype q1_0_dtype = {
     BLOCK_DTYPE(q1_0, "Q1_0", 41, ELEMENTS),
     .n_scales = 1,
     .encode_cost = 200,
     .kernels[CPU_PORTABLE] = {q1_0_decode, q1_0_encode},
-    .kernels[CPU_NEON] = {ON_ARM(q1_0_decode_neon)},
+    .kernels[CPU_NEON] = {ON_ARM(q1_0_decode_neon), ON_ARM(q1_0_encode_neon)},
     .kernels[CPU_AVX2] = {ON_X86(q1_0_decode_avx2), ON_X86(q1_0_encode_avx2)},
 };

@@ -80,4 +80,4 @@ static inline void decode_block(const uint8_t *restrict block, float *restrict v
     }
 }
 
-DEFINE_K_DTYPE(q2_k, "Q2_K", 10, NULL, .n_scales = 2, .scale_offset = {D, D_MIN}, .encode_cost = 5000)
+DEFINE_K_DTYPE(q2_k, "Q2_K", 10, NULL, NULL, .n_scales = 2, .scale_offset = {D, D_MIN}, .encode_cost = 5000)

@@ -117,4 +117,4 @@ static void decode_block(const uint8_t *block, float *values)
     }
 }
 
-DEFINE_K_DTYPE(q3_k, "Q3_K", 11, NULL, .n_scales = 1, .scale_offset = {D}, .encode_cost = 5000)
+DEFINE_K_DTYPE(q3_k, "Q3_K", 11, NULL, NULL, .n_scales = 1, .scale_offset = {D}, .encode_cost = 5000)

@@ -26,10 +26,11 @@ static void encode(const float *values, void *blocks, size_t n_blocks)
         encode_block(values + i * BLOCK32_ELEMENTS, (uint8_t *)blocks + i * BLOCK_BYTES);
 }
 
-encode_function q4_0_absmax7_encode_avx2;
+encode_function q4_0_absmax7_encode_neon, q4_0_absmax7_encode_avx2;
 
 const struct rule q4_0_absmax7_rule = {
     .name = "absmax7",
     .encode[CPU_PORTABLE] = encode,
+    .encode[CPU_NEON] = ON_ARM(q4_0_absmax7_encode_neon),
     .encode[CPU_AVX2] = ON_X86(q4_0_absmax7_encode_avx2),
 };

@@ -102,5 +102,5 @@ static void decode_block(const uint8_t *block, float *values)
     }
 }
 
-DEFINE_K_DTYPE(q4_k, "Q4_K", 12, q4_k_decode_avx2, .n_scales = 2, .scale_offset = {Q45_D, Q45_D_MIN},
+DEFINE_K_DTYPE(q4_k, "Q4_K", 12, q4_k_decode_neon, q4_k_decode_avx2, .n_scales = 2, .scale_offset = {Q45_D, Q45_D_MIN},
                .encode_cost = 7000)

@@ -43,5 +43,5 @@ static void decode_block(const uint8_t *block, float *values)
     }
 }
 
-DEFINE_K_DTYPE(q5_k, "Q5_K", 13, q5_k_decode_avx2, .n_scales = 2, .scale_offset = {Q45_D, Q45_D_MIN},
+DEFINE_K_DTYPE(q5_k, "Q5_K", 13, q5_k_decode_neon, q5_k_decode_avx2, .n_scales = 2, .scale_offset = {Q45_D, Q45_D_MIN},
                .encode_cost = 6000)

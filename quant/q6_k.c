@@ -68,4 +68,5 @@ static void decode_block(const uint8_t *block, float *values)
     }
 }
 
-DEFINE_K_DTYPE(q6_k, "Q6_K", 14, q6_k_decode_avx2, .n_scales = 1, .scale_offset = {D}, .encode_cost = 4000)
+DEFINE_K_DTYPE(q6_k, "Q6_K", 14, q6_k_decode_neon, q6_k_decode_avx2, .n_scales = 1, .scale_offset = {D},
+               .encode_cost = 4000)

@@ -4,40 +4,43 @@
 
 #include "quant/dtype.h"
 
-/* Defines NAME_encode and NAME_encode_weighted with a suffix, for one level, from encode_by(context, values,
- * importance, blocks, n_blocks), whose importance may be NULL. A dtype that needs importance does not use the first. */
-#define DEFINE_ENCODERS(name, suffix, encode_by, context)                                                              \
+/* Defines NAME_encode and NAME_encode_weighted with a suffix and attributes, for one level, from encode_by(context,
+ * values, importance, blocks, n_blocks), whose importance may be NULL. A dtype that needs importance does not use the
+ * first. */
+#define DEFINE_ENCODERS(name, suffix, encode_by, context, ...)                                                         \
+    __VA_ARGS__                                                                                                        \
     __attribute__((unused)) static void name##_encode##suffix(const float *values, void *blocks, size_t n_blocks)      \
     {                                                                                                                  \
         encode_by(context, values, NULL, blocks, n_blocks);                                                            \
     }                                                                                                                  \
-    static void name##_encode_weighted##suffix(const float *values, const float *importance,                           \
-                                               const float *mean_squares, void *blocks, size_t n_blocks)               \
+    __VA_ARGS__ static void name##_encode_weighted##suffix(const float *values, const float *importance,               \
+                                                           const float *mean_squares, void *blocks, size_t n_blocks)   \
     {                                                                                                                  \
         encode_by(context, values, importance, blocks, n_blocks);                                                      \
     }
 
-/* Define the encoders for all levels: from a function for each level and one context, or from one function and a
- * context for each level. */
+/* Define the encoders for all levels: from a function for each level and one context, or from one function, which is
+ * compiled with the loops' instructions, and a context for each level. For AVX-512 it is compiled for AVX2: its own
+ * loops are short. */
 #if defined(__x86_64__)
 #define DEFINE_ENCODERS_BY_FUNCTION(name, encode_by, context)                                                          \
-    DEFINE_ENCODERS(name, , encode_by, context)                                                                        \
-    DEFINE_ENCODERS(name, _avx2, encode_by##_avx2, context)                                                            \
-    DEFINE_ENCODERS(name, _avx512, encode_by##_avx512, context)
+    DEFINE_ENCODERS(name, , encode_by, context, )                                                                      \
+    DEFINE_ENCODERS(name, _avx2, encode_by##_avx2, context, )                                                          \
+    DEFINE_ENCODERS(name, _avx512, encode_by##_avx512, context, )
 #define DEFINE_ENCODERS_BY_LOOPS(name, encode_by, family)                                                              \
-    DEFINE_ENCODERS(name, , encode_by, &family##_portable_loops)                                                       \
-    DEFINE_ENCODERS(name, _avx2, encode_by, &family##_avx2_loops)                                                      \
-    DEFINE_ENCODERS(name, _avx512, encode_by, &family##_avx512_loops)
+    DEFINE_ENCODERS(name, , encode_by, &family##_portable_loops, )                                                     \
+    DEFINE_ENCODERS(name, _avx2, encode_by, &family##_avx2_loops, FOR_AVX2)                                            \
+    DEFINE_ENCODERS(name, _avx512, encode_by, &family##_avx512_loops, FOR_AVX2)
 #elif defined(__aarch64__)
 #define DEFINE_ENCODERS_BY_FUNCTION(name, encode_by, context)                                                          \
-    DEFINE_ENCODERS(name, , encode_by, context)                                                                        \
-    DEFINE_ENCODERS(name, _neon, encode_by##_neon, context)
+    DEFINE_ENCODERS(name, , encode_by, context, )                                                                      \
+    DEFINE_ENCODERS(name, _neon, encode_by##_neon, context, )
 #define DEFINE_ENCODERS_BY_LOOPS(name, encode_by, family)                                                              \
-    DEFINE_ENCODERS(name, , encode_by, &family##_portable_loops)                                                       \
-    DEFINE_ENCODERS(name, _neon, encode_by, &family##_neon_loops)
+    DEFINE_ENCODERS(name, , encode_by, &family##_portable_loops, )                                                     \
+    DEFINE_ENCODERS(name, _neon, encode_by, &family##_neon_loops, )
 #else
-#define DEFINE_ENCODERS_BY_FUNCTION(name, encode_by, context) DEFINE_ENCODERS(name, , encode_by, context)
-#define DEFINE_ENCODERS_BY_LOOPS(name, encode_by, family)     DEFINE_ENCODERS(name, , encode_by, &family##_portable_loops)
+#define DEFINE_ENCODERS_BY_FUNCTION(name, encode_by, context) DEFINE_ENCODERS(name, , encode_by, context, )
+#define DEFINE_ENCODERS_BY_LOOPS(name, encode_by, family)     DEFINE_ENCODERS(name, , encode_by, &family##_portable_loops, )
 #endif
 
 /* The kernels of NAME for all levels: NAME_decode, its decoders with NEON and AVX2, or NULL, and the encoders. */

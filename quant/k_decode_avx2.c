@@ -71,13 +71,6 @@ static void decode_q6_k(const uint8_t *block, float *values)
     }
 }
 
-#define DEFINE_K_DECODER(name, block_bytes)                                                                            \
-    void name##_decode_avx2(const void *blocks, float *values, size_t n_blocks)                                        \
-    {                                                                                                                  \
-        for (size_t i = 0; i < n_blocks; i++)                                                                          \
-            decode_##name((const uint8_t *)blocks + i * (block_bytes), values + i * K_ELEMENTS);                       \
-    }
-
-DEFINE_K_DECODER(q4_k, 144)
-DEFINE_K_DECODER(q5_k, 176)
-DEFINE_K_DECODER(q6_k, 210)
+DEFINE_K_DECODER(q4_k, avx2, 144)
+DEFINE_K_DECODER(q5_k, avx2, 176)
+DEFINE_K_DECODER(q6_k, avx2, 210)

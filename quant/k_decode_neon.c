@@ -58,13 +58,6 @@ static inline void decode_q6_k(const uint8_t *block, float *values)
     }
 }
 
-#define DEFINE_K_DECODER(name, block_bytes)                                                                            \
-    void name##_decode_neon(const void *blocks, float *values, size_t n_blocks)                                        \
-    {                                                                                                                  \
-        for (size_t i = 0; i < n_blocks; i++)                                                                          \
-            decode_##name((const uint8_t *)blocks + i * (block_bytes), values + i * K_ELEMENTS);                       \
-    }
-
-DEFINE_K_DECODER(q4_k, 144)
-DEFINE_K_DECODER(q5_k, 176)
-DEFINE_K_DECODER(q6_k, 210)
+DEFINE_K_DECODER(q4_k, neon, 144)
+DEFINE_K_DECODER(q5_k, neon, 176)
+DEFINE_K_DECODER(q6_k, neon, 210)

@@ -53,6 +53,14 @@ k_encode_function k_encode, k_encode_neon, k_encode_avx2, k_encode_avx512;
 decode_function q4_k_decode_neon, q5_k_decode_neon, q6_k_decode_neon;
 decode_function q4_k_decode_avx2, q5_k_decode_avx2, q6_k_decode_avx2;
 
+/* Defines NAME_decode_LEVEL over many blocks from decode_NAME. */
+#define DEFINE_K_DECODER(name, level, block_bytes)                                                                     \
+    void name##_decode_##level(const void *blocks, float *values, size_t n_blocks)                                     \
+    {                                                                                                                  \
+        for (size_t i = 0; i < n_blocks; i++)                                                                          \
+            decode_##name((const uint8_t *)blocks + i * (block_bytes), values + i * K_ELEMENTS);                       \
+    }
+
 /* Defines NAME_dtype over NAME_format and decode_block, with BLOCK_BYTES for a block. */
 #define DEFINE_K_DTYPE(name, upper, id, neon_decode, avx2_decode, ...)                                                 \
     DEFINE_BLOCK_DECODER(name, K_ELEMENTS, BLOCK_BYTES)                                                                \

@@ -10,12 +10,6 @@ static inline vf v_round(vf value)
     return _mm256_round_ps(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-/* Sets row[at] = from[at], in a row of 16 with room for one more. */
-static inline void v_copy_element(float *row, const float *from, int at)
-{
-    row[at] = from[at];
-}
-
 static inline void v_store_bytes(vf levels, uint8_t *out)
 {
     __m256i numbers = _mm256_cvttps_epi32(levels);

@@ -10,13 +10,6 @@ static inline vf v_round(vf value)
     return _mm512_roundscale_ps(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-/* Sets row[at] = from[at], in a row of 16 with room for one more. Stores the whole row: a store to an address that is
- * known late would delay later loads. */
-static inline void v_copy_element(float *row, const float *from, int at)
-{
-    v_store(row, v_select((vm)(1u << at), v_load(from), v_load(row)));
-}
-
 static inline void v_store_bytes(vf levels, uint8_t *out)
 {
     _mm_storeu_si128((__m128i *)(void *)out, _mm512_cvtepi32_epi8(_mm512_cvttps_epi32(levels)));

@@ -12,12 +12,6 @@ static inline vf v_round(vf value)
     return vrndnq_f32(value);
 }
 
-/* Sets row[at] = from[at], in a row of 16 with room for one more. */
-static inline void v_copy_element(float *row, const float *from, int at)
-{
-    row[at] = from[at];
-}
-
 static inline void v_store_bytes(vf levels, uint8_t *out)
 {
     uint16x4_t words = vmovn_u32(vcvtq_u32_f32(levels));

@@ -19,7 +19,7 @@ enum { VECTORS = 2, WIDTH = VECTORS * LANES };
 /* Blocks in a stretch, which are processed together: whole vectors for every format, if they are a multiple of
  * WHOLE_BLOCKS. The scales of a stretch's blocks may be searched side by side, too: there is room for whole vectors. */
 enum {
-    STRETCH_BLOCKS = 16,
+    STRETCH_BLOCKS = 32,
     STRETCH_SUB_BLOCKS = STRETCH_BLOCKS * K_MOST_SUB_BLOCKS,
     STRETCH_ROOM = (STRETCH_BLOCKS + VECTORS * LANES - 1) / (VECTORS * LANES) * VECTORS * LANES * K_MOST_SUB_BLOCKS,
     WHOLE_BLOCKS = 4,
@@ -401,29 +401,27 @@ static void v_search_weighted(const struct k_format *format, const float *values
         v_search_range(loaded, &range, 32, false, found);
 }
 
-/* Searches n sub-blocks, which are whole vectors. `weights` may be NULL. */
-static void search_stretch(const struct k_format *format, const float *values, const float *weights, int n,
-                           struct found *found)
+static void v_keep(struct found *found, int first, const struct v_found *some)
+{
+    memcpy(found->scales + first, some->scale, sizeof some->scale);
+    memcpy(found->minimums + first, some->minimum, sizeof some->minimum);
+    memcpy(found->inverses + first, some->inverse, sizeof some->inverse);
+    memcpy(found->offsets + first, some->offset, sizeof some->offset);
+}
+
+/* Searches the sub-blocks of n blocks, which are whole vectors. */
+static void search_stretch(const struct k_format *format, const float *values, int n_blocks, struct found *found)
 {
     struct v_found some;
-    wide sums;
-    if (format->kind == K_REFINED && weights == NULL) {
+    int n = n_blocks * (K_ELEMENTS / format->sub_elements);
+    if (format->kind == K_REFINED) {
         assert(format->low == -4 && format->high == 3);
         v_search_refined(values, n, found);
         return;
     }
     for (int first = 0; first < n; first += WIDTH) {
-        if (weights == NULL) {
-            v_search(format, values + first * format->sub_elements, &some);
-        } else {
-            v_search_weighted(format, values + first * format->sub_elements, weights + first * format->sub_elements,
-                              &some, sums);
-            memcpy(found->weights + first, sums, sizeof sums);
-        }
-        memcpy(found->scales + first, some.scale, sizeof some.scale);
-        memcpy(found->minimums + first, some.minimum, sizeof some.minimum);
-        memcpy(found->inverses + first, some.inverse, sizeof some.inverse);
-        memcpy(found->offsets + first, some.offset, sizeof some.offset);
+        v_search(format, values + first * format->sub_elements, &some);
+        v_keep(found, first, &some);
     }
 }
 
@@ -468,8 +466,49 @@ static void v_weights(const struct k_format *format, const float *values, const 
     }
 }
 
-/* Searches the scales of blocks of sixteen sub-blocks, one block a lane, and stores them as shares of the result. */
-static void v_store_shares(const struct k_format *format, struct found *found, uint8_t *blocks, int n_blocks)
+/* Like search_stretch(), by importance. Not inlined: its weights and what v_search_refined() holds would be on the
+ * stack together. */
+static __attribute__((noinline)) void search_weighted_stretch(const struct k_format *format, const float *values,
+                                                              const float *importance, int n_blocks,
+                                                              struct found *found)
+{
+    struct v_found some;
+    float weights[STRETCH_BLOCKS * K_ELEMENTS];
+    wide sums;
+    int n = n_blocks * (K_ELEMENTS / format->sub_elements);
+    v_weights(format, values, importance, n_blocks, weights);
+    for (int first = 0; first < n; first += WIDTH) {
+        int at = first * format->sub_elements;
+        v_search_weighted(format, values + at, weights + at, &some, sums);
+        v_keep(found, first, &some);
+        memcpy(found->weights + first, sums, sizeof sums);
+    }
+}
+
+/* Finds the scale of each lane's sixteen scales like k_search_symmetric(), or without weights, from the one of the
+ * largest magnitude: NaN, if that is 0 or one of them is not finite. */
+static inline void v_search_scales(struct v_value *scales, bool weighted, struct v_found *found)
+{
+    wide largest;
+    if (weighted) {
+        v_search_symmetric(scales, K_MOST_SUB_BLOCKS, K_MOST_SHARE, found);
+        return;
+    }
+    v_signed_largest(&scales->x, K_MOST_SUB_BLOCKS, sizeof *scales / sizeof scales->x, largest);
+    EACH_VECTOR(v)
+    {
+        vf zero = v_set(0);
+        for (int i = 0; i < K_MOST_SUB_BLOCKS; i++)
+            zero += v_set(0) * scales[i].x[v];
+        found->inverse[v] = v_set(-K_MOST_SHARE) / largest[v];
+        found->scale[v] = v_set(1) / (found->inverse[v] + zero * found->inverse[v]);
+    }
+}
+
+/* Searches the scales of blocks of sixteen sub-blocks, one block a lane, and stores them as shares of the result. They
+ * become what load_scales() would return. */
+static void v_store_shares(const struct k_format *format, struct found *found, bool weighted, uint8_t *blocks,
+                           int n_blocks)
 {
     struct v_value loaded[K_MOST_SUB_BLOCKS];
     struct v_found some;
@@ -479,20 +518,32 @@ static void v_store_shares(const struct k_format *format, struct found *found, u
     int n = n_blocks * K_MOST_SUB_BLOCKS;
     memset(found->scales + n, 0, sizeof found->scales - (size_t)n * sizeof(float));
     memset(found->weights + n, 0, sizeof found->weights - (size_t)n * sizeof(float));
-    for (int b = 0; b < n_blocks; b++) {
-        const float *first = found->scales + b * K_MOST_SUB_BLOCKS;
+    for (int b = 0; b < n_blocks; b++, blocks += format->block_bytes) {
+        float *first = found->scales + b * K_MOST_SUB_BLOCKS;
         if (b % WIDTH == 0) {
             load_lanes(first, K_MOST_SUB_BLOCKS, &loaded->x, sizeof *loaded / sizeof loaded->x);
-            load_lanes(found->weights + b * K_MOST_SUB_BLOCKS, K_MOST_SUB_BLOCKS, &loaded->weight,
-                       sizeof *loaded / sizeof loaded->x);
-            v_search_symmetric(loaded, K_MOST_SUB_BLOCKS, K_MOST_SHARE, &some);
+            if (weighted)
+                load_lanes(found->weights + b * K_MOST_SUB_BLOCKS, K_MOST_SUB_BLOCKS, &loaded->weight,
+                           sizeof *loaded / sizeof loaded->x);
+            v_search_scales(loaded, weighted, &some);
             memcpy(scales, some.scale, sizeof scales);
             memcpy(inverses, some.inverse, sizeof inverses);
         }
+        if (!weighted && isnan(scales[b % WIDTH])) {
+            format->store_scales(first, NULL, blocks);
+            format->load_scales(blocks, first, found->minimums);
+            continue;
+        }
+        for (int i = 0; i < K_MOST_SUB_BLOCKS; i += LANES) {
+            vf share = v_level(v_set(inverses[b % WIDTH]) * v_load(first + i), low, high);
+            v_store_bytes(share - low, shares + i);
+            v_store(first + i, share);
+        }
+        vf stored = v_set(format->store_shares(scales[b % WIDTH], shares, blocks));
         for (int i = 0; i < K_MOST_SUB_BLOCKS; i += LANES)
-            v_store_bytes(v_level(v_set(inverses[b % WIDTH]) * v_load(first + i), low, high) - low, shares + i);
-        format->store_shares(scales[b % WIDTH], shares, blocks + (size_t)b * format->block_bytes);
+            v_store(first + i, stored * v_load(first + i));
     }
+    memset(found->minimums, 0, (size_t)n * sizeof(float));
 }
 
 /* Stores the scales of block b; returns false if the block is zero bytes. */
@@ -511,20 +562,20 @@ static void encode_stretch(const struct k_format *format, const float *values, c
 {
     struct found found;
     uint8_t levels[K_ELEMENTS];
-    float weights[STRETCH_BLOCKS * K_ELEMENTS];
     bool zero[STRETCH_BLOCKS];
     int n = format->sub_elements, n_sub = K_ELEMENTS / n;
     if (importance != NULL)
-        v_weights(format, values, importance, n_blocks, weights);
-    search_stretch(format, values, importance != NULL ? weights : NULL, n_blocks * n_sub, &found);
-    bool shares = importance != NULL && format->store_shares != NULL;
+        search_weighted_stretch(format, values, importance, n_blocks, &found);
+    else
+        search_stretch(format, values, n_blocks, &found);
+    bool shares = format->store_shares != NULL;
     if (shares)
-        v_store_shares(format, &found, blocks, n_blocks);
+        v_store_shares(format, &found, importance != NULL, blocks, n_blocks);
     for (int b = 0; b < n_blocks; b++)
         zero[b] =
             !shares && !store_scales(format, &found, importance != NULL, b, blocks + (size_t)b * format->block_bytes);
     for (int b = 0; b < n_blocks; b++)
-        if (!zero[b])
+        if (!shares && !zero[b])
             format->load_scales(blocks + (size_t)b * format->block_bytes, found.scales + b * n_sub,
                                 found.minimums + b * n_sub);
     for (int b = 0; b < n_blocks; b++, values += K_ELEMENTS, blocks += format->block_bytes) {

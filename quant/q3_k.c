@@ -54,10 +54,11 @@ static bool store_scales(const float *scales, const float *minimums, uint8_t *bl
     return true;
 }
 
-static void store_shares(float scale, const uint8_t *shares, uint8_t *block)
+static float store_shares(float scale, const uint8_t *shares, uint8_t *block)
 {
     f16_store(block + D, scale);
     pack_scales(shares, block + SCALES);
+    return f16_load(block + D);
 }
 
 static void load_scales(const uint8_t *block, float *ret_scales, float *ret_minimums)

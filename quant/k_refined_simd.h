@@ -11,9 +11,10 @@
  * The tests of all values are estimates, without the reference's division, that may take a level that stays for one
  * that changes, but not the other way round. Only the value that is next is then computed like the reference. */
 
-/* The sums of the first levels; sums of squares are 0 if all values are negligible. */
+/* The sums of the first levels, where sums of squares are 0 if all values are negligible, and the first value that may
+ * change its level: 16 for none. */
 struct v_beginning {
-    float lx[STRETCH_SUB_BLOCKS], l2[STRETCH_SUB_BLOCKS];
+    float lx[STRETCH_SUB_BLOCKS], l2[STRETCH_SUB_BLOCKS], change[STRETCH_SUB_BLOCKS];
 };
 
 /* Value i of WIDTH sub-blocks, its level, and what it has of sum_lx. */
@@ -38,15 +39,14 @@ static inline vf v_half(vf sum_lx)
 /* Returns the lanes whose search may have a change to make; for the rest these are the final sums. */
 static inline uint32_t v_begin(struct v_term terms[16], struct v_beginning *begun, float *ret_inverses, int first)
 {
-    wide largest, inverse, sum_lx, sum_l2, half;
-    vm stays[VECTORS];
+    wide largest, inverse, sum_lx, sum_l2, half, change;
     uint32_t lanes = 0;
     v_signed_largest(&terms->x, 16, sizeof *terms / sizeof terms->x, largest);
     EACH_VECTOR(v)
     {
         inverse[v] = v_set(-4) / largest[v];
         sum_lx[v] = sum_l2[v] = v_set(0);
-        stays[v] = v_equal(largest[v], largest[v]);
+        change[v] = v_set(16);
     }
     for (int i = 0; i < 16; i++)
         EACH_VECTOR(v)
@@ -58,17 +58,19 @@ static inline uint32_t v_begin(struct v_term terms[16], struct v_beginning *begu
             sum_l2[v] += weight * level * level;
         }
     EACH_VECTOR(v) half[v] = v_half(sum_lx[v]);
-    for (int i = 0; i < 16; i++)
+    for (int i = 15; i >= 0; i--)
         EACH_VECTOR(v)
         {
             vf away = v_away(terms[i].x[v], terms[i].level[v], sum_lx[v], sum_l2[v]);
-            stays[v] = v_both(stays[v], v_less(away, v_line(v_set(-.499f), terms[i].lx[v], half[v])));
+            vm stays = v_less(away, v_line(v_set(-.499f), terms[i].lx[v], half[v]));
+            change[v] = v_select(stays, change[v], v_set((float)i));
         }
     EACH_VECTOR(v)
     {
         vm significant = v_not_less(v_abs(largest[v]), v_set(K_NEGLIGIBLE));
-        lanes |= (v_bits(v_not_less(v_set(-K_NEGLIGIBLE), largest[v])) & ~v_bits(stays[v]) & ((1u << LANES) - 1))
-                 << (v * LANES);
+        vm negative = v_not_less(v_set(-K_NEGLIGIBLE), largest[v]);
+        lanes |= v_bits(v_both(negative, v_less(change[v], v_set(16)))) << (v * LANES);
+        v_store(begun->change + first + v * LANES, change[v]);
         v_store(ret_inverses + first + v * LANES, v_select(significant, inverse[v], v_set(NAN)));
         v_store(begun->lx + first + v * LANES, sum_lx[v]);
         v_store(begun->l2 + first + v * LANES, v_select(significant, sum_l2[v], v_set(0)));
@@ -77,14 +79,13 @@ static inline uint32_t v_begin(struct v_term terms[16], struct v_beginning *begu
 }
 
 /* Sub-blocks to search at a time. The stack is small: musl gives a thread 128 KB. */
-enum { MOST_REFINEMENTS = 128 };
+enum { MOST_REFINEMENTS = 160 };
 
 /* A sub-block on its way through the search. */
 struct v_refinement {
-    _Alignas(64) float values[16], shares[16],
-        levels[16]; /* a level times its share is what the value has of v_half() */
+    _Alignas(64) float values[16], levels[16];
     int sub_block;
-    int step, changed; /* of five times sixteen: the last test, and the last change; at first -1 */
+    int step, changed; /* of five times sixteen: the next test, and the last change; at first -1 */
     float sum_lx, sum_l2;
 };
 
@@ -97,26 +98,26 @@ static inline void v_begin_refinement(struct v_refinement *r, int sub_block, con
                                       const struct v_beginning *begun)
 {
     r->sub_block = sub_block;
-    r->step = r->changed = -1;
+    r->step = (int)begun->change[sub_block];
+    r->changed = -1;
     r->sum_lx = begun->lx[sub_block];
     r->sum_l2 = begun->l2[sub_block];
     for (int i = 0; i < 16; i += LANES) {
         vf x = v_load(values + sub_block * 16 + i);
         v_store(r->values + i, x);
-        v_store(r->shares + i, v_set(-.499f) * (x * x * x));
         v_store(r->levels + i, v_level(v_set(inverse) * x, v_set(-4), v_set(3)));
     }
 }
 
-/* Goes to the next value that may change, in the rest of this pass or in the next; false if there is none until all
+/* Goes on to the next value that may change, in the rest of this pass or in the next; false if there is none until all
  * sixteen were tested since the last change. */
 static inline bool v_next(struct v_refinement *r)
 {
     vf sum_lx = v_set(r->sum_lx), sum_l2 = v_set(r->sum_l2), half = v_half(sum_lx);
     uint32_t changes = 0, ahead = ~1u << (r->step & 15) & (r->step < 4 * 16 ? ~0u : 0xffff);
     for (int i = 0; i < 16; i += LANES) {
-        vf level = v_load(r->levels + i), away = v_away(v_load(r->values + i), level, sum_lx, sum_l2);
-        changes |= v_bits(v_not_less(away, v_line(v_load(r->shares + i), level, half))) << i;
+        vf x = v_load(r->values + i), level = v_load(r->levels + i), away = v_away(x, level, sum_lx, sum_l2);
+        changes |= v_bits(v_not_less(away, v_line(v_set(-.499f) * (x * x * x), level, half))) << i;
     }
     int next = __builtin_ctzll(((changes | changes << 16) & ahead) | (uint64_t)1 << 32);
     r->step = (r->step & ~15) + next;
@@ -142,33 +143,42 @@ static inline void v_test(struct v_tests *tests, int n)
     }
 }
 
+static inline void v_prepare(const struct v_refinement *r, struct v_tests *tests, int i)
+{
+    tests->x[i] = r->values[r->step & 15];
+    tests->level[i] = r->levels[r->step & 15];
+    tests->lx[i] = r->sum_lx;
+    tests->l2[i] = r->sum_l2;
+}
+
+static inline void v_change(struct v_refinement *r, const struct v_tests *tests, int i)
+{
+    float *level = &r->levels[r->step & 15];
+    r->changed = *level != tests->level[i] ? r->step : r->changed;
+    *level = tests->level[i];
+    r->sum_lx = tests->lx[i];
+    r->sum_l2 = tests->l2[i];
+}
+
 /* Takes each to its next change, or past a value that was taken for one, until none has any left. */
 static void v_refine_each(struct v_refinement *refinements, int n)
 {
     struct v_tests tests;
     uint16_t going[MOST_REFINEMENTS + 1];
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         going[i] = (uint16_t)i;
+        v_prepare(&refinements[i], &tests, i);
+    }
     for (int left; n > 0; n = left) {
+        v_test(&tests, n);
+        for (int i = 0; i < n; i++)
+            v_change(&refinements[going[i]], &tests, i);
         left = 0;
         for (int i = 0; i < n; i++) {
-            struct v_refinement *r = &refinements[going[i]];
-            bool goes_on = v_next(r);
+            bool goes_on = v_next(&refinements[going[i]]);
             going[left] = going[i];
-            tests.x[left] = r->values[r->step & 15];
-            tests.level[left] = r->levels[r->step & 15];
-            tests.lx[left] = r->sum_lx;
-            tests.l2[left] = r->sum_l2;
+            v_prepare(&refinements[going[i]], &tests, left);
             left += goes_on;
-        }
-        v_test(&tests, left);
-        for (int i = 0; i < left; i++) {
-            struct v_refinement *r = &refinements[going[i]];
-            float *level = &r->levels[r->step & 15];
-            r->changed = *level != tests.level[i] ? r->step : r->changed;
-            *level = tests.level[i];
-            r->sum_lx = tests.lx[i];
-            r->sum_l2 = tests.l2[i];
         }
     }
 }

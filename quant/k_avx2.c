@@ -2,6 +2,7 @@
 #define LANES        8
 #define K_NAME(name) name##_avx2
 
+#include "quant/k_search.h"
 #include "quant/q4_q5_avx2.h"
 #include "quant/vectors.h"
 
@@ -10,11 +11,13 @@ static inline vf v_round(vf value)
     return _mm256_round_ps(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-static inline void v_store_bytes(vf levels, uint8_t *out)
+/* Rounds LANES numbers and stores how far they are above `low`, an even number, as bytes. */
+static inline void v_store_bytes(vf numbers, int low, uint8_t *out)
 {
-    __m256i numbers = _mm256_cvttps_epi32(levels);
-    __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(numbers), _mm256_extracti128_si256(numbers, 1));
-    _mm_storel_epi64((__m128i *)(void *)out, _mm_packus_epi16(words, words));
+    __m256i first = _mm256_set1_epi32(0x0c080400);
+    __m256i bytes = _mm256_shuffle_epi8(_mm256_castps_si256(numbers + (K_ROUND - (float)low)), first);
+    __m128i upper = _mm256_extracti128_si256(bytes, 1);
+    _mm_storel_epi64((__m128i *)(void *)out, _mm_unpacklo_epi32(_mm256_castsi256_si128(bytes), upper));
 }
 
 /* Stores LANES numbers like f16_store(). */

@@ -2,6 +2,7 @@
 #define LANES        16
 #define K_NAME(name) name##_avx512
 
+#include "quant/k_search.h"
 #include "quant/q4_q5_avx2.h"
 #include "quant/vectors.h"
 
@@ -10,9 +11,11 @@ static inline vf v_round(vf value)
     return _mm512_roundscale_ps(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-static inline void v_store_bytes(vf levels, uint8_t *out)
+/* Rounds LANES numbers and stores how far they are above `low`, an even number, as bytes. */
+static inline void v_store_bytes(vf numbers, int low, uint8_t *out)
 {
-    _mm_storeu_si128((__m128i *)(void *)out, _mm512_cvtepi32_epi8(_mm512_cvttps_epi32(levels)));
+    __m512i bits = _mm512_castps_si512(numbers + (K_ROUND - (float)low));
+    _mm_storeu_si128((__m128i *)(void *)out, _mm512_cvtepi32_epi8(bits));
 }
 
 /* Stores LANES numbers like f16_store(). */

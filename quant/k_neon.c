@@ -2,6 +2,7 @@
 #define LANES        4
 #define K_NAME(name) name##_neon
 
+#include "quant/k_search.h"
 #include "quant/q4_q5.h"
 #include "quant/vectors_neon.h"
 
@@ -12,9 +13,10 @@ static inline vf v_round(vf value)
     return vrndnq_f32(value);
 }
 
-static inline void v_store_bytes(vf levels, uint8_t *out)
+/* Rounds LANES numbers and stores how far they are above `low`, an even number, as bytes. */
+static inline void v_store_bytes(vf numbers, int low, uint8_t *out)
 {
-    uint16x4_t words = vmovn_u32(vcvtq_u32_f32(levels));
+    uint16x4_t words = vmovn_u32(vreinterpretq_u32_f32(numbers + (K_ROUND - (float)low)));
     uint32_t bytes = vget_lane_u32(vreinterpret_u32_u8(vmovn_u16(vcombine_u16(words, words))), 0);
     memcpy(out, &bytes, sizeof bytes);
 }
@@ -31,7 +33,7 @@ static inline void v_store_levels(const struct q45_format *format, const vf leve
 {
     uint8_t bytes[32];
     for (int i = 0; i < 8; i++)
-        v_store_bytes(levels[i], bytes + i * LANES);
+        v_store_bytes(levels[i], 0, bytes + i * LANES);
     q45_pack_levels(format, bytes, block);
 }
 

@@ -191,7 +191,7 @@ static void v_finish(struct v_refinement *refinements, int n, struct v_beginning
         begun->l2[r->sub_block] = r->sum_l2;
         found->inverses[r->sub_block] = INFINITY;
         for (int i = 0; i < 16; i += LANES)
-            v_store_bytes(v_load(r->levels + i) - v_set(-4), found->refined[r->sub_block] + i);
+            v_store_bytes(v_load(r->levels + i), -4, found->refined[r->sub_block] + i);
     }
 }
 

@@ -48,10 +48,16 @@ struct found {
     uint8_t refined[STRETCH_SUB_BLOCKS][16];
 };
 
+/* Like k_level(), for every lane, without rounding. */
+static inline vf v_limit(vf value, vf low, vf high)
+{
+    return v_min(v_max(value, low), high);
+}
+
 /* Like k_level(), for every lane. */
 static inline vf v_level(vf value, vf low, vf high)
 {
-    return v_round(v_min(v_max(value, low), high));
+    return v_round(v_limit(value, low, high));
 }
 
 /* Transposes four vectors within every 128 bits: each round interleaves the halves. */
@@ -434,14 +440,14 @@ static inline void v_requantize(const struct k_format *format, int n, const floa
         if (found->scales[j] != 0)
             for (int i = 0; i < n; i += LANES) {
                 vf level = (v_load(values + i) + v_set(found->minimums[j])) / v_set(found->scales[j]);
-                v_store_bytes(v_level(level, low, high) - low, levels + i);
+                v_store_bytes(v_limit(level, low, high), format->low, levels + i);
             }
         else if (isinf(found->inverses[j]))
             memcpy(levels, found->refined[j], sizeof found->refined[j]);
         else
             for (int i = 0; i < n; i += LANES) {
                 vf level = v_set(found->inverses[j]) * (v_load(values + i) - v_set(found->offsets[j]));
-                v_store_bytes(v_level(level, low, high) - low, levels + i);
+                v_store_bytes(v_limit(level, low, high), format->low, levels + i);
             }
     }
 }
@@ -536,7 +542,7 @@ static void v_store_shares(const struct k_format *format, struct found *found, b
         }
         for (int i = 0; i < K_MOST_SUB_BLOCKS; i += LANES) {
             vf share = v_level(v_set(inverses[b % WIDTH]) * v_load(first + i), low, high);
-            v_store_bytes(share - low, shares + i);
+            v_store_bytes(share, -K_MOST_SHARE, shares + i);
             v_store(first + i, share);
         }
         vf stored = v_set(format->store_shares(scales[b % WIDTH], shares, blocks));

@@ -6,11 +6,6 @@
 #include "quant/q4_q5_avx2.h"
 #include "quant/vectors.h"
 
-static inline vf v_round(vf value)
-{
-    return _mm256_round_ps(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-}
-
 /* Rounds LANES numbers and stores how far they are above `low`, an even number, as bytes. */
 static inline void v_store_bytes(vf numbers, int low, uint8_t *out)
 {

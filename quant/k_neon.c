@@ -8,11 +8,6 @@
 
 #include <string.h>
 
-static inline vf v_round(vf value)
-{
-    return vrndnq_f32(value);
-}
-
 /* Rounds LANES numbers and stores how far they are above `low`, an even number, as bytes. */
 static inline void v_store_bytes(vf numbers, int low, uint8_t *out)
 {

@@ -23,14 +23,15 @@ struct v_term {
 };
 
 /* Returns how far a value is from its level, in units of which the other values' sum_lx is one step. The value's own
- * part cancels, so these are the sums with it. What is above level 3 stays there, however large, and counts as 3. */
+ * part cancels, so these are the sums with it. What is above 3, the highest level, counts as 3. */
 static inline vf v_away(vf x, vf level, vf sum_lx, vf sum_l2)
 {
     return v_abs(v_line(level, -sum_lx, v_min(x * sum_l2, v_set(3) * sum_lx)));
 }
 
 /* Returns somewhat less than half of sum_lx; v_away() less than that, for the other values' sum, leaves the level. All
- * errors of rounding together are below 2^-18 of the sum, or a few of the least subnormal numbers. */
+ * errors of rounding together are below 2^-18 of the sum, or a few of the least subnormal numbers; a subnormal constant
+ * would make every use slow. */
 static inline vf v_half(vf sum_lx)
 {
     return v_line(v_set(.499f - 0x1p-16f), sum_lx, v_set(-0x1p-126f));
@@ -80,6 +81,7 @@ static inline uint32_t v_begin(struct v_term terms[16], struct v_beginning *begu
 
 /* Sub-blocks to search at a time. The stack is small: musl gives a thread 128 KB. */
 enum { MOST_REFINEMENTS = 160 };
+_Static_assert(MOST_REFINEMENTS % LANES == 0, "whole vectors");
 
 /* A sub-block on its way through the search. */
 struct v_refinement {
@@ -143,6 +145,7 @@ static inline void v_test(struct v_tests *tests, int n)
     }
 }
 
+/* Makes the sub-block's next test number i. */
 static inline void v_prepare(const struct v_refinement *r, struct v_tests *tests, int i)
 {
     tests->x[i] = r->values[r->step & 15];
@@ -151,6 +154,7 @@ static inline void v_prepare(const struct v_refinement *r, struct v_tests *tests
     tests->l2[i] = r->sum_l2;
 }
 
+/* Makes the change that test i found, if it found one. */
 static inline void v_change(struct v_refinement *r, const struct v_tests *tests, int i)
 {
     float *level = &r->levels[r->step & 15];
@@ -163,8 +167,8 @@ static inline void v_change(struct v_refinement *r, const struct v_tests *tests,
 /* Takes each to its next change, or past a value that was taken for one, until none has any left. */
 static void v_refine_each(struct v_refinement *refinements, int n)
 {
-    struct v_tests tests;
-    uint16_t going[MOST_REFINEMENTS + 1];
+    struct v_tests tests = {0};
+    uint16_t going[MOST_REFINEMENTS];
     for (int i = 0; i < n; i++) {
         going[i] = (uint16_t)i;
         v_prepare(&refinements[i], &tests, i);

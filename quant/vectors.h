@@ -76,6 +76,13 @@ static inline vf v_interleave_high(vf a, vf b)
     return V(unpackhi_ps)(a, b);
 }
 
+/* Rounds numbers below 2^22 to the nearest integer, ties to even. Intel's processors take longer for their own
+ * instruction than for two additions. */
+static inline vf v_round(vf value)
+{
+    return value + 12582912.f - 12582912.f;
+}
+
 /* Like nearest_int(). */
 static inline vi v_nearest(vf value)
 {

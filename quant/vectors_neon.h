@@ -111,6 +111,12 @@ static inline vf v_interleave_high(vf a, vf b)
     return vzip2q_f32(a, b);
 }
 
+/* Rounds to the nearest integer, ties to even. */
+static inline vf v_round(vf value)
+{
+    return vrndnq_f32(value);
+}
+
 /* Like nearest_int(). */
 static inline vi v_nearest(vf value)
 {

@@ -1,4 +1,4 @@
-/* E4M3 and integers by hand. Compilers, too, make vectors of the portable loops, 32 codes at a time, but they do
+/* E4M3, E2M1 and integers by hand. Compilers, too, make vectors of the portable loops, 32 codes at a time, but they do
  * each operation for all 32 before the next one, which takes more registers than there are. Here eight values become
  * codes before the next eight are loaded.
  *
@@ -10,7 +10,8 @@
  * the exception; they are 0 as integers, and for E4M3 they are divided.
  *
  * E4M3 of quotients in BF16 is made 16 at a time, where all 32 are normal numbers of E4M3 or larger ones; codes beside
- * zeros, smaller numbers or NaN are made again, eight at a time. */
+ * zeros, smaller numbers or NaN are made again, eight at a time. So are those of E2M1 by distances beside quotients
+ * that are far from all levels. */
 #include "quant/grouped_kernels.h"
 
 #include <immintrin.h>
@@ -78,6 +79,58 @@ static inline __m256i code_e4m3(__m256 quotients, const struct group_terms *term
     return _mm256_or_si256(sign, code);
 }
 
+/* Returns the places among 0 .5 1 1.5 2 3 4 6 of the levels nearest to magnitudes, half to even or half down. From 1
+ * on, the bits of numbers grow by a 1 in the same place from each level to the next. */
+static inline __m256i place_e2m1(__m256i magnitude, bool to_even)
+{
+    enum { QUARTER = 0x3e800000, THREE_QUARTERS = 0x3f400000, ONE = 0x3f800000, SIX = 0x40c00000, DROPPED = 22 };
+    __m256i above = _mm256_max_epi32(_mm256_sub_epi32(magnitude, _mm256_set1_epi32(ONE)), _mm256_setzero_si256());
+    above = _mm256_min_epi32(above, _mm256_set1_epi32(SIX - ONE));
+    __m256i odd = _mm256_and_si256(_mm256_srli_epi32(above, DROPPED), _mm256_set1_epi32(to_even));
+    __m256i rounded = _mm256_add_epi32(_mm256_add_epi32(above, _mm256_set1_epi32((1 << (DROPPED - 1)) - 1)), odd);
+    __m256i first = _mm256_add_epi32(_mm256_cmpgt_epi32(magnitude, _mm256_set1_epi32(QUARTER)),
+                                     _mm256_cmpgt_epi32(magnitude, _mm256_set1_epi32(THREE_QUARTERS - to_even)));
+    return _mm256_sub_epi32(_mm256_srli_epi32(rounded, DROPPED), first);
+}
+
+static inline __m256i magnitude_bits(__m256 values)
+{
+    return _mm256_and_si256(_mm256_castps_si256(values), _mm256_set1_epi32(0x7fffffff));
+}
+
+/* Returns E2M1's sign bit of values where `number` is not 0. */
+static inline __m256i sign_e2m1(__m256 values, __m256i number)
+{
+    __m256i sign = _mm256_and_si256(_mm256_srli_epi32(_mm256_castps_si256(values), 28), _mm256_set1_epi32(8));
+    return _mm256_and_si256(sign, _mm256_cmpgt_epi32(number, _mm256_setzero_si256()));
+}
+
+/* See code_e2m1(). */
+static inline __m256i code_e2m1(__m256 quotients, const struct group_terms *terms)
+{
+    __m256i magnitude = magnitude_bits(quotients), place = place_e2m1(magnitude, true);
+    __m256i is_nan = _mm256_cmpgt_epi32(magnitude, _mm256_set1_epi32(0x7f800000));
+    return _mm256_andnot_si256(is_nan, _mm256_or_si256(place, sign_e2m1(quotients, magnitude)));
+}
+
+typedef __m256 round_function(__m256 values);
+
+/* See DEFINE_E2M1_DOWN. */
+static inline __m256i code_e2m1_by_distance(__m256 quotients, round_function *round)
+{
+    static const float levels[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+    const __m256 sign = _mm256_set1_ps(-0.0f);
+    __m256 magnitude = _mm256_andnot_ps(sign, quotients), nearest = magnitude, code = _mm256_setzero_ps();
+    for (int i = 1; i < 8; i++) {
+        __m256 distance = round(_mm256_andnot_ps(sign, _mm256_sub_ps(magnitude, _mm256_set1_ps(levels[i]))));
+        __m256 is_less = _mm256_cmp_ps(distance, nearest, _CMP_LT_OQ);
+        code = _mm256_blendv_ps(code, _mm256_castsi256_ps(_mm256_set1_epi32(i)), is_less);
+        nearest = _mm256_blendv_ps(nearest, distance, is_less);
+    }
+    __m256i place = _mm256_castps_si256(code);
+    return _mm256_or_si256(place, sign_e2m1(quotients, place));
+}
+
 /* See code_integer(). If one of two numbers compared is NaN, the second is returned. */
 static inline __m256i code_integer(__m256 quotients, const struct group_terms *terms)
 {
@@ -94,20 +147,33 @@ static inline void store_codes(uint8_t *codes, __m256i low, __m256i high)
     _mm256_storeu_si256((__m256i *)(void *)codes, bytes);
 }
 
-/* Makes 32 codes of any values. */
-static inline void encode_any(const float *values, const struct group_terms *terms, quotient_function *quotient,
+/* Stores the codes of two or four vectors. */
+static inline void store_parts(const __m256i *parts, int n, uint8_t *codes)
+{
+    __m256i low = _mm256_packus_epi32(parts[0], parts[1]);
+    if (n == PARTS) {
+        store_codes(codes, low, _mm256_packus_epi32(parts[2], parts[3]));
+        return;
+    }
+    __m256i bytes = _mm256_packus_epi16(low, low);
+    bytes = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    _mm_storeu_si128((__m128i *)(void *)codes, _mm256_castsi256_si128(bytes));
+}
+
+/* Makes the codes of two or four vectors of any values. */
+static inline void encode_any(const float *values, int n, const struct group_terms *terms, quotient_function *quotient,
                               code_function *code, uint8_t *codes)
 {
     __m256i parts[PARTS];
-    for (int i = 0; i < PARTS; i++)
+    for (int i = 0; i < n; i++)
         parts[i] = code(quotient(_mm256_loadu_ps(values + LANES * i), terms), terms);
-    store_codes(codes, _mm256_packus_epi32(parts[0], parts[1]), _mm256_packus_epi32(parts[2], parts[3]));
+    store_parts(parts, n, codes);
 }
 
-/* Makes 32 codes of usual values. Returns false, and stores anything, if there are others. */
-typedef bool encode_usual_function(const float *values, const struct group_terms *terms, uint8_t *codes);
+/* Makes the codes of two or four vectors of usual values. Returns false, and stores anything, if there are others. */
+typedef bool encode_usual_function(const float *values, int n, const struct group_terms *terms, uint8_t *codes);
 
-static inline bool encode_none(const float *values, const struct group_terms *terms, uint8_t *codes)
+static inline bool encode_none(const float *values, int n, const struct group_terms *terms, uint8_t *codes)
 {
     return false;
 }
@@ -138,8 +204,10 @@ static inline __m256i bf16_quotients(const float *values, const struct group_ter
     return _mm256_add_epi32(_mm256_castps_si256(products), _mm256_set1_epi32(0x8000));
 }
 
-static inline bool encode_usual_e4m3_bf16(const float *values, const struct group_terms *terms, uint8_t *codes)
+static inline bool encode_usual_e4m3_bf16(const float *values, int n, const struct group_terms *terms, uint8_t *codes)
 {
+    if (n < PARTS)
+        return false;
     __m256i numbers[PARTS], worst = _mm256_setzero_si256();
     for (int i = 0; i < PARTS; i++)
         numbers[i] = _mm256_srli_epi32(bf16_quotients(values + LANES * i, terms), 16);
@@ -150,23 +218,24 @@ static inline bool encode_usual_e4m3_bf16(const float *values, const struct grou
     return _mm256_testz_si256(unusual, unusual);
 }
 
-static inline bool encode_usual_integer_bf16(const float *values, const struct group_terms *terms, uint8_t *codes)
+static inline bool encode_usual_integer_bf16(const float *values, int n, const struct group_terms *terms,
+                                             uint8_t *codes)
 {
     __m256i parts[PARTS];
-    for (int i = 0; i < PARTS; i++) {
+    for (int i = 0; i < n; i++) {
         __m256i rounded =
             _mm256_and_si256(bf16_quotients(values + LANES * i, terms), _mm256_set1_epi32((int)0xffff0000));
         parts[i] = code_integer(_mm256_castsi256_ps(rounded), terms);
     }
-    store_codes(codes, _mm256_packus_epi32(parts[0], parts[1]), _mm256_packus_epi32(parts[2], parts[3]));
+    store_parts(parts, n, codes);
     return true;
 }
 
-static inline void encode_32(const float *values, const struct group_terms *terms, quotient_function *quotient,
-                             encode_usual_function *encode_usual, code_function *code, uint8_t *codes)
+static inline void encode(const float *values, int n, const struct group_terms *terms, quotient_function *quotient,
+                          encode_usual_function *encode_usual, code_function *code, uint8_t *codes)
 {
-    if (!encode_usual(values, terms, codes))
-        encode_any(values, terms, quotient, code, codes);
+    if (!encode_usual(values, n, terms, codes))
+        encode_any(values, n, terms, quotient, code, codes);
 }
 
 static inline void encode_group(const float *values, size_t columns, const struct group_terms *terms,
@@ -175,12 +244,16 @@ static inline void encode_group(const float *values, size_t columns, const struc
 {
     size_t i = 0;
     for (; i + AT_ONCE <= columns; i += AT_ONCE)
-        encode_32(values + i, terms, quotient, encode_usual, code, codes + i);
+        encode(values + i, PARTS, terms, quotient, encode_usual, code, codes + i);
+    if (i + AT_ONCE / 2 <= columns) {
+        encode(values + i, PARTS / 2, terms, quotient, encode_usual, code, codes + i);
+        i += AT_ONCE / 2;
+    }
     if (i < columns) {
         float last_values[AT_ONCE] = {0};
         uint8_t last_codes[AT_ONCE];
         memcpy(last_values, values + i, (columns - i) * sizeof *values);
-        encode_32(last_values, terms, quotient, encode_usual, code, last_codes);
+        encode(last_values, PARTS, terms, quotient, encode_usual, code, last_codes);
         memcpy(codes + i, last_codes, columns - i);
     }
 }
@@ -224,19 +297,52 @@ DEFINE_QUOTIENTS(f32)
 DEFINE_QUOTIENTS(bf16)
 DEFINE_QUOTIENTS(f16)
 
-#define DEFINE_ENCODE(name, type, encode_usual)                                                                        \
+/* Makes codes of quotients whose distances from the nearest levels are exact numbers of every type. */
+static inline bool encode_near(const float *values, int n, const struct group_terms *terms, quotient_function *quotient,
+                               uint8_t *codes)
+{
+    enum { ELEVEN = 0x41300000 };
+    __m256i parts[PARTS], largest = _mm256_setzero_si256();
+    for (int i = 0; i < n; i++) {
+        __m256 quotients = quotient(_mm256_loadu_ps(values + LANES * i), terms);
+        __m256i magnitude = magnitude_bits(quotients), place = place_e2m1(magnitude, false);
+        largest = _mm256_max_epi32(largest, magnitude);
+        parts[i] = _mm256_or_si256(place, sign_e2m1(quotients, place));
+    }
+    store_parts(parts, n, codes);
+    __m256i is_far = _mm256_cmpgt_epi32(largest, _mm256_set1_epi32(ELEVEN));
+    return _mm256_testz_si256(is_far, is_far);
+}
+
+#define DEFINE_ENCODE(name, type, encode_usual, code)                                                                  \
     FOR_AVX2 void grouped_##name##_##type##_avx2(const struct quotients *quotients, const float *values, size_t n,     \
                                                  size_t columns, uint8_t *codes)                                       \
     {                                                                                                                  \
         if (quotients->summands == NULL)                                                                               \
-            encode_quotients(quotients, values, n, columns, quotients_##type, encode_usual, code_##name, codes);       \
+            encode_quotients(quotients, values, n, columns, quotients_##type, encode_usual, code, codes);              \
         else                                                                                                           \
-            encode_quotients(quotients, values, n, columns, sums_##type, encode_none, code_##name, codes);             \
+            encode_quotients(quotients, values, n, columns, sums_##type, encode_none, code, codes);                    \
     }
 
-DEFINE_ENCODE(e4m3, f32, encode_none)
-DEFINE_ENCODE(e4m3, bf16, encode_usual_e4m3_bf16)
-DEFINE_ENCODE(e4m3, f16, encode_none)
-DEFINE_ENCODE(integer, f32, encode_none)
-DEFINE_ENCODE(integer, bf16, encode_usual_integer_bf16)
-DEFINE_ENCODE(integer, f16, encode_none)
+#define DEFINE_E2M1(type)                                                                                              \
+    static inline bool encode_near_##type(const float *values, int n, const struct group_terms *terms, uint8_t *codes) \
+    {                                                                                                                  \
+        return encode_near(values, n, terms, quotients_##type, codes);                                                 \
+    }                                                                                                                  \
+    static inline __m256i code_e2m1_by_##type##_distance(__m256 quotients, const struct group_terms *terms)            \
+    {                                                                                                                  \
+        return code_e2m1_by_distance(quotients, round_##type);                                                         \
+    }                                                                                                                  \
+    DEFINE_ENCODE(e2m1, type, encode_none, code_e2m1)                                                                  \
+    DEFINE_ENCODE(e2m1_down, type, encode_near_##type, code_e2m1_by_##type##_distance)                                 \
+    DEFINE_ENCODE(e2m1_exact, type, encode_near_##type, code_e2m1_by_f32_distance)
+
+DEFINE_E2M1(f32)
+DEFINE_E2M1(bf16)
+DEFINE_E2M1(f16)
+DEFINE_ENCODE(e4m3, f32, encode_none, code_e4m3)
+DEFINE_ENCODE(e4m3, bf16, encode_usual_e4m3_bf16, code_e4m3)
+DEFINE_ENCODE(e4m3, f16, encode_none, code_e4m3)
+DEFINE_ENCODE(integer, f32, encode_none, code_integer)
+DEFINE_ENCODE(integer, bf16, encode_usual_integer_bf16, code_integer)
+DEFINE_ENCODE(integer, f16, encode_none, code_integer)

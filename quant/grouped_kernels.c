@@ -129,6 +129,28 @@ static inline uint8_t code_integer(float value, float low, float high)
     return (uint8_t)(bits_of(limit(value, low, high) + rounder) - bits_of(rounder));
 }
 
+/* Of magnitudes below NEAR, whose distances from the two nearest levels are numbers of every type. */
+#define NEAR 11.0f
+
+static inline uint8_t code_e2m1_near(float value, float low, float high)
+{
+    float magnitude = of_bits(bits_of(value) & 0x7fffffff);
+    uint32_t level = (uint32_t)(magnitude > 0.25f) + (magnitude > 0.75f) + (magnitude > 1.25f) + (magnitude > 1.75f) +
+                     (magnitude > 2.5f) + (magnitude > 3.5f) + (magnitude > 5);
+    return (uint8_t)(level | (uint32_t)(value < 0 && level != 0) << 3);
+}
+
+/* Returns if all quotients of a group are below NEAR. */
+static inline bool is_near(const float *values, size_t columns, float divisor)
+{
+    int32_t largest = 0;
+    for (size_t i = 0; i < columns; i++) {
+        int32_t magnitude = (int32_t)(bits_of(values[i]) & 0x7fffffff);
+        largest = magnitude > largest ? magnitude : largest;
+    }
+    return of_bits((uint32_t)largest) / of_bits(bits_of(divisor) & 0x7fffffff) < NEAR;
+}
+
 #define DEFINE_E2M1_DOWN(name, round)                                                                                  \
     static inline uint8_t code_##name(float value, float low, float high)                                              \
     {                                                                                                                  \
@@ -189,15 +211,10 @@ static void grouped_steps_portable(const float *values, size_t n, size_t columns
     __VA_ARGS__ static void range_##level(const float *values, size_t n, size_t columns, struct range *ret_ranges)     \
     {                                                                                                                  \
         range(values, n, columns, ret_ranges);                                                                         \
-    }                                                                                                                  \
-    DEFINE_FOR_TYPES(e2m1, code_e2m1, level, __VA_ARGS__)                                                              \
-    DEFINE_FOR_TYPES(e2m1_exact, code_e2m1_down_f32, level, __VA_ARGS__)                                               \
-    DEFINE_ENCODE(e2m1_down, code_e2m1_down_f32, f32, level, __VA_ARGS__)                                              \
-    DEFINE_ENCODE(e2m1_down, code_e2m1_down_bf16, bf16, level, __VA_ARGS__)                                            \
-    DEFINE_ENCODE(e2m1_down, code_e2m1_down_f16, f16, level, __VA_ARGS__)
+    }
 
-/* Those that there are by hand for AVX2; those of quotients in BF16 and of affine groups serve AVX-512, too, since the
- * compiler makes no faster ones of these. */
+/* Those that there are by hand for AVX2; those of quotients in BF16, of E2M1 and of affine groups serve AVX-512, too,
+ * since the compiler makes no faster ones of these. */
 #define DEFINE_QUOTIENT_LOOPS(level, ...)                                                                              \
     DEFINE_ENCODE(grouped_e4m3, code_e4m3, f32, level, __VA_ARGS__)                                                    \
     DEFINE_ENCODE(grouped_e4m3, code_e4m3, f16, level, __VA_ARGS__)                                                    \
@@ -207,10 +224,32 @@ static void grouped_steps_portable(const float *values, size_t n, size_t columns
 DEFINE_ENCODE(grouped_e4m3, code_e4m3, bf16, portable)
 DEFINE_ENCODE(grouped_integer, code_integer, bf16, portable)
 
-#define DEFINE_FOR_TYPES(name, code, level, ...)                                                                       \
-    DEFINE_ENCODE(name, code, f32, level, __VA_ARGS__)                                                                 \
-    DEFINE_ENCODE(name, code, bf16, level, __VA_ARGS__)                                                                \
-    DEFINE_ENCODE(name, code, f16, level, __VA_ARGS__)
+/* Only quotients that are far need all distances. */
+#define DEFINE_ENCODE_DOWN(name, code, type)                                                                           \
+    DEFINE_ENCODE(name##_far, code, type, portable)                                                                    \
+    static void grouped_##name##_##type##_portable(const struct quotients *quotients, const float *values, size_t n,   \
+                                                   size_t columns, uint8_t *codes)                                     \
+    {                                                                                                                  \
+        struct quotients group = *quotients;                                                                           \
+        for (size_t i = 0; i < n; i++, group.divisors++, values += columns, codes += columns) {                        \
+            if (group.summands == NULL && is_near(values, columns, *group.divisors))                                   \
+                e2m1_near_##type##_portable(&group, values, 1, columns, codes);                                        \
+            else                                                                                                       \
+                name##_far_##type##_portable(&group, values, 1, columns, codes);                                       \
+            if (group.summands != NULL)                                                                                \
+                group.summands++;                                                                                      \
+        }                                                                                                              \
+    }
+
+#define DEFINE_E2M1(type)                                                                                              \
+    DEFINE_ENCODE(grouped_e2m1, code_e2m1, type, portable)                                                             \
+    DEFINE_ENCODE(e2m1_near, code_e2m1_near, type, portable)                                                           \
+    DEFINE_ENCODE_DOWN(e2m1_down, code_e2m1_down_##type, type)                                                         \
+    DEFINE_ENCODE_DOWN(e2m1_exact, code_e2m1_down_f32, type)
+
+DEFINE_E2M1(f32)
+DEFINE_E2M1(bf16)
+DEFINE_E2M1(f16)
 
 #define DEFINE_KERNELS(level, usual)                                                                                   \
     const struct grouped_kernels grouped_##level = {                                                                   \
@@ -218,17 +257,17 @@ DEFINE_ENCODE(grouped_integer, code_integer, bf16, portable)
         .affine = affine_##level,                                                                                      \
         .extremes = grouped_extremes_##usual,                                                                          \
         .encode = {[QUOTIENT_E4M3] = {grouped_e4m3_f32_##level, grouped_e4m3_bf16_##usual, grouped_e4m3_f16_##level},  \
-                   [QUOTIENT_E2M1] = ALL_TYPES(e2m1, level),                                                           \
+                   [QUOTIENT_E2M1] = ALL_TYPES(e2m1, usual),                                                           \
                    [QUOTIENT_INTEGER] = {grouped_integer_f32_##level, grouped_integer_bf16_##usual,                    \
                                          grouped_integer_f16_##level},                                                 \
-                   [QUOTIENT_E2M1_DOWN] = ALL_TYPES(e2m1_down, level),                                                 \
-                   [QUOTIENT_E2M1_DOWN_EXACTLY] = ALL_TYPES(e2m1_exact, level)},                                       \
+                   [QUOTIENT_E2M1_DOWN] = ALL_TYPES(e2m1_down, usual),                                                 \
+                   [QUOTIENT_E2M1_DOWN_EXACTLY] = ALL_TYPES(e2m1_exact, usual)},                                       \
         .steps = grouped_steps_##usual,                                                                                \
     };
 
 #define ALL_TYPES(name, level)                                                                                         \
     {                                                                                                                  \
-        name##_f32_##level, name##_bf16_##level, name##_f16_##level                                                    \
+        grouped_##name##_f32_##level, grouped_##name##_bf16_##level, grouped_##name##_f16_##level                      \
     }
 
 DEFINE_LOOPS(portable)

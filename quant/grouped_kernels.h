@@ -60,6 +60,9 @@ struct grouped_kernels {
 /* The kernels by hand, which grouped_avx2 has instead of what compilers make of the portable loops. */
 quotients_function grouped_e4m3_f32_avx2, grouped_e4m3_bf16_avx2, grouped_e4m3_f16_avx2;
 quotients_function grouped_integer_f32_avx2, grouped_integer_bf16_avx2, grouped_integer_f16_avx2;
+quotients_function grouped_e2m1_f32_avx2, grouped_e2m1_bf16_avx2, grouped_e2m1_f16_avx2;
+quotients_function grouped_e2m1_down_f32_avx2, grouped_e2m1_down_bf16_avx2, grouped_e2m1_down_f16_avx2;
+quotients_function grouped_e2m1_exact_f32_avx2, grouped_e2m1_exact_bf16_avx2, grouped_e2m1_exact_f16_avx2;
 steps_function grouped_steps_avx2;
 extremes_function grouped_extremes_avx2;
 

@@ -171,6 +171,18 @@ static void encode_int8(const struct grouped_kernels *kernels, const float *valu
     encode_quotients(kernels, QUOTIENT_INTEGER, 127.5f, values, columns, codes);
 }
 
+static void encode_mxfp4(const struct grouped_kernels *kernels, const float *values, size_t columns,
+                         unsigned char *codes)
+{
+    encode_quotients(kernels, QUOTIENT_E2M1_DOWN, 6, values, columns, codes);
+}
+
+static void encode_nvfp4(const struct grouped_kernels *kernels, const float *values, size_t columns,
+                         unsigned char *codes)
+{
+    encode_quotients(kernels, QUOTIENT_E2M1, 6, values, columns, codes);
+}
+
 static void encode_affine(const struct grouped_kernels *kernels, const float *values, size_t columns,
                           unsigned char *codes)
 {
@@ -181,8 +193,9 @@ static void encode_affine(const struct grouped_kernels *kernels, const float *va
     kernels->steps(values, PIECE / columns, columns, edges, divisors, 15, codes);
 }
 
-static const struct group_kind group_kinds[] = {
-    {"group-fp8", 4096, encode_fp8}, {"group-int8", 4096, encode_int8}, {"group-affine4", 64, encode_affine}, {0}};
+static const struct group_kind group_kinds[] = {{"group-fp8", 4096, encode_fp8},      {"group-int8", 4096, encode_int8},
+                                                {"group-affine4", 64, encode_affine}, {"group-mxfp4", 32, encode_mxfp4},
+                                                {"group-nvfp4", 16, encode_nvfp4},    {0}};
 
 static void measure_groups(const struct group_kind *kind, const struct buffers *buffers)
 {

@@ -348,6 +348,50 @@ static void check_quotients_of_bf16(enum cpu_level level)
     CHECK(n_wrong == 0);
 }
 
+/* E2M1 as mlx defines it: the first level whose distance, rounded, is the least. */
+static uint8_t first_nearest(float value, enum rounding rounding)
+{
+    static const float levels[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+    float least = fabsf(value);
+    uint8_t nearest = 0;
+    for (uint8_t level = 1; level < 8; level++) {
+        float distance = fabsf(fabsf(value) - levels[level]), rounded;
+        round_all(&distance, 1, rounding, &rounded);
+        if (rounded < least) {
+            least = rounded;
+            nearest = level;
+        }
+    }
+    return (uint8_t)(nearest | (value < 0 && nearest != 0 ? 8 : 0));
+}
+
+/* Every BF16 number, and as F32 and F16 its neighbours, too, in groups of similar and of any magnitudes. */
+static void check_nearest(enum cpu_level level)
+{
+    enum { N = 1 << 16, COLUMNS = 32, GROUPS = N / COLUMNS };
+    static float numbers[N], values[N], divisors[GROUPS];
+    static uint8_t codes[N];
+    size_t n_wrong = 0;
+    for (int i = 0; i < GROUPS; i++)
+        divisors[i] = 1;
+    for (uint32_t stride = 1; stride < N; stride += 7918)
+        for (uint32_t rounding = 0; rounding < ROUNDINGS; rounding++) {
+            for (uint32_t i = 0; i < N; i++) {
+                uint32_t bits = (i * stride % N << 16) + (rounding == ROUND_BF16 ? 0 : (i % 3 - 1) << 13);
+                memcpy(&numbers[i], &bits, sizeof bits);
+            }
+            round_all(numbers, N, (enum rounding)rounding, values);
+            for (int exact = 0; exact < 2; exact++) {
+                const struct quotients quotients = {divisors, NULL, 0, 0};
+                enum quotient_code code = exact ? QUOTIENT_E2M1_DOWN_EXACTLY : QUOTIENT_E2M1_DOWN;
+                grouped_kernels_at(level)->encode[code][rounding](&quotients, values, GROUPS, COLUMNS, codes);
+                for (uint32_t i = 0; i < N; i++)
+                    n_wrong += codes[i] != first_nearest(values[i], exact ? ROUND_F32 : (enum rounding)rounding);
+            }
+        }
+    CHECK(n_wrong == 0);
+}
+
 /* Values half way between two steps, and up to three floats beyond. Every second eight groups lie far from zero for the
  * size of their steps; in a third of all groups the edge is a whole number of steps from zero. */
 static void check_steps(enum cpu_level level, float unit)
@@ -407,6 +451,7 @@ static void check_kernels(enum cpu_level level)
     uint64_t state = 7;
     check_extremes(level);
     check_quotients_of_bf16(level);
+    check_nearest(level);
     check_steps(level, 1);
     check_steps(level, 0x1p-126f);
     check_steps(level, 0x1p120f);

@@ -288,8 +288,10 @@ const struct grouped_kernels grouped_neon = {
                [QUOTIENT_E2M1] = ALL_TYPES(e2m1, portable),
                [QUOTIENT_INTEGER] = {grouped_integer_f32_portable, grouped_integer_bf16_neon,
                                      grouped_integer_f16_portable},
-               [QUOTIENT_E2M1_DOWN] = ALL_TYPES(e2m1_down, portable),
-               [QUOTIENT_E2M1_DOWN_EXACTLY] = ALL_TYPES(e2m1_exact, portable)},
+               [QUOTIENT_E2M1_DOWN] = {grouped_e2m1_down_f32_portable, grouped_e2m1_down_bf16_neon,
+                                       grouped_e2m1_down_f16_portable},
+               [QUOTIENT_E2M1_DOWN_EXACTLY] = {grouped_e2m1_exact_f32_portable, grouped_e2m1_exact_bf16_neon,
+                                               grouped_e2m1_exact_f16_portable}},
     .steps = grouped_steps_neon,
 };
 #endif

@@ -68,6 +68,7 @@ extremes_function grouped_extremes_avx2;
 
 /* Those by hand that grouped_neon has. */
 quotients_function grouped_e4m3_bf16_neon, grouped_integer_bf16_neon;
+quotients_function grouped_e2m1_down_bf16_neon, grouped_e2m1_exact_bf16_neon;
 steps_function grouped_steps_neon;
 
 extern const struct grouped_kernels grouped_portable, grouped_neon, grouped_avx2, grouped_avx512;

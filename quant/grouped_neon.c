@@ -1,5 +1,6 @@
-/* Groups without dividing, as grouped_avx2.c and grouped_affine_avx2.c explain: BF16 values as E4M3 or integers, and
- * affine groups. Of the rest, and of what these leave to grouped_portable, compilers make vectors just as well. */
+/* Groups without dividing, as grouped_avx2.c and grouped_affine_avx2.c explain: BF16 values as E4M3, E2M1 rounded down
+ * or integers, and affine groups. Of the rest, and of what these leave to grouped_portable, compilers make vectors just
+ * as well. */
 #include "quant/grouped_kernels.h"
 
 #include <arm_neon.h>
@@ -74,6 +75,34 @@ static inline bool encode_e4m3(const float *values, const struct group_terms *te
     return vmaxvq_u16(worst) < USUAL_E4M3;
 }
 
+/* The codes of the magnitudes of eight numbers in BF16, half down: see place_e2m1() in grouped_avx2.c. */
+static inline uint8x8_t magnitude_e2m1(uint16x8_t numbers, uint16x8_t *largest)
+{
+    enum { QUARTER = 0x3e80, THREE_QUARTERS = 0x3f40, ONE = 0x3f80, SIX = 0x40c0, DROPPED = 6 };
+    uint16x8_t magnitude = vandq_u16(numbers, vdupq_n_u16(0x7fff));
+    *largest = vmaxq_u16(*largest, magnitude);
+    uint16x8_t above = vminq_u16(vqsubq_u16(magnitude, vdupq_n_u16(ONE)), vdupq_n_u16(SIX - ONE));
+    uint16x8_t place = vshrq_n_u16(vaddq_u16(above, vdupq_n_u16((1 << (DROPPED - 1)) - 1)), DROPPED);
+    place = vsubq_u16(place, vcgtq_u16(magnitude, vdupq_n_u16(QUARTER)));
+    return vmovn_u16(vsubq_u16(place, vcgtq_u16(magnitude, vdupq_n_u16(THREE_QUARTERS))));
+}
+
+/* Fails if a quotient is far from all levels, or NaN. */
+static inline bool encode_e2m1_down(const float *values, const struct group_terms *terms, uint8_t *codes)
+{
+    enum { ELEVEN = 0x4130 };
+    uint32x4_t quotients[PARTS];
+    uint16x8_t largest = vdupq_n_u16(0);
+    for (int i = 0; i < PARTS; i++)
+        quotients[i] = bf16_quotients(values + LANES * i, terms->reciprocal);
+    uint16x8_t low = upper_halves(quotients[0], quotients[1]), high = upper_halves(quotients[2], quotients[3]);
+    uint8x16_t places = vcombine_u8(magnitude_e2m1(low, &largest), magnitude_e2m1(high, &largest));
+    uint8x16_t signs = vshrq_n_u8(vuzp2q_u8(vreinterpretq_u8_u16(low), vreinterpretq_u8_u16(high)), 4);
+    signs = vandq_u8(vandq_u8(signs, vdupq_n_u8(8)), vtstq_u8(places, places));
+    vst1q_u8(codes, vorrq_u8(places, signs));
+    return vmaxvq_u16(largest) <= ELEVEN;
+}
+
 /* NaN stays NaN between the limits. */
 static inline bool encode_integer(const float *values, const struct group_terms *terms, uint8_t *codes)
 {
@@ -109,19 +138,21 @@ static inline void encode_group(const struct quotients *group, const float *valu
         portable(group, values, 1, columns, codes);
 }
 
-#define DEFINE_ENCODE(name, code)                                                                                      \
+#define DEFINE_ENCODE(name, code, sixteen)                                                                             \
     void grouped_##name##_bf16_neon(const struct quotients *quotients, const float *values, size_t n, size_t columns,  \
                                     uint8_t *codes)                                                                    \
     {                                                                                                                  \
         struct quotients group = *quotients;                                                                           \
         for (size_t i = 0; i < n; i++, group.divisors++, values += columns, codes += columns) {                        \
-            encode_group(&group, values, columns, encode_##name, grouped_portable.encode[code][ROUND_BF16], codes);    \
+            encode_group(&group, values, columns, sixteen, grouped_portable.encode[code][ROUND_BF16], codes);          \
             group.summands += group.summands != NULL;                                                                  \
         }                                                                                                              \
     }
 
-DEFINE_ENCODE(e4m3, QUOTIENT_E4M3)
-DEFINE_ENCODE(integer, QUOTIENT_INTEGER)
+DEFINE_ENCODE(e4m3, QUOTIENT_E4M3, encode_e4m3)
+DEFINE_ENCODE(integer, QUOTIENT_INTEGER, encode_integer)
+DEFINE_ENCODE(e2m1_down, QUOTIENT_E2M1_DOWN, encode_e2m1_down)
+DEFINE_ENCODE(e2m1_exact, QUOTIENT_E2M1_DOWN_EXACTLY, encode_e2m1_down)
 
 /* A sum in fixed point has the code in its upper half, and the fraction in its lower one. */
 enum { FIRST_BITS = 0x4300, LARGEST_CODE = 0x7f, LARGEST_HIGH = 63, CLOSE = 3 };

@@ -145,7 +145,8 @@ static inline void encode_group(const struct quotients *group, const float *valu
         struct quotients group = *quotients;                                                                           \
         for (size_t i = 0; i < n; i++, group.divisors++, values += columns, codes += columns) {                        \
             encode_group(&group, values, columns, sixteen, grouped_portable.encode[code][ROUND_BF16], codes);          \
-            group.summands += group.summands != NULL;                                                                  \
+            if (group.summands != NULL)                                                                                \
+                group.summands++;                                                                                      \
         }                                                                                                              \
     }
 

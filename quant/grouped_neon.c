@@ -42,6 +42,12 @@ static inline uint16x8_t upper_halves(uint32x4_t first, uint32x4_t second)
     return vuzp2q_u16(vreinterpretq_u16_u32(first), vreinterpretq_u16_u32(second));
 }
 
+/* Returns eight quotients in BF16. */
+static inline uint16x8_t eight_quotients(const float *values, float reciprocal)
+{
+    return upper_halves(bf16_quotients(values, reciprocal), bf16_quotients(values + LANES, reciprocal));
+}
+
 static inline uint16x8_t lower_halves(uint32x4_t first, uint32x4_t second)
 {
     return vuzp1q_u16(vreinterpretq_u16_u32(first), vreinterpretq_u16_u32(second));
@@ -64,11 +70,8 @@ static inline uint8x8_t magnitude_e4m3(uint16x8_t numbers, uint16x8_t *worst)
 
 static inline bool encode_e4m3(const float *values, const struct group_terms *terms, uint8_t *codes)
 {
-    uint32x4_t quotients[PARTS];
-    uint16x8_t worst = vdupq_n_u16(0);
-    for (int i = 0; i < PARTS; i++)
-        quotients[i] = bf16_quotients(values + LANES * i, terms->reciprocal);
-    uint16x8_t low = upper_halves(quotients[0], quotients[1]), high = upper_halves(quotients[2], quotients[3]);
+    uint16x8_t low = eight_quotients(values, terms->reciprocal), worst = vdupq_n_u16(0);
+    uint16x8_t high = eight_quotients(values + 2 * LANES, terms->reciprocal);
     uint8x16_t magnitudes = vcombine_u8(magnitude_e4m3(low, &worst), magnitude_e4m3(high, &worst));
     uint8x16_t signs = vuzp2q_u8(vreinterpretq_u8_u16(low), vreinterpretq_u8_u16(high));
     vst1q_u8(codes, vbslq_u8(vdupq_n_u8(0x80), signs, magnitudes));
@@ -91,11 +94,8 @@ static inline uint8x8_t magnitude_e2m1(uint16x8_t numbers, uint16x8_t *largest)
 static inline bool encode_e2m1_down(const float *values, const struct group_terms *terms, uint8_t *codes)
 {
     enum { ELEVEN = 0x4130 };
-    uint32x4_t quotients[PARTS];
-    uint16x8_t largest = vdupq_n_u16(0);
-    for (int i = 0; i < PARTS; i++)
-        quotients[i] = bf16_quotients(values + LANES * i, terms->reciprocal);
-    uint16x8_t low = upper_halves(quotients[0], quotients[1]), high = upper_halves(quotients[2], quotients[3]);
+    uint16x8_t low = eight_quotients(values, terms->reciprocal), largest = vdupq_n_u16(0);
+    uint16x8_t high = eight_quotients(values + 2 * LANES, terms->reciprocal);
     uint8x16_t places = vcombine_u8(magnitude_e2m1(low, &largest), magnitude_e2m1(high, &largest));
     uint8x16_t signs = vshrq_n_u8(vuzp2q_u8(vreinterpretq_u8_u16(low), vreinterpretq_u8_u16(high)), 4);
     signs = vandq_u8(vandq_u8(signs, vdupq_n_u8(8)), vtstq_u8(places, places));

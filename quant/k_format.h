@@ -34,7 +34,8 @@ struct k_format {
     void (*store_weighted_scales)(const float *scales, const float *minimums, const float *weights, uint8_t *block);
 
     /* Instead of store_weighted_scales: stores the shares of `scale`, plus K_MOST_SHARE, that k_search_symmetric()
-     * finds for the scales. Returns the scale as stored. */
+     * finds for the scales. Returns the scale as stored. With this, store_scales stores shares, too: those of the scale
+     * by which the one of the largest magnitude is -K_MOST_SHARE. */
     float (*store_shares)(float scale, const uint8_t *shares, uint8_t *block);
 
     /* Decodes the stored scales and minimums of every sub-block; a kind without minimums sets them to 0. */

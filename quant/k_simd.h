@@ -407,6 +407,7 @@ static void v_search_weighted(const struct k_format *format, const float *values
         v_search_range(loaded, &range, 32, false, found);
 }
 
+/* Keeps what was found for WIDTH sub-blocks, from `first` on. */
 static void v_keep(struct found *found, int first, const struct v_found *some)
 {
     memcpy(found->scales + first, some->scale, sizeof some->scale);
@@ -492,7 +493,7 @@ static __attribute__((noinline)) void search_weighted_stretch(const struct k_for
 }
 
 /* Finds the scale of each lane's sixteen scales like k_search_symmetric(), or without weights, from the one of the
- * largest magnitude: NaN, if that is 0 or one of them is not finite. */
+ * largest magnitude: NaN, which leaves the block to store_scales(), if that has no reciprocal or one is not finite. */
 static inline void v_search_scales(struct v_value *scales, bool weighted, struct v_found *found)
 {
     wide largest;
@@ -536,7 +537,7 @@ static void v_store_shares(const struct k_format *format, struct found *found, b
             memcpy(inverses, some.inverse, sizeof inverses);
         }
         if (!weighted && isnan(scales[b % WIDTH])) {
-            format->store_scales(first, NULL, blocks);
+            format->store_scales(first, found->minimums, blocks);
             format->load_scales(blocks, first, found->minimums);
             continue;
         }

@@ -181,6 +181,15 @@ static bool is_hash(const char *text, size_t n_digits)
     return text != NULL && strlen(text) == n_digits && strspn(text, "0123456789abcdef") == n_digits;
 }
 
+/* Returns a file's key in the store. What the hub states is true of this hub's repository alone. */
+static const char *key_of(const struct hub *hub, const char *path, const char *version)
+{
+    char hash[SHA256_HEX + 1];
+    const char *all = arena_printf(hub->arena, "%s\n%s\n%s\n%s", hub->endpoint.text, hub->id, version, path);
+    sha256_hex(all, strlen(all), hash);
+    return arena_printf(hub->arena, "url-%s", hash);
+}
+
 /* Adds a file of the list. `sha256` and `blob`, its git hash, may be NULL. */
 static void add_file(struct hub *hub, const char *path, uint64_t size, const char *sha256, const char *blob)
 {
@@ -193,18 +202,12 @@ static void add_file(struct hub *hub, const char *path, uint64_t size, const cha
     file.origin.name = arena_printf(arena, "%s/%s", hub->shown, path);
     file.origin.explain = explain_gate;
     file.origin.who = hub->shown;
-    if (is_hash(sha256, SHA256_HEX)) {
-        file.origin.key = arena_printf(arena, SOURCE_SHA256_KEY "%s", sha256);
-    } else {
-        char hash[SHA256_HEX + 1];
-        const char *all = arena_printf(arena, "%s\n%s\n%s\n%s", hub->endpoint.text, hub->id,
-                                       is_hash(blob, COMMIT_DIGITS) ? blob : hub->commit, path);
-        sha256_hex(all, strlen(all), hash);
-        file.origin.key = arena_printf(arena, "url-%s", hash);
-    }
-    const char *name = is_hash(sha256, SHA256_HEX) ? sha256 : is_hash(blob, COMMIT_DIGITS) ? blob : NULL;
-    file.blob = name != NULL ? arena_strdup(arena, name) : NULL;
-    file.copy = name != NULL ? hub_cache_blob(arena, hub->id, name) : NULL;
+    if (is_hash(sha256, SHA256_HEX))
+        file.origin.sha256 = file.blob = arena_strdup(arena, sha256);
+    else if (is_hash(blob, COMMIT_DIGITS))
+        file.blob = arena_strdup(arena, blob);
+    file.origin.key = key_of(hub, path, file.blob != NULL ? file.blob : hub->commit);
+    file.copy = file.blob != NULL ? hub_cache_blob(arena, hub->id, file.blob) : NULL;
     site_add(hub->site, &file);
 }
 

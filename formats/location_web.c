@@ -342,7 +342,7 @@ static void add_file(struct web *web, const struct web_name *name, const struct 
 static void keep_first(const struct web *web, const unsigned char *bytes, size_t length)
 {
     const struct object_origin *origin = &web->site->files[web->site->count - 1].origin;
-    struct store_object *object = store_open(origin->key, origin->size, origin->name);
+    struct store_object *object = store_open(origin->key, NULL, origin->size, origin->name);
     for (size_t at = 0, n = 0; at < origin->size; at += n) {
         n = store_granule_length(object, at / STORE_GRANULE);
         if (n > length - at)

@@ -279,13 +279,6 @@ static struct source *open_copy(const struct site_file *file, const char *name)
     return NULL;
 }
 
-/* Returns the SHA-256 that the key of an object states, or NULL. */
-static const char *sha256_of(const struct object_origin *origin)
-{
-    bool is_known = text_starts_with(origin->key, SOURCE_SHA256_KEY);
-    return is_known ? origin->key + strlen(SOURCE_SHA256_KEY) : NULL;
-}
-
 static struct source *site_open(const void *context, const char *path, const char *name, struct error *error)
 {
     const struct view *view = context;
@@ -300,7 +293,7 @@ static struct source *site_open(const void *context, const char *path, const cha
     if (copy != NULL)
         return copy;
     const struct source_identity identity = source_remote_identity(&file->origin, file->modified);
-    const struct source_server server = {file->origin.name, site->commit, sha256_of(&file->origin)};
+    const struct source_server server = {file->origin.name, site->commit, file->origin.sha256};
     return source_remote_new(object_share(object_of(view->shared, index)), &identity, &server, name);
 }
 

@@ -254,6 +254,24 @@ bool source_server(const struct source *source, struct source_server *ret_server
     return source->ops->server != NULL;
 }
 
+bool source_confirm(const struct source *source, const char *sha256, bool seal, struct error *error)
+{
+    struct source_server server;
+    if (!source_server(source, &server) || server.sha256 == NULL)
+        return true;
+    bool is_right = strcmp(server.sha256, sha256) == 0;
+    if (is_right && seal)
+        source->ops->seal(source->context);
+    if (is_right)
+        return true;
+    error_set(error,
+              "%s: the bytes that arrived have the SHA-256 %s, but the server states %s; they were removed from the "
+              "cache, so try again",
+              server.url, sha256, server.sha256);
+    source->ops->discard(source->context, error);
+    return false;
+}
+
 uint64_t source_cached(const struct source *source)
 {
     return source->ops->cached != NULL ? source->ops->cached(source->context) : source->size;

@@ -61,6 +61,9 @@ struct source_ops {
     /* like source_server() and source_cached(); only a remote source has them */
     void (*server)(void *context, struct source_server *ret_server);
     uint64_t (*cached)(void *context);
+    /* has the store keep all bytes under their hash, which is right, or drop them for a reason (source_confirm()) */
+    void (*seal)(void *context);
+    void (*discard)(void *context, const struct error *reason);
     /* gets its identity now; returns false if unknown */
     bool (*identify)(void *context, struct source_identity *ret_identity);
     int (*descriptor)(void *context); /* like source_descriptor(); only a regular file has it */
@@ -145,6 +148,11 @@ bool source_any_remote(void);
 
 /* Gets what is known of a remote source; returns false for others. */
 bool source_server(const struct source *source, struct source_server *ret_server);
+
+/* Compares the SHA-256 of all bytes of the source, in 64 digits, with what its server states. If they differ, removes
+ * the bytes from the store and fails, as do all later reads. If they agree, and `seal` is set, has the store keep the
+ * bytes for all servers that state this hash. True for a source whose server states nothing. */
+bool source_confirm(const struct source *source, const char *sha256, bool seal, struct error *error);
 
 /* Returns how many bytes can be read without a network. */
 uint64_t source_cached(const struct source *source);

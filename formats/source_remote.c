@@ -41,6 +41,16 @@ static uint64_t remote_cached(void *context)
     return object_cached(((const struct remote_file *)context)->object);
 }
 
+static void remote_seal(void *context)
+{
+    object_seal(((const struct remote_file *)context)->object);
+}
+
+static void remote_discard(void *context, const struct error *reason)
+{
+    object_discard(((const struct remote_file *)context)->object, reason);
+}
+
 static void remote_release(void *context)
 {
     struct remote_file *file = context;
@@ -70,7 +80,9 @@ struct source *source_remote_new(struct object *object, const struct source_iden
                                           .want = remote_want,
                                           .wait = remote_wait,
                                           .server = remote_server,
-                                          .cached = remote_cached};
+                                          .cached = remote_cached,
+                                          .seal = remote_seal,
+                                          .discard = remote_discard};
     struct remote_file *file = memory_alloc(sizeof *file);
     struct arena *arena = arena_new_shared();
     *file = (struct remote_file){object, arena, arena_strdup(arena, name)};

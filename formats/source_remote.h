@@ -4,9 +4,6 @@
 #include "formats/source.h"
 #include "remote/object.h"
 
-/* Objects whose bytes have a known SHA-256 have keys that begin so. */
-#define SOURCE_SHA256_KEY "sha256-"
-
 struct source_identity source_remote_identity(const struct object_origin *origin, struct timespec modified);
 
 /* Takes the object, and copies the texts. Messages call the source `name`. */

@@ -33,8 +33,7 @@ static void each_entry(struct listing *listing, const char *directory,
 
 static const char *read_name(struct listing *listing, const char *object)
 {
-    enum { LONGEST = 4096 };
-    char text[LONGEST];
+    char text[STORE_NAMES];
     int fd = open(arena_printf(listing->arena, "%s/name", object), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     ssize_t length = fd >= 0 ? read(fd, text, sizeof text) : 0;
     if (fd >= 0)

@@ -14,7 +14,7 @@
 /* A segment of the store, or a sealed file. */
 struct stored_segment {
     const char *path;
-    const char *name; /* what the object was called when the segment was made */
+    const char *name; /* what the object was called when the segment was made, a line for each name */
     bool is_computed; /* else fetched */
     uint64_t bytes;   /* on disk */
     int64_t used;     /* when it was last opened, in seconds */

@@ -2,9 +2,12 @@
 
 #include "base/arrival.h"
 #include "base/attempt.h"
+#include "base/sha256.h"
 #include "remote/options.h"
 
 #include <errno.h>
+#include <nettle/base16.h>
+#include <nettle/sha2.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -65,7 +68,8 @@ struct object *object_new(const struct object_origin *origin)
         object->origin.etag = arena_strdup(object->arena, origin->etag);
     if (origin->who != NULL)
         object->origin.who = arena_strdup(object->arena, origin->who);
-    object->stored = store_open(origin->key, origin->size, origin->name);
+    object->stored = store_open(origin->key, origin->sha256, origin->size, origin->name);
+    object->origin.sha256 = origin->sha256 != NULL ? arena_strdup(object->arena, origin->sha256) : NULL;
     object->states = calloc(n_granules(origin->size) + 1, 1);
     if (object->states == NULL)
         memory_exhausted(n_granules(origin->size));
@@ -113,7 +117,8 @@ static bool replace_state(struct object *object, uint64_t granule, enum state be
 /* Keeps the granule that has come. */
 static void publish(struct fetch *fetch, uint64_t granule)
 {
-    store_write(fetch->object->stored, granule, fetch->bytes);
+    if (!atomic_load(&fetch->object->has_changed))
+        store_write(fetch->object->stored, granule, fetch->bytes);
     atomic_store(&fetch->object->states[granule], HERE);
     arrival_announce();
 }
@@ -439,4 +444,49 @@ bool object_read(struct object *object, uint64_t offset, size_t length, void *ou
         length -= n;
     }
     return true;
+}
+
+/* The bytes of an object on their way to a sealed file. */
+struct sealing_pass {
+    struct object *object;
+    struct sha256_ctx context;
+};
+
+static bool has_stated_hash(struct sealing_pass *pass)
+{
+    uint8_t digest[SHA256_DIGEST_SIZE];
+    char hex[SHA256_HEX + 1] = "";
+    sha256_digest(&pass->context, sizeof digest, digest);
+    base16_encode_update(hex, sizeof digest, digest);
+    return strcmp(hex, pass->object->origin.sha256) == 0;
+}
+
+static bool fill_granule(void *context, uint64_t granule, void *out)
+{
+    struct sealing_pass *pass = context;
+    struct object *object = pass->object;
+    struct error unused;
+    size_t length = store_granule_length(object->stored, granule);
+    if (!object_read(object, granule * STORE_GRANULE, length, out, &unused))
+        return false;
+    sha256_update(&pass->context, length, out);
+    return granule + 1 < n_granules(object->origin.size) || has_stated_hash(pass);
+}
+
+void object_seal(struct object *object)
+{
+    struct sealing_pass pass = {.object = object};
+    if (object->origin.sha256 == NULL || object->origin.size == 0 || store_sealed_descriptor(object->stored) >= 0)
+        return;
+    sha256_init(&pass.context);
+    store_seal(object->stored, fill_granule, &pass);
+}
+
+void object_discard(struct object *object, const struct error *reason)
+{
+    pthread_mutex_lock(&object->lock);
+    object->failure = *reason;
+    pthread_mutex_unlock(&object->lock);
+    atomic_store(&object->has_changed, true);
+    store_discard(object->stored);
 }

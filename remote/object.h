@@ -20,6 +20,7 @@ struct object_origin {
     struct uri uri;
     const struct http_credential *credential; /* NULL: none */
     const char *key, *name;                   /* in the store, and in lists of it */
+    const char *sha256;                       /* of the bytes, as the server states it; NULL: it does not */
     uint64_t size;
     const char *etag; /* that each answer must have; NULL: not compared */
     /* Replaces the error of a server that has refused to answer, where its headers say why; NULL: nothing is replaced.
@@ -35,6 +36,15 @@ void object_free(struct object *object);            /* requests under way go on 
 
 /* Returns how many bytes are in the store. */
 uint64_t object_cached(struct object *object);
+
+/* Fetches what is missing, hashes all bytes while it copies them, and has the store keep them for all servers that
+ * state their SHA-256 (store_seal()). Does nothing if the server states none, the hash is another or the copy does not
+ * fit. */
+void object_seal(struct object *object);
+
+/* Removes all bytes from the store: they are not those that the server states. The object fails for good, with the
+ * reason; another process fetches the bytes again. */
+void object_discard(struct object *object, const struct error *reason);
 
 /* Has [offset, offset + length), inside the object, fetched, as far as it is not here. Never waits. */
 void object_want(struct object *object, uint64_t offset, uint64_t length, bool is_urgent);

@@ -71,6 +71,12 @@ bool sealed_is_damaged(const struct sealed *sealed)
     return atomic_load(&sealed->is_damaged);
 }
 
+void sealed_remove(struct sealed *sealed)
+{
+    atomic_store(&sealed->is_damaged, true);
+    unlink(sealed->path);
+}
+
 bool sealed_read(const struct sealed *sealed, uint64_t offset, size_t length, void *out)
 {
     return pread(sealed->file, out, length, (off_t)offset) == (ssize_t)length;
@@ -85,8 +91,7 @@ bool sealed_take(struct sealed *sealed, uint64_t granule, size_t length, void *o
     little_endian(&crc, 1, sizeof crc);
     if (crc == crc_of(out, length))
         return true;
-    atomic_store(&sealed->is_damaged, true);
-    unlink(sealed->path);
+    sealed_remove(sealed);
     return false;
 }
 

@@ -21,7 +21,10 @@ void sealed_close(struct sealed *sealed);
 /* Returns the descriptor of the file, which is valid until sealed_close(). */
 int sealed_descriptor(const struct sealed *sealed);
 
-/* Reports whether sealed_take() has found a wrong CRC. */
+/* Removes the file, which counts as damaged from then on. */
+void sealed_remove(struct sealed *sealed);
+
+/* Reports whether sealed_take() has found a wrong CRC, or the file was removed. */
 bool sealed_is_damaged(const struct sealed *sealed);
 
 /* Reads [offset, offset + length) of the file. */

@@ -1,6 +1,7 @@
 #include "remote/store.h"
 
 #include "base/report.h"
+#include "base/sha256.h"
 #include "remote/crc.h"
 #include "remote/evict.h"
 #include "remote/options.h"
@@ -51,7 +52,8 @@ struct store_object {
     char *name;
     uint64_t size;
     bool is_computed;
-    struct sealed *sealed; /* NULL: there was none when the object was opened */
+    char sha256[SHA256_HEX + 1];     /* that its server states; "": none */
+    _Atomic(struct sealed *) sealed; /* NULL: there is none */
     size_t n_segments;
     struct segment *segments;
     pthread_rwlock_t in_use; /* held for reading while a descriptor is used */
@@ -63,12 +65,16 @@ static pthread_mutex_t objects_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct store_object *objects; /* the open ones; guarded by objects_lock */
 static atomic_bool is_told;          /* that nothing can be written */
 
-static void tell(const char *path)
+static void tell_reason(const char *path, const char *reason)
 {
-    int reason = errno;
     if (!atomic_exchange(&is_told, true))
         report("note: %s: %s; computed bytes are not kept, and fetched bytes in memory, the last 64 MiB of them", path,
-               strerror(reason));
+               reason);
+}
+
+static void tell(const char *path)
+{
+    tell_reason(path, strerror(errno));
 }
 
 static void find_directory(char path[MAX_PATH])
@@ -100,6 +106,26 @@ static bool make_parents(const char *path)
     return made;
 }
 
+static bool make_folder(const char *path)
+{
+    return make_parents(path) && (mkdir(path, 0700) == 0 || errno == EEXIST);
+}
+
+/* Reports whether nobody else can put bytes into a directory: they would be taken for what a server sent. */
+static bool is_own(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) != 0)
+        tell(path);
+    else if (status.st_uid != geteuid())
+        tell_reason(path, "the cache of another user");
+    else if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+        tell_reason(path, "others may write to this cache; 'chmod go-w' makes it this user's alone");
+    else
+        return true;
+    return false;
+}
+
 static char directory[MAX_DIRECTORY]; /* "": there is none */
 static uint64_t limit;                /* how many bytes it may hold */
 
@@ -117,6 +143,10 @@ static void prepare(void)
         tell(path);
         return;
     }
+    path[length] = '\0';
+    if (!is_own(path))
+        return;
+    path[length] = '/';
     memcpy(directory, path, length);
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0 && write(fd, tag, sizeof tag - 1) < 0)
@@ -138,7 +168,7 @@ const char *store_directory(void)
     return *directory != '\0' ? directory : NULL;
 }
 
-struct store_object *store_open(const char *key, uint64_t size, const char *name)
+static struct store_object *new_object(const char *key, uint64_t size, const char *name)
 {
     struct store_object *object = memory_alloc(sizeof *object);
     *object = (struct store_object){.size = size, .n_segments = (size_t)((size + STORE_SEGMENT - 1) / STORE_SEGMENT)};
@@ -161,22 +191,76 @@ static void object_path(const struct store_object *object, char path[MAX_PATH])
     snprintf(path, MAX_PATH, "%s/objects/%.2s/%.79s", directory, hash, object->key);
 }
 
-struct store_object *store_open_computed(const char *key, uint64_t size, const char *name)
+/* Where the object's sealed file is: that of fetched bytes is shared by all objects with the same SHA-256. */
+static void sealed_path(const struct store_object *object, char path[MAX_PATH])
+{
+    if (object->is_computed)
+        object_path(object, path);
+    else
+        snprintf(path, MAX_PATH, "%s/objects/%.2s/sha256-%s", directory, object->sha256, object->sha256);
+}
+
+static bool has_line(const char *lines, const char *line)
+{
+    size_t length = strlen(line);
+    for (const char *at = lines; at != NULL; at = strchr(at, '\n')) {
+        at += *at == '\n';
+        if (strncmp(at, line, length) == 0 && (at[length] == '\n' || at[length] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+/* Adds the object's name to those that the file `name` of a directory has. What no longer fits is left out. */
+static void add_name(const struct store_object *object, const char *folder)
+{
+    char path[MAX_PATH], names[STORE_NAMES + 1];
+    snprintf(path, sizeof path, "%s/name", folder);
+    int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    ssize_t length = fd >= 0 ? read(fd, names, STORE_NAMES) : -1;
+    names[length > 0 ? length : 0] = '\0';
+    size_t own = strlen(object->name);
+    if (length >= 0 && (size_t)length + own < STORE_NAMES && !has_line(names, object->name))
+        dprintf(fd, "%s%s", length > 0 ? "\n" : "", object->name);
+    if (fd >= 0)
+        close(fd);
+}
+
+static void open_sealed(struct store_object *object)
 {
     char path[MAX_PATH];
-    struct store_object *object = store_open(key, size, name);
-    object->is_computed = true;
-    if (has_directory()) {
-        object_path(object, path);
-        object->sealed = sealed_open(path, size);
+    struct sealed *none = NULL, *sealed = NULL;
+    if (has_directory() && (object->is_computed || object->sha256[0] != '\0')) {
+        sealed_path(object, path);
+        sealed = sealed_open(path, object->size);
     }
+    if (sealed != NULL && !object->is_computed)
+        add_name(object, path);
+    if (!atomic_compare_exchange_strong(&object->sealed, &none, sealed))
+        sealed_close(sealed);
+}
+
+struct store_object *store_open(const char *key, const char *sha256, uint64_t size, const char *name)
+{
+    struct store_object *object = new_object(key, size, name);
+    snprintf(object->sha256, sizeof object->sha256, "%s", sha256 != NULL ? sha256 : "");
+    open_sealed(object);
+    return object;
+}
+
+struct store_object *store_open_computed(const char *key, uint64_t size, const char *name)
+{
+    struct store_object *object = new_object(key, size, name);
+    object->is_computed = true;
+    open_sealed(object);
     return object;
 }
 
 /* Returns the sealed file of an object; NULL: there is none, or it is damaged. */
 static struct sealed *sealed_of(const struct store_object *object)
 {
-    return object->sealed != NULL && !sealed_is_damaged(object->sealed) ? object->sealed : NULL;
+    struct sealed *sealed = atomic_load(&object->sealed);
+    return sealed != NULL && !sealed_is_damaged(sealed) ? sealed : NULL;
 }
 
 int store_sealed_descriptor(const struct store_object *object)
@@ -204,7 +288,7 @@ void store_close(struct store_object *object)
             atomic_fetch_sub(&n_descriptors, 1);
         }
     store_memory_forget(object);
-    sealed_close(object->sealed);
+    sealed_close(atomic_load(&object->sealed));
     pthread_rwlock_destroy(&object->in_use);
     free(object->segments);
     free(object->name);
@@ -277,17 +361,6 @@ static bool publish(const char *temporary, const char *path)
     return true;
 }
 
-static void write_name(const struct store_object *object, char path[MAX_PATH])
-{
-    strcpy(strrchr(path, '/'), "/name");
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return;
-    if (write(fd, object->name, strlen(object->name)) < 0)
-        unlink(path);
-    close(fd);
-}
-
 /* Makes a segment, under a name of its own first: nobody sees a part of its page. */
 static int make_segment(const struct store_object *object, uint64_t segment)
 {
@@ -304,7 +377,8 @@ static int make_segment(const struct store_object *object, uint64_t segment)
     if (!written)
         tell(path);
     if (written && publish(temporary, path)) {
-        write_name(object, path);
+        *strrchr(path, '/') = '\0';
+        add_name(object, path);
         return fd;
     }
     unlink(temporary);
@@ -527,8 +601,8 @@ bool store_seal(struct store_object *object, store_fill *fill, void *context)
     uint64_t n_granules = (object->size + STORE_GRANULE - 1) / STORE_GRANULE;
     if (!has_directory() || object->size > limit / 2)
         return false;
-    object_path(object, path);
-    struct sealing *sealing = sealing_begin(path);
+    sealed_path(object, path);
+    struct sealing *sealing = make_folder(path) ? sealing_begin(path) : NULL;
     if (sealing == NULL)
         return false;
     unsigned char *bytes = memory_alloc(STORE_GRANULE);
@@ -541,9 +615,38 @@ bool store_seal(struct store_object *object, store_fill *fill, void *context)
     }
     free(bytes);
     bool sealed = sealing_end(sealing, filled);
-    if (sealed)
+    if (sealed) {
+        add_name(object, path);
+        if (!object->is_computed)
+            open_sealed(object);
         remove_segments(object);
+    }
     return sealed;
+}
+
+/* Closes the segments that are open, so that their bytes are read no more. */
+static void close_segments(struct store_object *object)
+{
+    pthread_rwlock_wrlock(&object->in_use);
+    for (size_t i = 0; i < object->n_segments; i++) {
+        int held = atomic_exchange(&object->segments[i].held, 0);
+        if (held > 0) {
+            close(held - 1);
+            atomic_fetch_sub(&n_descriptors, 1);
+        }
+    }
+    pthread_rwlock_unlock(&object->in_use);
+}
+
+void store_discard(struct store_object *object)
+{
+    struct sealed *sealed = sealed_of(object);
+    if (sealed != NULL)
+        sealed_remove(sealed);
+    if (has_directory())
+        remove_segments(object);
+    close_segments(object);
+    store_memory_forget(object);
 }
 
 static bool text_path(const char *name, char path[MAX_PATH])

@@ -4,8 +4,8 @@
  *
  *     CACHEDIR.TAG
  *     objects/KK/KEY/NNNNNN    a segment of an object: data, sparse, then a page of words
- *     objects/KK/KEY/name      what the object was called
- *     objects/KK/KEY/sealed    all bytes of a computed object, in place of its segments (sealed.h)
+ *     objects/KK/KEY/name      what the object was called, a line for each name
+ *     objects/KK/KEY/sealed    all bytes of an object, in place of its segments (sealed.h)
  *     texts/NAME               small texts, replaced by renaming
  *
  * A granule of STORE_GRANULE bytes is there once its word, with the CRC-32 of its bytes, is; the word is written after
@@ -18,7 +18,13 @@
  * of a segment's file when it opens it, and at every 64th use. Whoever has an evicted segment open reads on, and closes
  * it when the store has grown by another step without a use of it, so that its space is free. Where the directory
  * cannot be written, or may hold nothing, computed bytes are not kept, and the last STORE_MEMORY granules of fetched
- * bytes are kept in memory; one note says so. Safe from any thread. Nothing here waits for the network. */
+ * bytes are kept in memory; one note says so. Safe from any thread. Nothing here waits for the network.
+ *
+ * What a server states of its bytes identifies nothing until the bytes were compared with it. So an object of fetched
+ * bytes belongs to one address, and two servers that state the same SHA-256 have two objects. Once all bytes of one
+ * were hashed and agree, store_seal() keeps them under the hash itself, as a file that nobody writes to any more;
+ * objects for which another server states this hash then read that file. The directory must belong to this user, and
+ * nobody else may write to it. */
 #pragma once
 
 #include "base/arena.h"
@@ -32,13 +38,15 @@ enum {
     STORE_MEMORY = 256,      /* granules */
     STORE_DESCRIPTORS = 256, /* open segments, of all objects */
     STORE_KEY = 80,          /* the longest key, with its NUL */
+    STORE_NAMES = 4096,      /* bytes of an object's names */
 };
 
 struct store_object;
 
-/* Opens an object of fetched bytes, called `name` in lists of the store; nothing on disk changes. Objects with the same
- * key have the same bytes: it is "sha256-HEX", or "url-HEX" with the hash of all that tells the object from others. */
-struct store_object *store_open(const char *key, uint64_t size, const char *name);
+/* Opens an object of fetched bytes, called `name` in lists of the store; no bytes on disk change. Objects with the same
+ * key have the same bytes: it is "url-HEX" with the hash of all that tells the object from others, its server included.
+ * `sha256` is the hash of the bytes that the server states, in 64 digits, or NULL. */
+struct store_object *store_open(const char *key, const char *sha256, uint64_t size, const char *name);
 
 /* Like store_open(), for bytes that can be computed again: they are kept on disk or not at all. The key is
  * STORE_COMPUTED and a hash. */
@@ -65,14 +73,18 @@ bool store_read(struct store_object *object, uint64_t granule, size_t offset, si
 /* Keeps all bytes of a granule, if possible. */
 void store_write(struct store_object *object, uint64_t granule, const void *bytes);
 
-/* Seals an object of computed bytes (sealed.h), from the bytes that `fill` gives granule after granule, and removes its
- * segments. Stops if `fill` returns false. Returns true if the object is sealed. An object that would take more than
- * half of the store is not. */
+/* Seals an object (sealed.h) from the bytes that `fill` gives granule after granule, and removes its segments. Stops if
+ * `fill` returns false. Returns true if the object is sealed. An object that would take more than half of the store is
+ * not. An object of fetched bytes needs a stated SHA-256, with which `fill` compares the bytes before it gives the last
+ * granule: the sealed file serves all servers that state it. */
 typedef bool store_fill(void *context, uint64_t granule, void *out);
 bool store_seal(struct store_object *object, store_fill *fill, void *context);
 
+/* Removes all bytes of an object from the store: they are not what they should be. */
+void store_discard(struct store_object *object);
+
 /* Returns the descriptor of an object's sealed file, which has all of its bytes and is valid until store_close(); -1:
- * the object was not sealed when it was opened. */
+ * the object is not sealed. */
 int store_sealed_descriptor(const struct store_object *object);
 
 /* The directory of the store; NULL: there is none. */

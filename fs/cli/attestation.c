@@ -61,10 +61,13 @@ static void hash_file(void *context, size_t index)
     struct error error;
     uint8_t digest[SHA256_DIGEST_SIZE];
     sha256_init(&reading.context);
-    bool done = take_file(&hashed->file, take, &reading, &error) || error_prefix(&error, "%s", hashed->result->name);
+    const struct vfile *file = &hashed->file;
+    bool done = take_file(file, take, &reading, &error);
     sha256_digest(&reading.context, sizeof digest, digest);
     base16_encode_update(hashed->result->sha256, sizeof digest, digest);
     hashed->result->sha256[SHA256_HEX] = '\0';
+    done = (done && (file->whole == NULL || source_confirm(file->whole, hashed->result->sha256, false, &error))) ||
+           error_prefix(&error, "%s", hashed->result->name);
     pthread_mutex_lock(&hashing->lock);
     if (!done && !hashing->failed)
         *hashing->error = error;

@@ -28,10 +28,11 @@ static const char *model_of(const char *name, struct arena *arena)
 }
 
 /* Returns, in the arena, the name of a segment's line: the model if it was fetched, the virtual file if it was
- * computed. */
-static const char *line_of(const struct stored_segment *segment, struct arena *arena)
+ * computed. `name` begins a line of segment->name. */
+static const char *line_of(const struct stored_segment *segment, const char *name, struct arena *arena)
 {
-    return segment->is_computed ? segment->name : model_of(segment->name, arena);
+    name = arena_strndup(arena, name, strcspn(name, "\n"));
+    return segment->is_computed ? name : model_of(name, arena);
 }
 
 struct line {
@@ -56,7 +57,8 @@ static int list(const struct stored_segments *segments, struct arena *arena)
 {
     struct line *lines = arena_array(arena, segments->count, sizeof *lines);
     for (size_t i = 0; i < segments->count; i++)
-        lines[i] = (struct line){line_of(&segments->items[i], arena), segments->items[i].bytes};
+        lines[i] =
+            (struct line){line_of(&segments->items[i], segments->items[i].name, arena), segments->items[i].bytes};
     if (segments->count > 0)
         qsort(lines, segments->count, sizeof *lines, compare_names);
     for (size_t i = 0, next; i < segments->count; i = next) {
@@ -77,6 +79,17 @@ static bool is_below(const char *line, const char *name)
            (line[length] == '\0' || (length > 0 && (line[length] == '/' || name[length - 1] == '/')));
 }
 
+/* Reports whether one of a segment's names is `name`, or below it: servers share what has the same SHA-256. */
+static bool belongs_to(const struct stored_segment *segment, const char *name, struct arena *arena)
+{
+    for (const char *at = segment->name; at != NULL; at = strchr(at, '\n')) {
+        at += *at == '\n';
+        if (is_below(line_of(segment, at, arena), name))
+            return true;
+    }
+    return false;
+}
+
 /* Removes the segments of all lines with one of these names, or below it. */
 static int remove_named(const struct stored_segments *segments, char **names, struct arena *arena)
 {
@@ -85,7 +98,7 @@ static int remove_named(const struct stored_segments *segments, char **names, st
         bool is_there = false;
         for (size_t i = 0; i < segments->count; i++) {
             const struct stored_segment *segment = &segments->items[i];
-            if (!is_below(line_of(segment, arena), *names))
+            if (!belongs_to(segment, *names, arena))
                 continue;
             is_there = true;
             if (unlink(segment->path) == 0 || errno == ENOENT) /* another process may have been faster */

@@ -7,7 +7,9 @@
 #include "fs/lib/copy.h"
 
 #include <nettle/base16.h>
+#include <nettle/sha1.h>
 #include <nettle/sha2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +53,7 @@ static bool add_bytes(void *context, const void *bytes, size_t length, struct er
     return true;
 }
 
-/* Compares the bytes with the SHA-256 that the server states, if it states one. */
+/* Compares the bytes with the SHA-256 that the server states, if it states one, and has the store keep what agrees. */
 static bool verify(const struct vfile *file, const struct source *source, struct error *error)
 {
     char found[SHA256_HEX + 1] = "";
@@ -65,11 +67,7 @@ static bool verify(const struct vfile *file, const struct source *source, struct
         return false;
     sha256_digest(&context, sizeof digest, digest);
     base16_encode_update(found, sizeof digest, digest);
-    return strcmp(found, server.sha256) == 0 ||
-           error_set(error,
-                     "%s: the bytes in the cache have the SHA-256 %s, and the hub states %s; remove them with "
-                     "\"wfs cache rm SOURCE\", and fetch again",
-                     source_name(source), found, server.sha256);
+    return source_confirm(source, found, true, error);
 }
 
 /* Fetches and verifies a file of a server. */
@@ -139,6 +137,46 @@ static void fetch_paths(struct fetching *fetching, char *const *paths, size_t n_
     found_free(&list);
 }
 
+static bool add_to_git_hash(void *context, const void *bytes, size_t length, struct error *error)
+{
+    sha1_update(context, length, bytes);
+    return true;
+}
+
+/* Compares a small file, which the hub keeps in Git, with its hash there: clients of the hub's cache rely on it. */
+static bool verify_git(const struct source *source, const struct vfile *file, const char *stated, struct error *error)
+{
+    enum { GIT_HEX = 2 * SHA1_DIGEST_SIZE };
+    char found[GIT_HEX + 1] = "", head[32];
+    uint8_t digest[SHA1_DIGEST_SIZE];
+    struct sha1_ctx context;
+    if (strlen(stated) != GIT_HEX)
+        return true;
+    sha1_init(&context);
+    int length = snprintf(head, sizeof head, "blob %llu", (unsigned long long)file->size);
+    sha1_update(&context, (size_t)length + 1, (const uint8_t *)head); /* with its NUL */
+    if (!take_file(file, add_to_git_hash, &context, error))
+        return false;
+    sha1_digest(&context, sizeof digest, digest);
+    base16_encode_update(found, sizeof digest, digest);
+    return strcmp(found, stated) == 0 ||
+           error_set(error,
+                     "%s: the bytes that arrived have the Git hash %s, but the hub states %s; 'wfs cache rm' "
+                     "removes them",
+                     source_name(source), found, stated);
+}
+
+/* Adds a fetched file to the hub's cache. */
+static bool hand_over(const struct hub_cache_copy *copy, const char *path, const char *blob, struct source *source,
+                      struct error *error)
+{
+    struct arena *arena = arena_new();
+    const struct vfile file = vfile_of_source(arena, source, (struct origin){0});
+    bool done = verify_git(source, &file, blob, error) && hub_cache_copy_file(copy, path, blob, source, error);
+    arena_free(arena);
+    return done;
+}
+
 /* Fetches a file of a repository, and hands it over to the hub's cache. */
 static void fetch_to_hub_cache(struct fetching *fetching, const struct hub_cache_copy *copy,
                                const struct location *location, const struct location_snapshot *snapshot,
@@ -151,7 +189,7 @@ static void fetch_to_hub_cache(struct fetching *fetching, const struct hub_cache
     bool good = source != NULL;
     if (blob == NULL)
         good = error_set(&error, "%s: the hub states no hash of it", path);
-    if (!good || (fetch_source(fetching, source) && !hub_cache_copy_file(copy, path, blob, source, &error)))
+    if (!good || (fetch_source(fetching, source) && !hand_over(copy, path, blob, source, &error)))
         fail(fetching, &error);
     source_close(source);
     arena_free(arena);

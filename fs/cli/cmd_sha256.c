@@ -110,13 +110,13 @@ static void sum_file(void *context, size_t index)
     sha256_init(&reading.context);
     bool done = tree_file(summing->tree, found->attributes.id, arena, &file, &error) &&
                 take_file(&file, take, &reading, &error);
-    arena_free(arena);
-    if (!done) {
+    sha256_digest(&reading.context, sizeof digest, digest);
+    base16_encode_update(sum->hex, sizeof digest, digest);
+    if (!done || (file.whole != NULL && !source_confirm(file.whole, sum->hex, false, &error))) {
         error_prefix(&error, "%s", found->path);
         sum->failure = memory_strdup(error.message);
     }
-    sha256_digest(&reading.context, sizeof digest, digest);
-    base16_encode_update(sum->hex, sizeof digest, digest);
+    arena_free(arena);
     pthread_mutex_lock(&summing->lock);
     sum->ready = true;
     print_ready(summing);

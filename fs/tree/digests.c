@@ -149,9 +149,11 @@ static void make_pass(void *context)
     uint8_t digest[SHA256_DIGEST_SIZE];
     struct arena *arena = arena_new();
     sha256_init(&sha256);
-    pass->done = hash(pass, &sha256, arena_alloc(arena, BLOCK_BYTES));
+    bool hashed = hash(pass, &sha256, arena_alloc(arena, BLOCK_BYTES));
     sha256_digest(&sha256, sizeof digest, digest);
     base16_encode_update(pass->hex, sizeof digest, digest);
+    const struct source *whole = pass->file->whole;
+    pass->done = hashed && (whole == NULL || source_confirm(whole, pass->hex, false, pass->error));
     arena_free(arena);
 }
 

@@ -417,10 +417,56 @@ make_bucket() {
     cp "$LOCAL/config.json" "$ROOT/hub/org/other/"
     { head -c 2000000 "$LOCAL/model.safetensors"; head -c 1740344 /dev/zero; } >"$ROOT/hub/org/other/model.safetensors"
     fault "path=/blobs/org/tiny/model.safetensors&kind=file&from=/hub/org/other/model.safetensors"
-    fails 1 "model.safetensors: the bytes in the cache have the SHA-256 $(sha256sum <"$ROOT/hub/org/other/model.safetensors" | cut -d ' ' -f 1), and the hub states $(sha256sum <"$LOCAL/model.safetensors" | cut -d ' ' -f 1)" "$WFS" fetch hf://org/tiny
-    reset
-    "$WFS" cache rm hf://org/tiny
+    local wrong
+    wrong="model.safetensors: the bytes that arrived have the SHA-256 $(sha256sum <"$ROOT/hub/org/other/model.safetensors" | cut -d ' ' -f 1), but the server states $(sha256sum <"$LOCAL/model.safetensors" | cut -d ' ' -f 1)"
+    fails 1 "$wrong" "$WFS" fetch hf://org/tiny
+    fails 1 "$wrong" "$WFS" sha256 hf://org/tiny model.safetensors
+    fails 1 "$wrong" "$WFS" attest hf://org/tiny model.gguf
+    reset # what was wrong is gone
     "$WFS" fetch hf://org/tiny
+    [ "$(sum_of hf://org/tiny model.safetensors)" = "$(sha256sum <"$LOCAL/model.safetensors" | cut -d ' ' -f 1)" ]
+}
+
+# org/false states the hashes of org/tiny, and another hub's org/tiny does, too; both send other bytes.
+@test "bytes are known by the SHA-256 that a server states only after they were compared with it" {
+    local other=http://localhost:$HUB no_proxy=127.0.0.1,localhost bytes
+    mkdir -p "$ROOT/hub/org/false" "$ROOT/hub/org/changed"
+    cp "$LOCAL"/* "$ROOT/hub/org/false/"
+    { head -c 2000000 "$LOCAL/model.safetensors"; head -c 1740344 /dev/zero; } >"$ROOT/hub/org/changed/model.safetensors"
+    for path in org/false org/tiny; do
+        fault "path=/blobs/$path/model.safetensors&kind=file&from=/hub/org/changed/model.safetensors"
+        HF_ENDPOINT=$other "$WFS" cat "hf://$path" model.gguf >/dev/null
+        reset
+        [ "$(sum_of hf://org/tiny model.gguf)" = "$(sum_of "$ROOT/hub/org/tiny" model.gguf)" ]
+    done
+    HF_ENDPOINT=$other "$WFS" cache rm hf://org/tiny
+    [ -z "$("$WFS" cache ls | grep org/tiny)" ]
+
+    "$WFS" fetch hf://org/tiny
+    reset
+    HF_ENDPOINT=$other "$WFS" fetch hf://org/false # which the other hub sends honestly by now
+    bytes=$(counter bytes)
+    [ "$bytes" -lt 1000000 ] # and of which the weights are here
+    "$WFS" cache ls | grep -q org/tiny
+    "$WFS" cache rm hf://org/false
+    [ "$(find "$XDG_CACHE_HOME" -name sealed)" = "" ]
+    [ "$(sum_of hf://org/tiny model.safetensors)" = "$(sha256sum <"$LOCAL/model.safetensors" | cut -d ' ' -f 1)" ]
+}
+
+@test "a cache that others may write to is not used" {
+    mkdir -p "$XDG_CACHE_HOME/wfs"
+    chmod 0777 "$XDG_CACHE_HOME/wfs"
+    run --separate-stderr "$WFS" ls hf://org/tiny
+    [ "$status" -eq 0 ]
+    [[ $stderr == *"$XDG_CACHE_HOME/wfs: others may write to this cache; 'chmod go-w'"* ]]
+    [ -z "$(ls "$XDG_CACHE_HOME/wfs")" ]
+    chmod 0700 "$XDG_CACHE_HOME/wfs"
+    if [ "$(id -u)" -eq 0 ]; then
+        chown 65534 "$XDG_CACHE_HOME/wfs"
+        run --separate-stderr "$WFS" ls hf://org/tiny
+        [[ $stderr == *"$XDG_CACHE_HOME/wfs: the cache of another user"* ]]
+        [ -z "$(ls "$XDG_CACHE_HOME/wfs")" ]
+    fi
 }
 
 @test "fetch --hub-cache makes the cache of the hub's Python clients" {
@@ -437,6 +483,11 @@ make_bucket() {
     "$WFS" fetch --hub-cache hf://org/nested/part/config.json
     [ "$(counter content)" -eq 0 ]
     [ "$("$WFS" ls org/nested)" = "$("$WFS" ls "$ROOT/hub/org/nested")" ] # found as any model of the hub cache is
+    rm -rf "$XDG_CACHE_HOME" "$HF_HOME"
+    tr '{' '[' <"$LOCAL/config.json" >"$ROOT/web/changed.json"
+    fault "path=/config.json&kind=file&from=/web/changed.json"
+    fails 1 "config.json: the bytes that arrived have the Git hash" "$WFS" fetch --hub-cache hf://org/nested/config.json
+    [ -z "$(ls "$folder/blobs")" ]
     fails 1 "not on the hub; --hub-cache takes hf://ORG/NAME" "$WFS" fetch --hub-cache "$WEB"
     fails 2 "no PATH of virtual files can follow" "$WFS" fetch --hub-cache hf://org/nested model.gguf
 }

@@ -41,7 +41,7 @@ static bool is_right(struct store_object *object, uint64_t granule)
 
 static void written_and_read(void)
 {
-    struct store_object *object = store_open(KEY, size, "https://host/model/file");
+    struct store_object *object = store_open(KEY, NULL, size, "https://host/model/file");
     struct stat status;
     CHECK(!store_has(object, 0) && !store_verify(object, 0) && !store_read(object, 0, 0, 1, found));
     for (uint64_t granule = 0; granule < n_granules; granule += 2)
@@ -53,7 +53,7 @@ static void written_and_read(void)
     CHECK(store_granule_length(object, n_granules - 1) == 5000);
     CHECK(store_read(object, 2, 1000, 10, found) && memcmp(found, bytes_of(2) + 1000, 10) == 0);
     store_close(object);
-    object = store_open(KEY, size, "https://host/model/file");
+    object = store_open(KEY, NULL, size, "https://host/model/file");
     CHECK_NAMED(is_right(object, n_granules - 1) && is_right(object, 0), "it is there after the object was closed");
     store_close(object);
     CHECK(stat("cache", &status) == 0 && (status.st_mode & 0777) == 0700);
@@ -75,7 +75,7 @@ static void damage(off_t offset)
 
 static void damaged(void)
 {
-    struct store_object *object = store_open(KEY, size, "https://host/model/file");
+    struct store_object *object = store_open(KEY, NULL, size, "https://host/model/file");
     damage(7);
     CHECK_NAMED(store_has(object, 0) && !store_verify(object, 0), "bytes that are not those of the CRC");
     store_write(object, 0, bytes_of(0));
@@ -85,19 +85,19 @@ static void damaged(void)
     files_must(truncate(SEGMENT, 3 * STORE_GRANULE) == 0, SEGMENT);
     CHECK_NAMED(!store_verify(object, 2) && !store_read(object, 4, 0, 1, found), "a segment cut while it is open");
     store_close(object);
-    object = store_open(KEY, size, "https://host/model/file");
+    object = store_open(KEY, NULL, size, "https://host/model/file");
     CHECK_NAMED(!store_has(object, 2), "a segment that was cut");
     store_write(object, 2, bytes_of(2));
     CHECK_NAMED(is_right(object, 2), "and is replaced");
     store_close(object);
     damage(STORE_SEGMENT + 40); /* the key */
-    object = store_open(KEY, size, "https://host/model/file");
+    object = store_open(KEY, NULL, size, "https://host/model/file");
     CHECK_NAMED(!store_has(object, 2), "a segment of another object");
     store_write(object, 2, bytes_of(2));
     files_must(unlink(SEGMENT) == 0, SEGMENT);
     CHECK_NAMED(is_right(object, 2), "a segment that was evicted while it is open");
     store_close(object);
-    object = store_open(KEY, size + 1, "https://host/model/file");
+    object = store_open(KEY, NULL, size + 1, "https://host/model/file");
     CHECK_NAMED(!store_has(object, n_granules - 1), "an object of another size");
     store_close(object);
 }
@@ -105,7 +105,7 @@ static void damaged(void)
 /* Writes granule after granule, and says so, until it is killed. */
 static _Noreturn void write_for_ever(int said)
 {
-    struct store_object *object = store_open(KEY, size, "https://host/model/file");
+    struct store_object *object = store_open(KEY, NULL, size, "https://host/model/file");
     for (uint64_t granule = 0;; granule = (granule + 1) % n_granules) {
         store_write(object, granule, bytes_of(granule));
         if (write(said, &granule, sizeof granule) != sizeof granule)
@@ -132,7 +132,7 @@ static void killed(void)
         kill(writer, SIGKILL);
         waitpid(writer, NULL, 0);
         close(ends[0]);
-        struct store_object *object = store_open(KEY, size, "https://host/model/file");
+        struct store_object *object = store_open(KEY, NULL, size, "https://host/model/file");
         for (uint64_t i = 0; i <= granule; i++)
             kept &= is_right(object, i);
         for (uint64_t i = granule; i < n_granules; i++)
@@ -149,7 +149,7 @@ static void write_aged(const char *digits, long age)
     char key[STORE_KEY], path[200];
     const struct timespec times[2] = {{.tv_sec = time(NULL) - age}, {.tv_sec = time(NULL) - age}};
     snprintf(key, sizeof key, "sha256-%s", digits);
-    struct store_object *object = store_open(key, STORE_GRANULE, digits);
+    struct store_object *object = store_open(key, NULL, STORE_GRANULE, digits);
     store_write(object, 0, bytes_of(0));
     store_close(object);
     snprintf(path, sizeof path, "cache/objects/%.2s/%s/000000", digits, key);
@@ -265,6 +265,41 @@ static void sealed_and_damaged(void)
     CHECK_NAMED(count_files() == 0, "its CRCs are evicted");
 }
 
+#define SHA256 "ab11111111111111111111111111111111111111111111111111111111111111"
+
+/* A hub's object, and one of another hub that states the same SHA-256. */
+static void sealed_for_all_servers(void)
+{
+    int few = 3, all = INT_MAX;
+    struct stat status;
+    evict("cache", 0);
+    struct store_object *one = store_open(KEY, SHA256, size, "hf://one/model");
+    store_write(one, 1, bytes_of(1));
+    struct store_object *other = store_open("url-ac00", SHA256, size, "hf://other/model");
+    CHECK_NAMED(!store_has(other, 1), "what a server states gives it no bytes of another");
+    CHECK_NAMED(!store_seal(one, give, &few) && !store_has(one, 2), "bytes that are not what was stated stay apart");
+    CHECK_NAMED(store_seal(one, give, &all) && is_right(one, 2) && is_right(one, 1), "what was compared is sealed");
+    CHECK_NAMED(!store_has(other, 2), "an object that was open before goes on");
+    store_close(other);
+    other = store_open("url-ac00", SHA256, size, "hf://other/model");
+    CHECK_NAMED(is_right(other, 2) && is_whole(store_sealed_descriptor(other)), "and another server's has its bytes");
+    store_close(store_open("url-ac00", SHA256, size, "hf://other/model"));
+    struct arena *arena = arena_new();
+    const struct stored_segments segments = evict_list("cache", arena);
+    CHECK(segments.count == 2 && !segments.items[0].is_computed);
+    CHECK_TEXT(segments.items[0].name, "hf://one/model\nhf://other/model");
+    arena_free(arena);
+    store_discard(other);
+    CHECK_NAMED(!store_has(other, 2) && stat("cache/objects/ab/sha256-" SHA256 "/sealed", &status) != 0,
+                "discarded bytes are gone");
+    store_write(other, 2, bytes_of(2));
+    CHECK(is_right(other, 2));
+    store_discard(other);
+    CHECK_NAMED(!store_has(other, 2) && !store_read(other, 2, 0, 1, found), "and an object's own");
+    store_close(one);
+    store_close(other);
+}
+
 static void texts(void)
 {
     size_t length = 0;
@@ -290,7 +325,7 @@ static void full_disk(const char *cache, rlim_t limit, const char *name)
         remote_use(&options);
         signal(SIGXFSZ, SIG_IGN);
         setrlimit(RLIMIT_FSIZE, &full);
-        struct store_object *object = store_open(KEY, size, "https://host/model/file");
+        struct store_object *object = store_open(KEY, NULL, size, "https://host/model/file");
         bool good = true;
         for (uint64_t granule = 0; granule < 3; granule++)
             store_write(object, granule, bytes_of(granule));
@@ -311,7 +346,7 @@ static void full_disk(const char *cache, rlim_t limit, const char *name)
  */
 static void grow_by_a_step(void)
 {
-    struct store_object *object = store_open("url-ef00", size, "https://host/model/another");
+    struct store_object *object = store_open("url-ef00", NULL, size, "https://host/model/another");
     for (uint64_t n_bytes = 0; n_bytes < STORE_SEGMENT; n_bytes += STORE_GRANULE)
         store_write(object, 0, bytes_of(0));
     store_close(object);
@@ -320,8 +355,8 @@ static void grow_by_a_step(void)
 /* An evicted segment is read on while it is used, and its space is free when it no longer is. */
 static void evicted_while_open(void)
 {
-    struct store_object *used = store_open("url-ab03", size, "https://host/model/used");
-    struct store_object *unused = store_open("url-ab04", size, "https://host/model/unused");
+    struct store_object *used = store_open("url-ab03", NULL, size, "https://host/model/used");
+    struct store_object *unused = store_open("url-ab04", NULL, size, "https://host/model/unused");
     store_write(used, 0, bytes_of(0));
     store_write(unused, 0, bytes_of(0));
     evict("cache", 0);
@@ -340,7 +375,7 @@ static void read_counts(void)
 {
     const struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
     struct stat status;
-    struct store_object *object = store_open(KEY, size, "https://host/model/file");
+    struct store_object *object = store_open(KEY, NULL, size, "https://host/model/file");
     store_write(object, 0, bytes_of(0));
     CHECK(utimensat(AT_FDCWD, SEGMENT, old, 0) == 0);
     for (int i = 0; i < 64; i++)
@@ -370,6 +405,7 @@ int main(void)
     computed();
     sealed();
     sealed_and_damaged();
+    sealed_for_all_servers();
     texts();
     files_remove();
     return check_done();

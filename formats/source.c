@@ -164,17 +164,23 @@ static bool count_unreached(const struct source *source, bool good, const struct
     return good;
 }
 
+static bool refuse_changed(const struct source *source, struct error *error)
+{
+    char change[SOURCE_CHANGE];
+    error_set(error, "%s: changed since it was opened%s", source->name, source_change(source, change));
+    return error_set_code(error, source_is_remote(source) ? ESTALE : EIO);
+}
+
 bool source_read(const struct source *source, uint64_t offset, size_t length, void *out, struct error *error)
 {
     if (offset > source->size || length > source->size - offset)
         return error_set(error, "%s: bytes [%llu, +%zu) are past the end of its %llu bytes", source->name,
                          (unsigned long long)offset, length, (unsigned long long)source->size);
-    char change[SOURCE_CHANGE];
-    if (source_known_changed(source)) {
-        error_set(error, "%s: changed since it was opened%s", source->name, source_change(source, change));
-        return error_set_code(error, source_is_remote(source) ? ESTALE : EIO);
-    }
-    return count_unreached(source, source->ops->read(source->context, offset, length, out, error), error);
+    if (source_known_changed(source))
+        return refuse_changed(source, error);
+    if (!count_unreached(source, source->ops->read(source->context, offset, length, out, error), error))
+        return false;
+    return !source_verify(source) || refuse_changed(source, error);
 }
 
 bool source_read_runs(const struct source *source, uint64_t offset, uint64_t count, size_t length, uint64_t stride,
@@ -186,7 +192,7 @@ bool source_read_runs(const struct source *source, uint64_t offset, uint64_t cou
                   span <= source->size - offset && length <= source->size - offset - span;
     if (inside && source->ops->gather != NULL && !source_known_changed(source) &&
         source->ops->gather(source->context, offset, count, length, stride, to))
-        return true;
+        return !source_verify(source) || refuse_changed(source, error);
     for (uint64_t i = 0; i < count; i++, to += length)
         if (!source_read(source, offset + i * stride, length, to, error))
             return false;

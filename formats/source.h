@@ -100,11 +100,12 @@ void source_append_change(const struct source *source, struct buffer *out);
 /* Reports whether both are the same file, by their keys. */
 bool source_same_file(const struct source *a, const struct source *b);
 
-/* Reads exactly [offset, offset + length); a range outside the source, or missing bytes, is an error. */
+/* Reads exactly [offset, offset + length); a range outside the source, or missing bytes, is an error. Also fails if the
+ * source has changed by the end of the read, which may then have found new bytes. */
 bool source_read(const struct source *source, uint64_t offset, size_t length, void *out, struct error *error);
 
 /* Reads `count` runs of `length` bytes, `stride` bytes from the start of one to the start of the next, packed: a column
- * of a matrix. Short runs of a mapped file are gathered from the mapping; missing bytes are an error. */
+ * of a matrix. Short runs of a mapped file are gathered from the mapping. Errors as for source_read(). */
 bool source_read_runs(const struct source *source, uint64_t offset, uint64_t count, size_t length, uint64_t stride,
                       void *out, struct error *error);
 
@@ -160,8 +161,9 @@ uint64_t source_cached(const struct source *source);
 /* Reports whether the source is a file (or object) of its own, not computed from one. */
 bool source_is_file(const struct source *source);
 
-/* Reports whether the source has changed since it was opened. Loads the known state, and asks the kernel if it was last
- * asked more than SOURCE_CHECK_MS ago. A computed source has changed when the file it belongs to is known to have. */
+/* Reports whether the source has changed since it was opened, as a hint: loads the known state, and asks the kernel if
+ * it was last asked more than SOURCE_CHECK_MS ago. Use source_verify() before bytes or an identity are handed out. A
+ * computed source has changed when the file it belongs to is known to have. */
 enum { SOURCE_CHECK_MS = 10 };
 bool source_changed(const struct source *source);
 

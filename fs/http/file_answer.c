@@ -71,7 +71,7 @@ bool file_answer(const struct repository *repository, node_id node, const char *
         answer_fail(answer, 500, NULL, "%s: %s", name, error.message);
         return true;
     }
-    if (origin_changed(&answer->file.origin)) {
+    if (origin_verify(&answer->file.origin)) { /* the ETag tells caches that nothing has */
         answer_fail(answer, 500, NULL, "%s: a source has changed since it was opened; restart wfs serve", name);
         return true;
     }

@@ -227,6 +227,15 @@ static void open_whole(fuse_req_t req, const struct origin *origin, int backing,
         fuse_reply_buf(req, (const char *)&reply, sizeof reply);
 }
 
+/* Replies to an open for reads through the kernel's cache, which are of this opening alone if nothing else tells of
+ * changes. */
+static void open_cached(fuse_req_t req, struct fuse_file_info *fi)
+{
+    fi->keep_cache = !watch_is_blind(served_by(req)->watch);
+    fi->noflush = true;
+    fuse_reply_open(req, fi);
+}
+
 /* As for a directory, in a mount without files that the kernel may read by itself. */
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
@@ -234,11 +243,13 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     int backing;
     switch (passthrough_open(served_by(req)->passthrough, ino, &origin, &backing)) {
     case OPENED_BY_KERNEL:
-        fuse_reply_err(req, ENOSYS);
+        if (watch_is_blind(served_by(req)->watch))
+            open_cached(req, fi);
+        else
+            fuse_reply_err(req, ENOSYS);
         break;
     case OPENED_CACHED:
-        fi->keep_cache = fi->noflush = true;
-        fuse_reply_open(req, fi);
+        open_cached(req, fi);
         break;
     case OPENED_WHOLE:
         open_whole(req, &origin, backing, fi->flags);

@@ -2,6 +2,7 @@
 
 #include "base/report.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdalign.h>
@@ -32,6 +33,7 @@ struct watch {
     struct tree *tree;
     _Atomic(struct watched_group *) groups; /* only ever added to */
     int inotify, bell;                      /* `bell`: an eventfd that wakes the thread */
+    atomic_bool is_blind;                   /* a source is without a watch */
     pthread_t thread;
     atomic_bool stopping;
     watch_forget *forget;
@@ -46,10 +48,21 @@ struct watch {
     _Atomic uint64_t read[(1 << HASH_BITS) / WORD_BITS];
 };
 
+static void note_blindness(struct watch *watch, int reason, const char *limit)
+{
+    if (!atomic_exchange(&watch->is_blind, true))
+        report("note: inotify: %s (%s); changes of the sources are noticed only when a file is opened or read",
+               strerror(reason), limit);
+}
+
 static void watch_source(struct watch *watch, struct watched_group *group, const struct source *source)
 {
-    if (source_is_file(source))
-        group->watched[group->n_watched++] = (struct watched){source, source_watch(source, watch->inotify), false};
+    if (!source_is_file(source))
+        return;
+    int number = source_watch(source, watch->inotify);
+    if (number < 0 && source_descriptor(source) >= 0)
+        note_blindness(watch, errno, "fs.inotify.max_user_watches");
+    group->watched[group->n_watched++] = (struct watched){source, number, false};
 }
 
 /* Watches a checkpoint's sources, and verifies each, as it may have changed between its opening and the watch. */
@@ -83,8 +96,15 @@ struct watch *watch_new(struct tree *tree)
         .bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC),
         .lock = PTHREAD_MUTEX_INITIALIZER,
     };
+    if (watch->inotify < 0)
+        note_blindness(watch, errno, "fs.inotify.max_user_instances");
     tree_on_checkpoint(tree, watch_checkpoint, watch);
     return watch;
+}
+
+bool watch_is_blind(const struct watch *watch)
+{
+    return atomic_load(&watch->is_blind);
 }
 
 void watch_free(struct watch *watch)

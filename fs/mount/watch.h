@@ -5,8 +5,9 @@
  * so no reader gets old and new bytes without an error, the log reports the change once, and the kernel drops pages.
  *
  * Three things notice a change: inotify, for every writer on this machine that has not mapped the source; each read,
- * which takes the events that have come and checks size and time, at most every SOURCE_CHECK_MS; and each failed read.
- * Without inotify, the other two remain. Requests take no lock unless an event has come. A thread waits for events and
+ * which takes the events that have come and compares size and time of what it has read; and each failed read. Without
+ * inotify, the other two remain, the log has a note, and the kernel must ask again each time that a file is opened
+ * (watch_is_blind()). Requests take no lock unless an event has come. A thread waits for events and
  * does the work that must not happen while a request is answered; it sleeps as long as nothing changes. The sources of
  * a branch are watched as soon as it is open. */
 #pragma once
@@ -22,6 +23,9 @@ void watch_free(struct watch *watch); /* NULL is allowed */
 typedef void watch_forget(void *context, node_id id);
 int watch_start(struct watch *watch, watch_forget *forget, void *context);
 void watch_stop(struct watch *watch);
+
+/* Reports whether changes may happen that no event tells of, so that the kernel's pages could outlive them. */
+bool watch_is_blind(const struct watch *watch);
 
 /* Records that a file is read. Call it before each read for the kernel. */
 void watch_reading(struct watch *watch, node_id id);

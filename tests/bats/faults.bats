@@ -46,6 +46,41 @@ serve_copy() {
     has_changed "(: it has 30000001 bytes, and had [0-9]+)?"
 }
 
+# Another user's, whose limit of inotify instances is used up: the first limit that a desktop or a node of pods reaches.
+@test "without inotify, a change is noticed at the next open, and a note says so" {
+    need_fuse_for_others
+    cp "$BATS_FILE_TMPDIR/large.safetensors" "$SOURCE"
+    install -d -o 1 "$MNT"
+    chmod a+rw "$SOURCE"
+    OTHER=1 as_other_with_fuse "$PYTHON" - "$BATS_TEST_TMPDIR/wfs" "$SOURCE" "$MNT" <<'END'
+import ctypes, os, subprocess, sys
+wfs, source, mount = sys.argv[1:]
+libc = ctypes.CDLL(None)
+while libc.inotify_init1(os.O_CLOEXEC) >= 0:
+    pass
+run = subprocess.run([wfs, "mount", source, mount], capture_output=True, text=True)
+assert run.returncode == 0 and "(fs.inotify.max_user_instances)" in run.stderr, run.stderr
+files = [f"{mount}/tensors/large/{name}" for name in ("raw", "q8_0")] + [f"{mount}/model.gguf"]
+def head(file):
+    with open(file, "rb") as opened:
+        return opened.read(100000)
+try:
+    before = [head(file) for file in files]
+    assert before == [head(file) for file in files]
+    with open(source, "r+b") as opened:
+        opened.seek(5000000)
+        opened.write(b"new")
+    for file in files:
+        try:
+            head(file)
+        except OSError:
+            continue
+        raise SystemExit(f"{file} can be read")
+finally:
+    subprocess.run([wfs, "umount", "-l", mount])
+END
+}
+
 @test "a growing source makes its files fail" {
     serve_copy
     local size

@@ -185,6 +185,26 @@ END
     get "$URL/acme/Tiny/resolve/main/config.json" | cmp - "$OUT/config.json"
 }
 
+@test "after a write to a source, no answer has the identity from before" {
+    cp -r "$MODEL" "$OUT/model"
+    chmod u+w "$OUT/model/model.safetensors"
+    offer "acme/Tiny=$OUT/model"
+    "$PYTHON" - "$URL" "$OUT/model/model.safetensors" <<'END'
+import http.client, os, sys
+connection = http.client.HTTPConnection(sys.argv[1].removeprefix("http://"))
+def answer(method, headers={}):
+    connection.request(method, "/acme/Tiny/resolve/main/model.safetensors", headers=headers)
+    response = connection.getresponse()
+    return response.status, response.headers["ETag"], len(response.read())
+status, etag, length = answer("GET")
+assert status == 200 and length == os.stat(sys.argv[2]).st_size
+file = os.open(sys.argv[2], os.O_WRONLY)
+os.pwrite(file, b"new", length - 100)
+for method, headers in ("HEAD", {}), ("GET", {"If-None-Match": etag}), ("GET", {}):
+    assert answer(method, headers)[0] == 500
+END
+}
+
 @test "the page names every model and file, and metrics count" {
     offer "acme/Tiny=$MODEL"
     get "$URL/" >"$OUT/page.html"

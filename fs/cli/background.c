@@ -8,12 +8,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int await_child(pid_t child, int ready)
+static int await_child(struct background *background, pid_t child, int ready)
 {
     char byte;
     int status;
@@ -26,8 +27,11 @@ static int await_child(pid_t child, int ready)
         ;
     if (WIFEXITED(status) && WEXITSTATUS(status) != EXIT_SUCCESS)
         return WEXITSTATUS(status);
-    report("it ended before the mount answered%s%s", WIFSIGNALED(status) ? ": " : "",
-           WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "");
+    background->was_killed = WIFSIGNALED(status);
+    report("it ended before the mount answered%s%s%s", background->was_killed ? ": " : "",
+           background->was_killed ? strsignal(WTERMSIG(status)) : "",
+           background->was_killed && WTERMSIG(status) == SIGKILL ? "; if memory ran out, it needs more for this model"
+                                                                 : "");
     return EXIT_BAD_INPUT;
 }
 
@@ -41,7 +45,7 @@ int background_start(struct background *background)
     }
     if (child > 0) {
         close(ends[1]);
-        return await_child(child, ends[0]);
+        return await_child(background, child, ends[0]);
     }
     close(ends[0]);
     background->ready = ends[1];

@@ -4,7 +4,8 @@
 #include <stdbool.h>
 
 struct background {
-    int ready; /* pipe to the waiting parent; -1: the process stays in the foreground */
+    int ready;       /* pipe to the waiting parent; -1: the process stays in the foreground */
+    bool was_killed; /* in the parent: a signal ended the child before it was ready, so it cleaned up nothing */
 };
 
 /* Forks. Returns -1 in the child. In the parent, waits until the child is ready or has ended, and returns the status to

@@ -24,6 +24,7 @@ enum { EXIT_CANNOT_EXECUTE = 126, EXIT_NOT_FOUND = 127 };
 struct execution {
     struct mountpoint mountpoint;
     struct unmounter *unmounter;
+    const struct own_mount *own;
     bool hidden; /* no other process sees the mount, which ends with this one */
     pid_t child;
     int go; /* pipe to the child, which waits there for the mount */
@@ -126,7 +127,7 @@ static void signalled(void *context, const siginfo_t *info)
         return;
     arrival_give_up();
     execution->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    if (unmounter_detach(execution->unmounter, execution->mountpoint.path, DETACH_FORCE, &error))
+    if (unmounter_detach(execution->unmounter, execution->own, DETACH_FORCE, &error))
         return;
     report("%s", error.message);
     exit(execution->status);
@@ -149,11 +150,12 @@ static bool serve(struct execution *execution, struct tree *tree, const struct i
     if (session == NULL)
         return false;
     struct error unused;
+    execution->own = session_mount(session);
     if (execution->unmounter != NULL) /* to kill a program that has another user takes a capability */
         enter_server_sandbox(paths, options, execution->mountpoint.path, 1ULL << CAP_KILL);
     bool done = session_serve(session, &(struct session_events){ready, signalled, execution}, error);
     if (!done)
-        unmounter_detach(execution->unmounter, execution->mountpoint.path, DETACH_FORCE, &unused);
+        unmounter_detach(execution->unmounter, execution->own, DETACH_FORCE, &unused);
     session_free(session);
     return done;
 }

@@ -24,6 +24,7 @@ struct mounting {
     struct background background;
     struct mountpoint mountpoint;
     struct unmounter *unmounter;
+    const struct own_mount *own;
     bool verbose, is_library;
     struct tree *tree;
     const struct checkpoint *checkpoint;
@@ -68,9 +69,10 @@ static void signalled(void *context, const siginfo_t *info)
         arrival_give_up(); /* else a user that waits for a network may never leave */
         if (mountpoint_is_descriptor(mounting->mountpoint.path))
             _exit(EXIT_SUCCESS);
-        if (unmounter_detach(mounting->unmounter, mounting->mountpoint.path, DETACH_LAZY, &error))
+        if (unmounter_detach(mounting->unmounter, mounting->own, DETACH_LAZY, &error))
             return;
-        report("%s", error.message);
+        report("%s; a second signal ends this server at once", error.message);
+        return;
     }
     mountpoint_release(&mounting->mountpoint);
     _exit(128 + info->si_signo);
@@ -118,12 +120,13 @@ static bool serve(struct mounting *mounting, struct tree *tree, const struct inv
     bool done = false;
     if (session != NULL) {
         struct error unused;
+        mounting->own = session_mount(session);
         report_name(mounting->mountpoint.path);
         if (mounting->unmounter != NULL)
             enter_server_sandbox(paths, options, mounting->mountpoint.path, 0);
         done = session_serve(session, &(struct session_events){ready, signalled, mounting}, error);
         if (!done)
-            unmounter_detach(mounting->unmounter, mounting->mountpoint.path, DETACH_LAZY, &unused);
+            unmounter_detach(mounting->unmounter, mounting->own, DETACH_LAZY, &unused);
         session_free(session);
     }
     arena_free(arena);
@@ -134,6 +137,8 @@ static int run(const struct invocation *invocation)
 {
     struct mounting mounting = {.background.ready = -1};
     int status = invocation->flags[FLAG_FOREGROUND] ? -1 : background_start(&mounting.background);
+    if (mounting.background.was_killed)
+        mountpoint_clear_dead(invocation->arguments[invocation->n_arguments - 1]);
     if (status >= 0)
         return status;
     size_t n_sources = invocation->n_arguments - 1;

@@ -38,6 +38,7 @@ struct session {
     struct served served;
     struct serving serving; /* the user data of the operations */
     const char *mountpoint;
+    struct own_mount own;
     bool raise_readahead;
     bool has_failed; /* to serve */
     const struct session_events *events;
@@ -182,11 +183,17 @@ struct session *session_new(const struct served *served, const char *mountpoint,
         return NULL;
     }
     session->fuse = fuse;
+    session->own = own_mount_at(mountpoint);
     session->served.watch = served->tree != NULL ? watch_new(served->tree) : NULL;
     bool may_pass = !options->no_passthrough && !options->allow_rdwr;
     session->served.passthrough = passthrough_new(served->tree, may_pass ? fuse_session_fd(fuse) : -1);
     serving_begin(&session->serving, &session->served, n_readers());
     return session;
+}
+
+const struct own_mount *session_mount(const struct session *session)
+{
+    return &session->own;
 }
 
 /* Makes libfuse forget the mount, which others detach, without unmounting it: it would try in a child that goes on as a
@@ -247,14 +254,12 @@ static void use_device(struct session *session, unsigned major_number, unsigned 
 static void *attend(void *context)
 {
     struct session *session = context;
-    struct statx status;
     sigset_t signals = awaited_signals();
     siginfo_t info;
     while (sem_wait(&session->serving.answering) != 0)
         ;
-    if (!mountpoint_is_descriptor(session->mountpoint) &&
-        statx(AT_FDCWD, session->mountpoint, AT_STATX_DONT_SYNC, 0, &status) == 0) /* the kernel answers it alone */
-        use_device(session, status.stx_dev_major, status.stx_dev_minor);
+    if (session->own.number != 0)
+        use_device(session, session->own.device_major, session->own.device_minor);
     session->events->ready(session->events->context);
     for (;;)
         if (sigwaitinfo(&signals, &info) > 0)

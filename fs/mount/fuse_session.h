@@ -4,6 +4,7 @@
 #pragma once
 
 #include "fs/mount/fuse_ops.h"
+#include "fs/mount/own_mount.h"
 #include "fs/mount/session_options.h"
 
 #include <signal.h>
@@ -15,6 +16,9 @@ struct session;
  * the session. On failure returns NULL, with the signals as for a session. */
 struct session *session_new(const struct served *served, const char *mountpoint, const struct session_options *options,
                             struct error *error);
+
+/* The mount that the session has made, as long as the session exists. */
+const struct own_mount *session_mount(const struct session *session);
 
 /* Unmounts, unless that has happened already or session_serve() has failed, and frees the session. */
 void session_free(struct session *session);

@@ -480,10 +480,11 @@ static bool finish_clearing(const char *path, enum detach how, const struct proc
                          "%s: is unmounted, but its server, process %d, is stopped and keeps the model open; "
                          "'kill -CONT %d' lets it end, 'kill -KILL %d' ends it",
                          path, (int)now.pid, (int)now.pid, (int)now.pid);
-    report("note: %s: is unmounted, but its server, process %d, goes on: another mount namespace (a container, 'wfs "
-           "exec') "
-           "still has the mount, or a read is not finished; 'kill %d' asks it to end",
-           path, (int)now.pid, (int)now.pid);
+    report(
+        "note: %s: is unmounted, but its server, process %d, goes on: another mount namespace (a container, 'wfs "
+        "exec') "
+        "still has the mount, or a read is not finished; it ends with the last of them, or at once by 'kill -KILL %d'",
+        path, (int)now.pid, (int)now.pid);
     return true;
 }
 
@@ -493,6 +494,15 @@ static bool clear(const char *path, enum detach how, struct error *error)
     bool known = process_serving(path, &server);
     return mountpoint_detach(path, how, error) &&
            (find_mount(path).there || finish_clearing(path, how, known ? &server : NULL, error));
+}
+
+void mountpoint_clear_dead(const char *path)
+{
+    struct error unused;
+    char *whole = resolve(path, &unused);
+    if (whole != NULL && find_mount(whole).ours && ask(whole) == DIED)
+        clear(whole, DETACH_LAZY, &unused);
+    free(whole);
 }
 
 bool mountpoint_clear(const char *path, enum detach how, struct error *error)

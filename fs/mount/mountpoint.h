@@ -49,6 +49,10 @@ bool mountpoint_detach(const char *path, enum detach how, struct error *error);
  * wfs made. DETACH_IDLE waits 5 s at most for the server to close its sources; then a stopped server is an error. */
 bool mountpoint_clear(const char *path, enum detach how, struct error *error);
 
+/* Detaches the wfs that is mounted at the path if its server has died, and removes a directory that a wfs made. Does
+ * nothing else: another wfs may serve there. */
+void mountpoint_clear_dead(const char *path);
+
 enum mount_state { MOUNT_SERVED, MOUNT_STOPPED, MOUNT_DEAD };
 
 /* The process that serves a mount of wfs. Only a process that is known is MOUNT_STOPPED. */

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +20,7 @@ struct unmounter {
 /* Messages keep their bounds: the socket is one of packets. */
 struct request {
     enum detach how;
-    char path[PATH_MAX];
+    struct own_mount own;
 };
 
 struct reply {
@@ -53,8 +52,8 @@ static _Noreturn void serve(int socket)
         struct reply reply = {0};
         if (recv(socket, &request, sizeof request, 0) != (ssize_t)sizeof request)
             _exit(EXIT_SUCCESS);
-        request.path[sizeof request.path - 1] = '\0';
-        reply.detached = mountpoint_detach(request.path, request.how, &reply.error);
+        request.own.path[sizeof request.own.path - 1] = '\0';
+        reply.detached = own_mount_detach(&request.own, request.how, &reply.error);
         if (send(socket, &reply, sizeof reply, MSG_NOSIGNAL) < 0)
             _exit(EXIT_SUCCESS);
     }
@@ -78,16 +77,15 @@ struct unmounter *unmounter_start(void)
     return unmounter;
 }
 
-bool unmounter_detach(struct unmounter *unmounter, const char *path, enum detach how, struct error *error)
+bool unmounter_detach(struct unmounter *unmounter, const struct own_mount *own, enum detach how, struct error *error)
 {
-    struct request request = {.how = how};
+    const struct request request = {how, *own};
     struct reply reply;
-    if (unmounter == NULL || strlen(path) >= sizeof request.path)
-        return mountpoint_detach(path, how, error);
-    strcpy(request.path, path);
+    if (unmounter == NULL)
+        return own_mount_detach(own, how, error);
     if (send(unmounter->socket, &request, sizeof request, MSG_NOSIGNAL) < 0 ||
         recv(unmounter->socket, &reply, sizeof reply, 0) != (ssize_t)sizeof reply)
-        return error_set_errno(error, errno, "%s: cannot be unmounted; 'wfs umount' unmounts it", path);
+        return error_set_errno(error, errno, "%s: cannot be unmounted; 'wfs umount' unmounts it", own->path);
     if (!reply.detached)
         *error = reply.error;
     return reply.detached;

@@ -4,15 +4,15 @@
  * terminal, and ends with the server, also if that is killed. Its only input are the requests of that server. */
 #pragma once
 
-#include "fs/mount/mountpoint.h"
+#include "fs/mount/own_mount.h"
 
 struct unmounter;
 
 /* Starts the process. Returns NULL if that is impossible. Only for a process with one thread. */
 struct unmounter *unmounter_start(void);
 
-/* Detaches a mount like mountpoint_detach(), which is called instead if there is no unmounter. */
-bool unmounter_detach(struct unmounter *unmounter, const char *path, enum detach how, struct error *error);
+/* Detaches a mount like own_mount_detach(), which is called instead if there is no unmounter. */
+bool unmounter_detach(struct unmounter *unmounter, const struct own_mount *own, enum detach how, struct error *error);
 
 /* Ends the process, and waits for it; NULL is allowed. */
 void unmounter_free(struct unmounter *unmounter);

@@ -297,6 +297,77 @@ setup() {
     [ ! -e "$MNT" ]
 }
 
+# In a mount namespace of its own, since mounts there are made over, and moved.
+apart() {
+    need_root
+    need unshare
+    SOURCE=$SOURCE MNT=$MNT OUT=$BATS_TEST_TMPDIR unshare --mount --propagation private bash -eu -c '
+        start() {
+            mkdir -p "$MNT" "$OUT/elsewhere"
+            "$WFS" mount -f -o passthrough=no "$SOURCE" "$MNT" 2>>"$OUT/log" 3>&- &
+            server=$!
+            for ((i = 0; i < 1200; i++)); do if [ -e "$MNT/metadata.json" ]; then break; fi; sleep 0.05; done
+            exec 7<"$MNT/tensors/f32/q8_0"
+        }
+        finish() { # the open file can be read, and then the server ends
+            [ "$(wc -c <&7)" -gt 0 ]
+            exec 7<&-
+            wait $server
+        }
+        '"$1"
+}
+
+@test "SIGTERM detaches the own mount, and none that is at its mount point by then" {
+    apart 'start
+        "$WFS" mount --replace "$SOURCE" "$MNT"
+        kill $server
+        finish
+        grep -q " $MNT fuse.wfs " /proc/self/mounts
+        "$WFS" umount "$MNT"'
+    apart 'start
+        "$WFS" umount -l "$MNT"
+        mount -t tmpfs tmpfs "$MNT"
+        kill $server
+        finish
+        grep -q " $MNT tmpfs " /proc/self/mounts'
+    apart 'start
+        mount --move "$MNT" "$OUT/elsewhere"
+        kill $server
+        for ((i = 0; i < 1200; i++)); do if ! grep -q " $OUT/elsewhere fuse.wfs " /proc/self/mounts; then break; fi; sleep 0.05; done
+        finish
+        ! grep -q fuse.wfs /proc/self/mounts'
+}
+
+@test "SIGTERM leaves a mount with another one on it, and says so" {
+    apart 'start
+        mount -t tmpfs tmpfs "$MNT"
+        echo text >"$MNT/file"
+        kill $server
+        for ((i = 0; i < 1200; i++)); do if grep -q "tmpfs is mounted at" "$OUT/log"; then break; fi; sleep 0.05; done
+        [ "$(cat "$MNT/file")" = text ]
+        [ "$(wc -c <&7)" -gt 0 ]
+        kill $server
+        wait $server && exit 1
+        [ -e "$MNT/file" ]'
+    grep -qxF "wfs: $MNT: tmpfs is mounted at $MNT; unmount that first; a second signal ends this server at once" "$BATS_TEST_TMPDIR/log"
+}
+
+# A stand-in for a lack of memory: the server stops when it has mounted, and is killed.
+@test "a server that is killed before its mount answers leaves no mount" {
+    need_traced_mount
+    mkdir "$MNT"
+    strace -f -o "$BATS_TEST_TMPDIR/trace" -e trace=writev -e inject=writev:delay_enter=2000000 \
+        "$WFS" mount "$SOURCE" "$MNT" 2>"$BATS_TEST_TMPDIR/log" 3>&- &
+    SERVER=$! SERVER_LOG=$BATS_TEST_TMPDIR/log
+    await is_mounted "$MNT"
+    server=$(pgrep -P "$(pgrep -P "$SERVER" -x wfs)" -x wfs)
+    kill -KILL "$server"
+    if wait "$SERVER"; then false; fi
+    SERVER=
+    not_mounted "$MNT"
+    grep -qF "it ended before the mount answered: Killed; if memory ran out, it needs more for this model" "$SERVER_LOG"
+}
+
 @test "a second signal ends the server without a wait" {
     serve "$SOURCE" "$MNT"
     exec 7<"$MNT/tensors/f32/q8_0"

@@ -128,7 +128,8 @@ static void fill_stat(const struct served *served, const struct node_attributes 
 static void fill_entry(const struct served *served, const struct node_attributes *attributes,
                        struct fuse_entry_param *entry)
 {
-    *entry = (struct fuse_entry_param){.ino = attributes->id, .attr_timeout = forever, .entry_timeout = forever};
+    *entry = (struct fuse_entry_param){
+        .ino = attributes->id, .generation = attributes->generation, .attr_timeout = forever, .entry_timeout = forever};
     fill_stat(served, attributes, &entry->attr);
 }
 

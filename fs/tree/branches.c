@@ -91,7 +91,7 @@ bool branch_find(struct tree *tree, node_id id, struct branch_node *ret_found)
         .unreached = !is_open && node_plan_state(tree->nodes[branch->node]) != ABSENT,
         .root = branch->root,
         .id = top != NULL ? branch->root : id & ~BRANCH_MASK,
-        .top = (node_id)branch->node + 1,
+        .top = tree->nodes[branch->node]->number,
         .prefix = (node_id)number << BRANCH_SHIFT,
     };
     return true;

@@ -3,6 +3,8 @@
 #include "formats/source.h"
 #include "fs/tree/nodes.h"
 
+#include <assert.h>
+
 struct deferred {
     struct tree *tree;
     node_id directory;
@@ -22,10 +24,26 @@ static enum outcome plan_deferred(void *context, struct arena *arena, struct vfi
         error_set(error, "a source could not be read");
         return REPORTED;
     }
-    attempt_lock(&deferred->tree->filling);
+    struct tree *tree = deferred->tree;
+    attempt_lock(&tree->filling);
+    tree->filled = node_of(tree, deferred->directory);
+    tree->filled->first_filled = tree->n_nodes;
     deferred->fill(deferred->context, deferred->directory);
-    attempt_unlock(&deferred->tree->filling);
+    tree->filled = NULL;
+    attempt_unlock(&tree->filling);
     return OK;
+}
+
+/* A deferred directory inside another one has that one's ordinal. */
+static void give_ordinal(struct tree *tree, struct node *node)
+{
+    if (tree->filled != NULL) {
+        node->ordinal = tree->filled->ordinal;
+        return;
+    }
+    assert(tree->n_first_level < MAX_DEFERRED);
+    node->ordinal = (uint8_t)tree->n_first_level;
+    tree->first_level[tree->n_first_level++] = node->index;
 }
 
 node_id tree_add_deferred(struct tree *tree, node_id parent, const char *name, prepare_function *prepare,
@@ -34,11 +52,11 @@ node_id tree_add_deferred(struct tree *tree, node_id parent, const char *name, p
     struct deferred *deferred = arena_alloc(tree->arena, sizeof *deferred);
     if (!tree_add_certain_file(tree, parent, name, plan_deferred, deferred))
         return 0;
-    node_id directory = (node_id)node_child(tree, node_of(tree, parent), name) + 1;
-    struct node *node = node_of(tree, directory);
-    *deferred = (struct deferred){tree, directory, prepare, fill, context};
+    struct node *node = tree->nodes[tree->n_nodes - 1];
+    *deferred = (struct deferred){tree, node->number, prepare, fill, context};
     node->directory = true;
     node->deferred = true;
     tree->nodes[node->parent]->n_directories++;
-    return directory;
+    give_ordinal(tree, node);
+    return node->number;
 }

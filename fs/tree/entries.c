@@ -60,7 +60,8 @@ static bool node_attributes(struct tree *tree, uint32_t index, struct node_attri
     }
     struct origin origin = node_origin(tree, node);
     *ret_attributes = (struct node_attributes){
-        .id = (node_id)index + 1,
+        .id = node->number,
+        .generation = tree_generation(tree),
         .directory = node->directory,
         .branch = node->branch != 0,
         .deferred = node->deferred,
@@ -74,7 +75,7 @@ static bool node_attributes(struct tree *tree, uint32_t index, struct node_attri
 }
 
 /* Gets the attributes of a computed node, and its name if `name` is not NULL. */
-static bool computed_attributes(const struct tree *tree, const struct computed *computed, char *name,
+static bool computed_attributes(struct tree *tree, const struct computed *computed, char *name,
                                 struct node_attributes *ret_attributes)
 {
     const struct tree_collection *owner = computed->owner;
@@ -91,7 +92,8 @@ static bool computed_attributes(const struct tree *tree, const struct computed *
     }
     struct origin origin = owner->collection->origin(owner->context, computed->item);
     *ret_attributes = (struct node_attributes){
-        .id = computed_id(computed->collection, computed->item, (unsigned)(computed->slot + 1)),
+        .id = computed_id(owner, computed->item, (unsigned)(computed->slot + 1)),
+        .generation = tree_generation(tree),
         .directory = computed->slot < 0,
         .permissions = permissions(&origin, computed->slot < 0),
         .group = origin_group(&origin),
@@ -106,15 +108,16 @@ bool tree_attributes(struct tree *tree, node_id id, struct node_attributes *ret_
 {
     struct computed computed;
     struct branch_node found;
-    if (node_of(tree, id) != NULL)
-        return node_attributes(tree, (uint32_t)id - 1, ret_attributes);
+    const struct node *node = node_of(tree, id);
+    if (node != NULL)
+        return node_attributes(tree, node->index, ret_attributes);
     if (branch_find(tree, id, &found))
         return found.tree != NULL && tree_attributes(found.tree, found.id, ret_attributes) &&
                branch_take(&found, ret_attributes);
     return computed_of(tree, id, &computed) && computed_attributes(tree, &computed, NULL, ret_attributes);
 }
 
-static bool lookup_slot(const struct tree *tree, struct computed *item, const char *name,
+static bool lookup_slot(struct tree *tree, struct computed *item, const char *name,
                         struct node_attributes *ret_attributes)
 {
     char found[TREE_MAX_NAME + 1];
@@ -146,7 +149,7 @@ bool tree_lookup(struct tree *tree, node_id directory, const char *name, struct 
                lookup_slot(tree, &computed, name, ret_attributes);
     if (node->collection != 0) {
         const struct tree_collection *owner = &tree->collections[node->collection - 1];
-        computed = (struct computed){.owner = owner, .collection = node->collection - 1, .slot = -1};
+        computed = (struct computed){.owner = owner, .slot = -1};
         return owner->collection->find(owner->context, name, &computed.item) &&
                computed_attributes(tree, &computed, NULL, ret_attributes);
     }
@@ -169,28 +172,29 @@ node_id tree_parent(struct tree *tree, node_id id)
     struct computed computed;
     struct branch_node found;
     if (node_of(tree, id) != NULL)
-        return (node_id)node_of(tree, id)->parent + 1;
+        return tree->nodes[node_of(tree, id)->parent]->number;
     if (branch_find(tree, id, &found))
         return found.tree != NULL ? branch_id_here(&found, tree_parent(found.tree, found.id)) : TREE_ROOT;
     if (!computed_of(tree, id, &computed))
         return TREE_ROOT;
-    return computed.slot < 0 ? (node_id)computed.owner->node + 1 : computed_id(computed.collection, computed.item, 0);
+    return computed.slot < 0 ? tree->nodes[computed.owner->node]->number
+                             : computed_id(computed.owner, computed.item, 0);
 }
 
-static void list_items(const struct tree *tree, size_t collection, uint64_t first, tree_emit *emit, void *context)
+static void list_items(struct tree *tree, size_t collection, uint64_t first, tree_emit *emit, void *context)
 {
     const struct tree_collection *owner = &tree->collections[collection];
     uint64_t n_items = owner->collection->count(owner->context);
     for (uint64_t item = first; item < n_items; item++) {
         char name[TREE_MAX_NAME + 1];
         struct node_attributes attributes;
-        struct computed computed = {owner, collection, item, -1};
+        struct computed computed = {owner, item, -1};
         if (computed_attributes(tree, &computed, name, &attributes) && !emit(context, item, name, &attributes))
             return;
     }
 }
 
-static void list_slots(const struct tree *tree, struct computed *item, uint64_t first, tree_emit *emit, void *context)
+static void list_slots(struct tree *tree, struct computed *item, uint64_t first, tree_emit *emit, void *context)
 {
     for (uint64_t slot = first; slot < item->owner->collection->n_slots(); slot++) {
         char name[TREE_MAX_NAME + 1];
@@ -212,7 +216,7 @@ static bool child_attributes(struct tree *tree, uint32_t index, enum waiting wai
     bool wait = waiting == WAIT_FOR_ALL || (waiting == WAIT_FOR_UNCERTAIN && !node->certain);
     if (wait || node->directory || state == PLANNED || state == ABSENT)
         return node_attributes(tree, index, ret_attributes);
-    *ret_attributes = (struct node_attributes){.id = (node_id)index + 1, .pending = true};
+    *ret_attributes = (struct node_attributes){.id = node->number, .pending = true};
     return true;
 }
 
@@ -297,14 +301,14 @@ void tree_number_files(const struct tree *tree, tree_emit_number *emit, void *co
                               &(struct branch_numbering){(node_id)(i + 1) << BRANCH_SHIFT, emit, context});
     for (uint32_t i = 0; i < tree->n_nodes; i++)
         if (!tree->nodes[i]->directory)
-            emit(context, (node_id)i + 1);
+            emit(context, tree->nodes[i]->number);
     for (size_t i = 0; i < tree->n_collections; i++) {
         const struct tree_collection *owner = &tree->collections[i];
         uint64_t n_items = owner->collection->count(owner->context);
         unsigned n_slots = owner->collection->n_slots();
         for (uint64_t item = 0; item < n_items; item++)
             for (unsigned slot = 0; slot < n_slots; slot++)
-                emit(context, computed_id(i, item, slot + 1));
+                emit(context, computed_id(owner, item, slot + 1));
     }
 }
 

@@ -64,7 +64,7 @@ static const char *name_of(struct tree *tree, node_id id, struct arena *arena)
 {
     struct computed computed;
     if (computed_of(tree, id, &computed))
-        id = (node_id)computed.owner->node + 1;
+        id = tree->nodes[computed.owner->node]->number;
     return kept_name(tree->checkpoint->path, tree_path(tree, id, arena), arena);
 }
 

@@ -1,52 +1,146 @@
 #include "fs/tree/nodes.h"
 
+#include "fs/tree/content_options.h"
+#include "fs/tree/identity.h"
+
+#include <stdlib.h>
 #include <string.h>
 
-node_id computed_id(size_t collection, uint64_t item, unsigned slot_plus_1)
+static node_id number_of_kind(enum number_kind kind, uint64_t value)
 {
-    return (node_id)(collection + 1) << COLLECTION_SHIFT | item << SLOT_BITS | slot_plus_1;
+    return value << KIND_BITS | kind;
+}
+
+/* The places of one item: its directory, and its slots. */
+static uint64_t n_places(const struct tree_collection *owner)
+{
+    return owner->collection->n_slots() + UINT64_C(1);
+}
+
+node_id computed_id(const struct tree_collection *owner, uint64_t item, unsigned slot_plus_1)
+{
+    return number_of_kind(COMPUTED, owner->first + item * n_places(owner) + slot_plus_1);
+}
+
+/* Returns the collection that has a place, or NULL. */
+static const struct tree_collection *collection_of(const struct tree *tree, uint64_t place)
+{
+    for (size_t i = tree->n_collections; i-- > 0;)
+        if (tree->collections[i].first <= place)
+            return &tree->collections[i];
+    return NULL;
 }
 
 bool computed_of(const struct tree *tree, node_id id, struct computed *ret_computed)
 {
-    uint64_t number = id >> COLLECTION_SHIFT;
-    if (number == 0 || number > tree->n_collections || (id & BRANCH_MASK) != 0)
+    uint64_t place = id >> KIND_BITS;
+    bool is_computed = number_of_kind(COMPUTED, place) == id && (id & BRANCH_MASK) == 0;
+    const struct tree_collection *owner = is_computed ? collection_of(tree, place) : NULL;
+    if (owner == NULL)
         return false;
+    place -= owner->first;
     struct computed computed = {
-        .owner = &tree->collections[number - 1],
-        .collection = number - 1,
-        .item = (id & (((node_id)1 << BRANCH_SHIFT) - 1)) >> SLOT_BITS,
-        .slot = (int)(id & ((1 << SLOT_BITS) - 1)) - 1,
-    };
-    if (computed.item >= computed.owner->collection->count(computed.owner->context))
+        .owner = owner, .item = place / n_places(owner), .slot = (int)(place % n_places(owner)) - 1};
+    if (computed.item >= owner->collection->count(owner->context))
         return false;
     *ret_computed = computed;
     return true;
 }
 
-struct node *node_of(const struct tree *tree, node_id id)
+/* Returns the node that was added to a deferred directory as the one of that number, or NULL. */
+static struct node *filled_node(const struct tree *tree, const struct node *directory, uint64_t number)
 {
-    return id >= 1 && id <= tree->n_nodes ? tree->nodes[id - 1] : NULL;
+    bool is_there = directory->deferred && number < atomic_load(&directory->n_filled);
+    return is_there ? tree->nodes[directory->first_filled + number] : NULL;
 }
 
-uint32_t node_add(struct tree *tree, uint32_t parent, const char *name, bool directory)
+static struct node *find_filled(const struct tree *tree, uint64_t value)
 {
-    struct node *node = arena_alloc(tree->arena, sizeof *node);
-    *node = (struct node){.name = arena_strdup(tree->arena, name), .parent = parent, .directory = directory};
-    tree->nodes = arena_grow(tree->arena, tree->nodes, tree->n_nodes, sizeof(struct node *));
+    uint64_t ordinal = value % MAX_DEFERRED, place = value / MAX_DEFERRED;
+    if (ordinal >= tree->n_first_level)
+        return NULL;
+    const struct node *first = tree->nodes[tree->first_level[ordinal]];
+    if (place < MAX_FILLED)
+        return filled_node(tree, first, place);
+    const struct node *second = filled_node(tree, first, (place >> FILLED_BITS) - 1);
+    return second != NULL ? filled_node(tree, second, place % MAX_FILLED) : NULL;
+}
+
+struct node *node_of(const struct tree *tree, node_id id)
+{
+    uint64_t value = id >> KIND_BITS;
+    struct node *node = NULL;
+    if (number_of_kind(STORED, value) == id && value < tree->n_nodes)
+        node = tree->nodes[value];
+    else if (number_of_kind(FILLED, value) == id)
+        node = find_filled(tree, value);
+    return node != NULL && node->number == id ? node : NULL;
+}
+
+static uint32_t make_generation(const struct tree *tree)
+{
+    char identity[SHA256_HEX + 1], all[SHA256_HEX + 1];
+    struct buffer text = {0};
+    file_identity(&tree->model.origin, tree->checkpoint->model_name, tree->options->request.text, "", identity);
+    buffer_append_text(&text, identity);
+    for (uint32_t i = 0; i < tree->n_nodes; i++)
+        if (tree->nodes[i]->number == number_of_kind(STORED, i))
+            buffer_printf(&text, "%u/%s", tree->nodes[i]->parent, tree->nodes[i]->name);
+    sha256_hex(text.bytes, text.length, all);
+    buffer_free(&text);
+    all[8] = '\0';
+    return (uint32_t)strtoul(all, NULL, 16);
+}
+
+uint32_t tree_generation(struct tree *tree)
+{
+    uint64_t known = atomic_load(&tree->generation);
+    if (known == 0) {
+        known = (uint64_t)make_generation(tree) << 1 | 1;
+        atomic_store(&tree->generation, known);
+    }
+    return (uint32_t)(known >> 1);
+}
+
+/* Returns the number of the next node that the plan of a deferred directory adds. */
+static node_id next_filled(const struct node *directory)
+{
+    uint64_t value = directory->number >> KIND_BITS, n_filled = atomic_load(&directory->n_filled);
+    if (number_of_kind(FILLED, value) == directory->number)
+        n_filled += (value / MAX_DEFERRED + 1) << FILLED_BITS;
+    return number_of_kind(FILLED, n_filled * MAX_DEFERRED + directory->ordinal);
+}
+
+struct node *node_add(struct tree *tree, struct node *parent, const char *name, bool directory)
+{
+    struct node *filled = tree->filled;
     uint32_t index = tree->n_nodes;
+    node_id number = filled != NULL ? next_filled(filled) : number_of_kind(STORED, index);
+    bool is_full = filled != NULL && atomic_load(&filled->n_filled) == MAX_FILLED;
+    if (is_full || number >= (node_id)1 << BRANCH_SHIFT)
+        return NULL;
+    struct node *node = arena_alloc(tree->arena, sizeof *node);
+    *node = (struct node){
+        .number = number,
+        .index = index,
+        .name = arena_strdup(tree->arena, name),
+        .parent = parent != NULL ? parent->index : 0,
+        .directory = directory,
+    };
+    tree->nodes = arena_grow(tree->arena, tree->nodes, tree->n_nodes, sizeof(struct node *));
     tree->nodes[index] = node;
     tree->n_nodes = index + 1;
-    if (index == 0)
-        return index;
-    struct node *above = tree->nodes[parent];
-    if (above->last_child != 0)
-        tree->nodes[above->last_child]->next_sibling = index;
+    if (filled != NULL)
+        atomic_fetch_add(&filled->n_filled, 1);
+    if (parent == NULL)
+        return node;
+    if (parent->last_child != 0)
+        tree->nodes[parent->last_child]->next_sibling = index;
     else
-        above->first_child = index;
-    above->last_child = index;
-    above->n_directories += directory;
-    return index;
+        parent->first_child = index;
+    parent->last_child = index;
+    parent->n_directories += directory;
+    return node;
 }
 
 bool node_is_called(const struct node *node, const char *name)

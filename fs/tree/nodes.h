@@ -10,13 +10,39 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+/* A number follows from the node's place alone, not from what was listed before: handles and inode numbers outlive the
+ * mount. Its lowest two bits are its kind, the others
+ *
+ *     STORED    the node's index: the root is 1
+ *     COMPUTED  a place of a collection: the item's directory, then its slots
+ *     FILLED    where the node was added below a deferred directory of the first level, whose ordinal has 4 bits: as
+ * the N-th, or as the M-th into the deferred directory that was the N-th: (N + 1) << FILLED_BITS | M
+ *
+ * A node of a branch has its number in the branch's tree, with the branch's index + 1 at BRANCH_SHIFT; branches have no
+ * branches. So numbers have 53 bits, which a double can hold, and in small trees without branches 32. */
+enum number_kind { STORED = 1, COMPUTED, FILLED };
+enum {
+    KIND_BITS = 2,
+    ORDINAL_BITS = 4,
+    FILLED_BITS = 16,
+    MAX_FILLED = 1 << FILLED_BITS,
+    MAX_DEFERRED = 1 << ORDINAL_BITS
+};
+enum { BRANCH_SHIFT = 37, MAX_BRANCHES = 65535 };
+#define BRANCH_MASK ((node_id)MAX_BRANCHES << BRANCH_SHIFT)
+
 /* UNREACHED: a remote source could not be read, or memory ran out; planned again after UNREACHED_PAUSE. */
 enum plan_state { UNPLANNED, PLANNING, PLANNED, ABSENT, UNREACHED };
 enum { UNREACHED_PAUSE = 2000 /* milliseconds */ };
 
-/* A stored node; nodes of collections are computed. The number of a stored node is its index + 1. */
+/* A stored node; nodes of collections are computed. */
 struct node {
-    const char *name, *alias;                               /* `alias` may be NULL */
+    node_id number;
+    uint32_t index;            /* among the stored nodes */
+    _Atomic uint32_t n_filled; /* nodes that the plan of a deferred directory has added ... */
+    uint32_t first_filled;     /* ... the index of the first; all others follow it */
+    uint8_t ordinal;           /* of the deferred directory of the first level */
+    const char *name, *alias;  /* `alias` may be NULL */
     uint32_t parent, first_child, last_child, next_sibling; /* indices; 0 ends a list, as the root is no child */
     uint32_t n_directories;                                 /* among its children */
     bool directory, certain, unlisted;
@@ -41,6 +67,7 @@ struct tree_collection {
     const struct collection *collection;
     const void *context;
     uint32_t node;
+    uint64_t first; /* of its places among those of all collections: slots + 1 for each item */
 };
 
 /* A directory of another tree: planning its node opens that tree. */
@@ -81,7 +108,11 @@ struct tree {
     struct dated_origin weights, packed, model; /* origin_of_weights() without guides, _packed(), _model() */
     _Atomic(struct node **) nodes; /* a node never moves: other threads may hold it; nor does an outgrown array */
     _Atomic uint32_t n_nodes;
-    pthread_mutex_t filling; /* held while a deferred directory is filled */
+    _Atomic uint64_t generation;        /* tree_generation() above a bit that is set; 0: not known yet */
+    pthread_mutex_t filling;            /* held while a deferred directory is filled */
+    struct node *filled;                /* that directory, or NULL; guarded by `filling` */
+    uint32_t first_level[MAX_DEFERRED]; /* the indices of the deferred directories that are in no other */
+    size_t n_first_level;
     struct tree_collection *collections;
     size_t n_collections;
     struct tree_branch **branches; /* branches never move either */
@@ -103,19 +134,18 @@ struct tree {
     struct kept_findings *findings; /* NULL: none are kept */
 };
 
-/* The bits of a computed node's number: collection + 1 | 0 | item | slot + 1, or 0 for the item's directory. A node of
- * a branch has its number in the branch's tree, with the branch's index + 1 at BRANCH_SHIFT; branches have no
- * branches. */
-enum { SLOT_BITS = 8, BRANCH_SHIFT = 40, COLLECTION_SHIFT = 56, MAX_BRANCHES = 65535 };
-#define BRANCH_MASK ((node_id)MAX_BRANCHES << BRANCH_SHIFT)
-
 /* Nodes (nodes.c). */
 
 /* Returns the stored node of a number, or NULL. */
 struct node *node_of(const struct tree *tree, node_id id);
 
-/* Adds a node below the node of index `parent`, and returns its index. */
-uint32_t node_add(struct tree *tree, uint32_t parent, const char *name, bool directory);
+/* Returns what tells trees apart in which a number could mean another node: a hash of the model's identity, the
+ * request, and the names of the stored nodes. */
+uint32_t tree_generation(struct tree *tree);
+
+/* Adds a node below `parent` (NULL: the root itself). Returns NULL if there is no number for it: a deferred directory
+ * has MAX_FILLED nodes already. */
+struct node *node_add(struct tree *tree, struct node *parent, const char *name, bool directory);
 
 /* Reports whether this is the node's name or alias. */
 bool node_is_called(const struct node *node, const char *name);
@@ -126,12 +156,11 @@ uint32_t node_child(const struct tree *tree, const struct node *directory, const
 /* A node of a collection. computed_of() finds the one of a number, or returns false; computed_id() is its reverse. */
 struct computed {
     const struct tree_collection *owner;
-    size_t collection;
     uint64_t item;
     int slot; /* -1: the item's directory */
 };
 
-node_id computed_id(size_t collection, uint64_t item, unsigned slot_plus_1);
+node_id computed_id(const struct tree_collection *owner, uint64_t item, unsigned slot_plus_1);
 bool computed_of(const struct tree *tree, node_id id, struct computed *ret_computed);
 
 /* Plans (plans.c). */

@@ -30,7 +30,7 @@ static const char *reason_of_absence(struct tree *tree, node_id directory, const
     bool is_full = node != NULL && node_fill(tree, node);
     uint32_t child = is_full ? node_child(tree, node, name) : 0;
     if (child != 0)
-        path = tree_path(tree, (node_id)child + 1, arena);
+        path = tree_path(tree, tree->nodes[child]->number, arena);
     const char *reason = node != NULL && !is_full ? node->reason : NULL;
     if (child != 0 && tree->nodes[child]->reason != NULL)
         reason = arena_printf(arena, "%s is left out: %s", path, tree->nodes[child]->reason);

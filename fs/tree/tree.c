@@ -13,13 +13,11 @@
 
 node_id tree_add_directory(struct tree *tree, node_id parent, const char *name)
 {
-    const struct node *above = node_of(tree, parent);
+    struct node *above = node_of(tree, parent);
     uint32_t there = node_child(tree, above, name);
-    if (there == 0)
-        return (node_id)node_add(tree, (uint32_t)parent - 1, name, true) + 1;
-    const struct node *node = tree->nodes[there];
-    bool is_plain = node->collection == 0 && node->branch == 0 && !node->deferred;
-    return node->directory && is_plain ? (node_id)there + 1 : 0;
+    const struct node *node = there != 0 ? tree->nodes[there] : node_add(tree, above, name, true);
+    bool is_plain = node != NULL && node->collection == 0 && node->branch == 0 && !node->deferred;
+    return is_plain && node->directory ? node->number : 0;
 }
 
 node_id tree_add_path(struct tree *tree, node_id parent, const char *path, const char **ret_name)
@@ -32,10 +30,10 @@ node_id tree_add_path(struct tree *tree, node_id parent, const char *path, const
 
 bool tree_add_file(struct tree *tree, node_id parent, const char *name, plan_function *plan, void *context)
 {
-    if (node_child(tree, node_of(tree, parent), name) != 0)
+    struct node *above = node_of(tree, parent);
+    struct node *node = node_child(tree, above, name) == 0 ? node_add(tree, above, name, false) : NULL;
+    if (node == NULL)
         return false;
-    uint32_t index = node_add(tree, (uint32_t)parent - 1, name, false); /* moves tree->nodes */
-    struct node *node = tree->nodes[index];
     node->plan = plan;
     node->context = context;
     return true;
@@ -68,7 +66,7 @@ static enum outcome plan_text(void *context, struct arena *arena, struct vfile *
 
 void tree_unlist(struct tree *tree, node_id id)
 {
-    struct node *node = tree->nodes[id - 1];
+    struct node *node = node_of(tree, id);
     if (node->unlisted)
         return;
     node->unlisted = true;
@@ -112,10 +110,13 @@ void tree_add_collection(struct tree *tree, node_id parent, const char *name, co
                          const void *context)
 {
     assert(collection->n_slots() <= COLLECTION_MAX_SLOTS);
-    uint32_t node = node_add(tree, (uint32_t)parent - 1, name, true);
+    assert(tree->filled == NULL); /* places among those of all collections would depend on what was listed first */
+    struct node *node = node_add(tree, node_of(tree, parent), name, true);
+    const struct tree_collection *last = tree->n_collections > 0 ? &tree->collections[tree->n_collections - 1] : NULL;
+    uint64_t first = last != NULL ? computed_id(last, last->collection->count(last->context), 0) >> KIND_BITS : 0;
     tree->collections = memory_resize(tree->collections, (tree->n_collections + 1) * sizeof *tree->collections);
-    tree->collections[tree->n_collections++] = (struct tree_collection){collection, context, node};
-    tree->nodes[node]->collection = (uint16_t)tree->n_collections;
+    tree->collections[tree->n_collections++] = (struct tree_collection){collection, context, node->index, first};
+    node->collection = (uint16_t)tree->n_collections;
 }
 
 void tree_show(struct tree *tree, const struct shown_tensors *shown)
@@ -195,7 +196,7 @@ struct tree *tree_empty(const struct checkpoint *checkpoint, const struct conten
     if (options->keep != KEEP_NONE)
         tree->kept = kept_files_new();
     tree->findings = kept_findings_new(checkpoint, options);
-    node_add(tree, 0, "", true);
+    node_add(tree, NULL, "", true);
     return tree;
 }
 

@@ -20,6 +20,7 @@ struct content_options; /* content_options.h */
 
 struct node_attributes {
     node_id id;
+    uint32_t generation; /* of its tree: a number means the same node only in trees of the same one */
     bool directory;
     bool branch;        /* a directory of another tree (tree_add_branch()) */
     bool deferred;      /* a directory that is filled when needed (tree_add_deferred()) */

@@ -38,6 +38,73 @@ setup() {
     "$WFS" exec -o allow_rdwr "$SOURCE" -- sh -c 'exec 7<>{}/model.gguf && ! { echo >&7; } 2>/dev/null'
 }
 
+# numbers_in PATH...: the inode numbers below these directories of the mount, which are listed in this order.
+numbers_in() {
+    local directory
+    for directory; do
+        (cd "$MNT" && find "$directory" -printf '%i %p\n')
+    done | sort -k 2
+}
+
+@test "inode numbers follow from the path alone, and fit into a double and 32 bits" {
+    local model=$BATS_TEST_TMPDIR/tiny
+    "$PYTHON" "$HERE/../data/make.py" sample "$model"
+    serve "$model" "$MNT"
+    numbers_in tensors mlx bitsandbytes compressed-tensors gguf >"$BATS_TEST_TMPDIR/one"
+    unmount "$MNT"
+    serve "$model" "$MNT"
+    numbers_in compressed-tensors gguf bitsandbytes mlx tensors >"$BATS_TEST_TMPDIR/other"
+    unmount "$MNT"
+    cmp "$BATS_TEST_TMPDIR/one" "$BATS_TEST_TMPDIR/other"
+    awk '$1 >= 2 ^ 32 || $1 in seen { exit 1 } { seen[$1] = 1 } END { exit NR < 500 }' "$BATS_TEST_TMPDIR/one"
+}
+
+@test "a file handle opens the same file after a remount, or is stale" {
+    need_root
+    local model=$BATS_TEST_TMPDIR/tiny other=$BATS_TEST_TMPDIR/other
+    "$PYTHON" "$HERE/../data/make.py" sample "$model"
+    cp -r "$model" "$other"
+    echo '{}' >"$other/added.json"
+    "$PYTHON" - "$WFS" "$MNT" "$model" "$other" <<'END'
+import ctypes, os, subprocess, sys
+wfs, mnt, model, other = sys.argv[1:]
+libc = ctypes.CDLL(None, use_errno=True)
+class Handle(ctypes.Structure):
+    _fields_ = [("n", ctypes.c_uint), ("kind", ctypes.c_int), ("bytes", ctypes.c_ubyte * 128)]
+def handle(path):
+    found, mount = Handle(128), ctypes.c_int()
+    assert libc.name_to_handle_at(-100, f"{mnt}/{path}".encode(), ctypes.byref(found), ctypes.byref(mount), 0) == 0
+    return found
+def read(handle):
+    top = os.open(mnt, os.O_RDONLY)
+    fd = libc.open_by_handle_at(top, ctypes.byref(handle), os.O_RDONLY)
+    reason = ctypes.get_errno()
+    os.close(top)
+    if fd < 0:
+        return os.strerror(reason)
+    with open(fd, "rb") as file:
+        return file.read()
+paths = "tokenizer.json", "mlx/4bit/config.json", "tensors/model.norm.weight/raw"
+def mounted(source, *options):
+    subprocess.run([wfs, "mount", *options, source, mnt], check=True, stderr=subprocess.DEVNULL)
+try:
+    mounted(model)
+    handles = [handle(path) for path in paths]
+    contents = [open(f"{mnt}/{path}", "rb").read() for path in paths]
+    subprocess.run([wfs, "umount", mnt], check=True)
+    mounted(model)
+    os.listdir(f"{mnt}/mlx/4bit") # a number in a directory that nobody has looked into is unknown
+    assert [read(handle) for handle in handles] == contents
+    subprocess.run([wfs, "umount", mnt], check=True)
+    for source, *options in (other,), (model, "-o", "shard-size=1MB"):
+        mounted(source, *options)
+        assert [read(handle) for handle in handles] == ["Stale file handle"] * 3
+        subprocess.run([wfs, "umount", mnt], check=True)
+finally:
+    subprocess.run([wfs, "umount", "-l", mnt], stderr=subprocess.DEVNULL)
+END
+}
+
 @test "every write fails with EROFS" {
     serve "$SOURCE" "$MNT"
     check writers_of_read_only_mount "$MNT"

@@ -290,12 +290,12 @@ static void files_in_branch(struct tree *tree)
     tree_number_files(tree, add_number, &all);
     tree_number_files(branch, add_number, &own);
     CHECK(all.count == 2 * own.count && own.count > 0); /* the tree is of the same checkpoint */
-    CHECK((all.sum - 2 * own.sum) >> 40 == (uint64_t)own.count);
+    CHECK((all.sum - 2 * own.sum) >> 37 == (uint64_t)own.count);
     CHECK(!tree_walk(tree, "branch/nothing/f32", &here, &error));
     CHECK_TEXT(error.message, "branch: there is no 'nothing'");
     CHECK(!tree_walk(tree, "branch/..", &here, &error));
     CHECK(tree_walk(tree, "branch//./", &here, &error) && here.id == top.id && here.branch);
-    CHECK(!tree_attributes(tree, UINT64_C(3) << 40 | 2, &here) && !tree_attributes(tree, UINT64_C(65535) << 40, &here));
+    CHECK(!tree_attributes(tree, UINT64_C(3) << 37 | 5, &here) && !tree_attributes(tree, UINT64_C(65535) << 37, &here));
     arena_free(arena);
 }
 
@@ -409,7 +409,8 @@ static bool count_entry(void *context, uint64_t index, const char *name, const s
 /* Its attributes do not fill it, nor does a list of the directory above. */
 static void filled_when_looked_into(struct tree *tree)
 {
-    struct node_attributes top, unused;
+    struct node_attributes top, inside, unused;
+    struct error error;
     pthread_t asking[3];
     int n_entries = 0;
     is_reached = true;
@@ -434,6 +435,9 @@ static void filled_when_looked_into(struct tree *tree)
     CHECK(n_entries == 1001); /* one is not listed */
     CHECK(tree_lookup(tree, top.id, "unlisted", &unused) && tree_lookup(tree, top.id, "999", &unused));
     CHECK(lead_back(tree, "deferred/inner/file") && lead_back(tree, "deferred/7") && lead_back(tree, "deferred"));
+    CHECK(tree_walk(tree, "deferred/inner/file", &inside, &error) && inside.id < UINT32_MAX);
+    CHECK_NAMED(!tree_attributes(tree, inside.id + (64 << 16), &top) && !tree_attributes(tree, inside.id + 1, &top),
+                "numbers that no node has");
 }
 
 /* A source that is not reached leaves it empty for a while, without a reason to leave anything out. */

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FLAG_LISTEN, FLAG_TOKEN_FILE, FLAG_PUBLIC, FLAG_SHOW, FLAG_VERBOSE };
+enum { FLAG_LISTEN, FLAG_TOKEN_FILE, FLAG_PUBLIC, FLAG_HOST, FLAG_SHOW, FLAG_VERBOSE };
 
 struct serving {
     struct arena *arena;
@@ -125,6 +125,7 @@ static bool serve(struct serving *serving, const struct invocation *invocation, 
     struct server_options options = {
         .listen = listen != NULL ? listen : "127.0.0.1:8090",
         .is_public = invocation->flags[FLAG_PUBLIC],
+        .hosts = invocation->values[FLAG_HOST],
         .verbose = invocation->flags[FLAG_VERBOSE],
     };
     if (token_file != NULL && (options.token = read_token(token_file, serving->arena, error)) == NULL)
@@ -176,6 +177,7 @@ const struct command serve_command = {
              true},
             {0, "token-file", "clients must send the token in this file; theirs is HF_TOKEN", "FILE", true},
             {0, "public", "let other machines connect without a token"},
+            {0, "host", "answer to these names, too, without a token", "NAME[,NAME...]", true},
             {0, "show", "list only files whose names match; may be repeated", "GLOB", true, .repeats = true},
             {'v', "verbose", "print a line for each request"},
             {0},

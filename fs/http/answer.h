@@ -15,6 +15,7 @@ struct http_request {
     const char *range, *if_range, *if_match, *if_none_match, *if_modified_since, *user_agent;
     const char *origin; /* the server as the client addresses it: "http://127.0.0.1:8090" */
     const char *accept; /* all Accept headers, joined by commas */
+    bool is_cross_site; /* a page of another site asks, in a browser */
     bool recursive;     /* ?recursive=true */
     size_t cursor;      /* ?cursor=N: entries of a listing that earlier pages had */
     size_t limit;       /* ?limit=N: entries of a page; 0: as many as a page may have */

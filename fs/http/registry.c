@@ -46,7 +46,8 @@ static bool measure(void *context, struct tree *tree, struct manifest_layer *lay
     etag[SHA256_HEX + 1] = '\0'; /* the identity without quotation marks */
     bool known = digest_known(making->registry->digests, etag + 1, hex);
     if (!known && making->only_known)
-        return false;
+        return error_set(error, "the digest of %s is not known yet; ask for it with a program of this machine",
+                         layer->name);
     if (!known && (!tree_file(tree, layer->node, making->arena, &file, error) ||
                    !digest_get(making->registry->digests, etag + 1, layer->name, &file, hex, error)))
         return false;
@@ -124,6 +125,7 @@ static void answer_reference(struct making *making, const struct http_request *r
 {
     struct manifest manifest;
     bool is_digest = text_starts_with(reference, DIGEST_PREFIX);
+    making->only_known |= request->is_cross_site; /* any page could have this machine compute for minutes */
     making->model = is_digest ? NULL : repository_file_of_tag(making->repository, reference, answer->arena);
     if (is_digest ? !find_manifest(making, has_digest, reference, &manifest) : making->model == NULL)
         answer_fail(answer, 404, "MANIFEST_UNKNOWN", "%s has no manifest '%s'; a tag is a type, as in Q4_K_M",

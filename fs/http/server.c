@@ -9,6 +9,7 @@
 #include "fs/http/authorization.h"
 #include "fs/http/body.h"
 #include "fs/http/deadlines.h"
+#include "fs/http/host.h"
 #include "fs/http/hub.h"
 #include "fs/http/metrics.h"
 #include "fs/http/page.h"
@@ -172,6 +173,13 @@ static const char *origin_of(const struct exchange *exchange)
     return arena_printf(exchange->arena, "%s://%s", is_from_https(exchange->connection) ? "https" : "http", host);
 }
 
+/* Reports whether a browser sends the request for a page of another site. Source: Fetch Metadata Request Headers. */
+static bool is_cross_site(struct MHD_Connection *connection)
+{
+    const char *site = header_of(connection, "Sec-Fetch-Site");
+    return site != NULL && strcasecmp(site, "cross-site") == 0;
+}
+
 static struct http_request read_request(const struct exchange *exchange)
 {
     struct MHD_Connection *connection = exchange->connection;
@@ -185,6 +193,7 @@ static struct http_request read_request(const struct exchange *exchange)
         .if_none_match = list_of(connection, "If-None-Match", arena),
         .if_modified_since = list_of(connection, "If-Modified-Since", arena),
         .origin = origin_of(exchange),
+        .is_cross_site = is_cross_site(connection),
         .accept = list_of(connection, "Accept", arena),
         .user_agent = header_of(connection, "User-Agent"),
         .recursive = recursive != NULL && (strcasecmp(recursive, "true") == 0 || strcmp(recursive, "1") == 0),
@@ -198,12 +207,24 @@ static bool is_registry_route(enum route_kind kind)
     return kind == ROUTE_REGISTRY || kind == ROUTE_TAGS || kind == ROUTE_MANIFEST || kind == ROUTE_BLOB;
 }
 
+/* Reports whether the client uses a name of this server that only its user can give it. */
+static bool has_allowed_host(const struct exchange *exchange, struct MHD_Connection *connection)
+{
+    const struct server_options *options = &exchange->server->options;
+    const char *host = exchange->host != NULL ? exchange->host : header_of(connection, "Host");
+    return options->token != NULL || options->is_public || host == NULL || host_is_allowed(host, options->hosts);
+}
+
 /* Answers what needs no file: refusals and counters. Returns false for other requests. */
 static bool answer_at_once(struct exchange *exchange, struct MHD_Connection *connection)
 {
     struct answer *answer = &exchange->answer;
     const char *token = exchange->server->options.token;
-    if (!exchange->request.head && strcmp(exchange->method, "GET") != 0) {
+    if (!has_allowed_host(exchange, connection)) {
+        answer_fail(
+            answer, 421, NULL,
+            "without a token this server answers only to localhost; --host=NAME adds a name, and --token-file a token");
+    } else if (!exchange->request.head && strcmp(exchange->method, "GET") != 0) {
         answer_fail(answer, 405, NULL, "wfs serves files to read: only GET and HEAD are answered");
         answer_header(answer, "Allow", "GET, HEAD");
     } else if (token != NULL && !authorization_has_token(header_of(connection, "Authorization"), token)) {

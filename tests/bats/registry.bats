@@ -146,6 +146,13 @@ END
     manifest "$OLLAMA" Q8_0 | cmp - "$OUT/manifest"
 }
 
+@test "a page of another site starts no digest" {
+    offer "acme/Tiny=$MODEL"
+    [ "$(status_of -H 'Sec-Fetch-Site: cross-site' "$URL/v2/acme/Tiny-GGUF/manifests/Q8_0")" = 500 ]
+    manifest "$OLLAMA" Q8_0 >"$OUT/manifest"
+    [ "$(status_of -H 'Sec-Fetch-Site: cross-site' "$URL/v2/acme/Tiny-GGUF/manifests/Q8_0")" = 200 ] # known by now
+}
+
 @test "clients that ask for a manifest at once wait for one pass" {
     offer "acme/Tiny=$MODEL"
     for i in 1 2 3 4 5 6 7 8; do

@@ -168,7 +168,7 @@ import socket, sys, urllib.request
 host, port = sys.argv[1].removeprefix("http://").split(":")
 idle = [socket.create_connection((host, int(port))) for _ in range(200)]
 for connection in idle:
-    connection.send(b"GET /acme/Tiny/resolve/main/config.json HTTP/1.1\r\nHost: a\r\n")
+    connection.send(b"GET /acme/Tiny/resolve/main/config.json HTTP/1.1\r\nHost: localhost\r\n")
 with urllib.request.urlopen(sys.argv[1] + "/acme/Tiny/resolve/main/config.json") as answer:
     assert b"hidden_size" in answer.read()
 END
@@ -240,8 +240,33 @@ END
     diff "$OUT/log" <(sort "$OUT/expected")
 }
 
-@test "odd and hostile requests get an answer, and the server goes on" {
+@test "without a token, only names of loopback are answered, so that no page can rebind its own" {
+    local path=acme/Tiny/resolve/main/config.json port
     offer "acme/Tiny=$MODEL"
+    port=${URL##*:}
+    for name in "localhost:$port" "LOCALHOST" "127.0.0.1" "[::1]:$port"; do
+        [ "$(status_of -H "Host: $name" "$URL/$path")" = 200 ]
+    done
+    for name in "evil.example:$port" "localhost.evil.example" "192.168.1.2" "0.0.0.0:$port"; do
+        [ "$(status_of -H "Host: $name" "$URL/$path")" = 421 ]
+        [ "$(status_of -H "Host: $name" "$URL/metrics")" = 421 ]
+    done
+    [ "$(status_of --request-target "http://evil.example/$path" "$URL/")" = 421 ]
+    [[ $(curl --silent -H "Host: evil.example" "$URL/$path") == *"--host=NAME"* ]]
+    kill -TERM "$SERVER"
+    server_ends_with 0
+    offer --host=models.lan,b "acme/Tiny=$MODEL"
+    [ "$(status_of -H "Host: models.lan:80" "$URL/$path")" = 200 ]
+    [ "$(status_of -H "Host: evil.example" "$URL/$path")" = 421 ]
+    kill -TERM "$SERVER"
+    server_ends_with 0
+    echo token >"$OUT/token"
+    offer --token-file "$OUT/token" "acme/Tiny=$MODEL"
+    [ "$(status_of -H "Host: models.lan" -H "Authorization: Bearer token" "$URL/$path")" = 200 ]
+}
+
+@test "odd and hostile requests get an answer, and the server goes on" {
+    offer --public "acme/Tiny=$MODEL"
     "$PYTHON" - "$URL" <<'END'
 import socket, sys
 host, port = sys.argv[1].removeprefix("http://").split(":")
@@ -318,7 +343,7 @@ for _ in range(64):
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     connection.connect((host, int(port)))
-    connection.sendall(b"GET /acme/Tiny-GGUF/resolve/main/Tiny-F32.gguf HTTP/1.1\r\nHost: a\r\n\r\n")
+    connection.sendall(b"GET /acme/Tiny-GGUF/resolve/main/Tiny-F32.gguf HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert connection.recv(1) == b"H"
     slow.append(connection)
 idle = socket.create_connection((host, int(port)))

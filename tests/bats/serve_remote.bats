@@ -60,7 +60,7 @@ def has_stalled():
 def stalled_reader(i):
     """A reader of a range of its own, which has the header of its answer but no body."""
     first = FIRST + STEP * i
-    connection = connect(f"GET {FAR} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+    connection = connect(f"GET {FAR} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
                          f"Range: bytes={first}-{first + LENGTH - 1}\r\n\r\n")
     stream = connection.makefile("rb")
     assert stream.readline().startswith(b"HTTP/1.1 206"), "an answer"
@@ -70,7 +70,7 @@ def stalled_reader(i):
 
 def stall():
     ask(control + "fault?" + fault)
-    idle = [connect(f"GET {NEAR} HTTP/1.1\r\nHost: a\r\n") for _ in range(200)]
+    idle = [connect(f"GET {NEAR} HTTP/1.1\r\nHost: localhost\r\n") for _ in range(200)]
     readers = [stalled_reader(i) for i in range(N_READERS)]
     while not has_stalled():
         time.sleep(0.05)

@@ -2,10 +2,10 @@
 #include "formats/gguf/share.h"
 #include "fs/cli/command.h"
 #include "fs/cli/command_sandbox.h"
-#include "fs/cli/output.h"
 #include "fs/cli/paths.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/reflink.h"
+#include "fs/cli/unfinished.h"
 #include "fs/lib/copy.h"
 
 #include <errno.h>
@@ -49,10 +49,12 @@ static bool copy_to(const struct vfile *file, const char *name, const char *dest
     struct progress progress;
     if (!output_open(&output, destination, reflink ? 0 : file->size, error))
         return false;
+    unfinished_is(&output);
     progress_begin(&progress, name, file->size);
     bool copied = reflink && output.is_file ? write_reflinked(file, destination, output.fd, &progress, error)
                                             : copy_file(file, output.fd, add_progress, &progress, error);
     progress_end(&progress);
+    unfinished_none();
     if (copied)
         return output_finish(&output, error);
     output_discard(&output);

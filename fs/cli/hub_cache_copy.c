@@ -2,8 +2,9 @@
 
 #include "formats/huggingface/hub_cache_paths.h"
 #include "formats/location_local.h"
-#include "fs/cli/output.h"
+#include "fs/cli/unfinished.h"
 #include "fs/lib/copy.h"
+#include "fs/lib/output.h"
 
 #include <errno.h>
 #include <string.h>
@@ -42,7 +43,10 @@ static bool write_blob(const struct vfile *file, const char *path, struct error 
         return true;
     if (!output_open(&output, path, file->size, error))
         return false;
-    if (copy_file(file, output.fd, NULL, NULL, error))
+    unfinished_is(&output);
+    bool copied = copy_file(file, output.fd, NULL, NULL, error);
+    unfinished_none();
+    if (copied)
         return output_finish(&output, error);
     output_discard(&output);
     return error_prefix(error, "%s", path);

@@ -2,6 +2,7 @@
 #include "base/arena.h"
 #include "fs/lib/copy.h"
 #include "fs/lib/lib.h"
+#include "fs/lib/output.h"
 #include "fs/tree/read_ahead.h"
 
 #include <errno.h>
@@ -212,6 +213,32 @@ bool wfs_file_write(wfs_file *file, int descriptor, struct wfs_error *ret_error)
 {
     struct write_call call = {file, descriptor};
     return lib_call(file->model->context, write_file, &call, ret_error);
+}
+
+struct copy_call {
+    wfs_file *file;
+    const char *path;
+};
+
+static bool copy_to_path(void *context, struct error *error)
+{
+    const struct copy_call *call = context;
+    const struct vfile *file = &call->file->file;
+    struct output output;
+    if (!lib_check_unchanged(&file->origin, error))
+        return error_prefix(error, "%s", call->file->path);
+    if (!output_open(&output, call->path, file->size, error))
+        return false;
+    if (copy_file(file, output.fd, NULL, NULL, error))
+        return output_finish(&output, error);
+    output_discard(&output);
+    return error_prefix(error, "%s", call->file->path);
+}
+
+bool wfs_file_copy(wfs_file *file, const char *path, struct wfs_error *ret_error)
+{
+    struct copy_call call = {file, path};
+    return lib_call(file->model->context, copy_to_path, &call, ret_error);
 }
 
 void wfs_file_close(wfs_file *file)

@@ -119,6 +119,11 @@ WFS_API int64_t wfs_file_read(wfs_file *file, uint64_t offset, void *out, size_t
 
 /* Writes the whole file to a descriptor, with all threads of the context: the fastest way to copy a file. */
 WFS_API bool wfs_file_write(wfs_file *file, int descriptor, struct wfs_error *ret_error);
+
+/* Copies the whole file like `wfs cp`: a new or regular file gets its name when it is complete, and a link's target is
+ * written; what is no regular file, such as a pipe or a device, is written in place. Opening a FIFO waits for its
+ * reader. Several threads may copy to one path. */
+WFS_API bool wfs_file_copy(wfs_file *file, const char *path, struct wfs_error *ret_error);
 WFS_API void wfs_file_close(wfs_file *file); /* NULL is allowed */
 
 /* A tensor, under the name that tensors/ shows. */

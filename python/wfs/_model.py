@@ -96,6 +96,10 @@ class RawFile(io.RawIOBase):
         """Writes the whole file to a descriptor, with all threads: the fastest way to copy it."""
         call(lib.wfs_file_write, self._open_file(), descriptor)
 
+    def copy_to(self, destination: PathLike) -> None:
+        """Copies the whole file as ``wfs cp`` does: see ``Model.copy()``."""
+        call(lib.wfs_file_copy, self._open_file(), encode_path(destination))
+
 
 class Files(Mapping[str, FileInfo]):
     """The files of a model by their paths. Iteration leaves out tensors/, whose files are found by name."""
@@ -223,16 +227,10 @@ class Model:
             return file.pread(file.size if length is None else length, offset)
 
     def copy(self, path: PathLike, destination: PathLike) -> None:
-        """Writes a file to the disk, replacing `destination` when it is complete."""
-        temporary = f"{os.fspath(destination)}.wfs-{os.getpid()}"
-        try:
-            with self.raw(path) as file, open(temporary, "wb") as out:
-                file.write_to(out.fileno())
-            os.replace(temporary, destination)
-        except BaseException:
-            if os.path.exists(temporary):
-                os.unlink(temporary)
-            raise
+        """Copies a file as ``wfs cp`` does. A regular file at `destination` is replaced when the copy is complete, and a
+        link's target is written. A device or a FIFO is written in place."""
+        with self.raw(path) as file:
+            file.copy_to(destination)
 
     def why(self, path: PathLike) -> Optional[str]:
         """Why wfs does not make a file; None: the file is there."""

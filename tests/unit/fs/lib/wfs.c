@@ -9,6 +9,7 @@
 #include "tests/unit/write_safetensors.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -149,6 +150,60 @@ static void files(wfs_model *model)
     CHECK(!wfs_file_write(file, -1, &error) && strncmp(error.message, "/tensors//matrix/f32: ", 22) == 0);
     wfs_file_close(file);
     wfs_file_close(NULL);
+}
+
+static bool has_matrix(const char *path)
+{
+    unsigned char found[sizeof matrix + 1];
+    int fd = open(path, O_RDONLY);
+    bool same =
+        fd >= 0 && read(fd, found, sizeof found) == (ssize_t)sizeof matrix && memcmp(found, matrix, sizeof matrix) == 0;
+    if (fd >= 0)
+        close(fd);
+    return same;
+}
+
+static void *copy_again(void *file)
+{
+    bool done = true;
+    for (int i = 0; done && i < 50; i++)
+        done = wfs_file_copy(file, "copies/shared", NULL) && has_matrix("copies/shared");
+    return done ? file : NULL;
+}
+
+/* Copies onto a new file, an old one, a link, a FIFO, and with threads onto one; nothing else is left. */
+static void copies(wfs_model *model)
+{
+    enum { N_THREADS = 3 };
+    unsigned char found[sizeof matrix];
+    struct wfs_error error;
+    struct stat status;
+    pthread_t threads[N_THREADS];
+    wfs_file *file = wfs_file_open(model, "/tensors/matrix/f32", NULL);
+    files_must(mkdir("copies", 0777) == 0 && symlink("old", "copies/link") == 0 && mkfifo("copies/fifo", 0666) == 0,
+               "copies");
+    files_write_text("copies/old", "old");
+    CHECK(wfs_file_copy(file, "copies/new", NULL) && has_matrix("copies/new"));
+    CHECK(wfs_file_copy(file, "copies/link", NULL) && has_matrix("copies/old"));
+    CHECK_NAMED(lstat("copies/link", &status) == 0 && S_ISLNK(status.st_mode), "a link stays one");
+    int fifo = open("copies/fifo", O_RDWR);
+    CHECK(wfs_file_copy(file, "copies/fifo", NULL) && read(fifo, found, sizeof found) == (ssize_t)sizeof found);
+    CHECK_NAMED(stat("copies/fifo", &status) == 0 && S_ISFIFO(status.st_mode), "and a FIFO one");
+    close(fifo);
+    CHECK(!wfs_file_copy(file, "copies/none/file", &error) && error.code == ENOENT);
+    CHECK(!wfs_file_copy(file, "copies", &error) && strncmp(error.message, "copies: ", 8) == 0);
+    for (int i = 0; i < N_THREADS; i++)
+        pthread_create(&threads[i], NULL, copy_again, file);
+    for (int i = 0; i < N_THREADS; i++) {
+        void *done = NULL;
+        pthread_join(threads[i], &done);
+        CHECK_NAMED(done == file, "each copy onto one name is complete");
+    }
+    wfs_file_close(file);
+    for (size_t i = 0; i < 5; i++)
+        CHECK(unlink((const char *[]){"copies/new", "copies/old", "copies/link", "copies/fifo", "copies/shared"}[i]) ==
+              0);
+    CHECK_NAMED(rmdir("copies") == 0, "no temporary file is left");
 }
 
 static void lists(wfs_model *model)
@@ -407,6 +462,7 @@ int main(void)
     wfs_model *model = wfs_open(context, "model.safetensors", NULL, NULL);
     if (CHECK(model != NULL)) {
         files(model);
+        copies(model);
         lists(model);
         descriptions(model);
         all_slices(model);

@@ -1,4 +1,4 @@
-#include "fs/cli/output.h"
+#include "fs/lib/output.h"
 
 #include "base/arena.h"
 #include "base/system.h"
@@ -6,43 +6,22 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
-
-/* The file to remove when a signal ends the process. */
-static const char *volatile named_temporary;
-
-static void remove_and_die(int number)
-{
-    const char *path = named_temporary;
-    if (path != NULL)
-        unlink(path);
-    raise(number); /* SA_RESETHAND: the default action */
-}
-
-static void watch_signals(void)
-{
-    struct sigaction action = {.sa_handler = remove_and_die, .sa_flags = (int)SA_RESETHAND};
-    for (size_t i = 0; i < sizeof ending_signals / sizeof *ending_signals; i++) {
-        struct sigaction before;
-        if (sigaction(ending_signals[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
-            sigaction(ending_signals[i], &action, NULL);
-    }
-}
-
-/* Returns ".NAME.wfs-PID" in the directory of `path`; the caller frees it. */
+/* Returns ".NAME.wfs-PID-N" in the directory of `path`; the caller frees it. */
 static char *temporary_name(const char *path)
 {
+    static atomic_uint n_names;
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
-    size_t capacity = strlen(path) + 32;
+    size_t capacity = strlen(path) + 48;
     char *temporary = memory_alloc(capacity);
-    snprintf(temporary, capacity, "%.*s.%.200s.wfs-%d", (int)(name - path), path, name, (int)getpid());
+    snprintf(temporary, capacity, "%.*s.%.200s.wfs-%d-%u", (int)(name - path), path, name, (int)getpid(),
+             atomic_fetch_add(&n_names, 1));
     return temporary;
 }
 
@@ -50,7 +29,6 @@ static void release(struct output *output)
 {
     if (output->fd >= 0)
         close(output->fd);
-    named_temporary = NULL;
     free(output->path);
     free(output->temporary);
 }
@@ -65,11 +43,14 @@ static bool open_temporary(struct output *output)
         return true;
     /* Not every file system has such files. After any other error, this open fails with it, too. */
     output->fd = open(output->temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
-    if (output->fd < 0)
-        return false;
-    named_temporary = output->temporary;
-    watch_signals();
-    return true;
+    return output->fd >= 0;
+}
+
+/* Sets the error, with its errno as the code for callers of the library. */
+static bool fail(struct error *error, int reason, const char *path)
+{
+    error_set_errno(error, reason, "%s", path);
+    return error_set_code(error, reason);
 }
 
 bool output_open(struct output *output, const char *path, uint64_t size, struct error *error)
@@ -88,11 +69,11 @@ bool output_open(struct output *output, const char *path, uint64_t size, struct 
     else if (open_temporary(output) && size != 0 && !system_reserve(output->fd, size) && errno == ENOSPC) {
         error_set(error, "%s: not enough space for its %llu bytes", path, (unsigned long long)size);
         output_discard(output);
-        return false;
+        return error_set_code(error, ENOSPC);
     }
     if (output->fd >= 0)
         return true;
-    error_set_errno(error, errno, "%s", path);
+    fail(error, errno, path);
     release(output);
     return false;
 }
@@ -127,7 +108,7 @@ bool output_finish(struct output *output, struct error *error)
     if (done && output->is_file && !output->has_no_name)
         done = rename(output->temporary, output->path) == 0;
     if (!done)
-        error_set_errno(error, errno, "%s", output->path);
+        fail(error, errno, output->path);
     if (done)
         release(output);
     else

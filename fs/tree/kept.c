@@ -134,9 +134,21 @@ void kept_begin(struct kept *kept)
         keeper_call(&kept->keeping);
 }
 
-int kept_sealed_descriptor(const struct kept *kept)
+static bool verify(struct kept *kept, uint64_t granule)
 {
-    return kept != NULL ? store_sealed_descriptor(kept->keeping.object) : -1;
+    if (!atomic_load(&kept->is_verified[granule]))
+        atomic_store(&kept->is_verified[granule], store_verify(kept->keeping.object, granule));
+    return atomic_load(&kept->is_verified[granule]);
+}
+
+int kept_sealed_descriptor(struct kept *kept)
+{
+    if (kept == NULL || store_sealed_descriptor(kept->keeping.object) < 0)
+        return -1;
+    for (uint64_t granule = 0; granule < kept->n_granules; granule++)
+        if (!verify(kept, granule))
+            return -1;
+    return store_sealed_descriptor(kept->keeping.object);
 }
 
 void kept_free(struct kept *kept)
@@ -148,13 +160,6 @@ void kept_free(struct kept *kept)
     store_close(kept->keeping.object);
     free(kept->is_verified);
     free(kept);
-}
-
-static bool verify(struct kept *kept, uint64_t granule)
-{
-    if (!atomic_load(&kept->is_verified[granule]))
-        atomic_store(&kept->is_verified[granule], store_verify(kept->keeping.object, granule));
-    return atomic_load(&kept->is_verified[granule]);
 }
 
 /* Reads a part of a granule from the store. */

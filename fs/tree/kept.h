@@ -64,9 +64,10 @@ struct kept *kept_new(const struct vfile *file, const struct kept_request *reque
 /* Seals the file once it is complete, which it may be now. NULL is allowed. */
 void kept_begin(struct kept *kept);
 
-/* Returns the descriptor of the sealed file, valid until kept_free(); -1: there was none when `kept` was made. NULL is
- * allowed. */
-int kept_sealed_descriptor(const struct kept *kept);
+/* Returns the descriptor of the sealed file, valid until kept_free(); -1: there was none when `kept` was made, or it is
+ * damaged. The first call compares all of it with its CRCs: who has the descriptor reads without them. NULL is allowed.
+ */
+int kept_sealed_descriptor(struct kept *kept);
 
 /* Waits until what is queued is on disk; a file that is being sealed is left unsealed. NULL is allowed. */
 void kept_free(struct kept *kept);

@@ -111,6 +111,26 @@ need_passthrough() {
     unmount "$MNT"
 }
 
+@test "a sealed file that is damaged is not handed to the kernel" {
+    need_passthrough
+    export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
+    local model=$BATS_TEST_TMPDIR/model file=$MNT/gguf/model-Q4_K_M.gguf wanted sealed
+    "$PYTHON" "$HERE/../data/make.py" sample "$model"
+    touch -d 2020-01-01 "$model"/*
+    wanted=$("$WFS" cat "$model" gguf/model-Q4_K_M.gguf 2>/dev/null | sha256sum)
+    serve -o keep=quantized "$model" "$MNT"
+    [ "$(sha256sum <"$file")" = "$wanted" ]
+    await is_sealed
+    unmount "$MNT"
+    sealed=$(compgen -G "$XDG_CACHE_HOME/wfs/objects/*/computed-*/sealed")
+    chmod u+w "$sealed"
+    printf damage | dd of="$sealed" bs=1 seek=500000 conv=notrunc status=none
+    serve -o keep=quantized "$model" "$MNT"
+    [ "$(sha256sum <"$file")" = "$wanted" ]
+    [ "$(sha256sum <"$file")" = "$wanted" ]
+    unmount "$MNT"
+}
+
 is_sealed() {
     compgen -G "$XDG_CACHE_HOME/wfs/objects/*/computed-*/sealed" >/dev/null
 }

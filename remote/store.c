@@ -92,17 +92,22 @@ static void find_directory(char path[MAX_PATH])
     snprintf(path, MAX_DIRECTORY - 32, "%s%s", cache != NULL ? cache : "", below);
 }
 
-/* Makes the directories that a path needs. */
+/* Makes the directories that a path needs. On failure errno is that of the first one which is missing. */
 static bool make_parents(const char *path)
 {
     char parent[MAX_PATH];
     bool made = true;
+    int reason = 0;
     snprintf(parent, sizeof parent, "%s", path);
     for (char *slash = strchr(parent + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
+        bool was_made = made;
         made = mkdir(parent, 0700) == 0 || errno == EEXIST;
+        if (was_made && !made)
+            reason = errno;
         *slash = '/';
     }
+    errno = reason;
     return made;
 }
 
@@ -361,7 +366,7 @@ static bool publish(const char *temporary, const char *path)
     return true;
 }
 
-/* Makes a segment, under a name of its own first: nobody sees a part of its page. */
+/* Makes a segment, under a name of its own first: nobody sees a part of its page. Returns -1 with errno set. */
 static int make_segment(const struct store_object *object, uint64_t segment)
 {
     char path[MAX_PATH], temporary[MAX_PATH + 16];
@@ -369,21 +374,21 @@ static int make_segment(const struct store_object *object, uint64_t segment)
     segment_path(object, segment, path);
     snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
     int fd = make_parents(path) ? mkostemp(temporary, O_CLOEXEC) : -1;
-    if (fd < 0) {
-        tell(path);
+    if (fd < 0)
         return -1;
-    }
+    errno = ENOSPC; /* of a write that ends early */
     bool written = pwrite(fd, &page, PAGE, (off_t)page_offset(object, segment)) == PAGE;
-    if (!written)
-        tell(path);
     if (written && publish(temporary, path)) {
         *strrchr(path, '/') = '\0';
         add_name(object, path);
         return fd;
     }
+    int reason = errno;
     unlink(temporary);
     close(fd);
-    return open_segment(object, segment);
+    fd = written ? open_segment(object, segment) : -1;
+    errno = reason;
+    return fd;
 }
 
 /* Reports whether a segment may be closed if it was evicted. Fetched bytes are left to those who have waited for them,
@@ -542,10 +547,13 @@ static bool write_granule(struct store_object *object, uint64_t granule, const v
     const uint64_t word = word_of(bytes, length), segment = granule / GRANULES;
     drop_evicted(object, segment, segment + 1);
     int fd = take_segment(object, segment, true, &is_kept);
-    errno = ENOSPC; /* of a write that ends early */
+    if (fd >= 0)
+        errno = ENOSPC; /* of a write that ends early */
     bool written = fd >= 0 && pwrite(fd, bytes, length, data_offset(granule)) == (ssize_t)length &&
                    pwrite(fd, &word, sizeof word, word_offset(object, granule)) == sizeof word;
+    int reason = errno;
     give_back(object, fd, is_kept);
+    errno = reason;
     return written;
 }
 
@@ -570,12 +578,14 @@ static bool write_to_disk(struct store_object *object, uint64_t granule, const v
 {
     if (!has_directory())
         return false;
-    bool written = write_granule(object, granule, bytes, length) ||
-                   (errno == ENOSPC && evict(directory, limit) > 0 && write_granule(object, granule, bytes, length));
+    bool written = write_granule(object, granule, bytes, length);
+    int reason = errno;
+    if (!written && reason == ENOSPC && evict(directory, limit) > 0)
+        written = write_granule(object, granule, bytes, length);
     if (written)
         note_growth(length);
     else
-        tell(directory);
+        tell_reason(directory, strerror(reason));
     return written;
 }
 

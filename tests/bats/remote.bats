@@ -453,6 +453,17 @@ make_bucket() {
     [ "$(sum_of hf://org/tiny model.safetensors)" = "$(sha256sum <"$LOCAL/model.safetensors" | cut -d ' ' -f 1)" ]
 }
 
+@test "a cache without inodes is a full disk" {
+    need_root
+    need unshare
+    mkdir -p "$XDG_CACHE_HOME/wfs"
+    run --separate-stderr unshare -m sh -c 'mount -t tmpfs -o nr_inodes=5,mode=0700 tmpfs "$XDG_CACHE_HOME/wfs" && "$WFS" sha256 hf://org/tiny model.safetensors'
+    [ "$status" -eq 0 ]
+    [[ $output == "$(sha256sum <"$LOCAL/model.safetensors" | cut -d ' ' -f 1)"* ]]
+    echo "$stderr"
+    [[ $stderr == *"$XDG_CACHE_HOME/wfs: No space left on device; "* ]]
+}
+
 @test "a cache that others may write to is not used" {
     mkdir -p "$XDG_CACHE_HOME/wfs"
     chmod 0777 "$XDG_CACHE_HOME/wfs"
@@ -464,6 +475,9 @@ make_bucket() {
     if [ "$(id -u)" -eq 0 ]; then
         chown 65534 "$XDG_CACHE_HOME/wfs"
         run --separate-stderr "$WFS" ls hf://org/tiny
+        [[ $stderr == *"$XDG_CACHE_HOME/wfs: the cache of another user"* ]]
+        run --separate-stderr "$WFS" cache ls
+        [ "$status" -eq 1 ]
         [[ $stderr == *"$XDG_CACHE_HOME/wfs: the cache of another user"* ]]
         [ -z "$(ls "$XDG_CACHE_HOME/wfs")" ]
     fi

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { MAX_THREADS = 64 };
 
@@ -19,6 +20,7 @@ struct planner {
     struct work *first, **end; /* work that has not begun */
     unsigned n_unfinished;     /* pieces of work, begun or not */
     unsigned n_threads;
+    pid_t started_by; /* the process that has the threads; 0: there was none yet */
 };
 
 struct planner *planner_new(void)
@@ -45,6 +47,10 @@ void planner_free(struct planner *planner)
 {
     if (planner == NULL)
         return;
+    if (planner->started_by != 0 && planner->started_by != getpid()) { /* a child of a fork has none of the threads */
+        free(planner);
+        return;
+    }
     pthread_mutex_lock(&planner->lock);
     for (struct work *work; (work = take(planner)) != NULL; free(work))
         planner->n_unfinished--;
@@ -90,6 +96,7 @@ static bool start_thread(struct planner *planner)
     if (planner->n_threads == MAX_THREADS || pthread_create(&thread, NULL, run_work, planner) != 0)
         return planner->n_threads > 0;
     pthread_detach(thread);
+    planner->started_by = getpid();
     planner->n_threads++;
     return true;
 }

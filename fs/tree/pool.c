@@ -53,11 +53,15 @@ void pool_free(struct pool *pool)
 {
     if (pool == NULL)
         return;
+    if (pool->started && pool->started_by != getpid()) { /* those that it remembers as waiting will never leave */
+        free(pool);
+        return;
+    }
     pthread_mutex_lock(&pool->lock);
     pool->is_ending = true;
     pthread_cond_broadcast(&pool->work_came);
     pthread_mutex_unlock(&pool->lock);
-    for (size_t i = 0; i < pool->n_threads && pool->started_by == getpid(); i++)
+    for (size_t i = 0; i < pool->n_threads; i++)
         pthread_join(pool->threads[i], NULL);
     pthread_cond_destroy(&pool->helper_left);
     pthread_cond_destroy(&pool->work_came);

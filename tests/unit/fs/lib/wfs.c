@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 enum { ROWS = 6, COLUMNS = 64, CUBE = 2 * 3 * 4 };
 
@@ -446,6 +447,21 @@ static void the_process_is_as_it_was(const struct rlimit *limit, const struct si
     CHECK_TEXT(logged, "");
 }
 
+/* A child of a fork, such as a worker of a data loader, frees what it has without the threads of its parent. */
+static void closed_in_child(wfs_context *context, wfs_model *model)
+{
+    enum { SECONDS = 20 };
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(SECONDS); /* which ends it if it hangs */
+        wfs_close(model);
+        wfs_context_free(context);
+        _exit(0);
+    }
+    CHECK_NAMED(waitpid(child, &status, 0) == child && status == 0, "a child of a fork frees model and context");
+}
+
 int main(void)
 {
     struct rlimit limit;
@@ -472,6 +488,7 @@ int main(void)
         many_threads(model);
         CHECK(wfs_note(model, wfs_note_count(model)) == NULL);
     }
+    closed_in_child(context, model);
     wfs_close(model);
     changes(context);
     wfs_context_free(context);

@@ -198,7 +198,7 @@ static void open_and_serve(struct execution *execution, const struct invocation 
     bool logged = log == NULL || report_to_file(log, &error) || error_prefix(&error, "option log");
     if (logged)
         explain_absences(tree, invocation->program);
-    if (!logged || !serve(execution, tree, invocation, &error))
+    if (!logged || !session_has_descriptors(&error) || !serve(execution, tree, invocation, &error))
         report("%s", error.message);
     command_close(tree);
 }

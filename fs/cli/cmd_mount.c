@@ -158,7 +158,7 @@ static int run(const struct invocation *invocation)
     mounting.verbose = invocation->flags[FLAG_VERBOSE];
     bool logged = log == NULL || report_to_file(log, &error) || error_prefix(&error, "option log");
     background_close_inherited(&mounting.background, (const char *const *)invocation->arguments);
-    bool done = logged && serve(&mounting, tree, invocation, &error);
+    bool done = logged && session_has_descriptors(&error) && serve(&mounting, tree, invocation, &error);
     if (!done)
         report("%s", error.message);
     command_close(tree);

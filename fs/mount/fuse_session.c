@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -153,6 +154,23 @@ static bool use_device_io(struct fuse_session *fuse)
     return fuse_session_custom_io(fuse, &io, fuse_session_fd(fuse)) == 0;
 }
 #endif
+
+bool session_has_descriptors(struct error *error)
+{
+    enum { NEEDED = 24 };
+    int taken[NEEDED], count = 0;
+    struct rlimit limit;
+    while (count < NEEDED && (taken[count] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)) >= 0)
+        count++;
+    bool has_all = count == NEEDED || errno != EMFILE;
+    for (int i = 0; i < count; i++)
+        close(taken[i]);
+    getrlimit(RLIMIT_NOFILE, &limit);
+    return has_all || error_set(error,
+                                "a mount needs %d more descriptors than this model, and the limit of %llu leaves %d; "
+                                "raise it ('ulimit -n')",
+                                NEEDED, (unsigned long long)limit.rlim_cur, count);
+}
 
 struct session *session_new(const struct served *served, const char *mountpoint, const struct session_options *options,
                             struct error *error)

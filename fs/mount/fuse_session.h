@@ -17,6 +17,10 @@ struct session;
 struct session *session_new(const struct served *served, const char *mountpoint, const struct session_options *options,
                             struct error *error);
 
+/* Reports whether the process has the descriptors that a session needs besides those of its sources. Without them the
+ * mount would answer nothing, or never end. */
+bool session_has_descriptors(struct error *error);
+
 /* The mount that the session has made, as long as the session exists. */
 const struct own_mount *session_mount(const struct session *session);
 

@@ -614,6 +614,38 @@ END
     done
 }
 
+# A mount without a descriptor for its signals or its log never ended, and kept its caller's pipe.
+@test "with a low limit of descriptors, mount says why or works" {
+    need_numpy
+    local shards=$BATS_TEST_TMPDIR/shards mounted=0 refused=0
+    mkdir "$shards"
+    "$PYTHON" - "$shards" <<'END'
+import json, pathlib, struct, sys
+folder, names = pathlib.Path(sys.argv[1]), {}
+for number in range(60):
+    header = json.dumps({f"t{number}": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+    names[f"t{number}"] = name = f"model-{number + 1:05d}-of-00060.safetensors"
+    (folder / name).write_bytes(struct.pack("<Q", len(header)) + header + bytes(4))
+(folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": names}))
+END
+    for ((limit = 62; limit <= 110; limit += 4)); do
+        run timeout 60 bash -c 'ulimit -n "$0" && exec "$@"' "$limit" "$WFS" mount "$shards" "$MNT"
+        [ "$status" -ne 124 ]
+        if [ "$status" -eq 0 ]; then
+            mounted=$((mounted + 1))
+            [ "$(wc -c <"$MNT/tensors/t7/raw")" -eq 4 ]
+            "$WFS" umount "$MNT"
+            await sh -c '! pgrep -f "mount $0" >/dev/null' "$shards"
+        else
+            [[ $output == *"Too many open files"* || $output == *"raise it ('ulimit -n')"* ]]
+            refused=$((refused + 1))
+            not_mounted "$MNT"
+        fi
+    done
+    [ "$mounted" -gt 0 ]
+    [ "$refused" -gt 0 ]
+}
+
 @test "with a low process limit, mount says why or shows all files" {
     need_fuse_for_others
     need prlimit timeout flock

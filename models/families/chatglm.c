@@ -96,7 +96,7 @@ const struct family chatglm_family = {
          CONFIG_TABLES(silu_rows, common_rows, CONFIG_ROWS({"attention_bias", FROM_TEXT, .text = "false"}))}),
     .keys = {keys, KEYS({"rope.dimension_count", GGUF_U32, .compute = compute_rotary},
                         {".tokenizer.ggml.add_bos_token", GGUF_BOOL, ALWAYS, .value = 0},
-                        {"rope.freq_base", GGUF_F32, .compute = compute_base})},
+                        {"rope.freq_base", GGUF_F32, .compute = compute_base}, {.emit = note_lost_rope})},
     .vocabs = {&chatglm3_vocab, &chatglm_vocab},
     .dropped_prefixes = TEXTS("transformer."),
     .dimensions = {DIMENSIONS({"kv_head", "multi_query_group_num", .kept = true})},

@@ -46,6 +46,7 @@ static const struct key_row keys[] = {
     {"attention.head_count_kv", GGUF_U32, .compute = compute_key_heads},
     {"attention.layer_norm_epsilon", GGUF_F32, REQUIRED, "layer_norm_epsilon"},
     FILE_TYPE_KEY,
+    {.emit = note_lost_rope},
     {0},
 };
 

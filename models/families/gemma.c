@@ -20,6 +20,7 @@ const struct key_row gemma_keys[] = {
     {"attention.key_length", GGUF_U32, REQUIRED, "head_dim"},
     {"attention.value_length", GGUF_U32, REQUIRED, "head_dim"},
     FILE_TYPE_KEY,
+    {.emit = note_lost_rope},
     {0},
 };
 

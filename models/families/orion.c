@@ -11,6 +11,7 @@ static const struct key_row keys[] = {
     {"attention.head_count", GGUF_U32, REQUIRED, "num_attention_heads"},
     {"attention.head_count_kv", GGUF_U32, REQUIRED, "num_key_value_heads|num_attention_heads"},
     {"attention.layer_norm_epsilon", GGUF_F32, REQUIRED, "rms_norm_eps"},
+    {.emit = note_lost_rope},
     {0},
 };
 

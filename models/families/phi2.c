@@ -12,6 +12,7 @@ static const struct key_row keys[] = {
     {"rope.dimension_count", GGUF_U32, .compute = compute_rotary_of_hidden},
     FILE_TYPE_KEY,
     {".tokenizer.ggml.add_bos_token", GGUF_BOOL, ALWAYS, .value = 0},
+    {.emit = note_lost_rope},
     {0},
 };
 

@@ -34,6 +34,7 @@ static const struct key_row keys[] = {
     {"attention.head_count_kv", GGUF_U32, .compute = compute_kv_heads},
     {"attention.layer_norm_rms_epsilon", GGUF_F32, REQUIRED, "rms_norm_eps"},
     FILE_TYPE_KEY,
+    {.emit = note_lost_rope},
     {0},
 };
 

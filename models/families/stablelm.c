@@ -13,6 +13,7 @@ static const struct key_row keys[] = {
     {"use_parallel_residual", GGUF_BOOL, OR_DEFAULT, "use_parallel_residual", 1},
     {"attention.layer_norm_epsilon", GGUF_F32, REQUIRED, "layer_norm_eps|norm_eps"},
     FILE_TYPE_KEY,
+    {.emit = note_lost_rope},
     {0},
 };
 

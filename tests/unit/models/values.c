@@ -4,6 +4,7 @@
 #include "models/convert/model.h"
 #include "models/formats.h"
 #include "tests/unit/check.h"
+#include "tests/unit/notes.h"
 #include "tests/unit/write_safetensors.h"
 
 #include <string.h>
@@ -46,6 +47,15 @@ enum { ABSENT = -1 };
     "{\"architectures\":[\"Dots1ForCausalLM\"],\"model_type\":\"dots1\"," SIZES                                        \
     "\"n_routed_experts\":2,\"n_shared_experts\":1,\"first_k_dense_replace\":0,\"routed_scaling_factor\":1.0,"         \
     "\"norm_topk_prob\":true,\"moe_intermediate_size\":4"
+#define NEOX                                                                                                           \
+    "{\"architectures\":[\"GPTNeoXForCausalLM\"],\"model_type\":\"gpt_neox\",\"vocab_size\":8,\"hidden_size\":16,"     \
+    "\"num_hidden_layers\":1,\"num_attention_heads\":2,\"intermediate_size\":4,\"layer_norm_eps\":1e-5,"               \
+    "\"max_position_embeddings\":8"
+#define GEMMA2                                                                                                         \
+    "{\"architectures\":[\"Gemma2ForCausalLM\"],\"model_type\":\"gemma2\",\"vocab_size\":8,\"hidden_size\":4,"         \
+    "\"num_hidden_layers\":1,\"num_attention_heads\":2,\"num_key_value_heads\":2,\"intermediate_size\":4,"             \
+    "\"head_dim\":2,\"rms_norm_eps\":1e-6,\"max_position_embeddings\":8,"                                              \
+    "\"attn_logit_softcapping\":5.0,\"final_logit_softcapping\":3.0,\"sliding_window\":4,"
 
 static const char tokenizer[] = "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]},\"pre_"
                                 "tokenizer\":{\"type\":\"ByteLevel\"}}";
@@ -62,6 +72,7 @@ static const struct {
     const char *embedding; /* NULL: model.embed_tokens */
     const char *tokenizer; /* NULL: a byte-level one */
     bool has_pieces;       /* in tokenizer.model, and no tokenizer.json */
+    const char *note;      /* part of a note; NULL: no note names the rope */
 } rows[] = {
     {GEMMA3 "\"sliding_window\":512}", "gemma3.attention.sliding_window", 512},
     {GEMMA3 "\"sliding_window\":512,\"use_bidirectional_attention\":true}", "gemma3.attention.sliding_window", 257},
@@ -104,6 +115,22 @@ static const struct {
     {FALCON("falcon") "\"multi_query\":false}", KEY_HEADS, 2, "transformer.word_embeddings"},
     {FALCON("unheard_of") "\"multi_query\":true}", KEY_HEADS, 1, "transformer.word_embeddings"},
     {FALCON("unheard_of") "\"multi_query\":false}", KEY_HEADS, 2, "transformer.word_embeddings"},
+    {NEOX "}", "gptneox.rope.dimension_count", 2, "gpt_neox.embed_in"},
+    {NEOX ",\"rotary_pct\":1.0}", "gptneox.rope.dimension_count", 8, "gpt_neox.embed_in"},
+    /* As transformers 5 saves the share: transformers computes by it, the converter does not see it. */
+    {NEOX ",\"rope_parameters\":{\"partial_rotary_factor\":0.5,\"rope_theta\":1e4,\"rope_type\":\"default\"}}",
+     "gptneox.rope.dimension_count", 4, "gpt_neox.embed_in", .note = "writes rope.dimension_count 2, wfs writes 4"},
+    {NEOX ",\"rope_parameters\":{\"partial_rotary_factor\":0.25,\"rope_type\":\"default\"}}",
+     "gptneox.rope.dimension_count", 2, "gpt_neox.embed_in"},
+    /* Bases and scalings that the converter loses. */
+    {NEOX ",\"rotary_emb_base\":50000}", "gptneox.rope.freq_base", ABSENT, "gpt_neox.embed_in",
+     .note = "rope_theta 50000"},
+    {NEOX ",\"rope_scaling\":{\"type\":\"linear\",\"factor\":2.0}}", "gptneox.rope.freq_base", ABSENT,
+     "gpt_neox.embed_in", .note = "scales the rope (linear)"},
+    {FALCON("falcon") "\"rope_theta\":5e5}", "falcon.rope.freq_base", ABSENT, "transformer.word_embeddings",
+     .note = "falcon.rope.freq_base=float:500000"},
+    {GEMMA2 "\"rope_theta\":1e6}", "gemma2.rope.freq_base", ABSENT, .has_pieces = true, .note = "rope_theta 1e+06"},
+    {GEMMA2 "\"rope_theta\":1e4}", "gemma2.rope.freq_base", ABSENT, .has_pieces = true},
     {DOTS "}", "dots1.expert_gating_func", ABSENT},
     {DOTS ",\"scoring_func\":\"noaux_tc\"}", "dots1.expert_gating_func", 2}, /* which the converter refuses */
 };
@@ -144,6 +171,8 @@ static void check(size_t i)
         fprintf(stderr, "  %s\n", error.message);
     if (model != NULL) {
         bool found = find_value(&model->kvs, rows[i].key, &value);
+        CHECK_NAMED(rows[i].note != NULL ? has_note(checkpoint, rows[i].note) : !has_note(checkpoint, "rope"),
+                    rows[i].config);
         CHECK_NAMED(rows[i].value == ABSENT ? !found : found && value == (uint64_t)rows[i].value, rows[i].key);
     }
     gguf_model_free(model);

@@ -110,6 +110,42 @@ static bool is_unigram(const struct json *tokenizer)
     return json_string_is(json_get(json_get(tokenizer, "model"), "type"), "Unigram");
 }
 
+static bool is_splitting(const struct json *step)
+{
+    return json_string_is(json_get(step, "type"), "WhitespaceSplit");
+}
+
+static bool is_joining(const struct json *step)
+{
+    return json_string_is(json_get(step, "type"), "Replace") &&
+           json_string_is(json_get(json_get(step, "pattern"), "Regex"), " {2,}");
+}
+
+/* Reports whether a step of tokenizer.json, or one of its steps in `list`, is of a kind. */
+static bool has_step(const struct json *step, const char *list, bool (*is_kind)(const struct json *step))
+{
+    const struct json *each = json_first(json_get(step, list));
+    while (each != NULL && !is_kind(each))
+        each = json_next(each);
+    return each != NULL || is_kind(step);
+}
+
+/* Reports whether runs of spaces count as one. The converter asks clean_up_tokenization_spaces of
+ * tokenizer_config.json, which is about decoding and which transformers 5 does not save. */
+static bool removes_spaces(const struct vocab_input *input, const struct tokenizer_files *files)
+{
+    if (json_bool(json_get(files->config, "clean_up_tokenization_spaces"), false))
+        return true;
+    if (!has_step(json_get(files->tokenizer, "pre_tokenizer"), "pretokenizers", is_splitting) &&
+        !has_step(json_get(files->tokenizer, "normalizer"), "normalizers", is_joining))
+        return false;
+    checkpoint_note(input->checkpoint, SUBJECT_GGUF,
+                    "tokenizer.json removes extra spaces, but tokenizer_config.json has no "
+                    "clean_up_tokenization_spaces, so the converter writes remove_extra_whitespaces false; wfs writes "
+                    "true");
+    return true;
+}
+
 static bool write_json(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
                        struct error *error)
 {
@@ -127,7 +163,7 @@ static bool write_json(struct gguf_kvs *kvs, const struct vocab_input *input, co
             token_list_set(&list, id, text, length, (float)score, type_of(vocabulary, text, length, id));
     }
     write_list(kvs, input, &list, json_bool(json_get(files->config, "add_prefix_space"), false),
-               json_bool(json_get(files->config, "clean_up_tokenization_spaces"), false));
+               removes_spaces(input, files));
     write_charsmap(kvs, json_get(files->tokenizer, "normalizer"));
     struct special_vocab_options options = {.n_vocab = list.n_tokens};
     token_list_free(&list);

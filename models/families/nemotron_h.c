@@ -7,6 +7,7 @@
 #include "models/families/granite.h"
 #include "models/families/layers.h"
 #include "models/families/mamba2.h"
+#include "models/families/nextn.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -156,12 +157,14 @@ static void add_dimensions(struct dimensions *dimensions, const struct hparams *
 
 static bool adjust(struct model_builder *builder, struct error *error)
 {
-    uint64_t n = 0, n_predicting = dimensions_get(&builder->dimensions, "nextn"),
-             n_layers = builder->dimensions.n_layers;
+    uint64_t n = 0;
     struct hparams *hparams = builder->model->hparams;
     json_u64(hparams_get(hparams, "num_nextn_predict_layers"), &n);
     if (is_moe(hparams) && n > 1)
         return error_set(error, "config.json: num_nextn_predict_layers is %" PRIu64 "; at most 1 is supported", n);
+    if (!nextn_keep_present(builder, error))
+        return false;
+    uint64_t n_predicting = dimensions_get(&builder->dimensions, "nextn"), n_layers = builder->dimensions.n_layers;
     builder->model->renumbered_from = n_predicting != 0 ? n_layers - 1 : 0;
     return n_predicting == 0 || hparams_override(hparams, "n_layers", n_layers, error);
 }

@@ -31,8 +31,56 @@ void nextn_add_dimensions(struct dimensions *dimensions, const struct hparams *h
         nextn_set(dimensions, n);
 }
 
+/* Returns the number of the layer in a tensor's name, "model.layers.{i}.attn"; UINT64_MAX: none. */
+static uint64_t layer_of(const char *name)
+{
+    static const char layers[] = "layers.";
+    uint64_t numbers[PATTERN_NUMBERS];
+    const char *at = strstr(name, layers);
+    const char *number = at != NULL ? at + strlen(layers) : "";
+    size_t digits = strspn(number, "0123456789");
+    return number[digits] == '.' && pattern_match("{}", number, digits, numbers) ? numbers[0] : UINT64_MAX;
+}
+
+/* Returns how many of the layers that predict the checkpoint has: up to the last one with a tensor. */
+static uint64_t count_present(const struct model_builder *builder)
+{
+    const struct tensor_set *set = builder->model->checkpoint->tensors;
+    uint64_t n_layers = builder->dimensions.n_layers, first = n_layers - dimensions_get(&builder->dimensions, "nextn"),
+             end = first;
+    struct arena *scratch = arena_new();
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const char *name =
+            family_tensor_name(builder->family, builder->hf, &builder->dimensions, set->tensors[i].name, scratch);
+        uint64_t layer = name != NULL ? layer_of(name) : UINT64_MAX;
+        if (layer >= end && layer < n_layers)
+            end = layer + 1;
+    }
+    arena_free(scratch);
+    return end - first;
+}
+
+bool nextn_keep_present(struct model_builder *builder, struct error *error)
+{
+    const struct gguf_model *model = builder->model;
+    uint64_t promised = dimensions_get(&builder->dimensions, "nextn");
+    if (promised == 0 || model->checkpoint->tensors == NULL || model->checkpoint->tensors->n_tensors == 0)
+        return true;
+    uint64_t present = count_present(builder);
+    if (present == promised || (present > 0 && json_bool(hparams_get(model->hparams, "mtp_share_layers"), false)))
+        return true;
+    nextn_set(&builder->dimensions, present);
+    checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                    "config.json promises %" PRIu64 " %s of multi-token prediction (MTP), the checkpoint has %" PRIu64
+                    ": wfs counts those; the converter counts all, and llama.cpp refuses its file",
+                    promised, promised == 1 ? "layer" : "layers", present);
+    return hparams_override(model->hparams, "num_nextn_predict_layers", present, error);
+}
+
 bool nextn_count_blocks(struct model_builder *builder, struct error *error)
 {
+    if (!nextn_keep_present(builder, error))
+        return false;
     if (dimensions_get(&builder->dimensions, "nextn") == 0)
         return true;
     return hparams_override(builder->model->hparams, "n_layers", builder->dimensions.n_layers, error);

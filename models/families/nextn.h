@@ -16,7 +16,11 @@ void nextn_add_dimensions(struct dimensions *dimensions, const struct hparams *h
 /* Sets the dimension to `n`, whatever it was. */
 void nextn_set(struct dimensions *dimensions, uint64_t n);
 
-/* Makes block_count count the layers of the dimensions: for family.adjust. */
+/* Reduces the dimension to the layers that the checkpoint has, with a note: a fine-tune's config.json often promises
+ * layers that were not saved, and llama.cpp refuses a GGUF without them. */
+bool nextn_keep_present(struct model_builder *builder, struct error *error);
+
+/* Makes block_count count the layers of the dimensions that the checkpoint has: for family.adjust. */
 bool nextn_count_blocks(struct model_builder *builder, struct error *error);
 
 /* Sets nextn_predict_layers if there are such layers. */

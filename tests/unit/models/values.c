@@ -72,7 +72,7 @@ static const struct {
     const char *embedding; /* NULL: model.embed_tokens */
     const char *tokenizer; /* NULL: a byte-level one */
     bool has_pieces;       /* in tokenizer.model, and no tokenizer.json */
-    const char *note;      /* part of a note; NULL: no note names the rope */
+    const char *note;      /* part of a note; NULL: no note names the rope or MTP */
 } rows[] = {
     {GEMMA3 "\"sliding_window\":512}", "gemma3.attention.sliding_window", 512},
     {GEMMA3 "\"sliding_window\":512,\"use_bidirectional_attention\":true}", "gemma3.attention.sliding_window", 257},
@@ -84,7 +84,18 @@ static const struct {
     {JAMBA "}", "jamba.ssm.inner_size", 8, .has_pieces = true},
     {EXAONE "}", "exaone-moe.expert_shared_feed_forward_length", 4},
     {EXAONE "}", "exaone-moe.nextn_predict_layers", 0},
-    {EXAONE ",\"num_nextn_predict_layers\":1}", "exaone-moe.nextn_predict_layers", 1},
+    /* Layers that predict are those that the checkpoint has. */
+    {EXAONE ",\"num_nextn_predict_layers\":1}", "exaone-moe.nextn_predict_layers", 1, "mtp.layers.0.enorm"},
+    {EXAONE ",\"num_nextn_predict_layers\":1}", "exaone-moe.block_count", 2, "mtp.fc"},
+    {EXAONE ",\"num_nextn_predict_layers\":1}", "exaone-moe.nextn_predict_layers", 0,
+     .note = "promises 1 layer of multi-token prediction"},
+    {EXAONE ",\"num_nextn_predict_layers\":1}", "exaone-moe.block_count", 1, .note = "the checkpoint has 0"},
+    {EXAONE ",\"num_nextn_predict_layers\":3}", "exaone-moe.nextn_predict_layers", 2, "model.layers.2.enorm",
+     .note = "the checkpoint has 2"},
+    {EXAONE ",\"num_nextn_predict_layers\":3}", "exaone-moe.block_count", 3, "model.layers.2.enorm",
+     .note = "the checkpoint has 2"},
+    {HY3 ",\"num_nextn_predict_layers\":1}", "hy_v3.nextn_predict_layers", ABSENT, .note = "the checkpoint has 0"},
+    {HY3 ",\"num_nextn_predict_layers\":1}", "hy_v3.block_count", 1, .note = "the checkpoint has 0"},
     {EXAONE "}", "exaone-moe.expert_count", ABSENT},
     /* Without a layer of Mamba the architecture is another. */
     {GRANITE "\"layer_types\":[\"attention\"]}", "granite.block_count", 1},
@@ -100,7 +111,7 @@ static const struct {
     {MPT ",\"eos_token_id\":2}", "tokenizer.ggml.eos_token_id", 2, "transformer.wte"},
     /* Of a pattern there are the layers that do not predict. */
     {EXAONE4 "\"sliding_window\":6,\"sliding_window_pattern\":2,\"num_nextn_predict_layers\":1}",
-     "exaone4.attention.sliding_window_pattern", 1},
+     "exaone4.attention.sliding_window_pattern", 1, "mtp.fc"},
     /* There may be a window and no layers that look at it. */
     {EXAONE4 "\"sliding_window\":6}", "exaone4.attention.sliding_window", 6},
     {JAMBA "}", "jamba.ssm.time_step_rank", 1, .tokenizer = byte_fallback_tokenizer},
@@ -171,7 +182,8 @@ static void check(size_t i)
         fprintf(stderr, "  %s\n", error.message);
     if (model != NULL) {
         bool found = find_value(&model->kvs, rows[i].key, &value);
-        CHECK_NAMED(rows[i].note != NULL ? has_note(checkpoint, rows[i].note) : !has_note(checkpoint, "rope"),
+        CHECK_NAMED(rows[i].note != NULL ? has_note(checkpoint, rows[i].note)
+                                         : !has_note(checkpoint, "rope") && !has_note(checkpoint, "MTP"),
                     rows[i].config);
         CHECK_NAMED(rows[i].value == ABSENT ? !found : found && value == (uint64_t)rows[i].value, rows[i].key);
     }

@@ -119,6 +119,16 @@ bool tensor_set_seal(struct tensor_set *set, struct error *error)
     return true;
 }
 
+struct tensor_set *tensor_set_ordered(const struct tensor_set *set, struct arena *arena)
+{
+    struct tensor_set *ordered = tensor_set_new(arena);
+    uint32_t *order = tensors_by_name(set->tensors, set->n_tensors);
+    for (size_t i = 0; i < set->n_tensors; i++)
+        tensor_set_add(ordered, &set->tensors[order[i]]);
+    free(order);
+    return ordered;
+}
+
 static void *copy(const void *array, size_t n_bytes)
 {
     return memcpy(memory_alloc(n_bytes), array, n_bytes);

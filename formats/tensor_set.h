@@ -67,6 +67,9 @@ const struct tensor_set *tensor_set_with_views(struct arena *arena, const struct
 /* Returns the indices of tensors in the order of their names, stable for equal names. The caller frees the array. */
 uint32_t *tensors_by_name(const struct tensor *tensors, size_t n_tensors);
 
+/* Returns a set, not sealed, of the same tensors in the order of their names. */
+struct tensor_set *tensor_set_ordered(const struct tensor_set *set, struct arena *arena);
+
 /* Sorts the index, so that tensors can be found; fails on a duplicate name. Sealing again does nothing. */
 bool tensor_set_seal(struct tensor_set *set, struct error *error);
 

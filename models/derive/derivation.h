@@ -14,4 +14,4 @@ struct derivation {
 };
 
 extern const struct derivation recipe_derivation, foreign_names_derivation, untie_derivation, plain_derivation,
-    merge_derivation, folder_derivation, target_derivation, tokens_derivation;
+    merge_derivation, experts_derivation, folder_derivation, target_derivation, tokens_derivation;

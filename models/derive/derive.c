@@ -8,6 +8,7 @@ static const struct derivation *const derivations[] = {
     &untie_derivation, /* before the embedding gets another dtype, or other values */
     &plain_derivation,
     &merge_derivation,
+    &experts_derivation, /* adapters are of the stored form */
     &folder_derivation,
     &target_derivation,
     &tokens_derivation,

@@ -11,7 +11,6 @@
 
 #include <ctype.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct spelling *const spellings[] = {
@@ -198,20 +197,6 @@ static bool rename_by_relation(struct renaming *renaming, const struct hparams *
     return tensor_set_seal(known, error) && relation_apply(&job, error);
 }
 
-/* Makes the derived checkpoint's tensors from those of `renaming`, in the order of names. */
-static bool sort(struct renaming *renaming, struct error *error)
-{
-    struct checkpoint *derived = renaming->derived;
-    const struct tensor_set *renamed = renaming->renamed;
-    struct tensor_set *sorted = tensor_set_new(derived->arena);
-    uint32_t *order = tensors_by_name(renamed->tensors, renamed->n_tensors);
-    for (size_t i = 0; i < renamed->n_tensors; i++)
-        tensor_set_add(sorted, &renamed->tensors[order[i]]);
-    free(order);
-    derived->tensors = sorted;
-    return tensor_set_seal(sorted, error);
-}
-
 static bool rename_tensors(struct renaming *renaming, const struct hparams *hparams, struct error *error)
 {
     if (renaming->spelling->relation[0] != NULL && !rename_by_relation(renaming, hparams, error))
@@ -223,7 +208,9 @@ static bool rename_tensors(struct renaming *renaming, const struct hparams *hpar
         checkpoint_note(renaming->derived, SUBJECT_SOURCE,
                         "%zu tensors of %s are left out: transformers has no names for them", renaming->n_left_out,
                         renaming->spelling->framework);
-    return sort(renaming, error);
+    struct tensor_set *ordered = tensor_set_ordered(renaming->renamed, renaming->derived->arena);
+    renaming->derived->tensors = ordered;
+    return tensor_set_seal(ordered, error);
 }
 
 static bool apply(const struct checkpoint *from, const struct derive_options *options, struct checkpoint **ret_derived,

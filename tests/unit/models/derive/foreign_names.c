@@ -113,6 +113,36 @@ static const struct {
      "model.layers.0.block_sparse_moe.experts.0.w3.weight: 1, model.layers.0.block_sparse_moe.experts.1.w1.weight: 0, "
      "model.layers.0.block_sparse_moe.experts.1.w2.weight: 0, "
      "model.layers.0.block_sparse_moe.experts.1.w3.weight: 0 1, model.norm.weight: 0"},
+
+    /* experts as transformers 5 holds them: MergeModulelist and Concatenate of its conversion_mapping.py, undone */
+    {"mixtral",
+     "model.layers.0.mlp.experts.gate_up_proj 2 1x2, model.layers.0.mlp.experts.down_proj 1 1x2, "
+     "model.layers.0.mlp.gate.weight 1 2, model.norm.weight 0 1",
+     "model.layers.0.block_sparse_moe.experts.0.w1.weight: 0, model.layers.0.block_sparse_moe.experts.0.w2.weight: 0, "
+     "model.layers.0.block_sparse_moe.experts.0.w3.weight: 1, model.layers.0.block_sparse_moe.experts.1.w1.weight: 2, "
+     "model.layers.0.block_sparse_moe.experts.1.w2.weight: 1, model.layers.0.block_sparse_moe.experts.1.w3.weight: 3, "
+     "model.layers.0.block_sparse_moe.gate.weight: 0 1, model.norm.weight: 0"},
+    {"phimoe", "layers.0.mlp.experts.gate_up_proj 2 1x1, layers.0.mlp.router.weight 1 1",
+     "layers.0.block_sparse_moe.experts.0.w1.weight: 0, layers.0.block_sparse_moe.experts.0.w3.weight: 1, "
+     "layers.0.block_sparse_moe.gate.weight: 0"},
+    {"glm4_moe",
+     "model.layers.0.mlp.experts.gate_up_proj 4 2x1, model.layers.0.mlp.experts.gate_up_proj_scale_inv 2 1x1, "
+     "model.layers.0.mlp.gate.weight 1 1",
+     "model.layers.0.mlp.experts.0.gate_proj.weight: 0 1 2 3, "
+     "model.layers.0.mlp.experts.0.gate_proj.weight_scale_inv: 0, "
+     "model.layers.0.mlp.experts.0.up_proj.weight: 4 5 6 7, "
+     "model.layers.0.mlp.experts.0.up_proj.weight_scale_inv: 1, model.layers.0.mlp.gate.weight: 0"},
+    {"laguna", "m.mlp.experts.gate_up_proj 2 1x1, m.mlp.gate.e_score_correction_bias 0 1, m.mlp.shared_experts.a 0 1",
+     "m.mlp.experts.0.gate_proj.weight: 0, m.mlp.experts.0.up_proj.weight: 1, "
+     "m.mlp.experts.e_score_correction_bias: 0, m.mlp.shared_expert.a: 0"},
+    {"nemotron_h", "model.layers.0.mixer.experts.up_proj 1 1x2, model.layers.0.mixer.experts.down_proj 1 1x2",
+     "backbone.layers.0.mixer.experts.0.down_proj.weight: 0, backbone.layers.0.mixer.experts.0.up_proj.weight: 0, "
+     "backbone.layers.0.mixer.experts.1.down_proj.weight: 1, backbone.layers.0.mixer.experts.1.up_proj.weight: 1"},
+    /* of Qwen the converter takes both forms; and what is not of the form stays */
+    {"qwen3_moe", "model.layers.0.mlp.experts.gate_up_proj 2 1x1", "model.layers.0.mlp.experts.gate_up_proj: 0 1"},
+    {"mixtral", "model.layers.0.mlp.experts.gate_up_proj 3 1x1", "model.layers.0.mlp.experts.gate_up_proj: 0 1 2"},
+    {"mixtral", "model.layers.0.mlp.experts.gate_up_proj 3 1", "model.layers.0.mlp.experts.gate_up_proj: 0 1 2"},
+    {"mixtral", "model.layers.0.mlp.gate.weight 1 1", "model.layers.0.mlp.gate.weight: 0"},
 };
 
 static void describe(const struct checkpoint *checkpoint, struct buffer *out)

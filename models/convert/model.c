@@ -5,6 +5,7 @@
 #include "models/card/general.h"
 #include "models/config/hparams.h"
 #include "models/convert/from_gguf.h"
+#include "models/convert/loadable.h"
 #include "models/convert/unknown_family.h"
 #include "models/families/families.h"
 #include "models/family/tensors.h"
@@ -186,7 +187,13 @@ static bool make_by_family(struct gguf_model *model, const struct family_name *h
         if (!builder_emit(&builder, family->keys[i], error))
             return false;
     gguf_set_u32(kvs, "general.quantization_version", QUANTIZATION_VERSION);
-    return family->tower != NULL || add_vocab(&builder, error);
+    if (family->tower != NULL)
+        return true;
+    if (!add_vocab(&builder, error))
+        return false;
+    if (!family->drafts)
+        loadable_note(model);
+    return true;
 }
 
 static bool make_without_family(struct gguf_model *model, const char *class_name, struct error *error)

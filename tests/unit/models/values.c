@@ -142,6 +142,15 @@ static const struct {
      .note = "falcon.rope.freq_base=float:500000"},
     {GEMMA2 "\"rope_theta\":1e6}", "gemma2.rope.freq_base", ABSENT, .has_pieces = true, .note = "rope_theta 1e+06"},
     {GEMMA2 "\"rope_theta\":1e4}", "gemma2.rope.freq_base", ABSENT, .has_pieces = true},
+    /* What llama.cpp refuses. */
+    {FALCON("falcon") "\"multi_query\":true}", "falcon.block_count", 1, "transformer.word_embeddings",
+     .note = "has no merges"},
+    {"{\"architectures\":[\"PhiForCausalLM\"],\"model_type\":\"phi\",\"vocab_size\":6,\"hidden_size\":4,"
+     "\"num_hidden_layers\":1,\"num_attention_heads\":2,\"intermediate_size\":4}",
+     "phi2.block_count", 1, .note = "has 8 rows, the tokenizer 6 tokens: llama.cpp refuses"},
+    {"{\"architectures\":[\"PhiForCausalLM\"],\"model_type\":\"phi\",\"vocab_size\":8,\"hidden_size\":4,"
+     "\"num_hidden_layers\":3,\"num_attention_heads\":2,\"intermediate_size\":4}",
+     "phi2.block_count", 3, "model.layers.1.input_layernorm", .note = "1 of 3 layers have tensors, layer 0 has none"},
     {DOTS "}", "dots1.expert_gating_func", ABSENT},
     {DOTS ",\"scoring_func\":\"noaux_tc\"}", "dots1.expert_gating_func", 2}, /* which the converter refuses */
 };

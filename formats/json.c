@@ -23,7 +23,8 @@ struct json {
     uint32_t skip;  /* values in this subtree, itself included: where the next value is */
     uint32_t line;
     uint8_t type;
-    bool last; /* in its container */
+    bool last;     /* in its container */
+    bool is_whole; /* a number with a fraction or exponent, and yet a whole one, in what Python wrote */
 };
 
 struct json_document {
@@ -401,6 +402,18 @@ bool json_parse_members(const char *text, size_t length, json_take_member *take,
     return good;
 }
 
+/* Marks whole numbers that are spelled as floats: 2048.0. */
+static void mark_whole(struct json_document *document)
+{
+    const double most = 9007199254740992.0; /* 2^53: doubles are exact up to here */
+    for (size_t i = 0; i < document->n_values; i++) {
+        struct json *value = &document->values[i];
+        double number;
+        if (json_double(value, &number) && !json_is_integer(value) && number >= -most && number <= most)
+            value->is_whole = number == (double)(int64_t)number;
+    }
+}
+
 struct json_document *json_parse_python(const char *text, size_t length, struct error *error)
 {
     static const char infinity[] = "Infinity", number[] = "1e999999"; /* of equal length, so offsets stay */
@@ -420,6 +433,8 @@ struct json_document *json_parse_python(const char *text, size_t length, struct 
     }
     struct json_document *document = json_parse(copy != NULL ? copy : text, length, error);
     free(copy);
+    if (document != NULL)
+        mark_whole(document);
     return document;
 }
 
@@ -556,6 +571,10 @@ bool json_is_integer(const struct json *value)
 
 bool json_u64(const struct json *value, uint64_t *ret_value)
 {
+    if (value != NULL && value->is_whole && value->text[0] != '-') {
+        *ret_value = (uint64_t)strtod(value->text, NULL);
+        return true;
+    }
     if (!json_is_integer(value) || value->text[0] == '-')
         return false;
     errno = 0;
@@ -568,6 +587,10 @@ bool json_u64(const struct json *value, uint64_t *ret_value)
 
 bool json_i64(const struct json *value, int64_t *ret_value)
 {
+    if (value != NULL && value->is_whole) {
+        *ret_value = (int64_t)strtod(value->text, NULL);
+        return true;
+    }
     if (!json_is_integer(value))
         return false;
     errno = 0;

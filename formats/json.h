@@ -31,7 +31,7 @@ struct json_member {
 struct json_document *json_parse(const char *text, size_t length, struct error *error);
 
 /* Like json_parse(), for JSON that Python wrote: Infinity, which configurations of Mamba contain, is a number too large
- * for a double. */
+ * for a double, and a whole number may be spelled as a float: 2048.0. */
 struct json_document *json_parse_python(const char *text, size_t length, struct error *error);
 
 /* Parses an object and hands over its members one by one, in the order of the text: memory is bounded by the longest

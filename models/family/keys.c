@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "models/family/model_builder.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 const char *builder_key(const struct model_builder *builder, const char *key)
@@ -76,6 +77,20 @@ static bool set_array(struct model_builder *builder, const struct key_row *row, 
     return true;
 }
 
+/* Accepts a whole number spelled as a float, with a note. */
+static bool take_whole(const struct model_builder *builder, const struct key_row *row, const struct json *value,
+                       struct error *error)
+{
+    int64_t number;
+    if (!json_i64(value, &number))
+        return error_set(error, "config.json: %s is %s, which is not a whole number", row->from,
+                         json_number_text(value));
+    checkpoint_note(builder->model->checkpoint, builder->family->tower != NULL ? SUBJECT_PROJECTOR : SUBJECT_GGUF,
+                    "config.json spells %s as %s; the converter refuses a float there, wfs reads %" PRId64, row->from,
+                    json_number_text(value), number);
+    return true;
+}
+
 /* Sets a key of the row's type from a value of config.json. */
 static bool set_value(struct model_builder *builder, const struct key_row *row, const struct json *value,
                       struct error *error)
@@ -93,9 +108,9 @@ static bool set_value(struct model_builder *builder, const struct key_row *row, 
         return set_number(builder, row, 0, error);
     if (row->type == GGUF_BOOL && json_type(value) == JSON_TRUE)
         return set_number(builder, row, 1, error);
-    if (row->type == GGUF_U32 && json_type(value) == JSON_NUMBER && !json_is_integer(value))
-        return error_set(error, "config.json: %s is %s, which is not a whole number", row->from,
-                         json_number_text(value));
+    if (row->type == GGUF_U32 && json_type(value) == JSON_NUMBER && !json_is_integer(value) &&
+        !take_whole(builder, row, value, error))
+        return false;
     if (row->type == GGUF_STRING || !json_double(value, &number))
         return error_set(error, "config.json: %s has the wrong type", row->from);
     return set_number(builder, row, number, error);

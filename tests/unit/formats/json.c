@@ -249,8 +249,34 @@ static void check_memory_of_members(void)
     free(text);
 }
 
+/* Whole numbers that Python wrote as floats, which only json_parse_python() takes. */
+static void check_whole(void)
+{
+    static const char text[] = "[2048.0, -3.0, 2e3, 0.5, 1e300, 7, 9007199254740994.0, Infinity]";
+    static const struct {
+        bool is_u64, is_i64;
+        int64_t value;
+    } wanted[] = {{true, true, 2048}, {false, true, -3}, {true, true, 2000}, {0}, {0}, {true, true, 7}, {0}, {0}};
+    struct error error;
+    struct json_document *python = json_parse_python(text, strlen(text), &error),
+                         *plain = json_parse("[2.0]", 5, &error);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        uint64_t count = 0;
+        int64_t number = 0;
+        const struct json *value = json_at(json_root(python), i);
+        CHECK(json_u64(value, &count) == wanted[i].is_u64 && json_i64(value, &number) == wanted[i].is_i64);
+        CHECK(number == wanted[i].value && (!wanted[i].is_u64 || count == (uint64_t)wanted[i].value));
+        CHECK(json_is_integer(value) == (i == 5));
+    }
+    uint64_t unused;
+    CHECK(!json_u64(json_at(json_root(plain), 0), &unused));
+    json_free(python);
+    json_free(plain);
+}
+
 int main(void)
 {
+    check_whole();
     check_members();
     check_memory_of_members();
     validity();

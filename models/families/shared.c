@@ -312,6 +312,11 @@ bool emit_pooling_type(struct model_builder *builder, struct error *error)
         return true;
     if (!document_open_if_valid(checkpoint, name, &config, error))
         return false;
+    if (config == NULL)
+        return error_set(error,
+                         "modules.json names %s, which is missing or not valid: download it, as the kind of pooling "
+                         "is there",
+                         name);
     uint32_t type = pooling_type(document_root(config));
     document_close(config);
     if (type == 0)

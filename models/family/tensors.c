@@ -66,15 +66,32 @@ struct renamed {
     const struct unpacked **unpacked; /* by tensor; NULL: stored plain */
 };
 
+/* Reports whether a tensor is of the value head that TRL adds to a model for training. */
+static bool is_of_value_head(const struct tensor *tensor)
+{
+    return text_starts_with(tensor->name, "v_head.");
+}
+
+static void note_value_head(const struct model_builder *builder, size_t n_tensors)
+{
+    if (n_tensors > 0)
+        checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,
+                        "%zu %s of TRL's value head (v_head), which only training uses, %s left out", n_tensors,
+                        n_tensors == 1 ? "tensor" : "tensors", n_tensors == 1 ? "is" : "are");
+}
+
 static struct renamed rename_tensors(const struct model_builder *builder, const struct plain_set *plain,
                                      struct arena *arena)
 {
     const struct tensor_set *set = plain->set;
+    size_t n_of_value_head = 0;
     struct renamed renamed = {tensor_set_new(arena), arena_array(arena, set->n_tensors + 1, sizeof(char *)),
                               arena_array(arena, set->n_tensors + 1, sizeof(struct unpacked *))};
     for (size_t i = 0; i < set->n_tensors; i++) {
         struct tensor tensor = set->tensors[i];
-        tensor.name = family_name(builder, &set->tensors[i], arena);
+        bool is_of_head = builder->family->tower == NULL && is_of_value_head(&tensor);
+        n_of_value_head += is_of_head;
+        tensor.name = is_of_head ? NULL : family_name(builder, &set->tensors[i], arena);
         if (tensor.name == NULL)
             continue;
         tensor.name_length = (uint32_t)strlen(tensor.name);
@@ -82,6 +99,7 @@ static struct renamed rename_tensors(const struct model_builder *builder, const 
         renamed.unpacked[renamed.set->n_tensors] = plain->unpacked != NULL ? plain->unpacked[i] : NULL;
         tensor_set_add(renamed.set, &tensor);
     }
+    note_value_head(builder, n_of_value_head);
     return renamed;
 }
 

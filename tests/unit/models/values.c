@@ -142,6 +142,14 @@ static const struct {
      .note = "falcon.rope.freq_base=float:500000"},
     {GEMMA2 "\"rope_theta\":1e6}", "gemma2.rope.freq_base", ABSENT, .has_pieces = true, .note = "rope_theta 1e+06"},
     {GEMMA2 "\"rope_theta\":1e4}", "gemma2.rope.freq_base", ABSENT, .has_pieces = true},
+    /* Whole numbers as floats. */
+    {"{\"architectures\":[\"PhiForCausalLM\"],\"model_type\":\"phi\",\"vocab_size\":8.0,\"hidden_size\":4.0,"
+     "\"num_hidden_layers\":1.0,\"num_attention_heads\":2.0,\"intermediate_size\":4.0,"
+     "\"max_position_embeddings\":2048.0}",
+     "phi2.context_length", 2048, .note = "the converter refuses a float there, wfs reads 2048"},
+    /* A value head of TRL. */
+    {GEMMA2 "\"rope_theta\":1e4}", "gemma2.block_count", 1, "v_head.summary", .has_pieces = true,
+     .note = "1 tensor of TRL's value head"},
     /* What llama.cpp refuses. */
     {FALCON("falcon") "\"multi_query\":true}", "falcon.block_count", 1, "transformer.word_embeddings",
      .note = "has no merges"},
@@ -200,11 +208,30 @@ static void check(size_t i)
     checkpoint_close(checkpoint);
 }
 
+/* A download of the files at the top alone lacks the folder that modules.json names. */
+static void check_pooling(void)
+{
+    const struct open_options options = {0};
+    struct error error = {""};
+    write_model("embed_tokens");
+    files_write_text("config.json", "{\"architectures\":[\"Qwen3Model\"],\"model_type\":\"qwen3\"," SIZES "\"a\":1}");
+    files_write_text("tokenizer.json", tokenizer);
+    files_write_text("modules.json",
+                     "[{\"idx\":1,\"path\":\"1_Pooling\",\"type\":\"sentence_transformers.models.Pooling\"}]");
+    const struct checkpoint *checkpoint = checkpoint_open(".", formats, &options, &error);
+    CHECK_NAMED(checkpoint != NULL && gguf_model_new(checkpoint, &error) == NULL, error.message);
+    CHECK_NAMED(strstr(error.message, "modules.json names 1_Pooling/config.json, which is missing") != NULL,
+                error.message);
+    checkpoint_close(checkpoint);
+    unlink("modules.json");
+}
+
 int main(void)
 {
     files_begin();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         check(i);
+    check_pooling();
     files_remove();
     return check_done();
 }

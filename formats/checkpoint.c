@@ -258,8 +258,21 @@ void checkpoint_join(struct checkpoint *checkpoint, enum base_role role, const s
     }
 }
 
+static struct side_file *find_side_file(const struct checkpoint *checkpoint, const char *name)
+{
+    for (size_t i = 0; i < checkpoint->n_side_files; i++)
+        if (strcmp(checkpoint->side_files[i].name, name) == 0)
+            return &checkpoint->side_files[i];
+    return NULL;
+}
+
 void checkpoint_share_side_file(struct checkpoint *checkpoint, const struct side_file *file)
 {
+    struct side_file *own = find_side_file(checkpoint, file->name);
+    if (own != NULL) {
+        *own = *file;
+        return;
+    }
     checkpoint->side_files =
         memory_grow(checkpoint->side_files, checkpoint->n_side_files, sizeof *checkpoint->side_files);
     checkpoint->side_files[checkpoint->n_side_files++] = *file;
@@ -318,14 +331,6 @@ bool checkpoint_cached(const struct checkpoint *checkpoint, uint64_t *ret_cached
         *ret_bytes += source_size(checkpoint->sources[i]);
     }
     return any_remote;
-}
-
-static struct side_file *find_side_file(const struct checkpoint *checkpoint, const char *name)
-{
-    for (size_t i = 0; i < checkpoint->n_side_files; i++)
-        if (strcmp(checkpoint->side_files[i].name, name) == 0)
-            return &checkpoint->side_files[i];
-    return NULL;
 }
 
 const struct side_file *checkpoint_side_file(const struct checkpoint *checkpoint, const char *name)

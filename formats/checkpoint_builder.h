@@ -24,7 +24,8 @@ void checkpoint_use(struct checkpoint *checkpoint, enum base_role role, const st
 /* Like checkpoint_use(), but the other's weights files become weights files of this one, each file once. */
 void checkpoint_join(struct checkpoint *checkpoint, enum base_role role, const struct checkpoint *other);
 
-/* List a source or a side file of a kept checkpoint as a guide, or as a side file of this one, too. */
+/* List a source or a side file of a kept checkpoint as a guide, or as a side file of this one, too: in place of its own
+ * side file of that name. */
 void checkpoint_share_guide(struct checkpoint *checkpoint, struct source *source);
 void checkpoint_share_side_file(struct checkpoint *checkpoint, const struct side_file *file);
 

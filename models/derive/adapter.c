@@ -36,12 +36,35 @@ void adapter_close(struct adapter *adapter)
 
 /* Pairs. */
 
-static const struct half *half_of(const struct tensor *tensor)
+static const struct half *half_of(const char *name)
 {
     for (size_t i = 0; i < sizeof halves / sizeof *halves; i++)
-        if (text_ends_with(tensor->name, halves[i].suffix))
+        if (text_ends_with(name, halves[i].suffix))
             return &halves[i];
     return NULL;
+}
+
+/* Returns a name without that of the adapter, which peft leaves out when it saves and a module's state dict has:
+ * "lora_A.default.weight". */
+static const char *without_adapter(struct arena *arena, const char *name)
+{
+    static const char *const parts[] = {".lora_A.",
+                                        ".lora_B.",
+                                        ".lora_embedding_A.",
+                                        ".lora_embedding_B.",
+                                        ".lora_magnitude_vector.",
+                                        ".trainable_tokens_delta."};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const char *found = strstr(name, parts[i]);
+        if (found == NULL)
+            continue;
+        const char *adapter = found + strlen(parts[i]), *end = adapter + strcspn(adapter, ".");
+        bool is_bare = strcmp(adapter, "weight") == 0 || strcmp(adapter, "bias") == 0;
+        bool has_more = strcmp(end, ".weight") == 0 || strcmp(end, ".bias") == 0;
+        if (!is_bare && (has_more || *end == '\0'))
+            return arena_printf(arena, "%.*s%s", (int)(adapter - 1 - name), name, end);
+    }
+    return name;
 }
 
 static const char *without_prefix(const char *name)
@@ -150,8 +173,8 @@ static bool find_pairs(struct adapter *adapter, struct error *error)
     adapter->other_names = arena_array(adapter->arena, n_tensors + 1, sizeof *adapter->other_names);
     for (size_t i = 0; i < n_tensors; i++) {
         const struct tensor *tensor = ordered[i];
-        const struct half *half = half_of(tensor);
-        const char *name = without_prefix(tensor->name);
+        const char *name = without_adapter(adapter->arena, without_prefix(tensor->name));
+        const struct half *half = half_of(name);
         if (half == NULL) {
             adapter->others[adapter->n_others] = tensor;
             adapter->other_names[adapter->n_others++] = name;
@@ -228,7 +251,7 @@ const char *adapter_summary(const struct checkpoint *checkpoint, struct arena *a
         return "of unknown type";
     const struct json *config = document_root(document);
     for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++) {
-        const struct half *half = half_of(&checkpoint->tensors->tensors[i]);
+        const struct half *half = half_of(without_adapter(arena, checkpoint->tensors->tensors[i].name));
         n_pairs += half != NULL && half->is_b;
     }
     const char *kind = json_string(json_get(config, "peft_type"), NULL),

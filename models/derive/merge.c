@@ -54,7 +54,6 @@ static const struct {
     {"arrow_config", "it is Arrow"},
     {"alora_invocation_tokens", "it is aLoRA (active only after certain tokens)"},
     {"layer_replication", "it replicates layers (layer_replication)"},
-    {"trainable_token_indices", "it has rows for certain tokens (trainable_token_indices)"},
 };
 
 static bool says_something(const struct json *value)
@@ -75,20 +74,16 @@ static bool check_config(const struct json *config, struct error *error)
     return true;
 }
 
-/* Reports whether `name` is an output that the base lacks because it was trained to stay tied to the embedding. */
-static bool is_tied(const struct merging *merging, const char *name)
-{
-    return json_bool(json_get(merging->adapter->config, "ensure_weight_tying"), false) &&
-           text_ends_with(name, "lm_head.weight") && merging_tensor(merging, name) == NULL;
-}
-
 static bool merge_layer(const struct merging *merging, const struct adapter_pair *pair)
 {
     struct arena *arena = merging->merged->arena;
     const struct view *left = pair->left, *right = pair->right;
     uint64_t n_rows = left->shape[0], n_columns = right->shape[1];
     const struct tensor *tensor = merging_tensor(merging, pair->name);
+    enum change change = PRODUCT_ADDED;
     float scale;
+    if (tensor == NULL && (tensor = merging_tied(merging, pair->name)) != NULL)
+        change = TIED_PRODUCT_ADDED;
     if (!merging_check(merging, tensor, pair->name) || !merging_scale(merging, pair->name, right->shape[0], &scale))
         return false;
     bool fits = tensor->rank == 2 && tensor->shape[0] == n_rows && tensor->shape[1] == n_columns;
@@ -98,7 +93,7 @@ static bool merge_layer(const struct merging *merging, const struct adapter_pair
     if (!(fits && !must_turn) && !(fits_turned && may_turn))
         return merging_misfit(merging, tensor, pair->name, must_turn ? n_columns : n_rows,
                               must_turn ? n_rows : n_columns);
-    if (!merging_change(merging, tensor, PRODUCT_ADDED, pair->name))
+    if (!merging_change(merging, tensor, change, pair->name))
         return false;
     if (fits_turned && may_turn) {
         left = view_transpose(arena, pair->right);
@@ -110,60 +105,8 @@ static bool merge_layer(const struct merging *merging, const struct adapter_pair
 
 static bool merge_pair(const struct merging *merging, const struct adapter_pair *pair)
 {
-    bool is_merged = is_tied(merging, pair->name);
+    bool is_merged = merging_stays_tied(merging, pair->name);
     return is_merged || (merge_parameter(merging, pair, &is_merged) && (is_merged || merge_layer(merging, pair)));
-}
-
-/* Whole tensors. */
-
-static bool same_shape(const struct tensor *a, const struct tensor *b)
-{
-    return a->rank == b->rank && memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0;
-}
-
-static bool check_whole(const struct merging *merging, const struct tensor *whole, const struct tensor *tensor,
-                        const char *name)
-{
-    char of_base[SHAPE_MAX_RANK * 22], of_adapter[SHAPE_MAX_RANK * 22];
-    if (!merging_check(merging, tensor, name))
-        return false;
-    if (whole->refusal != NULL || dtype_kernels(whole->dtype).decode == NULL)
-        return error_set(merging->error, "tensor '%.200s' is %s, which adapters cannot have", whole->name,
-                         whole->dtype->name);
-    return same_shape(whole, tensor) ||
-           error_set(merging->error, "tensor '%.200s' is %s in the base, but %s in the adapter", name,
-                     shape_text(tensor->shape, tensor->rank, of_base, sizeof of_base),
-                     shape_text(whole->shape, whole->rank, of_adapter, sizeof of_adapter));
-}
-
-/* Returns the name of the tensor that a whole tensor replaces: its own without peft's insertions. */
-static const char *replaced_name(const struct merging *merging, const char *name)
-{
-    static const char *const parts[] = {"modules_to_save.default.", "modules_to_save.", "base_layer.",
-                                        "original_module."};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        const char *found = strstr(name, parts[i]);
-        if (found != NULL)
-            return arena_printf(merging->adapter->arena, "%.*s%s", (int)(found - name), name, found + strlen(parts[i]));
-    }
-    return name;
-}
-
-static bool replace_tensor(const struct merging *merging, const struct tensor *whole, const char *name)
-{
-    name = replaced_name(merging, name);
-    if (is_tied(merging, name))
-        return true;
-    const struct tensor *tensor = merging_tensor(merging, name);
-    if (!check_whole(merging, whole, tensor, name) || !merging_change(merging, tensor, REPLACED, name))
-        return false;
-    struct arena *arena = merging->merged->arena;
-    const struct view *view = view_convert(arena, tensor_view(whole, arena), &f32_dtype);
-    if (merging->gguf != NULL)
-        gguf_merging_replace(merging->gguf, tensor->name, view);
-    else
-        *merging_view(merging, tensor) = view;
-    return true;
 }
 
 /* Adds the bias of a matrix B to the bias of its weight. */
@@ -180,7 +123,7 @@ static bool merge_bias(const struct merging *merging, const struct tensor *bias,
         return error_set(merging->error, "tensor '%.200s' has no LoRA matrices", bias->name);
     if (merging->gguf != NULL)
         return error_set(merging->error, "tensor '%.200s' is a bias, which cannot be merged into a GGUF", bias->name);
-    if (!check_whole(merging, bias, tensor, bias_name) ||
+    if (!merging_check_whole(merging, bias, tensor, bias_name) ||
         !merging_scale(merging, arena_printf(scratch, "%.*s.weight", stem, name), b->shape[1], &scale) ||
         !merging_change(merging, tensor, BIAS_ADDED, bias_name))
         return false;
@@ -191,7 +134,7 @@ static bool merge_bias(const struct merging *merging, const struct tensor *bias,
 }
 
 /* Merges the tensors outside pairs; before the pairs, because a replaced tensor loses what was added to it before. */
-static bool merge_others(const struct merging *merging)
+static bool merge_others(struct merging *merging)
 {
     const struct adapter *adapter = merging->adapter;
     for (size_t i = 0; i < adapter->n_others; i++) {
@@ -201,7 +144,7 @@ static bool merge_others(const struct merging *merging)
             return error_set(merging->error, "tensor '%.200s' is DoRA, which cannot be merged", tensor->name);
         if (strstr(name, "lora_") != NULL && !text_ends_with(name, ".lora_B.bias"))
             return error_set(merging->error, "tensor '%.200s' is not a LoRA tensor", tensor->name);
-        if (!text_ends_with(name, ".lora_B.bias") && !replace_tensor(merging, tensor, name))
+        if (!text_ends_with(name, ".lora_B.bias") && !merge_whole(merging, tensor, name))
             return false;
     }
     for (size_t i = 0; i < adapter->n_others; i++)
@@ -211,8 +154,12 @@ static bool merge_others(const struct merging *merging)
     return true;
 }
 
-static bool merge_tensors(const struct merging *merging)
+static bool merge_tensors(struct merging *merging)
 {
+    if (says_something(json_get(merging->adapter->config, "trainable_token_indices")) && !merging_has_rows(merging))
+        return error_set(merging->error,
+                         "adapter_config.json: trainable_token_indices names tokens, but the adapter has no rows for "
+                         "them (trainable_tokens_delta)");
     if (!merge_others(merging))
         return false;
     for (size_t i = 0; i < merging->adapter->n_pairs; i++)
@@ -265,14 +212,27 @@ static bool merge_request(struct merging *merging, const struct lora_request *re
 }
 
 /* Gives the merged checkpoint its tensors, in the dtypes of the base. */
-static void finish(const struct merging *merging)
+static bool finish(struct merging *merging)
 {
     const struct tensor_set *set = merging->base->tensors;
-    struct arena *arena = merging->merged->arena;
+    struct checkpoint *merged = merging->merged;
     for (size_t i = 0; i < set->n_tensors; i++)
         if (merging->views[i] != NULL)
-            merging->views[i] = view_convert(arena, merging->views[i], set->tensors[i].dtype);
-    merging->merged->tensors = tensor_set_with_views(arena, set, merging->views);
+            merging->views[i] = view_convert(merged->arena, merging->views[i], set->tensors[i].dtype);
+    if (!merging->has_new_shapes) {
+        merged->tensors = tensor_set_with_views(merged->arena, set, merging->views);
+        return true;
+    }
+    struct tensor_set *reshaped = tensor_set_new(merged->arena);
+    for (size_t i = 0; i < set->n_tensors; i++)
+        if (merging->views[i] != NULL)
+            tensor_set_add_view(reshaped, set->tensors[i].name, merging->views[i]);
+        else
+            tensor_set_add(reshaped, &set->tensors[i]);
+    for (size_t i = 0; i < merging->n_added; i++)
+        tensor_set_add(reshaped, &merging->added[i]);
+    merged->tensors = reshaped;
+    return tensor_set_seal(reshaped, merging->error) && merge_vocabulary(merging);
 }
 
 /* Merges all adapters, in the order of the requests; merging->named must be set. */
@@ -288,7 +248,8 @@ static bool merge_all(struct merging *merging, const struct lora_requests *reque
     if (merged && merging->gguf != NULL)
         gguf_merging_finish(merging->gguf);
     else if (merged)
-        finish(merging);
+        merged = finish(merging);
+    free(merging->added);
     free(merging->views);
     free(merging->changes);
     return merged;

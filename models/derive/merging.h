@@ -9,7 +9,7 @@
 #include "models/derive/module_patterns.h"
 
 /* The changes that an adapter can make to a tensor, each at most once. */
-enum change { REPLACED = 1, PRODUCT_ADDED = 2, BIAS_ADDED = 4 };
+enum change { REPLACED = 1, PRODUCT_ADDED = 2, BIAS_ADDED = 4, TIED_PRODUCT_ADDED = 8, ROWS_REPLACED = 16 };
 
 struct merging {
     const struct checkpoint *base;
@@ -22,6 +22,13 @@ struct merging {
     unsigned usual_fit;        /* how target_parameters that are not square fit; 0: unknown */
     const struct view **views; /* by tensor of `named`: its changed values in F32; NULL: unchanged */
     unsigned char *changes;    /* by tensor of `named`: the adapter's changes so far, enum change */
+
+    /* Not for a GGUF: */
+    struct tensor *added; /* modules that the base lacks, such as the score of a classifier */
+    size_t n_added;
+    bool has_new_shapes;                 /* the tensors of the result are not those of the base */
+    uint64_t n_rows;                     /* of the embedding, if an adapter resizes it; else 0 */
+    const struct checkpoint *resized_by; /* the adapter that does */
     struct error *error;
 };
 
@@ -43,6 +50,30 @@ bool merging_scale(const struct merging *merging, const char *name, uint64_t ran
 
 /* Returns the place of a tensor's values so far (if packed, unrounded), to read or replace them. Not for a GGUF. */
 const struct view **merging_view(const struct merging *merging, const struct tensor *tensor);
+
+/* Returns the embedding that serves as the output `name`, which the base lacks; NULL: `name` is no such output. */
+const struct tensor *merging_tied(const struct merging *merging, const char *name);
+
+/* Reports whether a tensor is an embedding or an output, which have a row for each token. */
+bool merging_is_of_vocabulary(const struct tensor *tensor);
+
+/* Reports whether `name` is such an output, and was trained to stay equal to the embedding (ensure_weight_tying). */
+bool merging_stays_tied(const struct merging *merging, const char *name);
+
+/* Checks that a tensor of the adapter can replace the base's tensor `name`, or be added to it: with its shape. */
+bool merging_check_whole(const struct merging *merging, const struct tensor *whole, const struct tensor *tensor,
+                         const char *name);
+
+/* Merges a tensor outside pairs: a trained copy of a module, rows of an embedding, or a peft copy to leave out. `name`
+ * is without peft's prefix. */
+bool merge_whole(struct merging *merging, const struct tensor *whole, const char *name);
+
+/* Reports whether the adapter has rows of an embedding. */
+bool merging_has_rows(const struct merging *merging);
+
+/* Gives config.json the resized vocabulary, and the merged checkpoint the adapter's tokenizer, if it has one. Fails if
+ * the embedding and the output then differ in rows. */
+bool merge_vocabulary(const struct merging *merging);
 
 /* Add a product to a tensor of its shape; merging_add_once() checks the shape, and that no product was added before. */
 void merging_add(const struct merging *merging, const struct tensor *tensor, float scale, const struct view *left,

@@ -228,6 +228,54 @@ static const char *tied(const char *config, const char *tensors, const char *wan
 #define EMBEDDING  PREFIX "model.embed_tokens.weight 2 2"
 
 /* W is [0 1; 2 3] in the base, and so is what is saved of it; A and B of the output would add [0 0; 0 2]. */
+/* What peft's merge_and_unload() makes of adapters with more than pairs. */
+#define TOKENS(list) "{\"r\": 1, \"lora_alpha\": 2, \"trainable_token_indices\": " list "}"
+#define ROWS         PREFIX "model.e.token_adapter.trainable_tokens_delta 2 2"
+
+static void copies_and_rows(void)
+{
+    /* a state dict has the adapter's name */
+    CHECK_TEXT(merged("lora", PLAIN,
+                      PREFIX "model.a.lora_A.default.weight 1 2, " PREFIX "model.a.lora_B.default.weight 3 1",
+                      "model.a.weight"),
+               "0 1 2 5 4 9");
+    CHECK_TEXT(merged("lora", PLAIN,
+                      PREFIX "model.e.lora_embedding_A.default 1 3, " PREFIX "model.e.lora_embedding_B.default 2 1",
+                      "model.e.weight"),
+               "0 1 2 5 4 9");
+    /* modules_to_save and save_embedding_layers write three copies; the trained one counts */
+    CHECK_TEXT(merged("lora", PLAIN,
+                      PREFIX "model.zeros.original_module.weight 0 4, " PREFIX "model.zeros.weight 0 3, " PREFIX
+                             "model.zeros.modules_to_save.weight 0 3",
+                      "model.zeros.weight"),
+               "0 1 2");
+    CHECK_TEXT(merged("lora", PLAIN, PREFIX "model.zeros.original_module.weight 0 4", "model.zeros.weight"), "0 1 2");
+    CHECK_TEXT(merged("lora", TOKENS("[2, 0]"), ROWS, "model.e.weight"), "2 3 2 3 0 1");
+    CHECK_TEXT(merged("lora", TOKENS("{\"e\": [1, 2]}"), ROWS, "model.e.weight"), "0 1 0 1 2 3");
+    /* a module that the base lacks */
+    CHECK_TEXT(merged("lora", PLAIN, PREFIX "score.modules_to_save.weight 1 2", "score.weight"), "0 1");
+}
+
+/* An embedding and an output of another number of tokens. */
+static void vocabulary(void)
+{
+    safetensors_write_ramps("tied/model.safetensors", "model.embed_tokens.weight 2 2, lm_head.weight 2 2");
+    files_write_text("tied/config.json", "{\"vocab_size\": 2}");
+    CHECK_TEXT(tied(PLAIN, PREFIX "model.embed_tokens.weight 3 2, " PREFIX "lm_head.weight 3 2", "lm_head.weight"),
+               "0 1 2 3 4 5 {\n  \"vocab_size\": 3\n}\n");
+    CHECK_TEXT(
+        tied(PLAIN, PREFIX "model.embed_tokens.weight 1 2, " PREFIX "lm_head.weight 1 2", "model.embed_tokens.weight"),
+        "0 1 {\n  \"vocab_size\": 1\n}\n");
+    CHECK_TEXT(tied(PLAIN, PREFIX "model.embed_tokens.weight 3 2", ""),
+               "lora resizes the vocabulary to 3 tokens, but tensor 'lm_head.weight' has 2 rows: it lacks a resized "
+               "copy of that tensor");
+    CHECK_TEXT(tied(PLAIN, PREFIX "model.embed_tokens.weight 3 3, " PREFIX "lm_head.weight 3 3", ""),
+               "lora: tensor 'model.embed_tokens.weight' is [2, 2] in the base, but [3, 3] in the adapter");
+    files_write_text("tied/config.json", "{\"text_config\": {\"vocab_size\": 2}}");
+    CHECK_TEXT(tied(PLAIN, PREFIX "model.embed_tokens.weight 3 2, " PREFIX "lm_head.weight 3 2", "lm_head.weight"),
+               "0 1 2 3 4 5 {\n  \"text_config\": {\n    \"vocab_size\": 3\n  }\n}\n");
+}
+
 static void output_and_embedding(void)
 {
     static const char pair[] = PREFIX "lm_head.lora_A.weight 1 2, " PREFIX "lm_head.lora_B.weight 2 1";
@@ -243,6 +291,9 @@ static void output_and_embedding(void)
         CAUSAL ", \"tie_word_embeddings\": true}");
     CHECK_TEXT(tied("{\"r\": 1, \"lora_alpha\": 2, \"ensure_weight_tying\": true}", pair, "model.embed_tokens.weight"),
                "0 1 2 3 " CAUSAL ", \"tie_word_embeddings\": true}");
+    /* without weights of its own, the output is the embedding: peft adds the product to both */
+    CHECK_TEXT(tied(PLAIN, pair, "model.embed_tokens.weight"), "0 1 2 5 " CAUSAL ", \"tie_word_embeddings\": true}");
+    CHECK_TEXT(tied(PLAIN, HEAD ", " EMBEDDING, "lm_head.weight"), CAUSAL ", \"tie_word_embeddings\": true}");
     files_write_text("tied/config.json", CAUSAL "}");
     CHECK_TEXT(tied(SAVED("\"lm_head\""), HEAD, "lm_head.weight"), "0 1 2 3 " APART);
     files_write_text("tied/config.json", CAUSAL ", \"text_config\": {\"tie_word_embeddings\": true}}");
@@ -277,7 +328,8 @@ static void refused(void)
     CHECK_TEXT(merged("lora", "{\"r\": 1, \"lora_alpha\": 2, \"alora_invocation_tokens\": [1, 2]}", pair, ""),
                "lora: it is aLoRA (active only after certain tokens), which cannot be merged");
     CHECK_TEXT(merged("lora", "{\"r\": 1, \"lora_alpha\": 2, \"trainable_token_indices\": [3]}", pair, ""),
-               "lora: it has rows for certain tokens (trainable_token_indices), which cannot be merged");
+               "lora: adapter_config.json: trainable_token_indices names tokens, but the adapter has no rows for them "
+               "(trainable_tokens_delta)");
     CHECK_TEXT(merged("lora",
                       "{\"r\": 1, \"lora_alpha\": 2, \"kasa_config\": null, \"use_dora\": false, "
                       "\"target_parameters\": null, \"layer_replication\": []}",
@@ -290,9 +342,20 @@ static void refused(void)
                "'model.a'");
     CHECK_TEXT(merged("lora", PLAIN, PAIR("model.a") ", " PAIR("a"), ""),
                "lora: tensor 'a.weight' is adapted twice, under two names of one base tensor");
-    CHECK_TEXT(
-        merged("lora", PLAIN, PREFIX "model.zeros.weight 0 3, " PREFIX "model.zeros.original_module.weight 0 3", ""),
-        "lora: tensor 'model.zeros.weight' is adapted twice, under two names of one base tensor");
+    CHECK_TEXT(merged("lora", PLAIN, PREFIX "model.zeros.weight 0 3, " PREFIX "zeros.weight 0 3", ""),
+               "lora: tensor 'zeros.weight' is adapted twice, under two names of one base tensor");
+    CHECK_TEXT(merged("lora", PLAIN, PREFIX "model.b.weight 4 2", ""),
+               "lora: tensor 'model.b.weight' is [3, 2] in the base, but [4, 2] in the adapter");
+    CHECK_TEXT(merged("lora", TOKENS("[0, 3]"), ROWS, ""),
+               "lora: adapter_config.json: token 1 of trainable_token_indices is no token of the base, or appears "
+               "twice");
+    CHECK_TEXT(merged("lora", TOKENS("[1, 1]"), ROWS, ""),
+               "lora: adapter_config.json: token 1 of trainable_token_indices is no token of the base, or appears "
+               "twice");
+    CHECK_TEXT(merged("lora", TOKENS("[1]"), ROWS, ""),
+               "lora: adapter_config.json: trainable_token_indices has 1 tokens, but there are 2 rows");
+    CHECK_TEXT(merged("lora", TOKENS("{\"other\": [0, 1]}"), ROWS, ""),
+               "lora: adapter_config.json: trainable_token_indices has 0 tokens, but there are 2 rows");
     CHECK_TEXT(merged("lora", PLAIN, PAIR("model.nobody"), ""),
                "lora: tensor 'model.nobody.weight' is not in the base");
     CHECK_TEXT(merged("lora", PLAIN, PAIR("model.e") ", " PREFIX "model.a.lora_magnitude_vector 0 3", ""),
@@ -323,6 +386,8 @@ int main(void)
     parameters();
     too_many_parameters();
     output_and_embedding();
+    copies_and_rows();
+    vocabulary();
     refused();
     files_remove();
     return check_done();

@@ -139,12 +139,12 @@ static bool add_module(struct merging *merging, const struct tensor *whole, cons
     return true;
 }
 
-/* Reports whether an output is the copy of an embedding that the adapter has, too: of a model that ties both, peft
- * saves both (save_embedding_layers). */
-static bool is_tied_copy(const struct merging *merging, const char *name)
+/* Reports whether an output is a copy of the embedding: of a model that ties both, peft saves both, or the base's
+ * values beside the output's pair (save_embedding_layers). */
+static bool is_tied_copy(const struct merging *merging, const struct tensor *whole, const char *name)
 {
     const struct adapter *adapter = merging->adapter;
-    bool found = false;
+    bool found = strstr(whole->name, ".base_layer.") != NULL;
     if (merging_tied(merging, name) == NULL)
         return false;
     for (size_t i = 0; i < adapter->n_others && !found; i++)
@@ -156,7 +156,7 @@ static bool replace_tensor(struct merging *merging, const struct tensor *whole, 
 {
     struct arena *arena = merging->merged->arena;
     const struct tensor *tensor = merging_tensor(merging, name);
-    if (tensor == NULL && is_tied_copy(merging, name))
+    if (tensor == NULL && is_tied_copy(merging, whole, name))
         return true;
     if (tensor == NULL && strstr(whole->name, saved) == NULL)
         return error_set(merging->error, "tensor '%.200s' is not in the base", name);

@@ -51,6 +51,9 @@ CASES = {
     "two adapters": (LLAMA, torch.float32, [dict(r=8, lora_alpha=16, target_modules=LINEAR), dict(r=4, lora_alpha=4, target_modules=["q_proj", "up_proj"])], 1),
     "parameters": (GRANITE, torch.bfloat16, [dict(r=4, lora_alpha=16, target_modules=["q_proj"], target_parameters=["input_linear.weight", "moe.output_linear.weight"])], 1),
     "square parameters": (OSS, torch.float32, [dict(r=4, lora_alpha=16, target_modules=["q_proj"], target_parameters=["experts.gate_up_proj", "mlp.experts.down_proj"])], 0.5),
+    "rows of tokens": (LLAMA, torch.bfloat16, [dict(r=8, lora_alpha=16, target_modules=["q_proj"], trainable_token_indices=[3, 90, 4])], 1),
+    "rows of a tied embedding": (TIED, torch.float32, [dict(r=8, lora_alpha=16, target_modules=["q_proj"], trainable_token_indices={"embed_tokens": [95, 0]})], 1),
+    "tied output": (TIED, torch.float32, [dict(r=8, lora_alpha=16, target_modules=["q_proj", "lm_head"])], 1),
     "without the head": (LLAMA, torch.bfloat16, [dict(r=8, lora_alpha=16, task_type="FEATURE_EXTRACTION", target_modules=["q_proj"])], 1),
 }
 
@@ -75,6 +78,40 @@ def make(folder, config, dtype, adapters, bare):
             if weight.requires_grad:
                 torch.nn.init.normal_(weight, std=0.1)
         adapted.save_pretrained(folder / f"adapter{i}")
+
+
+def compare_resized(name, n_tokens, **saved):
+    """An adapter trained after resize_token_embeddings(); its state is also as in memory, with the adapter's name."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+        make(folder, LLAMA, torch.float32, [], False)
+
+        def resized():
+            model = AutoModelForCausalLM.from_pretrained(folder / "base", dtype=torch.float32)
+            model.resize_token_embeddings(n_tokens, mean_resizing=False)
+            return model
+
+        adapted = get_peft_model(resized(), LoraConfig(task_type="CAUSAL_LM", r=8, lora_alpha=16, target_modules=["q_proj"], modules_to_save=saved.get("modules_to_save")))
+        for weight in adapted.parameters():
+            if weight.requires_grad:
+                torch.nn.init.normal_(weight, std=0.1)
+        adapted.save_pretrained(folder / "adapter", save_embedding_layers=saved.get("save_embedding_layers", "auto"))
+        expected = PeftModel.from_pretrained(resized(), folder / "adapter").merge_and_unload().state_dict()
+        state = {key: value.contiguous() for key, value in adapted.state_dict().items() if "lora_" in key or "modules_to_save" in key or saved.get("modules_to_save") is None and ("embed_tokens" in key or "lm_head" in key)}
+        (folder / "in-memory").mkdir()
+        save_file(state, folder / "in-memory" / "adapter_model.safetensors")
+        (folder / "in-memory" / "adapter_config.json").write_bytes((folder / "adapter" / "adapter_config.json").read_bytes())
+        for adapter in "adapter", "in-memory":
+            made = wfs("cat", "-o", f"lora={folder / adapter}", folder / "base", "model.safetensors")
+            if not check(made.returncode == 0, f"{name}, {adapter}: {made.stderr.decode().strip()}"):
+                continue
+            ours = load(made.stdout)
+            check(ours.keys() == expected.keys(), f"{name}: {ours.keys() ^ expected.keys()}")
+            for key, theirs in expected.items():
+                same = ours[key].shape == theirs.shape and torch.allclose(ours[key], theirs, rtol=1e-5, atol=1e-5)
+                check(same and (torch.equal(ours[key], theirs) or "q_proj" in key), f"{name}, {adapter}: {key} is not peft's")
+            config = json.loads(wfs("cat", "-o", f"lora={folder / adapter}", folder / "base", "config.json").stdout)
+            check(config["vocab_size"] == n_tokens, f"{name}: vocab_size is {config['vocab_size']}")
 
 
 def merge(folder, dtype, n_adapters, scale, bare, absolute=False):
@@ -110,6 +147,8 @@ def compare(name, config, dtype, adapters, scale):
         ours, worst, n_same, n_all, n_changed = load(made.stdout), 0, 0, 0, 0
         for key, expected in theirs.items():
             stored = "model." + key if bare else key
+            if config.tie_word_embeddings and key == "lm_head.weight" and key not in ours:
+                continue  # it is the embedding
             mine = ours[stored]
             if not check(mine.dtype == dtype and mine.shape == expected.shape, f"{name}: {key} is {mine.dtype} {tuple(mine.shape)}"):
                 continue
@@ -237,6 +276,9 @@ def refused():
 
 for case, arguments in CASES.items():
     compare(case, *arguments)
+compare_resized("more tokens", 101)
+compare_resized("fewer tokens, modules to save", 90, modules_to_save=["embed_tokens", "lm_head"])
+compare_resized("all copies", 101, modules_to_save=["embed_tokens", "lm_head"], save_embedding_layers=True)
 for case, arguments in PACKINGS.items():
     compare_packed(case, *arguments)
 checkpoints = golden_checkpoints()[0]

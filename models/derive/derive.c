@@ -5,6 +5,7 @@
 static const struct derivation *const derivations[] = {
     &recipe_derivation,
     &foreign_names_derivation, /* all that follow go by Hugging Face's names */
+    &mlx_names_derivation,
     &untie_derivation, /* before the embedding gets another dtype, or other values */
     &plain_derivation,
     &merge_derivation,

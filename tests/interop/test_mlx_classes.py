@@ -1,5 +1,5 @@
 """mlx/VARIANT/ is, file by file, what mlx_lm.convert writes of a tiny checkpoint of each class. The classes of golden checkpoints are in
-test_targets.py."""
+test_targets.py. And of what mlx_lm.convert wrote, wfs shows the tensors of the checkpoint before, or says why not."""
 import contextlib
 import importlib
 import io
@@ -177,6 +177,26 @@ def make(kind, config, folder):
     write(folder / "model.safetensors", as_stored(kind, weights))
 
 
+def tensors(data):
+    """The tensors of a safetensors file: type, shape and bytes by name."""
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    return {name: (entry["dtype"], entry["shape"], data[8 + size:][slice(*entry["data_offsets"])]) for name, entry in header.items() if name != "__metadata__"}
+
+
+def check_back(case, kind, source, made):
+    back, before = wfs("cat", made, "model.safetensors"), tensors((source / "model.safetensors").read_bytes())
+    if not check(back.returncode == 0, f"{case} back: {back.stderr.decode().strip()}"):
+        return
+    after = tensors(back.stdout)
+    lost = {name for name in before.keys() - after.keys() if "lm_head" not in name and "mtp" not in name}
+    check(not lost and not after.keys() - before.keys(), f"{case} back: {sorted(lost)[:3]} {sorted(after.keys() - before.keys())[:3]}")
+    cast = {name for name in before if before[name][0] == "F32"}  # mlx-lm casts some of them
+    wrong = [name for name in before.keys() & after.keys() if before[name][1 if name in cast else 0:2] != after[name][1 if name in cast else 0:2]
+             or name not in cast and before[name][2] != after[name][2]]
+    check(not wrong, f"{case} back: other values or shapes: {wrong[:3]}")
+
+
 sys.modules["mlx_lm.convert"].load = load
 for number, (kind, config) in enumerate(CASES):
     with tempfile.TemporaryDirectory() as directory:
@@ -189,4 +209,6 @@ for number, (kind, config) in enumerate(CASES):
             for file in sorted(made.iterdir()):
                 found = wfs("cat", source, f"mlx/{variant}/{file.name}")
                 check(found.stdout == file.read_bytes(), f"{number} {kind} {variant}/{file.name}: {found.stderr.decode().strip() or 'other bytes'}")
+            if variant == "plain":
+                check_back(f"{number} {kind}", kind, source, made)
 done()

@@ -1,0 +1,315 @@
+/* Gives a checkpoint that mlx-lm wrote (mlx_lm.convert, mlx_lm.fuse, or mlx/ of wfs) the names and shapes that
+ * transformers has: sanitize() of the model's class in mlx-lm, undone. Stacked experts become a matrix each, also if
+ * they are quantized; tensors that cannot be turned back are refused, with the reason.
+ *
+ * Source: sanitize() of the classes in mlx_lm/models/ of mlx-lm. */
+#include "base/text.h"
+#include "models/config/hparams.h"
+#include "models/derive/derivation.h"
+#include "models/relation/elementwise.h"
+#include "models/relation/rearrangement.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define SCALAR "scalar" /* a number without dimensions, which transformers has in one */
+
+/* What is done to a module, by the end of its path. The first rule that fits counts. */
+static const struct mlx_rule {
+    const char *types;   /* model types, separated by bars; NULL: any */
+    const char *there;   /* the end of the path in mlx-lm */
+    const char *here;    /* in transformers; with {}, each matrix of a stack becomes a module; NULL: the same */
+    const char *axes;    /* a rearrangement from there to here; NULL: unchanged */
+    bool minus_one;      /* 1 was added to the values */
+    bool is_bare;        /* the name in transformers has no ".weight" */
+    const char *refusal; /* why the values cannot be turned back; NULL: they can */
+} rules[] = {
+#define W_TYPES "mixtral|phimoe|minimax|minimax_m2|lfm2_moe"
+    {W_TYPES, ".switch_mlp.gate_proj", ".experts.{}.w1"},
+    {W_TYPES, ".switch_mlp.up_proj", ".experts.{}.w3"},
+    {W_TYPES, ".switch_mlp.down_proj", ".experts.{}.w2"},
+    {"lfm2_moe", ".feed_forward.gate_proj", ".feed_forward.w1"},
+    {"lfm2_moe", ".feed_forward.up_proj", ".feed_forward.w3"},
+    {"lfm2_moe", ".feed_forward.down_proj", ".feed_forward.w2"},
+    {"lfm2|lfm2_moe", ".conv.conv", NULL, "c k 1 -> c 1 k"},
+#define STEP "step3p5"
+    {STEP, ".mlp.gate.gate", ".moe.gate"},
+    {STEP, ".mlp.gate.router_bias", ".moe.router_bias"},
+    {STEP, ".mlp.switch_mlp.gate_proj", ".moe.gate_proj"},
+    {STEP, ".mlp.switch_mlp.up_proj", ".moe.up_proj"},
+    {STEP, ".mlp.switch_mlp.down_proj", ".moe.down_proj"},
+    {STEP, ".mlp.share_expert.gate_proj", ".share_expert.gate_proj"},
+    {STEP, ".mlp.share_expert.up_proj", ".share_expert.up_proj"},
+    {STEP, ".mlp.share_expert.down_proj", ".share_expert.down_proj"},
+    {STEP, "norm", NULL, .minus_one = true},
+    {"granitemoe|granitemoehybrid", ".switch_mlp.down_proj", ".output_linear"},
+    {"granitemoehybrid", ".mlp.down_proj", ".shared_mlp.output_linear"},
+    {"llama4|llama4_text", ".experts.down_proj", NULL, "e o i -> e i o", .is_bare = true},
+    {"qwen3_vl_moe|qwen3_vl_moe_text", ".switch_mlp.down_proj", ".experts.down_proj", "e o i -> e i o",
+     .is_bare = true},
+    {"gemma4|gemma4_unified|gemma4_text", ".switch_glu.down_proj", ".down_proj", .is_bare = true},
+    {"nemotron_h", ".switch_mlp.fc1", ".experts.{}.up_proj"},
+    {"nemotron_h", ".switch_mlp.fc2", ".experts.{}.down_proj"},
+    {"dots1|afmoe", ".experts.gate_proj", ".experts.{}.gate_proj"},
+    {"dots1|afmoe", ".experts.up_proj", ".experts.{}.up_proj"},
+    {"dots1|afmoe", ".experts.down_proj", ".experts.{}.down_proj"},
+    {"bailing_moe|bailing_moe_v2", ".mlp.gate.gate_proj", ".mlp.gate"},
+    {"exaone_moe", ".mlp.gate.e_score_correction_bias", ".mlp.e_score_correction_bias"},
+    {"gpt2", ".attn.c_attn", NULL, "o i -> i o"},
+    {"gpt2", ".attn.c_proj", NULL, "o i -> i o"},
+    {"gpt2", ".mlp.c_fc", NULL, "o i -> i o"},
+    {"gpt2", ".mlp.c_proj", NULL, "o i -> i o"},
+#define NORMS "qwen3_next|qwen3_5|qwen3_5_text|qwen3_5_moe|qwen3_5_moe_text"
+    {NORMS, ".input_layernorm", NULL, .minus_one = true},
+    {NORMS, ".post_attention_layernorm", NULL, .minus_one = true},
+    {NORMS, "model.norm", NULL, .minus_one = true},
+    {NORMS, ".q_norm", NULL, .minus_one = true},
+    {NORMS, ".k_norm", NULL, .minus_one = true},
+    {"falcon_h1", "model.embed_tokens", .refusal = "mlx-lm multiplied the weights by the multipliers of config.json"},
+    {"kimi_linear|kimi_k3", ".embed_q", .refusal = "mlx-lm's changes to this class are not undone"},
+    {"apertus", ".alpha_p", NULL, SCALAR},
+    {"apertus", ".alpha_n", NULL, SCALAR},
+    {NULL, ".switch_mlp.gate_proj", ".experts.{}.gate_proj"},
+    {NULL, ".switch_mlp.up_proj", ".experts.{}.up_proj"},
+    {NULL, ".switch_mlp.down_proj", ".experts.{}.down_proj"},
+    {NULL, ".conv1d", NULL, "c k 1 -> c 1 k"},
+};
+
+/* Two tensors of mlx-lm that are one in transformers: the ends of the names, and the rearrangement. */
+static const struct mlx_pair {
+    const char *types; /* as in a rule */
+    const char *first, *second, *here, *axes;
+} pairs[] = {
+    {NULL, ".embed_q.weight", ".unembed_out.weight", ".kv_b_proj.weight",
+     "head rank nope, head value rank -> (head (nope + value)) rank"},
+#define GATE_UP(module) module ".gate_proj.weight", module ".up_proj.weight"
+    {"granitemoe|granitemoehybrid", GATE_UP(".switch_mlp"), ".input_linear.weight", "e g c, e u c -> e (g + u) c"},
+    {"granitemoehybrid", GATE_UP(".mlp"), ".shared_mlp.input_linear.weight", "g c, u c -> (g + u) c"},
+    {"llama4|llama4_text", GATE_UP(".experts"), ".experts.gate_up_proj", "e g c, e u c -> e c (g + u)"},
+    {"qwen3_vl_moe|qwen3_vl_moe_text", GATE_UP(".switch_mlp"), ".experts.gate_up_proj", "e g c, e u c -> e c (g + u)"},
+    {"gemma4|gemma4_unified|gemma4_text", GATE_UP(".switch_glu"), ".gate_up_proj", "e g c, e u c -> e (g + u) c"},
+};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+struct undoing {
+    const char *model_type;
+    const struct tensor_set *from;
+    struct tensor_set *to;
+    struct arena *arena;
+    bool is_changed;
+    struct error *error;
+};
+
+static bool has_type(const char *types, const char *model_type)
+{
+    size_t length = strlen(model_type);
+    for (const char *at = types; at != NULL; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
+        if (strncmp(at, model_type, length) == 0 && (at[length] == '|' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
+/* Returns the length of the path in a tensor's name: without the ending of a module's tensor. */
+static size_t path_length(const char *name)
+{
+    static const char *const endings[] = {".weight", ".scales", ".biases", ".bias"};
+    for (size_t i = 0; i < COUNT(endings); i++)
+        if (text_ends_with(name, endings[i]))
+            return strlen(name) - strlen(endings[i]);
+    return strlen(name);
+}
+
+static const struct mlx_rule *find_rule(const struct undoing *undoing, const char *path)
+{
+    for (size_t i = 0; i < COUNT(rules); i++)
+        if (text_ends_with(path, rules[i].there) &&
+            (rules[i].types == NULL || has_type(rules[i].types, undoing->model_type)))
+            return &rules[i];
+    return NULL;
+}
+
+static void put(struct undoing *undoing, const char *name, const struct view *view)
+{
+    tensor_set_add_view(undoing->to, name, view);
+    undoing->is_changed = true;
+}
+
+static void refuse(struct undoing *undoing, const struct tensor *tensor, const char *reason)
+{
+    struct tensor refused = *tensor;
+    refused.refusal = reason;
+    tensor_set_add(undoing->to, &refused);
+    undoing->is_changed = true;
+}
+
+/* Makes each matrix of a stack a module: `path` up to the rule's end. */
+static bool unstack(struct undoing *undoing, const struct tensor *tensor, const char *start,
+                    const struct mlx_rule *rule, const char *suffix)
+{
+    struct arena *arena = undoing->arena;
+    const char *number = strstr(rule->here, "{}");
+    if (tensor->rank < 2 || tensor->shape[0] > TENSOR_SET_MAX - undoing->to->n_tensors)
+        return error_set(undoing->error, "tensor '%.200s' is not a stack of experts", tensor->name);
+    const struct view *stack = tensor_view(tensor, arena);
+    for (uint64_t i = 0; i < tensor->shape[0]; i++) {
+        const struct view *one = view_slice(arena, stack, 0, i, 1, 1);
+        const char *name = arena_printf(arena, "%s%.*s%" PRIu64 "%s%s", start, (int)(number - rule->here), rule->here,
+                                        i, number + strlen("{}"), suffix);
+        put(undoing, name, view_reshape(arena, one, tensor->rank - 1u, tensor->shape + 1));
+    }
+    return true;
+}
+
+static const struct view *undone(struct undoing *undoing, const struct tensor *tensor, const struct mlx_rule *rule)
+{
+    struct arena *arena = undoing->arena;
+    const struct view *view = tensor_view(tensor, arena), *result = view;
+    if (rule->minus_one && tensor->rank == 1 && dtype_kernels(tensor->dtype).decode != NULL)
+        return view_convert(arena, elementwise_apply(arena, &plus_one, NULL, BACKWARD, view), view->dtype);
+    const uint64_t one = 1;
+    if (rule->axes != NULL && strcmp(rule->axes, SCALAR) == 0)
+        return tensor->rank == 0 ? view_reshape(arena, view, 1, &one) : view;
+    bool is_turned =
+        rule->axes != NULL && tensor->rank == (strchr(rule->axes, '1') != NULL || *rule->axes == 'e' ? 3 : 2);
+    if (!is_turned)
+        return view;
+    const struct axis_sizes none = {0};
+    const struct rearrangement *parsed = rearrangement_parse(arena, rule->axes, undoing->error);
+    if (parsed == NULL || !rearrangement_apply(arena, parsed, FORWARD, &none, &view, &result, undoing->error)) {
+        error_prefix(undoing->error, "tensor '%.200s'", tensor->name);
+        return NULL;
+    }
+    return result;
+}
+
+static bool undo(struct undoing *undoing, const struct tensor *tensor)
+{
+    struct arena *arena = undoing->arena;
+    size_t length = path_length(tensor->name);
+    const char *path = arena_strndup(arena, tensor->name, length), *suffix = tensor->name + length;
+    const struct mlx_rule *rule = find_rule(undoing, path);
+    if (rule == NULL) {
+        tensor_set_add(undoing->to, tensor);
+        return true;
+    }
+    if (rule->refusal != NULL) {
+        refuse(undoing, tensor, rule->refusal);
+        return true;
+    }
+    const char *start = arena_strndup(arena, path, length - strlen(rule->there));
+    if (rule->here != NULL && strstr(rule->here, "{}") != NULL)
+        return unstack(undoing, tensor, start, rule, suffix);
+    const struct view *view = undone(undoing, tensor, rule);
+    if (view == NULL)
+        return false;
+    put(undoing,
+        arena_printf(arena, "%s%s%s", start, rule->here != NULL ? rule->here : rule->there,
+                     rule->is_bare ? "" : suffix),
+        view);
+    return true;
+}
+
+/* Returns the pair that a tensor is a half of, and the other half; NULL: it is none, or the other half is missing. */
+static const struct mlx_pair *find_pair(const struct undoing *undoing, const struct tensor *tensor,
+                                        const struct tensor **ret_other)
+{
+    for (size_t i = 0; i < COUNT(pairs); i++) {
+        bool is_first = text_ends_with(tensor->name, pairs[i].first);
+        if ((!is_first && !text_ends_with(tensor->name, pairs[i].second)) ||
+            (pairs[i].types != NULL && !has_type(pairs[i].types, undoing->model_type)))
+            continue;
+        const char *end = is_first ? pairs[i].first : pairs[i].second;
+        const char *name = arena_printf(undoing->arena, "%.*s%s", (int)(strlen(tensor->name) - strlen(end)),
+                                        tensor->name, is_first ? pairs[i].second : pairs[i].first);
+        *ret_other = tensor_set_find_text(undoing->from, name);
+        return *ret_other != NULL && (*ret_other)->refusal == NULL ? &pairs[i] : NULL;
+    }
+    return NULL;
+}
+
+static bool join(struct undoing *undoing, const struct mlx_pair *pair, const struct tensor *first,
+                 const struct tensor *second)
+{
+    struct arena *arena = undoing->arena;
+    const struct axis_sizes none = {0};
+    const struct rearrangement *parsed = rearrangement_parse(arena, pair->axes, undoing->error);
+    const struct view *both[] = {tensor_view(first, arena), tensor_view(second, arena)}, *result;
+    if (parsed == NULL || !rearrangement_apply(arena, parsed, FORWARD, &none, both, &result, undoing->error))
+        return error_prefix(undoing->error, "tensor '%.200s'", first->name);
+    size_t stem = strlen(first->name) - strlen(pair->first);
+    put(undoing, arena_printf(arena, "%.*s%s", (int)stem, first->name, pair->here), result);
+    return true;
+}
+
+/* Joins a pair at the place of its first half; refuses both halves if they are quantized. */
+static bool undo_half(struct undoing *undoing, const struct mlx_pair *pair, const struct tensor *tensor,
+                      const struct tensor *other)
+{
+    if (tensor->dtype != other->dtype || tensor->dtype->kind != DTYPE_FLOAT) {
+        refuse(undoing, tensor, "mlx-lm quantized the halves of a matrix apart, and they cannot be joined");
+        return true;
+    }
+    return !text_ends_with(tensor->name, pair->first) || join(undoing, pair, tensor, other);
+}
+
+static bool undo_all(struct undoing *undoing)
+{
+    const struct tensor_set *from = undoing->from;
+    bool good = true;
+    for (size_t i = 0; i < from->n_tensors && good; i++) {
+        const struct tensor *tensor = &from->tensors[i], *other;
+        bool is_plain = strlen(tensor->name) != tensor->name_length || tensor->refusal != NULL;
+        const struct mlx_pair *pair = is_plain ? NULL : find_pair(undoing, tensor, &other);
+        if (is_plain)
+            tensor_set_add(undoing->to, tensor);
+        else
+            good = pair != NULL ? undo_half(undoing, pair, tensor, other) : undo(undoing, tensor);
+    }
+    return good;
+}
+
+/* Reports whether mlx-lm wrote the checkpoint: its safetensors files say so. */
+static bool is_of_mlx(const struct checkpoint *checkpoint)
+{
+    struct arena *arena = arena_new();
+    const char *format = gguf_get_text(&checkpoint->metadata, "format", arena);
+    bool is = checkpoint->kind == CHECKPOINT_WEIGHTS && format != NULL && strcmp(format, "mlx") == 0;
+    arena_free(arena);
+    return is;
+}
+
+/* Makes the derived checkpoint if a tensor is to be changed. */
+static bool derive_names(const struct checkpoint *from, const char *model_type, struct checkpoint **ret_derived,
+                         struct error *error)
+{
+    struct arena *scratch = arena_new();
+    struct undoing trial = {model_type, from->tensors, tensor_set_new(scratch), scratch, false, error};
+    bool good = undo_all(&trial);
+    arena_free(scratch);
+    if (!good || !trial.is_changed)
+        return good;
+    struct checkpoint *derived = *ret_derived = checkpoint_derive(from);
+    struct undoing undoing = {model_type, from->tensors, tensor_set_new(derived->arena), derived->arena, false, error};
+    undo_all(&undoing);
+    struct tensor_set *ordered = tensor_set_ordered(undoing.to, derived->arena);
+    derived->tensors = ordered;
+    checkpoint_note(derived, SUBJECT_SOURCE,
+                    "mlx-lm wrote the checkpoint; tensors are shown under the names and in the shapes of transformers");
+    return tensor_set_seal(ordered, error);
+}
+
+static bool apply(const struct checkpoint *from, const struct derive_options *options, struct checkpoint **ret_derived,
+                  struct error *error)
+{
+    (void)options;
+    bool absent;
+    struct error unused;
+    struct hparams *hparams = is_of_mlx(from) ? hparams_load(from, &absent, &unused) : NULL;
+    const char *model_type = hparams != NULL ? json_string(hparams_get(hparams, "model_type"), NULL) : NULL;
+    bool good = model_type == NULL || derive_names(from, model_type, ret_derived, error);
+    hparams_free(hparams);
+    return good;
+}
+
+const struct derivation mlx_names_derivation = {.apply = apply};

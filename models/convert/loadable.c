@@ -19,6 +19,27 @@ static const struct {
      "transformers 5 does not save the keys and values of layers that share others'"},
 };
 
+/* Sizes that llama.cpp computes from keys, where a checkpoint's tensors may have others: a dimension of a tensor, the
+ * keys whose product it takes (after the architecture), and a factor. */
+static const struct expectation {
+    const char *architecture, *tensor;
+    unsigned axis;
+    const char *keys[2]; /* the second may be NULL */
+    uint64_t times;
+} expectations[] = {
+    {"dots1", "blk.{}.attn_k.weight", 0, {"attention.head_count", "attention.key_length"}, 1},
+    {"ernie4_5-moe", "blk.{}.ffn_gate_shexp.weight", 0, {"expert_shared_feed_forward_length"}, 1},
+    {"gemma3n", "blk.{}.laurel_l.weight", 0, {NULL}, 64},
+    {"gemma3n", "per_layer_token_embd.weight", 1, {"block_count"}, 256},
+    {"granite", "blk.{}.ffn_gate.weight", 0, {"feed_forward_length"}, 1},
+    {"granitehybrid", "blk.{}.ffn_gate.weight", 0, {"feed_forward_length"}, 1},
+    {"olmoe", "blk.{}.attn_k_norm.weight", 0, {"embedding_length"}, 1},
+    {"phi2", "blk.{}.ffn_up.weight", 0, {"feed_forward_length"}, 1},
+};
+
+/* llama.cpp knows Command R's norms of queries and keys by the number of layers. */
+enum { COMMAND_R_LAYERS_WITH_NORMS = 64 };
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* Notes that the tokens are not as many as the rows of the embedding. */
@@ -79,6 +100,54 @@ static void note_layers(const struct gguf_model *model, const char *pattern, con
                         reason != NULL ? "; " : "", reason != NULL ? reason : "", consequence);
 }
 
+/* Computes the size that llama.cpp expects; false: a key is missing, or has a value for each layer. */
+static bool expected_size(const struct gguf_model *model, const struct expectation *expectation, struct arena *scratch,
+                          uint64_t *ret_size)
+{
+    *ret_size = expectation->times;
+    for (size_t i = 0; i < COUNT(expectation->keys) && expectation->keys[i] != NULL; i++) {
+        uint64_t factor;
+        const char *key = arena_printf(scratch, "%s.%s", expectation->architecture, expectation->keys[i]);
+        if (!gguf_get_u64(&model->kvs, key, &factor) || factor > UINT32_MAX || *ret_size > UINT32_MAX)
+            return false;
+        *ret_size *= factor;
+    }
+    return true;
+}
+
+/* Notes the first tensor of another size than llama.cpp computes from keys. */
+static void note_size(const struct gguf_model *model, const struct expectation *expectation, struct arena *scratch)
+{
+    uint64_t numbers[PATTERN_NUMBERS], size;
+    if (!expected_size(model, expectation, scratch, &size))
+        return;
+    for (size_t i = 0; i < model->tensors->n_tensors; i++) {
+        const struct tensor *tensor = &model->tensors->tensors[i];
+        if (!pattern_match(expectation->tensor, tensor->name, tensor->name_length, numbers) ||
+            tensor->view->rank <= expectation->axis || tensor->view->shape[expectation->axis] == size)
+            continue;
+        checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                        "tensor '%.200s' has a dimension of %" PRIu64 ", where llama.cpp expects %" PRIu64
+                        " in this architecture: %s",
+                        tensor->name, tensor->view->shape[expectation->axis], size, consequence);
+        return;
+    }
+}
+
+static void note_sizes(const struct gguf_model *model, const char *architecture, uint64_t n_layers,
+                       struct arena *scratch)
+{
+    for (size_t i = 0; i < COUNT(expectations); i++)
+        if (strcmp(expectations[i].architecture, architecture) == 0)
+            note_size(model, &expectations[i], scratch);
+    if (strcmp(architecture, "command-r") == 0 && n_layers < COMMAND_R_LAYERS_WITH_NORMS &&
+        tensor_set_find_text(model->tensors, "blk.0.attn_q_norm.weight") != NULL)
+        checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                        "llama.cpp expects norms of queries and keys only from %d layers on, and the model has %" PRIu64
+                        ": %s",
+                        COMMAND_R_LAYERS_WITH_NORMS, n_layers, consequence);
+}
+
 static bool has_blocks(const char *architecture)
 {
     for (size_t i = 0; i < COUNT(without_blocks); i++)
@@ -98,6 +167,7 @@ void loadable_note(const struct gguf_model *model)
     gguf_get_u64(&model->kvs, arena_printf(scratch, "%s.block_count", architecture), &n_layers);
     if (n_layers > 0 && n_layers <= MAX_LAYERS && has_blocks(architecture))
         note_layers(model, "blk.{}.*", NULL, n_layers, scratch);
+    note_sizes(model, architecture, n_layers, scratch);
     for (size_t i = 0; i < COUNT(required) && n_layers <= MAX_LAYERS; i++)
         if (strcmp(required[i].architecture, architecture) == 0)
             note_layers(model, required[i].tensor, required[i].reason, n_layers, scratch);

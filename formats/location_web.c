@@ -37,6 +37,7 @@ static const char *const known_names[] = {
     "tokenizer.json",
     "tokenizer_config.json",
     "adapter_model.safetensors",
+    "adapters.safetensors",
     "special_tokens_map.json",
     "vocab.json",
     "merges.txt",

@@ -188,11 +188,12 @@ static void set_format(struct checkpoint *checkpoint, const struct format *forma
     checkpoint->kind = format->kind;
 }
 
-/* Reports whether the weights are a LoRA adapter's, by the names of peft's files. */
+/* Reports whether the weights are a LoRA adapter's, by the names of the files of peft and mlx-lm. */
 static bool is_adapter(const struct checkpoint *checkpoint)
 {
     return checkpoint->kind == CHECKPOINT_WEIGHTS && checkpoint->n_sources > 0 &&
-           text_starts_with(source_name(checkpoint->sources[0]), "adapter_model.") &&
+           (text_starts_with(source_name(checkpoint->sources[0]), "adapter_model.") ||
+            strcmp(source_name(checkpoint->sources[0]), "adapters.safetensors") == 0) &&
            checkpoint_side_file(checkpoint, "adapter_config.json") != NULL;
 }
 

@@ -188,6 +188,8 @@ static bool find_without_index(struct arena *arena, const struct input *input, c
                                struct shards *shards, struct error *error)
 {
     const char *adapter = arena_printf(arena, "adapter_model%s", kind->suffix);
+    if (!input_has(input, adapter))
+        adapter = arena_printf(arena, "adapters%s", kind->suffix); /* mlx-lm's */
     shards->names = select_names(arena, input, kind, is_usual_shard, &shards->n_names);
     if (shards->n_names == 0 && input_has(input, "adapter_config.json") && input_has(input, adapter)) {
         shards->names = arena_copy(arena, &adapter, sizeof adapter);

@@ -18,11 +18,10 @@ static const char config_name[] = "adapter_config.json", model_prefix[] = "base_
 static const struct half {
     const char *suffix;
     bool is_b, is_embedding;
+    bool is_turned; /* mlx-lm's: A is [in, rank], B [rank, out] */
 } halves[] = {
-    {".lora_A.weight", false, false},
-    {".lora_B.weight", true, false},
-    {".lora_embedding_A", false, true},
-    {".lora_embedding_B", true, true},
+    {".lora_A.weight", false, false},  {".lora_B.weight", true, false}, {".lora_embedding_A", false, true},
+    {".lora_embedding_B", true, true}, {".lora_a", false, false, true}, {".lora_b", true, false, true},
 };
 
 void adapter_close(struct adapter *adapter)
@@ -135,7 +134,8 @@ static bool join_halves(struct adapter *adapter, struct error *error)
     return good;
 }
 
-static const struct view *half_view(const struct adapter *adapter, const struct tensor *tensor, struct error *error)
+static const struct view *half_view(const struct adapter *adapter, const struct tensor *tensor, bool is_turned,
+                                    struct error *error)
 {
     char shape[SHAPE_MAX_RANK * 22];
     if (tensor->refusal != NULL)
@@ -147,21 +147,32 @@ static const struct view *half_view(const struct adapter *adapter, const struct 
         error_set(error, "tensor '%.200s' has the shape %s; it must be a matrix", tensor->name,
                   shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
     else
-        return tensor_view(tensor, adapter->arena);
+        return is_turned ? view_transpose(adapter->arena, tensor_view(tensor, adapter->arena))
+                         : tensor_view(tensor, adapter->arena);
     return NULL;
 }
 
 static bool check_pair(const struct adapter *adapter, struct adapter_pair *pair, struct error *error)
 {
     char a[64], b[64];
-    pair->right = half_view(adapter, pair->a, error);
-    pair->left = pair->right != NULL ? half_view(adapter, pair->b, error) : NULL;
+    pair->right = half_view(adapter, pair->a, pair->is_turned, error);
+    pair->left = pair->right != NULL ? half_view(adapter, pair->b, pair->is_turned, error) : NULL;
     if (pair->left == NULL)
         return false;
     if (pair->right->shape[0] != pair->left->shape[1])
         return error_set(error, "tensor '%.200s': the ranks of A %s and B %s differ", pair->name,
                          shape_text(pair->a->shape, 2, a, sizeof a), shape_text(pair->b->shape, 2, b, sizeof b));
     return pair->right->shape[0] > 0 || error_set(error, "tensor '%.200s' has a rank of 0", pair->name);
+}
+
+/* Reports whether a module, the first `length` bytes of a name, is an embedding. */
+static bool is_embedding(const char *name, size_t length)
+{
+    static const char *const ends[] = {"embed_tokens", "wte", "word_embeddings"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (length >= strlen(ends[i]) && memcmp(name + length - strlen(ends[i]), ends[i], strlen(ends[i])) == 0)
+            return true;
+    return false;
 }
 
 static bool find_pairs(struct adapter *adapter, struct error *error)
@@ -185,7 +196,8 @@ static bool find_pairs(struct adapter *adapter, struct error *error)
             .name = arena_printf(adapter->arena, "%.*s.weight", stem, name),
             .a = half->is_b ? NULL : tensor,
             .b = half->is_b ? tensor : NULL,
-            .is_embedding = half->is_embedding,
+            .is_embedding = half->is_embedding || (half->is_turned && is_embedding(name, (size_t)stem)),
+            .is_turned = half->is_turned,
         };
     }
     if (!join_halves(adapter, error))
@@ -220,6 +232,12 @@ struct adapter *adapter_open(const struct checkpoint *checkpoint, struct error *
     return NULL;
 }
 
+/* Gets the scale of mlx-lm's adapters, lora_parameters.scale; false: it is no such adapter. */
+static bool mlx_scale(const struct json *config, double *ret_scale)
+{
+    return json_double(json_get(json_get(config, "lora_parameters"), "scale"), ret_scale);
+}
+
 bool adapter_scale(const struct json *config, const struct module_patterns *ranks, const struct module_patterns *alphas,
                    const char *name, uint64_t rank, double *ret_scale, struct error *error)
 {
@@ -227,6 +245,8 @@ bool adapter_scale(const struct json *config, const struct module_patterns *rank
     const struct json *own_rank, *own_alpha;
     uint64_t said;
     double alpha;
+    if (mlx_scale(config, ret_scale))
+        return true;
     if (!module_patterns_find(ranks, name, length, &own_rank, error) ||
         !module_patterns_find(alphas, name, length, &own_alpha, error))
         return false;

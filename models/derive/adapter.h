@@ -1,4 +1,5 @@
-/* LoRA adapters as peft saves them: adapter_config.json beside adapter_model.safetensors or .bin.
+/* LoRA adapters as peft saves them: adapter_config.json beside adapter_model.safetensors or .bin; and as mlx-lm does:
+ * adapter_config.json, which has the scale itself, beside adapters.safetensors.
  *
  * An adapter has two matrices for each weight W that it adapts, A [rank, in] and B [out, rank]: W + scale B A.
  * adapter_open() finds and checks them; gguf_adapter_new() writes them as a GGUF of their own, and
@@ -15,8 +16,9 @@
 struct adapter_pair {
     const char *name;                /* the weight's, without peft's prefix: "model.layers.0.mlp.up_proj.weight" */
     const struct tensor *a, *b;      /* matrices of the same rank, never NULL */
-    const struct view *left, *right; /* b and a */
+    const struct view *left, *right; /* b [out, rank] and a [rank, in] */
     bool is_embedding;               /* the product left right is the weight's transpose */
+    bool is_turned;                  /* mlx-lm's: left and right are the transposes of b and a */
 };
 
 struct adapter {

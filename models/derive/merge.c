@@ -64,6 +64,8 @@ static bool says_something(const struct json *value)
 static bool check_config(const struct json *config, struct error *error)
 {
     const char *init = json_string(json_get(config, "init_lora_weights"), NULL);
+    if (json_string_is(json_get(config, "fine_tune_type"), "dora"))
+        return error_set(error, "it is DoRA, which cannot be merged");
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++)
         if (says_something(json_get(config, variants[i].key)))
             return error_set(error, "%s, which cannot be merged", variants[i].what);

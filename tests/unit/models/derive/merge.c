@@ -232,6 +232,17 @@ static const char *tied(const char *config, const char *tensors, const char *wan
 #define TOKENS(list) "{\"r\": 1, \"lora_alpha\": 2, \"trainable_token_indices\": " list "}"
 #define ROWS         PREFIX "model.e.token_adapter.trainable_tokens_delta 2 2"
 
+/* mlx-lm's adapters: W + scale (lora_b^T lora_a^T), by fuse() of mlx_lm/tuner/lora.py. */
+static void adapters_of_mlx(void)
+{
+    static const char config[] = "{\"fine_tune_type\": \"lora\", \"num_layers\": 1, "
+                                 "\"lora_parameters\": {\"rank\": 1, \"dropout\": 0.0, \"scale\": 2.0}}";
+    CHECK_TEXT(merged("lora", config, "model.a.lora_a 2 1, model.a.lora_b 1 3", "model.a.weight"), "0 1 2 5 4 9");
+    CHECK_TEXT(merged("lora", config, "a.lora_a 2 2, a.lora_b 2 3", "model.a.weight"), "6 19 10 31 14 43");
+    CHECK_TEXT(merged("lora", "{\"fine_tune_type\": \"dora\"}", "a.lora_a 2 1, a.lora_b 1 3", ""),
+               "lora: it is DoRA, which cannot be merged");
+}
+
 static void copies_and_rows(void)
 {
     /* a state dict has the adapter's name */
@@ -387,6 +398,7 @@ int main(void)
     too_many_parameters();
     output_and_embedding();
     copies_and_rows();
+    adapters_of_mlx();
     vocabulary();
     refused();
     files_remove();

@@ -6,6 +6,7 @@
 #include "models/derive/derivation.h"
 #include "models/derive/merging.h"
 #include "quant/convert.h"
+#include "quant/row_norm.h"
 #include "quant/unpack.h"
 
 #include <math.h>
@@ -47,7 +48,6 @@ static const char *const changing_inits[] = {"pissa", "olora", "corda", "loftq",
 static const struct {
     const char *key, *what;
 } variants[] = {
-    {"use_dora", "it is DoRA"},
     {"use_qalora", "it is QALoRA"},
     {"use_bdlora", "it is BD-LoRA"},
     {"kasa_config", "it is KaSA"},
@@ -105,10 +105,59 @@ static bool merge_layer(const struct merging *merging, const struct adapter_pair
     return true;
 }
 
+/* Returns the norms that DoRA trained for the rows of a pair's weight; NULL: none. */
+static const struct tensor *find_magnitude(const struct merging *merging, const struct adapter_pair *pair)
+{
+    static const char b[] = ".lora_B.";
+    static const char *const ends[] = {"", ".weight"};
+    const char *name = pair->b->name, *at = strstr(name, b);
+    const struct tensor *found = NULL;
+    if (at == NULL)
+        return NULL;
+    /* "lora_B.default.weight" has the adapter's name, and so has its norm */
+    const char *adapter = at + strlen(b), *dot = strchr(adapter, '.');
+    int length = dot != NULL ? (int)(dot - adapter) + 1 : 0;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends && found == NULL; i++)
+        found = tensor_set_find_text(merging->adapter->checkpoint->tensors,
+                                     arena_printf(merging->adapter->arena, "%.*s.lora_magnitude_vector%s%.*s%s",
+                                                  (int)(at - name), name, length > 0 ? "." : "",
+                                                  length > 0 ? length - 1 : 0, adapter, ends[i]));
+    return found;
+}
+
+/* Gives the rows of a merged layer the norms of DoRA. */
+static bool set_norms(const struct merging *merging, const struct adapter_pair *pair, const struct tensor *magnitude)
+{
+    struct arena *arena = merging->merged->arena;
+    const struct tensor *tensor = merging_tensor(merging, pair->name);
+    bool is_turned = pair->is_embedding || json_bool(json_get(merging->adapter->config, "fan_in_fan_out"), false);
+    if (merging->gguf != NULL || is_turned || tensor == NULL)
+        return error_set(merging->error, "tensor '%.200s': DoRA can be merged into layers of %s alone", pair->name,
+                         merging->gguf != NULL ? "safetensors bases" : "rows of outputs");
+    if (magnitude->refusal != NULL || dtype_kernels(magnitude->dtype).decode == NULL || magnitude->rank != 1 ||
+        magnitude->shape[0] != tensor->shape[0])
+        return error_set(merging->error, "tensor '%.200s' is no list of a norm for each row of '%.200s'",
+                         magnitude->name, pair->name);
+    const struct view **view = merging_view(merging, tensor);
+    *view = view_with_row_norms(arena, *view, tensor_view(magnitude, arena));
+    return true;
+}
+
 static bool merge_pair(const struct merging *merging, const struct adapter_pair *pair)
 {
+    bool is_dora = json_bool(json_get(merging->adapter->config, "use_dora"), false);
+    const struct tensor *magnitude = is_dora ? find_magnitude(merging, pair) : NULL;
     bool is_merged = merging_stays_tied(merging, pair->name);
-    return is_merged || (merge_parameter(merging, pair, &is_merged) && (is_merged || merge_layer(merging, pair)));
+    if (is_merged)
+        return true;
+    if (is_dora && magnitude == NULL)
+        return error_set(merging->error, "tensor '%.200s' has no lora_magnitude_vector, which DoRA needs", pair->name);
+    if (!merge_parameter(merging, pair, &is_merged))
+        return false;
+    if (is_merged)
+        return !is_dora || error_set(merging->error, "tensor '%.200s' is a parameter, which DoRA cannot be merged into",
+                                     pair->name);
+    return merge_layer(merging, pair) && (magnitude == NULL || set_norms(merging, pair, magnitude));
 }
 
 /* Adds the bias of a matrix B to the bias of its weight. */
@@ -142,8 +191,8 @@ static bool merge_others(struct merging *merging)
     for (size_t i = 0; i < adapter->n_others; i++) {
         const struct tensor *tensor = adapter->others[i];
         const char *name = adapter->other_names[i];
-        if (strstr(name, "lora_magnitude_vector") != NULL)
-            return error_set(merging->error, "tensor '%.200s' is DoRA, which cannot be merged", tensor->name);
+        if (json_bool(json_get(adapter->config, "use_dora"), false) && strstr(name, ".lora_magnitude_vector") != NULL)
+            continue; /* of a pair */
         if (strstr(name, "lora_") != NULL && !text_ends_with(name, ".lora_B.bias"))
             return error_set(merging->error, "tensor '%.200s' is not a LoRA tensor", tensor->name);
         if (!text_ends_with(name, ".lora_B.bias") && !merge_whole(merging, tensor, name))

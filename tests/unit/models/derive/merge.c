@@ -243,6 +243,20 @@ static void adapters_of_mlx(void)
                "lora: it is DoRA, which cannot be merged");
 }
 
+#define DORA "{\"r\": 1, \"lora_alpha\": 0, \"use_dora\": true}"
+
+/* Rows [0 1], [2 3], [4 5] with norms 0, 1, 2, by numpy. */
+static void dora(void)
+{
+    CHECK_TEXT(merged("lora", DORA, PAIR("model.a") ", " PREFIX "model.a.lora_magnitude_vector 0 3", "model.a.weight"),
+               "0 0 0.5547 0.83205 1.24939 1.56174");
+    CHECK_TEXT(merged("lora", DORA,
+                      PREFIX "model.a.lora_A.default.weight 1 2, " PREFIX "model.a.lora_B.default.weight 3 1, " PREFIX
+                             "model.a.lora_magnitude_vector.default.weight 0 3",
+                      "model.a.weight"),
+               "0 0 0.5547 0.83205 1.24939 1.56174");
+}
+
 static void copies_and_rows(void)
 {
     /* a state dict has the adapter's name */
@@ -331,7 +345,10 @@ static void refused(void)
     CHECK_TEXT(merged("lora", "{\"lora_alpha\": 2}", pair, ""),
                "lora: adapter_config.json has no rank for 'model.a.weight'");
     CHECK_TEXT(merged("lora", "{\"r\": 1, \"lora_alpha\": 2, \"use_dora\": true}", pair, ""),
-               "lora: it is DoRA, which cannot be merged");
+               "lora: tensor 'model.a.weight' has no lora_magnitude_vector, which DoRA needs");
+    CHECK_TEXT(merged("lora", DORA, PAIR("model.a") ", " PREFIX "model.a.lora_magnitude_vector 0 2", ""),
+               "lora: tensor '" PREFIX "model.a.lora_magnitude_vector' is no list of a norm for each row of "
+               "'model.a.weight'");
     CHECK_TEXT(merged("lora", "{\"r\": 1, \"lora_alpha\": 2, \"init_lora_weights\": \"pissa_niter_4\"}", pair, ""),
                "lora: it was trained on a modified base (init_lora_weights 'pissa_niter_4'), which cannot be merged");
     CHECK_TEXT(merged("lora", "{\"r\": 1, \"lora_alpha\": 2, \"init_lora_weights\": \"OLoRA\"}", pair, ""),
@@ -369,8 +386,6 @@ static void refused(void)
                "lora: adapter_config.json: trainable_token_indices has 0 tokens, but there are 2 rows");
     CHECK_TEXT(merged("lora", PLAIN, PAIR("model.nobody"), ""),
                "lora: tensor 'model.nobody.weight' is not in the base");
-    CHECK_TEXT(merged("lora", PLAIN, PAIR("model.e") ", " PREFIX "model.a.lora_magnitude_vector 0 3", ""),
-               "lora: tensor '" PREFIX "model.a.lora_magnitude_vector' is DoRA, which cannot be merged");
     CHECK_TEXT(merged("lora", PLAIN, PREFIX "model.a.lora_A.weight 1 3, " PREFIX "model.a.lora_B.weight 2 1", ""),
                "lora: tensor 'model.a.weight' is [3, 2] in the base, but [2, 3] in the adapter");
     CHECK_TEXT(merged("lora", PLAIN, PREFIX "model.zeros.weight 0 4", ""),
@@ -399,6 +414,7 @@ int main(void)
     output_and_embedding();
     copies_and_rows();
     adapters_of_mlx();
+    dora();
     vocabulary();
     refused();
     files_remove();

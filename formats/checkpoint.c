@@ -266,16 +266,20 @@ static struct side_file *find_side_file(const struct checkpoint *checkpoint, con
     return NULL;
 }
 
-void checkpoint_share_side_file(struct checkpoint *checkpoint, const struct side_file *file)
+static void append_side_file(struct checkpoint *checkpoint, const struct side_file *file)
 {
-    struct side_file *own = find_side_file(checkpoint, file->name);
-    if (own != NULL) {
-        *own = *file;
-        return;
-    }
     checkpoint->side_files =
         memory_grow(checkpoint->side_files, checkpoint->n_side_files, sizeof *checkpoint->side_files);
     checkpoint->side_files[checkpoint->n_side_files++] = *file;
+}
+
+void checkpoint_share_side_file(struct checkpoint *checkpoint, const struct side_file *file)
+{
+    struct side_file *own = find_side_file(checkpoint, file->name);
+    if (own != NULL)
+        *own = *file;
+    else
+        append_side_file(checkpoint, file);
 }
 
 void checkpoint_add_metadata(struct checkpoint *checkpoint, const char *key, const char *value)
@@ -294,7 +298,7 @@ void checkpoint_add_metadata(struct checkpoint *checkpoint, const char *key, con
 void checkpoint_add_side_file(struct checkpoint *checkpoint, const char *name, struct source *source)
 {
     own_source(checkpoint, source);
-    checkpoint_share_side_file(checkpoint, &(struct side_file){arena_strdup(checkpoint->arena, name), source, false});
+    append_side_file(checkpoint, &(struct side_file){arena_strdup(checkpoint->arena, name), source, false});
 }
 
 void checkpoint_hide_file(struct checkpoint *checkpoint, const char *name, const char *reason)

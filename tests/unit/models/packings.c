@@ -237,7 +237,7 @@ static const struct {
     {FP8_CONFIG("[4,4]"), FP8("[4,2]"), "'a.weight_scale_inv' is F32 [4, 2], but the weight has 8 rows of 16 columns"},
     {FP8_CONFIG("[0,8]"), FP8("[4,2]"), "but the weight has 8 rows of 16 columns"},
     {FP8_CONFIG("[-1,true]"), FP8("[4,2]"), "but the weight has 8 rows of 16 columns"},
-    {FP8_CONFIG("[4.0,8]"), FP8("[4,2]"), "but the weight has 8 rows of 16 columns"},
+    {FP8_CONFIG("[4.5,8]"), FP8("[4,2]"), "but the weight has 8 rows of 16 columns"},
     {FP8_CONFIG("[4,8]"), FP8("[4,2,1]"), "but the weight has 8 rows of 16 columns"},
     {FP8_CONFIG("[4,8]"), "a.weight F8_E4M3 [0,16] 0;a.weight_scale_inv F32 [1] 4", "the weight has no elements"},
     {FP8_CONFIG("[4,8]"), "a.weight F8_E4M3 [8,16] 128;a.weight_scale_inv I64 [4] 32", "'a.weight_scale_inv' is I64"},

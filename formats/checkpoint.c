@@ -67,7 +67,11 @@ static void release_shared(void *context)
 static struct once *once_new(struct arena *arena)
 {
     struct once *once = arena_alloc(arena, sizeof *once);
-    pthread_mutex_init(&once->lock, NULL);
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&once->lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
     return once;
 }
 
@@ -127,8 +131,8 @@ static void run_maker(void *context)
     struct making *making = context;
     struct arena *arena = arena_new();
     struct made *made = arena_alloc(arena, sizeof *made);
-    *made =
-        (struct made){making->make, arena, making->make(making->checkpoint, arena), making->checkpoint->once->first};
+    *made = (struct made){making->make, arena, making->make(making->checkpoint, arena), NULL};
+    made->next = making->checkpoint->once->first; /* what make() may have added to */
     making->made = making->checkpoint->once->first = made;
 }
 

@@ -163,6 +163,6 @@ size_t checkpoint_notes(const struct checkpoint *checkpoint);
 struct note checkpoint_note_at(const struct checkpoint *checkpoint, size_t index);
 
 /* Returns an object made from a checkpoint once, for all callers: by make(checkpoint, arena), in an arena that is freed
- * with the checkpoint. Other callers wait meanwhile. Safe from any thread. */
+ * with the checkpoint. Other threads wait meanwhile. Safe from any thread; make() may call it for other objects. */
 typedef const void *checkpoint_maker(const struct checkpoint *checkpoint, struct arena *arena);
 const void *checkpoint_once(const struct checkpoint *checkpoint, checkpoint_maker *make);

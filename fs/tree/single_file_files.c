@@ -12,6 +12,7 @@
 #include "formats/safetensors/write.h"
 #include "models/diffusion/single_file.h"
 #include "models/diffusion/state_dict.h"
+#include "models/packings/packings.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +66,10 @@ static bool fill_in(struct single_model *model, const struct single_files *files
         const struct checkpoint *checkpoint = tree != NULL ? tree_checkpoint(tree) : NULL;
         if (checkpoint == NULL || checkpoint->n_sources == 0)
             return error_set(error, "%s: its weights cannot be used", folders[i]);
-        parts[i] = checkpoint->tensors;
+        const struct plain_tensors *plain = packings_plain(checkpoint);
+        if (plain->set == NULL)
+            return error_set(error, "%s: %s", folders[i], plain->refusal);
+        parts[i] = plain->set;
         add_origin(model, checkpoint);
     }
     model->tensors = single_file_new(parts, files->is_xl, model->arena, error);

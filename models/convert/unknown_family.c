@@ -112,22 +112,14 @@ static const struct view *contained(struct gguf_model *model, const struct tenso
     return *ret_reason == NULL ? view : NULL;
 }
 
-/* Returns the tensors with packed weights dequantized; if one cannot be, the tensors as stored, with a note. */
-static const struct tensor_set *unpacked(const struct gguf_model *model)
-{
-    const struct plain_wish wish = {.arena = model->arena, .is_saved_again = true};
-    struct plain_set plain;
-    struct error error;
-    if (packings_unpack(packings_of(model->checkpoint), &wish, model->arena, &plain, &error))
-        return plain.set;
-    checkpoint_note(model->checkpoint, SUBJECT_GGUF, "packed weights stay in their parts: %s", error.message);
-    return model->checkpoint->tensors;
-}
-
 bool unknown_family_add_tensors(struct gguf_model *model, struct error *error)
 {
     const struct checkpoint *checkpoint = model->checkpoint;
-    const struct tensor_set *set = unpacked(model);
+    const struct plain_wish wish = {.arena = model->arena, .is_saved_again = true};
+    struct plain_set plain;
+    if (!packings_unpack(packings_of(checkpoint), &wish, model->arena, &plain, error))
+        return false;
+    const struct tensor_set *set = plain.set;
     struct left_out left_out[LEFT_OUT_MAX + 1] = {{0}};
     bool guessed = false;
     for (size_t i = 0; i < set->n_tensors; i++) {

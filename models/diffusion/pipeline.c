@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "models/diffusion/component.h"
+#include "models/packings/packings.h"
 
 #include <string.h>
 
@@ -154,7 +155,12 @@ static const struct tensor_set *make_tensors(const struct pipeline_kind *kind, c
                                              const struct checkpoint *checkpoint, struct arena *arena,
                                              struct error *error)
 {
-    const struct tensor_set *from = checkpoint->tensors;
+    const struct plain_tensors *plain = packings_plain(checkpoint);
+    if (plain->set == NULL) {
+        error_set(error, "%s", plain->refusal);
+        return NULL;
+    }
+    const struct tensor_set *from = plain->set;
     const struct making making = {part, single_file_names_new(arena, kind->is_xl), arena, tensor_set_new(arena), error};
     size_t length = strlen(part->prefix);
     for (size_t i = 0; i < from->n_tensors; i++) {

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "formats/gguf/write.h"
 #include "models/diffusion/architecture.h"
+#include "models/packings/packings.h"
 #include "quant/convert.h"
 #include "quant/unpack.h"
 
@@ -176,7 +177,10 @@ static const float *ones_for(const struct tensor_set *set, struct arena *arena)
 bool sdcpp_artifact(const struct checkpoint *checkpoint, const struct sdcpp_type *type, struct arena *arena,
                     struct artifact *ret_artifact, struct error *error)
 {
-    const struct tensor_set *set = checkpoint->tensors;
+    const struct plain_tensors *plain = packings_plain(checkpoint);
+    if (plain->set == NULL)
+        return error_set(error, "%s", plain->refusal);
+    const struct tensor_set *set = plain->set;
     const float *ones = ones_for(set, arena);
     struct artifact artifact = {.container = &ggml_container};
     artifact_reserve(&artifact, set->n_tensors);

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "formats/safetensors/write.h"
 #include "models/diffusion/naming.h"
+#include "models/packings/packings.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -185,9 +186,9 @@ static const char *refusal_of(const struct checkpoint *checkpoint, const struct 
 
 /* Makes the state dict of a component of a pipeline, under its makers' names. */
 static bool fill_in_component(struct state_dict *dict, const struct diffusion_naming *naming,
-                              const struct checkpoint *checkpoint, struct arena *arena, struct error *error)
+                              const struct tensor_set *all, struct arena *arena, struct error *error)
 {
-    struct tensor_set *renamed = diffusion_rename(naming, FORWARD, checkpoint->tensors, arena, error);
+    struct tensor_set *renamed = diffusion_rename(naming, FORWARD, all, arena, error);
     struct tensor_set *tensors = tensor_set_new(arena);
     if (renamed == NULL)
         return false;
@@ -198,22 +199,22 @@ static bool fill_in_component(struct state_dict *dict, const struct diffusion_na
     return true;
 }
 
-static const void *make_of_component(const struct diffusion_naming *naming, const struct checkpoint *checkpoint,
-                                     struct arena *arena)
+static struct state_dict *make_of_component(const struct diffusion_naming *naming, const struct tensor_set *all,
+                                            struct arena *arena)
 {
     struct state_dict *made = arena_alloc(arena, sizeof *made);
     struct error error;
     made->architecture = diffusion_architecture_named(naming->architecture);
     made->is_component = true;
-    if (!fill_in_component(made, naming, checkpoint, arena, &error))
+    if (!fill_in_component(made, naming, all, arena, &error))
         made->refusal = arena_strdup(arena, error.message);
     return made;
 }
 
 /* Makes the state dict of a checkpoint under the makers' names, or under others that the converter recognizes. */
-static struct state_dict *make_of_names(const struct checkpoint *checkpoint, struct arena *arena)
+static struct state_dict *make_of_names(const struct checkpoint *checkpoint, const struct tensor_set *all,
+                                        struct arena *arena)
 {
-    const struct tensor_set *all = checkpoint->tensors;
     const char *prefix = prefix_of(all);
     struct error unused;
     if (!has_first(all, prefix, arena) && !has_first_elsewhere(all, prefix))
@@ -231,13 +232,28 @@ static struct state_dict *make_of_names(const struct checkpoint *checkpoint, str
     return made;
 }
 
-static const void *make(const struct checkpoint *checkpoint, struct arena *arena)
+static struct state_dict *make_of(const struct checkpoint *checkpoint, const struct tensor_set *all,
+                                  struct arena *arena)
 {
-    const struct state_dict *made = make_of_names(checkpoint, arena);
+    struct state_dict *made = make_of_names(checkpoint, all, arena);
     if (made != NULL && made->refusal == NULL)
         return made;
     const struct diffusion_naming *naming = diffusion_naming_of(checkpoint);
-    return naming != NULL ? make_of_component(naming, checkpoint, arena) : made;
+    return naming != NULL ? make_of_component(naming, all, arena) : made;
+}
+
+/* Recognizes a model by its stored tensors, and takes their values from the plain ones. */
+static const void *make(const struct checkpoint *checkpoint, struct arena *arena)
+{
+    struct state_dict *made = make_of(checkpoint, checkpoint->tensors, arena);
+    if (made == NULL)
+        return NULL;
+    const struct plain_tensors *plain = packings_plain(checkpoint);
+    if (plain->set != NULL && plain->set != checkpoint->tensors)
+        made = make_of(checkpoint, plain->set, arena);
+    if (plain->refusal != NULL)
+        made->refusal = plain->refusal;
+    return made;
 }
 
 const struct state_dict *state_dict_of(const struct checkpoint *checkpoint)

@@ -71,6 +71,24 @@ static void read_producer(struct packing_config *config, const struct json *root
     config->method = method;
 }
 
+/* Reads ComfyUI's description of layers in the header. */
+static bool read_comfy(const struct checkpoint *checkpoint, struct packing_config *config, struct error *error)
+{
+    static const char key[] = "_quantization_metadata";
+    struct arena *arena = arena_new();
+    const char *text = gguf_get_text(&checkpoint->metadata, key, arena);
+    bool good = true;
+    if (gguf_kvs_find(&checkpoint->differing, key) != NULL)
+        good = error_set(error, "%s in the headers of several files differs, which is not supported", key);
+    else if (text != NULL && (config->comfy = json_parse(text, strlen(text), error)) == NULL)
+        good = error_prefix(error, "%s in the header of the file", key);
+    config->comfy_layers = config->comfy != NULL ? json_get(json_root(config->comfy), "layers") : NULL;
+    if (good && text != NULL && !json_is(config->comfy_layers, JSON_OBJECT))
+        good = error_set(error, "%s in the header of the file has no object 'layers'", key);
+    arena_free(arena);
+    return good;
+}
+
 bool packing_config_open(const struct checkpoint *checkpoint, struct arena *arena, struct packing_config *ret_config,
                          struct error *error)
 {
@@ -100,12 +118,17 @@ bool packing_config_open(const struct checkpoint *checkpoint, struct arena *aren
     config.dtype = model_dtype(root);
     if (config.documents[1] != NULL)
         read_producer(&config, document_root(config.documents[1]), arena);
-    *ret_config = config;
-    return true;
+    bool good = read_comfy(checkpoint, &config, error);
+    if (good)
+        *ret_config = config;
+    else
+        packing_config_close(&config);
+    return good;
 }
 
 void packing_config_close(struct packing_config *config)
 {
     document_close(config->documents[0]);
     document_close(config->documents[1]);
+    json_free(config->comfy);
 }

@@ -163,11 +163,24 @@ static void refuse_twins(const struct packing_input *input, struct unpacked_weig
     free(sorted);
 }
 
+/* Reports whether the file says by ComfyUI's means which layers are quantized. */
+static bool has_comfy_marks(const struct packing_input *input)
+{
+    const struct endings endings = find_endings(input->set);
+    bool has = input->comfy_layers != NULL;
+    for (size_t i = 0; !has && i < endings.count; i++)
+        has = packing_has_suffix(endings.of[i], ".comfy_quant");
+    for (size_t i = 0; !has && endings.has_more && i < input->set->n_tensors; i++)
+        has = packing_has_suffix(&input->set->tensors[i], ".comfy_quant");
+    return has;
+}
+
 struct unpacked_weights packings_find(const struct packing_input *input)
 {
     const struct tensor_set *set = input->set;
     struct packing_input own = *input;
     own.is_known = packing_is_known(input->method);
+    own.has_comfy_marks = has_comfy_marks(input);
     struct unpacked_weights found = {0};
     const struct packing *const *candidates = find_candidates(&own);
     const struct packing **packing_of = memory_alloc((set->n_tensors + 1) * sizeof *packing_of);
@@ -177,7 +190,7 @@ struct unpacked_weights packings_find(const struct packing_input *input)
     }
     found.weights = arena_array(input->arena, found.n_weights, sizeof *found.weights);
     struct unpacked *weight = found.weights;
-    const char *declared = declared_refusal(input);
+    const char *declared = input->unread != NULL ? input->unread : declared_refusal(input);
     own.scratch = arena_new();
     for (size_t i = 0; i < set->n_tensors; i++)
         if (packing_of[i] != NULL) {
@@ -207,6 +220,9 @@ static const void *find_packed(const struct checkpoint *checkpoint, struct arena
         .method = config.method,
         .dtype = config.dtype,
         .model = config.model,
+        .metadata = &checkpoint->metadata,
+        .comfy_layers = config.comfy_layers,
+        .unread = packed->unread,
     };
     packed->checkpoint = checkpoint;
     packed->method = config.method;

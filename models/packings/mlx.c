@@ -58,7 +58,7 @@ static const struct view *multiply_floats(const struct parts *parts, const char 
 
 static const struct view *unpack_mxfp8(const struct parts *parts)
 {
-    return multiply_floats(parts, "F8_E4M3", packed_powers(parts->arena, parts->scales));
+    return multiply_floats(parts, "F8_E4M3", packed_powers(parts->arena, parts->scales, 0x1p-127F));
 }
 
 static const struct view *unpack_nvfp4(const struct parts *parts)

@@ -200,35 +200,39 @@ const struct view *packed_cut(struct arena *arena, const struct view *view, uint
     return view;
 }
 
-const struct view *packed_powers(struct arena *arena, const struct view *scales)
+const struct view *packed_powers(struct arena *arena, const struct view *scales, float least)
 {
     enum { EXPONENTS = 256 };
     static const uint64_t shape[1] = {EXPONENTS};
-    /* from 2^-127 to 2^127; the last exponent has no number here, but F32's infinity */
-#define FOUR(x)       (x), (x)*0x1p1F, (x)*0x1p2F, (x)*0x1p3F
-#define SIXTEEN(x)    FOUR(x), FOUR((x)*0x1p4F), FOUR((x)*0x1p8F), FOUR((x)*0x1p12F)
-#define SIXTY_FOUR(x) SIXTEEN(x), SIXTEEN((x)*0x1p16F), SIXTEEN((x)*0x1p32F), SIXTEEN((x)*0x1p48F)
-    static const float powers[EXPONENTS] = {
-        SIXTY_FOUR(0x1p-127F),
-        SIXTY_FOUR(0x1p-63F),
-        SIXTY_FOUR(0x1p1F),
-        SIXTEEN(0x1p65F),
-        SIXTEEN(0x1p81F),
-        SIXTEEN(0x1p97F),
-        FOUR(0x1p113F),
-        FOUR(0x1p117F),
-        FOUR(0x1p121F),
-        0x1p125F,
-        0x1p126F,
-        0x1p127F,
-        INFINITY,
-    };
+    float *powers = arena_array(arena, EXPONENTS, sizeof *powers);
+    powers[0] = least;
+    for (int i = 1; i < EXPONENTS; i++)
+        powers[i] = ldexpf(1, i - 127); /* the last has no number here, but F32's infinity */
     return view_lookup(arena, view_reinterpret(arena, scales, &u8_dtype), view_numbers(arena, 1, shape, powers));
+}
+
+bool packed_scale_inputs(struct packed *packed, const char *suffix, const struct view **values)
+{
+    struct arena *arena = packed->input->arena;
+    const struct view *inputs, *weight = *values;
+    uint64_t n_columns = view_row_elements(weight);
+    if (!packed_find(packed, suffix, F16_F32, &inputs))
+        return false;
+    if (inputs == NULL)
+        return true;
+    if (inputs->n_elements != n_columns)
+        return packed_misfit(packed, suffix, inputs, "the weight has %" PRIu64 " columns", n_columns);
+    const uint64_t rows[2] = {weight->n_elements / n_columns, n_columns}, row[2] = {1, n_columns};
+    const struct sharing sharing = {rows[0], 1, NULL};
+    weight = view_combine(arena, view_reshape(arena, weight, 2, rows), MULTIPLY, view_reshape(arena, inputs, 2, row),
+                          &sharing);
+    *values = view_reshape(arena, weight, (*values)->rank, (*values)->shape);
+    return true;
 }
 
 const struct view *packed_mxfp4(struct arena *arena, const struct view *bytes, const struct view *scales)
 {
     static const struct sharing sharing = {1, 32, NULL};
     return view_combine(arena, view_reinterpret(arena, bytes, dtype_by_name("F4")), MULTIPLY,
-                        packed_powers(arena, scales), &sharing);
+                        packed_powers(arena, scales, 0x1p-127F), &sharing);
 }

@@ -81,8 +81,13 @@ uint64_t packed_number(const struct json *config, const char *key);
 /* Returns elements [0, n_rows) x [0, n_columns) of a matrix. */
 const struct view *packed_cut(struct arena *arena, const struct view *view, uint64_t n_rows, uint64_t n_columns);
 
-/* Returns the powers of 2 for bytes that hold exponents with a bias of 127; 255 is infinity, not NaN. */
-const struct view *packed_powers(struct arena *arena, const struct view *scales);
+/* Returns the powers of 2 for bytes that hold exponents with a bias of 127; 255 is infinity, not NaN. Byte 0 is
+ * `least`: 0x1p-127F, or 0 for libraries that have no powers below 2^-126. */
+const struct view *packed_powers(struct arena *arena, const struct view *scales, float least);
+
+/* Folds a factor for each column of inputs into the columns of the values, matrices of any rank. Does nothing if the
+ * part is missing; fails if it does not hold one number for each column. */
+bool packed_scale_inputs(struct packed *packed, const char *suffix, const struct view **values);
 
 /* Dequantizes MXFP4: bytes of two elements, the first in the low half, in blocks of 32 columns with one packed_powers()
  * each. The caller has checked the columns of `scales`. */

@@ -18,6 +18,7 @@
  * packings.c. Its packers are rows in that file. */
 #pragma once
 
+#include "formats/gguf/kv.h"
 #include "formats/json.h"
 #include "formats/json_write.h"
 #include "formats/tensor_set.h"
@@ -25,14 +26,18 @@
 enum { PACKING_MAX_PARTS = 8, PACKING_MAX_METHODS = 8, PACKING_MAX_TITLES = 4 };
 
 struct packing_input {
-    struct arena *arena;          /* owns every result */
-    const struct tensor_set *set; /* as stored, sealed */
-    const struct json *config;    /* quantization_config, or its equivalent; NULL: none */
-    const char *method;           /* its quant_method; "" if it names none */
-    const struct dtype *dtype;    /* the model's dtype before packing */
-    struct arena *scratch;        /* for packings_find(): memory that no view keeps */
-    const struct json *model;     /* config.json; NULL: none */
-    bool is_known;                /* a packing declares the method */
+    struct arena *arena;             /* owns every result */
+    const struct tensor_set *set;    /* as stored, sealed */
+    const struct json *config;       /* quantization_config, or its equivalent; NULL: none */
+    const char *method;              /* its quant_method; "" if it names none */
+    const struct dtype *dtype;       /* the model's dtype before packing */
+    struct arena *scratch;           /* for packings_find(): memory that no view keeps */
+    const struct json *model;        /* config.json; NULL: none */
+    bool is_known;                   /* a packing declares the method */
+    const struct gguf_kvs *metadata; /* of the checkpoint's header; NULL: none */
+    const struct json *comfy_layers; /* ComfyUI's description of layers in the header, by name; NULL: none */
+    bool has_comfy_marks;            /* ComfyUI's descriptions count, not names (comfy.c); packings_find() finds out */
+    const char *unread; /* why the configuration cannot be read, so that no weight has values; NULL: it can */
 };
 
 /* The place of unpacked weights in the converter's order of tensors. */
@@ -126,9 +131,10 @@ struct packing {
 };
 
 /* The packings, for the table in packings.c. */
-extern const struct packing aqlm_packing, awq_packing, bitnet_packing, bitsandbytes_packing, fp8_ranks_packing,
-    gptq_packing, hqq_packing, mlx_packing, modelopt_int4_packing, mxfp4_packed_packing, mxfp4_packing, nvfp4_packing,
-    pack_quantized_packing, quanto_packing, scaled_packing, torchao_packing, unsupported_packing;
+extern const struct packing aqlm_packing, awq_packing, bitnet_packing, bitsandbytes_packing, comfy_packing,
+    fp8_ranks_packing, gptq_packing, hqq_packing, mlx_packing, modelopt_int4_packing, mxfp4_packed_packing,
+    mxfp4_packing, nvfp4_packing, pack_quantized_packing, quanto_packing, scaled_packing, torchao_packing,
+    unsupported_packing;
 
 /* Returns the name of a part: the weight's name with `suffix` instead of ".weight". In the arena, or the weight's own.
  */

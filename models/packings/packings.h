@@ -18,7 +18,9 @@ struct packing_config {
     const struct json *quantization; /* NULL: config.json declares no packing */
     const char *method;              /* in the arena; "" if none is named */
     const struct dtype *dtype;
-    bool is_nvfp4; /* the converter treats it as an NVFP4 checkpoint */
+    bool is_nvfp4;                   /* the converter treats it as an NVFP4 checkpoint */
+    struct json_document *comfy;     /* ComfyUI's description of quantized layers in the header of the file */
+    const struct json *comfy_layers; /* of that; NULL: none */
 };
 
 bool packing_config_open(const struct checkpoint *checkpoint, struct arena *arena, struct packing_config *ret_config,
@@ -69,6 +71,16 @@ struct plain_wish {
 /* Fails if config.json cannot be read and weights may be packed. */
 bool packings_unpack(const struct packed_weights *packed, const struct plain_wish *wish, struct arena *arena,
                      struct plain_set *ret_plain, struct error *error);
+
+/* The tensors of a checkpoint, with all packed weights dequantized as if the model had been unpacked and saved again.
+ */
+struct plain_tensors {
+    const struct tensor_set *set; /* sealed; the stored set if nothing is packed; NULL: a weight cannot be unpacked */
+    const char *refusal;          /* why `set` is NULL */
+};
+
+/* Returns them, made on the first call, for all callers. They live as long as the checkpoint. */
+const struct plain_tensors *packings_plain(const struct checkpoint *checkpoint);
 
 /* Reports whether any packing supports a quant_method. */
 bool packing_is_known(const char *method);

@@ -9,7 +9,8 @@
 /* Methods that the converter dequantizes, as far as it knows them. */
 static const char *const converted_methods[] = {"fp8", "gptq", "compressed-tensors", "modelopt", "bitnet", "mxfp4"};
 
-/* Name endings of tensors for activations, and the methods whose converter leaves them out by itself. */
+/* Name endings of tensors that change no weight, for activations but for the last, and the methods whose converter
+ * leaves them out by itself. */
 static const struct activation {
     const char *suffix;
     const char *methods[2];
@@ -19,6 +20,7 @@ static const struct activation {
     {".k_scale", {"modelopt"}},     {".v_scale", {"modelopt"}},
     {".output_scale", {NULL}},      {".q_scale", {NULL}},
     {".input_zero_point", {NULL}},  {".input_global_scale", {"compressed-tensors"}},
+    {"scaled_fp8", {NULL}}, /* the mark of ComfyUI's older files */
 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -223,4 +225,24 @@ bool packings_unpack(const struct packed_weights *packed, const struct plain_wis
     if (good)
         *ret_plain = unpacking.plain;
     return good;
+}
+
+static const void *make_plain(const struct checkpoint *checkpoint, struct arena *arena)
+{
+    const struct packed_weights *packed = packings_of(checkpoint);
+    const struct plain_wish wish = {.arena = arena, .is_saved_again = true};
+    struct plain_tensors *plain = arena_alloc(arena, sizeof *plain);
+    struct plain_set made;
+    struct error error;
+    if (packings_unpack(packed, &wish, arena, &made, &error) &&
+        (made.made == NULL || tensor_set_seal(made.made, &error)))
+        plain->set = made.set;
+    else
+        plain->refusal = arena_strdup(arena, error.message);
+    return plain;
+}
+
+const struct plain_tensors *packings_plain(const struct checkpoint *checkpoint)
+{
+    return checkpoint_once(checkpoint, make_plain);
 }

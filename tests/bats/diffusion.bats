@@ -26,6 +26,26 @@ make() {
     [[ $output == *"does not write this type"* ]]
 }
 
+@test "quantized layers of ComfyUI are dequantized in every file, or in none" {
+    make flux-plain "$OUT/plain.safetensors"
+    for how in mark header; do
+        make flux-$how "$OUT/$how.safetensors"
+        for file in model.gguf gguf/model-Q8_0.gguf gguf/model-F32.gguf sdcpp/model-f16.gguf diffusers/transformer/config.json; do
+            [ $how = mark ] || [[ $file != sdcpp* ]] || continue # it keeps the prefix
+            cmp <("$WFS" cat "$OUT/$how.safetensors" "$file") <("$WFS" cat "$OUT/plain.safetensors" "$file")
+        done
+    done
+    "$WFS" cat "$OUT/mark.safetensors" model.safetensors >"$OUT/model.safetensors"
+    cmp <("$WFS" cat "$OUT/model.safetensors" model.gguf) <("$WFS" cat "$OUT/plain.safetensors" model.gguf)
+
+    make flux-unknown "$OUT/unknown.safetensors"
+    for file in model.gguf gguf/model-Q8_0.gguf sdcpp/model-f16.gguf model.safetensors hf/model.safetensors tensors/img_in.weight/f32; do
+        run -1 "$WFS" cat "$OUT/unknown.safetensors" "$file"
+    done
+    run -1 "$WFS" cat "$OUT/unknown.safetensors" model.safetensors
+    [[ $output == *"ComfyUI's quantization format 'int8_blockwise' is not supported"* ]]
+}
+
 @test "the converter's GGUF is a source like the model itself" {
     make flux "$OUT/flux.safetensors"
     "$WFS" cat "$OUT/flux.safetensors" model.gguf >"$OUT/flux.gguf"

@@ -35,6 +35,44 @@ def write(path, tensors):
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
+def write_raw(path, tensors, metadata=None):
+    """Writes tensors, each a dtype, a shape and its bytes."""
+    header, data = {"__metadata__": metadata} if metadata else {}, b""
+    for name, (dtype, shape, values) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(values)]}
+        data += values
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def quantized_flux(path, how):
+    """Flux with matrices of bytes and a scale for each row as ComfyUI stores it: by "mark"s, by the "header", with an "unknown" format; or
+    "plain" the same values. A matrix has the dtype of its bias, else F16."""
+    tensors, layers, prefix = {}, {}, "model.diffusion_model." if how == "header" else ""
+    for name, shape in FLUX.items():
+        count = elements(shape)
+        codes = [i % 97 for i in range(count)]
+        if len(shape) == 1:
+            tensors[prefix + name] = ("F32", shape, struct.pack(f"<{count}f", *codes))
+            continue
+        module, scales = prefix + name[:-len(".weight")], [0.5 if row % 2 else 0.25 for row in range(shape[0])]
+        if how == "plain":
+            has_bias = name[:-len("weight")] + "bias" in FLUX
+            values = [code * scales[i // shape[1]] for i, code in enumerate(codes)]
+            tensors[name] = ("F32" if has_bias else "F16", shape, struct.pack(f"<{count}{'f' if has_bias else 'e'}", *values))
+            continue
+        layer = {"format": "int8_blockwise" if how == "unknown" else "int8_tensorwise"}
+        layers[name[:-len(".weight")]] = layer
+        tensors[f"{module}.weight"] = ("I8", shape, bytes(codes))
+        tensors[f"{module}.weight_scale"] = ("F32", [shape[0], 1], struct.pack(f"<{shape[0]}f", *scales))
+        if how != "header":
+            tensors[f"{module}.comfy_quant"] = ("U8", [len(json.dumps(layer))], json.dumps(layer).encode())
+    if how == "plain":  # in the order of save_file()
+        tensors = dict(sorted(tensors.items(), key=lambda tensor: (tensor[1][0] == "F16", tensor[0])))
+    write_raw(path, tensors, {"_quantization_metadata": json.dumps({"layers": layers})} if how == "header" else None)
+
+
 def pipeline(path):
     write(path / "unet" / "diffusion_pytorch_model.safetensors", UNET)
     write(path / "vae" / "diffusion_pytorch_model.safetensors", VAE)
@@ -138,6 +176,7 @@ def torch(path, tensors=FLUX, wrapper=None):
 
 KINDS = {
     "flux": lambda path: write(path, FLUX),
+    **{f"flux-{how}": lambda path, how=how: quantized_flux(path, how) for how in ("mark", "header", "unknown", "plain")},
     "mixed": lambda path: write(path, {**FLUX, "single_transformer_blocks.0.attn.norm_k.weight": (4,)}),
     "torch": torch,
     "torch-model": lambda path: torch(path, wrapper="model"),

@@ -83,7 +83,7 @@ def pack(q, bits, word=32, axis=1, dense=False):
     return np.moveaxis(np.array(out, dtype=np.uint64).astype({8: np.uint8, 16: np.int16, 32: np.int32}[word]), 1, axis)
 
 
-def write(name, quantization, tensors, expected, key="quantization_config", base=BASE, **config):
+def write(name, quantization, tensors, expected, key="quantization_config", base=BASE, metadata=None, **config):
     folder = OUT / name
     folder.mkdir(parents=True, exist_ok=True)
     config = {"architectures": ["LlamaForCausalLM"], "torch_dtype": "bfloat16", **config}
@@ -99,7 +99,7 @@ def write(name, quantization, tensors, expected, key="quantization_config", base
         data += raw
         lines.append(f"{base + suffix} {dtype} {json.dumps(list(array.shape), separators=(',', ':'))} {len(raw)}")
     (CORPUS / name).write_bytes("\n".join(lines + ["", ""]).encode() + data[:200])
-    text = json.dumps(header).encode()
+    text = json.dumps({"__metadata__": metadata, **header} if metadata else header).encode()
     text += b" " * (-len(text) % 8)
     (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
     assert expected.dtype == f32, name
@@ -303,6 +303,50 @@ def mlx_floats():
           {".weight": pack(q, 8).view(np.uint32), ".scales": s, ".biases": b}, f32(q) * spread(value(s), 1, 64) + spread(value(b), 1, 64), key="quantization")
 
 
+def mark(**layer):
+    return np.frombuffer(json.dumps(layer).encode(), np.uint8)
+
+
+def tiled(s):
+    """Scales in tiles of 128 x 4, each as 32 x 4 x 4, with zeros where there are none."""
+    whole = np.zeros((-(-s.shape[0] // 128) * 128, -(-s.shape[1] // 4) * 4), np.uint8)
+    whole[:s.shape[0], :s.shape[1]] = s
+    return whole.reshape(len(whole) // 128, 4, 32, -1, 4).transpose(0, 3, 2, 1, 4).reshape(whole.shape)
+
+
+def regular_hadamard(size):
+    one = h = np.array([[1, 1, 1, -1], [1, 1, -1, 1], [1, -1, 1, 1], [-1, 1, 1, 1]], np.float64)
+    while len(h) < size:
+        h = np.kron(h, one)
+    return h / np.sqrt(size)
+
+
+def comfy():
+    """ComfyUI's layers, by their own marks and by the header's; padded ones; a rotated one; a stack of experts."""
+    w, s, bias = f8((R, C)), scales(1)[0].reshape(()), bf16(scales(R))
+    write("comfy-fp8", None, {".weight": w, ".weight_scale": s, ".bias": bias, ".comfy_quant": mark(format="float8_e4m3fn", full_precision_matrix_mult=True), ".input_scale": s}, value(w) * s)
+    w5 = f8((R, C), "F8_E5M2")
+    write("comfy-fp8-old", None, {".weight": w5, ".scale_weight": s, ".scale_input": s}, value(w5) * s)
+    q, s = rng.integers(-128, 128, (R, C)).astype(np.int8), scales(R, 1)
+    turned = (f32(q) * s).astype(np.float64).reshape(R, -1, 16) @ regular_hadamard(16)
+    write("comfy-int8-rotated", None, {".weight": q, ".weight_scale": s, ".comfy_quant": mark(format="int8_tensorwise", convrot=True, convrot_groupsize=16)}, f32(turned.reshape(R, C)))
+    rows, columns = 160, 96
+    w, e = f8((rows, columns)), rng.integers(20, 230, (rows, columns // 32), dtype=np.uint8)
+    e[::7] = 0
+    powers = np.where(e == 0, f32(0), np.ldexp(f32(1), e.astype(int) - 127)).astype(f32)
+    write("comfy-mxfp8", None, {".weight": w, ".weight_scale": As(tiled(e), "F8_E8M0"), ".bias": bf16(scales(rows - 5)), ".comfy_quant": mark(format="mxfp8")},
+          (value(w) * np.repeat(powers, 32, 1))[:rows - 5])
+    name = "model.diffusion_model." + BASE
+    q, s, one, inputs = rng.integers(0, 16, (rows, columns)), f8((rows, columns // 16)), scales(1)[0].reshape(()), bf16(scales(columns - 7))
+    values = E2M1[q] * np.repeat(one * value(s), 16, 1)
+    parts = {".weight": (q[:, ::2] << 4 | q[:, 1::2]).astype(np.uint8), ".weight_scale": As(tiled(s.array), "F8_E4M3"), ".weight_scale_2": one, ".pre_quant_scale": inputs}
+    write("comfy-nvfp4", None, parts, values[:, :columns - 7] * value(inputs), base=name, metadata={"_quantization_metadata": json.dumps({"layers": {BASE: {"format": "nvfp4"}}})})
+    q, s, all_ = rng.integers(0, 16, (2, R, C)), [f8((R, C // 16)) for _ in range(2)], scales(2)
+    values = np.stack([E2M1[q[i]] * np.repeat(all_[i] * value(s[i]), 16, 1) for i in range(2)])
+    write("comfy-nvfp4-experts", None, {".weight": (q[..., ::2] << 4 | q[..., 1::2]).astype(np.uint8), ".weight_scale": np.stack([tiled(t.array) for t in s]), ".weight_scale_2": all_,
+          ".comfy_quant": mark(format="nvfp4", num_experts=2, orig_shape=[2, R, C - 3], orig_dtype="torch.bfloat16")}, np.ascontiguousarray(values[..., :C - 3]))
+
+
 CORPUS.mkdir(parents=True, exist_ok=True)
-for make in (scaled, pack_quantized, gptq, bitnet, nvfp4, mxfp4, modelopt_int4, awq, bitsandbytes, hqq, mlx, quanto, mxfp4_experts, fp8_ranks, mlx_floats):
+for make in (scaled, pack_quantized, gptq, bitnet, nvfp4, mxfp4, modelopt_int4, awq, bitsandbytes, hqq, mlx, quanto, mxfp4_experts, fp8_ranks, mlx_floats, comfy):
     make()

@@ -37,8 +37,13 @@ static bool find(const char *path, struct found *found)
         return false;
     }
     const struct packing_config *config = &found->config;
-    const struct packing_input input = {found->arena,  found->checkpoint->tensors, config->quantization, config->method,
-                                        config->dtype, .model = config->model};
+    const struct packing_input input = {found->arena,
+                                        found->checkpoint->tensors,
+                                        config->quantization,
+                                        config->method,
+                                        config->dtype,
+                                        .model = config->model,
+                                        .comfy_layers = config->comfy_layers};
     found->weights = packings_find(&input);
     return true;
 }
@@ -167,8 +172,13 @@ static bool try_part(const struct found *found, size_t which, const struct odd_s
     }
     tensor_set_seal(set, &error);
     const struct packing_config *config = &found->config;
-    const struct packing_input input = {arena,          set,           config->quantization,
-                                        config->method, config->dtype, .model = config->model};
+    const struct packing_input input = {arena,
+                                        set,
+                                        config->quantization,
+                                        config->method,
+                                        config->dtype,
+                                        .model = config->model,
+                                        .comfy_layers = config->comfy_layers};
     struct unpacked_weights weights = packings_find(&input);
     for (size_t i = 0; i < weights.n_weights; i++)
         good = is_read_or_refused(&weights.weights[i]) && good;

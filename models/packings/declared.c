@@ -1,6 +1,7 @@
 #include "models/packings/declared.h"
 
 #include "base/text.h"
+#include "models/packings/known_keys.h"
 #include "models/packings/packings.h"
 
 #include <string.h>
@@ -16,6 +17,8 @@ struct vocabulary {
 
 static const struct vocabulary vocabularies[] = {
     {"gptq", "checkpoint_format", {"gptq", "gptq_v2"}},
+    {"gptq", "format", {"gptq", "gptq_v2"}},
+    {"gptq", "method", {"gptq"}},
     {"auto-round",
      "packing_format",
      {"auto_round", "auto_round:auto_gptq", "auto_round:gptq", "auto_round:gptqmodel", "auto_round:auto_awq",
@@ -23,10 +26,12 @@ static const struct vocabulary vocabularies[] = {
       "auto_gptq", "auto_awq"}},
     {"awq", "version", {"gemm", "gemv", "gemv_fast", "exllama", "ipex"}},
     {"awq", "checkpoint_format", {"gemm", "gemv", "gemv_fast"}},
+    {"awq", "format", {"gemm", "gemv", "gemv_fast"}},
+    {"awq", "method", {"awq"}},
     {"modelopt",
      "quant_algo",
-     {"FP8", "FP8_PER_CHANNEL_PER_TOKEN", "FP8_PB_WO", "MXFP8", "NVFP4", "W4A16_NVFP4", "W4A16_AWQ", "W4A8_AWQ",
-      "MIXED_PRECISION"}},
+     {"FP8", "FP8_PER_CHANNEL_PER_TOKEN", "FP8_PB_WO", "MXFP8", "NVFP4", "NVFP4_AWQ", "W4A16_NVFP4", "W4A16_AWQ",
+      "W4A8_AWQ", "MIXED_PRECISION"}},
     {"compressed-tensors",
      "format",
      {"dense", "float-quantized", "int-quantized", "naive-quantized", "pack-quantized", "nvfp4-pack-quantized",
@@ -93,6 +98,29 @@ static const char *check_groups(const struct packing_input *input)
     return refusal;
 }
 
+/* Checks the transforms of compressed-tensors. Those of weights are fused on both sides of a product: the model is the
+ * same. Others multiply activations when the model runs. Source: compressed_tensors/transform. */
+static const char *check_transforms(const struct packing_input *input)
+{
+    const struct json *groups = json_get(json_get(input->config, "transform_config"), "config_groups"),
+                      *sparsity = json_get(json_get(input->config, "sparsity_config"), "format");
+    for (struct json_member group = {0}; json_next_member(groups, &group);) {
+        const struct json *apply = json_get(group.value, "apply");
+        for (const struct json *at = json_first(apply); at != NULL; at = json_next(at)) {
+            const struct json *location = json_get(at, "location");
+            if (!json_string_is(location, "weight_input") && !json_string_is(location, "weight_output"))
+                return arena_printf(input->arena,
+                                    "transform_config of quantization_config transforms activations ('%.40s'), "
+                                    "which is not supported",
+                                    json_string(location, NULL) != NULL ? json_string(location, NULL) : "");
+        }
+    }
+    if (json_string(sparsity, NULL) != NULL && !json_string_is(sparsity, "dense"))
+        return arena_printf(input->arena, "sparsity_config '%.40s' of quantization_config is not supported",
+                            json_string(sparsity, NULL));
+    return NULL;
+}
+
 const char *declared_refusal(const struct packing_input *input)
 {
     const struct json *said = json_get(input->config, "quant_method");
@@ -106,7 +134,11 @@ const char *declared_refusal(const struct packing_input *input)
     for (size_t i = 0; i < N_VOCABULARIES && refusal == NULL; i++)
         if (strcmp(vocabularies[i].method, method) == 0)
             refusal = check_word(input, json_get(input->config, vocabularies[i].key), &vocabularies[i]);
-    return refusal == NULL && strcmp(method, "compressed-tensors") == 0 ? check_groups(input) : refusal;
+    if (refusal == NULL && strcmp(method, "compressed-tensors") == 0)
+        refusal = check_groups(input);
+    if (refusal == NULL)
+        refusal = check_transforms(input);
+    return refusal != NULL ? refusal : known_keys_refusal(input);
 }
 
 const char *declared_layer_refusal(const struct packing_input *input, const char *name)

@@ -2,8 +2,10 @@
 #include "base/sort.h"
 #include "base/text.h"
 #include "models/packings/declared.h"
+#include "models/packings/left_over.h"
 #include "models/packings/packed.h"
 #include "models/packings/packings.h"
+#include "models/packings/rotation.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -121,7 +123,7 @@ static void unpack(const struct packing_input *input, const struct tensor *key, 
     unpacked->parts = parts;
     unpacked->n_parts = 1;
     struct packed packed = packed_begin(input, key, find_spelling(unpacked->packing, input, key), unpacked, &error);
-    bool is_good = unpacked->packing->unpack(&packed);
+    bool is_good = unpacked->packing->unpack(&packed) && rotation_undo(&packed);
     if (declared == NULL && is_good)
         declared = declared_layer_refusal(input, unpacked->name);
     if (declared != NULL)
@@ -199,6 +201,8 @@ struct unpacked_weights packings_find(const struct packing_input *input)
         }
     arena_free(own.scratch);
     free(packing_of);
+    if (found.n_weights > 0)
+        left_over_refuse(input, &found);
     if (found.n_weights > 1)
         refuse_twins(input, &found);
     return found;

@@ -99,6 +99,8 @@ static const struct view *cut(struct arena *arena, const struct packed_sizes *si
 static bool is_first_version(const struct packing_input *input)
 {
     const char *format = json_string(json_get(input->config, "checkpoint_format"), NULL);
+    if (format == NULL)
+        format = json_string(json_get(input->config, "format"), NULL);
     if (json_string_is(json_get(input->config, "packing_format"), "auto_round"))
         return json_bool(json_get(input->config, "sym"), true);
     return (format == NULL || strcmp(format, "gptq") == 0) && !has_format(input, "gptqmodel");

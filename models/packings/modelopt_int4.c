@@ -1,6 +1,6 @@
 /* ModelOpt's W4A16_AWQ and W4A8_AWQ: B.weight U8 [rows / 2, columns], with two neighbouring rows a byte, the first in
- * the low half, in two's complement, and B.weight_scale [rows, groups]. B.pre_quant_scale scales the inputs, not the
- * weight. */
+ * the low half, in two's complement, and B.weight_scale [rows, groups]. B.pre_quant_scale multiplies inputs, which a
+ * plain model does not, so it is folded into the columns. */
 #include "models/packings/packed.h"
 
 #include <inttypes.h>
@@ -20,9 +20,8 @@ static bool unpack(struct packed *packed)
     static const float signed_codes[] = {0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1};
     static const uint64_t n_codes[1] = {16};
     struct arena *arena = packed->input->arena;
-    const struct view *bytes = tensor_view(packed->key, arena), *rows[2], *scales = packed_need(packed, other, F16_F32),
-                      *of_inputs;
-    if (scales == NULL || !packed_find(packed, ".pre_quant_scale", F16_F32, &of_inputs))
+    const struct view *bytes = tensor_view(packed->key, arena), *rows[2], *scales = packed_need(packed, other, F16_F32);
+    if (scales == NULL)
         return false;
     if (!packed_is_matrix(bytes) || !packed_is_matrix(scales) || scales->shape[0] / 2 != bytes->shape[0] ||
         scales->shape[0] % 2 != 0 || bytes->shape[1] % scales->shape[1] != 0)
@@ -41,8 +40,11 @@ static bool unpack(struct packed *packed)
     codes = view_lookup(arena, codes, view_numbers(arena, 1, n_codes, signed_codes));
     packed->unpacked->view = view_combine(arena, codes, MULTIPLY, scales, &sharing);
     packed->unpacked->bits = 4;
-    packed->unpacked->beyond =
-        of_inputs != NULL ? "weights with scaled inputs (pre_quant_scale)" : "ModelOpt's 4-bit integers";
+    unsigned n_parts = packed->unpacked->n_parts;
+    if (!packed_scale_inputs(packed, ".pre_quant_scale", &packed->unpacked->view))
+        return false;
+    packed->unpacked->beyond = packed->unpacked->n_parts > n_parts ? "weights with scaled inputs (pre_quant_scale)"
+                                                                   : "ModelOpt's 4-bit integers";
     return true;
 }
 

@@ -5,6 +5,8 @@
  * In compressed-tensors' form B.weight_packed has the bytes, and B.weight_global_scale is a divisor. The two scales are
  * multiplied, or divided, first.
  *
+ * ModelOpt's NVFP4 with AWQ also has B.pre_quant_scale, by which inputs are multiplied.
+ *
  * ggml has the same bits in another order, without the sign of scales and without the factor for all: a tensor of its
  * own has that, X.scale beside X.weight, and another has the scale of inputs. */
 #include "models/packings/packed.h"
@@ -123,6 +125,19 @@ static const char *find_beyond(const char *name)
     return NULL;
 }
 
+/* Folds the factors of inputs of ModelOpt's AWQ into the columns: then ggml's blocks have other values. */
+static bool fold_inputs(struct packed *packed)
+{
+    unsigned n_parts = packed->unpacked->n_parts;
+    if (!packed_scale_inputs(packed, ".pre_quant_scale", &packed->unpacked->view))
+        return false;
+    if (packed->unpacked->n_parts == n_parts)
+        return true;
+    *packed->unpacked->forms = (struct unpacked_forms){0};
+    packed->unpacked->beyond = "weights with scaled inputs (pre_quant_scale)";
+    return true;
+}
+
 static bool unpack(struct packed *packed)
 {
     bool is_divisor = packed->spelling != keys;
@@ -147,7 +162,7 @@ static bool unpack(struct packed *packed)
     packed->unpacked->forms->factors[1] = factor_of(arena, inputs, is_divisor);
     packed->unpacked->bits = 4;
     packed->unpacked->beyond = find_beyond(packed->unpacked->name);
-    return true;
+    return fold_inputs(packed);
 }
 
 const struct packing nvfp4_packing = {

@@ -1,4 +1,5 @@
 /* A set with plain tensors in place of packed ones. */
+#include "models/packings/left_over.h"
 #include "models/packings/packings.h"
 #include "models/packings/repack.h"
 #include "quant/convert.h"
@@ -8,20 +9,6 @@
 
 /* Methods that the converter dequantizes, as far as it knows them. */
 static const char *const converted_methods[] = {"fp8", "gptq", "compressed-tensors", "modelopt", "bitnet", "mxfp4"};
-
-/* Name endings of tensors that change no weight, for activations but for the last, and the methods whose converter
- * leaves them out by itself. */
-static const struct activation {
-    const char *suffix;
-    const char *methods[2];
-} activations[] = {
-    {".activation_scale", {"fp8"}}, {"_activation_scale", {"fp8"}},
-    {".qscale_act", {"fp8"}},       {".input_scale", {"modelopt"}},
-    {".k_scale", {"modelopt"}},     {".v_scale", {"modelopt"}},
-    {".output_scale", {NULL}},      {".q_scale", {NULL}},
-    {".input_zero_point", {NULL}},  {".input_global_scale", {"compressed-tensors"}},
-    {"scaled_fp8", {NULL}}, /* the mark of ComfyUI's older files */
-};
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -81,20 +68,18 @@ static void place_weight(struct unpacking *unpacking, const struct unpacked *unp
         unpacking->plain.beyond = unpacked->beyond;
 }
 
-static void leave_out_activations(struct unpacking *unpacking)
+static void leave_out_harmless(struct unpacking *unpacking)
 {
     const struct tensor_set *stored = unpacking->stored;
-    for (size_t i = 0; i < stored->n_tensors; i++)
-        for (size_t j = 0; j < COUNT(activations); j++) {
-            const struct activation *activation = &activations[j];
-            if (unpacking->fates[i].is_left_out || !packing_has_suffix(&stored->tensors[i], activation->suffix))
-                continue;
-            unpacking->fates[i].is_left_out = true;
-            bool is_known =
-                activation->methods[0] != NULL && strcmp(activation->methods[0], unpacking->packed->method) == 0;
-            if (!is_known && unpacking->plain.beyond == NULL)
-                unpacking->plain.beyond = "scales of activations";
-        }
+    for (size_t i = 0; i < stored->n_tensors; i++) {
+        const char *const *methods;
+        if (unpacking->fates[i].is_left_out || !left_over_is_harmless(&stored->tensors[i], &methods))
+            continue;
+        unpacking->fates[i].is_left_out = true;
+        bool is_known = methods[0] != NULL && strcmp(methods[0], unpacking->packed->method) == 0;
+        if (!is_known && unpacking->plain.beyond == NULL)
+            unpacking->plain.beyond = "scales of activations";
+    }
 }
 
 static const struct view *view_of(const struct unpacking *unpacking, const struct unpacked *unpacked)
@@ -219,7 +204,7 @@ bool packings_unpack(const struct packed_weights *packed, const struct plain_wis
             *packed->method != '\0' ? "its quantization method" : "packed weights that config.json does not describe";
     for (size_t i = 0; i < found->n_weights; i++)
         place_weight(&unpacking, &found->weights[i]);
-    leave_out_activations(&unpacking);
+    leave_out_harmless(&unpacking);
     bool good = put_in_order(&unpacking, error);
     free(unpacking.fates);
     if (good)

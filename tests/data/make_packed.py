@@ -347,6 +347,33 @@ def comfy():
           ".comfy_quant": mark(format="nvfp4", num_experts=2, orig_shape=[2, R, C - 3], orig_dtype="torch.bfloat16")}, np.ascontiguousarray(values[..., :C - 3]))
 
 
+def sylvester(size):
+    h = np.ones((1, 1))
+    while len(h) < size:
+        h = np.block([[h, h], [h, -h]])
+    return h
+
+
+def scaled_and_rotated_inputs():
+    """What a module does to its inputs: ModelOpt's factors, AutoRound's rotations, the same for all or one's own."""
+    q, s, inputs = rng.integers(0, 16, (R, C)), scales(R, C // 32), bf16(scales(C))
+    signed = q - (q >> 3) * 16
+    write("modelopt-int4-inputs", dict(quant_method="modelopt", quant_algo="W4A16_AWQ", group_size=32, has_zero_point=False, pre_quant_scale=True),
+          {".weight": (q[::2] | q[1::2] << 4).astype(np.uint8), ".weight_scale": s, ".pre_quant_scale": inputs}, f32(signed) * spread(s, 1, 32) * value(inputs))
+    bytes_, s, one = (q[:, ::2] | q[:, 1::2] << 4).astype(np.uint8), f8((R, C // 16)), scales(1)
+    write("nvfp4-inputs", dict(quant_method="modelopt", quant_algo="NVFP4_AWQ"), {".weight": bytes_, ".weight_scale": s, ".weight_scale_2": one[0].reshape(()), ".pre_quant_scale": inputs},
+          E2M1[q] * spread(value(s) * one, 1, 16) * value(inputs))
+    config = dict(quant_method="auto-round", packing_format="auto_round:llm_compressor", bits=4, sym=True, data_type="mx_fp", group_size=32, iters=0, autoround_version="0.16.1",
+                  rotation_config=dict(algorithm="hadamard", backend="auto", block_size=32, hadamard_type="hadamard", layerwise=False, fuse_online_to_weight=None, allow_online_rotation=True))
+    e = rng.integers(100, 150, (R, C // 32), dtype=np.uint8)
+    turned = (E2M1[q] * spread(value(As(e, "F8_E8M0")), 1, 32)).astype(np.float64).reshape(R, -1, 32) @ sylvester(32) / np.sqrt(32)
+    write("mxfp4-rotated", config, {".weight_packed": bytes_, ".weight_scale": e}, f32(turned.reshape(R, C)))
+    matrix = sylvester(16) * rng.choice([-1, 1], 16) / 4
+    config = dict(config, data_type="nv_fp", group_size=16, rotation_config=dict(config["rotation_config"], block_size=None, hadamard_type="random_hadamard"))
+    turned = (E2M1[q] * spread(value(s) / one, 1, 16)).astype(np.float64).reshape(R, -1, 16) @ matrix
+    write("nvfp4-rotated", config, {".weight_packed": bytes_, ".weight_scale": s, ".weight_global_scale": one, ".hadamard_matrix": bf16(matrix)}, f32(turned.reshape(R, C)))
+
+
 CORPUS.mkdir(parents=True, exist_ok=True)
-for make in (scaled, pack_quantized, gptq, bitnet, nvfp4, mxfp4, modelopt_int4, awq, bitsandbytes, hqq, mlx, quanto, mxfp4_experts, fp8_ranks, mlx_floats, comfy):
+for make in (scaled, pack_quantized, gptq, bitnet, nvfp4, mxfp4, modelopt_int4, awq, bitsandbytes, hqq, mlx, quanto, mxfp4_experts, fp8_ranks, mlx_floats, comfy, scaled_and_rotated_inputs):
     make()

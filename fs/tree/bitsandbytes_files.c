@@ -71,7 +71,7 @@ static void *make_models(void *context, struct error *error)
     *made = (struct models){.arena = arena_new(), .plain = hf_model_new(tree_checkpoint(files->tree), NULL, error)};
     if (made->plain != NULL)
         made->loaded = loaded_model_new(made->arena, made->plain, error);
-    if (made->loaded != NULL) {
+    if (made->loaded != NULL && bnb_quantizes_any(made->loaded, error)) {
         plan_shards(made, size_limit(files->tree));
         return made;
     }

@@ -130,6 +130,14 @@ static bool is_quantized(const struct loaded_tensor *tensor)
     return tensor->kind == LOADED_LINEAR || tensor->kind == LOADED_TRANSPOSED;
 }
 
+bool bnb_quantizes_any(const struct loaded_model *model, struct error *error)
+{
+    for (size_t i = 0; i < model->n_tensors; i++)
+        if (is_quantized(&model->tensors[i]))
+            return true;
+    return error_set(error, "there is no linear module to quantize among %zu tensors", model->n_tensors);
+}
+
 /* Returns how many parts put_tensor() puts. */
 static size_t count_parts(const struct bnb_type *type, const struct loaded_tensor *tensor,
                           const struct loaded_tensor *bias)

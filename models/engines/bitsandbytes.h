@@ -23,6 +23,10 @@ struct bnb_type {
 
 extern const struct bnb_type bnb_types[]; /* up to a NULL name */
 
+/* Fails if no weight of the model would be quantized: its directories would hold another kind of model than they say.
+ */
+bool bnb_quantizes_any(const struct loaded_model *model, struct error *error);
+
 /* Plans shards of at most `max_size` bytes, as shards_plan() does. */
 bool bnb_plan_shards(const struct loaded_model *model, const struct bnb_type *type, uint64_t max_size,
                      struct arena *arena, struct shards *ret_shards, struct error *error);

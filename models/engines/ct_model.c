@@ -223,6 +223,15 @@ static void find_targets(struct ct_model *made, const struct ct_ignored *ignored
     }
 }
 
+/* Fails if nothing is quantized: the directory would hold another kind of model than it says. */
+static bool quantizes_any(const struct ct_model *model, struct error *error)
+{
+    for (size_t i = 0; i < model->tensors->n_tensors; i++)
+        if (model->is_target[i] && model->tensors->tensors[i].rank >= 2)
+            return true;
+    return error_set(error, "there is no linear module to quantize among %zu tensors", model->tensors->n_tensors);
+}
+
 struct ct_model *ct_model_new(struct arena *arena, const struct hf_model *model, bool keeps_files,
                               const char *const *patterns, struct error *error)
 {
@@ -252,5 +261,5 @@ struct ct_model *ct_model_new(struct arena *arena, const struct hf_model *model,
     if (ignored == NULL)
         return NULL;
     find_targets(made, ignored);
-    return made;
+    return quantizes_any(made, error) ? made : NULL;
 }

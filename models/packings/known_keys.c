@@ -40,7 +40,7 @@ static const struct {
     const char *method;
     const char *keys[24];
 } read_keys[] = {
-    {"fp8", {"weight_block_size", "fmt", "scale_fmt", "weight_dtype", "bits", "group_size"}},
+    {"fp8", {"weight_block_size", "fmt", "scale_fmt", "weight_dtype", "bits", "group_size", "qformat_weight"}},
     {"fbgemm_fp8", {"weight_block_size"}},
     {"gptq",
      {"bits", "group_size", "desc_act", "sym", "checkpoint_format", "format", "method", "dynamic", "pack_dtype",
@@ -51,8 +51,10 @@ static const struct {
     {"awq",
      {"bits", "w_bit", "group_size", "q_group_size", "zero_point", "checkpoint_format", "format", "method", "sym",
       "pack_dtype", "data_type", "desc_act", "dynamic"}},
-    {"modelopt", {"quant_algo", "group_size", "pre_quant_scale", "quantized_layers", "config_groups", "format"}},
-    {"compressed-tensors", {"format", "config_groups", "sparsity_config", "transform_config"}},
+    {"modelopt",
+     {"weight_block_size", "quant_algo", "group_size", "pre_quant_scale", "quantized_layers", "config_groups",
+      "format"}},
+    {"compressed-tensors", {"format", "config_groups", "weight_block_size", "sparsity_config", "transform_config"}},
     {"bitnet", {"linear_class", "quantization_mode"}},
     {"bitsandbytes",
      {"load_in_8bit", "load_in_4bit", "_load_in_8bit", "_load_in_4bit", "bnb_4bit_quant_type",

@@ -21,6 +21,7 @@ const struct packing *const packings[] = {
     &mlx_packing,
     &quanto_packing,
     &torchao_packing,
+    &torchao_flat_packing,
     &aqlm_packing,
     &unsupported_packing, /* after all others */
     NULL,

@@ -183,6 +183,22 @@ static bool may_be_packed(const struct tensor_set *stored)
     return false;
 }
 
+/* Returns a tensor that holds codes, as no model has when it is not packed: integers of at most 32 bits, or FP8 that is
+ * not a weight itself; NULL: none. */
+static const struct tensor *holds_codes(const struct tensor_set *stored)
+{
+    for (size_t i = 0; i < stored->n_tensors; i++) {
+        const struct tensor *tensor = &stored->tensors[i];
+        const struct dtype *dtype = tensor->dtype;
+        bool is_integer = dtype->kind == DTYPE_INTEGER && dtype->block_elements == 1 && dtype->block_bytes <= 4 &&
+                          strcmp(dtype->name, "BOOL") != 0,
+             is_fp8 = strncmp(dtype->name, "F8_E", 4) == 0 && !packing_has_suffix(tensor, ".weight");
+        if (tensor->rank > 0 && (is_integer || is_fp8))
+            return tensor;
+    }
+    return NULL;
+}
+
 bool packings_unpack(const struct packed_weights *packed, const struct plain_wish *wish, struct arena *arena,
                      struct plain_set *ret_plain, struct error *error)
 {
@@ -191,6 +207,11 @@ bool packings_unpack(const struct packed_weights *packed, const struct plain_wis
     *ret_plain = (struct plain_set){.set = stored};
     if (packed->unread != NULL && may_be_packed(stored))
         return error_set(error, "%s", packed->unread);
+    if (found->n_weights == 0 && *packed->method != '\0' && holds_codes(stored))
+        return error_set(error,
+                         "config.json declares the quantization method '%.40s', and no weight of a known packing "
+                         "has been found beside '%.200s'",
+                         packed->method, holds_codes(stored)->name);
     if (found->n_weights == 0) {
         ret_plain->set = ordered(stored, wish->order, arena);
         return true;

@@ -151,3 +151,49 @@ hqq-4-axis1 s/4bit_u8/4bit_u9/ packing is '4bit_u9', but 4 bits need '4bit_u8'
 bnb-nf4 s/"nf4"/"fp4"/ but must hold the state of a bitsandbytes weight
 END
 }
+
+# Writes a model whose tensors are "NAME DTYPE SHAPE", of zeros: write_model DIRECTORY CONFIG TENSOR...
+write_model() {
+    mkdir -p "$1"
+    echo "$2" >"$1/config.json"
+    "$PYTHON" - "$1/model.safetensors" "${@:3}" <<'END'
+import json, math, struct, sys
+header, data = {}, b""
+for tensor in sys.argv[2:]:
+    name, dtype, *shape = tensor.split()
+    size = math.prod(map(int, shape)) * {"I8": 1, "U8": 1, "I32": 4, "F32": 4, "BF16": 2}[dtype]
+    header[name] = {"dtype": dtype, "shape": [*map(int, shape)], "data_offsets": [len(data), len(data) + size]}
+    data += bytes(size)
+text = json.dumps(header).encode()
+open(sys.argv[1], "wb").write(struct.pack("<Q", len(text)) + text + data)
+END
+}
+
+@test "no engine gets a model in which nothing is quantized" {
+    local start='{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "num_hidden_layers": 1, "hidden_size": 64, "dtype": "bfloat16"'
+    write_model "$BATS_TEST_TMPDIR/spqr" "$start, \"quantization_config\": {\"quant_method\": \"spqr\", \"bits\": 3}}" \
+        "model.norm.weight BF16 64" "model.layers.0.mlp.up_proj.dense_weights I32 256" "model.layers.0.mlp.up_proj.col_vals I32 9"
+    for file in compressed-tensors/W8A8/model.safetensors bitsandbytes/nf4/model.safetensors model.safetensors hf/model.safetensors; do
+        run -1 "$WFS" cat "$BATS_TEST_TMPDIR/spqr" "$file"
+        [[ $output == *"config.json declares the quantization method 'spqr', and no weight of a known packing"* ]]
+    done
+    write_model "$BATS_TEST_TMPDIR/kernels" "$start}" "dense/kernel F32 64 64" "dense/bias F32 64"
+    for file in compressed-tensors/W8A8/model.safetensors compressed-tensors/W8A8/config.json bitsandbytes/nf4/model.safetensors bitsandbytes/nf4/config.json; do
+        run -1 "$WFS" cat "$BATS_TEST_TMPDIR/kernels" "$file"
+        [[ $output == *"there is no linear module to quantize among 2 tensors"* ]]
+    done
+    "$WFS" cat "$BATS_TEST_TMPDIR/kernels" model.safetensors >"$BATS_TEST_TMPDIR/plain"
+}
+
+@test "a tensor or a key that no packing knows refuses every product of its weights" {
+    local config='{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "quantization_config": {"quant_method": "compressed-tensors", "format": "int-quantized"'
+    write_model "$BATS_TEST_TMPDIR/left" "$config}}" "a.weight I8 8 64" "a.weight_scale F32 8 1" "a.smooth F32 64"
+    write_model "$BATS_TEST_TMPDIR/key" "$config, \"rotation\": \"hadamard\"}}" "a.weight I8 8 64" "a.weight_scale F32 8 1"
+    for file in model.gguf model.safetensors hf/model.safetensors compressed-tensors/W8A8/model.safetensors bitsandbytes/nf4/model.safetensors tensors/a.weight/f32; do
+        run -1 "$WFS" cat "$BATS_TEST_TMPDIR/left" "$file"
+        [[ $output == *"'a.smooth' is left over"* || $file == model.gguf ]]
+        run -1 "$WFS" cat "$BATS_TEST_TMPDIR/key" "$file"
+        [[ $output == *"the key 'rotation' of quantization_config"* || $file == model.gguf ]]
+    done
+    "$WFS" cat "$BATS_TEST_TMPDIR/left" tensors/a.weight/raw | cmp - <(head -c 512 /dev/zero)
+}

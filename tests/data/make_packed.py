@@ -374,6 +374,21 @@ def scaled_and_rotated_inputs():
     write("nvfp4-rotated", config, {".weight_packed": bytes_, ".weight_scale": s, ".weight_global_scale": one, ".hadamard_matrix": bf16(matrix)}, f32(turned.reshape(R, C)))
 
 
+def torchao_flat():
+    """TorchAO's classes in safetensors; what each is, is in the header."""
+    def flat(name, kind, block, tensors, expected, **data):
+        parts = {f"._weight_{part}": array for part, array in tensors.items()}
+        about = dict(_type=kind, _data=dict(block_size=block, dtype={"_type": "torch.dtype", "_data": "bfloat16"}, **data), _tensor_data_names=list(tensors))
+        write(name, dict(quant_method="torchao", quant_type={"default": {"_type": "X", "_version": 2}}), parts, expected, metadata={f"{BASE}.weight": json.dumps(about)})
+    w, s = f8((R, C)), scales(R, 1)
+    flat("torchao-flat-float8", "Float8Tensor", [1, C], dict(qdata=w, scale=s), value(w) * s, mm_config=None)
+    q, s, z = rng.integers(-128, 128, (R, C)).astype(np.int8), bf16(scales(R, 4)), rng.integers(-9, 9, (R, 4)).astype(np.int8)
+    flat("torchao-flat-intx", "IntxUnpackedToInt8Tensor", [1, C // 4], dict(qdata=q, scale=s, zero_point=z), (f32(q) - spread(f32(z), 1, 16)) * spread(value(s), 1, 16))
+    q, s, z = rng.integers(-8, 8, (2, R, C)), bf16(scales(2, 2, R)), bf16(scales(2, 2, R))
+    expected = np.stack([f32(q[i]) * spread(value(s)[i].T, 1, 32) + spread(value(z)[i].T, 1, 32) for i in range(2)])
+    flat("torchao-flat-int4", "Int4Tensor", [1, 1, 32], dict(qdata=((q[..., ::2] & 15) | (q[..., 1::2] & 15) << 4).astype(np.uint8).view(np.int8), scale=s, zero_point=z), expected)
+
+
 CORPUS.mkdir(parents=True, exist_ok=True)
-for make in (scaled, pack_quantized, gptq, bitnet, nvfp4, mxfp4, modelopt_int4, awq, bitsandbytes, hqq, mlx, quanto, mxfp4_experts, fp8_ranks, mlx_floats, comfy, scaled_and_rotated_inputs):
+for make in (scaled, pack_quantized, gptq, bitnet, nvfp4, mxfp4, modelopt_int4, awq, bitsandbytes, hqq, mlx, quanto, mxfp4_experts, fp8_ranks, mlx_floats, comfy, scaled_and_rotated_inputs, torchao_flat):
     make()

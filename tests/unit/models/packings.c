@@ -43,7 +43,8 @@ static bool find(const char *path, struct found *found)
                                         config->method,
                                         config->dtype,
                                         .model = config->model,
-                                        .comfy_layers = config->comfy_layers};
+                                        .comfy_layers = config->comfy_layers,
+                                        .metadata = &found->checkpoint->metadata};
     found->weights = packings_find(&input);
     return true;
 }
@@ -178,7 +179,8 @@ static bool try_part(const struct found *found, size_t which, const struct odd_s
                                         config->method,
                                         config->dtype,
                                         .model = config->model,
-                                        .comfy_layers = config->comfy_layers};
+                                        .comfy_layers = config->comfy_layers,
+                                        .metadata = &found->checkpoint->metadata};
     struct unpacked_weights weights = packings_find(&input);
     for (size_t i = 0; i < weights.n_weights; i++)
         good = is_read_or_refused(&weights.weights[i]) && good;
@@ -368,6 +370,8 @@ static const struct {
      "'backend' of rotation_config"},
     {"{\"quant_method\":\"auto-round\",\"rotation_config\":{\"block_size\":12}}",
      "a.weight_packed U8 [2,16] 32;a.weight_scale U8 [2,1] 2", "rotates groups of 12 columns, and the weight has 32"},
+    {"{\"quant_method\":\"torchao\"}", "a._weight_qdata I8 [8,16] 128;a._weight_scale F32 [8,1] 32",
+     "does not describe the TorchAO tensor 'a.weight'"},
     /* ComfyUI's marks */
     {"{}", "a.weight I8 [2,16] 32;a.weight_scale F32 [2,1] 8;a.comfy_quant U8 [3] 3",
      "'a.comfy_quant' is U8 [3], but must hold JSON"},

@@ -148,6 +148,10 @@ static bool unpack(struct packed *packed)
         return error_set(packed->error, "the word order of GPTQ's fp8 and Marlin formats is not supported");
     if (data_type != NULL && !text_starts_with(data_type, "int"))
         return error_set(packed->error, "data_type '%.40s' of quantization_config is not supported", data_type);
+    bool is_by_16 = packing_partner(packed->input->set, packed->key, own, ".qzeros") == NULL &&
+                    packing_partner(packed->input->set, packed->key, own, ".scales") != NULL;
+    if (is_by_16) /* as GPTQModel and vLLM save Marlin's words */
+        return error_set(packed->error, "the weight has no qzeros, as GPTQ in Marlin's layout, which is not supported");
     if ((words = packed_need(packed, own, U8 | I8 | I16 | WORDS | I64)) == NULL ||
         (zeros = packed_need(packed, ".qzeros", U8 | I8 | I16 | WORDS | I64)) == NULL ||
         (scales = packed_need(packed, ".scales", F16_F32)) == NULL ||

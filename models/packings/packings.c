@@ -5,6 +5,7 @@
 /* One row a line. */
 /* clang-format off */
 const struct packing *const packings[] = {
+    &foreign_packing, /* before packings that share names with it */
     &comfy_packing, /* a file with its marks is read by them alone */
     &fp8_ranks_packing, /* before packings with similar keys */
     &scaled_packing,

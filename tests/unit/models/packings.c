@@ -340,6 +340,12 @@ static const struct {
     {"{\"load_in_8bit\":true}", "a.weight I8 [8,16] 128", "quantization_config describes no known packing"},
     {"{\"quant_method\":\"gptq\",\"checkpoint_format\":\"gptq_v3\"}", GPTQ("[2,1]", "[2,8]"),
      "checkpoint_format 'gptq_v3'"},
+    /* layouts that are refused by name */
+    {"{\"quant_method\":\"gptq\"}", "a.B I32 [1,32] 128;a.s F16 [1,16] 32;a.workspace I32 [4] 16",
+     "the weight is packed as GPTQ in Marlin's layout"},
+    {"{\"quant_method\":\"gptq\"}", "a.qweight I32 [1,32] 128;a.scales F16 [1,16] 32", "as GPTQ in Marlin's layout"},
+    {"{}", "a.qweight I8 [16,8] 128;a.wscales BF16 [1,16] 32;a.smooth_factor BF16 [16] 32",
+     "packed as SVDQuant (nunchaku)"},
     /* what is said beside the codes */
     {"{\"quant_method\":\"gptq\",\"rotation\":\"hadamard\"}", GPTQ("[2,1]", "[2,8]"),
      "the key 'rotation' of quantization_config is not supported"},

@@ -35,7 +35,7 @@ static const struct vocabulary vocabularies[] = {
     {"compressed-tensors",
      "format",
      {"dense", "float-quantized", "int-quantized", "naive-quantized", "pack-quantized", "nvfp4-pack-quantized",
-      "mxfp4-pack-quantized", "mxfp8-quantized", "mixed-precision"}},
+      "mxfp4-pack-quantized", "mxfp8-quantized", "mxfp6-pack-quantized", "mixed-precision"}},
     {"bitnet", "linear_class", {"bitlinear", "autobitlinear"}},
     {"bitnet", "quantization_mode", {"offline", "online"}},
     {"quanto",

@@ -41,6 +41,7 @@ static const struct {
     const char *keys[24];
 } read_keys[] = {
     {"fp8", {"weight_block_size", "fmt", "scale_fmt", "weight_dtype", "bits", "group_size", "qformat_weight"}},
+    {"mxfp8", {"weight_block_size", "fmt", "scale_fmt"}},
     {"fbgemm_fp8", {"weight_block_size"}},
     {"gptq",
      {"bits", "group_size", "desc_act", "sym", "checkpoint_format", "format", "method", "dynamic", "pack_dtype",

@@ -14,6 +14,7 @@ const struct packing *const packings[] = {
     &nvfp4_packing,
     &bitnet_packing,
     &mxfp4_packing,
+    &mxfp6_packed_packing, /* before packings that share names with it */
     &mxfp4_packed_packing,
     &modelopt_int4_packing,
     &awq_packing,

@@ -209,7 +209,7 @@ static const struct packer packers[] = {{"FP8_PER_CHANNEL_PER_TOKEN", pack_rows,
 
 const struct packing scaled_packing = {
     .name = "scaled",
-    .methods = {"fp8", "fbgemm_fp8", "modelopt", "compressed-tensors"},
+    .methods = {"fp8", "mxfp8", "fbgemm_fp8", "modelopt", "compressed-tensors"},
     .summary = "FP8 and I8 with scales of tensors, rows or blocks",
     .place = IN_PLACE,
     .keys = keys,

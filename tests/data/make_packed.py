@@ -389,6 +389,18 @@ def torchao_flat():
     flat("torchao-flat-int4", "Int4Tensor", [1, 1, 32], dict(qdata=((q[..., ::2] & 15) | (q[..., 1::2] & 15) << 4).astype(np.uint8).view(np.int8), scale=s, zero_point=z), expected)
 
 
+def mxfp6():
+    """Four codes in three bytes; and MXFP8 as transformers names it."""
+    q, e = rng.integers(0, 64, (R, C)), rng.integers(20, 230, (R, C // 32), dtype=np.uint8)
+    levels = np.array([(8 + c % 8) * 2.0 ** ((c >> 3 & 3) - 1) if c >> 3 & 3 else c % 8 for c in range(64)]) / 8
+    levels = f32(np.where(np.arange(64) >= 32, -levels, levels))
+    packed = np.stack([sum(q[:, i::4] << 6 * i for i in range(4)) >> 8 * byte & 255 for byte in range(3)], 2).reshape(R, -1).astype(np.uint8)
+    write("mxfp6-compressed", {"quant_method": "compressed-tensors", "format": "mxfp6-pack-quantized"}, {".weight_packed": packed, ".weight_scale": e},
+          levels[q] * spread(value(As(e, "F8_E8M0")), 1, 32))
+    w = f8((R, C))
+    write("mxfp8-inverse", dict(quant_method="mxfp8", weight_block_size=[1, 32], scale_fmt="ue8m0"), {".weight": w, ".weight_scale_inv": e}, value(w) * spread(value(As(e, "F8_E8M0")), 1, 32))
+
+
 CORPUS.mkdir(parents=True, exist_ok=True)
-for make in (scaled, pack_quantized, gptq, bitnet, nvfp4, mxfp4, modelopt_int4, awq, bitsandbytes, hqq, mlx, quanto, mxfp4_experts, fp8_ranks, mlx_floats, comfy, scaled_and_rotated_inputs, torchao_flat):
+for make in (scaled, pack_quantized, gptq, bitnet, nvfp4, mxfp4, modelopt_int4, awq, bitsandbytes, hqq, mlx, quanto, mxfp4_experts, fp8_ranks, mlx_floats, comfy, scaled_and_rotated_inputs, torchao_flat, mxfp6):
     make()

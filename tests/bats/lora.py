@@ -135,7 +135,9 @@ def packed(wfs, folder, scratch):
     scratch, random, n_merged = pathlib.Path(scratch), numpy.random.default_rng(14), 0
     for base in sorted(pathlib.Path(folder).iterdir()):
         values = numpy.fromfile(base / "expected.f32", "<f4")
-        if "experts" in base.name:
+        if "experts" in base.name or base.name.startswith("comfy-"):  # files of ComfyUI are no bases of peft
+            continue
+        if base.name == "torchao-flat-int4":  # experts, too
             continue
         name, width = OTHER_WEIGHTS.get(base.name, ("model.layers.0.mlp.down_proj.", 64))
         values = values.reshape(-1, width)

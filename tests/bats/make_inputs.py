@@ -70,7 +70,7 @@ def infinite(path):
 def many(path, count):
     zeros = bytes(8)
     names = (f"model.layers.{i // 64}.experts.{i % 64}.weight" for i in range(int(count)))
-    pathlib.Path(path).write_bytes(make.safetensors({name: ("BF16", [4], zeros) for name in names}))
+    pathlib.Path(path).write_bytes(make.safetensors({name: ("BF16", [2, 2], zeros) for name in names}))
 
 
 def large(path):

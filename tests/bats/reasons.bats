@@ -112,7 +112,7 @@ END
     mv "$BATS_TEST_TMPDIR/many.safetensors" "$BATS_TEST_TMPDIR/model/model.safetensors"
     echo '{"model_type": "llama"}' >"$BATS_TEST_TMPDIR/model/config.json"
     run -1 --separate-stderr "$WFS" cat -o shard-size=1 "$BATS_TEST_TMPDIR/model" bitsandbytes/nf4/model.safetensors
-    [ "$stderr" = "wfs: bitsandbytes/nf4/model.safetensors is left out: 10000 shards of at most 1 bytes are more than 9999" ]
+    [ "$stderr" = "wfs: bitsandbytes/nf4/model.safetensors is left out: 40000 shards of at most 1 bytes are more than 9999" ]
 }
 
 @test "what wfs hides, leaves out or ignores has a note" {

@@ -72,6 +72,7 @@ struct checkpoint {
     enum checkpoint_kind kind;
     const struct format *const *formats; /* the program's table; applies to bases opened for it, too */
     const char *format;                  /* "safetensors", "torch" ... */
+    const struct format *file_format;    /* read the last weights file; NULL: a format of directories read them all */
     const char *path;                    /* as the user gave it */
     bool follows_links;                  /* open_options.follow_links; applies to bases opened for it, too */
     const char *model_name;              /* the name of the model's directory or repository, or of -o name= */

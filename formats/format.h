@@ -71,6 +71,11 @@ const struct extension *formats_extension(const struct format *const *formats, c
  * error, if no format fits, two fit, or the file cannot be read. */
 const struct format *format_of_file(const struct format *const *formats, struct source *file, struct error *error);
 
+/* Adds a weights file to the checkpoint, and its tensors to `tensors`, in the format that format_of_file() returns. For
+ * formats of directories. Takes the file, even on failure. */
+bool format_read_file(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
+                      const struct open_options *options, struct error *error);
+
 /* Adds the files of the directory that are not weights as side files, sub-directories included (collect_side_files.c
  * states the rules), and lists the others as hidden. Files that cannot be shown become notes, never errors. */
 void format_add_side_files(struct checkpoint *checkpoint, const struct input *input);

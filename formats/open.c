@@ -147,6 +147,25 @@ const struct format *format_of_file(const struct format *const *formats, struct 
     return read_head(&input, error) ? choose_format(&input, error) : NULL;
 }
 
+/* Adds a weights file, and its tensors to the set. Takes the file. */
+static bool read_as(struct checkpoint *checkpoint, const struct format *format, struct source *file,
+                    struct tensor_set *tensors, const struct open_options *options, struct error *error)
+{
+    checkpoint_add_source(checkpoint, file);
+    checkpoint->file_format = format;
+    return format->read_file(checkpoint, file, tensors, options, error);
+}
+
+bool format_read_file(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
+                      const struct open_options *options, struct error *error)
+{
+    const struct format *format = format_of_file(checkpoint->formats, file, error);
+    if (format != NULL)
+        return read_as(checkpoint, format, file, tensors, options, error);
+    source_close(file);
+    return false;
+}
+
 /* Returns a file's name without its suffix, and without the number of a shard. */
 static const char *stem(struct arena *arena, const char *file_name)
 {
@@ -202,9 +221,8 @@ static bool read_single_file(struct checkpoint *checkpoint, const struct format 
                              const struct open_options *options, struct error *error)
 {
     struct source *file = input->file;
-    checkpoint_add_source(checkpoint, file);
     input->file = NULL;
-    if (!format->read_file(checkpoint, file, checkpoint->unsealed, options, error))
+    if (!read_as(checkpoint, format, file, checkpoint->unsealed, options, error))
         return false;
     note_single_shard(checkpoint, input->file_name);
     format_add_side_files(checkpoint, input);
@@ -335,13 +353,10 @@ const struct checkpoint *checkpoint_of_source(struct source *file, const struct 
     const struct open_options options = {0};
     struct checkpoint *checkpoint = checkpoint_new(source_name(file));
     checkpoint->formats = formats;
-    checkpoint_add_source(checkpoint, file);
     checkpoint->model_name = checkpoint->path;
-    const struct format *format = format_of_file(formats, file, error);
-    if (format != NULL) {
-        set_format(checkpoint, format);
-        if (format->read_file(checkpoint, file, checkpoint->unsealed, &options, error) &&
-            checkpoint_seal(checkpoint, error))
+    if (format_read_file(checkpoint, file, checkpoint->unsealed, &options, error)) {
+        set_format(checkpoint, checkpoint->file_format);
+        if (checkpoint_seal(checkpoint, error))
             return checkpoint;
     }
     checkpoint_close(checkpoint);

@@ -239,14 +239,6 @@ static bool find_shards(struct checkpoint *checkpoint, const struct input *input
     return find_without_index(checkpoint->arena, input, kind, shards, error);
 }
 
-static bool read_shard(struct checkpoint *checkpoint, const struct input *input, struct source *shard,
-                       const struct open_options *options, struct error *error)
-{
-    checkpoint_add_source(checkpoint, shard);
-    const struct format *format = format_of_file(input->formats, shard, error);
-    return format != NULL && format->read_file(checkpoint, shard, checkpoint->unsealed, options, error);
-}
-
 /* Adds to the error of a shard that cannot be opened. */
 static bool explain_missing(const struct input *input, const struct shard_index *index, const char *name,
                             struct error *error)
@@ -264,7 +256,7 @@ static bool read_shards(struct checkpoint *checkpoint, const struct input *input
         struct source *shard = location_source(input->location, shards->names[i], error);
         if (shard == NULL)
             return explain_missing(input, index, shards->names[i], error);
-        if (!read_shard(checkpoint, input, shard, options, error))
+        if (!format_read_file(checkpoint, shard, checkpoint->unsealed, options, error))
             return false;
         shards->first_tensors[i + 1] = checkpoint->tensors->n_tensors;
     }

@@ -35,9 +35,7 @@ static bool read_weights(struct checkpoint *checkpoint, const struct input *inpu
     struct source *file = location_source(input->location, name, error);
     if (file == NULL)
         return false;
-    checkpoint_add_source(checkpoint, file);
-    const struct format *format = format_of_file(input->formats, file, error);
-    return format != NULL && format->read_file(checkpoint, file, checkpoint->unsealed, options, error);
+    return format_read_file(checkpoint, file, checkpoint->unsealed, options, error);
 }
 
 static bool mistral_open(struct checkpoint *checkpoint, const struct input *input, const struct open_options *options,

@@ -371,10 +371,9 @@ static bool add(struct tree *tree, struct error *error)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     struct hf_files *files = new_files(tree);
-    struct source *only;
-    struct error unsaid; /* the plan of the file says it */
+    struct source *only = hf_only_file(checkpoint);
     tree_add_file(tree, TREE_ROOT, weights_name(tree), plan_whole, files);
-    if (hf_find_only_file(checkpoint, &only, &unsaid) && only != NULL)
+    if (only != NULL)
         tree_expect_whole(tree, only);
     node_id directory = tree_add_directory(tree, TREE_ROOT, "hf");
     add_weights(files, directory);

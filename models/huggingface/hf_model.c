@@ -151,34 +151,26 @@ const char *hf_refusal(const struct hf_model *model, const struct tensor *tensor
     return safetensors_refusal(tensor->name, tensor->name_length, type);
 }
 
-bool hf_find_only_file(const struct checkpoint *checkpoint, struct source **ret_source, struct error *error)
+struct source *hf_only_file(const struct checkpoint *checkpoint)
 {
+    const struct format *format = checkpoint->file_format;
     bool is_alone =
         checkpoint->n_sources == 1 && checkpoint->plan == NULL; /* a merge takes some tensors of its models */
-    struct source *source = is_alone ? checkpoint->sources[0] : NULL;
-    const struct format *format = source != NULL ? format_of_file(checkpoint->formats, source, error) : NULL;
-    bool is_safetensors = format != NULL && strcmp(format->name, "safetensors") == 0;
-    *ret_source = is_safetensors ? source : NULL;
-    return source == NULL || format != NULL;
+    return is_alone && format != NULL && strcmp(format->name, "safetensors") == 0 ? checkpoint->sources[0] : NULL;
 }
 
-/* Finds the only source if it is a safetensors file with no bytes after its tensors; else *ret_source is NULL. */
-static bool find_whole_source(const struct checkpoint *checkpoint, struct source **ret_source, struct error *error)
+/* Returns the only source if it is a safetensors file with no bytes after its tensors; else NULL. */
+static struct source *whole_source(const struct checkpoint *checkpoint)
 {
-    struct source *source;
+    struct source *source = hf_only_file(checkpoint);
     uint64_t end = 0;
-    *ret_source = NULL;
-    if (!hf_find_only_file(checkpoint, &source, error))
-        return false;
     if (source == NULL)
-        return true;
+        return NULL;
     for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++) {
         const struct tensor *tensor = &checkpoint->tensors->tensors[i];
         end = tensor->offset + tensor->length > end ? tensor->offset + tensor->length : end;
     }
-    if (end == source_size(source))
-        *ret_source = source;
-    return true;
+    return end == source_size(source) ? source : NULL;
 }
 
 /* Marks the tensors that are left out, and counts the reasons; returns the number of marked tensors. */
@@ -238,7 +230,8 @@ static bool take_plain(struct hf_model *model, const struct tensor_set *set, str
     if (!taken)
         return false;
     left_out_note(left_out, model->checkpoint, SUBJECT_WEIGHTS);
-    return !is_as_stored(model) || find_whole_source(model->checkpoint, &model->whole, error);
+    model->whole = is_as_stored(model) ? whole_source(model->checkpoint) : NULL;
+    return true;
 }
 
 /* Returns the set with packed integers in a byte each: safetensors has no dtype for them. */

@@ -43,9 +43,9 @@ const struct dtype *hf_written(const struct hf_model *model, const struct tensor
 /* Reports whether the model comes from a GGUF and its class generates text, so that it has a generation_config.json. */
 bool hf_generates(const struct hf_model *model);
 
-/* Finds the only weights file if it is in safetensors, so that model.safetensors may be the file itself; else
- * *ret_source is NULL. */
-bool hf_find_only_file(const struct checkpoint *checkpoint, struct source **ret_source, struct error *error);
+/* Returns the only weights file if it is in safetensors, so that model.safetensors may be the file itself; else NULL.
+ */
+struct source *hf_only_file(const struct checkpoint *checkpoint);
 
 /* For code that fills in the model: why safetensors cannot hold a tensor in the type hf_written(); NULL: it can. */
 const char *hf_refusal(const struct hf_model *model, const struct tensor *tensor);

@@ -142,10 +142,7 @@ static bool read_shard(struct reader *reader, const char *name, struct tensor_se
     struct source *source = location_source(reader->input->location, name, error);
     if (source == NULL)
         return false;
-    checkpoint_add_source(reader->checkpoint, source);
-    const struct format *format = format_of_file(reader->input->formats, source, error);
-    return format != NULL && format->read_file(reader->checkpoint, source, shard, reader->options, error) &&
-           tensor_set_seal(shard, error);
+    return format_read_file(reader->checkpoint, source, shard, reader->options, error) && tensor_set_seal(shard, error);
 }
 
 static bool read_shards(struct reader *reader, struct error *error)

@@ -30,6 +30,10 @@ setup() {
     [ "$(jq -r '.tensors[0].refused' "$BATS_TEST_TMPDIR/metadata.json")" = "its blocks are of a version before GGUF" ]
 }
 
+@test "TensorFlow: variables in one data file and in two" {
+    "$PYTHON" "$HERE/sources.py" check "$WFS" "$BATS_FILE_TMPDIR" tensorflow
+}
+
 @test "tensorizer" {
     "$PYTHON" "$HERE/sources.py" check "$WFS" "$BATS_FILE_TMPDIR" tensorizer
 }

@@ -326,7 +326,67 @@ def make_tensorizer(folder):
             out.write(content)
 
 
-MAKERS = {"ggml": make_ggml, "paddle": make_paddle, "pt2": make_pt2, "tensorizer": make_tensorizer}
+# TensorFlow
+
+
+def crc32c(data):
+    """The checksum as TensorFlow stores it."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    crc ^= 0xFFFFFFFF
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) % 2**32
+
+
+def bundle_entry(dtype, array, shard=0, at=0):
+    shape = b"".join(field(2, field(1, size)) for size in array.shape)
+    return field(1, dtype) + field(2, shape) + field(3, shard) + field(4, at) + field(5, array.nbytes)
+
+
+def table(entries):
+    """A table of LevelDB with one block of entries."""
+    out = b""
+
+    def block(pairs):
+        nonlocal out
+        body = b"".join(varint(0) + varint(len(key)) + varint(len(value)) + key + value for key, value in pairs)
+        body += struct.pack("<2I", 0, 1)
+        handle = varint(len(out)) + varint(len(body))
+        out += body + b"\0" + struct.pack("<I", crc32c(body + b"\0"))
+        return handle
+
+    data, meta = block(sorted(entries.items())), block([])
+    footer = meta + block([(b"z", data)])
+    return out + footer + bytes(40 - len(footer)) + struct.pack("<Q", 0xDB4775248B80FB57)
+
+
+def bundle(folder, name, entries, *shards):
+    os.mkdir(f"{folder}/{name}")
+    with open(f"{folder}/{name}/model.ckpt.index", "wb") as out:
+        out.write(table({b"": field(1, len(shards)) + field(3, field(1, 1)), **entries}))
+    for number, shard in enumerate(shards):
+        with open(f"{folder}/{name}/model.ckpt.data-{number:05d}-of-{len(shards):05d}", "wb") as out:
+            out.write(shard)
+
+
+def make_tensorflow(folder):
+    matrix, step = numpy.arange(6, dtype="f4").reshape(2, 3), numpy.array(7)
+    wanted = {"bert/w": matrix, "step": step}
+    bundle(folder, "one", {b"bert/w": bundle_entry(1, matrix), b"step": bundle_entry(9, step, 0, 24)}, matrix.tobytes() + step.tobytes())
+    bundle(folder, "two", {b"bert/w": bundle_entry(1, matrix), b"step": bundle_entry(9, step, 1)}, matrix.tobytes(), step.tobytes())
+    for name in ("one", "two"):
+        good(name, **wanted)
+    header = json.dumps({"x": {"dtype": "U8", "shape": [8], "data_offsets": [0, 8]}}).encode()
+    lookalike = numpy.frombuffer(struct.pack("<Q", len(header)) + header + bytes(8), "u1")
+    bundle(folder, "lookalike", {b"w": bundle_entry(4, lookalike)}, lookalike.tobytes())
+    good("lookalike", w=lookalike)
+    bundle(folder, "short", {b"w": bundle_entry(1, matrix)}, matrix.tobytes()[:-1])
+    bad("short", "truncated: a tensor of 24 bytes at offset 0, but the file has 23")
+
+
+MAKERS = {"ggml": make_ggml, "paddle": make_paddle, "pt2": make_pt2, "tensorflow": make_tensorflow, "tensorizer": make_tensorizer}
 
 
 def make(folder):
@@ -361,6 +421,21 @@ def check_good(wfs, path, wanted):
         assert shown.returncode == 0 and shown.stdout.hex() == values, (path, name, shown)
 
 
+def check_saved(wfs, path, wanted):
+    """model.safetensors has the same tensors, if safetensors has dtypes for them."""
+    if any(dtype in ("Q4_0", "complex128") for dtype, _, _ in wanted.values()):
+        return
+    for name in ("model.safetensors", "hf/model.safetensors"):
+        result = run(wfs, "cat", path, name)
+        assert result.returncode == 0, (path, name, result.stderr)
+        start = 8 + int.from_bytes(result.stdout[:8], "little")
+        header = json.loads(result.stdout[8:start])
+        header.pop("__metadata__", None)
+        saved = {key: [one["dtype"], one["shape"], result.stdout[start:][slice(*one["data_offsets"])].hex()] for key, one in header.items()}
+        right = {key: [NAMES.get(dtype, dtype), shape, values] for key, (dtype, shape, values) in wanted.items()}
+        assert saved == right, (path, name, saved, right)
+
+
 def check_bad(wfs, path, reason):
     result = run(wfs, "cat", path, "metadata.json")
     message = result.stderr.decode()
@@ -373,6 +448,7 @@ def check(wfs, folder, name):
     assert expected["good"] and expected["bad"]
     for file, wanted in expected["good"].items():
         check_good(wfs, f"{folder}/{name}/{file}", wanted)
+        check_saved(wfs, f"{folder}/{name}/{file}", wanted)
     for file, reason in expected["bad"].items():
         check_bad(wfs, f"{folder}/{name}/{file}", reason)
 

@@ -1,7 +1,8 @@
 """Checkpoints of other frameworks, compared with what their own libraries load from them.
 
 WFS_GOLDEN is a folder; its sources/expected.json says of each source there whether it can be read, and of each of its tensors the dtype, the shape,
-and the SHA-256 of the elements. Its README.md has the keys. Only formats that wfs reads are compared.
+and the SHA-256 of the elements. Its README.md has the keys. Only formats that wfs reads are compared: the tensors that wfs
+shows, and those of model.safetensors.
 """
 import hashlib
 import json
@@ -22,6 +23,8 @@ from interop import cat, check, done, golden_checkpoints, wfs
 READ = {"dcp", "flax", "ggml", "hdf5", "keras", "nemo", "onnx", "orbax", "paddle", "pt2", "tensorflow", "tensorizer", "tflite", "zero"}
 UNREAD = {"h5.scaleoffset.h5"}  # a filter that wfs does not undo
 OPTIONS = {"dcp": ["-o", "optimizer"]}
+SAFETENSORS = {"BF16", "F16", "F32", "F64", "F8_E4M3", "F8_E5M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ", "F4", "I8", "I16", "I32",
+               "I64", "U8", "U16", "U32", "U64", "BOOL", "C64"}  # the dtypes of the safetensors crate
 
 
 def answers(expected):
@@ -62,6 +65,29 @@ def compare(path, options, entry, described):
     check("tensors" not in entry or entry.get("extra") or not more, f"{path.name}: more tensors: {sorted(more)[:5]}")
 
 
+def held(data):
+    """The dtype, shape and digest of each tensor of a safetensors file."""
+    start = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:start])
+    header.pop("__metadata__", None)
+    return {name: (one["dtype"], one["shape"], hashlib.sha256(data[start:][slice(*one["data_offsets"])]).hexdigest())
+            for name, one in header.items()}
+
+
+def compare_saved(path, options, entry):
+    """Compares model.safetensors, at the root and in hf/, with the tensors that safetensors has a dtype for."""
+    wanted = {name: answers(one) for name, one in entry.get("tensors", {}).items()}
+    wanted = {name: right for name, right in wanted.items() if any(dtype in SAFETENSORS for dtype, _, _ in right)}
+    result = wfs("cat", *options, path, "model.safetensors")
+    if not check(result.returncode == 0 or not wanted, f"{path.name}: no model.safetensors: {result.stderr.decode()}") or not wanted:
+        return
+    tensors = held(result.stdout)
+    for name, right in wanted.items():
+        found = find(tensors, name)
+        check(found in right, f"{path.name}: model.safetensors: {name}: {found} instead of {right}")
+    check(wfs("cat", *options, path, "hf/model.safetensors").stdout == result.stdout, f"{path.name}: hf/ has another file")
+
+
 def check_source(path, entry):
     options = OPTIONS.get(entry["format"], [])
     result = wfs("cat", *options, path, "metadata.json")
@@ -73,6 +99,7 @@ def check_source(path, entry):
         check(message.count("\n") == 1, f"{path.name}: the refusal is not one line: {message}")
     elif check(entry["answer"] != "refuse", f"{path.name}: not refused"):
         compare(path, options, entry, json.loads(result.stdout))
+        compare_saved(path, options, entry)
     if "secret" in entry:
         check(entry["secret"].encode() not in result.stdout, f"{path.name}: shows bytes of another file")
     if "owned" in entry:

@@ -129,7 +129,7 @@ static bool check_end(const struct archive *archive, const struct member *member
                          member->label, member->size);
     if (inflater->stream.avail_in > 0 || inflater->at < inflater->end)
         return member_failed(archive, member, error, "extra bytes follow its data");
-    return crc == member->crc || member_failed(archive, member, error, "CRC error");
+    return member->crc == 0 || crc == member->crc || member_failed(archive, member, error, "CRC error");
 }
 
 static bool make_point(struct archive *archive, struct member *member, struct inflater *inflater, size_t number)

@@ -32,9 +32,9 @@ struct zip_headers {
 struct libzip *libzip_open(const struct zip_directory *directory, const struct zip_headers *headers,
                            struct error *error);
 
-/* Reads member `index` to its end, `length` bytes, and checks its CRC. The bytes go to `out` unless it is NULL;
+/* Reads member `index` to its end, and checks its CRC if it has one. The bytes go to `out` unless it is NULL;
  * progress(context, n), unless NULL, is called for each n bytes. */
-bool libzip_read(struct libzip *libzip, size_t index, uint64_t length, char *out, zip_progress *progress, void *context,
+bool libzip_read(struct libzip *libzip, size_t index, char *out, zip_progress *progress, void *context,
                  struct error *error);
 
 void libzip_close(void *libzip);

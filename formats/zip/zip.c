@@ -484,16 +484,21 @@ char *zip_member_read(const struct zip_directory *directory, const struct zip_me
     }
     char *bytes = memory_alloc((size_t)member->size + 1);
     bytes[member->size] = '\0';
-    if (libzip_read(directory->second, index_of(directory, member), member->size, bytes, NULL, NULL, error))
+    if (libzip_read(directory->second, index_of(directory, member), bytes, NULL, NULL, error))
         return bytes;
     free(bytes);
     return NULL;
 }
 
+bool zip_member_has_crc(const struct zip_member *member)
+{
+    return member->crc != 0 || member->size == 0;
+}
+
 bool zip_member_check(const struct zip_directory *directory, const struct zip_member *member, zip_progress *progress,
                       void *context, struct error *error)
 {
-    return libzip_read(directory->second, index_of(directory, member), member->size, NULL, progress, context, error);
+    return libzip_read(directory->second, index_of(directory, member), NULL, progress, context, error);
 }
 
 struct wanted_member {

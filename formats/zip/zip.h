@@ -16,7 +16,8 @@
  * - libzip finds the same names, methods, sizes and CRCs.
  *
  * Source: APPNOTE.TXT 6.3.10, and torch's miniz, which deviates from it: local headers of "streamed" entries hold
- * zeros, and their zip64 field may hold fewer numbers than the standard says.
+ * zeros, their zip64 field may hold fewer numbers than the standard says, and every CRC is 0 if the user told torch
+ * not to compute them (torch.serialization.set_crc32_options()).
  *
  * Everything lives in the arena it was read into, and libzip's memory is freed with it. */
 #pragma once
@@ -38,7 +39,7 @@ struct zip_member {
     const char *name; /* NUL-terminated */
     uint32_t name_length;
     uint16_t method, flags;   /* enum zip_method; general purpose bits */
-    uint32_t crc;             /* of the content; zip_member_read() and zip_member_check() check it */
+    uint32_t crc;             /* of the content, checked by all functions that read it; 0: not computed */
     uint64_t header;          /* offset of the local header in the file */
     uint64_t offset;          /* of the first byte after the local header: the content, if stored */
     uint64_t compressed_size; /* bytes from `offset` on; all of them are inside the file */
@@ -63,10 +64,13 @@ bool zip_directory_read(struct zip_directory *directory, const struct source *so
 /* Returns the member of exactly that name, or NULL. */
 const struct zip_member *zip_directory_find(const struct zip_directory *directory, const char *name, size_t length);
 
-/* Returns the whole content of a member, NUL-terminated, with its CRC checked, in memory that the caller frees; fails
- * above `limit` bytes. Like zip_member_check(), not safe for several threads at once. */
+/* Returns the whole content of a member, NUL-terminated, with its CRC checked if it has one, in memory that the caller
+ * frees; fails above `limit` bytes. Like zip_member_check(), not safe for several threads at once. */
 char *zip_member_read(const struct zip_directory *directory, const struct zip_member *member, size_t limit,
                       struct error *error);
+
+/* Reports whether the directory has the CRC of a member's content. */
+bool zip_member_has_crc(const struct zip_member *member);
 
 /* Reads a member and checks its CRC; calls progress(context, n), unless it is NULL, for each n bytes. */
 typedef void zip_progress(void *context, uint64_t n_bytes);

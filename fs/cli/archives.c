@@ -29,6 +29,15 @@ static uint64_t content_bytes(const struct zip_directory *directory)
     return n_bytes;
 }
 
+/* Returns the number of members that nothing can be compared with: a damaged one among them is not noticed. */
+static size_t count_without_crc(const struct zip_directory *directory)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < directory->n_members; i++)
+        n += !zip_member_has_crc(&directory->members[i]);
+    return n;
+}
+
 /* Returns the number of damaged members. */
 static size_t check_members(const struct zip_directory *directory, const char *name)
 {
@@ -53,14 +62,19 @@ enum archives check_archive(const struct source *source)
     struct error error;
     struct zip_directory directory;
     struct arena *arena = arena_new();
-    size_t n_damaged = 1;
+    size_t n_damaged = 1, n_unknown;
     if (!zip_directory_read(&directory, source, arena, &error)) {
         report("%s", error.message);
     } else {
         n_damaged = check_members(&directory, source_name(source));
+        n_unknown = count_without_crc(&directory);
         text_put(source_name(source), stdout);
-        printf(": %zu of %zu members have the CRC of the directory, %s in all\n", directory.n_members - n_damaged,
-               directory.n_members, size_text(content_bytes(&directory), size));
+        printf(": %zu of %zu members have the CRC of the directory, %s in all",
+               directory.n_members - n_damaged - n_unknown, directory.n_members,
+               size_text(content_bytes(&directory), size));
+        if (n_unknown > 0)
+            printf("; of %zu members the directory has no CRC", n_unknown);
+        putchar('\n');
     }
     arena_free(arena);
     return n_damaged != 0 ? ARCHIVES_DAMAGED : ARCHIVES_WHOLE;

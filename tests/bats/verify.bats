@@ -290,6 +290,12 @@ make_torch_file.write(f"{out}/good.pt", {"a": (None, (8,), b"\1\2" * 8), "b": (N
 data = bytearray(open(f"{out}/good.pt", "rb").read())
 data[data.index(b"\3\4" * 8)] ^= 1
 open(f"{out}/bad.pt", "wb").write(data)
+for signature, crc in (b"PK\3\4", 14), (b"PK\1\2", 16):  # as torch writes them without computing CRCs
+    at = data.find(signature)
+    while at >= 0:
+        data[at + crc:at + crc + 4] = bytes(4)
+        at = data.find(signature, at + 4)
+open(f"{out}/unknown.pt", "wb").write(data)
 EOF
     run --separate-stderr "$WFS" verify "$OUT/good.pt"
     [ "$status" -eq 0 ]
@@ -303,6 +309,10 @@ EOF
     [[ $output == *"4 of 4 members"* ]]
     run "$WFS" info --check "$OUT/bad.pt"
     [ "$status" -eq 1 ]
+    run --separate-stderr "$WFS" verify "$OUT/unknown.pt"
+    [ "$status" -eq 0 ]
+    [[ $output == "$OUT/unknown.pt: 0 of 4 members have the CRC of the directory, "*"; of 4 members the directory has no CRC" ]]
+    cmp <("$WFS" cat "$OUT/unknown.pt" tensors/a/raw) <(printf '\1\2%.0s' {1..8})
     run "$WFS" verify "$SOURCE"
     [ "$status" -eq 2 ]
     [[ $output == *"not a zip archive of torch or numpy"* ]]

@@ -540,6 +540,38 @@ static void check_members(void)
     buffer_free(&file);
 }
 
+/* Members whose CRC nobody computed are read, to their full size. */
+static void check_without_crc(void)
+{
+    static const struct archive archive = {
+        .members = {
+            MEMBER("a/x", .method = ZIP_DEFLATED, .crc = ZERO, .local_crc = ZERO),
+            MEMBER("a/y", .method = ZIP_STORED, .crc = ZERO, .local_crc = ZERO),
+            MEMBER("a/z", .method = ZIP_DEFLATED, .crc = ZERO, .local_crc = ZERO, .size = 20, .streamed = true)}};
+    char bytes[15] = {0};
+    struct error error = {""};
+    struct buffer file = {0};
+    struct zip_directory directory;
+    struct arena *arena = arena_new();
+    write_archive(&file, &archive);
+    struct source *source = open_written(&file, &directory, arena);
+    struct source *inflated = inflated_source_new(&directory);
+    for (size_t i = 0; i < 2; i++) {
+        uint64_t n_bytes = 0;
+        char *text = zip_member_read(&directory, &directory.members[i], 14, &error);
+        CHECK(text != NULL && strcmp(text, archive.members[i].content) == 0);
+        free(text);
+        CHECK(zip_member_check(&directory, &directory.members[i], count_bytes, &n_bytes, &error) && n_bytes == 14);
+        CHECK(!zip_member_has_crc(&directory.members[i]));
+    }
+    CHECK(source_read(inflated, 0, 14, bytes, &error) && strcmp(bytes, "content of a/x") == 0);
+    CHECK(zip_member_read(&directory, &directory.members[2], 20, &error) == NULL);
+    source_close(inflated);
+    source_close(source);
+    arena_free(arena);
+    buffer_free(&file);
+}
+
 static void check_damaged_content(void)
 {
     static const struct archive damaged[] = {
@@ -573,6 +605,7 @@ int main(void)
     check_truncation();
     check_contents();
     check_damaged_content();
+    check_without_crc();
     check_disagreement();
     check_collisions();
     check_forged_ends();

@@ -236,9 +236,16 @@ void checkpoint_keep(struct checkpoint *checkpoint, enum base_role role, const s
     checkpoint->bases[checkpoint->n_bases++] = (struct base){role, other};
 }
 
+static void inherit_lack(struct checkpoint *checkpoint, const struct checkpoint *other)
+{
+    if (checkpoint->incomplete == NULL)
+        checkpoint->incomplete = other->incomplete;
+}
+
 void checkpoint_use(struct checkpoint *checkpoint, enum base_role role, const struct checkpoint *other)
 {
     checkpoint_keep(checkpoint, role, other);
+    inherit_lack(checkpoint, other);
     for (size_t i = 0; i < other->n_sources + other->n_guides; i++)
         checkpoint_share_guide(checkpoint, other->sources[i]);
 }
@@ -254,6 +261,7 @@ static bool has_weights(const struct checkpoint *checkpoint, const struct source
 void checkpoint_join(struct checkpoint *checkpoint, enum base_role role, const struct checkpoint *other)
 {
     checkpoint_keep(checkpoint, role, other);
+    inherit_lack(checkpoint, other);
     for (size_t i = 0; i < other->n_sources + other->n_guides; i++) {
         bool is_guide = i >= other->n_sources || has_weights(checkpoint, other->sources[i]);
         insert_source(checkpoint, checkpoint->n_sources + (is_guide ? checkpoint->n_guides : 0), other->sources[i]);
@@ -395,6 +403,22 @@ void checkpoint_hint(const struct checkpoint *checkpoint, enum subject subject, 
     va_start(arguments, format);
     add_note(checkpoint->notes, subject, true, format, arguments);
     va_end(arguments);
+}
+
+void checkpoint_lacks(struct checkpoint *checkpoint, const struct open_options *options, const char *format, ...)
+{
+    char *reason;
+    va_list arguments;
+    va_start(arguments, format);
+    if (vasprintf(&reason, format, arguments) < 0)
+        memory_exhausted(strlen(format));
+    va_end(arguments);
+    checkpoint_note(checkpoint, SUBJECT_SOURCE, "%s%s", reason,
+                    options->partial ? "" : "; -o partial makes files of the tensors that are there");
+    if (!options->partial && checkpoint->incomplete == NULL)
+        checkpoint->incomplete =
+            arena_printf(checkpoint->arena, "%s; -o partial makes it of the tensors that are there", reason);
+    free(reason);
 }
 
 size_t checkpoint_notes(const struct checkpoint *checkpoint)

@@ -95,6 +95,8 @@ struct checkpoint {
     struct components *components;  /* components.h; NULL: none */
     const struct recipe_plan *plan; /* models/derive/recipe_plan.h; NULL: it is no merge */
     struct findings *findings;      /* of its views (quant/finding.h); NULL: it is no merge */
+    const char
+        *incomplete;     /* why tensors of the model are missing, and the option that ignores it; NULL: they are not */
     const char *failure; /* if opened for side files alone: why there are no weights; NULL: they were not wanted */
 
     struct documents *documents; /* documents.h */
@@ -108,6 +110,7 @@ struct open_options {
     /* a format's name if several are possible; NULL: the default choice. For a directory or its files */
     const char *format;
     const char *name;             /* overrides model_name; may be NULL */
+    bool partial;                 /* make files of checkpoints that are known to be incomplete */
     bool allow_trailing;          /* ignore bytes after the last tensor instead of refusing them */
     bool follow_links;            /* to files anywhere; otherwise links that leave the model's directory are refused */
     struct remote_options remote; /* how sources on the network are reached */

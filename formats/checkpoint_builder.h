@@ -15,10 +15,16 @@ struct checkpoint *checkpoint_derive(const struct checkpoint *origin);
 /* Seals the tensor set, which cannot change after that; sealing again does nothing. Fails on a duplicate name. */
 bool checkpoint_seal(struct checkpoint *checkpoint, struct error *error);
 
+/* Records that tensors of the model are missing: adds a note with the reason, and unless the user accepts a part,
+ * checkpoint.incomplete, so that no file is made of all weights. The first reason stays. */
+void checkpoint_lacks(struct checkpoint *checkpoint, const struct open_options *options, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* Takes another checkpoint, which is closed after this one. */
 void checkpoint_keep(struct checkpoint *checkpoint, enum base_role role, const struct checkpoint *other);
 
-/* Like checkpoint_keep(), for a checkpoint whose tensors this one uses: its files become guides of this one. */
+/* Like checkpoint_keep(), for a checkpoint whose tensors this one uses: its files become guides of this one, which is
+ * incomplete if the other is. */
 void checkpoint_use(struct checkpoint *checkpoint, enum base_role role, const struct checkpoint *other);
 
 /* Like checkpoint_use(), but the other's weights files become weights files of this one, each file once. */

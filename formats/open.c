@@ -193,12 +193,12 @@ static const char *model_name(struct arena *arena, const struct input *input)
     return stem(arena, input->file_name);
 }
 
-static void note_single_shard(const struct checkpoint *checkpoint, const char *file_name)
+static void note_single_shard(struct checkpoint *checkpoint, const char *file_name, const struct open_options *options)
 {
     struct shard_name shard;
     if (shard_name_parse(file_name, &shard) && shard.count > 1)
-        checkpoint_note(checkpoint, SUBJECT_SOURCE, "%s: only one of %u shards; name the directory for all tensors",
-                        file_name, shard.count);
+        checkpoint_lacks(checkpoint, options, "%s: only one of %u shards; name the directory for all tensors",
+                         file_name, shard.count);
 }
 
 static void set_format(struct checkpoint *checkpoint, const struct format *format)
@@ -224,7 +224,7 @@ static bool read_single_file(struct checkpoint *checkpoint, const struct format 
     input->file = NULL;
     if (!read_as(checkpoint, format, file, checkpoint->unsealed, options, error))
         return false;
-    note_single_shard(checkpoint, input->file_name);
+    note_single_shard(checkpoint, input->file_name, options);
     format_add_side_files(checkpoint, input);
     return true;
 }

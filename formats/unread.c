@@ -5,6 +5,7 @@
 #include "formats/zip/gzip.h"
 
 #include <libgen.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -132,25 +133,37 @@ static const char *unfinished_of(const char *directory, const char *folder, stru
     return NULL;
 }
 
-/* Looks for an unfinished download of the directory or of its parent. */
-static const char *find_unfinished(const struct input *input, struct arena *arena)
+/* Looks for an unfinished download into a folder of the directory, "" for its own, or of the directory's parent. */
+static const char *find_unfinished(const struct input *input, const char *folder, struct arena *arena)
 {
     char *path = arena_strdup(arena, input->path);
-    const char *found = unfinished_of(input->path, "", arena);
+    const char *found = unfinished_of(input->path, folder, arena);
     return found != NULL ? found : unfinished_of(arena_printf(arena, "%s/..", input->path), basename(path), arena);
 }
 
-/* Adds an unfinished download to the error; false if there is none. */
-static bool add_half_download(const struct input *input, struct error *error)
+/* Returns the path of a file in the folder whose name marks an unfinished download, in the arena; NULL: none. */
+static const char *find_mark(const struct input *input, const char *folder, struct arena *arena)
+{
+    struct location_list list = input->list;
+    struct error unused;
+    if (*folder != '\0' && !location_list(input->location, folder, arena, &list, &unused))
+        return NULL;
+    for (size_t i = 0; i < list.count; i++) {
+        const char *name = list.entries[i].name, *kind = kind_of_name(name);
+        if (kind != NULL && text_starts_with(kind, "an unfinished download"))
+            return *folder != '\0' ? arena_printf(arena, "%s/%s", folder, name) : name;
+    }
+    return NULL;
+}
+
+/* Adds an unfinished download into a folder of the directory to the error; false if there is none. */
+static bool add_half_download(const struct input *input, const char *folder, struct error *error)
 {
     struct error missing = *error;
     struct arena *arena = arena_new();
-    const char *found = find_unfinished(input, arena), *advice = "let 'hf download' finish it";
-    for (size_t i = 0; i < input->list.count && found == NULL; i++) {
-        const char *kind = kind_of_name(input->list.entries[i].name);
-        if (kind == NULL || !text_starts_with(kind, "an unfinished download"))
-            continue;
-        found = input->list.entries[i].name;
+    const char *found = find_unfinished(input, folder, arena), *advice = "let 'hf download' finish it";
+    if (found == NULL) {
+        found = find_mark(input, folder, arena);
         advice = "let it finish";
     }
     if (found != NULL)
@@ -159,9 +172,12 @@ static bool add_half_download(const struct input *input, struct error *error)
     return found != NULL;
 }
 
-bool unread_add_half_download(const struct input *input, struct error *error)
+bool unread_add_half_download(const struct input *input, const char *path, struct error *error)
 {
-    add_half_download(input, error);
+    char *folder = memory_strdup(path), *slash = strrchr(folder, '/');
+    folder[slash != NULL ? slash - folder : 0] = '\0';
+    add_half_download(input, folder, error);
+    free(folder);
     return false;
 }
 
@@ -254,7 +270,7 @@ static bool explain_directory(const struct input *input, struct error *error)
                              input->list.entries[i].name, kind);
     }
     error_set(error, "%s: no checkpoint that wfs can read in this directory", input->path);
-    if (!add_half_download(input, error))
+    if (!add_half_download(input, "", error))
         add_advice(input, error);
     return false;
 }

@@ -1,7 +1,8 @@
 /* The index of a sharded checkpoint (model.safetensors.index.json): which file holds which tensor.
  *
- * An index is not trusted: a shard is the name of a file in the directory of the index, never a path. Its `metadata` is
- * ignored: total_size is not the size of the files. */
+ * An index is not trusted: a shard is a file in the directory of the index or below (inner_path.h). Its `metadata` is
+ * ignored: total_size is not the size of the files. Otherwise it is the authority: of a tensor that several shards
+ * have, the copy in the shard that it names counts. */
 #pragma once
 
 #include "formats/checkpoint_builder.h"
@@ -30,7 +31,8 @@ bool index_read(struct shard_index *index, const struct location *location, cons
                 struct checkpoint *checkpoint, struct shards *ret_shards, struct error *error);
 void index_free(struct shard_index *index);
 
-/* Checks that each listed tensor is in its shard, and notes tensors that are not listed. Seals the checkpoint's
+/* Checks that each listed tensor is in its shard, leaves out other copies of it, and notes tensors that are not listed,
+ * or listed but in no shard: the checkpoint is incomplete then, unless models do without them. Seals the checkpoint's
  * tensors. */
 bool index_check(const struct shard_index *index, struct checkpoint *checkpoint, const struct shards *shards,
-                 struct error *error);
+                 const struct open_options *options, struct error *error);

@@ -179,7 +179,7 @@ static bool check_set(struct arena *arena, const struct input *input, const stru
         if (number <= shards->n_names && strcmp(shards->names[number - 1], name) == 0)
             continue;
         error_set(error, "%s: %s is missing: %zu of %u shards found", input->path, name, shards->n_names, first.count);
-        return unread_add_half_download(input, error);
+        return unread_add_half_download(input, name, error);
     }
     return true;
 }
@@ -229,8 +229,16 @@ static bool find_shards(struct checkpoint *checkpoint, const struct input *input
         return false;
     const char *usual = find_usual(input, kind, of_weights);
     if (usual != NULL) {
-        if (index_name != NULL)
+        bool has_shards = false;
+        for (size_t i = 0; i < input->list.count; i++)
+            has_shards |= is_usual_shard(input, kind, input->list.entries[i].name);
+        if (index_name != NULL && !has_shards)
             checkpoint_note(checkpoint, SUBJECT_SOURCE, "%s is not used, because %s exists", index_name, usual);
+        else if (index_name != NULL)
+            checkpoint_note(checkpoint, SUBJECT_SOURCE,
+                            "%s is read, as by transformers, not the shards of %s, which the converter to GGUF reads; "
+                            "remove the older weights",
+                            usual, index_name);
         *shards = (struct shards){.names = arena_copy(checkpoint->arena, &usual, sizeof usual), .n_names = 1};
         return true;
     }
@@ -245,7 +253,7 @@ static bool explain_missing(const struct input *input, const struct shard_index 
 {
     if (index->name != NULL)
         error_prefix(error, "%s", index->name);
-    return !input_has(input, name) && unread_add_half_download(input, error);
+    return location_kind(input->location, name) == LOCATION_NOTHING && unread_add_half_download(input, name, error);
 }
 
 static bool read_shards(struct checkpoint *checkpoint, const struct input *input, const struct shard_index *index,
@@ -284,9 +292,10 @@ static bool huggingface_open(struct checkpoint *checkpoint, const struct input *
         return false;
     struct shard_index index = {.name = NULL};
     struct shards shards;
-    bool opened = find_shards(checkpoint, input, kind, &index, &shards, error) &&
-                  read_shards(checkpoint, input, &index, &shards, options, error) &&
-                  (index.document == NULL || kind->names_differ || index_check(&index, checkpoint, &shards, error));
+    bool opened =
+        find_shards(checkpoint, input, kind, &index, &shards, error) &&
+        read_shards(checkpoint, input, &index, &shards, options, error) &&
+        (index.document == NULL || kind->names_differ || index_check(&index, checkpoint, &shards, options, error));
     index_free(&index);
     if (!opened)
         return false;

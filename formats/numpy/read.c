@@ -202,7 +202,7 @@ struct place {
 struct reader {
     struct checkpoint *checkpoint;
     struct tensor_set *tensors;
-    bool allow_trailing;
+    const struct open_options *options;
 };
 
 /* Inflates the beginning of a deflated member alone. */
@@ -272,14 +272,37 @@ static void set_column_major(struct tensor *tensor, struct arena *arena)
     tensor->strides = strides;
 }
 
+static bool is_array(const unsigned char *head, size_t length)
+{
+    return length >= MAGIC_BYTES && memcmp(head, magic, MAGIC_BYTES) == 0;
+}
+
+/* Reports whether another array begins `after` bytes behind the start of the place. */
+static bool is_followed(const struct place *place, uint64_t after)
+{
+    struct error unused;
+    unsigned char next[MAGIC_BYTES];
+    return place->archive == NULL && place->size - after >= sizeof next &&
+           source_read(place->source, place->offset + after, sizeof next, next, &unused) && is_array(next, sizeof next);
+}
+
 /* Checks for missing elements, and for bytes after the last one. */
-static bool check_length(const struct reader *reader, const struct place *place, uint64_t available, uint64_t n_bytes,
+static bool check_length(const struct reader *reader, const struct place *place, uint64_t before, uint64_t n_bytes,
                          struct error *error)
 {
+    uint64_t available = place->size - before;
+    if (available > n_bytes && is_followed(place, before + n_bytes)) {
+        checkpoint_lacks(reader->checkpoint, reader->options, "%s: only the first of several arrays", place->name);
+        return reader->options->partial ||
+               error_set(error,
+                         "%s: several arrays without names, as Equinox (.eqx) writes them, which wfs does not read; "
+                         "save them with numpy.savez(), or see the first with -o partial",
+                         place->name);
+    }
     if (available < n_bytes)
         return error_set(error, "%s: truncated: %" PRIu64 " bytes of elements, expected %" PRIu64, place->name,
                          available, n_bytes);
-    if (available > n_bytes && !reader->allow_trailing)
+    if (available > n_bytes && !reader->options->allow_trailing)
         return error_set(error, "%s: %" PRIu64 " extra bytes after the last element; -o allow_trailing ignores them",
                          place->name, available - n_bytes);
     return true;
@@ -302,7 +325,7 @@ static bool add_array(const struct reader *reader, const char *name, const struc
     if (!shape_size(tensor.dtype, tensor.shape, header.rank, &n_elements, &n_bytes, NULL))
         return error_set(error, "%s: the size of its shape overflows", place->name);
     if (tensor.refusal == NULL) {
-        if (!check_length(reader, place, place->size - before, n_bytes, error))
+        if (!check_length(reader, place, before, n_bytes, error))
             return false;
         tensor.offset = place->offset + before;
         tensor.length = n_bytes;
@@ -356,11 +379,6 @@ static bool add_members(const struct reader *reader, struct source *file, const 
     return true;
 }
 
-static bool is_array(const unsigned char *head, size_t length)
-{
-    return length >= MAGIC_BYTES && memcmp(head, magic, MAGIC_BYTES) == 0;
-}
-
 /* Reports whether the first member of a zip archive is an array. */
 static bool is_archive(const struct source *file, const unsigned char *head, size_t length)
 {
@@ -382,7 +400,7 @@ static bool numpy_read_file(struct checkpoint *checkpoint, struct source *file, 
 {
     unsigned char head[sizeof((struct input *)0)->head];
     size_t length = source_size(file) < sizeof head ? (size_t)source_size(file) : sizeof head;
-    struct reader reader = {checkpoint, tensors, options->allow_trailing};
+    struct reader reader = {checkpoint, tensors, options};
     if (!source_read(file, 0, length, head, error))
         return false;
     if (!is_archive(file, head, length)) {

@@ -41,6 +41,7 @@ struct reader {
     struct tensor *tensors;
     uint32_t *order;
     size_t n_tensors;
+    const struct open_options *options;
     bool has_metadata, is_blamed;       /* is_blamed: the error names the file */
     struct shape shapes[RECENT_SHAPES]; /* of earlier tensors, the last first */
 };
@@ -151,6 +152,8 @@ static void add_metadata(struct reader *reader, const char *key, size_t key_leng
     checkpoint_add_metadata(reader->checkpoint, key, value);
 }
 
+/* Parses __metadata__. A file with DCP_SHARDING_INFO, from torch.distributed.checkpoint's HuggingFaceStorageWriter, has
+ * a part of each tensor: nothing in it says how large the whole is. */
 static bool parse_metadata(struct reader *reader, const struct json *metadata, struct error *error)
 {
     if (json_is(metadata, JSON_NULL)) /* as MLX writes it */
@@ -164,7 +167,15 @@ static bool parse_metadata(struct reader *reader, const struct json *metadata, s
             return error_set(error, "%s: __metadata__: '%.200s' is not a string", reader->file, entry.key);
         add_metadata(reader, entry.key, entry.key_length, text, length);
     }
-    return true;
+    if (json_get(metadata, "DCP_SHARDING_INFO") == NULL)
+        return true;
+    checkpoint_lacks(reader->checkpoint, reader->options, "%s: parts of tensors, which one of several processes saved",
+                     reader->file);
+    return reader->options->partial ||
+           error_set(error,
+                     "%s: parts of tensors, which one of several processes saved (DCP_SHARDING_INFO); join the files "
+                     "with torch's consolidate_safetensors_files(), or see these parts with -o partial",
+                     reader->file);
 }
 
 static bool refuse_twice(const struct reader *reader, const char *key, struct error *error)
@@ -232,8 +243,7 @@ static bool check_tensor(const struct tensor *tensor, uint64_t offset, struct er
 }
 
 /* Checks that the tensors, sorted by offset, fill the `available` bytes after the header. */
-static bool check_data(struct reader *reader, uint64_t available, const struct open_options *options,
-                       struct error *error)
+static bool check_data(struct reader *reader, uint64_t available, struct error *error)
 {
     uint64_t offset = 0;
     for (size_t i = 0; i < reader->n_tensors; i++) {
@@ -246,7 +256,7 @@ static bool check_data(struct reader *reader, uint64_t available, const struct o
         return error_set(error,
                          "%s: truncated: %" PRIu64 " of %" PRIu64 " tensor bytes are missing; an interrupted download?",
                          reader->file, offset - available, offset);
-    if (offset < available && !options->allow_trailing)
+    if (offset < available && !reader->options->allow_trailing)
         return error_set(error, "%s: %" PRIu64 " extra bytes after the last tensor; -o allow_trailing ignores them",
                          reader->file, available - offset);
     if (offset < available)
@@ -306,7 +316,7 @@ static void add_by_name(const struct reader *reader, const uint32_t *by_name, ui
     }
 }
 
-static bool add_tensors(struct reader *reader, uint64_t data, const struct open_options *options, struct error *error)
+static bool add_tensors(struct reader *reader, uint64_t data, struct error *error)
 {
     uint32_t *by_name = tensors_by_name(reader->tensors, reader->n_tensors);
     reader->order = memory_alloc(reader->n_tensors * sizeof *reader->order);
@@ -314,7 +324,7 @@ static bool add_tensors(struct reader *reader, uint64_t data, const struct open_
     bool valid = check_names(reader, by_name, error);
     if (valid) {
         sort_indices(reader->order, reader->n_tensors, compare_offsets, reader->tensors);
-        valid = check_data(reader, source_size(reader->source) - data, options, error);
+        valid = check_data(reader, source_size(reader->source) - data, error);
     }
     if (valid)
         add_by_name(reader, by_name, data);
@@ -328,9 +338,10 @@ static bool safetensors_read_file(struct checkpoint *checkpoint, struct source *
     uint64_t header_length = 0;
     if (!read_header_length(file, &header_length, error))
         return false;
-    struct reader reader = {.checkpoint = checkpoint, .source = file, .set = tensors, .file = source_name(file)};
-    bool valid = read_header(&reader, header_length, error) &&
-                 add_tensors(&reader, LENGTH_BYTES + header_length, options, error);
+    struct reader reader = {
+        .checkpoint = checkpoint, .source = file, .set = tensors, .file = source_name(file), .options = options};
+    bool valid =
+        read_header(&reader, header_length, error) && add_tensors(&reader, LENGTH_BYTES + header_length, error);
     free(reader.tensors);
     free(reader.order);
     return valid;

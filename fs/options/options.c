@@ -371,6 +371,8 @@ const struct option_row option_rows[] = {
      parse_text, FIELD(whisper), .names_input = true},
     {"fold-scale", NULL, "LoRA adapters: adapter.gguf as strong in llama.cpp as in peft (rsLoRA, alpha_pattern)", false,
      parse_flag, FIELD(content.fold_scale)},
+    {"partial", NULL, "make files of a checkpoint that is known to be incomplete, such as one shard", false, parse_flag,
+     FIELD(open.partial)},
     {"allow_trailing", NULL, "accept a safetensors file with bytes after its last tensor", false, parse_flag,
      FIELD(open.allow_trailing)},
     {"library", NULL, "the source is a directory of models or a hub cache: show models/PUBLISHER/NAME/ and ollama/",

@@ -11,6 +11,7 @@ struct content {
     const char *name;
     const char *summary; /* for the documentation: "model.gguf in the source's own precision" */
     bool of_weights;     /* left out if the checkpoint has no weights files */
+    bool of_parts;       /* shown even if the checkpoint is known to lack tensors */
     bool (*add)(struct tree *tree, struct error *error);
 };
 

@@ -130,9 +130,12 @@ static void add_scheme(struct engine_files *files, node_id parent, const struct 
     struct scheme_file *parts = arena_array(tree_arena(tree), n_files + 1, sizeof *parts);
     for (size_t i = 0; i <= n_files; i++)
         parts[i] = (struct scheme_file){files, scheme, i};
-    for (size_t i = 0; i < n_files; i++)
-        tree_add_file(tree, directory, files->keeps_files ? source_name(checkpoint->sources[i]) : "model.safetensors",
-                      plan_weights, &parts[i]);
+    for (size_t i = 0; i < n_files; i++) {
+        const char *path = files->keeps_files ? source_name(checkpoint->sources[i]) : "model.safetensors", *name;
+        node_id folder = tree_add_path(tree, directory, path, &name); /* an index may name shards in folders */
+        if (folder != 0)
+            tree_add_file(tree, folder, name, plan_weights, &parts[i]);
+    }
     add_documents(files, directory, &parts[n_files]);
     tree_add_text(tree, directory, "config.json", origin, write_config, &parts[n_files]);
     hf_files_add_beside(tree, directory);

@@ -89,6 +89,8 @@ static const char *hint_at(struct tree *tree, node_id directory, const char *nam
         return arena_printf(arena, "; did you mean '%.*s%s'?", (int)(strlen(path) - strlen(name)), path, nearest.best);
     if (tree->checkpoint->failure != NULL)
         return arena_printf(arena, ": %s", tree->checkpoint->failure);
+    if (tree->checkpoint->incomplete != NULL && directory == TREE_ROOT)
+        return arena_printf(arena, ": %s", tree->checkpoint->incomplete);
     bool has_components = tree->checkpoint->n_sources == 0 && tree->checkpoint->components != NULL;
     for (size_t i = 0; has_components && i < tree->n_branches; i++)
         hint = arena_printf(arena, "%s%s%s", i == 0 ? "; the components are " : hint, i == 0 ? "" : ", ",

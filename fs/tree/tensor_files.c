@@ -273,5 +273,6 @@ const struct content tensor_files_content = {
     .name = "tensors",
     .summary = "tensors/NAME/: every tensor as raw bytes, F32, F16, Q4_0 ..., with and without a numpy header",
     .of_weights = true,
+    .of_parts = true,
     .add = add,
 };

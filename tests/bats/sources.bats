@@ -61,3 +61,38 @@ step_of() {
     [ "$(step_of step-x)" = "" ]
     [ "$(step_of other-10)" = "" ]
 }
+
+# has_only_tensors SOURCE: nothing is made of all weights, and the reason is told.
+has_only_tensors() {
+    [ "$("$WFS" ls "$1" | paste -sd ' ')" = "metadata.json tensors" ]
+    for file in model.safetensors model.gguf hf compressed-tensors mlx; do
+        fails 1 "there is no '$file': $2; -o partial makes it of the tensors that are there" "$WFS" cat "$1" "$file"
+    done
+    "$WFS" info "$1" | grep -qF "$2; -o partial makes files of the tensors that are there"
+}
+
+@test "a part of a model is not shown as the whole, but with -o partial" {
+    local dir=$BATS_TEST_TMPDIR/model whole='only one of 2 shards; name the directory for all tensors'
+    mkdir "$dir"
+    "$PYTHON" "$HERE/sources.py" shards "$dir"
+    "$WFS" ls "$dir" | grep -qx model.safetensors
+    has_only_tensors "$dir/model-00001-of-00002.safetensors" "model-00001-of-00002.safetensors: $whole"
+    "$WFS" cat -o partial "$dir/model-00001-of-00002.safetensors" model.safetensors | cmp - "$dir/model-00001-of-00002.safetensors"
+    "$WFS" ls -o partial "$dir/model-00001-of-00002.safetensors" | grep -qx model.gguf
+    sed -i 's/"weight_map": {/&"missing": "model-00001-of-00002.safetensors", /' "$dir/model.safetensors.index.json"
+    has_only_tensors "$dir" "model.safetensors.index.json: tensor 'missing' should be in model-00001-of-00002.safetensors, but is in no shard"
+}
+
+@test "one process's parts of tensors are refused" {
+    "$PYTHON" "$HERE/sources.py" part "$BATS_TEST_TMPDIR/shard-00001-model-00001-of-00001.safetensors"
+    fails 1 "parts of tensors, which one of several processes saved (DCP_SHARDING_INFO)" "$WFS" ls "$BATS_TEST_TMPDIR/shard-00001-model-00001-of-00001.safetensors"
+    fails 1 "parts of tensors, which one of several processes saved (DCP_SHARDING_INFO)" "$WFS" ls "$BATS_TEST_TMPDIR"
+    "$WFS" ls -o partial "$BATS_TEST_TMPDIR" tensors | grep -qx w
+}
+
+@test "several arrays in one .npy, as Equinox writes them" {
+    "$PYTHON" "$HERE/sources.py" arrays "$BATS_TEST_TMPDIR/model.eqx"
+    fails 1 "several arrays without names, as Equinox (.eqx) writes them" "$WFS" ls "$BATS_TEST_TMPDIR/model.eqx"
+    fails 1 "several arrays without names, as Equinox (.eqx) writes them" "$WFS" ls -o allow_trailing "$BATS_TEST_TMPDIR/model.eqx"
+    [ "$("$WFS" cat -o partial "$BATS_TEST_TMPDIR/model.eqx" tensors/model.eqx/raw | od -An -tf4 | xargs)" = "0 1 2" ]
+}

@@ -3,6 +3,9 @@
     sources.py make FOLDER
     sources.py check WFS FOLDER FORMAT
     sources.py large-pickle FILE    6 GB of zeros before a small array, which take no room on the disk
+    sources.py shards FOLDER        a sharded checkpoint of safetensors, with its index
+    sources.py part FILE            what one process of torch.distributed.checkpoint's HuggingFaceStorageWriter saves
+    sources.py arrays FILE          arrays one after another, as numpy.save() appends them
 
 FOLDER/FORMAT has the files of a format, which this script writes byte for byte as the format's own library does.
 """
@@ -466,5 +469,36 @@ def make_large_pickle(path):
         out.write(rest[4 * n_written:])
 
 
+def safetensors(path, metadata=None, **arrays):
+    header, data = {"__metadata__": metadata} if metadata else {}, b""
+    for name, array in arrays.items():
+        header[name] = {"dtype": "F32", "shape": list(array.shape), "data_offsets": [len(data), len(data) + array.nbytes]}
+        data += array.tobytes()
+    text = json.dumps(header).encode()
+    with open(path, "wb") as out:
+        out.write(struct.pack("<Q", len(text)) + text + data)
+
+
+def make_shards(folder):
+    names = {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}
+    for name, file in names.items():
+        safetensors(f"{folder}/{file}", **{name: numpy.arange(3, dtype="f4")})
+    with open(f"{folder}/model.safetensors.index.json", "w", encoding="ascii") as out:
+        json.dump({"weight_map": names}, out)
+
+
+def make_part(path):
+    info = {"w": {"saved_offsets": [0, 0]}}
+    safetensors(path, {"format": "pt", "DCP_VERSION": "1.0", "DCP_SHARDING_INFO": json.dumps(info)}, w=numpy.zeros((2, 3), "f4"))
+
+
+def make_arrays(path):
+    with open(path, "wb") as out:
+        numpy.save(out, numpy.arange(3, dtype="f4"))
+        numpy.save(out, numpy.array(True))
+
+
+COMMANDS = {"make": make, "check": check, "large-pickle": make_large_pickle, "shards": make_shards, "part": make_part, "arrays": make_arrays}
+
 if __name__ == "__main__":
-    {"make": make, "check": check, "large-pickle": make_large_pickle}[sys.argv[1]](*sys.argv[2:])
+    COMMANDS[sys.argv[1]](*sys.argv[2:])

@@ -124,7 +124,7 @@ differs() {
     for option in lora=x q4_0=absmax7 layout=y pure dtype=f32 allow_other; do
         run --separate-stderr "$WFS" diff -o "$option" "$SOURCE" "$SOURCE"
         [ "$status" -eq 2 ]
-        [ "$stderr" = "wfs: option ${option%%=*} has no effect on this command; it takes format, name, seed, lora-merge-dtype, allow_trailing, optimizer, follow-links, cache, cache-size, offline, timeout, cacert" ]
+        [ "$stderr" = "wfs: option ${option%%=*} has no effect on this command; it takes format, name, seed, lora-merge-dtype, partial, allow_trailing, optimizer, follow-links, cache, cache-size, offline, timeout, cacert" ]
     done
     differs 0 "$WFS" diff -o name=a,format=safetensors "$SOURCE" "$SOURCE"
     [[ $("$WFS" diff --help) != *" lora="* ]]

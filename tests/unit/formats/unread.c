@@ -148,10 +148,10 @@ static void test_half_downloads(void)
     struct error error;
     struct input input = {.path = "nowhere", .formats = readers, .list = {none, 2}};
     error_set(&error, "c is missing");
-    CHECK(!unread_add_half_download(&input, &error));
+    CHECK(!unread_add_half_download(&input, "c", &error));
     CHECK_TEXT(error.message, "c is missing");
     input.list.entries = half;
-    CHECK(!unread_add_half_download(&input, &error));
+    CHECK(!unread_add_half_download(&input, "c", &error));
     CHECK_TEXT(error.message, "c is missing; unfinished download (b.safetensors.part): let it finish");
 }
 

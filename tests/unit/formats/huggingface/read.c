@@ -34,11 +34,13 @@ static const char *outcome(const char *directory, const struct open_options *opt
     return text;
 }
 
-static const struct open_options usual = {.format = NULL};
+static const struct open_options usual = {.format = NULL}, part = {.partial = true};
 
 #define SHARD_1 "model-00001-of-00002.safetensors"
 #define SHARD_2 "model-00002-of-00002.safetensors"
+#define OVERLAY "a-model-overlay.safetensors"
 #define INDEX   "model.safetensors.index.json"
+#define LACKS   "; -o partial makes files of the tensors that are there"
 
 static void single_files(void)
 {
@@ -49,6 +51,11 @@ static void single_files(void)
     CHECK_TEXT(outcome("single", &usual), "ok: a b");
     files_write_text("single/" INDEX, "{}");
     CHECK_TEXT(outcome("single", &usual), "ok: a b; " INDEX " is not used, because model.safetensors exists");
+    write_shard("single/" SHARD_1, "a b");
+    CHECK_TEXT(outcome("single", &usual),
+               "ok: a b; model.safetensors is read, as by transformers, not the shards of " INDEX
+               ", which the converter to GGUF reads; remove the older weights");
+    remove("single/" SHARD_1);
 
     write_shard("other/adapter_model.safetensors", "lora");
     CHECK_TEXT(outcome("other", &usual), "ok: lora");
@@ -88,6 +95,8 @@ static void shards_without_index(void)
     write_shard("sharded/" SHARD_1, "z y");
     CHECK_TEXT(outcome("sharded", &usual), "sharded: " SHARD_2 " is missing: 1 of 2 shards found");
     CHECK_TEXT(outcome("sharded/" SHARD_1, &usual),
+               "ok: y z; " SHARD_1 ": only one of 2 shards; name the directory for all tensors" LACKS);
+    CHECK_TEXT(outcome("sharded/" SHARD_1, &part),
                "ok: y z; " SHARD_1 ": only one of 2 shards; name the directory for all tensors");
     write_shard("sharded/" SHARD_2, "a");
     CHECK_TEXT(outcome("sharded", &usual), "ok: y z a");
@@ -119,23 +128,47 @@ static const struct {
     {"several that are not listed", "{\"weight_map\":{\"a\":\"" SHARD_1 "\",\"c\":\"" SHARD_2 "\"}}",
      "ok: a b c d; " INDEX " does not list tensor 'b' of " SHARD_1 ", nor others"},
     {"a tensor that is in no shard", "{\"weight_map\":{\"a\":\"" SHARD_1 "\",\"x\":\"" SHARD_1 "\"}}",
-     INDEX ": tensor 'x' should be in " SHARD_1 ", but is in no shard"},
+     "ok: a b; " INDEX ": tensor 'x' should be in " SHARD_1 ", but is in no shard" LACKS "; " INDEX
+     " does not list tensor 'b' of " SHARD_1},
+    {"several that are in no shard",
+     "{\"weight_map\":{\"a\":\"" SHARD_1 "\",\"b\":\"" SHARD_1 "\",\"rotary.inv_freq\":\"" SHARD_1 "\",\"x\":\"" SHARD_1
+     "\"}}",
+     "ok: a b; " INDEX ": tensor 'x' should be in " SHARD_1 ", but is in no shard, nor are others that it lists" LACKS},
+    {"a buffer that is in no shard",
+     "{\"weight_map\":{\"a\":\"" SHARD_1 "\",\"b\":\"" SHARD_1 "\",\"rotary.inv_freq\":\"" SHARD_1 "\"}}",
+     "ok: a b; " INDEX ": tensor 'rotary.inv_freq' should be in " SHARD_1 ", but is in no shard; models do without it"},
+    {"superseded copies",
+     "{\"weight_map\":{\"a\":\"" OVERLAY "\",\"b\":\"" SHARD_1 "\",\"c\":\"" OVERLAY "\",\"d\":\"" SHARD_2 "\"}}",
+     "ok: a c b d; " INDEX ": 2 superseded copies in other shards left out, first of 'a'"},
+    {"a newer copy that is older",
+     "{\"weight_map\":{\"a\":\"" SHARD_1 "\",\"b\":\"" SHARD_1 "\",\"c\":\"" OVERLAY "\"}}",
+     "ok: c a b; " INDEX ": 1 superseded copy in other shards left out, first of 'a'"},
+    {"copies in shards that are not listed", "{\"weight_map\":{\"b\":\"" SHARD_1 "\",\"c\":\"" OVERLAY "\"}}",
+     SHARD_1 ": tensor 'a' is also in " OVERLAY},
     {"a tensor that is in another shard", "{\"weight_map\":{\"a\":\"" SHARD_2 "\",\"b\":\"" SHARD_1 "\"}}",
      INDEX ": tensor 'a' should be in " SHARD_2 ", but is in " SHARD_1},
     {"a missing shard", "{\"weight_map\":{\"a\":\"model-00009.safetensors\"}}",
      INDEX ": model-00009.safetensors: No such file or directory"},
     {"a path to the parent", "{\"weight_map\":{\"a\":\"../single/model.safetensors\"}}",
-     INDEX ": the shard '../single/model.safetensors' of tensor 'a' is not a file name"},
-    {"a path below", "{\"weight_map\":{\"a\":\"x/" SHARD_1 "\"}}",
-     INDEX ": the shard 'x/" SHARD_1 "' of tensor 'a' is not a file name"},
+     INDEX ": the shard '../single/model.safetensors' of tensor 'a' is not a path inside this directory"},
+    {"a path below", "{\"weight_map\":{\"e\":\"x/y/" SHARD_1 "\",\"a\":\"" SHARD_1 "\",\"b\":\"" SHARD_1 "\"}}",
+     "ok: a b e"},
+    {"a path below that leads out", "{\"weight_map\":{\"a\":\"x/../../single/model.safetensors\"}}",
+     INDEX ": the shard 'x/../../single/model.safetensors' of tensor 'a' is not a path inside this directory"},
+    {"a path through a link that leads out", "{\"weight_map\":{\"a\":\"out/model.safetensors\"}}",
+     INDEX
+     ": out/model.safetensors: a symbolic link to DIR/single/model.safetensors, outside of the model's directory; "
+     "-o follow-links follows it"},
     {"an absolute path", "{\"weight_map\":{\"a\":\"/etc/passwd\"}}",
-     INDEX ": the shard '/etc/passwd' of tensor 'a' is not a file name"},
+     INDEX ": the shard '/etc/passwd' of tensor 'a' is not a path inside this directory"},
     {"a dot before the name", "{\"weight_map\":{\"a\":\"./" SHARD_1 "\"}}",
-     INDEX ": the shard './" SHARD_1 "' of tensor 'a' is not a file name"},
-    {"two dots", "{\"weight_map\":{\"a\":\"..\"}}", INDEX ": the shard '..' of tensor 'a' is not a file name"},
-    {"no name", "{\"weight_map\":{\"a\":\"\"}}", INDEX ": the shard '' of tensor 'a' is not a file name"},
+     INDEX ": the shard './" SHARD_1 "' of tensor 'a' is not a path inside this directory"},
+    {"two dots", "{\"weight_map\":{\"a\":\"..\"}}",
+     INDEX ": the shard '..' of tensor 'a' is not a path inside this directory"},
+    {"no name", "{\"weight_map\":{\"a\":\"\"}}",
+     INDEX ": the shard '' of tensor 'a' is not a path inside this directory"},
     {"a NUL in the name", "{\"weight_map\":{\"a\":\"" SHARD_1 "\\u0000x\"}}",
-     INDEX ": the shard '" SHARD_1 "' of tensor 'a' is not a file name"},
+     INDEX ": the shard '" SHARD_1 "' of tensor 'a' is not a path inside this directory"},
     {"the index itself as shard", "{\"weight_map\":{\"a\":\"" INDEX "\"}}",
      INDEX ": a text file, not a checkpoint; name its directory if that is a model"},
     {"a directory as shard", "{\"weight_map\":{\"a\":\"directory\"}}", INDEX ": directory: not a regular file"},
@@ -147,7 +180,8 @@ static const struct {
            "-o follow-links follows it"},
     {"a tensor in two shards",
      "{\"weight_map\":{\"a\":\"" SHARD_1 "\",\"c\":\"" SHARD_2 "\",\"d\":\"link.safetensors\"}}",
-     SHARD_2 ": tensor 'c' is also in link.safetensors"},
+     "ok: d a b c; " INDEX ": 2 superseded copies in other shards left out, first of 'c'; " INDEX
+     " does not list tensor 'b' of " SHARD_1},
     {"a shard that is not a string", "{\"weight_map\":{\"a\":1}}", INDEX ": the shard of tensor 'a' is not a string"},
     {"a tensor twice", "{\"weight_map\":{\"a\":\"" SHARD_1 "\",\"a\":\"" SHARD_1 "\"}}",
      INDEX ": line 1: key 'a' appears twice in one object"},
@@ -160,6 +194,9 @@ static void indexed(void)
 {
     write_shard("indexed/" SHARD_1, "a b");
     write_shard("indexed/" SHARD_2, "c d");
+    write_shard("indexed/" OVERLAY, "a c");
+    write_shard("indexed/x/y/" SHARD_1, "e");
+    files_link("indexed/out", "../single");
     files_link("indexed/link.safetensors", SHARD_2);
     files_link("indexed/away.safetensors", "../single/model.safetensors");
     files_must(mkdir("indexed/directory", 0755) == 0 && mkfifo("indexed/fifo", 0644) == 0, "indexed");
@@ -227,6 +264,17 @@ static void half_downloads(void)
     CHECK_TEXT(outcome("whole/unet", &usual), missing);
     files_write_text("whole/.cache/huggingface/download/unet/x=.0.incomplete", "x");
     CHECK_TEXT(outcome("whole/unet", &usual), expected);
+
+    write_shard("below/weights/" SHARD_1, "a b");
+    files_write_text("below/" INDEX, "{\"weight_map\":{\"a\":\"weights/" SHARD_1 "\",\"c\":\"weights/" SHARD_2 "\"}}");
+    CHECK_TEXT(outcome("below", &usual), INDEX ": weights/" SHARD_2 ": No such file or directory");
+    files_write_text("below/weights/" SHARD_2 ".part", "x");
+    CHECK_TEXT(outcome("below", &usual), INDEX ": weights/" SHARD_2 ": No such file or directory; unfinished download "
+                                               "(weights/" SHARD_2 ".part): let it finish");
+    files_write_text("below/.cache/huggingface/download/weights/x=.0.incomplete", "x");
+    CHECK_TEXT(outcome("below", &usual),
+               INDEX ": weights/" SHARD_2 ": No such file or directory; unfinished download (*.incomplete in "
+                     ".cache/huggingface/download): let 'hf download' finish it");
 
     write_shard("models--o--n/snapshots/r/" SHARD_1, "a b");
     write_shard("models--o--n/snapshots/r/unet/" SHARD_1, "a b");

@@ -1,4 +1,6 @@
-/* numpy arrays inside pickles. Source: numpy/core/src/multiarray/methods.c, array_reduce and array_setstate. */
+/* numpy arrays inside pickles, and those of JAX, which pickles them as numpy's with a function of its own around.
+ * Source: numpy/core/src/multiarray/methods.c, array_reduce and array_setstate; jax/_src/array.py,
+ * ArrayImpl.__reduce__(). */
 #include "formats/bits.h"
 #include "formats/shape.h"
 #include "formats/torch/tensors.h"
@@ -11,6 +13,10 @@ const struct dtype *torch_numpy_dtype(const struct pickle_node *node, bool *ret_
         {"f4", "F32"}, {"f8", "F64"}, {"f2", "F16"}, {"i1", "I8"},  {"i2", "I16"},  {"i4", "I32"}, {"i8", "I64"},
         {"u1", "U8"},  {"u2", "U16"}, {"u4", "U32"}, {"u8", "U64"}, {"b1", "BOOL"}, {"c8", "C64"}, {"c16", "C128"},
     };
+    static const char *const classes[][2] = {
+        {"bfloat16", "BF16"},          {"float8_e4m3fn", "F8_E4M3"},       {"float8_e5m2", "F8_E5M2"},
+        {"float8_e8m0fnu", "F8_E8M0"}, {"float8_e4m3fnuz", "F8_E4M3FNUZ"}, {"float8_e5m2fnuz", "F8_E5M2FNUZ"},
+    };
     if (!pickle_object_is(node, GLOBAL_NUMPY_DTYPE))
         return NULL;
     const struct pickle_node *name = pickle_at(node->object->arguments, 0), *state = node->object->state;
@@ -20,6 +26,10 @@ const struct dtype *torch_numpy_dtype(const struct pickle_node *node, bool *ret_
     for (size_t i = 0; plain && i < sizeof names / sizeof *names; i++)
         if (pickle_text_is(name, names[i][0]))
             return dtype_by_name(names[i][1]);
+    bool is_class = pickle_is(name, PICKLE_GLOBAL) && strcmp(name->global.module, "ml_dtypes") == 0;
+    for (size_t i = 0; plain && is_class && i < sizeof classes / sizeof *classes; i++)
+        if (strcmp(name->global.name, classes[i][0]) == 0)
+            return dtype_by_name(classes[i][1]);
     return NULL;
 }
 
@@ -80,6 +90,20 @@ struct array {
     bool column_major;
 };
 
+/* Returns the state that numpy's arrays get by BUILD. */
+static const struct pickle_node *state_of(const struct pickle_node *node)
+{
+    return node->meaning == GLOBAL_JAX_ARRAY ? pickle_at(node->object->arguments, 2) : node->object->state;
+}
+
+bool torch_holds_array(const struct pickle_node *node)
+{
+    if (pickle_object_is(node, GLOBAL_NUMPY_FROM_BUFFER))
+        return true;
+    return (pickle_object_is(node, GLOBAL_NUMPY_ARRAY) || pickle_object_is(node, GLOBAL_JAX_ARRAY)) &&
+           state_of(node) != NULL;
+}
+
 static struct array array_of(const struct pickle_node *node)
 {
     if (node->meaning == GLOBAL_NUMPY_FROM_BUFFER) {
@@ -87,7 +111,7 @@ static struct array array_of(const struct pickle_node *node)
         return (struct array){pickle_at(arguments, 2), pickle_at(arguments, 1), pickle_at(arguments, 0),
                               pickle_text_is(pickle_at(arguments, 3), "F")};
     }
-    const struct pickle_node *state = node->object->state;
+    const struct pickle_node *state = state_of(node);
     uint32_t at = pickle_count(state) == 5; /* begins with a version */
     const struct pickle_node *column_major = pickle_at(state, at + 2);
     int64_t number;
@@ -125,8 +149,7 @@ static void column_major_strides(const uint64_t *shape, unsigned rank, uint64_t 
 bool torch_array_of_objects(const struct pickle_node *node, struct pickle_node **ret_shape,
                             struct pickle_node **ret_dtype)
 {
-    if (!pickle_object_is(node, GLOBAL_NUMPY_FROM_BUFFER) &&
-        !(pickle_object_is(node, GLOBAL_NUMPY_ARRAY) && node->object->state != NULL))
+    if (!torch_holds_array(node))
         return false;
     struct array array = array_of(node);
     struct pickle_node *name =

@@ -106,6 +106,8 @@ static const struct row table[] = {
     {"numpy._core.numeric", "_frombuffer", GLOBAL_NUMPY_FROM_BUFFER},
     {"numpy", "ndarray", GLOBAL_CONSTANT},
     {"numpy", "dtype", GLOBAL_NUMPY_DTYPE},
+    {"jax._src.array", "_reconstruct_array", GLOBAL_JAX_ARRAY},
+    {"jax._src.device_array", "reconstruct_device_array", GLOBAL_JAX_ARRAY},
 
     {"_codecs", "encode", GLOBAL_ENCODE},
     {"copyreg", "_reconstructor", GLOBAL_RECONSTRUCT},

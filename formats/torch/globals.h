@@ -27,7 +27,7 @@ enum global_meaning {
     GLOBAL_REBUILD_META,      /* (dtype, size, stride, requires_grad) */
     GLOBAL_REBUILD_ON_DEVICE, /* (tensor or numpy array, dtype, device, requires_grad) */
     GLOBAL_TENSOR_CLASS,      /* torch.Tensor, Parameter: an object of it gets its tensor as argument or by BUILD */
-    GLOBAL_LOAD_FROM_BYTES,   /* (bytes of a whole checkpoint): not opened */
+    GLOBAL_LOAD_FROM_BYTES,   /* (bytes of a legacy file that holds a storage) */
 
     GLOBAL_DICT,        /* dict and its kin: filled by SETITEM */
     GLOBAL_LIST,        /* list, deque: filled by APPEND */
@@ -36,6 +36,7 @@ enum global_meaning {
     GLOBAL_FIRST,       /* stands for its first argument: torch.jit lists, device */
     GLOBAL_NUMPY_ARRAY, /* _reconstruct, filled by BUILD */
     GLOBAL_NUMPY_FROM_BUFFER,
+    GLOBAL_JAX_ARRAY,    /* (numpy's _reconstruct, its arguments, the array's state, the state of its type) */
     GLOBAL_NUMPY_SCALAR, /* (dtype, bytes) */
     GLOBAL_NUMPY_DTYPE,  /* (text, ...), completed by BUILD */
     GLOBAL_ENCODE,       /* _codecs.encode (text, "latin1"): bytes, as protocol 2 writes them */

@@ -3,6 +3,7 @@
 #include "base/binary_search.h"
 #include "base/checked.h"
 #include "base/text.h"
+#include "formats/source_range.h"
 #include "formats/torch/tensors.h"
 
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 #include <sys/mman.h>
 
 enum { PROTOCOL = 1001, FIRST_READ = 1024 * 1024, READ_GROWTH = 4, COUNT_BYTES = 8 };
+enum { STORAGE_FIRST_READ = 1024 }; /* the pickles of a storage alone take half of that */
 
 static const unsigned char magic[10] = {0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19};
 static const char magic_digits[] = "119547037146038801333356";
@@ -67,11 +69,11 @@ static bool read_pickles(struct legacy *legacy, const unsigned char *bytes, size
     return true;
 }
 
-/* Reads ever more of the file until all five pickles are complete: their length is not known before. The caller frees
- * `*ret_bytes`. */
-static bool find_pickles(struct legacy *legacy, unsigned char **ret_bytes, struct error *error)
+/* Reads ever more of the file until all five pickles are complete: their length is not known before. Begins
+ * with `wanted` bytes. The caller frees `*ret_bytes`. */
+static bool find_pickles(struct legacy *legacy, uint64_t wanted, unsigned char **ret_bytes, struct error *error)
 {
-    uint64_t file_size = source_size(legacy->source), wanted = FIRST_READ;
+    uint64_t file_size = source_size(legacy->source);
     for (;; wanted *= READ_GROWTH) {
         size_t length = (size_t)(wanted < file_size ? wanted : file_size);
         length = length < PICKLE_MAX_BYTES ? length : PICKLE_MAX_BYTES;
@@ -267,12 +269,95 @@ bool legacy_read(struct checkpoint *checkpoint, struct source *file, struct tens
         .pickle_mapped = true,
     };
     unsigned char *bytes = NULL;
-    bool good = find_pickles(&legacy, &bytes, error) && check_head(&legacy, error) && collect_roots(&legacy, error) &&
-                place_roots(&legacy, options->allow_trailing, error) && resolve_storages(&legacy, error) &&
+    bool good = find_pickles(&legacy, FIRST_READ, &bytes, error) && check_head(&legacy, error) &&
+                collect_roots(&legacy, error) && place_roots(&legacy, options->allow_trailing, error) &&
+                resolve_storages(&legacy, error) &&
                 torch_add_tensors(&legacy.container, &legacy.pickles[OBJECT], legacy.scratch, error);
     arena_free(legacy.scratch);
     free(bytes);
     return good;
+}
+
+/* Storages in bytes of a pickle. Source: TypedStorage.__reduce__() in torch/storage.py of torch 2.9. */
+
+/* Reads a legacy file that holds only a storage; sets its place in the file, dtype and size. */
+static bool read_storage_file(struct checkpoint *checkpoint, struct source *file, struct torch_storage *ret_storage,
+                              struct error *error)
+{
+    struct legacy legacy = {.source = file};
+    legacy.container = (struct torch_container){.checkpoint = checkpoint, .file = file, .place = "its nested storage"};
+    unsigned char *bytes = NULL;
+    bool good = find_pickles(&legacy, STORAGE_FIRST_READ, &bytes, error) && check_head(&legacy, error) &&
+                collect_roots(&legacy, error) && place_roots(&legacy, false, error) && resolve_storages(&legacy, error);
+    const struct pickle_node *root = good ? legacy.pickles[OBJECT].root : NULL;
+    if (good && (!pickle_is(root, PICKLE_PERSISTENT) || legacy.storages[root->persistent.index].dtype == NULL))
+        good = error_set(error, "it is no storage");
+    if (good)
+        *ret_storage = legacy.storages[root->persistent.index];
+    arena_free(legacy.scratch);
+    free(bytes);
+    return good;
+}
+
+static void close_source(void *source)
+{
+    source_close(source);
+}
+
+/* Reads a storage whose bytes lie in the file. */
+static bool read_in_place(const struct torch_container *container, const struct pickle_node *bytes,
+                          struct torch_storage *storage, struct error *error)
+{
+    uint64_t offset = container->pickle_offset + (uint64_t)(bytes->text.bytes - container->pickle_bytes);
+    struct source *range = source_range_new(container->file, source_name(container->file), offset, bytes->text.length);
+    bool good = read_storage_file(container->checkpoint, range, storage, error);
+    source_close(range);
+    storage->source = container->file;
+    storage->offset += offset;
+    storage->stored.offset += offset;
+    return good;
+}
+
+/* Reads a storage whose bytes were decoded; the checkpoint keeps them. */
+static bool read_decoded(const struct torch_container *container, struct pickle_node *bytes,
+                         struct torch_storage *storage, struct error *error)
+{
+    struct arena *arena = container->checkpoint->arena;
+    size_t length;
+    const void *decoded = torch_bytes(arena, bytes, &length);
+    if (decoded == NULL)
+        return error_set(error, "it is not in bytes");
+    struct source *source = source_of_text(container->file, source_name(container->file), decoded, length);
+    arena_on_free(arena, close_source, source);
+    bool good = read_storage_file(container->checkpoint, source, storage, error);
+    storage->stored.offset = bytes->offset; /* tells it from other decoded storages */
+    return good;
+}
+
+static bool read_storage(const struct torch_container *container, struct pickle_node *bytes,
+                         struct torch_storage *storage, struct error *error)
+{
+    bool in_place = container->pickle_mapped && pickle_is(bytes, PICKLE_BYTES) && !(bytes->mark & TORCH_COPIED);
+    bool good =
+        in_place ? read_in_place(container, bytes, storage, error) : read_decoded(container, bytes, storage, error);
+    storage->stored.source = container->file;
+    return good;
+}
+
+const struct torch_storage *torch_nested_storage(const struct torch_container *container, struct pickle_node *node,
+                                                 struct error *error)
+{
+    struct torch_nested *nested = container->nested;
+    struct pickle_node *bytes = pickle_at(node->object->arguments, 0);
+    struct torch_storage storage = {0};
+    if (node->object->nested == 0) {
+        if (bytes == NULL || !read_storage(container, bytes, &storage, error))
+            return NULL;
+        nested->storages = memory_grow(nested->storages, nested->n, sizeof *nested->storages);
+        nested->storages[nested->n++] = storage;
+        node->object->nested = nested->n;
+    }
+    return &nested->storages[node->object->nested - 1];
 }
 
 /* Explains a pickle that cannot be read: any file may begin with the two bytes of a pickle. */

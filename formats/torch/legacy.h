@@ -5,7 +5,8 @@
  * key the number of its elements, 8 bytes, and the elements, little-endian on every machine. A storage may be a window
  * of another. Source: torch/serialization.py, _legacy_save.
  *
- * Plain pickles, as pickle.dump() writes them, may contain numpy arrays.
+ * Plain pickles, as pickle.dump() writes them, may contain numpy arrays, those of JAX included, and torch tensors: each
+ * storage of these is a legacy file of its own, in the bytes of a call of torch.storage._load_from_bytes.
  *
  * Refused by name: the tar container of torch before 0.1.10, and PYTORCH1 of the 1.0 preview. */
 #pragma once

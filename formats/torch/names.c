@@ -596,8 +596,11 @@ static void note_foreign(const struct torch_container *container, const struct p
 bool torch_add_tensors(const struct torch_container *container, struct pickle *pickle, struct arena *scratch,
                        struct error *error)
 {
+    struct torch_nested nested = {NULL, 0};
+    struct torch_container own = *container;
+    own.nested = &nested;
     struct walk walk = {
-        .container = container,
+        .container = &own,
         .scratch = scratch,
         .error = error,
         .checkpoint = container->checkpoint,
@@ -617,6 +620,7 @@ bool torch_add_tensors(const struct torch_container *container, struct pickle *p
         add_extras(container, pickle->root);
         note_foreign(container, pickle);
     }
+    free(nested.storages);
     free(walk.frames);
     free(walk.stored);
     buffer_free(&walk.path);

@@ -78,6 +78,7 @@ struct pickle_object {
     struct pickle_node *state;        /* of BUILD, or NULL */
     struct pickle_items pairs, items; /* added by SETITEM(S) and APPEND(S) */
     bool called;                      /* the last: opaque */
+    uint32_t nested;                  /* for tensors.c: the number of its nested storage, from 1; 0: not read yet */
 };
 
 struct pickle_node {

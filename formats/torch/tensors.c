@@ -112,9 +112,7 @@ static bool makes_tensor(enum global_meaning meaning)
 
 static bool is_array(const struct pickle_node *node)
 {
-    bool array = (pickle_object_is(node, GLOBAL_NUMPY_ARRAY) && node->object->state != NULL) ||
-                 pickle_object_is(node, GLOBAL_NUMPY_FROM_BUFFER);
-    return array && !torch_array_of_objects(node, NULL, NULL);
+    return torch_holds_array(node) && !torch_array_of_objects(node, NULL, NULL);
 }
 
 bool torch_is_tensor(const struct pickle_node *node)
@@ -272,16 +270,26 @@ static const struct torch_dtype *constant_dtype(const struct pickle_node *node)
     return constant && strcmp(node->global.module, "torch") == 0 ? torch_dtype_by_name(node->global.name) : NULL;
 }
 
+/* Returns the storage of a call's tensor; NULL, with a reason if it is nested and cannot be read. */
+static const struct torch_storage *storage_of(const struct torch_container *container, const struct call *call,
+                                              struct error *reason)
+{
+    struct pickle_node *from = pickle_at(call->arguments, 0);
+    if (pickle_object_is(from, GLOBAL_LOAD_FROM_BYTES))
+        return torch_nested_storage(container, from, reason);
+    return pickle_is(from, PICKLE_PERSISTENT) ? &container->storages[from->persistent.index] : NULL;
+}
+
 static bool rebuild_tensor(const struct torch_container *container, const struct call *call, struct tensor *tensor,
                            struct torch_stored *ret_stored, struct error *error)
 {
-    const struct pickle_node *from = pickle_at(call->arguments, 0);
-    if (pickle_object_is(from, GLOBAL_LOAD_FROM_BYTES)) {
-        tensor->refusal = "its storage is a nested checkpoint";
+    struct error reason = {""};
+    const struct torch_storage *storage = storage_of(container, call, &reason);
+    if (storage == NULL && *reason.message != '\0') {
+        tensor->refusal =
+            arena_printf(container->checkpoint->arena, "its nested storage cannot be read: %s", reason.message);
         return set_shape(container, call, tensor, torch_dtype_by_name("uint8"), pickle_at(call->arguments, 2), error);
     }
-    const struct torch_storage *storage =
-        pickle_is(from, PICKLE_PERSISTENT) ? &container->storages[from->persistent.index] : NULL;
     if (storage == NULL || storage->dtype == NULL)
         return torch_refuse(container, call->node, error, "a tensor without a storage");
     const struct torch_dtype *dtype = storage->dtype;
@@ -290,13 +298,15 @@ static bool rebuild_tensor(const struct torch_container *container, const struct
     if (dtype == NULL)
         return torch_refuse(container, call->node, error, "a tensor of an unknown dtype");
     *ret_stored = storage->stored;
-    if (!set_shape(container, call, tensor, dtype, pickle_at(call->arguments, 2), error) ||
-        !place_tensor(container, call, tensor, storage, error))
+    if (!set_shape(container, call, tensor, dtype, pickle_at(call->arguments, 2), error))
         return false;
-    if (call->meaning == GLOBAL_REBUILD_QUANTIZED || dtype->quantized)
-        tensor->refusal = "quantized tensors are not supported";
-    else
-        set_bits(container, call, dtype, storage, tensor);
+    if (call->meaning == GLOBAL_REBUILD_QUANTIZED || dtype->quantized) {
+        tensor->refusal = "quantized tensors are not supported"; /* elements of 2 and 4 bits share bytes */
+        return true;
+    }
+    if (!place_tensor(container, call, tensor, storage, error))
+        return false;
+    set_bits(container, call, dtype, storage, tensor);
     return true;
 }
 
@@ -331,10 +341,13 @@ static bool list_sparse(const struct torch_container *container, const struct ca
     if (!torch_is_tensor(values) || is_array(values))
         return torch_refuse(container, call->node, error, "a sparse tensor without values");
     struct call of_values = call_of(values);
-    const struct pickle_node *storage = pickle_at(of_values.arguments, 0);
+    struct error reason = {""};
+    const struct torch_storage *storage = storage_of(container, &of_values, &reason);
     const struct torch_dtype *dtype = constant_dtype(pickle_at(of_values.arguments, 6));
-    if (dtype == NULL && pickle_is(storage, PICKLE_PERSISTENT))
-        dtype = container->storages[storage->persistent.index].dtype;
+    if (dtype == NULL && storage != NULL)
+        dtype = storage->dtype;
+    if (dtype == NULL && *reason.message != '\0')
+        return true;
     if (dtype == NULL)
         return torch_refuse(container, call->node, error, "a sparse tensor whose values have no dtype");
     return set_shape(container, call, tensor, dtype, pickle_at(parts, at + 1), error);
@@ -364,6 +377,9 @@ static bool make_from_call(const struct torch_container *container, const struct
     case GLOBAL_REBUILD_META:
     case GLOBAL_REBUILD_WRAPPER:
         return list_only(container, call, tensor, error);
+    case GLOBAL_FOREIGN: /* of a subclass, such as nested tensors of the layout jagged */
+        tensor->refusal = "a tensor subclass that wfs does not know";
+        return true;
     default:
         return torch_refuse(container, call->node, error, "a tensor made by a function that returns none");
     }

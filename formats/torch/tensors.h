@@ -5,8 +5,8 @@
  * 1.13.
  *
  * A tensor that exceeds its storage, or has invalid sizes, makes the whole file an error: honest writers produce none.
- * Sparse, quantized, nested and meta tensors, and tensors that repeat stored bytes many times, are listed with a
- * refusal. */
+ * Sparse, quantized, nested and meta tensors, those of unknown subclasses, and tensors that repeat stored bytes many
+ * times, are listed with a refusal. */
 #pragma once
 
 #include "formats/checkpoint.h"
@@ -28,12 +28,19 @@ struct torch_storage {
     bool untyped;
 };
 
+/* Storages that lie in bytes of the pickle, in the order in which they are read. */
+struct torch_nested {
+    struct torch_storage *storages;
+    uint32_t n;
+};
+
 struct torch_container {
     struct checkpoint *checkpoint;
     struct tensor_set *tensors;           /* the set to fill */
     struct source *file;                  /* the file being read */
     const char *place;                    /* "model.pth: archive/data.pkl", for messages */
     const struct torch_storage *storages; /* of each PERSISTENT node */
+    struct torch_nested *nested;          /* set by torch_add_tensors() */
     bool big_endian;                      /* the storages are */
 
     /* The pickle itself, which holds the bytes of numpy arrays. */
@@ -86,6 +93,9 @@ bool torch_make_tensor(const struct torch_container *container, const struct pic
 bool torch_make_array(const struct torch_container *container, const struct pickle_node *node,
                       struct tensor *ret_tensor, struct torch_stored *ret_stored, struct error *error);
 
+/* arrays.c: reports whether a node is an array of numpy, or of JAX, of any dtype. */
+bool torch_holds_array(const struct pickle_node *node);
+
 /* arrays.c: reports whether a node is an array of texts, objects or dates, which cannot be a tensor. Returns its shape
  * and the name of its dtype from the pickle; both may be NULL. */
 bool torch_array_of_objects(const struct pickle_node *node, struct pickle_node **ret_shape,
@@ -100,6 +110,11 @@ enum { TORCH_COPIED = 16 };
 /* arrays.c: returns the bytes of a BYTES node, an old TEXT, or an _codecs.encode(text, "latin1"), in the arena, copied
  * by the first call; every call needs the same arena. NULL for all other nodes. */
 const void *torch_bytes(struct arena *arena, struct pickle_node *node, size_t *ret_length);
+
+/* legacy.c: returns the storage in the bytes of a call of _load_from_bytes, read by the first call. Returns NULL, with
+ * the reason in the error, if the bytes hold no storage. */
+const struct torch_storage *torch_nested_storage(const struct torch_container *container, struct pickle_node *node,
+                                                 struct error *error);
 
 /* Reads the sizes in a tuple, list or torch.Size: at most SHAPE_MAX_RANK integers >= 0, else returns false. */
 bool torch_sizes(const struct pickle_node *node, uint64_t *sizes, unsigned *ret_rank);

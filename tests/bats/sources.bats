@@ -96,3 +96,21 @@ has_only_tensors() {
     fails 1 "several arrays without names, as Equinox (.eqx) writes them" "$WFS" ls -o allow_trailing "$BATS_TEST_TMPDIR/model.eqx"
     [ "$("$WFS" cat -o partial "$BATS_TEST_TMPDIR/model.eqx" tensors/model.eqx/raw | od -An -tf4 | xargs)" = "0 1 2" ]
 }
+
+@test "plain pickles with tensors of torch and arrays of JAX" {
+    "$PYTHON" "$HERE/sources.py" check "$WFS" "$BATS_FILE_TMPDIR" pickles
+}
+
+@test "a tensor that cannot be shown is refused alone" {
+    need jq
+    "$PYTHON" "$HERE/sources.py" odd "$BATS_TEST_TMPDIR/odd.pkl"
+    [ "$("$WFS" cat "$BATS_TEST_TMPDIR/odd.pkl" tensors/x/raw | od -An -tf4 | xargs)" = "0 1 2 3 4 5" ]
+    "$WFS" cat "$BATS_TEST_TMPDIR/odd.pkl" metadata.json | jq -r '.tensors[] | "\(.name): \(.refused)"' >"$BATS_TEST_TMPDIR/refused"
+    cat "$BATS_TEST_TMPDIR/refused"
+    grep -qx 'jagged: a tensor subclass that wfs does not know' "$BATS_TEST_TMPDIR/refused"
+    grep -qx 'q: quantized tensors are not supported' "$BATS_TEST_TMPDIR/refused"
+    grep -qx 'x: null' "$BATS_TEST_TMPDIR/refused"
+    for name in short count text empty; do
+        grep -q "^$name: its nested storage cannot be read: " "$BATS_TEST_TMPDIR/refused"
+    done
+}

@@ -6,15 +6,19 @@
     sources.py shards FOLDER        a sharded checkpoint of safetensors, with its index
     sources.py part FILE            what one process of torch.distributed.checkpoint's HuggingFaceStorageWriter saves
     sources.py arrays FILE          arrays one after another, as numpy.save() appends them
+    sources.py odd FILE             a pickle with tensors that cannot be shown beside one that can
 
 FOLDER/FORMAT has the files of a format, which this script writes byte for byte as the format's own library does.
 """
+import collections
+import io
 import json
 import os
 import pickle
 import struct
 import subprocess
 import sys
+import types
 import zipfile
 
 import numpy
@@ -389,7 +393,108 @@ def make_tensorflow(folder):
     bad("short", "truncated: a tensor of 24 bytes at offset 0, but the file has 23")
 
 
-MAKERS = {"ggml": make_ggml, "paddle": make_paddle, "pt2": make_pt2, "tensorflow": make_tensorflow, "tensorizer": make_tensorizer}
+# Plain pickles of torch and JAX, made without either: functions of their names, which pickle does not call.
+
+
+def function(module, name):
+    """A function that pickle finds by name in a module."""
+    def made(*_arguments):
+        return None
+    made.__module__, made.__qualname__, made.__name__ = module, name, name
+    for i in range(module.count(".") + 1):
+        parent = ".".join(module.split(".")[:i + 1])
+        sys.modules.setdefault(parent, types.ModuleType(parent))
+    return vars(sys.modules[module]).setdefault(name, made)
+
+
+class Call:
+    """Pickled as the call of a function."""
+
+    def __init__(self, called, *arguments):
+        self.called, self.arguments = called, arguments
+
+    def __reduce__(self):
+        return self.called, self.arguments
+
+
+REBUILD, FROM_BYTES = function("torch._utils", "_rebuild_tensor_v2"), function("torch.storage", "_load_from_bytes")
+STORAGES = {name: function("torch", name) for name in ("FloatStorage", "HalfStorage", "QUInt4x2Storage")}
+FLOAT = "FloatStorage"
+
+
+def legacy_storage(kind, array, count=None):
+    """The bytes of torch.save(storage, _use_new_zipfile_serialization=False)."""
+    out = io.BytesIO()
+    for part in (0x1950A86A20F9469CFC6C, 1001, {"protocol_version": 1001, "little_endian": True}):
+        pickle.dump(part, out, protocol=2)
+    pickler = pickle.Pickler(out, protocol=2)
+    pickler.persistent_id = lambda value: ("storage", STORAGES[kind], "94", "cpu", array.size, None) if value is array else None
+    pickler.dump(array)
+    pickle.dump(["94"], out, protocol=2)
+    return out.getvalue() + struct.pack("<q", array.size if count is None else count) + array.tobytes()
+
+
+def torch_tensor(array, kind=FLOAT, first=0, shape=None, strides=None, data=None):
+    strides = strides or [stride // array.itemsize for stride in array.strides]
+    storage = Call(FROM_BYTES, legacy_storage(kind, array) if data is None else data)
+    return Call(REBUILD, storage, first, tuple(shape or array.shape), tuple(strides), False, collections.OrderedDict())
+
+
+class Bfloat16:
+    """Pickled as the dtype that ml_dtypes adds to numpy."""
+
+    def __reduce__(self):
+        return numpy.dtype, (function("ml_dtypes", "bfloat16"), False, True), (3, "<", None, None, None, -1, -1, 0)
+
+
+def jax_array(array, module="jax._src.array", name="_reconstruct_array", dtype=None):
+    called, arguments, (version, shape, own_dtype, column_major, data) = array.__reduce__()
+    state = (version, shape, dtype or own_dtype, column_major, data)
+    return Call(function(module, name), called, arguments, state, {"weak_type": False, "named_shape": {}})
+
+
+def make_pickles(folder):
+    matrix, half = numpy.arange(6, dtype="f4").reshape(2, 3), numpy.arange(4, dtype="f2")
+    large = numpy.arange(40000, dtype="f4")
+    shared = Call(FROM_BYTES, legacy_storage(FLOAT, matrix))
+    row = Call(REBUILD, shared, 3, (3,), (1,), False, collections.OrderedDict())
+    whole = Call(REBUILD, shared, 0, (2, 3), (3, 1), False, collections.OrderedDict())
+    for protocol in (2, 4):
+        with open(f"{folder}/torch{protocol}.pkl", "wb") as out:
+            tensors = {"w": whole, "row": row, "h": torch_tensor(half, "HalfStorage"), "t": torch_tensor(matrix, shape=(3, 2), strides=(1, 3)),
+                       "large": torch_tensor(large)}
+            pickle.dump(tensors, out, protocol=protocol)
+        good(f"torch{protocol}.pkl", w=matrix, row=matrix[1], h=half, t=matrix.T, large=large)
+        with open(f"{folder}/jax{protocol}.pkl", "wb") as out:
+            older = jax_array(half, "jax._src.device_array", "reconstruct_device_array")
+            pickle.dump({"params": {"w": jax_array(matrix), "f": jax_array(numpy.asfortranarray(matrix)), "h": older,
+                                    "b": jax_array(half.view("u2"), dtype=Bfloat16())}}, out, protocol=protocol)
+        good(f"jax{protocol}.pkl", **{"params.w": matrix, "params.f": matrix, "params.h": half, "params.b": ("BF16", half.view("u2"))})
+    for name, tensor, reason in (
+        ("past", torch_tensor(matrix, first=1), "a tensor of elements [1, +6) in a storage of 6 elements"),
+        ("none", "text", "the pickle contains no tensors"),
+    ):
+        with open(f"{folder}/{name}.pkl", "wb") as out:
+            pickle.dump({"w": tensor}, out)
+        bad(name + ".pkl", reason)
+
+
+def make_odd(path):
+    """Tensors that cannot be shown, beside one that can."""
+    matrix, codes = numpy.arange(6, dtype="f4").reshape(2, 3), numpy.zeros(32, "u1")
+    from_type = function("torch._tensor", "_rebuild_from_type_v2")
+    jagged = function("torch.nested._internal.nested_tensor", "_rebuild_njt")
+    quantized = Call(function("torch._utils", "_rebuild_qtensor"), Call(FROM_BYTES, legacy_storage("QUInt4x2Storage", codes)), 0, (8, 8), (8, 1),
+                     ("per_channel_affine", 1, 0), False, collections.OrderedDict())
+    torch_storage = legacy_storage(FLOAT, matrix)
+    damaged = {"short": torch_storage[:-1], "count": legacy_storage(FLOAT, matrix, 7), "text": b"x", "empty": b""}
+    tensors = {name: torch_tensor(matrix, data=data) for name, data in damaged.items()}
+    with open(path, "wb") as out:
+        pickle.dump({**tensors, "jagged": Call(from_type, jagged, STORAGES[FLOAT], (torch_tensor(matrix),), {}), "q": quantized,
+                     "x": torch_tensor(matrix)}, out)
+
+
+MAKERS = {"ggml": make_ggml, "pickles": make_pickles, "paddle": make_paddle, "pt2": make_pt2, "tensorflow": make_tensorflow, "tensorizer": make_tensorizer}
 
 
 def make(folder):
@@ -498,7 +603,7 @@ def make_arrays(path):
         numpy.save(out, numpy.array(True))
 
 
-COMMANDS = {"make": make, "check": check, "large-pickle": make_large_pickle, "shards": make_shards, "part": make_part, "arrays": make_arrays}
+COMMANDS = {"make": make, "check": check, "large-pickle": make_large_pickle, "shards": make_shards, "part": make_part, "arrays": make_arrays, "odd": make_odd}
 
 if __name__ == "__main__":
     COMMANDS[sys.argv[1]](*sys.argv[2:])

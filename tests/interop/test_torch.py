@@ -5,8 +5,10 @@ that only the latter knows."""
 import base64
 import json
 import pathlib
+import pickle
 import sys
 import tempfile
+import warnings
 import zipfile
 
 import interop
@@ -82,6 +84,42 @@ def test_bits(directory):
                      directory / "bits.pt")
     save_and_compare({"neg": torch._neg_view(random_tensor("float32", (3, 3))), "neg.half": torch._neg_view(random_tensor("float16", (9,)))},
                      directory / "neg.pt")
+
+
+def test_pickled(directory):
+    """Tensors that pickle.dump() writes: each storage is a file of its own in the pickle."""
+    for protocol in (2, 4, 5):
+        names = [name for name in DTYPES + NEW_DTYPES if hasattr(torch, name)]
+        tensors = {name: random_tensor(name, (5, 7)) for name in names}
+        tensors |= {f"{name}.t": tensor.t() for name, tensor in tensors.items()} | {"large": random_tensor("float32", (300, 200))}
+        path = directory / f"pickled-{protocol}.pkl"
+        path.write_bytes(pickle.dumps(tensors, protocol=protocol))
+        compare(path, tensors)
+
+
+def odd_tensors():
+    """Tensors without values in wfs."""
+    for layout in (torch.strided, torch.jagged):
+        yield f"nested-{layout}", torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], layout=layout)
+    for name in ("quint4x2", "quint2x4", "qint8"):
+        if hasattr(torch, "quantize_per_channel"):  # until torch 2.16
+            yield name, torch.quantize_per_channel(torch.ones(8, 8), torch.ones(8), torch.zeros(8), 0, getattr(torch, name))
+    yield "sparse", torch.eye(3).to_sparse()
+    yield "csr", torch.eye(3).to_sparse_csr()
+    yield "meta", torch.empty(3, device="meta")
+
+
+def test_odd(directory):
+    """A tensor that cannot be shown does not hide others."""
+    writers = {"zip": torch.save, "pickle": lambda value, path: path.write_bytes(pickle.dumps(value)),
+               "legacy": lambda value, path: torch.save(value, path, _use_new_zipfile_serialization=False)}
+    warnings.simplefilter("ignore")  # nested and sparse tensors are beta features
+    for name, tensor in odd_tensors():
+        for how, write in writers.items():
+            path = directory / f"{name}.{how}"
+            write({"odd": tensor, "x": torch.ones(2)}, path)
+            interop.check(interop.cat(path, "tensors/x/raw") == raw_bytes(torch.ones(2)), f"{path.name}: the tensor beside it")
+            interop.check(interop.wfs("cat", path, "tensors/odd/raw").returncode == 1, f"{path.name}: has no values")
 
 
 def test_names(directory):

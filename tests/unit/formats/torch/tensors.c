@@ -67,7 +67,8 @@ static const struct {
     {IN_DICT("ctorch._utils\n_rebuild_device_tensor_from_cpu_tensor\n(" SHORT "ctorch\nbfloat16\nVxla\nI00\ntR"),
      "x F32 [1] (tensors that change dtype on load are not supported)"},
     {IN_DICT("ctorch._utils\n_rebuild_tensor_v2\n(ctorch.storage\n_load_from_bytes\n(C\1xtRI0\n(I1\nt(I1\ntI00\nNtR"),
-     "x U8 [1] (its storage is a nested checkpoint)"},
+     "x U8 [1] (its nested storage cannot be read: x.pt: magic number pickle at 0: offset 0: the pickle contains 0x78, "
+     "which is not an opcode)"},
 
     /* What no tensor needs is named. The functions are not called, and their tensors are there. */
     {"(dVw\n" SHORT "sVcolor\nclib\nColor\n(I1\ntRs.", "w F32 [1] 4\n{\"color\":{\"lib.Color\":[1]}}"},
@@ -167,6 +168,8 @@ static const struct {
     {IN_DICT(V3(BYTES("24"), "nothing", "I1\n", "I1\n", "")), "a tensor of an unknown dtype"},
     {IN_DICT("ctorch._utils\n_rebuild_parameter\n(I1\nI01\nNtR"), "a tensor made from an unknown object"},
     {IN_DICT("ctorch._tensor\n_rebuild_from_type_v2\n(clib\nf\nclib\nT\n(t(dtR"),
+     "x U8 [] (a tensor subclass that wfs does not know)"},
+    {IN_DICT("ctorch._tensor\n_rebuild_from_type_v2\n(ctorch\nSize\nclib\nT\n(t(dtR"),
      "a tensor made by a function that returns none"},
     {IN_DICT("ctorch._tensor\n_rebuild_from_type_v2\n(cos\nsystem\nclib\nT\n(Vid\nt(dtR"),
      "GLOBAL of os.system: a function call, not data"},

@@ -240,6 +240,9 @@ static bool fill_in(struct checkpoint *checkpoint, struct input *input, const st
     checkpoint->model_name = options->name ? options->name : model_name(checkpoint->arena, input);
     bool is_read = format->open != NULL ? format->open(checkpoint, input, options, error)
                                         : read_single_file(checkpoint, format, input, options, error);
+    if (is_read && checkpoint->tensors->n_tensors == 0 && checkpoint->file_format != NULL &&
+        checkpoint->file_format->needs_tensors)
+        return error_set(error, "%s: it contains no tensors", input->path);
     if (is_read && is_adapter(checkpoint))
         checkpoint->kind = CHECKPOINT_ADAPTER;
     return is_read;

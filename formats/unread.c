@@ -1,7 +1,9 @@
 #include "formats/unread.h"
 
+#include "base/checked.h"
 #include "base/text.h"
 #include "formats/huggingface/hub_cache.h"
+#include "formats/protobuf.h"
 #include "formats/zip/gzip.h"
 
 #include <libgen.h>
@@ -53,12 +55,98 @@ static const struct {
     {".aria2", "the mark of an unfinished download; let it finish"},
 };
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Reports whether what follows the name of a file is the number of a part: ".part1of2", ".part-01", ".part-b",
+ * "-split-a", ".001". */
+static bool is_part_number(const char *text)
+{
+    static const char *const words[] = {".part", "-split-", ".split-", "-part-"};
+    if (*text == '.' && is_digit(text[1]) && is_digit(text[2]) && is_digit(text[3]) && text[4] == '\0')
+        return true;
+    const char *number = NULL;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        number = text_starts_with(text, words[i]) ? text + strlen(words[i]) : number;
+    if (number == NULL || *number == '\0')
+        return false;
+    number += *number == '-' || *number == '_';
+    bool is_letter = *number >= 'a' && *number <= 'z';
+    size_t length = is_letter ? 1 + (number[1] >= 'a' && number[1] <= 'z') : strspn(number, "0123456789");
+    const char *rest = number + length;
+    if (!is_letter && text_starts_with(rest, "of") && is_digit(rest[2]))
+        rest += 2 + strspn(rest + 2, "0123456789");
+    return length > 0 && *rest == '\0';
+}
+
+/* Reports whether a file is one of several that `split` or the like cut from a file of weights, by its name. */
+static bool is_part(const char *name)
+{
+    static const char *const whole[] = {".gguf", ".safetensors", ".bin", ".pth", ".pt", ".ckpt", ".onnx", ".h5"};
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+        for (const char *at = strstr(name, whole[i]); at != NULL; at = strstr(at + 1, whole[i]))
+            if (is_part_number(at + strlen(whole[i])))
+                return true;
+    return false;
+}
+
 static const char *kind_of_name(const char *name)
 {
+    if (is_part(name))
+        return "one of several parts of a file; join them with cat, in their order";
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
         if (text_ends_with(name, endings[i].ending))
             return endings[i].what;
     return NULL;
+}
+
+/* Recognizes model.bin of CTranslate2: a version, then the length and name of the model's specification. */
+static const char *kind_of_head(const unsigned char *head, size_t length)
+{
+    enum { NEWEST = 32, NAME = 6, SPEC = 5 }; /* SPEC: "Spec" and a NUL */
+    size_t n_name = length > NAME ? (size_t)read_le(head + 4, 2) : 0;
+    bool is_version = length > NAME && read_le(head, 4) >= 1 && read_le(head, 4) <= NEWEST;
+    return is_version && n_name > SPEC && n_name <= length - NAME &&
+                   memcmp(head + NAME + n_name - SPEC, "Spec", SPEC) == 0
+               ? "CTranslate2, which wfs does not read; use the checkpoint it was converted from"
+               : NULL;
+}
+
+/* Recognizes a whole protocol buffer by the fields at its top: a Core ML model has one of its kind, from 200 on, a
+ * SavedModel of TensorFlow only graphs after its version. */
+static const char *kind_of_message(const struct source *file)
+{
+    enum { VERSION = 1, GRAPH = 2, FIRST_KIND = 200, LAST_KIND = 3999, MOST_FIELDS = 64 };
+    struct error unused;
+    struct protobuf_field field = {0};
+    struct window *window = memory_alloc(sizeof *window);
+    *window = (struct window){.source = file};
+    struct protobuf message = {.window = window, .name = source_name(file), .end = source_size(file)};
+    bool more = true, good = true, has_kind = false, only_graphs = true;
+    unsigned n_fields = 0;
+    while ((good = protobuf_next(&message, &field, &more, &unused)) && more && n_fields++ < MOST_FIELDS) {
+        bool is_bytes = field.wire == PROTOBUF_BYTES;
+        has_kind |= is_bytes && field.number >= FIRST_KIND && field.number <= LAST_KIND;
+        only_graphs &= field.number == (n_fields == 1 ? VERSION : GRAPH) && is_bytes == (n_fields > 1);
+    }
+    free(window);
+    if (!good || more || n_fields < 2)
+        return NULL;
+    return has_kind ? kind_of_name(".mlmodel") : only_graphs ? kind_of_name("saved_model.pb") : NULL;
+}
+
+/* Returns what a file is that no reader takes, by its name or its content; NULL: unknown. */
+static const char *kind_of_file(const struct input *input)
+{
+    enum { VERSION_TAG = 0x08 };
+    const char *kind = kind_of_name(input->file_name);
+    if (kind == NULL)
+        kind = kind_of_head(input->head, input->head_length);
+    if (kind == NULL && input->head_length > 0 && input->head[0] == VERSION_TAG)
+        kind = kind_of_message(input->file);
+    return kind;
 }
 
 /* Reports zip archives, which many programs write, torch included. */
@@ -88,7 +176,8 @@ bool unread_check_content(const struct input *input, struct error *error)
         if (input->head_length >= contents[i].offset + contents[i].length &&
             memcmp(input->head + contents[i].offset, contents[i].bytes, contents[i].length) == 0)
             return error_set(error, "%s: %s", input->path, contents[i].what);
-    const char *kind = input->file_name != NULL && is_zip(input) ? kind_of_name(input->file_name) : NULL;
+    bool says_kind = input->file_name != NULL && (is_zip(input) || is_part(input->file_name));
+    const char *kind = says_kind ? kind_of_name(input->file_name) : NULL;
     if (kind != NULL)
         return error_set(error, "%s: %s", input->path, kind);
     return true;
@@ -259,12 +348,30 @@ static void add_advice(const struct input *input, struct error *error)
     arena_free(arena);
 }
 
+/* Returns what a file of the directory is that no reader takes; NULL: unknown. */
+static const char *kind_in_directory(const struct input *input, const char *name)
+{
+    static const char binary[] = "model.bin"; /* of CTranslate2, and of others */
+    unsigned char head[sizeof input->head];
+    struct error unused;
+    const char *kind = kind_of_name(name);
+    struct source *file =
+        kind == NULL && strcmp(name, binary) == 0 ? location_source(input->location, name, &unused) : NULL;
+    if (file == NULL)
+        return kind;
+    size_t length = source_size(file) < sizeof head ? (size_t)source_size(file) : sizeof head;
+    if (source_read(file, 0, length, head, &unused))
+        kind = kind_of_head(head, length);
+    source_close(file);
+    return kind;
+}
+
 static bool explain_directory(const struct input *input, struct error *error)
 {
     if (input_has(input, "model_index.json"))
         return error_set(error, "%s: a pipeline (model_index.json) whose models are missing", input->path);
     for (size_t i = 0; i < input->list.count; i++) {
-        const char *kind = kind_of_name(input->list.entries[i].name);
+        const char *kind = kind_in_directory(input, input->list.entries[i].name);
         if (kind != NULL)
             return error_set(error, "%s: no checkpoint that wfs can read in this directory; %s is %s", input->path,
                              input->list.entries[i].name, kind);
@@ -279,6 +386,6 @@ bool unread_explain(const struct input *input, struct error *error)
 {
     if (input->file == NULL)
         return explain_directory(input, error);
-    const char *kind = kind_of_name(input->file_name);
+    const char *kind = kind_of_file(input);
     return error_set(error, "%s: %s", input->path, kind != NULL ? kind : "not a checkpoint that wfs can read");
 }

@@ -10,7 +10,9 @@
  * - then, to the end of the file, tensors: u32 number of dimensions, u32 length of the name, u32 ggml type, the
  *   dimensions, the fastest first, the name, zeros up to a multiple of 32 in "tjgg", the elements.
  *
- * "lmgg" has no mark of its model: it is the one whose layout ends with the file. Blocks of quantized types changed
+ * "lmgg" has no mark of its model: it is the one whose layout ends with the file. Other programs have files of their
+ * own with these magics: rwkv.cpp's begin with another version, that of whisper.cpp's voice activity detection with a
+ * name. Blocks of quantized types changed
  * twice: tensors of older ones are listed without values. Filters and tokens are not shown; whisper.h has them.
  * Source: whisper.cpp, whisper_model_load(); llama.cpp, convert_llama_ggml_to_gguf.py. */
 #include "base/checked.h"
@@ -57,7 +59,7 @@ static const struct kind {
     {"llama", "tjgg", .has_version = true, .has_scores = true, .is_aligned = true, .n_numbers = LLAMA_NUMBERS,
      .names = llama_names},
 };
-enum { N_KINDS = sizeof kinds / sizeof *kinds, MAGIC_BYTES = 4 };
+enum { N_KINDS = sizeof kinds / sizeof *kinds, MAGIC_BYTES = 4, HEAD_BYTES = 16 };
 
 struct reader {
     const struct kind *kind;
@@ -67,6 +69,7 @@ struct reader {
     struct tensor_set *tensors;
     uint64_t at;
     uint32_t version, numbers[WHISPER_NUMBERS];
+    bool has_head; /* what precedes the tensors fits the kind */
     struct error *error;
 };
 
@@ -202,7 +205,8 @@ static bool read_tensor(struct reader *reader)
 static bool read_kind(struct reader *reader)
 {
     reader->at = MAGIC_BYTES;
-    if (!read_head(reader))
+    reader->has_head = read_head(reader);
+    if (!reader->has_head)
         return false;
     while (reader->at < source_size(reader->file))
         if (!read_tensor(reader))
@@ -236,12 +240,24 @@ static bool read_kinds(struct reader *reader, struct checkpoint *checkpoint, str
             take(reader, checkpoint, tensors);
             return true;
         }
-        if (reader->at > furthest) {
+        if (reader->has_head && reader->at > furthest) {
             furthest = reader->at;
             *error = *reader->error;
         }
     }
     return false;
+}
+
+/* Returns what a file is whose first bytes are those of another program; NULL: unknown. */
+static const char *other_program(const char *head)
+{
+    enum { RWKV_VERSION = 100, NAME = 8 };
+    uint32_t number = (uint32_t)read_le(head + MAGIC_BYTES, 4);
+    if (memcmp(head, "fmgg", MAGIC_BYTES) == 0 && number >= RWKV_VERSION && number < 2 * RWKV_VERSION)
+        return "rwkv.cpp's format, which wfs does not read; use the checkpoint it was converted from";
+    if (memcmp(head, "lmgg", MAGIC_BYTES) == 0 && memcmp(head + NAME, "silero", 6) == 0)
+        return "whisper.cpp's model of voice activity detection, which wfs does not read";
+    return NULL;
 }
 
 /* Takes the mel filters, and their sizes. */
@@ -308,23 +324,26 @@ bool whisper_read_metadata(struct source *file, struct gguf_kvs *ret_metadata, s
 static bool read_file(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
                       const struct open_options *options, struct error *error)
 {
-    char magic[MAGIC_BYTES];
+    char head[HEAD_BYTES] = {0};
+    size_t length = source_size(file) < sizeof head ? (size_t)source_size(file) : sizeof head;
     struct error reason = {""}, last;
     (void)options;
-    error_set(&last, "%s: not a file of ggml", source_name(file));
-    if (source_size(file) < MAGIC_BYTES) {
-        *error = last;
+    if (!source_read(file, 0, length, head, error))
         return false;
-    }
-    if (!source_read(file, 0, MAGIC_BYTES, magic, error))
-        return false;
+    const char *other = other_program(head);
+    if (other != NULL)
+        return error_set(error, "%s: %s", source_name(file), other);
+    error_set(&last,
+              "%s: a file of ggml that is laid out neither like whisper.cpp's models nor like LLaMA's of 2023; another "
+              "model, or an interrupted download",
+              source_name(file));
     struct reader reader = {
         .file = file,
         .arena = checkpoint->arena,
         .error = &reason,
         .window = window_new(file),
     };
-    bool good = read_kinds(&reader, checkpoint, tensors, magic, &last);
+    bool good = read_kinds(&reader, checkpoint, tensors, head, &last);
     free(reader.window);
     if (!good)
         *error = last;

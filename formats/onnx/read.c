@@ -335,13 +335,30 @@ static bool begins_model(const unsigned char *head, size_t length)
            memchr(tags, head[2], sizeof tags) != NULL;
 }
 
+/* Reports whether a file has a graph at its top and no field that a model cannot have. Core ML's models and SavedModels
+ * of TensorFlow begin alike. A damaged file counts as a model, so that the error names its fault. */
+static bool has_graph(const struct source *file)
+{
+    enum { LAST_FIELD = 26 };
+    struct error unused;
+    struct protobuf_field field = {0};
+    struct window *window = memory_alloc(sizeof *window);
+    *window = (struct window){.source = file};
+    struct protobuf model = {.window = window, .name = source_name(file), .end = source_size(file)};
+    bool more = true, good = true;
+    while (good && more && field.number != MODEL_GRAPH && field.number <= LAST_FIELD)
+        good = protobuf_next(&model, &field, &more, &unused);
+    free(window);
+    return !good || (more && field.number == MODEL_GRAPH);
+}
+
 /* Hugging Face's files come before ONNX in a directory that has both. */
 static enum probe onnx_probe(const struct input *input)
 {
     if (input->file != NULL) {
         if (is_onnx(input->file_name))
             return PROBE_SURE;
-        return begins_model(input->head, input->head_length) ? PROBE_LIKELY : PROBE_NO;
+        return begins_model(input->head, input->head_length) && has_graph(input->file) ? PROBE_LIKELY : PROBE_NO;
     }
     for (size_t i = 0; i < input->list.count; i++)
         if (is_onnx(input->list.entries[i].name))

@@ -294,6 +294,7 @@ static const struct extension extensions[] = {
 const struct format torch_format = {
     .name = "torch",
     .extensions = extensions,
+    .needs_tensors = true,
     .summary = "torch.save(): zip and legacy formats, pickled numpy arrays",
     .probe = probe,
     .read_file = read_file,

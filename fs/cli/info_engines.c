@@ -4,6 +4,7 @@
 #include "fs/cli/progress.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 struct variants {
     bool is_brief;
@@ -82,8 +83,22 @@ static void append_range(const struct variants *variants, struct buffer *text)
                   size_text(variants->largest, largest));
 }
 
-bool engine_text(struct tree *tree, const char *name, node_id directory, bool is_brief, struct buffer *text)
+/* Reports whether the directory is the source's own. */
+static bool holds_side_file(const struct tree *tree, const char *name)
 {
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    size_t length = strlen(name);
+    for (size_t i = 0; i < checkpoint->n_side_files; i++)
+        if (text_starts_with(checkpoint->side_files[i].name, name) && checkpoint->side_files[i].name[length] == '/')
+            return true;
+    return false;
+}
+
+bool engine_text(struct tree *tree, const char *name, node_id directory, bool is_brief, struct buffer *text,
+                 struct buffer *refusal)
+{
+    if (holds_side_file(tree, name))
+        return false;
     struct variants variants = {.is_brief = is_brief, .tree = tree, .arena = arena_new()};
     tree_list_names(tree, directory, 0, add_variant, &variants);
     bool is_engine = variants.n_files == 0 && variants.first != NULL;
@@ -92,8 +107,11 @@ bool engine_text(struct tree *tree, const char *name, node_id directory, bool is
     if (is_engine && variants.text.length > 0) {
         buffer_printf(text, "%s/: ", name);
         buffer_append(text, variants.text.bytes, variants.text.length);
-    } else if (is_engine)
-        append_reason(&variants, name, text);
+        buffer_append(text, "", 1);
+    } else if (is_engine) {
+        append_reason(&variants, name, refusal);
+        buffer_append(refusal, "", 1);
+    }
     buffer_free(&variants.text);
     arena_free(variants.arena);
     return is_engine;

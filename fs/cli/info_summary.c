@@ -284,7 +284,7 @@ struct extent_of_files {
     uint64_t n_small;
     struct buffer directories;
     bool is_narrow;
-    struct buffer engines; /* texts, each with a NUL */
+    struct buffer engines, refusals; /* texts, each with a NUL */
 };
 
 static bool measure_file(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
@@ -323,14 +323,14 @@ static bool add_top(void *context, uint64_t index, const char *name, const struc
     if (strcmp(name, "tensors") == 0 || attributes->branch)
         return true;
     bool may_be_engine = attributes->directory && strcmp(name, "gguf") != 0; /* which has converter/ if nothing else */
-    if (may_be_engine && engine_text(top->tree, name, attributes->id, top->is_narrow, &top->engines))
-        buffer_append(&top->engines, "", 1);
-    else if (attributes->directory)
+    bool is_engine =
+        may_be_engine && engine_text(top->tree, name, attributes->id, top->is_narrow, &top->engines, &top->refusals);
+    if (attributes->directory && !is_engine)
         add_directory(top, name, attributes);
-    else if (is_model)
+    else if (is_model && !attributes->directory)
         buffer_printf(&top->large, "%s%s %s", top->large.length != 0 ? ", " : "", name,
                       size_text(attributes->size, size));
-    else
+    else if (!attributes->directory)
         top->n_small++;
     return true;
 }
@@ -352,15 +352,22 @@ static void append_tensor_files(struct buffer *text, const struct shown_tensors 
         buffer_printf(text, " and %zu more kinds of file", n_kinds - SHOWN_FILES);
 }
 
-/* Prints a line for each directory that holds variants of the model. */
-static void print_engines(const struct page *page, struct buffer *engines)
+/* Prints a line for each text. */
+static void print_texts(const struct page *page, const char *label, struct buffer *texts)
 {
-    for (size_t at = 0; at < engines->length; at += strlen((const char *)engines->bytes + at) + 1) {
+    for (size_t at = 0; at < texts->length; at += strlen((const char *)texts->bytes + at) + 1) {
         struct buffer text = {0};
-        buffer_append_text(&text, (const char *)engines->bytes + at);
-        print_labelled(page, at == 0 ? "engines" : "", &text);
+        buffer_append_text(&text, (const char *)texts->bytes + at);
+        print_labelled(page, at == 0 ? label : "", &text);
     }
-    buffer_free(engines);
+    buffer_free(texts);
+}
+
+/* Prints the directories that hold variants of the model, and why others do not. */
+static void print_engines(const struct page *page, struct extent_of_files *top)
+{
+    print_texts(page, "engines", &top->engines);
+    print_texts(page, "left out", &top->refusals);
 }
 
 /* Prints the lines about the files of a mount. */
@@ -376,14 +383,14 @@ static void print_tree(const struct page *page, struct tree *tree)
     if (top.directories.length != 0)
         print_labelled(page, "", &top.directories);
     if (tree_checkpoint(tree)->n_sources == 0) {
-        print_engines(page, &top.engines);
+        print_engines(page, &top);
         return;
     }
     buffer_printf(&tensors, "tensors/ with %zu tensor%s", shown_tensors_count(shown),
                   shown_tensors_count(shown) == 1 ? "" : "s");
     append_tensor_files(&tensors, shown, tree_options(tree));
     print_labelled(page, "", &tensors);
-    print_engines(page, &top.engines);
+    print_engines(page, &top);
 }
 
 void print_summary(struct tree *tree, const struct profile *profile, bool colour)
@@ -396,6 +403,7 @@ void print_summary(struct tree *tree, const struct profile *profile, bool colour
     buffer_free(&planned.large);
     buffer_free(&planned.directories);
     buffer_free(&planned.engines);
+    buffer_free(&planned.refusals);
     text_printable(checkpoint->model_name, strlen(checkpoint->model_name), name, sizeof name);
     print_heading(&page, name);
     if (checkpoint->n_sources != 0) {

@@ -517,8 +517,14 @@ EOF
     "$WFS" info "$OUT/other" | grep -q "mlx/plain/model.safetensors is left out: no class of mlx-lm is known for the model type 'nothing'"
     echo '{' >"$OUT/other/config.json"
     "$WFS" info "$OUT/other" >"$OUT/page"
+    grep -q '^left out    .*/model.safetensors is left out: config.json: line 2: invalid JSON' "$OUT/page"
     grep -q 'mlx/plain/model.safetensors is left out: config.json: line 2: invalid JSON' "$OUT/page"
+    run ! grep -q '^engines' "$OUT/page"
     run ! grep 'there is no' "$OUT/page" # gguf/, which is empty, is not for an engine
+    mkdir -p "$OUT/other/x/bf16" && echo text >"$OUT/other/x/bf16/notes.txt"
+    "$WFS" info "$OUT/other" >"$OUT/page"
+    run ! grep 'there is no' "$OUT/page"
+    grep -q 'x/ with 1 file' "$OUT/page"
 }
 
 # What a terminal of 80 columns gets.

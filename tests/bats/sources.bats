@@ -114,3 +114,23 @@ has_only_tensors() {
         grep -q "^$name: its nested storage cannot be read: " "$BATS_TEST_TMPDIR/refused"
     done
 }
+
+@test "what other programs write is called by its name" {
+    local dir=$BATS_TEST_TMPDIR
+    "$PYTHON" "$HERE/sources.py" others "$dir"
+    for name in blla.mlmodel blla.bin; do
+        fails 1 "$name: Core ML, which wfs does not read" "$WFS" info "$dir/$name"
+    done
+    for name in saved_model.pb graph; do
+        fails 1 "$name: a TensorFlow graph; wfs reads the variables of its directory" "$WFS" info "$dir/$name"
+    done
+    [ "$("$WFS" cat "$dir/model" tensors/w/raw | od -An -tf4 | xargs)" = "0 1 2" ] # ONNX without the ending
+    fails 1 "truncated" "$WFS" info "$dir/cut"
+    fails 1 "model.bin is CTranslate2, which wfs does not read" "$WFS" info "$dir/ct2"
+    fails 1 "m.gguf.part1of2 is one of several parts of a file; join them with cat, in their order" "$WFS" info "$dir/parts"
+}
+
+@test "a torch archive without tensors is refused" {
+    "$PYTHON" "$HERE/sources.py" no-tensors "$BATS_TEST_TMPDIR/none.pt"
+    fails 1 "none.pt: it contains no tensors" "$WFS" info "$BATS_TEST_TMPDIR/none.pt"
+}

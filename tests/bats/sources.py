@@ -6,6 +6,8 @@
     sources.py shards FOLDER        a sharded checkpoint of safetensors, with its index
     sources.py part FILE            what one process of torch.distributed.checkpoint's HuggingFaceStorageWriter saves
     sources.py arrays FILE          arrays one after another, as numpy.save() appends them
+    sources.py others FOLDER        files that wfs does not read
+    sources.py no-tensors FILE      a torch archive of options
     sources.py odd FILE             a pickle with tensors that cannot be shown beside one that can
 
 FOLDER/FORMAT has the files of a format, which this script writes byte for byte as the format's own library does.
@@ -264,7 +266,9 @@ def make_ggml(folder):
         "control": (whisper(ggml_tensor("a\nb", vector, 0)), "name has control characters"),
         "none": (whisper(b""), "it holds no tensors"),
         "twice": (whisper(both + both), "m.weight"),
-        "vocabulary": (whisper(both, vocabulary=b"\xff" * 12), "truncated"),
+        "vocabulary": (whisper(both, vocabulary=b"\xff" * 12), "laid out neither like whisper.cpp's models nor like LLaMA's"),
+        "vad": (b"lmgg" + struct.pack("<I", 10) + b"silero-16k" + bytes(200), "whisper.cpp's model of voice activity detection"),
+        "rwkv": (b"fmgg" + struct.pack("<5I", 101, 50277, 64, 2, 0) + bytes(200), "rwkv.cpp's format, which wfs does not read"),
     }
     for name, (data, reason) in wrong.items():
         right[name] = data
@@ -494,6 +498,30 @@ def make_odd(path):
                      "x": torch_tensor(matrix)}, out)
 
 
+def put(path, content):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as out:
+        out.write(content)
+
+
+def make_others(folder):
+    """Files of other programs, and an ONNX model that is told from them by its content alone."""
+    coreml = field(1, 4) + field(2, field(1, b"\n\1x")) + field(500, field(1, b""))
+    saved_model = field(1, 1) + field(2, field(1, field(4, b"serve")) + field(2, field(1, field(1, b"x"))))
+    weight = field(1, 3) + field(2, 1) + field(8, b"w") + field(9, numpy.arange(3, dtype="f4").tobytes())
+    onnx = field(1, 8) + field(2, b"test") + field(7, field(2, b"graph") + field(5, weight)) + field(8, field(2, 17))
+    for name, content in {"blla.mlmodel": coreml, "blla.bin": coreml, "saved_model.pb": saved_model, "graph": saved_model, "model": onnx,
+                          "cut": onnx[:-20], "parts/m.gguf.part1of2": b"GGUF", "parts/m.gguf.part2of2": b"x", "ct2/config.json": b"{}",
+                          "ct2/model.bin": struct.pack("<IH", 6, 16) + b"TransformerSpec\0" + bytes(99), "ct2/vocabulary.json": b"[]"}.items():
+        put(f"{folder}/{name}", content)
+
+
+def make_no_tensors(path):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in (("data.pkl", pickle.dumps({"lr": 1}, 2)), ("version", b"3\n")):
+            archive.writestr("none/" + name, content)
+
+
 MAKERS = {"ggml": make_ggml, "pickles": make_pickles, "paddle": make_paddle, "pt2": make_pt2, "tensorflow": make_tensorflow, "tensorizer": make_tensorizer}
 
 
@@ -603,7 +631,8 @@ def make_arrays(path):
         numpy.save(out, numpy.array(True))
 
 
-COMMANDS = {"make": make, "check": check, "large-pickle": make_large_pickle, "shards": make_shards, "part": make_part, "arrays": make_arrays, "odd": make_odd}
+COMMANDS = {"make": make, "check": check, "large-pickle": make_large_pickle, "shards": make_shards, "part": make_part, "arrays": make_arrays, "odd": make_odd, "others": make_others,
+            "no-tensors": make_no_tensors}
 
 if __name__ == "__main__":
     COMMANDS[sys.argv[1]](*sys.argv[2:])

@@ -37,6 +37,15 @@ static const struct {
     {"a.task", "PK\3\4\0", 5, NULL},
     {"a.pt", "PK\3\4\0", 5, NULL},
     {"a.bin", "\x80\2", 2, NULL},
+    {"m.Q8_0.gguf.part1of2", "GGUF\3\0\0\0", 8, "m.Q8_0.gguf.part1of2: one of several parts of a file; join them"},
+    {"m.gguf.part-01", "x", 1, "m.gguf.part-01: one of several parts"},
+    {"m.gguf-split-a", "x", 1, "m.gguf-split-a: one of several parts"},
+    {"m.safetensors.001", "x", 1, "m.safetensors.001: one of several parts"},
+    {"model.bin.part-ab", "x", 1, "model.bin.part-ab: one of several parts"},
+    {"m.gguf.part", "x", 1, NULL},
+    {"m.gguf.partial", "x", 1, NULL},
+    {"m.part1of2.gguf", "x", 1, NULL},
+    {"m-00001-of-00002.gguf", "x", 1, NULL},
 };
 
 static void test_contents(void)
@@ -136,6 +145,13 @@ static void test_files(void)
     struct input input = file_of("model.litertlm", "abc", 3);
     CHECK(!unread_explain(&input, &error));
     CHECK_TEXT(error.message, "model.litertlm: LiteRT-LM, which wfs does not read");
+    input = file_of("model.bin", "\6\0\0\0\x10\0TransformerSpec", 22);
+    CHECK(!unread_explain(&input, &error));
+    CHECK_TEXT(error.message,
+               "model.bin: CTranslate2, which wfs does not read; use the checkpoint it was converted from");
+    input = file_of("model.bin", "\6\0\0\0\x20\0TransformerSpec", 22);
+    CHECK(!unread_explain(&input, &error));
+    CHECK_TEXT(error.message, "model.bin: not a checkpoint that wfs can read");
     input = file_of("model.what", "abc", 3);
     CHECK(!unread_explain(&input, &error));
     CHECK_TEXT(error.message, "model.what: not a checkpoint that wfs can read");

@@ -1,5 +1,6 @@
 """Arrays of numpy and torch, safe_open() and fsspec, against numpy and the packages of others."""
 import itertools
+import json
 import os
 import subprocess
 import sys
@@ -149,6 +150,41 @@ def test_fsspec(source, need):
     assert set(system.glob("tensors/h*/f*.npy")) >= {"tensors/half/f16.npy", "tensors/half/f32.npy"}
     with pytest.raises(OSError):
         system.open("metadata.json", "wb")
+
+
+def test_offset_keys_are_in_the_order_of_bytes(source, tmp_path, need):
+    safetensors = need("safetensors")
+    need("numpy")
+    with wfs.safe_open(source, "np") as ours, safetensors.safe_open(source, "np") as theirs:
+        assert ours.offset_keys() == theirs.offset_keys() != ours.keys()
+    index = {}
+    for number, names in ((2, "bc"), (1, "za")):
+        file = tmp_path / f"model-{number:05}-of-00002.safetensors"
+        write_safetensors(file, {name: ("U8", [1], name.encode()) for name in names})
+        index |= {name: file.name for name in names}
+    source.unlink()
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": index}))
+    with wfs.safe_open(tmp_path, "np") as ours:
+        assert ours.offset_keys() == ["z", "a", "b", "c"] and ours.keys() == ["a", "b", "c", "z"]
+
+
+@pytest.mark.parametrize("cache", ["simplecache", "filecache"])
+def test_caches_of_fsspec_tell_models_apart(source, tmp_path, need, cache):
+    fsspec = need("fsspec")
+    other = tmp_path / "other" / source.name
+    other.parent.mkdir()
+    write_safetensors(other, {"other": ("U8", [3], b"abc")})
+    storage = {cache: {"cache_storage": str(tmp_path / "cache")}}
+    for _ in range(2):
+        for one in (source, other):
+            with fsspec.open(f"{cache}::wfs://{one}!/model.safetensors", **storage) as file:
+                assert file.read() == one.read_bytes()
+            system = fsspec.filesystem(cache, target_protocol="wfs", target_options={"source": str(one)}, **storage[cache])
+            assert system.cat_file("model.safetensors") == one.read_bytes()
+            assert "model.safetensors" in system.ls("", detail=False)
+    for dtype in ("f16", "f32"):
+        with fsspec.open(f"{cache}::wfs://{source}!/model.safetensors", wfs={"dtype": dtype}, **storage) as file:
+            assert file.read() == wfs.open(source, dtype=dtype).read("model.safetensors")
 
 
 def test_a_shortened_file_is_an_error_without_a_mapping(source, need):

@@ -59,8 +59,18 @@ class safe_open:
         return sorted(self._tensors)
 
     def offset_keys(self) -> list[str]:
-        """The names of the tensors, in the order of the source."""
-        return list(self._tensors)
+        """The names of the tensors in the order of their bytes, file after file; those without a place of their own last."""
+        metadata = self._model.metadata
+        files = {source["name"]: number for number, source in enumerate(metadata["sources"])}
+
+        def place(numbered: tuple[int, dict[str, Any]]) -> tuple[int, int, int, int]:
+            number, tensor = numbered
+            if tensor["offset"] is None:
+                return len(files), 0, 0, number
+            return files.get(tensor["source"], len(files)), tensor["offset"], tensor["length"], number
+
+        names = list(self._tensors)
+        return [names[number] for number, _ in sorted(enumerate(metadata["tensors"]), key=place)]
 
     def metadata(self) -> Optional[dict[str, str]]:
         """The source's own metadata, as texts; None: it has none."""

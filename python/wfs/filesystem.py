@@ -2,10 +2,16 @@
 
 A URL is wfs://SOURCE!/PATH: SOURCE is what wfs.open() takes, PATH is a file of the model. Storage options are those of
 wfs.open(). Without SOURCE! the storage option `source` names it.
+
+fsspec's caches (simplecache, filecache, blockcache) keep files by their paths alone. They get paths that begin with the
+source and a digest of the options, so that one cache directory serves many models.
 """
 from __future__ import annotations
 
+import hashlib
 import io
+import json
+import sys
 from typing import Any, Optional
 
 from fsspec.spec import AbstractFileSystem
@@ -13,6 +19,13 @@ from fsspec.spec import AbstractFileSystem
 from ._model import FileInfo, Model
 
 _PREFIX, _SEPARATOR = "wfs://", "!/"
+_CACHES = "fsspec.implementations.cached"
+
+
+def _identity(source: str, options: dict[str, Any]) -> str:
+    """The text that tells this model from others, in paths for caches."""
+    text = json.dumps(options, sort_keys=True, default=str)
+    return f"{source}?{hashlib.sha256(text.encode()).hexdigest()[:16]}" if options else source
 
 
 class WfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
@@ -23,6 +36,8 @@ class WfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
         ours = {name: value for name, value in options.items() if name not in _FSSPEC_OPTIONS}
         super().__init__(**{name: value for name, value in options.items() if name in _FSSPEC_OPTIONS})
         self.model = Model(source, **ours)
+        self._identity = _identity(str(source), ours)
+        self._strip_protocol = self._strip_for_caller  # of this instance: caches call it, and fsspec's own functions
 
     @classmethod
     def _strip_protocol(cls, path: Any) -> Any:
@@ -34,6 +49,14 @@ class WfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
         if _SEPARATOR in text:
             text = text.split(_SEPARATOR, 1)[1]
         return text.strip("/")
+
+    def _strip_for_caller(self, path: Any) -> Any:
+        stripped = type(self)._strip_protocol(path)
+        if sys._getframe(1).f_globals.get("__name__") != _CACHES:
+            return stripped
+        if isinstance(stripped, list):
+            return [self._identity + _SEPARATOR + one for one in stripped]
+        return self._identity + _SEPARATOR + stripped
 
     @staticmethod
     def _get_kwargs_from_urls(path: str) -> dict[str, Any]:

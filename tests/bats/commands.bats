@@ -709,9 +709,9 @@ END
     need_mount_namespace
     ! grep -qE '__(asan|tsan)_init' "$WFS" || skip "a sanitizer needs /proc, too"
     fails 1 "model.safetensors: where it is cannot be found out; is /proc mounted?" \
-        unshare -m sh -c 'umount -l /proc && exec "$@"' sh "$WFS" info "$MODEL"
+        "$HERE/namespace" sh -c 'umount -l /proc && exec "$@"' sh "$WFS" info "$MODEL"
     fails 1 "model.safetensors: cannot be opened; is /proc mounted?" \
-        unshare -m sh -c 'umount -l /proc && exec "$@"' sh "$WFS" info "$SOURCE"
+        "$HERE/namespace" sh -c 'umount -l /proc && exec "$@"' sh "$WFS" info "$SOURCE"
 }
 
 @test "weights behind a link out of the model are refused with the remedy; -o follow-links follows the link" {

@@ -1,5 +1,5 @@
 # Runs the examples of every command's help as they are, in a home and a /mnt of their own: to be run by
-# `unshare -m`. WFS is the program, PYTHON one with numpy; the first argument is a directory with a model, the second
+# tests/bats/namespace. WFS is the program, PYTHON one with numpy; the first argument is a directory with a model, the second
 # one a torch checkpoint.
 set -euo pipefail
 

@@ -170,7 +170,7 @@ complete_bash() {
     need_mount_namespace
     need jq
     "$PYTHON" "$HERE/../data/make.py" sample "$BATS_TEST_TMPDIR/model"
-    run env PYTHON="$PYTHON" unshare -m bash "$HERE/examples.bash" "$BATS_TEST_TMPDIR/model" "$HERE/../data/torch/views-5.pt"
+    run env PYTHON="$PYTHON" "$HERE/namespace" bash "$HERE/examples.bash" "$BATS_TEST_TMPDIR/model" "$HERE/../data/torch/views-5.pt"
     echo "$output"
     [ "$status" -eq 0 ]
     [[ ${lines[-1]} == "all of them ran" ]]

@@ -82,11 +82,11 @@ need_root() {
     is_root || skip "only root can"
 }
 
-# For `unshare -m`, which fails in a chroot whose root is no mount point.
+# For tests/bats/namespace.
 need_mount_namespace() {
     need_root
     need unshare
-    unshare -m true 2>/dev/null || missing "the right to make a mount namespace, and a root that is a mount point"
+    "$HERE/namespace" true 2>/dev/null || missing "the right to make a mount namespace"
 }
 
 # For mounts that `wfs exec` hides from others. In a chroot the kernel gives an ordinary user no namespaces.
@@ -128,7 +128,7 @@ need_fuse_for_others() {
 }
 
 as_other_with_fuse() {
-    OTHER=${OTHER:-65534} unshare -m sh -c 'mount --bind "$0" /dev/fuse && exec setpriv --reuid "$OTHER" --regid "$OTHER" --clear-groups "$@"' \
+    OTHER=${OTHER:-65534} "$HERE/namespace" sh -c 'mount --bind "$0" /dev/fuse && exec setpriv --reuid "$OTHER" --regid "$OTHER" --clear-groups "$@"' \
         "$BATS_TEST_TMPDIR/fuse" "$@"
 }
 

@@ -177,7 +177,7 @@ setup() {
 @test "the message names the obstacle to a mount" {
     need_fuse_for_others
     local cannot="wfs: $MNT: cannot mount:"
-    run --separate-stderr unshare -m sh -c 'mount -t tmpfs none /dev && exec "$@"' sh "$WFS" mount "$SOURCE" "$MNT"
+    run --separate-stderr "$HERE/namespace" sh -c 'mount -t tmpfs none /dev && exec "$@"' sh "$WFS" mount "$SOURCE" "$MNT"
     [ "$status" -eq 1 ]
     [[ $stderr == "$cannot /dev/fuse does not exist; 'modprobe fuse' loads it"*"'wfs cp' need no mount" ]]
     mkdir "$MNT"
@@ -186,8 +186,8 @@ setup() {
     [[ $stderr == "$cannot you cannot write to this directory"* ]]
     [ "${#stderr_lines[@]}" -eq 1 ]
     chown 65534 "$MNT"
-    run --separate-stderr unshare -m sh -c 'mount --bind /dev/null "$(command -v fusermount3)" && exec "$@"' sh \
-        unshare -m sh -c 'mount --bind "$0" /dev/fuse && exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"' \
+    run --separate-stderr "$HERE/namespace" sh -c 'mount --bind /dev/null "$(command -v fusermount3)" && exec "$@"' sh \
+        "$HERE/namespace" sh -c 'mount --bind "$0" /dev/fuse && exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"' \
         "$BATS_TEST_TMPDIR/fuse" "$BATS_TEST_TMPDIR/wfs" mount "$SOURCE" "$MNT"
     [ "$status" -eq 1 ]
     [[ ${stderr_lines[-1]} == "$cannot fusermount3 is missing (package fuse3); "*"'wfs cp' need no mount" ]]
@@ -455,7 +455,7 @@ END
     need_root
     need unshare
     serve "$SOURCE" "$MNT"
-    unshare -m sleep 600 3>&- &
+    "$HERE/namespace" sleep 600 3>&- &
     other=$!
     await grep -qF " $MNT fuse.wfs " "/proc/$other/mounts"
     await sh -c '[ "$(readlink /proc/self/ns/mnt)" != "$(readlink "/proc/$0/ns/mnt")" ]' "$other"

@@ -4,7 +4,7 @@ load lib
 
 # Runs the tests of files where /dev/fuse belongs to no driver: run_without_fuse VARIABLES... FILES...
 run_without_fuse() {
-    run env -i PATH=/usr/local/bin:/usr/bin:/bin WFS="$WFS" unshare -m sh -c 'mount --bind "$0" /dev/fuse && exec "$@"' "$BATS_TEST_TMPDIR/fuse" \
+    run env -i PATH=/usr/local/bin:/usr/bin:/bin WFS="$WFS" "$HERE/namespace" sh -c 'mount --bind "$0" /dev/fuse && exec "$@"' "$BATS_TEST_TMPDIR/fuse" \
         env "$@"
     echo "$output"
 }

@@ -1,5 +1,6 @@
 """What works without numpy: files, bytes, names, errors, the program."""
 import gc
+import importlib.metadata
 import os
 import subprocess
 import sys
@@ -188,6 +189,12 @@ def test_the_process_stays_as_it_is_unless_it_is_told(tmp_path):
         return subprocess.run([sys.executable, "-c", code, str(source), *arguments], check=True, capture_output=True)
     assert (run().stdout, run().stderr) == (b"0\n", b"")
     assert run("allowed").stdout == b"1\n"
+
+
+def test_the_distribution_has_a_name_of_its_own():
+    """PyPI's wfs is another project."""
+    found = importlib.metadata.distribution("wfs-weights")
+    assert any(str(file) == "wfs/__init__.py" for file in found.files)
 
 
 def test_the_program(source):

@@ -546,6 +546,13 @@ on_terminal() {
     [ "$(awk 'length > 80' "$OUT/page" | wc -l)" -eq 0 ]
 }
 
+@test "info has no note about the sample of the demo" {
+    "$PYTHON" "$HERE/../data/make.py" demo "$OUT/tiny-llama"
+    "$WFS" info "$OUT/tiny-llama" >"$OUT/page"
+    grep -q '^tokenizer   SPM, 576 tokens' "$OUT/page"
+    run ! grep -q '^notes' "$OUT/page"
+}
+
 @test "info names an unknown pre-tokenizer and the remedy, and its hash with --all" {
     local model=$OUT/gpt-two
     "$PYTHON" "$HERE/../data/make.py" sample "$model"

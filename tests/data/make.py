@@ -3,6 +3,7 @@
 descriptions of their formats.
 
     make.py sample DIR              a small Llama as a Hugging Face directory, with BF16 weights
+    make.py demo DIR                the same with a tokenizer of SentencePiece, as Llama 2 has, which needs no guess
     make.py vision DIR              the same Llama with a vision encoder: a small SmolVLM
     make.py safetensors-corpus DIR  beginnings for fuzzing the header of safetensors files
 """
@@ -218,7 +219,7 @@ tags:
 ---
 # Tiny Llama, a sample
 
-Two layers of random numbers in the shape of a Llama, made by `tests/data/make.py sample`. It speaks no sense, and fast.
+Two layers of random numbers in the shape of a Llama, made by `tests/data/make.py`. It speaks no sense, and fast.
 """
 
 
@@ -230,6 +231,48 @@ def make_sample(directory):
     (directory / "tokenizer.json").write_text(json.dumps(tokenizer, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     (directory / "README.md").write_text(SAMPLE_README)
     (directory / "model.safetensors").write_bytes(safetensors(sample_weights(), {"format": "pt"}))
+
+
+# The sample with a tokenizer of SentencePiece.
+
+
+def protobuf_field(number, value):
+    """A number, a float, or bytes."""
+    varint = lambda n: b"" if n == 0 else bytes([n & 127 | (128 if n > 127 else 0)]) + varint(n >> 7)
+    if isinstance(value, float):
+        return varint(number << 3 | 5) + struct.pack("<f", value)
+    if isinstance(value, int):
+        return varint(number << 3) + (varint(value) or b"\0")
+    return varint(number << 3 | 2) + (varint(len(value)) or b"\0") + value
+
+
+def sentencepiece_model(n_tokens):
+    """tokenizer.model: <unk>, <s>, </s>, a piece for each byte, then letters and merges, the best first."""
+    plain, unknown, control, byte = 1, 2, 3, 6
+    letters = {letter: number for number, letter in byte_letters().items()}
+    merges = ["".join(pair) for pair in learn_merges(SAMPLE_TEXT, n_tokens - 258)]
+    learnt = [bytes(letters[letter] for letter in merge).decode() for merge in merges if all(letters[letter] < 128 for letter in merge)]
+    singles = sorted({character for text in learnt for character in text})
+    pieces = [("<unk>", unknown), ("<s>", control), ("</s>", control)] + [(f"<0x{number:02X}>", byte) for number in range(256)]
+    learnt = learnt[: n_tokens - len(pieces) - len(singles)]
+    pieces += [(text.replace(" ", "\u2581"), plain) for text in learnt + singles]
+    assert len(pieces) == n_tokens
+    out = b""
+    for number, (text, kind) in enumerate(pieces):
+        score = float(-max(number - 259, 0)) if kind == plain else 0.0
+        out += protobuf_field(1, protobuf_field(1, text.encode()) + protobuf_field(2, score) + protobuf_field(3, kind))
+    trainer = protobuf_field(3, 2) + protobuf_field(35, 1) + b"".join(protobuf_field(40 + i, i) for i in range(3))
+    return out + protobuf_field(2, trainer) + protobuf_field(3, protobuf_field(1, b"identity") + protobuf_field(3, 1) + protobuf_field(4, 0))
+
+
+def make_demo(directory):
+    make_sample(directory)
+    (directory / "tokenizer.json").unlink()
+    (directory / "tokenizer.model").write_bytes(sentencepiece_model(SAMPLE["vocab"]))
+    for name, content in sample_configs().items():
+        content |= {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "tokenizer_class": "LlamaTokenizer"} \
+            if name == "tokenizer_config.json" else {"bos_token_id": 1, "eos_token_id": 2}
+        (directory / name).write_text(json.dumps(content, indent=2) + "\n")
 
 
 # The sample with a vision encoder: its images have 64x64 pixels in patches of 16x16.
@@ -305,7 +348,7 @@ def make_safetensors_corpus(directory):
         (directory / name).write_bytes(content)
 
 
-MAKERS = {"sample": make_sample, "vision": make_vision, "safetensors-corpus": make_safetensors_corpus}
+MAKERS = {"sample": make_sample, "demo": make_demo, "vision": make_vision, "safetensors-corpus": make_safetensors_corpus}
 
 if __name__ == "__main__":
     if len(sys.argv) != 3 or sys.argv[1] not in MAKERS:

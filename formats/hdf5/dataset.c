@@ -231,6 +231,39 @@ static bool read_chunked_3(struct reader *reader, const struct hdf5_message *mes
     return true;
 }
 
+/* The oldest layouts, of versions 1 and 2: rank, class, 5 bytes, the address unless compact, a size for each dimension.
+ */
+enum { OLD_RANK = 1, OLD_CLASS = 2, OLD_ADDRESS = 8, OLD_SIZES = 16, OLD_WIDTH = 4 };
+
+static bool read_chunked_1(struct reader *reader, const struct hdf5_message *message, struct error *error)
+{
+    unsigned n = message->body[OLD_RANK];
+    if (message->length < OLD_SIZES + (size_t)n * OLD_WIDTH ||
+        !set_chunk(reader, message->body + OLD_SIZES, n, OLD_WIDTH))
+        return hdf5_refuse(reader->file, message->address, damaged_layout, error);
+    reader->dataset->index = HDF5_TREE_1;
+    reader->dataset->address = read_le(message->body + OLD_ADDRESS, 8);
+    return true;
+}
+
+static bool read_compact_1(struct reader *reader, const struct hdf5_message *message, struct error *error)
+{
+    size_t at = OLD_ADDRESS + (size_t)message->body[OLD_RANK] * OLD_WIDTH, data = at + OLD_WIDTH;
+    uint64_t size = message->length >= data ? read_le(message->body + at, OLD_WIDTH) : 0;
+    if (message->length < data || size > message->length - data)
+        return hdf5_refuse(reader->file, message->address, damaged_layout, error);
+    return place(reader, message->address + data, size, error);
+}
+
+static bool read_contiguous_1(struct reader *reader, const struct hdf5_message *message, struct error *error)
+{
+    uint64_t address = read_le(message->body + OLD_ADDRESS, 8);
+    if (address != HDF5_UNDEFINED && reader->dataset->n_bytes > 0)
+        return place(reader, address, reader->dataset->n_bytes, error);
+    reader->dataset->storage = HDF5_UNWRITTEN;
+    return true;
+}
+
 static bool read_chunked_4(struct reader *reader, const struct hdf5_message *message, struct error *error)
 {
     enum { FLAGS = 2, RANK = 3, WIDTH = 4, CHUNK = 5, ADDRESS = 8, FILTERED = 2, SINGLE = 12 };
@@ -261,7 +294,8 @@ static bool read_chunked(struct reader *reader, const struct hdf5_message *messa
     const struct hdf5_message *filters = hdf5_message_find(reader->object, HDF5_FILTERS);
     struct hdf5_dataset *dataset = reader->dataset;
     dataset->storage = HDF5_CHUNKED;
-    if (!(message->body[0] == 3 ? read_chunked_3 : read_chunked_4)(reader, message, error))
+    unsigned version = message->body[0];
+    if (!(version < 3 ? read_chunked_1 : version == 3 ? read_chunked_3 : read_chunked_4)(reader, message, error))
         return false;
     if (filters != NULL && filters->is_shared)
         leave_out(dataset, "shared filters are not supported");
@@ -272,13 +306,27 @@ static bool read_chunked(struct reader *reader, const struct hdf5_message *messa
     return true;
 }
 
+enum layout_class { COMPACT, CONTIGUOUS, CHUNKED, VIRTUAL };
+
+static bool read_old_layout(struct reader *reader, const struct hdf5_message *message, struct error *error)
+{
+    unsigned class = message->length >= OLD_ADDRESS ? message->body[OLD_CLASS] : VIRTUAL;
+    if (class == COMPACT)
+        return read_compact_1(reader, message, error);
+    if (class > CHUNKED || message->length < OLD_SIZES)
+        return hdf5_refuse(reader->file, message->address, damaged_layout, error);
+    return (class == CHUNKED ? read_chunked : read_contiguous_1)(reader, message, error);
+}
+
 static bool read_layout(struct reader *reader, const struct hdf5_message *message, struct error *error)
 {
-    enum { COMPACT, CONTIGUOUS, CHUNKED, VIRTUAL, LEAST = 2, OLDEST = 3, NEWEST = 5 };
+    enum { LEAST = 2, OLD = 2, NEWEST = 5 };
     const unsigned char *body = message->body;
     if (message->length < LEAST || message->is_shared || body[0] == 0)
         return hdf5_refuse(reader->file, message->address, damaged_layout, error);
-    if (body[0] < OLDEST || body[0] > NEWEST) {
+    if (body[0] <= OLD)
+        return read_old_layout(reader, message, error);
+    if (body[0] > NEWEST) {
         leave_out(reader->dataset, "the version of its layout is not supported");
         return true;
     }
@@ -299,6 +347,28 @@ static bool read_layout(struct reader *reader, const struct hdf5_message *messag
 
 /* Datasets. */
 
+/* Finds the datatype that a shared message points to: one with a name, an object of its own. Types in the heap of
+ * shared messages stay as they are, and have no values. */
+static bool find_named_type(const struct reader *reader, const struct hdf5_message **type, struct error *error)
+{
+    enum { FIRST = 1, NEWEST = 3, NAMED = 2, SHORT = 2, LONG = 8, ADDRESS = 8 };
+    const struct hdf5_message *message = *type, *found;
+    struct hdf5_object *object = arena_alloc(reader->arena, sizeof *object);
+    unsigned version = message->length >= SHORT ? message->body[0] : 0;
+    size_t at = version == FIRST ? LONG : SHORT;
+    if (version < FIRST || version > NEWEST || message->length < at + ADDRESS)
+        return hdf5_refuse(reader->file, message->address, "damaged: a shared datatype", error);
+    if (version == NEWEST && message->body[1] != NAMED)
+        return true;
+    if (!hdf5_object_read(reader->file, read_le(message->body + at, ADDRESS), reader->arena, object, error))
+        return false;
+    found = hdf5_message_find(object, HDF5_DATATYPE);
+    if (found == NULL || found->is_shared)
+        return hdf5_refuse(reader->file, message->address, "damaged: a shared datatype", error);
+    *type = found;
+    return true;
+}
+
 bool hdf5_is_dataset(const struct hdf5_object *object)
 {
     return hdf5_message_find(object, HDF5_LAYOUT) != NULL;
@@ -313,6 +383,8 @@ bool hdf5_dataset_read(struct hdf5 *file, const struct hdf5_object *object, stru
     *dataset = (struct hdf5_dataset){.storage = HDF5_UNWRITTEN};
     if (type == NULL || space == NULL)
         return hdf5_refuse(file, object->address, "damaged: a dataset without a datatype or a shape", error);
+    if (type->is_shared && !find_named_type(&reader, &type, error))
+        return false;
     if (!hdf5_type_read(file, type, &dataset->type, error))
         return false;
     if (dataset->type.is_opaque && is_bfloat16(&reader)) {

@@ -217,7 +217,7 @@ bool hdf5_type_read(const struct hdf5 *file, const struct hdf5_message *message,
     const struct part part = {message->body, message->length};
     *type = (struct hdf5_type){.dtype = dtype_by_name("U8")};
     if (message->is_shared) {
-        type->refusal = "elements of a named datatype have no values";
+        type->refusal = "elements of a shared datatype have no values";
         return true;
     }
     if (part.length < PREFIX || version_of(part) == 0 || class_of(part) >= N_CLASSES)

@@ -118,6 +118,54 @@ def compare(path, arrays):
         check(cat(path, f"tensors/{tensor['directory']}/raw") == wanted, f"{path.name}: {name}: other values")
 
 
+def write_named_types(file, arrays):
+    """Datatypes that are objects of their own."""
+    for i, dtype in enumerate(("<f4", ">i2", "<f2")):
+        file[f"types/{i}"] = numpy.dtype(dtype)
+        arrays[f"named/{i}"] = values((3, 4), dtype)
+        file.create_dataset(f"named/{i}", data=arrays[f"named/{i}"], dtype=file[f"types/{i}"])
+
+
+def age_layouts(path):
+    """Rewrites layouts of version 3 as version 1 or 2 has them; h5py reads the file after that."""
+    data, n_changed = bytearray(path.read_bytes()), 0
+    with h5py.File(path) as file:
+        found = {}
+        file.visititems(lambda name, item: found.setdefault(name, item) and None)
+        places = [(item.id.get_offset(), item.nbytes, item.shape, item.chunks, item.dtype.itemsize) for item in found.values()
+                  if isinstance(item, h5py.Dataset)]
+    for offset, size, shape, chunks, itemsize in places:
+        if chunks is None and offset is not None and len(shape) == 2:
+            old = b"\3\1" + offset.to_bytes(8, "little") + size.to_bytes(8, "little")
+            new = bytes([1 + n_changed % 2, 2, 1]) + bytes(5) + offset.to_bytes(8, "little") + b"".join(n.to_bytes(4, "little") for n in shape)
+            at = data.find(old)
+        elif chunks is not None and len(shape) == 1:
+            tail = chunks[0].to_bytes(4, "little") + itemsize.to_bytes(4, "little")
+            at = next((i for i in range(len(data) - 19) if data[i:i + 3] == b"\3\2\2" and data[i + 11:i + 19] == tail), -1)
+            new = bytes([1, 2, 2]) + bytes(5) + bytes(data[at + 3:at + 11]) + tail
+        else:
+            continue
+        assert at >= 0 and len(new) == 24
+        data[at:at + 24] = new
+        n_changed += 1
+    path.write_bytes(data)
+    return n_changed
+
+
+def check_old_layouts(folder):
+    path, arrays = pathlib.Path(folder, "aged.h5"), {}
+    with h5py.File(path, "w", libver="earliest") as file:
+        for i, shape in enumerate([(3, 4), (1, 5), (40, 30)]):
+            arrays[f"contiguous/{i}"] = file[f"contiguous/{i}"] = values(shape, "<f4")
+        for i, size in enumerate((7, 100)):
+            arrays[f"chunked/{i}"] = values((size,), "<i4")
+            file.create_dataset(f"chunked/{i}", data=arrays[f"chunked/{i}"], chunks=(3 + i,), compression="gzip")
+    check(age_layouts(path) == 5, "five layouts are old")
+    with h5py.File(path) as file:
+        check(all(numpy.array_equal(file[name][()], array) for name, array in arrays.items()), "h5py reads old layouts")
+    compare(path, arrays)
+
+
 def check_versions(folder):
     for libver in ("earliest", ("v108", "v108"), ("v110", "v110"), "latest"):
         name = libver if isinstance(libver, str) else libver[0]
@@ -130,6 +178,7 @@ def check_versions(folder):
                     write_growing(file, arrays)
                 write_sparse(file, arrays)
                 write_resized(file, arrays)
+                write_named_types(file, arrays)
             compare(path, arrays)
 
 
@@ -138,6 +187,7 @@ def main():
         skip("h5py is missing")
     with tempfile.TemporaryDirectory() as folder:
         check_versions(folder)
+        check_old_layouts(folder)
     done()
 
 

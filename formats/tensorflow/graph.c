@@ -1,9 +1,9 @@
 /* Frozen graphs of TensorFlow: the constants of a GraphDef, in a .pb file.
  *
- * Each node whose operator is Const is a tensor by the node's name, mapped where its tensor_content lies. Typed values
- * are decoded when the file is read; if there are fewer than elements, the last one is repeated, however many that are,
- * and without any all are zeros. Texts are listed without values, functions are left out. Source: graph.proto,
- * node_def.proto, attr_value.proto and tensor.proto of TensorFlow; Tensor::FromProto(). */
+ * Each node whose operator is Const is a tensor by the node's name, after FUNCTION/ if a function has it, mapped where
+ * its tensor_content lies. Typed values are decoded when the file is read; if there are fewer than elements, the last
+ * one is repeated, however many that are, and without any all are zeros. Texts are listed without values. Source:
+ * graph.proto, function.proto, node_def.proto, attr_value.proto and tensor.proto of TensorFlow; Tensor::FromProto(). */
 #include "base/text.h"
 #include "formats/checkpoint_builder.h"
 #include "formats/protobuf_numbers.h"
@@ -18,6 +18,12 @@
 /* Fields of GraphDef, NodeDef, an entry of its attributes, and AttrValue. */
 enum { GRAPH_NODE = 1, NODE_NAME = 1, NODE_OPERATOR = 2, NODE_ATTRIBUTE = 5, ENTRY_KEY = 1, ENTRY_VALUE = 2 };
 enum { VALUE_TENSOR = 8 };
+
+/* Fields of the library of functions, and of a function and its signature. */
+enum { GRAPH_LIBRARY = 2, LIBRARY_FUNCTION = 1, FUNCTION_SIGNATURE = 1, FUNCTION_NODE = 3, SIGNATURE_NAME = 1 };
+
+/* Names may take so many bytes for each byte of the file, and a constant: constants repeat their function's. */
+enum { NAMES_RATIO = 16, NAMES_CONSTANT = 1024 * 1024 };
 
 /* Fields of TensorProto. */
 enum {
@@ -51,6 +57,7 @@ struct reader {
     struct checkpoint *checkpoint;
     struct source *file;
     struct tensor_set *tensors;
+    uint64_t names_left;
     struct window window;
 };
 
@@ -162,7 +169,29 @@ static bool find_tensor(struct protobuf node, struct protobuf_field *ret_tensor,
     }
 }
 
-static bool add_node(struct reader *reader, struct protobuf node, struct error *error)
+/* Sets the name of a constant, after that of its function and '/'. */
+static bool set_name(struct reader *reader, const struct protobuf *node, const struct protobuf_field *name,
+                     const char *function, struct tensor *tensor, struct error *error)
+{
+    size_t n_function = function != NULL ? strlen(function) + 1 : 0;
+    char *text = protobuf_text(node, name, TENSOR_MAX_NAME, error);
+    if (text == NULL)
+        return false;
+    tensor->name_length = (uint32_t)(n_function + name->length);
+    bool fits = tensor->name_length <= TENSOR_MAX_NAME && tensor->name_length <= reader->names_left;
+    if (fits) {
+        char *whole = arena_alloc(reader->checkpoint->arena, (size_t)tensor->name_length + 1);
+        if (n_function > 0)
+            sprintf(whole, "%s/", function);
+        memcpy(whole + n_function, text, (size_t)name->length);
+        tensor->name = whole;
+        reader->names_left -= tensor->name_length;
+    }
+    free(text);
+    return fits || protobuf_refuse(node, name->offset, "the names of constants are too long", error);
+}
+
+static bool add_node(struct reader *reader, struct protobuf node, const char *function, struct error *error)
 {
     struct protobuf_field name, operator, value;
     struct tensor tensor = {0};
@@ -176,17 +205,57 @@ static bool add_node(struct reader *reader, struct protobuf node, struct error *
         return protobuf_refuse(&node, node.at, "a constant without a name or a value", error);
     if (reader->tensors->n_tensors == TENSOR_SET_MAX)
         return protobuf_refuse(&node, node.at, "too many constants", error);
-    char *text = protobuf_text(&node, &name, TENSOR_MAX_NAME, error);
-    if (text == NULL)
+    if (!set_name(reader, &node, &name, function, &tensor, error))
         return false;
-    tensor.name = arena_strndup(reader->checkpoint->arena, text, (size_t)name.length);
-    tensor.name_length = (uint32_t)name.length;
-    free(text);
     struct protobuf message = protobuf_inner(&node, &value);
     if (!set_tensor(reader, &message, &tensor, error))
         return false;
     tensor_set_add(reader->tensors, &tensor);
     return true;
+}
+
+/* Adds the constants in fields of that number, which are nodes. */
+static bool add_nodes(struct reader *reader, struct protobuf message, uint32_t number, const char *function,
+                      struct error *error)
+{
+    struct protobuf_field field;
+    for (bool more;;) {
+        if (!protobuf_next(&message, &field, &more, error))
+            return false;
+        if (!more)
+            return true;
+        if (field.number == number && field.wire == PROTOBUF_BYTES &&
+            !add_node(reader, protobuf_inner(&message, &field), function, error))
+            return false;
+    }
+}
+
+static bool add_function(struct reader *reader, struct protobuf function, struct error *error)
+{
+    struct protobuf_field signature, name;
+    if (!protobuf_find(function, FUNCTION_SIGNATURE, &signature, error) ||
+        (signature.number != 0 && !protobuf_find(protobuf_inner(&function, &signature), SIGNATURE_NAME, &name, error)))
+        return false;
+    if (signature.number == 0 || name.number == 0)
+        return protobuf_refuse(&function, function.at, "a function without a name", error);
+    char *text = protobuf_text(&function, &name, TENSOR_MAX_NAME, error);
+    bool good = text != NULL && add_nodes(reader, function, FUNCTION_NODE, text, error);
+    free(text);
+    return good;
+}
+
+static bool add_library(struct reader *reader, struct protobuf library, struct error *error)
+{
+    struct protobuf_field field;
+    for (bool more;;) {
+        if (!protobuf_next(&library, &field, &more, error))
+            return false;
+        if (!more)
+            return true;
+        if (field.number == LIBRARY_FUNCTION && field.wire == PROTOBUF_BYTES &&
+            !add_function(reader, protobuf_inner(&library, &field), error))
+            return false;
+    }
 }
 
 static bool read_graph(struct reader *reader, struct error *error)
@@ -195,15 +264,9 @@ static bool read_graph(struct reader *reader, struct error *error)
         .window = &reader->window, .name = source_name(reader->file), .end = source_size(reader->file)};
     struct protobuf_field field;
     size_t n_before = reader->tensors->n_tensors;
-    for (bool more;;) {
-        if (!protobuf_next(&graph, &field, &more, error))
-            return false;
-        if (!more)
-            break;
-        if (field.number == GRAPH_NODE && field.wire == PROTOBUF_BYTES &&
-            !add_node(reader, protobuf_inner(&graph, &field), error))
-            return false;
-    }
+    if (!add_nodes(reader, graph, GRAPH_NODE, NULL, error) || !protobuf_find(graph, GRAPH_LIBRARY, &field, error) ||
+        (field.number != 0 && !add_library(reader, protobuf_inner(&graph, &field), error)))
+        return false;
     return reader->tensors->n_tensors > n_before ||
            error_set(error, "%s: a TensorFlow graph without constants", source_name(reader->file));
 }
@@ -214,6 +277,7 @@ static bool read_file(struct checkpoint *checkpoint, struct source *file, struct
     (void)options;
     struct reader *reader = memory_alloc(sizeof *reader);
     *reader = (struct reader){.checkpoint = checkpoint, .file = file, .tensors = tensors, .window = {.source = file}};
+    reader->names_left = NAMES_CONSTANT + NAMES_RATIO * source_size(file);
     bool good = source_check_fetched(file, error) && read_graph(reader, error);
     free(reader);
     return good;

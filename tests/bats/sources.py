@@ -393,6 +393,16 @@ def make_tensorflow(folder):
     lookalike = numpy.frombuffer(struct.pack("<Q", len(header)) + header + bytes(8), "u1")
     bundle(folder, "lookalike", {b"w": bundle_entry(4, lookalike)}, lookalike.tobytes())
     good("lookalike", w=lookalike)
+    # A frozen graph, with a constant of its own and one of the same name in a function.
+    def constant(name, array):
+        tensor = field(1, 1) + field(2, b"".join(field(2, field(1, size)) for size in array.shape)) + field(4, array.tobytes())
+        return field(1, name) + field(2, b"Const") + field(5, field(1, b"value") + field(2, field(8, tensor)))
+
+    functions = b"".join(field(1, field(1, field(1, name)) + field(3, constant(b"w", array)))
+                         for name, array in ((b"__inference_f_7", matrix.T.copy()), (b"g", matrix + 1)))
+    with open(f"{folder}/frozen.pb", "wb") as out:
+        out.write(field(1, constant(b"w", matrix)) + field(1, field(1, b"x") + field(2, b"Placeholder")) + field(2, functions))
+    good("frozen.pb", **{"w": matrix, "__inference_f_7/w": matrix.T, "g/w": matrix + 1})
     bundle(folder, "short", {b"w": bundle_entry(1, matrix)}, matrix.tobytes()[:-1])
     bad("short", "truncated: a tensor of 24 bytes at offset 0, but the file has 23")
 

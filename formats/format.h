@@ -39,7 +39,7 @@ struct format {
     enum checkpoint_kind
         kind; /* of its checkpoints; weights become an adapter if their directory has adapter_config.json */
     const struct extension *extensions; /* of its files, up to one without text; NULL for formats of directories */
-    bool needs_tensors;                 /* a file without tensors is refused: it holds something else */
+    bool needs_tensors;                 /* a file without tensors holds something else: nothing is made of it */
     const char *directory_name; /* a name that only directories with weights hold: "model_index.json"; may be NULL */
 
     enum probe (*probe)(const struct input *input);

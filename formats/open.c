@@ -242,7 +242,7 @@ static bool fill_in(struct checkpoint *checkpoint, struct input *input, const st
                                         : read_single_file(checkpoint, format, input, options, error);
     if (is_read && checkpoint->tensors->n_tensors == 0 && checkpoint->file_format != NULL &&
         checkpoint->file_format->needs_tensors)
-        return error_set(error, "%s: it contains no tensors", input->path);
+        checkpoint->incomplete = "the source contains no tensors";
     if (is_read && is_adapter(checkpoint))
         checkpoint->kind = CHECKPOINT_ADAPTER;
     return is_read;

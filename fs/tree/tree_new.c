@@ -10,6 +10,8 @@ static bool applies(const struct content *content, const struct checkpoint *chec
 struct tree *tree_new(const struct checkpoint *checkpoint, const struct content_options *options, struct error *error)
 {
     struct tree *tree = tree_empty(checkpoint, options);
+    if (checkpoint->incomplete != NULL && checkpoint->tensors->n_tensors == 0)
+        checkpoint_note(checkpoint, SUBJECT_SOURCE, "no files of a model: %s", checkpoint->incomplete);
     for (const struct content *const *content = contents; *content != NULL; content++)
         if (applies(*content, checkpoint) && !(*content)->add(tree, error)) {
             tree_free(tree);

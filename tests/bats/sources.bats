@@ -130,7 +130,10 @@ has_only_tensors() {
     fails 1 "m.gguf.part1of2 is one of several parts of a file; join them with cat, in their order" "$WFS" info "$dir/parts"
 }
 
-@test "a torch archive without tensors is refused" {
+@test "no files of a model are made of a torch archive without tensors" {
     "$PYTHON" "$HERE/sources.py" no-tensors "$BATS_TEST_TMPDIR/none.pt"
-    fails 1 "none.pt: it contains no tensors" "$WFS" info "$BATS_TEST_TMPDIR/none.pt"
+    [ "$("$WFS" ls "$BATS_TEST_TMPDIR/none.pt" | paste -sd ' ')" = "metadata.json tensors" ]
+    "$WFS" cat "$BATS_TEST_TMPDIR/none.pt" metadata.json | grep -q '"lr": *1'
+    "$WFS" info "$BATS_TEST_TMPDIR/none.pt" | grep -q '^notes       no files of a model: the source contains no tensors'
+    fails 1 "there is no 'model.gguf': the source contains no tensors" "$WFS" cat "$BATS_TEST_TMPDIR/none.pt" model.gguf
 }

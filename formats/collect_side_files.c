@@ -46,6 +46,7 @@ static const struct {
     {"preprocessor_config.json", NULL, true},
     {"processor_config.json", NULL, true},
     {"modules.json", NULL, false},
+    {"embedding_config.json", NULL, false},
     {"sentence_bert_config.json", NULL, false},
     {"config_sentence_transformers.json", NULL, false},
     {"config.json", "*_Pooling", false},

@@ -42,6 +42,7 @@ static const char *const declared[] = {
     "chat_template.json",
     "*/config.json",
     "*.tiktoken",
+    "embedding_config.json",
     "generation_config.json",
     "merges.txt",
     "modules.json",

@@ -168,7 +168,7 @@ bool shown_tensors_renamed(const struct checkpoint *checkpoint, enum shown_names
     if (names == NAMES_HF)
         shown.canonical = hf_model_new(checkpoint, NULL, error);
     else
-        shown.gguf = gguf_model_new(checkpoint, error);
+        shown.gguf = gguf_model_new(checkpoint, NULL, error);
     if (shown.canonical == NULL && shown.gguf == NULL)
         return error_prefix(error, "tensors/ cannot use the names of %s",
                             names == NAMES_HF ? "model.safetensors" : "model.gguf");

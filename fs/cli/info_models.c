@@ -193,7 +193,7 @@ bool print_quantizations(const struct checkpoint *checkpoint, const struct quant
     if (state_dict_of(checkpoint) != NULL)
         return error_set(error, "%s: a diffusion model: quantizations of language models are measured, not of these",
                          checkpoint->path);
-    struct gguf_model *model = gguf_model_new(checkpoint, error);
+    struct gguf_model *model = gguf_model_new(checkpoint, NULL, error);
     if (model == NULL)
         return false;
     struct meter meter = {.bytes_per_mix = quantization_bytes(model, page->all)};

@@ -248,7 +248,7 @@ void profile_gather(struct profile *profile, const struct checkpoint *checkpoint
     }
     bool is_gguf = checkpoint->kind == CHECKPOINT_GGUF;
     const struct state_dict *dict = state_dict_of(checkpoint);
-    struct gguf_model *model = is_gguf || dict != NULL ? NULL : gguf_model_new(checkpoint, &unused);
+    struct gguf_model *model = is_gguf || dict != NULL ? NULL : gguf_model_new(checkpoint, NULL, &unused);
     if (is_gguf || (model != NULL && model->family != NULL)) {
         gather_keys(profile, is_gguf ? &checkpoint->metadata : &model->kvs, arena);
         profile->file_type = is_gguf ? profile->file_type : NULL;

@@ -269,6 +269,11 @@ static bool parse_id(void *field, const char *value, struct arena *arena, struct
     return true;
 }
 
+static bool parse_build(void *field, const char *value, struct arena *arena, struct error *error)
+{
+    return reference_parse(value, field, error);
+}
+
 static bool parse_seconds(void *field, const char *value, struct arena *arena, struct error *error)
 {
     enum { DAY = 24 * 60 * 60 };
@@ -340,6 +345,14 @@ static void type_values(struct buffer *words)
             buffer_printf(words, "%s ", (*dtype)->name);
 }
 
+static void build_values(struct buffer *words)
+{
+    struct build_range ranges[MOST_BUILD_RANGES];
+    size_t n_ranges = known_builds(ranges);
+    for (size_t i = 0; i < n_ranges; i++)
+        buffer_printf(words, "b%u ", ranges[i].last);
+}
+
 static void layout_values(struct buffer *words)
 {
     struct arena *arena = arena_new();
@@ -369,6 +382,8 @@ const struct option_row option_rows[] = {
     {"whisper", "DIR",
      "for OpenAI's Whisper .pt files: the tokens for ggml-model.bin, from a checkout of openai/whisper", false,
      parse_text, FIELD(whisper), .names_input = true},
+    {"llama.cpp", "BUILD", "GGUF files: the bytes that this build of llama.cpp writes; the default is the newest known",
+     false, parse_build, FIELD(content.references), .values = build_values},
     {"fold-scale", NULL, "LoRA adapters: adapter.gguf as strong in llama.cpp as in peft (rsLoRA, alpha_pattern)", false,
      parse_flag, FIELD(content.fold_scale)},
     {"partial", NULL, "make files of a checkpoint that is known to be incomplete, such as one shard", false, parse_flag,

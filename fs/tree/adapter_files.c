@@ -38,7 +38,9 @@ static void *make_model(void *context, struct error *error)
         adapter->files.origin = origin_with_base(tree_origin_of_model(adapter->tree), base, adapter->arena);
     }
     bool folds_scale = tree_options(adapter->tree)->fold_scale;
-    struct gguf_model *model = base != NULL ? gguf_adapter_new(checkpoint, base, folds_scale, error) : NULL;
+    struct gguf_model *model =
+        base != NULL ? gguf_adapter_new(checkpoint, base, &tree_options(adapter->tree)->references, folds_scale, error)
+                     : NULL;
     if (model != NULL)
         model->edits = &tree_options(adapter->tree)->edits;
     return model;

@@ -7,11 +7,13 @@
 #include "models/layouts/find.h"
 #include "models/quantize/quantize.h"
 #include "models/quantize/split.h"
+#include "models/references/references.h"
 #include "models/shown_tensors.h"
 
 struct content_options {
     struct file_request request;      /* for the times and identities of files: the whole request */
     enum keep keep;                   /* the computed bytes that are read from the store */
+    struct references references;     /* the builds of other tools that files agree with */
     enum shown_names names;           /* for tensors/ */
     struct quantize_options quantize; /* for gguf/model-MIX.gguf; its rule and matrix also for tensors/ */
     struct gguf_edits edits;          /* for all GGUF files; projectors take only keys of general.* and clip.* */

@@ -46,7 +46,7 @@ static void note_unweighed(const struct gguf_model *model, const struct quantize
 static void *make_model(void *context, struct error *error)
 {
     const struct tree *tree = context;
-    struct gguf_model *model = gguf_model_new(tree_checkpoint(tree), error);
+    struct gguf_model *model = gguf_model_new(tree_checkpoint(tree), &tree_options(tree)->references, error);
     if (model == NULL)
         return NULL;
     model->edits = &tree_options(tree)->edits;
@@ -59,7 +59,7 @@ static void *make_model(void *context, struct error *error)
 static void *make_repacked(void *context, struct error *error)
 {
     const struct tree *tree = context;
-    struct gguf_model *model = gguf_model_new_repacked(tree_checkpoint(tree), error);
+    struct gguf_model *model = gguf_model_new_repacked(tree_checkpoint(tree), &tree_options(tree)->references, error);
     if (model != NULL)
         model->edits = &tree_options(tree)->edits;
     return model;
@@ -235,7 +235,7 @@ static bool add(struct tree *tree, struct error *error)
     enum target_model of = is_gguf ? OF_GGUF : OF_CHECKPOINT;
     struct target_files *files =
         new_files(tree, make_model, is_source_shown(tree) ? "gguf/ is" : "model.gguf and gguf/ are");
-    gguf_note_family(tree_checkpoint(tree));
+    gguf_note_family(tree_checkpoint(tree), &tree_options(tree)->references);
     node_id directory = tree_add_directory(tree, TREE_ROOT, "gguf");
     note_options(tree);
     if (split_is_asked(tree) || keeps_split(tree))

@@ -26,7 +26,7 @@ static const struct gguf_edits *edits_of_towers(const struct tree *tree, struct 
 
 static void *make_model(void *tree, struct error *error)
 {
-    struct gguf_model *model = gguf_projector_new(tree_checkpoint(tree), error);
+    struct gguf_model *model = gguf_projector_new(tree_checkpoint(tree), &tree_options(tree)->references, error);
     if (model != NULL)
         model->edits = edits_of_towers(tree, model->arena);
     return model;

@@ -25,6 +25,7 @@ struct general {
 static const struct sampling {
     const char *member, *key;
     enum gguf_type type;
+    const char *other; /* counts if `member` is missing, since REPETITION_PENALTY; NULL: none */
 } samplings[] = {
     {"sequence", "general.sampling.sequence", GGUF_STRING},
     {"top_k", "general.sampling.top_k", GGUF_I32},
@@ -34,7 +35,7 @@ static const struct sampling {
     {"xtc_threshold", "general.sampling.xtc_threshold", GGUF_F32},
     {"temperature", "general.sampling.temp", GGUF_F32},
     {"penalty_last_n", "general.sampling.penalty_last_n", GGUF_I32},
-    {"penalty_repeat", "general.sampling.penalty_repeat", GGUF_F32},
+    {"penalty_repeat", "general.sampling.penalty_repeat", GGUF_F32, "repetition_penalty"},
     {"mirostat", "general.sampling.mirostat", GGUF_I32},
     {"mirostat_tau", "general.sampling.mirostat_tau", GGUF_F32},
     {"mirostat_eta", "general.sampling.mirostat_eta", GGUF_F32},
@@ -72,19 +73,28 @@ static bool set_sampling(struct gguf_kvs *kvs, const struct sampling *sampling, 
     return false;
 }
 
-static bool add_samplings(struct gguf_kvs *kvs, const struct checkpoint *checkpoint, struct error *error)
+/* Adds the value of one key; notes a value of the wrong type. */
+static void add_sampling(struct gguf_kvs *kvs, const struct checkpoint *checkpoint, const struct sampling *sampling,
+                         const struct json *root, bool follows_other)
+{
+    const char *member = sampling->member;
+    if (json_get(root, member) == NULL && sampling->other != NULL && follows_other)
+        member = sampling->other;
+    const struct json *value = json_get(root, member);
+    if (value != NULL && !json_is(value, JSON_NULL) && !set_sampling(kvs, sampling, value))
+        checkpoint_note(checkpoint, SUBJECT_SOURCE,
+                        "generation_config.json: %s is left out: not of the type that GGUF has for it", member);
+}
+
+static bool add_samplings(struct gguf_kvs *kvs, const struct checkpoint *checkpoint,
+                          const struct references *references, struct error *error)
 {
     struct document *document;
     if (!document_open_if_valid(checkpoint, "generation_config.json", &document, error))
         return false;
     const struct json *root = document_root(document);
-    for (size_t i = 0; json_is(root, JSON_OBJECT) && i < sizeof samplings / sizeof *samplings; i++) {
-        const struct json *value = json_get(root, samplings[i].member);
-        if (value != NULL && !json_is(value, JSON_NULL) && !set_sampling(kvs, &samplings[i], value))
-            checkpoint_note(checkpoint, SUBJECT_SOURCE,
-                            "generation_config.json: %s is left out: not of the type that GGUF has for it",
-                            samplings[i].member);
-    }
+    for (size_t i = 0; json_is(root, JSON_OBJECT) && i < sizeof samplings / sizeof *samplings; i++)
+        add_sampling(kvs, checkpoint, &samplings[i], root, follows(references, REPETITION_PENALTY));
     document_close(document);
     return true;
 }
@@ -408,12 +418,12 @@ static void add_all(struct general *general, const struct json *raw_config, cons
 }
 
 bool general_add(struct gguf_kvs *kvs, const struct checkpoint *checkpoint, const struct json *raw_config,
-                 const struct parameter_count *count, struct error *error)
+                 const struct parameter_count *count, const struct references *references, struct error *error)
 {
     struct arena *arena = arena_new();
     struct general general = {
         .kvs = kvs, .checkpoint = checkpoint, .arena = arena, .n_parameters = parameters_of(count)};
-    bool read = read_card(checkpoint, arena, &general.card, error) && add_samplings(kvs, checkpoint, error);
+    bool read = read_card(checkpoint, arena, &general.card, error) && add_samplings(kvs, checkpoint, references, error);
     if (read)
         add_all(&general, raw_config, count);
     arena_free(arena);

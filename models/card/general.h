@@ -9,11 +9,12 @@
 #include "formats/gguf/kv.h"
 #include "formats/json.h"
 #include "models/card/name_parts.h"
+#include "models/references/references.h"
 
-/* Sets general.sampling.* and general.name ... general.languages. `raw_config` is config.json or NULL. Fails if one of
- * the files exists but cannot be read. */
+/* Sets general.sampling.* and general.name ... general.languages. `raw_config` is config.json or NULL; `references` may
+ * be NULL, for the newest builds. Fails if one of the files exists but cannot be read. */
 bool general_add(struct gguf_kvs *kvs, const struct checkpoint *checkpoint, const struct json *raw_config,
-                 const struct parameter_count *count, struct error *error);
+                 const struct parameter_count *count, const struct references *references, struct error *error);
 
 /* Appends the front matter of a README.md from which general_add() sets the same keys again: a model card with names,
  * license, base models, datasets, tags and languages. Lists of more than 10,000 entries are left out. */

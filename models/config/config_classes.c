@@ -371,7 +371,8 @@ static const struct config_class classes[] = {
                  " 'intermediate_size': 1152, 'num_attention_heads': 12, 'norm_eps': 1e-05, 'local_attention': 128,"
                  " 'global_attn_every_n_layers': 3, 'global_rope_theta': 160000.0, 'local_rope_theta': 10000.0,"
                  " 'hidden_activation': 'gelu', 'vocab_size': 50368, 'pad_token_id': 50283, 'bos_token_id': 50281,"
-                 " 'eos_token_id': 50282, 'cls_token_id': 50281, 'sep_token_id': 50282}"},
+                 " 'eos_token_id': 50282, 'cls_token_id': 50281, 'sep_token_id': 50282,"
+                 " 'classifier_pooling': 'cls', 'classifier_activation': 'gelu'}"},
     {.model_type = "apertus",
      .defaults = "{'num_hidden_layers': 32, 'max_position_embeddings': 65536, 'hidden_size': 4096,"
                  " 'intermediate_size': 14336, 'num_attention_heads': 32, 'rope_theta': 12000000.0,"

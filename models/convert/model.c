@@ -122,12 +122,12 @@ static bool add_of_target(struct model_builder *builder, struct vocab_input *inp
                           struct error *error)
 {
     const struct family *family = builder->family, *teller = family;
-    const struct family_name *unused;
+    const struct family_name *teller_name = builder->hf;
     input->checkpoint = checkpoint_base(builder->model->checkpoint, BASE_TARGET);
     input->owner = owner;
     if (family->vocabs[0] == NULL)
-        teller = family_find(owner, &unused);
-    if (teller == NULL)
+        teller = family_find(owner, &teller_name);
+    if (teller == NULL || !family_is_known(teller, teller_name, input->references))
         return error_set(error, "the architecture of the base is unknown, and so is its tokenizer");
     return add_by_kinds(builder, teller, input, error) &&
            (teller == family || family->after_vocab == NULL || family->after_vocab(builder, input, error));
@@ -158,7 +158,8 @@ static bool add_vocab(struct model_builder *builder, struct error *error)
 {
     const struct gguf_model *model = builder->model;
     struct vocab_input input = {model->checkpoint, model->hparams,        family_architecture(builder->family),
-                                builder->hf->name, embedding_rows(model), model->hparams};
+                                builder->hf->name, embedding_rows(model), model->hparams,
+                                &model->references};
     return builder->family->drafts ? add_target_vocab(builder, &input, error)
                                    : add_by_kinds(builder, builder->family, &input, error);
 }
@@ -181,7 +182,7 @@ static bool make_by_family(struct gguf_model *model, const struct family_name *h
 
     struct parameter_count count = count_parameters(model);
     gguf_set_text(kvs, "general.type", family->tower != NULL ? "mmproj" : "model");
-    if (!general_add(kvs, model->checkpoint, hparams_raw(model->hparams), &count, error))
+    if (!general_add(kvs, model->checkpoint, hparams_raw(model->hparams), &count, &model->references, error))
         return false;
     for (size_t i = 0; i < FAMILY_MAX_TABLES && family->keys[i] != NULL; i++)
         if (!builder_emit(&builder, family->keys[i], error))
@@ -204,7 +205,8 @@ static bool make_without_family(struct gguf_model *model, const char *class_name
     struct parameter_count count = count_parameters(model);
     gguf_set_text(kvs, "general.architecture", class_name != NULL ? class_name : "unknown");
     gguf_set_text(kvs, "general.type", "model");
-    if (!general_add(kvs, model->checkpoint, model->hparams ? hparams_raw(model->hparams) : NULL, &count, error))
+    if (!general_add(kvs, model->checkpoint, model->hparams ? hparams_raw(model->hparams) : NULL, &count,
+                     &model->references, error))
         return false;
     gguf_set_u32(kvs, "general.file_type", 0);
     gguf_set_u32(kvs, "general.quantization_version", QUANTIZATION_VERSION);
@@ -213,14 +215,17 @@ static bool make_without_family(struct gguf_model *model, const char *class_name
 
 /* Returns the family of a model, or NULL, with a note of why the model becomes a plain container. */
 static const struct family *find_family(const struct checkpoint *checkpoint, const struct hparams *hparams,
-                                        const struct family_name **ret_hf)
+                                        const struct references *references, const struct family_name **ret_hf)
 {
     static const char consequence[] = "so it is a plain container";
     const struct family *family = hparams != NULL ? family_find(hparams, ret_hf) : NULL;
     const char *class_name = hparams != NULL ? hparams_class(hparams) : NULL;
-    if (family != NULL)
+    if (family != NULL && family_is_known(family, *ret_hf, references))
         return family;
-    if (hparams == NULL)
+    if (family != NULL)
+        checkpoint_note(checkpoint, SUBJECT_GGUF, "llama.cpp b%u does not know the architecture %s, %s",
+                        reference_build(references), class_name, consequence);
+    else if (hparams == NULL)
         checkpoint_note(checkpoint, SUBJECT_GGUF, "no config.json, %s", consequence);
     else if (class_name == NULL)
         checkpoint_note(checkpoint, SUBJECT_GGUF, "config.json names no architecture, %s", consequence);
@@ -229,7 +234,7 @@ static const struct family *find_family(const struct checkpoint *checkpoint, con
     return NULL;
 }
 
-void gguf_note_family(const struct checkpoint *checkpoint)
+void gguf_note_family(const struct checkpoint *checkpoint, const struct references *references)
 {
     bool absent;
     struct error reason;
@@ -238,7 +243,7 @@ void gguf_note_family(const struct checkpoint *checkpoint)
         return;
     struct hparams *hparams = hparams_load(checkpoint, &absent, &reason);
     if (hparams != NULL || absent)
-        find_family(checkpoint, hparams, &hf);
+        find_family(checkpoint, hparams, references, &hf);
     hparams_free(hparams);
 }
 
@@ -255,7 +260,7 @@ static bool fill_in(struct gguf_model *model, struct error *error)
         *error = reason;
         return false;
     }
-    model->family = find_family(model->checkpoint, model->hparams, &hf);
+    model->family = find_family(model->checkpoint, model->hparams, &model->references, &hf);
     if (model->family != NULL)
         return make_by_family(model, hf, error);
     return make_without_family(model, model->hparams != NULL ? hparams_class(model->hparams) : NULL, error);
@@ -279,6 +284,10 @@ static bool fill_in_projector(struct gguf_model *model, struct error *error)
     if (text == NULL)
         return false;
     model->family = projector_find(text, &hf, error);
+    if (model->family != NULL && !family_is_known(model->family, hf, &model->references)) {
+        error_set(error, "llama.cpp b%u makes no mmproj.gguf of %s", reference_build(&model->references), hf->name);
+        model->family = NULL;
+    }
     if (model->family == NULL) {
         hparams_free(text);
         return false;
@@ -298,10 +307,10 @@ bool gguf_has_projector(const struct checkpoint *checkpoint)
     return has;
 }
 
-static struct gguf_model *make(const struct checkpoint *checkpoint, bool (*fill)(struct gguf_model *, struct error *),
-                               struct error *error)
+static struct gguf_model *make(const struct checkpoint *checkpoint, const struct references *references,
+                               bool (*fill)(struct gguf_model *, struct error *), struct error *error)
 {
-    struct gguf_model *model = gguf_model_empty(checkpoint);
+    struct gguf_model *model = gguf_model_empty(checkpoint, references);
     documents_hold(checkpoint);
     bool filled = fill(model, error);
     documents_release(checkpoint);
@@ -313,9 +322,10 @@ static struct gguf_model *make(const struct checkpoint *checkpoint, bool (*fill)
     return NULL;
 }
 
-struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, struct error *error)
+struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, const struct references *references,
+                                  struct error *error)
 {
-    return make(checkpoint, fill_in, error);
+    return make(checkpoint, references, fill_in, error);
 }
 
 static bool fill_in_repacked(struct gguf_model *model, struct error *error)
@@ -333,12 +343,14 @@ static bool fill_in_repacked(struct gguf_model *model, struct error *error)
     return has_blocks || error_set(error, "no packed weight has blocks that decode to just its values");
 }
 
-struct gguf_model *gguf_model_new_repacked(const struct checkpoint *checkpoint, struct error *error)
+struct gguf_model *gguf_model_new_repacked(const struct checkpoint *checkpoint, const struct references *references,
+                                           struct error *error)
 {
-    return make(checkpoint, fill_in_repacked, error);
+    return make(checkpoint, references, fill_in_repacked, error);
 }
 
-struct gguf_model *gguf_projector_new(const struct checkpoint *checkpoint, struct error *error)
+struct gguf_model *gguf_projector_new(const struct checkpoint *checkpoint, const struct references *references,
+                                      struct error *error)
 {
-    return make(checkpoint, fill_in_projector, error);
+    return make(checkpoint, references, fill_in_projector, error);
 }

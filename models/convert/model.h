@@ -8,22 +8,26 @@
 #include "models/family/gguf_model.h"
 
 /* Returns NULL if no GGUF can be made of the checkpoint, for example because its family does not know a tensor. A
- * checkpoint of an unknown class becomes a plain container (unknown_family.h), with a note. */
-struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, struct error *error);
+ * checkpoint of a class that is unknown, or unknown to the chosen build, becomes a plain container (unknown_family.h),
+ * with a note. `references` may be NULL, for the newest builds. */
+struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, const struct references *references,
+                                  struct error *error);
 
 /* Like gguf_model_new(), with packed weights as ggml's blocks that decode to exactly their values, even where the
  * converter dequantizes them. Also returns NULL if no weight has such blocks. */
-struct gguf_model *gguf_model_new_repacked(const struct checkpoint *checkpoint, struct error *error);
+struct gguf_model *gguf_model_new_repacked(const struct checkpoint *checkpoint, const struct references *references,
+                                           struct error *error);
 
 /* Like gguf_model_new(), for the vision and audio encoders of a multimodal model, like the converter's --mmproj. Also
  * returns NULL if the checkpoint has none of their tensors, or models/projectors/ has no projector for its class. */
-struct gguf_model *gguf_projector_new(const struct checkpoint *checkpoint, struct error *error);
+struct gguf_model *gguf_projector_new(const struct checkpoint *checkpoint, const struct references *references,
+                                      struct error *error);
 
 /* Reports whether config.json describes a vision or audio encoder. */
 bool gguf_has_projector(const struct checkpoint *checkpoint);
 
 /* Notes, from config.json alone, that gguf_model_new() would make a plain container. */
-void gguf_note_family(const struct checkpoint *checkpoint);
+void gguf_note_family(const struct checkpoint *checkpoint, const struct references *references);
 
 /* Returns the type of a tensor in every output: its own if the source is a GGUF, for block types, and in a plain
  * container unless it is F32, F16 or BF16; else the family's stored type. NULL: the rules of the output choose. */

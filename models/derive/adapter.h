@@ -60,10 +60,11 @@ const char *adapter_find_base(const struct checkpoint *checkpoint, struct arena 
 struct gguf_model *gguf_related_new(const struct tensor_set *set, const struct checkpoint *base, struct error *error);
 
 /* Makes the GGUF that convert_lora_to_gguf.py makes of an adapter. Only the base's configuration and tensor names are
- * used. Returns NULL on failure. With `folds_scale`, each lora_b is multiplied by the quotient of peft's scale and
- * alpha / rank, the scale that llama.cpp applies: for rsLoRA and alpha_pattern. */
+ * used. Returns NULL on failure. `references` may be NULL, for the newest builds. With `folds_scale`, each lora_b is
+ * multiplied by the quotient of peft's scale and alpha / rank, the scale that llama.cpp applies: for rsLoRA and
+ * alpha_pattern. */
 struct gguf_model *gguf_adapter_new(const struct checkpoint *checkpoint, const struct checkpoint *base,
-                                    bool folds_scale, struct error *error);
+                                    const struct references *references, bool folds_scale, struct error *error);
 
 /* Notes that llama.cpp applies the GGUF at another scale than peft, or that lora_b includes the difference. */
 void gguf_adapter_note_scale(const struct checkpoint *checkpoint, bool folds_scale);

@@ -243,7 +243,7 @@ static bool add_keys(struct gguf_model *model, const struct adapter *adapter, co
     gguf_set_text(&model->kvs, "adapter.type", "lora");
     if (!document_open_if_valid(adapter->checkpoint, "config.json", &own, error))
         return false;
-    bool added = general_add(&model->kvs, adapter->checkpoint, document_root(own), count, error);
+    bool added = general_add(&model->kvs, adapter->checkpoint, document_root(own), count, &model->references, error);
     document_close(own);
     if (!added)
         return false;
@@ -269,6 +269,9 @@ static bool begin(struct model_builder *builder, const struct checkpoint *base, 
         return error_set(error, "the base's config.json names no architecture");
     if (family == NULL)
         return error_set(error, "the base's architecture %s is unknown", class_name);
+    if (!family_is_known(family, builder->hf, &model->references))
+        return error_set(error, "llama.cpp b%u does not know the base's architecture %s",
+                         reference_build(&model->references), class_name);
     dimensions_read(&builder->dimensions, model->hparams);
     family_add_dimensions(family, &builder->dimensions, model->hparams);
     return builder_adjust(builder, error) || error_prefix(error, "the base");
@@ -276,7 +279,7 @@ static bool begin(struct model_builder *builder, const struct checkpoint *base, 
 
 struct gguf_model *gguf_related_new(const struct tensor_set *set, const struct checkpoint *base, struct error *error)
 {
-    struct gguf_model *model = gguf_model_empty(base);
+    struct gguf_model *model = gguf_model_empty(base, NULL);
     bool is_partial;
     struct model_builder builder = {.model = model, .is_partial = &is_partial};
     if (begin(&builder, base, error) && tensors_relate(&builder, set, error) && tensor_set_seal(model->tensors, error))
@@ -339,12 +342,12 @@ static void release_adapter(void *adapter)
 }
 
 struct gguf_model *gguf_adapter_new(const struct checkpoint *checkpoint, const struct checkpoint *base,
-                                    bool folds_scale, struct error *error)
+                                    const struct references *references, bool folds_scale, struct error *error)
 {
     struct adapter *adapter = adapter_open(checkpoint, error);
     if (adapter == NULL)
         return NULL;
-    struct gguf_model *model = gguf_model_empty(checkpoint);
+    struct gguf_model *model = gguf_model_empty(checkpoint, references);
     arena_on_free(model->arena, release_adapter, adapter); /* the model uses the adapter's views */
     if (fill_in(model, adapter, base, folds_scale, error))
         return model;

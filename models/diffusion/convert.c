@@ -183,7 +183,7 @@ struct gguf_model *diffusion_model_new(const struct checkpoint *checkpoint, stru
         error_set(error, "%s", dict != NULL ? dict->refusal : "this is no diffusion model that wfs knows");
         return NULL;
     }
-    struct gguf_model *model = gguf_model_empty(checkpoint);
+    struct gguf_model *model = gguf_model_empty(checkpoint, NULL);
     if (fill_in(model, dict, error))
         return model;
     gguf_model_free(model);

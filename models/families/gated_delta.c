@@ -1,4 +1,5 @@
 #include "models/families/gated_delta.h"
+#include "models/families/layers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,41 @@ static bool compute_rotary(const struct model_builder *builder, double *ret_valu
     return rotary_of_head_dim(builder, 0.25, ret_value, error);
 }
 
+/* Marks the layers that transformers' configuration class of Qwen3-Next makes linear. */
+static bool mark_by_interval(const struct hparams *hparams, struct layers *layers, uint64_t n, struct error *error)
+{
+    uint64_t interval = 4;
+    const struct json *given = hparams_get(hparams, "full_attention_interval");
+    if (given != NULL && (!json_u64(given, &interval) || interval == 0))
+        return error_set(error, "config.json: full_attention_interval is not a number of layers");
+    for (uint64_t i = 0; i < n; i++)
+        layers->values[i] = (i + 1) % interval != 0;
+    return true;
+}
+
+/* Marks the layers with linear attention; layers that predict have none. */
+static bool emit_recurrent_layers(struct model_builder *builder, struct error *error)
+{
+    struct layers layers;
+    const struct hparams *hparams = builder->model->hparams;
+    const struct json *types = hparams_get(hparams, "layer_types");
+    bool is_listed = json_is(types, JSON_ARRAY);
+    if (!is_listed && !json_string_is(hparams_get(hparams, "model_type"), "qwen3_next"))
+        return true;
+    if (!layers_new(builder, &layers, error))
+        return false;
+    uint64_t n = layers.n - dimensions_get(&builder->dimensions, "nextn");
+    if (is_listed && json_count(types) != n)
+        return error_set(error, "config.json: layer_types has %zu layers, but num_hidden_layers is %llu",
+                         json_count(types), (unsigned long long)n);
+    if (is_listed)
+        layers_mark(&layers, types, "linear_attention");
+    else if (!mark_by_interval(hparams, &layers, n, error))
+        return false;
+    layers_set(builder, "attention.recurrent_layers", GGUF_BOOL, &layers);
+    return true;
+}
+
 const struct key_row gated_delta_keys[] = {
     {.emit = nextn_emit},
     {"ssm.conv_kernel", GGUF_U32, REQUIRED, "linear_conv_kernel_dim"},
@@ -42,6 +78,7 @@ const struct key_row gated_delta_keys[] = {
     {"ssm.group_count", GGUF_U32, REQUIRED, "linear_num_key_heads"},
     {"ssm.time_step_rank", GGUF_U32, REQUIRED, "linear_num_value_heads"},
     {"ssm.inner_size", GGUF_U32, REQUIRED, "linear_num_value_heads", .by = "linear_value_head_dim"},
+    {.emit = emit_recurrent_layers, .since = RECURRENT_LAYERS},
     {"full_attention_interval", GGUF_U32, OR_DEFAULT, "full_attention_interval", 4},
     {"rope.dimension_count", GGUF_U32, .compute = compute_rotary},
     {0},

@@ -80,7 +80,8 @@ static bool emit_attention(struct model_builder *builder, struct error *error)
     struct gguf_kvs *kvs = &builder->model->kvs;
     if (!mark(builder, &layers, "*", "attention", error) || !layers_set_kv_heads(builder, &layers, error))
         return false;
-    layers_note_later_names(builder, hparams_get(builder->model->hparams, "layers_block_type"));
+    if (!follows(&builder->model->references, NEMOTRON_LAYER_TYPES))
+        layers_note_later_names(builder, hparams_get(builder->model->hparams, "layers_block_type"));
     gguf_set_bool(kvs, builder_key(builder, "rope.scaling.finetuned"), false);
     gguf_set_u32(kvs, builder_key(builder, "context_length"), MAMBA2_CONTEXT);
     return true;
@@ -155,8 +156,20 @@ static void add_dimensions(struct dimensions *dimensions, const struct hparams *
     }
 }
 
+/* Takes the number of layers from the list of their types. */
+static bool count_listed(struct model_builder *builder, struct error *error)
+{
+    const struct json *types = hparams_get(builder->model->hparams, "layers_block_type");
+    if (!json_is(types, JSON_ARRAY) || !follows(&builder->model->references, NEMOTRON_LAYER_TYPES))
+        return true;
+    builder->dimensions.n_layers = json_count(types) + dimensions_get(&builder->dimensions, "nextn");
+    return hparams_override(builder->model->hparams, "n_layers", builder->dimensions.n_layers, error);
+}
+
 static bool adjust(struct model_builder *builder, struct error *error)
 {
+    if (!count_listed(builder, error))
+        return false;
     uint64_t n = 0;
     struct hparams *hparams = builder->model->hparams;
     json_u64(hparams_get(hparams, "num_nextn_predict_layers"), &n);
@@ -262,8 +275,10 @@ const struct family nemotron_h_family = {
     .forms = forms,
     .dimensions = {sizes},
     .add_dimensions = add_dimensions,
+    .adjust = count_listed,
     .before_vocab = pad_vocabulary,
-    .keys_after_vocab = KEYS({".tokenizer.ggml.add_bos_token", GGUF_BOOL, ALWAYS, .value = 1}),
+    .keys_after_vocab =
+        KEYS({".tokenizer.ggml.add_bos_token", GGUF_BOOL, ALWAYS, .value = 1, .until = FIRST_POST_PROCESSOR}),
 };
 
 const struct family nemotron_h_moe_family = {

@@ -55,6 +55,27 @@ static bool add_chat_template(struct model_builder *builder, const struct vocab_
     return true;
 }
 
+/* Adds the YaRN that the model's code makes of flat keys of config.json. */
+static bool add_yarn(struct model_builder *builder, struct error *error)
+{
+    const struct gguf_model *model = builder->model;
+    uint64_t length;
+    double factor;
+    if (!builder_number(builder, "rope_scaling_factor", 1, &factor, error))
+        return false;
+    bool has_type = hparams_rope(model->hparams, "rope_type") != NULL;
+    if (factor == 1 || has_type || !follows(&model->references, PLAMO_YARN))
+        return true;
+    if (!hparams_count(model->hparams, "initial_context_length", 1, INT32_MAX, &length, error))
+        return false;
+    const char *scaling =
+        arena_printf(model->arena,
+                     "{'rope_scaling': {'rope_type': 'yarn', 'factor': %.17g, "
+                     "'original_max_position_embeddings': %llu, 'beta_fast': 32.0, 'beta_slow': 1.0}}",
+                     factor, (unsigned long long)length);
+    return hparams_default(model->hparams, scaling, error);
+}
+
 const struct family plamo3_family = {
     .name = "plamo3",
     .summary = "PLaMo 3",
@@ -64,5 +85,6 @@ const struct family plamo3_family = {
                 plamo2_tensors, decoder_tensors},
     .keys = {base_keys, KEYS({"vocab_size", GGUF_U32, REQUIRED, "vocab_size"}, {.emit = emit_window})},
     .vocabs = {&plamo_vocab},
+    .adjust = add_yarn,
     .after_vocab = add_chat_template,
 };

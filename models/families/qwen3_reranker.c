@@ -54,7 +54,8 @@ bool reranker_look(struct model_builder *builder, struct error *error)
 {
     const struct gguf_model *model = builder->model;
     const struct vocab_input input = {
-        model->checkpoint, model->hparams, family_architecture(builder->family), builder->hf->name, 0, model->hparams};
+        model->checkpoint, model->hparams,    family_architecture(builder->family), builder->hf->name, 0,
+        model->hparams,    &model->references};
     struct tokenizer_files files;
     struct hf_vocabulary vocabulary;
     if (!ranks(model))

@@ -299,30 +299,89 @@ static const char *pooling_directory(const struct json *modules)
     return NULL;
 }
 
-bool emit_pooling_type(struct model_builder *builder, struct error *error)
+/* Gets the kind of pooling from a file; 0: it names none that GGUF has, or is missing. A file that modules.json names
+ * must be there. */
+static bool read_pooling(const struct checkpoint *checkpoint, const char *name, bool is_named,
+                         uint32_t (*type_of)(const struct json *), uint32_t *ret_type, struct error *error)
 {
-    const struct checkpoint *checkpoint = builder->model->checkpoint;
-    struct document *modules, *config;
-    if (!document_open_if_valid(checkpoint, "modules.json", &modules, error))
-        return false;
-    const char *directory = pooling_directory(document_root(modules));
-    char *name = directory ? arena_printf(builder->model->arena, "%s/config.json", directory) : NULL;
-    document_close(modules);
-    if (name == NULL)
-        return true;
+    struct document *config;
     if (!document_open_if_valid(checkpoint, name, &config, error))
         return false;
-    if (config == NULL)
+    if (config == NULL && is_named)
         return error_set(error,
                          "modules.json names %s, which is missing or not valid: download it, as the kind of pooling "
                          "is there",
                          name);
-    uint32_t type = pooling_type(document_root(config));
+    *ret_type = type_of(document_root(config));
     document_close(config);
-    if (type == 0)
-        return error_set(error, "%s: GGUF does not support this kind of pooling", name);
-    gguf_set_u32(&builder->model->kvs, builder_key(builder, "pooling_type"), type);
     return true;
+}
+
+static uint32_t pooling_of_embedding_config(const struct json *config)
+{
+    return json_string_is(json_get(config, "pooling"), "last_token") ? 3 : 0;
+}
+
+/* Gets the kind of pooling; 0: no file names one. */
+static bool find_pooling(struct model_builder *builder, uint32_t *ret_type, struct error *error)
+{
+    const struct gguf_model *model = builder->model;
+    struct document *modules;
+    *ret_type = 0;
+    if (!document_open_if_valid(model->checkpoint, "modules.json", &modules, error))
+        return false;
+    const char *directory = pooling_directory(document_root(modules));
+    char *name = directory ? arena_printf(model->arena, "%s/config.json", directory) : NULL;
+    document_close(modules);
+    if (name != NULL)
+        return read_pooling(model->checkpoint, name, true, pooling_type, ret_type, error) &&
+               (*ret_type != 0 || error_set(error, "%s: GGUF does not support this kind of pooling", name));
+    return !follows(&model->references, POOLING_OF_EMBEDDING_CONFIG) ||
+           read_pooling(model->checkpoint, "embedding_config.json", false, pooling_of_embedding_config, ret_type,
+                        error);
+}
+
+static bool emit_classifier_pooling(struct model_builder *builder, struct error *error)
+{
+    const struct json *pooling = hparams_get(builder->model->hparams, "classifier_pooling");
+    bool is_mean = json_string_is(pooling, "mean");
+    if (pooling == NULL || json_is(pooling, JSON_NULL))
+        return true;
+    if (!is_mean && !json_string_is(pooling, "cls"))
+        return error_set(error, "config.json: classifier_pooling is neither cls nor mean");
+    gguf_set_u32(&builder->model->kvs, builder_key(builder, "classifier.pooling_type"), is_mean ? 1 : 2);
+    return true;
+}
+
+static bool emit_classifier_activation(struct model_builder *builder, struct error *error)
+{
+    static const char *const known[] = {"gelu", "silu", "tanh"};
+    const struct json *activation = hparams_get(builder->model->hparams, "classifier_activation");
+    if (activation == NULL || json_is(activation, JSON_NULL))
+        return true;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (json_string_is(activation, known[i])) {
+            gguf_set_text(&builder->model->kvs, builder_key(builder, "classifier.activation"), known[i]);
+            return true;
+        }
+    return error_set(error, "config.json: classifier_activation is not gelu, silu or tanh");
+}
+
+/* Sets how a classifier pools, and its activation. */
+static const struct key_row classifier_keys[] = {
+    {.emit = emit_classifier_pooling, .since = CLASSIFIER_POOLING},
+    {.emit = emit_classifier_activation, .since = CLASSIFIER_ACTIVATION},
+    {0},
+};
+
+bool emit_pooling_type(struct model_builder *builder, struct error *error)
+{
+    uint32_t type;
+    if (!find_pooling(builder, &type, error))
+        return false;
+    if (type != 0)
+        gguf_set_u32(&builder->model->kvs, builder_key(builder, "pooling_type"), type);
+    return builder_emit(builder, classifier_keys, error);
 }
 
 /* Checks hidden_size and the number of heads, for values computed from them. */

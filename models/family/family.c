@@ -36,6 +36,12 @@ const struct family *family_among(const struct family *const *all, const char *c
     return found;
 }
 
+bool family_is_known(const struct family *family, const struct family_name *hf, const struct references *references)
+{
+    unsigned build = reference_build(references);
+    return build >= family->since && build >= hf->since;
+}
+
 const char *family_architecture(const struct family *family)
 {
     const char *otherwise = family->tower != NULL ? "clip" : family->name;

@@ -7,6 +7,7 @@
 
 #include "formats/gguf/kv.h"
 #include "models/config/hparams.h"
+#include "models/references/references.h"
 #include "models/relation/relation.h"
 
 enum { FAMILY_MAX_TABLES = 7, FAMILY_MAX_VOCABS = 5 };
@@ -17,6 +18,7 @@ struct family_name {
     /* prefix for the names of its tensors, for models without their head: "model."; NULL: "model." if decoder_tensors
      * need it, before names that begin with embed_tokens, layers or norm */
     const char *prepended;
+    unsigned since; /* the first build of llama.cpp that knows the class, such as 11292; 0: all */
 };
 
 struct config_form;
@@ -51,8 +53,10 @@ struct key_row {
     /* Computes the value, instead of all members but `key`, `type` and `times`. */
     bool (*compute)(const struct model_builder *builder, double *ret_value, struct error *error);
 
-    /* Sets any keys, instead of all other members. */
+    /* Sets any keys, instead of all other members except `since` and `until`. */
     bool (*emit)(struct model_builder *builder, struct error *error);
+
+    enum upstream_change since, until; /* only with, or without, the rule of this change */
 };
 
 /* The type of a tensor in every output; vectors of floats are always F32. */
@@ -75,6 +79,7 @@ struct family {
     const char *name;         /* the family's, unique: "qwen3" */
     const char *architecture; /* general.architecture; NULL: the name, or "clip" for a projector */
     const char *summary;      /* for people: "Qwen 3" */
+    unsigned since;           /* the first build of llama.cpp that knows the family, such as 11292; 0: all */
     const struct family_name *hf;
 
     /* Tables up to a NULL, each ended by a zeroed row. `tensors` relate Hugging Face's names and arrangements to GGUF's
@@ -159,6 +164,9 @@ extern const struct relation_row decoder_tensors[];
  * is the class's row. NULL: no family. */
 const struct family *family_among(const struct family *const *all, const char *class, const struct hparams *hparams,
                                   const struct family_name **ret_name);
+
+/* Reports whether the converter of a build knows the family and the class. */
+bool family_is_known(const struct family *family, const struct family_name *hf, const struct references *references);
 
 /* Returns general.architecture. */
 const char *family_architecture(const struct family *family);

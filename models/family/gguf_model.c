@@ -7,13 +7,14 @@
 
 enum { GGML_MAX_NAME = 64, GGML_MAX_DIMS = 4 };
 
-struct gguf_model *gguf_model_empty(const struct checkpoint *checkpoint)
+struct gguf_model *gguf_model_empty(const struct checkpoint *checkpoint, const struct references *references)
 {
     struct gguf_model *model = memory_alloc(sizeof *model);
     struct arena *arena = arena_new();
     *model = (struct gguf_model){
         .arena = arena,
         .checkpoint = checkpoint,
+        .references = references != NULL ? *references : (struct references){0},
         .tensors = tensor_set_new(arena),
         .auto_type = &f16_dtype,
     };

@@ -5,6 +5,7 @@
 
 #include "formats/checkpoint.h"
 #include "formats/gguf/write.h"
+#include "models/references/references.h"
 #include "quant/view.h"
 
 struct family;
@@ -15,8 +16,9 @@ struct quantize_outline; /* quantize.h */
 struct gguf_model {
     struct arena *arena;
     const struct checkpoint *checkpoint;
-    const struct family *family; /* NULL: a plain container (models/convert/unknown_family.h) */
-    struct hparams *hparams;     /* NULL: the checkpoint has no config.json */
+    struct references references; /* the builds that the model follows */
+    const struct family *family;  /* NULL: a plain container (models/convert/unknown_family.h) */
+    struct hparams *hparams;      /* NULL: the checkpoint has no config.json */
 
     /* The keys of the converter's output, in its order. Each output sets the value of general.file_type. */
     struct gguf_kvs kvs;
@@ -40,8 +42,8 @@ struct gguf_model {
     const struct quantize_outline *outline; /* set by quantize_prepare() (models/quantize/quantize.h); NULL: none */
 };
 
-/* Returns a model without keys and tensors. */
-struct gguf_model *gguf_model_empty(const struct checkpoint *checkpoint);
+/* Returns a model without keys and tensors. `references` may be NULL, for the newest builds. */
+struct gguf_model *gguf_model_empty(const struct checkpoint *checkpoint, const struct references *references);
 void gguf_model_free(struct gguf_model *model); /* NULL is allowed */
 
 /* Returns why ggml would not open a file with a tensor of that name, which may contain NULs, and that shape; NULL if it

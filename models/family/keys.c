@@ -155,8 +155,11 @@ static bool emit_row(struct model_builder *builder, const struct key_row *row, s
 
 bool builder_emit(struct model_builder *builder, const struct key_row *rows, struct error *error)
 {
-    for (const struct key_row *row = rows; row->key != NULL || row->emit != NULL; row++)
-        if (!emit_row(builder, row, error))
+    const struct references *references = &builder->model->references;
+    for (const struct key_row *row = rows; row->key != NULL || row->emit != NULL; row++) {
+        bool is_past = row->until != CHANGE_NONE && follows(references, row->until);
+        if (follows(references, row->since) && !is_past && !emit_row(builder, row, error))
             return false;
+    }
     return true;
 }

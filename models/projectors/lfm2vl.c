@@ -30,12 +30,27 @@ static bool compute_used_layers(const struct model_builder *builder, double *ret
     return true;
 }
 
+/* Names the preprocessor's `resample`, a number of PIL. */
+static bool emit_resize_algorithm(struct model_builder *builder, struct error *error)
+{
+    static const char *const names[] = {NULL, "lanczos", "bilinear", "bicubic"};
+    uint64_t number;
+    const struct json *value = hparams_get(builder->model->hparams, "preprocessor.resample");
+    if (value == NULL || json_is(value, JSON_NULL))
+        return true;
+    if (!json_u64(value, &number) || number == 0 || number >= sizeof names / sizeof *names)
+        return error_set(error, "preprocessor_config.json: resample is not 1, 2 or 3");
+    gguf_set_text(&builder->model->kvs, "clip.vision.image_resize_algo", names[number]);
+    return true;
+}
+
 static const struct key_row keys[] = {
     PROJECTOR_TYPE("lfm2"),
     {"vision.attention.layer_norm_epsilon", GGUF_F32, REQUIRED, "layer_norm_eps"},
     {"vision.projector.scale_factor", GGUF_U32, OR_DEFAULT, "outer.downsample_factor", 2},
     FLAG("use_gelu"),
     {"vision.block_count", GGUF_U32, .compute = compute_used_layers},
+    {.emit = emit_resize_algorithm, .since = RESIZE_ALGORITHM},
     {0},
 };
 

@@ -363,6 +363,8 @@ static const struct {
     {"IQ2_XS", "IQ4_NL"}, {"IQ2_S", "IQ4_NL"}, {"IQ3_XXS", "IQ4_NL"}, {"IQ3_S", "IQ4_NL"},
 };
 
+enum { SMALL_BLOCK = 32 };
+
 static bool fits(const struct tensor *tensor, const struct dtype *type)
 {
     return row_elements(tensor) % type->block_elements == 0;
@@ -374,7 +376,9 @@ static bool refuse_row(const struct tensor *tensor, const struct dtype *type, st
                      (unsigned long long)row_elements(tensor), type->block_elements, type->name);
 }
 
-static const struct dtype *type_that_fits(const struct tensor *tensor, const struct dtype *type, struct error *error)
+/* Returns the type of a tensor that should get `type`, by its row. */
+static const struct dtype *type_that_fits(const struct choice *choice, const struct tensor *tensor,
+                                          const struct dtype *type, struct error *error)
 {
     if (fits(tensor, type))
         return type;
@@ -384,16 +388,21 @@ static const struct dtype *type_that_fits(const struct tensor *tensor, const str
         const struct dtype *instead = dtype_by_name(fallbacks[i].instead);
         return fits(tensor, instead) ? instead : &f16_dtype;
     }
+    if (type->block_elements <= SMALL_BLOCK && follows(choice->model->references, ROWS_BECOME_F16))
+        return &f16_dtype;
     refuse_row(tensor, type, error);
     return NULL;
 }
 
 /* Returns the type that an option names for this one tensor; if its blocks do not fit the rows, the tool refuses it. */
-static const struct dtype *type_by_name_options(const struct choice *choice, enum tensor_role role)
+static const struct dtype *type_by_name_options(struct choice *choice, const char *name, enum tensor_role role)
 {
-    if (role == TOKEN_EMBD)
-        return choice->options->token_embedding_type;
-    return role == OUTPUT ? choice->options->output_tensor_type : NULL;
+    if (role == OUTPUT)
+        return choice->options->output_tensor_type;
+    bool is_named = strcmp(name, "per_layer_token_embd.weight") == 0 &&
+                    follows(choice->model->references, NAMED_LAYER_EMBEDDING) &&
+                    overridden(&choice->overrides, name) != NULL;
+    return role == TOKEN_EMBD && !is_named ? choice->options->token_embedding_type : NULL;
 }
 
 /* Reports whether all tensors get the default type: rules apply to block types only. */
@@ -406,7 +415,7 @@ static bool is_uniform(const struct choice *choice)
 static bool choose_type(struct choice *choice, const struct tensor *tensor, struct mix_traits traits,
                         const struct dtype **ret_type, struct error *error)
 {
-    const struct dtype *input = *ret_type, *type = type_by_name_options(choice, traits.role);
+    const struct dtype *input = *ret_type, *type = type_by_name_options(choice, tensor->name, traits.role);
     if (!traits.may_be_quantized || (traits.role == OUTPUT && choice->options->leave_output_tensor)) {
         type = input;
     } else if (type != NULL) {
@@ -417,7 +426,7 @@ static bool choose_type(struct choice *choice, const struct tensor *tensor, stru
         if (type == NULL)
             type = is_uniform(choice) ? choice->default_type : type_by_rules(choice, tensor, traits.role, error);
         if (type != NULL)
-            type = type_that_fits(tensor, type, error);
+            type = type_that_fits(choice, tensor, type, error);
         if (type == NULL)
             return false;
     }

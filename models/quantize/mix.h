@@ -8,6 +8,7 @@
 
 #include "models/quantize/imatrix.h"
 #include "models/quantize/prune.h"
+#include "models/references/references.h"
 
 struct mix_rule; /* mix_rules.h */
 
@@ -54,6 +55,7 @@ bool quantize_options_check(const struct quantize_options *options, struct error
 struct mix_model {
     const char *architecture;                          /* general.architecture */
     uint64_t n_layers, n_heads, n_kv_heads, n_experts; /* heads: the first layer's; 0: unknown */
+    const struct references *references;               /* the builds to follow; NULL: the newest */
 };
 
 /* The traits of a tensor that all mixes use, from its name and shape; computed once for all mixes. */

@@ -230,6 +230,7 @@ static bool fill_tensors(const struct gguf_model *model, const char *architectur
         types[i] = input_type(model, kept.items[i].original);
     }
     struct mix_model mix_model = describe_model(&artifact->metadata, architecture);
+    mix_model.references = &model->references;
     if (!mix_choose_types(mix, options, &mix_model, tensors, traits, types, kept.n_items, error))
         return false;
     if (options->pruned.n_layers > 0)

@@ -2,6 +2,39 @@
 #include "models/tokenizers/bpe.h"
 #include "models/tokenizers/pre.h"
 
+#include <string.h>
+
+static bool has_only_spaces(const struct token *token)
+{
+    size_t n_spaces = 0;
+    while (n_spaces < token->length && token->text[n_spaces] == ' ')
+        n_spaces++;
+    return n_spaces == token->length;
+}
+
+/* Makes added tokens of spaces normal ones: mmBERT's tokenizer never matches them. */
+static void make_spaces_normal(struct token_list *list)
+{
+    static const char space[] = "\xe2\x96\x81";
+    for (struct token *token = list->tokens; token < list->tokens + list->n_tokens; token++) {
+        if (token->type != TOKEN_USER_DEFINED || token->length == 0 || !has_only_spaces(token))
+            continue;
+        char *text = arena_array(list->arena, token->length, sizeof space - 1);
+        for (size_t i = 0; i < token->length; i++)
+            memcpy(&text[i * (sizeof space - 1)], space, sizeof space - 1);
+        *token = (struct token){text, token->length * (sizeof space - 1), token->score, TOKEN_NORMAL};
+    }
+}
+
+static bool is_mmbert(const struct gguf_kvs *kvs, const struct vocab_input *input)
+{
+    struct arena *arena = arena_new();
+    const char *pre = gguf_get_text(kvs, "tokenizer.ggml.pre", arena);
+    bool is = strcmp(input->architecture, "modern-bert") == 0 && pre != NULL && strcmp(pre, "mmbert") == 0;
+    arena_free(arena);
+    return is;
+}
+
 bool bpe_write(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
                const struct special_id *ids, size_t n_ids, struct error *error)
 {
@@ -12,6 +45,8 @@ bool bpe_write(struct gguf_kvs *kvs, const struct vocab_input *input, const stru
         return false;
     gguf_set_text(kvs, "tokenizer.ggml.model", "gpt2");
     bool named = pre_write(kvs, input, vocabulary, error);
+    if (named && is_mmbert(kvs, input))
+        make_spaces_normal(&list);
     token_list_write(&list, NULL, NULL, false, kvs);
     token_list_free(&list);
     if (!named)

@@ -33,9 +33,39 @@ static struct json_document *read_lines(const struct checkpoint *checkpoint, boo
     return document;
 }
 
-static enum token_type type_of(const struct json *type, const char *text, size_t length)
+/* What the converter knows of a tokenizer's class, since the change PLAMO_MODELS. */
+struct plamo {
+    const char *class_name, *model, *end_of_turn;
+    const char *const *normal; /* tokens that are normal, up to a NULL */
+};
+
+static const struct plamo classes[] = {
+    {"Plamo2Tokenizer", "plamo2", "<|plamo:op|>", (const char *const[]){NULL}},
+    {"Plamo3Tokenizer", "plamo3", "<|plamo:tag|>",
+     (const char *const[]){"<|plamo:begin_", "<|plamo:end_", ":plamo|>", NULL}},
+};
+
+static const struct plamo older = {NULL, "plamo2", NULL, (const char *const[]){NULL}};
+
+/* Sets an error if the converter refuses the class. */
+static const struct plamo *find_class(const struct vocab_input *input, const struct json *config, struct error *error)
+{
+    const char *name = json_string(json_get(config, "tokenizer_class"), NULL);
+    if (!follows(input->references, PLAMO_MODELS))
+        return &older;
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        if (name != NULL && strcmp(name, classes[i].class_name) == 0)
+            return &classes[i];
+    error_set(error, "tokenizer_config.json: tokenizer_class is neither Plamo2Tokenizer nor Plamo3Tokenizer");
+    return NULL;
+}
+
+static enum token_type type_of(const struct plamo *plamo, const struct json *type, const char *text, size_t length)
 {
     static const char start[] = "<|plamo:", end[] = "|>";
+    for (const char *const *normal = plamo->normal; *normal != NULL; normal++)
+        if (length == strlen(*normal) && memcmp(text, *normal, length) == 0)
+            return TOKEN_NORMAL;
     if (json_string_is(type, "UNKNOWN"))
         return TOKEN_UNKNOWN;
     if (json_string_is(type, "CONTROL"))
@@ -47,7 +77,8 @@ static enum token_type type_of(const struct json *type, const char *text, size_t
     return is_named ? TOKEN_CONTROL : TOKEN_NORMAL;
 }
 
-static bool set_tokens(struct token_list *list, const struct json *lines, struct error *error)
+static bool set_tokens(struct token_list *list, const struct plamo *plamo, const struct json *lines,
+                       struct error *error)
 {
     uint64_t id = 0;
     for (const struct json *line = json_first(lines); line != NULL; line = json_next(line), id++) {
@@ -58,7 +89,7 @@ static bool set_tokens(struct token_list *list, const struct json *lines, struct
         if (!json_is(line, JSON_ARRAY) || bytes == NULL || number == NULL || !json_double(number, &score))
             return error_set(error, "%s: token %llu is not an array of a text, a score and a type", file_name,
                              (unsigned long long)id);
-        token_list_set(list, id, bytes, length, (float)score, type_of(json_next(number), bytes, length));
+        token_list_set(list, id, bytes, length, (float)score, type_of(plamo, json_next(number), bytes, length));
     }
     for (uint64_t i = id; i < list->n_tokens; i++) {
         const char *text = arena_printf(list->arena, "[PAD%llu]", (unsigned long long)(i - id + 1));
@@ -77,10 +108,32 @@ static uint64_t find_token(const struct token_list *list, const char *text, size
     return id;
 }
 
-static bool write_specials(struct gguf_kvs *kvs, const struct token_list *list, const struct json *config,
-                           struct error *error)
+static bool write_end_of_turn(struct gguf_kvs *kvs, const struct token_list *list, const char *text,
+                              struct error *error)
 {
-    enum { END_OF_TURN = 4 };
+    enum { END_OF_TURN = 4 }; /* in builds that do not look for its text */
+    uint64_t id = text != NULL ? find_token(list, text, strlen(text)) : END_OF_TURN;
+    if (text != NULL && id == list->n_tokens)
+        return error_set(error, "%s: %s is missing", file_name, text);
+    gguf_set_u32(kvs, "tokenizer.ggml.eot_token_id", (uint32_t)id);
+    return true;
+}
+
+/* Writes add_bos_token and add_eos_token of tokenizer_config.json. */
+static void write_adds(struct gguf_kvs *kvs, const struct json *config)
+{
+    static const char *const adds[][2] = {{"add_bos_token", "tokenizer.ggml.add_bos_token"},
+                                          {"add_eos_token", "tokenizer.ggml.add_eos_token"}};
+    for (size_t i = 0; i < sizeof adds / sizeof *adds; i++) {
+        const struct json *add = json_get(config, adds[i][0]);
+        if (json_is(add, JSON_TRUE) || json_is(add, JSON_FALSE))
+            gguf_set_bool(kvs, adds[i][1], json_is(add, JSON_TRUE));
+    }
+}
+
+static bool write_specials(struct gguf_kvs *kvs, const struct token_list *list, const struct plamo *plamo,
+                           const struct json *config, struct error *error)
+{
     static const char *const specials[][2] = {{"bos_token", "tokenizer.ggml.bos_token_id"},
                                               {"eos_token", "tokenizer.ggml.eos_token_id"},
                                               {"pad_token", "tokenizer.ggml.padding_token_id"},
@@ -97,7 +150,8 @@ static bool write_specials(struct gguf_kvs *kvs, const struct token_list *list, 
             return error_set(error, "tokenizer_config.json: %s is not a token of %s", specials[i][0], file_name);
         gguf_set_u32(kvs, specials[i][1], (uint32_t)id);
     }
-    gguf_set_u32(kvs, "tokenizer.ggml.eot_token_id", END_OF_TURN);
+    if (!write_end_of_turn(kvs, list, plamo->end_of_turn, error))
+        return false;
     gguf_set_bool(kvs, "tokenizer.ggml.add_space_prefix", false);
     return true;
 }
@@ -107,15 +161,18 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
 {
     uint64_t n_tokens, n_lines = json_count(lines);
     struct token_list list;
-    if (!hparams_count(input->hparams, "vocab_size", 1, TOKEN_LIST_MAX, &n_tokens, error))
+    const struct plamo *plamo = find_class(input, config, error);
+    if (plamo == NULL || !hparams_count(input->hparams, "vocab_size", 1, TOKEN_LIST_MAX, &n_tokens, error))
         return false;
     n_tokens = n_tokens > n_lines ? n_tokens : n_lines;
     if (!token_count_fits(input, n_tokens, n_lines, error) || !token_list_init(&list, n_tokens, 0, error))
         return false;
-    bool written = set_tokens(&list, lines, error);
+    bool written = set_tokens(&list, plamo, lines, error);
     if (written) {
-        token_list_write(&list, "plamo2", "default", true, kvs);
-        written = write_specials(kvs, &list, config, error);
+        token_list_write(&list, plamo->model, "default", true, kvs);
+        written = write_specials(kvs, &list, plamo, config, error);
+        if (written && follows(input->references, PLAMO_ADDS))
+            write_adds(kvs, config);
     }
     token_list_free(&list);
     return written;

@@ -65,11 +65,11 @@ static void hash_ids(const uint32_t *ids, size_t count, char hex[SHA256_HEX + 1]
     buffer_free(&list);
 }
 
-static const char *name_of_ids(const char *hex)
+static const char *name_of_ids(const char *hex, const struct references *references)
 {
     const char *name = NULL;
     for (const struct pre_hash *known = pre_hashes; known->sha256 != NULL; known++)
-        if (strcmp(known->sha256, hex) == 0)
+        if (strcmp(known->sha256, hex) == 0 && reference_build(references) >= known->since)
             name = known->name;
     return name;
 }
@@ -111,7 +111,7 @@ bool pre_write(struct gguf_kvs *kvs, const struct vocab_input *input, const stru
     char hex[SHA256_HEX + 1];
     if (hf_encode(vocabulary, pre_check_text, strlen(pre_check_text), &work, &ids, &count, error)) {
         hash_ids(ids, count, hex);
-        name = name_of_ids(hex);
+        name = name_of_ids(hex, input->references);
         if (name == NULL) {
             name = guess_name(input, vocabulary, NULL);
             checkpoint_hint(input->checkpoint, SUBJECT_GGUF, "the converter's hash of this tokenizer is %s", hex);

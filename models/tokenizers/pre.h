@@ -9,6 +9,7 @@
 
 struct pre_hash {
     const char *sha256, *name;
+    unsigned since; /* the first build of llama.cpp that knows the hash, such as 11549; 0: all */
 };
 
 extern const char pre_check_text[];

@@ -52,6 +52,7 @@ struct special_vocab {
     } adds[MOST_TYPES];
     size_t n_ids, n_adds;
     uint64_t n_vocab;
+    bool processor_is_first; /* the change FIRST_POST_PROCESSOR */
 };
 
 static size_t type_index(const struct special_vocab *vocab, const char *type)
@@ -62,15 +63,27 @@ static size_t type_index(const struct special_vocab *vocab, const char *type)
     return i;
 }
 
+/* Returns the index of a type among those that have an add_X_token; n_adds if it has none. */
+static size_t add_index(const struct special_vocab *vocab, const char *type)
+{
+    size_t i = 0;
+    while (i < vocab->n_adds && strcmp(vocab->adds[i].type, type) != 0)
+        i++;
+    return i;
+}
+
 static void set_add(struct special_vocab *vocab, const char *type, bool add)
 {
-    for (size_t i = 0; i < vocab->n_adds; i++)
-        if (strcmp(vocab->adds[i].type, type) == 0) {
-            vocab->adds[i].add = add;
-            return;
-        }
-    vocab->adds[vocab->n_adds].type = type;
-    vocab->adds[vocab->n_adds++].add = add;
+    size_t i = add_index(vocab, type);
+    vocab->adds[i].type = type;
+    vocab->adds[i].add = add;
+    vocab->n_adds += i == vocab->n_adds;
+}
+
+static void set_new_add(struct special_vocab *vocab, const char *type, bool add)
+{
+    if (add_index(vocab, type) == vocab->n_adds)
+        set_add(vocab, type, add);
 }
 
 static void set_id(struct special_vocab *vocab, const char *type, uint64_t id)
@@ -221,6 +234,9 @@ static void read_processor(struct special_vocab *vocab, const struct json *proce
         }
     } else if (json_string_is(type, "TemplateProcessing")) {
         read_template(vocab, processor);
+    } else if (json_string_is(type, "ByteLevel") && vocab->processor_is_first) {
+        set_new_add(vocab, "bos", false);
+        set_new_add(vocab, "eos", false);
     }
 }
 
@@ -248,7 +264,7 @@ static void read_given(struct special_vocab *vocab, const struct json *config, c
         snprintf(key, sizeof key, "add_%s_token", vocab->types[i]);
         const struct json *add = json_get(config, key);
         if (json_is(add, JSON_TRUE) || json_is(add, JSON_FALSE))
-            set_add(vocab, vocab->types[i], json_is(add, JSON_TRUE));
+            (vocab->processor_is_first ? set_new_add : set_add)(vocab, vocab->types[i], json_is(add, JSON_TRUE));
         const struct given *given = &vocab->given[i];
         for (const struct json *token = json_first(added_tokens); token != NULL && given->text != NULL;
              token = json_next(token)) {
@@ -529,8 +545,10 @@ static void write_ids_and_flags(struct gguf_kvs *kvs, const struct special_vocab
 bool special_vocab_write(struct gguf_kvs *kvs, const struct vocab_input *input, const struct tokenizer_files *files,
                          const struct special_vocab_options *options, struct error *error)
 {
-    struct special_vocab vocab = {
-        .n_types = NAMED_TYPES, .has_config = files->config != NULL, .n_vocab = options->n_vocab};
+    struct special_vocab vocab = {.n_types = NAMED_TYPES,
+                                  .has_config = files->config != NULL,
+                                  .n_vocab = options->n_vocab,
+                                  .processor_is_first = follows(input->references, FIRST_POST_PROCESSOR)};
     memcpy(vocab.types, named_types, sizeof named_types);
     for (const char *const *type = options->more_types; type != NULL && *type != NULL && vocab.n_types < MOST_TYPES;
          type++)

@@ -13,6 +13,7 @@
 
 #include "formats/gguf/kv.h"
 #include "models/config/hparams.h"
+#include "models/references/references.h"
 
 struct vocab_input {
     const struct checkpoint *checkpoint; /* has the side files, and takes notes: checkpoint_note() */
@@ -21,7 +22,8 @@ struct vocab_input {
     const char *class_name;   /* the Hugging Face class: "LlamaForCausalLM" */
     /* rows of the token embedding, which limit vocab_size; 0: none */
     uint64_t n_rows;
-    const struct hparams *owner; /* of the tokenizer's model; for a draft model, its target's */
+    const struct hparams *owner;         /* of the tokenizer's model; for a draft model, its target's */
+    const struct references *references; /* the builds that the keys follow; NULL: the newest */
 };
 
 enum vocab_result {

@@ -98,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(base != NULL);
     if (adapter != NULL)
         describe(adapter);
-    struct gguf_model *model = adapter != NULL ? gguf_adapter_new(adapter, base, true, &error) : NULL;
+    struct gguf_model *model = adapter != NULL ? gguf_adapter_new(adapter, base, NULL, true, &error) : NULL;
     if (model != NULL)
         read_set(model->tensors);
     else

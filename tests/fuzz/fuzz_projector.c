@@ -61,7 +61,7 @@ static void project(const struct checkpoint *checkpoint)
     struct error error;
     struct artifact artifact;
     gguf_has_projector(checkpoint);
-    struct gguf_model *model = gguf_projector_new(checkpoint, &error);
+    struct gguf_model *model = gguf_projector_new(checkpoint, NULL, &error);
     if (model == NULL) {
         require_one_line(&error);
         return;

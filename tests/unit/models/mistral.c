@@ -63,7 +63,7 @@ static void check_model(void)
     struct error error = {""};
     uint64_t padding = 0, n_tokens = 0;
     const struct checkpoint *checkpoint = checkpoint_open("model", formats, &options, &error);
-    struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, &error) : NULL;
+    struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, NULL, &error) : NULL;
     if (!CHECK_NAMED(model != NULL, "a model"))
         fprintf(stderr, "  %s\n", error.message);
     if (model != NULL) {
@@ -105,7 +105,7 @@ static void check_pieces(const char *architecture, const char *chat)
     struct error error = {""};
     uint64_t begin = 0, padding = 0;
     const struct checkpoint *checkpoint = checkpoint_open("model", formats, &options, &error);
-    struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, &error) : NULL;
+    struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, NULL, &error) : NULL;
     if (!CHECK_NAMED(model != NULL, architecture))
         fprintf(stderr, "  %s\n", error.message);
     if (model != NULL) {
@@ -155,7 +155,7 @@ static void scaled(void)
     safetensors_write(&file, "model/consolidated.safetensors");
     files_write_text("model/params.json", quantized);
     const struct checkpoint *checkpoint = checkpoint_open("model", formats, &options, &error);
-    struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, &error) : NULL;
+    struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, NULL, &error) : NULL;
     if (!CHECK_NAMED(model != NULL && model->tensors->n_tensors == 1, "the weight alone"))
         fprintf(stderr, "  %s\n", error.message);
     if (model != NULL) {

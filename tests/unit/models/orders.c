@@ -263,6 +263,9 @@ static const struct checkpoint *add_target(const struct order *order, const char
     return derive(checkpoint, &(struct derive_options){.base = "target"}, error);
 }
 
+/* The orders were recorded from the converter of b10470. */
+static const struct references recorded = {10470};
+
 static void check_order(const struct order *order)
 {
     const struct open_options options = {0};
@@ -276,7 +279,7 @@ static void check_order(const struct order *order)
     const struct checkpoint *checkpoint = checkpoint_open("model", formats, &options, &error);
     if (checkpoint != NULL)
         checkpoint = add_target(order, used, checkpoint, &error);
-    struct gguf_model *model = checkpoint != NULL ? gguf_model_new(checkpoint, &error) : NULL;
+    struct gguf_model *model = checkpoint != NULL ? gguf_model_new(checkpoint, &recorded, &error) : NULL;
     if (CHECK_NAMED(model != NULL && converter_artifact(model, "bf16", &artifact, &error), order->name)) {
         struct arena *arena = arena_new();
         if (!CHECK_TEXT(keys_of(&artifact, arena), order->keys) ||

@@ -194,7 +194,7 @@ static void check(size_t i)
         files_write_text("tokenizer.json", rows[i].tokenizer != NULL ? rows[i].tokenizer : tokenizer);
     }
     const struct checkpoint *checkpoint = checkpoint_open(".", formats, &options, &error);
-    struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, &error) : NULL;
+    struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, NULL, &error) : NULL;
     if (!CHECK_NAMED(model != NULL, rows[i].key))
         fprintf(stderr, "  %s\n", error.message);
     if (model != NULL) {
@@ -219,7 +219,7 @@ static void check_pooling(void)
     files_write_text("modules.json",
                      "[{\"idx\":1,\"path\":\"1_Pooling\",\"type\":\"sentence_transformers.models.Pooling\"}]");
     const struct checkpoint *checkpoint = checkpoint_open(".", formats, &options, &error);
-    CHECK_NAMED(checkpoint != NULL && gguf_model_new(checkpoint, &error) == NULL, error.message);
+    CHECK_NAMED(checkpoint != NULL && gguf_model_new(checkpoint, NULL, &error) == NULL, error.message);
     CHECK_NAMED(strstr(error.message, "modules.json names 1_Pooling/config.json, which is missing") != NULL,
                 error.message);
     checkpoint_close(checkpoint);

@@ -180,7 +180,7 @@ static void check_checkpoint(const char *path, const char *name)
     struct error error;
     const struct checkpoint *checkpoint = checkpoint_open(path, formats, &(struct open_options){0}, &error);
     struct way_back way = {.arena = arena_new(), .checkpoint = checkpoint};
-    way.model = checkpoint != NULL ? gguf_model_new(checkpoint, &error) : NULL;
+    way.model = checkpoint != NULL ? gguf_model_new(checkpoint, NULL, &error) : NULL;
     way.back = tensor_set_new(way.arena);
     bool came_back = way.model != NULL && come_back(&way, &error);
     CHECK_NAMED(came_back, name);

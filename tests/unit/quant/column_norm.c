@@ -60,7 +60,7 @@ static void check_head(const char *config, const struct dtype *dtype, float seco
     float row[4];
     files_write_text("config.json", config);
     const struct checkpoint *checkpoint = checkpoint_open(".", formats, &options, &error);
-    struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, &error) : NULL;
+    struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, NULL, &error) : NULL;
     const struct tensor *head = model ? tensor_set_find_text(model->tensors, "output.weight") : NULL;
     if (!CHECK_NAMED(head != NULL, error.message))
         return;

@@ -39,7 +39,7 @@ static void rewritten(unsigned version, bool big_endian, bool usual)
     put_file(&expected, 3, 1, "text", 4);
     write_file(&file, "m.gguf");
     const struct checkpoint *checkpoint = checkpoint_open("m.gguf", readers, &(struct open_options){0}, &error);
-    struct gguf_model *model = checkpoint != NULL ? gguf_model_new(checkpoint, &error) : NULL;
+    struct gguf_model *model = checkpoint != NULL ? gguf_model_new(checkpoint, NULL, &error) : NULL;
     CHECK_TEXT(error.message, "");
     if (model != NULL) {
         gguf_whole_artifact(model, &artifact);
@@ -66,7 +66,7 @@ static void foreign_blocks(void)
     put_tensor(&file, "q", DIMENSIONS(32), 8, 0), put_data(&file, 32, 34);
     write_file(&file, "m.gguf");
     const struct checkpoint *checkpoint = checkpoint_open("m.gguf", readers, &(struct open_options){0}, &error);
-    CHECK(checkpoint != NULL && gguf_model_new(checkpoint, &error) == NULL);
+    CHECK(checkpoint != NULL && gguf_model_new(checkpoint, NULL, &error) == NULL);
     CHECK_TEXT(error.message, "tensor 'q': byte-swapped Q8_0 blocks cannot be written");
     checkpoint_close(checkpoint);
     buffer_free(&file.bytes);

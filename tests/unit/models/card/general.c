@@ -30,13 +30,16 @@ static struct checkpoint *make_checkpoint(const char *name, const char *readme, 
     return checkpoint;
 }
 
+/* The cases were recorded from the converter of b10470. */
+static const struct references recorded = {10470};
+
 static struct gguf_kvs add_general(const struct checkpoint *checkpoint, const char *config)
 {
     struct gguf_kvs kvs = {0};
     struct error error;
     struct parameter_count count = {.total = n_parameters, .shared = n_parameters};
     struct json_document *document = config == NULL ? NULL : json_parse(config, strlen(config), &error);
-    CHECK(general_add(&kvs, checkpoint, document == NULL ? NULL : json_root(document), &count, &error));
+    CHECK(general_add(&kvs, checkpoint, document == NULL ? NULL : json_root(document), &count, &recorded, &error));
     json_free(document);
     return kvs;
 }
@@ -221,10 +224,40 @@ static void deep_brackets(void)
     buffer_free(&deep);
 }
 
+/* Newer converters also take repetition_penalty, even if it is 1. */
+static void repetition(void)
+{
+    static const struct {
+        const char *generation;
+        unsigned build;
+        double expected; /* 0: none */
+    } rows[] = {
+        {"{\"repetition_penalty\": 1.0}", 10605, 0},
+        {"{\"repetition_penalty\": 1.0}", 10615, 1},
+        {"{\"repetition_penalty\": 1.25}", 0, 1.25},
+        {"{\"repetition_penalty\": 1.25, \"penalty_repeat\": 1.5}", 0, 1.5},
+        {"{\"repetition_penalty\": 1.25, \"penalty_repeat\": null}", 0, 0},
+        {"{\"repetition_penalty\": null}", 0, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct checkpoint *checkpoint = make_checkpoint("M", NULL, 0, rows[i].generation);
+        struct parameter_count count = {0};
+        struct gguf_kvs kvs = {0};
+        struct error error;
+        double value = 0;
+        CHECK(general_add(&kvs, checkpoint, NULL, &count, &(struct references){rows[i].build}, &error));
+        gguf_get_f64(&kvs, "general.sampling.penalty_repeat", &value);
+        CHECK_NAMED(value == rows[i].expected, rows[i].generation);
+        gguf_kvs_free(&kvs);
+        checkpoint_close(checkpoint);
+    }
+}
+
 int main(void)
 {
     files_begin();
     cases();
+    repetition();
     mends();
     bombs();
     deep_brackets();

@@ -66,7 +66,7 @@ static void check_files(void)
         struct error error = {""};
         const struct checkpoint *checkpoint =
             checkpoint_open(data_path("%s", files[i].name), formats, &options, &error);
-        struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, &error) : NULL;
+        struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, NULL, &error) : NULL;
         struct artifact artifact = {0};
         bool planned = model != NULL && converter_artifact(model, files[i].outtype, &artifact, &error);
         struct buffer file = {0};
@@ -114,7 +114,7 @@ static void check_config(const char *folder, size_t i)
     struct error error = {""};
     write_config(folder, configs[i].config);
     const struct checkpoint *checkpoint = checkpoint_open(folder, formats, &options, &error);
-    struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, &error) : NULL;
+    struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, NULL, &error) : NULL;
     const char *name = configs[i].config ? configs[i].config : "no config.json";
     if (configs[i].error != NULL) {
         if (!CHECK_NAMED(model == NULL && strstr(error.message, configs[i].error) != NULL, name))

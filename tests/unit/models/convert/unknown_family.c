@@ -53,7 +53,7 @@ static void check_row(size_t i)
     const struct checkpoint *checkpoint = checkpoint_open("x.safetensors", formats, &options, &error);
     if (!CHECK_NAMED(checkpoint != NULL, rows[i].tensors))
         return;
-    struct gguf_model *model = gguf_model_new(checkpoint, &error);
+    struct gguf_model *model = gguf_model_new(checkpoint, NULL, &error);
     if (rows[i].contained == NULL) {
         CHECK(model == NULL);
         CHECK_TEXT(error.message, rows[i].notes);

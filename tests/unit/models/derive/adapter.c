@@ -40,7 +40,7 @@ static const char *outcome(const char *base_config)
     struct error error;
     files_write_text("base/config.json", base_config);
     const struct checkpoint *adapter = open_or_die("lora"), *base = open_or_die("base");
-    struct gguf_model *model = gguf_adapter_new(adapter, base, false, &error);
+    struct gguf_model *model = gguf_adapter_new(adapter, base, NULL, false, &error);
     size_t used = (size_t)sprintf(text, "%s", model == NULL ? error.message : "");
     for (size_t i = 0; model != NULL && i < model->tensors->n_tensors; i++) {
         const struct view *view = model->tensors->tensors[i].view;

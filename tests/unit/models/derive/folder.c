@@ -22,7 +22,7 @@ static struct gguf_model *open_model(const struct checkpoint **ret_checkpoint, s
     CHECK(*ret_checkpoint != NULL);
     *ret_checkpoint = derive(*ret_checkpoint, &(struct derive_options){0}, error);
     CHECK(*ret_checkpoint != NULL);
-    return gguf_model_new(*ret_checkpoint, error);
+    return gguf_model_new(*ret_checkpoint, NULL, error);
 }
 
 static void there(void)

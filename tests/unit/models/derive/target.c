@@ -100,7 +100,7 @@ static void check(size_t i)
     const struct derive_options wanted = {.base = rows[i].target != NULL ? "target" : NULL};
     checkpoint = derive(checkpoint, &wanted, &error);
     CHECK_NAMED(checkpoint != NULL, error.message);
-    struct gguf_model *model = gguf_model_new(checkpoint, &error);
+    struct gguf_model *model = gguf_model_new(checkpoint, NULL, &error);
     if (rows[i].error != NULL)
         CHECK(model == NULL && error.message[0] != '\0');
     if (rows[i].error != NULL)

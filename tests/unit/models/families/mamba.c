@@ -16,7 +16,7 @@ static void write_model(unsigned char last_byte)
 static bool has_output(const struct checkpoint *checkpoint)
 {
     struct error error = {""};
-    struct gguf_model *model = checkpoint != NULL ? gguf_model_new(checkpoint, &error) : NULL;
+    struct gguf_model *model = checkpoint != NULL ? gguf_model_new(checkpoint, NULL, &error) : NULL;
     CHECK(model != NULL);
     bool has = model != NULL && tensor_set_find_text(model->tensors, "output.weight") != NULL;
     gguf_model_free(model);
@@ -31,7 +31,7 @@ static void check_unreadable(void)
     const struct checkpoint *checkpoint = checkpoint_open(".", formats, &options, &error);
     const off_t shorter = checkpoint != NULL ? (off_t)source_size(checkpoint->sources[0]) - 63 : 0;
     files_must(truncate("model.safetensors", shorter) == 0, "truncate");
-    CHECK(checkpoint != NULL && gguf_model_new(checkpoint, &error) == NULL);
+    CHECK(checkpoint != NULL && gguf_model_new(checkpoint, NULL, &error) == NULL);
     CHECK_NAMED(strstr(error.message, "model.safetensors: ") != NULL, error.message);
     checkpoint_close(checkpoint);
 }

@@ -61,7 +61,7 @@ static void check(size_t i)
     if (rows[i].card != NULL)
         files_write_text("README.md", rows[i].card);
     const struct checkpoint *checkpoint = checkpoint_open(".", formats, &options, &error);
-    struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, &error) : NULL;
+    struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, NULL, &error) : NULL;
     if (CHECK_NAMED(model != NULL, error.message))
         check_model(model, i);
     gguf_model_free(model);
@@ -78,7 +78,7 @@ static void check_without_answer(void)
     files_write_text("tokenizer.json", "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"yes\":1},\"merges\":[]},"
                                        "\"pre_tokenizer\":{\"type\":\"ByteLevel\"}}");
     const struct checkpoint *checkpoint = checkpoint_open(".", formats, &options, &error);
-    CHECK(checkpoint != NULL && gguf_model_new(checkpoint, &error) == NULL);
+    CHECK(checkpoint != NULL && gguf_model_new(checkpoint, NULL, &error) == NULL);
     CHECK_TEXT(error.message, "the model's name says reranker, but its tokenizer has no token 'no'");
     checkpoint_close(checkpoint);
 }

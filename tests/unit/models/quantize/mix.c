@@ -136,11 +136,17 @@ static const struct {
     const char *input;
     uint64_t n_experts;
     const char *type, *error; /* the type, or what the message says */
+    unsigned build;           /* of llama.cpp; 0: the newest */
 } singles[] = {
     {"no fallback for blocks of 32", "Q4_0", "blk.0.attn_q.weight", 2, 100, "F32", 0, NULL,
-     "100 elements is not a multiple of 32"},
-    {"nor for IQ4_NL", "IQ4_NL", "blk.0.attn_q.weight", 2, 100, "F32", 0, NULL, "IQ4_NL"},
-    {"nor for what takes the place of Q6_K in the output", "Q4_K_M", "output.weight", 2, 260, "F32", 0, NULL, "Q8_0"},
+     "100 elements is not a multiple of 32", 10644},
+    {"nor for IQ4_NL", "IQ4_NL", "blk.0.attn_q.weight", 2, 100, "F32", 0, NULL, "IQ4_NL", 10644},
+    {"nor for what takes the place of Q6_K in the output", "Q4_K_M", "output.weight", 2, 260, "F32", 0, NULL, "Q8_0",
+     10644},
+    {"blocks of 32 become F16", "Q4_0", "blk.0.attn_q.weight", 2, 100, "F32", 0, "F16", NULL, 10662},
+    {"and of IQ4_NL", "IQ4_NL", "blk.0.attn_q.weight", 2, 100, "F32", 0, "F16"},
+    {"and what takes the place of Q6_K", "Q4_K_M", "output.weight", 2, 260, "F32", 0, "F16"},
+    {"rows that fit the fallback of Q6_K", "Q4_K_M", "output.weight", 2, 288, "F32", 0, "Q8_0"},
     {"the second fallback is F16", "Q4_K_M", "blk.0.attn_q.weight", 2, 100, "F32", 0, "F16", NULL},
     {"rows of a vector do not matter", "Q4_0", "blk.0.attn_q.weight", 1, 100, "F32", 0, "F32", NULL},
     {"a bias stays", "Q4_0", "blk.0.attn_q.bias", 2, 256, "F32", 0, "F32", NULL},
@@ -160,7 +166,7 @@ static const struct {
 static void single_tensors(void)
 {
     for (size_t i = 0; i < sizeof singles / sizeof *singles; i++) {
-        struct mix_model model = {"llama", 1, 4, 4, singles[i].n_experts};
+        struct mix_model model = {"llama", 1, 4, 4, singles[i].n_experts, &(const struct references){singles[i].build}};
         const uint64_t shape[] = {8, 2, singles[i].row_elements};
         const struct tensor tensor = {
             .name = singles[i].name, .rank = (uint8_t)singles[i].rank, .shape = shape + 3 - singles[i].rank};

@@ -153,7 +153,7 @@ static void merge(void)
     expect_merged(&file);
 
     const struct checkpoint *checkpoint = checkpoint_open(".", formats, &(struct open_options){0}, &error);
-    struct gguf_model *model = checkpoint != NULL ? gguf_model_new(checkpoint, &error) : NULL;
+    struct gguf_model *model = checkpoint != NULL ? gguf_model_new(checkpoint, NULL, &error) : NULL;
     if (CHECK(model != NULL)) {
         struct artifact artifact;
         gguf_whole_artifact(model, &artifact);

@@ -50,7 +50,7 @@ int main(void)
     files_begin();
     write_checkpoint();
     const struct checkpoint *checkpoint = checkpoint_open(".", formats, &options, &error);
-    struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, &error) : NULL;
+    struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, NULL, &error) : NULL;
     CHECK_TEXT(error.message, "");
     if (CHECK(model != NULL))
         check_model(model);

@@ -9,20 +9,27 @@
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"
 
-/* Reports whether the vocabulary of the side files, up to a NULL, is made; `*error` says why not. */
-static inline bool kinds_add(const struct vocab *vocab, const char *const *files, const char *config,
-                             struct gguf_kvs *kvs, struct error *error)
+/* Reports whether the vocabulary of the side files, up to a NULL, is made as by a build; `*error` says why not. */
+static inline bool kinds_add_by(unsigned build, const struct vocab *vocab, const char *const *files, const char *config,
+                                struct gguf_kvs *kvs, struct error *error)
 {
     struct checkpoint *checkpoint = checkpoint_new(".");
     files_write_text("config.json", config);
     for (; *files != NULL; files++)
         checkpoint_add_side_file(checkpoint, *files, location_open_file(*files, error));
     struct hparams *hparams = hparams_parse(config, strlen(config), error);
-    struct vocab_input input = {checkpoint, hparams, "llama", "LlamaForCausalLM", 16, hparams};
+    struct vocab_input input = {
+        checkpoint, hparams, "llama", "LlamaForCausalLM", 16, hparams, &(const struct references){build}};
     bool added = vocab_add(vocab, kvs, &input, error) == VOCAB_ADDED;
     hparams_free(hparams);
     checkpoint_close(checkpoint);
     return added;
+}
+
+static inline bool kinds_add(const struct vocab *vocab, const char *const *files, const char *config,
+                             struct gguf_kvs *kvs, struct error *error)
+{
+    return kinds_add_by(0, vocab, files, config, kvs, error);
 }
 
 /* Texts and numbers of an array, a bar after each. */

@@ -18,7 +18,7 @@ static void plamo(void)
     write_text("tokenizer.jsonl", lines);
     write_text("tokenizer_config.json", "{\"bos_token\":\"<|plamo:bos|>\",\"eos_token\":null,\"pad_token\":\"a\","
                                         "\"unk_token\":\"<|plamo:unk|>\"}");
-    CHECK_NAMED(kinds_add(&plamo_vocab, files, "{\"vocab_size\":9}", &kvs, &error), error.message);
+    CHECK_NAMED(kinds_add_by(10470, &plamo_vocab, files, "{\"vocab_size\":9}", &kvs, &error), error.message);
     kinds_check_array(&kvs, "tokenizer.ggml.tokens",
                       "<|plamo:unk|>|<|plamo:bos|>|<|plamo:op|>|<0x0A>|a|a|[PAD1]|[PAD2]|[PAD3]|");
     kinds_check_array(&kvs, "tokenizer.ggml.scores", "0|0|-1.5|-2|-3.25|-4|-1000|-1000|-1000|");
@@ -31,6 +31,38 @@ static void plamo(void)
     gguf_kvs_free(&kvs);
 }
 
+#define PLAMO2 "{\"tokenizer_class\":\"Plamo2Tokenizer\""
+
+/* From b11549 on, the tokenizer's class decides. Expected are the rules of conversion/base.py, _set_vocab_plamo(). */
+static void plamo_classes(void)
+{
+    static const char *const files[] = {"tokenizer.jsonl", "tokenizer_config.json", NULL};
+    static const struct {
+        const char *class, *model, *types;
+        unsigned end_of_turn;
+    } rows[] = {{"Plamo2Tokenizer", "plamo2", "3|3|3|3|", 1}, {"Plamo3Tokenizer", "plamo3", "1|3|3|1|", 2}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char config[128];
+        struct gguf_kvs kvs = {0};
+        struct error error = {""};
+        bool adds = false;
+        struct arena *arena = arena_new();
+        snprintf(config, sizeof config, "{\"tokenizer_class\":\"%s\",\"add_bos_token\":true,\"add_eos_token\":null}",
+                 rows[i].class);
+        write_text("tokenizer.jsonl", "[\"<|plamo:begin_\", 0, \"CONTROL\"]\n[\"<|plamo:op|>\", 0]\n"
+                                      "[\"<|plamo:tag|>\", 0]\n[\":plamo|>\", 0, \"CONTROL\"]\n");
+        write_text("tokenizer_config.json", config);
+        CHECK_NAMED(kinds_add(&plamo_vocab, files, "{\"vocab_size\":4}", &kvs, &error), error.message);
+        CHECK_TEXT(gguf_get_text(&kvs, "tokenizer.ggml.model", arena), rows[i].model);
+        kinds_check_array(&kvs, "tokenizer.ggml.token_type", rows[i].types);
+        kinds_check_id(&kvs, "tokenizer.ggml.eot_token_id", rows[i].end_of_turn);
+        CHECK(gguf_get_bool(&kvs, "tokenizer.ggml.add_bos_token", &adds) && adds);
+        CHECK(gguf_kvs_find(&kvs, "tokenizer.ggml.add_eos_token") == NULL);
+        gguf_kvs_free(&kvs);
+        arena_free(arena);
+    }
+}
+
 /* What is no token, or no line of one, is an error. */
 static void broken(void)
 {
@@ -38,9 +70,13 @@ static void broken(void)
     static const struct {
         const char *lines, *config, *message;
     } cases[] = {
-        {"[\"a\", 1]\n{\"b\": 2}\n", "{}", "tokenizer.jsonl: token 1 is not an array of a text, a score and a type"},
-        {"[\"a\"]\n", "{}", "tokenizer.jsonl: token 0 is not an array of a text, a score and a type"},
-        {"[\"a\", 1]\n", "{\"bos_token\":\"b\"}", "tokenizer_config.json: bos_token is not a token of tokenizer.jsonl"},
+        {"[\"a\", 1]\n", "{}", "tokenizer_config.json: tokenizer_class is neither Plamo2Tokenizer nor Plamo3Tokenizer"},
+        {"[\"a\", 1]\n", PLAMO2 "}", "tokenizer.jsonl: <|plamo:op|> is missing"},
+        {"[\"a\", 1]\n{\"b\": 2}\n", PLAMO2 "}",
+         "tokenizer.jsonl: token 1 is not an array of a text, a score and a type"},
+        {"[\"a\"]\n", PLAMO2 "}", "tokenizer.jsonl: token 0 is not an array of a text, a score and a type"},
+        {"[\"a\", 1]\n", PLAMO2 ",\"bos_token\":\"b\"}",
+         "tokenizer_config.json: bos_token is not a token of tokenizer.jsonl"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct gguf_kvs kvs = {0};
@@ -81,6 +117,7 @@ int main(void)
 {
     files_begin();
     plamo();
+    plamo_classes();
     broken();
     xverse();
     files_remove();

@@ -8,12 +8,13 @@
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"
 
-static struct gguf_kvs keys_of(const char *const *files)
+static struct gguf_kvs keys_by(unsigned build, const char *const *files)
 {
     struct error error = {""};
     struct checkpoint *checkpoint = checkpoint_new(".");
     struct hparams *hparams = hparams_parse("{}", 2, &error);
-    struct vocab_input input = {checkpoint, hparams, "llama", "LlamaForCausalLM", 16, hparams};
+    struct vocab_input input = {
+        checkpoint, hparams, "llama", "LlamaForCausalLM", 16, hparams, &(const struct references){build}};
     struct gguf_kvs kvs = {0};
     for (; *files != NULL; files++)
         checkpoint_add_side_file(checkpoint, *files, location_open_file(*files, &error));
@@ -23,7 +24,12 @@ static struct gguf_kvs keys_of(const char *const *files)
     return kvs;
 }
 
-/* What tokenizer_config.json says of the ends of a text counts, whatever the template of tokenizer.json has. */
+static struct gguf_kvs keys_of(const char *const *files)
+{
+    return keys_by(0, files);
+}
+
+/* Up to b11181, tokenizer_config.json decides about the ends of a text; from b11192 on, the template does. */
 static void flags(void)
 {
     static const char *const files[] = {"tokenizer.json", "tokenizer_config.json", NULL};
@@ -36,10 +42,61 @@ static void flags(void)
         "\"<s>\"}}],\"special_tokens\":{}}}");
     files_write_text("tokenizer_config.json", "{\"tokenizer_class\":\"PreTrainedTokenizerFast\",\"bos_token\":\"<s>\","
                                               "\"eos_token\":\"<s>\",\"add_bos_token\":false}");
-    struct gguf_kvs kvs = keys_of(files);
-    CHECK(gguf_get_bool(&kvs, "tokenizer.ggml.add_bos_token", &begins) && !begins);
-    CHECK(gguf_get_bool(&kvs, "tokenizer.ggml.add_eos_token", &ends) && ends);
-    gguf_kvs_free(&kvs);
+    static const unsigned builds[] = {10470, 11181, 11192, 0};
+    for (size_t i = 0; i < sizeof builds / sizeof *builds; i++) {
+        struct gguf_kvs kvs = keys_by(builds[i], files);
+        CHECK(gguf_get_bool(&kvs, "tokenizer.ggml.add_bos_token", &begins) && begins == (i >= 2));
+        CHECK(gguf_get_bool(&kvs, "tokenizer.ggml.add_eos_token", &ends) && ends);
+        gguf_kvs_free(&kvs);
+    }
+}
+
+/* ByteLevel means that neither end is added, unless an earlier processor decided; the table keeps its order. Expected
+ * is what SpecialVocab of gguf-py makes of the same files. */
+static void byte_level(void)
+{
+    static const char *const files[] = {"tokenizer.json", "tokenizer_config.json", NULL};
+    static const struct {
+        const char *processor;
+        unsigned build;
+        int begins, ends; /* -1: none */
+        bool ends_first;
+    } rows[] = {
+        {"{\"type\":\"ByteLevel\"}", 11181, 1, -1},
+        {"{\"type\":\"ByteLevel\"}", 11192, 0, 0},
+        {"{\"type\":\"Sequence\",\"processors\":[{\"type\":\"ByteLevel\"},"
+         "{\"type\":\"TemplateProcessing\",\"single\":[{\"Sequence\":{\"id\":\"A\"}},{\"SpecialToken\":{\"id\":\"<s>\"}"
+         "}],"
+         "\"special_tokens\":{}}]}",
+         0, 0, 1},
+        {"{\"type\":\"Sequence\",\"processors\":[{\"type\":\"TemplateProcessing\",\"single\":[{\"Sequence\":{\"id\":"
+         "\"A\"}},"
+         "{\"SpecialToken\":{\"id\":\"<s>\"}}],\"special_tokens\":{}},{\"type\":\"ByteLevel\"}]}",
+         0, 0, 1, true},
+        {"null", 0, 1, -1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        bool begins = false, ends = false;
+        struct buffer text = {0};
+        buffer_printf(&text,
+                      "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]},\"added_tokens\":["
+                      "{\"id\":1,\"content\":\"<s>\",\"special\":true}],\"post_processor\":%s}",
+                      rows[i].processor);
+        buffer_append(&text, "", 1);
+        files_write_text("tokenizer.json", (const char *)text.bytes);
+        files_write_text("tokenizer_config.json",
+                         "{\"tokenizer_class\":\"PreTrainedTokenizerFast\",\"bos_token\":\"<s>\","
+                         "\"eos_token\":\"<s>\",\"add_bos_token\":true}");
+        struct gguf_kvs kvs = keys_by(rows[i].build, files);
+        const struct gguf_kv *begin = gguf_kvs_find(&kvs, "tokenizer.ggml.add_bos_token"),
+                             *end = gguf_kvs_find(&kvs, "tokenizer.ggml.add_eos_token");
+        CHECK(gguf_get_bool(&kvs, "tokenizer.ggml.add_bos_token", &begins) && begins == (rows[i].begins == 1));
+        CHECK(gguf_get_bool(&kvs, "tokenizer.ggml.add_eos_token", &ends) == (rows[i].ends >= 0));
+        CHECK(ends == (rows[i].ends == 1));
+        CHECK(end == NULL || (end < begin) == rows[i].ends_first);
+        gguf_kvs_free(&kvs);
+        buffer_free(&text);
+    }
 }
 
 /* Without tokenizer.json the class of the tokenizer says how it splits a text. */
@@ -104,6 +161,7 @@ int main(void)
 {
     files_begin();
     flags();
+    byte_level();
     older_files();
     named_tokens();
     files_remove();

@@ -1,0 +1,64 @@
+/* What changed in llama.cpp's converter and llama-quantize, by build. */
+#include "models/references/references.h"
+
+const struct change_row change_rows[N_CHANGES] = {
+    [REPETITION_PENALTY] = {"repetition-penalty", 10605, 10615,
+                            "general.sampling.penalty_repeat is also read from repetition_penalty"},
+    [NEMOTRON_LAYER_TYPES] = {"nemotron-layer-types", 10630, 10635,
+                              "Nemotron-H: layers_block_type gives the number of layers, and knows the words "
+                              "linear_attention and full_attention"},
+    [ROWS_BECOME_F16] = {"rows-become-f16", 10644, 10662,
+                         "llama-quantize: a tensor whose rows are not whole blocks of Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 or "
+                         "IQ4_NL becomes F16; before, the program stopped"},
+    [RECURRENT_LAYERS] = {"recurrent-layers", 10830, 10840, "Qwen3-Next, Qwen 3.5: the key attention.recurrent_layers"},
+    [FIRST_POST_PROCESSOR] = {"first-post-processor", 11181, 11192,
+                              "tokenizer.ggml.add_bos_token and add_eos_token follow the post-processor of "
+                              "tokenizer.json before tokenizer_config.json; ByteLevel means false"},
+    [WEIGHTS_ONLY_NVFP4] =
+        {"weights-only-nvfp4", 11181, 11192,
+         "NVFP4 of weights only: the keys general.tensor_extra.name and general.tensor_extra.prec_a4"},
+    [CLASSIFIER_POOLING] = {"classifier-pooling", 11269, 11292, "the key classifier.pooling_type"},
+    [CLASSIFIER_ACTIVATION] = {"classifier-activation", 11434, 11549, "the key classifier.activation"},
+    [NAMED_LAYER_EMBEDDING] = {"named-layer-embedding", 10603, 10739,
+                               "llama-quantize: --tensor-type may name per_layer_token_embd.weight beside "
+                               "--token-embedding-type"},
+    [RESIZE_ALGORITHM] = {"resize-algorithm", 11434, 11549, "LFM2-VL: the key clip.vision.image_resize_algo"},
+    [PLAMO_YARN] = {"plamo-yarn", 11218, 11269, "PLaMo 3: YaRN of rope_scaling_factor"},
+    [PLAMO_ADDS] = {"plamo-adds", 11292, 11434, "PLaMo 2 and 3: add_bos_token and add_eos_token of the tokenizer"},
+    [PLAMO_MODELS] = {"plamo-models", 11434, 11549,
+                      "PLaMo 2 and 3: tokenizer.ggml.model by the tokenizer's class, and the end of a turn by its "
+                      "token"},
+    [POOLING_OF_EMBEDDING_CONFIG] = {"pooling-of-embedding-config", 11434, 11549,
+                                     "pooling_type is also read from embedding_config.json"},
+    [DELTA_NET_ADAPTERS] = {"delta-net-adapters", 11292, 11434,
+                            "LoRA adapters of Qwen 3.5's linear_attn.out_proj, in_proj_a and in_proj_b are converted; "
+                            "before, the converter refused them"},
+    [SPACES_OF_MMBERT] = {"spaces-of-mmbert", 11349, 11368, "mmBERT: added tokens of spaces are normal tokens"},
+    [CLASSES_10531] = {"classes-10531", 10472, 10531, "classes and pre-tokenizers that b10472 does not know"},
+    [CLASSES_10593] = {"classes-10593", 10531, 10593, "classes and pre-tokenizers that b10531 does not know"},
+    [CLASSES_10662] = {"classes-10662", 10644, 10662, "classes and pre-tokenizers that b10644 does not know"},
+    [CLASSES_10773] = {"classes-10773", 10739, 10773, "classes and pre-tokenizers that b10739 does not know"},
+    [CLASSES_10816] = {"classes-10816", 10773, 10816, "classes and pre-tokenizers that b10773 does not know"},
+    [CLASSES_10830] = {"classes-10830", 10816, 10830, "classes and pre-tokenizers that b10816 does not know"},
+    [CLASSES_11028] = {"classes-11028", 10909, 11028, "classes and pre-tokenizers that b10909 does not know"},
+    [CLASSES_11138] = {"classes-11138", 11028, 11138, "classes and pre-tokenizers that b11028 does not know"},
+    [CLASSES_11173] = {"classes-11173", 11138, 11173, "classes and pre-tokenizers that b11138 does not know"},
+    [CLASSES_11292] = {"classes-11292", 11269, 11292, "classes and pre-tokenizers that b11269 does not know"},
+    [CLASSES_11434] = {"classes-11434", 11349, 11434, "classes and pre-tokenizers that b11349 does not know"},
+    [CLASSES_11549] = {"classes-11549", 11434, 11549, "classes and pre-tokenizers that b11434 does not know"},
+};
+
+const struct reference_tool reference_tools[] = {
+    {"llama.cpp", "b11549", "model.gguf, gguf/, mmproj.gguf, adapter.gguf"},
+    {"transformers", "4.57.6", "hf/, bitsandbytes/, defaults of config.json"},
+    {"llmcompressor", "0.14.0.1", "compressed-tensors/"},
+    {"mlx-lm", "0.32.2", "mlx/"},
+    {"bitsandbytes", "0.50.2", "bitsandbytes/"},
+    {"mergekit", "0.1.5", "merges of recipes"},
+    {"peft", "0.17.1", "merged LoRA adapters"},
+    {"whisper.cpp", "233fe1fc9", "ggml-model.bin"},
+    {"ComfyUI-GGUF", "4dfc025e4", "GGUF files of diffusion models"},
+    {"diffusers", "58eb52c08", "single_file.safetensors, diffusers/"},
+    {"stable-diffusion.cpp", "97d299080", "sdcpp/"},
+    {0},
+};

@@ -1,0 +1,95 @@
+/* References: the released builds of other tools that files agree with, to the byte.
+ *
+ * A user chooses a build with an option such as llama.cpp=b10470; the choice is part of a request, and travels as an
+ * argument. What changed between builds is a table of rules (changes.c). Code that depends on a rule asks follows().
+ *
+ * A rule was found by looking at some builds: it is absent from one build and present in a later one. A build between
+ * these two is unknown, and is refused. To move a reference, see scripts/upstream. */
+#pragma once
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+#include <stdbool.h>
+
+/* The rules of llama.cpp that changed. Each has a row in changes.c, in this order. */
+enum upstream_change {
+    CHANGE_NONE, /* for rows of tables that hold for every build */
+    REPETITION_PENALTY,
+    NEMOTRON_LAYER_TYPES,
+    ROWS_BECOME_F16,
+    RECURRENT_LAYERS,
+    FIRST_POST_PROCESSOR,
+    WEIGHTS_ONLY_NVFP4,
+    CLASSIFIER_POOLING,
+    RESIZE_ALGORITHM,
+    PLAMO_YARN,
+    PLAMO_ADDS,
+    PLAMO_MODELS,
+    POOLING_OF_EMBEDDING_CONFIG,
+    DELTA_NET_ADAPTERS,
+    SPACES_OF_MMBERT,
+    NAMED_LAYER_EMBEDDING,
+    CLASSIFIER_ACTIVATION,
+    /* the classes and pre-tokenizers that appeared by a build: family.since, pre_hash.since */
+    CLASSES_10531,
+    CLASSES_10593,
+    CLASSES_10662,
+    CLASSES_10773,
+    CLASSES_10816,
+    CLASSES_10830,
+    CLASSES_11028,
+    CLASSES_11138,
+    CLASSES_11173,
+    CLASSES_11292,
+    CLASSES_11434,
+    CLASSES_11549,
+    N_CHANGES
+};
+
+/* The builds of a request; zeroed, or as a NULL pointer: the newest of each tool. */
+struct references {
+    unsigned llama_cpp; /* 10470: b10470 */
+};
+
+struct change_row {
+    const char *name;
+    unsigned absent, since; /* the last build looked at without the rule, and the first one with it */
+    const char *seen;       /* for users: what a build with the rule does */
+};
+
+extern const struct change_row change_rows[N_CHANGES];
+
+/* Reports whether files follow the rule of a change. True for CHANGE_NONE. */
+bool follows(const struct references *references, enum upstream_change change);
+
+/* A tool, and the version that files agree with. */
+struct reference_tool {
+    const char *name;    /* "llama.cpp" */
+    const char *version; /* "b11549": the newest known */
+    const char *what;    /* the files that follow it */
+};
+
+/* Ends with a row without a name. The first is llama.cpp. */
+extern const struct reference_tool reference_tools[];
+
+/* Builds of llama.cpp, from `first` to `last`, between which no rule changes. */
+struct build_range {
+    unsigned first, last;
+};
+
+enum { MOST_BUILD_RANGES = 2 * N_CHANGES };
+
+/* Fills in the ranges of known builds, oldest first. Two neighbouring ranges with all builds between them known differ
+ * in a rule. Returns their number. */
+size_t known_builds(struct build_range ranges[MOST_BUILD_RANGES]);
+
+/* Parses a build of llama.cpp, such as "b10470". Fails if the build is unknown, with an error that lists the known
+ * ones. */
+bool reference_parse(const char *text, struct references *ret_references, struct error *error);
+
+/* Returns the chosen build of llama.cpp; never 0. */
+unsigned reference_build(const struct references *references);
+
+/* Appends "llama.cpp=b11549 transformers=4.57.6 ...": the versions of all tools. */
+void references_append(struct buffer *out, const struct references *references);

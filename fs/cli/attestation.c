@@ -6,6 +6,8 @@
 #include "fs/cli/progress.h"
 #include "fs/lib/copy.h"
 #include "fs/options/request.h"
+#include "fs/tree/build.h"
+#include "fs/tree/inventory.h"
 #include "fs/tree/pool.h"
 
 #include <nettle/base16.h>
@@ -212,6 +214,7 @@ bool attestation_make(struct tree *tree, const struct found_list *files, const s
         *ret_attestation = (struct attestation){
             .model = arena_strdup(arena, tree_checkpoint(tree)->model_name),
             .version = WFS_VERSION,
+            .references = &options->content.references,
             .options = option_texts(&options->asked, arena),
             .n_options = options->asked.count,
         };
@@ -226,7 +229,7 @@ bool attestation_make(struct tree *tree, const struct found_list *files, const s
 
 /* JSON. */
 
-static void put_files(struct json_writer *writer, const char *key, const struct attested_file *files, size_t n_files)
+static void put_attested(struct json_writer *writer, const char *key, const struct attested_file *files, size_t n_files)
 {
     json_begin_array(writer, key);
     for (size_t i = 0; i < n_files; i++)
@@ -247,7 +250,7 @@ void attestation_append(const struct attestation *attestation, enum json_letters
     struct json_writer writer = {.out = out, .letters = letters, .compact = true};
     json_put_template(&writer, "{'_type': %s", STATEMENT_TYPE);
     json_break_line(&writer);
-    put_files(&writer, "subject", attestation->subjects, attestation->n_subjects);
+    put_attested(&writer, "subject", attestation->subjects, attestation->n_subjects);
     json_put_template(&writer,
                       "\n'predicateType': %s, \n'predicate': {'buildDefinition': {'buildType': %s, \n"
                       "'externalParameters': {'model': %s",
@@ -256,9 +259,11 @@ void attestation_append(const struct attestation *attestation, enum json_letters
     json_begin_array(&writer, "paths");
     for (size_t i = 0; i < attestation->n_subjects; i++)
         json_put_text(&writer, NULL, attestation->subjects[i].name);
-    json_put_template(&writer, "]}");
+    json_put_template(&writer, "]}, \n'internalParameters': {'build': %s", wfs_build);
+    put_references(&writer, attestation->references);
+    json_put_template(&writer, "}");
     json_break_line(&writer);
-    put_files(&writer, "resolvedDependencies", attestation->materials, attestation->n_materials);
+    put_attested(&writer, "resolvedDependencies", attestation->materials, attestation->n_materials);
     json_put_template(&writer, "}, \n'runDetails': {'builder': {'id': %s, 'version': {'wfs': %s}}}}}", BUILDER,
                       attestation->version);
 }
@@ -317,6 +322,9 @@ static bool read_statement(const struct json *root, struct arena *arena, struct 
         !read_files(json_get(root, "subject"), arena, &read.subjects, &read.n_subjects) ||
         !read_files(json_get(build, "resolvedDependencies"), arena, &read.materials, &read.n_materials))
         return error_set(error, "not a statement of 'wfs attest': a name, digest, version or option is missing");
+    const struct json *references = json_get(json_get(build, "internalParameters"), "references");
+    const char *llama_cpp = json_string(json_get(references, "llama.cpp"), NULL);
+    read.llama_cpp = llama_cpp != NULL ? arena_strdup(arena, llama_cpp) : NULL;
     read.model = arena_strdup(arena, model);
     read.version = arena_strdup(arena, version);
     *ret_attestation = read;

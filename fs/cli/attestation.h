@@ -19,8 +19,10 @@ struct attested_file {
 };
 
 struct attestation {
-    const char *model;          /* the model's name, which GGUF files contain */
-    const char *version;        /* of wfs */
+    const char *model;                   /* the model's name, which GGUF files contain */
+    const char *version;                 /* of wfs */
+    const struct references *references; /* the builds that the files follow; not set by attestation_read() */
+    const char *llama_cpp;               /* set by attestation_read(): "b11549"; NULL: not stated */
     const char *const *options; /* "name=Other", in the order of the table of options; files without their folders */
     size_t n_options;
     struct attested_file *subjects, *materials; /* sorted by name */

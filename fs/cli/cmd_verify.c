@@ -159,12 +159,42 @@ static void say_keys(struct buffer *out, const struct key_matches *keys)
         buffer_append_text(out, " ...");
 }
 
+/* Appends "b11192 to b11549". */
+static void append_builds(struct buffer *out, const struct build_range *builds)
+{
+    buffer_printf(out, "b%u", builds->first);
+    if (builds->last != builds->first)
+        buffer_printf(out, " to b%u", builds->last);
+}
+
+/* Says which other builds write keys as the file has them. */
+static void say_builds(struct buffer *out, const struct verification *verification)
+{
+    const struct key_matches *keys = &verification->keys;
+    for (size_t i = 0; i < keys->n_matches; i++) {
+        const struct build_class *class = verification->explained[i];
+        bool is_said = class == NULL;
+        for (size_t j = 0; j < i; j++)
+            is_said |= verification->explained[j] == class;
+        if (is_said)
+            continue;
+        say(out, "llama.cpp ");
+        append_builds(out, &class->builds);
+        buffer_append_text(out, " writes");
+        for (size_t j = i; j < keys->n_matches; j++)
+            if (verification->explained[j] == class)
+                buffer_printf(out, "%s%s %s", j > i ? "," : "", keys->matches[j].b == NULL ? " no" : "",
+                              keys->matches[j].a != NULL ? keys->matches[j].a->key : keys->matches[j].b->key);
+    }
+}
+
 /* Returns all differences on one line. */
 static struct buffer verdict_text(const struct verification *verification)
 {
     struct buffer text = {0};
     say_tensors(&text, verification);
     say_keys(&text, &verification->keys);
+    say_builds(&text, verification);
     if (text.length == 0)
         say(&text, "the same tensors and keys in another order or alignment");
     buffer_append(&text, "", 1);
@@ -223,6 +253,13 @@ static void print_all(const struct verification *verification)
     }
 }
 
+/* Returns the builds that write a reproduction's header; NULL if it follows another tool. */
+static const struct build_class *builds_of(const struct reproduction *reproduction)
+{
+    unsigned build = reference_build(&reproduction->options->content.references);
+    return reproduction->classes != NULL ? build_classes_of(reproduction->classes, build) : NULL;
+}
+
 /* JSON */
 
 enum { DIGITS = 9 };
@@ -261,13 +298,24 @@ static void put_tensor(struct json_writer *writer, const struct tensor_finding *
     json_end(writer);
 }
 
-static void put_key(struct json_writer *writer, const struct key_match *match)
+static void put_builds(struct json_writer *writer, const struct build_class *class)
+{
+    if (class == NULL)
+        json_put_null(writer, "builds");
+    else
+        json_put_template(writer, "'builds': {'first': %u, 'last': %u}", (uint64_t) class->builds.first,
+                          (uint64_t) class->builds.last);
+}
+
+static void put_key(struct json_writer *writer, const struct key_match *match, const struct build_class *class)
 {
     json_put_template(writer, "\n{'key': %s", match->a != NULL ? match->a->key : match->b->key);
     if (match->b != NULL)
         gguf_put_json(writer, "value", match->b, SHOWN_ELEMENTS);
     if (match->a != NULL)
         gguf_put_json(writer, "expected", match->a, SHOWN_ELEMENTS);
+    if (class != NULL)
+        put_builds(writer, class);
     json_end(writer);
 }
 
@@ -280,6 +328,7 @@ static void print_json(const struct verification *verification, const struct rep
     json_put_template(writer, "'file': %s, 'source': %s, 'answer': %s, 'identical': %b, 'nearest': %s, 'command': %s",
                       file, source, answers[verification->answer].word, verification->answer == ANSWER_IDENTICAL,
                       reproduction->path, command);
+    put_builds(writer, builds_of(reproduction));
     put_blocks(writer, &verification->all, NULL);
     json_break_line(writer);
     json_begin_object(writer, "counts");
@@ -291,9 +340,20 @@ static void print_json(const struct verification *verification, const struct rep
             put_tensor(writer, &verification->tensors[i]);
     json_put_template(writer, "], \n'keys': [");
     for (size_t i = 0; i < verification->keys.n_matches; i++)
-        put_key(writer, &verification->keys.matches[i]);
+        put_key(writer, &verification->keys.matches[i], verification->explained[i]);
     json_end(writer);
     json_page_print(&page);
+}
+
+static void print_builds(const struct reproduction *reproduction)
+{
+    struct buffer text = {0};
+    const struct build_class *class = builds_of(reproduction);
+    if (class == NULL)
+        return;
+    append_builds(&text, &class->builds);
+    printf(", as llama.cpp %.*s writes it", (int)text.length, (const char *)text.bytes);
+    buffer_free(&text);
 }
 
 static void print_lines(const struct verification *verification, const struct reproduction *reproduction,
@@ -304,6 +364,8 @@ static void print_lines(const struct verification *verification, const struct re
     text_put(reproduction->path, stdout);
     fputs(" of ", stdout);
     text_put(source, stdout);
+    if (verification->answer == ANSWER_IDENTICAL)
+        print_builds(reproduction);
     if (verification->answer != ANSWER_IDENTICAL) {
         struct buffer text = verdict_text(verification);
         fputs(": ", stdout);
@@ -420,7 +482,9 @@ const struct command verify_command = {
     .text =
         "The answer is one of three: identical (exit status 0), equal up to near ties (3), different (1); the status "
         "is 2 if the file cannot be compared.\nA near tie is a block that another rounding gives, as compilers for ARM "
-        "do; the report counts these blocks. In an equal\nfile, keys that only describe the model may differ, too. The "
+        "do; the report counts these blocks. In an equal\nfile, keys that only describe the model may differ, too, and "
+        "those that another build of llama.cpp writes: verify tries "
+        "all known\nbuilds, and names them. The "
         "report on a different file counts tensors with another type\n(another mix), tensors rounded differently (an "
         "importance matrix), and tensors with more than 1.5 times the error of\ntheir type (weights of another model), "
         "and lists the keys that differ, with + and - for keys that only one file has.\nverify finds out which virtual "

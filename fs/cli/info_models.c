@@ -184,8 +184,9 @@ static bool print_html(const struct gguf_model *model, const struct quantization
     return true;
 }
 
-bool print_quantizations(const struct checkpoint *checkpoint, const struct quantize_options *options,
-                         const struct quantization_page *page, struct error *error)
+bool print_quantizations(const struct checkpoint *checkpoint, const struct references *references,
+                         const struct quantize_options *options, const struct quantization_page *page,
+                         struct error *error)
 {
     if (checkpoint->kind == CHECKPOINT_ADAPTER)
         return error_set(error, "%s: a LoRA adapter, and adapters are not quantized; -o lora= merges it with its base",
@@ -193,7 +194,7 @@ bool print_quantizations(const struct checkpoint *checkpoint, const struct quant
     if (state_dict_of(checkpoint) != NULL)
         return error_set(error, "%s: a diffusion model: quantizations of language models are measured, not of these",
                          checkpoint->path);
-    struct gguf_model *model = gguf_model_new(checkpoint, NULL, error);
+    struct gguf_model *model = gguf_model_new(checkpoint, references, error);
     if (model == NULL)
         return false;
     struct meter meter = {.bytes_per_mix = quantization_bytes(model, page->all)};

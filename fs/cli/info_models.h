@@ -15,5 +15,6 @@ struct quantization_page {
 
 /* Prints size, bits per weight, error and a word for the loss of every quantization, and recommends one. Shows its
  * progress on a terminal. Fails for adapters and for unknown families. */
-bool print_quantizations(const struct checkpoint *checkpoint, const struct quantize_options *options,
-                         const struct quantization_page *page, struct error *error);
+bool print_quantizations(const struct checkpoint *checkpoint, const struct references *references,
+                         const struct quantize_options *options, const struct quantization_page *page,
+                         struct error *error);

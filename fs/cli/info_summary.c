@@ -5,8 +5,10 @@
 #include "fs/cli/info_engines.h"
 #include "fs/cli/info_merge.h"
 #include "fs/cli/terminal.h"
+#include "fs/tree/content_options.h"
 #include "fs/tree/subjects.h"
 #include "fs/tree/tensor_views.h"
+#include "models/diffusion/state_dict.h"
 #include "models/families/families.h"
 #include "models/packings/packing.h"
 
@@ -17,7 +19,7 @@
 
 enum {
     LABEL = 12,
-    NOTE_LINES = 6,
+    NOTE_LINES = 5,
     SHOWN_NAMES = 3,
     SHOWN_KINDS = 4,
     SHOWN_FILES = 4, /* kinds of files of tensors */
@@ -393,6 +395,20 @@ static void print_tree(const struct page *page, struct tree *tree)
     print_engines(page, &top);
 }
 
+/* Prints the tool whose files gguf/ agrees with. The other tools' versions are those of --version. */
+static void print_reference(const struct page *page, struct tree *tree)
+{
+    struct node_attributes unused;
+    struct arena *arena = arena_new();
+    struct buffer text = {0};
+    const struct reference_tool *tool = reference_of_path("gguf/", state_dict_of(tree_checkpoint(tree)) != NULL);
+    if (tree_lookup(tree, TREE_ROOT, "gguf", &unused)) {
+        buffer_printf(&text, "%s %s", tool->name, reference_version(tool, &tree_options(tree)->references, arena));
+        print_labelled(page, "gguf/ as of", &text);
+    }
+    arena_free(arena);
+}
+
 void print_summary(struct tree *tree, const struct profile *profile, bool colour)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
@@ -422,5 +438,6 @@ void print_summary(struct tree *tree, const struct profile *profile, bool colour
     print_cached(&page, checkpoint);
     print_ignored(&page, checkpoint);
     print_tree(&page, tree);
+    print_reference(&page, tree);
     print_notes(&page, checkpoint);
 }

@@ -5,7 +5,9 @@
 #include "base/text.h"
 #include "formats/location_local.h"
 #include "fs/cli/command.h"
+#include "fs/tree/build.h"
 #include "fs/tree/pool.h"
+#include "models/references/references.h"
 
 #include <fcntl.h>
 #include <getopt.h>
@@ -291,6 +293,15 @@ static int help(int argc, char **argv)
     return finish_output(EXIT_SUCCESS);
 }
 
+/* Prints the version, the build, and the versions of the tools that files follow, on one line. */
+static void print_version(void)
+{
+    printf("wfs " WFS_VERSION " (build %s; ", wfs_build);
+    for (const struct reference_tool *tool = reference_tools; tool->name != NULL; tool++)
+        printf("%s%s %s", tool > reference_tools ? ", " : "", tool->name, tool->version);
+    puts(")");
+}
+
 int main(int argc, char **argv)
 {
     process_allow(PROCESS_ALL);
@@ -308,7 +319,7 @@ int main(int argc, char **argv)
         return finish_output(EXIT_SUCCESS);
     }
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
-        puts("wfs " WFS_VERSION);
+        print_version();
         return finish_output(EXIT_SUCCESS);
     }
     if (strcmp(argv[1], "help") == 0)

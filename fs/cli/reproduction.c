@@ -1,12 +1,14 @@
 #include "fs/cli/reproduction.h"
 
 #include "base/text.h"
+#include "fs/cli/builds.h"
 #include "fs/cli/paths.h"
 #include "fs/options/request.h"
 #include "models/convert/edits.h"
 #include "models/formats.h"
 #include "models/quantize/mix.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,14 +28,17 @@ static void find_candidates(struct tree *tree, struct found_list *candidates)
         paths_find(tree, patterns[i], candidates, &unused);
 }
 
-/* Returns how many tensors of the file the other one has in the same type. */
-static size_t likeness(const struct checkpoint *file, const struct checkpoint *other)
+/* Counts the tensors of the file that the other one has in the same type, and those of them at the same offset. */
+static size_t likeness(const struct checkpoint *file, const struct checkpoint *other, size_t *ret_n_in_place)
 {
     size_t n_alike = 0;
+    *ret_n_in_place = 0;
     for (size_t i = 0; i < file->tensors->n_tensors; i++) {
         const struct tensor *tensor = &file->tensors->tensors[i];
         const struct tensor *same = tensor_set_find(other->tensors, tensor->name, tensor->name_length);
-        n_alike += same != NULL && same->dtype == tensor->dtype;
+        bool is_alike = same != NULL && same->dtype == tensor->dtype;
+        n_alike += is_alike;
+        *ret_n_in_place += is_alike && same->offset == tensor->offset;
     }
     return n_alike;
 }
@@ -79,16 +84,19 @@ static bool open_candidate(struct reproduction *reproduction, const struct found
     if (reproduction->opened == NULL)
         return false;
     struct arena *arena = arena_new();
-    reproduction->n_alike = likeness(file, reproduction->opened);
+    reproduction->n_alike = likeness(file, reproduction->opened, &reproduction->n_in_place);
     reproduction->n_keys = match_keys(&reproduction->opened->metadata, &file->metadata, arena).n_matches;
     arena_free(arena);
     return true;
 }
 
-static bool is_better(const struct reproduction *reproduction, const struct reproduction *other)
+bool reproduction_is_better(const struct reproduction *reproduction, const struct reproduction *other)
 {
-    return reproduction->n_alike > other->n_alike ||
-           (reproduction->n_alike == other->n_alike && reproduction->n_keys < other->n_keys);
+    if (reproduction->n_alike != other->n_alike)
+        return reproduction->n_alike > other->n_alike;
+    if (reproduction->n_keys != other->n_keys)
+        return reproduction->n_keys < other->n_keys;
+    return reproduction->n_in_place > other->n_in_place;
 }
 
 /* Chooses the nearest among the candidate that the file names and the few nearest in size: sizes alone hardly tell
@@ -110,7 +118,7 @@ static bool choose(struct reproduction *reproduction, struct found_list *candida
             checkpoint_close(trial.opened);
             return false;
         }
-        bool takes = reproduction->opened == NULL || is_better(&trial, reproduction);
+        bool takes = reproduction->opened == NULL || reproduction_is_better(&trial, reproduction);
         checkpoint_close(takes ? reproduction->opened : trial.opened);
         if (takes)
             *reproduction = trial;
@@ -118,9 +126,8 @@ static bool choose(struct reproduction *reproduction, struct found_list *candida
     return true;
 }
 
-/* Opens the source, and in it the candidate at `path`; NULL: the nearest one. */
-static bool open_reproduction(struct reproduction *reproduction, const struct options *options, const char *path,
-                              const char *source, const struct checkpoint *file, struct error *error)
+bool reproduction_open(struct reproduction *reproduction, const struct options *options, const char *path,
+                       const char *source, const struct checkpoint *file, struct error *error)
 {
     struct found_list candidates = {0};
     *reproduction = (struct reproduction){.options = options, .arena = arena_new()};
@@ -144,6 +151,7 @@ void reproduction_close(struct reproduction *reproduction)
     arena_free(reproduction->arena);
     if (reproduction->tree != NULL)
         command_close(reproduction->tree);
+    build_classes_free(reproduction->classes);
     *reproduction = (struct reproduction){0};
 }
 
@@ -154,6 +162,7 @@ struct search {
     const char *source;
     struct reproduction *best;
     struct arena *arena;
+    struct build_classes *classes;
 };
 
 /* Counts equal blocks among the first ones of a few quantized tensors. */
@@ -187,9 +196,9 @@ static bool try_options(const struct search *search, const struct options *optio
     struct reproduction trial;
     struct error unused;
     struct reproduction *best = search->best;
-    bool takes = open_reproduction(&trial, options, best->path, search->source, search->file, &unused) &&
-                 (is_better(&trial, best) ||
-                  (by_values && !is_better(best, &trial) &&
+    bool takes = reproduction_open(&trial, options, best->path, search->source, search->file, &unused) &&
+                 (reproduction_is_better(&trial, best) ||
+                  (by_values && !reproduction_is_better(best, &trial) &&
                    count_equal_blocks(&trial, search->file) > count_equal_blocks(best, search->file)));
     reproduction_close(takes ? best : &trial);
     if (takes)
@@ -358,12 +367,29 @@ static void try_without_matrix(const struct search *search)
     try_options(search, options, true);
 }
 
-static void find_options(const struct search *search)
+/* Finds the builds of llama.cpp that give other headers, and takes one that brings the reproduction nearer to the file,
+ * unless the user chose the build. */
+static struct build_classes *find_builds(const struct search *search)
+{
+    const struct reproduction *best = search->best;
+    bool is_chosen = best->options->content.references.llama_cpp != 0;
+    struct build_classes *classes = build_classes_new(best, search->source, search->file);
+    const struct build_class *nearest = classes != NULL ? build_classes_nearest(classes) : NULL;
+    char words[64];
+    if (nearest == NULL || is_chosen || !reproduction_is_better(&nearest->made, best))
+        return classes;
+    snprintf(words, sizeof words, "llama.cpp=b%u", nearest->builds.last);
+    try_words(search, words, false);
+    return classes;
+}
+
+static void find_options(struct search *search)
 {
     static const char *const whole[] = {"pure", "leave-output-tensor"};
     const struct reproduction *best = search->best;
     size_t n_tensors = search->file->tensors->n_tensors;
     try_without_matrix(search);
+    search->classes = find_builds(search);
     for (size_t i = 0; i < sizeof whole / sizeof *whole && best->n_alike < n_tensors; i++)
         try_words(search, whole[i], false);
     if (best->n_alike < n_tensors)
@@ -379,13 +405,14 @@ bool reproduction_find(const struct checkpoint *file, const char *source, const 
                        struct reproduction *ret_reproduction, struct error *error)
 {
     struct reproduction best;
-    if (!open_reproduction(&best, options, NULL, source, file, error)) {
+    if (!reproduction_open(&best, options, NULL, source, file, error)) {
         reproduction_close(&best);
         return false;
     }
-    struct search search = {file, source, &best, arena_new()};
+    struct search search = {file, source, &best, arena_new(), NULL};
     find_options(&search);
     arena_free(search.arena);
+    best.classes = search.classes;
     *ret_reproduction = best;
     return true;
 }

@@ -3,13 +3,16 @@
  * A reproduction is found from headers alone: names, types and keys. It begins with the virtual GGUF that has the most
  * tensors in the file's types and then the fewest other keys. Then options are added to those of the user, as long as
  * each brings the reproduction nearer to the file: a name, types of tensors, no importance matrix, another rule of
- * Q4_0, and overrides of keys that only describe the model. An option that would change what a model computes is never
- * added. */
+ * Q4_0, overrides of keys that only describe the model, and a build of llama.cpp. An option that would change what a
+ * model computes is never added. */
 #pragma once
 
 #include "fs/cli/command.h"
 #include "fs/cli/match.h"
 #include "fs/tree/tree.h"
+#include "models/references/references.h"
+
+struct build_classes; /* builds.h */
 
 struct reproduction {
     const struct options *options; /* the user's, with those that were found; they live as long as the user's */
@@ -18,14 +21,24 @@ struct reproduction {
     struct vfile file;               /* that file */
     const struct checkpoint *opened; /* and its header */
     struct arena *arena;
-    size_t n_alike; /* tensors that both have in one type */
-    size_t n_keys;  /* keys that differ */
+    size_t n_alike;    /* tensors that both have in one type */
+    size_t n_in_place; /* of these, tensors at the same offset: tools write equal tensors in different orders */
+    size_t n_keys;     /* keys that differ */
+    struct build_classes *classes; /* builds of llama.cpp; NULL: the file follows another tool */
 };
 
 /* Finds the reproduction for the tensors and keys of a GGUF. Fails if nothing can be made of the source. */
 bool reproduction_find(const struct checkpoint *file, const char *source, const struct options *options,
                        struct reproduction *ret_reproduction, struct error *error);
 void reproduction_close(struct reproduction *reproduction);
+
+/* Opens the virtual file at `path` of a source, made with these options; NULL: the one nearest to the file. Close it,
+ * also after a failure. */
+bool reproduction_open(struct reproduction *reproduction, const struct options *options, const char *path,
+                       const char *source, const struct checkpoint *file, struct error *error);
+
+/* Reports whether the first reproduction is nearer to the file than the other one. */
+bool reproduction_is_better(const struct reproduction *reproduction, const struct reproduction *other);
 
 /* Reports whether a key only describes a model: its name, origin, type, splits or quantization. */
 bool key_is_descriptive(const char *key);

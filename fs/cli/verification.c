@@ -217,10 +217,26 @@ static bool find_answer(struct verification *verification, const struct checkpoi
         return false;
     for (size_t i = 0; i < verification->keys.n_matches; i++) {
         const struct key_match *match = &verification->keys.matches[i];
-        equal &= key_is_descriptive(match->a != NULL ? match->a->key : match->b->key);
+        equal &=
+            key_is_descriptive(match->a != NULL ? match->a->key : match->b->key) || verification->explained[i] != NULL;
     }
     verification->answer = same ? ANSWER_IDENTICAL : equal ? ANSWER_EQUAL : ANSWER_DIFFERENT;
     return true;
+}
+
+/* Finds, for each key that differs, other builds that write it as the file has it. */
+static const struct build_class **explain_keys(const struct key_matches *keys, const struct reproduction *reproduction,
+                                               struct arena *arena)
+{
+    const struct build_class **explained = arena_array(arena, keys->n_matches + 1, sizeof(const struct build_class *));
+    for (size_t i = 0; i < keys->n_matches; i++) {
+        const struct key_match *match = &keys->matches[i];
+        const char *key = match->a != NULL ? match->a->key : match->b->key;
+        explained[i] = reproduction->classes != NULL && !key_is_descriptive(key)
+                           ? build_classes_with(reproduction->classes, key, match->b)
+                           : NULL;
+    }
+    return explained;
 }
 
 bool verify(const struct checkpoint *file, const struct reproduction *reproduction, struct arena *arena,
@@ -230,6 +246,7 @@ bool verify(const struct checkpoint *file, const struct reproduction *reproducti
         .keys = match_keys(&reproduction->opened->metadata, &file->metadata, arena),
         .has_importance = gguf_kvs_find(&file->metadata, "quantize.imatrix.file") != NULL,
     };
+    verification.explained = explain_keys(&verification.keys, reproduction, arena);
     match(&verification, reproduction, file, arena);
     if (!compare_values(&verification, reproduction, arena, error) ||
         !weigh_against_source(&verification, reproduction, arena, error))

@@ -7,6 +7,7 @@
  * of another model give one many times larger. */
 #pragma once
 
+#include "fs/cli/builds.h"
 #include "fs/cli/match.h"
 #include "fs/cli/reproduction.h"
 
@@ -44,16 +45,17 @@ struct tensor_finding {
 };
 
 /* IDENTICAL: byte for byte. EQUAL: all tensors are the same up to near ties, and so are all keys that do more than
- * describe the model; order and alignment may differ. */
+ * describe the model and those that another known build of llama.cpp writes; order and alignment may differ. */
 enum answer { ANSWER_IDENTICAL, ANSWER_EQUAL, ANSWER_DIFFERENT };
 
 struct verification {
     enum answer answer;
     struct tensor_finding *tensors;
     size_t n_tensors, counts[TENSOR_VERDICTS];
-    struct key_matches keys; /* `a` is expected, `b` is in the file */
-    bool has_importance;     /* the file's keys name an importance matrix */
-    struct block_counts all; /* of all tensors; `first` is unused */
+    struct key_matches keys;              /* `a` is expected, `b` is in the file */
+    const struct build_class **explained; /* by key: other builds of llama.cpp that write it so; NULL: none known */
+    bool has_importance;                  /* the file's keys name an importance matrix */
+    struct block_counts all;              /* of all tensors; `first` is unused */
 };
 
 /* Compares a GGUF with a reproduction. The result lives as long as the arena, the reproduction and the file. Fails if

@@ -4,6 +4,7 @@
 #include "fs/tree/kept.h"
 #include "fs/tree/kept_files.h"
 #include "fs/tree/nodes.h"
+#include "models/diffusion/state_dict.h"
 
 #include <string.h>
 
@@ -377,12 +378,29 @@ static void emit_identity(struct tree *tree, node_id id, const struct origin *or
     arena_free(arena);
 }
 
+/* Emits the tool and version that a file follows, such as "llama.cpp=b11549"; a file of the source follows none. */
+static void emit_reference(struct tree *tree, node_id id, const struct vfile *file, tree_emit_xattr *emit,
+                           void *context)
+{
+    struct arena *arena = arena_new();
+    bool is_diffusion = state_dict_of(tree->checkpoint) != NULL;
+    const struct reference_tool *tool = reference_of_path(tree_path(tree, id, arena), is_diffusion);
+    if (tool != NULL && file->whole == NULL) {
+        const char *version = reference_version(tool, &tree->options->references, arena);
+        const char *text = arena_printf(arena, "%s=%s", tool->name, version);
+        emit(context, "user.wfs.reference", text, strlen(text));
+    }
+    arena_free(arena);
+}
+
 /* Emits only what is known: asking for extended attributes must neither open a branch nor plan a file. */
 static void stored_xattrs(struct tree *tree, node_id id, tree_emit_xattr *emit, void *context)
 {
     const struct node *node = node_of(tree, id);
-    if (!node->directory && node_plan_state(node) == PLANNED)
-        emit_identity(tree, id, &node->file.origin, emit, context);
+    if (node->directory || node_plan_state(node) != PLANNED)
+        return;
+    emit_identity(tree, id, &node->file.origin, emit, context);
+    emit_reference(tree, id, &node->file, emit, context);
 }
 
 void tree_xattrs(struct tree *tree, node_id id, tree_emit_xattr *emit, void *context)

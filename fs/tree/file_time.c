@@ -1,5 +1,7 @@
 #include "fs/tree/file_time.h"
 
+#include "fs/tree/build.h"
+
 #include <nettle/sha2.h>
 #include <string.h>
 
@@ -62,6 +64,7 @@ struct timespec file_time(struct source *const *inputs, size_t n_inputs, const s
     if (request->text == NULL)
         return made_from.newest;
     add_text(&made_from, WFS_VERSION);
+    add_text(&made_from, wfs_build);
     add_text(&made_from, request->text);
     sha256_digest(&made_from.identity, sizeof identity, identity);
     return moved(made_from.newest, identity);

@@ -6,8 +6,8 @@
  *
  * - without any options, it is the time of the newest input;
  * - otherwise it is that time less 1 to FILE_TIME_RANGE - 1 seconds, with other nanoseconds. Both come from a SHA-256
- * over the name, size and time of each input, the request's text and the version of wfs. The time is in the future only
- * if an input's is. Inputs dated close to 1970, as by reproducible builds, have the seconds added instead.
+ * over the name, size and time of each input, the request's text and the version and build of wfs. The time is in the
+ * future only if an input's is. Inputs dated close to 1970, as by reproducible builds, have the seconds added instead.
  *
  * Equal requests with equal inputs have equal times, wherever and whenever they are mounted. */
 #pragma once

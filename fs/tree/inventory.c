@@ -18,6 +18,17 @@ void put_sources(struct json_writer *writer, const struct checkpoint *checkpoint
     json_end(writer);
 }
 
+void put_references(struct json_writer *writer, const struct references *references)
+{
+    struct arena *arena = arena_new();
+    json_break_line(writer);
+    json_begin_object(writer, "references");
+    for (const struct reference_tool *tool = reference_tools; tool->name != NULL; tool++)
+        json_put_text(writer, tool->name, reference_version(tool, references, arena));
+    json_end(writer);
+    arena_free(arena);
+}
+
 struct file_list {
     struct tree *tree;
     struct json_writer *writer;

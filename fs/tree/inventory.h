@@ -1,11 +1,16 @@
-/* Lists that metadata.json and `wfs info --json` share: the files read and the files shown. */
+/* Lists that metadata.json, `wfs info --json` and statements share: files read, files shown, tools that files follow.
+ */
 #pragma once
 
 #include "formats/json_write.h"
 #include "fs/tree/tree.h"
+#include "models/references/references.h"
 
 /* Writes "sources": the name and size of each weights file. */
 void put_sources(struct json_writer *writer, const struct checkpoint *checkpoint);
+
+/* Writes "references": the version of each tool that files follow. */
+void put_references(struct json_writer *writer, const struct references *references);
 
 /* Writes "files": the path and size of each file outside tensors/ and branches, and inside deferred directories if
  * `fills`. Plans the files that are not planned yet. */

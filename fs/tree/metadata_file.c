@@ -1,6 +1,7 @@
 /* metadata.json: the whole checkpoint for jq. The text before the tensors is kept; a tensor's entry is written when it
  * is read. The file lists the size of every file, so asking for its own attributes plans all others first. */
 #include "formats/components.h"
+#include "fs/tree/build.h"
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/inventory.h"
@@ -99,8 +100,9 @@ static void write_head(struct tree *tree, struct buffer *out)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     struct json_writer writer = {.out = out, .letters = JSON_UTF8, .compact = true};
-    json_put_template(&writer, "{'wfs': %s, 'schema': %u, \n'format': %s, \n'name': %s", WFS_VERSION,
-                      (uint64_t)METADATA_SCHEMA, checkpoint->format, checkpoint->model_name);
+    json_put_template(&writer, "{'wfs': %s, 'build': %s, 'schema': %u, \n'format': %s, \n'name': %s", WFS_VERSION,
+                      wfs_build, (uint64_t)METADATA_SCHEMA, checkpoint->format, checkpoint->model_name);
+    put_references(&writer, &tree_options(tree)->references);
     put_sources(&writer, checkpoint);
     put_metadata(checkpoint, &writer);
     put_totals(checkpoint, &writer);

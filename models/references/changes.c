@@ -49,16 +49,17 @@ const struct change_row change_rows[N_CHANGES] = {
 };
 
 const struct reference_tool reference_tools[] = {
-    {"llama.cpp", "b11549", "model.gguf, gguf/, mmproj.gguf, adapter.gguf"},
-    {"transformers", "4.57.6", "hf/, bitsandbytes/, defaults of config.json"},
-    {"llmcompressor", "0.14.0.1", "compressed-tensors/"},
-    {"mlx-lm", "0.32.2", "mlx/"},
-    {"bitsandbytes", "0.50.2", "bitsandbytes/"},
-    {"mergekit", "0.1.5", "merges of recipes"},
-    {"peft", "0.17.1", "merged LoRA adapters"},
-    {"whisper.cpp", "233fe1fc9", "ggml-model.bin"},
-    {"ComfyUI-GGUF", "4dfc025e4", "GGUF files of diffusion models"},
-    {"diffusers", "58eb52c08", "single_file.safetensors, diffusers/"},
-    {"stable-diffusion.cpp", "97d299080", "sdcpp/"},
+    {"llama.cpp", "b11549", "GGUF files", "model.gguf gguf/ mmproj.gguf adapter.gguf"},
+    {"transformers", "4.57.6", "hf/, the defaults of config.json", "hf/"},
+    {"llmcompressor", "0.14.0.1", "compressed-tensors/", "compressed-tensors/"},
+    {"mlx-lm", "0.32.2", "mlx/", "mlx/"},
+    {"bitsandbytes", "0.50.2", "bitsandbytes/", "bitsandbytes/"},
+    {"mergekit", "0.1.5", "merges by recipes", NULL},
+    {"peft", "0.17.1", "merged LoRA adapters", NULL},
+    {"whisper.cpp", "233fe1fc9", "ggml-model.bin", "ggml-model.bin"},
+    {"ComfyUI-GGUF", "4dfc025e4", "GGUF files of diffusion models", NULL},
+    {"diffusers", "58eb52c08", "single_file.safetensors, diffusers/",
+     "single_file.safetensors single_file-fp16.safetensors original.safetensors diffusers/"},
+    {"stable-diffusion.cpp", "97d299080", "sdcpp/", "sdcpp/"},
     {0},
 };

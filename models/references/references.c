@@ -1,6 +1,9 @@
 #include "models/references/references.h"
 
+#include "base/buffer.h"
+
 #include <stdlib.h>
+#include <string.h>
 
 enum { OLDEST = 10470, NEWEST = 11549 };
 
@@ -64,9 +67,37 @@ bool reference_parse(const char *text, struct references *ret_references, struct
     return refuse(text, ranges, n_ranges, error);
 }
 
-void references_append(struct buffer *out, const struct references *references)
+static const struct reference_tool *find_tool(const char *name)
 {
-    buffer_printf(out, "%s=b%u", reference_tools[0].name, reference_build(references));
-    for (const struct reference_tool *tool = &reference_tools[1]; tool->name != NULL; tool++)
-        buffer_printf(out, " %s=%s", tool->name, tool->version);
+    const struct reference_tool *tool = reference_tools;
+    while (tool->name != NULL && strcmp(tool->name, name) != 0)
+        tool++;
+    return tool;
+}
+
+static bool has_path(const struct reference_tool *tool, const char *path)
+{
+    size_t length;
+    for (const char *word = tool->paths; word != NULL && *word != '\0'; word += length + (word[length] == ' ')) {
+        length = strcspn(word, " ");
+        if (strncmp(word, path, length) == 0 && (word[length - 1] == '/' || path[length] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+const struct reference_tool *reference_of_path(const char *path, bool is_diffusion)
+{
+    const struct reference_tool *tool = reference_tools;
+    while (tool->name != NULL && !has_path(tool, path))
+        tool++;
+    if (tool == reference_tools && is_diffusion)
+        return find_tool("ComfyUI-GGUF");
+    return tool->name != NULL ? tool : NULL;
+}
+
+const char *reference_version(const struct reference_tool *tool, const struct references *references,
+                              struct arena *arena)
+{
+    return tool == reference_tools ? arena_printf(arena, "b%u", reference_build(references)) : tool->version;
 }

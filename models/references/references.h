@@ -7,7 +7,7 @@
  * these two is unknown, and is refused. To move a reference, see scripts/upstream. */
 #pragma once
 
-#include "base/buffer.h"
+#include "base/arena.h"
 #include "base/error.h"
 
 #include <stdbool.h>
@@ -67,7 +67,9 @@ bool follows(const struct references *references, enum upstream_change change);
 struct reference_tool {
     const char *name;    /* "llama.cpp" */
     const char *version; /* "b11549": the newest known */
-    const char *what;    /* the files that follow it */
+    const char *what;    /* for users: what follows it */
+    /* the paths of the files that follow it, separated by spaces, a directory with a '/' at its end; NULL: none */
+    const char *paths;
 };
 
 /* Ends with a row without a name. The first is llama.cpp. */
@@ -88,8 +90,13 @@ size_t known_builds(struct build_range ranges[MOST_BUILD_RANGES]);
  * ones. */
 bool reference_parse(const char *text, struct references *ret_references, struct error *error);
 
+/* Returns the tool that a virtual file follows, by its path in the tree: "gguf/model-F16.gguf"; NULL: none. For the
+ * GGUF files of a diffusion model, `is_diffusion` is true. */
+const struct reference_tool *reference_of_path(const char *path, bool is_diffusion);
+
+/* Returns the version that a tool has in a request, with static or the arena's memory: "b11549". */
+const char *reference_version(const struct reference_tool *tool, const struct references *references,
+                              struct arena *arena);
+
 /* Returns the chosen build of llama.cpp; never 0. */
 unsigned reference_build(const struct references *references);
-
-/* Appends "llama.cpp=b11549 transformers=4.57.6 ...": the versions of all tools. */
-void references_append(struct buffer *out, const struct references *references);

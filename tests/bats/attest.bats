@@ -27,6 +27,21 @@ attested() {
     [ "$(jq -c .predicate.runDetails.builder.version "$OUT/statement")" = "{\"wfs\":\"$("$WFS" --version | cut -d' ' -f2)\"}" ]
 }
 
+@test "attest states the build of wfs and of the tools, and verify follows them" {
+    "$WFS" attest -o llama.cpp=b10470 "$LLAMA" model.gguf >"$OUT/statement"
+    jq -e '.predicate.buildDefinition.internalParameters | .references["llama.cpp"] == "b10470" and (.build | test("^[0-9a-f]{16}$"))' "$OUT/statement"
+    [ "$("$WFS" --version | cut -d ' ' -f 4)" = "$(jq -r .predicate.buildDefinition.internalParameters.build "$OUT/statement");" ]
+    # without the option, the reference of the statement counts: here of a key that only older builds lack
+    cp -r "$LLAMA" "$OUT/penalty"
+    echo '{"repetition_penalty": 1.5}' >"$OUT/penalty/generation_config.json"
+    "$WFS" attest -o llama.cpp=b10470 "$OUT/penalty" model.gguf | jq '.predicate.buildDefinition.externalParameters.options = []' >"$OUT/statement"
+    attested 0 "$OUT/penalty"
+    attested 1 -o llama.cpp=b11549 "$OUT/penalty"
+    sed -i 's/b10470/b99999/' "$OUT/statement"
+    attested 2 "$OUT/penalty"
+    [[ $stderr == *"the build 'b99999' is unknown; known are b10470-b10472, "* ]]
+}
+
 @test "attest gives the same bytes elsewhere, later and for another order, and no absolute path" {
     "$WFS" attest "$LLAMA" gguf/model-Q4_K_M.gguf config.json >"$OUT/statement"
     touch "$OUT/llama-tiny"/*

@@ -161,7 +161,7 @@ tensors/u8
 @test "a missing file's message says why, or suggests another name" {
     need_mount_commands
     local llama=$HERE/../data/gguf/models/llama-tiny
-    fails 1 "gguf/model-Q4_0.gguf is left out: tensor 'blk.0.ffn_down.weight': a row of 48" "$WFS" cat "$llama" ./gguf/model-Q4_0.gguf
+    fails 1 "gguf/model-Q4_0.gguf is left out: tensor 'blk.0.ffn_down.weight': a row of 48" "$WFS" cat -o llama.cpp=b10470 "$llama" ./gguf/model-Q4_0.gguf
     fails 1 "gguf/model-Q4_0.gguf is left out: nothing is quantized, because the model's family is unknown" "$WFS" cp "$LARGE" gguf/model-Q4_0.gguf "$OUT"
     fails 1 "there is no 'metadata.jsn'; did you mean 'metadata.json'?" "$WFS" cat "$llama" metadata.jsn
     fails 1 "there is no 'gguf/model-q6_k.gguf'; did you mean 'gguf/model-Q6_K.gguf'?" "$WFS" cat "$llama" gguf/model-q6_k.gguf
@@ -540,7 +540,7 @@ on_terminal() {
     [ "$(sed -n 2p "$OUT/page" | cut -d ' ' -f 1)" = family ]
     run ! grep -q 'importance' "$OUT/page"
     "$WFS" info --all "$model" | grep -qF 'gguf/: IQ1_S to IQ2_M, IQ3_XXS, IQ3_XS and Q2_K_S need an importance matrix: -o imatrix=FILE'
-    on_terminal "'$WFS' info '$llama'" >"$OUT/page"
+    on_terminal "'$WFS' info -o llama.cpp=b10470 '$llama'" >"$OUT/page"
     run ! grep -qF ' ...' "$OUT/page"
     tr -s ' \n' ' ' <"$OUT/page" | grep -qF "a row of 48 elements is not a multiple of 32, as Q4_0 needs it "
     [ "$(awk 'length > 80' "$OUT/page" | wc -l)" -eq 0 ]
@@ -769,10 +769,10 @@ END
         [ "$("$WFS" cat "$llama" "gguf/model-$type.gguf" | wc -c)" -eq "$bytes" ]
     done < <(jq -r '.[] | select(.bytes) | "\(.type) \(.bytes)"' "$OUT/rows")
     jq -e '[.[] | select(.bytes)] | all(has("bits_per_weight") and has("relative_error") and has("loss"))' "$OUT/rows"
-    jq -e '[.[] | select(.reason)] | any(.type == "Q4_0")' "$OUT/rows"
+    "$WFS" info --quantization --all --json -o llama.cpp=b10470 "$llama" | jq -e '[.[] | select(.reason)] | any(.type == "Q4_0")'
     jq -e '[.[] | select(.relative_error) | select(.relative_error < 0.09)] | min_by(.bytes).recommended' "$OUT/rows"
     [ "$(jq '[.[] | select(.recommended)] | length' "$OUT/rows")" -eq 1 ]
-    run "$WFS" info --quantization "$llama"
+    run "$WFS" info --quantization -o llama.cpp=b10470 "$llama"
     [ "$(grep -c ' <- recommended$' <<<"$output")" -eq 1 ]
     grep -qE '^Not made: .*Q4_0' <<<"$output"
     [ "$(awk 'length > 95' <<<"$output" | wc -l)" -eq 0 ]
@@ -825,6 +825,9 @@ END
     [ "$(jq -c .dtypes "$OUT/info.json")" = '[{"dtype":"F16","tensors":20,"parameters":17440,"bytes":34880}]' ]
     diff <(jq -r '.files[].path' "$OUT/info.json" | sort) <("$WFS" sha256 "$llama" | cut -c 67- | grep -v ^tensors/ | sort)
     [ "$(jq '.files[] | select(.path == "gguf/model-F32.gguf") | .size' "$OUT/info.json")" -eq "$("$WFS" cat "$llama" gguf/model-F32.gguf | wc -c)" ]
+    jq -e '.references["llama.cpp"] == "b11549"' "$OUT/info.json"
+    "$WFS" info --json -o llama.cpp=b10470 "$llama" >"$OUT/info.json"
+    jq -e '.references["llama.cpp"] == "b10470"' "$OUT/info.json"
     jq -r '.notes[]' "$OUT/info.json" | grep -qF 'gguf/model-Q4_0.gguf is left out'
 }
 
@@ -842,7 +845,7 @@ END
 
 @test "--help and --version print their texts" {
     need_mount_commands
-    [[ $("$WFS" --version) =~ ^wfs\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
+    [[ $("$WFS" --version) =~ ^wfs\ [0-9]+\.[0-9]+\.[0-9]+\ \(build\ [0-9a-f]{16}\;\ llama\.cpp\ b[0-9]+,\ .*\)$ ]]
     run --separate-stderr "$WFS" --help
     [ "$status" -eq 0 ]
     [ -z "$stderr" ]

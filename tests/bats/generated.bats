@@ -26,7 +26,7 @@ setup() {
 
 # The words of a section of --help: "Options" lists names, "Commands" as well.
 options() {
-    "$WFS" --help | sed -n '/^Options/,/^Examples/s/^  \([a-z0-9_-][a-z0-9_-]*\).*/\1/p'
+    "$WFS" --help | sed -n '/^Options/,/^Examples/s/^  \([a-z0-9_-][a-z0-9_.-]*\).*/\1/p'
 }
 
 commands() {
@@ -61,7 +61,7 @@ words() {
 }
 
 @test "docs/options.md has every option, and no other" {
-    grep '^|' "$HERE/../../docs/options.md" | cut -d '|' -f 2 | grep -oE '`[a-z][a-z0-9_-]+' | tr -d '`' | sort -u >documented
+    grep '^|' "$HERE/../../docs/options.md" | cut -d '|' -f 2 | grep -oE '`[a-z][a-z0-9_.-]+' | tr -d '`' | sort -u >documented
     diff <(options | sort) documented
 }
 

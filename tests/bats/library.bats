@@ -43,13 +43,13 @@ listed() {
     [ "$(listed models/local)" = "broken pipeline-text_encoder pipeline-unet small tiny " ]
     [ "$(listed models/acme)$(listed models/org)" = "gemma hub " ]
     [ "$(listed models/quantized)" = "a b " ]
-    [ "$(listed models/local/pipeline-text_encoder)" = "pipeline-text_encoder-F16.gguf pipeline-text_encoder-Q4_K_M.gguf " ]
+    [ "$(listed models/local/pipeline-text_encoder)" = "pipeline-text_encoder-F16.gguf pipeline-text_encoder-Q8_0.gguf pipeline-text_encoder-Q4_K_M.gguf " ]
     "$WFS" cat -o library scan models/org/hub/hub-Q4_K_M.gguf >hub.gguf
     HF_HUB_CACHE=$PWD/scan "$WFS" cat org/hub gguf/model-Q4_K_M.gguf | cmp - hub.gguf
 }
 
 @test "library: names carry the model; what -o show= names first comes last; the rest is found by name" {
-    [ "$(listed models/local/tiny)" = "tiny-F16.gguf tiny-Q4_K_M.gguf " ]
+    [ "$(listed models/local/tiny)" = "tiny-F16.gguf tiny-Q8_0.gguf tiny-Q4_K_M.gguf " ]
     [ "$(listed models/local/small)" = "small.gguf " ]
     [ "$(listed models/local/tiny -o show=q6_k -o 'show=Q4_K_*')" = "tiny-Q4_K_S.gguf tiny-Q4_K_M.gguf tiny-Q6_K.gguf " ]
     cmp <("$WFS" cat -o library scan models/local/tiny/tiny-Q4_K_M.gguf) <("$WFS" cat scan/tiny gguf/model-Q4_K_M.gguf)
@@ -62,7 +62,7 @@ listed() {
 @test "library: Ollama's store names every blob that it has, and only those" {
     need jq
     [ "$(listed "$STORE")" = "gemma hub pipeline-text_encoder pipeline-unet a b small tiny " ]
-    [ "$(listed "$STORE/tiny" | tr ' ' '\n' | sort | tr '\n' ' ')" = "f16 latest q4_k_m " ]
+    [ "$(listed "$STORE/tiny" | tr ' ' '\n' | sort | tr '\n' ' ')" = "f16 latest q4_k_m q8_0 " ]
     "$WFS" cp -r -o library scan ollama copied 2>/dev/null
     cmp copied/manifests/registry.ollama.ai/library/tiny/{latest,q4_k_m}
     local manifest digest
@@ -83,7 +83,7 @@ listed() {
 @test "library: -o true-digests names blobs by their SHA-256, kept for later" {
     local blob
     "$WFS" ls -o "library,true-digests,cache=$BATS_TEST_TMPDIR/cache" scan/acme ollama/blobs >blobs
-    [ "$(wc -l <blobs)" = 4 ]
+    [ "$(wc -l <blobs)" = 6 ]
     while read -r blob; do
         [ "$("$WFS" cat -o "library,true-digests,cache=$BATS_TEST_TMPDIR/cache" scan/acme "ollama/blobs/$blob" | sha256sum)" = "${blob#sha256-}  -" ]
     done <blobs
@@ -97,7 +97,7 @@ listed() {
     cp -r "$TINY" mine
     "$WFS" mount mine scan/small.gguf "org/named=scan/acme/gemma" scan/broken mnt
     [ "$(cd mnt/models && echo */*)" = "local/broken local/mine local/small org/named" ]
-    [ "$(ls mnt/models/org/named)" = "$(printf 'named-F16.gguf\nnamed-Q4_K_M.gguf')" ]
+    [ "$(ls mnt/models/org/named)" = "$(printf 'named-F16.gguf\nnamed-Q4_K_M.gguf\nnamed-Q8_0.gguf')" ]
     cmp mnt/models/local/small/small.gguf scan/small.gguf
     [ -z "$(ls mnt/models/local/broken)" ]
     [ "$(ls mnt/ollama/manifests/registry.ollama.ai/library | tr '\n' ' ')" = "mine named small " ]

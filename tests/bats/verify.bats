@@ -317,3 +317,43 @@ EOF
     [ "$status" -eq 2 ]
     [[ $output == *"not a zip archive of torch or numpy"* ]]
 }
+
+# sample_with_rules MODEL: a model whose file two rules change, those of ByteLevel and of repetition_penalty.
+sample_with_rules() {
+    "$PYTHON" "$HERE/../data/make.py" sample "$1"
+    echo '{"repetition_penalty": 1.5}' >"$1/generation_config.json"
+    jq '.post_processor = {"type": "ByteLevel"}' "$1/tokenizer.json" >"$OUT/tokenizer.json"
+    mv "$OUT/tokenizer.json" "$1/tokenizer.json"
+}
+
+@test "verify goes through the builds of llama.cpp" {
+    need jq
+    local model=$OUT/gpt-two build
+    sample_with_rules "$model"
+    for build in b10470 b10603 b10830 b11181 b11192 b11549; do
+        "$WFS" cp -o "llama.cpp=$build" "$model" gguf/model-F16.gguf "$OUT/$build.gguf"
+        differs 0 "$WFS" verify "$OUT/$build.gguf" "$model"
+    done
+    run -0 "$WFS" verify "$OUT/b10470.gguf" "$model"
+    [[ ${lines[0]} == *": identical to gguf/model-F16.gguf of $model, as llama.cpp b10470 to b10603 writes it" ]]
+    [[ ${lines[1]} == "made by: wfs cp -o llama.cpp=b10603 "* ]]
+    run -0 "$WFS" verify "$OUT/b10830.gguf" "$model"
+    [[ ${lines[0]} == *", as llama.cpp b10739 to b11181 writes it" ]]
+    run -0 "$WFS" verify --json "$OUT/b11549.gguf" "$model"
+    [ "$(jq -c .builds <<<"$output")" = '{"first":11192,"last":11549}' ]
+    [ "$(jq -r .command <<<"$output")" = "wfs cp $model gguf/model-F16.gguf $OUT/b11549.gguf" ]
+}
+
+@test "verify calls files equal whose keys are those of another build, and names them" {
+    need jq
+    local model=$OUT/gpt-two keys=tokenizer.ggml.add_bos_token,tokenizer.ggml.add_eos_token
+    sample_with_rules "$model"
+    "$WFS" cp "$model" gguf/model-F16.gguf "$OUT/new.gguf"
+    run -3 "$WFS" verify -o llama.cpp=b10470 "$OUT/new.gguf" "$model"
+    [[ ${lines[0]} == *"; llama.cpp b11192 to b11549 writes tokenizer.ggml.add_bos_token, tokenizer.ggml.add_eos_token" ]]
+    run -3 "$WFS" verify --json -o llama.cpp=b10470 "$OUT/new.gguf" "$model"
+    [ "$(jq -r '[.keys[] | select(.builds.first == 11192) | .key] | join(",")' <<<"$output")" = "$keys" ]
+    # a value that no build writes
+    "$WFS" cp -o override-kv=tokenizer.ggml.add_bos_token=bool:true "$model" gguf/model-F16.gguf "$OUT/true.gguf"
+    run -1 "$WFS" verify "$OUT/true.gguf" "$model"
+}

@@ -1,0 +1,154 @@
+#include "fs/cli/builds.h"
+
+#include "base/sha256.h"
+#include "models/diffusion/state_dict.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct probe {
+    struct reproduction made;
+    char header[SHA256_HEX + 1]; /* "" if nothing is made; unset until is_made */
+    bool is_made;
+};
+
+struct probing {
+    const struct reproduction *like;
+    const char *source;
+    const struct checkpoint *file;
+    struct build_range ranges[MOST_BUILD_RANGES];
+    struct probe probes[MOST_BUILD_RANGES];
+};
+
+/* Hashes the bytes before the first tensor's. */
+static bool hash_header(const struct reproduction *made, char hex[SHA256_HEX + 1])
+{
+    uint64_t end = made->file.size;
+    struct error unused;
+    for (size_t i = 0; i < made->opened->tensors->n_tensors; i++)
+        if (made->opened->tensors->tensors[i].offset < end)
+            end = made->opened->tensors->tensors[i].offset;
+    unsigned char *bytes = memory_alloc((size_t)end + 1);
+    bool read = vfile_read(&made->file, 0, (size_t)end, bytes, &unused);
+    if (read)
+        sha256_hex(bytes, (size_t)end, hex);
+    free(bytes);
+    return read;
+}
+
+static struct probe *probe(struct probing *probing, size_t index)
+{
+    char words[64];
+    struct error unused;
+    struct probe *probe = &probing->probes[index];
+    if (probe->is_made)
+        return probe;
+    const struct options *given = probing->like->options;
+    struct options *options = arena_copy(given->arena, given, sizeof *options);
+    snprintf(words, sizeof words, "llama.cpp=b%u", probing->ranges[index].last);
+    bool made =
+        options_parse(options, words, &unused) &&
+        reproduction_open(&probe->made, options, probing->like->path, probing->source, probing->file, &unused) &&
+        hash_header(&probe->made, probe->header);
+    if (!made) {
+        reproduction_close(&probe->made);
+        probe->header[0] = '\0';
+    }
+    probe->is_made = true;
+    return probe;
+}
+
+/* Makes probes until neighbours that were made are equal, or nothing is known between them. */
+static void split(struct probing *probing, size_t first, size_t last)
+{
+    if (last - first < 2 || strcmp(probe(probing, first)->header, probe(probing, last)->header) == 0)
+        return;
+    size_t middle = first + (last - first) / 2;
+    split(probing, first, middle);
+    split(probing, middle, last);
+}
+
+/* Joins the ranges between equal probes. */
+static void collect(struct probing *probing, size_t n_ranges, struct build_classes *classes)
+{
+    const char *header = NULL;
+    for (size_t i = 0; i < n_ranges; i++) {
+        struct probe *probe = &probing->probes[i];
+        struct build_class *last = &classes->items[classes->n_items - (classes->n_items > 0)];
+        if (!probe->is_made || (header != NULL && strcmp(header, probe->header) == 0)) {
+            last->builds.last = probing->ranges[i].last;
+            reproduction_close(&probe->made);
+            continue;
+        }
+        header = probe->header;
+        classes->items[classes->n_items++] = (struct build_class){probing->ranges[i], probe->made};
+    }
+}
+
+struct build_classes *build_classes_new(const struct reproduction *like, const char *source,
+                                        const struct checkpoint *file)
+{
+    bool is_diffusion = state_dict_of(tree_checkpoint(like->tree)) != NULL;
+    if (reference_of_path(like->path, is_diffusion) != &reference_tools[0])
+        return NULL;
+    struct probing *probing = memory_alloc(sizeof *probing);
+    *probing = (struct probing){like, source, file, {{0}}, {{.is_made = false}}};
+    size_t n_ranges = known_builds(probing->ranges);
+    struct build_classes *classes = memory_alloc(sizeof *classes);
+    *classes = (struct build_classes){memory_alloc(n_ranges * sizeof *classes->items), 0};
+    probe(probing, 0);
+    probe(probing, n_ranges - 1);
+    split(probing, 0, n_ranges - 1);
+    collect(probing, n_ranges, classes);
+    free(probing);
+    return classes;
+}
+
+void build_classes_free(struct build_classes *classes)
+{
+    if (classes == NULL)
+        return;
+    for (size_t i = 0; i < classes->n_items; i++)
+        reproduction_close(&classes->items[i].made);
+    free(classes->items);
+    free(classes);
+}
+
+const struct build_class *build_classes_nearest(const struct build_classes *classes)
+{
+    const struct build_class *nearest = NULL;
+    for (size_t i = classes->n_items; i-- > 0;) {
+        const struct build_class *item = &classes->items[i];
+        if (item->made.opened != NULL && (nearest == NULL || reproduction_is_better(&item->made, &nearest->made)))
+            nearest = item;
+    }
+    return nearest;
+}
+
+const struct build_class *build_classes_of(const struct build_classes *classes, unsigned build)
+{
+    for (size_t i = 0; i < classes->n_items; i++)
+        if (build >= classes->items[i].builds.first && build <= classes->items[i].builds.last)
+            return &classes->items[i];
+    return NULL;
+}
+
+static bool same_kv(const struct gguf_kv *a, const struct gguf_kv *b)
+{
+    if (a == NULL || b == NULL)
+        return a == b;
+    return a->type == b->type && a->value.length == b->value.length &&
+           memcmp(a->value.bytes, b->value.bytes, a->value.length) == 0;
+}
+
+const struct build_class *build_classes_with(const struct build_classes *classes, const char *key,
+                                             const struct gguf_kv *kv)
+{
+    for (size_t i = classes->n_items; i-- > 0;) {
+        const struct checkpoint *opened = classes->items[i].made.opened;
+        if (opened != NULL && same_kv(gguf_kvs_find(&opened->metadata, key), kv))
+            return &classes->items[i];
+    }
+    return NULL;
+}

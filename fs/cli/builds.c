@@ -59,12 +59,13 @@ static struct probe *probe(struct probing *probing, size_t index)
     return probe;
 }
 
-/* Makes probes until neighbours that were made are equal, or nothing is known between them. */
+/* Makes probes until those that are neighbours, or have equal headers, follow each other. */
 static void split(struct probing *probing, size_t first, size_t last)
 {
     if (last - first < 2 || strcmp(probe(probing, first)->header, probe(probing, last)->header) == 0)
         return;
     size_t middle = first + (last - first) / 2;
+    probe(probing, middle);
     split(probing, first, middle);
     split(probing, middle, last);
 }

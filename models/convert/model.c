@@ -8,6 +8,7 @@
 #include "models/convert/loadable.h"
 #include "models/convert/unknown_family.h"
 #include "models/families/families.h"
+#include "models/family/nvfp4_activations.h"
 #include "models/family/tensors.h"
 #include "models/packings/packings.h"
 #include "models/projectors/projector.h"
@@ -188,6 +189,7 @@ static bool make_by_family(struct gguf_model *model, const struct family_name *h
         if (!builder_emit(&builder, family->keys[i], error))
             return false;
     gguf_set_u32(kvs, "general.quantization_version", QUANTIZATION_VERSION);
+    nvfp4_write_weights_only(model);
     if (family->tower != NULL)
         return true;
     if (!add_vocab(&builder, error))

@@ -32,6 +32,9 @@ struct gguf_model {
     uint64_t renumbered_from;
     uint32_t packed_file_type; /* general.file_type of unquantized outputs of a packed checkpoint; 0: their own */
 
+    const char *const *weights_only; /* NVFP4 tensors whose activations are not quantized (nvfp4_activations.h) */
+    size_t n_weights_only;
+
     size_t chat_template_place; /* key number of a chat template that only the converter has; 0: none */
 
     bool is_repacked;  /* packed weights become blocks wherever these decode to the same values */

@@ -1,6 +1,7 @@
 #include "models/family/tensors.h"
 
 #include "base/text.h"
+#include "models/family/nvfp4_activations.h"
 #include "models/family/nvfp4_order.h"
 #include "models/family/nvfp4_scales.h"
 #include "models/packings/packings.h"
@@ -186,7 +187,8 @@ static bool relate(struct model_builder *builder, const struct renamed *renamed,
     };
     struct nvfp4_scales *factors = job.relation != NULL ? nvfp4_scales_read(&job, renamed->unpacked, error) : NULL;
     relating.factors = factors;
-    bool related = factors != NULL && relation_apply(&job, error);
+    bool related = factors != NULL && nvfp4_find_weights_only(builder, &job, renamed->unpacked, error) &&
+                   relation_apply(&job, error);
     if (related && relating.n_first > 0) {
         order_nvfp4(builder, n_before, relating.n_first);
         put_first(tensor_set_edit(builder->model->tensors), n_before, relating.n_first);

@@ -19,21 +19,17 @@ const struct change_row change_rows[N_CHANGES] = {
          "NVFP4 of weights only: the keys general.tensor_extra.name and general.tensor_extra.prec_a4"},
     [CLASSIFIER_POOLING] = {"classifier-pooling", 11269, 11292, "the key classifier.pooling_type"},
     [CLASSIFIER_ACTIVATION] = {"classifier-activation", 11434, 11549, "the key classifier.activation"},
-    [NAMED_LAYER_EMBEDDING] = {"named-layer-embedding", 10603, 10739,
+    [NAMED_LAYER_EMBEDDING] = {"named-layer-embedding", 10630, 10662,
                                "llama-quantize: --tensor-type may name per_layer_token_embd.weight beside "
                                "--token-embedding-type"},
     [RESIZE_ALGORITHM] = {"resize-algorithm", 11434, 11549, "LFM2-VL: the key clip.vision.image_resize_algo"},
     [PLAMO_YARN] = {"plamo-yarn", 11218, 11269, "PLaMo 3: YaRN of rope_scaling_factor"},
-    [PLAMO_ADDS] = {"plamo-adds", 11292, 11434, "PLaMo 2 and 3: add_bos_token and add_eos_token of the tokenizer"},
+    [PLAMO_ADDS] = {"plamo-adds", 11292, 11349, "PLaMo 2 and 3: add_bos_token and add_eos_token of the tokenizer"},
     [PLAMO_MODELS] = {"plamo-models", 11434, 11549,
                       "PLaMo 2 and 3: tokenizer.ggml.model by the tokenizer's class, and the end of a turn by its "
                       "token"},
     [POOLING_OF_EMBEDDING_CONFIG] = {"pooling-of-embedding-config", 11434, 11549,
                                      "pooling_type is also read from embedding_config.json"},
-    [DELTA_NET_ADAPTERS] = {"delta-net-adapters", 11292, 11434,
-                            "LoRA adapters of Qwen 3.5's linear_attn.out_proj, in_proj_a and in_proj_b are converted; "
-                            "before, the converter refused them"},
-    [SPACES_OF_MMBERT] = {"spaces-of-mmbert", 11349, 11368, "mmBERT: added tokens of spaces are normal tokens"},
     [CLASSES_10531] = {"classes-10531", 10472, 10531, "classes and pre-tokenizers that b10472 does not know"},
     [CLASSES_10593] = {"classes-10593", 10531, 10593, "classes and pre-tokenizers that b10531 does not know"},
     [CLASSES_10662] = {"classes-10662", 10644, 10662, "classes and pre-tokenizers that b10644 does not know"},
@@ -41,10 +37,12 @@ const struct change_row change_rows[N_CHANGES] = {
     [CLASSES_10816] = {"classes-10816", 10773, 10816, "classes and pre-tokenizers that b10773 does not know"},
     [CLASSES_10830] = {"classes-10830", 10816, 10830, "classes and pre-tokenizers that b10816 does not know"},
     [CLASSES_11028] = {"classes-11028", 10909, 11028, "classes and pre-tokenizers that b10909 does not know"},
-    [CLASSES_11138] = {"classes-11138", 11028, 11138, "classes and pre-tokenizers that b11028 does not know"},
+    [CLASSES_11076] = {"classes-11076", 11028, 11076, "classes and pre-tokenizers that b11028 does not know"},
+    [CLASSES_11138] = {"classes-11138", 11117, 11138, "classes and pre-tokenizers that b11117 does not know"},
     [CLASSES_11173] = {"classes-11173", 11138, 11173, "classes and pre-tokenizers that b11138 does not know"},
     [CLASSES_11292] = {"classes-11292", 11269, 11292, "classes and pre-tokenizers that b11269 does not know"},
-    [CLASSES_11434] = {"classes-11434", 11349, 11434, "classes and pre-tokenizers that b11349 does not know"},
+    [CLASSES_11368] = {"classes-11368", 11349, 11368, "classes and pre-tokenizers that b11349 does not know"},
+    [CLASSES_11382] = {"classes-11382", 11368, 11382, "classes and pre-tokenizers that b11368 does not know"},
     [CLASSES_11549] = {"classes-11549", 11434, 11549, "classes and pre-tokenizers that b11434 does not know"},
 };
 

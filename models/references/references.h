@@ -27,8 +27,6 @@ enum upstream_change {
     PLAMO_ADDS,
     PLAMO_MODELS,
     POOLING_OF_EMBEDDING_CONFIG,
-    DELTA_NET_ADAPTERS,
-    SPACES_OF_MMBERT,
     NAMED_LAYER_EMBEDDING,
     CLASSIFIER_ACTIVATION,
     /* the classes and pre-tokenizers that appeared by a build: family.since, pre_hash.since */
@@ -39,10 +37,12 @@ enum upstream_change {
     CLASSES_10816,
     CLASSES_10830,
     CLASSES_11028,
+    CLASSES_11076,
     CLASSES_11138,
     CLASSES_11173,
     CLASSES_11292,
-    CLASSES_11434,
+    CLASSES_11368,
+    CLASSES_11382,
     CLASSES_11549,
     N_CHANGES
 };

@@ -440,9 +440,8 @@ facts_of() {
     need getfattr
     local llama=$HERE/../data/gguf/models/llama-tiny first
     serve -o llama.cpp=b10470 "$llama" "$MNT"
-    stat "$MNT/model.gguf" "$MNT/hf/model.safetensors" "$MNT/config.json" >/dev/null
+    stat "$MNT/model.gguf" "$MNT/config.json" >/dev/null
     [ "$(getfattr --only-values -n user.wfs.reference "$MNT/model.gguf")" = llama.cpp=b10470 ]
-    [ "$(getfattr --only-values -n user.wfs.reference "$MNT/hf/model.safetensors")" = transformers=4.57.6 ]
     run ! getfattr --only-values -n user.wfs.reference "$MNT/config.json"
     first=$(getfattr --only-values -n user.wfs.identity "$MNT/model.gguf")
     unmount "$MNT"

@@ -330,15 +330,17 @@ sample_with_rules() {
     need jq
     local model=$OUT/gpt-two build
     sample_with_rules "$model"
-    for build in b10470 b10603 b10830 b11181 b11192 b11549; do
+    # every known build: its file is of one run of builds, to which it belongs
+    for build in $("$WFS" complete -- cp -o llama.cpp= | tail -n +2 | cut -f 1 | sed 's/llama.cpp=//'); do
         "$WFS" cp -o "llama.cpp=$build" "$model" gguf/model-F16.gguf "$OUT/$build.gguf"
-        differs 0 "$WFS" verify "$OUT/$build.gguf" "$model"
+        run -0 "$WFS" verify --json "$OUT/$build.gguf" "$model"
+        jq -e --argjson build "${build#b}" '.identical and .builds.first <= $build and .builds.last >= $build' <<<"$output"
     done
-    run -0 "$WFS" verify "$OUT/b10470.gguf" "$model"
-    [[ ${lines[0]} == *": identical to gguf/model-F16.gguf of $model, as llama.cpp b10470 to b10603 writes it" ]]
-    [[ ${lines[1]} == "made by: wfs cp -o llama.cpp=b10603 "* ]]
+    run -0 "$WFS" verify "$OUT/b10472.gguf" "$model"
+    [[ ${lines[0]} == *": identical to gguf/model-F16.gguf of $model, as llama.cpp b10470 to b10605 writes it" ]]
+    [[ ${lines[1]} == "made by: wfs cp -o llama.cpp=b10605 "* ]]
     run -0 "$WFS" verify "$OUT/b10830.gguf" "$model"
-    [[ ${lines[0]} == *", as llama.cpp b10739 to b11181 writes it" ]]
+    [[ ${lines[0]} == *", as llama.cpp b10615 to b11181 writes it" ]]
     run -0 "$WFS" verify --json "$OUT/b11549.gguf" "$model"
     [ "$(jq -c .builds <<<"$output")" = '{"first":11192,"last":11549}' ]
     [ "$(jq -r .command <<<"$output")" = "wfs cp $model gguf/model-F16.gguf $OUT/b11549.gguf" ]

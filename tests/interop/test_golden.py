@@ -1,4 +1,5 @@
-"""Every GGUF that wfs synthesizes of the golden checkpoints is, byte for byte, what the reference tools wrote."""
+"""Every GGUF that wfs synthesizes of the golden checkpoints is, byte for byte, what the reference tools wrote: all files as the newest build of
+llama.cpp that wfs knows writes them, and the converter's own choice as the oldest one did."""
 import json
 import os
 import pathlib
@@ -17,8 +18,10 @@ CONVERTER = {
     "tq1_0": "gguf/converter/model-tq1_0.gguf",
     "tq2_0": "gguf/converter/model-tq2_0.gguf",
 }
-# Formats that need codebooks, which wfs does not have yet; and llama-quantize's F16 and BF16, whose names in gguf/ are the converter's.
-NOT_OFFERED = {"IQ3_S", "IQ3_M", "F16", "BF16"}
+# llama-quantize's F16 and BF16, whose names in gguf/ are the converter's.
+NOT_OFFERED = {"F16", "BF16"}
+OLDEST = "b10470"  # the build of the sets' own files; those of the newest are in expected-b11549
+OF_OLDEST = ("auto", "mmproj-f16", "lora-f16")
 
 
 # What is known to differ, in the words of the comparison: a text of the converter's own.
@@ -39,10 +42,25 @@ def virtual_file(variant, folder):
     return CONVERTER.get(name, f"gguf/model-{name}.gguf"), words
 
 
+def compare_one(compare, expected_folder, folder, variant, options, scratch):
+    """Compares one file with its record."""
+    path, words = virtual_file(variant, folder)
+    name = folder.name
+    with open(scratch, "wb") as out:
+        made = subprocess.run([WFS, "cat", *words, *options, folder, path], stdout=out, stderr=subprocess.PIPE)
+    if not check(made.returncode == 0, f"{name} {variant}: {made.stderr.decode().strip()}"):
+        return
+    compared = subprocess.run([sys.executable, compare, name, variant, scratch], capture_output=True, text=True,
+                              env={**os.environ, "GOLDEN_EXPECTED": str(expected_folder)})
+    unexpected = [line for line in compared.stdout.splitlines()[1:] if line.strip() and not any(text in line for text in DIFFERENCES.get(name, ()))]
+    check(compared.returncode == 0 or (name in DIFFERENCES and not unexpected), f"{name} {variant} {' '.join(options)}:\n{compared.stdout}")
+
+
 def compare_all(kind, scratch):
     """Compares the files of one set; the families and towers that they are of."""
     checkpoints, compare = golden_checkpoints(kind)
     expected_folder = pathlib.Path(compare).parent / (f"expected-{kind}" if kind else "expected") if compare else None
+    newest_folder = expected_folder and expected_folder.parent / "expected-b11549"
     families = set()
     for name, folder in checkpoints.items():
         variants = json.loads((expected_folder / f"{name}.json").read_text())
@@ -54,15 +72,9 @@ def compare_all(kind, scratch):
         for variant in variants:
             if variant in NOT_OFFERED:
                 continue
-            path, options = virtual_file(variant, folder)
-            with open(scratch, "wb") as out:
-                made = subprocess.run([WFS, "cat", *options, folder, path], stdout=out, stderr=subprocess.PIPE)
-            if not check(made.returncode == 0, f"{name} {variant}: {made.stderr.decode().strip()}"):
-                continue
-            compared = subprocess.run([sys.executable, compare, name, variant, scratch], capture_output=True, text=True,
-                                      env={**os.environ, "GOLDEN_EXPECTED": str(expected_folder)})
-            unexpected = [line for line in compared.stdout.splitlines()[1:] if line.strip() and not any(text in line for text in DIFFERENCES.get(name, ()))]
-            check(compared.returncode == 0 or (name in DIFFERENCES and not unexpected), f"{name} {variant}:\n{compared.stdout}")
+            compare_one(compare, newest_folder, folder, variant, [], scratch)
+            if variant in OF_OLDEST:
+                compare_one(compare, expected_folder, folder, variant, ["-o", f"llama.cpp={OLDEST}"], scratch)
     return families
 
 

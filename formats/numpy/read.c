@@ -277,7 +277,7 @@ static bool is_array(const unsigned char *head, size_t length)
     return length >= MAGIC_BYTES && memcmp(head, magic, MAGIC_BYTES) == 0;
 }
 
-/* Reports whether another array begins `after` bytes behind the start of the place. */
+/* Reports whether another array begins `after` bytes past the start of this one. */
 static bool is_followed(const struct place *place, uint64_t after)
 {
     struct error unused;

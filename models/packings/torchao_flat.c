@@ -6,8 +6,8 @@
  * scale and zero point:
  *
  * Float8Tensor: code * scale. Int8Tensor and IntxUnpackedToInt8Tensor: (code - zero point) * scale. Int4Tensor: two
- * signed codes a byte, the first in the low half, code * scale + zero point, both transposed. There may be one more
- * dimension in front, of experts. Other classes are for one kind of processor.
+ * signed codes a byte, the first in the low half, code * scale + zero point, both transposed. A leading dimension of
+ * experts is allowed. Other classes are for one kind of processor.
  *
  * Source: torchao/prototype/safetensors and torchao/quantization/quantize_/workflows of TorchAO. */
 #include "models/packings/packed.h"

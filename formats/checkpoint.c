@@ -421,6 +421,12 @@ void checkpoint_lacks(struct checkpoint *checkpoint, const struct open_options *
     free(reason);
 }
 
+void checkpoint_withhold(struct checkpoint *checkpoint, const char *reason)
+{
+    checkpoint->incomplete = arena_strdup(checkpoint->arena, reason);
+    checkpoint_note(checkpoint, SUBJECT_SOURCE, "%s, so only tensors are shown", reason);
+}
+
 size_t checkpoint_notes(const struct checkpoint *checkpoint)
 {
     pthread_mutex_lock(&checkpoint->notes->lock);

@@ -95,8 +95,8 @@ struct checkpoint {
     struct components *components;  /* components.h; NULL: none */
     const struct recipe_plan *plan; /* models/derive/recipe_plan.h; NULL: it is no merge */
     struct findings *findings;      /* of its views (quant/finding.h); NULL: it is no merge */
-    const char
-        *incomplete;     /* why tensors of the model are missing, and the option that ignores it; NULL: they are not */
+    /* why tensors of the model are missing, and the option that ignores it, or are not the model's; NULL: neither */
+    const char *incomplete;
     const char *failure; /* if opened for side files alone: why there are no weights; NULL: they were not wanted */
 
     struct documents *documents; /* documents.h */

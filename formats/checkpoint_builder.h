@@ -20,6 +20,10 @@ bool checkpoint_seal(struct checkpoint *checkpoint, struct error *error);
 void checkpoint_lacks(struct checkpoint *checkpoint, const struct open_options *options, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Records that the tensors are known not to be those of the model: adds a note with the reason, and sets
+ * checkpoint.incomplete, even if the user accepts a part. */
+void checkpoint_withhold(struct checkpoint *checkpoint, const char *reason);
+
 /* Takes another checkpoint, which is closed after this one. */
 void checkpoint_keep(struct checkpoint *checkpoint, enum base_role role, const struct checkpoint *other);
 

@@ -40,7 +40,7 @@ static const char *reason_of_absence(struct tree *tree, node_id directory, const
         reason = computed.owner->collection->refusal(computed.owner->context, computed.item, name);
     for (size_t i = 0; i < checkpoint->n_hidden && reason == NULL; i++)
         if (strcmp(checkpoint->hidden[i].name, path) == 0)
-            reason = checkpoint->hidden[i].reason;
+            reason = checkpoint->incomplete != NULL ? checkpoint->incomplete : checkpoint->hidden[i].reason;
     for (const struct hint *hint = tree->hints; hint != NULL && reason == NULL; hint = hint->next)
         if (fnmatch(hint->path, path, FNM_PATHNAME) == 0)
             reason = text_of_hint(tree, hint, arena);

@@ -1,6 +1,7 @@
 /* Gives a checkpoint that mlx-lm wrote (mlx_lm.convert, mlx_lm.fuse, or mlx/ of wfs) the names and shapes that
  * transformers has: sanitize() of the model's class in mlx-lm, undone. Stacked experts become a matrix each, also if
- * they are quantized; tensors that cannot be turned back are refused, with the reason.
+ * they are quantized. If a tensor or a class cannot be turned back, the tensors stay as stored, and no file is made of
+ * them all.
  *
  * Source: sanitize() of the classes in mlx_lm/models/ of mlx-lm. */
 #include "base/text.h"
@@ -12,17 +13,17 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define HALVES "mlx-lm quantized the halves of a matrix apart, and they cannot be joined"
 #define SCALAR "scalar" /* a number without dimensions, which transformers has in one */
 
 /* What is done to a module, by the end of its path. The first rule that fits counts. */
 static const struct mlx_rule {
-    const char *types;   /* model types, separated by bars; NULL: any */
-    const char *there;   /* the end of the path in mlx-lm */
-    const char *here;    /* in transformers; with {}, each matrix of a stack becomes a module; NULL: the same */
-    const char *axes;    /* a rearrangement from there to here; NULL: unchanged */
-    bool minus_one;      /* 1 was added to the values */
-    bool is_bare;        /* the name in transformers has no ".weight" */
-    const char *refusal; /* why the values cannot be turned back; NULL: they can */
+    const char *types; /* model types, separated by bars; NULL: any */
+    const char *there; /* the end of the path in mlx-lm */
+    const char *here;  /* in transformers; with {}, each matrix of a stack becomes a module; NULL: the same */
+    const char *axes;  /* a rearrangement from there to here; NULL: unchanged */
+    bool minus_one;    /* 1 was added to the values */
+    bool is_bare;      /* the name in transformers has no ".weight" */
 } rules[] = {
 #define W_TYPES "mixtral|phimoe|minimax|minimax_m2|lfm2_moe"
     {W_TYPES, ".switch_mlp.gate_proj", ".experts.{}.w1"},
@@ -65,14 +66,23 @@ static const struct mlx_rule {
     {NORMS, "model.norm", NULL, .minus_one = true},
     {NORMS, ".q_norm", NULL, .minus_one = true},
     {NORMS, ".k_norm", NULL, .minus_one = true},
-    {"falcon_h1", "model.embed_tokens", .refusal = "mlx-lm multiplied the weights by the multipliers of config.json"},
-    {"kimi_linear|kimi_k3", ".embed_q", .refusal = "mlx-lm's changes to this class are not undone"},
+    {"bailing_moe_v3", ".q_conv1d", NULL, "c k 1 -> c 1 k"},
+    {"bailing_moe_v3", ".k_conv1d", NULL, "c k 1 -> c 1 k"},
+    {"bailing_moe_v3", ".v_conv1d", NULL, "c k 1 -> c 1 k"},
     {"apertus", ".alpha_p", NULL, SCALAR},
     {"apertus", ".alpha_n", NULL, SCALAR},
     {NULL, ".switch_mlp.gate_proj", ".experts.{}.gate_proj"},
     {NULL, ".switch_mlp.up_proj", ".experts.{}.up_proj"},
     {NULL, ".switch_mlp.down_proj", ".experts.{}.down_proj"},
     {NULL, ".conv1d", NULL, "c k 1 -> c 1 k"},
+};
+
+/* Classes that are not turned back. */
+static const struct mlx_refused {
+    const char *types, *reason;
+} refused_classes[] = {
+    {"falcon_h1", "mlx-lm multiplied the weights by the multipliers of config.json, which wfs cannot undo exactly"},
+    {"kimi_linear|kimi_k3", "wfs does not undo what mlx-lm changes in the weights of this class"},
 };
 
 /* Two tensors of mlx-lm that are one in transformers: the ends of the names, and the rearrangement. */
@@ -98,6 +108,7 @@ struct undoing {
     struct tensor_set *to;
     struct arena *arena;
     bool is_changed;
+    const char *refused; /* the first half of a matrix that cannot be joined; NULL: none */
     struct error *error;
 };
 
@@ -132,14 +143,6 @@ static const struct mlx_rule *find_rule(const struct undoing *undoing, const cha
 static void put(struct undoing *undoing, const char *name, const struct view *view)
 {
     tensor_set_add_view(undoing->to, name, view);
-    undoing->is_changed = true;
-}
-
-static void refuse(struct undoing *undoing, const struct tensor *tensor, const char *reason)
-{
-    struct tensor refused = *tensor;
-    refused.refusal = reason;
-    tensor_set_add(undoing->to, &refused);
     undoing->is_changed = true;
 }
 
@@ -193,10 +196,6 @@ static bool undo(struct undoing *undoing, const struct tensor *tensor)
         tensor_set_add(undoing->to, tensor);
         return true;
     }
-    if (rule->refusal != NULL) {
-        refuse(undoing, tensor, rule->refusal);
-        return true;
-    }
     const char *start = arena_strndup(arena, path, length - strlen(rule->there));
     if (rule->here != NULL && strstr(rule->here, "{}") != NULL)
         return unstack(undoing, tensor, start, rule, suffix);
@@ -242,12 +241,12 @@ static bool join(struct undoing *undoing, const struct mlx_pair *pair, const str
     return true;
 }
 
-/* Joins a pair at the place of its first half; refuses both halves if they are quantized. */
+/* Joins a pair at the place of its first half; refuses it if it is quantized. */
 static bool undo_half(struct undoing *undoing, const struct mlx_pair *pair, const struct tensor *tensor,
                       const struct tensor *other)
 {
     if (tensor->dtype != other->dtype || tensor->dtype->kind != DTYPE_FLOAT) {
-        refuse(undoing, tensor, "mlx-lm quantized the halves of a matrix apart, and they cannot be joined");
+        undoing->refused = undoing->refused != NULL ? undoing->refused : tensor->name;
         return true;
     }
     return !text_ends_with(tensor->name, pair->first) || join(undoing, pair, tensor, other);
@@ -279,18 +278,42 @@ static bool is_of_mlx(const struct checkpoint *checkpoint)
     return is;
 }
 
-/* Makes the derived checkpoint if a tensor is to be changed. */
+/* Returns why the tensors of a class are not turned back; NULL: they are. */
+static const char *class_refusal(const char *model_type)
+{
+    for (size_t i = 0; i < COUNT(refused_classes); i++)
+        if (has_type(refused_classes[i].types, model_type))
+            return refused_classes[i].reason;
+    return NULL;
+}
+
+/* Makes a checkpoint of the tensors as stored, which are not shown as the model. */
+static struct checkpoint *withheld(const struct checkpoint *from, const char *reason)
+{
+    struct checkpoint *derived = checkpoint_derive(from);
+    checkpoint_withhold(derived, reason);
+    return derived;
+}
+
+/* Makes the derived checkpoint if a tensor is to be changed, or cannot be. */
 static bool derive_names(const struct checkpoint *from, const char *model_type, struct checkpoint **ret_derived,
                          struct error *error)
 {
     struct arena *scratch = arena_new();
-    struct undoing trial = {model_type, from->tensors, tensor_set_new(scratch), scratch, false, error};
-    bool good = undo_all(&trial);
+    struct undoing trial = {model_type, from->tensors, tensor_set_new(scratch), scratch, false, NULL, error};
+    const char *refusal = class_refusal(model_type);
+    bool good = refusal != NULL || undo_all(&trial);
+    if (good && trial.refused != NULL)
+        refusal = arena_printf(scratch, "tensor '%.200s': " HALVES, trial.refused);
+    if (good && refusal != NULL)
+        *ret_derived = withheld(from, refusal);
     arena_free(scratch);
-    if (!good || !trial.is_changed)
+    if (!good || refusal != NULL || !trial.is_changed)
         return good;
     struct checkpoint *derived = *ret_derived = checkpoint_derive(from);
-    struct undoing undoing = {model_type, from->tensors, tensor_set_new(derived->arena), derived->arena, false, error};
+    struct undoing undoing = trial;
+    undoing.to = tensor_set_new(derived->arena);
+    undoing.arena = derived->arena;
     undo_all(&undoing);
     struct tensor_set *ordered = tensor_set_ordered(undoing.to, derived->arena);
     derived->tensors = ordered;

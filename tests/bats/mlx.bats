@@ -106,3 +106,28 @@ END
     "$WFS" cat "$HERE/../data/gguf/models/llama-tiny" model.gguf >"$BATS_TEST_TMPDIR/model.gguf"
     "$WFS" ls "$BATS_TEST_TMPDIR/model.gguf" mlx/plain | grep -qx model.safetensors
 }
+
+# has_only_tensors SOURCE REASON: nothing is made of all weights, whatever the user accepts, and the reason is told.
+has_only_tensors() {
+    local option file
+    for option in name=x partial; do
+        [ "$("$WFS" ls -o "$option" "$1" | paste -sd ' ')" = "metadata.json tensors config.json" ]
+        for file in model.safetensors model.gguf hf compressed-tensors mlx; do
+            fails 1 "there is no '$file': $2" "$WFS" cat -o "$option" "$1" "$file"
+            [[ $stderr != *"-o partial"* ]]
+        done
+    done
+    "$WFS" info "$1" | grep -qF "$2"
+    "$PYTHON" "$HERE/mlx.py" stored "$1/model.safetensors" <("$WFS" ls "$1" tensors)
+}
+
+@test "what mlx-lm wrote and wfs cannot turn back is not shown as the model" {
+    local dir=$BATS_TEST_TMPDIR/of kimi='wfs does not undo what mlx-lm changes in the weights of this class'
+    "$PYTHON" "$HERE/mlx.py" make-of-mlx "$dir"
+    has_only_tensors "$dir/falcon" "mlx-lm multiplied the weights by the multipliers of config.json"
+    has_only_tensors "$dir/kimi" "$kimi"
+    has_only_tensors "$dir/no-heads" "$kimi"
+    has_only_tensors "$dir/halves" "tensor 'model.layers.0.block_sparse_moe.switch_mlp.gate_proj.weight': mlx-lm quantized the halves of a matrix apart"
+    "$WFS" cat "$dir/bailing" model.safetensors >"$OUT"
+    "$PYTHON" "$HERE/mlx.py" convolutions "$OUT"
+}

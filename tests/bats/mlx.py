@@ -3,6 +3,8 @@
     make DIRECTORY           a Llama of two layers in BF16
     make-experts DIRECTORY   a Qwen3 MoE of one layer with three experts
     check BITS SOURCE FILE   compares every tensor of an affine quantization in groups of 64
+    make-of-mlx DIRECTORY    checkpoints that mlx-lm wrote, a directory each: of classes whose changes cannot be undone, with quantized halves of a
+                             matrix, and with convolutions
     experts SOURCE FILE      compares stacked experts
     shape FILE INDEX         checks the layout of a file, and its index
 """
@@ -72,6 +74,44 @@ def make_experts(directory):
                       "tie_word_embeddings": False}, shapes)
 
 
+def write_of_mlx(directory, config, tensors):
+    path = pathlib.Path(directory)
+    path.mkdir(parents=True)
+    header, data = {"__metadata__": {"format": "mlx"}}, b""
+    for name, values in tensors.items():
+        content = values.tobytes()
+        dtype = {"uint32": "U32", "float32": "F32"}[values.dtype.name]
+        header[name] = {"dtype": dtype, "shape": list(values.shape), "data_offsets": [len(data), len(data) + len(content)]}
+        data += content
+    text = json.dumps(header).encode()
+    (path / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+    (path / "config.json").write_text(json.dumps(config))
+
+
+def make_of_mlx(directory):
+    layer = "model.layers.0"
+    ones = {"model.embed_tokens.weight": numpy.ones((16, HIDDEN), "<f4")}
+    heads = {f"{layer}.self_attn.embed_q.weight": numpy.ones((2, 8, 4), "<f4"), f"{layer}.self_attn.unembed_out.weight": numpy.ones((2, 4, 8), "<f4")}
+    write_of_mlx(f"{directory}/falcon", {"model_type": "falcon_h1"}, ones | {f"{layer}.mamba.in_proj.weight": numpy.ones((8, HIDDEN), "<f4")})
+    write_of_mlx(f"{directory}/kimi", {"model_type": "kimi_linear"}, ones | heads)
+    write_of_mlx(f"{directory}/no-heads", {"model_type": "kimi_linear"}, ones | {f"{layer}.mlp.gate.weight": numpy.ones((4, HIDDEN), "<f4")})
+    halves = {f"{layer}.block_sparse_moe.switch_mlp.{part}_proj.{end}": numpy.zeros((3, 8, size), dtype)
+              for part in ("gate", "up") for end, size, dtype in (("weight", HIDDEN // 8, "<u4"), ("scales", 2, "<f4"), ("biases", 2, "<f4"))}
+    write_of_mlx(f"{directory}/halves", {"model_type": "granitemoe", "quantization": {"group_size": 64, "bits": 4}}, ones | halves)
+    write_of_mlx(f"{directory}/bailing", {"model_type": "bailing_moe_v3"},
+                 ones | {f"{layer}.attention.{part}_conv1d.weight": numpy.arange(12, dtype="<f4").reshape(3, 4, 1) for part in "qkv"})
+
+
+def convolutions(file):
+    made = read(file)
+    for part in "qkv":
+        assert made[f"model.layers.0.attention.{part}_conv1d.weight"] == ("F32", [3, 1, 4], numpy.arange(12, dtype="<f4").tobytes()), part
+
+
+def stored(file, names):
+    assert set(pathlib.Path(names).read_text().split()) >= {name for name in read(file) if not name.endswith((".scales", ".biases"))}
+
+
 def read(path):
     content = pathlib.Path(path).read_bytes()
     length = struct.unpack("<Q", content[:8])[0]
@@ -136,4 +176,5 @@ def shape(file, index):
     assert index["metadata"] == {"total_size": len(content) - 8 - length, "total_parameters": plain + codes}
 
 
-{"make": make, "make-experts": make_experts, "check": check, "experts": experts, "shape": shape}[sys.argv[1]](*sys.argv[2:])
+{"make": make, "make-experts": make_experts, "make-of-mlx": make_of_mlx, "convolutions": convolutions, "stored": stored,
+ "check": check, "experts": experts, "shape": shape}[sys.argv[1]](*sys.argv[2:])

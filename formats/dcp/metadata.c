@@ -236,14 +236,14 @@ static bool read_number(const struct pickle_node *node, uint64_t *ret_number)
 }
 
 static bool read_place(const struct reader *reader, const struct pickle_node *index, const struct pickle_node *node,
-                       struct dcp_place *place)
+                       bool is_tensor, struct dcp_place *place)
 {
     const struct pickle_node *file = field(node, "relative_path");
     place->name = text_of(field(index, "fqn"));
     if (place->name.length > MAX_NAME)
         return refuse(reader, place->name, "its name is too long");
     place->transformed = pickle_count(field(node, "transform_descriptors")) > 0;
-    if (!read_sizes(reader, field(index, "offset"), &place->first, &place->rank) ||
+    if ((is_tensor && !read_sizes(reader, field(index, "offset"), &place->first, &place->rank)) ||
         !read_number(field(node, "offset"), &place->offset) || !read_number(field(node, "length"), &place->length) ||
         !pickle_is(file, PICKLE_TEXT))
         return refuse(reader, place->name, "the place of a chunk is not a file, an offset and a length");
@@ -277,13 +277,17 @@ static bool read_places(const struct reader *reader, const struct pickle_node *e
         return refuse_file(reader, "more places than a file of its size describes");
     metadata->places = arena_array(reader->arena, entries->items.n / 2, sizeof *metadata->places);
     metadata->order = arena_array(reader->arena, entries->items.n / 2, sizeof *metadata->order);
+    metadata->objects = arena_array(reader->arena, entries->items.n / 2, sizeof *metadata->objects);
     for (uint32_t i = 0; i + 1 < entries->items.n; i += 2) {
         const struct pickle_node *index = entries->items.nodes[i];
         bool is_tensor = pickle_is(field(index, "offset"), PICKLE_OBJECT); /* else None: an object */
-        if (!is_tensor || !pickle_is(field(index, "fqn"), PICKLE_TEXT))
+        if (!pickle_is(field(index, "fqn"), PICKLE_TEXT))
             continue;
-        metadata->order[metadata->n_places] = (uint32_t)metadata->n_places;
-        if (!read_place(reader, index, entries->items.nodes[i + 1], &metadata->places[metadata->n_places++]))
+        if (is_tensor)
+            metadata->order[metadata->n_places] = (uint32_t)metadata->n_places;
+        struct dcp_place *place =
+            is_tensor ? &metadata->places[metadata->n_places++] : &metadata->objects[metadata->n_object_places++];
+        if (!read_place(reader, index, entries->items.nodes[i + 1], is_tensor, place))
             return false;
     }
     sort_indices(metadata->order, metadata->n_places, compare_indices, metadata->places);

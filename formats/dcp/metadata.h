@@ -48,7 +48,9 @@ struct dcp_place {
 struct dcp_metadata {
     struct dcp_tensor *tensors; /* in the order of the file, of different names */
     size_t n_tensors;
-    size_t n_objects;         /* entries that are no tensors */
+    size_t n_objects;          /* entries that are no tensors */
+    struct dcp_place *objects; /* the places of objects, which may be fewer; `rank` is 0 */
+    size_t n_object_places;
     struct dcp_place *places; /* of tensors */
     size_t n_places;
     uint32_t *order; /* the places, sorted for dcp_find_place() */

@@ -3,15 +3,17 @@
  *
  * A tensor has the name in the state dict, its dict keys joined by '.'. If the path of every name begins with the same
  * key app, model or state_dict, names omit the key, repeatedly: a model saved as {"model": ...} has the names that its
- * class uses. The state of an optimizer, which is twice as large as the model, is shown only on request. Entries that
- * are Python objects are not shown.
+ * class uses. The state of an optimizer, which is twice as large as the model, is shown only on request. Of entries
+ * that are Python objects, only the tensors are shown (object.h).
  *
  * Stricter than torch: a file outside of the directory, and chunks outside of a tensor or with gaps, are refused. */
 #include "base/binary_search.h"
+#include "base/checked.h"
 #include "base/text.h"
 #include "formats/checkpoint_builder.h"
 #include "formats/dcp/chunk.h"
 #include "formats/dcp/metadata.h"
+#include "formats/dcp/object.h"
 #include "formats/format.h"
 #include "formats/tiles.h"
 
@@ -33,12 +35,14 @@ struct file {
 struct reader {
     struct checkpoint *checkpoint;
     const struct input *input;
-    bool with_optimizer;
+    const struct open_options *options;
     struct arena *scratch;
     struct dcp_metadata metadata;
     struct dcp_chunks *chunks;
     struct file *files; /* sorted by name */
-    size_t n_files, n_optimizer, root_length;
+    size_t n_files, n_optimizer;
+    struct dcp_text root;  /* the keys that begin every shown name and are omitted */
+    size_t n_read_objects; /* that hold tensors */
 };
 
 static bool is_distcp(const char *name)
@@ -73,9 +77,9 @@ static bool is_of_optimizer(struct dcp_text name)
     return false;
 }
 
-static bool is_shown(const struct reader *reader, const struct dcp_tensor *tensor)
+static bool is_shown(const struct reader *reader, struct dcp_text name)
 {
-    return reader->with_optimizer || !is_of_optimizer(tensor->name);
+    return reader->options->optimizer || !is_of_optimizer(name);
 }
 
 /* Files. */
@@ -111,11 +115,14 @@ static struct file *find_file(const struct reader *reader, struct dcp_text name)
 static bool collect_files(struct reader *reader, struct error *error)
 {
     const struct dcp_metadata *metadata = &reader->metadata;
-    struct file *files = arena_array(reader->scratch, metadata->n_places, sizeof *files);
+    struct file *files = arena_array(reader->scratch, metadata->n_places + metadata->n_object_places, sizeof *files);
     size_t n = 0, n_files = 0;
-    for (size_t i = 0; i < metadata->n_places; i++)
-        if (n == 0 || compare_names(files[n - 1].name, metadata->places[i].file) != 0)
-            files[n++].name = metadata->places[i].file;
+    for (size_t i = 0; i < metadata->n_places + metadata->n_object_places; i++) {
+        const struct dcp_place *place =
+            i < metadata->n_places ? &metadata->places[i] : &metadata->objects[i - metadata->n_places];
+        if (n == 0 || compare_names(files[n - 1].name, place->file) != 0)
+            files[n++].name = place->file;
+    }
     qsort(files, n, sizeof *files, compare_files);
     for (size_t i = 0; i < n; i++)
         if (i == 0 || compare_files(&files[n_files - 1], &files[i]) != 0)
@@ -157,6 +164,14 @@ static bool is_empty(const struct dcp_box *chunk, unsigned rank)
     return false;
 }
 
+static bool check_place(const struct file *file, const struct dcp_place *place, const char *what, struct error *error)
+{
+    uint64_t size = source_size(file->source);
+    return (place->offset <= size && place->length <= size - place->offset) ||
+           error_set(error, "%s: truncated: %s at bytes %" PRIu64 " to %" PRIu64 ", but the file has %" PRIu64,
+                     source_name(file->source), what, place->offset, place->offset + place->length, size);
+}
+
 /* Makes the view of a chunk. The first chunk of each file is read at once, so that a damaged file is refused. */
 static bool make_tile(struct reader *reader, const struct dcp_tensor *tensor, const struct dcp_box *chunk,
                       struct tile *tile, struct error *error)
@@ -169,10 +184,8 @@ static bool make_tile(struct reader *reader, const struct dcp_tensor *tensor, co
         return refuse(tensor, "an extension has transformed or compressed it; save the checkpoint without extensions",
                       error);
     struct file *file = find_file(reader, place->file);
-    uint64_t size = source_size(file->source);
-    if (place->offset > size || place->length > size - place->offset)
-        return error_set(error, "%s: truncated: a chunk at bytes %" PRIu64 " to %" PRIu64 ", but the file has %" PRIu64,
-                         source_name(file->source), place->offset, place->offset + place->length, size);
+    if (!check_place(file, place, "a chunk", error))
+        return false;
     const uint64_t *shape = arena_copy(arena, chunk->sizes, tensor->rank * sizeof *shape);
     tile->first = chunk->first;
     tile->view =
@@ -206,8 +219,8 @@ static const struct view *make_view(struct reader *reader, const struct dcp_tens
 static bool add_tensor(struct reader *reader, const struct dcp_tensor *tensor, struct error *error)
 {
     struct arena *arena = reader->checkpoint->arena;
-    size_t length = tensor->name.length - reader->root_length;
-    struct tensor added = {.name = arena_strndup(arena, tensor->name.bytes + reader->root_length, length),
+    size_t length = tensor->name.length - reader->root.length;
+    struct tensor added = {.name = arena_strndup(arena, tensor->name.bytes + reader->root.length, length),
                            .name_length = (uint32_t)length,
                            .rank = (uint8_t)tensor->rank,
                            .dtype = tensor->dtype};
@@ -219,14 +232,14 @@ static bool add_tensor(struct reader *reader, const struct dcp_tensor *tensor, s
     return true;
 }
 
-/* Returns the length of the keys that begin every shown name and can be omitted. */
-static size_t common_root(const struct reader *reader)
+/* Returns the keys that begin every shown name and can be omitted. */
+static struct dcp_text common_root(const struct reader *reader)
 {
     const struct dcp_tensor *first = NULL;
     size_t length = 0;
     for (size_t i = 0; i < reader->metadata.n_tensors; i++) {
         const struct dcp_tensor *tensor = &reader->metadata.tensors[i];
-        if (!is_shown(reader, tensor))
+        if (!is_shown(reader, tensor->name))
             continue;
         if (first == NULL) {
             first = tensor;
@@ -237,19 +250,69 @@ static size_t common_root(const struct reader *reader)
             for (length--; length > 0 && first->name.bytes[length - 1] != '.'; length--)
                 ;
     }
-    return length;
+    return (struct dcp_text){first != NULL ? first->name.bytes : "", length};
+}
+
+/* Objects. */
+
+/* Adds the tensors of an object. */
+static bool read_object(struct reader *reader, const struct dcp_place *place, bool *ret_found, struct error *error)
+{
+    size_t root = reader->root.length;
+    bool is_rooted = place->name.length > root && memcmp(place->name.bytes, reader->root.bytes, root) == 0;
+    size_t cut = is_rooted ? root : 0;
+    const char *name = arena_strndup(reader->scratch, place->name.bytes + cut, place->name.length - cut);
+    struct file *file = find_file(reader, place->file);
+    return check_place(file, place, "an object", error) &&
+           dcp_object_read(reader->checkpoint, file->source, place->offset, place->length, name, ret_found, error);
+}
+
+/* Objects lie apart from each other, so that reading them takes no longer than the files are. */
+static bool check_objects(const struct reader *reader, struct error *error)
+{
+    uint64_t n_bytes = 0, n_stored = 0;
+    for (size_t i = 0; i < reader->n_files; i++)
+        n_stored += source_size(reader->files[i].source);
+    for (size_t i = 0; i < reader->metadata.n_object_places; i++)
+        if (!checked_add(n_bytes, reader->metadata.objects[i].length, &n_bytes) || n_bytes > n_stored)
+            return error_set(error, "%s: its objects have more bytes than all files, %" PRIu64, metadata_name,
+                             n_stored);
+    return true;
+}
+
+static bool add_objects(struct reader *reader, struct error *error)
+{
+    if (!check_objects(reader, error))
+        return false;
+    for (size_t i = 0; i < reader->metadata.n_object_places; i++) {
+        const struct dcp_place *place = &reader->metadata.objects[i];
+        struct error reason;
+        char shown[SHOWN_NAME];
+        bool found = false;
+        if (!is_shown(reader, place->name))
+            continue;
+        if (place->transformed || !read_object(reader, place, &found, &reason)) {
+            text_printable(place->name.bytes, place->name.length, shown, sizeof shown);
+            checkpoint_lacks(reader->checkpoint, reader->options, "%s: the object '%s' is not read: %s", metadata_name,
+                             shown, place->transformed ? "an extension has transformed it" : reason.message);
+        }
+        reader->n_read_objects += found;
+    }
+    return true;
 }
 
 static bool add_tensors(struct reader *reader, struct error *error)
 {
     const struct dcp_metadata *metadata = &reader->metadata;
-    reader->root_length = common_root(reader);
+    reader->root = common_root(reader);
     for (size_t i = 0; i < metadata->n_tensors; i++)
-        if (!is_shown(reader, &metadata->tensors[i]))
+        if (!is_shown(reader, metadata->tensors[i].name))
             reader->n_optimizer++;
         else if (!add_tensor(reader, &metadata->tensors[i], error))
             return false;
-    if (reader->n_optimizer == metadata->n_tensors)
+    if (!add_objects(reader, error))
+        return false;
+    if (reader->checkpoint->unsealed->n_tensors == 0)
         return error_set(error, "%s: %s", metadata_name,
                          reader->n_optimizer > 0 ? "only the state of an optimizer; -o optimizer shows it"
                                                  : "it describes no tensors");
@@ -262,9 +325,9 @@ static void add_hints(const struct reader *reader)
         checkpoint_hint(reader->checkpoint, SUBJECT_SOURCE,
                         "%zu tensors of an optimizer's state are not shown; -o optimizer shows them",
                         reader->n_optimizer);
-    if (reader->metadata.n_objects > 0)
+    if (reader->metadata.n_objects > reader->n_read_objects)
         checkpoint_hint(reader->checkpoint, SUBJECT_SOURCE, "%s: %zu entries are Python objects and are not shown",
-                        metadata_name, reader->metadata.n_objects);
+                        metadata_name, reader->metadata.n_objects - reader->n_read_objects);
 }
 
 static bool read_checkpoint(struct reader *reader, struct error *error)
@@ -284,7 +347,7 @@ static bool dcp_open(struct checkpoint *checkpoint, const struct input *input, c
     struct reader reader = {
         .checkpoint = checkpoint,
         .input = input,
-        .with_optimizer = options->optimizer,
+        .options = options,
         .scratch = arena_new(),
         .chunks = dcp_chunks_new(checkpoint->arena),
     };

@@ -109,7 +109,9 @@ def check_source(path, entry):
 def check_distributed(folder):
     """A checkpoint that torch saves here."""
     weights = {"a": torch.arange(6.0).reshape(2, 3), "b": torch.ones(4, dtype=torch.bfloat16), "t": torch.arange(6.0).reshape(2, 3).T}
-    torch_save({"model": weights, "optimizer": {"m": torch.zeros(2)}}, checkpoint_id=folder, no_dist=True)
+    state = {"model": weights, "optimizer": {"m": torch.zeros(2)}, "pair": (torch.ones(2), {"x": [torch.arange(6.0).reshape(2, 3).T]}), "step": (1, 2)}
+    torch_save(state, checkpoint_id=folder, no_dist=True)
+    weights.update({"pair.0": state["pair"][0], "pair.1.x.0": state["pair"][1]["x"][0]})
     described = json.loads(cat(folder, "metadata.json"))
     check({tensor["name"] for tensor in described["tensors"]} == set(weights), "torch: names of the model alone")
     for name, tensor in weights.items():

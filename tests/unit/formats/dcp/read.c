@@ -129,8 +129,18 @@ static void put_paths(struct buffer *out, const struct stored_tensor *tensors, s
     buffer_append_text(out, "u");
 }
 
-/* Writes the checkpoint c/ of `n` tensors. */
-static void write_checkpoint(const struct stored_tensor *tensors, size_t n, enum fault fault)
+/* The place of the object "step", or of an object of the optimizer. */
+static void put_object_place(struct buffer *out, const char *name)
+{
+    put_object(out, "metadata", "MetadataIndex");
+    buffer_printf(out, "Vfqn\nV%s\nVoffset\nNub", name);
+    put_object(out, "filesystem", "_StorageInfo");
+    buffer_printf(out, "Vrelative_path\nVobject.distcp\nVoffset\nI0\nVlength\nI%ld\nub", file_size("c/object.distcp"));
+}
+
+/* Writes the checkpoint c/ of `n` tensors. If `objects` is not 0, the object "step" is in c/object.distcp, under as
+ * many names. */
+static void write_checkpoint_of(const struct stored_tensor *tensors, size_t n, enum fault fault, unsigned objects)
 {
     struct buffer out = {0};
     unsigned number = 0;
@@ -151,11 +161,21 @@ static void write_checkpoint(const struct stored_tensor *tensors, size_t n, enum
         for (const struct chunk *chunk = tensors[i].chunks;
              chunk < tensors[i].chunks + MAX_CHUNKS && chunk->elements && fault != NO_PLACE; chunk++)
             put_place(&out, &tensors[i], chunk, number++, fault);
+    for (unsigned i = 0; i < objects; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "step%.0u", i);
+        put_object_place(&out, name);
+    }
     buffer_append_text(&out, "uub.");
     files_write("c/.metadata", out.bytes, out.length);
     if (number == 0)
         files_write("c/__0_0.distcp", "", 0);
     buffer_free(&out);
+}
+
+static void write_checkpoint(const struct stored_tensor *tensors, size_t n, enum fault fault)
+{
+    write_checkpoint_of(tensors, n, fault, 0);
 }
 
 static void check(const struct stored_tensor *tensors, size_t n, enum fault fault, const struct open_options *options,
@@ -283,6 +303,57 @@ static void check_second_chunk(void)
     buffer_free(&both);
 }
 
+/* Writes a tuple of a tensor, a number and a dict of a tensor, with a storage of that name. */
+static void write_object(const char *storage)
+{
+    static const char pickle[] = "\x80\x02(" PICKLE_TENSOR(
+        PICKLE_STORAGE("FloatStorage", "0", "2"), "0", "I2\n",
+        "I1\n") "I5\n}Vx\n" PICKLE_TENSOR(PICKLE_STORAGE("FloatStorage", "0", "2"), "1", "I1\n", "I1\n") "st.";
+    float values[] = {7, 8};
+    little_endian(values, 2, sizeof *values);
+    const struct archive_member members[] = {{"archive/data.pkl", pickle, sizeof pickle - 1},
+                                             {storage, values, sizeof values},
+                                             {"archive/version", "3\n", 2}};
+    mkdir("c", 0755);
+    archive_write("c/object.distcp", members, 3);
+}
+
+static void check_object(unsigned copies, const struct open_options *options, const char *says)
+{
+    write_checkpoint_of(&whole, 1, NO_FAULT, copies);
+    char *described = archive_describe("c", options);
+    CHECK_TEXT(described, says);
+    free(described);
+}
+
+/* Tensors inside an object: read, or the checkpoint is incomplete. */
+static void check_objects(void)
+{
+    static const struct open_options partial = {.partial = true};
+    static const char numbers[] = "w F32 [2, 3] 0 1 2 3 4 5";
+    struct error error;
+    write_object("archive/data/0");
+    check_object(1, &model_only, "w F32 [2, 3] 0 1 2 3 4 5\nstep.0 F32 [2] 7 8\nstep.2.x F32 [1] 8");
+    write_checkpoint_of(&whole, 1, NO_FAULT, 9);
+    char *described = archive_describe("c", &model_only);
+    CHECK(strncmp(described, ".metadata: its objects have more bytes than all files, ", 55) == 0);
+    free(described);
+    write_object("archive/data/1");
+    check_object(1, &model_only, numbers);
+    const struct checkpoint *checkpoint = checkpoint_open("c", readers, &model_only, &error);
+    CHECK(checkpoint != NULL && checkpoint->incomplete != NULL &&
+          strstr(checkpoint->incomplete, "the object 'step' is not read: object.distcp, from byte 0: ") != NULL);
+    checkpoint_close(checkpoint);
+    checkpoint = checkpoint_open("c", readers, &partial, &error);
+    CHECK(checkpoint != NULL && checkpoint->incomplete == NULL);
+    checkpoint_close(checkpoint);
+    write_object("archive/else"); /* no storage at all */
+    check_object(1, &model_only, numbers);
+    checkpoint = checkpoint_open("c", readers, &model_only, &error);
+    CHECK(checkpoint != NULL && checkpoint->incomplete == NULL && checkpoint->tensors->n_tensors == 1);
+    checkpoint_close(checkpoint);
+}
+
 int main(void)
 {
     files_begin();
@@ -291,6 +362,7 @@ int main(void)
     check_faults();
     check_names();
     check_second_chunk();
+    check_objects();
     files_remove();
     return check_done();
 }

@@ -1,9 +1,11 @@
 /* HDF5 files, as Keras and TensorFlow's users keep weights in: .h5, .hdf5, .weights.h5.
  *
  * A tensor is a dataset; its name is the names of the links on the way to it, joined by '/'. Groups are read in the
- * order of names, and each object once. Soft links, and links to other files, are not followed; datasets whose elements
- * are in other files, or compressed by a filter of a plugin, are listed without values. Texts among the attributes of
- * the root, such as Keras' version, become metadata; nothing in them is run. */
+ * order of names. An object to which several hard links lead is shown under each, except within itself. As few bytes
+ * can make many names so, their number and bytes are limited. Soft links, and links to other files, are not followed;
+ * datasets whose elements are in other files, or compressed by a filter of a plugin, are listed without values. Texts
+ * among the attributes of the root, such as Keras' version, become metadata; nothing in them is run. */
+#include "base/checked.h"
 #include "base/text_index.h"
 #include "formats/bits.h"
 #include "formats/checkpoint_builder.h"
@@ -21,8 +23,21 @@ enum { MAX_DEPTH = 64, MAX_METADATA = 256, MAX_METADATA_TEXT = 1024 * 1024 };
 /* Names may take so many bytes for each byte of the file, and a constant: groups share the names on the way to them. */
 enum { NAMES_RATIO = 16, NAMES_CONSTANT = 1024 * 1024 };
 
+/* Groups may be entered again so many times, and datasets under other names may have so many times the bytes of all
+ * datasets, and a constant. */
+enum { MAX_ENTERED_AGAIN = 1024, REPEATED_RATIO = 8, REPEATED_CONSTANT = 1024 * 1024 };
+
+/* What an address in `seen` is: a number of a dataset's tensor, or one of these. */
+static const size_t is_other = SIZE_MAX, is_group = SIZE_MAX - 1;
+
+/* A dataset under another name. */
+struct repeated {
+    size_t tensor, of; /* numbers of tensors */
+};
+
 /* A group whose links are being read. */
 struct level {
+    uint64_t address;
     struct arena *arena; /* holds the links */
     struct hdf5_links links;
     size_t next;
@@ -40,8 +55,11 @@ struct reader {
     struct buffer path;
     struct level levels[MAX_DEPTH];
     unsigned depth;
-    size_t *chunked_tensors; /* on the heap: the number of each chunked dataset's tensor */
-    size_t n_not_followed;   /* links */
+    size_t *chunked_tensors;   /* on the heap: the number of each chunked dataset's tensor */
+    struct repeated *repeated; /* on the heap */
+    size_t n_repeated, n_entered_again;
+    uint64_t n_bytes, n_repeated_bytes; /* of the elements of datasets */
+    size_t n_not_followed;              /* links */
     uint64_t names_left;
 };
 
@@ -129,25 +147,58 @@ static void add_chunked_views(struct reader *reader)
     }
 }
 
-static bool add_tensor(struct reader *reader, const struct hdf5_dataset *dataset, struct error *error)
+/* Gives a tensor the path as its name. */
+static bool set_name(struct reader *reader, struct tensor *tensor, struct error *error)
 {
     size_t length = reader->path.length;
-    struct arena *arena = reader->checkpoint->arena;
     if (length > TENSOR_MAX_NAME || length > reader->names_left || reader->tensors->n_tensors == TENSOR_SET_MAX)
         return error_set(error, "%s: too many datasets, or their names are too long", source_name(reader->source));
     reader->names_left -= length;
+    tensor->name = arena_strndup(reader->checkpoint->arena, (const char *)reader->path.bytes, length);
+    tensor->name_length = (uint32_t)length;
+    return true;
+}
+
+static bool add_tensor(struct reader *reader, const struct hdf5_dataset *dataset, struct error *error)
+{
+    struct arena *arena = reader->checkpoint->arena;
     struct tensor tensor = {
-        .name = arena_strndup(arena, (const char *)reader->path.bytes, length),
-        .name_length = (uint32_t)length,
         .dtype = dataset->type.dtype,
         .rank = (uint8_t)dataset->rank,
         .shape = arena_copy(arena, dataset->shape, dataset->rank * sizeof *dataset->shape),
         .refusal = dataset->refusal != NULL ? arena_strdup(arena, dataset->refusal) : NULL,
     };
+    if (!set_name(reader, &tensor, error))
+        return false;
     if (tensor.refusal == NULL)
         set_values(reader, dataset, &tensor);
+    if (!checked_add(reader->n_bytes, dataset->n_bytes, &reader->n_bytes))
+        reader->n_bytes = UINT64_MAX;
     tensor_set_add(reader->tensors, &tensor);
     return true;
+}
+
+/* Adds a tensor again, under another name. The views of chunked datasets follow later. */
+static bool repeat_tensor(struct reader *reader, size_t of, struct error *error)
+{
+    struct tensor tensor = reader->tensors->tensors[of];
+    uint64_t n_bytes;
+    if (!set_name(reader, &tensor, error))
+        return false;
+    if (!checked_multiply(tensor_elements(&tensor), tensor.dtype->block_bytes, &n_bytes) ||
+        !checked_add(reader->n_repeated_bytes, n_bytes, &reader->n_repeated_bytes))
+        reader->n_repeated_bytes = UINT64_MAX;
+    reader->repeated = memory_grow(reader->repeated, reader->n_repeated, sizeof *reader->repeated);
+    reader->repeated[reader->n_repeated++] = (struct repeated){reader->tensors->n_tensors, of};
+    tensor_set_add(reader->tensors, &tensor);
+    return true;
+}
+
+static void set_repeated_views(struct reader *reader)
+{
+    struct tensor *tensors = tensor_set_edit(reader->tensors);
+    for (size_t i = 0; i < reader->n_repeated; i++)
+        tensors[reader->repeated[i].tensor].view = tensors[reader->repeated[i].of].view;
 }
 
 /* The tree. */
@@ -171,7 +222,7 @@ static bool enter(struct reader *reader, const struct hdf5_object *group, struct
     if (reader->depth == MAX_DEPTH)
         return error_set(error, "%s: groups are nested more than %d deep", source_name(reader->source), MAX_DEPTH);
     struct level *level = &reader->levels[reader->depth];
-    *level = (struct level){.arena = arena};
+    *level = (struct level){.address = group->address, .arena = arena};
     if (!hdf5_links_read(reader->file, group, arena, &level->links, error))
         return false;
     if (reader->depth++ > 0)
@@ -180,7 +231,7 @@ static bool enter(struct reader *reader, const struct hdf5_object *group, struct
     return true;
 }
 
-/* Reads an object that is new, a group or a dataset; others, such as named datatypes, are left out. */
+/* Reads an object, a group or a dataset; others, such as named datatypes, are left out. */
 static bool read_object(struct reader *reader, uint64_t address, struct arena *arena, bool *ret_entered,
                         struct error *error)
 {
@@ -199,18 +250,49 @@ static bool read_object(struct reader *reader, uint64_t address, struct arena *a
     return *ret_entered;
 }
 
-/* Reads the object of a link, unless another link led to it before. */
-static bool take_object(struct reader *reader, uint64_t address, struct error *error)
+static bool is_entered(const struct reader *reader, uint64_t address)
 {
-    const char *key = arena_copy(reader->scratch, &address, sizeof address);
-    bool entered;
-    if (!text_index_add(&reader->seen, key, sizeof address, 0))
-        return true;
+    for (unsigned i = 0; i < reader->depth; i++)
+        if (reader->levels[i].address == address)
+            return true;
+    return false;
+}
+
+static bool read_at(struct reader *reader, uint64_t address, bool *ret_entered, struct error *error)
+{
     struct arena *arena = arena_new();
-    bool good = read_object(reader, address, arena, &entered, error);
-    if (!entered)
+    bool good = read_object(reader, address, arena, ret_entered, error);
+    if (!*ret_entered)
         arena_free(arena);
     return good;
+}
+
+/* Takes an object that another link led to before. */
+static bool take_again(struct reader *reader, uint64_t address, size_t seen, struct error *error)
+{
+    bool entered;
+    if (seen == is_other || (seen == is_group && is_entered(reader, address)))
+        return true;
+    if (seen != is_group)
+        return repeat_tensor(reader, seen, error);
+    if (reader->n_entered_again++ == MAX_ENTERED_AGAIN)
+        return error_set(error, "%s: more than %d hard links lead to groups that have other links",
+                         source_name(reader->source), MAX_ENTERED_AGAIN);
+    return read_at(reader, address, &entered, error);
+}
+
+static bool take_object(struct reader *reader, uint64_t address, struct error *error)
+{
+    size_t seen, n_tensors = reader->tensors->n_tensors;
+    bool entered;
+    if (text_index_find(&reader->seen, (const char *)&address, sizeof address, &seen))
+        return take_again(reader, address, seen, error);
+    if (!read_at(reader, address, &entered, error))
+        return false;
+    bool is_tensor = reader->tensors->n_tensors > n_tensors;
+    const char *key = arena_copy(reader->scratch, &address, sizeof address);
+    text_index_add(&reader->seen, key, sizeof address, is_tensor ? n_tensors : entered ? is_group : is_other);
+    return true;
 }
 
 static bool take_link(struct reader *reader, const struct level *level, const struct hdf5_link *link,
@@ -249,6 +331,7 @@ static void free_reader(struct reader *reader)
     arena_free(reader->scratch);
     buffer_free(&reader->path);
     free(reader->chunked_tensors);
+    free(reader->repeated);
     free(reader->file);
     free(reader);
 }
@@ -257,6 +340,12 @@ static bool finish(struct reader *reader, size_t n_before, struct error *error)
 {
     if (reader->tensors->n_tensors == n_before)
         return error_set(error, "%s: an HDF5 file without datasets", source_name(reader->source));
+    uint64_t n_most;
+    if (!checked_multiply(reader->n_bytes, REPEATED_RATIO, &n_most) || !checked_add(n_most, REPEATED_CONSTANT, &n_most))
+        n_most = UINT64_MAX;
+    if (reader->n_repeated_bytes > n_most)
+        return error_set(error, "%s: hard links show its datasets more than %d times", source_name(reader->source),
+                         REPEATED_RATIO);
     if (reader->n_not_followed > 0)
         checkpoint_note(reader->checkpoint, SUBJECT_SOURCE, "%s: %zu soft or external links are not followed",
                         source_name(reader->source), reader->n_not_followed);
@@ -285,10 +374,12 @@ static bool hdf5_read_file(struct checkpoint *checkpoint, struct source *source,
     bool good = read_tree(reader, error) && finish(reader, n_before, error);
     if (good && file->unread.message[0] != '\0')
         good = error_set(error, "%s", file->unread.message);
-    if (good)
+    if (good) {
         add_chunked_views(reader);
-    else
+        set_repeated_views(reader);
+    } else {
         hdf5_chunked_free(reader->chunked);
+    }
     free_reader(reader);
     return good;
 }

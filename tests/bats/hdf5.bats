@@ -32,13 +32,21 @@ setup() {
     run -1 --separate-stderr "$WFS" cat "$OUT/model.safetensors" tensors/external/raw
 }
 
-@test "links are not followed, and elements in other files have no values" {
+@test "links by a path are not followed, and elements in other files have no values" {
     "$WFS" cat "$DATA/latest.h5" metadata.json >"$OUT/metadata.json"
     grep -q 'latest.h5: 2 soft or external links are not followed' "$OUT/metadata.json"
     grep -q 'its elements are in other files' "$OUT/metadata.json"
     grep -q '"keras_version": *"3.0"' "$OUT/metadata.json"
     run -1 --separate-stderr "$WFS" cat "$DATA/latest.h5" tensors/external/raw
-    run -1 --separate-stderr "$WFS" cat "$DATA/latest.h5" tensors/links%2Fagain/raw
+    run -1 --separate-stderr "$WFS" cat "$DATA/latest.h5" tensors/links%2Fsoft/raw
+}
+
+@test "a dataset with two hard links has two names; a group within itself is not shown again" {
+    for version in earliest latest; do
+        "$WFS" cat "$DATA/$version.h5" tensors/links%2Fagain/raw | cmp - <("$WFS" cat "$DATA/$version.h5" tensors/dtypes%2Ff2/raw)
+        [ "$("$WFS" cat "$DATA/$version.h5" tensors/links%2Fagain/f32 | od -A n -t f4 -v | tr -s ' \n' ' ')" = " 0 1 2 3 " ]
+        run -1 --separate-stderr "$WFS" cat "$DATA/$version.h5" tensors/links%2Fgroup%2Fagain/raw
+    done
 }
 
 @test "a .keras archive is read where its weights lie, stored or deflated" {

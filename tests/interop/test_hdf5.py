@@ -182,12 +182,39 @@ def check_versions(folder):
             compare(path, arrays)
 
 
+def check_hard_links(folder):
+    """Objects with several hard links, shown under each as h5py gets them; loops and files that would explode."""
+    for libver in ("earliest", "latest"):
+        path, arrays = pathlib.Path(folder, f"linked-{libver}.h5"), {}
+        with h5py.File(path, "w", libver=libver) as file:
+            file["b/plain"] = values((3, 4), "<f4")
+            file.create_dataset("b/deep/gzip", data=values((9, 4), ">f2"), chunks=(2, 3), compression="gzip")
+            file["a/gzip"], file["c"], file["z/deep"] = file["b/deep/gzip"], file["b"], file["b/deep"]
+            file["b/deep/top"], file["b/self"] = file["/"], file["b"]
+            for name in ("b/plain", "b/deep/gzip", "a/gzip", "c/plain", "c/deep/gzip", "z/deep/gzip"):
+                arrays[name] = file[name][()]
+        compare(path, arrays)
+    path = pathlib.Path(folder, "explodes.h5")
+    with h5py.File(path, "w", libver="latest") as file:
+        file["g0/w"] = values((4,), "<f4")
+        for i in range(1, 30):
+            file[f"g{i}/x"], file[f"g{i}/y"] = file[f"g{i - 1}"], file[f"g{i - 1}"]
+    check(b"hard links" in wfs("info", path).stderr, "groups that would be shown 2^30 times")
+    path = pathlib.Path(folder, "large.h5")
+    with h5py.File(path, "w", libver="latest") as file:
+        file["w"] = values((1000000,), "<f4")
+        for i in range(20):
+            file[f"w{i}"] = file["w"]
+    check(b"hard links show its datasets more than 8 times" in wfs("info", path).stderr, "a dataset of 21 names")
+
+
 def main():
     if h5py is None:
         skip("h5py is missing")
     with tempfile.TemporaryDirectory() as folder:
         check_versions(folder)
         check_old_layouts(folder)
+        check_hard_links(folder)
     done()
 
 

@@ -16,6 +16,7 @@
  * other. */
 #pragma once
 
+#include "fs/mount/negotiation.h"
 #include "fs/mount/passthrough.h"
 #include "fs/mount/read_queue.h"
 #include "fs/mount/waiting_room.h"
@@ -41,6 +42,7 @@ struct served {
 /* The user data of the operations. */
 struct serving {
     const struct served *served;
+    struct negotiation negotiation; /* made by the session */
     struct waiting_room *waiting;
     struct read_queue *reads;
     struct waits *remote_reads;

@@ -113,7 +113,7 @@ static ssize_t receive_request(int device, void *bytes, size_t size, void *userd
     if (n_bytes < 0)
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     if (n_bytes > 0 && !has_replied(userdata))
-        passthrough_note_request(((const struct serving *)userdata)->served->passthrough, bytes, (size_t)n_bytes);
+        negotiation_note_request(&((struct serving *)userdata)->negotiation, bytes, (size_t)n_bytes);
     return n_bytes;
 }
 
@@ -121,7 +121,7 @@ static ssize_t send_reply(int device, struct iovec *iov, int count, void *userda
 {
     struct serving *serving = userdata;
     if (!has_replied(serving))
-        passthrough_edit_reply(serving->served->passthrough, iov, count);
+        negotiation_edit_reply(&serving->negotiation, iov, count);
     ssize_t n_bytes = writev(device, iov, count);
     int reason = errno;
     if (!has_replied(serving) && !atomic_exchange(&serving->has_replied, true))
@@ -204,7 +204,8 @@ struct session *session_new(const struct served *served, const char *mountpoint,
     session->own = own_mount_at(mountpoint);
     session->served.watch = served->tree != NULL ? watch_new(served->tree) : NULL;
     bool may_pass = !options->no_passthrough && !options->allow_rdwr;
-    session->served.passthrough = passthrough_new(served->tree, may_pass ? fuse_session_fd(fuse) : -1);
+    session->serving.negotiation.wants_passthrough = may_pass && served->tree != NULL;
+    session->served.passthrough = passthrough_new(served->tree, fuse_session_fd(fuse), &session->serving.negotiation);
     serving_begin(&session->serving, &session->served, n_readers());
     return session;
 }

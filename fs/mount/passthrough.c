@@ -13,9 +13,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* What the kernel's fuse.h has from Linux 6.9 on. INIT_PASSTHROUGH is a bit of flags2, the depth follows it. */
-enum { INIT_PASSTHROUGH = 1 << 5, REPLY_PASSTHROUGH = 1 << 7 };
-static const size_t depth_offset = offsetof(struct fuse_init_out, flags2) + sizeof(uint32_t);
+/* What the kernel's fuse.h has from Linux 6.9 on. */
+enum { REPLY_PASSTHROUGH = 1 << 7 };
 
 struct backing_map {
     int32_t fd;
@@ -24,10 +23,6 @@ struct backing_map {
 };
 #define BACKING_OPEN  _IOW(229, 1, struct backing_map)
 #define BACKING_CLOSE _IOW(229, 2, uint32_t)
-
-/* The mount counts as one layer, so that sources must not be on stacked file systems, while overlayfs may still be
- * stacked on the mount: the kernel allows two. */
-enum { STACKED_LAYERS = 1 };
 
 enum decision { UNDECIDED, NEVER, WHERE_POSSIBLE };
 
@@ -40,18 +35,19 @@ struct backing {
 struct passthrough {
     struct tree *tree;
     int device;
-    bool is_offered;     /* by the kernel, and accepted */
+    const struct negotiation *negotiation;
     atomic_int decision; /* enum decision; ends as one of the last two */
     pthread_mutex_t lock;
     struct backing backings[PASSTHROUGH_MOST];
     size_t n_backings;
 };
 
-struct passthrough *passthrough_new(struct tree *tree, int device)
+struct passthrough *passthrough_new(struct tree *tree, int device, const struct negotiation *negotiation)
 {
     struct passthrough *passthrough = memory_alloc(sizeof *passthrough);
-    *passthrough = (struct passthrough){.tree = tree, .device = device, .lock = PTHREAD_MUTEX_INITIALIZER};
-    atomic_init(&passthrough->decision, device >= 0 && tree != NULL ? UNDECIDED : NEVER);
+    *passthrough = (struct passthrough){
+        .tree = tree, .device = device, .negotiation = negotiation, .lock = PTHREAD_MUTEX_INITIALIZER};
+    atomic_init(&passthrough->decision, tree != NULL ? UNDECIDED : NEVER);
     return passthrough;
 }
 
@@ -59,32 +55,6 @@ void passthrough_free(struct passthrough *passthrough)
 {
     pthread_mutex_destroy(&passthrough->lock);
     free(passthrough);
-}
-
-void passthrough_note_request(struct passthrough *passthrough, const void *request, size_t length)
-{
-    const struct fuse_in_header *header = request;
-    struct fuse_init_in init;
-    const size_t needed = sizeof *header + offsetof(struct fuse_init_in, flags2) + sizeof init.flags2;
-    if (length < needed || header->opcode != FUSE_INIT || atomic_load(&passthrough->decision) == NEVER)
-        return;
-    memcpy(&init, header + 1, needed - sizeof *header);
-    passthrough->is_offered = (init.flags & FUSE_INIT_EXT) != 0 && (init.flags2 & INIT_PASSTHROUGH) != 0;
-}
-
-void passthrough_edit_reply(struct passthrough *passthrough, const struct iovec *iov, int count)
-{
-    const uint32_t layers = STACKED_LAYERS;
-    const struct fuse_out_header *header = iov[0].iov_base;
-    if (!passthrough->is_offered)
-        return;
-    passthrough->is_offered = count == 2 && header->error == 0 && iov[1].iov_len == sizeof(struct fuse_init_out);
-    if (!passthrough->is_offered)
-        return;
-    struct fuse_init_out *init = iov[1].iov_base;
-    init->flags |= FUSE_INIT_EXT;
-    init->flags2 |= INIT_PASSTHROUGH;
-    memcpy((char *)init + depth_offset, &layers, sizeof layers);
 }
 
 /* Gives a file to the kernel. Returns its number, or -1. */
@@ -123,7 +93,7 @@ static bool takes_sealed(const struct passthrough *passthrough)
 static bool is_worthwhile(const struct passthrough *passthrough)
 {
     const struct source *largest = tree_largest_whole(passthrough->tree);
-    if (!passthrough->is_offered)
+    if (!passthrough->negotiation->has_passthrough)
         return false;
     if (takes_sealed(passthrough))
         return true;

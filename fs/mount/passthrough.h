@@ -23,24 +23,18 @@
  * the protocol are here because the headers of Debian 12 lack them, and libfuse before 3.17 the functions. */
 #pragma once
 
+#include "fs/mount/negotiation.h"
 #include "fs/tree/tree.h"
-
-#include <sys/uio.h>
 
 #define PASSTHROUGH_WORTHWHILE (UINT64_C(16) << 20)
 enum { PASSTHROUGH_MOST = 256 }; /* files that the kernel holds open for a mount; others are read as usual */
 
 struct passthrough;
 
-/* Makes the state of a mount, for its device; -1: the kernel shall not use passthrough. Nothing is asked of the kernel
- * before the first open. */
-struct passthrough *passthrough_new(struct tree *tree, int device);
+/* Makes the state of a mount, for its device, and for what is agreed with its kernel by the first open. `negotiation`
+ * must outlive it. Nothing is asked of the kernel before the first open. */
+struct passthrough *passthrough_new(struct tree *tree, int device, const struct negotiation *negotiation);
 void passthrough_free(struct passthrough *passthrough);
-
-/* Looks at a request before libfuse does, and at a reply before the kernel does: if the kernel offers passthrough in
- * its first request, INIT, the reply accepts it. */
-void passthrough_note_request(struct passthrough *passthrough, const void *request, size_t length);
-void passthrough_edit_reply(struct passthrough *passthrough, const struct iovec *iov, int count);
 
 /* How a file is opened. */
 enum opening {

@@ -187,6 +187,22 @@ mode() {
     unmount "$MNT"
 }
 
+@test "a container with users of its own sees them as owners" {
+    need_mount_namespace
+    need setpriv
+    open_to_others "$BATS_TEST_TMPDIR"
+    mkdir "$BATS_TEST_TMPDIR/container"
+    serve -o allow_other,umask=077 "$SOURCE" "$MNT"
+    run "$HERE/namespace" "$PYTHON" "$HERE/idmapped.py" "$MNT" "$BATS_TEST_TMPDIR/container"
+    [ "$status" -ne 3 ] || [ "$(printf '%s\n6.12\n' "$(uname -r)" | sort -V | head -n 1)" = 6.12 ] || skip "Linux before 6.12"
+    "$HERE/namespace" sh -euc '
+        "$1" "$2/idmapped.py" "$3" "$4"
+        [ "$(stat -c %u:%g "$4/model.gguf")" = 100000:100000 ]
+        setpriv --reuid 100000 --regid 100000 --clear-groups cat "$4/model.gguf" | cmp - "$3/model.gguf"
+        ! setpriv --reuid 100001 --regid 100000 --clear-groups cat "$4/model.gguf" 2>/dev/null
+    ' sh "$PYTHON" "$HERE" "$MNT" "$BATS_TEST_TMPDIR/container"
+}
+
 @test "a file has only the permissions that all its sources have" {
     model=$BATS_TEST_TMPDIR/model
     mkdir "$model"

@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static const char device[] = "/dev/fuse", without[] = "'wfs ls', 'wfs cat' and 'wfs cp' need no mount";
@@ -39,6 +41,14 @@ static bool has_fusermount(void)
     return false;
 }
 
+/* Reports whether this process may mount: root in a container may not, unless it was given the capability. */
+static bool may_mount(void)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+    return syscall(SYS_capget, &header, data) != 0 || (data[0].effective >> CAP_SYS_ADMIN & 1) != 0;
+}
+
 bool obstacle_explain(const char *mountpoint, const char *words, struct error *error)
 {
     if (mountpoint_is_descriptor(mountpoint))
@@ -53,6 +63,11 @@ bool obstacle_explain(const char *mountpoint, const char *words, struct error *e
         return error_set(error,
                          "%s: cannot mount: %s: %s; containers need '--device /dev/fuse --cap-add SYS_ADMIN'; %s",
                          mountpoint, device, strerror(reason), without);
+    if (geteuid() == 0 && !may_mount())
+        return error_set(error,
+                         "%s: cannot mount: this container lacks CAP_SYS_ADMIN ('--cap-add SYS_ADMIN'); 'wfs exec "
+                         "SOURCE -- COMMAND' does without it if users may make namespaces here, and %s",
+                         mountpoint, without);
     if (geteuid() != 0 && !has_fusermount())
         return error_set(error, "%s: cannot mount: fusermount3 is missing (package fuse3); %s", mountpoint, without);
     if (geteuid() != 0 && access(mountpoint, W_OK) != 0)

@@ -197,6 +197,29 @@ setup() {
     [[ $stderr == "$cannot /dev/fuse: Permission denied; "* ]]
 }
 
+@test "root without the right to mount learns what needs none, and can use it" {
+    need_fuse
+    need_root
+    need setpriv
+    local weak=(setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin)
+    run --separate-stderr "${weak[@]}" "$WFS" mount "$SOURCE" "$MNT"
+    [ "$status" -eq 1 ]
+    [[ ${stderr_lines[-1]} == "wfs: $MNT: cannot mount: this container lacks CAP_SYS_ADMIN"*"'wfs exec SOURCE -- COMMAND'"* ]]
+    need_hidden_mounts
+    "${weak[@]}" "$WFS" exec "$SOURCE" -- cat {}/metadata.json | cmp - <("$WFS" cat "$SOURCE" metadata.json)
+}
+
+@test "the first process of a container ends at SIGTERM, and its mount with it" {
+    need_fuse
+    need_mount_namespace
+    mkdir "$MNT"
+    "$HERE/namespace" unshare --pid --fork --kill-child sh -c 'exec "$@"' sh "$WFS" mount -f "$SOURCE" "$MNT" &
+    local container=$! first
+    await eval 'first=$(pgrep -f "^$WFS mount -f $SOURCE $MNT" | head -n 1) && [ -s "/proc/$first/root/$MNT/metadata.json" ]'
+    kill -TERM "$first"
+    wait "$container"
+}
+
 @test "options of mount(8) and FUSE are applied, refused, or have no effect" {
     "$WFS" mount -o 'noexec,fsname=a model,default_permissions,subtype=wfs,nofail,_netdev,x-systemd.automount,ro' "$SOURCE" "$MNT"
     grep -qF 'a\040model '"$MNT"' fuse.wfs ro,nosuid,nodev,noexec,' /proc/self/mounts

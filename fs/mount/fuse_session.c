@@ -74,16 +74,43 @@ static sigset_t awaited_signals(void)
     return signals;
 }
 
-/* Returns the options for libfuse, with commas and backslashes in the source's name escaped; the caller frees them. */
+/* Appends text to an option, with commas and backslashes escaped for libfuse. */
+static void append_escaped(struct buffer *options, const char *text)
+{
+    for (const char *c = text; *c != '\0'; c++)
+        buffer_printf(options, "%s%c", *c == ',' || *c == '\\' ? "\\" : "", *c);
+}
+
+/* Appends the labels for a kernel that knows them; others refuse them, and mount(8) leaves them out, too. */
+static void append_labels(struct buffer *options, const struct labels *labels)
+{
+    const struct {
+        const char *name, *label;
+    } rows[] = {
+        {"context", labels->context},
+        {"fscontext", labels->fscontext},
+        {"defcontext", labels->defcontext},
+        {"rootcontext", labels->rootcontext},
+    };
+    bool has_selinux = access("/sys/fs/selinux/enforce", F_OK) == 0;
+    for (size_t i = 0; has_selinux && i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].label != NULL) {
+            buffer_printf(options, ",%s=\"", rows[i].name);
+            append_escaped(options, rows[i].label);
+            buffer_append_text(options, "\"");
+        }
+}
+
+/* Returns the options for libfuse; the caller frees them. */
 static char *mount_options(const struct session_options *options)
 {
     struct buffer text = {0};
     buffer_append_text(&text, options->allow_rdwr ? "rw" : "ro");
     buffer_append_text(&text, ",nosuid,nodev,default_permissions,subtype=wfs,fsname=");
-    for (const char *c = options->source; *c != '\0'; c++)
-        buffer_printf(&text, "%s%c", *c == ',' || *c == '\\' ? "\\" : "", *c);
+    append_escaped(&text, options->source);
     buffer_printf(&text, "%s%s%s", options->allow_other ? ",allow_other" : "", options->noexec ? ",noexec" : "",
                   options->auto_unmount ? ",auto_unmount" : "");
+    append_labels(&text, &options->labels);
     buffer_append(&text, "", 1);
     return (char *)text.bytes;
 }

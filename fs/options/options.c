@@ -320,6 +320,18 @@ static bool parse_path(void *field, const char *value, struct arena *arena, stru
     return true;
 }
 
+/* Takes a label with or without the quotes that keep its commas from mount(8). */
+static bool parse_label(void *field, const char *value, struct arena *arena, struct error *error)
+{
+    size_t length = strlen(value);
+    bool is_quoted = length >= 2 && *value == '"' && value[length - 1] == '"';
+    const char *label = is_quoted ? arena_strndup(arena, value + 1, length - 2) : value;
+    if (strchr(label, '"') != NULL)
+        return error_set(error, "'%s' is not a label, or \"a label\"", value);
+    *(const char **)field = label;
+    return true;
+}
+
 static bool parse_umask(void *field, const char *value, struct arena *arena, struct error *error)
 {
     unsigned long number;
@@ -473,6 +485,14 @@ const struct option_row option_rows[] = {
      "let the kernel read files that are unchanged sources by itself, where it can (root only); yes is the default",
      true, parse_passthrough, FIELD(mount.session.no_passthrough), .words = "yes no"},
     {"noexec", NULL, "do not let files be run as programs", true, parse_flag, FIELD(mount.session.noexec)},
+    {"context", "LABEL", "SELinux: the label of all files, as for mount(8); \"LABEL\" if it has commas", true,
+     parse_label, FIELD(mount.session.labels.context), COMMAS_IN_QUOTES},
+    {"fscontext", "LABEL", "SELinux: the label of the file system itself", true, parse_label,
+     FIELD(mount.session.labels.fscontext), COMMAS_IN_QUOTES},
+    {"defcontext", "LABEL", "SELinux: the label of files without one", true, parse_label,
+     FIELD(mount.session.labels.defcontext), COMMAS_IN_QUOTES},
+    {"rootcontext", "LABEL", "SELinux: the label of the mount's root", true, parse_label,
+     FIELD(mount.session.labels.rootcontext), COMMAS_IN_QUOTES},
     {"auto_unmount", NULL, "let fusermount3 unmount if wfs is killed", true, parse_flag,
      FIELD(mount.session.auto_unmount)},
     {"fsname", "NAME", "the source's name in /proc/mounts and df", true, parse_text, FIELD(mount.session.source)},
@@ -483,21 +503,23 @@ const struct option_row option_rows[] = {
     {0},
 };
 
-/* Words of mount(8), fstab and FUSE without effect: a mount is read-only, has no devices and no set-user-ID programs,
- * checks permissions, and keeps no access times. */
+/* Words of mount(8), fstab and FUSE without effect: a mount is read-only, has no devices, links and set-user-ID
+ * programs, checks permissions, and keeps no access times. */
 /* clang-format off */
 static const char *const ignored_words[] = {
     "defaults", "auto", "noauto", "user", "nouser", "users", "owner", "group", "nofail", "_netdev", "silent", "loud",
-    "ro", "nodev", "nosuid", "exec", "default_permissions", "sync", "async", "dirsync",
+    "ro", "nodev", "nosuid", "exec", "default_permissions", "nosymfollow", "sync", "async", "dirsync",
     "atime", "noatime", "relatime", "norelatime", "strictatime", "diratime", "nodiratime", "lazytime", "nolazytime",
     NULL,
 };
 /* clang-format on */
 
 /* Words that ask for an impossible mount. mount(8) and mount.fuse3 add some that the user did not write. */
-static const struct {
+static const struct refused_word {
     const char *word, *reason;
+    bool is_meant; /* whoever gives it */
 } refused_words[] = {
+    {"remount", "the options of a mount do not change; 'wfs mount --replace' mounts it anew", .is_meant = true},
     {"rw", "a mount is read-only; allow_rdwr lets programs open its files for reading and writing"},
     {"suid", "mounts do not support set-user-ID programs"},
     {"dev", "mounts do not support devices"},
@@ -513,12 +535,12 @@ static bool is_ignored(const char *word)
     return false;
 }
 
-/* Returns why a word asks for an impossible mount; NULL for all other words. */
-static const char *refusal_of(const char *word)
+/* Returns the row of a word that asks for an impossible mount; NULL for all other words. */
+static const struct refused_word *refused_word(const char *word)
 {
     for (size_t i = 0; i < sizeof refused_words / sizeof *refused_words; i++)
         if (strcmp(word, refused_words[i].word) == 0)
-            return refused_words[i].reason;
+            return &refused_words[i];
     return NULL;
 }
 
@@ -585,11 +607,11 @@ static bool set_word(struct options *options, const char *word, struct error *er
 {
     size_t length = strcspn(word, "=");
     const char *value = word[length] == '=' ? word + length + 1 : NULL;
-    const char *refusal = refusal_of(word);
-    if (is_ignored(word) || (refusal != NULL && options->for_helper))
+    const struct refused_word *refused = refused_word(word);
+    if (is_ignored(word) || (refused != NULL && options->for_helper && !refused->is_meant))
         return true;
-    if (refusal != NULL)
-        return error_set(error, "option %s: %s", word, refusal);
+    if (refused != NULL)
+        return error_set(error, "option %s: %s", word, refused->reason);
     const char *name = arena_strndup(options->arena, word, length);
     const struct option_row *row = option_find(name);
     if (row == NULL)
@@ -620,6 +642,8 @@ static bool takes_comma(const char *word, size_t length, const char *after)
             continue;
         if (row->commas == COMMAS_AFTER_COLON)
             return memchr(word, ':', length) != NULL;
+        if (row->commas == COMMAS_IN_QUOTES)
+            return word[name + 1] == '"' && memchr(word + name + 2, '"', length - name - 2) == NULL;
         return *after >= '0' && *after <= '9';
     }
     return false;

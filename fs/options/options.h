@@ -54,6 +54,7 @@ enum commas {
     COMMAS_END,           /* none */
     COMMAS_AFTER_COLON,   /* all up to the end of the -o, once the value has a ':' */
     COMMAS_BEFORE_DIGITS, /* those before a digit */
+    COMMAS_IN_QUOTES,     /* those inside "..." */
 };
 
 struct option_row {
@@ -88,7 +89,7 @@ void options_free(struct options *options);
 
 /* Parses the argument of one -o, "word,word=value,...", where "\," is a comma in a value. An unknown word is an error
  * that names it. Ignores words of mount(8) without an effect here (ro, defaults, noauto, _netdev, x-...), and refuses
- * words that ask for an impossible mount (rw), which a helper of mount(8) ignores, too. */
+ * words that ask for an impossible mount (rw, remount). A helper of mount(8) ignores those that mount(8) adds (rw). */
 bool options_parse(struct options *options, const char *words, struct error *error);
 
 /* Like options_parse(), for a list of words, NULL at its end, in which commas have no meaning: "name=a,b". The list may

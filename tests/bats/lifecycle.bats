@@ -221,15 +221,32 @@ setup() {
 }
 
 @test "options of mount(8) and FUSE are applied, refused, or have no effect" {
-    "$WFS" mount -o 'noexec,fsname=a model,default_permissions,subtype=wfs,nofail,_netdev,x-systemd.automount,ro' "$SOURCE" "$MNT"
+    "$WFS" mount -o 'noexec,fsname=a model,default_permissions,subtype=wfs,nofail,nosymfollow,_netdev,x-systemd.automount,ro' "$SOURCE" "$MNT"
     grep -qF 'a\040model '"$MNT"' fuse.wfs ro,nosuid,nodev,noexec,' /proc/self/mounts
     "$WFS" umount "$MNT"
-    for word in rw dev suid subtype=other; do
+    for word in rw dev suid remount subtype=other; do
         run --separate-stderr "$WFS" mount -o "$word" "$SOURCE" "$MNT"
         [ "$status" -eq 2 ]
         [[ $stderr == "wfs: option ${word%=*}: "* ]]
         [ ! -e "$MNT" ]
     done
+}
+
+@test "labels of SELinux reach a kernel that has it, and no other" {
+    need_traced_mount
+    need_mount_namespace
+    local label=system_u:object_r:container_file_t:s0:c1,c2 trace=$BATS_TEST_TMPDIR/trace
+    local labels="fscontext=a:b:c:s0,context=\"$label\""
+    if [ ! -e /sys/fs/selinux ]; then
+        "$WFS" mount -o "$labels" "$SOURCE" "$MNT"
+        "$WFS" umount "$MNT"
+    fi
+    # a kernel without it refuses what it is given here
+    run "$HERE/namespace" sh -c 'mount -t tmpfs none /sys/fs && mkdir /sys/fs/selinux && >/sys/fs/selinux/enforce && exec "$@"' sh \
+        strace -f -qq -s 512 -e trace=mount -o "$trace" "$WFS" mount -o "$labels" "$SOURCE" "$MNT"
+    grep -qF ',context=\"system_u:object_r:container_file_t:s0:c1,c2\",fscontext=\"a:b:c:s0\"' "$trace"
+    run -2 --separate-stderr "$WFS" mount -o 'context="a"b' "$SOURCE" "$MNT"
+    [[ $stderr == *"option context: '\"a\"b' is not a label"* ]]
 }
 
 @test "-o allow_root admits only root and the mounter" {
@@ -557,6 +574,9 @@ END
     run --separate-stderr "$helper" "$SOURCE" "$MNT" -o rw,nonsense
     [ "$status" -eq 1 ]
     [[ $stderr == *"unknown option 'nonsense'"* ]]
+    run --separate-stderr "$helper" "$SOURCE" "$MNT" -o remount,ro
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"option remount: the options of a mount do not change; 'wfs mount --replace' mounts it anew" ]]
     run --separate-stderr "$helper" "$BATS_TEST_TMPDIR/nothing" "$MNT" -s -o rw
     [ "$status" -eq 32 ]
     [[ $stderr == *"No such file"* ]]

@@ -9,6 +9,13 @@ setup() {
     UNIT=$(dirname "$WFS")/wfs@.service
 }
 
+teardown() {
+    [ -n "${BOOTED:-}" ] || return 0
+    kill -KILL "$BOOTED"
+    wait "$BOOTED" || true
+    await "$HERE/namespace" sh -c 'mount -t cgroup2 none /mnt && find "/mnt/wfs-test-$1" -depth -type d -exec rmdir {} +' sh "$BOOTED"
+}
+
 # A line of the unit, with this program.
 line() {
     sed -n "s/^$1=//p" "$UNIT" | sed "s|^/[^ ]*/bin/wfs |$(realpath "$WFS") |"
@@ -22,6 +29,51 @@ line() {
     echo "$output"
     [ "$status" -eq 0 ]
     run ! grep -F "wfs@" <<<"$output"
+}
+
+# Makes the units of a small system that has the unit of mounts, for a model, and boots it. Sets INSIDE, a command that
+# runs others in it.
+boot() {
+    local units=$BATS_TEST_TMPDIR/units name
+    mkdir "$units"
+    sed "s|=/[^ ]*/bin/wfs |=$(realpath "$WFS") |; s|/etc/wfs/|$BATS_TEST_TMPDIR/|" "$UNIT" >"$units/wfs@.service"
+    for name in test basic sysinit shutdown umount local-fs remote-fs; do
+        printf '[Unit]\nDefaultDependencies=no\n' >"$units/$name.target"
+    done
+    "$HERE/booted" "$units" >"$BATS_TEST_TMPDIR/booted" 2>&1 &
+    BOOTED=$!
+    await eval 'FIRST=$(pgrep -x -P "$BOOTED" systemd) || ! kill -0 "$BOOTED"'
+    [ -n "${FIRST:-}" ] || missing "the right to boot systemd: $(tail -n 1 "$BATS_TEST_TMPDIR/booted")"
+    INSIDE=(nsenter --target "$FIRST" --mount --pid --cgroup)
+    await "${INSIDE[@]}" systemctl is-active --quiet test.target
+}
+
+# Reads a file out of a map, before and after the command that ends or starts the unit anew.
+map_across() {
+    rm -f "$BATS_TEST_TMPDIR/mapped" "$BATS_TEST_TMPDIR/go"
+    "${INSIDE[@]}" "$PYTHON" "$HERE/mapped_reader.py" /run/wfs/model/tensors/large/q4_0 "$BATS_TEST_TMPDIR" >"$BATS_TEST_TMPDIR/read" &
+    local reader=$!
+    await test -e "$BATS_TEST_TMPDIR/mapped"
+    "${INSIDE[@]}" systemctl "$1" wfs@model
+    [ "$("${INSIDE[@]}" systemctl show wfs@model -p Result --value)" = success ]
+    touch "$BATS_TEST_TMPDIR/go"
+    wait "$reader"
+    "$WFS" cat "$BATS_TEST_TMPDIR/model.safetensors" tensors/large/q4_0 | cmp - "$BATS_TEST_TMPDIR/read"
+}
+
+@test "programs that map files read on while the unit stops or starts anew" {
+    need_fuse
+    need_mount_namespace
+    need nsenter pgrep systemctl
+    make_input large "$BATS_TEST_TMPDIR/model.safetensors"
+    echo "SOURCE=$BATS_TEST_TMPDIR/model.safetensors" >"$BATS_TEST_TMPDIR/model"
+    boot
+    "${INSIDE[@]}" systemctl start wfs@model
+    map_across restart
+    "${INSIDE[@]}" test -s /run/wfs/model/tensors/large/q4_0
+    map_across stop
+    [ "$("${INSIDE[@]}" systemctl is-active wfs@model)" = inactive ]
+    "${INSIDE[@]}" test ! -e /run/wfs/model
 }
 
 @test "the systemd unit has a cache directory, where the store is" {

@@ -137,7 +137,7 @@ static bool serve(struct execution *execution, struct tree *tree, const struct i
                   struct error *error)
 {
     const struct options *options = invocation->options;
-    struct served served = {tree, options->mount.uid, options->mount.gid, options->mount.umask};
+    struct served served = {tree, options->mount.uid, options->mount.gid, options->mount.umask, options->mount.only};
     struct session_options session_options = options->mount.session;
     if (session_options.source == NULL)
         session_options.source = tree_checkpoint(tree)->path;

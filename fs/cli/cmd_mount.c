@@ -109,7 +109,7 @@ static bool serve(struct mounting *mounting, struct tree *tree, const struct inv
     const char *path = tree_checkpoint(tree)->path;
     struct arena *arena = arena_new();
     const char *source = local_real_path(path, arena);
-    struct served served = {tree, options->mount.uid, options->mount.gid, options->mount.umask};
+    struct served served = {tree, options->mount.uid, options->mount.gid, options->mount.umask, options->mount.only};
     struct session_options session_options = options->mount.session;
     if (session_options.source == NULL)
         session_options.source = source != NULL ? source : path;

@@ -409,6 +409,7 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, s
 
 struct filling {
     fuse_req_t req;
+    node_id directory;
     bool plus;
     char *bytes;
     size_t size, used;
@@ -426,9 +427,24 @@ static bool add_entry(struct filling *filling, const char *name, const struct fu
     return true;
 }
 
+static bool is_listed(const struct filling *filling, const char *name, const struct node_attributes *attributes)
+{
+    const struct served *served = served_by(filling->req);
+    bool listed = true;
+    if (served->only.n_patterns != 0) {
+        struct arena *arena = arena_new();
+        const char *directory = tree_path(served->tree, filling->directory, arena);
+        listed = only_lists(&served->only, arena_printf(arena, "%s/%s", directory, name), attributes->directory);
+        arena_free(arena);
+    }
+    return listed;
+}
+
 static bool add_node(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
     struct filling *filling = context;
+    if (!is_listed(filling, name, attributes))
+        return true;
     /* An ino of 0 makes the kernel look the name up when it is needed. */
     struct fuse_entry_param entry = {.attr = {.st_ino = attributes->id, .st_mode = S_IFREG}};
     if (!attributes->pending)
@@ -451,8 +467,11 @@ static bool add_dots(struct filling *filling, node_id directory, uint64_t from)
 
 static void list(const struct waiting_request *request)
 {
-    struct filling filling = {
-        .req = request->req, .plus = request->plus, .bytes = scratch(request->size), .size = request->size};
+    struct filling filling = {.req = request->req,
+                              .directory = request->directory,
+                              .plus = request->plus,
+                              .bytes = scratch(request->size),
+                              .size = request->size};
     uint64_t from = (uint64_t)request->offset;
     if (tree_is_unreached(served_by(request->req)->tree, request->directory)) {
         fail_unreached(request->req);

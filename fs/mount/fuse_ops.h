@@ -17,6 +17,7 @@
 #pragma once
 
 #include "fs/mount/negotiation.h"
+#include "fs/mount/only.h"
 #include "fs/mount/passthrough.h"
 #include "fs/mount/read_queue.h"
 #include "fs/mount/waiting_room.h"
@@ -34,6 +35,7 @@ struct served {
     uid_t uid;
     gid_t gid; /* NO_GROUP: this process's, with no more permissions than others have if the sources' group differs */
     mode_t umask;
+    struct only only;                /* what is listed */
     struct watch *watch;             /* made by the session; NULL without a tree */
     struct passthrough *passthrough; /* made by the session */
     bool allows_rdwr;                /* set by the session: the owner may open files for writing; writes fail */

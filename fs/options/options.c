@@ -302,6 +302,17 @@ static bool parse_keep(void *field, const char *value, struct arena *arena, stru
     return error_set(error, "'%s' is not quantized, all or none", value);
 }
 
+static bool parse_only(void *field, const char *value, struct arena *arena, struct error *error)
+{
+    struct only *only = field;
+    const char **longer = arena_array(arena, only->n_patterns + 1, sizeof *longer);
+    if (only->n_patterns > 0)
+        memcpy(longer, only->patterns, only->n_patterns * sizeof *longer);
+    longer[only->n_patterns] = value;
+    *only = (struct only){longer, only->n_patterns + 1};
+    return true;
+}
+
 /* Sets the field if the value is "no": the field forbids passthrough. */
 static bool parse_passthrough(void *field, const char *value, struct arena *arena, struct error *error)
 {
@@ -479,6 +490,11 @@ const struct option_row option_rows[] = {
     {"allow_root", NULL, "let root read the mount, and no other user: allow_other with umask=077", true,
      parse_allow_root, FIELD(mount)},
     {"nonempty", NULL, "mount over a directory that is not empty", true, parse_flag, FIELD(mount.nonempty)},
+    {"only", "GLOB",
+     "list only these paths, such as model.gguf or gguf/*Q4_K*; others still open by name; may be repeated", true,
+     parse_only, FIELD(mount.only)},
+    {"cachedir-tag", NULL, "show CACHEDIR.TAG, so that backup programs skip the mount; libraries always have it", true,
+     parse_flag, FIELD(content.cache_tag)},
     {"no_readahead", NULL, "do not raise the kernel's read-ahead window to 4 MiB (root only)", true, parse_flag,
      FIELD(mount.session.no_readahead)},
     {"passthrough", "yes|no",

@@ -6,6 +6,7 @@
 
 #include "base/buffer.h"
 #include "formats/checkpoint.h"
+#include "fs/mount/only.h"
 #include "fs/mount/session_options.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/tree.h"
@@ -16,7 +17,8 @@
 struct mount_options {
     struct session_options session; /* its source may be NULL: the checkpoint's path */
     bool nonempty;
-    const char *log; /* path, or NULL */
+    struct only only; /* what is listed */
+    const char *log;  /* path, or NULL */
     uid_t uid;
     gid_t gid;    /* or NO_GROUP */
     mode_t umask; /* bits that files and directories lack */

@@ -27,6 +27,7 @@ struct content_options {
     const char *const *ignored_modules; /* for compressed-tensors/: patterns (engines/ct_ignored.h); NULL: the usual */
     const char *const *shown;           /* patterns of the types that gguf/ lists; NULL: see library_files.c */
     const char *name_in_library;        /* NAME, for a model of a library (library.h); NULL: the tree stands alone */
+    bool cache_tag;                     /* shows CACHEDIR.TAG; a library always does */
     bool true_digests;                  /* the blobs in ollama/ have the names of their SHA-256 (ollama.c) */
     const char *base; /* path of an adapter's or draft model's base model; NULL: the source names it */
 };

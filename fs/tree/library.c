@@ -1,5 +1,6 @@
 #include "fs/tree/library.h"
 
+#include "fs/tree/cache_tag_files.h"
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 
@@ -73,5 +74,6 @@ struct tree *library_new(const struct checkpoint *checkpoint, const struct conte
         }
     ollama_add(tree, library, branches);
     tree_add_text(tree, TREE_ROOT, "metadata.json", (struct origin){0}, write_metadata, listed);
+    cache_tag_add(tree);
     return tree;
 }

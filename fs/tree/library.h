@@ -4,7 +4,8 @@
  *   a branch whose tree is the whole tree of the model: all other files are found by name, and not listed
  *   (library_files.c). Looking into the directory opens the model.
  * - `ollama/`: a store for Ollama (ollama.c) of the same files.
- * - `metadata.json`: the models. */
+ * - `metadata.json`: the models.
+ * - `CACHEDIR.TAG` (cache_tag_files.h). */
 #pragma once
 
 #include "fs/tree/tree.h"

@@ -386,6 +386,21 @@ round_trip() {
     unmount "$MNT"
 }
 
+@test "-o only lists what a backup shall read, and the rest opens by name" {
+    serve -o 'only=model.gguf,only=tensors/f[36]*/raw,cachedir-tag' "$SOURCE" "$MNT"
+    [ "$(cd "$MNT" && find . -type f | sort)" = "./model.gguf
+./tensors/f32/raw
+./tensors/f64/raw" ]
+    "$WFS" cat "$SOURCE" tensors/f32/f16 | cmp - "$MNT/tensors/f32/f16"
+    unmount "$MNT"
+    serve -o cachedir-tag "$SOURCE" "$MNT"
+    [ "$(head -c 43 "$MNT/CACHEDIR.TAG")" = "Signature: 8a477f597d28d172789f06886806bc55" ]
+    [ "$(tar -C "$MNT" --exclude-caches-all -c . 2>/dev/null | tar -t | wc -l)" -eq 0 ]
+    unmount "$MNT"
+    serve "$SOURCE" "$MNT"
+    [ ! -e "$MNT/CACHEDIR.TAG" ]
+}
+
 @test "missing names stay missing" {
     serve "$SOURCE" "$MNT"
     for name in nothing tensors/nothing tensors/f32/nothing tensors/c64/f32 metadata.json/x "tensors/$(printf 'x%.0s' {1..255})"; do

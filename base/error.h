@@ -4,7 +4,8 @@
  * `struct error *` as its last parameter. It writes the error only when it fails, and results only when it
  * succeeds. Callers pass the error on; they may put a place before it with error_prefix(), nothing else.
  * The line names the file, the place in it and the reason, without "wfs:" and without a newline. Text that
- * comes from a file has its control and invalid bytes replaced, so that a line is safe on a terminal. */
+ * comes from a file has its control and invalid bytes replaced, so that a line is safe on a terminal. Of a line that is
+ * too long, by a path of thousands of bytes, " ... " stands for the middle: the reason at its end stays. */
 #pragma once
 
 #include <stdbool.h>

@@ -9,6 +9,8 @@
  * over the name, size and time of each input, the request's text and the version and build of wfs. The time is in the
  * future only if an input's is. Inputs dated close to 1970, as by reproducible builds, have the seconds added instead.
  *
+ * A time before 1970 counts as 1970.
+ *
  * Equal requests with equal inputs have equal times, wherever and whenever they are mounted. */
 #pragma once
 

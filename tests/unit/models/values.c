@@ -200,7 +200,8 @@ static void check(size_t i)
     if (model != NULL) {
         bool found = find_value(&model->kvs, rows[i].key, &value);
         CHECK_NAMED(rows[i].note != NULL ? has_note(checkpoint, rows[i].note)
-                                         : !has_note(checkpoint, "rope") && !has_note(checkpoint, "MTP"),
+                                         : !has_note(checkpoint, " rope") && !has_note(checkpoint, "rope_theta") &&
+                                               !has_note(checkpoint, "multi-token"),
                     rows[i].config);
         CHECK_NAMED(rows[i].value == ABSENT ? !found : found && value == (uint64_t)rows[i].value, rows[i].key);
     }

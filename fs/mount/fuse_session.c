@@ -231,6 +231,7 @@ struct session *session_new(const struct served *served, const char *mountpoint,
     session->own = own_mount_at(mountpoint);
     session->served.watch = served->tree != NULL ? watch_new(served->tree) : NULL;
     bool may_pass = !options->no_passthrough && !options->allow_rdwr;
+    session->serving.negotiation.wants_idmapped = !mountpoint_is_descriptor(mountpoint);
     session->serving.negotiation.wants_passthrough = may_pass && served->tree != NULL;
     session->served.passthrough = passthrough_new(served->tree, fuse_session_fd(fuse), &session->serving.negotiation);
     serving_begin(&session->serving, &session->served, n_readers());

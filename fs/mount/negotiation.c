@@ -25,7 +25,8 @@ void negotiation_note_request(struct negotiation *negotiation, const void *reque
 void negotiation_edit_reply(struct negotiation *negotiation, const struct iovec *iov, int count)
 {
     const uint32_t layers = STACKED_LAYERS;
-    const uint32_t wanted = IDMAPPED | (negotiation->wants_passthrough ? PASSTHROUGH : 0);
+    const uint32_t wanted =
+        (negotiation->wants_idmapped ? IDMAPPED : 0) | (negotiation->wants_passthrough ? PASSTHROUGH : 0);
     const uint32_t accepted = negotiation->offered & wanted;
     const struct fuse_out_header *header = iov[0].iov_base;
     if (accepted == 0 || count != 2 || header->error != 0 || iov[1].iov_len != sizeof(struct fuse_init_out))

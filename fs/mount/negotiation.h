@@ -20,7 +20,8 @@
 
 /* Zero-initialized at first, and of one mount. */
 struct negotiation {
-    bool wants_passthrough; /* set by the mount before the first request */
+    bool wants_passthrough; /* set by the mount before the first request, as the next one */
+    bool wants_idmapped;    /* only of a mount with default_permissions: the kernel refuses others */
     bool has_passthrough;   /* the reply accepted it */
     uint32_t offered;       /* the younger half of the kernel's bits; 0 before INIT */
 };

@@ -38,7 +38,7 @@ static struct exchange new_exchange(uint32_t opcode, uint32_t flags2)
 /* Lets the request, of `length` bytes, and its reply pass. Returns whether passthrough was agreed on. */
 static bool pass(struct exchange *exchange, size_t length, bool wants_passthrough)
 {
-    struct negotiation negotiation = {.wants_passthrough = wants_passthrough};
+    struct negotiation negotiation = {.wants_passthrough = wants_passthrough, .wants_idmapped = true};
     const struct iovec reply[] = {{exchange->header, sizeof exchange->header},
                                   {exchange->reply, sizeof exchange->reply}};
     negotiation_note_request(&negotiation, exchange->request, length);
@@ -70,6 +70,17 @@ static void accepted(void)
                 "a mount without passthrough accepts none");
 }
 
+/* A mount that another program made may lack default_permissions. */
+static void not_wanted(void)
+{
+    struct negotiation negotiation = {0};
+    struct exchange exchange = new_exchange(INIT, ~0u);
+    const struct iovec reply[] = {{exchange.header, sizeof exchange.header}, {exchange.reply, sizeof exchange.reply}};
+    negotiation_note_request(&negotiation, exchange.request, sizeof exchange.request);
+    negotiation_edit_reply(&negotiation, reply, 2);
+    CHECK(is_unchanged(&exchange) && !negotiation.has_passthrough);
+}
+
 static void unchanged(void)
 {
     struct exchange exchange = new_exchange(INIT, ~(passthrough | idmapped));
@@ -90,6 +101,7 @@ static void unchanged(void)
 int main(void)
 {
     accepted();
+    not_wanted();
     unchanged();
     return check_done();
 }

@@ -371,9 +371,14 @@ void checkpoint_change_side_file(struct checkpoint *checkpoint, const char *name
     own_source(checkpoint, file->source);
 }
 
-static void add_note(struct notes *notes, enum subject subject, bool is_hint, const char *format, va_list arguments)
+/* Adds a note, except on files that are not made of an incomplete checkpoint. */
+static void add_note(const struct checkpoint *checkpoint, enum subject subject, bool is_hint, const char *format,
+                     va_list arguments)
 {
+    struct notes *notes = checkpoint->notes;
     char *text;
+    if (checkpoint->incomplete != NULL && subject != SUBJECT_SOURCE)
+        return;
     if (vasprintf(&text, format, arguments) < 0)
         memory_exhausted(strlen(format));
     pthread_mutex_lock(&notes->lock);
@@ -393,7 +398,7 @@ void checkpoint_note(const struct checkpoint *checkpoint, enum subject subject, 
 {
     va_list arguments;
     va_start(arguments, format);
-    add_note(checkpoint->notes, subject, false, format, arguments);
+    add_note(checkpoint, subject, false, format, arguments);
     va_end(arguments);
 }
 
@@ -401,7 +406,7 @@ void checkpoint_hint(const struct checkpoint *checkpoint, enum subject subject, 
 {
     va_list arguments;
     va_start(arguments, format);
-    add_note(checkpoint->notes, subject, true, format, arguments);
+    add_note(checkpoint, subject, true, format, arguments);
     va_end(arguments);
 }
 

@@ -8,7 +8,10 @@
 #include "formats/unread.h"
 
 #include <libgen.h>
+#include <stdio.h>
 #include <string.h>
+
+enum { SHOWN_NAME = 200 };
 
 static enum location_links links_of(bool follow_links)
 {
@@ -229,6 +232,31 @@ static bool read_single_file(struct checkpoint *checkpoint, const struct format 
     return true;
 }
 
+/* Reports whether a tensor's numbers are in the source, but could not be read, and are not an optimizer's. */
+static bool is_lost(const struct tensor *tensor)
+{
+    return tensor->refusal != NULL && !tensor->is_no_number &&
+           !tensor_is_of_optimizer(tensor->name, tensor->name_length);
+}
+
+static void note_lost(struct checkpoint *checkpoint, const struct open_options *options)
+{
+    const struct tensor *first = NULL;
+    char shown[SHOWN_NAME], others[64] = "";
+    size_t n_lost = 0;
+    for (size_t i = checkpoint->tensors->n_tensors; i-- > 0;)
+        if (is_lost(&checkpoint->tensors->tensors[i])) {
+            first = &checkpoint->tensors->tensors[i];
+            n_lost++;
+        }
+    if (n_lost == 0)
+        return;
+    text_printable(first->name, first->name_length, shown, sizeof shown);
+    if (n_lost > 1)
+        snprintf(others, sizeof others, ", nor can %zu other tensors", n_lost - 1);
+    checkpoint_lacks(checkpoint, options, "tensor '%s' cannot be read (%s)%s", shown, first->refusal, others);
+}
+
 static bool fill_in(struct checkpoint *checkpoint, struct input *input, const struct open_options *options,
                     struct error *error)
 {
@@ -243,6 +271,8 @@ static bool fill_in(struct checkpoint *checkpoint, struct input *input, const st
     if (is_read && checkpoint->tensors->n_tensors == 0 && checkpoint->file_format != NULL &&
         checkpoint->file_format->needs_tensors)
         checkpoint->incomplete = "the source contains no tensors";
+    if (is_read)
+        note_lost(checkpoint, options);
     if (is_read && is_adapter(checkpoint))
         checkpoint->kind = CHECKPOINT_ADAPTER;
     return is_read;

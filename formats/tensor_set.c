@@ -275,6 +275,21 @@ bool tensor_is_stored(const struct tensor *tensor)
     return tensor->view == NULL && tensor->strides == NULL && tensor->refusal == NULL;
 }
 
+bool tensor_is_of_optimizer(const char *name, size_t name_length)
+{
+    static const char *const keys[] = {"optim", "optimizer", "optimizer_states", "optimizer_state_dict", "opt_state"};
+    const char *at = name, *end = name + name_length;
+    for (int key = 0; key < 2 && at < end; key++) {
+        const char *dot = memchr(at, '.', (size_t)(end - at));
+        size_t length = (size_t)((dot != NULL ? dot : end) - at);
+        for (size_t i = 0; dot != NULL && i < sizeof keys / sizeof *keys; i++)
+            if (length == strlen(keys[i]) && memcmp(at, keys[i], length) == 0)
+                return true;
+        at += length + 1;
+    }
+    return false;
+}
+
 uint64_t tensor_elements(const struct tensor *tensor)
 {
     uint64_t n_elements = 1;

@@ -21,6 +21,7 @@ struct tensor {
     const char *name; /* any bytes, NULs included, and a NUL at the end */
     uint32_t name_length;
     uint8_t rank;
+    bool is_no_number; /* a refused tensor of texts or objects, which are no weights: models are whole without it */
     const struct dtype *dtype;
     const uint64_t *shape;   /* elements */
     const uint64_t *strides; /* elements; NULL: row-major without gaps */
@@ -32,8 +33,8 @@ struct tensor {
      * use tensor_view(). */
     const struct view *view;
 
-    /* The reason why values cannot be shown: "sparse tensors are not supported". Such a tensor is listed without views.
-     */
+    /* The reason why values cannot be shown: "sparse tensors are not supported". Such a tensor is listed without views,
+     * and the checkpoint that lists it is incomplete, except if it is_no_number. */
     const char *refusal;
 };
 
@@ -88,6 +89,9 @@ const struct view *tensor_view(const struct tensor *tensor, struct arena *arena)
 
 /* Reports whether the elements lie one after the other in the source, in row-major order, needing no computation. */
 bool tensor_is_stored(const struct tensor *tensor);
+
+/* Reports whether a name is that of an optimizer's state: one of its first two keys says so. */
+bool tensor_is_of_optimizer(const char *name, size_t name_length);
 
 uint64_t tensor_elements(const struct tensor *tensor);
 

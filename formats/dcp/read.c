@@ -61,25 +61,9 @@ static enum probe dcp_probe(const struct input *input)
     return PROBE_NO;
 }
 
-/* Reports whether a name is of an optimizer's state: one of its first two keys says so. */
-static bool is_of_optimizer(struct dcp_text name)
-{
-    const char *at = name.bytes, *end = name.bytes + name.length;
-    for (int key = 0; key < 2 && at < end; key++) {
-        const char *dot = memchr(at, '.', (size_t)(end - at));
-        size_t length = (size_t)((dot != NULL ? dot : end) - at);
-        bool is_short = length == 5 && memcmp(at, "optim", 5) == 0,
-             is_long = length >= 9 && memcmp(at, "optimizer", 9) == 0;
-        if (dot != NULL && (is_short || is_long))
-            return true;
-        at += length + 1;
-    }
-    return false;
-}
-
 static bool is_shown(const struct reader *reader, struct dcp_text name)
 {
-    return reader->options->optimizer || !is_of_optimizer(name);
+    return reader->options->optimizer || !tensor_is_of_optimizer(name.bytes, name.length);
 }
 
 /* Files. */

@@ -48,6 +48,7 @@ static bool read_dataspace(struct reader *reader, const struct hdf5_message *mes
         if (dataset->most[i] < dataset->shape[i])
             return hdf5_refuse(reader->file, message->address, "damaged: a dataset larger than it may be", error);
     }
+    dataset->is_no_number |= version == 2 && body[3] == NO_VALUES;
     if (version == 2 && body[3] == NO_VALUES)
         leave_out(dataset, "a null dataspace has no values");
     return true;
@@ -391,8 +392,10 @@ bool hdf5_dataset_read(struct hdf5 *file, const struct hdf5_object *object, stru
         dataset->type.refusal = NULL;
         dataset->type.dtype = dtype_by_name("BF16");
     }
-    if (dataset->type.refusal != NULL)
+    if (dataset->type.refusal != NULL) {
         leave_out(dataset, dataset->type.refusal);
+        dataset->is_no_number = dataset->type.is_no_number;
+    }
     if (!read_dataspace(&reader, space, error))
         return false;
     if (!shape_size(dataset->type.dtype, dataset->shape, dataset->rank, &dataset->n_elements, &dataset->n_bytes, NULL))

@@ -30,6 +30,7 @@ struct hdf5_dataset {
     uint64_t n_elements, n_bytes;
     unsigned char fill[16]; /* the fill value, as it is stored */
     const char *refusal;    /* why it has no values; NULL: it has */
+    bool is_no_number;      /* it is refused, and stores no numbers */
 
     enum hdf5_storage storage;
     uint64_t address; /* of the elements, or of the index */

@@ -211,6 +211,16 @@ static const struct dtype *find_dtype(struct part part, bool *ret_swap)
     }
 }
 
+/* Opaque elements of one or two bytes may be floats that numpy has no name for, as h5py stores F8. */
+static bool is_no_number(struct part part)
+{
+    enum { VARIABLE_KIND = 1, KIND_BITS = 15, KIND_STRING = 1, FLOAT_BYTES = 2 };
+    unsigned class = class_of(part);
+    bool is_text = class == CLASS_VARIABLE && (part.bytes[VARIABLE_KIND] & KIND_BITS) == KIND_STRING;
+    return is_text || class == CLASS_STRING || class == CLASS_TIME || class == CLASS_REFERENCE ||
+           (class == CLASS_OPAQUE && size_of(part) > FLOAT_BYTES);
+}
+
 bool hdf5_type_read(const struct hdf5 *file, const struct hdf5_message *message, struct hdf5_type *type,
                     struct error *error)
 {
@@ -225,9 +235,13 @@ bool hdf5_type_read(const struct hdf5 *file, const struct hdf5_message *message,
     type->size = size_of(part);
     type->is_opaque = class_of(part) == CLASS_OPAQUE && type->size == 2;
     const struct dtype *dtype = find_dtype(part, &type->swap);
-    if (dtype == NULL)
-        type->refusal = refusals[class_of(part)];
-    else
+    if (dtype != NULL) {
         type->dtype = dtype;
+        return true;
+    }
+    type->refusal = refusals[class_of(part)];
+    type->is_no_number = is_no_number(part);
+    if (type->is_no_number && class_of(part) == CLASS_VARIABLE)
+        type->refusal = refusals[CLASS_STRING];
     return true;
 }

@@ -10,6 +10,7 @@ struct hdf5_type {
     bool is_opaque;            /* of 2 bytes: bfloat16 if an attribute names it so */
     uint64_t size;             /* bytes of a stored element */
     const char *refusal;       /* why elements have no values: "strings have no values"; else NULL */
+    bool is_no_number;         /* refused elements are texts, times, references or bytes without a type */
 };
 
 /* Reads a datatype. Types that wfs has no dtype for get a refusal; only damage fails. */

@@ -15,16 +15,15 @@ struct reader {
     uint64_t group; /* its address, for messages */
 };
 
-static bool add_link(struct reader *reader, const char *name, size_t length, bool is_hard, uint64_t address,
-                     struct error *error)
+static bool add_link(struct reader *reader, const char *name, size_t length, struct hdf5_link link, struct error *error)
 {
     if (length == 0 || length > TENSOR_MAX_NAME || memchr(name, '\0', length) != NULL ||
         memchr(name, '/', length) != NULL)
         return hdf5_refuse(reader->file, reader->group, "damaged: the name of a link", error);
     struct hdf5_links *links = reader->links;
     links->links = arena_grow(reader->arena, links->links, links->n_links, sizeof *links->links);
-    links->links[links->n_links++] =
-        (struct hdf5_link){.name = arena_strndup(reader->arena, name, length), .is_hard = is_hard, .address = address};
+    link.name = arena_strndup(reader->arena, name, length);
+    links->links[links->n_links++] = link;
     return true;
 }
 
@@ -62,8 +61,9 @@ static bool take_symbols(struct table *table, uint64_t address, struct error *er
             break;
         }
         const char *text = table->heap.texts + name;
-        good = add_link(table->reader, text, strlen(text), read_le(entry + CACHE, 4) != SOFT_LINK,
-                        read_le(entry + OBJECT, 8), error);
+        const struct hdf5_link link = {.is_hard = read_le(entry + CACHE, 4) != SOFT_LINK,
+                                       .address = read_le(entry + OBJECT, 8)};
+        good = add_link(table->reader, text, strlen(text), link, error);
     }
     free(entries);
     return good;
@@ -119,7 +119,7 @@ static bool read_symbol_table(struct reader *reader, const struct hdf5_message *
 /* Link messages. */
 
 /* Flags of a link. */
-enum { NAME_WIDTH = 3, HAS_ORDER = 4, HAS_TYPE = 8, HAS_CHARSET = 16, HARD = 0 };
+enum { NAME_WIDTH = 3, HAS_ORDER = 4, HAS_TYPE = 8, HAS_CHARSET = 16, HARD = 0, SOFT = 1 };
 
 static bool take_link(struct reader *reader, const unsigned char *body, uint64_t length, struct error *error)
 {
@@ -133,8 +133,9 @@ static bool take_link(struct reader *reader, const unsigned char *body, uint64_t
     at += width;
     if (name_length > length - at || (is_hard && length - at - name_length < ADDRESS))
         return hdf5_refuse(reader->file, reader->group, "damaged: a link is longer than its message", error);
-    return add_link(reader, (const char *)body + at, (size_t)name_length, is_hard,
-                    is_hard ? read_le(body + at + name_length, ADDRESS) : HDF5_UNDEFINED, error);
+    struct hdf5_link link = {.is_hard = is_hard, .is_external = !is_hard && body[PREFIX] != SOFT};
+    link.address = is_hard ? read_le(body + at + name_length, ADDRESS) : HDF5_UNDEFINED;
+    return add_link(reader, (const char *)body + at, (size_t)name_length, link, error);
 }
 
 /* Heaps of links. */

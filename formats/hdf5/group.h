@@ -5,7 +5,8 @@
 
 struct hdf5_link {
     const char *name; /* NUL-terminated; has no NUL in it */
-    bool is_hard;     /* else the link gives a path here or in another file, which is not followed */
+    bool is_hard;     /* else the link gives a path, which is not followed */
+    bool is_external; /* the path is in another file */
     uint64_t address; /* of the object's header, for a hard link */
 };
 

@@ -48,6 +48,7 @@ struct reader {
     struct checkpoint *checkpoint;
     struct source *source;
     struct tensor_set *tensors;
+    const struct open_options *options;
     struct hdf5 *file;
     struct hdf5_chunked *chunked;
     struct arena *scratch;  /* the addresses of objects seen */
@@ -59,7 +60,7 @@ struct reader {
     struct repeated *repeated; /* on the heap */
     size_t n_repeated, n_entered_again;
     uint64_t n_bytes, n_repeated_bytes; /* of the elements of datasets */
-    size_t n_not_followed;              /* links */
+    size_t n_soft, n_external;          /* links that are not followed */
     uint64_t names_left;
 };
 
@@ -167,6 +168,7 @@ static bool add_tensor(struct reader *reader, const struct hdf5_dataset *dataset
         .rank = (uint8_t)dataset->rank,
         .shape = arena_copy(arena, dataset->shape, dataset->rank * sizeof *dataset->shape),
         .refusal = dataset->refusal != NULL ? arena_strdup(arena, dataset->refusal) : NULL,
+        .is_no_number = dataset->is_no_number,
     };
     if (!set_name(reader, &tensor, error))
         return false;
@@ -301,7 +303,8 @@ static bool take_link(struct reader *reader, const struct level *level, const st
     reader->path.length = level->path_length;
     buffer_append_text(&reader->path, link->name);
     if (!link->is_hard) {
-        reader->n_not_followed++;
+        reader->n_external += link->is_external;
+        reader->n_soft += !link->is_external;
         return true;
     }
     return take_object(reader, link->address, error);
@@ -346,9 +349,14 @@ static bool finish(struct reader *reader, size_t n_before, struct error *error)
     if (reader->n_repeated_bytes > n_most)
         return error_set(error, "%s: hard links show its datasets more than %d times", source_name(reader->source),
                          REPEATED_RATIO);
-    if (reader->n_not_followed > 0)
-        checkpoint_note(reader->checkpoint, SUBJECT_SOURCE, "%s: %zu soft or external links are not followed",
-                        source_name(reader->source), reader->n_not_followed);
+    if (reader->n_soft > 0)
+        checkpoint_note(reader->checkpoint, SUBJECT_SOURCE, "%s: %zu soft link%s not followed",
+                        source_name(reader->source), reader->n_soft, reader->n_soft == 1 ? " is" : "s are");
+    if (reader->n_external > 0)
+        checkpoint_lacks(reader->checkpoint, reader->options, "%s: %zu external link%s in %s",
+                         source_name(reader->source), reader->n_external,
+                         reader->n_external == 1 ? " leads to a dataset" : "s lead to datasets",
+                         reader->n_external == 1 ? "another file" : "other files");
     return true;
 }
 
@@ -366,6 +374,7 @@ static bool hdf5_read_file(struct checkpoint *checkpoint, struct source *source,
         .checkpoint = checkpoint,
         .source = source,
         .tensors = tensors,
+        .options = options,
         .file = file,
         .chunked = hdf5_chunked_new(file),
         .scratch = arena_new(),

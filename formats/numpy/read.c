@@ -164,8 +164,8 @@ static bool parse_header(const char *text, size_t length, struct header *header)
     return n_seen == N_KEYS && cursor.at == cursor.end;
 }
 
-/* Returns the dtype of a descr such as "<f4", or NULL and the reason. */
-static const struct dtype *dtype_of(const char *descr, bool *ret_swapped, const char **ret_reason)
+/* Returns the dtype of a descr such as "<f4", or NULL, with the tensor's refusal. */
+static const struct dtype *dtype_of(const char *descr, bool *ret_swapped, struct tensor *tensor)
 {
     char native[MAX_DESCR + 2];
     const char *kind = descr + (*descr != '\0' && strchr("<>|=", *descr) != NULL);
@@ -178,15 +178,16 @@ static const struct dtype *dtype_of(const char *descr, bool *ret_swapped, const 
             if ((*dtype)->numpy != NULL && strcmp((*dtype)->numpy, native) == 0)
                 return *dtype;
     }
-    *ret_reason = "elements of an unsupported type";
+    tensor->refusal = "elements of an unsupported type";
+    tensor->is_no_number = *kind != '\0' && strchr("OUSMm", *kind) != NULL;
     if (*kind == '\0')
-        *ret_reason = "structured elements";
+        tensor->refusal = "structured elements";
     else if (*kind == 'O')
-        *ret_reason = "pickled objects";
+        tensor->refusal = "pickled objects";
     else if (*kind == 'U' || *kind == 'S')
-        *ret_reason = "texts";
+        tensor->refusal = "texts";
     else if (*kind == 'V')
-        *ret_reason = "elements without a type";
+        tensor->refusal = "elements without a type";
     return NULL;
 }
 
@@ -318,7 +319,7 @@ static bool add_array(const struct reader *reader, const char *name, const struc
         return false;
     struct tensor tensor = {.name = name, .name_length = (uint32_t)strlen(name), .rank = (uint8_t)header.rank};
     tensor.source = place->source;
-    tensor.dtype = dtype_of(header.descr, &swapped, &tensor.refusal);
+    tensor.dtype = dtype_of(header.descr, &swapped, &tensor);
     if (tensor.dtype == NULL)
         tensor.dtype = &u8_dtype;
     tensor.shape = arena_copy(arena, header.shape, header.rank * sizeof *header.shape);

@@ -448,6 +448,7 @@ static bool add_external(struct onnx_reader *reader, const struct protobuf *mess
 static bool list_texts(struct onnx_reader *reader, struct tensor *tensor)
 {
     tensor->refusal = "texts have no values";
+    tensor->is_no_number = true;
     tensor_set_add(reader->tensors, tensor);
     return true;
 }

@@ -132,6 +132,7 @@ static bool set_tensor(struct reader *reader, const struct protobuf *message, st
         return false;
     tensor->dtype = entry.dtype;
     tensor->refusal = entry.refusal;
+    tensor->is_no_number = entry.refusal != NULL;
     tensor->rank = (uint8_t)entry.rank;
     tensor->shape = arena_copy(reader->checkpoint->arena, entry.shape, entry.rank * sizeof *entry.shape);
     if (!shape_size(entry.dtype, entry.shape, entry.rank, &n_elements, &n_bytes, NULL))

@@ -103,6 +103,7 @@ static bool place_elements(struct reader *reader, const struct table_entry *entr
     tensor->rank = (uint8_t)found->rank;
     tensor->shape = arena_copy(arena, found->shape, found->rank * sizeof *found->shape);
     tensor->refusal = found->refusal;
+    tensor->is_no_number = found->refusal != NULL;
     if (!shape_size(found->dtype, found->shape, found->rank, &n_elements, &n_bytes, NULL))
         return refuse(reader, entry, "its size overflows", error);
     if (found->refusal != NULL || found->is_sliced)

@@ -135,7 +135,8 @@ static bool read_dtype(struct reader *reader, const struct flat_table *table, st
     if (type >= N_DTYPES)
         return flat_refuse(&reader->graph, table->at, "a tensor of an unknown type", error);
     tensor->dtype = dtype_names[type] != NULL ? dtype_by_name(dtype_names[type]) : &u8_dtype;
-    if (dtype_names[type] == NULL)
+    tensor->is_no_number = dtype_names[type] == NULL;
+    if (tensor->is_no_number)
         tensor->refusal = "texts and resources have no values";
     else if (table->fields[TENSOR_SPARSITY] != 0)
         tensor->refusal = "sparse tensors are not supported";

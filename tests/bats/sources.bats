@@ -101,6 +101,26 @@ has_only_tensors() {
     "$PYTHON" "$HERE/sources.py" check "$WFS" "$BATS_FILE_TMPDIR" pickles
 }
 
+@test "a model whose numbers cannot all be read is a part, one with texts is whole" {
+    local dir=$BATS_TEST_TMPDIR
+    "$PYTHON" "$HERE/sources.py" unreadable "$dir"
+    has_only_tensors "$dir/records.npz" "tensor 'odd' cannot be read (structured elements)"
+    has_only_tensors "$dir/untyped.npz" "tensor 'odd' cannot be read (elements without a type)"
+    for name in records untyped; do
+        [ "$("$WFS" cat "$dir/$name.npz" tensors/w/raw | od -An -tf4 | xargs)" = "0 1 2" ]
+        [ "$("$WFS" cat -o partial "$dir/$name.npz" model.safetensors | tail -c 12 | od -An -tf4 | xargs)" = "0 1 2" ]
+    done
+    for name in texts objects dates; do
+        "$WFS" ls "$dir/$name.npz" | grep -qx model.safetensors
+    done
+    [ "$("$WFS" info "$dir/records.npz" | grep -c 'plain container\|left out')" = 0 ] # notes on files that are not there
+    "$PYTHON" "$HERE/sources.py" odd "$dir/odd.pkl"
+    [ "$("$WFS" ls "$dir/odd.pkl" | paste -sd ' ')" = "metadata.json tensors" ]
+    "$WFS" info "$dir/odd.pkl" | grep -q "tensor 'short' cannot be read (its nested storage cannot be read: .*), nor can 5 other tensors; -o partial"
+    "$PYTHON" "$HERE/sources.py" odd "$dir/odd.pkl" optimizer
+    "$WFS" ls "$dir/odd.pkl" | grep -qx model.safetensors
+}
+
 @test "a tensor that cannot be shown is refused alone" {
     need jq
     "$PYTHON" "$HERE/sources.py" odd "$BATS_TEST_TMPDIR/odd.pkl"

@@ -8,7 +8,8 @@
     sources.py arrays FILE          arrays one after another, as numpy.save() appends them
     sources.py others FOLDER        files that wfs does not read
     sources.py no-tensors FILE      a torch archive of options
-    sources.py odd FILE             a pickle with tensors that cannot be shown beside one that can
+    sources.py unreadable FOLDER    arrays of numpy, each beside one that cannot be shown
+    sources.py odd FILE [KEY]            a pickle with tensors that cannot be shown beside one that can
 
 FOLDER/FORMAT has the files of a format, which this script writes byte for byte as the format's own library does.
 """
@@ -493,8 +494,8 @@ def make_pickles(folder):
         bad(name + ".pkl", reason)
 
 
-def make_odd(path):
-    """Tensors that cannot be shown, beside one that can."""
+def make_odd(path, key=None):
+    """Tensors that cannot be shown, below that key, beside one that can."""
     matrix, codes = numpy.arange(6, dtype="f4").reshape(2, 3), numpy.zeros(32, "u1")
     from_type = function("torch._tensor", "_rebuild_from_type_v2")
     jagged = function("torch.nested._internal.nested_tensor", "_rebuild_njt")
@@ -503,9 +504,9 @@ def make_odd(path):
     torch_storage = legacy_storage(FLOAT, matrix)
     damaged = {"short": torch_storage[:-1], "count": legacy_storage(FLOAT, matrix, 7), "text": b"x", "empty": b""}
     tensors = {name: torch_tensor(matrix, data=data) for name, data in damaged.items()}
+    tensors |= {"jagged": Call(from_type, jagged, STORAGES[FLOAT], (torch_tensor(matrix),), {}), "q": quantized}
     with open(path, "wb") as out:
-        pickle.dump({**tensors, "jagged": Call(from_type, jagged, STORAGES[FLOAT], (torch_tensor(matrix),), {}), "q": quantized,
-                     "x": torch_tensor(matrix)}, out)
+        pickle.dump({**({key: tensors} if key else tensors), "x": torch_tensor(matrix)}, out)
 
 
 def put(path, content):
@@ -641,7 +642,14 @@ def make_arrays(path):
         numpy.save(out, numpy.array(True))
 
 
-COMMANDS = {"make": make, "check": check, "large-pickle": make_large_pickle, "shards": make_shards, "part": make_part, "arrays": make_arrays, "odd": make_odd, "others": make_others,
+def make_unreadable(folder):
+    odd = {"records": numpy.zeros(2, [("a", "f4")]), "untyped": numpy.zeros(2, "V1"), "texts": numpy.array(["a", "b"]),
+           "objects": numpy.array(["a", None], object), "dates": numpy.array(["2020-01-01"], "M8[D]")}
+    for name, array in odd.items():
+        numpy.savez(f"{folder}/{name}.npz", w=numpy.arange(3, dtype="f4"), odd=array)
+
+
+COMMANDS = {"make": make, "check": check, "large-pickle": make_large_pickle, "shards": make_shards, "part": make_part, "arrays": make_arrays, "odd": make_odd, "unreadable": make_unreadable, "others": make_others,
             "no-tensors": make_no_tensors}
 
 if __name__ == "__main__":

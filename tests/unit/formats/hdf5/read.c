@@ -46,7 +46,7 @@ static const char described[] = "dtypes/bfloat16 BF16 [3] 0 1 2\n"
                                 "dtypes/i1 I8 [2, 2] 0 1 2 3\n"
                                 "dtypes/i8 I64 [2, 2] 0 1 2 3\n"
                                 "dtypes/null F32 [] (a null dataspace has no values)\n"
-                                "dtypes/text U8 [] (elements of variable length have no values)\n"
+                                "dtypes/text U8 [] (strings have no values)\n"
                                 "dtypes/u2 U16 [2, 2] 0 1 2 3\n"
                                 "dtypes/void U8 [2] (opaque elements have no values)\n";
 

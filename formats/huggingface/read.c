@@ -221,6 +221,38 @@ static bool find_index(struct arena *arena, const struct input *input, const str
     return true;
 }
 
+/* Reports whether all shards of an index are there. */
+static bool has_shards(const struct input *input, const struct shards *shards)
+{
+    for (size_t i = 0; i < shards->n_names; i++)
+        if (location_kind(input->location, shards->names[i]) != LOCATION_FILE)
+            return false;
+    return true;
+}
+
+/* Chooses between the weights in one file and the shards of an index, of which one is old. The index is the authority,
+ * unless a shard is missing: saving a model in one file removes old shards, but not their index. */
+static void choose_shards(struct checkpoint *checkpoint, const struct input *input, const char *index_name,
+                          const char *usual, struct shard_index *index, struct shards *shards)
+{
+    struct error unused;
+    bool is_listed = false;
+    if (!index_read(index, input->location, index_name, checkpoint, shards, &unused) || !has_shards(input, shards)) {
+        checkpoint_note(checkpoint, SUBJECT_SOURCE, "%s is not used, because %s exists", index_name, usual);
+        index_free(index);
+        *index = (struct shard_index){0};
+        *shards = (struct shards){.names = arena_copy(checkpoint->arena, &usual, sizeof usual), .n_names = 1};
+        return;
+    }
+    for (size_t i = 0; i < shards->n_names; i++)
+        is_listed |= strcmp(shards->names[i], usual) == 0;
+    if (!is_listed)
+        checkpoint_note(checkpoint, SUBJECT_SOURCE,
+                        "the shards of %s are read, as by the converter to GGUF, not %s, which transformers loads; "
+                        "remove the older weights",
+                        index_name, usual);
+}
+
 static bool find_shards(struct checkpoint *checkpoint, const struct input *input, const struct kind *kind,
                         struct shard_index *index, struct shards *shards, struct error *error)
 {
@@ -228,23 +260,15 @@ static bool find_shards(struct checkpoint *checkpoint, const struct input *input
     if (!find_index(checkpoint->arena, input, kind, &index_name, error))
         return false;
     const char *usual = find_usual(input, kind, of_weights);
-    if (usual != NULL) {
-        bool has_shards = false;
-        for (size_t i = 0; i < input->list.count; i++)
-            has_shards |= is_usual_shard(input, kind, input->list.entries[i].name);
-        if (index_name != NULL && !has_shards)
-            checkpoint_note(checkpoint, SUBJECT_SOURCE, "%s is not used, because %s exists", index_name, usual);
-        else if (index_name != NULL)
-            checkpoint_note(checkpoint, SUBJECT_SOURCE,
-                            "%s is read, as by transformers, not the shards of %s, which the converter to GGUF reads; "
-                            "remove the older weights",
-                            usual, index_name);
+    if (usual != NULL && index_name != NULL)
+        choose_shards(checkpoint, input, index_name, usual, index, shards);
+    else if (usual != NULL)
         *shards = (struct shards){.names = arena_copy(checkpoint->arena, &usual, sizeof usual), .n_names = 1};
-        return true;
-    }
-    if (index_name != NULL)
+    else if (index_name != NULL)
         return index_read(index, input->location, index_name, checkpoint, shards, error);
-    return find_without_index(checkpoint->arena, input, kind, shards, error);
+    else
+        return find_without_index(checkpoint->arena, input, kind, shards, error);
+    return true;
 }
 
 /* Adds to the error of a shard that cannot be opened. */

@@ -51,11 +51,17 @@ static void single_files(void)
     CHECK_TEXT(outcome("single", &usual), "ok: a b");
     files_write_text("single/" INDEX, "{}");
     CHECK_TEXT(outcome("single", &usual), "ok: a b; " INDEX " is not used, because model.safetensors exists");
-    write_shard("single/" SHARD_1, "a b");
+    write_shard("single/" SHARD_1, "c");
+    files_write_text("single/" INDEX, "{\"weight_map\":{\"c\":\"" SHARD_1 "\",\"d\":\"" SHARD_2 "\"}}");
+    CHECK_TEXT(outcome("single", &usual), "ok: a b; " INDEX " is not used, because model.safetensors exists");
+    write_shard("single/" SHARD_2, "d");
     CHECK_TEXT(outcome("single", &usual),
-               "ok: a b; model.safetensors is read, as by transformers, not the shards of " INDEX
-               ", which the converter to GGUF reads; remove the older weights");
+               "ok: c d; the shards of " INDEX " are read, as by the converter to GGUF, not model.safetensors, which "
+               "transformers loads; remove the older weights");
+    files_write_text("single/" INDEX, "{\"weight_map\":{\"c\":\"" SHARD_1 "\",\"b\":\"model.safetensors\"}}");
+    CHECK_TEXT(outcome("single", &usual), "ok: c a b; " INDEX " does not list tensor 'a' of model.safetensors");
     remove("single/" SHARD_1);
+    remove("single/" SHARD_2);
 
     write_shard("other/adapter_model.safetensors", "lora");
     CHECK_TEXT(outcome("other", &usual), "ok: lora");

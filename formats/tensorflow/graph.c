@@ -1,9 +1,12 @@
-/* Frozen graphs of TensorFlow: the constants of a GraphDef, in a .pb file.
+/* Frozen graphs of TensorFlow: the constants of a GraphDef, in a .pb file; and those in the graph of a SavedModel.
  *
  * Each node whose operator is Const is a tensor by the node's name, after FUNCTION/ if a function has it, mapped where
  * its tensor_content lies. Typed values are decoded when the file is read; if there are fewer than elements, the last
  * one is repeated, however many that are, and without any all are zeros. Texts are listed without values. Source:
- * graph.proto, function.proto, node_def.proto, attr_value.proto and tensor.proto of TensorFlow; Tensor::FromProto(). */
+ * saved_model.proto, meta_graph.proto, graph.proto, function.proto, node_def.proto, attr_value.proto and tensor.proto
+ * of TensorFlow; Tensor::FromProto(). */
+#include "formats/tensorflow/graph.h"
+
 #include "base/text.h"
 #include "formats/checkpoint_builder.h"
 #include "formats/protobuf_numbers.h"
@@ -14,6 +17,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Fields of a SavedModel, and of its graphs with their tags. */
+enum { SAVED_MODEL_META_GRAPH = 2, META_GRAPH_GRAPH = 2 };
 
 /* Fields of GraphDef, NodeDef, an entry of its attributes, and AttrValue. */
 enum { GRAPH_NODE = 1, NODE_NAME = 1, NODE_OPERATOR = 2, NODE_ATTRIBUTE = 5, ENTRY_KEY = 1, ENTRY_VALUE = 2 };
@@ -259,27 +265,57 @@ static bool add_library(struct reader *reader, struct protobuf library, struct e
     }
 }
 
-static bool read_graph(struct reader *reader, struct error *error)
+static bool read_graph(struct reader *reader, struct protobuf graph, struct error *error)
 {
-    struct protobuf graph = {
-        .window = &reader->window, .name = source_name(reader->file), .end = source_size(reader->file)};
     struct protobuf_field field;
-    size_t n_before = reader->tensors->n_tensors;
-    if (!add_nodes(reader, graph, GRAPH_NODE, NULL, error) || !protobuf_find(graph, GRAPH_LIBRARY, &field, error) ||
-        (field.number != 0 && !add_library(reader, protobuf_inner(&graph, &field), error)))
-        return false;
-    return reader->tensors->n_tensors > n_before ||
-           error_set(error, "%s: a TensorFlow graph without constants", source_name(reader->file));
+    return add_nodes(reader, graph, GRAPH_NODE, NULL, error) && protobuf_find(graph, GRAPH_LIBRARY, &field, error) &&
+           (field.number == 0 || add_library(reader, protobuf_inner(&graph, &field), error));
+}
+
+/* Makes a reader, on the heap, and returns the whole file as a message. */
+static struct reader *begin(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
+                            struct protobuf *ret_message)
+{
+    struct reader *reader = memory_alloc(sizeof *reader);
+    *reader = (struct reader){.checkpoint = checkpoint, .file = file, .tensors = tensors, .window = {.source = file}};
+    reader->names_left = NAMES_CONSTANT + NAMES_RATIO * source_size(file);
+    *ret_message = (struct protobuf){.window = &reader->window, .name = source_name(file), .end = source_size(file)};
+    return reader;
 }
 
 static bool read_file(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
                       const struct open_options *options, struct error *error)
 {
     (void)options;
-    struct reader *reader = memory_alloc(sizeof *reader);
-    *reader = (struct reader){.checkpoint = checkpoint, .file = file, .tensors = tensors, .window = {.source = file}};
-    reader->names_left = NAMES_CONSTANT + NAMES_RATIO * source_size(file);
-    bool good = source_check_fetched(file, error) && read_graph(reader, error);
+    struct protobuf graph;
+    size_t n_before = tensors->n_tensors;
+    struct reader *reader = begin(checkpoint, file, tensors, &graph);
+    bool good = source_check_fetched(file, error) && read_graph(reader, graph, error);
+    free(reader);
+    return good && (tensors->n_tensors > n_before ||
+                    error_set(error, "%s: a TensorFlow graph without constants", source_name(file)));
+}
+
+/* Reads the graph of the first of a SavedModel's meta graphs: the others, for other tags, have the same constants. */
+static bool read_first_graph(struct reader *reader, struct protobuf saved_model, struct error *error)
+{
+    struct protobuf_field field = {0}, graph;
+    for (bool more = true; more && (field.number != SAVED_MODEL_META_GRAPH || field.wire != PROTOBUF_BYTES);)
+        if (!protobuf_next(&saved_model, &field, &more, error))
+            return false;
+    if (field.number != SAVED_MODEL_META_GRAPH)
+        return true;
+    struct protobuf meta = protobuf_inner(&saved_model, &field);
+    return protobuf_find(meta, META_GRAPH_GRAPH, &graph, error) &&
+           (graph.number == 0 || read_graph(reader, protobuf_inner(&meta, &graph), error));
+}
+
+bool saved_model_read(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
+                      struct error *error)
+{
+    struct protobuf message;
+    struct reader *reader = begin(checkpoint, file, tensors, &message);
+    bool good = source_check_fetched(file, error) && read_first_graph(reader, message, error);
     free(reader);
     return good;
 }

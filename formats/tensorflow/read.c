@@ -1,8 +1,9 @@
 /* TensorFlow checkpoints: P.index and P.data-00000-of-00001 ..., on their own or as the variables of a SavedModel.
  *
  * Names are the keys of the index, unchanged: "model/dense/kernel/.ATTRIBUTES/VARIABLE_VALUE". Tensors are in the order
- * of their names. The slices of a partitioned variable are joined. Texts, such as the graph of objects, are listed
- * without values. Checksums of tensors, unlike those of the index, are not compared.
+ * of their names; the constants of a SavedModel's graph follow (graph.c), with "~2" after the name of a variable. The
+ * slices of a partitioned variable are joined. Texts, such as the graph of objects, are listed without values.
+ * Checksums of tensors, unlike those of the index, are not compared.
  *
  * In a directory with a file `checkpoint`, which names the latest one, that is opened; else the only one. */
 #include "base/binary_search.h"
@@ -11,6 +12,7 @@
 #include "formats/checkpoint_builder.h"
 #include "formats/readers.h"
 #include "formats/tensorflow/bundle.h"
+#include "formats/tensorflow/graph.h"
 #include "formats/tensorflow/table.h"
 #include "formats/tiles.h"
 
@@ -300,6 +302,18 @@ static const char *choose_index(const struct input *input, struct arena *arena, 
     return found;
 }
 
+/* Reports whether saved_model.pb begins as such a message does, with the field for the version. */
+static bool is_saved_model(const struct input *input)
+{
+    enum { VERSION_TAG = 1 << 3 | PROTOBUF_VARINT };
+    unsigned char tag = 0;
+    struct error unused;
+    struct source *file = location_source(input->location, graph_name, &unused);
+    bool is_message = file != NULL && source_size(file) > 0 && source_read(file, 0, 1, &tag, &unused);
+    source_close(file);
+    return is_message && tag == VERSION_TAG;
+}
+
 static enum probe tensorflow_probe(const struct input *input)
 {
     if (input->file != NULL && input->location == NULL)
@@ -308,7 +322,7 @@ static enum probe tensorflow_probe(const struct input *input)
         return PROBE_SURE;
     if (input->file != NULL)
         return is_index(input, input->file_name) ? PROBE_LIKELY : PROBE_NO;
-    if (input_has(input, graph_name) && input_has(input, "variables"))
+    if (input_has(input, graph_name) && (input_has(input, "variables") || is_saved_model(input)))
         return PROBE_MAYBE;
     for (size_t i = 0; i < input->list.count; i++)
         if (is_index(input, input->list.entries[i].name))
@@ -335,11 +349,10 @@ static bool read_bundle(struct reader *reader, struct error *error)
            error_set(error, "%s: a TensorFlow checkpoint without tensors", source_name(reader->index));
 }
 
-static bool tensorflow_open(struct checkpoint *checkpoint, const struct input *input,
-                            const struct open_options *options, struct error *error)
+static bool read_variables(struct checkpoint *checkpoint, const struct input *input, const char *path,
+                           struct error *error)
 {
-    const char *path = choose_index(input, checkpoint->arena, error);
-    struct source *index = path != NULL ? location_source(input->location, path, error) : NULL;
+    struct source *index = location_source(input->location, path, error);
     if (index == NULL)
         return false;
     struct reader *reader = memory_alloc(sizeof *reader);
@@ -356,7 +369,71 @@ static bool tensorflow_open(struct checkpoint *checkpoint, const struct input *i
     free(reader->shards);
     free(reader->slices);
     free(reader);
-    if (!good)
+    return good;
+}
+
+/* Constants of a SavedModel. */
+
+struct wanted_variable {
+    const struct tensor *variables, *constant;
+};
+
+static bool variable_comes_before(const void *context, size_t index)
+{
+    const struct wanted_variable *wanted = context;
+    const struct tensor *variable = &wanted->variables[index];
+    return text_compare(variable->name, variable->name_length, wanted->constant->name, wanted->constant->name_length) <
+           0;
+}
+
+/* Adds a constant after the first `n_variables` tensors, which are sorted by name. */
+static void add_constant(struct checkpoint *checkpoint, size_t n_variables, struct tensor constant)
+{
+    const struct tensor *variables = checkpoint->tensors->tensors;
+    const struct wanted_variable wanted = {variables, &constant};
+    size_t at = search_first(n_variables, variable_comes_before, &wanted);
+    if (at < n_variables &&
+        text_compare(variables[at].name, variables[at].name_length, constant.name, constant.name_length) == 0) {
+        constant.name = arena_printf(checkpoint->arena, "%s~2", constant.name);
+        constant.name_length = (uint32_t)strlen(constant.name);
+    }
+    tensor_set_add(checkpoint->unsealed, &constant);
+}
+
+/* Adds the constants of a SavedModel. If its graph cannot be read, the variables are a part of the model. */
+static bool read_constants(struct checkpoint *checkpoint, const struct input *input, const struct open_options *options,
+                           struct error *error)
+{
+    size_t n_variables = checkpoint->tensors->n_tensors;
+    struct source *file = location_source(input->location, graph_name, error);
+    if (file == NULL)
+        return false;
+    struct tensor_set *constants = tensor_set_new(checkpoint->arena);
+    bool good = saved_model_read(checkpoint, file, constants, error);
+    if (good && constants->n_tensors > 0)
+        checkpoint_add_source(checkpoint, file);
+    else
+        checkpoint_add_guide(checkpoint, file);
+    if (!good && n_variables > 0) {
+        checkpoint_lacks(checkpoint, options, "the constants of the graph cannot be read (%s)", error->message);
+        return true;
+    }
+    for (size_t i = 0; i < constants->n_tensors; i++)
+        add_constant(checkpoint, n_variables, constants->tensors[i]);
+    return good && (checkpoint->tensors->n_tensors > 0 ||
+                    error_set(error, "%s: a TensorFlow graph without variables and constants", graph_name));
+}
+
+static bool tensorflow_open(struct checkpoint *checkpoint, const struct input *input,
+                            const struct open_options *options, struct error *error)
+{
+    bool is_model = input->file_name == NULL && input_has(input, graph_name);
+    const char *path = choose_index(input, checkpoint->arena, error);
+    if (path == NULL)
+        return false;
+    bool has_variables = !is_model || location_kind(input->location, path) != LOCATION_NOTHING;
+    if ((has_variables && !read_variables(checkpoint, input, path, error)) ||
+        (is_model && !read_constants(checkpoint, input, options, error)))
         return false;
     format_add_side_files(checkpoint, input);
     hide_data(checkpoint);

@@ -32,6 +32,8 @@ setup() {
 
 @test "TensorFlow: variables in one data file and in two" {
     "$PYTHON" "$HERE/sources.py" check "$WFS" "$BATS_FILE_TMPDIR" tensorflow
+    "$WFS" ls "$BATS_FILE_TMPDIR/tensorflow/unread" tensors | grep -qx w
+    fails 1 "the constants of the graph cannot be read (saved_model.pb: " "$WFS" cat "$BATS_FILE_TMPDIR/tensorflow/unread" model.safetensors
 }
 
 @test "tensorizer" {

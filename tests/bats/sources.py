@@ -374,12 +374,12 @@ def table(entries):
     return out + footer + bytes(40 - len(footer)) + struct.pack("<Q", 0xDB4775248B80FB57)
 
 
-def bundle(folder, name, entries, *shards):
+def bundle(folder, name, entries, *shards, stem="model.ckpt"):
     os.mkdir(f"{folder}/{name}")
-    with open(f"{folder}/{name}/model.ckpt.index", "wb") as out:
+    with open(f"{folder}/{name}/{stem}.index", "wb") as out:
         out.write(table({b"": field(1, len(shards)) + field(3, field(1, 1)), **entries}))
     for number, shard in enumerate(shards):
-        with open(f"{folder}/{name}/model.ckpt.data-{number:05d}-of-{len(shards):05d}", "wb") as out:
+        with open(f"{folder}/{name}/{stem}.data-{number:05d}-of-{len(shards):05d}", "wb") as out:
             out.write(shard)
 
 
@@ -404,6 +404,16 @@ def make_tensorflow(folder):
     with open(f"{folder}/frozen.pb", "wb") as out:
         out.write(field(1, constant(b"w", matrix)) + field(1, field(1, b"x") + field(2, b"Placeholder")) + field(2, functions))
     good("frozen.pb", **{"w": matrix, "__inference_f_7/w": matrix.T, "g/w": matrix + 1})
+    # SavedModels: with and without variables, whose graph has a constant of a variable's name, and one whose graph is damaged.
+    graph = field(1, constant(b"w", matrix + 2)) + field(1, constant(b"c", matrix)) + field(2, functions)
+    saved = field(1, 1) + field(2, field(1, field(4, b"serve")) + field(2, graph)) + field(2, field(2, field(1, constant(b"other", matrix))))
+    constants = {"c": matrix, "__inference_f_7/w": matrix.T, "g/w": matrix + 1}
+    for name, content in (("saved", saved), ("frozen", saved), ("unread", saved[:60])):
+        put(f"{folder}/{name}/saved_model.pb", content)
+        if name != "frozen":
+            bundle(folder, f"{name}/variables", {b"w": bundle_entry(1, matrix)}, matrix.tobytes(), stem="variables")
+    good("saved", **constants, **{"w": matrix, "w~2": matrix + 2})
+    good("frozen", **constants, w=matrix + 2)
     bundle(folder, "short", {b"w": bundle_entry(1, matrix)}, matrix.tobytes()[:-1])
     bad("short", "truncated: a tensor of 24 bytes at offset 0, but the file has 23")
 

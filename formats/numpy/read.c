@@ -1,15 +1,17 @@
 /* numpy arrays: a .npy file is one tensor, a .npz file (a zip archive of them) several. MLX and JAX write such weights.
  *
  * A header is a Python dictionary in a fixed form: 'descr', 'fortran_order' and 'shape', each once. Elements are read
- * in place, swapped if big-endian, strided if in Fortran order. Arrays of objects are pickles, which are not read. Two
- * bytes without a type (V2) are bfloat16, for which numpy has no name: MLX and ml_dtypes write this. Source:
- * numpy/lib/format.py. */
+ * in place, swapped if big-endian, strided if in Fortran order. An array of objects is a pickle, of which the tensors
+ * are shown (formats/torch): those of {"w": ...} as w from a .npy file, as NAME.w from the member NAME.npy of an
+ * archive. Two bytes without a type (V2) are bfloat16, for which numpy has no name: MLX and ml_dtypes write this.
+ * Source: numpy/lib/format.py. */
 #include "base/checked.h"
 #include "base/text.h"
 #include "formats/bits.h"
 #include "formats/checkpoint_builder.h"
 #include "formats/readers.h"
 #include "formats/shape.h"
+#include "formats/torch/legacy.h"
 #include "formats/zip/deflate_index.h"
 
 #include <ctype.h>
@@ -191,6 +193,11 @@ static const struct dtype *dtype_of(const char *descr, bool *ret_swapped, struct
     return NULL;
 }
 
+static bool is_objects(const char *descr)
+{
+    return strcmp(descr, "|O") == 0 || strcmp(descr, "O") == 0;
+}
+
 /* The place of an array: a file, or a member of an archive. */
 struct place {
     const char *name;                  /* for messages: "x.npz: w.npy" */
@@ -309,6 +316,28 @@ static bool check_length(const struct reader *reader, const struct place *place,
     return true;
 }
 
+/* Adds the tensors among the objects of an array, which numpy pickles after the header. Sets the tensor's refusal if
+ * there are none, or if the pickle cannot be read. */
+static void add_objects(const struct reader *reader, const struct place *place, uint64_t before, struct tensor *tensor)
+{
+    struct error reason = {""};
+    size_t n_before = reader->tensors->n_tensors;
+    const struct plain_pickle pickle = {
+        .source = place->source,
+        .offset = place->offset + before,
+        .length = place->size - before,
+        .place = place->name,
+        .prefix = place->archive != NULL ? tensor->name : NULL,
+    };
+    if (plain_pickle_add(reader->checkpoint, &pickle, reader->tensors, reader->options, &reason)) {
+        tensor->refusal = reader->tensors->n_tensors == n_before ? "pickled objects" : NULL;
+        return;
+    }
+    reader->tensors->n_tensors = n_before;
+    tensor->refusal = arena_printf(reader->checkpoint->arena, "pickled objects: %s", reason.message);
+    tensor->is_no_number = false;
+}
+
 static bool add_array(const struct reader *reader, const char *name, const struct place *place, struct error *error)
 {
     struct arena *arena = reader->checkpoint->arena;
@@ -342,7 +371,10 @@ static bool add_array(const struct reader *reader, const char *name, const struc
         if (bits.swap)
             tensor.view = view_bits(arena, tensor_view(&tensor, arena), bits);
     }
-    tensor_set_add(reader->tensors, &tensor);
+    if (is_objects(header.descr))
+        add_objects(reader, place, before, &tensor);
+    if (!is_objects(header.descr) || tensor.refusal != NULL)
+        tensor_set_add(reader->tensors, &tensor);
     return true;
 }
 

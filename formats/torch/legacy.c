@@ -372,20 +372,20 @@ static bool explain_pickle(const struct pickle *pickle, const char *place, struc
 
 struct part_reader {
     const struct source *file;
+    uint64_t offset; /* of the pickle */
     bool failed;
 };
 
 static bool bring_part(void *context, uint64_t from, size_t length, unsigned char *out, struct error *error)
 {
     struct part_reader *reader = context;
-    reader->failed = !source_read(reader->file, from, length, out, error);
+    reader->failed = !source_read(reader->file, reader->offset + from, length, out, error);
     return !reader->failed;
 }
 
 static bool add_plain(struct torch_container *container, const struct pickle_parts *parts, struct arena *scratch,
                       const struct open_options *options, struct error *error)
 {
-    size_t before = container->tensors->n_tensors;
     struct pickle pickle;
     const struct part_reader *reader = parts->context;
     if (!pickle_read_parts(&pickle, parts, scratch, error))
@@ -395,10 +395,7 @@ static bool add_plain(struct torch_container *container, const struct pickle_par
     if (pickle.length != parts->length && !options->allow_trailing)
         return error_set(error, "%s: %" PRIu64 " extra bytes after the pickle", container->place,
                          parts->length - pickle.length);
-    if (!torch_add_tensors(container, &pickle, scratch, error))
-        return false;
-    return container->tensors->n_tensors > before ||
-           error_set(error, "%s: the pickle contains no tensors", container->place);
+    return torch_add_tensors(container, &pickle, scratch, error);
 }
 
 /* Returns memory without pages. */
@@ -408,29 +405,40 @@ static unsigned char *reserve(size_t length)
     return pages != MAP_FAILED ? pages : NULL;
 }
 
-bool plain_pickle_read(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
-                       const struct open_options *options, struct error *error)
+bool plain_pickle_add(struct checkpoint *checkpoint, const struct plain_pickle *pickle, struct tensor_set *tensors,
+                      const struct open_options *options, struct error *error)
 {
-    struct part_reader reader = {.file = file};
+    struct part_reader reader = {.file = pickle->source, .offset = pickle->offset};
     struct pickle_parts parts = {
-        .bytes = reserve((size_t)source_size(file)),
-        .length = source_size(file),
+        .bytes = reserve((size_t)pickle->length),
+        .length = pickle->length,
         .bring = bring_part,
         .context = &reader,
     };
     if (parts.bytes == NULL)
-        return error_set(error, "%s: no address space for %" PRIu64 " bytes", source_name(file), parts.length);
+        return error_set(error, "%s: no address space for %" PRIu64 " bytes", pickle->place, parts.length);
     struct torch_container container = {
         .checkpoint = checkpoint,
         .tensors = tensors,
-        .file = file,
-        .place = source_name(file),
+        .file = pickle->source,
+        .place = pickle->place,
+        .prefix = pickle->prefix,
         .pickle_bytes = (const char *)parts.bytes,
         .pickle_mapped = true,
+        .pickle_offset = pickle->offset,
     };
     struct arena *scratch = arena_new();
     bool good = add_plain(&container, &parts, scratch, options, error);
     arena_free(scratch);
     munmap(parts.bytes, (size_t)parts.length);
     return good;
+}
+
+bool plain_pickle_read(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
+                       const struct open_options *options, struct error *error)
+{
+    size_t n_before = tensors->n_tensors;
+    const struct plain_pickle pickle = {.source = file, .length = source_size(file), .place = source_name(file)};
+    return plain_pickle_add(checkpoint, &pickle, tensors, options, error) &&
+           (tensors->n_tensors > n_before || error_set(error, "%s: the pickle contains no tensors", source_name(file)));
 }

@@ -18,5 +18,19 @@ bool legacy_probe(const unsigned char *head, size_t length);
 
 bool legacy_read(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
                  const struct open_options *options, struct error *error);
+
+/* A pickle in a file. */
+struct plain_pickle {
+    struct source *source;
+    uint64_t offset, length;
+    const char *place;  /* for messages */
+    const char *prefix; /* names of tensors begin with it and '.'; NULL: with nothing */
+};
+
+/* Adds the tensors of a pickle, of which there may be none. Some may have been added even on failure. */
+bool plain_pickle_add(struct checkpoint *checkpoint, const struct plain_pickle *pickle, struct tensor_set *tensors,
+                      const struct open_options *options, struct error *error);
+
+/* Adds the tensors of a file, which is a pickle; fails if there are none. */
 bool plain_pickle_read(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
                        const struct open_options *options, struct error *error);

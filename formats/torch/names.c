@@ -35,6 +35,7 @@ struct frame {
     bool is_state;      /* the node is the state of an object: its keys are attributes */
     bool holds, named;  /* holds tensors; has a path other than the root's */
     bool is_arguments;  /* the node is an argument of builtins.tuple() */
+    bool is_array;      /* the node is the state of an array of objects, or in it */
     size_t path_length; /* of the node's own path */
 };
 
@@ -211,6 +212,7 @@ static bool push_frame(struct walk *walk, struct pickle_node *node, const struct
         .node = node,
         .is_state = like->is_state,
         .is_arguments = like->is_arguments,
+        .is_array = like->is_array,
         .named = like->named,
         .path_length = walk->path.length,
     };
@@ -286,9 +288,24 @@ static bool is_variable(const struct frame *frame)
            torch_is_tensor(pickle_at(node, 1));
 }
 
+/* Reports whether the node is the state of an array, whose last item lists its elements. */
+static bool is_array_state(const struct frame *frame)
+{
+    return frame->is_array && frame->node->kind == PICKLE_TUPLE;
+}
+
+/* Reports whether the node lists the only element of an array without dimensions. */
+static bool is_only_element(const struct frame *frame)
+{
+    return frame->is_array && frame->node->kind == PICKLE_LIST && pickle_count(frame[-1].node) > 3 &&
+           pickle_count(pickle_at(frame[-1].node, pickle_count(frame[-1].node) - 4)) == 0;
+}
+
 /* Reports whether the child has its parent's path. */
 static bool is_transparent(const struct frame *frame, const struct pickle_node *key)
 {
+    if (is_array_state(frame) || is_only_element(frame))
+        return true;
     if (frame->part == STATE || is_state_pair(frame) || is_variable(frame))
         return true;
     if (frame->part == ARGUMENTS)
@@ -305,6 +322,7 @@ static bool enter_path(struct walk *walk, const struct frame *frame, const struc
         .named = frame->named,
         .is_state = frame->part == STATE || is_state_pair(frame),
         .is_arguments = frame->part == ARGUMENTS && frame->node->meaning == GLOBAL_TUPLE,
+        .is_array = frame->part == STATE ? torch_array_of_objects(frame->node, NULL, NULL) : is_array_state(frame),
     };
     if (is_transparent(frame, key))
         return true;
@@ -345,8 +363,10 @@ static bool add_tensor(struct walk *walk, const struct pickle_node *node)
 /* Second pass: names all tensors. */
 static bool name_tensors(struct walk *walk, struct pickle_node *root)
 {
-    const struct frame start = {0};
+    const struct frame start = {.named = walk->container->prefix != NULL};
     walk->path.length = 0;
+    if (walk->container->prefix != NULL)
+        buffer_append_text(&walk->path, walk->container->prefix);
     if (!push_frame(walk, root, &start, MAX_DEPTH))
         return false;
     while (walk->n_frames > 0) {

@@ -39,6 +39,7 @@ struct torch_container {
     struct tensor_set *tensors;           /* the set to fill */
     struct source *file;                  /* the file being read */
     const char *place;                    /* "model.pth: archive/data.pkl", for messages */
+    const char *prefix;                   /* names begin with it and '.'; NULL: with nothing */
     const struct torch_storage *storages; /* of each PERSISTENT node */
     struct torch_nested *nested;          /* set by torch_add_tensors() */
     bool big_endian;                      /* the storages are */
@@ -129,6 +130,7 @@ bool torch_sizes(const struct pickle_node *node, uint64_t *sizes, unsigned *ret_
  * - of equal names ({"a.b": x, "a": {"b": y}}, or the keys 1 and "1"), the second gets the suffix "~2", the third "~3",
  * skipping existing names;
  * - a tensor on its own has the name of the file without its ending;
+ * - elements of an array of objects have their index in memory order, that of an array without dimensions has none;
  * - a tensor of Paddle, a tuple of a variable's name and an array, has the path of the tuple;
  * - tensors are in the order of the pickle, depth first. A tensor in several places has several names. */
 bool torch_add_tensors(const struct torch_container *container, struct pickle *pickle, struct arena *scratch,

@@ -478,6 +478,28 @@ def jax_array(array, module="jax._src.array", name="_reconstruct_array", dtype=N
     return Call(function(module, name), called, arguments, state, {"weak_type": False, "named_shape": {}})
 
 
+def save_objects(folder, protocol, tensors):
+    """Arrays of objects, as numpy saves them."""
+    matrix, several = numpy.arange(6, dtype="f4").reshape(2, 3), numpy.empty((1, 3), object)
+    for i, one in enumerate((matrix, {"t": (matrix.T, "text")}, [numpy.float32([7])])):
+        several[0, i] = one
+    arrays = {"several": several, "one": numpy.array({"w": matrix, **tensors}, object), "plain": matrix}
+    with zipfile.ZipFile(f"{folder}/objects{protocol}.npz", "w", zipfile.ZIP_DEFLATED if protocol == 4 else zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            data = io.BytesIO()
+            numpy.lib.format.write_array_header_1_0(data, numpy.lib.format.header_data_from_array_1_0(array))
+            data.write(pickle.dumps(array, protocol) if array.dtype == object else array.tobytes())
+            archive.writestr(f"{name}.npy", data.getvalue())
+            with open(f"{folder}/{name}{protocol}.npy", "wb") as out:
+                out.write(data.getvalue())
+    inner = {"0": matrix, "1.t.0": matrix.T, "2.0": numpy.float32([7])}
+    good(f"several{protocol}.npy", **inner)
+    torch = {"w": matrix, "row": matrix[1], "h": numpy.arange(4, dtype="f2"), "t": matrix.T, "large": numpy.arange(40000, dtype="f4")}
+    good(f"one{protocol}.npy", **torch)
+    good(f"objects{protocol}.npz", plain=matrix, **{f"several.{name}": array for name, array in inner.items()},
+         **{f"one.{name}": array for name, array in torch.items()})
+
+
 def make_pickles(folder):
     matrix, half = numpy.arange(6, dtype="f4").reshape(2, 3), numpy.arange(4, dtype="f2")
     large = numpy.arange(40000, dtype="f4")
@@ -489,6 +511,7 @@ def make_pickles(folder):
             tensors = {"w": whole, "row": row, "h": torch_tensor(half, "HalfStorage"), "t": torch_tensor(matrix, shape=(3, 2), strides=(1, 3)),
                        "large": torch_tensor(large)}
             pickle.dump(tensors, out, protocol=protocol)
+        save_objects(folder, protocol, tensors)
         good(f"torch{protocol}.pkl", w=matrix, row=matrix[1], h=half, t=matrix.T, large=large)
         with open(f"{folder}/jax{protocol}.pkl", "wb") as out:
             older = jax_array(half, "jax._src.device_array", "reconstruct_device_array")

@@ -35,7 +35,9 @@ static const struct {
     {"{'descr': '<i2', 'fortran_order': False, 'shape': (1, 1, ), }", 2, "x I16 [1, 1] 256"},
 
     /* What has no numbers is listed. */
-    {HEADER("'|O'", "False", "(2,)"), 30, "x U8 [2] (pickled objects)"},
+    {HEADER("'|O'", "False", "(2,)"), 30,
+     "x U8 [2] (pickled objects: x.npy: starts like a pickle, but cannot be read: offset 0: the pickle contains "
+     "0x00, which is not an opcode; is it a complete checkpoint?)"},
     {HEADER("'<U3'", "False", "(2,)"), 24, "x U8 [2] (texts)"},
     {HEADER("'|S5'", "False", "(2,)"), 10, "x U8 [2] (texts)"},
     {HEADER("'|V3'", "False", "(2,)"), 6, "x U8 [2] (elements without a type)"},

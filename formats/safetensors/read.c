@@ -4,6 +4,8 @@
  * on purpose, it refuses duplicate keys, as the format's description demands, two spellings that only the crate's JSON
  * library accepts (a tensor as an array, a dtype as an object), names of more than TENSOR_MAX_NAME bytes, and more than
  * SHAPE_MAX_RANK dimensions. */
+#include "formats/safetensors/read.h"
+
 #include "base/checked.h"
 #include "base/sort.h"
 #include "base/text.h"
@@ -42,6 +44,7 @@ struct reader {
     uint32_t *order;
     size_t n_tensors;
     const struct open_options *options;
+    const char **ret_places;            /* of safetensors_read_parts(); NULL: the file has whole tensors */
     bool has_metadata, is_blamed;       /* is_blamed: the error names the file */
     struct shape shapes[RECENT_SHAPES]; /* of earlier tensors, the last first */
 };
@@ -165,16 +168,21 @@ static bool parse_metadata(struct reader *reader, const struct json *metadata, s
         const char *text = json_string(entry.value, &length);
         if (text == NULL)
             return error_set(error, "%s: __metadata__: '%.200s' is not a string", reader->file, entry.key);
-        add_metadata(reader, entry.key, entry.key_length, text, length);
+        if (reader->ret_places == NULL || !text_starts_with(entry.key, "DCP_"))
+            add_metadata(reader, entry.key, entry.key_length, text, length);
     }
-    if (json_get(metadata, "DCP_SHARDING_INFO") == NULL)
+    const char *places = json_string(json_get(metadata, "DCP_SHARDING_INFO"), NULL);
+    if (places != NULL && reader->ret_places != NULL)
+        *reader->ret_places = arena_strdup(reader->checkpoint->arena, places);
+    if (places == NULL || reader->ret_places != NULL)
         return true;
     checkpoint_lacks(reader->checkpoint, reader->options, "%s: parts of tensors, which one of several processes saved",
                      reader->file);
     return reader->options->partial ||
            error_set(error,
-                     "%s: parts of tensors, which one of several processes saved (DCP_SHARDING_INFO); join the files "
-                     "with torch's consolidate_safetensors_files(), or see these parts with -o partial",
+                     "%s: parts of tensors, which one of several processes saved (DCP_SHARDING_INFO); "
+                     "name the directory of the files shard-00001-*.safetensors ..., which wfs joins, or see these "
+                     "parts with -o partial",
                      reader->file);
 }
 
@@ -332,19 +340,35 @@ static bool add_tensors(struct reader *reader, uint64_t data, struct error *erro
     return valid;
 }
 
+static bool read_tensors(struct reader *reader, struct error *error)
+{
+    uint64_t header_length = 0;
+    bool valid = read_header_length(reader->source, &header_length, error) &&
+                 read_header(reader, header_length, error) && add_tensors(reader, LENGTH_BYTES + header_length, error);
+    free(reader->tensors);
+    free(reader->order);
+    return valid;
+}
+
 static bool safetensors_read_file(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
                                   const struct open_options *options, struct error *error)
 {
-    uint64_t header_length = 0;
-    if (!read_header_length(file, &header_length, error))
-        return false;
     struct reader reader = {
         .checkpoint = checkpoint, .source = file, .set = tensors, .file = source_name(file), .options = options};
-    bool valid =
-        read_header(&reader, header_length, error) && add_tensors(&reader, LENGTH_BYTES + header_length, error);
-    free(reader.tensors);
-    free(reader.order);
-    return valid;
+    return read_tensors(&reader, error);
+}
+
+bool safetensors_read_parts(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
+                            const struct open_options *options, const char **ret_places, struct error *error)
+{
+    struct reader reader = {.checkpoint = checkpoint,
+                            .source = file,
+                            .set = tensors,
+                            .file = source_name(file),
+                            .options = options,
+                            .ret_places = ret_places};
+    *ret_places = NULL;
+    return read_tensors(&reader, error);
 }
 
 /* Looks for a plausible length and the beginning of a JSON object, since there is no magic number. A file with the

@@ -83,7 +83,8 @@ words() {
     [ "$(words ls --re)" = --recursive ]
     [ "$(words mount -o pure,q4)" = pure,q4_0= ]
     [ "$(words ls -o pure,q4_0=a)" = pure,q4_0=absmax7 ]
-    [ "$(words ls -o format=s)" = format=safetensors ]
+    [ "$(words ls -o format=safe)" = "format=safetensors
+format=safetensors-parts" ]
     [ "$(words ls -o allow)" = allow_trailing ]
     [ "$(words ls m ten)" = tensors/ ]
     [ "$(words cat -o pure m ./tensors/u8/r)" = "./tensors/u8/raw

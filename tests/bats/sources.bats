@@ -86,10 +86,25 @@ has_only_tensors() {
 }
 
 @test "one process's parts of tensors are refused" {
-    "$PYTHON" "$HERE/sources.py" part "$BATS_TEST_TMPDIR/shard-00001-model-00001-of-00001.safetensors"
-    fails 1 "parts of tensors, which one of several processes saved (DCP_SHARDING_INFO)" "$WFS" ls "$BATS_TEST_TMPDIR/shard-00001-model-00001-of-00001.safetensors"
-    fails 1 "parts of tensors, which one of several processes saved (DCP_SHARDING_INFO)" "$WFS" ls "$BATS_TEST_TMPDIR"
-    "$WFS" ls -o partial "$BATS_TEST_TMPDIR" tensors | grep -qx w
+    local dir=$BATS_TEST_TMPDIR/one name=shard-00001-model-00001-of-00001.safetensors
+    mkdir "$dir"
+    "$PYTHON" "$HERE/sources.py" part "$dir/$name"
+    fails 1 "parts of tensors, which one of several processes saved (DCP_SHARDING_INFO)" "$WFS" ls "$dir/$name"
+    has_only_tensors "$dir" "the parts of tensors that one process saved; nothing tells whether there were more"
+    "$WFS" ls -o partial "$dir" tensors | grep -qx w
+}
+
+@test "the parts of tensors that several processes saved are joined" {
+    local dir=$BATS_TEST_TMPDIR
+    "$PYTHON" "$HERE/sources.py" parts "$dir"
+    [ "$("$WFS" cat "$dir/whole" tensors/a/raw | od -An -tf4 -v | xargs)" = "$(seq -s ' ' 0 47)" ]
+    [ "$("$WFS" cat "$dir/whole" tensors/b/raw | od -An -tf4 -v | xargs)" = "$(seq -s ' ' 0 34)" ]
+    [ "$("$WFS" cat "$dir/whole" tensors/c/raw | od -An -tf4 -v | xargs)" = "0 1 2 3" ]
+    [ "$("$WFS" cat "$dir/whole" tensors/s/raw | od -An -tf4 -v | xargs)" = "5" ]
+    "$WFS" cat "$dir/whole" model.safetensors | head -c 500 | grep -qv DCP_
+    "$WFS" info "$dir/whole" | grep -q 'the parts of tensors that 3 processes saved are joined; nothing tells whether there were more'
+    fails 1 "the files of rank 2 are missing (shard-00002-...)" "$WFS" ls "$dir/missing"
+    fails 1 "tensor 'a': its pieces leave a gap or overlap" "$WFS" ls "$dir/moved"
 }
 
 @test "several arrays in one .npy, as Equinox writes them" {

@@ -5,6 +5,7 @@
     sources.py large-pickle FILE    6 GB of zeros before a small array, which take no room on the disk
     sources.py shards FOLDER        a sharded checkpoint of safetensors, with its index
     sources.py part FILE            what one process of torch.distributed.checkpoint's HuggingFaceStorageWriter saves
+    sources.py parts FOLDER         what three of its processes save, whole and with faults
     sources.py arrays FILE          arrays one after another, as numpy.save() appends them
     sources.py others FOLDER        files that wfs does not read
     sources.py no-tensors FILE      a torch archive of options
@@ -669,6 +670,20 @@ def make_part(path):
     safetensors(path, {"format": "pt", "DCP_VERSION": "1.0", "DCP_SHARDING_INFO": json.dumps(info)}, w=numpy.zeros((2, 3), "f4"))
 
 
+def make_parts(folder):
+    """The parts that three processes saved; without those of the second; and moved by a row."""
+    a, b, c = numpy.arange(48, dtype="f4").reshape(8, 6), numpy.arange(35, dtype="f4").reshape(5, 7), numpy.arange(4, dtype="f4")
+    ranks = [{"a": (a[:4, :3], [0, 0]), "b": (b[:2], [0, 0])}, {"a": (a[:4, 3:], [0, 3]), "b": (b[2:4], [2, 0]), "c": (c, [0])},
+             {"a": (a[4:], [4, 0]), "b": (b[4:], [4, 0]), "s": (numpy.float32(5), [])}]
+    for name, chosen, move in (("whole", (0, 1, 2), 0), ("missing", (0, 2), 0), ("moved", (0, 1, 2), 1)):
+        os.makedirs(f"{folder}/{name}")
+        for rank in chosen:
+            info = {key: {"saved_offsets": [i + move * (rank == 2) for i in at]} for key, (_, at) in ranks[rank].items() if key != "c"}
+            metadata = {"format": "pt", "DCP_VERSION": "1.0", "DCP_SHARDING_INFO": json.dumps(info)}
+            file = f"{folder}/{name}/shard-{rank + 1:05d}-model-00001-of-00001.safetensors"
+            safetensors(file, metadata, **{key: numpy.array(part, order="C") for key, (part, _) in ranks[rank].items()})
+
+
 def make_arrays(path):
     with open(path, "wb") as out:
         numpy.save(out, numpy.arange(3, dtype="f4"))
@@ -682,7 +697,7 @@ def make_unreadable(folder):
         numpy.savez(f"{folder}/{name}.npz", w=numpy.arange(3, dtype="f4"), odd=array)
 
 
-COMMANDS = {"make": make, "check": check, "large-pickle": make_large_pickle, "shards": make_shards, "part": make_part, "arrays": make_arrays, "odd": make_odd, "unreadable": make_unreadable, "others": make_others,
+COMMANDS = {"make": make, "check": check, "large-pickle": make_large_pickle, "shards": make_shards, "part": make_part, "parts": make_parts, "arrays": make_arrays, "odd": make_odd, "unreadable": make_unreadable, "others": make_others,
             "no-tensors": make_no_tensors}
 
 if __name__ == "__main__":

@@ -88,6 +88,11 @@ const struct report_sink *report_use(const struct report_sink *sink)
     return before;
 }
 
+void report_prepare_syslog(void)
+{
+    openlog("wfs", LOG_PID | LOG_NDELAY, LOG_DAEMON);
+}
+
 void report_to_syslog(void)
 {
     openlog("wfs", LOG_PID, LOG_DAEMON);

@@ -24,6 +24,10 @@ struct report_sink {
  * sink before, so that a caller can restore it. */
 const struct report_sink *report_use(const struct report_sink *sink);
 
+/* Connects to syslog, for report_to_syslog() in a sandbox without sockets. Lines are lost once syslog's own socket is
+ * another one. */
+void report_prepare_syslog(void);
+
 /* Sends later lines to syslog instead of stderr. */
 void report_to_syslog(void);
 

@@ -48,3 +48,15 @@ void sandbox_clear_environment(const char *const *names)
     if (to != NULL)
         *to = NULL;
 }
+
+void sandbox_empty_environment(const char *kept)
+{
+    char **to = environ;
+    for (char **from = environ; from != NULL && *from != NULL; from++)
+        if (kept != NULL && text_starts_with(*from, kept))
+            *to++ = *from;
+        else
+            overwrite(*from);
+    if (to != NULL)
+        *to = NULL;
+}

@@ -1,12 +1,20 @@
 /* A system without the layers of Linux. */
 #include "base/sandbox.h"
 
+const char *const sandbox_system_paths[] = {NULL}, *const sandbox_system_devices[] = {NULL};
+const uint64_t sandbox_copying = 0;
+
 int sandbox_open_paths(const struct sandbox_paths *paths)
 {
     return 0;
 }
 
 bool sandbox_restrict_paths(int paths)
+{
+    return false;
+}
+
+bool sandbox_keep_capabilities(uint64_t kept)
 {
     return false;
 }

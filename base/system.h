@@ -25,7 +25,8 @@ bool system_pipe(int ends[2]);
 extern const int system_find_flags;
 int system_reopen(int found);
 
-/* Find the path of a descriptor, and of the program; false: unknown. */
+/* Find the path of a descriptor, and of the program; false: unknown. The program's is that of the first call: in a
+ * mount namespace that is made later, in a chroot, it has another. */
 bool system_path_of(int fd, char path[PATH_MAX]);
 bool system_program_path(char path[PATH_MAX]);
 

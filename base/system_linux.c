@@ -68,9 +68,20 @@ bool system_path_of(int fd, char path[PATH_MAX])
     return read_link(link_of(fd, link), path);
 }
 
+static char program[PATH_MAX]; /* "": unknown */
+
+static void find_program(void)
+{
+    if (!read_link("/proc/self/exe", program))
+        program[0] = '\0';
+}
+
 bool system_program_path(char path[PATH_MAX])
 {
-    return read_link("/proc/self/exe", path);
+    static pthread_once_t found = PTHREAD_ONCE_INIT;
+    pthread_once(&found, find_program);
+    strcpy(path, program);
+    return *program != '\0';
 }
 
 int system_watch(int fd, int inotify)

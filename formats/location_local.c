@@ -1,6 +1,7 @@
 /* Directories of this machine. */
 #include "formats/location_local.h"
 
+#include "base/opener.h"
 #include "base/system.h"
 #include "base/text.h"
 #include "formats/location_scheme.h"
@@ -53,8 +54,8 @@ static enum location_kind kind_of_entry(int directory, const struct dirent *entr
     struct stat status;
     if (entry->d_type != DT_UNKNOWN)
         return kind_of_mode(DTTOIF(entry->d_type));
-    return fstatat(directory, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? kind_of_mode(status.st_mode)
-                                                                                : LOCATION_FILE;
+    return opener_stat_at(directory, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) ? kind_of_mode(status.st_mode)
+                                                                                  : LOCATION_FILE;
 }
 
 static bool local_list(const void *context, const char *folder, struct location_listing *listing, struct error *error)
@@ -77,31 +78,32 @@ static enum location_kind local_kind_of(const void *context, const char *path)
 {
     const struct local *local = context;
     struct stat entry, target;
-    if (fstatat(local->directory, path, &entry, AT_SYMLINK_NOFOLLOW) != 0)
+    if (!opener_stat_at(local->directory, path, &entry, AT_SYMLINK_NOFOLLOW))
         return errno == ENOENT ? LOCATION_NOTHING : LOCATION_FILE;
     enum location_kind kind = kind_of_mode(entry.st_mode);
     if (kind != LOCATION_LINK)
         return kind;
-    if (fstatat(local->directory, path, &target, 0) != 0)
+    if (!opener_stat_at(local->directory, path, &target, 0))
         return LOCATION_FILE;
     kind = kind_of_mode(target.st_mode);
     return kind == LOCATION_FOLDER ? LOCATION_LINKED_FOLDER : kind;
 }
 
-/* Finds a path's target with system_find_flags; returns the descriptor, or -1. Checking its type before opening it for
- * reading avoids starting a device or waiting for a FIFO. */
+/* Finds a path's target with system_find_flags; returns the descriptor, or -1 with errno. Checking its type before
+ * opening it for reading avoids starting a device or waiting for a FIFO. */
 static int find(const struct local *local, const char *path, mode_t type, const char *name, struct error *error)
 {
     struct stat status;
-    int found = source_file_open_at(local->directory, path, system_find_flags);
+    int found = source_file_open_at(local->directory, path, system_find_flags), reason = errno;
     if (found < 0 || fstat(found, &status) != 0)
-        error_set_errno(error, errno, "%s", name);
+        error_set_errno(error, reason, "%s", name);
     else if ((status.st_mode & S_IFMT) != type)
         error_set(error, "%s: not a %s", name, type == S_IFREG ? "regular file" : "directory");
     else
         return found;
     if (found >= 0)
         close(found);
+    errno = found < 0 ? reason : 0;
     return -1;
 }
 
@@ -147,10 +149,19 @@ static bool stays_inside(const char *target, int directory)
     return inside;
 }
 
+static void refuse_link(const char *name, const char *target, struct error *error)
+{
+    error_set(error, "%s: a symbolic link to %s, outside of the model's directory; -o follow-links follows it", name,
+              target);
+}
+
 /* Like find(), but refuses targets that the location's links do not permit. */
 static int find_inside(const struct local *local, const char *path, mode_t type, const char *name, struct error *error)
 {
     int found = find(local, path, type, name, error);
+    char elsewhere[PATH_MAX];
+    if (found < 0 && errno == EXDEV && opener_real_path(local->directory, path, elsewhere))
+        refuse_link(name, elsewhere, error);
     bool is_free = local->links == LOCATION_FOLLOW || (local->named != NULL && strcmp(path, local->named) == 0);
     if (found < 0 || is_free)
         return found;
@@ -159,8 +170,7 @@ static int find_inside(const struct local *local, const char *path, mode_t type,
     if (target == NULL)
         error_set(error, "%s: where it is cannot be found out; is /proc mounted?", name);
     else if (!is_inside)
-        error_set(error, "%s: a symbolic link to %s, outside of the model's directory; -o follow-links follows it",
-                  name, target);
+        refuse_link(name, target, error);
     if (!is_inside)
         close(found);
     free(target);
@@ -182,8 +192,8 @@ static bool local_identify(const void *context, const char *path, struct source_
     struct stat status, target;
     int found = find_inside(local, path, S_IFREG, path, &unused);
     bool is_there = found >= 0 ? fstat(found, &status) == 0
-                               : fstatat(local->directory, path, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-                                     fstatat(local->directory, path, &target, 0) == 0 && S_ISREG(target.st_mode);
+                               : opener_stat_at(local->directory, path, &status, AT_SYMLINK_NOFOLLOW) &&
+                                     opener_stat_at(local->directory, path, &target, 0) && S_ISREG(target.st_mode);
     if (found >= 0)
         close(found);
     *ret_inside = is_there && S_ISREG(status.st_mode);
@@ -213,7 +223,7 @@ static const struct location_ops local_ops = {
 /* Fails if the text names neither a file nor a directory. */
 static bool look_at(const char *text, struct stat *status, struct error *error)
 {
-    bool is_there = stat(text, status) == 0;
+    bool is_there = opener_stat_at(AT_FDCWD, text, status, 0);
     if (!is_there && errno == ENOENT && strstr(text, "://") != NULL)
         return error_set(error, "%s: not a kind of URL that wfs reads; it reads https:// and hf://", text);
     if (!is_there)
@@ -233,12 +243,14 @@ static struct location *local_open(const char *text, enum location_links links, 
         file = slash != NULL ? slash + 1 : text;
     char *directory =
         file == text ? memory_strdup(".") : memory_strndup(text, file != NULL ? (size_t)(file - text) : strlen(text));
-    int found = source_file_open_at(AT_FDCWD, directory, system_find_flags | O_DIRECTORY);
+    int found = source_file_open_at(AT_FDCWD, directory, system_find_flags | O_DIRECTORY), reason = errno;
     free(directory);
-    if (found < 0) {
-        error_set_errno(error, errno, "%s", text);
+    if (found < 0 && reason == EXDEV)
+        error_set(error, "%s: outside of the model's directory; -o follow-links opens it", text);
+    else if (found < 0)
+        error_set_errno(error, reason, "%s", text);
+    if (found < 0)
         return NULL;
-    }
     char *named = file != NULL ? memory_strdup(file) : NULL;
     if (ret_file != NULL)
         *ret_file = named;
@@ -250,13 +262,13 @@ const struct location_scheme local_scheme = {.prefix = "", .open = local_open};
 enum location_kind local_kind(const char *path)
 {
     struct stat status;
-    return stat(path, &status) == 0 ? kind_of_mode(status.st_mode) : LOCATION_NOTHING;
+    return opener_stat_at(AT_FDCWD, path, &status, 0) ? kind_of_mode(status.st_mode) : LOCATION_NOTHING;
 }
 
 const char *local_real_path(const char *path, struct arena *arena)
 {
     char real[PATH_MAX];
-    return realpath(path, real) != NULL ? arena_strdup(arena, real) : NULL;
+    return opener_real_path(AT_FDCWD, path, real) ? arena_strdup(arena, real) : NULL;
 }
 
 struct source *local_open_file(const char *path, const char *name, struct error *error)

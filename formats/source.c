@@ -1,6 +1,7 @@
 #include "formats/source.h"
 
 #include "base/arena.h"
+#include "base/opener.h"
 #include "base/system.h"
 
 #include <errno.h>
@@ -358,7 +359,7 @@ void source_mark_changed(const struct source *source)
 int source_watch(const struct source *source, int inotify)
 {
     int fd = source_descriptor(source);
-    return fd >= 0 ? system_watch(fd, inotify) : -1;
+    return fd >= 0 ? opener_watch(fd, inotify) : -1;
 }
 
 int source_descriptor(const struct source *source)

@@ -183,5 +183,5 @@ void source_mark_changed(const struct source *source);
  * is the source's. -1: there is none. */
 int source_descriptor(const struct source *source);
 
-/* Like system_watch(), for the file of source_descriptor(). -1: only source_changed() tells. */
+/* Like opener_watch(), for the file of source_descriptor(). -1: only source_changed() tells. */
 int source_watch(const struct source *source, int inotify);

@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/guarded.h"
+#include "base/opener.h"
 #include "base/process.h"
 #include "base/system.h"
 
@@ -124,8 +125,8 @@ static bool raise_descriptor_limit(void)
 
 int source_file_open_at(int directory, const char *path, int flags)
 {
-    int fd = openat(directory, path, flags | O_CLOEXEC);
-    return fd < 0 && errno == EMFILE && raise_descriptor_limit() ? openat(directory, path, flags | O_CLOEXEC) : fd;
+    int fd = opener_open_at(directory, path, flags);
+    return fd < 0 && errno == EMFILE && raise_descriptor_limit() ? opener_open_at(directory, path, flags) : fd;
 }
 
 struct source_identity source_file_identity(const struct stat *status)
@@ -143,9 +144,9 @@ struct source_identity source_file_identity(const struct stat *status)
 struct source *source_file_open(int found, const char *name, struct error *error)
 {
     struct stat status;
-    int fd = system_reopen(found);
+    int fd = opener_reopen(found);
     if (fd < 0 && errno == EMFILE && raise_descriptor_limit())
-        fd = system_reopen(found);
+        fd = opener_reopen(found);
     if (fd < 0 || fstat(fd, &status) != 0) {
         if (errno == ENOENT) /* not the file, which has been found */
             error_set(error, "%s: cannot be opened; is /proc mounted?", name);

@@ -5,7 +5,7 @@
 
 #include <sys/stat.h>
 
-/* Calls openat() with O_CLOEXEC; raises the soft limit of descriptors when it is reached. */
+/* Calls opener_open_at(); raises the soft limit of descriptors when it is reached. */
 int source_file_open_at(int directory, const char *path, int flags);
 
 /* Opens the regular file that a descriptor has found (system_find_flags), which the caller closes. Messages call the

@@ -106,11 +106,18 @@ static const char *file_path(const char *name, const char *below_home, struct ar
     return path != NULL ? path : arena_printf(arena, "%s/%s", home != NULL ? home : "", below_home);
 }
 
+void aws_settings_files(struct arena *arena, const char *ret_files[2])
+{
+    ret_files[0] = file_path("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials", arena);
+    ret_files[1] = file_path("AWS_CONFIG_FILE", ".aws/config", arena);
+}
+
 /* The credentials file comes first: its keys count where both files have some. */
 static bool read_files(struct profile *profile, struct arena *arena, struct error *error)
 {
-    const char *credentials = file_path("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials", arena),
-               *config = file_path("AWS_CONFIG_FILE", ".aws/config", arena);
+    const char *files[2];
+    aws_settings_files(arena, files);
+    const char *credentials = files[0], *config = files[1];
     if (!read_profile(credentials, profile, arena, error) || !read_profile(config, profile, arena, error))
         return false;
     if (!profile->found && variable("AWS_PROFILE") != NULL)

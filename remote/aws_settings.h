@@ -25,3 +25,6 @@ struct aws_settings {
  * if a file cannot be read although it exists, if AWS_PROFILE names a profile that no file has, or if a key has no
  * secret. */
 bool aws_settings_read(struct arena *arena, struct aws_settings *ret_settings, struct error *error);
+
+/* Returns the paths of the credentials file and of the config file. */
+void aws_settings_files(struct arena *arena, const char *ret_files[2]);

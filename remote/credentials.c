@@ -1,6 +1,7 @@
 #include "remote/credentials.h"
 
 #include "base/text.h"
+#include "remote/aws_settings.h"
 #include "remote/options.h"
 
 #include <fcntl.h>
@@ -27,6 +28,26 @@ static const char *token_path(struct arena *arena)
     if (cache != NULL)
         return arena_printf(arena, "%s/huggingface/token", cache);
     return user != NULL ? arena_printf(arena, "%s/.cache/huggingface/token", user) : NULL;
+}
+
+const char *const *credential_files(struct arena *arena)
+{
+    enum { MOST = 8 };
+    const char **files = arena_array(arena, MOST, sizeof *files), *of_aws[2];
+    const char *netrc = remote_variable("NETRC"), *home = remote_variable("HOME");
+    size_t count = 0;
+    if ((files[count] = token_path(arena)) != NULL)
+        count++;
+    if (netrc != NULL || home != NULL)
+        files[count++] = netrc != NULL ? netrc : arena_printf(arena, "%s/.netrc", home);
+    if ((files[count] = remote_options().cacert) != NULL)
+        count++;
+    aws_settings_files(arena, of_aws);
+    for (int i = 0; i < 2; i++)
+        if (strrchr(of_aws[i], '/') != NULL) /* new temporary keys are in a new file */
+            files[count++] = arena_strndup(arena, of_aws[i], (size_t)(strrchr(of_aws[i], '/') - of_aws[i]) + 1);
+    files[count] = NULL;
+    return files;
 }
 
 static const char *read_token(const char *path, struct arena *arena)

@@ -1,5 +1,6 @@
 #include "fs/cli/background.h"
 
+#include "base/opener.h"
 #include "base/report.h"
 #include "base/system.h"
 #include "base/text.h"
@@ -49,6 +50,7 @@ int background_start(struct background *background)
     }
     close(ends[0]);
     background->ready = ends[1];
+    report_prepare_syslog(); /* later the sandbox allows no socket */
     return -1;
 }
 
@@ -95,6 +97,7 @@ void background_ready(struct background *background, bool keep_stderr)
         report_to_syslog();
     if (chdir("/") != 0 || write(background->ready, "", 1) != 1)
         report("nobody waits for the mount any more");
+    opener_leave_directory();
     close(background->ready);
     background->ready = -1;
 }

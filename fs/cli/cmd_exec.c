@@ -1,15 +1,13 @@
 #include "base/arrival.h"
 #include "base/report.h"
+#include "base/system.h"
 #include "fs/cli/command.h"
-#include "fs/cli/command_sandbox.h"
 #include "fs/cli/server_sandbox.h"
 #include "fs/mount/fuse_session.h"
 #include "fs/mount/mountpoint.h"
-#include "fs/mount/unmounter.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +21,7 @@ enum { EXIT_CANNOT_EXECUTE = 126, EXIT_NOT_FOUND = 127 };
 
 struct execution {
     struct mountpoint mountpoint;
-    struct unmounter *unmounter;
-    const struct own_mount *own;
+    struct mounter *mounter;
     bool hidden; /* no other process sees the mount, which ends with this one */
     pid_t child;
     int go; /* pipe to the child, which waits there for the mount */
@@ -109,7 +106,7 @@ static void ready(void *context)
 {
     const struct execution *execution = context;
     if (write(execution->go, "", 1) != 1)
-        kill(execution->child, SIGTERM);
+        mounter_signal(execution->mounter, SIGTERM);
 }
 
 /* Passes on signals that were sent to wfs alone; a terminal's signals have reached the program already. */
@@ -120,14 +117,14 @@ static void signalled(void *context, const siginfo_t *info)
     int status;
     if (info->si_signo != SIGCHLD) {
         if (info->si_code != SI_KERNEL)
-            kill(execution->child, info->si_signo);
+            mounter_signal(execution->mounter, info->si_signo);
         return;
     }
     if (waitpid(execution->child, &status, WNOHANG) != execution->child)
         return;
     arrival_give_up();
     execution->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    if (unmounter_detach(execution->unmounter, execution->own, DETACH_FORCE, &error))
+    if (mounter_detach(execution->mounter, DETACH_FORCE, &error))
         return;
     report("%s", error.message);
     exit(execution->status);
@@ -138,24 +135,21 @@ static bool serve(struct execution *execution, struct tree *tree, const struct i
 {
     const struct options *options = invocation->options;
     struct served served = {tree, options->mount.uid, options->mount.gid, options->mount.umask, options->mount.only};
+    const char *name = options->mount.session.source;
     struct session_options session_options = options->mount.session;
-    if (session_options.source == NULL)
-        session_options.source = tree_checkpoint(tree)->path;
-    if (execution->hidden) /* fusermount3 has no rights in a user namespace, and a hidden mount ends with this process
-                              anyway */
-        session_options.auto_unmount = false;
-    const struct checkpoint *checkpoint = tree_checkpoint(tree);
-    int paths = open_command_paths(&checkpoint, 1, options, NULL);
-    struct session *session = session_new(&served, execution->mountpoint.path, &session_options, error);
+    struct mounter_device device;
+    session_options.source = name != NULL ? name : tree_checkpoint(tree)->path;
+    session_block_signals();
+    if (!mounter_mount(execution->mounter, session_options.source, &device, error))
+        return false;
+    const struct session_mount mount = {device.device, device.made->path, device.made, execution->mounter};
+    struct session *session = session_new(&served, &mount, &session_options, error);
     if (session == NULL)
         return false;
     struct error unused;
-    execution->own = session_mount(session);
-    if (execution->unmounter != NULL) /* to kill a program that has another user takes a capability */
-        enter_server_sandbox(paths, options, execution->mountpoint.path, 1ULL << CAP_KILL);
     bool done = session_serve(session, &(struct session_events){ready, signalled, execution}, error);
     if (!done)
-        unmounter_detach(execution->unmounter, execution->own, DETACH_FORCE, &unused);
+        mounter_detach(execution->mounter, DETACH_FORCE, &unused);
     session_free(session);
     return done;
 }
@@ -174,31 +168,52 @@ static void explain_absences(struct tree *tree, char **program)
     }
 }
 
-/* Makes the mount point and starts the program, which waits for the mount. */
-static bool prepare(struct execution *execution, char **program, struct error *error)
+static bool start_mounter(struct execution *execution, const struct options *options, struct error *error)
 {
-    const char *parent = getenv("TMPDIR");
+    struct mounter_plan plan = {
+        .path = execution->mountpoint.path,
+        .prepared = &execution->mountpoint,
+        .options = options->mount.session,
+        .passes_files = !options->mount.session.no_passthrough,
+        .program = execution->child,
+    };
+    if (execution->hidden) /* fusermount3 has no rights in a user namespace, and a hidden mount ends with this process
+                              anyway */
+        plan.options.auto_unmount = false;
+    execution->mounter = mounter_start(&plan, error);
+    return execution->mounter != NULL;
+}
+
+/* Makes the mount point and starts the program, which waits for the mount. Then gives rights away. */
+static bool prepare(struct execution *execution, const struct invocation *invocation, struct error *error)
+{
+    const char *parent = getenv("TMPDIR"), *log = invocation->options->mount.log;
     execution->hidden = hide_mounts();
-    execution->unmounter = unmounter_start();
     if (!mountpoint_make_temporary(&execution->mountpoint, parent != NULL && *parent == '/' ? parent : "/tmp", error))
         return false;
     struct arena *arena = arena_new();
-    bool started = start(execution, expand(arena, program, execution->mountpoint.path), error);
+    bool started = start(execution, expand(arena, invocation->program, execution->mountpoint.path), error);
     arena_free(arena);
-    return started;
+    if (started && log != NULL && !report_to_file(log, error))
+        return error_prefix(error, "option log");
+    session_load();
+    return started && start_mounter(execution, invocation->options, error) &&
+           enter_server_sandbox((const char *const *)invocation->arguments, 1, invocation->options, error);
 }
 
 static void open_and_serve(struct execution *execution, const struct invocation *invocation)
 {
-    struct tree *tree = command_open(invocation->arguments[0], invocation->options);
-    const char *log = invocation->options->mount.log;
     struct error error;
+    if (!options_read_files(invocation->options, &error)) {
+        report("%s", error.message);
+        execution->status = invocation->options->has_bad_file ? EXIT_BAD_INPUT : EXIT_MISUSE;
+        return;
+    }
+    struct tree *tree = command_open(invocation->arguments[0], invocation->options);
     if (tree == NULL)
         return;
-    bool logged = log == NULL || report_to_file(log, &error) || error_prefix(&error, "option log");
-    if (logged)
-        explain_absences(tree, invocation->program);
-    if (!logged || !session_has_descriptors(&error) || !serve(execution, tree, invocation, &error))
+    explain_absences(tree, invocation->program);
+    if (!session_has_descriptors(&error) || !serve(execution, tree, invocation, &error))
         report("%s", error.message);
     command_close(tree);
 }
@@ -207,14 +222,21 @@ static void open_and_serve(struct execution *execution, const struct invocation 
  * network, cannot enter a user namespace; and the program inherits no descriptors of the source, no blocked signals. */
 static int run(const struct invocation *invocation)
 {
-    struct execution execution = {.status = EXIT_BAD_INPUT};
+    struct execution execution = {.status = EXIT_BAD_INPUT, .mountpoint.hold = -1};
     struct error error;
-    if (prepare(&execution, invocation->program, &error))
+    char program[PATH_MAX];
+    system_program_path(program); /* for layouts, before the namespace changes it */
+    if (prepare(&execution, invocation, &error))
         open_and_serve(&execution, invocation);
     else
         report("%s", error.message);
-    mountpoint_release(&execution.mountpoint);
-    unmounter_free(execution.unmounter);
+    if (execution.mounter != NULL) {
+        mounter_free(execution.mounter); /* removes the directory */
+        close(execution.mountpoint.hold);
+        free(execution.mountpoint.path);
+    } else {
+        mountpoint_release(&execution.mountpoint);
+    }
     return execution.status;
 }
 

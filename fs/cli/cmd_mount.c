@@ -4,15 +4,13 @@
 #include "formats/location_local.h"
 #include "fs/cli/background.h"
 #include "fs/cli/command.h"
-#include "fs/cli/command_sandbox.h"
 #include "fs/cli/library.h"
 #include "fs/cli/server_sandbox.h"
 #include "fs/mount/fuse_session.h"
-#include "fs/mount/mountpoint.h"
-#include "fs/mount/unmounter.h"
 #include "fs/tree/subjects.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,9 +20,9 @@ enum { NOTES_TRIES = 10 * 1000, TRY_NANOSECONDS = 100 * 1000 }; /* a second in a
 
 struct mounting {
     struct background background;
-    struct mountpoint mountpoint;
-    struct unmounter *unmounter;
-    const struct own_mount *own;
+    const char *mountpoint; /* as it was named; without links once it is mounted */
+    struct mounter *mounter;
+    int hold; /* on the directory below the mount, or -1 */
     bool verbose, is_library;
     struct tree *tree;
     const struct checkpoint *checkpoint;
@@ -48,12 +46,12 @@ static void ready(void *context)
             report_unnamed("note: %s%s", subject_paths(note.subject), note.text);
     }
     if (mounting->verbose && mounting->is_library)
-        report_unnamed("%s is mounted at %s", mounting->checkpoint->path, mounting->mountpoint.path);
+        report_unnamed("%s is mounted at %s", mounting->checkpoint->path, mounting->mountpoint);
     else if (mounting->verbose && mounting->checkpoint->n_sources == 0)
-        report_unnamed("%s is mounted at %s: %s, %zu components", mounting->checkpoint->path, mounting->mountpoint.path,
+        report_unnamed("%s is mounted at %s: %s, %zu components", mounting->checkpoint->path, mounting->mountpoint,
                        mounting->checkpoint->format, mounting->checkpoint->components->count);
     else if (mounting->verbose)
-        report_unnamed("%s is mounted at %s: %s, %zu tensors", mounting->checkpoint->path, mounting->mountpoint.path,
+        report_unnamed("%s is mounted at %s: %s, %zu tensors", mounting->checkpoint->path, mounting->mountpoint,
                        mounting->checkpoint->format, mounting->checkpoint->tensors->n_tensors);
     background_ready(&mounting->background, mounting->verbose);
 }
@@ -67,39 +65,32 @@ static void signalled(void *context, const siginfo_t *info)
         return;
     if (mounting->n_signals++ == 0) {
         arrival_give_up(); /* else a user that waits for a network may never leave */
-        if (mountpoint_is_descriptor(mounting->mountpoint.path))
+        if (mountpoint_is_descriptor(mounting->mountpoint))
             _exit(EXIT_SUCCESS);
-        if (unmounter_detach(mounting->unmounter, mounting->own, DETACH_LAZY, &error))
+        if (mounter_detach(mounting->mounter, DETACH_LAZY, &error))
             return;
         report("%s; a second signal ends this server at once", error.message);
         return;
     }
-    mountpoint_release(&mounting->mountpoint);
+    mounter_free(mounting->mounter);
     _exit(128 + info->si_signo);
 }
 
-/* Prepares the mount point and mounts. Tries again if the previous wfs has removed the directory in between. */
-static struct session *mount_session(struct mounting *mounting, const struct served *served,
-                                     const struct session_options *options, const struct invocation *invocation,
-                                     struct error *error)
+/* Mounts, or takes over the descriptor that the mount point names. */
+static bool mount_now(struct mounting *mounting, const char *source, struct session_mount *ret_mount,
+                      struct error *error)
 {
-    const struct mountpoint_options mountpoint_options = {
-        .nonempty = invocation->options->mount.nonempty,
-        .replace = invocation->flags[FLAG_REPLACE],
-    };
-    struct session *session = NULL;
-    for (int attempt = 0; session == NULL && attempt < 3; attempt++) {
-        if (!mountpoint_prepare(&mounting->mountpoint, invocation->arguments[invocation->n_arguments - 1],
-                                &mountpoint_options, error))
-            return NULL;
-        session = session_new(served, mounting->mountpoint.path, options, error);
-        bool vanished = session == NULL && mountpoint_vanished(&mounting->mountpoint);
-        if (session == NULL)
-            mountpoint_release(&mounting->mountpoint);
-        if (!vanished)
-            break;
-    }
-    return session;
+    struct mounter_device device = {.hold = -1};
+    session_block_signals();
+    if (mountpoint_is_descriptor(mounting->mountpoint))
+        device.device = atoi(mounting->mountpoint + strlen("/dev/fd/"));
+    else if (!mounter_mount(mounting->mounter, source, &device, error))
+        return false;
+    if (device.made != NULL)
+        mounting->mountpoint = device.made->path;
+    mounting->hold = device.hold;
+    *ret_mount = (struct session_mount){device.device, mounting->mountpoint, device.made, mounting->mounter};
+    return true;
 }
 
 static bool serve(struct mounting *mounting, struct tree *tree, const struct invocation *invocation,
@@ -111,60 +102,101 @@ static bool serve(struct mounting *mounting, struct tree *tree, const struct inv
     const char *source = local_real_path(path, arena);
     struct served served = {tree, options->mount.uid, options->mount.gid, options->mount.umask, options->mount.only};
     struct session_options session_options = options->mount.session;
+    struct session_mount mount;
     if (session_options.source == NULL)
         session_options.source = source != NULL ? source : path;
-    /* the models of a library open when somebody looks into them */
-    const struct checkpoint *checkpoint = tree_checkpoint(tree);
-    int paths = mounting->is_library ? 0 : open_command_paths(&checkpoint, 1, options, NULL);
-    struct session *session = mount_session(mounting, &served, &session_options, invocation, error);
+    struct session *session = mount_now(mounting, session_options.source, &mount, error)
+                                  ? session_new(&served, &mount, &session_options, error)
+                                  : NULL;
     bool done = false;
     if (session != NULL) {
         struct error unused;
-        mounting->own = session_mount(session);
-        report_name(mounting->mountpoint.path);
-        if (mounting->unmounter != NULL)
-            enter_server_sandbox(paths, options, mounting->mountpoint.path, 0);
+        report_name(mounting->mountpoint);
         done = session_serve(session, &(struct session_events){ready, signalled, mounting}, error);
         if (!done)
-            unmounter_detach(mounting->unmounter, mounting->own, DETACH_LAZY, &unused);
+            mounter_detach(mounting->mounter, DETACH_LAZY, &unused);
         session_free(session);
     }
     arena_free(arena);
     return done;
 }
 
+/* Starts the process that mounts. Its mount point is fixed from then on. */
+static bool start_mounter(struct mounting *mounting, const struct invocation *invocation, struct error *error)
+{
+    const struct options *options = invocation->options;
+    const struct mounter_plan plan = {
+        .path = mounting->mountpoint,
+        .checks = {.nonempty = options->mount.nonempty, .replace = invocation->flags[FLAG_REPLACE]},
+        .options = options->mount.session,
+        .passes_files = !options->mount.session.no_passthrough,
+    };
+    mounting->mounter = mounter_start(&plan, error);
+    return mounting->mounter != NULL;
+}
+
+/* Gives rights away, before the first byte of a source or of an option's file is read. What needs them comes first. */
+static bool confine(struct mounting *mounting, const struct invocation *invocation, struct error *error)
+{
+    const char *log = invocation->options->mount.log;
+    const char *const *sources = (const char *const *)invocation->arguments;
+    background_close_inherited(&mounting->background, sources);
+    if (log != NULL && !report_to_file(log, error))
+        return error_prefix(error, "option log");
+    session_load();
+    return start_mounter(mounting, invocation, error) &&
+           enter_server_sandbox(sources, invocation->n_arguments - 1, invocation->options, error);
+}
+
+/* Opens the sources. Returns an exit status, or -1. */
+static int open_sources(struct mounting *mounting, const struct invocation *invocation)
+{
+    const char *const *sources = (const char *const *)invocation->arguments;
+    size_t n_sources = invocation->n_arguments - 1;
+    struct error error;
+    if (!options_read_files(invocation->options, &error)) {
+        report("%s", error.message);
+        return invocation->options->has_bad_file ? EXIT_BAD_INPUT : EXIT_MISUSE;
+    }
+    mounting->is_library = n_sources > 1 || invocation->options->library;
+    mounting->tree = mounting->is_library ? library_open(sources, n_sources, invocation->options)
+                                          : command_open(sources[0], invocation->options);
+    if (mounting->tree == NULL)
+        return EXIT_BAD_INPUT;
+    mounting->checkpoint = tree_checkpoint(mounting->tree);
+    return -1;
+}
+
+static int open_and_serve(struct mounting *mounting, const struct invocation *invocation)
+{
+    struct error error;
+    bool done = confine(mounting, invocation, &error);
+    int status = done ? open_sources(mounting, invocation) : -1;
+    if (status >= 0)
+        return status;
+    done = done && session_has_descriptors(&error) && serve(mounting, mounting->tree, invocation, &error);
+    if (!done)
+        report("%s", error.message);
+    if (mounting->tree != NULL)
+        command_close(mounting->tree);
+    return done ? EXIT_SUCCESS : EXIT_BAD_INPUT;
+}
+
 static int run(const struct invocation *invocation)
 {
-    struct mounting mounting = {.background.ready = -1};
+    struct mounting mounting = {.background.ready = -1, .hold = -1};
     int status = invocation->flags[FLAG_FOREGROUND] ? -1 : background_start(&mounting.background);
     if (mounting.background.was_killed)
         mountpoint_clear_dead(invocation->arguments[invocation->n_arguments - 1]);
     if (status >= 0)
         return status;
-    size_t n_sources = invocation->n_arguments - 1;
-    const char *const *sources = (const char *const *)invocation->arguments;
-    mounting.is_library = n_sources > 1 || invocation->options->library;
-    mounting.unmounter = unmounter_start();
-    struct tree *tree = mounting.is_library ? library_open(sources, n_sources, invocation->options)
-                                            : command_open(sources[0], invocation->options);
-    if (tree == NULL) {
-        unmounter_free(mounting.unmounter);
-        return EXIT_BAD_INPUT;
-    }
-    struct error error;
-    const char *log = invocation->options->mount.log;
-    mounting.tree = tree;
-    mounting.checkpoint = tree_checkpoint(tree);
+    mounting.mountpoint = invocation->arguments[invocation->n_arguments - 1];
     mounting.verbose = invocation->flags[FLAG_VERBOSE];
-    bool logged = log == NULL || report_to_file(log, &error) || error_prefix(&error, "option log");
-    background_close_inherited(&mounting.background, (const char *const *)invocation->arguments);
-    bool done = logged && session_has_descriptors(&error) && serve(&mounting, tree, invocation, &error);
-    if (!done)
-        report("%s", error.message);
-    command_close(tree);
-    mountpoint_release(&mounting.mountpoint);
-    unmounter_free(mounting.unmounter);
-    return done ? EXIT_SUCCESS : EXIT_BAD_INPUT;
+    status = open_and_serve(&mounting, invocation);
+    mounter_free(mounting.mounter);
+    if (mounting.hold >= 0)
+        close(mounting.hold);
+    return status;
 }
 
 const struct command mount_command = {

@@ -192,6 +192,6 @@ const struct command serve_command = {
     .min_arguments = 1,
     .max_arguments = SIZE_MAX,
     .takes_options = true,
-    .uses_network = true,
+    .listens = true,
     .run = run,
 };

@@ -28,7 +28,7 @@ struct example {
 /* The parsed command line. */
 struct invocation {
     const struct command *command;
-    const struct options *options;
+    struct options *options;
     bool flags[COMMAND_MAX_FLAGS];         /* by index in command->flags */
     const char *values[COMMAND_MAX_FLAGS]; /* the flags' values; NULL: not given */
     const char **repeated;                 /* the values of the flag that repeats, in the order given */
@@ -54,6 +54,7 @@ struct command {
     bool hidden;                                     /* left out of --help */
     bool enters_sandbox_itself;                      /* or needs rights over processes and mounts that it takes away */
     bool uses_network;                               /* also without a URL among its arguments */
+    bool listens;                                    /* accepts connections */
     int (*run)(const struct invocation *invocation); /* returns the exit status */
 };
 

@@ -37,8 +37,11 @@ static const char *const *readable_paths(const struct checkpoint *const *checkpo
                                          const struct options *options, struct arena *arena)
 {
     enum { OTHERS = 2 };
-    const char **paths = arena_array(arena, n + options->asked.count + OTHERS, sizeof *paths);
     size_t count = 0;
+    while (sandbox_system_paths[count] != NULL)
+        count++;
+    const char **paths = arena_array(arena, count + n + options->asked.count + OTHERS, sizeof *paths);
+    memcpy(paths, sandbox_system_paths, count * sizeof *paths);
     for (size_t i = 0; i < n; i++)
         add_path(paths, &count, checkpoints[i]->path, arena);
     add_path(paths, &count, hub_cache_directory(arena), arena);
@@ -77,7 +80,8 @@ int open_command_paths(const struct checkpoint *const *checkpoints, size_t n, co
         writable[count++] = store;
     if (destination != NULL)
         add_writable(writable, &count, destination, arena);
-    int paths = sandbox_open_paths(&(struct sandbox_paths){readable_paths(checkpoints, n, options, arena), writable});
+    int paths = sandbox_open_paths(&(struct sandbox_paths){readable_paths(checkpoints, n, options, arena), writable,
+                                                           sandbox_system_devices, NULL});
     arena_free(arena);
     return paths;
 }

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "formats/location_local.h"
 #include "fs/cli/command.h"
+#include "fs/cli/source_roots.h"
 #include "fs/tree/build.h"
 #include "fs/tree/pool.h"
 #include "models/references/references.h"
@@ -147,14 +148,13 @@ static char **split_program(int *argc, char **argv)
     return NULL;
 }
 
-/* Reports whether an argument is or holds a URL, or is a recipe, which may name its models by URLs: only then does a
- * source need the network. */
+/* Reports whether an argument holds a URL, or may be a recipe that does: only then does a source need the network. */
 static bool names_server(int argc, char **argv)
 {
+    bool found = false;
     for (int i = 1; i < argc; i++)
-        if (strstr(argv[i], "://") != NULL || text_ends_with(argv[i], ".yaml") || text_ends_with(argv[i], ".yml"))
-            return true;
-    return false;
+        found |= source_names_server(argv[i], true);
+    return found;
 }
 
 /* Takes rights away before the command opens any file: options open some, too. Which paths it needs is known once its
@@ -165,8 +165,12 @@ static void enter_sandbox(const struct command *command, int argc, char **argv)
     if (command->enters_sandbox_itself)
         return;
     bool network = command->uses_network || names_server(argc, argv);
-    sandbox_enter(&(struct sandbox){.network = network});
-    if (!network)
+    sandbox_enter(&(struct sandbox){
+        .role = SANDBOX_READER,
+        .uses = (network ? SANDBOX_CONNECTS : 0) | (command->listens ? SANDBOX_LISTENS : 0),
+        .capabilities = sandbox_copying,
+    });
+    if (!network && !command->listens)
         sandbox_clear_environment(of_terminals);
 }
 
@@ -181,6 +185,7 @@ static int run_command(const struct command *command, int argc, char **argv)
     options_init(&options);
     remote_use(&options.open.remote);
     options.only_opening = command->only_opens;
+    options.delays_files = command->mounts;
     int status = parse_arguments(argc, argv, &options, &invocation);
     if (status < 0 && command->takes_program && invocation.program == NULL)
         status = wrong_operands(command, NULL);
@@ -203,6 +208,7 @@ static int run_mount_helper(int argc, char **argv)
     options_init(&options);
     remote_use(&options.open.remote);
     options.for_helper = true;
+    options.delays_files = true;
     opterr = 0;
     while ((found = getopt(argc, argv, "sfnvN:o:t:")) != -1) {
         fake |= found == 'f';

@@ -3,9 +3,7 @@
 
 #include "fs/options/options.h"
 
-#include <stdint.h>
-
-/* Enters the sandbox before threads are started, with the paths of open_command_paths() (fs/cli/command_sandbox.h). The
- * server may still remove `mountpoint`. Clears the environment, unless a network needs it. `capabilities` are kept
- * besides those for files and passthrough. */
-void enter_server_sandbox(int paths, const struct options *options, const char *mountpoint, uint64_t capabilities);
+/* Starts the opener of a server's sources, and enters the sandbox, before anything of a source is read and before
+ * threads are started: no capabilities, no new files but by the opener and in the store, no network unless a source or
+ * an option names a server. Clears the environment, unless the network needs it. */
+bool enter_server_sandbox(const char *const *sources, size_t n, const struct options *options, struct error *error);

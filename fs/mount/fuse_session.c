@@ -1,12 +1,10 @@
 #include "fs/mount/fuse_session.h"
 
+#include "base/arena.h"
 #include "base/arrival.h"
-#include "base/text.h"
 #include "formats/source.h"
 #include "fs/mount/detachment.h"
-#include "fs/mount/fusermount.h"
-#include "fs/mount/mountpoint.h"
-#include "fs/mount/obstacle.h"
+#include "fs/mount/device.h"
 #include "fs/tree/pool.h"
 
 #include <dlfcn.h>
@@ -16,7 +14,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,22 +36,11 @@ struct session {
     struct served served;
     struct serving serving; /* the user data of the operations */
     const char *mountpoint;
-    struct own_mount own;
+    struct session_mount mount;
     bool raise_readahead;
-    bool has_failed; /* to serve */
     const struct session_events *events;
     struct detachment *detachment; /* of a mount with remote sources; NULL: not watched */
 };
-
-/* libfuse's last message, for the error of a mount that fails. While serving, libfuse complains about reads that got
- * EIO, which fuse_ops.c reports better. */
-static char last_words[256];
-
-static void keep_words(enum fuse_log_level level, const char *format, va_list arguments)
-{
-    vsnprintf(last_words, sizeof last_words, text_starts_with(format, "fuse: ") ? format + 6 : format, arguments);
-    last_words[strcspn(last_words, "\n")] = '\0';
-}
 
 /* Returns the number of reads that are answered at once; one more worker handles everything else. */
 static size_t n_readers(void)
@@ -72,47 +58,6 @@ static sigset_t awaited_signals(void)
     for (size_t i = 0; i < sizeof awaited / sizeof *awaited; i++)
         sigaddset(&signals, awaited[i]);
     return signals;
-}
-
-/* Appends text to an option, with commas and backslashes escaped for libfuse. */
-static void append_escaped(struct buffer *options, const char *text)
-{
-    for (const char *c = text; *c != '\0'; c++)
-        buffer_printf(options, "%s%c", *c == ',' || *c == '\\' ? "\\" : "", *c);
-}
-
-/* Appends the labels for a kernel that knows them; others refuse them, and mount(8) leaves them out, too. */
-static void append_labels(struct buffer *options, const struct labels *labels)
-{
-    const struct {
-        const char *name, *label;
-    } rows[] = {
-        {"context", labels->context},
-        {"fscontext", labels->fscontext},
-        {"defcontext", labels->defcontext},
-        {"rootcontext", labels->rootcontext},
-    };
-    bool has_selinux = access("/sys/fs/selinux/enforce", F_OK) == 0;
-    for (size_t i = 0; has_selinux && i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].label != NULL) {
-            buffer_printf(options, ",%s=\"", rows[i].name);
-            append_escaped(options, rows[i].label);
-            buffer_append_text(options, "\"");
-        }
-}
-
-/* Returns the options for libfuse; the caller frees them. */
-static char *mount_options(const struct session_options *options)
-{
-    struct buffer text = {0};
-    buffer_append_text(&text, options->allow_rdwr ? "rw" : "ro");
-    buffer_append_text(&text, ",nosuid,nodev,default_permissions,subtype=wfs,fsname=");
-    append_escaped(&text, options->source);
-    buffer_printf(&text, "%s%s%s", options->allow_other ? ",allow_other" : "", options->noexec ? ",noexec" : "",
-                  options->auto_unmount ? ",auto_unmount" : "");
-    append_labels(&text, &options->labels);
-    buffer_append(&text, "", 1);
-    return (char *)text.bytes;
 }
 
 static long nanoseconds_since(const struct timespec *start)
@@ -199,70 +144,76 @@ bool session_has_descriptors(struct error *error)
                                 NEEDED, (unsigned long long)limit.rlim_cur, count);
 }
 
-struct session *session_new(const struct served *served, const char *mountpoint, const struct session_options *options,
-                            struct error *error)
+/* Starts libfuse on a mounted device. Returns NULL with an error. */
+static struct fuse_session *use_device(struct session *session, int device, const struct session_options *options,
+                                       struct error *error)
+{
+    char path[32];
+    struct session_options shown = *options;
+    shown.auto_unmount = false; /* these are for the process that has mounted */
+    shown.labels = (struct labels){0};
+    char *text = device_options(&shown), *arguments[] = {"wfs", "-o", text, NULL};
+    struct fuse_args args = FUSE_ARGS_INIT(3, arguments);
+    struct fuse_session *fuse = fuse_session_new(&args, &fuse_ops, sizeof fuse_ops, &session->serving);
+    fuse_opt_free_args(&args);
+    free(text);
+    snprintf(path, sizeof path, "/dev/fd/%d", device);
+    if (fuse != NULL && fuse_session_mount(fuse, path) == 0 && use_device_io(fuse))
+        return fuse;
+    error_set(error, "%s: cannot mount: %s", session->mountpoint,
+              *device_words() ? device_words() : "libfuse gives no reason");
+    if (fuse != NULL)
+        fuse_session_destroy(fuse);
+    return NULL;
+}
+
+static int give(void *mounter, int device, int file)
+{
+    return mounter_give(mounter, device, file);
+}
+
+static void take_back(void *mounter, int device, int number)
+{
+    mounter_take_back(mounter, device, number);
+}
+
+void session_block_signals(void)
 {
     sigset_t signals = awaited_signals();
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     signal(SIGPIPE, SIG_IGN);
-    fuse_set_log_func(keep_words);
+}
+
+void session_load(void)
+{
     dlopen("libgcc_s.so.1", RTLD_NOW); /* pthread_cancel() aborts if it cannot load it later */
-    char *fuse_options = mount_options(options), *arguments[] = {"wfs", "-o", fuse_options, NULL};
-    struct fuse_args args = FUSE_ARGS_INIT(3, arguments);
+}
+
+struct session *session_new(const struct served *served, const struct session_mount *mount,
+                            const struct session_options *options, struct error *error)
+{
+    device_keep_words();
     struct session *session = memory_alloc(sizeof *session);
-    *session = (struct session){.served = *served, .mountpoint = mountpoint, .raise_readahead = !options->no_readahead};
+    *session = (struct session){
+        .served = *served, .mountpoint = mount->path, .mount = *mount, .raise_readahead = !options->no_readahead};
     session->served.allows_rdwr = options->allow_rdwr;
-    struct fuse_session *fuse = fuse_session_new(&args, &fuse_ops, sizeof fuse_ops, &session->serving);
-    fuse_opt_free_args(&args);
-    free(fuse_options);
-    char reason[FUSERMOUNT_WORDS] = "";
-    bool mounted = fuse != NULL && fusermount_mount(fuse, mountpoint, reason);
-    if (!mounted || !use_device_io(fuse)) {
-        const char *words = *last_words ? last_words : "libfuse gives no reason";
-        obstacle_explain(mountpoint, *reason ? reason : words, error);
-        if (mounted)
-            fuse_session_unmount(fuse);
-        if (fuse != NULL)
-            fuse_session_destroy(fuse);
+    session->fuse = use_device(session, mount->device, options, error);
+    if (session->fuse == NULL) {
         free(session);
         return NULL;
     }
-    session->fuse = fuse;
-    session->own = own_mount_at(mountpoint);
     session->served.watch = served->tree != NULL ? watch_new(served->tree) : NULL;
-    bool may_pass = !options->no_passthrough && !options->allow_rdwr;
-    session->serving.negotiation.wants_idmapped = !mountpoint_is_descriptor(mountpoint);
+    bool may_pass = !options->no_passthrough && !options->allow_rdwr && mount->mounter != NULL;
+    session->serving.negotiation.wants_idmapped = !mountpoint_is_descriptor(mount->path);
     session->serving.negotiation.wants_passthrough = may_pass && served->tree != NULL;
-    session->served.passthrough = passthrough_new(served->tree, fuse_session_fd(fuse), &session->serving.negotiation);
+    const struct passthrough_kernel kernel = {fuse_session_fd(session->fuse), give, take_back, mount->mounter};
+    session->served.passthrough = passthrough_new(served->tree, &kernel, &session->serving.negotiation);
     serving_begin(&session->serving, &session->served, n_readers());
     return session;
 }
 
-const struct own_mount *session_mount(const struct session *session)
-{
-    return &session->own;
-}
-
-/* Makes libfuse forget the mount, which others detach, without unmounting it: it would try in a child that goes on as a
- * second server if it may not change its user, as in the sandbox. A pipe that nobody reads polls as the device of a
- * mount that is gone does. */
-static void forget_mount(struct fuse_session *fuse)
-{
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return;
-    dup2(ends[1], fuse_session_fd(fuse));
-    close(ends[0]);
-    close(ends[1]);
-    fuse_session_unmount(fuse);
-}
-
 void session_free(struct session *session)
 {
-    if (session->has_failed)
-        forget_mount(session->fuse);
-    else
-        fuse_session_unmount(session->fuse);
     serving_end(&session->serving);
     fuse_session_destroy(session->fuse);
     watch_free(session->served.watch);
@@ -270,30 +221,15 @@ void session_free(struct session *session)
     free(session);
 }
 
-/* Raises the mount's window in which the kernel reads ahead of a sequential reader. Only root can. */
-static void raise_readahead(unsigned major_number, unsigned minor_number)
+/* Does what is possible once the kernel has the first reply. A mount with remote sources ends the waits of its readers
+ * when it is detached. */
+static void use_mount(struct session *session)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/sys/class/bdi/%u:%u/read_ahead_kb", major_number, minor_number);
-    FILE *file = fopen(path, "r+e");
-    unsigned kib;
-    if (file == NULL)
-        return;
-    if (fscanf(file, "%u", &kib) == 1 && kib < READAHEAD_KIB) {
-        rewind(file);
-        fprintf(file, "%d\n", READAHEAD_KIB);
-    }
-    fclose(file);
-}
-
-/* Does what needs the mount's device number. A mount with remote sources ends the waits of its readers when it is
- * detached. */
-static void use_device(struct session *session, unsigned major_number, unsigned minor_number)
-{
-    if (session->raise_readahead)
-        raise_readahead(major_number, minor_number);
-    if (source_any_remote())
-        session->detachment = detachment_watch(major_number, minor_number, arrival_give_up);
+    const struct own_mount *made = session->mount.made;
+    if (session->raise_readahead && session->mount.mounter != NULL)
+        mounter_raise_readahead(session->mount.mounter, READAHEAD_KIB);
+    if (made != NULL && made->number != 0 && source_any_remote())
+        session->detachment = detachment_watch(made->device_major, made->device_minor, arrival_give_up);
 }
 
 /* Waits until the kernel has the first reply, then for signals, on a thread that is no worker. Sends no request to the
@@ -305,8 +241,7 @@ static void *attend(void *context)
     siginfo_t info;
     while (sem_wait(&session->serving.answering) != 0)
         ;
-    if (session->own.number != 0)
-        use_device(session, session->own.device_major, session->own.device_minor);
+    use_mount(session);
     session->events->ready(session->events->context);
     for (;;)
         if (sigwaitinfo(&signals, &info) > 0)
@@ -328,7 +263,7 @@ bool session_serve(struct session *session, const struct session_events *events,
     fuse_loop_cfg_set_idle_threads(config, (unsigned)n_readers() + 1);
     session->events = events;
     struct watch *watch = session->served.watch;
-    *last_words = '\0';
+    device_forget_words();
     int result = 0, reason = watch != NULL ? watch_start(watch, forget, session->fuse) : 0;
     bool watching = watch != NULL && reason == 0;
     if (reason == 0)
@@ -342,9 +277,8 @@ bool session_serve(struct session *session, const struct session_events *events,
     if (watching)
         watch_stop(watch);
     fuse_loop_cfg_destroy(config);
-    session->has_failed = reason != 0 || result != 0;
     if (reason != 0)
         return error_set_errno(error, reason, "%s: cannot be served", session->mountpoint);
     return result == 0 || error_set(error, "%s: cannot be served: %s", session->mountpoint,
-                                    *last_words ? last_words : "libfuse gives no reason");
+                                    *device_words() ? device_words() : "libfuse gives no reason");
 }

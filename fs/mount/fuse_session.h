@@ -4,27 +4,37 @@
 #pragma once
 
 #include "fs/mount/fuse_ops.h"
-#include "fs/mount/own_mount.h"
+#include "fs/mount/mounter.h"
 #include "fs/mount/session_options.h"
 
 #include <signal.h>
 
 struct session;
 
-/* Mounts at an absolute path, or takes over the mounted descriptor /dev/fd/N. Blocks the signals that session_serve()
- * waits for, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and SIGCHLD, and ignores SIGPIPE. The path must outlive
- * the session. On failure returns NULL, with the signals as for a session. */
-struct session *session_new(const struct served *served, const char *mountpoint, const struct session_options *options,
-                            struct error *error);
+/* What is served: a mounted descriptor of /dev/fuse, and what is known of the mount. */
+struct session_mount {
+    int device;                   /* the session closes it */
+    const char *path;             /* for messages; outlives the session, as all of these do */
+    const struct own_mount *made; /* NULL: another process than our mounter mounted it */
+    struct mounter *mounter;      /* NULL: no passthrough, and no larger window for reading ahead */
+};
+
+/* Loads a library that ending a thread needs. Call it outside of the sandbox. */
+void session_load(void);
+
+/* Blocks the signals that session_serve() waits for, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and SIGCHLD,
+ * and ignores SIGPIPE. Call it before a mount exists. */
+void session_block_signals(void);
+
+/* Makes a session on a mount. Returns NULL on failure; the device is closed then, too. */
+struct session *session_new(const struct served *served, const struct session_mount *mount,
+                            const struct session_options *options, struct error *error);
 
 /* Reports whether the process has the descriptors that a session needs besides those of its sources. Without them the
  * mount would answer nothing, or never end. */
 bool session_has_descriptors(struct error *error);
 
-/* The mount that the session has made, as long as the session exists. */
-const struct own_mount *session_mount(const struct session *session);
-
-/* Unmounts, unless that has happened already or session_serve() has failed, and frees the session. */
+/* Closes the device, and frees the session. */
 void session_free(struct session *session);
 
 struct session_events {

@@ -236,6 +236,7 @@ static void adopt(struct mountpoint *mountpoint)
     struct stat status;
     int length = snprintf(pid, sizeof pid, "%d", (int)getpid());
     mountpoint->made = true;
+    mountpoint->maker = getpid();
     mountpoint->marked = setxattr(mountpoint->path, made_mark, pid, (size_t)length, 0) == 0;
     mountpoint->inode = stat(mountpoint->path, &status) == 0 ? status.st_ino : 0;
 }
@@ -382,12 +383,13 @@ bool mountpoint_vanished(const struct mountpoint *mountpoint)
     return access(mountpoint->path, F_OK) != 0 && errno == ENOENT;
 }
 
-/* Reports whether the directory is still the one that this process made or adopted, and no other wfs has since. */
+/* Reports whether the directory is still the one that was made or adopted for this mount, and no other wfs has since.
+ */
 static bool is_ours(const struct mountpoint *mountpoint)
 {
     struct stat status;
     return mountpoint->made && stat(mountpoint->path, &status) == 0 && status.st_ino == mountpoint->inode &&
-           (!mountpoint->marked || marked_by(mountpoint->path) == getpid());
+           (!mountpoint->marked || marked_by(mountpoint->path) == mountpoint->maker);
 }
 
 void mountpoint_release(struct mountpoint *mountpoint)

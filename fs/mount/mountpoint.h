@@ -10,6 +10,7 @@ struct mountpoint {
     bool made;   /* wfs made the directory: it is removed at the end */
     ino_t inode; /* of that directory; 0: unknown */
     bool marked; /* the directory has an extended attribute that says so */
+    pid_t maker; /* the process in that attribute */
     int hold;    /* on the directory (hold.h), or -1 */
 };
 

@@ -10,19 +10,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* What the kernel's fuse.h has from Linux 6.9 on. */
 enum { REPLY_PASSTHROUGH = 1 << 7 };
-
-struct backing_map {
-    int32_t fd;
-    uint32_t flags;
-    uint64_t padding;
-};
-#define BACKING_OPEN  _IOW(229, 1, struct backing_map)
-#define BACKING_CLOSE _IOW(229, 2, uint32_t)
 
 enum decision { UNDECIDED, NEVER, WHERE_POSSIBLE };
 
@@ -34,7 +25,7 @@ struct backing {
 
 struct passthrough {
     struct tree *tree;
-    int device;
+    struct passthrough_kernel kernel;
     const struct negotiation *negotiation;
     atomic_int decision; /* enum decision; ends as one of the last two */
     pthread_mutex_t lock;
@@ -42,11 +33,12 @@ struct passthrough {
     size_t n_backings;
 };
 
-struct passthrough *passthrough_new(struct tree *tree, int device, const struct negotiation *negotiation)
+struct passthrough *passthrough_new(struct tree *tree, const struct passthrough_kernel *kernel,
+                                    const struct negotiation *negotiation)
 {
     struct passthrough *passthrough = memory_alloc(sizeof *passthrough);
     *passthrough = (struct passthrough){
-        .tree = tree, .device = device, .negotiation = negotiation, .lock = PTHREAD_MUTEX_INITIALIZER};
+        .tree = tree, .kernel = *kernel, .negotiation = negotiation, .lock = PTHREAD_MUTEX_INITIALIZER};
     atomic_init(&passthrough->decision, tree != NULL ? UNDECIDED : NEVER);
     return passthrough;
 }
@@ -58,19 +50,17 @@ void passthrough_free(struct passthrough *passthrough)
 }
 
 /* Gives a file to the kernel. Returns its number, or -1. */
-static int give(int device, int descriptor)
+static int give(const struct passthrough *passthrough, int descriptor)
 {
-    struct backing_map map = {.fd = descriptor};
-    return ioctl(device, BACKING_OPEN, &map);
+    return passthrough->kernel.give(passthrough->kernel.context, passthrough->kernel.device, descriptor);
 }
 
 /* Reports whether the kernel takes a file. */
 static bool is_taken(const struct passthrough *passthrough, int descriptor)
 {
-    int number = give(passthrough->device, descriptor);
-    uint32_t given = (uint32_t)number;
+    int number = give(passthrough, descriptor);
     if (number > 0)
-        ioctl(passthrough->device, BACKING_CLOSE, &given);
+        passthrough->kernel.take_back(passthrough->kernel.context, passthrough->kernel.device, number);
     return number > 0;
 }
 
@@ -124,7 +114,7 @@ static int find_backing(struct passthrough *passthrough, node_id id, int descrip
             return passthrough->backings[i].number;
     if (passthrough->n_backings == PASSTHROUGH_MOST)
         return 0;
-    int number = descriptor >= 0 ? give(passthrough->device, descriptor) : 0;
+    int number = descriptor >= 0 ? give(passthrough, descriptor) : 0;
     passthrough->backings[passthrough->n_backings++] = (struct backing){id, number > 0 ? number : 0};
     return number > 0 ? number : 0;
 }

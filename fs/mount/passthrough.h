@@ -7,9 +7,9 @@
  * microseconds), where otherwise one ENOSYS ends these requests. So it is only used in a mount that may show a source
  * of PASSTHROUGH_WORTHWHILE bytes or keeps computed files, and there for all whole files.
  *
- * It works if the server has CAP_SYS_ADMIN in the first user namespace, and the file on disk is on a file system that
- * is not stacked on others, as overlayfs is. The first open of a mount tries it, and where it does not work nothing
- * differs from a kernel without it.
+ * It works if the process that gives the files has CAP_SYS_ADMIN in the first user namespace, and the file on disk is
+ * on a file system that is not stacked on others, as overlayfs is. The first open of a mount tries it, and where it
+ * does not work nothing differs from a kernel without it.
  *
  * The kernel refuses to open one inode both ways at a time, so a file has one way for the life of the mount: a file
  * that is sealed after its first open is read from the server until the next mount.
@@ -31,9 +31,18 @@ enum { PASSTHROUGH_MOST = 256 }; /* files that the kernel holds open for a mount
 
 struct passthrough;
 
-/* Makes the state of a mount, for its device, and for what is agreed with its kernel by the first open. `negotiation`
- * must outlive it. Nothing is asked of the kernel before the first open. */
-struct passthrough *passthrough_new(struct tree *tree, int device, const struct negotiation *negotiation);
+/* How the kernel is given files: the server itself has no right to do so. */
+struct passthrough_kernel {
+    int device;                                       /* of the mount */
+    int (*give)(void *context, int device, int file); /* returns the kernel's number of the file, or -1 */
+    void (*take_back)(void *context, int device, int number);
+    void *context;
+};
+
+/* Makes the state of a mount, for what is agreed with its kernel by the first open. `negotiation` must outlive it.
+ * Nothing is asked of the kernel before the first open. */
+struct passthrough *passthrough_new(struct tree *tree, const struct passthrough_kernel *kernel,
+                                    const struct negotiation *negotiation);
 void passthrough_free(struct passthrough *passthrough);
 
 /* How a file is opened. */

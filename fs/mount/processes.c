@@ -56,9 +56,7 @@ static bool read_link(pid_t pid, const char *name, char target[PATH_MAX])
     return length >= 0;
 }
 
-/* Calls see() with the target of each descriptor of a process, until see() returns false. */
-typedef bool see_descriptor(void *context, const char *target);
-static void each_descriptor(pid_t pid, see_descriptor *see, void *context)
+bool process_each_descriptor(pid_t pid, see_descriptor *see, void *context)
 {
     char path[64], name[300], target[PATH_MAX];
     snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
@@ -71,6 +69,7 @@ static void each_descriptor(pid_t pid, see_descriptor *see, void *context)
     }
     if (directory != NULL)
         closedir(directory);
+    return more;
 }
 
 /* Calls see() for each process except this one. */
@@ -105,7 +104,7 @@ static void try_server(void *context, pid_t pid)
 {
     struct server_search *search = context;
     search->has_device = search->has_directory = false;
-    each_descriptor(pid, see_of_server, search);
+    process_each_descriptor(pid, see_of_server, search);
     unsigned long long start = search->has_device && search->has_directory ? start_of(pid) : 0;
     if (start > search->start && process_find(pid, search->process)) {
         search->start = start;
@@ -180,7 +179,7 @@ static void try_user(void *context, pid_t pid)
         return;
     see_mappings(search, pid);
     if (*search->found == '\0')
-        each_descriptor(pid, see_file, search);
+        process_each_descriptor(pid, see_file, search);
     if (*search->found == '\0' && read_link(pid, "cwd", directory) && within(search->mountpoint, directory) != NULL)
         note_use(search, "works in ", within(search->mountpoint, directory), "");
     if (*search->found == '\0' || !process_find(pid, &process))

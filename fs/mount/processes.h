@@ -17,6 +17,11 @@ struct process {
 /* Looks up a process by its number; returns false if it has ended. */
 bool process_find(pid_t pid, struct process *ret_process);
 
+/* Calls see() with the target of each descriptor of a process, until see() returns false. Returns whether it never did.
+ */
+typedef bool see_descriptor(void *context, const char *target);
+bool process_each_descriptor(pid_t pid, see_descriptor *see, void *context);
+
 /* Finds the process that serves the mount at an absolute path: it has /dev/fuse open, and the directory under the mount
  * (hold.h); of several, as after `umount -l`, the one that started last. Returns false if none is visible. */
 bool process_serving(const char *mountpoint, struct process *ret_process);

@@ -619,6 +619,20 @@ static bool is_for_other_commands(const struct option_row *row, struct error *er
     return false;
 }
 
+/* Reports whether parsing an option's value reads a file. */
+static bool is_delayed(const struct option_row *row)
+{
+    return row->reads_file || row->parse == parse_layout;
+}
+
+static bool take_value(struct options *options, const struct option_row *row, const char *value, struct error *error)
+{
+    if (row->parse((char *)options + row->field, value, options->arena, error))
+        return true;
+    options->has_bad_file = row->reads_file;
+    return error_prefix(error, "option %s", row->name);
+}
+
 static bool set_word(struct options *options, const char *word, struct error *error)
 {
     size_t length = strcspn(word, "=");
@@ -640,13 +654,24 @@ static bool set_word(struct options *options, const char *word, struct error *er
         return error_set(error, "option %s takes no value", row->name);
     if (row->argument != NULL && (value == NULL || *value == '\0'))
         return error_set(error, "option %s needs a value: %s", row->name, row->argument);
-    if (row->parse((char *)options + row->field, value, options->arena, error)) {
-        if (!row->for_mounts && !row->is_transport)
-            request_add(options, row, value);
-        return true;
+    if (!(options->delays_files && is_delayed(row)) && !take_value(options, row, value, error))
+        return false;
+    if (!row->for_mounts && !row->is_transport)
+        request_add(options, row, value);
+    return true;
+}
+
+bool options_read_files(struct options *options, struct error *error)
+{
+    for (size_t i = 0; options->delays_files && i < options->asked.count; i++) {
+        const struct asked_option *asked = &options->asked.items[i];
+        if (is_delayed(asked->row) && !take_value(options, asked->row, asked->value, error))
+            return false;
     }
-    options->has_bad_file = row->reads_file;
-    return error_prefix(error, "option %s", row->name);
+    if (options->delays_files)
+        request_finish(options);
+    options->delays_files = false;
+    return true;
 }
 
 /* Reports whether the comma after the first `length` bytes of a word, and before `after`, belongs to the word. */
@@ -681,7 +706,8 @@ bool options_parse(struct options *options, const char *words, struct error *err
                 return false;
             word = end;
             if (*from == '\0') {
-                request_finish(options);
+                if (!options->delays_files)
+                    request_finish(options);
                 return true;
             }
         }

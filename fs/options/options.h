@@ -48,6 +48,7 @@ struct options {
     bool for_helper;     /* the words come from mount(8), which adds its own */
     bool for_library;    /* options for mounts are errors */
     bool only_opening;   /* options that are not for opening a source are errors */
+    bool delays_files;   /* files that options name are read by options_read_files() */
     struct mount_options mount;
 };
 
@@ -93,6 +94,10 @@ void options_free(struct options *options);
  * that names it. Ignores words of mount(8) without an effect here (ro, defaults, noauto, _netdev, x-...), and refuses
  * words that ask for an impossible mount (rw, remount). A helper of mount(8) ignores those that mount(8) adds (rw). */
 bool options_parse(struct options *options, const char *words, struct error *error);
+
+/* Reads the files that options named, if `delays_files` was set while they were parsed, so that a process can first
+ * give its rights away. */
+bool options_read_files(struct options *options, struct error *error);
 
 /* Like options_parse(), for a list of words, NULL at its end, in which commas have no meaning: "name=a,b". The list may
  * be NULL. */

@@ -25,6 +25,32 @@ static const char *resolve(const struct recipe_merge *merge, const char *name)
     return local_kind(beside) != LOCATION_NOTHING ? beside : name;
 }
 
+static bool is_below(const char *path, const char *folder)
+{
+    size_t length = strlen(folder);
+    return strncmp(path, folder, length) == 0 && (path[length] == '/' || text_ends_with(folder, "/"));
+}
+
+/* Reports whether the recipe may name a model: a recipe comes from a stranger, and must not make other files of this
+ * machine part of a model, or reach servers, unless the user wants that. Names of the hub's cache are no paths. */
+static bool may_name(const struct recipe_merge *merge, const char *name)
+{
+    struct arena *arena = merge->merged->arena;
+    const char *slash = strrchr(merge->from->path, '/');
+    const char *folder =
+        slash == NULL ? "." : arena_strndup(arena, merge->from->path, (size_t)(slash + 1 - merge->from->path));
+    const char *real = local_real_path(resolve(merge, name), arena);
+    if (merge->from->follows_links)
+        return true;
+    if (strstr(name, "://") != NULL)
+        return error_set(merge->error, "a URL, which a recipe names only with -o follow-links");
+    if (real == NULL)
+        return true;
+    folder = local_real_path(folder, arena);
+    return (folder != NULL && is_below(real, folder)) ||
+           error_set(merge->error, "%s is outside of the recipe's directory; -o follow-links opens it", real);
+}
+
 /* Returns the repository that a name in the recipe is on the hub, without its revision; NULL: the name is a path. */
 static const char *repository_of(const struct recipe_merge *merge, const char *name)
 {
@@ -67,6 +93,8 @@ static const struct checkpoint *open_model(const struct recipe_merge *merge, con
     const struct open_options opening = {.follow_links = from->follows_links};
     struct derive_options wanted = {.recipe = merge->options->recipe};
     struct lora_request lora = {NULL, 1};
+    if (!may_name(merge, named->path) || (named->lora != NULL && !may_name(merge, named->lora)))
+        return NULL;
     const struct checkpoint *read = checkpoint_open(resolve(merge, named->path), from->formats, &opening, merge->error);
     wanted.recipe.depth++;
     if (read != NULL && named->lora != NULL) {

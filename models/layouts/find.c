@@ -19,6 +19,17 @@ static const char *place_at(size_t i, struct arena *arena)
     return arena_printf(arena, "%.*s/%s", (int)(strrchr(program, '/') - program), program, places[i]);
 }
 
+const char *const *layout_directories(struct arena *arena)
+{
+    const char **directories = arena_array(arena, N_PLACES + 1, sizeof *directories);
+    size_t count = 0;
+    for (size_t i = 0; i < N_PLACES; i++)
+        if ((directories[count] = place_at(i, arena)) != NULL)
+            count++;
+    directories[count] = NULL;
+    return directories;
+}
+
 static const char *installed_path(const char *name, struct arena *arena)
 {
     for (size_t i = 0; i < N_PLACES; i++) {

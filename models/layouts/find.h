@@ -19,5 +19,8 @@ struct layout_requests {
 /* Returns the names of the installed layouts, in the arena; NULL at the end. */
 const char *const *layout_names(struct arena *arena);
 
+/* Returns the directories where they may be installed, in the arena; NULL at the end. */
+const char *const *layout_directories(struct arena *arena);
+
 /* Reads the layout file that `text` asks for. Everything is made in the arena. */
 bool layout_find(const char *text, struct arena *arena, struct layout_request *ret_request, struct error *error);

@@ -63,6 +63,26 @@ setup() {
         "$WFS" ls "$MODELS/hub.yml"
 }
 
+@test "a recipe opens nothing outside of its directory, unless the user says so" {
+    mkdir "$BATS_TEST_TMPDIR/recipe"
+    local recipe=$BATS_TEST_TMPDIR/recipe/out.yaml
+    ln -s "$MODELS/base" "$BATS_TEST_TMPDIR/recipe/linked"
+    cp -r "$MODELS/base" "$BATS_TEST_TMPDIR/other"
+    for name in "$MODELS/base" ../other linked; do
+        printf 'merge_method: passthrough\nmodels: [{model: %s}]\n' "$name" >"$recipe"
+        fails 1 "is outside of the recipe's directory; -o follow-links opens it" "$WFS" ls "$recipe"
+        cmp <("$WFS" cat -o follow-links "$recipe" tensors/lm_head.weight/raw) <("$WFS" cat "$MODELS/base" tensors/lm_head.weight/raw)
+    done
+    cd "$MODELS" # whose models a name means otherwise
+    printf 'merge_method: passthrough\nmodels: [{model: base}]\n' >"$recipe"
+    fails 1 "/base is outside of the recipe's directory" "$WFS" ls "$recipe"
+    printf 'merge_method: passthrough\nmodels: [{model: "http://127.0.0.1:9/m"}]\n' >"$recipe"
+    fails 1 "a URL, which a recipe names only with -o follow-links" "$WFS" ls "$recipe"
+    printf 'merge_method: passthrough\nmodels: [{model: "base+%s"}]\n' "$MODELS/base" >"$recipe"
+    cp -r "$MODELS/base" "$BATS_TEST_TMPDIR/recipe/base"
+    fails 1 "is outside of the recipe's directory" "$WFS" ls "$recipe"
+}
+
 @test "a mount: ranges, permissions of all models, and a model that changes" {
     need_fuse
     cp -r "$MODELS" "$BATS_TEST_TMPDIR/models"

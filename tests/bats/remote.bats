@@ -77,8 +77,12 @@ sum_of() {
     printf 'merge_method: linear\nmodels:\n- {model: hf://org/tiny, parameters: {weight: 1}}\n- {model: %s, parameters: {weight: 3}}\n' \
         "$WEB" >"$recipe"
     sed "s|hf://org/tiny|$ROOT/hub/org/tiny|; s|$WEB|$LOCAL|" "$recipe" >"$BATS_TEST_TMPDIR/local.yaml"
-    [ "$(sum_of "$recipe" model.safetensors)" = "$(sum_of "$BATS_TEST_TMPDIR/local.yaml" model.safetensors)" ]
-    "$WFS" info "$recipe" | grep -q "linear of 2 models (hf://org/tiny, $WEB)"
+    local sum
+    sum=$("$WFS" sha256 -o follow-links "$recipe" model.safetensors | cut -d ' ' -f 1)
+    [ "$sum" = "$("$WFS" sha256 -o follow-links "$BATS_TEST_TMPDIR/local.yaml" model.safetensors | cut -d ' ' -f 1)" ]
+    [ "${#sum}" -eq 64 ]
+    fails 1 "a URL, which a recipe names only with -o follow-links" "$WFS" info "$recipe"
+    "$WFS" info -o follow-links "$recipe" | grep -q "linear of 2 models (hf://org/tiny, $WEB)"
 }
 
 @test "info says how much of the weights is cached" {

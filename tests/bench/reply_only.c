@@ -2,6 +2,7 @@
  * one buffer. Where wfs is slower, that is its own work; what is lost here is lost in the kernel.
  *
  *     reply_only MOUNTPOINT        in the foreground, until it is unmounted */
+#include "fs/mount/device.h"
 #include "fs/mount/fuse_session.h"
 
 #include <errno.h>
@@ -96,7 +97,10 @@ int main(int argc, char **argv)
         return 2;
     }
     memset(bytes, 1, sizeof bytes); /* untouched, all of it would be the one page of zeros */
-    struct session *session = session_new(&nothing, argv[1], &options, &error);
+    int device = device_mount(argv[1], &options, &error);
+    session_block_signals();
+    const struct session_mount mount = {.device = device, .path = argv[1]};
+    struct session *session = device >= 0 ? session_new(&nothing, &mount, &options, &error) : NULL;
     bool served = session != NULL && session_serve(session, &events, &error);
     if (!served)
         fprintf(stderr, "reply_only: %s\n", error.message);

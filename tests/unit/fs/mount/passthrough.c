@@ -11,6 +11,16 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+/* A kernel that takes no file. */
+static int give(void *context, int device, int file)
+{
+    return -1;
+}
+
+static void take_back(void *context, int device, int number)
+{
+}
+
 static const struct checkpoint *checkpoint;
 static struct tree *tree;
 
@@ -23,7 +33,8 @@ static void refused(void)
     struct node_attributes attributes;
     const struct negotiation negotiation = {.wants_passthrough = true, .has_passthrough = true};
     int backing, device = open("/dev/null", O_RDWR);
-    struct passthrough *passthrough = passthrough_new(tree, device, &negotiation);
+    const struct passthrough_kernel kernel = {device, give, take_back, NULL};
+    struct passthrough *passthrough = passthrough_new(tree, &kernel, &negotiation);
     CHECK(tree_largest_whole(tree) == checkpoint->sources[0] && !tree_has_branches(tree));
     CHECK(tree_walk(tree, "model.safetensors", &attributes, &error));
     CHECK(tree_whole_file(tree, attributes.id, &file) && file.descriptor == source_descriptor(checkpoint->sources[0]) &&

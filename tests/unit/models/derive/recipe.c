@@ -62,7 +62,8 @@ static void write_models(void)
 static const struct checkpoint *open_recipe(const char *recipe, struct error *error)
 {
     files_write_text("r/merge.yaml", recipe);
-    const struct checkpoint *read = checkpoint_open("r/merge.yaml", formats, &(struct open_options){0}, error);
+    const struct checkpoint *read =
+        checkpoint_open("r/merge.yaml", formats, &(struct open_options){.follow_links = true}, error);
     return read != NULL ? derive(read, &(struct derive_options){.base = NULL}, error) : NULL;
 }
 
@@ -284,7 +285,8 @@ static void test_random(void)
         struct error error = {""};
         snprintf(text, sizeof text, recipe, is_bad ? "0.5" : "0.25");
         files_write_text("r/merge.yaml", text);
-        const struct checkpoint *read = checkpoint_open("r/merge.yaml", formats, &(struct open_options){0}, &error);
+        const struct checkpoint *read =
+            checkpoint_open("r/merge.yaml", formats, &(struct open_options){.follow_links = true}, &error);
         const struct checkpoint *checkpoint =
             derive(read, &(struct derive_options){.recipe = {.has_seed = true, .seed = 1}}, &error);
         CHECK((checkpoint == NULL) == is_bad);

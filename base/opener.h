@@ -1,0 +1,42 @@
+/* Finding and opening the files of this machine, for code that reads them.
+ *
+ * A confined process may open nothing itself (sandbox.h). Before it enters the sandbox it starts an opener: a helper
+ * that finds names for it, tells what is there, and passes on descriptors of what lies below the opener's roots. The
+ * opener itself reads no file, and is confined to its roots, too. Where no opener was started, as in libwfs and in
+ * commands, these functions are the system calls. All are safe from any number of threads.
+ *
+ * A name is found first, with a descriptor that reads nothing (O_PATH), and the kernel is asked where that is: a link
+ * may lead from one place below the roots to another, as those of a hub cache do from a snapshot to its blobs, which
+ * openat2() with RESOLVE_BENEATH would refuse. What lies elsewhere is not passed on, but its kind, size and path are
+ * told, as stat() and readlink() tell them in the sandbox, too. */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+
+struct opener_roots {
+    const char *const *paths; /* without links, up to a NULL */
+    bool anywhere;            /* opens what any link or name leads to */
+    const int *descriptors;   /* to keep: names may be /dev/fd/N; up to a -1, or NULL */
+};
+
+/* Starts the opener for the life of the process, which has one thread yet. Returns false with errno. */
+bool opener_start(const struct opener_roots *roots);
+
+/* Makes the opener leave its working directory: relative names end. */
+void opener_leave_directory(void);
+
+/* Like openat(), with O_CLOEXEC, for a file that is found (system_find_flags) or a directory that is read. Fails with
+ * EXDEV if the opener has it not below its roots. */
+int opener_open_at(int directory, const char *path, int flags);
+
+/* Opens a file for reading that opener_open_at() has found, which the caller still closes. */
+int opener_reopen(int found);
+
+/* Like fstatat(), and realpath() of a path from a directory. */
+bool opener_stat_at(int directory, const char *path, struct stat *ret_status, int flags);
+bool opener_real_path(int directory, const char *path, char real[PATH_MAX]);
+
+/* Makes the inotify instance report writes to the file of a descriptor (system_watch()). */
+int opener_watch(int fd, int inotify);

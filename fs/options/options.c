@@ -421,8 +421,11 @@ const struct option_row option_rows[] = {
      parse_flag, FIELD(content.true_digests), .is_transport = true},
     {"optimizer", NULL, "training checkpoints: show the state of the optimizer, too", false, parse_flag,
      FIELD(open.optimizer)},
-    {"follow-links", NULL, "follow symbolic links to files outside the model's directory", false, parse_flag,
-     FIELD(open.follow_links)},
+    {"follow-links", NULL,
+     "follow symbolic links to files outside the model's directory, and let a recipe name paths outside of its own, "
+     "and "
+     "URLs",
+     false, parse_flag, FIELD(open.follow_links)},
     {"cache", "DIR", "keep fetched and computed bytes in DIR; the default is ~/.cache/wfs", false, parse_path,
      FIELD(open.remote.cache), .is_transport = true},
     {"cache-size", "SIZE", "keep at most so much there (20GB; 0: nothing); the default leaves 5% of the disk free",

@@ -76,6 +76,16 @@ map_across() {
     "${INSIDE[@]}" test ! -e /run/wfs/model
 }
 
+@test "the systemd unit is exposed little, and has no mount namespace of its own" {
+    need_mount_commands
+    local score
+    cp "$UNIT" "$BATS_TEST_TMPDIR/wfs@llama.service"
+    score=$(systemd-analyze security --offline=true --no-pager "$BATS_TEST_TMPDIR/wfs@llama.service" 2>/dev/null |
+        sed -n 's/.*Overall exposure level for [^:]*: \([0-9.]*\).*/\1/p')
+    awk -v score="$score" 'BEGIN { exit !(score > 0 && score < 4) }'
+    run ! grep -E '^(Protect(System|Home|Proc|Kernel|ControlGroups)|Private|Root|ReadOnlyPaths|MountFlags)' "$UNIT"
+}
+
 @test "the systemd unit has a cache directory, where the store is" {
     need_mount_commands
     make_input large "$BATS_TEST_TMPDIR/model.safetensors"

@@ -93,6 +93,28 @@ has_ended() {
     [ ! -e "/proc/$1" ] || [ "$(status_of "$1" State)" = Z ]
 }
 
+@test "a kernel without Landlock leaves that layer out, and wfs mounts says so" {
+    need_traced_mount
+    strace -D -f -qq -o /dev/null -e trace=landlock_create_ruleset -e inject=landlock_create_ruleset:error=ENOSYS \
+        "$WFS" mount "$LLAMA" "$MNT"
+    "$WFS" mounts | grep -F -A1 " on $MNT, " | grep -q 'system calls filtered (seccomp), paths NOT RESTRICTED (Landlock)'
+    [ "$(capabilities_of "$(server_of_mount)")" = 0 ]
+    cmp "$MNT/model.safetensors" "$LLAMA/model.safetensors"
+    "$WFS" umount "$MNT"
+}
+
+@test "an ordinary user's server is confined, too" {
+    need_fuse_for_others
+    cp -r "$LLAMA" "$BATS_TEST_TMPDIR/model"
+    mkdir "$BATS_TEST_TMPDIR/home"
+    chown 65534 "$BATS_TEST_TMPDIR/home"
+    as_other_with_fuse env HOME="$BATS_TEST_TMPDIR/home" sh -c '
+        "$0" mount "$1" "$2/mnt" && "$0" mounts && cmp "$1/model.safetensors" "$2/mnt/model.safetensors" && "$0" umount "$2/mnt"' \
+        "$BATS_TEST_TMPDIR/wfs" "$BATS_TEST_TMPDIR/model" "$BATS_TEST_TMPDIR/home" >"$BATS_TEST_TMPDIR/out"
+    grep -q 'privileges dropped, system calls filtered (seccomp), paths .*; no network' "$BATS_TEST_TMPDIR/out"
+    [ ! -e "$BATS_TEST_TMPDIR/home/mnt" ]
+}
+
 @test "root mounts what another user alone may read, and in that user's directory" {
     need_root
     need setpriv

@@ -293,39 +293,9 @@ static const char *const mounter_calls[] = {
     NULL,
 };
 
-/* What the reports of a sanitizer need: its search for leaks stops the other threads and looks at them. */
+/* What a sanitizer needs in a reader: its search for leaks stops the other threads from a process of its own. */
 static const char *const sanitizer_calls[] = {
-    "arch_prctl",
-    "fork",
-    "getrlimit",
-    "kill",
-    "mlock",
-    "pause",
-    "pipe",
-    "pipe2",
-    "prctl",
-    "ptrace",
-    "process_vm_readv",
-    "prlimit64",
-    "read",
-    "readlink",
-    "statx",
-    "sysinfo",
-    "tkill",
-    "uname",
-    "wait4",
-    "write",
-    "writev",
-    "openat",
-    "getdents64",
-    "getrandom",
-    "readlinkat",
-    "sched_setscheduler",
-    "personality",
-    "clone",
-    "gettimeofday",
-    "tgkill",
-    NULL,
+    "arch_prctl", "mlock", "personality", "prctl", "prlimit64", "ptrace", NULL,
 };
 
 static bool is_known(int call)
@@ -357,19 +327,21 @@ static bool allow_values(scmp_filter_ctx filter, const char *name, unsigned argu
     allow_values(filter, name, argument, (const uint32_t[]){__VA_ARGS__},                                              \
                  sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 
-/* Threads of this process, and no process or namespace. */
+/* Threads of this process, and no process or namespace; a sanitizer's process is in no other namespace. */
 static bool allow_threads(scmp_filter_ctx filter)
 {
+    static const uint64_t namespaces =
+        CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
+    uint64_t mask = namespaces | (IS_SANITIZED ? 0 : CLONE_THREAD), wanted = IS_SANITIZED ? 0 : CLONE_THREAD;
     return seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) == 0 &&
-           (IS_SANITIZED || seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
-                                             SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD)) == 0);
+           seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1, SCMP_A0(SCMP_CMP_MASKED_EQ, mask, wanted)) == 0;
 }
 
 /* Signals to threads of this process. musl names the thread alone, which may be another's: Landlock keeps those out. */
 static bool allow_own_signals(scmp_filter_ctx filter)
 {
-    bool done = IS_SANITIZED || (ALLOW_VALUES(filter, "tgkill", 0, (uint32_t)getpid()) &&
-                                 ALLOW_VALUES(filter, "kill", 0, (uint32_t)getpid()));
+    bool done =
+        ALLOW_VALUES(filter, "tgkill", 0, (uint32_t)getpid()) && ALLOW_VALUES(filter, "kill", 0, (uint32_t)getpid());
 #ifndef __GLIBC__
     done = done && allow(filter, (const char *const[]){"tkill", NULL});
 #endif
@@ -397,8 +369,9 @@ static bool allow_reader_ioctls(scmp_filter_ctx filter)
 static bool allow_reading(scmp_filter_ctx filter, unsigned uses)
 {
     bool network = (uses & (SANDBOX_CONNECTS | SANDBOX_LISTENS)) != 0;
-    return allow(filter, reader_calls) && allow_threads(filter) && allow_own_signals(filter) &&
-           allow_settings(filter) && allow_reader_ioctls(filter) && (!network || allow(filter, network_calls)) &&
+    return allow(filter, reader_calls) && (!IS_SANITIZED || allow(filter, sanitizer_calls)) && allow_threads(filter) &&
+           allow_own_signals(filter) && allow_settings(filter) && allow_reader_ioctls(filter) &&
+           (!network || allow(filter, network_calls)) &&
            (!network || ALLOW_VALUES(filter, "socket", 0, AF_INET, AF_INET6)) &&
            ((uses & SANDBOX_CONNECTS) == 0 ||
             (allow(filter, connecting_calls) && ALLOW_VALUES(filter, "socket", 0, AF_NETLINK))) &&
@@ -428,8 +401,7 @@ bool sandbox_filter_calls(enum sandbox_role role, unsigned uses)
 {
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
     bool done = filter != NULL && seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1) == 0 &&
-                allow(filter, common_calls) && (!IS_SANITIZED || allow(filter, sanitizer_calls)) &&
-                (role != SANDBOX_READER || allow_reading(filter, uses)) &&
+                allow(filter, common_calls) && (role != SANDBOX_READER || allow_reading(filter, uses)) &&
                 (role != SANDBOX_OPENER || allow_opening(filter)) &&
                 (role != SANDBOX_MOUNTER || allow_mounting(filter)) && seccomp_load(filter) == 0;
     if (filter != NULL)

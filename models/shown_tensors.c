@@ -157,8 +157,9 @@ static const struct tensor_set *placed(const struct tensor_set *set, struct aren
     return result;
 }
 
-bool shown_tensors_renamed(const struct checkpoint *checkpoint, enum shown_names names, struct arena *arena,
-                           struct shown_tensors *ret_shown, struct error *error)
+bool shown_tensors_renamed(const struct checkpoint *checkpoint, enum shown_names names,
+                           const struct references *references, struct arena *arena, struct shown_tensors *ret_shown,
+                           struct error *error)
 {
     struct shown_tensors shown = {0};
     if (names == NAMES_OF_SOURCE || (names == NAMES_GGUF && checkpoint->kind == CHECKPOINT_GGUF)) {
@@ -168,7 +169,7 @@ bool shown_tensors_renamed(const struct checkpoint *checkpoint, enum shown_names
     if (names == NAMES_HF)
         shown.canonical = hf_model_new(checkpoint, NULL, error);
     else
-        shown.gguf = gguf_model_new(checkpoint, NULL, error);
+        shown.gguf = gguf_model_new(checkpoint, references, error);
     if (shown.canonical == NULL && shown.gguf == NULL)
         return error_prefix(error, "tensors/ cannot use the names of %s",
                             names == NAMES_HF ? "model.safetensors" : "model.gguf");

@@ -7,6 +7,7 @@
 
 #include "formats/checkpoint.h"
 #include "models/packings/packing.h"
+#include "models/references/references.h"
 #include "quant/encoding.h"
 
 struct shown_tensors {
@@ -29,8 +30,9 @@ struct shown_tensors shown_tensors_of(const struct checkpoint *checkpoint, struc
 /* Returns the tensors of model.safetensors (NAMES_HF) or of model.gguf (NAMES_GGUF), with their names and arrangement
  * and with packed weights dequantized; NAMES_GGUF of a GGUF are the source's. Tensors that the file cannot have are
  * left out, with a note; fails if the file cannot be made. */
-bool shown_tensors_renamed(const struct checkpoint *checkpoint, enum shown_names names, struct arena *arena,
-                           struct shown_tensors *ret_shown, struct error *error);
+bool shown_tensors_renamed(const struct checkpoint *checkpoint, enum shown_names names,
+                           const struct references *references, struct arena *arena, struct shown_tensors *ret_shown,
+                           struct error *error);
 
 /* Returns the number of parameters of a checkpoint: for packed weights the number of their values, without scales;
  * those that cannot be unpacked do not count. */

@@ -176,12 +176,12 @@ static const char *parts_of(const struct tensor_set *set, struct arena *arena)
 }
 
 /* Gathers facts about the vision or audio tower, if the source has its tensors. */
-static void gather_tower(struct profile *profile, const struct hparams *hparams, const struct counted *list,
-                         size_t count)
+static void gather_tower(struct profile *profile, const struct hparams *hparams, const struct references *references,
+                         const struct counted *list, size_t count)
 {
     struct error unused;
     const struct family_name *name;
-    const struct family *projector = projector_find(hparams, &name, &unused);
+    const struct family *projector = projector_find(hparams, references, &name, &unused);
     for (size_t i = 0; projector != NULL && i < count; i++)
         if (tower_has(projector->tower, list[i].name))
             add(&profile->tower, &list[i].kind.total);
@@ -190,8 +190,9 @@ static void gather_tower(struct profile *profile, const struct hparams *hparams,
 }
 
 /* Gathers facts from config.json, even if no GGUF can be made. */
-static void gather_config(struct profile *profile, const struct checkpoint *checkpoint, const struct counted *list,
-                          size_t count, struct arena *arena)
+static void gather_config(struct profile *profile, const struct checkpoint *checkpoint,
+                          const struct references *references, const struct counted *list, size_t count,
+                          struct arena *arena)
 {
     bool absent;
     struct error unused;
@@ -199,7 +200,7 @@ static void gather_config(struct profile *profile, const struct checkpoint *chec
     if (hparams == NULL)
         return;
     const struct family_name *name;
-    const struct family *family = family_find(hparams, &name);
+    const struct family *family = family_find(hparams, references, &name);
     const char *class_name = hparams_class(hparams);
     uint64_t number;
     if (class_name != NULL)
@@ -214,7 +215,7 @@ static void gather_config(struct profile *profile, const struct checkpoint *chec
         profile->context_length = number;
     if (projector_is_described(hparams))
         profile->parts = parts_of(checkpoint->tensors, arena);
-    gather_tower(profile, hparams, list, count);
+    gather_tower(profile, hparams, references, list, count);
     hparams_free(hparams);
 }
 
@@ -231,7 +232,8 @@ static void gather_diffusion(struct profile *profile, const struct state_dict *d
         profile->gguf = architecture->name;
 }
 
-void profile_gather(struct profile *profile, const struct checkpoint *checkpoint, struct arena *arena)
+void profile_gather(struct profile *profile, const struct checkpoint *checkpoint, const struct references *references,
+                    struct arena *arena)
 {
     struct error unused;
     *profile = (struct profile){0};
@@ -248,14 +250,14 @@ void profile_gather(struct profile *profile, const struct checkpoint *checkpoint
     }
     bool is_gguf = checkpoint->kind == CHECKPOINT_GGUF;
     const struct state_dict *dict = state_dict_of(checkpoint);
-    struct gguf_model *model = is_gguf || dict != NULL ? NULL : gguf_model_new(checkpoint, NULL, &unused);
+    struct gguf_model *model = is_gguf || dict != NULL ? NULL : gguf_model_new(checkpoint, references, &unused);
     if (is_gguf || (model != NULL && model->family != NULL)) {
         gather_keys(profile, is_gguf ? &checkpoint->metadata : &model->kvs, arena);
         profile->file_type = is_gguf ? profile->file_type : NULL;
         profile->architecture = profile->gguf;
     }
     gguf_model_free(model);
-    gather_config(profile, checkpoint, list, count, arena);
+    gather_config(profile, checkpoint, references, list, count, arena);
     gather_diffusion(profile, dict);
     free(list);
 }

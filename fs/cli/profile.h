@@ -3,6 +3,7 @@
 
 #include "formats/checkpoint.h"
 #include "fs/cli/progress.h"
+#include "models/references/references.h"
 
 enum { PROFILE_MAX_KINDS = 128 };
 
@@ -41,7 +42,8 @@ struct profile {
 
 /* Gathers the facts; none without weights. Texts live as long as the arena and the checkpoint. Makes the GGUF model,
  * which adds its notes to the checkpoint. */
-void profile_gather(struct profile *profile, const struct checkpoint *checkpoint, struct arena *arena);
+void profile_gather(struct profile *profile, const struct checkpoint *checkpoint, const struct references *references,
+                    struct arena *arena);
 
 /* Returns the bytes of the stored values. */
 uint64_t tensor_bytes(const struct tensor *tensor);

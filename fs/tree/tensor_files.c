@@ -228,7 +228,8 @@ static void close_shown(void *shown)
 static bool rename_tensors(struct tree *tree, enum shown_names names, struct error *error)
 {
     struct shown_tensors *renamed = arena_alloc(tree_arena(tree), sizeof *renamed);
-    if (!shown_tensors_renamed(tree_checkpoint(tree), names, tree_arena(tree), renamed, error))
+    if (!shown_tensors_renamed(tree_checkpoint(tree), names, &tree_options(tree)->references, tree_arena(tree), renamed,
+                               error))
         return false;
     tree_on_free(tree, close_shown, renamed);
     tree_show(tree, renamed);

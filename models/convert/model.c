@@ -127,8 +127,8 @@ static bool add_of_target(struct model_builder *builder, struct vocab_input *inp
     input->checkpoint = checkpoint_base(builder->model->checkpoint, BASE_TARGET);
     input->owner = owner;
     if (family->vocabs[0] == NULL)
-        teller = family_find(owner, &teller_name);
-    if (teller == NULL || !family_is_known(teller, teller_name, input->references))
+        teller = family_find(owner, input->references, &teller_name);
+    if (teller == NULL)
         return error_set(error, "the architecture of the base is unknown, and so is its tokenizer");
     return add_by_kinds(builder, teller, input, error) &&
            (teller == family || family->after_vocab == NULL || family->after_vocab(builder, input, error));
@@ -220,11 +220,11 @@ static const struct family *find_family(const struct checkpoint *checkpoint, con
                                         const struct references *references, const struct family_name **ret_hf)
 {
     static const char consequence[] = "so it is a plain container";
-    const struct family *family = hparams != NULL ? family_find(hparams, ret_hf) : NULL;
+    const struct family *family = hparams != NULL ? family_find(hparams, references, ret_hf) : NULL;
     const char *class_name = hparams != NULL ? hparams_class(hparams) : NULL;
-    if (family != NULL && family_is_known(family, *ret_hf, references))
-        return family;
     if (family != NULL)
+        return family;
+    if (hparams != NULL && family_find(hparams, NULL, ret_hf) != NULL)
         checkpoint_note(checkpoint, SUBJECT_GGUF, "llama.cpp b%u does not know the architecture %s, %s",
                         reference_build(references), class_name, consequence);
     else if (hparams == NULL)
@@ -285,11 +285,7 @@ static bool fill_in_projector(struct gguf_model *model, struct error *error)
     struct hparams *text = hparams_load(model->checkpoint, &absent, error);
     if (text == NULL)
         return false;
-    model->family = projector_find(text, &hf, error);
-    if (model->family != NULL && !family_is_known(model->family, hf, &model->references)) {
-        error_set(error, "llama.cpp b%u makes no mmproj.gguf of %s", reference_build(&model->references), hf->name);
-        model->family = NULL;
-    }
+    model->family = projector_find(text, &model->references, &hf, error);
     if (model->family == NULL) {
         hparams_free(text);
         return false;

@@ -264,14 +264,15 @@ static bool begin(struct model_builder *builder, const struct checkpoint *base, 
     if (model->hparams == NULL)
         return error_prefix(error, "the base");
     const char *class_name = hparams_class(model->hparams);
-    const struct family *family = builder->family = model->family = family_find(model->hparams, &builder->hf);
+    const struct family *family = builder->family = model->family =
+        family_find(model->hparams, &model->references, &builder->hf);
     if (class_name == NULL)
         return error_set(error, "the base's config.json names no architecture");
-    if (family == NULL)
-        return error_set(error, "the base's architecture %s is unknown", class_name);
-    if (!family_is_known(family, builder->hf, &model->references))
+    if (family == NULL && family_find(model->hparams, NULL, &builder->hf) != NULL)
         return error_set(error, "llama.cpp b%u does not know the base's architecture %s",
                          reference_build(&model->references), class_name);
+    if (family == NULL)
+        return error_set(error, "the base's architecture %s is unknown", class_name);
     dimensions_read(&builder->dimensions, model->hparams);
     family_add_dimensions(family, &builder->dimensions, model->hparams);
     return builder_adjust(builder, error) || error_prefix(error, "the base");
@@ -286,6 +287,19 @@ struct gguf_model *gguf_related_new(const struct tensor_set *set, const struct c
         return model;
     gguf_model_free(model);
     return NULL;
+}
+
+/* Refuses what older converters refuse: linear attention whose value heads the GGUF orders otherwise. */
+static bool check_linear_attention(const struct model_builder *builder, struct error *error)
+{
+    static const char *const names[] = {"blk.{}.ssm_out.weight", "blk.{}.ssm_alpha.weight", "blk.{}.ssm_beta.weight"};
+    const struct tensor_set *set = builder->model->tensors;
+    uint64_t numbers[PATTERN_NUMBERS];
+    for (size_t i = 0; dimensions_get(&builder->dimensions, "share") > 1 && i < set->n_tensors; i++)
+        for (size_t j = 0; j < sizeof names / sizeof *names; j++)
+            if (pattern_match(names[j], set->tensors[i].name, set->tensors[i].name_length, numbers))
+                return follows_or_refuse(&builder->model->references, LORA_OF_DELTA_NET, error);
+    return true;
 }
 
 /* Fills in everything except most keys. */
@@ -306,7 +320,7 @@ static bool relate(struct gguf_model *model, const struct adapter *adapter, cons
     model->kvs = (struct gguf_kvs){0};
     gguf_set_text(&model->kvs, "general.architecture", family_architecture(model->family));
     if (!add_products(adapter, &naming, products, error) || !tensors_relate(&builder, products, error) ||
-        !take_factors(model, count, error))
+        !check_linear_attention(&builder, error) || !take_factors(model, count, error))
         return false;
     if (is_partial)
         checkpoint_note(adapter->checkpoint, SUBJECT_ADAPTER,

@@ -10,7 +10,7 @@ static const char *folder_of_family(const struct checkpoint *checkpoint)
     struct error unsaid;
     const struct family_name *unused;
     struct hparams *hparams = hparams_load(checkpoint, &absent, &unsaid);
-    const struct family *family = hparams != NULL ? family_find(hparams, &unused) : NULL;
+    const struct family *family = hparams != NULL ? family_find(hparams, NULL, &unused) : NULL;
     hparams_free(hparams);
     return family != NULL ? family->folder : NULL;
 }

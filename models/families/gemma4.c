@@ -125,6 +125,14 @@ static bool emit_suppressed(struct model_builder *builder, struct error *error)
     return true;
 }
 
+#define EXPERT_WIDTHS "expert_intermediate_size|moe_intermediate_size"
+
+static bool require_expert_width(struct model_builder *builder, struct error *error)
+{
+    return hparams_find(builder->model->hparams, EXPERT_WIDTHS) != NULL ||
+           follows_or_refuse(&builder->model->references, GEMMA4_WITHOUT_EXPERTS, error);
+}
+
 const struct key_row gemma4_keys[] = {
     {"attention.shared_kv_layers", GGUF_U32, REQUIRED, "num_kv_shared_layers"},
     {"embedding_length_per_layer_input", GGUF_U32, OR_DEFAULT, "hidden_size_per_layer_input", 0},
@@ -133,7 +141,8 @@ const struct key_row gemma4_keys[] = {
     {"attention.value_length", GGUF_U32, .compute = compute_global_head_dim},
     {"attention.key_length_swa", GGUF_U32, REQUIRED, "head_dim"},
     {"attention.value_length_swa", GGUF_U32, REQUIRED, "head_dim"},
-    {"expert_feed_forward_length", GGUF_U32, IF_PRESENT, "expert_intermediate_size|moe_intermediate_size"},
+    {.emit = require_expert_width, .until = GEMMA4_WITHOUT_EXPERTS},
+    {"expert_feed_forward_length", GGUF_U32, IF_PRESENT, EXPERT_WIDTHS},
     {.emit = emit_widths},
     {.emit = emit_kv_heads},
     {"rope.dimension_count", GGUF_U32, .compute = compute_global_head_dim},

@@ -136,6 +136,32 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
+static bool has_blocks(const struct gguf_model *model)
+{
+    for (size_t i = 0; i < model->tensors->n_tensors; i++)
+        if (strcmp(model->tensors->tensors[i].view->dtype->name, "MXFP4") == 0)
+            return true;
+    return false;
+}
+
+static bool refuse_blocks(struct model_builder *builder, struct error *error)
+{
+    return !has_blocks(builder->model) || follows_or_refuse(&builder->model->references, MIMO_MXFP4, error);
+}
+
+/* Puts experts that keep their blocks first, as the converter does. */
+static void arrange(struct model_builder *builder)
+{
+    enum { FILE_TYPE_MXFP4 = 38 };
+    static const char *const experts[] = {"blk.{}.ffn_down_exps.weight", "blk.{}.ffn_gate_exps.weight",
+                                          "blk.{}.ffn_up_exps.weight", NULL};
+    struct gguf_model *model = builder->model;
+    if (!has_blocks(model))
+        return;
+    builder_put_first(builder, experts);
+    model->packed_file_type = FILE_TYPE_MXFP4;
+}
+
 const struct family mimo2_family = {
     .name = "mimo2",
     .summary = "MiMo-V2",
@@ -151,9 +177,11 @@ const struct family mimo2_family = {
         {"MiMoV2ForCausalLM", "mimo_v2", "tensor:blk.0.attn_qkv.weight",
          CONFIG_TABLES(silu_rows, attention_bias_rows, config_rows), OWN_CLASS_NOTE},
         {"MiMoV2FlashForCausalLM", "mimo_v2_flash", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows, config_rows)}),
-    .keys = {base_keys, keys},
+    .keys = {base_keys, KEYS({.emit = refuse_blocks, .until = MIMO_MXFP4}), keys},
     .vocabs = {&bpe_vocab},
+    .keeps_mxfp4 = true,
     .rename = rename_tensor,
     .add_dimensions = add_dimensions,
     .adjust = nextn_count_blocks,
+    .arrange = arrange,
 };

@@ -37,7 +37,18 @@ static bool emit_context_length(struct model_builder *builder, struct error *err
     return true;
 }
 
+/* Refuses what llama.cpp would compute as swiglu. */
+static bool check_activation(struct model_builder *builder, struct error *error)
+{
+    const struct json *activation = hparams_get(builder->model->hparams, "activation_function");
+    const char *name = json_string(activation, NULL);
+    return json_string_is(activation, "swiglu") ||
+           error_set(error, "config.json: activation_function is %.40s; Nomic BERT without experts needs swiglu",
+                     name != NULL ? name : "missing");
+}
+
 static const struct key_row keys[] = {{.emit = emit_context_length}, {0}};
+static const struct key_row dense_keys[] = {{.emit = check_activation, .since = NOMIC_ACTIVATION}, {0}};
 
 static bool has_experts(const struct hparams *hparams)
 {
@@ -86,7 +97,7 @@ const struct family nomic_bert_family = {
     .forms = CONFIG_FORMS(
         {"NomicBertModel", "nomic_bert", "tensor:blk.0.ffn_gate.weight", CONFIG_TABLES(common_rows, config_rows)},
         {"NomicBertModel", "nomic_bert", NULL, CONFIG_TABLES(common_rows, config_dense_rows)}),
-    .keys = {base_keys, keys, bert_keys},
+    .keys = {base_keys, dense_keys, keys, bert_keys},
     .vocabs = {&xlmr_vocab, &wordpiece_vocab},
     .dropped_prefixes = prefixes,
     .add_dimensions = bert_add_dimensions,

@@ -209,9 +209,11 @@ const char *config_gating_function(const struct config_material *material)
 
 static bool emit_gating_function(struct model_builder *builder, struct error *error)
 {
-    const struct json *value =
-        hparams_find(builder->model->hparams, "score_function|scoring_func|score_func|moe_router_activation|"
-                                              "moe_router_activation_func|expert_selection_fn");
+    const struct hparams *hparams = builder->model->hparams;
+    const struct json *value = hparams_find(hparams, "score_function|scoring_func|score_func|moe_router_activation|"
+                                                     "moe_router_activation_func|expert_selection_fn");
+    if (value == NULL && follows(&builder->model->references, ROUTER_SCORE_FUNC))
+        value = hparams_get(hparams, "router_score_func");
     if (value == NULL || json_type(value) == JSON_NULL)
         return true;
     for (size_t i = 0; i < N_GATING_FUNCTIONS; i++)

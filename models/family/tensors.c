@@ -221,6 +221,18 @@ static uint32_t file_type_of_blocks(const struct gguf_model *model)
     return 0;
 }
 
+/* Refuses FP8 beside NVFP4 that only later converters tell apart. */
+static bool check_mixture(const struct model_builder *builder, const struct packed_weights *packed, struct error *error)
+{
+    bool is_compressed = strcmp(packed->method, "compressed-tensors") == 0;
+    for (size_t i = 0; packed->is_nvfp4 && i < packed->found.n_weights; i++) {
+        const struct unpacked *weight = &packed->found.weights[i];
+        if (weight->packing == &scaled_packing && weight->n_parts > 1 && (is_compressed || weight->parts[1]->rank >= 2))
+            return follows_or_refuse(&builder->model->references, MIXED_NVFP4, error);
+    }
+    return true;
+}
+
 static bool add_unpacked(struct model_builder *builder, struct arena *scratch, struct error *error)
 {
     enum { FILE_TYPE_MXFP4 = 38, FILE_TYPE_NVFP4 = 39 };
@@ -236,7 +248,7 @@ static bool add_unpacked(struct model_builder *builder, struct arena *scratch, s
     struct plain_set plain;
     if (packed->unread != NULL)
         return error_set(error, "%s", packed->unread);
-    if (!packings_unpack(packed, &wish, scratch, &plain, error))
+    if (!check_mixture(builder, packed, error) || !packings_unpack(packed, &wish, scratch, &plain, error))
         return false;
     model->auto_type = plain.is_saved_again ? guess_type(builder, plain.set, NULL, scratch)
                                             : guess_type(builder, stored, wish.order, scratch);

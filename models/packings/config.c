@@ -34,10 +34,11 @@ static bool is_nvfp4(const struct json *quantization)
         return false;
     if (json_string_is(json_get(quantization, "format"), packed))
         return true;
-    bool all = json_string_is(json_get(quantization, "format"), "mixed-precision") && json_count_members(groups) > 0;
-    for (struct json_member group = {0}; json_next_member(groups, &group);)
-        all &= json_string_is(json_get(group.value, "format"), packed);
-    return all;
+    bool is_mixed = json_string_is(json_get(quantization, "format"), "mixed-precision");
+    for (struct json_member group = {0}; is_mixed && json_next_member(groups, &group);)
+        if (json_string_is(json_get(group.value, "format"), packed))
+            return true;
+    return false;
 }
 
 static const struct dtype *model_dtype(const struct json *root)

@@ -36,6 +36,7 @@ static const struct vocabulary vocabularies[] = {
      "format",
      {"dense", "float-quantized", "int-quantized", "naive-quantized", "pack-quantized", "nvfp4-pack-quantized",
       "mxfp4-pack-quantized", "mxfp8-quantized", "mxfp6-pack-quantized", "mixed-precision"}},
+    {"fp8", "store_dtype", {"mxfp4"}},
     {"bitnet", "linear_class", {"bitlinear", "autobitlinear"}},
     {"bitnet", "quantization_mode", {"offline", "online"}},
     {"quanto",

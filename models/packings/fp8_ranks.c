@@ -1,8 +1,9 @@
 /* FP8 of queries, keys and values in one matrix, cut for 8 or 4 ranks, as published for MiMo V2.5 (conversion/mimo.py).
  *
- * model.layers.N.self_attn.qkv_proj has the rows of one rank after the other: the rank's queries, its keys, its values.
- * So do the scales, one for 128 rows and 128 columns, which begin anew with each rank. Only the number of the scales'
- * rows tells the number of ranks. The unpacked matrix is uncut: all queries first, then all keys, then all values. */
+ * The qkv_proj below model.layers.N.self_attn and model.mtp.layers.N.self_attn has the rows of one rank after the other:
+ * the rank's queries, its keys, its values. So do the scales, one for 128 rows and 128 columns, which begin anew with
+ * each rank. Only the number of the scales' rows tells the number of ranks. The unpacked matrix is uncut: all queries
+ * first, then all keys, then all values. */
 #include "base/text.h"
 #include "models/packings/packed.h"
 
@@ -20,20 +21,24 @@ static bool is_of_model(const struct json *model)
     return json_string_is(architecture, architectures[0]) || json_string_is(architecture, architectures[1]);
 }
 
-/* Finds the layer in the name of such a matrix; returns false for other names. */
+/* Finds the layer in the name of such a matrix; returns false for other names. Layers that predict, which have windows,
+ * come after all others. */
 static bool find_layer(const struct tensor *tensor, uint64_t *ret_layer)
 {
-    static const char before[] = "model.layers.", after[] = ".self_attn.qkv_proj.weight";
-    size_t first = sizeof before - 1, last = sizeof after - 1;
+    static const char before[] = "model.layers.", predicting[] = "model.mtp.layers.",
+                      after[] = ".self_attn.qkv_proj.weight";
+    bool predicts = text_starts_with(tensor->name, predicting);
+    size_t first = predicts ? sizeof predicting - 1 : sizeof before - 1, last = sizeof after - 1;
     if (tensor->name_length <= first + last || tensor->name_length > first + last + MAX_DIGITS ||
-        !text_starts_with(tensor->name, before) || !packing_has_suffix(tensor, after))
+        !(predicts || text_starts_with(tensor->name, before)) || !packing_has_suffix(tensor, after))
         return false;
-    *ret_layer = 0;
+    uint64_t layer = 0;
     for (size_t i = first; i < tensor->name_length - last; i++) {
         if (tensor->name[i] < '0' || tensor->name[i] > '9')
             return false;
-        *ret_layer = *ret_layer * 10 + (uint64_t)(tensor->name[i] - '0');
+        layer = layer * 10 + (uint64_t)(tensor->name[i] - '0');
     }
+    *ret_layer = predicts ? MOST : layer;
     return true;
 }
 

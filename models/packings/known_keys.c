@@ -41,7 +41,9 @@ static const struct {
     const char *method;
     const char *keys[24];
 } read_keys[] = {
-    {"fp8", {"weight_block_size", "fmt", "scale_fmt", "weight_dtype", "bits", "group_size", "qformat_weight"}},
+    {"fp8",
+     {"weight_block_size", "fmt", "scale_fmt", "weight_dtype", "bits", "group_size", "qformat_weight", "store_dtype",
+      "mxfp4_block_size"}},
     {"mxfp8", {"weight_block_size", "fmt", "scale_fmt"}},
     {"fbgemm_fp8", {"weight_block_size"}},
     {"gptq",

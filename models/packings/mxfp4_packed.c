@@ -1,15 +1,25 @@
 /* MXFP4 in two tensors: bytes [rows, columns / 2], the first of two elements in the low half, and exponents of 2 with a
  * bias of 127 [rows, columns / 32], without a code for NaN. compressed-tensors has B.weight_packed U8 and
- * B.weight_scale U8; DeepSeek V4 has B.weight I8 and B.scale E8M0. */
+ * B.weight_scale U8; DeepSeek V4 has B.weight I8 and B.scale E8M0; MiMo V2 has B.weight U8 and B.weight_scale U8, and
+ * declares them by "store_dtype": "mxfp4". */
 #include "models/packings/packed.h"
+
+#include <string.h>
 
 enum { GROUP = 32 };
 
 static const struct packing_key keys[] = {
     {".weight_packed", ".weight_scale", "U8", "U8"},
     {".weight", ".scale", "I8", "F8_E8M0"},
+    {".weight", ".weight_scale", "U8", "U8"},
     {0},
 };
+
+static bool is_key(const struct packing_input *input, const struct tensor *tensor)
+{
+    return strcmp(tensor->dtype->name, "U8") != 0 || packing_has_suffix(tensor, keys[0].suffix) ||
+           json_string_is(json_get(input->config, "store_dtype"), "mxfp4");
+}
 
 static const struct view *make_blocks(struct arena *arena, const struct view *bytes, const struct view *scales)
 {
@@ -45,5 +55,6 @@ const struct packing mxfp4_packed_packing = {
     .summary = "MXFP4, as compressed-tensors and DeepSeek V4 have it",
     .place = AFTER_ALL,
     .keys = keys,
+    .is_key = is_key,
     .unpack = unpack,
 };

@@ -38,6 +38,7 @@ static const struct relation_row tensors[] = {
     {"audio_tower.down_sample_layer.0", "a.downsample.conv"},
     {"audio_tower.down_sample_norm", "a.downsample.norm"},
     {"audio_tower.quantizer.*", NULL},
+    {"decoder.*", NULL}, /* the codec's */
     {0},
 };
 

@@ -63,7 +63,7 @@ static bool begin(struct naming *naming, const struct checkpoint *checkpoint, st
         naming->model.hparams = hparams_load(checkpoint, &absent, &error);
     if (naming->model.hparams == NULL)
         return false;
-    const struct family *family = family_find(naming->model.hparams, &builder->hf);
+    const struct family *family = family_find(naming->model.hparams, NULL, &builder->hf);
     if (family == NULL)
         return false;
     builder->model = &naming->model;

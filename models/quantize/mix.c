@@ -54,6 +54,36 @@ static const char *const never_parts[] = {
     NULL,
 };
 
+/* The same for models of one architecture. */
+static const char glm5_next[] = "glm5-next";
+static const char *const glm5_next_parts[] = {
+    "hc_",
+    "indexer.attn_q_b",
+    "indexer.attn_k",
+    "indexer.proj",
+    "indexer_compressor_gate",
+    "indexer_compressor_ape",
+    "ssm_f_a.weight",
+    "ssm_f_b.weight",
+    "ssm_g_a.weight",
+    "ssm_g_b.weight",
+    "ssm_beta.weight",
+    "attn_kv_a_mqa.weight",
+    "attn_k_b.weight",
+    "attn_v_b.weight",
+    NULL,
+};
+
+/* Tensors of that architecture that get Q8_0 instead of another quantized type. */
+static const char *const glm5_next_large[] = {"attn_q_a", "attn_q_b", "nextn.eh_proj", NULL};
+
+static bool contains_any(const char *name, const char *const *parts)
+{
+    while (*parts != NULL && strstr(name, *parts) == NULL)
+        parts++;
+    return *parts != NULL;
+}
+
 /* Returns the number of dimensions as the tool counts them, without those of 1 at the outer end. */
 static unsigned rank_of(const struct tensor *tensor)
 {
@@ -90,10 +120,7 @@ static bool may_be_quantized(const struct tensor *tensor)
         if (strcmp(tensor->name, *never) == 0)
             return false;
     const char *name = after_layer(tensor->name);
-    for (const char *const *part = never_parts; *part != NULL; part++)
-        if (strstr(name, *part) != NULL)
-            return false;
-    return true;
+    return !contains_any(name, never_parts);
 }
 
 /* Roles by text in the name; the first match counts. */
@@ -331,6 +358,8 @@ static bool find_position(struct choice *choice, const struct tensor *tensor, en
 static const struct dtype *type_by_rules(struct choice *choice, const struct tensor *tensor, enum tensor_role role,
                                          struct error *error)
 {
+    if (strcmp(choice->model->architecture, glm5_next) == 0 && contains_any(tensor->name, glm5_next_large))
+        return dtype_by_name("Q8_0");
     if (role == TOKEN_EMBD && choice->is_tied)
         role = OUTPUT;
     if (role == OUTPUT && choice->options->output_tensor_type != NULL)
@@ -416,7 +445,8 @@ static bool choose_type(struct choice *choice, const struct tensor *tensor, stru
                         const struct dtype **ret_type, struct error *error)
 {
     const struct dtype *input = *ret_type, *type = type_by_name_options(choice, tensor->name, traits.role);
-    if (!traits.may_be_quantized || (traits.role == OUTPUT && choice->options->leave_output_tensor)) {
+    bool is_kept = strcmp(choice->model->architecture, glm5_next) == 0 && contains_any(tensor->name, glm5_next_parts);
+    if (!traits.may_be_quantized || is_kept || (traits.role == OUTPUT && choice->options->leave_output_tensor)) {
         type = input;
     } else if (type != NULL) {
         if (!fits(tensor, type))

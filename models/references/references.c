@@ -12,6 +12,13 @@ bool follows(const struct references *references, enum upstream_change change)
     return reference_build(references) >= change_rows[change].since;
 }
 
+bool follows_or_refuse(const struct references *references, enum upstream_change change, struct error *error)
+{
+    const struct change_row *row = &change_rows[change];
+    return follows(references, change) || error_set(error, "llama.cpp b%u cannot convert this model; since b%u: %s",
+                                                    reference_build(references), row->since, row->seen);
+}
+
 unsigned reference_build(const struct references *references)
 {
     return references != NULL && references->llama_cpp != 0 ? references->llama_cpp : NEWEST;

@@ -29,6 +29,14 @@ enum upstream_change {
     POOLING_OF_EMBEDDING_CONFIG,
     NAMED_LAYER_EMBEDDING,
     CLASSIFIER_ACTIVATION,
+    ROUTER_SCORE_FUNC,
+    LING_SHARED_EXPERTS,
+    GEMMA4_WITHOUT_EXPERTS,
+    NOMIC_ACTIVATION,
+    HUNYUAN_DRAFTS,
+    MIMO_MXFP4,
+    MIXED_NVFP4,
+    LORA_OF_DELTA_NET,
     /* the classes and pre-tokenizers that appeared by a build: family.since, pre_hash.since */
     CLASSES_10531,
     CLASSES_10593,
@@ -62,6 +70,9 @@ extern const struct change_row change_rows[N_CHANGES];
 
 /* Reports whether files follow the rule of a change. True for CHANGE_NONE. */
 bool follows(const struct references *references, enum upstream_change change);
+
+/* Like follows(), for a model that the converter refused before the change: then the error says so. */
+bool follows_or_refuse(const struct references *references, enum upstream_change change, struct error *error);
 
 /* A tool, and the version that files agree with. */
 struct reference_tool {

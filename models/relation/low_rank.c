@@ -50,20 +50,30 @@ bool low_rank_is_transpose(const struct rearrangement *rearrangement, enum direc
            same_dimension(from->last, to->first);
 }
 
-/* Rearranges the left factor, which has as many columns as the product has terms. */
-static bool move_rows(struct arena *arena, const struct rearrangement *rearrangement, enum direction direction,
-                      const struct axis_sizes *sizes, const struct view *left, const struct view **to)
+/* Reports whether the one result has the rows of a matrix, in their order. */
+static bool keeps_rows(const struct rearrangement *rearrangement, enum direction direction)
+{
+    enum direction other = direction == FORWARD ? BACKWARD : FORWARD;
+    const struct axes *from = &rearrangement->sides[direction][0], *to = &rearrangement->sides[other][0];
+    return rearrangement->n_tensors[other] == 1 && from->n_dimensions == 2 && to->n_dimensions == 2 &&
+           from->first->kind == FACTOR_AXIS && same_factor(from->first, to->first);
+}
+
+/* Rearranges one factor of a product, which has as many rows or columns as the product has terms, in place of the axis
+ * `kept`. */
+static bool move(struct arena *arena, const struct rearrangement *rearrangement, enum direction direction,
+                 const struct axis_sizes *sizes, const struct factor *kept, const struct view *factor,
+                 const struct view **to)
 {
     struct error unused;
-    const struct factor *last = rearrangement->sides[direction][0].last;
-    const char *columns = last->kind == FACTOR_AXIS ? rearrangement->names[last->number] : "";
-    struct axis_size *of_rows = memory_alloc((sizes->n_sizes + 1) * sizeof *of_rows);
-    struct axis_sizes known = {of_rows, 0};
+    const char *terms = kept->kind == FACTOR_AXIS ? rearrangement->names[kept->number] : "";
+    struct axis_size *of_others = memory_alloc((sizes->n_sizes + 1) * sizeof *of_others);
+    struct axis_sizes known = {of_others, 0};
     for (size_t i = 0; i < sizes->n_sizes; i++)
-        if (strcmp(sizes->sizes[i].name, columns) != 0)
-            of_rows[known.n_sizes++] = sizes->sizes[i];
-    bool moved = rearrangement_apply(arena, rearrangement, direction, &known, &left, to, &unused);
-    free(of_rows);
+        if (strcmp(sizes->sizes[i].name, terms) != 0)
+            of_others[known.n_sizes++] = sizes->sizes[i];
+    bool moved = rearrangement_apply(arena, rearrangement, direction, &known, &factor, to, &unused);
+    free(of_others);
     return moved;
 }
 
@@ -78,8 +88,15 @@ bool low_rank_rearrange(struct arena *arena, const struct rearrangement *rearran
         to[0] = view_product(arena, view_transpose(arena, right), view_transpose(arena, left));
         return true;
     }
-    if (!keeps_columns(rearrangement, direction, product->rank) ||
-        !move_rows(arena, rearrangement, direction, sizes, left, to))
+    const struct axes *from = &rearrangement->sides[direction][0];
+    if (!keeps_columns(rearrangement, direction, product->rank)) {
+        if (product->rank != 2 || !keeps_rows(rearrangement, direction) ||
+            !move(arena, rearrangement, direction, sizes, from->first, right, to))
+            return false;
+        to[0] = view_product(arena, left, to[0]);
+        return true;
+    }
+    if (!move(arena, rearrangement, direction, sizes, from->last, left, to))
         return false;
     for (unsigned i = 0; i < rearrangement->n_tensors[other]; i++)
         to[i] = view_product(arena, to[i], right);

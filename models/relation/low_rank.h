@@ -1,8 +1,8 @@
 /* Products of two matrices (quant/product.h) that stay products: a relation changes an adapter's two matrices like the
  * weight that they adapt.
  *
- * Moving rows moves the left factor's rows, and every result keeps the right factor; a transpose swaps the factors.
- * Moving columns has no such form. */
+ * Moving rows moves the left factor's rows, and every result keeps the right factor; moving only columns of a matrix
+ * moves the right factor's; a transpose swaps the factors. Other changes have no such form. */
 #pragma once
 
 #include "models/relation/rearrangement.h"

@@ -12,12 +12,18 @@ static void set_id(struct gguf_kvs *kvs, const char *key, const struct json *val
         gguf_set_u32(kvs, key, (uint32_t)id);
 }
 
+/* Returns config.json's values for the tokenizer. */
+static const struct hparams *told_by(const struct vocab_input *input)
+{
+    return follows(input->references, HUNYUAN_DRAFTS) ? input->owner : input->hparams;
+}
+
 static bool set_ends(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
 {
     struct document *generation;
     if (!document_open(input->checkpoint, "generation_config.json", &generation, error))
         return false;
-    set_id(kvs, "tokenizer.ggml.eos_token_id", hparams_get(input->hparams, "eod_token_id"));
+    set_id(kvs, "tokenizer.ggml.eos_token_id", hparams_get(told_by(input), "eod_token_id"));
     const struct json *ends = json_get(document_root(generation), "eos_token_id");
     if (json_is(ends, JSON_ARRAY) && json_count(ends) >= 2)
         set_id(kvs, "tokenizer.ggml.eot_token_id", json_first(ends));
@@ -30,7 +36,7 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
                        struct error *error)
 {
     int64_t padding = 0;
-    json_i64(hparams_get(input->hparams, "pad_token_id"), &padding);
+    json_i64(hparams_get(told_by(input), "pad_token_id"), &padding);
     if (!bpe_write(kvs, input, vocabulary, NULL, 0, error))
         return false;
     if (padding < 0)

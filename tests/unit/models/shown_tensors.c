@@ -158,7 +158,7 @@ static void test_renamed(void)
     struct error error = {""};
     struct shown_tensors shown;
     const struct checkpoint *checkpoint = open_model("llama-tiny");
-    if (CHECK(shown_tensors_renamed(checkpoint, NAMES_GGUF, arena, &shown, &error))) {
+    if (CHECK(shown_tensors_renamed(checkpoint, NAMES_GGUF, NULL, arena, &shown, &error))) {
         CHECK(shown.gguf != NULL && shown.canonical == NULL && shown.unpacked == NULL);
         CHECK(lies_at(&shown, "token_embd.weight", checkpoint, "model.embed_tokens.weight"));
         CHECK(lies_at(&shown, "blk.1.attn_v.weight", checkpoint, "model.layers.1.self_attn.v_proj.weight"));
@@ -167,13 +167,13 @@ static void test_renamed(void)
         CHECK(tensor_set_find_text(shown.set, "model.norm.weight") == NULL);
         shown_tensors_close(&shown);
     }
-    if (CHECK(shown_tensors_renamed(checkpoint, NAMES_HF, arena, &shown, &error))) {
+    if (CHECK(shown_tensors_renamed(checkpoint, NAMES_HF, NULL, arena, &shown, &error))) {
         CHECK(shown.canonical != NULL && shown.gguf == NULL);
         CHECK(shown.set->n_tensors == checkpoint->tensors->n_tensors);
         CHECK(lies_at(&shown, "model.norm.weight", checkpoint, "model.norm.weight"));
         shown_tensors_close(&shown);
     }
-    if (CHECK(shown_tensors_renamed(checkpoint, NAMES_OF_SOURCE, arena, &shown, &error)))
+    if (CHECK(shown_tensors_renamed(checkpoint, NAMES_OF_SOURCE, NULL, arena, &shown, &error)))
         CHECK(shown.set == checkpoint->tensors && shown.canonical == NULL && shown.gguf == NULL);
     checkpoint_close(checkpoint);
     arena_free(arena);
@@ -186,18 +186,18 @@ static void test_plain(void)
     struct shown_tensors shown;
     struct arena *arena = arena_new();
     const struct checkpoint *checkpoint = open_header(A "," Z "," FP8, 20);
-    if (CHECK(shown_tensors_renamed(checkpoint, NAMES_HF, arena, &shown, &error))) {
+    if (CHECK(shown_tensors_renamed(checkpoint, NAMES_HF, NULL, arena, &shown, &error))) {
         CHECK(strstr(describe(&shown, text), "w_scale_inv") == NULL && strstr(text, "from") == NULL);
         CHECK(tensor_set_find_text(shown.set, "w") != NULL);
         shown_tensors_close(&shown);
     }
     checkpoint_close(checkpoint);
     checkpoint = open_header(TENSOR("w", "F8_E4M3", "2,4", 0, 8) "," TENSOR("w_scale", "U8", "2,2", 8, 12), 12);
-    CHECK(!shown_tensors_renamed(checkpoint, NAMES_HF, arena, &shown, &error));
+    CHECK(!shown_tensors_renamed(checkpoint, NAMES_HF, NULL, arena, &shown, &error));
     CHECK(strncmp(error.message, "tensors/ cannot use the names of model.safetensors: ", 52) == 0);
     checkpoint_close(checkpoint);
     checkpoint = open_header(TENSOR("a", "U8", "1,1,1,1,4", 0, 4), 4);
-    CHECK(!shown_tensors_renamed(checkpoint, NAMES_GGUF, arena, &shown, &error));
+    CHECK(!shown_tensors_renamed(checkpoint, NAMES_GGUF, NULL, arena, &shown, &error));
     CHECK(strncmp(error.message, "tensors/ cannot use the names of model.gguf: ", 45) == 0);
     checkpoint_close(checkpoint);
     arena_free(arena);

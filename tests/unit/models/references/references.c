@@ -76,8 +76,51 @@ static void builds_of(const struct family *const *all)
     }
 }
 
+/* Returns the last build looked at before one in which rows begin. */
+static unsigned build_before(unsigned since)
+{
+    unsigned before = 0;
+    for (size_t i = 1; i < N_CHANGES; i++)
+        if (change_rows[i].since == since && change_rows[i].absent > before)
+            before = change_rows[i].absent;
+    return before;
+}
+
+static void younger(const struct family *family, const struct family_name *name)
+{
+    unsigned since = name->since > family->since ? name->since : family->since;
+    const struct references without = {build_before(since)}, with = {since};
+    CHECK_NAMED(family_is_known(family, name, NULL), name->name);
+    CHECK_NAMED(since == 0 || (!family_is_known(family, name, &without) && family_is_known(family, name, &with)),
+                name->name);
+}
+
+static void all_younger(const struct family *const *all)
+{
+    for (; *all != NULL; all++)
+        for (const struct family_name *name = (*all)->hf; name != NULL && name->name != NULL; name++)
+            younger(*all, name);
+}
+
+/* A family, and a class of an older one, that came later. */
+static void made_younger(void)
+{
+    static const struct family_name names[] = {{"Old"}, {"Young", .since = 11549}, {0}};
+    static const struct family old = {.name = "old", .hf = names},
+                               young = {.name = "young", .since = 11292, .hf = names};
+    const struct references build = {11292};
+    for (size_t i = 0; i < 2; i++) {
+        younger(&old, &names[i]);
+        younger(&young, &names[i]);
+    }
+    CHECK(family_is_known(&young, &names[0], &build) && !family_is_known(&old, &names[1], &build));
+}
+
 int main(void)
 {
+    made_younger();
+    all_younger(families);
+    all_younger(projectors);
     ranges();
     parsing();
     rules();

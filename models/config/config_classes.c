@@ -1,3 +1,4 @@
+/* scripts/tables writes the values of keys. */
 #include "models/config/config_class.h"
 
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* scripts/tables writes the values of keys. */
 #include "models/config/saved_config.h"
 
 #include <stddef.h>

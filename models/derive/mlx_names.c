@@ -54,7 +54,7 @@ static const struct mlx_rule {
     {"dots1|afmoe", ".experts.gate_proj", ".experts.{}.gate_proj"},
     {"dots1|afmoe", ".experts.up_proj", ".experts.{}.up_proj"},
     {"dots1|afmoe", ".experts.down_proj", ".experts.{}.down_proj"},
-    {"bailing_moe|bailing_moe_v2", ".mlp.gate.gate_proj", ".mlp.gate"},
+    {"bailing_moe", ".mlp.gate.gate_proj", ".mlp.gate"},
     {"exaone_moe", ".mlp.gate.e_score_correction_bias", ".mlp.e_score_correction_bias"},
     {"gpt2", ".attn.c_attn", NULL, "o i -> i o"},
     {"gpt2", ".attn.c_proj", NULL, "o i -> i o"},

@@ -1,5 +1,5 @@
 /* Facts that identify tokenizers: the text that llama.cpp's converter encodes, and the SHA-256 of the resulting ids,
- * written as a Python list. Source: get_vocab_base_pre() of llama.cpp. */
+ * written as a Python list. Source: get_vocab_base_pre() of llama.cpp; scripts/tables writes the rows. */
 #include "models/tokenizers/pre.h"
 
 #include <stddef.h>

@@ -169,11 +169,16 @@ written_type() {
     local file=$BATS_TEST_TMPDIR/model.gguf
     "$WFS" cp -o override-kv=general.architecture=str:other "$HERE/../data/gguf/models/llama-tiny" model.gguf "$file"
     run -1 "$WFS" cat "$file" gguf/model-Q4_0.gguf
-    [[ $output == *"gguf/model-Q4_0.gguf is left out: nothing is quantized: llama-quantize does not know the architecture 'other'" ]]
+    [[ $output == *"gguf/model-Q4_0.gguf is left out: nothing is quantized: llama-quantize of llama.cpp b"*" does not know the architecture 'other'" ]]
     [ -z "$("$WFS" ls "$file" gguf)" ]
     "$WFS" cat "$file" model.gguf | cmp - "$file"
     run -1 "$WFS" cat -o override-kv=general.architecture=str:another,requantize "$SOURCE" gguf/model-Q4_0.gguf
-    [[ $output == *"gguf/model-Q4_0.gguf is left out: nothing is quantized: llama-quantize does not know the architecture 'another'" ]]
+    [[ $output == *"gguf/model-Q4_0.gguf is left out: nothing is quantized: llama-quantize of llama.cpp b"*" does not know the architecture 'another'" ]]
+
+    "$WFS" cp -o override-kv=general.architecture=str:glm5-next "$HERE/../data/gguf/models/llama-tiny" model.gguf "$file"
+    run -1 "$WFS" cat -o llama.cpp=b11269 "$file" gguf/model-Q4_0.gguf
+    [[ $output == *"llama-quantize of llama.cpp b11269 does not know the architecture 'glm5-next'" ]]
+    "$WFS" cat "$file" gguf/model-Q4_0.gguf >/dev/null
 }
 
 @test "blocks in the other byte order are shown raw, and one line says why nothing is made of them" {

@@ -1,11 +1,12 @@
 """Files that the converters of several builds of llama.cpp write, which PyPI has, are identical to those that wfs makes, and verify names builds
-among which is the one that wrote the file. The models are decided by rules that changed (reference_models.py)."""
+among which is the one that wrote the file. The models are decided by rules that changed (reference_models.py). A golden file of tests/golden is what the converter writes."""
 import importlib.machinery
 import importlib.util
 import json
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 
 import converters
@@ -50,6 +51,9 @@ def main():
                     continue
                 builds = verify(build, model, out)
                 check(builds["first"] >= oldest, f"b{build} {model.name}: {builds}, but older ones fail")
+    checked = subprocess.run([sys.executable, interop.ROOT / "scripts/golden", "--check", "qwen3.5"], capture_output=True, text=True,
+                             env={**os.environ, "GOLDEN_INSIDE": "1"})
+    check(checked.returncode == 0, f"scripts/golden --check: {checked.stdout}{checked.stderr}")
     done()
 
 

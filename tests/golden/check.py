@@ -1,0 +1,37 @@
+#!/usr/bin/env python3
+"""Compares files that wfs makes with the golden files (golden.py), as TAP. WFS is the program."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import golden
+
+PATHS = {"auto": "model.gguf", "f32": "gguf/model-F32.gguf"}
+
+
+def compare(number, name, build, outtype, expected, folder):
+    made = subprocess.run([os.environ["WFS"], "cat", "-o", f"llama.cpp={build}", folder, PATHS[outtype]], capture_output=True, check=False)
+    lines = [made.stderr.decode()] if made.returncode != 0 else golden.differences(expected, golden.record(made.stdout))
+    print(f"{'not ' if lines else ''}ok {number} - {name} {outtype} {build}")
+    for line in lines:
+        print(f"# {line}")
+    return not lines
+
+
+def main():
+    good, number = True, 0
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in golden.names():
+            description = golden.load(name)
+            folder = golden.make(description, pathlib.Path(scratch, name))
+            for build, files in description["files"].items():
+                for outtype, expected in files.items():
+                    number += 1
+                    good &= compare(number, name, build, outtype, expected, folder)
+    print(f"1..{number}")
+    sys.exit(not good)
+
+
+main()

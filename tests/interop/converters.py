@@ -16,6 +16,20 @@ import tempfile
 
 PRE = "CONVERTERS_PRE_TOKENIZER"  # the name that converters give to all tokenizers: for those that no real model has
 
+WITHOUT_VOCABULARY = "CONVERTERS_WITHOUT_VOCABULARY"  # set: files have no keys of a tokenizer
+
+
+def leave_out_vocabulary():
+    from conversion.base import TextModel
+
+    prepare_metadata = TextModel.prepare_metadata
+
+    def prepare_without(self, *words, **named):
+        self.set_vocab = lambda: None
+        return prepare_metadata(self, *words, **named)
+
+    TextModel.prepare_metadata = prepare_without
+
 
 def prepare():
     """Imports what all builds import from other packages. Returns the reason if that fails."""
@@ -37,6 +51,8 @@ def run(folder, script, arguments):
         from conversion.base import TextModel
 
         TextModel.get_vocab_base_pre = lambda self, tokenizer: os.environ[PRE]
+    if WITHOUT_VOCABULARY in os.environ:
+        leave_out_vocabulary()
     runpy.run_path(str(folder / script), run_name="__main__")
 
 

@@ -1,6 +1,6 @@
 /* Which keys and tensors GGUF files of a family have, in which order and of which types: whole checkpoints of a few
  * numbers, described in lines. Expected values: what convert_hf_to_gguf.py of llama.cpp wrote for checkpoints
- * with these tensors, --outtype bf16. */
+ * with these tensors, --outtype bf16: see make_orders.py. */
 #include "base/text.h"
 #include "formats/json.h"
 #include "models/convert/model.h"

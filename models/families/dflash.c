@@ -5,15 +5,16 @@
 #include "models/families/layers.h"
 #include "models/families/qwen.h"
 
-/* The embedding and the output are the target model's. */
+#include <math.h>
+#include <string.h>
+
 static const struct relation_row tensors[] = {
     {"model.fc", "fc"},
     {"model.hidden_norm", "enc.output_norm"},
     {"model.markov_head.markov_w1", "markov_w1", .parallel = "row"},
     {"model.markov_head.markov_w2", "markov_w2", .parallel = "row"},
     {"model.confidence_head.proj", "conf_proj"},
-    {"model.embed_tokens.*", NULL},
-    {"model.lm_head.*", NULL},
+    {"model.lm_head", "output", .parallel = "row"},
     {0},
 };
 
@@ -21,15 +22,205 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
                                  const char *name)
 {
     static const char prefix[] = "model.";
-    return direction == BACKWARD || text_starts_with(name, prefix) ? name : arena_printf(arena, "%s%s", prefix, name);
+    if (direction == FORWARD && !text_starts_with(name, prefix))
+        name = arena_printf(arena, "%s%s", prefix, name);
+    bool is_left_out =
+        (text_starts_with(name, "model.embed_tokens.") && dimensions_get(dimensions, "embedding") == 0) ||
+        (text_starts_with(name, "model.lm_head.") && dimensions_get(dimensions, "head") == 0);
+    return direction == FORWARD && is_left_out ? NULL : name;
 }
 
-/* Returns a hyperparameter of dflash_config, or of config.json without dflash_config. */
+static bool is_dspark(const struct model_builder *builder)
+{
+    return strstr(builder->hf->name, "DSpark") != NULL;
+}
+
+static bool is_given(const struct json *value)
+{
+    return value != NULL && json_type(value) != JSON_NULL;
+}
+
+/* Decides whether the draft has an embedding and a head of its own, or the target's. */
+static bool adjust(struct model_builder *builder, struct error *error)
+{
+    const struct hparams *hparams = builder->model->hparams;
+    const struct json *smaller = hparams_get(hparams, "draft_vocab_size");
+    double all, drafted;
+    bool has_all =
+        !is_given(smaller) || (json_double(smaller, &drafted) && drafted == 0) ||
+        (json_double(hparams_get(hparams, "vocab_size"), &all) && json_double(smaller, &drafted) && drafted == all);
+    bool keeps = !is_dspark(builder) || !has_all || follows(&builder->model->references, DFLASH_CAUSAL);
+    dimensions_set(&builder->dimensions, "embedding",
+                   keeps && json_bool(hparams_get(hparams, "has_embed_tokens"), true));
+    dimensions_set(&builder->dimensions, "head", !is_dspark(builder) || !has_all);
+    return true;
+}
+
+static const struct json *of_dflash_config(const struct model_builder *builder, const char *key)
+{
+    return json_get(hparams_get(builder->model->hparams, "dflash_config"), key);
+}
+
+/* Returns a hyperparameter of dflash_config, or of config.json: if the former lacks it or, in older builds, is missing.
+ */
 static const struct json *own_value(const struct model_builder *builder, const char *key)
 {
     const struct hparams *hparams = builder->model->hparams;
-    const struct json *config = hparams_get(hparams, "dflash_config");
-    return config != NULL ? json_get(config, key) : hparams_get(hparams, key);
+    const struct json *own = of_dflash_config(builder, key);
+    bool is_strict =
+        hparams_get(hparams, "dflash_config") != NULL && !follows(&builder->model->references, DFLASH_KEYS);
+    return own != NULL || is_strict ? own : hparams_get(hparams, key);
+}
+
+/* Numbers of dflash_config, or of config.json with `is_of_both`, in the order of their keys. */
+static const struct number {
+    const char *from, *key;
+    bool is_whole, is_of_both, is_positive; /* is_positive: not set otherwise */
+} numbers[] = {
+    {"conv_kernel_size", "conv_kernel_size", .is_whole = true},
+    {"conv_group_size", "conv_group_size", .is_whole = true},
+    {"selector_rank", "selector_rank", .is_whole = true},
+    {"selector_top_k", "selector_top_k", .is_whole = true},
+    {"output_multiplier", "logit_scale", .is_of_both = true},
+    {"final_logit_softcapping", "final_logit_softcapping", .is_of_both = true, .is_positive = true},
+    {"input_embedding_scale", "embedding_scale", .is_of_both = true},
+};
+
+static bool set_number(struct model_builder *builder, const struct json *value, const char *key, bool is_whole,
+                       struct error *error)
+{
+    struct gguf_kvs *kvs = &builder->model->kvs;
+    double number;
+    if (!json_double(value, &number) || (is_whole && !(number >= 0 && number <= UINT32_MAX)))
+        return error_set(error, "config.json: the value for %s is not a number", key);
+    if (is_whole)
+        gguf_set_u32(kvs, builder_key(builder, key), (uint32_t)number);
+    else
+        gguf_set_f32(kvs, builder_key(builder, key), (float)number);
+    return true;
+}
+
+static bool emit_numbers(struct model_builder *builder, struct error *error)
+{
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const struct number *row = &numbers[i];
+        const struct json *value =
+            row->is_of_both ? own_value(builder, row->from) : of_dflash_config(builder, row->from);
+        double number;
+        if (!is_given(value) || (row->is_positive && json_double(value, &number) && number <= 0))
+            continue;
+        if (!set_number(builder, value, row->key, row->is_whole, error))
+            return false;
+    }
+    return true;
+}
+
+static bool emit_block_size(struct model_builder *builder, struct error *error)
+{
+    static const char key[] = "block_size";
+    enum { USUAL = 16 };
+    const struct json *value = follows(&builder->model->references, DFLASH_KEYS)
+                                   ? own_value(builder, key)
+                                   : hparams_get(builder->model->hparams, key);
+    if (is_given(value))
+        return set_number(builder, value, key, true, error);
+    gguf_set_u32(&builder->model->kvs, builder_key(builder, key), USUAL);
+    return true;
+}
+
+static bool emit_rotary(struct model_builder *builder, struct error *error)
+{
+    const struct json *share = hparams_rope(builder->model->hparams, "partial_rotary_factor"),
+                      *scale = of_dflash_config(builder, "attention_value_scale");
+    double rotary;
+    if (is_given(share)) {
+        if (!rotary_of_head_dim(builder, 1, &rotary, error))
+            return false;
+        gguf_set_u32(&builder->model->kvs, builder_key(builder, "rope.dimension_count"), (uint32_t)rotary);
+    }
+    return !is_given(scale) || set_number(builder, scale, "attention.value_scale", false, error);
+}
+
+/* Sets the scale that a Gemma gives its embedding, which the draft shares. */
+static bool emit_scale_of_target(struct model_builder *builder, struct error *error)
+{
+    struct document *config;
+    double width;
+    if (is_given(own_value(builder, "input_embedding_scale")))
+        return true;
+    if (!draft_open_target(builder, &config, error))
+        return false;
+    const char *class_name = json_string(json_first(json_get(document_root(config), "architectures")), NULL);
+    if (class_name != NULL && text_starts_with(class_name, "Gemma") &&
+        json_double(draft_target_value(config, "hidden_size"), &width))
+        gguf_set_f32(&builder->model->kvs, builder_key(builder, "embedding_scale"), (float)sqrt(width));
+    document_close(config);
+    return true;
+}
+
+static bool emit_causal_of_draft(struct model_builder *builder, struct error *error)
+{
+    const struct json *value = hparams_get(builder->model->hparams, "is_causal");
+    if (!is_given(value))
+        value = of_dflash_config(builder, "causal");
+    if (is_given(value))
+        gguf_set_bool(&builder->model->kvs, builder_key(builder, "attention.causal"), json_bool(value, false));
+    return true;
+}
+
+static bool find_head_dim(const struct model_builder *builder, double *ret_head_dim, struct error *error)
+{
+    double width, n_heads;
+    if (!builder_number(builder, "head_dim", 0, ret_head_dim, error) || *ret_head_dim > 0)
+        return *ret_head_dim > 0;
+    if (!builder_number(builder, "hidden_size", 0, &width, error) ||
+        !builder_number(builder, "num_attention_heads", 0, &n_heads, error))
+        return false;
+    if (!(n_heads >= 1 && width >= 0 && width <= UINT32_MAX))
+        return error_set(error, "config.json: hidden_size or num_attention_heads is missing");
+    *ret_head_dim = floor(width / n_heads);
+    return true;
+}
+
+/* Sets sections of which only the first rotates, if the target's rope has some. */
+static bool emit_sections(struct model_builder *builder, struct error *error)
+{
+    struct document *config;
+    struct buffer elements = {0};
+    double head_dim;
+    if (!draft_open_target(builder, &config, error))
+        return false;
+    const struct json *rope = draft_target_value(config, "rope_parameters");
+    if (json_count_members(rope) == 0)
+        rope = draft_target_value(config, "rope_scaling");
+    bool has_sections = json_get(rope, "mrope_section") != NULL;
+    document_close(config);
+    if (!has_sections)
+        return true;
+    if (!find_head_dim(builder, &head_dim, error))
+        return false;
+    buffer_append_le(&elements, (uint32_t)head_dim / 2, 4);
+    for (unsigned i = 1; i < 4; i++)
+        buffer_append_le(&elements, 0, 4);
+    gguf_set_array(&builder->model->kvs, builder_key(builder, "rope.dimension_sections"), GGUF_I32, 4, &elements);
+    return true;
+}
+
+static bool emit_dspark(struct model_builder *builder, struct error *error)
+{
+    const struct hparams *hparams = builder->model->hparams;
+    struct gguf_kvs *kvs = &builder->model->kvs;
+    const struct tensor_set *set = builder->model->tensors;
+    bool is_of_eagle = hparams_get(hparams, "transformer_layer_config") != NULL ||
+                       hparams_get(hparams, "aux_hidden_state_layer_ids") != NULL;
+    if (!is_dspark(builder))
+        return true;
+    gguf_set_bool(kvs, builder_key(builder, "sample_from_anchor"),
+                  json_bool(hparams_get(hparams, "sample_from_anchor"), !is_of_eagle));
+    if (follows(&builder->model->references, DFLASH_CAUSAL))
+        gguf_set_bool(kvs, builder_key(builder, "has_confidence_head"),
+                      tensor_set_find_text(set, "conf_proj.weight") != NULL);
+    return true;
 }
 
 /* Sets the target layers, whose numbers begin with the embedding. */
@@ -88,12 +279,17 @@ static bool set_mask_token(struct model_builder *builder, const struct vocab_inp
 const struct family dflash_family = {
     .name = "dflash",
     .summary = "DFlash, DSpark",
-    .hf = FAMILY_NAMES({"DFlashDraftModel"}, {"Qwen3DSparkModel"}),
+    .hf = FAMILY_NAMES({"DFlashDraftModel"}, {"Qwen3DSparkModel"}, {"DSparkDraftModel"},
+                       {"Lfm2DSparkDraftModel", .since = 10593}),
     .tensors = {tensors, qk_norm_tensors, decoder_tensors},
-    .keys = {base_keys, KEYS({.emit = emit_pooling_type}, {"block_size", GGUF_U32, OR_DEFAULT, "block_size", 16},
-                             {.emit = emit_target_layers}, {.emit = emit_window})},
+    .keys = {base_keys, KEYS({.emit = emit_pooling_type}, {.emit = emit_rotary, .since = DFLASH_ROTARY},
+                             {.emit = emit_block_size}, {.emit = emit_numbers, .since = DFLASH_KEYS},
+                             {.emit = emit_scale_of_target, .since = DFLASH_ROTARY}, {.emit = emit_target_layers},
+                             {.emit = emit_window}, {.emit = emit_causal_of_draft, .since = DFLASH_CAUSAL},
+                             {.emit = emit_sections, .since = DFLASH_KEYS}, {.emit = emit_dspark})},
     .drafts = true,
     .rename = rename_tensor,
+    .adjust = adjust,
     .add_extras = check_target,
     .after_vocab = set_mask_token,
 };

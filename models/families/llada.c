@@ -25,10 +25,31 @@ static const struct relation_row tensors[] = {
         ".diffusion.shift_logits", GGUF_BOOL, ALWAYS, .value = 0                                                       \
     }
 
+/* Moves the keys of sizes with LLaDA's own names to where the class sets them. */
+static bool emit_sizes(struct model_builder *builder, struct error *error)
+{
+    static const struct {
+        const char *usual, *key;
+    } sizes[] = {{"hidden_size", "embedding_length"}, {"intermediate_size", "feed_forward_length"}};
+    const struct hparams *hparams = builder->model->hparams;
+    struct gguf_kvs *kvs = &builder->model->kvs;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const char *key = builder_key(builder, sizes[i].key);
+        uint64_t size;
+        if (json_get(hparams_raw(hparams), sizes[i].usual) != NULL ||
+            !json_u64(hparams_get(hparams, sizes[i].usual), &size) || size > UINT32_MAX)
+            continue;
+        gguf_kvs_remove(kvs, key);
+        gguf_set_u32(kvs, key, (uint32_t)size);
+    }
+    return true;
+}
+
 static const struct key_row keys[] = {
     {.emit = emit_pooling_type},
     {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
     {"rope.dimension_count", GGUF_U32, .compute = compute_head_dim},
+    {.emit = emit_sizes},
     DIFFUSION,
     {".tokenizer.ggml.mask_token_id", GGUF_U32, IF_PRESENT, "mask_token_id"},
     {0},

@@ -47,6 +47,14 @@ const struct change_row change_rows[N_CHANGES] = {
          "before, the converter failed"},
     [LORA_OF_DELTA_NET] = {"lora-of-delta-net", 11292, 11321,
                            "LoRA adapters for linear attention of Qwen 3.5; before, the converter failed"},
+    [DFLASH_KEYS] =
+        {"dflash-keys", 10644, 10662,
+         "DFlash: block_size, scales of embedding and logits from dflash_config; rope.dimension_sections if the "
+         "target has them"},
+    [DFLASH_CAUSAL] = {"dflash-causal", 10662, 10688,
+                       "DFlash: attention.causal, and windows of dflash_config; DSpark: has_confidence_head"},
+    [DFLASH_ROTARY] = {"dflash-rotary", 11292, 11321,
+                       "DFlash: rope.dimension_count, attention.value_scale, and the embedding's scale of a Gemma"},
     [CLASSES_10531] = {"classes-10531", 10472, 10531, "classes and pre-tokenizers that b10472 does not know"},
     [CLASSES_10593] = {"classes-10593", 10531, 10593, "classes and pre-tokenizers that b10531 does not know"},
     [CLASSES_10662] = {"classes-10662", 10644, 10662, "classes and pre-tokenizers that b10644 does not know"},

@@ -37,6 +37,9 @@ enum upstream_change {
     MIMO_MXFP4,
     MIXED_NVFP4,
     LORA_OF_DELTA_NET,
+    DFLASH_KEYS,
+    DFLASH_CAUSAL,
+    DFLASH_ROTARY,
     /* the classes and pre-tokenizers that appeared by a build: family.since, pre_hash.since */
     CLASSES_10531,
     CLASSES_10593,

@@ -13,7 +13,7 @@
 #include <malloc.h>
 #endif
 
-enum { CHUNK_BYTES = 64 * 1024, ALIGNMENT = 8 };
+enum { FIRST_BYTES = 1024, CHUNK_BYTES = 64 * 1024, ALIGNMENT = 8 };
 
 struct chunk {
     struct chunk *previous;
@@ -30,6 +30,7 @@ struct release {
 struct arena {
     struct attempt_part part; /* in the attempt that made the arena */
     struct chunk *last;
+    size_t next_bytes;        /* of the next chunk: twice the last one's, up to CHUNK_BYTES */
     struct release *releases; /* in the arena itself */
     size_t n_adopted;         /* bytes */
 };
@@ -126,7 +127,7 @@ char *memory_strdup(const char *text)
 struct arena *arena_new_shared(void)
 {
     struct arena *arena = memory_alloc(sizeof *arena);
-    *arena = (struct arena){0};
+    *arena = (struct arena){.next_bytes = FIRST_BYTES};
     return arena;
 }
 
@@ -172,8 +173,9 @@ void *arena_alloc(struct arena *arena, size_t size)
         last->used += size;
         return memory;
     }
-    struct chunk *chunk = chunk_new(size > CHUNK_BYTES / 4 ? size : CHUNK_BYTES);
+    struct chunk *chunk = chunk_new(size > arena->next_bytes / 4 ? size : arena->next_bytes);
     chunk->used = size;
+    arena->next_bytes = arena->next_bytes < CHUNK_BYTES ? 2 * arena->next_bytes : CHUNK_BYTES;
     if (last != NULL && chunk->capacity == size) { /* a big piece follows the open chunk, which stays in use */
         chunk->previous = last->previous;
         last->previous = chunk;

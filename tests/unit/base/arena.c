@@ -86,16 +86,28 @@ static void big_pieces(void)
     arena_free(arena);
 }
 
-/* Pieces that fill a chunk to its end, and one more. */
+/* Pieces that fill the first chunk to its end, and one more. */
 static void full_chunk(void)
 {
-    enum { N_PIECES_OF_CHUNK = 64 * 1024 / 8 };
+    enum { N_PIECES_OF_CHUNK = 1024 / 8 };
     struct arena *arena = arena_new();
     unsigned char *first = arena_alloc(arena, 8), *last = first;
     for (size_t i = 1; i < N_PIECES_OF_CHUNK; i++)
         last = arena_alloc(arena, 8);
     CHECK(last == first + (N_PIECES_OF_CHUNK - 1) * 8);
     CHECK((unsigned char *)arena_alloc(arena, 8) != last + 8);
+    arena_free(arena);
+}
+
+/* Arenas of a few texts are many: one for each file of a server's list. */
+static void small_arenas(void)
+{
+    struct arena *arena = arena_new();
+    arena_strdup(arena, "a name");
+    CHECK(arena_bytes(arena) <= 2048);
+    for (size_t i = 0; i < 100000; i++)
+        arena_alloc(arena, 8);
+    CHECK(arena_bytes(arena) < 1000000);
     arena_free(arena);
 }
 
@@ -233,6 +245,7 @@ int main(void)
     zeroed_aligned_and_apart();
     big_pieces();
     full_chunk();
+    small_arenas();
     copies();
     overflow();
     growing_arrays();

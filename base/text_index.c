@@ -78,6 +78,18 @@ void text_index_free(struct text_index *index)
     *index = (struct text_index){0};
 }
 
+struct text_index text_index_copy(const struct text_index *index)
+{
+    struct text_index copy = *index;
+    if (index->n_slots == 0)
+        return copy;
+    copy.entries = memory_alloc(index->n_slots / 2 * sizeof *copy.entries);
+    memcpy(copy.entries, index->entries, index->n_entries * sizeof *copy.entries);
+    copy.slots = memory_alloc(index->n_slots * sizeof *copy.slots);
+    memcpy(copy.slots, index->slots, index->n_slots * sizeof *copy.slots);
+    return copy;
+}
+
 static bool is_text(const struct numbered *entry, const char *text, size_t length, uint64_t hash)
 {
     return entry->hash == hash && entry->length == length && memcmp(entry->text, text, length) == 0;

@@ -16,6 +16,9 @@ struct text_index {
 
 void text_index_free(struct text_index *index);
 
+/* Copies an index. Both use the same texts. */
+struct text_index text_index_copy(const struct text_index *index);
+
 /* Adds a text with its number. Returns false, and keeps the old number, if the text is present. */
 bool text_index_add(struct text_index *index, const char *text, size_t length, size_t number);
 

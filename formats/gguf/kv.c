@@ -7,7 +7,8 @@
 
 static void free_kv(struct gguf_kv *kv)
 {
-    free(kv->key);
+    if (!kv->is_key_borrowed)
+        free(kv->key);
     if (!kv->is_borrowed)
         buffer_free(&kv->value);
 }
@@ -33,10 +34,9 @@ struct gguf_kvs gguf_kvs_copy(const struct gguf_kvs *kvs)
     struct gguf_kvs copy = {memory_alloc(kvs->n_kvs * sizeof *copy.kvs), .n_kvs = kvs->n_kvs, .capacity = kvs->n_kvs};
     for (size_t i = 0; i < kvs->n_kvs; i++) {
         copy.kvs[i] = kvs->kvs[i];
-        copy.kvs[i].key = memory_strdup(kvs->kvs[i].key);
-        copy.kvs[i].is_borrowed = true;
+        copy.kvs[i].is_borrowed = copy.kvs[i].is_key_borrowed = true;
     }
-    index_all(&copy);
+    copy.index = text_index_copy(&kvs->index);
     return copy;
 }
 

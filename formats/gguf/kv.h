@@ -54,6 +54,7 @@ struct gguf_kv {
     enum gguf_type type;
     struct buffer value; /* as in the file: for an array its element type, count and elements */
     bool is_borrowed;    /* the value's memory belongs to another dictionary */
+    bool is_key_borrowed;
     struct gguf_stored stored;
 };
 
@@ -65,7 +66,7 @@ struct gguf_kvs {
 
 void gguf_kvs_free(struct gguf_kvs *kvs);
 
-/* Copies a dictionary. The copy may be changed, and shares values with the original, which must outlive it. */
+/* Copies a dictionary. The copy may be changed, and shares keys and values with the original, which must outlive it. */
 struct gguf_kvs gguf_kvs_copy(const struct gguf_kvs *kvs);
 
 void gguf_set_u32(struct gguf_kvs *kvs, const char *key, uint32_t value);

@@ -179,16 +179,19 @@ static bool is_known(const char *name, const struct references *references)
 bool quantize_takes(const struct gguf_model *model, struct error *error)
 {
     struct arena *arena = arena_new();
-    struct gguf_kvs kvs = gguf_kvs_copy(&model->kvs);
-    gguf_edit(&kvs, model->edits, 0);
-    const char *name = gguf_get_text(&kvs, "general.architecture", arena);
+    struct gguf_kvs edited = {0};
+    if (!gguf_edits_are_none(model->edits)) {
+        edited = gguf_kvs_copy(&model->kvs);
+        gguf_edit(&edited, model->edits, 0);
+    }
+    const char *name = gguf_get_text(edited.n_kvs > 0 ? &edited : &model->kvs, "general.architecture", arena);
     bool known = name != NULL && is_known(name, &model->references);
     if (name == NULL)
         error_set(error, "the source does not say its architecture");
     else if (!known)
         error_set(error, "llama-quantize of llama.cpp b%u does not know the architecture '%.64s'",
                   reference_build(&model->references), name);
-    gguf_kvs_free(&kvs);
+    gguf_kvs_free(&edited);
     arena_free(arena);
     return known;
 }

@@ -22,8 +22,8 @@ static void keeps_order(void)
     CHECK(copy.n_kvs == 2 && stands(&copy, 0, "a", 4) && stands(&copy, 1, "c", 3) && gguf_kvs_find(&copy, "b") == NULL);
     gguf_set_u32(&copy, "b", 5);
     CHECK(stands(&copy, 2, "b", 5));
-    gguf_kvs_free(&kvs);
     gguf_kvs_free(&copy);
+    gguf_kvs_free(&kvs);
 }
 
 /* As chat templates and base models may give them: comparing each with all before it takes hours. */

@@ -211,10 +211,16 @@ static void add_file(struct hub *hub, const char *path, uint64_t size, const cha
     site_add(hub->site, &file);
 }
 
+/* Reports whether the list is too long already, whatever follows. */
+static bool is_full(const struct hub *hub)
+{
+    return hub->site->count > SITE_FILES;
+}
+
 /* Adds the "siblings" of a model; false if an entry is malformed. */
 static bool add_siblings(struct hub *hub, const struct json *siblings)
 {
-    for (const struct json *one = json_first(siblings); one != NULL; one = json_next(one)) {
+    for (const struct json *one = json_first(siblings); one != NULL && !is_full(hub); one = json_next(one)) {
         const char *path = json_string(json_get(one, "rfilename"), NULL);
         const struct json *lfs = json_get(one, "lfs");
         uint64_t size;
@@ -229,7 +235,7 @@ static bool add_siblings(struct hub *hub, const struct json *siblings)
 /* Adds the files of a page of the tree; false if an entry is malformed. */
 static bool add_tree(struct hub *hub, const struct json *entries)
 {
-    for (const struct json *one = json_first(entries); one != NULL; one = json_next(one)) {
+    for (const struct json *one = json_first(entries); one != NULL && !is_full(hub); one = json_next(one)) {
         const char *path = json_string(json_get(one, "path"), NULL);
         const struct json *lfs = json_get(one, "lfs");
         uint64_t size;

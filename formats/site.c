@@ -376,11 +376,12 @@ static void want_beginning(struct shared *shared, size_t index)
 static void want_folder(struct shared *shared, const char *prefix)
 {
     const struct site *site = shared->site;
+    size_t n_wanted = 0;
     for (int others = 0; others < 2; others++)
         for (size_t i = 0; i < site->count; i++) {
             const char *path = site->files[i].path;
             bool is_here = text_starts_with(path, prefix) && strchr(path + strlen(prefix), '/') == NULL;
-            if (is_here && site_is_read_first(path) && is_weights(path) == (others == 0))
+            if (is_here && site_is_read_first(path) && is_weights(path) == (others == 0) && n_wanted++ < SITE_WANTED)
                 want_beginning(shared, i);
         }
 }
@@ -396,8 +397,21 @@ static struct shared *shared_new(struct site *site)
     return shared;
 }
 
+static bool check_sizes(const struct site *site, struct error *error)
+{
+    for (size_t i = 0; i < site->count; i++)
+        if (site->files[i].origin.size > SITE_LARGEST)
+            return error_set(error, "%s: the server states %" PRIu64 " bytes for %s; no file has more than 2^50",
+                             site->shown, site->files[i].origin.size, site->files[i].path);
+    return true;
+}
+
 struct location *site_location(struct site *site, const char *path, const char **ret_file, struct error *error)
 {
+    if (!check_sizes(site, error)) {
+        site_free(site);
+        return NULL;
+    }
     sort_files(site);
     struct shared *shared = shared_new(site);
     struct location *location = NULL;

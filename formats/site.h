@@ -10,7 +10,10 @@
 enum {
     SITE_FILES = 100000,    /* the most files that a scheme lists */
     SITE_FIRST = 256 << 10, /* bytes of a file fetched when the location opens: a header */
+    SITE_WANTED = 512,      /* files of which these are fetched; others come when they are opened */
 };
+
+#define SITE_LARGEST (UINT64_C(1) << 50) /* bytes of a file: no store has larger ones, and positions stay 63 bits */
 
 struct site {
     struct arena *arena;

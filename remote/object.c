@@ -4,6 +4,7 @@
 #include "base/attempt.h"
 #include "base/sha256.h"
 #include "remote/options.h"
+#include "remote/sparse.h"
 
 #include <errno.h>
 #include <nettle/base16.h>
@@ -22,7 +23,7 @@ struct object {
     struct arena *arena;
     struct object_origin origin;
     struct store_object *stored;
-    _Atomic unsigned char *states;
+    struct sparse states; /* atomic bytes */
     atomic_bool has_changed;
 
     pthread_mutex_t lock; /* of what follows; never held while anything is waited for */
@@ -40,8 +41,8 @@ struct fetch {
     struct object *object;
     struct arena *arena;
     uint64_t next, end;
-    bool is_urgent, is_again;           /* again: after a place that a redirect led to answered 403 */
-    unsigned char bytes[STORE_GRANULE]; /* of the granule that is coming */
+    bool is_urgent, is_again; /* again: after a place that a redirect led to answered 403 */
+    unsigned char *bytes;     /* of the granule that is coming; NULL: none has come */
 };
 
 static int64_t now(void)
@@ -70,9 +71,7 @@ struct object *object_new(const struct object_origin *origin)
         object->origin.who = arena_strdup(object->arena, origin->who);
     object->stored = store_open(origin->key, origin->sha256, origin->size, origin->name);
     object->origin.sha256 = origin->sha256 != NULL ? arena_strdup(object->arena, origin->sha256) : NULL;
-    object->states = calloc(n_granules(origin->size) + 1, 1);
-    if (object->states == NULL)
-        memory_exhausted(n_granules(origin->size));
+    object->states = sparse_new(n_granules(origin->size), 1);
     return object;
 }
 
@@ -90,28 +89,44 @@ void object_free(struct object *object)
     pthread_mutex_destroy(&object->lock);
     arena_free(object->target_arena);
     arena_free(object->arena);
-    free((void *)object->states);
+    sparse_free(&object->states);
     free(object);
 }
 
 static enum state state_of(struct object *object, uint64_t granule)
 {
-    return (enum state)atomic_load(&object->states[granule]);
+    const _Atomic unsigned char *state = sparse_find(&object->states, granule);
+    return state != NULL ? (enum state)atomic_load(state) : UNKNOWN;
+}
+
+struct counting {
+    struct object *object;
+    uint64_t n_bytes;
+};
+
+static void count_stored(void *context, uint64_t granule)
+{
+    struct counting *counting = context;
+    if (state_of(counting->object, granule) != HERE)
+        counting->n_bytes += store_granule_length(counting->object->stored, granule);
 }
 
 uint64_t object_cached(struct object *object)
 {
-    uint64_t n_bytes = 0;
-    for (uint64_t granule = 0; granule < n_granules(object->origin.size); granule++)
-        if (state_of(object, granule) == HERE || store_has(object->stored, granule))
-            n_bytes += store_granule_length(object->stored, granule);
-    return n_bytes;
+    struct counting counting = {.object = object};
+    uint64_t end = n_granules(object->origin.size);
+    for (uint64_t granule = 0; (granule = sparse_next(&object->states, granule)) < end; granule++)
+        if (state_of(object, granule) == HERE)
+            counting.n_bytes += store_granule_length(object->stored, granule);
+    store_list(object->stored, count_stored, &counting);
+    return counting.n_bytes;
 }
 
 static bool replace_state(struct object *object, uint64_t granule, enum state before, enum state after)
 {
     unsigned char expected = (unsigned char)before;
-    return atomic_compare_exchange_strong(&object->states[granule], &expected, (unsigned char)after);
+    _Atomic unsigned char *state = sparse_at(&object->states, granule);
+    return atomic_compare_exchange_strong(state, &expected, (unsigned char)after);
 }
 
 /* Keeps the granule that has come. */
@@ -119,7 +134,7 @@ static void publish(struct fetch *fetch, uint64_t granule)
 {
     if (!atomic_load(&fetch->object->has_changed))
         store_write(fetch->object->stored, granule, fetch->bytes);
-    atomic_store(&fetch->object->states[granule], HERE);
+    atomic_store((_Atomic unsigned char *)sparse_at(&fetch->object->states, granule), HERE);
     arrival_announce();
 }
 
@@ -130,6 +145,8 @@ static bool take(void *context, uint64_t offset, const void *bytes, size_t lengt
     uint64_t size = fetch->object->origin.size;
     if (offset > size || length > size - offset)
         return false;
+    if (fetch->bytes == NULL)
+        fetch->bytes = memory_alloc(STORE_GRANULE);
     while (length > 0) {
         uint64_t granule = offset / STORE_GRANULE;
         size_t at = (size_t)(offset % STORE_GRANULE), whole = store_granule_length(fetch->object->stored, granule);
@@ -179,6 +196,7 @@ static void remove_fetch(struct fetch *fetch)
     *at = fetch->older;
     pthread_mutex_unlock(&object->lock);
     arena_free(fetch->arena);
+    free(fetch->bytes);
     free(fetch);
     object_free(object);
 }
@@ -275,6 +293,7 @@ static void start_fetch(void *context)
     fetch->end = starting->end;
     fetch->is_urgent = starting->is_urgent;
     fetch->is_again = false;
+    fetch->bytes = NULL;
     pthread_mutex_lock(&object->lock);
     fetch->older = object->fetches;
     object->fetches = fetch;

@@ -6,8 +6,10 @@
 #include "remote/evict.h"
 #include "remote/options.h"
 #include "remote/sealed.h"
+#include "remote/sparse.h"
 #include "remote/store_memory.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -54,9 +56,8 @@ struct store_object {
     bool is_computed;
     char sha256[SHA256_HEX + 1];     /* that its server states; "": none */
     _Atomic(struct sealed *) sealed; /* NULL: there is none */
-    size_t n_segments;
-    struct segment *segments;
-    pthread_rwlock_t in_use; /* held for reading while a descriptor is used */
+    struct sparse segments;          /* struct segment */
+    pthread_rwlock_t in_use;         /* held for reading while a descriptor is used */
 };
 
 static atomic_int n_descriptors;
@@ -176,12 +177,10 @@ const char *store_directory(void)
 static struct store_object *new_object(const char *key, uint64_t size, const char *name)
 {
     struct store_object *object = memory_alloc(sizeof *object);
-    *object = (struct store_object){.size = size, .n_segments = (size_t)((size + STORE_SEGMENT - 1) / STORE_SEGMENT)};
+    *object = (struct store_object){.size = size};
     object->name = memory_strdup(name);
     snprintf(object->key, sizeof object->key, "%s", key);
-    object->segments = memory_alloc(object->n_segments * sizeof *object->segments);
-    for (size_t i = 0; i < object->n_segments; i++)
-        object->segments[i] = (struct segment){.held = 0};
+    object->segments = sparse_new(size / STORE_SEGMENT + (size % STORE_SEGMENT != 0), sizeof(struct segment));
     pthread_rwlock_init(&object->in_use, NULL);
     pthread_mutex_lock(&objects_lock);
     object->older = objects;
@@ -284,18 +283,33 @@ static void forget_object(struct store_object *object)
     pthread_mutex_unlock(&objects_lock);
 }
 
+/* Returns a segment that was used; the first from *number on, which is set to its number. NULL: there is none. */
+static struct segment *next_segment(struct store_object *object, uint64_t *number)
+{
+    *number = sparse_next(&object->segments, *number);
+    return *number < object->segments.count ? sparse_find(&object->segments, *number) : NULL;
+}
+
+static void close_segments(struct store_object *object)
+{
+    struct segment *segment;
+    for (uint64_t i = 0; (segment = next_segment(object, &i)) != NULL; i++) {
+        int held = atomic_exchange(&segment->held, 0);
+        if (held > 0) {
+            close(held - 1);
+            atomic_fetch_sub(&n_descriptors, 1);
+        }
+    }
+}
+
 void store_close(struct store_object *object)
 {
     forget_object(object);
-    for (size_t i = 0; i < object->n_segments; i++)
-        if (atomic_load(&object->segments[i].held) > 0) {
-            close(atomic_load(&object->segments[i].held) - 1);
-            atomic_fetch_sub(&n_descriptors, 1);
-        }
+    close_segments(object);
     store_memory_forget(object);
     sealed_close(atomic_load(&object->sealed));
     pthread_rwlock_destroy(&object->in_use);
-    free(object->segments);
+    sparse_free(&object->segments);
     free(object->name);
     free(object);
 }
@@ -401,15 +415,16 @@ static bool may_drop(const struct store_object *object, const struct segment *se
 
 /* Closes those of the segments [first, end) that were evicted, so that their space is free and new bytes go to new
  * ones. */
-static void drop_evicted(struct store_object *object, size_t first, size_t end)
+static void drop_evicted(struct store_object *object, uint64_t first, uint64_t end)
 {
     struct stat status;
-    while (first < end && !may_drop(object, &object->segments[first]))
+    struct segment *segment;
+    while ((segment = next_segment(object, &first)) != NULL && first < end && !may_drop(object, segment))
         first++;
-    if (first == end)
+    if (segment == NULL || first >= end)
         return;
     pthread_rwlock_wrlock(&object->in_use);
-    for (struct segment *segment = object->segments + first; segment < object->segments + end; segment++) {
+    for (; (segment = next_segment(object, &first)) != NULL && first < end; first++) {
         int held = may_drop(object, segment) ? atomic_load(&segment->held) : 0;
         if (held > 0 && fstat(held - 1, &status) == 0 && status.st_nlink == 0) {
             atomic_store(&segment->held, 0);
@@ -433,8 +448,8 @@ static void note_use(struct segment *segment, int fd)
 /* Returns a descriptor of a segment, or -1; *ret_is_kept: the object keeps it open. Call give_back() in any case. */
 static int take_segment(struct store_object *object, uint64_t number, bool make, bool *ret_is_kept)
 {
+    struct segment *segment = sparse_at(&object->segments, number); /* before the lock: memory may run out */
     pthread_rwlock_rdlock(&object->in_use);
-    struct segment *segment = &object->segments[number];
     int none = 0, held = has_directory() ? atomic_load(&segment->held) : 0;
     *ret_is_kept = held > 0;
     if (held > 0)
@@ -569,7 +584,7 @@ static void note_growth(size_t length)
     atomic_fetch_add(&n_steps, 1);
     pthread_mutex_lock(&objects_lock);
     for (struct store_object *object = objects; object != NULL; object = object->older)
-        drop_evicted(object, 0, object->n_segments);
+        drop_evicted(object, 0, object->segments.count);
     pthread_mutex_unlock(&objects_lock);
 }
 
@@ -596,13 +611,60 @@ void store_write(struct store_object *object, uint64_t granule, const void *byte
         store_memory_write(object, granule, bytes, length);
 }
 
-static void remove_segments(const struct store_object *object)
+/* Calls take() with the number of each segment on disk. A server may have stated a size of millions of segments. */
+static void each_segment(struct store_object *object, void (*take)(void *context, uint64_t number), void *context)
 {
     char path[MAX_PATH];
-    for (size_t i = 0; i < object->n_segments; i++) {
-        segment_path(object, i, path);
-        unlink(path);
+    object_path(object, path);
+    DIR *folder = has_directory() ? opendir(path) : NULL;
+    for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+        char *end;
+        uint64_t number = strtoull(entry->d_name, &end, 10);
+        if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9' && *end == '\0' && number < object->segments.count)
+            take(context, number);
     }
+    if (folder != NULL)
+        closedir(folder);
+}
+
+static void remove_segment(void *context, uint64_t number)
+{
+    char path[MAX_PATH];
+    segment_path(context, number, path);
+    unlink(path);
+}
+
+static void remove_segments(struct store_object *object)
+{
+    each_segment(object, remove_segment, object);
+}
+
+struct listing {
+    struct store_object *object;
+    void (*take)(void *context, uint64_t granule);
+    void *context;
+};
+
+static void take_granules(const struct listing *listing, uint64_t first, uint64_t most)
+{
+    uint64_t n_granules = listing->object->size / STORE_GRANULE + (listing->object->size % STORE_GRANULE != 0);
+    for (uint64_t granule = first; granule < n_granules && granule - first < most; granule++)
+        if (store_has(listing->object, granule))
+            listing->take(listing->context, granule);
+}
+
+static void list_segment(void *context, uint64_t number)
+{
+    take_granules(context, number * GRANULES, GRANULES);
+}
+
+void store_list(struct store_object *object, void (*take)(void *context, uint64_t granule), void *context)
+{
+    struct listing listing = {object, take, context};
+    if (sealed_of(object) != NULL) /* which has as many bytes as were stated */
+        take_granules(&listing, 0, UINT64_MAX);
+    else
+        each_segment(object, list_segment, &listing);
 }
 
 bool store_seal(struct store_object *object, store_fill *fill, void *context)
@@ -634,20 +696,6 @@ bool store_seal(struct store_object *object, store_fill *fill, void *context)
     return sealed;
 }
 
-/* Closes the segments that are open, so that their bytes are read no more. */
-static void close_segments(struct store_object *object)
-{
-    pthread_rwlock_wrlock(&object->in_use);
-    for (size_t i = 0; i < object->n_segments; i++) {
-        int held = atomic_exchange(&object->segments[i].held, 0);
-        if (held > 0) {
-            close(held - 1);
-            atomic_fetch_sub(&n_descriptors, 1);
-        }
-    }
-    pthread_rwlock_unlock(&object->in_use);
-}
-
 void store_discard(struct store_object *object)
 {
     struct sealed *sealed = sealed_of(object);
@@ -655,7 +703,9 @@ void store_discard(struct store_object *object)
         sealed_remove(sealed);
     if (has_directory())
         remove_segments(object);
-    close_segments(object);
+    pthread_rwlock_wrlock(&object->in_use);
+    close_segments(object); /* their bytes are read no more */
+    pthread_rwlock_unlock(&object->in_use);
     store_memory_forget(object);
 }
 

@@ -61,6 +61,9 @@ size_t store_granule_length(const struct store_object *object, uint64_t granule)
 /* Reports whether a granule seems to be there: its word is, or memory has it. */
 bool store_has(struct store_object *object, uint64_t granule);
 
+/* Calls take() for each granule on disk that seems to be there. */
+void store_list(struct store_object *object, void (*take)(void *context, uint64_t granule), void *context);
+
 /* Compares the bytes of a granule with its CRC. False: it is absent. */
 bool store_verify(struct store_object *object, uint64_t granule);
 

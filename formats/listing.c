@@ -1,25 +1,47 @@
 #include "formats/listing.h"
 
 #include "base/text.h"
+#include "base/text_index.h"
 #include "formats/json.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-/* Adds a name; false if there are too many. */
-static bool add(struct listing *listing, const char *name)
+/* A list under construction. */
+struct names {
+    struct listing *listing;
+    struct text_index index; /* of its names */
+    struct arena *arena;
+};
+
+/* Adds a copy of a name, unless the list has it; false if there are too many. */
+static bool add(struct names *names, const char *name)
 {
+    struct listing *listing = names->listing;
+    size_t unused, length = strlen(name);
+    if (text_index_find(&names->index, name, length, &unused))
+        return true;
     listing->is_too_long = listing->count == LISTING_NAMES;
     if (listing->is_too_long)
         return false;
     listing->names = memory_grow(listing->names, listing->count, sizeof *listing->names);
-    listing->names[listing->count++] = name;
+    listing->names[listing->count] = arena_strdup(names->arena, name);
+    text_index_add(&names->index, listing->names[listing->count], length, listing->count);
+    listing->count++;
     return true;
 }
 
+static bool add_entry(struct names *names, const char *name, bool is_folder)
+{
+    struct arena *arena = arena_new();
+    bool good = add(names, arena_printf(arena, "%s%s", name, is_folder ? "/" : ""));
+    arena_free(arena);
+    return good;
+}
+
 /* Parses [{"name": "model.gguf", "type": "file", ...}, {"name": "sub", "type": "directory"}]. */
-static bool parse_json(const char *text, size_t length, struct arena *arena, struct listing *listing)
+static bool parse_json(const char *text, size_t length, struct names *names)
 {
     struct error unused;
     struct json_document *document = json_parse(text, length, &unused);
@@ -30,7 +52,7 @@ static bool parse_json(const char *text, size_t length, struct arena *arena, str
         const char *name = json_string(json_get(entry, "name"), &n_name);
         bool is_folder = json_string_is(json_get(entry, "type"), "directory");
         if (name != NULL && n_name > 0 && strlen(name) == n_name && strchr(name, '/') == NULL)
-            good = add(listing, arena_printf(arena, "%s%s", name, is_folder ? "/" : ""));
+            good = add_entry(names, name, is_folder);
     }
     json_free(document);
     return good;
@@ -62,14 +84,23 @@ static const char *name_of_link(const struct uri *folder, const char *link, stru
     return rest[length] == '/' ? arena_printf(arena, "%s/", name) : name;
 }
 
-static bool parse_html(const char *text, size_t length, const struct uri *folder, struct arena *arena,
-                       struct listing *listing)
+/* Adds the name that a link leads to, if it is one of the folder. */
+static bool add_link(struct names *names, const struct uri *folder, const char *link, size_t length)
+{
+    struct arena *arena = arena_new();
+    const char *name = name_of_link(folder, attribute_value(link, length, arena), arena);
+    bool good = name == NULL || add(names, name);
+    arena_free(arena);
+    return good;
+}
+
+static bool parse_html(const char *text, size_t length, const struct uri *folder, struct names *names)
 {
     static const char attribute[] = "href=";
     enum { LONGEST = 2048 };
-    struct arena *links = arena_new();
     const char *end = text + length;
     bool good = true;
+    size_t n_links = 0;
     for (const char *at = text; good && at + sizeof attribute < end; at++) {
         if (strncasecmp(at, attribute, sizeof attribute - 1) != 0)
             continue;
@@ -77,12 +108,10 @@ static bool parse_html(const char *text, size_t length, const struct uri *folder
         char quote = value[-1];
         if ((quote == '"' || quote == '\'') && value < end)
             close = memchr(value, quote, (size_t)(end - value) < LONGEST ? (size_t)(end - value) : LONGEST);
-        const char *name =
-            close != NULL ? name_of_link(folder, attribute_value(value, (size_t)(close - value), links), links) : NULL;
-        if (name != NULL)
-            good = add(listing, arena_strdup(arena, name));
+        names->listing->is_too_long = close != NULL && n_links++ == LISTING_LINKS;
+        if (close != NULL)
+            good = !names->listing->is_too_long && add_link(names, folder, value, (size_t)(close - value));
     }
-    arena_free(links);
     return good;
 }
 
@@ -90,15 +119,17 @@ bool listing_parse(const char *text, size_t length, const char *type, const stru
                    struct listing *ret_listing)
 {
     struct listing listing = {0};
+    struct names names = {.listing = &listing, .arena = arena};
     bool good = false;
     if (strncasecmp(type, "application/json", 16) == 0)
-        good = parse_json(text, length, arena, &listing);
+        good = parse_json(text, length, &names);
     else if (strncasecmp(type, "text/html", 9) == 0)
-        good = parse_html(text, length, folder, arena, &listing) && listing.count > 0;
+        good = parse_html(text, length, folder, &names) && listing.count > 0;
     good |= listing.is_too_long;
     if (good)
         *ret_listing = (struct listing){arena_copy(arena, listing.names, listing.count * sizeof *listing.names),
                                         listing.count, listing.is_too_long};
     free(listing.names);
+    text_index_free(&names.index);
     return good;
 }

@@ -4,12 +4,16 @@
 #include "base/arena.h"
 #include "remote/uri.h"
 
-enum { LISTING_NAMES = 100000, LISTING_BYTES = 64 << 20 };
+enum {
+    LISTING_NAMES = 100000,
+    LISTING_LINKS = 4 * LISTING_NAMES, /* a page may link to a file from its icon, name and size */
+    LISTING_BYTES = 64 << 20,
+};
 
 struct listing {
-    const char **names; /* decoded; folders end in '/' */
+    const char **names; /* decoded, each once; folders end in '/' */
     size_t count;
-    bool is_too_long; /* there are more than LISTING_NAMES */
+    bool is_too_long; /* there are more than LISTING_NAMES, or more links than LISTING_LINKS */
 };
 
 /* Finds the names in an answer with that Content-Type, in the arena. Ignores links that leave the folder. Returns false

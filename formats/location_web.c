@@ -23,6 +23,7 @@
 enum {
     MAX_FOLDERS = 64, /* listed on each level */
     MAX_DEPTH = 3,
+    MAX_CONTACTS = 64, /* first requests at once: each has an answer in memory, and up to SITE_FIRST bytes */
 };
 
 /* Names the shards of a model in a folder without a list. */
@@ -60,25 +61,21 @@ struct web {
     struct arena *arena; /* the site's */
     struct site *site;
     struct uri folder;
-    const char *file; /* named by the user; NULL: the folder */
-    const char *memo; /* the name of the stored result */
-    struct web_name *names;
+    const char *file;       /* named by the user; NULL: the folder */
+    const char *memo;       /* the name of the stored result */
+    struct web_name *names; /* each path once */
     size_t n_names;
+    struct text_index places; /* of the names, by path */
     struct error *error;
 };
 
+/* Adds a name, unless there is one with this path. */
 static void add_name(struct web *web, const char *path, bool is_guessed)
 {
+    if (!text_index_add(&web->places, path, strlen(path), web->n_names))
+        return;
     web->names = memory_grow(web->names, web->n_names, sizeof *web->names);
     web->names[web->n_names++] = (struct web_name){.path = path, .is_guessed = is_guessed};
-}
-
-static bool has_name(const struct web *web, const char *path)
-{
-    for (size_t i = 0; i < web->n_names; i++)
-        if (strcmp(web->names[i].path, path) == 0)
-            return true;
-    return false;
 }
 
 /* Reports a model's page on the hub, with an error that tells where its files are. */
@@ -130,7 +127,6 @@ static const char *model_of(const struct web *web)
 
 struct recalling {
     struct web *web;
-    struct text_index places; /* of the names, by path: a stored list may have as many as the folder */
     bool may_add;
 };
 
@@ -138,14 +134,11 @@ static void take_known(void *context, const struct site_memory *memory)
 {
     struct recalling *recalling = context;
     struct web *web = recalling->web;
-    size_t place = web->n_names, length = strlen(memory->path);
-    bool is_known = text_index_find(&recalling->places, memory->path, length, &place);
-    if (!is_known && !recalling->may_add)
-        return;
-    if (!is_known) {
-        text_index_add(&recalling->places, memory->path, length, place);
+    size_t place;
+    if (recalling->may_add)
         add_name(web, memory->path, false);
-    }
+    if (!text_index_find(&web->places, memory->path, strlen(memory->path), &place))
+        return;
     web->names[place].etag = memory->etag;
     web->names[place].size = memory->size;
     web->names[place].modified = memory->modified;
@@ -153,12 +146,7 @@ static void take_known(void *context, const struct site_memory *memory)
 
 static bool recall(struct web *web, bool may_add)
 {
-    struct recalling recalling = {.web = web, .may_add = may_add};
-    for (size_t i = 0; i < web->n_names; i++)
-        text_index_add(&recalling.places, web->names[i].path, strlen(web->names[i].path), i);
-    bool recalled = site_recall(web->memo, web->arena, take_known, &recalling);
-    text_index_free(&recalling.places);
-    return recalled;
+    return site_recall(web->memo, web->arena, take_known, &(struct recalling){web, may_add});
 }
 
 /* Listing folders, one level of the tree at a time. */
@@ -290,17 +278,17 @@ static bool list_names(struct web *web)
         add_name(web, known_names[i], true);
     if (may_guess && web->file == NULL && !add_shards(web))
         return false;
-    if (web->file != NULL && !has_name(web, web->file))
+    if (web->file != NULL)
         add_name(web, web->file, false);
     return true;
 }
 
 /* The first request for each file. */
 
-static struct exchange contact_with(const struct web *web, const struct web_name *name)
+static struct exchange contact_with(const struct web *web, const struct web_name *name, struct arena *arena)
 {
     struct exchange contact = {.limit = ANSWER_WHOLE_LIMIT};
-    contact.request.uri = uri_below(&web->folder, name->path, web->arena);
+    contact.request.uri = uri_below(&web->folder, name->path, arena);
     contact.request.is_urgent = true;
     contact.request.question = (struct question){
         .is_range = true,
@@ -309,7 +297,7 @@ static struct exchange contact_with(const struct web *web, const struct web_name
         .size = SIZE_UNKNOWN,
     };
     if (name->etag != NULL)
-        contact.request.condition = arena_printf(web->arena, "If-None-Match: %s", name->etag);
+        contact.request.condition = arena_printf(arena, "If-None-Match: %s", name->etag);
     return contact;
 }
 
@@ -355,7 +343,7 @@ static void keep_first(const struct web *web, const unsigned char *bytes, size_t
 
 static void take_contact(struct web *web, const struct web_name *name, const struct exchange *contact)
 {
-    const struct uri *uri = &contact->request.uri;
+    const struct uri below = uri_below(&web->folder, name->path, web->arena), *uri = &below;
     const struct answer *answer = &contact->answer;
     size_t before = web->site->count;
     if (contact->verdict == VERDICT_SAME) {
@@ -376,25 +364,39 @@ static bool may_lack(const struct web *web, const struct web_name *name, int sta
     return !is_named && (name->is_guessed ? status >= 300 && status < 500 : status == 403 || status == 404);
 }
 
-static bool contact_files(struct web *web)
+/* Makes the first requests for `count` names at once; their answers go to the arena. */
+static bool contact_some(struct web *web, const struct web_name *names, size_t count, struct arena *arena)
 {
-    struct exchange *contacts = arena_array(web->arena, web->n_names, sizeof *contacts);
-    for (size_t i = 0; i < web->n_names; i++)
-        contacts[i] = contact_with(web, &web->names[i]);
-    if (!exchange_all(contacts, web->n_names, web->arena, web->error))
+    struct exchange *contacts = arena_array(arena, count, sizeof *contacts);
+    for (size_t i = 0; i < count; i++)
+        contacts[i] = contact_with(web, &names[i], arena);
+    if (!exchange_all(contacts, count, arena, web->error))
         return false;
-    for (size_t i = 0; i < web->n_names; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (contacts[i].verdict < VERDICT_REDIRECT && text_ends_with(contacts[i].uri.path, "/"))
             return error_set(web->error, "a folder; write its URL with a '/' at its end");
         if (contacts[i].verdict < VERDICT_REDIRECT)
-            take_contact(web, &web->names[i], &contacts[i]);
-        else if (!may_lack(web, &web->names[i], contacts[i].answer.status)) {
+            take_contact(web, &names[i], &contacts[i]);
+        else if (!may_lack(web, &names[i], contacts[i].answer.status)) {
             *web->error = contacts[i].error;
-            return error_prefix(web->error, "%s", web->names[i].path);
+            return error_prefix(web->error, "%s", names[i].path);
         }
     }
-    site_remember(web->site, web->memo);
     return true;
+}
+
+static bool contact_files(struct web *web)
+{
+    bool good = true;
+    for (size_t first = 0; good && first < web->n_names; first += MAX_CONTACTS) {
+        size_t left = web->n_names - first;
+        struct arena *arena = arena_new();
+        good = contact_some(web, web->names + first, left < MAX_CONTACTS ? left : MAX_CONTACTS, arena);
+        arena_free(arena);
+    }
+    if (good)
+        site_remember(web->site, web->memo);
+    return good;
 }
 
 static bool add_known(struct web *web)
@@ -437,6 +439,7 @@ static struct location *web_open(const char *text, enum location_links links, co
         site_free(site);
     }
     free(web.names);
+    text_index_free(&web.places);
     arena_free(arena);
     return location;
 }

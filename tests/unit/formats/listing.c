@@ -32,6 +32,7 @@ static void html(struct arena *arena)
          "a+b&c.json|"},
         {"<li><a href=\"caf%C3%A9.txt\">caf\xc3\xa9.txt</a></li><a href=\"x&amp;y\">", "caf\xc3\xa9.txt|x&y|"},
         {"<a href=\"/a%20b/absolute.json\"><a href=\"https://host/a%20b/whole.json\">", "absolute.json|whole.json|"},
+        {"<a href=\"x\"><a href=\"./x\"><a href=\"x/\"><a href=\"x\"><a href=\"x/\">", "x|x/|"}, /* each once */
         /* what leads elsewhere */
         {"<a href=\"https://other/a%20b/x\"><a href=\"/etc/passwd\"><a href=\"sub/file\"><a href=\"../x\">", "none"},
         {"<a href=\"%2e%2e/\"><a href=\"a%2Fb\"><a href=\"a%00b\"><a href=\"javascript:x\"><a href=\"\">", "none"},
@@ -50,6 +51,7 @@ static void json(struct arena *arena)
         {"[\n{ \"name\":\"sub\", \"type\":\"directory\", \"mtime\":\"Mon, 01 Jan 2024 00:00:00 GMT\" },\n{ \"name\":"
          "\"config.json\", \"type\":\"file\", \"mtime\":\"Mon, 01 Jan 2024 00:00:00 GMT\", \"size\":10 }\n]",
          "sub/|config.json|"},
+        {"[{\"name\":\"a\"},{\"name\":\"a\",\"type\":\"directory\"},{\"name\":\"a\"}]", "a|a/|"},
         {"[]", ""},
         {"[{\"name\":\"a/b\"},{\"name\":\"\"},{\"name\":\"a\\u0000b\"},{\"name\":1},2]", ""},
         {"{\"name\":\"a\"}", "none"},

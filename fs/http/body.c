@@ -11,9 +11,7 @@
 #include <string.h>
 
 enum {
-    BLOCK_BYTES = 1 << 20,
     THREAD_COST = 100 * 1000, /* nanoseconds of computation from which a block is made by another thread */
-    MOST_AHEAD = 64,          /* bodies that make blocks ahead: each has BODY_BLOCKS of them in memory */
 };
 
 enum state { EMPTY, BUSY, READY, BROKEN };
@@ -22,7 +20,8 @@ struct block {
     struct body *body;
     enum state state;
     uint64_t first, length; /* in the file */
-    char *bytes;            /* BLOCK_BYTES */
+    char *bytes;            /* NULL until the block is used first */
+    size_t capacity;        /* BODY_BLOCK or BODY_SMALL_BLOCK */
     enum made made;
     struct error error;
 };
@@ -32,12 +31,28 @@ struct body {
     struct MHD_Connection *connection;
     struct answer answer;
     const char *target;
-    bool makes_ahead;
+    bool is_large;
     pthread_mutex_t lock; /* guards the following fields, and the state of blocks */
     struct block blocks[BODY_BLOCKS];
     const struct block *awaited; /* the connection is suspended until this block is ready */
     unsigned n_users;            /* the response, and each busy block */
 };
+
+/* Takes one of `most` places; false if there is none left. */
+static bool take_place(atomic_uint *count, unsigned most)
+{
+    bool taken = atomic_fetch_add(count, 1) < most;
+    if (!taken)
+        atomic_fetch_sub(count, 1);
+    return taken;
+}
+
+static void free_block(const struct body *body, const struct block *block)
+{
+    if (block->bytes != NULL && block->capacity == BODY_BLOCK)
+        atomic_fetch_sub(&body->bodies->n_blocks, 1);
+    free(block->bytes);
+}
 
 /* Ends the use of a body; the last user frees it. */
 static void leave(void *context)
@@ -49,9 +64,9 @@ static void leave(void *context)
     if (!is_last)
         return;
     for (size_t i = 0; i < BODY_BLOCKS; i++)
-        free(body->blocks[i].bytes);
-    if (body->makes_ahead)
-        atomic_fetch_sub(&body->bodies->n_ahead, 1);
+        free_block(body, &body->blocks[i]);
+    if (body->is_large)
+        atomic_fetch_sub(&body->bodies->n_large, 1);
     pthread_mutex_destroy(&body->lock);
     answer_free(&body->answer);
     free(body);
@@ -127,19 +142,42 @@ static struct block *find_block(struct body *body, uint64_t first)
     return NULL;
 }
 
-/* Begins to make a block; NULL if there is no room, memory or thread for it. The caller has the lock. */
-static struct block *begin_block(struct body *body, uint64_t first, uint64_t length)
+/* Gives a block its memory, a small one only if it is awaited. */
+static bool allocate(const struct body *body, struct block *block, bool is_awaited)
+{
+    if (block->bytes != NULL)
+        return true;
+    bool is_large = body->is_large && take_place(&body->bodies->n_blocks, BODY_MADE);
+    if (!is_large && !is_awaited)
+        return false;
+    block->capacity = is_large ? BODY_BLOCK : BODY_SMALL_BLOCK;
+    block->bytes = malloc(block->capacity);
+    if (block->bytes == NULL && is_large)
+        atomic_fetch_sub(&body->bodies->n_blocks, 1);
+    return block->bytes != NULL;
+}
+
+/* Returns how many bytes from `first` on are in a block of that capacity. */
+static uint64_t length_of_block(const struct body *body, uint64_t first, size_t capacity)
+{
+    uint64_t left = body->answer.first + body->answer.length - first;
+    return left < capacity ? left : capacity;
+}
+
+/* Begins to make a block, which the client awaits or which is ahead of it; NULL if there is no room, memory or thread
+ * for it. The caller has the lock. */
+static struct block *begin_block(struct body *body, uint64_t first, bool is_awaited)
 {
     struct block *block = body->blocks;
     while (block < body->blocks + BODY_BLOCKS && block->state != EMPTY)
         block++;
     if (block == body->blocks + BODY_BLOCKS)
         return NULL;
-    if (block->bytes == NULL && (block->bytes = malloc(BLOCK_BYTES)) == NULL)
+    if (!allocate(body, block, is_awaited))
         return NULL;
     block->body = body;
     block->first = first;
-    block->length = length;
+    block->length = length_of_block(body, first, block->capacity);
     if (!waits_add(body->bodies->waits, make_block, block))
         return NULL;
     block->state = BUSY;
@@ -147,37 +185,22 @@ static struct block *begin_block(struct body *body, uint64_t first, uint64_t len
     return block;
 }
 
-static uint64_t length_of_block(const struct body *body, uint64_t first)
-{
-    uint64_t left = body->answer.first + body->answer.length - first;
-    return left < BLOCK_BYTES ? left : BLOCK_BYTES;
-}
-
 static bool needs_thread(const struct body *body, uint64_t first, uint64_t length)
 {
     return source_any_remote() || vfile_read_cost(&body->answer.file, first, length) >= THREAD_COST;
 }
 
-/* Reports whether the body may make blocks ahead, if it is one of the first MOST_AHEAD. */
-static bool may_make_ahead(struct body *body)
-{
-    if (!body->makes_ahead && atomic_fetch_add(&body->bodies->n_ahead, 1) < MOST_AHEAD)
-        body->makes_ahead = true;
-    else if (!body->makes_ahead)
-        atomic_fetch_sub(&body->bodies->n_ahead, 1);
-    return body->makes_ahead;
-}
-
 /* Begins the blocks from `first` on that are not begun and fit. The caller has the lock. */
 static void begin_ahead(struct body *body, uint64_t first)
 {
-    uint64_t end = body->answer.first + body->answer.length, length;
-    for (size_t i = 0; i < BODY_BLOCKS && first < end; i++, first += length) {
-        length = length_of_block(body, first);
-        if (find_block(body, first) != NULL)
-            continue;
-        if (!needs_thread(body, first, length) || !may_make_ahead(body) || begin_block(body, first, length) == NULL)
+    uint64_t end = body->answer.first + body->answer.length;
+    for (size_t i = 0; i < BODY_BLOCKS && first < end; i++) {
+        const struct block *block = find_block(body, first);
+        if (block == NULL && needs_thread(body, first, length_of_block(body, first, BODY_BLOCK)))
+            block = begin_block(body, first, false);
+        if (block == NULL)
             return;
+        first += block->length;
     }
 }
 
@@ -220,13 +243,13 @@ static ssize_t take_block(struct body *body, struct block *block, char *out)
 static ssize_t fill(void *context, uint64_t position, char *out, size_t most)
 {
     struct body *body = context;
-    uint64_t first = body->answer.first + position, length = length_of_block(body, first);
+    uint64_t first = body->answer.first + position, length = length_of_block(body, first, most);
     ssize_t n_bytes;
-    assert(length <= most);
     pthread_mutex_lock(&body->lock);
     struct block *block = find_block(body, first);
     if (block == NULL && needs_thread(body, first, length))
-        block = begin_block(body, first, length);
+        block = begin_block(body, first, true);
+    assert(block == NULL || block->length <= most);
     if (block != NULL)
         n_bytes = take_block(body, block, out);
     else if (source_any_remote())
@@ -245,10 +268,11 @@ struct MHD_Response *body_response(struct bodies *bodies, struct MHD_Connection 
                           .connection = connection,
                           .answer = *answer,
                           .target = arena_strdup(answer->arena, target),
+                          .is_large = take_place(&bodies->n_large, BODY_LARGE),
                           .n_users = 1};
     pthread_mutex_init(&body->lock, NULL);
-    struct MHD_Response *response =
-        libmicrohttpd.create_response_from_callback(answer->length, BLOCK_BYTES, fill, body, leave);
+    struct MHD_Response *response = libmicrohttpd.create_response_from_callback(
+        answer->length, body->is_large ? BODY_BLOCK : BODY_SMALL_BLOCK, fill, body, leave);
     if (response == NULL)
         leave(body);
     return response;

@@ -9,6 +9,7 @@
 #include "fs/http/authorization.h"
 #include "fs/http/body.h"
 #include "fs/http/deadlines.h"
+#include "fs/http/framing.h"
 #include "fs/http/host.h"
 #include "fs/http/hub.h"
 #include "fs/http/metrics.h"
@@ -55,6 +56,7 @@ struct exchange {
     struct MHD_Connection *connection;
     struct arena *arena;
     const char *method, *target; /* the path, without its query */
+    const char *target_end;      /* of the whole target, in the memory of libmicrohttpd: only the place counts */
     const char *host;            /* the server that the target names; NULL: the Host header does */
     struct http_request request;
     struct route route;
@@ -136,13 +138,6 @@ static const char *list_of(struct MHD_Connection *connection, const char *name, 
     struct joined joined = {.name = name, .arena = arena};
     libmicrohttpd.get_connection_values(connection, MHD_HEADER_KIND, join_value, &joined);
     return joined.text;
-}
-
-static bool is_repeated(struct MHD_Connection *connection, const char *name, struct arena *arena)
-{
-    struct joined joined = {.name = name, .arena = arena};
-    libmicrohttpd.get_connection_values(connection, MHD_HEADER_KIND, join_value, &joined);
-    return joined.count > 1;
 }
 
 static bool is_loopback(const struct sockaddr *address)
@@ -305,6 +300,15 @@ static struct deadline *deadline_of(struct MHD_Connection *connection)
     return libmicrohttpd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
 
+/* Answers where libmicrohttpd would not, and ends the connection. What does not fit the socket's buffer is lost. */
+static void refuse_target(struct MHD_Connection *connection)
+{
+    static const char text[] = "HTTP/1.1 414 URI Too Long\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    int fd = libmicrohttpd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    send(fd, text, sizeof text - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    shutdown(fd, SHUT_RDWR);
+}
+
 /* Called at the first line of a request, with its whole target, before anything is decoded. */
 static void *begin_exchange(void *context, const char *target, struct MHD_Connection *connection)
 {
@@ -312,28 +316,32 @@ static void *begin_exchange(void *context, const char *target, struct MHD_Connec
     struct arena *arena = arena_new();
     *exchange = (struct exchange){.connection = connection, .server = context, .arena = arena};
     exchange->target = route_path(arena_strndup(arena, target, strcspn(target, "?")), &exchange->host, arena);
+    exchange->target_end = target + strlen(target);
     clock_gettime(CLOCK_MONOTONIC, &exchange->begun);
+    if (framing_is_too_long(target))
+        refuse_target(connection);
     return exchange;
 }
 
-/* Reports whether a header that tells where a request ends, or which server it is for, is ambiguous: another program on
- * the way may have gone by the other value. Source: RFC 9112, sections 3.2, 6.1 and 6.3. */
-static bool is_ambiguous(struct MHD_Connection *connection, struct arena *arena)
-{
-    static const char *const single[] = {"Content-Length", "Transfer-Encoding", "Host"};
-    for (size_t i = 0; i < sizeof single / sizeof *single; i++)
-        if (is_repeated(connection, single[i], arena))
-            return true;
-    return header_of(connection, "Content-Length") != NULL && header_of(connection, "Transfer-Encoding") != NULL;
-}
-
 /* Refuses a request before its body is read, which ends the connection. */
-static enum MHD_Result refuse_ambiguous(struct exchange *exchange)
+static enum MHD_Result refuse(struct exchange *exchange, unsigned status, const char *reason)
 {
     answer_begin(&exchange->answer);
-    answer_fail(&exchange->answer, 400, NULL, "the length or the host of the request is given twice");
+    answer_fail(&exchange->answer, status, NULL, "%s", reason);
     answer_header(&exchange->answer, "Connection", "close");
     return send_answer(exchange, exchange->connection);
+}
+
+/* Judges a request of which only the headers are here: an answer now ends the connection. libmicrohttpd ends the target
+ * at its first NUL, and gives the version from the place after its real end. */
+static enum MHD_Result judge(struct exchange *exchange, const char *version)
+{
+    const char *reason, *end = exchange->target_end;
+    bool has_nul = version > end + 1 && version < end + HEADER_BYTES;
+    unsigned status = has_nul ? 400 : framing_judge(exchange->connection, version, &reason);
+    if (has_nul)
+        reason = "the target of the request has a NUL";
+    return status != 0 ? refuse(exchange, status, reason) : MHD_YES;
 }
 
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url, const char *method,
@@ -343,7 +351,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     if (exchange->method == NULL) { /* only the headers are here; an answer now would end the connection */
         exchange->method = arena_strdup(exchange->arena, method);
         deadline_stop(deadline_of(connection));
-        return is_ambiguous(connection, exchange->arena) ? refuse_ambiguous(exchange) : MHD_YES;
+        return judge(exchange, version);
     }
     if (*upload_length != 0) { /* a body, which no request here has, is passed over */
         *upload_length = 0;

@@ -25,6 +25,7 @@ enum {
     IGNORED_LIMIT = 64 << 10, /* of a body that nobody takes: reading it keeps the connection */
     EXCERPT = 1000,
     SHOWN_EXCERPT = 200, /* of it, in a message */
+    MAX_FLAWS = 3,       /* answers with wrong ranges */
 };
 
 /* A request under way, perhaps by several exchanges one after the other. */
@@ -35,7 +36,7 @@ struct task {
     struct uri uri;       /* where it is asked for now */
     struct question left; /* what has not come yet */
     struct retry retry;
-    unsigned hops;
+    unsigned hops, n_flaws;
 
     /* of the exchange under way */
     CURL *easy;
@@ -260,6 +261,7 @@ static void begin_exchange(struct task *task)
     libcurl.easy_setopt(task->easy, CURLOPT_HEADERDATA, task);
     libcurl.easy_setopt(task->easy, CURLOPT_WRITEFUNCTION, on_body);
     libcurl.easy_setopt(task->easy, CURLOPT_WRITEDATA, task);
+    libcurl.easy_setopt(task->easy, CURLOPT_FRESH_CONNECT, task->n_flaws > 0 ? 1L : 0L);
     set_limits(task);
     set_headers(task);
     task->answer = (struct answer){0};
@@ -331,12 +333,26 @@ static void redirect(struct task *task)
         refuse(task, "the server redirects to an address that is not valid");
     else if (++task->hops > HTTP_HOPS)
         refuse(task, "the server redirects too often, perhaps in a loop");
+    else if (uri_is_private(&task->uri) && !uri_is_private(&to))
+        refuse(task, "the server redirects to http on another machine, where others can read and change the bytes");
     else if (text_starts_with(task->uri.origin, "https:") && text_starts_with(to.origin, "http:"))
-        refuse(task, "the server redirects from https to http, where others can read and change the bytes");
+        refuse(task, "the server redirects from https to http");
     else {
         task->uri = to;
         begin_exchange(task);
     }
+}
+
+/* Repeats a request from its own URL, with a connection of its own: a proxy may answer one with the bytes of another.
+ * Returns false if that has been tried often enough. */
+static bool try_elsewhere(struct task *task)
+{
+    if (task->answer.status != 206 || ++task->n_flaws >= MAX_FLAWS)
+        return false;
+    task->uri = task->request.uri;
+    task->hops = 0;
+    rest(task);
+    return true;
 }
 
 /* A 403 alone is explained by its body: of other answers the status says enough. */
@@ -356,10 +372,10 @@ static void act(struct task *task)
         redirect(task);
     else if (task->verdict == VERDICT_RETRY)
         rest(task);
-    else if (task->verdict == VERDICT_REFUSED)
-        finish_refused(task);
-    else
+    else if (task->verdict != VERDICT_REFUSED)
         finish_task(task);
+    else if (!try_elsewhere(task))
+        finish_refused(task);
 }
 
 static void after_exchange(struct task *task, CURLcode code)

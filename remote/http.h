@@ -3,7 +3,8 @@
  * HTTP/1.1, at most HTTP_CONNECTIONS to a host. The thread starts with the first request, with all signals blocked, and
  * ends with the process. It validates each answer (answer.h), follows redirects itself, so that credentials reach only
  * the origin that they are for, and repeats what failed for a passing reason from the byte that was reached, until
- * nothing new has come for as long as options.h allows. A query or a credential is in no error. */
+ * nothing new has come for as long as options.h allows. An answer with another range than was asked for is tried again
+ * with a new connection, twice. A query or a credential is in no error. */
 #pragma once
 
 #include "base/buffer.h"

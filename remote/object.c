@@ -41,8 +41,9 @@ struct fetch {
     struct object *object;
     struct arena *arena;
     uint64_t next, end;
-    bool is_urgent, is_again; /* again: after a place that a redirect led to answered 403 */
-    unsigned char *bytes;     /* of the granule that is coming; NULL: none has come */
+    bool is_urgent;
+    unsigned n_again;     /* how often the place that a redirect led to was no good */
+    unsigned char *bytes; /* of the granule that is coming; NULL: none has come */
 };
 
 static int64_t now(void)
@@ -234,10 +235,10 @@ static void done(void *context, const struct http_result *result)
     struct fetch *fetch = context;
     skip_done(fetch);
     bool is_elsewhere = strcmp(result->uri->text, fetch->object->origin.uri.text) != 0;
-    bool has_expired = result->answer->status == 403 && is_elsewhere && !fetch->is_again;
-    if (has_expired) {
+    int status = result->answer->status;
+    bool is_bad_place = status == 403 || (status == 206 && result->verdict == VERDICT_REFUSED);
+    if (is_elsewhere && is_bad_place && fetch->n_again++ < OBJECT_PLACES) {
         drop_target(fetch->object);
-        fetch->is_again = true;
         submit(fetch);
         return;
     }
@@ -268,7 +269,7 @@ static void submit(struct fetch *fetch)
     request.is_urgent = fetch->is_urgent;
     if (object->etag[0] != '\0')
         request.question.etag = arena_strdup(fetch->arena, object->etag);
-    bool has_target = object->target_arena != NULL && !fetch->is_again;
+    bool has_target = object->target_arena != NULL;
     request.uri = uri_copy(has_target ? &object->target : &origin->uri, fetch->arena);
     pthread_mutex_unlock(&object->lock);
     http_submit(&request);
@@ -292,7 +293,7 @@ static void start_fetch(void *context)
     fetch->next = starting->first;
     fetch->end = starting->end;
     fetch->is_urgent = starting->is_urgent;
-    fetch->is_again = false;
+    fetch->n_again = 0;
     fetch->bytes = NULL;
     pthread_mutex_lock(&object->lock);
     fetch->older = object->fetches;

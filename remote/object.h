@@ -4,7 +4,8 @@
  * waited for by all who need it, and each is woken as soon as its own has come. After a failure those who wait get it,
  * and so does who reads within OBJECT_PAUSE: then the next one tries again. An object that has changed on the server
  * fails for good, with the code ESTALE: it has another size, or another ETag than before. The place that a redirect led
- * to is remembered; if it answers 403 (a signature that has expired), the object's own URL is asked once more.
+ * to is remembered; if it answers 403 (a signature that has expired) or with other bytes than were asked for, the
+ * object's own URL is asked again, up to OBJECT_PLACES times.
  *
  * Safe from any thread. Errors are the reason alone. */
 #pragma once
@@ -12,7 +13,7 @@
 #include "remote/http.h"
 #include "remote/store.h"
 
-enum { OBJECT_REQUEST = 4 << 20 /* bytes */, OBJECT_PAUSE = 2000 /* milliseconds */ };
+enum { OBJECT_REQUEST = 4 << 20 /* bytes */, OBJECT_PAUSE = 2000 /* milliseconds */, OBJECT_PLACES = 3 };
 
 struct object;
 

@@ -183,10 +183,25 @@ static void no_ranges(void)
 static void too_many_bytes(void)
 {
     struct server server;
-    start(&server, (const char *const[]){"HTTP/1.1 206 X\r\nContent-Range: bytes 2-6/10\r\n\r\ncdefghij", NULL});
+    static const char answer[] = "HTTP/1.1 206 X\r\nContent-Range: bytes 2-6/10\r\n\r\ncdefghij";
+    start(&server, (const char *const[]){answer, answer, answer, NULL});
     struct outcome_of outcome = ask(&server, &range);
     CHECK(outcome.verdict == VERDICT_REFUSED);
     CHECK_TEXT(outcome.message, "the server sends more bytes than were asked for");
+    finish(&server);
+    CHECK(server.n_requests == 3);
+}
+
+/* A proxy answers with the bytes of another request, and then with a range of another length. */
+static void wrong_ranges(void)
+{
+    struct server server;
+    start(&server, (const char *const[]){"HTTP/1.1 206 X\r\nContent-Range: bytes 3-7/10\r\n\r\ndefgh",
+                                         "HTTP/1.1 206 X\r\nContent-Range: bytes 2-3/10\r\n\r\ncd",
+                                         "HTTP/1.1 206 X\r\nContent-Range: bytes 2-6/10\r\n\r\ncdefg", NULL});
+    struct outcome_of outcome = ask(&server, &range);
+    CHECK(outcome.verdict == VERDICT_TAKE);
+    CHECK_TEXT(outcome.bytes + 2, "cdefg");
     finish(&server);
 }
 
@@ -227,6 +242,10 @@ static void redirect_loop(void)
     CHECK_TEXT(ask(&server, &range).message, "the server redirects too often, perhaps in a loop");
     finish(&server);
     CHECK(server.n_requests == HTTP_HOPS + 1);
+    start(&server, (const char *const[]){"HTTP/1.1 302 X\r\nLocation: http://192.0.2.1/m\r\n\r\n", NULL});
+    CHECK_TEXT(ask(&server, &range).message,
+               "the server redirects to http on another machine, where others can read and change the bytes");
+    finish(&server);
     start(&server, (const char *const[]){"HTTP/1.1 302 X\r\nLocation: file:///etc/passwd\r\n\r\n", NULL});
     CHECK(ask(&server, &range).verdict == VERDICT_REFUSED);
     finish(&server);
@@ -266,6 +285,7 @@ int main(void)
     changed_meanwhile();
     no_ranges();
     too_many_bytes();
+    wrong_ranges();
     refusals();
     redirected();
     redirect_loop();

@@ -23,6 +23,7 @@ static bool is_held;               /* not at all, until answer() */
 static int status = 206;           /* else 200 for all, 403 or 503 */
 static const char *etag = "\"a\""; /* of the answers */
 static const char *place;          /* the URL that answers come from; NULL: the one that was asked */
+static bool is_place_expired;      /* a 403 comes from there, too */
 
 static unsigned char byte_at(uint64_t offset)
 {
@@ -49,7 +50,7 @@ static void answer(const struct http_request *request)
     struct error error = {""};
     struct uri uri = request->uri;
     strcpy(answer.etag, etag);
-    if (place != NULL && status != 403)
+    if (place != NULL && (status != 403 || is_place_expired))
         files_must(uri_parse(place, arena, &uri, &error), place);
     enum verdict verdict = status == 403 ? VERDICT_REFUSED : status == 503 ? VERDICT_RETRY : VERDICT_TAKE;
     if (verdict == VERDICT_TAKE && !request->begin(request->context, &uri, &answer))
@@ -209,6 +210,29 @@ static void redirected(void)
     CHECK_NAMED(n_requests == 3 && !object_wait(object, STORE_GRANULE, 1, &error), "but not a second time");
     CHECK_TEXT(error.message, "the server answers 403");
     object_free(object);
+    is_held = false;
+    status = 206;
+    place = NULL;
+}
+
+/* Each of the links that the object's own URL redirects to has expired, but the last. */
+static void expired_in_a_row(void)
+{
+    struct error error = {""};
+    struct object *object = open_object(size, "\"a\"");
+    place = "https://elsewhere/signed?old";
+    is_held = is_place_expired = true;
+    object_want(object, 0, 1, true);
+    status = 403;
+    for (size_t i = 0; i < 2; i++)
+        answer(&requests[i]);
+    CHECK(n_requests == 3 && strstr(asked[2], "https://host/") == asked[2]);
+    status = 206;
+    answer(&requests[2]);
+    CHECK(reads(object, 0, 1, &error));
+    is_held = is_place_expired = false;
+    place = NULL;
+    object_free(object);
 }
 
 int main(void)
@@ -226,6 +250,7 @@ int main(void)
     failures();
     changes();
     redirected();
+    expired_in_a_row();
     files_remove();
     return check_done();
 }

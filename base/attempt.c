@@ -9,15 +9,42 @@ struct attempt {
     struct attempt *outer;
     jmp_buf end;
     struct attempt_part *parts; /* the last added first */
-    pthread_mutex_t *held[MAX_HELD];
+    struct lock *held[MAX_HELD];
     size_t n_held, n_bytes;
+    unsigned n_forbidden;
 };
 
 static _Thread_local struct attempt *innermost;
+static _Thread_local unsigned n_outside; /* like n_forbidden, for what is in no attempt */
+
+static unsigned *n_forbidden(void)
+{
+    return innermost != NULL ? &innermost->n_forbidden : &n_outside;
+}
+
+void attempt_forbid(void)
+{
+    ++*n_forbidden();
+}
+
+void attempt_allow(void)
+{
+    assert(*n_forbidden() > 0);
+    --*n_forbidden();
+}
+
+bool attempt_is_forbidden(void)
+{
+    bool forbidden = n_outside > 0;
+    for (const struct attempt *attempt = innermost; attempt != NULL; attempt = attempt->outer)
+        forbidden |= attempt->n_forbidden > 0;
+    return forbidden;
+}
 
 /* After success the remaining resources belong to the caller. */
 static void succeed(struct attempt *attempt)
 {
+    assert(attempt->n_forbidden == 0);
     while (attempt->parts != NULL)
         attempt_remove(attempt->parts);
     innermost = attempt->outer;
@@ -44,7 +71,7 @@ bool attempt(void (*work)(void *context), void *context, struct error *error)
 void attempt_fail(size_t n_bytes)
 {
     struct attempt *attempt = innermost;
-    if (attempt == NULL)
+    if (attempt == NULL || attempt->n_forbidden > 0)
         return;
     attempt->n_bytes = n_bytes > 0 ? n_bytes : 1;
     for (struct attempt_part *part; (part = attempt->parts) != NULL;) {
@@ -57,22 +84,22 @@ void attempt_fail(size_t n_bytes)
     longjmp(attempt->end, 1);
 }
 
-void attempt_lock(pthread_mutex_t *mutex)
+void attempt_lock(struct lock *lock)
 {
-    pthread_mutex_lock(mutex);
+    pthread_mutex_lock(&lock->mutex);
     if (innermost != NULL) {
         assert(innermost->n_held < MAX_HELD);
-        innermost->held[innermost->n_held++] = mutex;
+        innermost->held[innermost->n_held++] = lock;
     }
 }
 
-void attempt_unlock(pthread_mutex_t *mutex)
+void attempt_unlock(struct lock *lock)
 {
     if (innermost != NULL) {
-        assert(innermost->n_held > 0 && innermost->held[innermost->n_held - 1] == mutex);
+        assert(innermost->n_held > 0 && innermost->held[innermost->n_held - 1] == lock);
         innermost->n_held--;
     }
-    pthread_mutex_unlock(mutex);
+    pthread_mutex_unlock(&lock->mutex);
 }
 
 void attempt_add(struct attempt_part *part, void (*give_back)(struct attempt_part *part))

@@ -2,18 +2,20 @@
  *
  * Running out of memory (base/arena.h) ends the process, but within an attempt it ends only the attempt, which fails
  * with an error: one request, not the server. No code after the failed allocation runs. The attempt releases the
- * mutexes that the work holds and frees the arenas that it made, in reverse order; memory from malloc leaks.
+ * locks that attempt_lock() took and frees the arenas that it made, in reverse order; memory from malloc leaks.
  *
- * So within an attempt, lock mutexes with attempt_lock(), and change shared state, such as a cache, only after every
- * allocation for the change has succeeded. State that must survive a failure of the surrounding work needs an attempt
- * of its own.
+ * An attempt cannot end while the work holds another lock (base/lock.h), or between attempt_forbid() and
+ * attempt_allow(): then the process ends. It also ends where a thread makes no attempt, as that of remote/http.c.
+ *
+ * Under attempt_lock(), change shared state, such as a cache, only after every allocation for the change has succeeded.
+ * State that must survive a failure of the surrounding work needs an attempt of its own.
  *
  * Each thread has attempts of its own; one may be made within another. */
 #pragma once
 
 #include "base/error.h"
+#include "base/lock.h"
 
-#include <pthread.h>
 #include <stddef.h>
 
 /* Calls work(context). Returns false, with the error, if memory ran out. */
@@ -23,8 +25,16 @@ bool attempt(void (*work)(void *context), void *context, struct error *error);
  * allocated, or 0. */
 size_t attempt_lacking(void (*work)(void *context), void *context);
 
-void attempt_lock(pthread_mutex_t *mutex);
-void attempt_unlock(pthread_mutex_t *mutex); /* the one locked last; an attempt holds at most 8 */
+void attempt_lock(struct lock *lock);
+void attempt_unlock(struct lock *lock); /* the one locked last; an attempt holds at most 8 */
+
+/* Between these two, running out of memory ends the process, unless the work is an attempt made after attempt_forbid():
+ * others wait for what this thread has promised. They nest, and both are called within the same attempt. */
+void attempt_forbid(void);
+void attempt_allow(void);
+
+/* Reports whether the thread is between the two, in any of its attempts: it may hold what exit() waits for. */
+bool attempt_is_forbidden(void);
 
 /* A resource that the innermost attempt releases if it fails and keeps if it succeeds; a member of the resource's own
  * structure. Zeroed, it belongs to no attempt. */
@@ -37,5 +47,6 @@ void attempt_add(struct attempt_part *part,
                  void (*give_back)(struct attempt_part *part)); /* no effect outside an attempt */
 void attempt_remove(struct attempt_part *part);
 
-/* Ends this thread's innermost attempt, because `n_bytes` could not be allocated. Returns if there is no attempt. */
+/* Ends this thread's innermost attempt, because `n_bytes` could not be allocated. Returns if there is no attempt, or
+ * it may not end. */
 void attempt_fail(size_t n_bytes);

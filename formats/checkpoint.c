@@ -1,10 +1,10 @@
 #include "formats/checkpoint_builder.h"
 
 #include "base/attempt.h"
+#include "base/lock.h"
 #include "formats/components.h"
 #include "formats/documents.h"
 
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ enum { MAX_NOTES = 256 };
 
 /* Notes, which any thread may add at any time. */
 struct notes {
-    pthread_mutex_t lock;
+    struct lock lock;
     struct note notes[MAX_NOTES];
     char *texts[MAX_NOTES]; /* from malloc(), one for each note */
     size_t n_notes;
@@ -29,7 +29,7 @@ struct made {
 };
 
 struct once {
-    pthread_mutex_t lock;
+    struct lock lock;
     struct made *first;
 };
 
@@ -61,17 +61,13 @@ static void release_shared(void *context)
         location_close(checkpoint->components->location);
     for (size_t i = 0; i < checkpoint->notes->n_notes; i++)
         free(checkpoint->notes->texts[i]);
-    pthread_mutex_destroy(&checkpoint->notes->lock);
+    lock_destroy(&checkpoint->notes->lock);
 }
 
 static struct once *once_new(struct arena *arena)
 {
     struct once *once = arena_alloc(arena, sizeof *once);
-    pthread_mutexattr_t attributes;
-    pthread_mutexattr_init(&attributes);
-    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(&once->lock, &attributes);
-    pthread_mutexattr_destroy(&attributes);
+    lock_init_recursive(&once->lock);
     return once;
 }
 
@@ -84,7 +80,7 @@ struct checkpoint *checkpoint_new(const char *path)
     checkpoint->tensors = checkpoint->unsealed = tensor_set_new(arena);
     checkpoint->documents = documents_new();
     checkpoint->notes = arena_alloc(arena, sizeof *checkpoint->notes);
-    pthread_mutex_init(&checkpoint->notes->lock, NULL);
+    lock_init(&checkpoint->notes->lock);
     checkpoint->once = once_new(arena);
     arena_on_free(arena, release_shared, checkpoint);
     arena_on_free(arena, release_own, checkpoint);
@@ -157,7 +153,7 @@ static void free_made(struct once *once)
         next = made->next;
         arena_free(made->arena);
     }
-    pthread_mutex_destroy(&once->lock);
+    lock_destroy(&once->lock);
 }
 
 void checkpoint_close(const struct checkpoint *checkpoint)
@@ -381,7 +377,7 @@ static void add_note(const struct checkpoint *checkpoint, enum subject subject, 
         return;
     if (vasprintf(&text, format, arguments) < 0)
         memory_exhausted(strlen(format));
-    pthread_mutex_lock(&notes->lock);
+    lock_take(&notes->lock);
     bool known = notes->n_notes == MAX_NOTES;
     for (size_t i = 0; i < notes->n_notes && !known; i++)
         known = notes->notes[i].subject == subject && strcmp(notes->notes[i].text, text) == 0;
@@ -391,7 +387,7 @@ static void add_note(const struct checkpoint *checkpoint, enum subject subject, 
         notes->texts[notes->n_notes] = text;
         notes->notes[notes->n_notes++] = (struct note){subject, text, is_hint};
     }
-    pthread_mutex_unlock(&notes->lock);
+    lock_drop(&notes->lock);
 }
 
 void checkpoint_note(const struct checkpoint *checkpoint, enum subject subject, const char *format, ...)
@@ -434,16 +430,16 @@ void checkpoint_withhold(struct checkpoint *checkpoint, const char *reason)
 
 size_t checkpoint_notes(const struct checkpoint *checkpoint)
 {
-    pthread_mutex_lock(&checkpoint->notes->lock);
+    lock_take(&checkpoint->notes->lock);
     size_t n_notes = checkpoint->notes->n_notes;
-    pthread_mutex_unlock(&checkpoint->notes->lock);
+    lock_drop(&checkpoint->notes->lock);
     return n_notes;
 }
 
 struct note checkpoint_note_at(const struct checkpoint *checkpoint, size_t index)
 {
-    pthread_mutex_lock(&checkpoint->notes->lock);
+    lock_take(&checkpoint->notes->lock);
     struct note note = checkpoint->notes->notes[index];
-    pthread_mutex_unlock(&checkpoint->notes->lock);
+    lock_drop(&checkpoint->notes->lock);
     return note;
 }

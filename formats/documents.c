@@ -1,10 +1,10 @@
 #include "formats/documents.h"
 
 #include "base/attempt.h"
+#include "base/lock.h"
 #include "base/text.h"
 
 #include <fnmatch.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,7 +74,7 @@ struct document {
 };
 
 struct documents {
-    pthread_mutex_t lock;
+    struct lock lock;
     struct document *first;
     size_t n_holders;
 };
@@ -83,7 +83,7 @@ struct documents *documents_new(void)
 {
     struct documents *documents = memory_alloc(sizeof *documents);
     *documents = (struct documents){.first = NULL};
-    pthread_mutex_init(&documents->lock, NULL);
+    lock_init(&documents->lock);
     return documents;
 }
 
@@ -101,7 +101,7 @@ void documents_free(struct documents *documents)
         documents->first = document->next;
         forget(document);
     }
-    pthread_mutex_destroy(&documents->lock);
+    lock_destroy(&documents->lock);
     free(documents);
 }
 

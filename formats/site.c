@@ -1,12 +1,12 @@
 #include "formats/site.h"
 
 #include "base/buffer.h"
+#include "base/lock.h"
 #include "base/text.h"
 #include "formats/location_local.h"
 #include "formats/source_remote.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ enum { MEMORY_LIMIT = 64 << 20 /* bytes that site_recall() reads */ };
 struct shared {
     atomic_uint n_users;
     struct site *site;
-    pthread_mutex_t lock; /* of the objects */
+    struct lock lock; /* of the objects */
     struct object **objects;
 };
 
@@ -190,7 +190,7 @@ static void leave(struct shared *shared)
     for (size_t i = 0; i < shared->site->count; i++)
         if (shared->objects[i] != NULL)
             object_free(shared->objects[i]);
-    pthread_mutex_destroy(&shared->lock);
+    lock_destroy(&shared->lock);
     site_free(shared->site);
     free(shared->objects);
     free(shared);
@@ -206,11 +206,11 @@ static void site_close(void *context)
 
 static struct object *object_of(struct shared *shared, size_t index)
 {
-    pthread_mutex_lock(&shared->lock);
+    lock_take(&shared->lock);
     if (shared->objects[index] == NULL)
         shared->objects[index] = object_new(&shared->site->files[index].origin);
     struct object *object = shared->objects[index];
-    pthread_mutex_unlock(&shared->lock);
+    lock_drop(&shared->lock);
     return object;
 }
 
@@ -390,7 +390,7 @@ static struct shared *shared_new(struct site *site)
 {
     struct shared *shared = memory_alloc(sizeof *shared);
     *shared = (struct shared){.n_users = 1, .site = site};
-    pthread_mutex_init(&shared->lock, NULL);
+    lock_init(&shared->lock);
     shared->objects = memory_alloc(site->count * sizeof *shared->objects);
     for (size_t i = 0; i < site->count; i++)
         shared->objects[i] = NULL;

@@ -1,16 +1,16 @@
 #include "quant/finding.h"
 
 #include "base/attempt.h"
+#include "base/lock.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct findings {
-    pthread_mutex_t lock;
-    pthread_cond_t made;
+    struct lock lock;
+    struct event made;
     struct block *first; /* all that were made */
     const struct finding_keeper *keeper;
     uint32_t count;
@@ -38,24 +38,24 @@ static void release_all(void *context)
         next = block->next;
         free(block);
     }
-    pthread_cond_destroy(&findings->made);
-    pthread_mutex_destroy(&findings->lock);
+    event_destroy(&findings->made);
+    lock_destroy(&findings->lock);
 }
 
 struct findings *findings_new(struct arena *arena)
 {
     struct findings *findings = arena_alloc(arena, sizeof *findings);
-    pthread_mutex_init(&findings->lock, NULL);
-    pthread_cond_init(&findings->made, NULL);
+    lock_init(&findings->lock);
+    event_init(&findings->made);
     arena_on_free(arena, release_all, findings);
     return findings;
 }
 
 void findings_keep(struct findings *findings, const struct finding_keeper *keeper)
 {
-    pthread_mutex_lock(&findings->lock);
+    lock_take(&findings->lock);
     findings->keeper = keeper;
-    pthread_mutex_unlock(&findings->lock);
+    lock_drop(&findings->lock);
 }
 
 void finding_init(struct finding *finding, struct findings *findings)
@@ -94,14 +94,14 @@ void finding_discard(void *value)
 static void publish(struct finding *finding, void *value)
 {
     struct findings *findings = finding->findings;
-    pthread_mutex_lock(&findings->lock);
+    lock_take(&findings->lock);
     if (value != NULL) {
         block_of(value)->next = findings->first;
         findings->first = block_of(value);
     }
     atomic_store(&finding->value, value);
-    pthread_cond_broadcast(&findings->made);
-    pthread_mutex_unlock(&findings->lock);
+    event_wake_all(&findings->made);
+    lock_drop(&findings->lock);
 }
 
 /* The work of the thread that makes a finding; running out of memory gives the finding back. */
@@ -119,13 +119,13 @@ static void give_back(struct attempt_part *part)
 static bool take_over(struct finding *finding)
 {
     struct findings *findings = finding->findings;
-    pthread_mutex_lock(&findings->lock);
+    lock_take(&findings->lock);
     while (atomic_load(&finding->value) == &being_made)
-        pthread_cond_wait(&findings->made, &findings->lock);
+        event_wait(&findings->made, &findings->lock);
     bool taken = atomic_load(&finding->value) == NULL;
     if (taken)
         atomic_store(&finding->value, &being_made);
-    pthread_mutex_unlock(&findings->lock);
+    lock_drop(&findings->lock);
     return taken;
 }
 

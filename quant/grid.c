@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/attempt.h"
+#include "base/lock.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -287,7 +288,7 @@ static const struct grid_search *make_search(enum grid_name name)
 const struct grid_search *grid_search_of(enum grid_name name)
 {
     static _Atomic(const struct grid_search *) made[GRIDS];
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct lock lock = LOCK_INITIALIZER;
     const struct grid_search *search = atomic_load_explicit(&made[name], memory_order_acquire);
     if (search != NULL)
         return search;

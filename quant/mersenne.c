@@ -1,6 +1,7 @@
 #include "quant/mersenne.h"
 
 #include "base/attempt.h"
+#include "base/lock.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,8 @@ struct state {
 };
 
 struct mersenne {
-    pthread_mutex_t lock; /* of all that follows */
-    struct state *kept;   /* those of index 0, SPACING, 2 SPACING ... */
+    struct lock lock;   /* of all that follows */
+    struct state *kept; /* those of index 0, SPACING, 2 SPACING ... */
     size_t n_kept;
     struct state recent[N_RECENT];
     unsigned next_recent;
@@ -54,7 +55,7 @@ static void release(void *context)
 {
     struct mersenne *mersenne = context;
     free(mersenne->kept);
-    pthread_mutex_destroy(&mersenne->lock);
+    lock_destroy(&mersenne->lock);
 }
 
 static void keep(struct mersenne *mersenne, const struct state *state)
@@ -67,7 +68,7 @@ struct mersenne *mersenne_new(struct arena *arena, uint32_t seed)
 {
     struct mersenne *mersenne = arena_alloc(arena, sizeof *mersenne);
     struct state state = {.words = {seed}};
-    pthread_mutex_init(&mersenne->lock, NULL);
+    lock_init(&mersenne->lock);
     arena_on_free(arena, release, mersenne);
     for (uint32_t i = 1; i < WORDS; i++)
         state.words[i] = 1812433253 * (state.words[i - 1] ^ state.words[i - 1] >> 30) + i;

@@ -1,15 +1,15 @@
 #include "remote/aws_sign.h"
 
+#include "base/lock.h"
 #include "base/report.h"
 #include "remote/aws_settings.h"
 #include "remote/sigv4.h"
 
-#include <pthread.h>
 #include <string.h>
 
 enum { FRESH_SECONDS = 60 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lock lock = LOCK_INITIALIZER;
 static struct arena *kept; /* holds the settings; NULL: they were not read yet */
 static struct aws_settings settings;
 static time_t read_at;
@@ -46,11 +46,11 @@ void aws_sign(const char *region, const struct uri *uri, struct buffer *headers)
     struct arena *arena = arena_new();
     time_t now = time(NULL);
     const struct sigv4_request request = {"GET", host_of(uri, arena), uri->path, uri->query};
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     refresh(now);
     const struct sigv4_key key = {settings.key_id, settings.secret, settings.token, region};
     if (key.id != NULL)
         sigv4_append_headers(&request, &key, now, headers);
-    pthread_mutex_unlock(&lock);
+    lock_drop(&lock);
     arena_free(arena);
 }

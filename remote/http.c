@@ -1,5 +1,6 @@
 #include "remote/http.h"
 
+#include "base/lock.h"
 #include "base/system.h"
 #include "base/text.h"
 #include "remote/libcurl.h"
@@ -57,7 +58,7 @@ struct queue {
 };
 
 static struct {
-    pthread_mutex_t lock; /* of the queues and `is_ending`; never held while the network is waited for */
+    struct lock lock; /* of the queues and `is_ending`; never held while the network is waited for */
     struct queue urgent, hinted;
     bool is_ending;
     pthread_t thread;
@@ -66,7 +67,7 @@ static struct {
     CURLM *multi;
     struct task *resting; /* until they are repeated; these and what follows only the thread uses */
     unsigned n_active, n_hinted;
-} http = {.lock = PTHREAD_MUTEX_INITIALIZER, .urgent.end = &http.urgent.first, .hinted.end = &http.hinted.first};
+} http = {.lock = LOCK_INITIALIZER, .urgent.end = &http.urgent.first, .hinted.end = &http.hinted.first};
 
 const struct http_credential *http_credential_copy(const struct http_credential *credential, struct arena *arena)
 {
@@ -416,12 +417,12 @@ static void finish_exchanges(void)
 static struct task *next_task(void)
 {
     struct task *task = NULL;
-    pthread_mutex_lock(&http.lock);
+    lock_take(&http.lock);
     if (http.n_active < HTTP_UNDER_WAY && http.urgent.first != NULL)
         task = remove_at(&http.urgent, &http.urgent.first);
     else if (http.n_active < HTTP_UNDER_WAY && http.n_hinted < HTTP_HINTED && http.hinted.first != NULL)
         task = remove_at(&http.hinted, &http.hinted.first);
-    pthread_mutex_unlock(&http.lock);
+    lock_drop(&http.lock);
     return task;
 }
 
@@ -455,9 +456,9 @@ static int begin_exchanges(void)
 
 static bool is_ending(void)
 {
-    pthread_mutex_lock(&http.lock);
+    lock_take(&http.lock);
     bool ending = http.is_ending;
-    pthread_mutex_unlock(&http.lock);
+    lock_drop(&http.lock);
     return ending;
 }
 
@@ -477,9 +478,9 @@ static void *serve(void *unused)
  * that is being resolved would have to be waited for. */
 static void stop(void)
 {
-    pthread_mutex_lock(&http.lock);
+    lock_take(&http.lock);
     http.is_ending = true;
-    pthread_mutex_unlock(&http.lock);
+    lock_drop(&http.lock);
     libcurl.multi_wakeup(http.multi);
     pthread_join(http.thread, NULL);
 }
@@ -509,15 +510,15 @@ void http_submit(const struct http_request *request)
     struct task *task = memory_alloc(sizeof *task);
     *task =
         (struct task){.request = *request, .uri = request->uri, .left = request->question, .arena = arena_new_shared()};
-    pthread_mutex_lock(&http.lock);
+    lock_take(&http.lock);
     push(request->is_urgent ? &http.urgent : &http.hinted, task);
-    pthread_mutex_unlock(&http.lock);
+    lock_drop(&http.lock);
     libcurl.multi_wakeup(http.multi);
 }
 
 void http_hurry(const void *context)
 {
-    pthread_mutex_lock(&http.lock);
+    lock_take(&http.lock);
     for (struct task **at = &http.hinted.first; *at != NULL; at = &(*at)->next) {
         if ((*at)->request.context != context)
             continue;
@@ -526,6 +527,6 @@ void http_hurry(const void *context)
         push(&http.urgent, task);
         break;
     }
-    pthread_mutex_unlock(&http.lock);
+    lock_drop(&http.lock);
     libcurl.multi_wakeup(http.multi);
 }

@@ -2,6 +2,7 @@
 
 #include "base/arrival.h"
 #include "base/attempt.h"
+#include "base/lock.h"
 #include "base/sha256.h"
 #include "remote/options.h"
 #include "remote/sparse.h"
@@ -9,7 +10,6 @@
 #include <errno.h>
 #include <nettle/base16.h>
 #include <nettle/sha2.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ struct object {
     struct sparse states; /* atomic bytes */
     atomic_bool has_changed;
 
-    pthread_mutex_t lock; /* of what follows; never held while anything is waited for */
+    struct lock lock; /* of what follows; never held while anything is waited for */
     struct arena *target_arena;
     struct uri target;     /* where redirects led, if there is a target_arena */
     char etag[ANSWER_TAG]; /* that the object had there, or at its own URL, if it was not known before; "": none yet */
@@ -62,7 +62,7 @@ struct object *object_new(const struct object_origin *origin)
 {
     struct object *object = memory_alloc(sizeof *object);
     *object = (struct object){.n_users = 1, .arena = arena_new_shared(), .origin = *origin};
-    pthread_mutex_init(&object->lock, NULL);
+    lock_init(&object->lock);
     object->origin.uri = uri_copy(&origin->uri, object->arena);
     object->origin.credential = http_credential_copy(origin->credential, object->arena);
     object->origin.key = arena_strdup(object->arena, origin->key);
@@ -87,7 +87,7 @@ void object_free(struct object *object)
     if (atomic_fetch_sub(&object->n_users, 1) > 1)
         return;
     store_close(object->stored);
-    pthread_mutex_destroy(&object->lock);
+    lock_destroy(&object->lock);
     arena_free(object->target_arena);
     arena_free(object->arena);
     sparse_free(&object->states);
@@ -166,7 +166,7 @@ static bool take(void *context, uint64_t offset, const void *bytes, size_t lengt
 static bool begin(void *context, const struct uri *uri, const struct answer *answer)
 {
     struct object *object = ((struct fetch *)context)->object;
-    pthread_mutex_lock(&object->lock);
+    lock_take(&object->lock);
     if (object->origin.etag == NULL && object->etag[0] == '\0' && answer_tag_is_strong(answer->etag))
         strcpy(object->etag, answer->etag);
     bool is_same = object->etag[0] == '\0' || strcmp(object->etag, answer->etag) == 0;
@@ -174,28 +174,28 @@ static bool begin(void *context, const struct uri *uri, const struct answer *ans
         object->target_arena = arena_new_shared();
         object->target = uri_copy(uri, object->target_arena);
     }
-    pthread_mutex_unlock(&object->lock);
+    lock_drop(&object->lock);
     return is_same;
 }
 
 static void drop_target(struct object *object)
 {
-    pthread_mutex_lock(&object->lock);
+    lock_take(&object->lock);
     arena_free(object->target_arena);
     object->target_arena = NULL;
     object->etag[0] = '\0'; /* another server may give other tags */
-    pthread_mutex_unlock(&object->lock);
+    lock_drop(&object->lock);
 }
 
 static void remove_fetch(struct fetch *fetch)
 {
     struct object *object = fetch->object;
-    pthread_mutex_lock(&object->lock);
+    lock_take(&object->lock);
     struct fetch **at = &object->fetches;
     while (*at != fetch)
         at = &(*at)->older;
     *at = fetch->older;
-    pthread_mutex_unlock(&object->lock);
+    lock_drop(&object->lock);
     arena_free(fetch->arena);
     free(fetch->bytes);
     free(fetch);
@@ -210,10 +210,10 @@ static void fail(struct fetch *fetch, const struct http_result *result)
     struct error error = *result->error;
     if (result->verdict == VERDICT_REFUSED && object->origin.explain != NULL)
         object->origin.explain(object->origin.who, result->answer, &error);
-    pthread_mutex_lock(&object->lock);
+    lock_take(&object->lock);
     object->failure = error;
     object->failed_at = now();
-    pthread_mutex_unlock(&object->lock);
+    lock_drop(&object->lock);
     for (uint64_t granule = fetch->next; granule < fetch->end; granule++)
         replace_state(object, granule, UNDER_WAY, BROKEN);
     arrival_announce();
@@ -224,10 +224,10 @@ static void submit(struct fetch *fetch);
 /* What has come is not asked for again. */
 static void skip_done(struct fetch *fetch)
 {
-    pthread_mutex_lock(&fetch->object->lock);
+    lock_take(&fetch->object->lock);
     while (fetch->next < fetch->end && state_of(fetch->object, fetch->next) != UNDER_WAY)
         fetch->next++;
-    pthread_mutex_unlock(&fetch->object->lock);
+    lock_drop(&fetch->object->lock);
 }
 
 static void done(void *context, const struct http_result *result)
@@ -265,13 +265,13 @@ static void submit(struct fetch *fetch)
         .size = origin->size,
         .etag = origin->etag,
     };
-    pthread_mutex_lock(&object->lock);
+    lock_take(&object->lock);
     request.is_urgent = fetch->is_urgent;
     if (object->etag[0] != '\0')
         request.question.etag = arena_strdup(fetch->arena, object->etag);
     bool has_target = object->target_arena != NULL;
     request.uri = uri_copy(has_target ? &object->target : &origin->uri, fetch->arena);
-    pthread_mutex_unlock(&object->lock);
+    lock_drop(&object->lock);
     http_submit(&request);
 }
 
@@ -295,10 +295,10 @@ static void start_fetch(void *context)
     fetch->is_urgent = starting->is_urgent;
     fetch->n_again = 0;
     fetch->bytes = NULL;
-    pthread_mutex_lock(&object->lock);
+    lock_take(&object->lock);
     fetch->older = object->fetches;
     object->fetches = fetch;
-    pthread_mutex_unlock(&object->lock);
+    lock_drop(&object->lock);
     starting->fetch = fetch;
     submit(fetch);
 }
@@ -321,9 +321,9 @@ static void fetch_granules(struct object *object, uint64_t first, uint64_t end, 
 /* Reports whether the last failure is so recent that nobody tries again. */
 static bool is_down(struct object *object)
 {
-    pthread_mutex_lock(&object->lock);
+    lock_take(&object->lock);
     bool down = object->failure.message[0] != '\0' && now() - object->failed_at < OBJECT_PAUSE;
-    pthread_mutex_unlock(&object->lock);
+    lock_drop(&object->lock);
     return down;
 }
 
@@ -339,7 +339,7 @@ static bool claim(struct object *object, uint64_t granule)
 /* Moves what was only hinted at to the front. */
 static void hurry(struct object *object, uint64_t granule)
 {
-    pthread_mutex_lock(&object->lock);
+    lock_take(&object->lock);
     struct fetch *fetch = object->fetches;
     while (fetch != NULL && (granule < fetch->next || granule >= fetch->end))
         fetch = fetch->older;
@@ -347,7 +347,7 @@ static void hurry(struct object *object, uint64_t granule)
         fetch->is_urgent = true;
         http_hurry(fetch);
     }
-    pthread_mutex_unlock(&object->lock);
+    lock_drop(&object->lock);
 }
 
 void object_want(struct object *object, uint64_t offset, uint64_t length, bool is_urgent)
@@ -386,9 +386,9 @@ static bool has_arrived(void *context)
 
 static bool report_failure(struct object *object, struct error *error)
 {
-    pthread_mutex_lock(&object->lock);
+    lock_take(&object->lock);
     *error = object->failure;
-    pthread_mutex_unlock(&object->lock);
+    lock_drop(&object->lock);
     return false;
 }
 
@@ -504,9 +504,9 @@ void object_seal(struct object *object)
 
 void object_discard(struct object *object, const struct error *reason)
 {
-    pthread_mutex_lock(&object->lock);
+    lock_take(&object->lock);
     object->failure = *reason;
-    pthread_mutex_unlock(&object->lock);
+    lock_drop(&object->lock);
     atomic_store(&object->has_changed, true);
     store_discard(object->stored);
 }

@@ -2,8 +2,8 @@
 
 #include "base/arena.h"
 #include "base/attempt.h"
+#include "base/lock.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,7 +112,7 @@ static const struct remote_options *keep(const struct remote_options *options, c
 
 bool remote_settle(const struct remote_options *options, struct error *error)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct lock lock = LOCK_INITIALIZER;
     static const struct remote_options none;
     attempt_lock(&lock);
     const struct remote_options *present = used != NULL ? used : &none;

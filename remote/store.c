@@ -1,5 +1,6 @@
 #include "remote/store.h"
 
+#include "base/lock.h"
 #include "base/report.h"
 #include "base/sha256.h"
 #include "remote/crc.h"
@@ -57,12 +58,12 @@ struct store_object {
     char sha256[SHA256_HEX + 1];     /* that its server states; "": none */
     _Atomic(struct sealed *) sealed; /* NULL: there is none */
     struct sparse segments;          /* struct segment */
-    pthread_rwlock_t in_use;         /* held for reading while a descriptor is used */
+    struct shared_lock in_use;       /* held for reading while a descriptor is used */
 };
 
 static atomic_int n_descriptors;
 static _Atomic uint64_t n_steps; /* by which the store has grown (note_growth()) */
-static pthread_mutex_t objects_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lock objects_lock = LOCK_INITIALIZER;
 static struct store_object *objects; /* the open ones; guarded by objects_lock */
 static atomic_bool is_told;          /* that nothing can be written */
 
@@ -181,11 +182,11 @@ static struct store_object *new_object(const char *key, uint64_t size, const cha
     object->name = memory_strdup(name);
     snprintf(object->key, sizeof object->key, "%s", key);
     object->segments = sparse_new(size / STORE_SEGMENT + (size % STORE_SEGMENT != 0), sizeof(struct segment));
-    pthread_rwlock_init(&object->in_use, NULL);
-    pthread_mutex_lock(&objects_lock);
+    shared_lock_init(&object->in_use);
+    lock_take(&objects_lock);
     object->older = objects;
     objects = object;
-    pthread_mutex_unlock(&objects_lock);
+    lock_drop(&objects_lock);
     return object;
 }
 
@@ -275,12 +276,12 @@ int store_sealed_descriptor(const struct store_object *object)
 
 static void forget_object(struct store_object *object)
 {
-    pthread_mutex_lock(&objects_lock);
+    lock_take(&objects_lock);
     struct store_object **at = &objects;
     while (*at != object)
         at = &(*at)->older;
     *at = object->older;
-    pthread_mutex_unlock(&objects_lock);
+    lock_drop(&objects_lock);
 }
 
 /* Returns a segment that was used; the first from *number on, which is set to its number. NULL: there is none. */
@@ -308,7 +309,7 @@ void store_close(struct store_object *object)
     close_segments(object);
     store_memory_forget(object);
     sealed_close(atomic_load(&object->sealed));
-    pthread_rwlock_destroy(&object->in_use);
+    shared_lock_destroy(&object->in_use);
     sparse_free(&object->segments);
     free(object->name);
     free(object);
@@ -423,7 +424,7 @@ static void drop_evicted(struct store_object *object, uint64_t first, uint64_t e
         first++;
     if (segment == NULL || first >= end)
         return;
-    pthread_rwlock_wrlock(&object->in_use);
+    shared_lock_write(&object->in_use);
     for (; (segment = next_segment(object, &first)) != NULL && first < end; first++) {
         int held = may_drop(object, segment) ? atomic_load(&segment->held) : 0;
         if (held > 0 && fstat(held - 1, &status) == 0 && status.st_nlink == 0) {
@@ -432,7 +433,7 @@ static void drop_evicted(struct store_object *object, uint64_t first, uint64_t e
             atomic_fetch_sub(&n_descriptors, 1);
         }
     }
-    pthread_rwlock_unlock(&object->in_use);
+    shared_lock_drop(&object->in_use);
 }
 
 /* Notes a use of an open segment: what was used last is evicted last, by the file's time, which is not set each time.
@@ -449,7 +450,7 @@ static void note_use(struct segment *segment, int fd)
 static int take_segment(struct store_object *object, uint64_t number, bool make, bool *ret_is_kept)
 {
     struct segment *segment = sparse_at(&object->segments, number); /* before the lock: memory may run out */
-    pthread_rwlock_rdlock(&object->in_use);
+    shared_lock_read(&object->in_use);
     int none = 0, held = has_directory() ? atomic_load(&segment->held) : 0;
     *ret_is_kept = held > 0;
     if (held > 0)
@@ -474,7 +475,7 @@ static void give_back(struct store_object *object, int fd, bool is_kept)
 {
     if (fd >= 0 && !is_kept)
         close(fd);
-    pthread_rwlock_unlock(&object->in_use);
+    shared_lock_drop(&object->in_use);
 }
 
 static off_t word_offset(const struct store_object *object, uint64_t granule)
@@ -582,10 +583,10 @@ static void note_growth(size_t length)
     atomic_store(&n_new, 0);
     evict(directory, limit);
     atomic_fetch_add(&n_steps, 1);
-    pthread_mutex_lock(&objects_lock);
+    lock_take(&objects_lock);
     for (struct store_object *object = objects; object != NULL; object = object->older)
         drop_evicted(object, 0, object->segments.count);
-    pthread_mutex_unlock(&objects_lock);
+    lock_drop(&objects_lock);
 }
 
 /* Makes room on a disk that is full, once. */
@@ -703,9 +704,9 @@ void store_discard(struct store_object *object)
         sealed_remove(sealed);
     if (has_directory())
         remove_segments(object);
-    pthread_rwlock_wrlock(&object->in_use);
+    shared_lock_write(&object->in_use);
     close_segments(object); /* their bytes are read no more */
-    pthread_rwlock_unlock(&object->in_use);
+    shared_lock_drop(&object->in_use);
     store_memory_forget(object);
 }
 

@@ -1,6 +1,7 @@
 #include "remote/store_memory.h"
 
-#include <pthread.h>
+#include "base/lock.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@ struct slot {
     unsigned char *bytes;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lock lock = LOCK_INITIALIZER;
 static struct slot slots[STORE_MEMORY]; /* guarded by the lock, as is `next` */
 static size_t next;
 static atomic_bool is_used; /* spares the lock where everything is on disk */
@@ -29,13 +30,13 @@ void store_memory_write(const struct store_object *object, uint64_t granule, con
     unsigned char *copy = memory_alloc(length);
     memcpy(copy, bytes, length);
     atomic_store(&is_used, true);
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     struct slot *slot = find(object, granule);
     if (slot == NULL)
         slot = &slots[next++ % STORE_MEMORY];
     unsigned char *before = slot->bytes;
     *slot = (struct slot){object, granule, copy};
-    pthread_mutex_unlock(&lock);
+    lock_drop(&lock);
     free(before);
 }
 
@@ -43,11 +44,11 @@ bool store_memory_read(const struct store_object *object, uint64_t granule, size
 {
     if (!atomic_load(&is_used))
         return false;
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     const struct slot *slot = find(object, granule);
     if (slot != NULL && length > 0)
         memcpy(out, slot->bytes + offset, length);
-    pthread_mutex_unlock(&lock);
+    lock_drop(&lock);
     return slot != NULL;
 }
 
@@ -55,11 +56,11 @@ void store_memory_forget(const struct store_object *object)
 {
     if (!atomic_load(&is_used))
         return;
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     for (size_t i = 0; i < STORE_MEMORY; i++)
         if (slots[i].object == object) {
             free(slots[i].bytes);
             slots[i] = (struct slot){0};
         }
-    pthread_mutex_unlock(&lock);
+    lock_drop(&lock);
 }

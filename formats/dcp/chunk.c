@@ -1,20 +1,20 @@
 #include "formats/dcp/chunk.h"
 
 #include "base/attempt.h"
+#include "base/lock.h"
 #include "formats/checkpoint_builder.h"
 #include "formats/readers.h"
 #include "formats/source_range.h"
 #include "quant/dependencies.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 struct dcp_chunks {
     struct arena *arena; /* of the views */
-    pthread_mutex_t lock;
+    struct lock lock;
     struct arena *elements; /* of the views of elements, made while the lock is held */
 };
 
@@ -30,7 +30,7 @@ static void release(void *context)
 {
     struct dcp_chunks *chunks = context;
     arena_free(chunks->elements);
-    pthread_mutex_destroy(&chunks->lock);
+    lock_destroy(&chunks->lock);
 }
 
 struct dcp_chunks *dcp_chunks_new(struct arena *arena)
@@ -38,7 +38,7 @@ struct dcp_chunks *dcp_chunks_new(struct arena *arena)
     struct dcp_chunks *chunks = arena_alloc(arena, sizeof *chunks);
     chunks->arena = arena;
     chunks->elements = arena_new_shared();
-    pthread_mutex_init(&chunks->lock, NULL);
+    lock_init(&chunks->lock);
     arena_on_free(arena, release, chunks);
     return chunks;
 }

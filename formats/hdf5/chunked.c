@@ -3,11 +3,11 @@
 #include "base/attempt.h"
 #include "base/binary_search.h"
 #include "base/checked.h"
+#include "base/lock.h"
 #include "formats/hdf5/chunk_index.h"
 #include "formats/zip/chunk_cache.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ struct hdf5_chunked {
     struct chunked_dataset *datasets;
     size_t n_datasets;
     uint64_t size;
-    pthread_mutex_t lock;
+    struct lock lock;
 };
 
 /* Collecting. */
@@ -41,7 +41,7 @@ struct hdf5_chunked *hdf5_chunked_new(const struct hdf5 *file)
 {
     struct hdf5_chunked *chunked = memory_alloc(sizeof *chunked);
     *chunked = (struct hdf5_chunked){.file = hdf5_reopen(file)};
-    pthread_mutex_init(&chunked->lock, NULL);
+    lock_init(&chunked->lock);
     return chunked;
 }
 
@@ -57,7 +57,7 @@ void hdf5_chunked_free(void *context)
         free(dataset->dataset);
         free(dataset->damage);
     }
-    pthread_mutex_destroy(&chunked->lock);
+    lock_destroy(&chunked->lock);
     free(chunked->datasets);
     free(chunked->file);
     free(chunked);

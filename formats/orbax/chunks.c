@@ -3,13 +3,13 @@
 #include "base/attempt.h"
 #include "base/binary_search.h"
 #include "base/checked.h"
+#include "base/lock.h"
 #include "formats/bits.h"
 #include "formats/tensor_set.h"
 #include "formats/tensorflow/crc32c.h"
 #include "formats/zip/chunk_cache.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ struct zarr_chunks {
     size_t n_arrays;
     uint64_t size;
     const struct source *base;
-    pthread_mutex_t lock; /* held while indexes are read */
+    struct lock lock; /* held while indexes are read */
 };
 
 /* Collecting. */
@@ -53,7 +53,7 @@ struct zarr_chunks *zarr_chunks_new(struct value_store *store)
     *chunks = (struct zarr_chunks){.store = *store};
     chunks->values = memory_alloc(store->n_values * sizeof *chunks->values + 1);
     memset(chunks->values, 0, store->n_values * sizeof *chunks->values);
-    pthread_mutex_init(&chunks->lock, NULL);
+    lock_init(&chunks->lock);
     *store = (struct value_store){.n_values = 0};
     return chunks;
 }
@@ -70,7 +70,7 @@ void zarr_chunks_free(void *context)
     }
     for (size_t i = 0; i < chunks->n_arrays; i++)
         free(chunks->arrays[i].zarr);
-    pthread_mutex_destroy(&chunks->lock);
+    lock_destroy(&chunks->lock);
     value_store_free(&chunks->store);
     free(chunks->values);
     free(chunks->arrays);

@@ -5,12 +5,16 @@
  * called from any thread. */
 #pragma once
 
+#include "base/attempt.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
 enum { CHUNK_CACHE_BYTES = 256 * 1024 * 1024 };
 
 struct chunk {
+    struct attempt_part
+        part; /* until it is published: an attempt that fails gives it up, for others wait for its room */
     struct chunk **place;
     struct chunk *newer, *older;
     unsigned pins; /* readers copying from it */

@@ -3,10 +3,10 @@
 #include "base/attempt.h"
 #include "base/binary_search.h"
 #include "base/buffer.h"
+#include "base/lock.h"
 #include "formats/zip/chunk_cache.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +46,7 @@ struct archive {
     struct chunk **chunks; /* of all members; the places of chunk_cache.h */
     struct point *points;  /* before each chunk; set once the member is indexed */
     size_t n_chunks;
-    pthread_mutex_t lock; /* held while making an index */
+    struct lock lock; /* held while making an index */
 };
 
 static bool member_failed(const struct archive *archive, const struct member *member, struct error *error,
@@ -277,7 +277,7 @@ static void archive_release(void *context)
         free(archive->members[i].label);
         free(archive->members[i].damage);
     }
-    pthread_mutex_destroy(&archive->lock);
+    lock_destroy(&archive->lock);
     free(archive->points);
     free(archive->chunks);
     free(archive->members);
@@ -356,7 +356,7 @@ struct source *inflated_source_new(const struct zip_directory *directory)
 {
     struct archive *archive = memory_alloc(sizeof *archive);
     *archive = (struct archive){.source = directory->source};
-    pthread_mutex_init(&archive->lock, NULL);
+    lock_init(&archive->lock);
     uint64_t size = add_members(archive, directory);
     char name[256];
     snprintf(name, sizeof name, "%s (inflated)", source_name(directory->source));

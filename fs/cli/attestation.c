@@ -1,5 +1,6 @@
 #include "fs/cli/attestation.h"
 
+#include "base/lock.h"
 #include "base/text.h"
 #include "formats/json_write.h"
 #include "formats/location.h"
@@ -12,7 +13,6 @@
 
 #include <nettle/base16.h>
 #include <nettle/sha2.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ struct hashed {
 struct hashing {
     struct hashed *files;
     size_t n_files;
-    pthread_mutex_t lock; /* guards the following fields */
+    struct lock lock; /* guards the following fields */
     struct progress progress;
     bool failed;
     struct error *error;
@@ -49,9 +49,9 @@ static bool take(void *context, const void *bytes, size_t length, struct error *
 {
     struct reading *reading = context;
     sha256_update(&reading->context, length, bytes);
-    pthread_mutex_lock(&reading->hashing->lock);
+    lock_take(&reading->hashing->lock);
     progress_add(&reading->hashing->progress, length);
-    pthread_mutex_unlock(&reading->hashing->lock);
+    lock_drop(&reading->hashing->lock);
     return true;
 }
 
@@ -70,11 +70,11 @@ static void hash_file(void *context, size_t index)
     hashed->result->sha256[SHA256_HEX] = '\0';
     done = (done && (file->whole == NULL || source_confirm(file->whole, hashed->result->sha256, false, &error))) ||
            error_prefix(&error, "%s", hashed->result->name);
-    pthread_mutex_lock(&hashing->lock);
+    lock_take(&hashing->lock);
     if (!done && !hashing->failed)
         *hashing->error = error;
     hashing->failed |= !done;
-    pthread_mutex_unlock(&hashing->lock);
+    lock_drop(&hashing->lock);
 }
 
 static bool hash_all(struct hashed *files, size_t n_files, struct error *error)
@@ -83,11 +83,11 @@ static bool hash_all(struct hashed *files, size_t n_files, struct error *error)
     uint64_t n_bytes = 0;
     for (size_t i = 0; i < n_files; i++)
         n_bytes += files[i].file.size;
-    pthread_mutex_init(&hashing.lock, NULL);
+    lock_init(&hashing.lock);
     progress_begin(&hashing.progress, "sha256", n_bytes);
     pool_run(n_files, hash_file, &hashing);
     progress_end(&hashing.progress);
-    pthread_mutex_destroy(&hashing.lock);
+    lock_destroy(&hashing.lock);
     return !hashing.failed;
 }
 

@@ -1,5 +1,6 @@
 #include "base/arena.h"
 #include "base/buffer.h"
+#include "base/lock.h"
 #include "base/report.h"
 #include "base/sha256.h"
 #include "fs/cli/command.h"
@@ -13,7 +14,6 @@
 
 #include <nettle/base16.h>
 #include <nettle/sha2.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ struct summing {
     const struct found_list *files;
     struct json_writer *writer; /* inside the array of files; NULL: print lines */
     struct file_sum *sums;      /* one for each file */
-    pthread_mutex_t lock;       /* guards the following fields, and sums[].ready */
+    struct lock lock;           /* guards the following fields, and sums[].ready */
     struct progress progress;
     size_t n_printed;
     bool failed;
@@ -47,9 +47,9 @@ static bool take(void *context, const void *bytes, size_t length, struct error *
 {
     struct reading *reading = context;
     sha256_update(&reading->context, length, bytes);
-    pthread_mutex_lock(&reading->summing->lock);
+    lock_take(&reading->summing->lock);
     progress_add(&reading->summing->progress, length);
-    pthread_mutex_unlock(&reading->summing->lock);
+    lock_drop(&reading->summing->lock);
     return true;
 }
 
@@ -117,10 +117,10 @@ static void sum_file(void *context, size_t index)
         sum->failure = memory_strdup(error.message);
     }
     arena_free(arena);
-    pthread_mutex_lock(&summing->lock);
+    lock_take(&summing->lock);
     sum->ready = true;
     print_ready(summing);
-    pthread_mutex_unlock(&summing->lock);
+    lock_drop(&summing->lock);
 }
 
 static bool sum_files(struct tree *tree, const struct found_list *files, struct json_writer *writer)
@@ -131,11 +131,11 @@ static bool sum_files(struct tree *tree, const struct found_list *files, struct 
         n_bytes += files->items[i].attributes.size;
     summing.sums = memory_alloc((files->n_items + 1) * sizeof *summing.sums);
     memset(summing.sums, 0, (files->n_items + 1) * sizeof *summing.sums);
-    pthread_mutex_init(&summing.lock, NULL);
+    lock_init(&summing.lock);
     progress_begin(&summing.progress, "sha256", n_bytes);
     pool_run(files->n_items, sum_file, &summing);
     progress_end(&summing.progress);
-    pthread_mutex_destroy(&summing.lock);
+    lock_destroy(&summing.lock);
     free(summing.sums);
     return !summing.failed;
 }

@@ -1,11 +1,11 @@
 #include "fs/cli/compare.h"
 
 #include "base/arena.h"
+#include "base/lock.h"
 #include "fs/tree/pool.h"
 #include "quant/convert.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ struct range {
 struct comparison {
     struct range *ranges;
     size_t n_ranges;
-    pthread_mutex_t lock; /* guards the following fields and the differences */
+    struct lock lock; /* guards the following fields and the differences */
     struct progress *progress;
     bool failed;
     struct error *error;
@@ -46,18 +46,18 @@ uint64_t compare_bytes(const struct pair *pairs, size_t n_pairs)
 
 static void fail(struct comparison *comparison, const struct error *error)
 {
-    pthread_mutex_lock(&comparison->lock);
+    lock_take(&comparison->lock);
     if (!comparison->failed)
         *comparison->error = *error;
     comparison->failed = true;
-    pthread_mutex_unlock(&comparison->lock);
+    lock_drop(&comparison->lock);
 }
 
 static bool is_over(struct comparison *comparison)
 {
-    pthread_mutex_lock(&comparison->lock);
+    lock_take(&comparison->lock);
     bool over = comparison->failed;
-    pthread_mutex_unlock(&comparison->lock);
+    lock_drop(&comparison->lock);
     return over;
 }
 
@@ -86,10 +86,10 @@ static void compare_bytes_of(void *context, size_t index)
         fail(comparison, &error);
         return;
     }
-    pthread_mutex_lock(&comparison->lock);
+    lock_take(&comparison->lock);
     range->pair->difference.same_bytes &= same;
     progress_add(comparison->progress, range->count * sizeof(float) / 2);
-    pthread_mutex_unlock(&comparison->lock);
+    lock_drop(&comparison->lock);
 }
 
 static void add_value(struct difference *sum, float a, float b)
@@ -123,13 +123,13 @@ static void compare_values_of(void *context, size_t index)
         fail(comparison, &error);
         return;
     }
-    pthread_mutex_lock(&comparison->lock);
+    lock_take(&comparison->lock);
     total->n_different += sum.n_different;
     total->largest = sum.largest > total->largest ? sum.largest : total->largest;
     total->squares += sum.squares;
     total->base_squares += sum.base_squares;
     progress_add(comparison->progress, range->count * sizeof(float) / 2);
-    pthread_mutex_unlock(&comparison->lock);
+    lock_drop(&comparison->lock);
 }
 
 /* Finds the ranges of all pairs whose bytes, or whose values, must be compared. */
@@ -159,13 +159,13 @@ bool compare_pairs(struct pair *pairs, size_t n_pairs, struct progress *progress
                           convert_possible(pairs[i].b, encoding_of(&f32_dtype), &unused),
             .n_elements = pairs[i].a->n_elements,
         };
-    pthread_mutex_init(&comparison.lock, NULL);
+    lock_init(&comparison.lock);
     divide(&comparison, pairs, n_pairs, false);
     pool_run(comparison.n_ranges, compare_bytes_of, &comparison);
     divide(&comparison, pairs, n_pairs, true);
     if (!comparison.failed)
         pool_run(comparison.n_ranges, compare_values_of, &comparison);
-    pthread_mutex_destroy(&comparison.lock);
+    lock_destroy(&comparison.lock);
     free(comparison.ranges);
     return !comparison.failed;
 }

@@ -1,9 +1,9 @@
 #include "base/binary_search.h"
+#include "base/lock.h"
 #include "fs/cli/verification.h"
 #include "fs/tree/pool.h"
 #include "quant/near_tie.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ struct pass {
     const struct reproduction *reproduction;
     struct piece *pieces;
     size_t n_pieces;
-    pthread_mutex_t lock; /* guards the following fields and the counts of the findings */
+    struct lock lock; /* guards the following fields and the counts of the findings */
     struct progress *progress;
     bool failed;
     struct error *error;
@@ -118,23 +118,23 @@ static void compare_piece(void *context, size_t index)
     struct block_counts *sum = &piece->finding->blocks, counts = {0};
     struct error error;
     size_t length = (size_t)piece->count * piece->finding->expected->dtype->block_bytes;
-    pthread_mutex_lock(&pass->lock);
+    lock_take(&pass->lock);
     bool over = pass->failed;
     uint64_t n_others = count_others(sum);
-    pthread_mutex_unlock(&pass->lock);
+    lock_drop(&pass->lock);
     if (over)
         return;
     unsigned char *bytes = memory_alloc(2 * length);
     bool done = read_both(pass, piece, bytes, length, &error) &&
                 (memcmp(bytes, bytes + length, length) == 0 || count_blocks(piece, bytes, n_others, &counts, &error));
     free(bytes);
-    pthread_mutex_lock(&pass->lock);
+    lock_take(&pass->lock);
     if (!done && !pass->failed)
         *pass->error = error;
     pass->failed |= !done;
     add_counts(sum, &counts);
     progress_add(pass->progress, length);
-    pthread_mutex_unlock(&pass->lock);
+    lock_drop(&pass->lock);
 }
 
 static void add_pieces(struct pass *pass, struct tensor_finding *finding, struct arena *arena)
@@ -157,9 +157,9 @@ bool compare_blocks(struct tensor_finding *const *findings, size_t n_findings, c
     struct arena *arena = arena_new();
     for (size_t i = 0; i < n_findings; i++)
         add_pieces(&pass, findings[i], arena);
-    pthread_mutex_init(&pass.lock, NULL);
+    lock_init(&pass.lock);
     pool_run(pass.n_pieces, compare_piece, &pass);
-    pthread_mutex_destroy(&pass.lock);
+    lock_destroy(&pass.lock);
     free(pass.pieces);
     arena_free(arena);
     return !pass.failed;

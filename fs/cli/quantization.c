@@ -1,10 +1,10 @@
 #include "fs/cli/quantization.h"
 
+#include "base/lock.h"
 #include "fs/tree/pool.h"
 #include "quant/convert.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ struct errors {
 };
 
 struct measurement {
-    pthread_mutex_t lock;
+    struct lock lock;
     const struct task *tasks;
     size_t n_tasks, n_done;
     double squares;            /* sum over tensors of mean square error times elements */
@@ -82,7 +82,7 @@ static void run_task(void *context, size_t index)
     for (uint64_t i = 0; i < task->n_runs && measured; i++)
         measured = measure_run(task->tensor, (task->first_run + i) * task->stride, &errors, &error);
 
-    pthread_mutex_lock(&measurement->lock);
+    lock_take(&measurement->lock);
     if (!measured && !measurement->failed) {
         *measurement->error = error;
         measurement->failed = true;
@@ -98,7 +98,7 @@ static void run_task(void *context, size_t index)
     measurement->n_done++;
     if (measurement->progress != NULL)
         measurement->progress(measurement->context, (double)measurement->n_done / (double)measurement->n_tasks);
-    pthread_mutex_unlock(&measurement->lock);
+    lock_drop(&measurement->lock);
 }
 
 /* Returns the number of runs that are measured of a tensor: every *ret_stride-th. */
@@ -188,9 +188,9 @@ static bool measure(struct measurement *measurement, const struct artifact *arti
     measurement->tensors = artifact->tensors;
     measurement->of_tensors = memory_alloc((artifact->n_tensors + 1) * sizeof *measurement->of_tensors);
     memset(measurement->of_tensors, 0, artifact->n_tensors * sizeof *measurement->of_tensors);
-    pthread_mutex_init(&measurement->lock, NULL);
+    lock_init(&measurement->lock);
     pool_run(measurement->n_tasks, run_task, measurement);
-    pthread_mutex_destroy(&measurement->lock);
+    lock_destroy(&measurement->lock);
     free(tasks);
 
     sum_sizes(artifact, &n_elements, &n_bytes);

@@ -1,6 +1,7 @@
 #include "fs/http/body.h"
 
 #include "base/attempt.h"
+#include "base/lock.h"
 #include "base/report.h"
 #include "formats/source.h"
 #include "fs/tree/kept.h"
@@ -32,7 +33,7 @@ struct body {
     struct answer answer;
     const char *target;
     bool is_large;
-    pthread_mutex_t lock; /* guards the following fields, and the state of blocks */
+    struct lock lock; /* guards the following fields, and the state of blocks */
     struct block blocks[BODY_BLOCKS];
     const struct block *awaited; /* the connection is suspended until this block is ready */
     unsigned n_users;            /* the response, and each busy block */
@@ -58,16 +59,16 @@ static void free_block(const struct body *body, const struct block *block)
 static void leave(void *context)
 {
     struct body *body = context;
-    pthread_mutex_lock(&body->lock);
+    lock_take(&body->lock);
     bool is_last = --body->n_users == 0;
-    pthread_mutex_unlock(&body->lock);
+    lock_drop(&body->lock);
     if (!is_last)
         return;
     for (size_t i = 0; i < BODY_BLOCKS; i++)
         free_block(body, &body->blocks[i]);
     if (body->is_large)
         atomic_fetch_sub(&body->bodies->n_large, 1);
-    pthread_mutex_destroy(&body->lock);
+    lock_destroy(&body->lock);
     answer_free(&body->answer);
     free(body);
 }
@@ -122,13 +123,13 @@ static void make_block(void *context)
     struct body *body = block->body;
     enum made made = way_to_make(&body->answer.file, block->first, block->length);
     bool done = read_range(body, block->first, block->length, block->bytes, &block->error);
-    pthread_mutex_lock(&body->lock);
+    lock_take(&body->lock);
     block->state = done ? READY : BROKEN;
     block->made = made;
     bool is_awaited = body->awaited == block;
     if (is_awaited)
         body->awaited = NULL;
-    pthread_mutex_unlock(&body->lock);
+    lock_drop(&body->lock);
     if (is_awaited)
         libmicrohttpd.resume_connection(body->connection);
     leave(body);
@@ -245,7 +246,7 @@ static ssize_t fill(void *context, uint64_t position, char *out, size_t most)
     struct body *body = context;
     uint64_t first = body->answer.first + position, length = length_of_block(body, first, most);
     ssize_t n_bytes;
-    pthread_mutex_lock(&body->lock);
+    lock_take(&body->lock);
     struct block *block = find_block(body, first);
     if (block == NULL && needs_thread(body, first, length))
         block = begin_block(body, first, true);
@@ -256,7 +257,7 @@ static ssize_t fill(void *context, uint64_t position, char *out, size_t most)
         n_bytes = fail(body, "no thread can wait for the source, or the server ends");
     else
         n_bytes = read_here(body, first, length, out);
-    pthread_mutex_unlock(&body->lock);
+    lock_drop(&body->lock);
     return n_bytes;
 }
 
@@ -270,7 +271,7 @@ struct MHD_Response *body_response(struct bodies *bodies, struct MHD_Connection 
                           .target = arena_strdup(answer->arena, target),
                           .is_large = take_place(&bodies->n_large, BODY_LARGE),
                           .n_users = 1};
-    pthread_mutex_init(&body->lock, NULL);
+    lock_init(&body->lock);
     struct MHD_Response *response = libmicrohttpd.create_response_from_callback(
         answer->length, body->is_large ? BODY_BLOCK : BODY_SMALL_BLOCK, fill, body, leave);
     if (response == NULL)

@@ -1,6 +1,7 @@
 #include "fs/http/deadlines.h"
 
 #include "base/arena.h"
+#include "base/lock.h"
 #include "base/system.h"
 
 #include <pthread.h>
@@ -18,8 +19,8 @@ struct deadline {
 };
 
 struct deadlines {
-    pthread_mutex_t lock;
-    pthread_cond_t ending;
+    struct lock lock;
+    struct event ending;
     pthread_t thread;
     struct deadline *first;
     unsigned seconds;
@@ -48,20 +49,20 @@ static void *watch(void *context)
 {
     struct deadlines *deadlines = context;
     unsigned period = (deadlines->seconds + 3) / 4;
-    pthread_mutex_lock(&deadlines->lock);
+    lock_take(&deadlines->lock);
     while (!deadlines->ends) {
         struct timespec look = {.tv_sec = now() + period};
-        system_wait_until(&deadlines->ending, &deadlines->lock, &look);
+        event_wait_until(&deadlines->ending, &deadlines->lock, &look);
         end_late(deadlines);
     }
-    pthread_mutex_unlock(&deadlines->lock);
+    lock_drop(&deadlines->lock);
     return NULL;
 }
 
 static void destroy(struct deadlines *deadlines)
 {
-    pthread_cond_destroy(&deadlines->ending);
-    pthread_mutex_destroy(&deadlines->lock);
+    event_destroy(&deadlines->ending);
+    lock_destroy(&deadlines->lock);
     free(deadlines);
 }
 
@@ -69,8 +70,8 @@ struct deadlines *deadlines_new(unsigned seconds, struct error *error)
 {
     struct deadlines *deadlines = memory_alloc(sizeof *deadlines);
     *deadlines = (struct deadlines){.seconds = seconds};
-    pthread_mutex_init(&deadlines->lock, NULL);
-    system_condition_init(&deadlines->ending);
+    lock_init(&deadlines->lock);
+    event_init(&deadlines->ending);
     int failure = pthread_create(&deadlines->thread, NULL, watch, deadlines);
     if (failure == 0)
         return deadlines;
@@ -83,10 +84,10 @@ void deadlines_free(struct deadlines *deadlines)
 {
     if (deadlines == NULL)
         return;
-    pthread_mutex_lock(&deadlines->lock);
+    lock_take(&deadlines->lock);
     deadlines->ends = true;
-    pthread_cond_signal(&deadlines->ending);
-    pthread_mutex_unlock(&deadlines->lock);
+    event_wake(&deadlines->ending);
+    lock_drop(&deadlines->lock);
     pthread_join(deadlines->thread, NULL);
     destroy(deadlines);
 }
@@ -94,7 +95,7 @@ void deadlines_free(struct deadlines *deadlines)
 struct deadline *deadline_add(struct deadlines *deadlines, int socket)
 {
     struct deadline *deadline = memory_alloc(sizeof *deadline);
-    pthread_mutex_lock(&deadlines->lock);
+    lock_take(&deadlines->lock);
     *deadline = (struct deadline){.next = deadlines->first,
                                   .link = &deadlines->first,
                                   .deadlines = deadlines,
@@ -104,28 +105,28 @@ struct deadline *deadline_add(struct deadlines *deadlines, int socket)
     if (deadline->next != NULL)
         deadline->next->link = &deadline->next;
     deadlines->first = deadline;
-    pthread_mutex_unlock(&deadlines->lock);
+    lock_drop(&deadlines->lock);
     return deadline;
 }
 
 void deadline_remove(struct deadline *deadline)
 {
     struct deadlines *deadlines = deadline->deadlines;
-    pthread_mutex_lock(&deadlines->lock);
+    lock_take(&deadlines->lock);
     *deadline->link = deadline->next;
     if (deadline->next != NULL)
         deadline->next->link = deadline->link;
-    pthread_mutex_unlock(&deadlines->lock);
+    lock_drop(&deadlines->lock);
     free(deadline);
 }
 
 static void set(struct deadline *deadline, bool runs)
 {
     struct deadlines *deadlines = deadline->deadlines;
-    pthread_mutex_lock(&deadlines->lock);
+    lock_take(&deadlines->lock);
     deadline->runs = runs;
     deadline->end = now() + (time_t)deadlines->seconds;
-    pthread_mutex_unlock(&deadlines->lock);
+    lock_drop(&deadlines->lock);
 }
 
 void deadline_stop(struct deadline *deadline)

@@ -1,11 +1,12 @@
 #include "fs/lib/copy.h"
 
 #include "base/arena.h"
+#include "base/attempt.h"
+#include "base/lock.h"
 #include "fs/tree/pool.h"
 #include "fs/tree/read_ahead.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/uio.h>
 
@@ -32,8 +33,8 @@ struct copy {
     size_t n_chunks, n_slots;
     struct chunk **slots; /* chunk i is in slot i modulo n_slots */
 
-    pthread_mutex_t lock;      /* guards the following fields, and `ready` */
-    pthread_cond_t room_came;  /* a chunk was written, or the copy failed */
+    struct lock lock;          /* guards the following fields, and `ready` */
+    struct event room_came;    /* a chunk was written, or the copy failed */
     size_t n_taken, n_written; /* chunks, in the file's order */
     bool writing, failed;
     struct error *error;
@@ -41,12 +42,12 @@ struct copy {
 
 static void fail(struct copy *copy, const struct error *error)
 {
-    pthread_mutex_lock(&copy->lock);
+    lock_take(&copy->lock);
     if (!copy->failed)
         *copy->error = *error;
     copy->failed = true;
-    pthread_cond_broadcast(&copy->room_came);
-    pthread_mutex_unlock(&copy->lock);
+    event_wake_all(&copy->room_came);
+    lock_drop(&copy->lock);
 }
 
 /* Writes a whole vector; returns false with errno on failure. */
@@ -87,24 +88,24 @@ static bool write_chunk(const struct copy *copy, struct chunk *chunk, size_t ind
 static void write_ready(struct copy *copy)
 {
     struct error error;
-    pthread_mutex_lock(&copy->lock);
+    lock_take(&copy->lock);
     while (!copy->writing && !copy->failed && copy->n_written < copy->n_taken) {
         struct chunk *chunk = copy->slots[copy->n_written % copy->n_slots];
         if (!chunk->ready)
             break;
         copy->writing = true;
-        pthread_mutex_unlock(&copy->lock);
+        lock_drop(&copy->lock);
         bool written = write_chunk(copy, chunk, copy->n_written, &error);
         if (!written)
             fail(copy, &error);
-        pthread_mutex_lock(&copy->lock);
+        lock_take(&copy->lock);
         copy->writing = chunk->ready = false;
         copy->n_written++;
         if (written && copy->progress != NULL)
             copy->progress(copy->context, chunk->length);
-        pthread_cond_broadcast(&copy->room_came);
+        event_wake_all(&copy->room_came);
     }
-    pthread_mutex_unlock(&copy->lock);
+    lock_drop(&copy->lock);
 }
 
 /* Waits for room and returns the next chunk to make; NULL at the end. Waiting here does not delay the copy: other
@@ -112,14 +113,14 @@ static void write_ready(struct copy *copy)
 static struct chunk *take_chunk(struct copy *copy, size_t *ret_index)
 {
     struct chunk *chunk = NULL;
-    pthread_mutex_lock(&copy->lock);
+    lock_take(&copy->lock);
     while (copy->n_taken < copy->n_chunks && copy->n_taken - copy->n_written == copy->n_slots && !copy->failed)
-        pthread_cond_wait(&copy->room_came, &copy->lock);
+        event_wait(&copy->room_came, &copy->lock);
     if (copy->n_taken < copy->n_chunks && !copy->failed) {
         *ret_index = copy->n_taken++;
         chunk = copy->slots[*ret_index % copy->n_slots];
     }
-    pthread_mutex_unlock(&copy->lock);
+    lock_drop(&copy->lock);
     return chunk;
 }
 
@@ -132,7 +133,7 @@ static bool await_chunk(const struct copy *copy, uint64_t offset, size_t length,
 }
 
 /* Makes a chunk. Reads bytes for take() instead of mapping them, because a mapping may lose pages. */
-static bool make_chunk(const struct copy *copy, size_t index, struct chunk *chunk, struct error *error)
+static bool read_chunk(const struct copy *copy, size_t index, struct chunk *chunk, struct error *error)
 {
     uint64_t offset = (uint64_t)index * CHUNK_BYTES, left = copy->file->size - offset;
     chunk->length = left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES;
@@ -141,6 +142,27 @@ static bool make_chunk(const struct copy *copy, size_t index, struct chunk *chun
     if (copy->take != NULL)
         return vfile_read(copy->file, offset, chunk->length, chunk->bytes, error);
     return vfile_iov(copy->file, offset, chunk->length, chunk->iov, &chunk->count, chunk->bytes, error);
+}
+
+struct making {
+    const struct copy *copy;
+    size_t index;
+    struct chunk *chunk;
+    struct error *error;
+    bool done;
+};
+
+static void try_chunk(void *context)
+{
+    struct making *making = context;
+    making->done = read_chunk(making->copy, making->index, making->chunk, making->error);
+}
+
+/* Makes a chunk that was taken. An attempt of its own: other threads wait for the chunk, or for the failure. */
+static bool make_chunk(const struct copy *copy, size_t index, struct chunk *chunk, struct error *error)
+{
+    struct making making = {copy, index, chunk, error, false};
+    return attempt(try_chunk, &making, error) && making.done;
 }
 
 static void make_chunks(void *context, size_t unused)
@@ -153,9 +175,9 @@ static void make_chunks(void *context, size_t unused)
             fail(copy, &error);
             return;
         }
-        pthread_mutex_lock(&copy->lock);
+        lock_take(&copy->lock);
         chunk->ready = true;
-        pthread_mutex_unlock(&copy->lock);
+        lock_drop(&copy->lock);
     }
 }
 
@@ -170,11 +192,11 @@ static bool run_copy(struct copy *copy)
         copy->slots[i]->ready = false;
     }
     copy->ahead = read_ahead_new();
-    pthread_mutex_init(&copy->lock, NULL);
-    pthread_cond_init(&copy->room_came, NULL);
+    lock_init(&copy->lock);
+    event_init(&copy->room_came);
     pool_run(copy->n_chunks < pool_width() ? copy->n_chunks : pool_width(), make_chunks, copy);
-    pthread_cond_destroy(&copy->room_came);
-    pthread_mutex_destroy(&copy->lock);
+    event_destroy(&copy->room_came);
+    lock_destroy(&copy->lock);
     read_ahead_free(copy->ahead);
     for (size_t i = 0; i < copy->n_slots; i++)
         free(copy->slots[i]);

@@ -3,6 +3,7 @@
 #include "base/arrival.h"
 #include "base/attempt.h"
 #include "base/buffer.h"
+#include "base/lock.h"
 #include "base/report.h"
 #include "base/text.h"
 #include "formats/source.h"
@@ -78,7 +79,7 @@ static void say_failed(void *context)
  * each node and reason, ignoring the digits of the reason, such as offsets. */
 static void report_failed_read(struct tree *tree, node_id id, const struct error *error)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct lock lock = LOCK_INITIALIZER;
     static uint64_t reported[MAX_REPORTED];
     static size_t n_reported;
     uint64_t hash = 0xcbf29ce484222325 ^ id; /* FNV-1a */
@@ -86,14 +87,14 @@ static void report_failed_read(struct tree *tree, node_id id, const struct error
         if (*c < '0' || *c > '9')
             hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
 
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     bool known = n_reported == MAX_REPORTED;
     for (size_t i = 0; i < n_reported && !known; i++)
         known = reported[i] == hash;
     if (!known)
         reported[n_reported++] = hash;
     bool last = !known && n_reported == MAX_REPORTED;
-    pthread_mutex_unlock(&lock);
+    lock_drop(&lock);
     if (known)
         return;
     struct failed_read failed = {tree, id, error, last};

@@ -1,12 +1,12 @@
 #include "fs/mount/passthrough.h"
 
+#include "base/lock.h"
 #include "formats/source.h"
 #include "remote/store.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ struct passthrough {
     struct passthrough_kernel kernel;
     const struct negotiation *negotiation;
     atomic_int decision; /* enum decision; ends as one of the last two */
-    pthread_mutex_t lock;
+    struct lock lock;
     struct backing backings[PASSTHROUGH_MOST];
     size_t n_backings;
 };
@@ -37,15 +37,15 @@ struct passthrough *passthrough_new(struct tree *tree, const struct passthrough_
                                     const struct negotiation *negotiation)
 {
     struct passthrough *passthrough = memory_alloc(sizeof *passthrough);
-    *passthrough = (struct passthrough){
-        .tree = tree, .kernel = *kernel, .negotiation = negotiation, .lock = PTHREAD_MUTEX_INITIALIZER};
+    *passthrough =
+        (struct passthrough){.tree = tree, .kernel = *kernel, .negotiation = negotiation, .lock = LOCK_INITIALIZER};
     atomic_init(&passthrough->decision, tree != NULL ? UNDECIDED : NEVER);
     return passthrough;
 }
 
 void passthrough_free(struct passthrough *passthrough)
 {
-    pthread_mutex_destroy(&passthrough->lock);
+    lock_destroy(&passthrough->lock);
     free(passthrough);
 }
 
@@ -97,11 +97,11 @@ static bool may_pass(struct passthrough *passthrough)
     int decision = atomic_load(&passthrough->decision);
     if (decision != UNDECIDED)
         return decision == WHERE_POSSIBLE;
-    pthread_mutex_lock(&passthrough->lock);
+    lock_take(&passthrough->lock);
     if (atomic_load(&passthrough->decision) == UNDECIDED)
         atomic_store(&passthrough->decision, is_worthwhile(passthrough) ? WHERE_POSSIBLE : NEVER);
     decision = atomic_load(&passthrough->decision);
-    pthread_mutex_unlock(&passthrough->lock);
+    lock_drop(&passthrough->lock);
     return decision == WHERE_POSSIBLE;
 }
 
@@ -127,9 +127,9 @@ enum opening passthrough_open(struct passthrough *passthrough, node_id id, struc
     if (!tree_whole_file(passthrough->tree, id, &whole))
         return OPENED_CACHED;
     *ret_origin = whole.origin;
-    pthread_mutex_lock(&passthrough->lock);
+    lock_take(&passthrough->lock);
     *ret_backing = find_backing(passthrough, id, whole.descriptor);
-    pthread_mutex_unlock(&passthrough->lock);
+    lock_drop(&passthrough->lock);
     return *ret_backing > 0 ? OPENED_WHOLE : OPENED_CACHED;
 }
 

@@ -1,8 +1,8 @@
 #include "fs/mount/read_queue.h"
 
 #include "base/arena.h"
+#include "base/lock.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 struct waiting_read {
@@ -11,7 +11,7 @@ struct waiting_read {
 };
 
 struct read_queue {
-    pthread_mutex_t lock;
+    struct lock lock;
     size_t n_reading, most_at_once;
     struct waiting_read *first, **end; /* empty unless `most_at_once` reads run */
 };
@@ -20,19 +20,19 @@ struct read_queue *read_queue_new(size_t most_at_once)
 {
     struct read_queue *queue = memory_alloc(sizeof *queue);
     *queue = (struct read_queue){.most_at_once = most_at_once, .end = &queue->first};
-    pthread_mutex_init(&queue->lock, NULL);
+    lock_init(&queue->lock);
     return queue;
 }
 
 void read_queue_free(struct read_queue *queue)
 {
-    pthread_mutex_destroy(&queue->lock);
+    lock_destroy(&queue->lock);
     free(queue);
 }
 
 bool read_queue_enter(struct read_queue *queue, const struct queued_read *read)
 {
-    pthread_mutex_lock(&queue->lock);
+    lock_take(&queue->lock);
     struct waiting_read *waiting = queue->n_reading < queue->most_at_once ? NULL : malloc(sizeof *waiting);
     bool may_begin = waiting == NULL; /* also without memory to wait in */
     if (may_begin) {
@@ -42,13 +42,13 @@ bool read_queue_enter(struct read_queue *queue, const struct queued_read *read)
         *queue->end = waiting;
         queue->end = &waiting->next;
     }
-    pthread_mutex_unlock(&queue->lock);
+    lock_drop(&queue->lock);
     return may_begin;
 }
 
 bool read_queue_next(struct read_queue *queue, struct queued_read *ret_read)
 {
-    pthread_mutex_lock(&queue->lock);
+    lock_take(&queue->lock);
     struct waiting_read *waiting = queue->first;
     if (waiting == NULL) {
         queue->n_reading--;
@@ -58,7 +58,7 @@ bool read_queue_next(struct read_queue *queue, struct queued_read *ret_read)
             queue->end = &queue->first;
         *ret_read = waiting->read;
     }
-    pthread_mutex_unlock(&queue->lock);
+    lock_drop(&queue->lock);
     free(waiting);
     return waiting != NULL;
 }

@@ -1,5 +1,6 @@
 #include "fs/mount/waiting_room.h"
 
+#include "base/lock.h"
 #include "base/system.h"
 
 #include <errno.h>
@@ -21,8 +22,8 @@ struct waiter {
 struct waiting_room {
     struct tree *tree;
     waiting_answer *answer;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
+    struct lock lock;
+    struct event changed;
     struct waiter *waiters;
     pthread_t thread;
     unsigned changes; /* counts events that may let a request be answered */
@@ -48,18 +49,18 @@ static int64_t now(void)
 static void planned(void *context)
 {
     struct waiting_room *room = context;
-    pthread_mutex_lock(&room->lock);
+    lock_take(&room->lock);
     room->changes++;
-    pthread_cond_signal(&room->changed);
-    pthread_mutex_unlock(&room->lock);
+    event_wake(&room->changed);
+    lock_drop(&room->lock);
 }
 
 struct waiting_room *waiting_room_new(struct tree *tree, waiting_answer *answer)
 {
     struct waiting_room *room = memory_alloc(sizeof *room);
     *room = (struct waiting_room){.tree = tree, .answer = answer};
-    pthread_mutex_init(&room->lock, NULL);
-    system_condition_init(&room->changed);
+    lock_init(&room->lock);
+    event_init(&room->changed);
     tree_on_planned(tree, planned, room);
     return room;
 }
@@ -88,12 +89,12 @@ static void dismiss(struct waiter *waiter)
 static void *look_after(void *context)
 {
     struct waiting_room *room = context;
-    pthread_mutex_lock(&room->lock);
+    lock_take(&room->lock);
     while (!room->closing) {
         struct waiter *waiters = room->waiters, *still = NULL, **end = &still;
         unsigned seen = room->changes;
         room->waiters = NULL;
-        pthread_mutex_unlock(&room->lock);
+        lock_drop(&room->lock);
         for (struct waiter *next; waiters != NULL; waiters = next) {
             next = waiters->next;
             if (attend_to(room, waiters)) {
@@ -103,22 +104,22 @@ static void *look_after(void *context)
                 end = &waiters->next;
             }
         }
-        pthread_mutex_lock(&room->lock);
+        lock_take(&room->lock);
         *end = room->waiters;
         room->waiters = still;
         struct timespec look = after(LOOK_MILLISECONDS);
         if (still == NULL && !room->closing && room->changes == seen)
-            pthread_cond_wait(&room->changed, &room->lock);
+            event_wait(&room->changed, &room->lock);
         else if (!room->closing && room->changes == seen)
-            system_wait_until(&room->changed, &room->lock, &look);
+            event_wait_until(&room->changed, &room->lock, &look);
     }
-    pthread_mutex_unlock(&room->lock);
+    lock_drop(&room->lock);
     return NULL;
 }
 
 bool waiting_room_add(struct waiting_room *room, const struct waiting_request *request)
 {
-    pthread_mutex_lock(&room->lock);
+    lock_take(&room->lock);
     if (!room->has_thread)
         room->has_thread = pthread_create(&room->thread, NULL, look_after, room) == 0;
     struct waiter *waiter = malloc(sizeof *waiter);
@@ -134,18 +135,18 @@ bool waiting_room_add(struct waiting_room *room, const struct waiting_request *r
             waiter->patience_ends = now() + LISTING_PATIENCE;
         room->waiters = waiter;
         room->changes++;
-        pthread_cond_signal(&room->changed);
+        event_wake(&room->changed);
     }
-    pthread_mutex_unlock(&room->lock);
+    lock_drop(&room->lock);
     return taken;
 }
 
 void waiting_room_free(struct waiting_room *room)
 {
-    pthread_mutex_lock(&room->lock);
+    lock_take(&room->lock);
     room->closing = true;
-    pthread_cond_signal(&room->changed);
-    pthread_mutex_unlock(&room->lock);
+    event_wake(&room->changed);
+    lock_drop(&room->lock);
     if (room->has_thread)
         pthread_join(room->thread, NULL);
     tree_on_planned(room->tree, NULL, NULL);
@@ -154,7 +155,7 @@ void waiting_room_free(struct waiting_room *room)
         fuse_reply_err(waiter->request.req, ENOTCONN);
         dismiss(waiter);
     }
-    pthread_cond_destroy(&room->changed);
-    pthread_mutex_destroy(&room->lock);
+    event_destroy(&room->changed);
+    lock_destroy(&room->lock);
     free(room);
 }

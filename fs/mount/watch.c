@@ -1,5 +1,6 @@
 #include "fs/mount/watch.h"
 
+#include "base/lock.h"
 #include "base/report.h"
 
 #include <errno.h>
@@ -39,7 +40,7 @@ struct watch {
     watch_forget *forget;
     void *context;
 
-    pthread_mutex_t lock; /* one thread at a time takes events, or adds groups and written files */
+    struct lock lock; /* one thread at a time takes events, or adds groups and written files */
     node_id written[MAX_WRITTEN];
     size_t n_written;   /* more than MAX_WRITTEN: any file that was read may be one */
     atomic_bool taking; /* an event that was taken may not have reached its source yet */
@@ -75,14 +76,14 @@ static void watch_checkpoint(void *context, const struct checkpoint *checkpoint)
     struct watched_group *group =
         memory_alloc(sizeof *group + (weights.n_sources + checkpoint->n_side_files) * sizeof *group->watched);
     *group = (struct watched_group){.checkpoint = checkpoint};
-    pthread_mutex_lock(&watch->lock);
+    lock_take(&watch->lock);
     for (size_t i = 0; i < weights.n_sources; i++)
         watch_source(watch, group, weights.sources[i]);
     for (size_t i = 0; i < checkpoint->n_side_files; i++)
         watch_source(watch, group, checkpoint->side_files[i].source);
     group->next = atomic_load(&watch->groups);
     atomic_store(&watch->groups, group);
-    pthread_mutex_unlock(&watch->lock);
+    lock_drop(&watch->lock);
     for (size_t i = 0; i < group->n_watched; i++)
         source_verify(group->watched[i].source);
 }
@@ -94,7 +95,7 @@ struct watch *watch_new(struct tree *tree)
         .tree = tree,
         .inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC),
         .bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC),
-        .lock = PTHREAD_MUTEX_INITIALIZER,
+        .lock = LOCK_INITIALIZER,
     };
     if (watch->inotify < 0)
         note_blindness(watch, errno, "fs.inotify.max_user_instances");
@@ -144,7 +145,7 @@ static void take_events(struct watch *watch)
 {
     alignas(struct inotify_event) char bytes[4096];
     ssize_t length;
-    pthread_mutex_lock(&watch->lock);
+    lock_take(&watch->lock);
     atomic_store(&watch->taking, true);
     while ((length = read(watch->inotify, bytes, sizeof bytes)) > 0)
         for (ssize_t at = 0; at < length;) {
@@ -153,7 +154,7 @@ static void take_events(struct watch *watch)
             at += (ssize_t)(sizeof *event + event->len);
         }
     atomic_store(&watch->taking, false);
-    pthread_mutex_unlock(&watch->lock);
+    lock_drop(&watch->lock);
 }
 
 /* Takes the events that have come. When it returns, events that other threads took have reached their sources, too. */
@@ -225,25 +226,25 @@ static void forget_if_read(void *context, node_id id)
 void watch_refused_write(struct watch *watch, node_id id)
 {
     size_t i = 0;
-    pthread_mutex_lock(&watch->lock);
+    lock_take(&watch->lock);
     while (i < watch->n_written && i < MAX_WRITTEN && watch->written[i] != id)
         i++;
     if (i < MAX_WRITTEN)
         watch->written[i] = id;
     if (i == watch->n_written)
         watch->n_written++;
-    pthread_mutex_unlock(&watch->lock);
+    lock_drop(&watch->lock);
     ring(watch);
 }
 
 static void forget_written(struct watch *watch)
 {
     node_id written[MAX_WRITTEN];
-    pthread_mutex_lock(&watch->lock);
+    lock_take(&watch->lock);
     size_t n_written = watch->n_written;
     memcpy(written, watch->written, sizeof written);
     watch->n_written = 0;
-    pthread_mutex_unlock(&watch->lock);
+    lock_drop(&watch->lock);
     for (size_t i = 0; i < n_written && n_written <= MAX_WRITTEN; i++)
         watch->forget(watch->context, written[i]);
     if (n_written > MAX_WRITTEN)

@@ -1,14 +1,15 @@
 /* Branches: directories of other trees. */
 #include "base/attempt.h"
+#include "base/lock.h"
 #include "fs/tree/nodes.h"
 
 static void planned_in_branch(void *context)
 {
     struct tree *owner = context;
-    pthread_mutex_lock(&owner->lock);
+    lock_take(&owner->lock);
     if (owner->planned != NULL)
         owner->planned(owner->planned_context);
-    pthread_mutex_unlock(&owner->lock);
+    lock_drop(&owner->lock);
 }
 
 /* The plan of a branch's node: opens the branch, and makes no file. */
@@ -117,7 +118,7 @@ struct tree *tree_branch(struct tree *tree, node_id directory)
 
 void tree_on_checkpoint(struct tree *tree, tree_checkpoint_function *opened, void *context)
 {
-    pthread_mutex_lock(&tree->lock);
+    lock_take(&tree->lock);
     tree->opened = opened;
     tree->opened_context = context;
     if (opened != NULL) {
@@ -126,5 +127,5 @@ void tree_on_checkpoint(struct tree *tree, tree_checkpoint_function *opened, voi
             if (tree->branches[i]->tree != NULL && tree->branches[i]->of == NULL)
                 opened(context, tree->branches[i]->tree->checkpoint);
     }
-    pthread_mutex_unlock(&tree->lock);
+    lock_drop(&tree->lock);
 }

@@ -1,6 +1,7 @@
 #include "fs/tree/digests.h"
 
 #include "base/attempt.h"
+#include "base/lock.h"
 #include "base/report.h"
 #include "remote/store.h"
 
@@ -26,8 +27,8 @@ struct digest {
 };
 
 struct digests {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
+    struct lock lock;
+    struct event changed;
     digests_count *count;
     void *context;
     struct digest *first;
@@ -38,8 +39,8 @@ struct digests *digests_new(digests_count *count, void *context)
 {
     struct digests *digests = memory_alloc(sizeof *digests);
     *digests = (struct digests){.count = count, .context = context};
-    pthread_mutex_init(&digests->lock, NULL);
-    pthread_cond_init(&digests->changed, NULL);
+    lock_init(&digests->lock);
+    event_init(&digests->changed);
     return digests;
 }
 
@@ -54,8 +55,8 @@ void digests_free(struct digests *digests)
         next = digest->next;
         free(digest);
     }
-    pthread_cond_destroy(&digests->changed);
-    pthread_mutex_destroy(&digests->lock);
+    event_destroy(&digests->changed);
+    lock_destroy(&digests->lock);
     free(digests);
 }
 
@@ -170,7 +171,7 @@ static void compute(struct digests *digests, struct digest *digest, struct pass 
     if (done)
         memcpy(digest->hex, pass->hex, SHA256_HEX);
     digest->state = done ? KNOWN : UNKNOWN;
-    pthread_cond_broadcast(&digests->changed);
+    event_wake_all(&digests->changed);
 }
 
 bool digest_get(struct digests *digests, const char *identity, const char *name, const struct vfile *file,
@@ -181,7 +182,7 @@ bool digest_get(struct digests *digests, const char *identity, const char *name,
     attempt_lock(&digests->lock);
     struct digest *digest = find(digests, identity);
     while (digest->state == COMPUTING)
-        pthread_cond_wait(&digests->changed, &digests->lock);
+        event_wait(&digests->changed, &digests->lock);
     if (digest->state == UNKNOWN)
         compute(digests, digest, &pass);
     bool known = digest->state == KNOWN;

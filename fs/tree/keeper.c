@@ -1,6 +1,7 @@
 #include "fs/tree/keeper.h"
 
 #include "base/attempt.h"
+#include "base/lock.h"
 #include "remote/store.h"
 
 #include <pthread.h>
@@ -20,8 +21,8 @@ struct slot {
     unsigned char *bytes;     /* NULL until the slot is first used */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all that follows, and no bytes of claimed pages */
-static pthread_cond_t work_came = PTHREAD_COND_INITIALIZER, work_ended = PTHREAD_COND_INITIALIZER;
+static struct lock lock = LOCK_INITIALIZER; /* guards all that follows, and no bytes of claimed pages */
+static struct event work_came = EVENT_INITIALIZER, work_ended = EVENT_INITIALIZER;
 static struct slot slots[KEEPER_SLOTS];
 static uint64_t n_orders;                          /* slots taken so far */
 static const struct keeping *called[KEEPER_SLOTS]; /* files that wait for a call of written() */
@@ -93,23 +94,23 @@ static void add_piece(const struct keeping *file, uint64_t granule, size_t from,
 {
     const size_t whole = store_granule_length(file->object, granule);
     const uint64_t offered = pages_within(file, granule, from, to);
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     struct slot *slot = find(file, granule);
     if (slot == NULL && offered != 0)
         slot = take_slot(file, granule);
     uint64_t pages = slot != NULL && slot->state == FILLING ? offered & ~slot->claimed : 0;
     if (pages != 0) {
         slot->claimed |= pages;
-        pthread_mutex_unlock(&lock);
+        lock_drop(&lock);
         copy_pages(slot, pages, from, to, bytes);
-        pthread_mutex_lock(&lock);
+        lock_take(&lock);
         slot->filled |= pages;
         if (slot->filled == pages_within(file, granule, 0, whole)) {
             slot->state = COMPLETE;
-            pthread_cond_signal(&work_came);
+            event_wake(&work_came);
         }
     }
-    pthread_mutex_unlock(&lock);
+    lock_drop(&lock);
 }
 
 /* Waits for work, makes its file the served one, and takes the file's complete granules, of which there may be none. */
@@ -118,7 +119,7 @@ static size_t take_work(struct slot *taken[KEEPER_SLOTS])
     size_t n_taken = 0;
     const struct slot *first;
     while ((first = first_in(COMPLETE)) == NULL && n_called == 0)
-        pthread_cond_wait(&work_came, &lock);
+        event_wait(&work_came, &lock);
     served = first != NULL ? first->file : called[--n_called];
     for (size_t i = 0; i < KEEPER_SLOTS; i++)
         if (slots[i].state == COMPLETE && slots[i].file == served) {
@@ -151,9 +152,9 @@ static void write_taken(struct slot *const taken[], size_t n_taken)
     for (size_t i = 0; i < n_taken; i++) {
         if (!changed && attempt(write_granule, taken[i], &unsaid))
             n_written++;
-        pthread_mutex_lock(&lock);
+        lock_take(&lock);
         taken[i]->state = FREE;
-        pthread_mutex_unlock(&lock);
+        lock_drop(&lock);
     }
     if (!changed && served->written != NULL)
         attempt(call_written, NULL, &unsaid);
@@ -163,14 +164,14 @@ static void *write_granules(void *unused)
 {
     struct slot *taken[KEEPER_SLOTS];
     for (;;) {
-        pthread_mutex_lock(&lock);
+        lock_take(&lock);
         size_t n_taken = take_work(taken);
-        pthread_mutex_unlock(&lock);
+        lock_drop(&lock);
         write_taken(taken, n_taken);
-        pthread_mutex_lock(&lock);
+        lock_take(&lock);
         served = NULL;
-        pthread_cond_broadcast(&work_ended);
-        pthread_mutex_unlock(&lock);
+        event_wake_all(&work_ended);
+        lock_drop(&lock);
     }
     return NULL;
 }
@@ -179,13 +180,13 @@ static void *write_granules(void *unused)
 static bool is_running(void)
 {
     pthread_t thread;
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     if (!has_thread && pthread_create(&thread, NULL, write_granules, NULL) == 0) {
         pthread_detach(thread);
         has_thread = true;
     }
     bool running = has_thread;
-    pthread_mutex_unlock(&lock);
+    lock_drop(&lock);
     return running;
 }
 
@@ -208,11 +209,11 @@ void keeper_call(const struct keeping *file)
 {
     if (!is_running())
         return;
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     if (n_called < KEEPER_SLOTS)
         called[n_called++] = file;
-    pthread_cond_signal(&work_came);
-    pthread_mutex_unlock(&lock);
+    event_wake(&work_came);
+    lock_drop(&lock);
 }
 
 static void forget_calls(const struct keeping *file)
@@ -236,12 +237,12 @@ static bool is_being_served(const struct keeping *file)
 
 void keeper_finish(const struct keeping *file)
 {
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     forget_calls(file);
     while (is_being_served(file))
-        pthread_cond_wait(&work_ended, &lock);
+        event_wait(&work_ended, &lock);
     for (size_t i = 0; i < KEEPER_SLOTS; i++)
         if (slots[i].file == file)
             slots[i].state = FREE;
-    pthread_mutex_unlock(&lock);
+    lock_drop(&lock);
 }

@@ -1,5 +1,6 @@
 #include "fs/tree/kept_files.h"
 
+#include "base/lock.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/identity.h"
 #include "fs/tree/nodes.h"
@@ -17,7 +18,7 @@ struct kept_file {
 };
 
 struct kept_files {
-    pthread_mutex_t lock;
+    struct lock lock;
     struct kept_file *chains[N_CHAINS]; /* guarded by the lock; a file is never removed */
 };
 
@@ -25,7 +26,7 @@ struct kept_files *kept_files_new(void)
 {
     struct kept_files *files = memory_alloc(sizeof *files);
     *files = (struct kept_files){.chains = {NULL}};
-    pthread_mutex_init(&files->lock, NULL);
+    lock_init(&files->lock);
     return files;
 }
 
@@ -39,7 +40,7 @@ void kept_files_free(struct kept_files *files)
             kept_free(file->kept);
             free(file);
         }
-    pthread_mutex_destroy(&files->lock);
+    lock_destroy(&files->lock);
     free(files);
 }
 
@@ -51,11 +52,11 @@ _Static_assert(N_CHAINS == 1 << (64 - 54), "the hash of a node has as many value
 
 static struct kept_file *find(struct kept_files *files, node_id id)
 {
-    pthread_mutex_lock(&files->lock);
+    lock_take(&files->lock);
     struct kept_file *file = *chain_of(files, id);
     while (file != NULL && file->id != id)
         file = file->next;
-    pthread_mutex_unlock(&files->lock);
+    lock_drop(&files->lock);
     return file;
 }
 
@@ -102,7 +103,7 @@ static struct kept *make(struct kept_file *kept_file, const struct vfile *file)
 /* Adds a file, unless another thread has. Returns the file that is there. */
 static struct kept_file *add(struct kept_files *files, struct kept_file *added)
 {
-    pthread_mutex_lock(&files->lock);
+    lock_take(&files->lock);
     struct kept_file **chain = chain_of(files, added->id), *file = *chain;
     while (file != NULL && file->id != added->id)
         file = file->next;
@@ -110,7 +111,7 @@ static struct kept_file *add(struct kept_files *files, struct kept_file *added)
         added->next = *chain;
         *chain = file = added;
     }
-    pthread_mutex_unlock(&files->lock);
+    lock_drop(&files->lock);
     return file;
 }
 

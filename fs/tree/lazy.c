@@ -1,6 +1,7 @@
 #include "fs/tree/lazy.h"
 
 #include "base/attempt.h"
+#include "base/lock.h"
 #include "formats/source.h"
 
 struct making {
@@ -18,14 +19,14 @@ static void run_maker(void *context)
 void lazy_init(struct lazy *lazy, void (*release)(void *value))
 {
     *lazy = (struct lazy){.release = release};
-    pthread_mutex_init(&lazy->making, NULL);
+    lock_init(&lazy->making);
 }
 
 void lazy_destroy(struct lazy *lazy)
 {
     if (lazy->value != NULL)
         lazy->release(lazy->value);
-    pthread_mutex_destroy(&lazy->making);
+    lock_destroy(&lazy->making);
 }
 
 /* Makes the value, or records why that failed. A value made without a source that could not be reached is dropped. */

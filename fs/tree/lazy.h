@@ -4,11 +4,10 @@
 #pragma once
 
 #include "base/error.h"
-
-#include <pthread.h>
+#include "base/lock.h"
 
 struct lazy {
-    pthread_mutex_t making;
+    struct lock making;
     void (*release)(void *value);
     void *value; /* NULL until it has been made */
     bool failed;

@@ -5,6 +5,7 @@
  * deferred directories are filled, under a lock of their own: a reader sees their nodes once they are planned. */
 #pragma once
 
+#include "base/lock.h"
 #include "fs/tree/tree.h"
 
 #include <pthread.h>
@@ -109,7 +110,7 @@ struct tree {
     _Atomic(struct node **) nodes; /* a node never moves: other threads may hold it; nor does an outgrown array */
     _Atomic uint32_t n_nodes;
     _Atomic uint64_t generation;        /* tree_generation() above a bit that is set; 0: not known yet */
-    pthread_mutex_t filling;            /* held while a deferred directory is filled */
+    struct lock filling;                /* held while a deferred directory is filled */
     struct node *filled;                /* that directory, or NULL; guarded by `filling` */
     uint32_t first_level[MAX_DEFERRED]; /* the indices of the deferred directories that are in no other */
     size_t n_first_level;
@@ -122,8 +123,8 @@ struct tree {
     struct release *releases;
     size_t n_releases;
     struct planner *planner;
-    pthread_mutex_t lock; /* guards the states of plans; not held while planning */
-    pthread_cond_t plan_ended;
+    struct lock lock; /* guards the states of plans; not held while planning */
+    struct event plan_ended;
     struct error outage; /* the last; its message is "" before; guarded by the lock */
     size_t kept_bytes;   /* size of the kept spans of all files; guarded by the lock */
     void (*planned)(void *context);

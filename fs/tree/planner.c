@@ -1,6 +1,7 @@
 #include "fs/tree/planner.h"
 
 #include "base/arena.h"
+#include "base/lock.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -15,8 +16,8 @@ struct work {
 };
 
 struct planner {
-    pthread_mutex_t lock;
-    pthread_cond_t thread_left;
+    struct lock lock;
+    struct event thread_left;
     struct work *first, **end; /* work that has not begun */
     unsigned n_unfinished;     /* pieces of work, begun or not */
     unsigned n_threads;
@@ -27,8 +28,8 @@ struct planner *planner_new(void)
 {
     struct planner *planner = memory_alloc(sizeof *planner);
     *planner = (struct planner){.end = &planner->first};
-    pthread_mutex_init(&planner->lock, NULL);
-    pthread_cond_init(&planner->thread_left, NULL);
+    lock_init(&planner->lock);
+    event_init(&planner->thread_left);
     return planner;
 }
 
@@ -51,14 +52,14 @@ void planner_free(struct planner *planner)
         free(planner);
         return;
     }
-    pthread_mutex_lock(&planner->lock);
+    lock_take(&planner->lock);
     for (struct work *work; (work = take(planner)) != NULL; free(work))
         planner->n_unfinished--;
     while (planner->n_threads > 0)
-        pthread_cond_wait(&planner->thread_left, &planner->lock);
-    pthread_mutex_unlock(&planner->lock);
-    pthread_cond_destroy(&planner->thread_left);
-    pthread_mutex_destroy(&planner->lock);
+        event_wait(&planner->thread_left, &planner->lock);
+    lock_drop(&planner->lock);
+    event_destroy(&planner->thread_left);
+    lock_destroy(&planner->lock);
     free(planner);
 }
 
@@ -67,25 +68,25 @@ static void trim_after_last(struct planner *planner)
 {
     if (planner->first != NULL)
         return;
-    pthread_mutex_unlock(&planner->lock);
+    lock_drop(&planner->lock);
     memory_trim();
-    pthread_mutex_lock(&planner->lock);
+    lock_take(&planner->lock);
 }
 
 static void *run_work(void *context)
 {
     struct planner *planner = context;
-    pthread_mutex_lock(&planner->lock);
+    lock_take(&planner->lock);
     for (struct work *work; (work = take(planner)) != NULL; free(work)) {
-        pthread_mutex_unlock(&planner->lock);
+        lock_drop(&planner->lock);
         work->task(work->context, work->item);
-        pthread_mutex_lock(&planner->lock);
+        lock_take(&planner->lock);
         planner->n_unfinished--;
         trim_after_last(planner);
     }
     planner->n_threads--;
-    pthread_cond_broadcast(&planner->thread_left);
-    pthread_mutex_unlock(&planner->lock);
+    event_wake_all(&planner->thread_left);
+    lock_drop(&planner->lock);
     return NULL;
 }
 
@@ -103,7 +104,7 @@ static bool start_thread(struct planner *planner)
 
 bool planner_add(struct planner *planner, planner_task *task, void *context, void *item)
 {
-    pthread_mutex_lock(&planner->lock);
+    lock_take(&planner->lock);
     struct work *work = malloc(sizeof *work);
     bool started = work != NULL && (planner->n_unfinished < planner->n_threads || start_thread(planner));
     if (!started) {
@@ -114,6 +115,6 @@ bool planner_add(struct planner *planner, planner_task *task, void *context, voi
         planner->end = &work->next;
         planner->n_unfinished++;
     }
-    pthread_mutex_unlock(&planner->lock);
+    lock_drop(&planner->lock);
     return started;
 }

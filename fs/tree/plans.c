@@ -1,5 +1,6 @@
 /* Plans of files. The first caller or a planner's thread makes a plan; a read repeats it if its spans were dropped. */
 #include "base/attempt.h"
+#include "base/lock.h"
 #include "formats/source.h"
 #include "fs/tree/nodes.h"
 #include "fs/tree/planner.h"
@@ -105,12 +106,12 @@ static void record_absence(struct tree *tree, struct node *node, const struct pl
         node->reason = strdup(planning->error->message);
         return;
     }
-    pthread_mutex_lock(&tree->lock);
+    lock_take(&tree->lock);
     if (node->outage == NULL)
         node->outage = strdup(planning->error->message);
     node->again = now() + UNREACHED_PAUSE;
     tree->outage = *planning->error;
-    pthread_mutex_unlock(&tree->lock);
+    lock_drop(&tree->lock);
 }
 
 static void make_plan(struct tree *tree, struct node *node)
@@ -121,13 +122,13 @@ static void make_plan(struct tree *tree, struct node *node)
     enum plan_state state = planning.outcome == OK ? PLANNED : planning.unreached ? UNREACHED : ABSENT;
     if (state != PLANNED)
         record_absence(tree, node, &planning);
-    pthread_mutex_lock(&tree->lock);
+    lock_take(&tree->lock);
     struct arena *unkept = state == PLANNED ? keep_plan(tree, node, &planning) : NULL;
     atomic_store_explicit(&node->state, state, memory_order_release);
-    pthread_cond_broadcast(&tree->plan_ended);
+    event_wake_all(&tree->plan_ended);
     if (tree->planned != NULL)
         tree->planned(tree->planned_context);
-    pthread_mutex_unlock(&tree->lock);
+    lock_drop(&tree->lock);
     arena_free(unkept);
 }
 
@@ -148,7 +149,7 @@ static struct planning plan_again(const struct node *node, struct error *error)
 static bool make_spans(struct tree *tree, struct node *node, struct error *error)
 {
     struct planning again = plan_again(node, error);
-    pthread_mutex_lock(&tree->lock);
+    lock_take(&tree->lock);
     if (again.arena != NULL) {
         tree->kept_bytes += arena_bytes(again.arena);
         node->file.spans = again.file.spans;
@@ -156,8 +157,8 @@ static bool make_spans(struct tree *tree, struct node *node, struct error *error
         atomic_store_explicit(&node->arena, again.arena, memory_order_release);
     }
     node->laying_out = false;
-    pthread_cond_broadcast(&tree->plan_ended);
-    pthread_mutex_unlock(&tree->lock);
+    event_wake_all(&tree->plan_ended);
+    lock_drop(&tree->lock);
     return again.arena != NULL;
 }
 
@@ -165,12 +166,12 @@ bool node_spans(struct tree *tree, struct node *node, struct error *error)
 {
     if (atomic_load_explicit(&node->arena, memory_order_acquire) != NULL)
         return true;
-    pthread_mutex_lock(&tree->lock);
+    lock_take(&tree->lock);
     while (node->laying_out)
-        pthread_cond_wait(&tree->plan_ended, &tree->lock);
+        event_wait(&tree->plan_ended, &tree->lock);
     bool made = atomic_load(&node->arena) != NULL;
     node->laying_out = !made;
-    pthread_mutex_unlock(&tree->lock);
+    lock_drop(&tree->lock);
     return made || make_spans(tree, node, error);
 }
 
@@ -187,7 +188,7 @@ bool node_plan(struct tree *tree, struct node *node)
 {
     if (node_plan_state(node) == PLANNED || node_plan_state(node) == ABSENT)
         return node_plan_state(node) == PLANNED;
-    pthread_mutex_lock(&tree->lock);
+    lock_take(&tree->lock);
     renew(node, UNREACHED_PAUSE); /* later than prepare_node(), so that a server that has called it does not wait */
     bool unplanned = node_plan_state(node) == UNPLANNED;
     if (unplanned) {
@@ -196,8 +197,8 @@ bool node_plan(struct tree *tree, struct node *node)
     }
     bool by_us = node_plan_state(node) == PLANNING && pthread_equal(node->planned_by, pthread_self());
     while (node_plan_state(node) == PLANNING && !by_us)
-        pthread_cond_wait(&tree->plan_ended, &tree->lock);
-    pthread_mutex_unlock(&tree->lock);
+        event_wait(&tree->plan_ended, &tree->lock);
+    lock_drop(&tree->lock);
     if (unplanned)
         make_plan(tree, node);
     else if (node_plan_state(node) == UNREACHED)
@@ -216,11 +217,11 @@ static bool prepare_node(struct tree *tree, struct node *node)
 {
     if (node_plan_state(node) == PLANNED || node_plan_state(node) == ABSENT)
         return true;
-    pthread_mutex_lock(&tree->lock);
+    lock_take(&tree->lock);
     renew(node, 0);
     bool begin = !node->prepared && node_plan_state(node) == UNPLANNED;
     node->prepared = true;
-    pthread_mutex_unlock(&tree->lock);
+    lock_drop(&tree->lock);
     if (begin && !planner_add(tree->planner, plan_prepared, tree, node))
         node_plan(tree, node);
     return node_plan_state(node) >= PLANNED;
@@ -253,19 +254,19 @@ bool tree_prepare(struct tree *tree, node_id directory, const char *name)
 
 struct error tree_outage(struct tree *tree)
 {
-    pthread_mutex_lock(&tree->lock);
+    lock_take(&tree->lock);
     struct error outage = tree->outage;
     for (size_t i = 0; i < tree->n_branches && outage.message[0] == '\0'; i++)
         if (tree->branches[i]->tree != NULL)
             outage = tree_outage(tree->branches[i]->tree);
-    pthread_mutex_unlock(&tree->lock);
+    lock_drop(&tree->lock);
     return outage;
 }
 
 void tree_on_planned(struct tree *tree, void (*planned)(void *context), void *context)
 {
-    pthread_mutex_lock(&tree->lock);
+    lock_take(&tree->lock);
     tree->planned = planned;
     tree->planned_context = context;
-    pthread_mutex_unlock(&tree->lock);
+    lock_drop(&tree->lock);
 }

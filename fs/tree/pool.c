@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/attempt.h"
+#include "base/lock.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -24,8 +25,8 @@ struct job {
 
 struct pool {
     size_t width;
-    pthread_mutex_t lock; /* guards the following fields */
-    pthread_cond_t work_came, helper_left;
+    struct lock lock; /* guards the following fields */
+    struct event work_came, helper_left;
     struct job *jobs; /* jobs with tasks that no thread has taken yet */
     bool started, is_ending;
     pid_t started_by; /* the process that has the threads: a child of a fork has none */
@@ -43,9 +44,9 @@ struct pool *pool_new(size_t width)
     if (width == 0)
         width = n_cores > 0 ? (size_t)n_cores : 1;
     *pool = (struct pool){.width = width < MAX_THREADS ? width : MAX_THREADS};
-    pthread_mutex_init(&pool->lock, NULL);
-    pthread_cond_init(&pool->work_came, NULL);
-    pthread_cond_init(&pool->helper_left, NULL);
+    lock_init(&pool->lock);
+    event_init(&pool->work_came);
+    event_init(&pool->helper_left);
     return pool;
 }
 
@@ -57,15 +58,15 @@ void pool_free(struct pool *pool)
         free(pool);
         return;
     }
-    pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     pool->is_ending = true;
-    pthread_cond_broadcast(&pool->work_came);
-    pthread_mutex_unlock(&pool->lock);
+    event_wake_all(&pool->work_came);
+    lock_drop(&pool->lock);
     for (size_t i = 0; i < pool->n_threads; i++)
         pthread_join(pool->threads[i], NULL);
-    pthread_cond_destroy(&pool->helper_left);
-    pthread_cond_destroy(&pool->work_came);
-    pthread_mutex_destroy(&pool->lock);
+    event_destroy(&pool->helper_left);
+    event_destroy(&pool->work_came);
+    lock_destroy(&pool->lock);
     free(pool);
 }
 
@@ -119,22 +120,22 @@ static void remove_job(struct pool *pool, struct job *job)
 static void *pool_thread(void *context)
 {
     struct pool *pool = used = context;
-    pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     for (;;) {
         while (pool->jobs == NULL && !pool->is_ending)
-            pthread_cond_wait(&pool->work_came, &pool->lock);
+            event_wait(&pool->work_came, &pool->lock);
         if (pool->is_ending)
             break;
         struct job *job = pool->jobs;
         job->n_helpers++;
-        pthread_mutex_unlock(&pool->lock);
+        lock_drop(&pool->lock);
         run_tasks(job);
-        pthread_mutex_lock(&pool->lock);
+        lock_take(&pool->lock);
         remove_job(pool, job);
         job->n_helpers--;
-        pthread_cond_broadcast(&pool->helper_left);
+        event_wake_all(&pool->helper_left);
     }
-    pthread_mutex_unlock(&pool->lock);
+    lock_drop(&pool->lock);
     return NULL;
 }
 
@@ -159,19 +160,19 @@ static void start_threads(struct pool *pool)
 
 static void run_job(struct pool *pool, struct job *job)
 {
-    pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     if (!pool->started)
         start_threads(pool);
     job->next = pool->jobs;
     pool->jobs = job;
-    pthread_cond_broadcast(&pool->work_came);
-    pthread_mutex_unlock(&pool->lock);
+    event_wake_all(&pool->work_came);
+    lock_drop(&pool->lock);
     run_tasks(job);
-    pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     remove_job(pool, job);
     while (job->n_helpers > 0)
-        pthread_cond_wait(&pool->helper_left, &pool->lock);
-    pthread_mutex_unlock(&pool->lock);
+        event_wait(&pool->helper_left, &pool->lock);
+    lock_drop(&pool->lock);
 }
 
 void pool_run(size_t n_tasks, void (*task)(void *context, size_t index), void *context)

@@ -1,10 +1,10 @@
 #include "fs/tree/read_ahead.h"
 
+#include "base/lock.h"
 #include "formats/source.h"
 #include "fs/tree/kept.h"
 #include "quant/dependencies.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 enum {
@@ -25,7 +25,7 @@ struct cursor {
 };
 
 struct read_ahead {
-    pthread_mutex_t lock;
+    struct lock lock;
     uint64_t n_reads;
     struct cursor cursors[N_CURSORS];
 };
@@ -34,13 +34,13 @@ struct read_ahead *read_ahead_new(void)
 {
     struct read_ahead *ahead = memory_alloc(sizeof *ahead);
     *ahead = (struct read_ahead){.n_reads = 0};
-    pthread_mutex_init(&ahead->lock, NULL);
+    lock_init(&ahead->lock);
     return ahead;
 }
 
 void read_ahead_free(struct read_ahead *ahead)
 {
-    pthread_mutex_destroy(&ahead->lock);
+    lock_destroy(&ahead->lock);
     free(ahead);
 }
 
@@ -146,7 +146,7 @@ void read_ahead_follow(struct read_ahead *ahead, uint64_t key, const struct vfil
 {
     if (!source_any_remote() || length == 0)
         return;
-    pthread_mutex_lock(&ahead->lock);
+    lock_take(&ahead->lock);
     follow(ahead, key, file, offset, length);
-    pthread_mutex_unlock(&ahead->lock);
+    lock_drop(&ahead->lock);
 }

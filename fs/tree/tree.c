@@ -7,6 +7,8 @@
 #include "fs/tree/nodes.h"
 #include "fs/tree/planner.h"
 
+#include "base/lock.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,9 +190,9 @@ struct tree *tree_empty(const struct checkpoint *checkpoint, const struct conten
         .planner = planner_new(),
     };
     find_origins(tree);
-    pthread_mutex_init(&tree->lock, NULL);
-    pthread_mutex_init(&tree->filling, NULL);
-    pthread_cond_init(&tree->plan_ended, NULL);
+    lock_init(&tree->lock);
+    lock_init(&tree->filling);
+    event_init(&tree->plan_ended);
     tree->source_shown = shown_tensors_of(checkpoint, tree->arena);
     tree->shown = &tree->source_shown;
     if (options->keep != KEEP_NONE)
@@ -218,9 +220,9 @@ void tree_free(struct tree *tree)
         free(tree->nodes[i]->outage);
     }
     free(tree->branches);
-    pthread_cond_destroy(&tree->plan_ended);
-    pthread_mutex_destroy(&tree->filling);
-    pthread_mutex_destroy(&tree->lock);
+    event_destroy(&tree->plan_ended);
+    lock_destroy(&tree->filling);
+    lock_destroy(&tree->lock);
     free(tree->releases);
     free(tree->collections);
     arena_free(tree->arena);

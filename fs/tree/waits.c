@@ -1,6 +1,7 @@
 #include "fs/tree/waits.h"
 
 #include "base/arena.h"
+#include "base/lock.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -14,8 +15,8 @@ struct waiting {
 };
 
 struct waits {
-    pthread_mutex_t lock;
-    pthread_cond_t came, thread_left;
+    struct lock lock;
+    struct event came, thread_left;
     struct waiting *first, **end; /* work that no thread has begun */
     size_t n_queued, n_idle, n_threads, most_threads;
     bool ending;
@@ -25,9 +26,9 @@ struct waits *waits_new(size_t most_threads)
 {
     struct waits *waits = memory_alloc(sizeof *waits);
     *waits = (struct waits){.end = &waits->first, .most_threads = most_threads};
-    pthread_mutex_init(&waits->lock, NULL);
-    pthread_cond_init(&waits->came, NULL);
-    pthread_cond_init(&waits->thread_left, NULL);
+    lock_init(&waits->lock);
+    event_init(&waits->came);
+    event_init(&waits->thread_left);
     return waits;
 }
 
@@ -49,7 +50,7 @@ static struct waiting *await(struct waits *waits)
 {
     while (waits->first == NULL && !waits->ending && waits->n_idle < MOST_IDLE) {
         waits->n_idle++;
-        pthread_cond_wait(&waits->came, &waits->lock);
+        event_wait(&waits->came, &waits->lock);
         waits->n_idle--;
     }
     return take(waits);
@@ -58,15 +59,15 @@ static struct waiting *await(struct waits *waits)
 static void *do_work(void *context)
 {
     struct waits *waits = context;
-    pthread_mutex_lock(&waits->lock);
+    lock_take(&waits->lock);
     for (struct waiting *taken; (taken = await(waits)) != NULL; free(taken)) {
-        pthread_mutex_unlock(&waits->lock);
+        lock_drop(&waits->lock);
         taken->work(taken->context);
-        pthread_mutex_lock(&waits->lock);
+        lock_take(&waits->lock);
     }
     waits->n_threads--;
-    pthread_cond_broadcast(&waits->thread_left);
-    pthread_mutex_unlock(&waits->lock);
+    event_wake_all(&waits->thread_left);
+    lock_drop(&waits->lock);
     return NULL;
 }
 
@@ -84,7 +85,7 @@ static bool has_thread(struct waits *waits)
 
 bool waits_add(struct waits *waits, wait_work *work, void *context)
 {
-    pthread_mutex_lock(&waits->lock);
+    lock_take(&waits->lock);
     struct waiting *added = malloc(sizeof *added);
     bool taken = added != NULL && !waits->ending && has_thread(waits);
     if (!taken) {
@@ -94,26 +95,26 @@ bool waits_add(struct waits *waits, wait_work *work, void *context)
         *waits->end = added;
         waits->end = &added->next;
         waits->n_queued++;
-        pthread_cond_signal(&waits->came);
+        event_wake(&waits->came);
     }
-    pthread_mutex_unlock(&waits->lock);
+    lock_drop(&waits->lock);
     return taken;
 }
 
 void waits_end(struct waits *waits)
 {
-    pthread_mutex_lock(&waits->lock);
+    lock_take(&waits->lock);
     waits->ending = true;
-    pthread_cond_broadcast(&waits->came);
+    event_wake_all(&waits->came);
     while (waits->n_threads > 0)
-        pthread_cond_wait(&waits->thread_left, &waits->lock);
-    pthread_mutex_unlock(&waits->lock);
+        event_wait(&waits->thread_left, &waits->lock);
+    lock_drop(&waits->lock);
 }
 
 void waits_free(struct waits *waits)
 {
-    pthread_cond_destroy(&waits->thread_left);
-    pthread_cond_destroy(&waits->came);
-    pthread_mutex_destroy(&waits->lock);
+    event_destroy(&waits->thread_left);
+    event_destroy(&waits->came);
+    lock_destroy(&waits->lock);
     free(waits);
 }

@@ -1,10 +1,14 @@
 /* Work that memory does not suffice for: what it held is given back, what was kept before stays. */
 #include "base/attempt.h"
 #include "base/arena.h"
+#include "base/process.h"
 
 #include "tests/unit/check.h"
 
 #include <stdint.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static int n_released;
 
@@ -21,13 +25,13 @@ static struct arena *counted_arena(void)
     return arena;
 }
 
-static pthread_mutex_t first_lock = PTHREAD_MUTEX_INITIALIZER, second_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lock first_lock = LOCK_INITIALIZER, second_lock = LOCK_INITIALIZER;
 
-static bool is_free(pthread_mutex_t *lock)
+static bool is_free(struct lock *lock)
 {
-    if (pthread_mutex_trylock(lock) != 0)
+    if (pthread_mutex_trylock(&lock->mutex) != 0)
         return false;
-    pthread_mutex_unlock(lock);
+    pthread_mutex_unlock(&lock->mutex);
     return true;
 }
 
@@ -81,7 +85,7 @@ struct nested {
 
 static void work_with_another(void *context)
 {
-    static pthread_mutex_t outer_lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct lock outer_lock = LOCK_INITIALIZER;
     struct nested *nested = context;
     attempt_lock(&outer_lock);
     nested->outer = counted_arena();
@@ -115,10 +119,66 @@ static void outer_fails(void)
     CHECK(n_released == 5);
 }
 
+static struct lock held_lock = LOCK_INITIALIZER;
+
+static void fail_under_lock(void *unused)
+{
+    lock_take(&held_lock);
+    memory_exhausted(7);
+}
+
+static void lack(void *unused)
+{
+    memory_exhausted(5);
+}
+
+static void fail_within(void *n_lacking)
+{
+    lock_take(&held_lock);
+    *(size_t *)n_lacking = attempt_lacking(lack, NULL);
+    lock_drop(&held_lock);
+}
+
+static void fail_at_exit(void)
+{
+    _exit(2);
+}
+
+/* Returns the status of a process in which the work of an attempt runs out of memory. */
+static int status_of(void (*work_of_child)(void *context))
+{
+    int status = 0;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        atexit(fail_at_exit);
+        if (freopen("/dev/null", "w", stderr) == NULL)
+            _exit(4);
+        attempt_lacking(work_of_child, NULL);
+        _exit(3);
+    }
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* The code that would release the lock no longer runs, so the process ends, and waits for nobody. */
+static void under_lock(void)
+{
+    size_t n_lacking = 0;
+    process_allow(PROCESS_EXIT);
+    CHECK(status_of(fail_under_lock) == 1);
+    CHECK(attempt_lacking(fail_within, &n_lacking) == 0 && n_lacking == 5);
+    lock_take(&held_lock);
+    CHECK(attempt_is_forbidden());
+    lock_drop(&held_lock);
+    CHECK(!attempt_is_forbidden());
+}
+
 int main(void)
 {
     one();
     inner_fails();
     outer_fails();
+    under_lock();
     return check_done();
 }

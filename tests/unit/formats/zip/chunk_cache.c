@@ -2,6 +2,8 @@
  * they take no memory. */
 #include "formats/zip/chunk_cache.h"
 
+#include "base/arena.h"
+
 #include "tests/unit/check.h"
 
 #include <pthread.h>
@@ -63,6 +65,23 @@ static void test_given_up(void)
     chunk_drop_all(&place, 1);
 }
 
+static void reserve_and_fail(void *unused)
+{
+    chunk_reserve(QUARTER);
+    memory_exhausted(1);
+}
+
+/* What an attempt had reserved when memory ran out does not take the room of others. */
+static void test_attempt_fails(void)
+{
+    struct chunk *place = NULL;
+    for (int i = 0; i < 16; i++)
+        CHECK(attempt_lacking(reserve_and_fail, NULL) == 1);
+    fill(&place);
+    CHECK(place != NULL);
+    chunk_drop_all(&place, 1);
+}
+
 static struct chunk *late_place;
 
 static void *fill_late(void *pinned)
@@ -102,6 +121,7 @@ int main(void)
     test_order();
     test_twice();
     test_given_up();
+    test_attempt_fails();
     test_waiting();
     return check_done();
 }

@@ -328,10 +328,13 @@ static bool read_extensible_array(struct reader *reader, struct error *error)
 
 /* B-trees. */
 
-/* A node of a B-tree of version 1; level -1: any, for the root. */
+enum { COORDINATES = HDF5_MAX_RANK + 1 /* of a key: the last one is of bytes in an element */ };
+
+/* A node of a B-tree of version 1; level -1: any, for the root. The keys around it in its parent bound its own. */
 struct node {
     uint64_t address;
     int level;
+    uint64_t low[COORDINATES], high[COORDINATES];
 };
 
 struct stack {
@@ -363,6 +366,39 @@ static bool take_key(struct reader *reader, const unsigned char *key, uint64_t a
         error);
 }
 
+static void read_coordinates(const struct reader *reader, const unsigned char *key, uint64_t *coordinates)
+{
+    enum { PREFIX = 8 };
+    for (unsigned i = 0; i <= reader->dataset->rank; i++)
+        coordinates[i] = read_le(key + PREFIX + (size_t)i * NUMBER, NUMBER);
+}
+
+static int compare_keys(const struct reader *reader, const uint64_t *a, const uint64_t *b)
+{
+    for (unsigned i = 0; i <= reader->dataset->rank; i++)
+        if (a[i] != b[i])
+            return a[i] < b[i] ? -1 : 1;
+    return 0;
+}
+
+/* Checks a node's n + 1 keys, by whose order libhdf5 looks for chunks: it does not find one out of order, or one that
+ * begins within an element, and reads the fill value. */
+static bool check_order(const struct reader *reader, const struct node *node, const unsigned char *entries, uint64_t n,
+                        uint64_t entry_bytes)
+{
+    uint64_t before[COORDINATES], key[COORDINATES];
+    read_coordinates(reader, entries, before);
+    if (compare_keys(reader, before, node->low) < 0)
+        return false;
+    for (uint64_t i = 1; i <= n; i++) {
+        read_coordinates(reader, entries + i * entry_bytes, key);
+        if (before[reader->dataset->rank] != 0 || compare_keys(reader, before, key) >= 0)
+            return false;
+        memcpy(before, key, sizeof key);
+    }
+    return compare_keys(reader, before, node->high) <= 0;
+}
+
 static bool take_node(struct reader *reader, struct stack *stack, struct node node, struct error *error)
 {
     enum { HEADER = 24, TYPE = 4, OF_CHUNKS = 1, LEVEL = 5, COUNT = 6 };
@@ -375,14 +411,19 @@ static bool take_node(struct reader *reader, struct stack *stack, struct node no
     bool good =
         (header[TYPE] == OF_CHUNKS && (node.level < 0 || node.level == level)) || damaged(reader, node.address, error);
     free(header);
-    unsigned char *entries = good ? hdf5_block(reader->file, node.address + HEADER, n * (key + ADDRESS), error) : NULL;
-    good = entries != NULL;
+    unsigned char *entries =
+        good ? hdf5_block(reader->file, node.address + HEADER, n * (key + ADDRESS) + key, error) : NULL;
+    good = entries != NULL &&
+           (check_order(reader, &node, entries, n, key + ADDRESS) || damaged(reader, node.address, error));
     for (uint64_t i = 0; good && i < n; i++) {
         const unsigned char *entry = entries + i * (key + ADDRESS);
         uint64_t child = read_le(entry + key, ADDRESS);
-        if (level > 0)
-            push(stack, (struct node){child, level - 1});
-        else
+        if (level > 0) {
+            struct node below = {.address = child, .level = level - 1};
+            read_coordinates(reader, entry, below.low);
+            read_coordinates(reader, entry + key + ADDRESS, below.high);
+            push(stack, below);
+        } else
             good = take_key(reader, entry, child, error);
     }
     free(entries);
@@ -393,7 +434,9 @@ static bool read_tree_1(struct reader *reader, struct error *error)
 {
     struct stack stack = {0};
     bool good = true;
-    push(&stack, (struct node){reader->dataset->address, -1});
+    struct node root = {.address = reader->dataset->address, .level = -1};
+    memset(root.high, 0xff, sizeof root.high);
+    push(&stack, root);
     while (good && stack.n_nodes > 0)
         good = take_node(reader, &stack, stack.nodes[--stack.n_nodes], error);
     free(stack.nodes);

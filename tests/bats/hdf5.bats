@@ -159,6 +159,18 @@ END
     [ "$(floats "$OUT/index.h5" many/w17)" = " 0 1 " ]
 }
 
+# libhdf5 gives the fill value for chunks that it does not find by the order of keys.
+@test "chunks that libhdf5 would not find are refused" {
+    need_numpy
+    for key in "112 200" "128 4"; do # the third key of a node: its first element, and the byte in it
+        cp "$DATA/earliest.h5" "$OUT/keys.h5"
+        # shellcheck disable=SC2086 # two words
+        damage "$OUT/keys.h5" TREE $key
+        run -1 --separate-stderr "$WFS" cat "$OUT/keys.h5" tensors/fixed%2Fplain/raw
+        [[ "$stderr" == *"damaged: the index of a dataset's chunks"* ]]
+    done
+}
+
 @test "a user block is looked for in files with HDF5's names alone" {
     # a safetensors file whose only tensor begins at 512, with HDF5's signature
     { printf '\xf8\1\0\0\0\0\0\0%-504s' '{"a": {"dtype": "U8", "shape": [8], "data_offsets": [0, 8]}}'

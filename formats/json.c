@@ -315,6 +315,16 @@ static bool surrogates_paired(const char *text, size_t length, size_t *ret_offse
     return true;
 }
 
+/* Returns how many bytes stand before the first form feed or vertical tab: JSON has them neither between values nor in
+ * texts, where they are escaped. */
+static size_t length_without_breaks(const char *text, size_t length)
+{
+    const char *feed = memchr(text, '\f', length);
+    size_t before = feed != NULL ? (size_t)(feed - text) : length;
+    const char *tab = memchr(text, '\v', before);
+    return tab != NULL ? (size_t)(tab - text) : before;
+}
+
 /* Allocates memory for yajl, which does not check for NULL. */
 static void *allocate(void *unused, size_t size)
 {
@@ -361,6 +371,8 @@ static bool check_text(const char *text, size_t length, struct error *error)
         return error_set(error, "invalid UTF-8 at offset %zu", place);
     if (!surrogates_paired(text, length, &place))
         return error_set(error, "a lone surrogate at offset %zu", place);
+    if ((place = length_without_breaks(text, length)) != length) /* yajl takes both for white space */
+        return error_set(error, "a form feed or a vertical tab at offset %zu", place);
     return length <= UINT32_MAX / 2 || error_set(error, "JSON too large: %zu bytes", length);
 }
 

@@ -257,6 +257,9 @@ static bool read_header(const struct place *place, struct header *header, uint64
     bool first = prefix[MAGIC_BYTES] == 1;
     if (prefix[MAGIC_BYTES] < 1 || prefix[MAGIC_BYTES] > 3)
         return error_set(error, "%s: unknown format version %u", place->name, prefix[MAGIC_BYTES]);
+    if (prefix[MAGIC_BYTES + 1] != 0)
+        return error_set(error, "%s: unknown format version %u.%u", place->name, prefix[MAGIC_BYTES],
+                         prefix[MAGIC_BYTES + 1]);
     uint64_t before = first ? PREFIX_V1 : PREFIX_V2, length = prefix[8] | (uint64_t)prefix[9] << 8;
     if (!first)
         length |= (uint64_t)prefix[10] << 16 | (uint64_t)prefix[11] << 24;
@@ -338,6 +341,16 @@ static void add_objects(const struct reader *reader, const struct place *place, 
     tensor->is_no_number = false;
 }
 
+/* Reports whether numpy can have the array: without the dimensions of 0, its bytes are fewer than 2^63. */
+static bool fits_numpy(const struct tensor *tensor)
+{
+    uint64_t n_bytes = tensor->dtype->block_bytes;
+    for (unsigned i = 0; i < tensor->rank; i++)
+        if (tensor->shape[i] != 0 && !checked_multiply(n_bytes, tensor->shape[i], &n_bytes))
+            return false;
+    return n_bytes <= INT64_MAX;
+}
+
 static bool add_array(const struct reader *reader, const char *name, const struct place *place, struct error *error)
 {
     struct arena *arena = reader->checkpoint->arena;
@@ -352,7 +365,7 @@ static bool add_array(const struct reader *reader, const char *name, const struc
     if (tensor.dtype == NULL)
         tensor.dtype = &u8_dtype;
     tensor.shape = arena_copy(arena, header.shape, header.rank * sizeof *header.shape);
-    if (!shape_size(tensor.dtype, tensor.shape, header.rank, &n_elements, &n_bytes, NULL))
+    if (!shape_size(tensor.dtype, tensor.shape, header.rank, &n_elements, &n_bytes, NULL) || !fits_numpy(&tensor))
         return error_set(error, "%s: the size of its shape overflows", place->name);
     if (tensor.refusal == NULL) {
         if (!check_length(reader, place, before, n_bytes, error))

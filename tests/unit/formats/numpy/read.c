@@ -64,6 +64,8 @@ static const struct {
     {HEADER("'<i2'", "False", "1"), 2, BAD},
     {HEADER("'<i2'", "False", "(-1,)"), 2, BAD},
     {HEADER("'<i2'", "False", "(99999999999999999999,)"), 2, BAD},
+    {HEADER("'<i2'", "False", "(0, 9223372036854775808)"), 0, "x.npy: the size of its shape overflows"},
+    {HEADER("'<i2'", "False", "(4611686018427387904, 0)"), 0, "x.npy: the size of its shape overflows"},
     {HEADER("'<i2'", "False", "(,)"), 2, BAD},
     {HEADER("'<i2'", "False", "(1,), 'shape': (1,)"), 2, BAD},
     {HEADER("'<i2'", "False", "(1,), 'more': 1"), 2, BAD},
@@ -101,6 +103,7 @@ static void check_versions(void)
     check_array(3, header, 4, &defaults, "x I16 [2] 256 770");
     check_array(4, header, 4, &defaults, "x.npy: unknown format version 4");
     check_array(0, header, 4, &defaults, "x.npy: unknown format version 0");
+    check_array(257, header, 4, &defaults, "x.npy: unknown format version 1.1");
     check_array(1, header, 5, &trailing, "x I16 [2] 256 770");
     files_write("x.npy", "\x93NUMPY\1\0\1", 9);
     char *described = archive_describe("x.npy", &defaults);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 enum {
+    FOLDER = 0x10, /* the attribute of MS-DOS */
     END_BYTES = 22,
     END64_BYTES = 56,
     LOCATOR_BYTES = 20,
@@ -240,6 +241,9 @@ static bool read_entry(struct zip_member *member, const unsigned char *entry, ui
     *ret_reason = "the zip64 field of its directory entry is damaged";
     if (!find_zip64(extra, extra_length, &field, &field_length) || !widen(&member->size, &field, &field_length) ||
         !widen(&member->compressed_size, &field, &field_length) || !widen(&member->header, &field, &field_length))
+        return false;
+    *ret_reason = "it is marked as a folder, which torch reads as zeros, but has bytes";
+    if ((le32(entry + 38) & FOLDER) != 0 && member->size > 0)
         return false;
     *ret_reason = "it is on another disk";
     return le16(entry + 34) == 0 && check_member(member, ret_reason);

@@ -20,7 +20,7 @@ struct member {
     uint16_t method, flags, local_flags, local_method;
     bool streamed; /* zeros in the local header, a descriptor after the data: torch */
     bool zip64;    /* numbers in zip64 fields */
-    uint64_t size, compressed_size, local_size, offset, crc, local_crc, disk;
+    uint64_t size, compressed_size, local_size, offset, crc, local_crc, disk, attributes;
     uint16_t local_date;
     const char *other_name; /* Info-ZIP's field of a name in UTF-8, which wfs does not look at, and libzip does */
     uint16_t n_empty_fields, n_local_fields;
@@ -137,7 +137,8 @@ static void write_entry(struct buffer *file, const struct member *member, const 
     buffer_append_le(file, (member->zip64 ? 28 : 0) + fields.length, 2);
     buffer_append_le(file, 0, 2);
     buffer_append_le(file, member->disk, 2);
-    buffer_append_le(file, 0, 6);
+    buffer_append_le(file, 0, 2);
+    buffer_append_le(file, member->attributes, 4);
     buffer_append_le(file, member->zip64 ? UINT32_MAX : either(member->offset, written->header), 4);
     buffer_append(file, member->name, name_length);
     if (member->zip64) {
@@ -224,6 +225,8 @@ static const struct archive archives[] = {
     {.members = {MEMBER("a/x", .flags = 0x0040)}, .error = "directory entry 0 ('a/x'): it is encrypted"},
     {.members = {MEMBER("a/x", .flags = 0x2000)}, .error = "directory entry 0 ('a/x'): it is encrypted"},
     {.members = {MEMBER("a/x", .flags = 0x0020)}, .error = "directory entry 0 ('a/x'): it has unsupported flags"},
+    {.members = {MEMBER("a/x", .attributes = 0x10)}, .error = "directory entry 0 ('a/x'): it is marked as a folder"},
+    {.members = {MEMBER("a/x", .attributes = 0x20)}},
     {.members = {MEMBER("a/x", .method = 9)}, .error = "directory entry 0 ('a/x'): its compression method is neither"},
     {.members = {MEMBER("a/x", .method = 12)}, .error = "directory entry 0 ('a/x'): its compression method is neither"},
     {.members = {MEMBER("a/x", .method = 14)}, .error = "directory entry 0 ('a/x'): its compression method is neither"},

@@ -1,9 +1,9 @@
 /* FP8 of queries, keys and values in one matrix, cut for 8 or 4 ranks, as published for MiMo V2.5 (conversion/mimo.py).
  *
- * The qkv_proj below model.layers.N.self_attn and model.mtp.layers.N.self_attn has the rows of one rank after the other:
- * the rank's queries, its keys, its values. So do the scales, one for 128 rows and 128 columns, which begin anew with
- * each rank. Only the number of the scales' rows tells the number of ranks. The unpacked matrix is uncut: all queries
- * first, then all keys, then all values. */
+ * The qkv_proj below model.layers.N.self_attn and model.mtp.layers.N.self_attn has the rows of one rank after the
+ * other: the rank's queries, its keys, its values. So do the scales, one for 128 rows and 128 columns, which begin anew
+ * with each rank. Only the number of the scales' rows tells the number of ranks. The unpacked matrix is uncut: all
+ * queries first, then all keys, then all values. */
 #include "base/text.h"
 #include "models/packings/packed.h"
 

@@ -242,17 +242,48 @@ static bool mark_last(struct model_builder *builder, struct error *error)
     return true;
 }
 
+/* Finds the window of the draft; 0: it has none. dflash_config has a word of its own for it. */
+static bool find_window(const struct model_builder *builder, bool *ret_of_all, uint64_t *ret_window)
+{
+    const struct hparams *hparams = builder->model->hparams;
+    bool has_own = follows(&builder->model->references, DFLASH_CAUSAL);
+    bool is_usual = json_bool(hparams_get(hparams, "use_sliding_window"), false);
+    bool is_own = has_own && json_bool(of_dflash_config(builder, "use_swa"), false);
+    *ret_of_all = is_own;
+    if (!is_usual && !is_own)
+        return false;
+    if (has_own && json_u64(of_dflash_config(builder, "swa_window_size"), ret_window) && *ret_window > 0)
+        return true;
+    return is_usual && json_u64(hparams_get(hparams, "sliding_window"), ret_window) && *ret_window > 0;
+}
+
+static bool mark_layers(struct model_builder *builder, bool all, struct error *error)
+{
+    struct layers layers;
+    if (!layers_new(builder, &layers, error))
+        return false;
+    for (uint64_t i = 0; i < layers.n; i++)
+        layers.values[i] = all;
+    layers_set(builder, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
+    return true;
+}
+
 static bool emit_window(struct model_builder *builder, struct error *error)
 {
     const struct hparams *hparams = builder->model->hparams;
-    static const struct key_row row[] = {{"attention.sliding_window", GGUF_U32, IF_TRUE, "sliding_window"}, {0}};
+    bool of_all;
     uint64_t window;
-    if (!json_bool(hparams_get(hparams, "use_sliding_window"), false) ||
-        !json_u64(hparams_get(hparams, "sliding_window"), &window) || window == 0)
+    if (!find_window(builder, &of_all, &window))
         return true;
-    bool is_listed = json_is(hparams_get(hparams, "layer_types"), JSON_ARRAY);
-    return builder_emit(builder, row, error) &&
-           (is_listed ? emit_sliding_layers(builder, error) : mark_last(builder, error));
+    if (window > UINT32_MAX)
+        return error_set(error, "config.json: the sliding window is too large");
+    gguf_set_u32(&builder->model->kvs, builder_key(builder, "attention.sliding_window"), (uint32_t)window);
+    if (of_all && follows(&builder->model->references, DFLASH_ALL_WINDOWS))
+        return mark_layers(builder, true, error);
+    if (json_is(hparams_get(hparams, "layer_types"), JSON_ARRAY))
+        return emit_sliding_layers(builder, error);
+    return json_bool(hparams_get(hparams, "use_sliding_window"), false) ? mark_last(builder, error)
+                                                                        : mark_layers(builder, false, error);
 }
 
 static bool check_target(struct model_builder *builder, struct error *error)

@@ -53,6 +53,8 @@ const struct change_row change_rows[N_CHANGES] = {
          "target has them"},
     [DFLASH_CAUSAL] = {"dflash-causal", 10662, 10688,
                        "DFlash: attention.causal, and windows of dflash_config; DSpark: has_confidence_head"},
+    [DFLASH_ALL_WINDOWS] = {"dflash-all-windows", 11117, 11138,
+                            "DFlash: use_swa of dflash_config gives all layers a window, whatever layer_types says"},
     [DFLASH_ROTARY] = {"dflash-rotary", 11292, 11321,
                        "DFlash: rope.dimension_count, attention.value_scale, and the embedding's scale of a Gemma"},
     [CLASSES_10531] = {"classes-10531", 10472, 10531, "classes and pre-tokenizers that b10472 does not know"},

@@ -39,6 +39,7 @@ enum upstream_change {
     LORA_OF_DELTA_NET,
     DFLASH_KEYS,
     DFLASH_CAUSAL,
+    DFLASH_ALL_WINDOWS,
     DFLASH_ROTARY,
     /* the classes and pre-tokenizers that appeared by a build: family.since, pre_hash.since */
     CLASSES_10531,

@@ -24,6 +24,9 @@ json.dump({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []}, "p
           open(sys.argv[1] + "/base/tokenizer.json", "w"))
 model("draft", {"architectures": ["LlamaForCausalLMEagle3"], "num_hidden_layers": 1, "draft_vocab_size": 2, **sizes},
       {"fc.weight": ("F32", [4, 12], bytes(192)), "d2t": ("I64", [2], struct.pack("<2q", 1, 3))})
+model("windows", {"architectures": ["DFlashDraftModel"], "model_type": "qwen3", "num_hidden_layers": 2, **sizes,
+                  "dflash_config": {"target_layer_ids": [1], "mask_token_id": 3, "use_swa": True, "swa_window_size": 6}},
+      {"fc.weight": ("F32", [4, 4], bytes(64)), "norm.weight": ("F32", [4], bytes(16))})
 EOF
 }
 
@@ -42,6 +45,18 @@ setup() {
     [ "$(tail -c 32 "$MNT/model.gguf" | od -A n -t d8 | tr -s ' \n' ' ')" = " 1 4 0 0 " ]
     unmount "$MNT"
     server_is_quiet
+}
+
+# As convert_hf_to_gguf.py of b10662, b10688 and b11549 writes them.
+@test "use_swa of a DFlash draft gives its layers a window, in builds that know it" {
+    windows_of() {
+        "$WFS" cat -o "base=$BASE,llama.cpp=b$1" "$BATS_FILE_TMPDIR/windows" model.gguf >"$BATS_TEST_TMPDIR/$1.gguf"
+        "$WFS" cat "$BATS_TEST_TMPDIR/$1.gguf" metadata.json |
+            jq -c '[.metadata | to_entries[] | select(.key | startswith("dflash.attention.sliding_window")) | .value]'
+    }
+    [ "$(windows_of 10662)" = "[]" ]
+    [ "$(windows_of 10688)" = "[6,[false,false]]" ]
+    [ "$(windows_of 11549)" = "[6,[true,true]]" ]
 }
 
 @test "a draft model without a base shows everything else, and says why" {

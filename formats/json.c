@@ -315,8 +315,8 @@ static bool surrogates_paired(const char *text, size_t length, size_t *ret_offse
     return true;
 }
 
-/* Returns how many bytes stand before the first form feed or vertical tab: JSON has them neither between values nor in
- * texts, where they are escaped. */
+/* Returns the number of bytes before the first form feed or vertical tab. yajl takes both as white space, which JSON
+ * does not allow; in a text they are escaped. */
 static size_t length_without_breaks(const char *text, size_t length)
 {
     const char *feed = memchr(text, '\f', length);

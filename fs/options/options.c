@@ -536,9 +536,9 @@ static const char *const ignored_words[] = {
 /* Words that ask for an impossible mount. mount(8) and mount.fuse3 add some that the user did not write. */
 static const struct refused_word {
     const char *word, *reason;
-    bool is_meant; /* whoever gives it */
+    bool is_never_added; /* by mount(8) itself: the user gave it */
 } refused_words[] = {
-    {"remount", "the options of a mount do not change; 'wfs mount --replace' mounts it anew", .is_meant = true},
+    {"remount", "the options of a mount do not change; 'wfs mount --replace' mounts it anew", .is_never_added = true},
     {"rw", "a mount is read-only; allow_rdwr lets programs open its files for reading and writing"},
     {"suid", "mounts do not support set-user-ID programs"},
     {"dev", "mounts do not support devices"},
@@ -641,7 +641,7 @@ static bool set_word(struct options *options, const char *word, struct error *er
     size_t length = strcspn(word, "=");
     const char *value = word[length] == '=' ? word + length + 1 : NULL;
     const struct refused_word *refused = refused_word(word);
-    if (is_ignored(word) || (refused != NULL && options->for_helper && !refused->is_meant))
+    if (is_ignored(word) || (refused != NULL && options->for_helper && !refused->is_never_added))
         return true;
     if (refused != NULL)
         return error_set(error, "option %s: %s", word, refused->reason);

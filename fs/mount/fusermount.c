@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -52,6 +53,10 @@ bool fusermount_mount(struct fuse_session *fuse, const char *path, char words[FU
     return mounted;
 }
 
+/* How long a process is waited for, if a user has as many as are allowed: of a server that ends, threads and processes
+ * still count for a moment, and nobody else detaches its mount. */
+enum { START_TRIES = 40, START_NANOSECONDS = 50 * 1000 * 1000 };
+
 /* Starts fusermount3 with the pipe as its stderr. Returns 0 or an errno. */
 static int start(const char *path, bool lazy, int said, pid_t *ret_child)
 {
@@ -59,7 +64,12 @@ static int start(const char *path, bool lazy, int said, pid_t *ret_child)
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, said, STDERR_FILENO);
-    int reason = posix_spawnp(ret_child, arguments[0], &actions, NULL, (char *const *)arguments, environ);
+    int reason = EAGAIN;
+    for (int i = 0; i < START_TRIES && reason == EAGAIN; i++) {
+        reason = posix_spawnp(ret_child, arguments[0], &actions, NULL, (char *const *)arguments, environ);
+        if (reason == EAGAIN)
+            nanosleep(&(struct timespec){.tv_nsec = START_NANOSECONDS}, NULL);
+    }
     posix_spawn_file_actions_destroy(&actions);
     return reason;
 }

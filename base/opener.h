@@ -21,8 +21,12 @@ struct opener_roots {
     const int *descriptors;   /* to keep: names may be /dev/fd/N; up to a -1, or NULL */
 };
 
-/* Starts the opener for the life of the process, which has one thread yet. Returns false with errno. */
+/* Starts the opener, in a process that has one thread yet. Returns false with errno. */
 bool opener_start(const struct opener_roots *roots);
+
+/* Ends the opener, if there is one, and waits for it: nothing can be opened any more. No other thread may ask. Without
+ * it the opener ends after the process, and is left to a parent that may not wait for it. */
+void opener_end(void);
 
 /* Makes the opener leave its working directory: relative names end. */
 void opener_leave_directory(void);

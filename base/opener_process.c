@@ -144,6 +144,13 @@ bool opener_start(const struct opener_roots *roots)
     return is_running;
 }
 
+void opener_end(void)
+{
+    if (is_running)
+        helper_end(&opener);
+    is_running = false;
+}
+
 bool opener_is_running(void)
 {
     return is_running;

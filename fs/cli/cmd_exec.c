@@ -1,4 +1,5 @@
 #include "base/arrival.h"
+#include "base/opener.h"
 #include "base/report.h"
 #include "base/system.h"
 #include "fs/cli/command.h"
@@ -230,6 +231,7 @@ static int run(const struct invocation *invocation)
         open_and_serve(&execution, invocation);
     else
         report("%s", error.message);
+    opener_end();
     if (execution.mounter != NULL) {
         mounter_free(execution.mounter); /* removes the directory */
         close(execution.mountpoint.hold);

@@ -1,4 +1,5 @@
 #include "base/arrival.h"
+#include "base/opener.h"
 #include "base/report.h"
 #include "formats/components.h"
 #include "formats/location_local.h"
@@ -193,6 +194,7 @@ static int run(const struct invocation *invocation)
     mounting.mountpoint = invocation->arguments[invocation->n_arguments - 1];
     mounting.verbose = invocation->flags[FLAG_VERBOSE];
     status = open_and_serve(&mounting, invocation);
+    opener_end();
     mounter_free(mounting.mounter);
     if (mounting.hold >= 0)
         close(mounting.hold);

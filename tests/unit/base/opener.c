@@ -121,6 +121,16 @@ static void check_watch(void)
     CHECK(opener_watch(open("secret", O_PATH | O_CLOEXEC), inotify) != 0);
 }
 
+static void check_end(void)
+{
+    confine(false);
+    CHECK(strcmp(text_of(AT_FDCWD, "single"), "single") == 0);
+    opener_end();
+    CHECK(waitpid(-1, NULL, 0) < 0 && errno == ECHILD);
+    CHECK(text_of(AT_FDCWD, "single")[0] == '\0');
+    opener_end();
+}
+
 static void in_child(void (*check)(void), const char *name)
 {
     int status = -1;
@@ -156,6 +166,7 @@ int main(void)
     in_child(check_anywhere, "an opener for links that lead anywhere");
     in_child(check_leaving, "an opener that leaves its directory");
     in_child(check_watch, "a watch");
+    in_child(check_end, "an end that leaves no process");
     files_remove();
     return check_done();
 }

@@ -1,5 +1,6 @@
 """idmapped.py FROM TO: shows a mount a second time, with other users: 0 is 100000 there, as a container with users of its
-own sees it. Ends with 3 where the kernel has no idmapped mounts of this file system's kind."""
+own sees it. Ends with 3 where the kernel has no idmapped mounts of this file system's kind, and with 4 where nobody may make
+users, as in a chroot."""
 import ctypes
 import errno
 import os
@@ -8,7 +9,7 @@ import struct
 import sys
 
 OPEN_TREE, MOVE_MOUNT, MOUNT_SETATTR = 428, 429, 442
-CLONE_NEWUSER, OPEN_TREE_CLONE, AT_EMPTY_PATH, MOVE_MOUNT_F_EMPTY_PATH, MOUNT_ATTR_IDMAP = 0x10000000, 1, 0x1000, 4, 0x100000
+PR_SET_PDEATHSIG, CLONE_NEWUSER, OPEN_TREE_CLONE, AT_EMPTY_PATH, MOVE_MOUNT_F_EMPTY_PATH, MOUNT_ATTR_IDMAP = 1, 0x10000000, 1, 0x1000, 4, 0x100000
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -24,10 +25,14 @@ def users():
     ready, say = os.pipe()
     child = os.fork()
     if child == 0:
-        say_error = libc.unshare(CLONE_NEWUSER)
-        os.write(say, bytes([say_error & 1]))
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if libc.unshare(CLONE_NEWUSER) != 0:
+            os._exit(4)
+        os.write(say, b"1")
         signal.pause()
-    os.read(ready, 1)
+    os.close(say)
+    if os.read(ready, 1) == b"":
+        sys.exit(4)
     for name in ("uid_map", "gid_map"):
         with open(f"/proc/{child}/{name}", "w") as file:
             file.write("0 100000 65536")

@@ -1,7 +1,7 @@
 /* The options after -o: the same words for all commands and for the library, so that all show the same tree.
  *
  * One table has the name, argument, help and field of each option; parsing, --help, the man page and the shell
- * completions all use it. A new option takes a row in options.c. */
+ * completions all use it. A new option takes a row in option_rows.c. */
 #pragma once
 
 #include "base/buffer.h"
@@ -70,8 +70,9 @@ struct option_row {
     bool (*parse)(void *field, const char *value, struct arena *arena, struct error *error);
     size_t field; /* its offset in struct options */
     enum commas commas;
-    bool is_transport; /* affects how bytes are fetched or kept, but changes none */
-    bool reads_file;
+    bool is_transport;                    /* affects how bytes are fetched or kept, but changes none */
+    bool reads_file;                      /* that the value names; a failure is bad input, not misuse */
+    bool finds_file;                      /* by a name of wfs's own, such as a layout's */
     bool names_input;                     /* the value names files that bytes are computed from */
     const char *words;                    /* all values, separated by spaces; NULL: see `values` */
     void (*values)(struct buffer *words); /* appends all values, separated by spaces; NULL: too many to list */

@@ -7,6 +7,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "formats/source.h"
+#include "fs/mount/refused_writes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -608,75 +609,6 @@ static void answer_listxattr(void *context)
 static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 {
     ask(answer_listxattr, (struct question){.req = req, .id = ino, .size = size});
-}
-
-/* Writers. The kernel refuses them on a mount that is `ro`; these operations refuse them on a mount that another
- * process made, that root remounted, or that has -o allow_rdwr. */
-
-static void refuse_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *status, int to_set, struct fuse_file_info *fi)
-{
-    fuse_reply_err(req, EROFS);
-}
-
-static void refuse_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t device)
-{
-    fuse_reply_err(req, EROFS);
-}
-
-static void refuse_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
-{
-    fuse_reply_err(req, EROFS);
-}
-
-static void refuse_removal(fuse_req_t req, fuse_ino_t parent, const char *name)
-{
-    fuse_reply_err(req, EROFS);
-}
-
-static void refuse_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
-{
-    fuse_reply_err(req, EROFS);
-}
-
-static void refuse_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
-                          const char *new_name, unsigned flags)
-{
-    fuse_reply_err(req, EROFS);
-}
-
-static void refuse_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t new_parent, const char *new_name)
-{
-    fuse_reply_err(req, EROFS);
-}
-
-static void refuse_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi)
-{
-    fuse_reply_err(req, EROFS);
-}
-
-/* Refuses a write, whose bytes the kernel has already put into its pages of the file. */
-static void refuse_write(fuse_req_t req, fuse_ino_t ino, const char *bytes, size_t size, off_t offset,
-                         struct fuse_file_info *fi)
-{
-    struct watch *watch = served_by(req)->watch;
-    fuse_reply_err(req, EROFS);
-    watch_refused_write(watch, ino);
-}
-
-static void refuse_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value, size_t size, int flags)
-{
-    fuse_reply_err(req, EROFS);
-}
-
-static void refuse_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
-{
-    fuse_reply_err(req, EROFS);
-}
-
-static void refuse_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length,
-                             struct fuse_file_info *fi)
-{
-    fuse_reply_err(req, EROFS);
 }
 
 /* Operations without a row get ENOSYS, and then the kernel handles them by itself: flush, locks, lseek. */

@@ -19,6 +19,10 @@ enum location_links { LOCATION_INSIDE, LOCATION_FOLLOW };
  * paths. Returns NULL on failure; the error begins with `text`, without a URL's secrets. */
 struct location *location_open(const char *text, enum location_links links, const char **ret_file, struct error *error);
 
+/* Reports whether a text, with the variables that name proxies and endpoints, names every port that a location may be
+ * read from, besides those of HTTP and HTTPS. Else servers send to others, or a file of settings names them. */
+bool location_names_all_ports(const char *text);
+
 /* Returns the name of such a text for messages, lists and metadata, in the arena: a URL without its query and its user,
  * which may be secrets. */
 const char *location_shown(const char *text, struct arena *arena);

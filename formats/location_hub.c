@@ -406,4 +406,14 @@ static struct location *hub_open(const char *text, enum location_links links, co
     return site_location(site, hub.path, ret_file, error);
 }
 
-const struct location_scheme hub_scheme = {.prefix = "hf://", .open = hub_open};
+/* A hub of the user's own, at a port of its own, sends to stores of files elsewhere. */
+static bool names_all_ports(void)
+{
+    struct arena *arena = arena_new();
+    const char *host = strstr(hub_endpoint(arena), "://");
+    bool result = host == NULL || strchr(host + 3, ':') == NULL;
+    arena_free(arena);
+    return result;
+}
+
+const struct location_scheme hub_scheme = {.prefix = "hf://", .open = hub_open, .names_all_ports = names_all_ports};

@@ -5,12 +5,23 @@
 static const struct location_scheme *const schemes[] = {&hub_scheme, &s3_scheme, &https_scheme, &http_scheme,
                                                         &local_scheme};
 
-struct location *location_open(const char *text, enum location_links links, const char **ret_file, struct error *error)
+static const struct location_scheme *scheme_of(const char *text)
 {
     const struct location_scheme *const *scheme = schemes;
     while (!text_starts_with(text, (*scheme)->prefix))
         scheme++;
-    return (*scheme)->open(text, links, ret_file, error);
+    return *scheme;
+}
+
+struct location *location_open(const char *text, enum location_links links, const char **ret_file, struct error *error)
+{
+    return scheme_of(text)->open(text, links, ret_file, error);
+}
+
+bool location_names_all_ports(const char *text)
+{
+    const struct location_scheme *scheme = scheme_of(text);
+    return scheme->names_all_ports == NULL || scheme->names_all_ports();
 }
 
 struct source *location_open_file(const char *text, struct error *error)

@@ -324,4 +324,10 @@ static struct location *s3_open(const char *text, enum location_links links, con
     return NULL;
 }
 
-const struct location_scheme s3_scheme = {.prefix = "s3://", .open = s3_open};
+/* The file of AWS's settings may name an endpoint. */
+static bool names_all_ports(void)
+{
+    return false;
+}
+
+const struct location_scheme s3_scheme = {.prefix = "s3://", .open = s3_open, .names_all_ports = names_all_ports};

@@ -33,6 +33,8 @@ struct location *location_new(const struct location_ops *ops, void *context);
 struct location_scheme {
     const char *prefix; /* of texts that name such a location: "https://"; "" fits all texts that no earlier row does */
     struct location *(*open)(const char *text, enum location_links links, const char **ret_file, struct error *error);
+    /* like location_names_all_ports(); NULL: its texts do */
+    bool (*names_all_ports)(void);
 };
 
 extern const struct location_scheme local_scheme, https_scheme, http_scheme, hub_scheme, s3_scheme;

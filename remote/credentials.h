@@ -1,7 +1,7 @@
 /* What the environment of the hub's own programs says: where the hub is, and the user's token. */
 #pragma once
 
-#include "remote/http.h"
+#include "base/arena.h"
 
 /* The hub: $HF_ENDPOINT, else https://huggingface.co. Without a '/' at its end. */
 const char *hub_endpoint(struct arena *arena);

@@ -2,10 +2,10 @@
 
 #include "base/text.h"
 #include "formats/huggingface/hub_cache_paths.h"
+#include "formats/location.h"
 #include "formats/location_local.h"
 #include "fs/cli/library.h"
 #include "models/layouts/find.h"
-#include "remote/credentials.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -190,15 +190,6 @@ static void add_environment(struct ports *ports)
     }
 }
 
-/* Reports whether the ports of a source's servers are unknown: those of S3 may be in a file of settings, and a hub of
- * the user's own at a port of its own sends to stores of files elsewhere. */
-static bool has_unknown_ports(const char *text, struct arena *arena)
-{
-    const char *host = strstr(hub_endpoint(arena), "://");
-    return text_starts_with(text, "s3://") ||
-           (text_starts_with(text, "hf://") && host != NULL && strchr(host + 3, ':') != NULL);
-}
-
 const uint16_t *source_ports(const char *const *sources, size_t n, const struct options *options, struct arena *arena)
 {
     enum { HTTPS = 443, HTTP = 80, DNS = 53 };
@@ -210,12 +201,12 @@ const uint16_t *source_ports(const char *const *sources, size_t n, const struct 
     add_environment(&ports);
     for (size_t i = 0; i < n; i++) {
         add_ports_in(&ports, sources[i]);
-        are_unknown |= has_unknown_ports(sources[i], arena);
+        are_unknown |= !location_names_all_ports(sources[i]);
     }
     for (size_t i = 0; i < options->asked.count; i++) {
         const char *value = options->asked.items[i].value != NULL ? options->asked.items[i].value : "";
         add_ports_in(&ports, value);
-        are_unknown |= has_unknown_ports(value, arena);
+        are_unknown |= !location_names_all_ports(value);
     }
     add_port(&ports, 0);
     return are_unknown ? NULL : ports.numbers;

@@ -5,16 +5,15 @@
 #include "base/sha256.h"
 #include "remote/crc.h"
 #include "remote/evict.h"
-#include "remote/options.h"
 #include "remote/sealed.h"
 #include "remote/sparse.h"
+#include "remote/store_directory.h"
 #include "remote/store_memory.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <pwd.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +25,6 @@ enum {
     GRANULES = STORE_SEGMENT / STORE_GRANULE,
     PAGE = 4096,
     VERSION = 1,
-    MAX_DIRECTORY = 3840,
     MAX_PATH = 4096,
 };
 #define PRESENT (UINT64_C(1) << 32) /* in a word, above the CRC-32 */
@@ -65,114 +63,12 @@ static atomic_int n_descriptors;
 static _Atomic uint64_t n_steps; /* by which the store has grown (note_growth()) */
 static struct lock objects_lock = LOCK_INITIALIZER;
 static struct store_object *objects; /* the open ones; guarded by objects_lock */
-static atomic_bool is_told;          /* that nothing can be written */
 
-static void tell_reason(const char *path, const char *reason)
+/* The directory, or "" if there is none: then no path below it is used. */
+static const char *root(void)
 {
-    if (!atomic_exchange(&is_told, true))
-        report("note: %s: %s; computed bytes are not kept, and fetched bytes in memory, the last 64 MiB of them", path,
-               reason);
-}
-
-static void tell(const char *path)
-{
-    tell_reason(path, strerror(errno));
-}
-
-static void find_directory(char path[MAX_PATH])
-{
-    const char *cache = remote_options().cache, *below = "";
-    if (cache == NULL)
-        cache = remote_variable("CACHE_DIRECTORY");
-    if (cache == NULL && (cache = remote_variable("XDG_CACHE_HOME")) != NULL)
-        below = "/wfs";
-    const struct passwd *user = cache == NULL && remote_variable("HOME") == NULL ? getpwuid(getuid()) : NULL;
-    if (cache == NULL) {
-        cache = user != NULL ? user->pw_dir : remote_variable("HOME");
-        below = "/.cache/wfs";
-    }
-    snprintf(path, MAX_DIRECTORY - 32, "%s%s", cache != NULL ? cache : "", below);
-}
-
-/* Makes the directories that a path needs. On failure errno is that of the first one which is missing. */
-static bool make_parents(const char *path)
-{
-    char parent[MAX_PATH];
-    bool made = true;
-    int reason = 0;
-    snprintf(parent, sizeof parent, "%s", path);
-    for (char *slash = strchr(parent + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        bool was_made = made;
-        made = mkdir(parent, 0700) == 0 || errno == EEXIST;
-        if (was_made && !made)
-            reason = errno;
-        *slash = '/';
-    }
-    errno = reason;
-    return made;
-}
-
-static bool make_folder(const char *path)
-{
-    return make_parents(path) && (mkdir(path, 0700) == 0 || errno == EEXIST);
-}
-
-/* Reports whether nobody else can put bytes into a directory: they would be taken for what a server sent. */
-static bool is_own(const char *path)
-{
-    struct stat status;
-    if (stat(path, &status) != 0)
-        tell(path);
-    else if (status.st_uid != geteuid())
-        tell_reason(path, "the cache of another user");
-    else if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-        tell_reason(path, "others may write to this cache; 'chmod go-w' makes it this user's alone");
-    else
-        return true;
-    return false;
-}
-
-static char directory[MAX_DIRECTORY]; /* "": there is none */
-static uint64_t limit;                /* how many bytes it may hold */
-
-static void prepare(void)
-{
-    static const char tag[] =
-        "Signature: 8a477f597d28d172789f06886806bc55\n# Files of wfs that it can fetch or compute again.\n";
-    char path[MAX_PATH];
-    const struct remote_options options = remote_options();
-    limit = options.cache_size.is_set ? options.cache_size.bytes : EVICT_DEFAULT;
-    find_directory(path);
-    size_t length = strlen(path);
-    strcpy(path + length, "/CACHEDIR.TAG");
-    if (*path != '/' || !make_parents(path)) {
-        tell(path);
-        return;
-    }
-    path[length] = '\0';
-    if (!is_own(path))
-        return;
-    path[length] = '/';
-    memcpy(directory, path, length);
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd >= 0 && write(fd, tag, sizeof tag - 1) < 0)
-        tell(path);
-    if (fd >= 0)
-        close(fd);
-}
-
-static bool has_directory(void)
-{
-    static pthread_once_t prepared = PTHREAD_ONCE_INIT;
-    pthread_once(&prepared, prepare);
-    return *directory != '\0' && limit > 0;
-}
-
-const char *store_directory(void)
-{
-    has_directory();
-    return *directory != '\0' ? directory : NULL;
+    const char *directory = store_directory();
+    return directory != NULL ? directory : "";
 }
 
 static struct store_object *new_object(const char *key, uint64_t size, const char *name)
@@ -193,7 +89,7 @@ static struct store_object *new_object(const char *key, uint64_t size, const cha
 static void object_path(const struct store_object *object, char path[MAX_PATH])
 {
     const char *hash = strchr(object->key, '-') + 1;
-    snprintf(path, MAX_PATH, "%s/objects/%.2s/%.79s", directory, hash, object->key);
+    snprintf(path, MAX_PATH, "%s/objects/%.2s/%.79s", root(), hash, object->key);
 }
 
 /* Where the object's sealed file is: that of fetched bytes is shared by all objects with the same SHA-256. */
@@ -202,7 +98,7 @@ static void sealed_path(const struct store_object *object, char path[MAX_PATH])
     if (object->is_computed)
         object_path(object, path);
     else
-        snprintf(path, MAX_PATH, "%s/objects/%.2s/sha256-%s", directory, object->sha256, object->sha256);
+        snprintf(path, MAX_PATH, "%s/objects/%.2s/sha256-%s", root(), object->sha256, object->sha256);
 }
 
 static bool has_line(const char *lines, const char *line)
@@ -235,7 +131,7 @@ static void open_sealed(struct store_object *object)
 {
     char path[MAX_PATH];
     struct sealed *none = NULL, *sealed = NULL;
-    if (has_directory() && (object->is_computed || object->sha256[0] != '\0')) {
+    if (store_is_usable() && (object->is_computed || object->sha256[0] != '\0')) {
         sealed_path(object, path);
         sealed = sealed_open(path, object->size);
     }
@@ -388,7 +284,7 @@ static int make_segment(const struct store_object *object, uint64_t segment)
     const struct page page = page_of(object, segment);
     segment_path(object, segment, path);
     snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
-    int fd = make_parents(path) ? mkostemp(temporary, O_CLOEXEC) : -1;
+    int fd = store_make_parents(path) ? mkostemp(temporary, O_CLOEXEC) : -1;
     if (fd < 0)
         return -1;
     errno = ENOSPC; /* of a write that ends early */
@@ -451,11 +347,11 @@ static int take_segment(struct store_object *object, uint64_t number, bool make,
 {
     struct segment *segment = sparse_at(&object->segments, number); /* before the lock: memory may run out */
     shared_lock_read(&object->in_use);
-    int none = 0, held = has_directory() ? atomic_load(&segment->held) : 0;
+    int none = 0, held = store_is_usable() ? atomic_load(&segment->held) : 0;
     *ret_is_kept = held > 0;
     if (held > 0)
         note_use(segment, held - 1);
-    if (held > 0 || !has_directory())
+    if (held > 0 || !store_is_usable())
         return held - 1;
     held = open_segment(object, number) + 1;
     if (held == 0 && make)
@@ -576,12 +472,12 @@ static bool write_granule(struct store_object *object, uint64_t granule, const v
 /* Looks at each step by which the store grows whether it has grown too large. */
 static void note_growth(size_t length)
 {
-    const uint64_t step = limit / 8 < STORE_SEGMENT ? limit / 8 : STORE_SEGMENT;
+    const uint64_t step = store_limit() / 8 < STORE_SEGMENT ? store_limit() / 8 : STORE_SEGMENT;
     static _Atomic uint64_t n_new;
     if (atomic_fetch_add(&n_new, length) + length < step)
         return;
     atomic_store(&n_new, 0);
-    evict(directory, limit);
+    evict(store_directory(), store_limit());
     atomic_fetch_add(&n_steps, 1);
     lock_take(&objects_lock);
     for (struct store_object *object = objects; object != NULL; object = object->older)
@@ -592,16 +488,16 @@ static void note_growth(size_t length)
 /* Makes room on a disk that is full, once. */
 static bool write_to_disk(struct store_object *object, uint64_t granule, const void *bytes, size_t length)
 {
-    if (!has_directory())
+    if (!store_is_usable())
         return false;
     bool written = write_granule(object, granule, bytes, length);
     int reason = errno;
-    if (!written && reason == ENOSPC && evict(directory, limit) > 0)
+    if (!written && reason == ENOSPC && evict(store_directory(), store_limit()) > 0)
         written = write_granule(object, granule, bytes, length);
     if (written)
         note_growth(length);
     else
-        tell_reason(directory, strerror(reason));
+        store_tell(store_directory(), strerror(reason));
     return written;
 }
 
@@ -617,7 +513,7 @@ static void each_segment(struct store_object *object, void (*take)(void *context
 {
     char path[MAX_PATH];
     object_path(object, path);
-    DIR *folder = has_directory() ? opendir(path) : NULL;
+    DIR *folder = store_is_usable() ? opendir(path) : NULL;
     for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
         char *end;
         uint64_t number = strtoull(entry->d_name, &end, 10);
@@ -672,10 +568,10 @@ bool store_seal(struct store_object *object, store_fill *fill, void *context)
 {
     char path[MAX_PATH];
     uint64_t n_granules = (object->size + STORE_GRANULE - 1) / STORE_GRANULE;
-    if (!has_directory() || object->size > limit / 2)
+    if (!store_is_usable() || object->size > store_limit() / 2)
         return false;
     sealed_path(object, path);
-    struct sealing *sealing = make_folder(path) ? sealing_begin(path) : NULL;
+    struct sealing *sealing = store_make_folder(path) ? sealing_begin(path) : NULL;
     if (sealing == NULL)
         return false;
     unsigned char *bytes = memory_alloc(STORE_GRANULE);
@@ -702,7 +598,7 @@ void store_discard(struct store_object *object)
     struct sealed *sealed = sealed_of(object);
     if (sealed != NULL)
         sealed_remove(sealed);
-    if (has_directory())
+    if (store_is_usable())
         remove_segments(object);
     shared_lock_write(&object->in_use);
     close_segments(object); /* their bytes are read no more */
@@ -712,14 +608,14 @@ void store_discard(struct store_object *object)
 
 static bool text_path(const char *name, char path[MAX_PATH])
 {
-    snprintf(path, MAX_PATH, "%s/texts/%.120s", directory, name);
-    return make_parents(path);
+    snprintf(path, MAX_PATH, "%s/texts/%.120s", root(), name);
+    return store_make_parents(path);
 }
 
 void store_save(const char *name, const char *text, size_t length)
 {
     char path[MAX_PATH], temporary[MAX_PATH + 16];
-    if (!has_directory() || !text_path(name, path))
+    if (!store_is_usable() || !text_path(name, path))
         return;
     snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
     int fd = mkostemp(temporary, O_CLOEXEC);
@@ -734,7 +630,7 @@ char *store_load(const char *name, size_t limit, struct arena *arena, size_t *re
 {
     char path[MAX_PATH];
     struct stat status;
-    int fd = has_directory() && text_path(name, path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    int fd = store_is_usable() && text_path(name, path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     char *text = NULL;
     if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && (uint64_t)status.st_size <= limit) {
         *ret_length = (size_t)status.st_size;

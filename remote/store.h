@@ -90,9 +90,6 @@ void store_discard(struct store_object *object);
  * the object is not sealed. */
 int store_sealed_descriptor(const struct store_object *object);
 
-/* The directory of the store; NULL: there is none. */
-const char *store_directory(void);
-
 /* A text under a name of letters, digits, '-' and '.'; store_load() returns NULL if there is none. Neither fails
  * visibly: what is not kept is asked for again. */
 void store_save(const char *name, const char *text, size_t length);

@@ -6,6 +6,7 @@
 #include "fs/cli/terminal.h"
 #include "remote/evict.h"
 #include "remote/store.h"
+#include "remote/store_directory.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,6 +7,7 @@
 #include "fs/http/libmicrohttpd.h"
 #include "fs/http/server.h"
 #include "remote/store.h"
+#include "remote/store_directory.h"
 
 #include <errno.h>
 #include <semaphore.h>

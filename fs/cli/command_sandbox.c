@@ -5,6 +5,7 @@
 #include "formats/location_local.h"
 #include "formats/source.h"
 #include "remote/store.h"
+#include "remote/store_directory.h"
 
 #include <string.h>
 

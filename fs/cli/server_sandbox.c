@@ -6,6 +6,7 @@
 #include "fs/mount/confinement.h"
 #include "remote/credentials.h"
 #include "remote/store.h"
+#include "remote/store_directory.h"
 
 #include <errno.h>
 #include <pwd.h>

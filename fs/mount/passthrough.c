@@ -3,6 +3,7 @@
 #include "base/lock.h"
 #include "formats/source.h"
 #include "remote/store.h"
+#include "remote/store_directory.h"
 
 #include <errno.h>
 #include <fcntl.h>

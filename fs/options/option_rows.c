@@ -273,6 +273,13 @@ static bool parse_build(void *field, const char *value, struct arena *arena, str
     return reference_parse(value, field, error);
 }
 
+static bool parse_tokenizer(void *field, const char *value, struct arena *arena, struct error *error)
+{
+    *(bool *)field = strcmp(value, "exact") == 0;
+    return *(bool *)field || strcmp(value, "converter") == 0 ||
+           error_set(error, "'%s' is neither exact nor converter", value);
+}
+
 static bool parse_seconds(void *field, const char *value, struct arena *arena, struct error *error)
 {
     enum { DAY = 24 * 60 * 60 };
@@ -406,6 +413,9 @@ const struct option_row option_rows[] = {
      parse_text, FIELD(whisper), .names_input = true},
     {"llama.cpp", "BUILD", "GGUF files: the bytes that this build of llama.cpp writes; the default is the newest known",
      false, parse_build, FIELD(content.references), .values = build_values},
+    {"tokenizer", "exact|converter",
+     "GGUF files: 'exact' splits text as transformers does where the converter's own tokenizer does not", false,
+     parse_tokenizer, FIELD(content.references.exact_tokenizer), .words = "exact converter"},
     {"fold-scale", NULL, "LoRA adapters: adapter.gguf as strong in llama.cpp as in peft (rsLoRA, alpha_pattern)", false,
      parse_flag, FIELD(content.fold_scale)},
     {"partial", NULL, "make files of a checkpoint that is known to be incomplete, such as one shard", false, parse_flag,

@@ -109,6 +109,8 @@ static bool add_by_kinds(struct model_builder *builder, const struct family *fam
     enum vocab_result result = VOCAB_ABSENT;
     for (size_t i = 0; i < FAMILY_MAX_VOCABS && family->vocabs[i] != NULL && result == VOCAB_ABSENT; i++)
         result = vocab_add(family->vocabs[i], &builder->model->kvs, input, error);
+    if (result == VOCAB_ABSENT)
+        result = vocab_add_saved(&builder->model->kvs, input, error);
     if (result == VOCAB_FAILED)
         return false;
     if (result == VOCAB_ABSENT)

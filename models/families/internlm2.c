@@ -37,7 +37,7 @@ const struct family internlm2_family = {
                            CONFIG_TABLES(silu_rows, CONFIG_ROWS({"bias", FROM_TENSOR, "blk.0.attn_output.bias"})),
                            OWN_CLASS_NOTE}),
     .keys = {base_keys},
-    .vocabs = {&internlm2_vocab},
+    .vocabs = {&internlm2_vocab, &hf_internlm2_vocab},
     .dimensions = {qkv_dimensions},
     .add_dimensions = add_dimensions,
 };
@@ -49,5 +49,5 @@ const struct family internlm3_family = {
     .hf = FAMILY_NAMES({"InternLM3ForCausalLM"}),
     .tensors = {llama_tensors, decoder_tensors},
     .keys = {base_keys, llama_keys},
-    .vocabs = {&internlm3_vocab},
+    .vocabs = {&internlm3_vocab, &hf_internlm3_vocab},
 };

@@ -107,6 +107,6 @@ const struct family phi3_family = {
                            CONFIG_TABLES(silu_rows, common_rows, no_window_rows)},
                           {"Phi3ForCausalLM", "phi3", NULL, CONFIG_TABLES(silu_rows, common_rows)}),
     .keys = {phi3_keys},
-    .vocabs = {&phi3_vocab, &bpe_vocab},
+    .vocabs = {&phi3_vocab, &hf_phi3_vocab, &bpe_vocab},
     .add_extras = phi3_add_rope_factors,
 };

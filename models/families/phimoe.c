@@ -21,6 +21,6 @@ const struct family phimoe_family = {
                      {"PhiMoEForCausalLM", "phimoe", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows, common_rows)}),
     .keys = {phi3_keys, KEYS({"expert_used_count", GGUF_U32, REQUIRED, "num_experts_per_tok"},
                              {"expert_count", GGUF_U32, REQUIRED, "num_local_experts"})},
-    .vocabs = {&phi3_vocab, &bpe_vocab},
+    .vocabs = {&phi3_vocab, &hf_phi3_vocab, &bpe_vocab},
     .add_extras = phi3_add_rope_factors,
 };

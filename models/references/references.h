@@ -59,9 +59,12 @@ enum upstream_change {
     N_CHANGES
 };
 
-/* The builds of a request; zeroed, or as a NULL pointer: the newest of each tool. */
+/* The builds of a request, and where it asks for better than what these write; zeroed, or as a NULL pointer: the newest
+ * of each tool, to the byte. */
 struct references {
     unsigned llama_cpp; /* 10470: b10470 */
+    /* a tokenizer that splits text as transformers does, where the converter writes one that does not */
+    bool exact_tokenizer;
 };
 
 struct change_row {

@@ -1,5 +1,6 @@
 /* "gpt2": byte-level byte pair encoding, from tokenizer.json, or from vocab.json and merges.txt. */
 #include "models/tokenizers/bpe.h"
+#include "models/tokenizers/hf_kind.h"
 #include "models/tokenizers/pre.h"
 
 #include <string.h>
@@ -61,4 +62,11 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     return bpe_write(kvs, input, vocabulary, NULL, 0, error);
 }
 
-const struct vocab bpe_vocab = {.name = "byte-level BPE", .file = "tokenizer.json", .write = write_keys};
+bool bpe_fits(const struct json *tokenizer)
+{
+    enum hf_kind kind = hf_kind_of(tokenizer);
+    return kind != HF_BYTE_FALLBACK && kind != HF_UNIGRAM;
+}
+
+const struct vocab bpe_vocab = {
+    .name = "byte-level BPE", .file = "tokenizer.json", .fits = bpe_fits, .write = write_keys};

@@ -1,4 +1,5 @@
 /* "llama" from InternLM's SentencePiece models, where the end of a turn also ends a text. conversion/internlm.py. */
+#include "models/tokenizers/hf_spm.h"
 #include "models/tokenizers/sentencepiece.h"
 
 #include <stdlib.h>
@@ -128,3 +129,35 @@ const struct vocab internlm2_vocab = {
     .name = "SentencePiece of InternLM 2", .file = "tokenizer.model", .write_pieces = write_2};
 const struct vocab internlm3_vocab = {
     .name = "SentencePiece of InternLM 3", .file = "tokenizer.model", .write_pieces = write_3};
+
+static bool write_saved(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
+                        bool is_2, struct error *error)
+{
+    const struct added_token *end = hf_added_token(vocabulary, turn_end, sizeof turn_end - 1);
+    if (!hf_spm_write(kvs, input, vocabulary, !is_2, error))
+        return false;
+    if (end != NULL && end->id <= UINT32_MAX)
+        gguf_set_u32(kvs, "tokenizer.ggml.eos_token_id", (uint32_t)end->id);
+    return true;
+}
+
+static bool write_saved_2(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
+                          struct error *error)
+{
+    return write_saved(kvs, input, vocabulary, true, error);
+}
+
+static bool write_saved_3(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
+                          struct error *error)
+{
+    return write_saved(kvs, input, vocabulary, false, error);
+}
+
+const struct vocab hf_internlm2_vocab = {.name = "SentencePiece of InternLM 2's tokenizer.json",
+                                         .file = "tokenizer.json",
+                                         .fits = hf_spm_fits,
+                                         .write = write_saved_2};
+const struct vocab hf_internlm3_vocab = {.name = "SentencePiece of InternLM 3's tokenizer.json",
+                                         .file = "tokenizer.json",
+                                         .fits = hf_spm_fits,
+                                         .write = write_saved_3};

@@ -1,19 +1,14 @@
 /* "llama" from a tokenizer.json: BPE with byte fallback and a decoder in steps, for models without tokenizer.model. */
 #include "models/tokenizers/llama_hf.h"
 
-#include <string.h>
+#include "models/tokenizers/hf_kind.h"
+#include "models/tokenizers/hf_spm.h"
 
 bool llama_hf_fits(const struct json *tokenizer)
 {
     const struct json *model = json_get(tokenizer, "model");
     return json_string_is(json_get(model, "type"), "BPE") && json_bool(json_get(model, "byte_fallback"), false) &&
            json_string_is(json_get(json_get(tokenizer, "decoder"), "type"), "Sequence");
-}
-
-bool llama_hf_is_byte(const char *text, size_t length)
-{
-    return length == 6 && memcmp(text, "<0x", 3) == 0 && strspn(text + 3, "0123456789abcdefABCDEF") >= 2 &&
-           text[5] == '>';
 }
 
 bool llama_hf_list(const struct vocab_input *input, const struct hf_vocabulary *vocabulary, struct token_list *ret_list,
@@ -32,7 +27,7 @@ bool llama_hf_list(const struct vocab_input *input, const struct hf_vocabulary *
         length = token.key_length;
         enum token_type type = text_index_find(&specials, text, length, &number) ? TOKEN_CONTROL : TOKEN_NORMAL;
         json_u64(token.value, &id);
-        token_list_set(ret_list, id, text, length, -1000.f, llama_hf_is_byte(text, length) ? TOKEN_BYTE : type);
+        token_list_set(ret_list, id, text, length, -1000.f, hf_is_byte(text, length) ? TOKEN_BYTE : type);
     }
     for (size_t i = 0; i < vocabulary->n_added; i++) {
         const struct added_token *added = &vocabulary->added[i];
@@ -49,8 +44,14 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
                        struct error *error)
 {
     struct token_list list;
+    if (hf_is_too_new(vocabulary->files) || (input->references != NULL && input->references->exact_tokenizer))
+        return hf_spm_write(kvs, input, vocabulary, true, error);
     if (!llama_hf_list(input, vocabulary, &list, error))
         return false;
+    checkpoint_note(
+        input->checkpoint, SUBJECT_GGUF,
+        "there is no tokenizer.model, so the converter gives all tokens one score, and llama.cpp splits words "
+        "otherwise than transformers; -o tokenizer=exact writes the scores that the merges give back");
     token_list_write(&list, "llama", "default", true, kvs);
     struct special_vocab_options options = {.n_vocab = list.n_tokens};
     token_list_free(&list);

@@ -9,6 +9,3 @@ bool llama_hf_fits(const struct json *tokenizer);
 /* Makes a list of the model's tokens, then the added ones that have ids of their own. */
 bool llama_hf_list(const struct vocab_input *input, const struct hf_vocabulary *vocabulary, struct token_list *ret_list,
                    struct error *error);
-
-/* Reports whether the text is a byte token: "<0x0A>". */
-bool llama_hf_is_byte(const char *text, size_t length);

@@ -10,4 +10,5 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     return bpe_write(kvs, input, &plain, NULL, 0, error);
 }
 
-const struct vocab plain_bpe_vocab = {.name = "plain byte-level BPE", .file = "tokenizer.json", .write = write_keys};
+const struct vocab plain_bpe_vocab = {
+    .name = "plain byte-level BPE", .file = "tokenizer.json", .fits = bpe_fits, .write = write_keys};

@@ -15,3 +15,9 @@ enum vocab_result vocab_add(const struct vocab *vocab, struct gguf_kvs *kvs, con
         return ranked_add(kvs, input, vocab->ranked, error);
     return vocab->add(kvs, input, error);
 }
+
+enum vocab_result vocab_add_saved(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
+{
+    enum vocab_result result = vocab_add(&hf_spm_vocab, kvs, input, error);
+    return result == VOCAB_ABSENT ? vocab_add(&hf_unigram_vocab, kvs, input, error) : result;
+}

@@ -66,16 +66,25 @@ struct vocab {
 enum vocab_result vocab_add(const struct vocab *vocab, struct gguf_kvs *kvs, const struct vocab_input *input,
                             struct error *error);
 
-extern const struct vocab spm_vocab;       /* "llama", from tokenizer.model (SentencePiece) */
-extern const struct vocab llama_hf_vocab;  /* "llama", from a tokenizer.json with byte fallback */
-extern const struct vocab xverse_vocab;    /* like llama_hf_vocab, without scores */
-extern const struct vocab plamo_vocab;     /* "plamo2", from the lines of tokenizer.jsonl */
-extern const struct vocab bpe_vocab;       /* "gpt2", byte-level BPE */
-extern const struct vocab plain_bpe_vocab; /* like bpe_vocab, with the files' flags for added tokens */
-extern const struct vocab laguna_vocab;    /* like bpe_vocab; the end of a turn is a control token */
-extern const struct vocab qwen_vocab;      /* "gpt2", from the ranks of qwen.tiktoken */
-extern const struct vocab arctic_vocab;    /* "llama" with Arctic's tokens in place of pieces */
-extern const struct vocab internlm2_vocab; /* "llama" with InternLM's added tokens */
+/* Adds the keys of a tokenizer.json alone, as transformers 5 saves it, by the kind of its vocabulary: for a model whose
+ * own kinds are absent. */
+enum vocab_result vocab_add_saved(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error);
+
+extern const struct vocab spm_vocab;      /* "llama", from tokenizer.model (SentencePiece) */
+extern const struct vocab llama_hf_vocab; /* "llama", from a tokenizer.json with byte fallback */
+extern const struct vocab hf_spm_vocab;   /* like llama_hf_vocab, with the scores of the merges */
+extern const struct vocab hf_phi3_vocab;
+extern const struct vocab hf_internlm2_vocab;
+extern const struct vocab hf_internlm3_vocab;
+extern const struct vocab hf_unigram_vocab; /* "t5", from a tokenizer.json of that kind */
+extern const struct vocab xverse_vocab;     /* like llama_hf_vocab, without scores */
+extern const struct vocab plamo_vocab;      /* "plamo2", from the lines of tokenizer.jsonl */
+extern const struct vocab bpe_vocab;        /* "gpt2", byte-level BPE */
+extern const struct vocab plain_bpe_vocab;  /* like bpe_vocab, with the files' flags for added tokens */
+extern const struct vocab laguna_vocab;     /* like bpe_vocab; the end of a turn is a control token */
+extern const struct vocab qwen_vocab;       /* "gpt2", from the ranks of qwen.tiktoken */
+extern const struct vocab arctic_vocab;     /* "llama" with Arctic's tokens in place of pieces */
+extern const struct vocab internlm2_vocab;  /* "llama" with InternLM's added tokens */
 extern const struct vocab internlm3_vocab;
 extern const struct vocab tekken_vocab;        /* "gpt2", from tekken.json */
 extern const struct vocab mistral_spm_vocab;   /* "llama", from tokenizer.model.v3 and similar names */

@@ -1,4 +1,5 @@
 /* "llama" without scores, from XVERSE's tokenizer.json. conversion/xverse.py. */
+#include "models/tokenizers/hf_kind.h"
 #include "models/tokenizers/llama_hf.h"
 
 /* The text for a token of one NUL byte, as Python shows that byte. */
@@ -22,11 +23,11 @@ static bool make_list(const struct vocab_input *input, const struct hf_vocabular
         if (length == 1 && *text == '\0')
             token_list_set(list, id, nul_text, sizeof nul_text - 1, 0, TOKEN_BYTE);
         else
-            token_list_set(list, id, text, length, 0, llama_hf_is_byte(text, length) ? TOKEN_BYTE : TOKEN_NORMAL);
+            token_list_set(list, id, text, length, 0, hf_is_byte(text, length) ? TOKEN_BYTE : TOKEN_NORMAL);
     }
     for (size_t i = 0; i < vocabulary->n_added; i++) {
         const struct added_token *added = &vocabulary->added[i];
-        if (!llama_hf_is_byte(added->text, added->length))
+        if (!hf_is_byte(added->text, added->length))
             token_list_set(list, added->id, added->text, added->length, 0,
                            added->special ? TOKEN_CONTROL : TOKEN_USER_DEFINED);
     }

@@ -1,0 +1,127 @@
+#include "models/tokenizers/hf_spm.h"
+
+#include "base/text.h"
+#include "models/tokenizers/hf_kind.h"
+#include "models/tokenizers/merge_scores.h"
+
+#include <string.h>
+
+bool hf_is_too_new(const struct tokenizer_files *files)
+{
+    return json_string_is(json_get(files->config, "tokenizer_class"), "TokenizersBackend") ||
+           json_is(json_get(files->config, "extra_special_tokens"), JSON_ARRAY);
+}
+
+bool hf_spm_fits(const struct json *tokenizer)
+{
+    return hf_kind_of(tokenizer) == HF_BYTE_FALLBACK;
+}
+
+/* Makes the list without scores. Tokens that are not in tokenizer.json are padding, as those that tokenizer.model
+ * lacks. */
+static bool make_list(const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
+                      struct token_list *ret_list, struct error *error)
+{
+    uint64_t n_tokens = 0;
+    size_t unknown_length = 0;
+    json_u64(hparams_find(input->hparams, "vocab_size_per_layer_input|vocab_size"), &n_tokens);
+    n_tokens = n_tokens != 0 ? n_tokens : vocabulary->n_ids;
+    if (!hf_count_fits(input, vocabulary, n_tokens, error) || !token_list_init(ret_list, n_tokens, -10000.f, error))
+        return false;
+    const char *unknown = json_string(json_get(vocabulary->model, "unk_token"), &unknown_length);
+    for (struct json_member token = {0}; json_next_member(vocabulary->vocab, &token);) {
+        uint64_t id = 0;
+        bool is_unknown =
+            unknown != NULL && token.key_length == unknown_length && memcmp(token.key, unknown, unknown_length) == 0;
+        bool is_byte = hf_is_byte(token.key, token.key_length);
+        json_u64(token.value, &id);
+        token_list_set(ret_list, id, token.key, token.key_length, 0.f,
+                       is_byte      ? TOKEN_BYTE
+                       : is_unknown ? TOKEN_UNKNOWN
+                                    : TOKEN_NORMAL);
+    }
+    return true;
+}
+
+/* Sets the added tokens as sentencepiece_add_decoder() does. */
+static void set_added(struct token_list *list, const struct json *tokenizer, bool by_looks)
+{
+    const struct json *added = json_get(tokenizer, "added_tokens");
+    for (const struct json *token = json_first(added); token != NULL; token = json_next(token)) {
+        size_t length;
+        uint64_t id;
+        const char *text = json_string(json_get(token, "content"), &length);
+        bool is_control = json_bool(json_get(token, "special"), false);
+        if (text == NULL || !json_u64(json_get(token, "id"), &id))
+            continue;
+        is_control |= by_looks && token_looks_special(text, length);
+        if (!is_control && by_looks)
+            text = token_plain_spaces(list, text, &length);
+        token_list_set(list, id, text, length, -1000.f, is_control ? TOKEN_CONTROL : TOKEN_USER_DEFINED);
+    }
+}
+
+/* What llama.cpp would take otherwise: a space before the text. transformers 5 saves a step that adds it even where
+ * tokenizer_config.json, which is right, says that there is none. */
+static void write_space_prefix(struct gguf_kvs *kvs, const struct tokenizer_files *files)
+{
+    if (!json_bool(json_get(files->config, "add_prefix_space"), hf_adds_prefix(files->tokenizer)))
+        gguf_set_bool(kvs, "tokenizer.ggml.add_space_prefix", false);
+}
+
+static void note_normalizer(const struct vocab_input *input, const struct json *tokenizer)
+{
+    if (hf_has_step(json_get(tokenizer, "normalizer"), "normalizers", "Precompiled") ||
+        hf_has_step(json_get(tokenizer, "normalizer"), "normalizers", "NFKC"))
+        checkpoint_note(
+            input->checkpoint, SUBJECT_GGUF,
+            "tokenizer.json normalizes text (NFKC), which llama.cpp does not for this kind of vocabulary, so "
+            "some texts are split otherwise");
+}
+
+bool hf_spm_write(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
+                  bool by_looks, struct error *error)
+{
+    static const char add_bos[] = "tokenizer.ggml.add_bos_token";
+    const struct json *tokenizer = vocabulary->files->tokenizer;
+    struct token_list list;
+    if (!make_list(input, vocabulary, &list, error))
+        return false;
+    set_added(&list, tokenizer, by_looks);
+    merge_scores_set(&list, vocabulary,
+                     text_starts_with(input->architecture, "gemma") ||
+                         strcmp(vocabulary->class_name, "GemmaTokenizer") == 0,
+                     strcmp(vocabulary->class_name, "LlamaTokenizer") == 0);
+    token_list_write(&list, "llama", "default", true, kvs);
+    write_space_prefix(kvs, vocabulary->files);
+    checkpoint_hint(input->checkpoint, SUBJECT_GGUF,
+                    "the converter does not make this tokenizer out of tokenizer.json alone; the scores of its pieces "
+                    "follow from the merges");
+    note_normalizer(input, tokenizer);
+    struct special_vocab_options options = {.n_vocab = list.n_tokens};
+    token_list_free(&list);
+    if (!special_vocab_write(kvs, input, vocabulary->files, &options, error))
+        return false;
+    if (gguf_kvs_find(kvs, add_bos) == NULL) /* which llama.cpp would take for true */
+        gguf_set_bool(kvs, add_bos, false);
+    return true;
+}
+
+static bool write_by_looks(struct gguf_kvs *kvs, const struct vocab_input *input,
+                           const struct hf_vocabulary *vocabulary, struct error *error)
+{
+    return hf_spm_write(kvs, input, vocabulary, true, error);
+}
+
+static bool write_by_flags(struct gguf_kvs *kvs, const struct vocab_input *input,
+                           const struct hf_vocabulary *vocabulary, struct error *error)
+{
+    return hf_spm_write(kvs, input, vocabulary, false, error);
+}
+
+const struct vocab hf_spm_vocab = {
+    .name = "SentencePiece of tokenizer.json", .file = "tokenizer.json", .fits = hf_spm_fits, .write = write_by_looks};
+const struct vocab hf_phi3_vocab = {.name = "SentencePiece of tokenizer.json with Phi-3's added tokens",
+                                    .file = "tokenizer.json",
+                                    .fits = hf_spm_fits,
+                                    .write = write_by_flags};

@@ -2,6 +2,7 @@
 
 #include "base/sha256.h"
 #include "models/tokenizers/hf_encode.h"
+#include "models/tokenizers/hf_spm.h"
 
 #include <string.h>
 
@@ -74,6 +75,19 @@ static const char *name_of_ids(const char *hex, const struct references *referen
     return name;
 }
 
+/* Returns the architecture's own name for a pre-tokenizer where another model's splits alike: the hash holds the tokens
+ * that the tokenizer adds, and transformers 5 saves one that adds none. */
+static const char *name_for(const char *architecture, const char *name)
+{
+    static const struct {
+        const char *architecture, *without_bos, *name;
+    } rows[] = {{"deepseek2", "joyai-llm", "deepseek-v3"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(architecture, rows[i].architecture) == 0 && strcmp(name, rows[i].without_bos) == 0)
+            return rows[i].name;
+    return name;
+}
+
 /* Returns the pre-tokenizer that transformers uses with vocab.json and merges.txt, by tokenizer class. */
 static const char *name_of_class(const char *class_name)
 {
@@ -115,6 +129,8 @@ bool pre_write(struct gguf_kvs *kvs, const struct vocab_input *input, const stru
         if (name == NULL) {
             name = guess_name(input, vocabulary, NULL);
             checkpoint_hint(input->checkpoint, SUBJECT_GGUF, "the converter's hash of this tokenizer is %s", hex);
+        } else if (hf_is_too_new(vocabulary->files)) {
+            name = name_for(input->architecture, name);
         }
     } else if (work.left == 0) {
         return error_prefix(error, "tokenizer.json");

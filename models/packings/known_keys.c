@@ -68,6 +68,10 @@ static const struct {
     {"quanto", {"weights"}},
     {"torchao", {"quant_type", "quant_type_kwargs"}},
     {"mlx", {"group_size", "bits", "mode", "qformat_weight"}},
+    {"gemma", {"num_bits", "module_quant_configs", "quantize_embeddings"}},
+    {"quark",
+     {"global_quant_config", "layer_quant_config", "layer_type_quant_config", "algo_config", "export", "quant_mode",
+      "kv_cache_quant_config", "kv_cache_post_rope", "softmax_quant_spec"}},
 };
 
 /* Keys of the weights in a group of compressed-tensors or ModelOpt. */

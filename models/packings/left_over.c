@@ -16,6 +16,8 @@ static const struct harmless {
     {".input_scale", {"modelopt"}},
     {".k_scale", {"modelopt"}},
     {".v_scale", {"modelopt"}},
+    {".k_cache_scale", {"gemma"}},
+    {".v_cache_scale", {"gemma"}},
     {".output_scale", {NULL}},
     {".q_scale", {NULL}},
     {".input_zero_point", {NULL}},

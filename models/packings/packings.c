@@ -8,6 +8,8 @@ const struct packing *const packings[] = {
     &foreign_packing, /* before packings that share names with it */
     &comfy_packing, /* a file with its marks is read by them alone */
     &fp8_ranks_packing, /* before packings with similar keys */
+    &gemma_packing, /* before packings that share names with them */
+    &quark_packing,
     &scaled_packing,
     &pack_quantized_packing,
     &gptq_packing,

@@ -127,7 +127,7 @@ def read_safetensors(path):
     return metadata, {name: numpy.frombuffer(data[start + row["data_offsets"][0]:start + row["data_offsets"][1]], "<f4").reshape(row["shape"]) for name, row in header.items()}
 
 
-OTHER_WEIGHTS = {"fp8-ranks": ("model.layers.1.self_attn.qkv_proj.", 16)}
+OTHER_WEIGHTS = {"fp8-ranks": ("model.layers.1.self_attn.qkv_proj.", 16), "gemma-int2-odd": ("model.layers.0.mlp.down_proj.", 61)}
 
 
 def packed(wfs, folder, scratch):

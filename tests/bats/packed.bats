@@ -146,7 +146,7 @@ END
 mlx-mxfp4 s/mxfp4/mxfp5/ the quantization mode 'mxfp5' is not supported
 mlx-entry s/"bits":.8/"mode":"none"/ the quantization mode 'none' is not supported
 bnb-int8 s/"bitsandbytes"/"eetq"/ the quantization method 'eetq' is not supported
-fp8-tensor s/"fp8"/"quark"/ the quantization method 'quark' is not supported
+fp8-tensor s/"fp8"/"unheard-of"/ the quantization method 'unheard-of' is not supported
 hqq-4-axis1 s/4bit_u8/4bit_u9/ packing is '4bit_u9', but 4 bits need '4bit_u8'
 bnb-nf4 s/"nf4"/"fp4"/ but must hold the state of a bitsandbytes weight
 END

@@ -401,6 +401,44 @@ def mxfp6():
     write("mxfp8-inverse", dict(quant_method="mxfp8", weight_block_size=[1, 32], scale_fmt="ue8m0"), {".weight": w, ".weight_scale_inv": e}, value(w) * spread(value(As(e, "F8_E8M0")), 1, 32))
 
 
+def quark():
+    """By rows in FP8; exponents for 32 columns; and transposed integers in AWQ's order, with signs, and in order, with zero points."""
+    def config(dtype, **export):
+        weight = dict(dtype=dtype, qscheme="per_group", symmetric=dtype == "int4", group_size=32)
+        return dict(quant_method="quark", quant_mode="eager_mode", algo_config=[{"name": "awq"}], exclude=["lm_head"],
+                    layer_quant_config={"*.up_proj": {"weight": {"dtype": "fp4"}}}, global_quant_config={"weight": weight}, export=dict(weight_format="real_quantized", **export))
+    w, s = f8((R, C)), scales(R)
+    write("quark-fp8", config("fp8_e4m3"), {".weight": w, ".weight_scale": s, ".input_scale": scales(1)[0].reshape(())}, value(w) * s[:, None])
+    q, e = rng.integers(0, 16, (R, C)), rng.integers(20, 230, (R, C // 32), dtype=np.uint8)
+    write("quark-mxfp4", config("fp4"), {".weight": (q[:, ::2] | q[:, 1::2] << 4).astype(np.uint8), ".weight_scale": e}, E2M1[q] * spread(value(As(e, "F8_E8M0")), 1, 32))
+    for mantissa, name in (3, "e2m3"), (2, "e3m2"):
+        q = rng.integers(0, 64, (R, C))
+        exponent, rest = (q & 31) >> mantissa, (q & (1 << mantissa) - 1) / (1 << mantissa)
+        bias = 1 if mantissa == 3 else 3
+        levels = np.where(exponent > 0, (1 + rest) * 2.0 ** (exponent - bias), rest * 2.0 ** (1 - bias)) * np.where(q >> 5, -1, 1)
+        packed = np.stack([sum(q[:, i::4] << 6 * i for i in range(4)) >> 8 * byte & 255 for byte in range(3)], 2).reshape(R, -1).astype(np.uint8)
+        write(f"quark-mxfp6-{name}", config(f"fp6_{name}"), {".weight": packed, ".weight_scale": e}, f32(levels) * spread(value(As(e, "F8_E8M0")), 1, 32))
+    s, z = scales(C // 32, R), rng.integers(0, 16, (C // 32, R))
+    words = lambda codes, order: sum(codes[:, order[i]::8].astype(np.uint64) << 4 * i for i in range(8)).astype(np.uint32).view(np.int32)  # noqa: E731
+    for name, dtype, order, low in ("int4", "int4", (0, 2, 4, 6, 1, 3, 5, 7), -8), ("uint4", "uint4", range(8), 0):
+        q, zero = rng.integers(low, low + 16, (C, R)), z + low
+        write(f"quark-{name}", config(dtype, pack_method="reorder" if low else "order"),
+              {".weight": words(q & 15, order), ".weight_scale": s, ".weight_zero_point": words(zero & 15, order)}, ((f32(q) - np.repeat(f32(zero), 32, 0)) * np.repeat(s, 32, 0)).T)
+
+
+def gemma():
+    """Four and two bits in bytes, by the module's name; a row may end in the middle of a byte, which config.json shows."""
+    s = scales(R, 1)
+    for name, bits, columns in ("gemma-int4", 4, C), ("gemma-int2-odd", 2, C - 3):
+        q = rng.integers(0, 1 << bits, (R, columns))
+        codes, whole = 8 // bits, np.zeros((R, C), int)
+        whole[:, :columns] = q
+        write(name, dict(quant_method="gemma", num_bits=8, module_quant_configs={r"\.up_proj$": {"num_bits": 8}, r"mlp\.": {"num_bits": bits}}),
+              {".weight": sum(whole[:, i::codes] << bits * i for i in range(codes)).astype(np.uint8), ".weight_scale": s}, (f32(q) - (1 << bits - 1)) * s, intermediate_size=columns)
+    q = rng.integers(-128, 128, (R, C)).astype(np.int8)
+    write("gemma-int8", dict(quant_method="gemma", num_bits=8), {".weight": q, ".weight_scale": s, ".input_activation_scale": scales(1)[0].reshape(())}, f32(q) * s)
+
+
 CORPUS.mkdir(parents=True, exist_ok=True)
-for make in (scaled, pack_quantized, gptq, bitnet, nvfp4, mxfp4, modelopt_int4, awq, bitsandbytes, hqq, mlx, quanto, mxfp4_experts, fp8_ranks, mlx_floats, comfy, scaled_and_rotated_inputs, torchao_flat, mxfp6):
+for make in (scaled, pack_quantized, gptq, bitnet, nvfp4, mxfp4, modelopt_int4, awq, bitsandbytes, hqq, mlx, quanto, mxfp4_experts, fp8_ranks, mlx_floats, comfy, scaled_and_rotated_inputs, torchao_flat, mxfp6, quark, gemma):
     make()

@@ -17,6 +17,7 @@
 
 struct opener_roots {
     const char *const *paths; /* without links, up to a NULL */
+    bool lists_top;           /* lists the root directory, where a file is one of the paths */
     bool anywhere;            /* opens what any link or name leads to */
     const int *descriptors;   /* to keep: names may be /dev/fd/N; up to a -1, or NULL */
 };

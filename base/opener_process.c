@@ -29,7 +29,7 @@ static bool is_below(const char *path, const struct opener_roots *roots)
         if (is_top || (strncmp(path, *root, length) == 0 && (path[length] == '/' || path[length] == '\0')))
             return true;
     }
-    return roots->anywhere || is_descriptors(path, roots);
+    return roots->anywhere || (roots->lists_top && strcmp(path, "/") == 0) || is_descriptors(path, roots);
 }
 
 /* Tells what a descriptor is of. Returns false with errno. */
@@ -100,7 +100,11 @@ static int open_roots(const struct opener_roots *roots)
     if (roots->descriptors != NULL && *roots->descriptors >= 0)
         paths[count++] = "/proc/self/fd";
     paths[count] = NULL;
-    return sandbox_open_paths(&(struct sandbox_paths){.readable = paths, .ports = (const uint16_t[]){0}});
+    return sandbox_open_paths(&(struct sandbox_paths){
+        .readable = paths,
+        .listed = (const char *const[]){roots->lists_top ? "/" : NULL, NULL},
+        .ports = (const uint16_t[]){0},
+    });
 }
 
 static void attend(int socket, void *context)

@@ -14,6 +14,7 @@
 
 /* Capabilities. */
 
+const uint64_t sandbox_reading = 1ULL << CAP_DAC_READ_SEARCH;
 const uint64_t sandbox_copying =
     1ULL << CAP_DAC_OVERRIDE | 1ULL << CAP_DAC_READ_SEARCH | 1ULL << CAP_FOWNER | 1ULL << CAP_NET_BIND_SERVICE;
 
@@ -53,10 +54,6 @@ struct port_rule {
     uint64_t allowed, port;
 };
 
-const char *const sandbox_system_paths[] = {"/usr",  "/lib", "/lib64", "/bin",     "/sbin", "/etc",
-                                            "/proc", "/sys", "/run",   "/var/run", "/nix",  NULL};
-const char *const sandbox_system_devices[] = {"/dev", NULL};
-
 static void allow_path(int rules, const char *path, uint64_t rights)
 {
     static const uint64_t for_files = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | cut;
@@ -88,7 +85,7 @@ int sandbox_open_paths(const struct sandbox_paths *paths)
     long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
     uint64_t all = first_version | (version >= 2 ? refer : 0) | (version >= 3 ? cut : 0);
     bool has_ports = version >= WITH_PORTS && paths->ports != NULL;
-    struct attributes attributes = {all, has_ports ? bind_tcp | connect_tcp : 0,
+    struct attributes attributes = {all, has_ports ? connect_tcp | (paths->listens ? 0 : bind_tcp) : 0,
                                     version >= WITH_SCOPES ? abstract_sockets | signals : 0};
     size_t size = version >= WITH_SCOPES  ? sizeof attributes
                   : version >= WITH_PORTS ? offsetof(struct attributes, scopes)
@@ -97,6 +94,7 @@ int sandbox_open_paths(const struct sandbox_paths *paths)
     if (rules < 0)
         return 0;
     allow_paths(rules, paths->readable, reading);
+    allow_paths(rules, paths->listed, LANDLOCK_ACCESS_FS_READ_DIR);
     allow_paths(rules, paths->devices, reading | LANDLOCK_ACCESS_FS_WRITE_FILE);
     allow_paths(rules, paths->writable, all & ~(uint64_t)LANDLOCK_ACCESS_FS_EXECUTE);
     if (has_ports)

@@ -17,13 +17,12 @@
 struct sandbox_paths {
     /* NULL-terminated, or NULL; missing paths are ignored */
     const char *const *readable; /* to read, with all below */
+    const char *const *listed;   /* directories to list, with those below, but not to read */
     const char *const *writable; /* to change, with all below */
     const char *const *devices;  /* to read and write, without new names */
     const uint16_t *ports;       /* of TCP, to connect to, up to a 0; NULL: all, and listening too */
+    bool listens;                /* at any port */
 };
-
-/* Directories of the system that commands may read, and devices. */
-extern const char *const sandbox_system_paths[], *const sandbox_system_devices[];
 
 /* Opens the paths that can be used in a sandbox, and names its ports, from Linux 6.7 on. From Linux 6.12 on, a process
  * with paths can send signals to itself alone. Files and directories count, not names: call it before a mount hides
@@ -50,8 +49,9 @@ struct sandbox {
     int paths;             /* of sandbox_open_paths(); 0: all paths stay open */
 };
 
-/* The capabilities of a command that copies: root reads files of any user, replaces them, and listens at a low port. */
-extern const uint64_t sandbox_copying;
+/* The capabilities of commands: root reads files of any user; and of one that copies or serves: it replaces them, too,
+ * and listens at a low port. */
+extern const uint64_t sandbox_reading, sandbox_copying;
 
 enum sandbox_layer { SANDBOX_PRIVILEGES = 1, SANDBOX_CALLS = 2, SANDBOX_PATHS = 4 };
 

@@ -1,8 +1,7 @@
 /* A system without the layers of Linux. */
 #include "base/sandbox.h"
 
-const char *const sandbox_system_paths[] = {NULL}, *const sandbox_system_devices[] = {NULL};
-const uint64_t sandbox_copying = 0;
+const uint64_t sandbox_reading = 0, sandbox_copying = 0;
 
 int sandbox_open_paths(const struct sandbox_paths *paths)
 {

@@ -19,6 +19,10 @@ enum location_links { LOCATION_INSIDE, LOCATION_FOLLOW };
  * paths. Returns NULL on failure; the error begins with `text`, without a URL's secrets. */
 struct location *location_open(const char *text, enum location_links links, const char **ret_file, struct error *error);
 
+/* Loads the library that locations on servers need: it may lie where a sandbox forbids to look. What opens such a
+ * location reports a failure. */
+void location_load_library(void);
+
 /* Reports whether a text, with the variables that name proxies and endpoints, names every port that a location may be
  * read from, besides those of HTTP and HTTPS. Else servers send to others, or a file of settings names them. */
 bool location_names_all_ports(const char *text);

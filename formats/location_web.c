@@ -446,3 +446,9 @@ static struct location *web_open(const char *text, enum location_links links, co
 
 const struct location_scheme https_scheme = {.prefix = "https://", .open = web_open};
 const struct location_scheme http_scheme = {.prefix = "http://", .open = web_open};
+
+void location_load_library(void)
+{
+    struct error unused;
+    libcurl_load(&unused);
+}

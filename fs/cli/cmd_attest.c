@@ -1,7 +1,6 @@
 #include "base/report.h"
 #include "fs/cli/attestation.h"
 #include "fs/cli/command.h"
-#include "fs/cli/command_sandbox.h"
 #include "fs/cli/json_page.h"
 #include "fs/cli/terminal.h"
 
@@ -16,7 +15,6 @@ static int run(const struct invocation *invocation)
     struct buffer text = {0};
     if (tree == NULL)
         return EXIT_BAD_INPUT;
-    confine_to_source(tree_checkpoint(tree), invocation->options);
     struct arena *arena = arena_new();
     bool done = paths_find_files(tree, invocation->arguments + 1, invocation->n_arguments - 1, &files);
     if (done && !attestation_make(tree, &files, invocation->options, arena, &attestation, &error)) {
@@ -53,6 +51,7 @@ const struct command attest_command = {
         },
     .min_arguments = 2,
     .max_arguments = SIZE_MAX,
+    .n_sources = 1,
     .takes_options = true,
     .run = run,
 };

@@ -168,5 +168,6 @@ const struct command cache_command = {
     .max_arguments = SIZE_MAX,
     .takes_options = true,
     .only_opens = true,
+    .uses_store = true,
     .run = run,
 };

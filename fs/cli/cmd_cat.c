@@ -1,7 +1,6 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "fs/cli/command.h"
-#include "fs/cli/command_sandbox.h"
 #include "fs/cli/paths.h"
 
 #include <stdlib.h>
@@ -66,7 +65,6 @@ static int run(const struct invocation *invocation)
     wfs_model *model = command_open_library(invocation->arguments[0], invocation->options);
     if (model == NULL)
         return EXIT_BAD_INPUT;
-    confine_to_source(tree_checkpoint(model->tree), invocation->options);
     int status = EXIT_SUCCESS;
     bool only_text = isatty(STDOUT_FILENO) && !invocation->flags[FLAG_BINARY];
     for (size_t i = 1; i < invocation->n_arguments; i++)
@@ -90,6 +88,7 @@ const struct command cat_command = {
         },
     .min_arguments = 2,
     .max_arguments = SIZE_MAX,
+    .n_sources = 1,
     .takes_options = true,
     .run = run,
 };

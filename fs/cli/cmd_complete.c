@@ -213,6 +213,21 @@ static void read_words(struct typed *typed, char **words, size_t n_words)
     }
 }
 
+/* Enters the sandbox, and reads the files of options. */
+static void confine(struct typed *typed)
+{
+    struct error error;
+    const char *sources[] = {typed->source};
+    enter_command_sandbox(
+        &(struct command_needs){
+            .sources = sources,
+            .n_sources = typed->source != NULL ? 1 : 0,
+            .is_library = typed->options.library,
+        },
+        &typed->options);
+    options_read_files(&typed->options, &error);
+}
+
 static int run(const struct invocation *invocation)
 {
     size_t n_words = invocation->n_arguments;
@@ -228,7 +243,9 @@ static int run(const struct invocation *invocation)
     }
     options_init(&typed.options);
     remote_use(&typed.options.open.remote);
+    typed.options.delays_files = true;
     read_words(&typed, invocation->arguments + 1, n_words - 2);
+    confine(&typed);
     int status;
     if (typed.after_o)
         status = complete_options(&typed);
@@ -249,5 +266,6 @@ const struct command complete_command = {
     .min_arguments = 1,
     .max_arguments = SIZE_MAX,
     .hidden = true,
+    .enters_sandbox_itself = true,
     .run = run,
 };

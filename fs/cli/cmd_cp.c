@@ -1,7 +1,6 @@
 #include "base/report.h"
 #include "formats/gguf/share.h"
 #include "fs/cli/command.h"
-#include "fs/cli/command_sandbox.h"
 #include "fs/cli/paths.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/reflink.h"
@@ -168,8 +167,6 @@ static int run(const struct invocation *invocation)
     struct tree *tree = command_open(invocation->arguments[0], &options);
     if (tree == NULL)
         return EXIT_BAD_INPUT;
-    const struct checkpoint *checkpoint = tree_checkpoint(tree);
-    confine_command(&checkpoint, 1, &options, invocation->arguments[invocation->n_arguments - 1]);
     struct arena *arena = arena_new();
     bool copied = copy_all(tree, invocation, arena);
     arena_free(arena);
@@ -201,6 +198,8 @@ const struct command cp_command = {
         },
     .min_arguments = 3,
     .max_arguments = SIZE_MAX,
+    .n_sources = 1,
     .takes_options = true,
+    .writes = true,
     .run = run,
 };

@@ -2,7 +2,6 @@
 #include "base/text.h"
 #include "formats/shape.h"
 #include "fs/cli/command.h"
-#include "fs/cli/command_sandbox.h"
 #include "fs/cli/diff_json.h"
 #include "models/convert/model.h"
 #include "models/huggingface/hf_model.h"
@@ -237,8 +236,6 @@ static int run(const struct invocation *invocation)
     if (opened && options.open.name == NULL && a.checkpoint->kind != CHECKPOINT_GGUF)
         options.open.name = a.checkpoint->model_name;
     opened = opened && open_side(&b, invocation->arguments[1], &options, &error);
-    if (opened)
-        confine_command((const struct checkpoint *const[]){a.checkpoint, b.checkpoint}, 2, &options, NULL);
     if (opened && diff(&a, &b, arena, &found, &error))
         status = print(&found, invocation);
     else
@@ -268,6 +265,7 @@ const struct command diff_command = {
         },
     .min_arguments = 2,
     .max_arguments = 2,
+    .n_sources = 2,
     .takes_options = true,
     .only_opens = true,
     .compares = true,

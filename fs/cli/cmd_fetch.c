@@ -253,8 +253,22 @@ static int refuse_paths(void)
     return EXIT_MISUSE;
 }
 
+/* Enters the sandbox, in which the hub's cache can be filled if it is to be. */
+static int confine(const struct invocation *invocation)
+{
+    struct arena *arena = arena_new();
+    struct command_needs needs = command_needs(invocation, arena);
+    needs.fills_hub_cache = invocation->flags[FLAG_HUB_CACHE];
+    int status = command_confine(invocation, &needs);
+    arena_free(arena);
+    return status;
+}
+
 static int run(const struct invocation *invocation)
 {
+    int status = confine(invocation);
+    if (status >= 0)
+        return status;
     if (invocation->flags[FLAG_HUB_CACHE]) {
         if (invocation->n_arguments > 1)
             return refuse_paths();
@@ -292,7 +306,8 @@ const struct command fetch_command = {
         },
     .min_arguments = 1,
     .max_arguments = SIZE_MAX,
+    .n_sources = 1,
     .takes_options = true,
-    .uses_network = true,
+    .enters_sandbox_itself = true,
     .run = run,
 };

@@ -1,7 +1,6 @@
 #include "base/report.h"
 #include "fs/cli/archives.h"
 #include "fs/cli/command.h"
-#include "fs/cli/command_sandbox.h"
 #include "fs/cli/info_models.h"
 #include "fs/cli/info_pages.h"
 #include "fs/cli/terminal.h"
@@ -90,7 +89,6 @@ static int run(const struct invocation *invocation)
                             : command_open(invocation->arguments[0], invocation->options);
     if (tree == NULL)
         return EXIT_BAD_INPUT;
-    confine_to_source(tree_checkpoint(tree), invocation->options);
     tree_on_checkpoint(tree, NULL, NULL); /* no messages about components: the page has them */
     if (!invocation->flags[FLAG_QUANTIZATION]) {
         print_page(tree, invocation->flags[FLAG_ALL], invocation->flags[FLAG_JSON], colour);
@@ -131,6 +129,7 @@ const struct command info_command = {
         },
     .min_arguments = 0,
     .max_arguments = 1,
+    .n_sources = 1,
     .takes_options = true,
     .run = run,
 };

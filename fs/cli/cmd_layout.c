@@ -77,6 +77,17 @@ static bool check(const char *layout, const char *path, const struct options *op
     return fits;
 }
 
+/* Enters the sandbox. A layout may be a file, with parameters after its name, which are those of no option here. */
+static int confine(const struct invocation *invocation, struct arena *arena)
+{
+    const char *layout = invocation->arguments[1];
+    const char *sources[] = {arena_strndup(arena, layout, strcspn(layout, ":")), invocation->arguments[2]};
+    return command_confine(invocation, &(struct command_needs){
+                                           .sources = sources,
+                                           .n_sources = sizeof sources / sizeof *sources,
+                                       });
+}
+
 static int run(const struct invocation *invocation)
 {
     struct error error;
@@ -85,6 +96,11 @@ static int run(const struct invocation *invocation)
         return EXIT_MISUSE;
     }
     struct arena *arena = arena_new();
+    int status = confine(invocation, arena);
+    if (status >= 0) {
+        arena_free(arena);
+        return status;
+    }
     bool fits = check(invocation->arguments[1], invocation->arguments[2], invocation->options, arena, &error);
     if (!fits)
         report("%s", error.message);
@@ -107,5 +123,6 @@ const struct command layout_command = {
     .min_arguments = 3,
     .max_arguments = 3,
     .takes_options = true,
+    .enters_sandbox_itself = true,
     .run = run,
 };

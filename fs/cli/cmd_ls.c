@@ -1,6 +1,5 @@
 #include "base/report.h"
 #include "fs/cli/command.h"
-#include "fs/cli/command_sandbox.h"
 #include "fs/cli/json_page.h"
 #include "fs/cli/paths.h"
 #include "fs/cli/progress.h"
@@ -214,7 +213,6 @@ static int run(const struct invocation *invocation)
     wfs_model *model = command_open_library(invocation->arguments[0], invocation->options);
     if (model == NULL)
         return EXIT_BAD_INPUT;
-    confine_to_source(tree_checkpoint(model->tree), invocation->options);
     struct found_list found = {0};
     struct error error;
     if (invocation->n_arguments == 1)
@@ -250,6 +248,7 @@ const struct command ls_command = {
         },
     .min_arguments = 1,
     .max_arguments = SIZE_MAX,
+    .n_sources = 1,
     .takes_options = true,
     .run = run,
 };

@@ -1,13 +1,9 @@
 #include "base/report.h"
-#include "base/sandbox.h"
 #include "base/text.h"
 #include "fs/cli/command.h"
-#include "fs/cli/command_sandbox.h"
 #include "fs/cli/library.h"
 #include "fs/http/libmicrohttpd.h"
 #include "fs/http/server.h"
-#include "remote/store.h"
-#include "remote/store_directory.h"
 
 #include <errno.h>
 #include <semaphore.h>
@@ -108,34 +104,39 @@ static void catch_signals(void)
     sigaction(SIGPIPE, &ignore, NULL);
 }
 
-/* What clients send is read in the sandbox. systemd's variables name the socket. */
-static void confine(const struct serving *serving, const struct options *options)
+/* Enters the sandbox. Its store keeps digests. */
+static int confine(const struct serving *serving, const struct invocation *invocation)
 {
-    static const char *const of_systemd[] = {"LISTEN_", NULL};
-    const struct checkpoint **checkpoints = arena_array(serving->arena, serving->n_trees, sizeof *checkpoints);
-    for (size_t i = 0; i < serving->n_trees; i++)
-        checkpoints[i] = tree_checkpoint(serving->trees[i]);
-    confine_command(checkpoints, serving->n_trees, options, store_directory()); /* it keeps digests there */
-    if (!source_any_remote())
-        sandbox_clear_environment(of_systemd);
+    const char **sources = arena_array(serving->arena, invocation->n_arguments, sizeof *sources), *id;
+    for (size_t i = 0; i < invocation->n_arguments; i++)
+        sources[i] = library_split(invocation->arguments[i], serving->arena, &id);
+    return command_confine(invocation, &(struct command_needs){
+                                           .sources = sources,
+                                           .n_sources = invocation->n_arguments,
+                                           .uses_store = true,
+                                           .listens = true,
+                                       });
 }
 
-static bool serve(struct serving *serving, const struct invocation *invocation, struct error *error)
+/* Reads and loads what the sandbox forbids. */
+static bool prepare(const struct serving *serving, const struct invocation *invocation,
+                    struct server_options *ret_options, struct error *error)
 {
     const char *listen = invocation->values[FLAG_LISTEN], *token_file = invocation->values[FLAG_TOKEN_FILE];
-    struct server_options options = {
+    *ret_options = (struct server_options){
         .listen = listen != NULL ? listen : "127.0.0.1:8090",
         .is_public = invocation->flags[FLAG_PUBLIC],
         .hosts = invocation->values[FLAG_HOST],
         .verbose = invocation->flags[FLAG_VERBOSE],
     };
-    if (token_file != NULL && (options.token = read_token(token_file, serving->arena, error)) == NULL)
-        return false;
-    if (!libmicrohttpd_load(error))
-        return false;
+    return (token_file == NULL || (ret_options->token = read_token(token_file, serving->arena, error)) != NULL) &&
+           libmicrohttpd_load(error);
+}
+
+static bool serve(struct serving *serving, const struct server_options *options, struct error *error)
+{
     catch_signals();
-    confine(serving, invocation->options);
-    struct server *server = server_start(&serving->repositories, &options, error);
+    struct server *server = server_start(&serving->repositories, options, error);
     if (server == NULL)
         return false;
     printf("http://%s\n", server_address(server));
@@ -145,23 +146,38 @@ static bool serve(struct serving *serving, const struct invocation *invocation, 
     return true;
 }
 
+/* Returns the exit status. */
+static int open_and_serve(struct serving *serving, const struct invocation *invocation)
+{
+    struct server_options options;
+    struct error error;
+    bool done = prepare(serving, invocation, &options, &error);
+    int status = done ? confine(serving, invocation) : -1;
+    if (status >= 0)
+        return status;
+    for (size_t i = 0; i < invocation->n_arguments && done; i++)
+        if (!add_source(serving, invocation->arguments[i], invocation))
+            return EXIT_BAD_INPUT;
+    if (done && serve(serving, &options, &error))
+        return EXIT_SUCCESS;
+    report("%s", error.message);
+    return EXIT_BAD_INPUT;
+}
+
 static int run(const struct invocation *invocation)
 {
     struct serving serving = {.arena = arena_new()};
-    struct error error;
-    bool done = !invocation->options->library;
-    if (!done)
+    int status = EXIT_BAD_INPUT;
+    if (invocation->options->library)
         report("option library has no effect on serve: name each model");
-    for (size_t i = 0; i < invocation->n_arguments && done; i++)
-        done = add_source(&serving, invocation->arguments[i], invocation);
-    if (done && !(done = serve(&serving, invocation, &error)))
-        report("%s", error.message);
+    else
+        status = open_and_serve(&serving, invocation);
     for (size_t i = 0; i < serving.n_trees; i++)
         command_close(serving.trees[i]);
     free(serving.trees);
     repositories_free(&serving.repositories);
     arena_free(serving.arena);
-    return done ? EXIT_SUCCESS : EXIT_BAD_INPUT;
+    return status;
 }
 
 const struct command serve_command = {
@@ -193,6 +209,6 @@ const struct command serve_command = {
     .min_arguments = 1,
     .max_arguments = SIZE_MAX,
     .takes_options = true,
-    .listens = true,
+    .enters_sandbox_itself = true,
     .run = run,
 };

@@ -4,7 +4,6 @@
 #include "base/report.h"
 #include "base/sha256.h"
 #include "fs/cli/command.h"
-#include "fs/cli/command_sandbox.h"
 #include "fs/cli/json_page.h"
 #include "fs/cli/paths.h"
 #include "fs/cli/progress.h"
@@ -156,7 +155,6 @@ static int run(const struct invocation *invocation)
     struct tree *tree = command_open(invocation->arguments[0], invocation->options);
     if (tree == NULL)
         return EXIT_BAD_INPUT;
-    confine_to_source(tree_checkpoint(tree), invocation->options);
     struct found_list files = {0};
     bool all_found = paths_find_files(tree, invocation->arguments + 1, invocation->n_arguments - 1, &files),
          all_read = invocation->flags[FLAG_JSON] ? print_json(tree, &files) : sum_files(tree, &files, NULL);
@@ -183,6 +181,7 @@ const struct command sha256_command = {
         },
     .min_arguments = 1,
     .max_arguments = SIZE_MAX,
+    .n_sources = 1,
     .takes_options = true,
     .run = run,
 };

@@ -494,11 +494,11 @@ const struct command verify_command = {
         "again.\n"
         "With one argument, a torch or numpy file or a directory of them, verify compares the checksum of every member "
         "of the zip\narchives. The exit status is 1 if a member is damaged, 2 if there is no archive.",
-    .flags =
-        (const struct flag[]){{'a', "all", "list every tensor and key that differs"},
-                              {0, "json", "print JSON for scripts"},
-                              {0, "attestation", "make the statement of 'wfs attest' again, and compare", "FILE", true},
-                              {0}},
+    .flags = (const struct flag[]){{'a', "all", "list every tensor and key that differs"},
+                                   {0, "json", "print JSON for scripts"},
+                                   {0, "attestation", "make the statement of 'wfs attest' again, and compare", "FILE",
+                                    true, .names_input = true},
+                                   {0}},
     .examples =
         (const struct example[]){
             {"wfs verify qwen2.5-0.5b-q4_k_m.gguf Qwen/Qwen2.5-0.5B", "check a downloaded GGUF against its model"},
@@ -509,6 +509,7 @@ const struct command verify_command = {
         },
     .min_arguments = 1,
     .max_arguments = 2,
+    .n_sources = 2,
     .takes_options = true,
     .compares = true,
     .run = run,

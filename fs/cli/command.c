@@ -72,6 +72,40 @@ wfs_model *command_open_library(const char *source, const struct options *option
     return tree != NULL ? lib_model(tree) : NULL;
 }
 
+struct command_needs command_needs(const struct invocation *invocation, struct arena *arena)
+{
+    const struct command *command = invocation->command;
+    size_t n = invocation->n_arguments, count = n < command->n_sources ? n : command->n_sources;
+    const char **sources = arena_array(arena, count + COMMAND_MAX_FLAGS, sizeof *sources);
+    for (size_t i = 0; i < count; i++)
+        sources[i] = invocation->arguments[i];
+    for (size_t i = 0; command->flags != NULL && command->flags[i].name != NULL; i++)
+        if (command->flags[i].names_input && invocation->values[i] != NULL)
+            sources[count++] = invocation->values[i];
+    return (struct command_needs){
+        .sources = sources,
+        .n_sources = count,
+        .is_library = invocation->options->library,
+        .destination = command->writes && n > 0 ? invocation->arguments[n - 1] : NULL,
+        .uses_store = command->uses_store,
+    };
+}
+
+int command_confine(const struct invocation *invocation, const struct command_needs *needs)
+{
+    struct error error;
+    enter_command_sandbox(needs, invocation->options);
+    if (options_read_files(invocation->options, &error))
+        return -1;
+    report("%s", error.message);
+    return invocation->options->has_bad_file ? command_bad_input(invocation->command) : EXIT_MISUSE;
+}
+
+int command_bad_input(const struct command *command)
+{
+    return command->compares ? EXIT_MISUSE : EXIT_BAD_INPUT;
+}
+
 int finish_output(int status)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))

@@ -4,6 +4,7 @@
  * Parsing, --help, the man page and the shell completions all use the rows. */
 #pragma once
 
+#include "fs/cli/command_sandbox.h"
 #include "fs/lib/lib.h"
 
 #include <stddef.h>
@@ -19,6 +20,7 @@ struct flag {
     const char *argument; /* the value that may follow "--name="; NULL: none may */
     bool needs_argument;  /* the value is required: "--name=ARGUMENT" or "--name ARGUMENT" */
     bool repeats;         /* each value counts, not only the last; at most one flag of a command repeats */
+    bool names_input;     /* the value is a file that is read as sources are */
 };
 
 struct example {
@@ -46,15 +48,16 @@ struct command {
     const struct flag *flags;
     const struct example *examples; /* both ended by a row of NULLs */
     size_t min_arguments, max_arguments;
-    bool takes_options;                              /* -o */
-    bool only_opens;                                 /* takes only options for opening a source */
-    bool mounts;                                     /* options for mounts have an effect */
-    bool takes_program;                              /* "-- CMD ..." */
-    bool compares;                                   /* exits with 1 if two things differ */
-    bool hidden;                                     /* left out of --help */
-    bool enters_sandbox_itself;                      /* or needs rights over processes and mounts that it takes away */
-    bool uses_network;                               /* also without a URL among its arguments */
-    bool listens;                                    /* accepts connections */
+    size_t n_sources;           /* how many operands are sources, from the first on; SIZE_MAX: all */
+    bool takes_options;         /* -o */
+    bool only_opens;            /* takes only options for opening a source */
+    bool mounts;                /* options for mounts have an effect */
+    bool takes_program;         /* "-- CMD ..." */
+    bool compares;              /* exits with 1 if two things differ */
+    bool hidden;                /* left out of --help */
+    bool writes;                /* to the last operand */
+    bool uses_store;            /* the store of kept bytes, whatever the sources are */
+    bool enters_sandbox_itself; /* or needs rights over processes and mounts that it takes away */
     int (*run)(const struct invocation *invocation); /* returns the exit status */
 };
 
@@ -82,6 +85,16 @@ struct tree *command_open_model(const char *source, const struct options *option
 struct tree *command_try_model(const char *source, const struct options *options, struct error *error);
 
 void command_close(struct tree *tree); /* frees the checkpoint, too */
+
+/* Returns what a command reads and writes by its row, in the arena. */
+struct command_needs command_needs(const struct invocation *invocation, struct arena *arena);
+
+/* Enters the sandbox with these needs, and reads the files of options. Returns -1, or the exit status after a failure,
+ * which it reports. */
+int command_confine(const struct invocation *invocation, const struct command_needs *needs);
+
+/* Returns the status for bad input: to commands that compare, 1 means a difference. */
+int command_bad_input(const struct command *command);
 
 /* Like command_open(), for commands that use wfs.h; wfs_close() closes the model. */
 wfs_model *command_open_library(const char *source, const struct options *options);

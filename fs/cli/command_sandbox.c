@@ -3,97 +3,119 @@
 #include "base/sandbox.h"
 #include "formats/huggingface/hub_cache_paths.h"
 #include "formats/location_local.h"
-#include "formats/source.h"
+#include "fs/cli/own_files.h"
+#include "fs/cli/source_roots.h"
 #include "remote/store.h"
 #include "remote/store_directory.h"
 
 #include <string.h>
 
-/* Returns the folder of a path, or of the repository in a hub cache whose snapshot the path is in. */
-static const char *folder_of(const char *path, struct arena *arena)
+static const char *const devices[] = {"/dev/null", "/dev/random", "/dev/urandom", NULL};
+
+struct paths {
+    struct arena *arena;
+    const char **items;
+    size_t count;
+};
+
+static void add(struct paths *paths, const char *path)
 {
-    const char *snapshots = strstr(path, "/snapshots/");
-    const char *slash = strrchr(path, '/');
-    const char *end = snapshots != NULL ? snapshots : local_kind(path) == LOCATION_FILE ? slash : path + strlen(path);
-    return end == path ? "/" : arena_strndup(arena, path, (size_t)(end - path));
+    paths->items = arena_grow(paths->arena, paths->items, paths->count, sizeof *paths->items);
+    paths->items[paths->count++] = path;
 }
 
-static void add_path(const char **paths, size_t *count, const char *path, struct arena *arena)
+static void add_all(struct paths *paths, const char *const *items)
 {
-    const char *whole = path != NULL ? local_real_path(path, arena) : NULL;
-    if (whole != NULL)
-        paths[(*count)++] = folder_of(whole, arena);
+    for (; *items != NULL; items++)
+        add(paths, *items);
 }
 
-/* Returns the value of an option without what may follow the path of a file: "DIR:SCALE". */
-static const char *path_of_value(const char *value, struct arena *arena)
+static const char devices_folder[] = "/dev", top_folder[] = "/";
+
+/* What a command may open. */
+struct readable {
+    struct paths files, listed; /* to read; to list alone */
+};
+
+/* Adds the sources' folders, and each source itself: a descriptor's file may have no name any more. The folders of
+ * /dev/stdin and of a file in the root directory are listed alone. */
+static void add_sources(struct readable *readable, const struct command_needs *needs, const struct options *options)
 {
-    const char *colon = strrchr(value, ':');
-    return colon == NULL || local_kind(value) != LOCATION_NOTHING
-               ? value
-               : arena_strndup(arena, value, (size_t)(colon - value));
+    const char *const *roots =
+        source_roots(needs->sources, needs->n_sources, needs->is_library, options, readable->files.arena);
+    if (roots_are_at_top(roots))
+        add(&readable->listed, top_folder);
+    for (; *roots != NULL; roots++)
+        add(strcmp(*roots, devices_folder) == 0 ? &readable->listed : &readable->files, *roots);
+    for (size_t i = 0; i < needs->n_sources; i++)
+        add(&readable->files, needs->sources[i]);
 }
 
-static const char *const *readable_paths(const struct checkpoint *const *checkpoints, size_t n,
-                                         const struct options *options, struct arena *arena)
+static struct readable readable_paths(const struct command_needs *needs, const struct options *options, bool network,
+                                      struct arena *arena)
 {
-    enum { OTHERS = 2 };
-    size_t count = 0;
-    while (sandbox_system_paths[count] != NULL)
-        count++;
-    const char **paths = arena_array(arena, count + n + options->asked.count + OTHERS, sizeof *paths);
-    memcpy(paths, sandbox_system_paths, count * sizeof *paths);
-    for (size_t i = 0; i < n; i++)
-        add_path(paths, &count, checkpoints[i]->path, arena);
-    add_path(paths, &count, hub_cache_directory(arena), arena);
-    for (size_t i = 0; i < options->asked.count; i++)
-        if (options->asked.items[i].row->names_input)
-            add_path(paths, &count, path_of_value(options->asked.items[i].value, arena), arena);
-    return paths;
+    struct readable readable = {{arena}, {arena}};
+    if (options->open.follow_links)
+        add(&readable.files, top_folder);
+    add_all(&readable.files, own_files(network, arena));
+    add_sources(&readable, needs, options);
+    add(&readable.files, NULL);
+    add(&readable.listed, NULL);
+    return readable;
 }
 
 /* Adds what must be writable to write to a destination: a file or a device itself, a directory with all below, and the
  * folder of a file, which may be new or be replaced. */
-static void add_writable(const char **paths, size_t *count, const char *destination, struct arena *arena)
+static void add_destination(struct paths *paths, const char *destination)
 {
     enum location_kind kind = local_kind(destination);
-    const char *real = kind != LOCATION_NOTHING ? local_real_path(destination, arena) : NULL;
+    const char *real = kind != LOCATION_NOTHING ? local_real_path(destination, paths->arena) : NULL;
     const char *place = real != NULL ? real : destination, *slash = strrchr(place, '/');
     if (kind != LOCATION_NOTHING)
-        paths[(*count)++] = place;
+        add(paths, place);
     if (kind == LOCATION_NOTHING || kind == LOCATION_FILE)
-        paths[(*count)++] = slash != NULL ? arena_strndup(arena, place, (size_t)(slash - place) + 1) : ".";
+        add(paths, slash != NULL ? arena_strndup(paths->arena, place, (size_t)(slash - place) + 1) : ".");
 }
 
-int open_command_paths(const struct checkpoint *const *checkpoints, size_t n, const struct options *options,
-                       const char *destination)
+static const char *const *writable_paths(const struct command_needs *needs, const char *store, struct arena *arena)
 {
-    bool opens_others = options->open.follow_links || options->library || source_any_remote();
-    for (size_t i = 0; i < n; i++)
-        opens_others |= checkpoints[i]->plan != NULL;
-    if (opens_others)
-        return 0;
-    struct arena *arena = arena_new();
-    /* Asking for the store makes its directory. */
-    const char *writable[4] = {NULL}, *store = options->content.keep != KEEP_NONE ? store_directory() : NULL;
-    size_t count = 0;
+    struct paths paths = {.arena = arena};
     if (store != NULL)
-        writable[count++] = store;
-    if (destination != NULL)
-        add_writable(writable, &count, destination, arena);
-    int paths = sandbox_open_paths(&(struct sandbox_paths){readable_paths(checkpoints, n, options, arena), writable,
-                                                           sandbox_system_devices, NULL});
+        add(&paths, store);
+    if (needs->destination != NULL)
+        add_destination(&paths, needs->destination);
+    if (needs->fills_hub_cache && store_make_folder(hub_cache_directory(arena)))
+        add_all(&paths, hub_cache_roots(arena));
+    add(&paths, NULL);
+    return paths.items;
+}
+
+void enter_command_sandbox(const struct command_needs *needs, const struct options *options)
+{
+    static const char *const of_terminals[] = {"TERM=", "NO_COLOR=", "LISTEN_", NULL};
+    static const uint16_t no_ports[] = {0};
+    struct arena *arena = arena_new();
+    bool network = sources_need_network(needs->sources, needs->n_sources, options);
+    bool uses_store = network || needs->uses_store || options->content.keep != KEEP_NONE;
+    bool writes = uses_store || needs->destination != NULL || needs->fills_hub_cache;
+    own_files_prepare(network);
+    const struct readable readable = readable_paths(needs, options, network, arena);
+    int paths = sandbox_open_paths(&(struct sandbox_paths){
+        .readable = readable.files.items,
+        .listed = readable.listed.items,
+        /* Asking for the store makes its directory. */
+        .writable = writable_paths(needs, uses_store ? store_directory() : NULL, arena),
+        .devices = devices,
+        .ports = network ? source_ports(needs->sources, needs->n_sources, options, arena) : no_ports,
+        .listens = needs->listens,
+    });
+    sandbox_enter(&(struct sandbox){
+        .role = SANDBOX_READER,
+        .uses = (network ? SANDBOX_CONNECTS : 0) | (needs->listens ? SANDBOX_LISTENS : 0),
+        .capabilities = writes || needs->listens ? sandbox_copying : sandbox_reading,
+        .paths = paths,
+    });
+    if (!network)
+        sandbox_clear_environment(of_terminals);
     arena_free(arena);
-    return paths;
-}
-
-void confine_command(const struct checkpoint *const *checkpoints, size_t n, const struct options *options,
-                     const char *destination)
-{
-    sandbox_restrict_paths(open_command_paths(checkpoints, n, options, destination));
-}
-
-void confine_to_source(const struct checkpoint *checkpoint, const struct options *options)
-{
-    confine_command(&checkpoint, 1, options, NULL);
 }

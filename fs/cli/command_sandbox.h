@@ -1,18 +1,22 @@
-/* The sandbox (base/sandbox.h) of commands: which paths they need, once their sources are open. */
+/* The sandbox (base/sandbox.h) of commands without a mount. They enter it once their words are understood, before
+ * anything that the words name is read: what may be opened follows from the words alone (source_roots.h). */
 #pragma once
 
 #include "fs/options/options.h"
 
-#include <stdint.h>
+/* What a command reads and writes, besides what its options name. */
+struct command_needs {
+    const char *const *sources; /* paths, names of repositories, URLs */
+    size_t n_sources;
+    bool is_library;         /* the sources are models, or directories of them */
+    const char *destination; /* to write to: a file, a device or a directory, which may be new; NULL: none */
+    bool fills_hub_cache;
+    bool uses_store; /* the store of kept bytes, even if no source is on a server and no option asks for it */
+    bool listens;    /* accepts connections */
+};
 
-/* Opens the paths of the sandbox: reads only what the sources and the options name, and the hub cache, and writes only
- * to the store and to `destination`, NULL: nowhere else. Call it when all sources are open, before they are mounted.
- * Returns 0 for a source on a server, a recipe, a directory of models, or links that may lead anywhere: then all paths
- * can be used. */
-int open_command_paths(const struct checkpoint *const *checkpoints, size_t n, const struct options *options,
-                       const char *destination);
-
-/* Leaves only those paths to a command that is in the sandbox already. */
-void confine_command(const struct checkpoint *const *checkpoints, size_t n, const struct options *options,
-                     const char *destination);
-void confine_to_source(const struct checkpoint *checkpoint, const struct options *options);
+/* Enters the sandbox, before threads are started: reads only the folders of the sources and of what options name, the
+ * hub cache and the layouts (with -o follow-links everything), writes only to the destination and to the store, and
+ * connects only if a source or an option names a server, to the ports of these. Clears the environment if nothing
+ * connects. Makes the directories of the store and of the hub cache if they are to be filled. */
+void enter_command_sandbox(const struct command_needs *needs, const struct options *options);

@@ -1,11 +1,9 @@
 /* Parsing arguments by the tables of commands and options. */
 #include "base/process.h"
 #include "base/report.h"
-#include "base/sandbox.h"
 #include "base/text.h"
 #include "formats/location_local.h"
 #include "fs/cli/command.h"
-#include "fs/cli/source_roots.h"
 #include "fs/tree/build.h"
 #include "fs/tree/pool.h"
 #include "models/references/references.h"
@@ -82,12 +80,6 @@ static int flag_index(const struct command *command, int found)
     return index;
 }
 
-/* Returns the status for bad input: to commands that compare, 1 means a difference. */
-static int bad_input_status(const struct command *command)
-{
-    return command->compares ? EXIT_MISUSE : EXIT_BAD_INPUT;
-}
-
 static void add_repeated(struct invocation *invocation, const char *value)
 {
     invocation->repeated = memory_grow(invocation->repeated, invocation->n_repeated, sizeof *invocation->repeated);
@@ -114,7 +106,7 @@ static int parse_arguments(int argc, char **argv, struct options *options, struc
             if (options_parse(options, optarg, &error))
                 break;
             report("%s", error.message);
-            return options->has_bad_file ? bad_input_status(command) : EXIT_MISUSE;
+            return options->has_bad_file ? command_bad_input(command) : EXIT_MISUSE;
         case ':':
             return misuse(command, "an argument must follow ", argv[optind - 1]);
         case '?':
@@ -148,30 +140,14 @@ static char **split_program(int *argc, char **argv)
     return NULL;
 }
 
-/* Reports whether an argument holds a URL, or may be a recipe that does: only then does a source need the network. */
-static bool names_server(int argc, char **argv)
+/* Takes rights away by the command's row, once its words are understood: nothing that they name has been opened yet. */
+static int confine(const struct invocation *invocation)
 {
-    bool found = false;
-    for (int i = 1; i < argc; i++)
-        found |= source_names_server(argv[i], true);
-    return found;
-}
-
-/* Takes rights away before the command opens any file: options open some, too. Which paths it needs is known once its
- * sources are open (command_sandbox.h). */
-static void enter_sandbox(const struct command *command, int argc, char **argv)
-{
-    static const char *const of_terminals[] = {"TERM=", "NO_COLOR=", NULL};
-    if (command->enters_sandbox_itself)
-        return;
-    bool network = command->uses_network || names_server(argc, argv);
-    sandbox_enter(&(struct sandbox){
-        .role = SANDBOX_READER,
-        .uses = (network ? SANDBOX_CONNECTS : 0) | (command->listens ? SANDBOX_LISTENS : 0),
-        .capabilities = sandbox_copying,
-    });
-    if (!network && !command->listens)
-        sandbox_clear_environment(of_terminals);
+    struct arena *arena = arena_new();
+    const struct command_needs needs = command_needs(invocation, arena);
+    int status = command_confine(invocation, &needs);
+    arena_free(arena);
+    return status;
 }
 
 /* Runs a command, whose name is argv[0]. */
@@ -181,14 +157,15 @@ static int run_command(const struct command *command, int argc, char **argv)
     struct invocation invocation = {.command = command, .options = &options};
     if (command->takes_program)
         invocation.program = split_program(&argc, argv);
-    enter_sandbox(command, argc, argv);
     options_init(&options);
     remote_use(&options.open.remote);
     options.only_opening = command->only_opens;
-    options.delays_files = command->mounts;
+    options.delays_files = true;
     int status = parse_arguments(argc, argv, &options, &invocation);
     if (status < 0 && command->takes_program && invocation.program == NULL)
         status = wrong_operands(command, NULL);
+    if (status < 0 && !command->enters_sandbox_itself)
+        status = confine(&invocation);
     if (status < 0)
         status = command->run(&invocation);
     remote_use(NULL);

@@ -89,12 +89,27 @@ static void add_value(struct roots *roots, const char *value)
     }
 }
 
-const char *const *source_roots(const char *const *sources, size_t n, const struct options *options,
+/* Adds the hub cache, and what links in it name. */
+static void add_hub_cache(struct roots *roots)
+{
+    const char *cache = hub_cache_directory(roots->arena);
+    if (add_path(roots, cache))
+        add_links(roots, cache, 0);
+}
+
+const char *const *hub_cache_roots(struct arena *arena)
+{
+    struct roots roots = {.arena = arena};
+    add_hub_cache(&roots);
+    add(&roots, NULL);
+    return roots.paths;
+}
+
+const char *const *source_roots(const char *const *sources, size_t n, bool is_library, const struct options *options,
                                 struct arena *arena)
 {
     enum { PUBLISHERS = 1 }; /* the depth of folders of models in a library */
     struct roots roots = {.arena = arena};
-    bool is_library = n > 1 || options->library;
     for (size_t i = 0; i < n; i++) {
         const char *id, *source = is_library ? library_split(sources[i], arena, &id) : sources[i];
         add_text(&roots, source);
@@ -104,13 +119,19 @@ const char *const *source_roots(const char *const *sources, size_t n, const stru
     for (size_t i = 0; i < options->asked.count; i++)
         if (options->asked.items[i].row->names_input)
             add_value(&roots, options->asked.items[i].value);
-    const char *cache = hub_cache_directory(arena);
-    if (add_path(&roots, cache))
-        add_links(&roots, cache, 0);
+    add_hub_cache(&roots);
     for (const char *const *layouts = layout_directories(arena); *layouts != NULL; layouts++)
         add_path(&roots, *layouts);
     add(&roots, NULL);
     return roots.paths;
+}
+
+bool roots_are_at_top(const char *const *roots)
+{
+    for (; *roots != NULL; roots++)
+        if (strrchr(*roots, '/') == *roots && local_kind(*roots) == LOCATION_FILE)
+            return true;
+    return false;
 }
 
 const int *source_descriptors(const char *const *sources, size_t n, struct arena *arena)
@@ -126,7 +147,7 @@ const int *source_descriptors(const char *const *sources, size_t n, struct arena
     return descriptors;
 }
 
-bool source_names_server(const char *text, bool follows_links)
+static bool names_server(const char *text, bool follows_links)
 {
     return strstr(text, "://") != NULL ||
            (follows_links && (text_ends_with(text, ".yaml") || text_ends_with(text, ".yml")));
@@ -135,11 +156,11 @@ bool source_names_server(const char *text, bool follows_links)
 bool sources_need_network(const char *const *sources, size_t n, const struct options *options)
 {
     for (size_t i = 0; i < n; i++)
-        if (source_names_server(sources[i], options->open.follow_links))
+        if (names_server(sources[i], options->open.follow_links))
             return true;
     for (size_t i = 0; i < options->asked.count; i++) {
         const char *value = options->asked.items[i].value;
-        if (value != NULL && source_names_server(value, options->open.follow_links))
+        if (value != NULL && names_server(value, options->open.follow_links))
             return true;
     }
     return false;

@@ -3,7 +3,6 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "fs/cli/attestation.h"
-#include "fs/cli/command_sandbox.h"
 #include "fs/cli/json_page.h"
 
 #include <stdlib.h>
@@ -143,7 +142,6 @@ static int compare(const struct attestation *stated, const char *path, const str
     int status = EXIT_TROUBLE;
     if (tree == NULL)
         return EXIT_TROUBLE;
-    confine_to_source(tree_checkpoint(tree), options);
     if (!make_again(stated, tree, options, arena, &made, &error))
         report("%s", error.message);
     else if ((invocation->flags[FLAG_JSON] ? print_json : print_text)(stated, &made, path) == 0)

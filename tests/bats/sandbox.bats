@@ -169,6 +169,83 @@ has_ended() {
     wait $!
 }
 
+need_landlock() {
+    "$PYTHON" -c 'import ctypes; raise SystemExit(ctypes.CDLL(None).syscall(444, None, 0, 1) < 4)' ||
+        skip "this kernel has no Landlock with ports"
+}
+
+# taken_over COMMAND...: prints what code could do that takes the command over at the first byte of weights.safetensors.
+taken_over() {
+    local library
+    library=$(dirname "$WFS")/tests/bats/taken_over.so
+    rm -f "$BATS_TEST_TMPDIR/report"
+    LD_PRELOAD=$library TAKEN_OVER_AT=/weights.safetensors TAKEN_OVER_REPORT=$BATS_TEST_TMPDIR/report \
+        TAKEN_OVER_OPENS=/etc/shadow:/etc/passwd:$BATS_TEST_TMPDIR/key:$SOURCE/config.json \
+        TAKEN_OVER_MAKES=$SOURCE/made "$@" >/dev/null 2>&1 3>&- || true
+    cat "$BATS_TEST_TMPDIR/report"
+}
+
+serve_until_taken_over() {
+    "$WFS" serve --listen 127.0.0.1:0 "$SOURCE" &
+    await grep -q ^make "$BATS_TEST_TMPDIR/report"
+    kill $!
+    wait $!
+}
+
+confined_at_first_byte() {
+    local report
+    report=$(taken_over "$@")
+    echo "$*: $report"
+    [ "$report" = "open /etc/shadow: refused
+open /etc/passwd: refused
+open $BATS_TEST_TMPDIR/key: refused
+open $SOURCE/config.json: done
+connect: refused
+make $SOURCE/made: refused" ]
+}
+
+@test "a command that a source takes over at its first byte opens no other files, makes none and connects to nobody" {
+    local out=$BATS_TEST_TMPDIR/out
+    SOURCE=$BATS_TEST_TMPDIR/model
+    [ -e "$(dirname "$WFS")/tests/bats/taken_over.so" ] || skip "a build with sanitizers"
+    mkdir "$out"
+    echo secret >"$BATS_TEST_TMPDIR/key"
+    cp -r "$LLAMA" "$SOURCE"
+    mv "$SOURCE/model.safetensors" "$SOURCE/weights.safetensors"
+    need_landlock
+    confined_at_first_byte "$WFS" cat "$SOURCE" model.gguf
+    confined_at_first_byte "$WFS" info "$SOURCE"
+    confined_at_first_byte "$WFS" ls "$SOURCE"
+    confined_at_first_byte "$WFS" ls -o library "$SOURCE" models/local/model
+    confined_at_first_byte "$WFS" cp "$SOURCE" model.gguf "$out"
+    confined_at_first_byte "$WFS" sha256 "$SOURCE" model.gguf
+    confined_at_first_byte "$WFS" attest "$SOURCE" model.gguf
+    confined_at_first_byte "$WFS" diff "$SOURCE" "$LLAMA"
+    confined_at_first_byte "$WFS" diff "$LLAMA" "$SOURCE"
+    confined_at_first_byte "$WFS" verify "$out/model.gguf" "$SOURCE"
+    confined_at_first_byte "$WFS" verify "$SOURCE"
+    confined_at_first_byte "$WFS" fetch "$SOURCE"
+    confined_at_first_byte "$WFS" layout check trtllm "$SOURCE"
+    confined_at_first_byte "$WFS" complete -- ls "$SOURCE" ten
+    confined_at_first_byte serve_until_taken_over
+}
+
+@test "commands open what users name: descriptors, also of files without a name, relative paths, links" {
+    local file=$BATS_TEST_TMPDIR/model/weights.safetensors copy=$BATS_TEST_TMPDIR/copy.safetensors name=$BATS_TEST_TMPDIR/link.safetensors
+    mkdir "$BATS_TEST_TMPDIR/model"
+    cp "$LLAMA/model.safetensors" "$file"
+    cmp <("$WFS" cat -o name=m /dev/stdin model.gguf <"$file") <("$WFS" cat -o name=m "$file" model.gguf)
+    cmp <("$WFS" cat -o name=m /dev/fd/4 model.gguf 4<"$file") <("$WFS" cat -o name=m "$file" model.gguf)
+    cp "$file" "$copy"
+    exec 9<"$copy"
+    rm "$copy"
+    cmp <("$WFS" cat /dev/fd/9 model.safetensors) "$file"
+    exec 9<&-
+    ln -s "$file" "$name"
+    cmp <(cd "$BATS_TEST_TMPDIR" && "$WFS" cat link.safetensors model.safetensors) "$file"
+    cmp <(cd "$LLAMA" && "$WFS" cat . model.safetensors) "$file"
+}
+
 @test "wfs cp writes where it was told to, and a command of local sources forgets its environment" {
     local out=$BATS_TEST_TMPDIR/out
     mkdir "$out"

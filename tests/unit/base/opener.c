@@ -45,7 +45,7 @@ static void confine(bool anywhere)
     snprintf(model, sizeof model, "%s/model", here);
     snprintf(single, sizeof single, "%s/single", here);
     const char *const paths[] = {model, single, NULL};
-    files_must(opener_start(&(struct opener_roots){paths, anywhere, NULL}), "an opener");
+    files_must(opener_start(&(struct opener_roots){.paths = paths, .anywhere = anywhere}), "an opener");
     int rules = sandbox_open_paths(&(struct sandbox_paths){0});
     sandbox_enter(&(struct sandbox){.paths = rules});
 }
@@ -82,6 +82,17 @@ static void check_elsewhere(void)
     CHECK(opener_stat_at(model, "outside", &status, AT_SYMLINK_NOFOLLOW) && S_ISLNK(status.st_mode));
     CHECK(opener_real_path(model, "outside", real) && strcmp(real, secret) == 0);
     CHECK(!opener_stat_at(model, "nothing", &status, 0) && errno == ENOENT);
+}
+
+/* The root directory's names, where a root is a file in it. */
+static void check_top(void)
+{
+    const char *const paths[] = {"/nonexistent", NULL};
+    files_must(opener_start(&(struct opener_roots){.paths = paths, .lists_top = true}), "an opener");
+    sandbox_enter(&(struct sandbox){.paths = sandbox_open_paths(&(struct sandbox_paths){0})});
+    CHECK(closes(opener_open_at(AT_FDCWD, "/", O_RDONLY | O_DIRECTORY)));
+    CHECK(refused(opener_open_at(AT_FDCWD, "/etc", O_RDONLY | O_DIRECTORY)));
+    CHECK(refused(opener_open_at(AT_FDCWD, "/etc/passwd", system_find_flags)));
 }
 
 /* What this process finds itself is refused like a name, and a FIFO is not waited for. */
@@ -162,6 +173,7 @@ int main(void)
                "links");
     in_child(check_names, "what lies below the roots");
     in_child(check_elsewhere, "what lies elsewhere");
+    in_child(check_top, "the root directory");
     in_child(check_descriptors, "descriptors");
     in_child(check_anywhere, "an opener for links that lead anywhere");
     in_child(check_leaving, "an opener that leaves its directory");

@@ -1,24 +1,26 @@
-/* The paths of a command, tried from inside: a child opens its sources, leaves itself their paths, and tries others. */
+/* The sandbox of a command, tried from inside: what code that has taken it over could do before it reads a byte. */
 #include "fs/cli/command_sandbox.h"
 
 #include "base/sandbox.h"
-#include "formats/checkpoint.h"
 #include "models/formats.h"
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 static const char file[] = "\x38\0\0\0\0\0\0\0{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}  1234";
 
-static const struct checkpoint *must_open(const char *path)
+static bool reads(const char *path)
 {
     static const struct open_options options;
     struct error error;
     const struct checkpoint *checkpoint = checkpoint_open(path, formats, &options, &error);
-    files_must(checkpoint != NULL, path);
-    return checkpoint;
+    checkpoint_close(checkpoint);
+    return checkpoint != NULL;
 }
 
 static bool opens(const char *path, int flags)
@@ -27,30 +29,54 @@ static bool opens(const char *path, int flags)
     return fd >= 0 && close(fd) == 0;
 }
 
+/* Reports whether the kernel lets this process try to connect to a port; nobody listens there. */
+static bool connects(in_port_t port)
+{
+    const struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    return fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) != 0 && errno == ECONNREFUSED;
+}
+
+static bool binds(void)
+{
+    const struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    return fd >= 0 && bind(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+}
+
 struct
 try {
-    const char *options, *destination; /* NULL: none */
-    bool reads_private;                /* all paths stay open */
-    bool writes_out, writes_beside;    /* in the destination's folder, in that of a source */
+    const char *options; /* NULL: none */
+    struct command_needs needs;
+    bool reads_private; /* all can be read */
+    bool writes_out;    /* in the destination's folder */
+    bool connects;
 };
 
 /* Returns a bit for each attempt that went wrong. */
 static int run_try(const struct try *try)
 {
+    static const char *const sources[] = {"a/model.safetensors", "b"};
     struct options options;
     struct error error;
+    struct command_needs needs = try->needs;
     options_init(&options);
+    options.delays_files = true;
     files_must(try->options == NULL || options_parse(&options, try->options, &error), "options");
-    const struct checkpoint *const both[] = {must_open("a/model.safetensors"), must_open("b/model.safetensors")};
-    sandbox_enter(&(struct sandbox){0}); /* as each command has */
-    confine_command(both, 2, &options, try->destination);
+    needs.sources = sources;
+    needs.n_sources = sizeof sources / sizeof *sources;
+    enter_command_sandbox(&needs, &options);
     const bool wrong[] = {
-        !opens("a/model.safetensors", O_RDONLY),
+        !reads("a/model.safetensors") || !reads("b"),
         !opens("b/beside", O_RDONLY),
         opens("private/key", O_RDONLY) != try->reads_private,
+        opens("/etc/passwd", O_RDONLY) != try->reads_private,
         opens("out/new", O_CREAT | O_WRONLY) != try->writes_out,
-        opens("a/new", O_CREAT | O_WRONLY) != try->writes_beside,
+        opens("a/new", O_CREAT | O_WRONLY) || opens("a/model.safetensors", O_RDWR),
         opens("adapter/model.safetensors", O_RDONLY) != (try->options != NULL),
+        connects(1) != try->connects,
+        binds() != needs.listens,
     };
     int bits = 0;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
@@ -82,6 +108,10 @@ int main(void)
     }
     files_write_text("b/beside", "");
     files_write_text("private/key", "");
+    char cache[1024];
+    files_must(getcwd(cache, sizeof cache - 8) != NULL, "here");
+    setenv("XDG_CACHE_HOME", strcat(cache, "/cache"), 1);
+    unsetenv("CACHE_DIRECTORY");
     setenv("HF_HUB_CACHE", "/nonexistent", 1);
     int paths = sandbox_open_paths(&(struct sandbox_paths){0});
     if (paths == 0) {
@@ -91,14 +121,15 @@ int main(void)
     }
     close(paths);
     check_try(&(struct try){0}, "the folders of the sources, to read");
-    check_try(&(struct try){.destination = "out/model.gguf", .writes_out = true}, "and that of a new file, to write");
-    check_try(&(struct try){.destination = "out/model.safetensors", .writes_out = true}, "of one to replace");
-    check_try(&(struct try){.destination = "out", .writes_out = true}, "a directory to write to");
-    check_try(&(struct try){.destination = "/dev/null"}, "a device");
+    check_try(&(struct try){.needs.destination = "out/model.gguf", .writes_out = true},
+              "and that of a new file, to write");
+    check_try(&(struct try){.needs.destination = "out/model.safetensors", .writes_out = true}, "of one to replace");
+    check_try(&(struct try){.needs.destination = "out", .writes_out = true}, "a directory to write to");
+    check_try(&(struct try){.needs.destination = "/dev/null"}, "a device");
+    check_try(&(struct try){.needs.listens = true}, "connections of others");
     check_try(&(struct try){.options = "base=adapter"}, "what an option names");
-    check_try(
-        &(struct try){.options = "follow-links", .reads_private = true, .writes_out = true, .writes_beside = true},
-        "links that may lead anywhere");
+    check_try(&(struct try){.options = "follow-links", .reads_private = true}, "links that may lead anywhere, to read");
+    check_try(&(struct try){.options = "base=adapter,lora=http://127.0.0.1:1/m", .connects = true}, "a server");
     files_remove();
     return check_done();
 }

@@ -40,6 +40,11 @@ void system_read_ahead(int fd, uint64_t offset, uint64_t length);
 /* Reserves the space of a new file. Fails with ENOSPC if there is too little, and otherwise if it is unknown. */
 bool system_reserve(int fd, uint64_t size);
 
+/* Locks bytes of a file that is open for writing, for its open file description, and unlocks them. Returns false if
+ * another description has locked one of them. Where there are no such locks, every call succeeds. */
+bool system_lock_bytes(int fd, uint64_t first, uint64_t count);
+void system_unlock_bytes(int fd, uint64_t first, uint64_t count);
+
 /* A new file for writing that has no name yet, in a directory; giving it a name fails if there is a file of that name.
  * Not every file system has such files. */
 int system_open_unnamed(const char *directory);

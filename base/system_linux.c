@@ -100,6 +100,22 @@ bool system_reserve(int fd, uint64_t size)
     return fallocate(fd, 0, 0, (off_t)size) == 0;
 }
 
+static int set_lock(int fd, short type, uint64_t first, uint64_t count)
+{
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)first, .l_len = (off_t)count};
+    return fcntl(fd, F_OFD_SETLK, &lock);
+}
+
+bool system_lock_bytes(int fd, uint64_t first, uint64_t count)
+{
+    return set_lock(fd, F_WRLCK, first, count) == 0 || (errno != EAGAIN && errno != EACCES);
+}
+
+void system_unlock_bytes(int fd, uint64_t first, uint64_t count)
+{
+    set_lock(fd, F_UNLCK, first, count);
+}
+
 int system_open_unnamed(const char *directory)
 {
     return open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);

@@ -4,6 +4,7 @@
 #include "base/attempt.h"
 #include "base/lock.h"
 #include "base/sha256.h"
+#include "remote/claims.h"
 #include "remote/options.h"
 #include "remote/sparse.h"
 
@@ -15,8 +16,9 @@
 #include <string.h>
 #include <time.h>
 
-/* What is known of a granule. UNKNOWN: the store may have it. HERE: it has, and its bytes are right. */
-enum state { UNKNOWN, ABSENT, UNDER_WAY, HERE, BROKEN };
+/* What is known of a granule. UNKNOWN: the store may have it. HERE: it has, and its bytes are right. ELSEWHERE: another
+ * process fetches it. */
+enum state { UNKNOWN, ABSENT, UNDER_WAY, HERE, BROKEN, ELSEWHERE };
 
 struct object {
     atomic_uint n_users; /* its owner, and the requests under way */
@@ -25,6 +27,8 @@ struct object {
     struct store_object *stored;
     struct sparse states; /* atomic bytes */
     atomic_bool has_changed;
+    struct claims claims;              /* on the granules UNDER_WAY */
+    _Atomic int64_t came_elsewhere_at; /* when another process last fetched what is waited for here */
 
     struct lock lock; /* of what follows; never held while anything is waited for */
     struct arena *target_arena;
@@ -63,6 +67,7 @@ struct object *object_new(const struct object_origin *origin)
     struct object *object = memory_alloc(sizeof *object);
     *object = (struct object){.n_users = 1, .arena = arena_new_shared(), .origin = *origin};
     lock_init(&object->lock);
+    claims_init(&object->claims);
     object->origin.uri = uri_copy(&origin->uri, object->arena);
     object->origin.credential = http_credential_copy(origin->credential, object->arena);
     object->origin.key = arena_strdup(object->arena, origin->key);
@@ -87,6 +92,7 @@ void object_free(struct object *object)
     if (atomic_fetch_sub(&object->n_users, 1) > 1)
         return;
     store_close(object->stored);
+    claims_destroy(&object->claims);
     lock_destroy(&object->lock);
     arena_free(object->target_arena);
     arena_free(object->arena);
@@ -135,7 +141,9 @@ static void publish(struct fetch *fetch, uint64_t granule)
 {
     if (!atomic_load(&fetch->object->has_changed))
         store_write(fetch->object->stored, granule, fetch->bytes);
-    atomic_store((_Atomic unsigned char *)sparse_at(&fetch->object->states, granule), HERE);
+    /* An answer may have more than was asked for, and the same again. */
+    if (atomic_exchange((_Atomic unsigned char *)sparse_at(&fetch->object->states, granule), HERE) == UNDER_WAY)
+        claims_drop(&fetch->object->claims, granule, granule + 1);
     arrival_announce();
 }
 
@@ -202,6 +210,15 @@ static void remove_fetch(struct fetch *fetch)
     object_free(object);
 }
 
+/* Gives up granules that are under way. */
+static void release(struct object *object, uint64_t first, uint64_t end, enum state after)
+{
+    for (uint64_t granule = first; granule < end; granule++)
+        if (replace_state(object, granule, UNDER_WAY, after))
+            claims_drop(&object->claims, granule, granule + 1);
+    arrival_announce();
+}
+
 static void fail(struct fetch *fetch, const struct http_result *result)
 {
     struct object *object = fetch->object;
@@ -214,9 +231,7 @@ static void fail(struct fetch *fetch, const struct http_result *result)
     object->failure = error;
     object->failed_at = now();
     lock_drop(&object->lock);
-    for (uint64_t granule = fetch->next; granule < fetch->end; granule++)
-        replace_state(object, granule, UNDER_WAY, BROKEN);
-    arrival_announce();
+    release(object, fetch->next, fetch->end, BROKEN);
 }
 
 static void submit(struct fetch *fetch);
@@ -310,9 +325,7 @@ static void fetch_granules(struct object *object, uint64_t first, uint64_t end, 
     size_t lacking = attempt_lacking(start_fetch, &starting);
     if (lacking == 0)
         return;
-    for (uint64_t granule = first; granule < end; granule++)
-        replace_state(object, granule, UNDER_WAY, ABSENT);
-    arrival_announce();
+    release(object, first, end, ABSENT);
     if (starting.fetch != NULL)
         remove_fetch(starting.fetch);
     memory_exhausted(lacking);
@@ -327,13 +340,24 @@ static bool is_down(struct object *object)
     return down;
 }
 
-/* Reports whether the caller is the one to fetch a granule. */
+/* Reports whether the caller is the one to fetch a granule: of the threads here, and then of all processes. */
 static bool claim(struct object *object, uint64_t granule)
 {
     enum state state = state_of(object, granule);
-    if (state == UNDER_WAY || state == HERE || (state == UNKNOWN && store_has(object->stored, granule)))
+    bool was_absent = state == ABSENT || state == BROKEN; /* also where the store has other bytes than it should */
+    if (state == UNDER_WAY || state == HERE || (!was_absent && store_has(object->stored, granule)))
         return false;
-    return (state != BROKEN || !is_down(object)) && replace_state(object, granule, state, UNDER_WAY);
+    if ((state == BROKEN && is_down(object)) || !replace_state(object, granule, state, UNDER_WAY))
+        return false;
+    if (!claims_take(&object->claims, object->stored, granule)) {
+        replace_state(object, granule, UNDER_WAY, ELSEWHERE);
+        arrival_announce();
+        return false;
+    }
+    bool has_come = !was_absent && store_has(object->stored, granule); /* just before the other dropped its claim */
+    if (has_come)
+        release(object, granule, granule + 1, ELSEWHERE);
+    return !has_come;
 }
 
 /* Moves what was only hinted at to the front. */
@@ -384,6 +408,12 @@ static bool has_arrived(void *context)
     return state_of(place->object, place->granule) != UNDER_WAY;
 }
 
+static bool is_not_elsewhere(void *context)
+{
+    const struct place *place = context;
+    return state_of(place->object, place->granule) != ELSEWHERE;
+}
+
 static bool report_failure(struct object *object, struct error *error)
 {
     lock_take(&object->lock);
@@ -394,15 +424,36 @@ static bool report_failure(struct object *object, struct error *error)
 
 static bool is_here(struct object *object, uint64_t granule)
 {
-    if (state_of(object, granule) == UNKNOWN)
-        replace_state(object, granule, UNKNOWN, store_verify(object->stored, granule) ? HERE : ABSENT);
+    enum state state = state_of(object, granule);
+    if (state == UNKNOWN || (state == ELSEWHERE && store_has(object->stored, granule))) {
+        bool good = store_verify(object->stored, granule);
+        replace_state(object, granule, state, good ? HERE : ABSENT);
+        if (state == ELSEWHERE)
+            atomic_store(&object->came_elsewhere_at, now());
+    }
     return state_of(object, granule) == HERE;
+}
+
+/* Waits a moment for a granule that another process fetches, since the time `since` of this clock: now or then nothing
+ * tells that it has come. If nothing comes from others, ends the trust in them, and does not wait. */
+static bool await_elsewhere(struct place *place, int64_t since, struct error *error)
+{
+    enum { MOMENT = 10 /* milliseconds */, SECOND = 1000 };
+    struct object *object = place->object;
+    int64_t came = atomic_load(&object->came_elsewhere_at), until = now() + MOMENT;
+    const struct timespec deadline = {until / SECOND, until % SECOND * 1000000};
+    if (until - (came > since ? came : since) > OBJECT_ELSEWHERE) {
+        claims_ignore_others(&object->claims);
+        return true;
+    }
+    return arrival_wait(is_not_elsewhere, place, &deadline, error) || error->code == ETIMEDOUT;
 }
 
 /* Waits for one granule. */
 static bool await(struct object *object, uint64_t granule, struct error *error)
 {
     struct place place = {object, granule};
+    int64_t since = now();
     for (;;) {
         if (atomic_load(&object->has_changed))
             return report_failure(object, error);
@@ -418,7 +469,9 @@ static bool await(struct object *object, uint64_t granule, struct error *error)
                 (unsigned long long)(granule * STORE_GRANULE),
                 (unsigned long long)(granule * STORE_GRANULE + store_granule_length(object->stored, granule)));
         object_want(object, granule * STORE_GRANULE, 1, true);
-        if (!arrival_wait(has_arrived, &place, NULL, error))
+        bool goes_on = state_of(object, granule) == ELSEWHERE ? await_elsewhere(&place, since, error)
+                                                              : arrival_wait(has_arrived, &place, NULL, error);
+        if (!goes_on)
             return false;
     }
 }

@@ -2,10 +2,11 @@
  *
  * Bytes are fetched in granules of the store, in requests of up to OBJECT_REQUEST bytes. A granule that is under way is
  * waited for by all who need it, and each is woken as soon as its own has come. After a failure those who wait get it,
- * and so does who reads within OBJECT_PAUSE: then the next one tries again. An object that has changed on the server
- * fails for good, with the code ESTALE: it has another size, or another ETag than before. The place that a redirect led
- * to is remembered; if it answers 403 (a signature that has expired) or with other bytes than were asked for, the
- * object's own URL is asked again, up to OBJECT_PLACES times.
+ * and so does who reads within OBJECT_PAUSE: then the next one tries again. What another process is fetching (claims.h)
+ * is looked for in the store, and fetched here, too, once nothing has come from there for OBJECT_ELSEWHERE. An object
+ * that has changed on the server fails for good, with the code ESTALE: it has another size, or another ETag than
+ * before. The place that a redirect led to is remembered; if it answers 403 (a signature that has expired) or with
+ * other bytes than were asked for, the object's own URL is asked again, up to OBJECT_PLACES times.
  *
  * Safe from any thread. Errors are the reason alone. */
 #pragma once
@@ -13,7 +14,12 @@
 #include "remote/http.h"
 #include "remote/store.h"
 
-enum { OBJECT_REQUEST = 4 << 20 /* bytes */, OBJECT_PAUSE = 2000 /* milliseconds */, OBJECT_PLACES = 3 };
+enum {
+    OBJECT_REQUEST = 4 << 20 /* bytes */,
+    OBJECT_PAUSE = 2000,
+    OBJECT_ELSEWHERE = 10000 /* milliseconds */,
+    OBJECT_PLACES = 3
+};
 
 struct object;
 

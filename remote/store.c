@@ -112,12 +112,19 @@ static bool has_line(const char *lines, const char *line)
     return false;
 }
 
+/* Opens the file `name` of a directory; it may be new. */
+static int open_names(const char *folder)
+{
+    char path[MAX_PATH + 8];
+    snprintf(path, sizeof path, "%s/name", folder);
+    return open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
 /* Adds the object's name to those that the file `name` of a directory has. What no longer fits is left out. */
 static void add_name(const struct store_object *object, const char *folder)
 {
-    char path[MAX_PATH], names[STORE_NAMES + 1];
-    snprintf(path, sizeof path, "%s/name", folder);
-    int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    char names[STORE_NAMES + 1];
+    int fd = open_names(folder);
     ssize_t length = fd >= 0 ? read(fd, names, STORE_NAMES) : -1;
     names[length > 0 ? length : 0] = '\0';
     size_t own = strlen(object->name);
@@ -168,6 +175,15 @@ int store_sealed_descriptor(const struct store_object *object)
 {
     const struct sealed *sealed = sealed_of(object);
     return sealed != NULL ? sealed_descriptor(sealed) : -1;
+}
+
+int store_open_claims(const struct store_object *object)
+{
+    char folder[MAX_PATH];
+    if (!store_is_usable() || sealed_of(object) != NULL)
+        return -1;
+    object_path(object, folder);
+    return store_make_folder(folder) ? open_names(folder) : -1;
 }
 
 static void forget_object(struct store_object *object)

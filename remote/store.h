@@ -4,14 +4,14 @@
  *
  *     CACHEDIR.TAG
  *     objects/KK/KEY/NNNNNN    a segment of an object: data, sparse, then a page of words
- *     objects/KK/KEY/name      what the object was called, a line for each name
+ *     objects/KK/KEY/name      what the object was called, a line for each name; locked by claims.h
  *     objects/KK/KEY/sealed    all bytes of an object, in place of its segments (sealed.h)
  *     texts/NAME               small texts, replaced by renaming
  *
  * A granule of STORE_GRANULE bytes is there once its word, with the CRC-32 of its bytes, is; the word is written after
  * the bytes. So a process that is killed leaves at worst a granule without a word. After a power loss a word may stand
  * for lost bytes: the CRC is compared the first time that a process uses a granule which it did not make itself, and
- * a wrong one is absent. Two processes that make the same granule write the same bytes. There are no locks. A segment
+ * a wrong one is absent. Two processes that make the same granule write the same bytes. No lock guards them. A segment
  * that was removed, cut or damaged is made again.
  *
  * As the store grows, segments are evicted (evict.h), those first that were used longest ago: a process sets the time
@@ -85,6 +85,10 @@ bool store_seal(struct store_object *object, store_fill *fill, void *context);
 
 /* Removes all bytes of an object from the store: they are not what they should be. */
 void store_discard(struct store_object *object);
+
+/* Opens a file of the object's that all processes with this store share, for locks alone. Returns -1 if there is none,
+ * and if the object is sealed. */
+int store_open_claims(const struct store_object *object);
 
 /* Returns the descriptor of an object's sealed file, which has all of its bytes and is valid until store_close(); -1:
  * the object is not sealed. */

@@ -11,12 +11,14 @@ setup_file() {
     ROOT=$BATS_FILE_TMPDIR/root
     mkdir -p "$ROOT/hub/org/big" "$ROOT/web"
     ln -s ../hub/org/big "$ROOT/web/big"
-    "$PYTHON" - "$ROOT/hub/org/big/model.safetensors" <<'MAKE'
+    mkdir "$ROOT/web/forty"
+    "$PYTHON" - "$ROOT/hub/org/big/model.safetensors" 3072 "$ROOT/web/forty/model.safetensors" 10240 <<'MAKE'
 import struct, sys
-rows, columns = 3072, 1024
-header = b'{"w":{"dtype":"F32","shape":[%d,%d],"data_offsets":[0,%d]}}' % (rows, columns, 4 * rows * columns)
-with open(sys.argv[1], "wb") as file:
-    file.write(struct.pack("<Q", len(header)) + header + b"\x3f" * (4 * rows * columns))
+for path, rows in zip(sys.argv[1::2], map(int, sys.argv[2::2])):
+    columns = 1024
+    header = b'{"w":{"dtype":"F32","shape":[%d,%d],"data_offsets":[0,%d]}}' % (rows, columns, 4 * rows * columns)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(header)) + header + b"\x3f" * (4 * rows * columns))
 MAKE
 }
 
@@ -228,4 +230,33 @@ READ
     unmount "$MNT"
     [ "$(control log | "$PYTHON" -c 'import json, sys; print(json.load(sys.stdin)["bytes"])')" -lt 1000000 ] # of 12 MB
     [ "$("$WFS" cat "$MODEL" tensors/w/q4_k | sha256sum)" = "$sum" ]
+}
+
+# Reports whether the server has sent the 40 MB once, and at most 5% more.
+was_sent_once() {
+    local bytes
+    bytes=$(control log | "$PYTHON" -c 'import json, sys; print(json.load(sys.stdin)["bytes"])')
+    echo "sent: $bytes"
+    [ "$bytes" -ge 41943040 ] && [ "$bytes" -le 44040192 ]
+}
+
+@test "two commands, and a mount and a command, that need one file at one moment fetch it once" {
+    local web=http://127.0.0.1:$HUB/web/forty/model.safetensors file=$BATS_FILE_TMPDIR/root/web/forty/model.safetensors reader
+    for reader in 1 2; do
+        "$WFS" cat "$web" model.safetensors >"$BATS_TEST_TMPDIR/read$reader" 3>&- &
+        READERS+=($!)
+    done
+    wait "${READERS[@]}"
+    cmp "$BATS_TEST_TMPDIR/read1" "$file"
+    cmp "$BATS_TEST_TMPDIR/read2" "$file"
+    was_sent_once
+    "$WFS" cache rm "http://127.0.0.1:$HUB/web/forty/"
+    control reset
+    "$WFS" mount "$web" "$MNT"
+    cat "$MNT/model.safetensors" >"$BATS_TEST_TMPDIR/read1" 3>&- &
+    "$WFS" cat "$web" model.safetensors | cmp - "$file"
+    wait $!
+    cmp "$BATS_TEST_TMPDIR/read1" "$file"
+    was_sent_once
+    "$WFS" umount "$MNT"
 }

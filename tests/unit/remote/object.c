@@ -9,6 +9,9 @@
 #include "tests/unit/files.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MOST_REQUESTS = 64, N_GRANULES = 41 };
@@ -16,7 +19,8 @@ static const uint64_t size = (N_GRANULES - 1) * STORE_GRANULE + 1000;
 
 static struct http_request requests[MOST_REQUESTS];
 static char asked[MOST_REQUESTS][256]; /* the URL of each, which ends with the request */
-static size_t n_requests, n_hurried;
+static _Atomic size_t n_requests;
+static size_t n_hurried;
 
 /* How requests are answered. */
 static bool is_held;               /* not at all, until answer() */
@@ -68,7 +72,8 @@ void http_submit(const struct http_request *request)
 {
     files_must(n_requests < MOST_REQUESTS, "room for requests");
     snprintf(asked[n_requests], sizeof asked[0], "%s", request->uri.text);
-    requests[n_requests++] = *request;
+    requests[n_requests] = *request;
+    n_requests++; /* last: another thread may wait for it */
     if (!is_held)
         answer(request);
 }
@@ -83,19 +88,26 @@ const struct http_credential *http_credential_copy(const struct http_credential 
     return NULL;
 }
 
-/* A new object, of which nothing is in the store. */
-static struct object *open_object(uint64_t n_bytes, const char *known_etag)
+static struct object *open_number(unsigned number, uint64_t n_bytes, const char *known_etag)
 {
-    static unsigned number;
     char key[32], text[64];
     struct error error;
     struct arena *arena = arena_new();
     struct object_origin origin = {.key = key, .name = "file", .size = n_bytes, .etag = known_etag};
     snprintf(key, sizeof key, "url-%04x", number);
-    snprintf(text, sizeof text, "https://host/%u", number++);
+    snprintf(text, sizeof text, "https://host/%u", number);
     files_must(uri_parse(text, arena, &origin.uri, &error), text);
     struct object *object = object_new(&origin);
     arena_free(arena);
+    return object;
+}
+
+static unsigned n_objects;
+
+/* A new object, of which nothing is in the store. */
+static struct object *open_object(uint64_t n_bytes, const char *known_etag)
+{
+    struct object *object = open_number(n_objects++, n_bytes, known_etag);
     n_requests = n_hurried = 0;
     is_held = false;
     status = 206;
@@ -235,6 +247,96 @@ static void expired_in_a_row(void)
     object_free(object);
 }
 
+/* A reader in another thread. */
+struct reader {
+    struct object *object;
+    uint64_t offset;
+    bool done;
+    pthread_t thread;
+};
+
+static void *read_there(void *context)
+{
+    struct reader *reader = context;
+    struct error error = {""};
+    reader->done = object_wait(reader->object, reader->offset, 1, &error);
+    return NULL;
+}
+
+static void begin_reading(struct reader *reader, struct object *object, uint64_t granule)
+{
+    *reader = (struct reader){.object = object, .offset = granule * STORE_GRANULE};
+    files_must(pthread_create(&reader->thread, NULL, read_there, reader) == 0, "a thread");
+}
+
+static bool end_reading(struct reader *reader)
+{
+    pthread_join(reader->thread, NULL);
+    return reader->done;
+}
+
+static void await_requests(size_t n)
+{
+    for (int i = 0; i < 10000 && n_requests < n; i++)
+        usleep(1000);
+    CHECK(n_requests == n);
+}
+
+static _Atomic int64_t seconds_later;
+
+/* The clock of the program, which the test can put forward. */
+int clock_gettime(clockid_t clock, struct timespec *ret_time)
+{
+    int status = (int)syscall(SYS_clock_gettime, clock, ret_time);
+    ret_time->tv_sec += clock == CLOCK_MONOTONIC ? seconds_later : 0;
+    return status;
+}
+
+/* Two objects with one key are to each other what two processes are. */
+static void claimed_elsewhere(void)
+{
+    struct reader reader;
+    struct error error = {""};
+    struct object *one = open_object(size, NULL), *other = open_number(n_objects - 1, size, NULL);
+    is_held = true;
+    object_want(one, 0, 3 * STORE_GRANULE, false);
+    object_want(other, 0, 4 * STORE_GRANULE, false);
+    CHECK(n_requests == 2 && requests[1].question.first == 3 * STORE_GRANULE);
+    CHECK_NAMED(requests[1].question.length == STORE_GRANULE, "only what the other does not fetch");
+    begin_reading(&reader, other, 1);
+    answer(&requests[0]);
+    CHECK_NAMED(end_reading(&reader) && reads(other, 0, 2 * STORE_GRANULE, &error) && n_requests == 2,
+                "and reads it once it is there");
+    answer(&requests[1]);
+    CHECK(reads(one, 3 * STORE_GRANULE, 1, &error) && n_requests == 2);
+
+    object_want(one, 5 * STORE_GRANULE, 1, false);
+    begin_reading(&reader, other, 5);
+    status = 503;
+    answer(&requests[2]);
+    status = 206;
+    await_requests(4);
+    answer(&requests[3]);
+    CHECK_NAMED(end_reading(&reader), "where the other fails, this one tries");
+
+    object_want(one, 7 * STORE_GRANULE, 1, false);
+    begin_reading(&reader, other, 7);
+    usleep(50000);
+    CHECK(n_requests == 5);
+    seconds_later = OBJECT_ELSEWHERE / 1000 + 1;
+    await_requests(6);
+    answer(&requests[5]);
+    CHECK_NAMED(end_reading(&reader), "and where nothing comes from it for long");
+    object_want(one, 9 * STORE_GRANULE, 1, false);
+    object_want(other, 9 * STORE_GRANULE, 1, false);
+    CHECK_NAMED(n_requests == 8, "which is not waited for again");
+    for (size_t i = 4; i < n_requests; i += i == 4 ? 2 : 1)
+        answer(&requests[i]);
+    is_held = false;
+    object_free(one);
+    object_free(other);
+}
+
 int main(void)
 {
     char cache[1024];
@@ -251,6 +353,7 @@ int main(void)
     changes();
     redirected();
     expired_in_a_row();
+    claimed_elsewhere();
     files_remove();
     return check_done();
 }

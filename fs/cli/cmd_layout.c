@@ -4,6 +4,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "formats/shape.h"
+#include "fs/cli/source_roots.h"
 #include "models/layouts/make.h"
 
 #include <inttypes.h>
@@ -77,15 +78,17 @@ static bool check(const char *layout, const char *path, const struct options *op
     return fits;
 }
 
-/* Enters the sandbox. A layout may be a file, with parameters after its name, which are those of no option here. */
+/* Enters the sandbox. The layout may be a file, and its parameters may name others. */
 static int confine(const struct invocation *invocation, struct arena *arena)
 {
-    const char *layout = invocation->arguments[1];
-    const char *sources[] = {arena_strndup(arena, layout, strcspn(layout, ":")), invocation->arguments[2]};
-    return command_confine(invocation, &(struct command_needs){
-                                           .sources = sources,
-                                           .n_sources = sizeof sources / sizeof *sources,
-                                       });
+    const char *const *layout = texts_of_value(invocation->arguments[1], arena);
+    size_t n = 0;
+    while (layout[n] != NULL)
+        n++;
+    const char **sources = arena_array(arena, n + 1, sizeof *sources);
+    memcpy(sources, layout, n * sizeof *sources);
+    sources[n] = invocation->arguments[2];
+    return command_confine(invocation, &(struct command_needs){.sources = sources, .n_sources = n + 1});
 }
 
 static int run(const struct invocation *invocation)

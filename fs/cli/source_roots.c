@@ -78,15 +78,40 @@ static void add_text(struct roots *roots, const char *text)
         add_repository(roots, text);
 }
 
-/* Adds what the value of an option names: "DIR", "DIR:SCALE", "LAYOUT:PARAMETERS". */
+/* Adds the values of a layout's parameters, "NAME=VALUE,...", to a list of texts. */
+static size_t add_parameters(const char *parameters, const char **texts, size_t count, struct arena *arena)
+{
+    for (const char *at = parameters; *at != '\0'; at += *at == ',') {
+        size_t name = strcspn(at, "=,"), length = strcspn(at, ",");
+        if (at[name] == '=')
+            texts[count++] = arena_strndup(arena, at + name + 1, length - name - 1);
+        at += length;
+    }
+    return count;
+}
+
+const char *const *texts_of_value(const char *value, struct arena *arena)
+{
+    enum { WHOLE_AND_PARTS = 4 };
+    const char *first = strchr(value, ':'), *last = strrchr(value, ':');
+    size_t n_commas = 0, count = 0;
+    for (const char *at = value; (at = strchr(at, ',')) != NULL; at++)
+        n_commas++;
+    const char **texts = arena_array(arena, n_commas + 1 + WHOLE_AND_PARTS, sizeof *texts);
+    texts[count++] = value;
+    if (first != NULL && strstr(value, "://") == NULL) {
+        texts[count++] = arena_strndup(arena, value, (size_t)(first - value));
+        texts[count++] = arena_strndup(arena, value, (size_t)(last - value));
+        count = add_parameters(first + 1, texts, count, arena);
+    }
+    texts[count] = NULL;
+    return texts;
+}
+
 static void add_value(struct roots *roots, const char *value)
 {
-    const char *first = strchr(value, ':'), *last = strrchr(value, ':');
-    add_text(roots, value);
-    if (first != NULL && strstr(value, "://") == NULL) {
-        add_text(roots, arena_strndup(roots->arena, value, (size_t)(first - value)));
-        add_text(roots, arena_strndup(roots->arena, value, (size_t)(last - value)));
-    }
+    for (const char *const *text = texts_of_value(value, roots->arena); *text != NULL; text++)
+        add_text(roots, *text);
 }
 
 /* Adds the hub cache, and what links in it name. */
@@ -116,9 +141,11 @@ const char *const *source_roots(const char *const *sources, size_t n, bool is_li
         if (is_library && local_kind(source) == LOCATION_FOLDER)
             add_links(&roots, source, PUBLISHERS);
     }
-    for (size_t i = 0; i < options->asked.count; i++)
-        if (options->asked.items[i].row->names_input)
+    for (size_t i = 0; i < options->asked.count; i++) {
+        const struct option_row *row = options->asked.items[i].row;
+        if (row->names_input || row->finds_file)
             add_value(&roots, options->asked.items[i].value);
+    }
     add_hub_cache(&roots);
     for (const char *const *layouts = layout_directories(arena); *layouts != NULL; layouts++)
         add_path(&roots, *layouts);

@@ -17,6 +17,10 @@ bool roots_are_at_top(const char *const *roots);
 /* Returns the part of these that the hub cache is: its directory, and what links in it name. */
 const char *const *hub_cache_roots(struct arena *arena);
 
+/* Returns the texts of an option's value that may name a file, in the arena; NULL at the end: of "DIR", "DIR:SCALE" and
+ * "LAYOUT:PARAMETER=FILE,..." the whole and its parts. */
+const char *const *texts_of_value(const char *value, struct arena *arena);
+
 /* Returns the descriptors that texts name, /dev/fd/N or /proc/self/fd/N, in the arena; -1 at the end. */
 const int *source_descriptors(const char *const *sources, size_t n, struct arena *arena);
 

@@ -246,6 +246,13 @@ make $SOURCE/made: refused" ]
     cmp <(cd "$LLAMA" && "$WFS" cat . model.safetensors) "$file"
 }
 
+@test "a parameter of a layout may name a file anywhere, also for a mount" {
+    local keys=$BATS_TEST_TMPDIR/keys.json
+    echo '{"qkv": 3}' >"$keys"
+    fails 1 "$keys:1: 'qkv' is neither a text nor a list of texts" "$WFS" mount -o "shards=trtllm:keymap=$keys" "$LLAMA" "$MNT"
+    fails 1 "$keys:1: 'qkv' is neither a text nor a list of texts" "$WFS" layout check "trtllm:tp=1,keymap=$keys" "$LLAMA"
+}
+
 @test "wfs cp writes where it was told to, and a command of local sources forgets its environment" {
     local out=$BATS_TEST_TMPDIR/out
     mkdir "$out"

@@ -1,5 +1,6 @@
 #include "remote/http.h"
 
+#include "base/attempt.h"
 #include "base/lock.h"
 #include "base/system.h"
 #include "base/text.h"
@@ -488,25 +489,41 @@ static void stop(void)
 static void start(void)
 {
     sigset_t all, before;
-    if (libcurl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || (http.multi = make_multi()) == NULL)
+    if (libcurl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        memory_exhausted(sizeof http);
+    if (http.multi == NULL && (http.multi = make_multi()) == NULL)
         memory_exhausted(sizeof http);
     libcurl.multi_setopt(http.multi, CURLMOPT_MAX_HOST_CONNECTIONS, (long)HTTP_CONNECTIONS);
     libcurl.multi_setopt(http.multi, CURLMOPT_MAXCONNECTS, (long)HTTP_UNDER_WAY);
     const struct remote_options options = remote_options();
     http.timeout = options.timeout;
-    http.cacert = options.cacert != NULL ? memory_strdup(options.cacert) : NULL;
+    if (http.cacert == NULL && options.cacert != NULL)
+        http.cacert = memory_strdup(options.cacert);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (pthread_create(&http.thread, NULL, serve, NULL) != 0)
-        memory_exhausted(sizeof http);
+    bool is_made = pthread_create(&http.thread, NULL, serve, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!is_made)
+        memory_exhausted(sizeof http);
     atexit(stop);
+}
+
+/* Starts the thread, once. If memory runs out, the next request tries again: pthread_once() would make it wait for the
+ * attempt that has ended. */
+static void start_once(void)
+{
+    static struct lock starting = LOCK_INITIALIZER;
+    static bool is_started;
+    attempt_lock(&starting);
+    if (!is_started)
+        start();
+    is_started = true;
+    attempt_unlock(&starting);
 }
 
 void http_submit(const struct http_request *request)
 {
-    static pthread_once_t started = PTHREAD_ONCE_INIT;
-    pthread_once(&started, start);
+    start_once();
     struct task *task = memory_alloc(sizeof *task);
     *task =
         (struct task){.request = *request, .uri = request->uri, .left = request->question, .arena = arena_new_shared()};

@@ -39,7 +39,7 @@ struct object {
     struct fetch *fetches; /* under way */
 };
 
-/* A request for the granules from `next` to `end`. */
+/* A request for the granules from `next` to `end`, in its own arena. */
 struct fetch {
     struct fetch *older;
     struct object *object;
@@ -170,6 +170,37 @@ static bool take(void *context, uint64_t offset, const void *bytes, size_t lengt
     return true;
 }
 
+/* A place that a redirect led to, and where it is copied to. */
+struct place_copy {
+    const struct uri *uri;
+    struct arena *arena;
+    struct uri copy;
+};
+
+static void copy_place(void *context)
+{
+    struct place_copy *place = context;
+    place->arena = arena_new_shared();
+    place->copy = uri_copy(place->uri, place->arena);
+}
+
+/* Remembers where redirects led, which only saves them: so it is forgotten where memory does not suffice. */
+static void remember_target(struct object *object, const struct uri *uri)
+{
+    struct place_copy place = {.uri = uri};
+    if (strcmp(uri->text, object->origin.uri.text) == 0)
+        return;
+    bool is_copied = attempt_lacking(copy_place, &place) == 0;
+    lock_take(&object->lock);
+    if (is_copied && object->target_arena == NULL) {
+        object->target_arena = place.arena;
+        object->target = place.copy;
+        place.arena = NULL;
+    }
+    lock_drop(&object->lock);
+    arena_free(place.arena);
+}
+
 /* Remembers where bytes come from, and the tag that they have there: other bytes of the same size have another. */
 static bool begin(void *context, const struct uri *uri, const struct answer *answer)
 {
@@ -178,11 +209,8 @@ static bool begin(void *context, const struct uri *uri, const struct answer *ans
     if (object->origin.etag == NULL && object->etag[0] == '\0' && answer_tag_is_strong(answer->etag))
         strcpy(object->etag, answer->etag);
     bool is_same = object->etag[0] == '\0' || strcmp(object->etag, answer->etag) == 0;
-    if (strcmp(uri->text, object->origin.uri.text) != 0 && object->target_arena == NULL) {
-        object->target_arena = arena_new_shared();
-        object->target = uri_copy(uri, object->target_arena);
-    }
     lock_drop(&object->lock);
+    remember_target(object, uri);
     return is_same;
 }
 
@@ -204,9 +232,8 @@ static void remove_fetch(struct fetch *fetch)
         at = &(*at)->older;
     *at = fetch->older;
     lock_drop(&object->lock);
-    arena_free(fetch->arena);
     free(fetch->bytes);
-    free(fetch);
+    arena_free(fetch->arena);
     object_free(object);
 }
 
@@ -290,11 +317,12 @@ static void submit(struct fetch *fetch)
     http_submit(&request);
 }
 
-/* A fetch that is being started; `fetch` is NULL until there is one that the object knows. */
+/* A fetch that is being started; `fetch` is NULL until there is one that the object knows, and has the arena. */
 struct starting {
     struct object *object;
     uint64_t first, end;
     bool is_urgent;
+    struct arena *arena;
     struct fetch *fetch;
 };
 
@@ -302,9 +330,10 @@ static void start_fetch(void *context)
 {
     struct starting *starting = context;
     struct object *object = starting->object;
-    struct fetch *fetch = memory_alloc(sizeof *fetch);
+    starting->arena = arena_new_shared();
+    struct fetch *fetch = arena_alloc(starting->arena, sizeof *fetch);
     fetch->object = object_share(object);
-    fetch->arena = arena_new_shared();
+    fetch->arena = starting->arena;
     fetch->next = starting->first;
     fetch->end = starting->end;
     fetch->is_urgent = starting->is_urgent;
@@ -321,13 +350,15 @@ static void start_fetch(void *context)
 /* Fetches granules that the caller has claimed. If memory runs out, others may claim them again. */
 static void fetch_granules(struct object *object, uint64_t first, uint64_t end, bool is_urgent)
 {
-    struct starting starting = {object, first, end, is_urgent, NULL};
+    struct starting starting = {.object = object, .first = first, .end = end, .is_urgent = is_urgent};
     size_t lacking = attempt_lacking(start_fetch, &starting);
     if (lacking == 0)
         return;
     release(object, first, end, ABSENT);
     if (starting.fetch != NULL)
         remove_fetch(starting.fetch);
+    else
+        arena_free(starting.arena);
     memory_exhausted(lacking);
 }
 
@@ -374,27 +405,53 @@ static void hurry(struct object *object, uint64_t granule)
     lock_drop(&object->lock);
 }
 
+/* A pass over granules that are wanted. Those from `claimed` to `end` are claimed, and not asked for yet. */
+struct wanting {
+    struct object *object;
+    uint64_t next, last;
+    bool is_urgent;
+    uint64_t claimed, end;
+};
+
+static void ask_for_claimed(struct wanting *wanting)
+{
+    uint64_t first = wanting->claimed, end = wanting->end;
+    wanting->claimed = end;
+    if (end > first)
+        fetch_granules(wanting->object, first, end, wanting->is_urgent);
+}
+
+static void want_granules(void *context)
+{
+    struct wanting *wanting = context;
+    struct object *object = wanting->object;
+    for (uint64_t granule = wanting->next; granule <= wanting->last; granule++) {
+        if ((wanting->end - wanting->claimed) * STORE_GRANULE >= OBJECT_REQUEST)
+            ask_for_claimed(wanting);
+        if (claim(object, granule)) {
+            wanting->claimed = wanting->end > wanting->claimed ? wanting->claimed : granule;
+            wanting->end = granule + 1;
+            continue;
+        }
+        if (wanting->is_urgent && state_of(object, granule) == UNDER_WAY)
+            hurry(object, granule);
+        ask_for_claimed(wanting);
+    }
+    ask_for_claimed(wanting);
+}
+
 void object_want(struct object *object, uint64_t offset, uint64_t length, bool is_urgent)
 {
     if (length == 0 || atomic_load(&object->has_changed) || remote_options().offline)
         return;
-    uint64_t first = 0, end = 0, last = (offset + length - 1) / STORE_GRANULE;
-    for (uint64_t granule = offset / STORE_GRANULE; granule <= last; granule++) {
-        bool is_claimed = claim(object, granule);
-        if (is_urgent && !is_claimed && state_of(object, granule) == UNDER_WAY)
-            hurry(object, granule);
-        bool is_full = (end - first) * STORE_GRANULE >= OBJECT_REQUEST;
-        if (end > first && (!is_claimed || is_full)) {
-            fetch_granules(object, first, end, is_urgent);
-            end = first;
-        }
-        if (is_claimed) {
-            first = end > first ? first : granule;
-            end = granule + 1;
-        }
-    }
-    if (end > first)
-        fetch_granules(object, first, end, is_urgent);
+    struct wanting wanting = {.object = object, .is_urgent = is_urgent};
+    wanting.next = offset / STORE_GRANULE;
+    wanting.last = (offset + length - 1) / STORE_GRANULE;
+    size_t lacking = attempt_lacking(want_granules, &wanting);
+    if (lacking == 0)
+        return;
+    release(object, wanting.claimed, wanting.end, ABSENT);
+    memory_exhausted(lacking);
 }
 
 struct place {

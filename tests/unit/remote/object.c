@@ -1,7 +1,8 @@
 /* An object requests the bytes that its readers want, each once, and stores the answers. This program replaces http.c:
- * it answers at once, or keeps the requests. */
+ * it answers at once, or keeps the requests. The linker sends allocations of wfs to it, which can fail. */
 #include "remote/object.h"
 
+#include "base/attempt.h"
 #include "remote/libcurl.h"
 #include "remote/options.h"
 
@@ -247,6 +248,111 @@ static void expired_in_a_row(void)
     object_free(object);
 }
 
+/* How many allocations of this thread succeed before all fail; -1: all succeed. */
+static _Thread_local long n_left = -1;
+static _Thread_local bool has_failed;
+
+static bool fails(void)
+{
+    if (n_left < 0)
+        return false;
+    has_failed |= n_left == 0;
+    n_left -= n_left > 0;
+    return has_failed;
+}
+
+void *__real_malloc(size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__real_realloc(void *memory, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+    return fails() ? NULL : __real_aligned_alloc(alignment, size);
+}
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+    return fails() ? NULL : __real_realloc(memory, size);
+}
+
+static void allow_allocations(long n)
+{
+    n_left = n;
+    has_failed = false;
+}
+
+/* Granules on both sides of the end of a segment, of which each has memory of its own. */
+static const uint64_t four = STORE_SEGMENT - 2 * STORE_GRANULE;
+
+static void want_four(void *object)
+{
+    object_want(object, four, 4 * STORE_GRANULE, true);
+}
+
+/* A request that cannot be made for lack of memory leaves no granule that is waited for and never comes, here or in
+ * another process. */
+static void lacking_memory(void)
+{
+    struct error error = {""};
+    bool failed = true;
+    for (long n = 0; failed && n < 1000; n++) {
+        struct object *object = open_object(2 * STORE_SEGMENT, NULL);
+        struct object *other = open_number(n_objects - 1, 2 * STORE_SEGMENT, NULL);
+        is_held = true;
+        allow_allocations(n);
+        size_t lacking = attempt_lacking(want_four, object);
+        failed = has_failed;
+        allow_allocations(-1);
+        is_held = false;
+        CHECK((lacking > 0) == failed && n_requests == !failed);
+        if (failed) {
+            alarm(20);
+            CHECK(reads(other, four + STORE_GRANULE, 1, &error) && reads(object, four, 3 * STORE_GRANULE, &error));
+            alarm(0);
+        } else
+            answer(&requests[0]);
+        object_free(object);
+        object_free(other);
+    }
+    CHECK(!failed);
+}
+
+/* Memory may lack for the place that a redirect led to: then the next request asks the object's own URL. */
+static void lacking_memory_for_a_place(void)
+{
+    struct error error = {""};
+    bool failed = true;
+    place = "https://elsewhere/signed?secret";
+    for (long n = 0; failed && n < 1000; n++) {
+        struct object *object = open_object(size, NULL);
+        struct arena *arena = arena_new();
+        struct answer found = {.status = 206};
+        struct uri uri;
+        place = "https://elsewhere/signed?secret";
+        files_must(uri_parse(place, arena, &uri, &error), place);
+        is_held = true;
+        object_want(object, 0, 1, true);
+        allow_allocations(n);
+        CHECK(requests[0].begin(requests[0].context, &uri, &found));
+        failed = has_failed;
+        allow_allocations(-1);
+        object_want(object, STORE_GRANULE, 1, true);
+        CHECK_TEXT(strstr(asked[1], "elsewhere") != NULL ? "there" : "here", failed ? "here" : "there");
+        for (size_t i = 0; i < n_requests; i++)
+            answer(&requests[i]);
+        object_free(object);
+        arena_free(arena);
+    }
+    CHECK(!failed);
+    is_held = false;
+    place = NULL;
+}
+
 /* A reader in another thread. */
 struct reader {
     struct object *object;
@@ -354,6 +460,8 @@ int main(void)
     redirected();
     expired_in_a_row();
     claimed_elsewhere();
+    lacking_memory();
+    lacking_memory_for_a_place();
     files_remove();
     return check_done();
 }

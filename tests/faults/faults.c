@@ -2,6 +2,7 @@
  *
  *     FAULTS_ALLOCATION=N    the Nth allocation fails
  *     FAULTS_ALLOCATIONS=N   the Nth and all later ones fail
+ *     FAULTS_LEAST=BYTES     only allocations of so many bytes count
  *     FAULTS_BEGIN=PATH      allocations count from when there is a file of that name
  *     FAULTS_SHORT_READS=1   reads of files return half of what they could
  *     FAULTS_CLOCK=1         the time of day jumps back or ahead by up to a day, at every look
@@ -35,7 +36,7 @@ ssize_t __pread64(int file, void *out, size_t size, off_t offset);
 enum { FIRST_NUMBER = 500 }; /* of our descriptor, beyond those of wfs */
 
 /* What is asked for, read at the start: wfs forgets its environment, and may open few paths. */
-static long one_allocation, all_allocations, short_reads, jumping_clock;
+static long one_allocation, all_allocations, least, short_reads, jumping_clock;
 static char begin[PATH_MAX]; /* "": at once */
 static int reached = -1;
 
@@ -50,6 +51,7 @@ __attribute__((constructor)) static void read_environment(void)
     const char *path = getenv("FAULTS_REACHED");
     one_allocation = number("FAULTS_ALLOCATION");
     all_allocations = number("FAULTS_ALLOCATIONS");
+    least = number("FAULTS_LEAST");
     short_reads = number("FAULTS_SHORT_READS");
     jumping_clock = number("FAULTS_CLOCK");
     const char *wanted = getenv("FAULTS_BEGIN");
@@ -85,10 +87,10 @@ static bool has_begun(void)
 }
 
 /* Reports whether this allocation is to fail. */
-static bool fails(const void *caller)
+static bool fails(const void *caller, size_t size)
 {
     static atomic_long n_allocations;
-    if (!has_begun())
+    if (size < (size_t)least || !has_begun())
         return false;
     long n = atomic_fetch_add(&n_allocations, 1) + 1;
     if (n != one_allocation && (all_allocations == 0 || n < all_allocations))
@@ -101,22 +103,22 @@ static bool fails(const void *caller)
 
 void *malloc(size_t size)
 {
-    return fails(__builtin_return_address(0)) ? NULL : __libc_malloc(size);
+    return fails(__builtin_return_address(0), size) ? NULL : __libc_malloc(size);
 }
 
 void *calloc(size_t count, size_t size)
 {
-    return fails(__builtin_return_address(0)) ? NULL : __libc_calloc(count, size);
+    return fails(__builtin_return_address(0), count * size) ? NULL : __libc_calloc(count, size);
 }
 
 void *realloc(void *memory, size_t size)
 {
-    return fails(__builtin_return_address(0)) ? NULL : __libc_realloc(memory, size);
+    return fails(__builtin_return_address(0), size) ? NULL : __libc_realloc(memory, size);
 }
 
 void *aligned_alloc(size_t alignment, size_t size)
 {
-    return fails(__builtin_return_address(0)) ? NULL : __libc_memalign(alignment, size);
+    return fails(__builtin_return_address(0), size) ? NULL : __libc_memalign(alignment, size);
 }
 
 static size_t shortened(size_t size)

@@ -118,9 +118,9 @@ unsigned sandbox_enter(const struct sandbox *sandbox)
         return 0; /* without it, the kernel refuses the other layers, too */
     if (sandbox_keep_capabilities(sandbox->capabilities))
         layers |= SANDBOX_PRIVILEGES;
-    if (sandbox_restrict_paths(sandbox->paths))
-        layers |= SANDBOX_PATHS;
     if (sandbox_filter_calls(sandbox->role, sandbox->uses))
         layers |= SANDBOX_CALLS;
+    if (sandbox_restrict_paths(sandbox->paths))
+        layers |= SANDBOX_PATHS;
     return layers;
 }

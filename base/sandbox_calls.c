@@ -109,6 +109,8 @@ static const char *const common_calls[] = {
     "poll",
     "ppoll",
     "ppoll_time64",
+    /* giving up paths */
+    "landlock_restrict_self",
     /* messages on sockets that it has */
     "recvfrom",
     "recvmsg",
@@ -240,7 +242,6 @@ static const char *const reader_calls[] = {
     "capget",
     "landlock_add_rule",
     "landlock_create_ruleset",
-    "landlock_restrict_self",
     "seccomp",
     NULL,
 };

@@ -46,9 +46,8 @@ static bool copy_to(const struct vfile *file, const char *name, const char *dest
 {
     struct output output;
     struct progress progress;
-    if (!output_open(&output, destination, reflink ? 0 : file->size, error))
+    if (!unfinished_open(&output, destination, reflink ? 0 : file->size, error))
         return false;
-    unfinished_is(&output);
     progress_begin(&progress, name, file->size);
     bool copied = reflink && output.is_file ? write_reflinked(file, destination, output.fd, &progress, error)
                                             : copy_file(file, output.fd, add_progress, &progress, error);

@@ -41,9 +41,8 @@ static bool write_blob(const struct vfile *file, const char *path, struct error 
     source_close(present);
     if (is_complete)
         return true;
-    if (!output_open(&output, path, file->size, error))
+    if (!unfinished_open(&output, path, file->size, error))
         return false;
-    unfinished_is(&output);
     bool copied = copy_file(file, output.fd, NULL, NULL, error);
     unfinished_none();
     if (copied)

@@ -1,5 +1,7 @@
 #include "fs/cli/unfinished.h"
 
+#include "formats/location_local.h"
+
 #include <signal.h>
 #include <stddef.h>
 #include <unistd.h>
@@ -16,7 +18,7 @@ static void remove_and_die(int number)
     raise(number); /* SA_RESETHAND: the default action */
 }
 
-void unfinished_is(const struct output *output)
+static void guard(const struct output *output)
 {
     struct sigaction action = {.sa_handler = remove_and_die, .sa_flags = (int)SA_RESETHAND};
     if (!output->is_file || output->has_no_name)
@@ -27,6 +29,24 @@ void unfinished_is(const struct output *output)
         if (sigaction(ending_signals[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
             sigaction(ending_signals[i], &action, NULL);
     }
+}
+
+/* A signal waits until the name is guarded. A FIFO has none, and may be waited for. */
+bool unfinished_open(struct output *output, const char *path, uint64_t size, struct error *error)
+{
+    sigset_t ending, before;
+    enum location_kind kind = local_kind(path);
+    if (kind != LOCATION_FILE && kind != LOCATION_NOTHING)
+        return output_open(output, path, size, error);
+    sigemptyset(&ending);
+    for (size_t i = 0; i < sizeof ending_signals / sizeof *ending_signals; i++)
+        sigaddset(&ending, ending_signals[i]);
+    pthread_sigmask(SIG_BLOCK, &ending, &before);
+    bool opened = output_open(output, path, size, error);
+    if (opened)
+        guard(output);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return opened;
 }
 
 void unfinished_none(void)

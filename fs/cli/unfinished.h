@@ -3,7 +3,7 @@
 
 #include "fs/lib/output.h"
 
-/* Has SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGPIPE remove the temporary name of an output, if it has one. One output at
- * a time; call unfinished_none() before it is finished or discarded. */
-void unfinished_is(const struct output *output);
+/* Like output_open(), and has SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGPIPE remove the temporary name of the output, if
+ * it has one. One output at a time; call unfinished_none() before it is finished or discarded. */
+bool unfinished_open(struct output *output, const char *path, uint64_t size, struct error *error);
 void unfinished_none(void);

@@ -23,7 +23,7 @@ static const struct relation_row tensors[] = {
 
 static const struct key_row keys[] = {
     {"block_count", GGUF_U32, REQUIRED, BLOCK_COUNT},
-    {"context_length", GGUF_U32, REQUIRED, "n_ctx"},
+    {"context_length", GGUF_U32, REQUIRED, "n_ctx|n_positions"},
     {"embedding_length", GGUF_U32, REQUIRED, "n_embd"},
     {"feed_forward_length", GGUF_U32, REQUIRED, "n_embd", .times = 4},
     {"attention.head_count", GGUF_U32, REQUIRED, "n_head"},

@@ -84,7 +84,7 @@ static const struct config_row config_learned_rows[] = {
 const struct family mpt_family = {
     .name = "mpt",
     .summary = "MPT",
-    .hf = FAMILY_NAMES({"MPTForCausalLM"}),
+    .hf = FAMILY_NAMES({"MPTForCausalLM"}, {"MptForCausalLM"}),
     .tensors = {tensors, gpt_tensors},
     .forms = CONFIG_FORMS({"MPTForCausalLM", "mpt", "tensor:position_embd.weight", CONFIG_TABLES(config_learned_rows)},
                           {"MPTForCausalLM", "mpt", NULL, CONFIG_TABLES(config_rows)}),

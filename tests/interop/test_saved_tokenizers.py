@@ -130,6 +130,28 @@ def unigram(directory):
     check_texts("Unigram", path, fast, [text for text in TEXTS if text.strip() == text])
 
 
+def names_of_classes(directory):
+    """transformers' own spellings: the same file as under the name that the converter knows, or with the key that it wants."""
+    sizes = {"vocab_size": 512, "num_hidden_layers": 2}
+    longrope = {"rope_type": "longrope", "long_factor": [1.0] * 8, "short_factor": [1.0] * 8, "original_max_position_embeddings": 64,
+                "short_mscale": 1.2, "long_mscale": 1.2}  # fmt: skip
+    phimoe = transformers.PhimoeConfig(hidden_size=64, intermediate_size=64, num_attention_heads=4, num_key_value_heads=2, num_local_experts=4,
+                                       max_position_embeddings=128, rope_scaling=longrope, **sizes)  # fmt: skip
+    mpt = transformers.MptConfig(d_model=64, n_heads=4, n_layers=2, vocab_size=512, max_seq_len=64)
+    gpt2 = transformers.GPT2Config(vocab_size=512, n_embd=64, n_layer=2, n_head=4, n_positions=64)
+    for class_, config, fields in ((transformers.PhimoeForCausalLM, phimoe, {"architectures": ["PhiMoEForCausalLM"]}),
+                                   (transformers.MptForCausalLM, mpt, {"architectures": ["MPTForCausalLM"]}),
+                                   (transformers.GPT2LMHeadModel, gpt2, {"n_ctx": 64})):  # fmt: skip
+        folder = directory / class_.__name__
+        class_(config).to(torch.bfloat16).save_pretrained(folder)
+        for name in ("tokenizer.json", "tokenizer_config.json"):
+            (folder / name).write_bytes((directory / "mistral" / name).read_bytes())
+        saved = interop.cat(folder, "model.gguf")
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**config, **fields}))
+        interop.check(saved == interop.cat(folder, "model.gguf"), f"{class_.__name__}: another file than with {fields}")
+
+
 def recorded(golden):
     """One line for each tokenizer; the script's own judge is left out where its package is not installed."""
     lines = subprocess.run([sys.executable, golden / "check-tokenizers5", interop.WFS], capture_output=True, text=True).stdout.splitlines()
@@ -142,6 +164,7 @@ def recorded(golden):
 def main():
     with tempfile.TemporaryDirectory() as directory:
         bpe(pathlib.Path(directory))
+        names_of_classes(pathlib.Path(directory))
         bpe_for_the_converter(pathlib.Path(directory))
         unigram(pathlib.Path(directory))
     if "WFS_GOLDEN" in os.environ:

@@ -6,7 +6,6 @@
 #include "models/derive/derivation.h"
 #include "models/derive/merging.h"
 #include "quant/convert.h"
-#include "quant/row_norm.h"
 #include "quant/unpack.h"
 
 #include <math.h>
@@ -64,8 +63,6 @@ static bool says_something(const struct json *value)
 static bool check_config(const struct json *config, struct error *error)
 {
     const char *init = json_string(json_get(config, "init_lora_weights"), NULL);
-    if (json_string_is(json_get(config, "fine_tune_type"), "dora"))
-        return error_set(error, "it is DoRA, which cannot be merged");
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++)
         if (says_something(json_get(config, variants[i].key)))
             return error_set(error, "%s, which cannot be merged", variants[i].what);
@@ -76,7 +73,8 @@ static bool check_config(const struct json *config, struct error *error)
     return true;
 }
 
-static bool merge_layer(const struct merging *merging, const struct adapter_pair *pair)
+/* Adds a pair's product to its weight; *ret_is_turned: the base stores the weight with rows and columns swapped. */
+static bool merge_layer(const struct merging *merging, const struct adapter_pair *pair, bool *ret_is_turned)
 {
     struct arena *arena = merging->merged->arena;
     const struct view *left = pair->left, *right = pair->right;
@@ -97,7 +95,8 @@ static bool merge_layer(const struct merging *merging, const struct adapter_pair
                               must_turn ? n_rows : n_columns);
     if (!merging_change(merging, tensor, change, pair->name))
         return false;
-    if (fits_turned && may_turn) {
+    *ret_is_turned = fits_turned && may_turn;
+    if (*ret_is_turned) {
         left = view_transpose(arena, pair->right);
         right = view_transpose(arena, pair->left);
     }
@@ -105,59 +104,17 @@ static bool merge_layer(const struct merging *merging, const struct adapter_pair
     return true;
 }
 
-/* Returns the norms that DoRA trained for the rows of a pair's weight; NULL: none. */
-static const struct tensor *find_magnitude(const struct merging *merging, const struct adapter_pair *pair)
-{
-    static const char b[] = ".lora_B.";
-    static const char *const ends[] = {"", ".weight"};
-    const char *name = pair->b->name, *at = strstr(name, b);
-    const struct tensor *found = NULL;
-    if (at == NULL)
-        return NULL;
-    /* "lora_B.default.weight" has the adapter's name, and so has its norm */
-    const char *adapter = at + strlen(b), *dot = strchr(adapter, '.');
-    int length = dot != NULL ? (int)(dot - adapter) + 1 : 0;
-    for (size_t i = 0; i < sizeof ends / sizeof *ends && found == NULL; i++)
-        found = tensor_set_find_text(merging->adapter->checkpoint->tensors,
-                                     arena_printf(merging->adapter->arena, "%.*s.lora_magnitude_vector%s%.*s%s",
-                                                  (int)(at - name), name, length > 0 ? "." : "",
-                                                  length > 0 ? length - 1 : 0, adapter, ends[i]));
-    return found;
-}
-
-/* Gives the rows of a merged layer the norms of DoRA. */
-static bool set_norms(const struct merging *merging, const struct adapter_pair *pair, const struct tensor *magnitude)
-{
-    struct arena *arena = merging->merged->arena;
-    const struct tensor *tensor = merging_tensor(merging, pair->name);
-    bool is_turned = pair->is_embedding || json_bool(json_get(merging->adapter->config, "fan_in_fan_out"), false);
-    if (merging->gguf != NULL || is_turned || tensor == NULL)
-        return error_set(merging->error, "tensor '%.200s': DoRA can be merged into layers of %s alone", pair->name,
-                         merging->gguf != NULL ? "safetensors bases" : "rows of outputs");
-    if (magnitude->refusal != NULL || dtype_kernels(magnitude->dtype).decode == NULL || magnitude->rank != 1 ||
-        magnitude->shape[0] != tensor->shape[0])
-        return error_set(merging->error, "tensor '%.200s' is no list of a norm for each row of '%.200s'",
-                         magnitude->name, pair->name);
-    const struct view **view = merging_view(merging, tensor);
-    *view = view_with_row_norms(arena, *view, tensor_view(magnitude, arena));
-    return true;
-}
-
 static bool merge_pair(const struct merging *merging, const struct adapter_pair *pair)
 {
-    bool is_dora = json_bool(json_get(merging->adapter->config, "use_dora"), false);
-    const struct tensor *magnitude = is_dora ? find_magnitude(merging, pair) : NULL;
-    bool is_merged = merging_stays_tied(merging, pair->name);
+    bool is_merged = merging_stays_tied(merging, pair->name), is_dora = merging_is_dora(merging), is_turned = false;
     if (is_merged)
         return true;
-    if (is_dora && magnitude == NULL)
-        return error_set(merging->error, "tensor '%.200s' has no lora_magnitude_vector, which DoRA needs", pair->name);
     if (!merge_parameter(merging, pair, &is_merged))
         return false;
     if (is_merged)
         return !is_dora || error_set(merging->error, "tensor '%.200s' is a parameter, which DoRA cannot be merged into",
                                      pair->name);
-    return merge_layer(merging, pair) && (magnitude == NULL || set_norms(merging, pair, magnitude));
+    return merge_layer(merging, pair, &is_turned) && (!is_dora || merge_norms(merging, pair, is_turned));
 }
 
 /* Adds the bias of a matrix B to the bias of its weight. */
@@ -191,7 +148,7 @@ static bool merge_others(struct merging *merging)
     for (size_t i = 0; i < adapter->n_others; i++) {
         const struct tensor *tensor = adapter->others[i];
         const char *name = adapter->other_names[i];
-        if (json_bool(json_get(adapter->config, "use_dora"), false) && strstr(name, ".lora_magnitude_vector") != NULL)
+        if (merging_is_dora(merging) && merging_is_norms(name))
             continue; /* of a pair */
         if (strstr(name, "lora_") != NULL && !text_ends_with(name, ".lora_B.bias"))
             return error_set(merging->error, "tensor '%.200s' is not a LoRA tensor", tensor->name);

@@ -5,9 +5,10 @@
  * As in peft's merge_and_unload(), rank_pattern, alpha_pattern and rsLoRA give each weight's scale, embeddings and
  * fan_in_fan_out transpose the product, target_parameters adapt stacked experts, and modules_to_save and other whole
  * tensors replace the base's. If an embedding was trained to stay tied to the output (ensure_weight_tying), its product
- * is added once; peft adds it twice to the one tensor. DoRA, and adapters whose training began with a change of the
- * base, are refused: their two matrices do not determine the result. Biases of B are refused for a GGUF.
- */
+ * is added once; peft adds it twice to the one tensor. DoRA gives the sum new norms; those of columns (embeddings,
+ * weights stored transposed) are found by the first read of the weight, which reads all of it. Adapters whose training
+ * began with a change of the base are refused: their two matrices do not determine the result. Biases of B, and DoRA,
+ * are refused for a GGUF. */
 #pragma once
 
 #include "formats/checkpoint.h"

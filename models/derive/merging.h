@@ -81,6 +81,17 @@ void merging_add(const struct merging *merging, const struct tensor *tensor, flo
 bool merging_add_once(const struct merging *merging, const struct tensor *tensor, const char *name, float scale,
                       const struct view *left, const struct view *right);
 
+/* DoRA: after its product was added, a layer's weight gets the norms that the adapter trained for its outputs. */
+
+/* Reports whether the adapter is DoRA, of peft or of mlx-lm. */
+bool merging_is_dora(const struct merging *merging);
+
+/* Reports whether a tensor outside pairs has the norms of a layer; `name` is without peft's prefix. */
+bool merging_is_norms(const char *name);
+
+/* Gives a merged layer its norms; `is_turned`: the product was transposed to fit the weight. */
+bool merge_norms(const struct merging *merging, const struct adapter_pair *pair, bool is_turned);
+
 /* Adds the product of a pair for a parameter of a module (target_parameters), and sets *ret_merged; false: the pair
  * belongs to a layer, and the caller merges it. Needs merge_find_usual_fit() first, which sets merging->usual_fit, and
  * fails if target_parameters has too many names. */

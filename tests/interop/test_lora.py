@@ -1,7 +1,7 @@
 """Weights merged with -o lora= are those of peft's merge_and_unload(), to one unit in the last place.
 
 peft works in the dtypes that it has, wfs in F32 and rounds once. In 16 bits a unit is that of the larger of the merged weight and the
-base's. In F32, where the order of a sum shows, peft computes in F64, and a unit is that of the sum of all terms without their signs.
+base's. In F32, where the order of a sum shows, peft computes in F64, and a unit is that of the sum of all terms without their signs; DoRA, which multiplies the sum, may be off by two.
 
 Of a packed base peft merges the weights that were put together here, in F64. wfs may be off by half a unit of BF16, the dtype of before, and by one in F32, of
 the sum of all terms without their signs. The golden checkpoints that WFS_GOLDEN has are merged as GGUF, too.
@@ -56,6 +56,9 @@ CASES = {
     "tied output": (TIED, torch.float32, [dict(r=8, lora_alpha=16, target_modules=["q_proj", "lm_head"])], 1),
     "DoRA": (LLAMA, torch.bfloat16, [dict(r=8, lora_alpha=16, target_modules=LINEAR, use_dora=True)], 1),
     "DoRA, f32": (LLAMA, torch.float32, [dict(r=8, lora_alpha=16, target_modules=["q_proj", "down_proj"], use_dora=True)], 0.5),
+    "DoRA of an embedding": (LLAMA, torch.float32, [dict(r=8, lora_alpha=16, target_modules=["embed_tokens", "lm_head", "q_proj"], use_dora=True)], 1),
+    "DoRA of an embedding, bf16": (LLAMA, torch.bfloat16, [dict(r=8, lora_alpha=16, target_modules=["embed_tokens"], use_dora=True)], 1),
+    "DoRA, transposed": (GPT2, torch.float32, [dict(r=8, lora_alpha=16, fan_in_fan_out=True, target_modules=["c_attn", "c_proj", "c_fc", "wte"], use_dora=True)], 0.5),
     "without the head": (LLAMA, torch.bfloat16, [dict(r=8, lora_alpha=16, task_type="FEATURE_EXTRACTION", target_modules=["q_proj"])], 1),
 }
 
@@ -160,7 +163,8 @@ def compare(name, config, dtype, adapters, scale):
             n_same += np.count_nonzero(a == b)
             n_all += a.size
             n_changed += np.count_nonzero(b != base)
-        check(worst <= 1, f"{name}: off by {worst} units in the last place")
+        most = 2 if adapters[0].get("use_dora") else 1
+        check(worst <= most, f"{name}: off by {worst} units in the last place")
         check(n_changed > 0, f"{name}: peft changed nothing")
         print(f"{name}: {n_same} of {n_all} the same, {n_changed} changed, the worst off by {worst:.3g} units")
 

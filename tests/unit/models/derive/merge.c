@@ -239,8 +239,11 @@ static void adapters_of_mlx(void)
                                  "\"lora_parameters\": {\"rank\": 1, \"dropout\": 0.0, \"scale\": 2.0}}";
     CHECK_TEXT(merged("lora", config, "model.a.lora_a 2 1, model.a.lora_b 1 3", "model.a.weight"), "0 1 2 5 4 9");
     CHECK_TEXT(merged("lora", config, "a.lora_a 2 2, a.lora_b 2 3", "model.a.weight"), "6 19 10 31 14 43");
-    CHECK_TEXT(merged("lora", "{\"fine_tune_type\": \"dora\"}", "a.lora_a 2 1, a.lora_b 1 3", ""),
-               "lora: it is DoRA, which cannot be merged");
+#define MLX_DORA "{\"fine_tune_type\": \"dora\", \"lora_parameters\": {\"scale\": 0}}"
+    CHECK_TEXT(merged("lora", MLX_DORA, "model.a.lora_a 2 1, model.a.lora_b 1 3, model.a.m 0 3", "model.a.weight"),
+               "0 0 0.5547 0.83205 1.24939 1.56174");
+    CHECK_TEXT(merged("lora", MLX_DORA, "model.a.lora_a 2 1, model.a.lora_b 1 3", ""),
+               "lora: tensor 'model.a.weight' has no m, which DoRA needs");
 }
 
 #define DORA "{\"r\": 1, \"lora_alpha\": 0, \"use_dora\": true}"
@@ -255,6 +258,20 @@ static void dora(void)
                              "model.a.lora_magnitude_vector.default.weight 0 3",
                       "model.a.weight"),
                "0 0 0.5547 0.83205 1.24939 1.56174");
+    /* columns [0 2 4], [1 3 5] with norms 0, 1: of an embedding, and of a weight that is stored transposed */
+    CHECK_TEXT(merged("lora", DORA,
+                      PREFIX "model.e.lora_embedding_A 1 3, " PREFIX "model.e.lora_embedding_B 2 1, " PREFIX
+                             "model.e.lora_magnitude_vector 0 2",
+                      "model.e.weight"),
+               "0 0.169031 0 0.507093 0 0.845154");
+    CHECK_TEXT(merged("lora", "{\"r\": 1, \"lora_alpha\": 0, \"use_dora\": true, \"fan_in_fan_out\": true}",
+                      PREFIX "model.a.lora_A.weight 1 3, " PREFIX "model.a.lora_B.weight 2 1, " PREFIX
+                             "model.a.lora_magnitude_vector 0 2",
+                      "model.a.weight"),
+               "0 0.169031 0 0.507093 0 0.845154");
+    CHECK_TEXT(merged("lora", DORA, PAIR("model.a") ", " PREFIX "model.a.lora_magnitude_vector 0 2", ""),
+               "lora: tensor '" PREFIX "model.a.lora_magnitude_vector' is no list of a norm for each row of "
+               "'model.a.weight'");
 }
 
 static void copies_and_rows(void)

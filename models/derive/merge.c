@@ -233,14 +233,16 @@ static bool finish(struct merging *merging)
     }
     struct tensor_set *reshaped = tensor_set_new(merged->arena);
     for (size_t i = 0; i < set->n_tensors; i++)
-        if (merging->views[i] != NULL)
+        if (merging_drops(merging, &set->tensors[i]))
+            continue;
+        else if (merging->views[i] != NULL)
             tensor_set_add_view(reshaped, set->tensors[i].name, merging->views[i]);
         else
             tensor_set_add(reshaped, &set->tensors[i]);
     for (size_t i = 0; i < merging->n_added; i++)
         tensor_set_add(reshaped, &merging->added[i]);
     merged->tensors = reshaped;
-    return tensor_set_seal(reshaped, merging->error) && merge_vocabulary(merging);
+    return tensor_set_seal(reshaped, merging->error) && merge_vocabulary(merging) && merge_classifier(merging);
 }
 
 /* Merges all adapters, in the order of the requests; merging->named must be set. */

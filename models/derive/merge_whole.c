@@ -32,10 +32,15 @@ static bool ends_with_any(const char *name, const char *const *ends, size_t n_en
     return false;
 }
 
+bool merging_is_output(const char *name)
+{
+    return ends_with_any(name, outputs, COUNT(outputs));
+}
+
 const struct tensor *merging_tied(const struct merging *merging, const char *name)
 {
     const struct tensor *found = NULL;
-    if (!ends_with_any(name, outputs, COUNT(outputs)) || merging_tensor(merging, name) != NULL)
+    if (!merging_is_output(name) || merging_tensor(merging, name) != NULL)
         return NULL;
     for (size_t i = 0; i < merging->named->n_tensors && found == NULL; i++)
         if (ends_with_any(merging->named->tensors[i].name, embeddings, COUNT(embeddings)))
@@ -135,6 +140,7 @@ static bool add_module(struct merging *merging, const struct tensor *whole, cons
     const struct view *view = view_convert(arena, tensor_view(whole, arena), dtype);
     merging->added[merging->n_added++] = tensor_of_view(arena_strdup(arena, name), view);
     merging->has_new_shapes = true;
+    merging_note_classifier(merging, whole);
     checkpoint_note(merging->merged, SUBJECT_SOURCE, "%.200s, a trained module that the base lacks, is added", name);
     return true;
 }
@@ -158,7 +164,7 @@ static bool replace_tensor(struct merging *merging, const struct tensor *whole, 
     const struct tensor *tensor = merging_tensor(merging, name);
     if (tensor == NULL && is_tied_copy(merging, whole, name))
         return true;
-    if (tensor == NULL && strstr(whole->name, saved) == NULL)
+    if (tensor == NULL && strstr(whole->name, saved) == NULL && !merging_is_saved_module(merging, name))
         return error_set(merging->error, "tensor '%.200s' is not in the base", name);
     if (tensor == NULL)
         return add_module(merging, whole, name);

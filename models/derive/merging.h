@@ -29,6 +29,8 @@ struct merging {
     bool has_new_shapes;                 /* the tensors of the result are not those of the base */
     uint64_t n_rows;                     /* of the embedding, if an adapter resizes it; else 0 */
     const struct checkpoint *resized_by; /* the adapter that does */
+    const struct adapter *classified_by; /* the adapter that makes the model a classifier; NULL: none */
+    uint64_t n_labels;                   /* of the classifier */
     struct error *error;
 };
 
@@ -57,6 +59,9 @@ const struct tensor *merging_tied(const struct merging *merging, const char *nam
 /* Reports whether a tensor is an embedding or an output, which have a row for each token. */
 bool merging_is_of_vocabulary(const struct tensor *tensor);
 
+/* Reports whether a name is that of an output. */
+bool merging_is_output(const char *name);
+
 /* Reports whether `name` is such an output, and was trained to stay equal to the embedding (ensure_weight_tying). */
 bool merging_stays_tied(const struct merging *merging, const char *name);
 
@@ -74,6 +79,18 @@ bool merging_has_rows(const struct merging *merging);
 /* Gives config.json the resized vocabulary, and the merged checkpoint the adapter's tokenizer, if it has one. Fails if
  * the embedding and the output then differ in rows. */
 bool merge_vocabulary(const struct merging *merging);
+
+/* Reports whether a tensor belongs to a module that modules_to_save names. */
+bool merging_is_saved_module(const struct merging *merging, const char *name);
+
+/* Records that a module that the base lacks is the head of a classifier, if the adapter's task says so. */
+void merging_note_classifier(struct merging *merging, const struct tensor *head);
+
+/* Reports whether the merge lacks a tensor of the base: the output of what is now a classifier. */
+bool merging_drops(const struct merging *merging, const struct tensor *tensor);
+
+/* Gives config.json the class and the labels of a classifier, if the merge is one. */
+bool merge_classifier(const struct merging *merging);
 
 /* Add a product to a tensor of its shape; merging_add_once() checks the shape, and that no product was added before. */
 void merging_add(const struct merging *merging, const struct tensor *tensor, float scale, const struct view *left,

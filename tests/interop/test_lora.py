@@ -19,7 +19,7 @@ try:
     import torch
     from peft import LoraConfig, PeftModel, get_peft_model
     from safetensors.torch import load, save_file
-    from transformers import AutoModel, AutoModelForCausalLM, GPT2Config, GptOssConfig, GraniteMoeConfig, LlamaConfig
+    from transformers import AutoModel, AutoModelForCausalLM, AutoModelForSequenceClassification, GPT2Config, GptOssConfig, GraniteMoeConfig, LlamaConfig
 except ImportError as error:
     skip(f"{error}")
 
@@ -117,6 +117,33 @@ def compare_resized(name, n_tokens, **saved):
                 check(same and (torch.equal(ours[key], theirs) or "q_proj" in key), f"{name}, {adapter}: {key} is not peft's")
             config = json.loads(wfs("cat", "-o", f"lora={folder / adapter}", folder / "base", "config.json").stdout)
             check(config["vocab_size"] == n_tokens, f"{name}: vocab_size is {config['vocab_size']}")
+
+
+def compare_classifier(config, n_labels):
+    """A classifier trained on a language model: merged, it is what transformers opens as the classifier that peft merges."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+        make(folder, config, torch.float32, [], False)
+
+        def fresh():
+            return AutoModelForSequenceClassification.from_pretrained(folder / "base", num_labels=n_labels, dtype=torch.float32)
+
+        adapted = get_peft_model(fresh(), LoraConfig(task_type="SEQ_CLS", r=8, lora_alpha=16, target_modules=["q_proj"]))
+        for weight in adapted.parameters():
+            if weight.requires_grad:
+                torch.nn.init.normal_(weight, std=0.1)
+        adapted.save_pretrained(folder / "adapter")
+        expected = PeftModel.from_pretrained(fresh(), folder / "adapter").merge_and_unload()
+        made = wfs("cp", "-r", "-o", f"lora={folder / 'adapter'}", folder / "base", "hf", folder / "merged")
+        if not check(made.returncode == 0, f"classifier: {made.stderr.decode().strip()}"):
+            return
+        ours = AutoModelForSequenceClassification.from_pretrained(folder / "merged")
+        check(type(ours) is type(expected) and ours.config.architectures == [type(expected).__name__], f"classifier: {ours.config.architectures}")
+        check(ours.config.id2label == expected.config.id2label, f"classifier: {ours.config.id2label}")
+        stored = load((folder / "merged" / "model.safetensors").read_bytes())
+        check(stored.keys() == expected.state_dict().keys(), f"classifier: {stored.keys() ^ expected.state_dict().keys()}")
+        for key, theirs in expected.state_dict().items():
+            check(torch.allclose(stored[key], theirs, rtol=1e-5, atol=1e-5), f"classifier: {key} is not peft's")
 
 
 def merge(folder, dtype, n_adapters, scale, bare, absolute=False):
@@ -276,6 +303,8 @@ for case, arguments in CASES.items():
 compare_resized("more tokens", 101)
 compare_resized("fewer tokens, modules to save", 90, modules_to_save=["embed_tokens", "lm_head"])
 compare_resized("all copies", 101, modules_to_save=["embed_tokens", "lm_head"], save_embedding_layers=True)
+compare_classifier(LLAMA, 3)
+compare_classifier(TIED, 2)
 for case, arguments in PACKINGS.items():
     compare_packed(case, *arguments)
 checkpoints = golden_checkpoints()[0]

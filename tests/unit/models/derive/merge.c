@@ -298,6 +298,22 @@ static void copies_and_rows(void)
     CHECK_TEXT(merged("lora", PLAIN, PREFIX "score.modules_to_save.weight 1 2", "score.weight"), "0 1");
 }
 
+/* The head of a classifier as peft saves it, without "modules_to_save" in its name. */
+static void classifier(void)
+{
+#define CLASSIFIER "{\"task_type\": \"SEQ_CLS\", \"modules_to_save\": [\"classifier\", \"score\"]}"
+    safetensors_write_ramps("tied/model.safetensors", "model.embed_tokens.weight 2 2, lm_head.weight 2 2");
+    files_write_text("tied/config.json", CAUSAL ", \"num_labels\": 5}");
+    CHECK_TEXT(tied(CLASSIFIER, PREFIX "score.weight 1 2", "score.weight"),
+               "0 1 {\n  \"architectures\": [\n    \"LlamaForSequenceClassification\"\n  ],\n  \"id2label\": {\n    "
+               "\"0\": \"LABEL_0\"\n  },\n  \"label2id\": {\n    \"LABEL_0\": 0\n  }\n}\n");
+    files_write_text("tied/config.json", "{\"architectures\": [\"GPT2LMHeadModel\"], \"id2label\": {\"0\": \"no\"}}");
+    CHECK_TEXT(tied(CLASSIFIER, PREFIX "score.weight 1 2", "lm_head.weight"),
+               "{\n  \"architectures\": [\n    \"GPT2ForSequenceClassification\"\n  ],\n  \"id2label\": {\n    "
+               "\"0\": \"no\"\n  }\n}\n");
+    CHECK_TEXT(tied(CLASSIFIER, PREFIX "other.weight 1 2", ""), "lora: tensor 'other.weight' is not in the base");
+}
+
 /* An embedding and an output of another number of tokens. */
 static void vocabulary(void)
 {
@@ -433,6 +449,7 @@ int main(void)
     adapters_of_mlx();
     dora();
     vocabulary();
+    classifier();
     refused();
     files_remove();
     return check_done();

@@ -143,26 +143,29 @@ static const struct view *half_view(const struct adapter *adapter, const struct 
     else if (tensor->dtype->block_elements != 1 || dtype_kernels(tensor->dtype).decode == NULL)
         error_set(error, "tensor '%.200s' has the type %s, which adapters cannot have", tensor->name,
                   tensor->dtype->name);
-    else if (tensor->rank != 2)
+    else if (tensor->rank != 2 && !(tensor->rank == 3 && is_turned))
         error_set(error, "tensor '%.200s' has the shape %s; it must be a matrix", tensor->name,
                   shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
     else
-        return is_turned ? view_transpose(adapter->arena, tensor_view(tensor, adapter->arena))
-                         : tensor_view(tensor, adapter->arena);
+        return is_turned && tensor->rank == 2 ? view_transpose(adapter->arena, tensor_view(tensor, adapter->arena))
+                                              : tensor_view(tensor, adapter->arena);
     return NULL;
 }
 
 static bool check_pair(const struct adapter *adapter, struct adapter_pair *pair, struct error *error)
 {
-    char a[64], b[64];
+    char a[SHAPE_MAX_RANK * 22], b[SHAPE_MAX_RANK * 22];
     pair->right = half_view(adapter, pair->a, pair->is_turned, error);
     pair->left = pair->right != NULL ? half_view(adapter, pair->b, pair->is_turned, error) : NULL;
     if (pair->left == NULL)
         return false;
-    if (pair->right->shape[0] != pair->left->shape[1])
+    unsigned rank = pair->right->rank;
+    if (pair->left->rank != rank || pair->right->shape[rank - 2] != pair->left->shape[rank - 1] ||
+        (rank == 3 && pair->right->shape[0] != pair->left->shape[0]))
         return error_set(error, "tensor '%.200s': the ranks of A %s and B %s differ", pair->name,
-                         shape_text(pair->a->shape, 2, a, sizeof a), shape_text(pair->b->shape, 2, b, sizeof b));
-    return pair->right->shape[0] > 0 || error_set(error, "tensor '%.200s' has a rank of 0", pair->name);
+                         shape_text(pair->a->shape, pair->a->rank, a, sizeof a),
+                         shape_text(pair->b->shape, pair->b->rank, b, sizeof b));
+    return pair->right->shape[rank - 2] > 0 || error_set(error, "tensor '%.200s' has a rank of 0", pair->name);
 }
 
 /* Reports whether a module, the first `length` bytes of a name, is an embedding. */
@@ -236,6 +239,12 @@ struct adapter *adapter_open(const struct checkpoint *checkpoint, struct error *
 static bool mlx_scale(const struct json *config, double *ret_scale)
 {
     return json_double(json_get(json_get(config, "lora_parameters"), "scale"), ret_scale);
+}
+
+bool adapter_is_mlx(const struct json *config)
+{
+    double unused;
+    return mlx_scale(config, &unused);
 }
 
 bool adapter_scale(const struct json *config, const struct module_patterns *ranks, const struct module_patterns *alphas,

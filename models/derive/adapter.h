@@ -11,14 +11,17 @@
 #include "formats/checkpoint.h"
 #include "formats/json.h"
 #include "models/convert/model.h"
+#include "models/derive/mlx_names.h"
 
 /* An adapted weight. */
 struct adapter_pair {
     const char *name;                /* the weight's, without peft's prefix: "model.layers.0.mlp.up_proj.weight" */
     const struct tensor *a, *b;      /* matrices of the same rank, never NULL */
-    const struct view *left, *right; /* b [out, rank] and a [rank, in] */
+    const struct view *left, *right; /* b [out, rank] and a [rank, in]; of mlx-lm's experts stacks of both */
     bool is_embedding;               /* the product left right is the weight's transpose */
-    bool is_turned;                  /* mlx-lm's: left and right are the transposes of b and a */
+    bool is_turned;                  /* mlx-lm's: left and right are the transposes of b and a, unless stacks */
+    bool is_stored_turned;           /* mlx-lm's: the base stores the weight's transpose */
+    enum mlx_half half;              /* mlx-lm's: the part of the base's tensor */
 };
 
 struct adapter {
@@ -40,6 +43,16 @@ struct adapter {
  * matrix is missing, cannot be decoded or does not fit its counterpart. The checkpoint must outlive the adapter. */
 struct adapter *adapter_open(const struct checkpoint *checkpoint, struct error *error);
 void adapter_close(struct adapter *adapter); /* NULL is allowed */
+
+/* Gives mlx-lm's pairs the names that the base has in transformers: of stacks with {} for the number of the expert. */
+bool adapter_use_base_names(struct adapter *adapter, const struct checkpoint *base, struct error *error);
+
+/* Reports whether mlx-lm made the adapter: its configuration has the scale itself. */
+bool adapter_is_mlx(const struct json *config);
+
+/* Return the name and the matrix of one expert of a stack. */
+const char *adapter_expert_name(struct arena *arena, const struct adapter_pair *pair, uint64_t expert);
+const struct view *adapter_expert_matrix(struct arena *arena, const struct view *stack, uint64_t expert);
 
 /* Computes the scale by which peft multiplies B A of "MODULE.weight", whose matrices have this rank: alpha / rank, or
  * alpha / sqrt(rank) for rsLoRA. `ranks` and `alphas` are rank_pattern and alpha_pattern of adapter_config.json. Fails

@@ -2,6 +2,7 @@
  * are products of two matrices, and the GGUF has both matrices. */
 #include "models/derive/adapter.h"
 
+#include "base/text.h"
 #include "formats/documents.h"
 #include "models/card/general.h"
 #include "models/derive/module_patterns.h"
@@ -25,7 +26,7 @@ static bool is_norm(const char *name)
 /* Returns the reason why the converter refuses adapters with that tensor. */
 static const char *why_refused(const char *name)
 {
-    if (strstr(name, "lora_magnitude_vector") != NULL)
+    if (strstr(name, "lora_magnitude_vector") != NULL || text_ends_with(name, ".m"))
         return "GGUF adapters do not support DoRA";
     if (strstr(name, ".embed_tokens.weight") != NULL || strstr(name, "lm_head.weight") != NULL)
         return "GGUF adapters do not support whole embeddings (new tokens?)";
@@ -94,7 +95,7 @@ static const struct view *fold_scale(const struct naming *naming, const struct a
     const struct scales *scales = naming->scales;
     uint64_t rank = pair->right->shape[0];
     double wanted, alpha;
-    if (scales == NULL)
+    if (scales == NULL || adapter_is_mlx(scales->config))
         return pair->left;
     if (!adapter_scale(scales->config, scales->ranks, scales->alphas, pair->name, rank, &wanted, error))
         return NULL;
@@ -113,29 +114,65 @@ static bool is_stored_turned(const struct relation_entry *entry)
     return entry != NULL && entry->axes[FORWARD] != NULL && low_rank_is_transpose(entry->axes[FORWARD], FORWARD);
 }
 
+/* Adds a pair as a product, under the name of the base's checkpoint; *ret_is_turned: the base stores its transpose. */
+static bool add_product(const struct naming *naming, const struct adapter_pair *pair, struct tensor_set *set,
+                        bool *ret_is_turned, struct error *error)
+{
+    struct arena *arena = naming->arena;
+    const struct relation_entry *entry;
+    const char *name = name_in_base(naming, pair->name, &entry);
+    *ret_is_turned = false;
+    if (name == NULL)
+        return true;
+    const struct view *left = fold_scale(naming, pair, error), *right = pair->right;
+    if (left == NULL)
+        return false;
+    *ret_is_turned = is_stored_turned(entry);
+    if (*ret_is_turned) {
+        const struct view *turned = view_transpose(arena, left);
+        left = view_transpose(arena, right);
+        right = turned;
+    }
+    tensor_set_add_view(set, name, view_product(arena, left, right));
+    return true;
+}
+
+/* Adds mlx-lm's pair for a stack of experts: a product for each. */
+static bool add_experts(const struct naming *naming, const struct adapter_pair *stack, struct tensor_set *set,
+                        struct error *error)
+{
+    struct arena *arena = naming->arena;
+    if (stack->half != MLX_WHOLE || strstr(stack->name, "{}") == NULL)
+        return error_set(error,
+                         "'%.200s' adapts a part of stacked weights, which wfs does not write as a GGUF adapter; "
+                         "-o lora= merges it",
+                         stack->name);
+    for (uint64_t i = 0; i < stack->left->shape[0]; i++) {
+        struct adapter_pair pair = *stack;
+        bool unused;
+        pair.name = adapter_expert_name(arena, stack, i);
+        pair.left = adapter_expert_matrix(arena, stack->left, i);
+        pair.right = adapter_expert_matrix(arena, stack->right, i);
+        if (!add_product(naming, &pair, set, &unused, error))
+            return false;
+    }
+    return true;
+}
+
 /* Adds the adapted weights as products, under the names of the base's checkpoint. */
 static bool add_products(const struct adapter *adapter, const struct naming *naming, struct tensor_set *set,
                          struct error *error)
 {
-    struct arena *arena = naming->arena;
     size_t n_turned = 0;
     if (!add_norms(adapter, naming, set, error))
         return false;
     for (size_t i = 0; i < adapter->n_pairs; i++) {
-        const struct relation_entry *entry;
-        const char *name = name_in_base(naming, adapter->pairs[i].name, &entry);
-        if (name == NULL)
-            continue;
-        const struct view *left = fold_scale(naming, &adapter->pairs[i], error), *right = adapter->pairs[i].right;
-        if (left == NULL)
+        const struct adapter_pair *pair = &adapter->pairs[i];
+        bool is_turned = false;
+        if (!(pair->left->rank == 3 || pair->half != MLX_WHOLE ? add_experts(naming, pair, set, error)
+                                                               : add_product(naming, pair, set, &is_turned, error)))
             return false;
-        if (is_stored_turned(entry)) {
-            const struct view *turned = view_transpose(arena, left);
-            left = view_transpose(arena, right);
-            right = turned;
-            n_turned++;
-        }
-        tensor_set_add_view(set, name, view_product(arena, left, right));
+        n_turned += is_turned && !pair->is_turned;
     }
     if (n_turned > 0)
         checkpoint_note(
@@ -232,12 +269,34 @@ static bool refuse_parameters(const struct adapter *adapter, struct error *error
     return good;
 }
 
+/* Computes alpha, which llama.cpp divides by the rank: of mlx-lm's adapters, which have the quotient, for their rank.
+ */
+static bool find_alpha(const struct adapter *adapter, double *ret_alpha, struct error *error)
+{
+    double scale;
+    if (!adapter_is_mlx(adapter->config))
+        return json_double(json_get(adapter->config, "lora_alpha"), ret_alpha) ||
+               error_set(error, "adapter_config.json: lora_alpha is not a number");
+    for (size_t i = 0; i < adapter->n_pairs; i++) {
+        const struct view *first = adapter->pairs[0].left, *left = adapter->pairs[i].left;
+        if (!adapter_scale(adapter->config, NULL, NULL, adapter->pairs[i].name, 0, &scale, error))
+            return false;
+        if (left->shape[left->rank - 1] != first->shape[first->rank - 1])
+            return error_set(error, "'%.200s' has another rank than '%.200s', but a GGUF adapter has one alpha",
+                             adapter->pairs[i].name, adapter->pairs[0].name);
+        *ret_alpha = scale * (double)left->shape[left->rank - 1];
+    }
+    return adapter->n_pairs > 0 || error_set(error, "the adapter has no matrices");
+}
+
 static bool add_keys(struct gguf_model *model, const struct adapter *adapter, const struct parameter_count *count,
                      struct error *error)
 {
     struct document *own;
     double alpha;
-    if (!json_double(json_get(adapter->config, "lora_alpha"), &alpha) || !isfinite((float)alpha))
+    if (!find_alpha(adapter, &alpha, error))
+        return false;
+    if (!isfinite((float)alpha))
         return error_set(error, "adapter_config.json: lora_alpha is not a number");
     gguf_set_text(&model->kvs, "general.type", "adapter");
     gguf_set_text(&model->kvs, "adapter.type", "lora");
@@ -302,15 +361,23 @@ static bool check_linear_attention(const struct model_builder *builder, struct e
     return true;
 }
 
+/* Reports whether the base's GGUF has no output, because the base shares it with the embedding. */
+static bool is_tied(const struct gguf_model *model, const struct checkpoint *base)
+{
+    if (base->tensors != NULL && base->tensors->n_tensors > 0)
+        return tensor_set_find_text(base->tensors, "lm_head.weight") == NULL;
+    return json_bool(hparams_get(model->hparams, "tie_word_embeddings"), false);
+}
+
 /* Fills in everything except most keys. */
-static bool relate(struct gguf_model *model, const struct adapter *adapter, const struct checkpoint *base,
+static bool relate(struct gguf_model *model, struct adapter *adapter, const struct checkpoint *base,
                    const struct scales *scales, struct parameter_count *count, struct error *error)
 {
     bool is_partial = false;
     struct model_builder builder = {.model = model, .is_partial = &is_partial};
     struct naming naming = {&builder, NULL, model->arena, scales};
     struct tensor_set *products = tensor_set_new(model->arena);
-    if (!begin(&builder, base, error))
+    if (!begin(&builder, base, error) || !adapter_use_base_names(adapter, base, error))
         return false;
     naming.relation =
         relation_new(model->arena, builder.family->name, builder.family->prefix, builder.family->tensors, error);
@@ -327,12 +394,16 @@ static bool relate(struct gguf_model *model, const struct adapter *adapter, cons
                         "the converter refuses adapters for only some of the experts' matrices; wfs writes those that "
                         "the adapter has");
     bool adapts_head = tensor_set_find_text(products, "lm_head.weight") != NULL;
+    if (adapts_head && is_tied(model, base))
+        checkpoint_note(adapter->checkpoint, SUBJECT_ADAPTER,
+                        "llama.cpp refuses this adapter: it adapts the output, and the base has no output beside its "
+                        "embedding; -o lora= merges it");
     return !adapts_head || tensor_set_find_text(model->tensors, "output.weight.lora_a") != NULL ||
            error_set(error, "tensor 'lm_head.weight' is adapted, but the base shares it with its embedding");
 }
 
-static bool fill_in(struct gguf_model *model, const struct adapter *adapter, const struct checkpoint *base,
-                    bool folds_scale, struct error *error)
+static bool fill_in(struct gguf_model *model, struct adapter *adapter, const struct checkpoint *base, bool folds_scale,
+                    struct error *error)
 {
     struct parameter_count count = {.is_adapter = true};
     struct scales scales = {.config = adapter->config};

@@ -88,8 +88,9 @@ static bool merge_layer(const struct merging *merging, const struct adapter_pair
         return false;
     bool fits = tensor->rank == 2 && tensor->shape[0] == n_rows && tensor->shape[1] == n_columns;
     bool fits_turned = tensor->rank == 2 && tensor->shape[0] == n_columns && tensor->shape[1] == n_rows;
-    bool may_turn = pair->is_embedding || json_bool(json_get(merging->adapter->config, "fan_in_fan_out"), false);
-    bool must_turn = pair->is_embedding;
+    bool may_turn = pair->is_embedding || pair->is_stored_turned ||
+                    json_bool(json_get(merging->adapter->config, "fan_in_fan_out"), false);
+    bool must_turn = pair->is_embedding || pair->is_stored_turned;
     if (!(fits && !must_turn) && !(fits_turned && may_turn))
         return merging_misfit(merging, tensor, pair->name, must_turn ? n_columns : n_rows,
                               must_turn ? n_rows : n_columns);
@@ -107,6 +108,10 @@ static bool merge_layer(const struct merging *merging, const struct adapter_pair
 static bool merge_pair(const struct merging *merging, const struct adapter_pair *pair)
 {
     bool is_merged = merging_stays_tied(merging, pair->name), is_dora = merging_is_dora(merging), is_turned = false;
+    if (is_merged)
+        return true;
+    if (!merge_stack(merging, pair, &is_merged))
+        return false;
     if (is_merged)
         return true;
     if (!merge_parameter(merging, pair, &is_merged))
@@ -209,6 +214,9 @@ static bool merge_request(struct merging *merging, const struct lora_request *re
     if (adapter == NULL)
         return error_prefix(merging->error, "%s", request->path);
     arena_on_free(merging->merged->arena, release_adapter, adapter);
+    const struct checkpoint *base = merging->gguf != NULL ? gguf_merging_base(merging->gguf) : merging->base;
+    if (!adapter_use_base_names(adapter, base, merging->error))
+        return error_prefix(merging->error, "%s", request->path);
     merging->adapter = adapter;
     merging->scale = request->scale;
     memset(merging->changes, 0, merging->named->n_tensors);

@@ -47,7 +47,7 @@ bool merge_norms(const struct merging *merging, const struct adapter_pair *pair,
 {
     struct checkpoint *merged = merging->merged;
     const struct tensor *norms = find_norms(merging, pair), *tensor = merging_tensor(merging, pair->name);
-    bool is_of_rows = pair->is_turned || !is_turned;
+    bool is_of_rows = pair->is_turned ? !pair->is_stored_turned : !is_turned;
     if (norms == NULL)
         return error_set(merging->error, "tensor '%.200s' has no %s, which DoRA needs", pair->name,
                          pair->is_turned ? mlx_norms_name + 1 : norms_name + 1);

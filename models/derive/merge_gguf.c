@@ -36,6 +36,11 @@ struct gguf_merging *gguf_merging_new(struct checkpoint *merged, const struct ch
     return merging;
 }
 
+const struct checkpoint *gguf_merging_base(const struct gguf_merging *merging)
+{
+    return merging->canonical;
+}
+
 const struct tensor_set *gguf_merging_names(const struct gguf_merging *merging)
 {
     return merging->canonical->tensors;

@@ -13,6 +13,9 @@ struct gguf_merging;
 /* Returns a merge that lives as long as `merged`, which is derived from the base; NULL if no names can be derived. */
 struct gguf_merging *gguf_merging_new(struct checkpoint *merged, const struct checkpoint *base, struct error *error);
 
+/* Returns the base as transformers has it: its configuration, and its tensors under Hugging Face's names. */
+const struct checkpoint *gguf_merging_base(const struct gguf_merging *merging);
+
 /* Returns the base's tensors under Hugging Face's names, in its shapes. */
 const struct tensor_set *gguf_merging_names(const struct gguf_merging *merging);
 

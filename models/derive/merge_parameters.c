@@ -66,7 +66,7 @@ static size_t names_of_module(const struct merging *merging, const struct adapte
                               const char *names[MODULE_MAX_PARAMETERS])
 {
     size_t n_names = 0, i;
-    const struct json *target = first_target(merging);
+    const struct json *target = pair->left->rank == 2 ? first_target(merging) : NULL;
     for (; target != NULL && n_names < MODULE_MAX_PARAMETERS; target = json_next(target)) {
         const char *text = json_string(target, NULL);
         const char *name = text != NULL ? parameter_name(merging->adapter->arena, pair, text) : NULL;

@@ -9,7 +9,15 @@
 #include "models/derive/module_patterns.h"
 
 /* The changes that an adapter can make to a tensor, each at most once. */
-enum change { REPLACED = 1, PRODUCT_ADDED = 2, BIAS_ADDED = 4, TIED_PRODUCT_ADDED = 8, ROWS_REPLACED = 16 };
+enum change {
+    REPLACED = 1,
+    PRODUCT_ADDED = 2,
+    BIAS_ADDED = 4,
+    TIED_PRODUCT_ADDED = 8,
+    ROWS_REPLACED = 16,
+    FIRST_HALF_ADDED = 32,
+    SECOND_HALF_ADDED = 64
+};
 
 struct merging {
     const struct checkpoint *base;
@@ -108,6 +116,10 @@ bool merging_is_norms(const char *name);
 
 /* Gives a merged layer its norms; `is_turned`: the product was transposed to fit the weight. */
 bool merge_norms(const struct merging *merging, const struct adapter_pair *pair, bool is_turned);
+
+/* Adds the product of a pair for a stack of experts, or for a half of a tensor, and sets *ret_merged; false: the pair
+ * belongs to a layer, and the caller merges it. */
+bool merge_stack(const struct merging *merging, const struct adapter_pair *pair, bool *ret_merged);
 
 /* Adds the product of a pair for a parameter of a module (target_parameters), and sets *ret_merged; false: the pair
  * belongs to a layer, and the caller merges it. Needs merge_find_usual_fit() first, which sets merging->usual_fit, and

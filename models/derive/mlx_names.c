@@ -4,6 +4,8 @@
  * them all.
  *
  * Source: sanitize() of the classes in mlx_lm/models/ of mlx-lm. */
+#include "models/derive/mlx_names.h"
+
 #include "base/text.h"
 #include "models/config/hparams.h"
 #include "models/derive/derivation.h"
@@ -77,6 +79,16 @@ static const struct mlx_rule {
     {NULL, ".conv1d", NULL, "c k 1 -> c 1 k"},
 };
 
+/* Beginnings of names that mlx-lm changes. The first that fits counts. */
+static const struct mlx_prefix {
+    const char *types, *there, *here;
+} prefixes[] = {
+    {"gpt2", "model.", "transformer."},
+    {"gpt_neox", "model.h.", "gpt_neox.layers."},
+    {"gpt_neox", "model.embed_out", "embed_out"},
+    {"gpt_neox", "model.", "gpt_neox."},
+};
+
 /* Classes that are not turned back. */
 static const struct mlx_refused {
     const char *types, *reason;
@@ -131,13 +143,21 @@ static size_t path_length(const char *name)
     return strlen(name);
 }
 
-static const struct mlx_rule *find_rule(const struct undoing *undoing, const char *path)
+static const struct mlx_rule *find_rule(const char *model_type, const char *path)
 {
     for (size_t i = 0; i < COUNT(rules); i++)
-        if (text_ends_with(path, rules[i].there) &&
-            (rules[i].types == NULL || has_type(rules[i].types, undoing->model_type)))
+        if (text_ends_with(path, rules[i].there) && (rules[i].types == NULL || has_type(rules[i].types, model_type)))
             return &rules[i];
     return NULL;
+}
+
+/* Returns a name with the beginning that it has in transformers. */
+static const char *with_prefix(struct arena *arena, const char *model_type, const char *name)
+{
+    for (size_t i = 0; i < COUNT(prefixes); i++)
+        if (has_type(prefixes[i].types, model_type) && text_starts_with(name, prefixes[i].there))
+            return arena_printf(arena, "%s%s", prefixes[i].here, name + strlen(prefixes[i].there));
+    return name;
 }
 
 static void put(struct undoing *undoing, const char *name, const struct view *view)
@@ -191,12 +211,18 @@ static bool undo(struct undoing *undoing, const struct tensor *tensor)
     struct arena *arena = undoing->arena;
     size_t length = path_length(tensor->name);
     const char *path = arena_strndup(arena, tensor->name, length), *suffix = tensor->name + length;
-    const struct mlx_rule *rule = find_rule(undoing, path);
-    if (rule == NULL) {
+    const struct mlx_rule *rule = find_rule(undoing->model_type, path);
+    const char *renamed = with_prefix(arena, undoing->model_type, tensor->name);
+    if (rule == NULL && renamed == tensor->name) {
         tensor_set_add(undoing->to, tensor);
         return true;
     }
-    const char *start = arena_strndup(arena, path, length - strlen(rule->there));
+    if (rule == NULL) {
+        put(undoing, renamed, tensor_view(tensor, arena));
+        return true;
+    }
+    const char *start =
+        with_prefix(arena, undoing->model_type, arena_strndup(arena, path, length - strlen(rule->there)));
     if (rule->here != NULL && strstr(rule->here, "{}") != NULL)
         return unstack(undoing, tensor, start, rule, suffix);
     const struct view *view = undone(undoing, tensor, rule);
@@ -266,6 +292,46 @@ static bool undo_all(struct undoing *undoing)
             good = pair != NULL ? undo_half(undoing, pair, tensor, other) : undo(undoing, tensor);
     }
     return good;
+}
+
+/* Reports whether a rearrangement swaps the last two axes of a matrix or a stack. */
+static bool is_transpose(const char *axes)
+{
+    return axes != NULL && (text_ends_with(axes, " i o") || text_ends_with(axes, " c (g + u)"));
+}
+
+/* Finds the place of a half of a pair of stacks. */
+static bool place_of_half(struct arena *arena, const char *model_type, const char *name, struct mlx_place *ret_place)
+{
+    for (size_t i = 0; i < COUNT(pairs); i++) {
+        bool is_first = text_ends_with(name, pairs[i].first);
+        if ((!is_first && !text_ends_with(name, pairs[i].second)) || pairs[i].types == NULL ||
+            !has_type(pairs[i].types, model_type))
+            continue;
+        size_t stem = strlen(name) - strlen(is_first ? pairs[i].first : pairs[i].second);
+        size_t here = path_length(pairs[i].here);
+        *ret_place =
+            (struct mlx_place){.path = arena_printf(arena, "%.*s%.*s", (int)stem, name, (int)here, pairs[i].here),
+                               .is_transposed = is_transpose(pairs[i].axes),
+                               .half = is_first ? MLX_FIRST_HALF : MLX_SECOND_HALF};
+        return true;
+    }
+    return false;
+}
+
+struct mlx_place mlx_place_of(struct arena *arena, const char *model_type, const char *path)
+{
+    struct mlx_place place = {0};
+    path = place.path = with_prefix(arena, model_type, path);
+    if (place_of_half(arena, model_type, arena_printf(arena, "%s.weight", path), &place))
+        return place;
+    const struct mlx_rule *rule = find_rule(model_type, path);
+    if (rule == NULL)
+        return place;
+    place.is_transposed = is_transpose(rule->axes);
+    if (rule->here != NULL)
+        place.path = arena_printf(arena, "%.*s%s", (int)(strlen(path) - strlen(rule->there)), path, rule->here);
+    return place;
 }
 
 /* Reports whether mlx-lm wrote the checkpoint: its safetensors files say so. */

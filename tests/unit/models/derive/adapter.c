@@ -165,6 +165,33 @@ static void experts(void)
                                  "blk.0.ffn_up_exps.weight.lora_b[2,5,1] 0 1 2 3 4 0 1 2 3 4");
 }
 
+/* Adapters of mlx-lm: of all experts at once, and with a scale instead of alpha. */
+static void of_mlx(void)
+{
+#define SWITCH "model.layers.0.block_sparse_moe.switch_mlp.up_proj."
+    static const char scaled[] = "{\"lora_parameters\": {\"rank\": 1, \"scale\": 3}}";
+    write_adapter("lora", scaled, SWITCH "lora_a 1 3x2, " SWITCH "lora_b 5 1x2");
+    CHECK_TEXT(outcome(mixtral), "blk.0.ffn_up_exps.weight.lora_a[2,1,3] 0 3; "
+                                 "blk.0.ffn_up_exps.weight.lora_b[2,5,1] 0 1 2 3 4 5 6 7 8 9");
+    write_adapter("lora", "{}", SWITCH "lora_a 1 3x2, " SWITCH "lora_b 5 1x2");
+    CHECK_TEXT(outcome(mixtral), "adapter_config.json has no lora_parameters.scale, which mlx-lm's matrices need");
+    write_adapter("lora", scaled, SWITCH "lora_a 1 3x2, " SWITCH "lora_b 5 1x3");
+    CHECK_TEXT(outcome(mixtral), "tensor 'model.layers.0.block_sparse_moe.switch_mlp.up_proj.weight': the ranks of A "
+                                 "[2, 1, 3] and B [3, 5, 1] differ");
+    write_adapter("lora", scaled,
+                  SWITCH "lora_a 1 3x2, " SWITCH "lora_b 5 1x2, model.layers.0.self_attn.o_proj.lora_a 3 2, "
+                         "model.layers.0.self_attn.o_proj.lora_b 2 3");
+    CHECK_TEXT(outcome(mixtral), "'model.layers.0.self_attn.o_proj.weight' has another rank than "
+                                 "'model.layers.0.block_sparse_moe.experts.{}.w3.weight', but a GGUF adapter has one "
+                                 "alpha");
+    write_adapter("lora", scaled, SWITCH "lora_a 1 3x2, " SWITCH "lora_b 5 1x2, " SWITCH "m 0 5");
+    CHECK_TEXT(outcome(mixtral), "tensor '" SWITCH "m': GGUF adapters do not support DoRA");
+    write_adapter("lora", scaled, SWITCH "lora_a 1 3x2, " SWITCH "lora_b 5 1x2");
+    CHECK_TEXT(outcome("{\"architectures\": [\"GraniteMoeForCausalLM\"], \"model_type\": \"granitemoe\"}"),
+               "'model.layers.0.block_sparse_moe.input_linear.weight' adapts a part of stacked weights, which wfs does "
+               "not write as a GGUF adapter; -o lora= merges it");
+}
+
 static void refused(void)
 {
     write_adapter("lora", config, PREFIX "mlp.up_proj.lora_A.weight 2 4");
@@ -232,6 +259,7 @@ int main(void)
     some_matrices();
     head();
     experts();
+    of_mlx();
     refused();
     beyond_factors();
     files_remove();

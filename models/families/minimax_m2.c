@@ -2,14 +2,44 @@
  * conversion/minimax.py. */
 #include "models/families/qwen.h"
 
+#include <math.h>
+
 static const struct relation_row correction_tensors[] = {
     {"model.layers.{}.block_sparse_moe.e_score_correction_bias", "blk.{}.exp_probs_b.bias"},
     {0},
 };
 
+/* Releases of transformers 5 save the share instead of rotary_dim, without which the converter fails. A share beside
+ * rotary_dim is what transformers computes with. */
+static bool compute_rotary(const struct model_builder *builder, double *ret_value, struct error *error)
+{
+    const struct hparams *hparams = builder->model->hparams;
+    double share, by_share = NAN;
+    bool has_share = json_double(hparams_rope(hparams, "partial_rotary_factor"), &share);
+    if (has_share && !rotary_of_head_dim(builder, NAN, &by_share, error))
+        return false;
+    if (hparams_get(hparams, "rotary_dim") != NULL && !builder_number(builder, "rotary_dim", NAN, ret_value, error))
+        return false;
+    if (hparams_get(hparams, "rotary_dim") == NULL) {
+        if (!has_share)
+            return error_set(error, "config.json: rotary_dim and partial_rotary_factor are missing");
+        *ret_value = by_share;
+        checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,
+                        "config.json has partial_rotary_factor %g in rope_parameters instead of rotary_dim; the "
+                        "converter refuses it, wfs writes rope.dimension_count %g",
+                        share, by_share);
+    } else if (has_share && by_share != *ret_value) {
+        checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,
+                        "config.json has rotary_dim %g, which the converter writes, but transformers 5 computes with "
+                        "partial_rotary_factor %g: -o override-kv=%s.rope.dimension_count=int:%g",
+                        *ret_value, share, family_architecture(builder->family), by_share);
+    }
+    return true;
+}
+
 static const struct key_row common_keys[] = {
     {"expert_feed_forward_length", GGUF_U32, REQUIRED, "intermediate_size"},
-    {"rope.dimension_count", GGUF_U32, REQUIRED, "rotary_dim"},
+    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary},
     {0},
 };
 

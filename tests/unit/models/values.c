@@ -51,6 +51,10 @@ enum { ABSENT = -1 };
     "{\"architectures\":[\"GPTNeoXForCausalLM\"],\"model_type\":\"gpt_neox\",\"vocab_size\":8,\"hidden_size\":16,"     \
     "\"num_hidden_layers\":1,\"num_attention_heads\":2,\"intermediate_size\":4,\"layer_norm_eps\":1e-5,"               \
     "\"max_position_embeddings\":8"
+#define MINIMAX                                                                                                        \
+    "{\"architectures\":[\"MiniMaxM2ForCausalLM\"],\"model_type\":\"minimax_m2\"," SIZES                               \
+    "\"num_local_experts\":2,\"num_experts_per_tok\":1,\"scoring_func\":\"sigmoid\""
+#define SHARE(number) ",\"rope_parameters\":{\"partial_rotary_factor\":" number ",\"rope_theta\":1e4}"
 #define GEMMA2                                                                                                         \
     "{\"architectures\":[\"Gemma2ForCausalLM\"],\"model_type\":\"gemma2\",\"vocab_size\":8,\"hidden_size\":4,"         \
     "\"num_hidden_layers\":1,\"num_attention_heads\":2,\"num_key_value_heads\":2,\"intermediate_size\":4,"             \
@@ -126,6 +130,12 @@ static const struct {
     {FALCON("falcon") "\"multi_query\":false}", KEY_HEADS, 2, "transformer.word_embeddings"},
     {FALCON("unheard_of") "\"multi_query\":true}", KEY_HEADS, 1, "transformer.word_embeddings"},
     {FALCON("unheard_of") "\"multi_query\":false}", KEY_HEADS, 2, "transformer.word_embeddings"},
+    {MINIMAX ",\"rotary_dim\":1}", "minimax-m2.rope.dimension_count", 1},
+    {MINIMAX ",\"rotary_dim\":1" SHARE("0.5") "}", "minimax-m2.rope.dimension_count", 1},
+    {MINIMAX SHARE("0.5") "}", "minimax-m2.rope.dimension_count", 1,
+     .note = "instead of rotary_dim; the converter refuses it, wfs writes rope.dimension_count 1"},
+    {MINIMAX ",\"rotary_dim\":1" SHARE("1.0") "}", "minimax-m2.rope.dimension_count", 1,
+     .note = "-o override-kv=minimax-m2.rope.dimension_count=int:2"},
     {NEOX "}", "gptneox.rope.dimension_count", 2, "gpt_neox.embed_in"},
     {NEOX ",\"rotary_pct\":1.0}", "gptneox.rope.dimension_count", 8, "gpt_neox.embed_in"},
     /* As transformers 5 saves the share: transformers computes by it, the converter does not see it. */

@@ -16,7 +16,7 @@ enum { MAX_RENAMES = 4 };
 /* How the model types, separated by bars, name experts as published. */
 struct naming {
     const char *model_types;
-    const char *gate, *up, *down; /* NULL: experts have no gate */
+    const char *gate, *up, *down; /* NULL: experts have no gate; all NULL: stacks are published, under other names */
     struct {
         const char *from, *to; /* parts of names in transformers 5 and as published */
     } renames[MAX_RENAMES];
@@ -56,6 +56,13 @@ static const struct naming namings[] = {
     {"lfm2_moe", "w1", "w3", "w2", {{0}}},
     {"mixtral|minimax|minimax_m2", "w1", "w3", "w2", {{".mlp.", ".block_sparse_moe."}}},
     {"phimoe", "w1", "w3", "w2", {{".mlp.router.", ".block_sparse_moe.gate."}, {".mlp.", ".block_sparse_moe."}}},
+    {"granitemoe|granitemoehybrid|granitemoeshared",
+     NULL,
+     NULL,
+     NULL,
+     {{".block_sparse_moe.experts.gate_up_proj", ".block_sparse_moe.input_linear.weight"},
+      {".block_sparse_moe.experts.down_proj", ".block_sparse_moe.output_linear.weight"},
+      {".block_sparse_moe.router.weight", ".block_sparse_moe.router.layer.weight"}}},
     {"nemotron_h", NULL, "up_proj", "down_proj", {{"model.", "backbone."}}},
 };
 
@@ -117,7 +124,7 @@ static bool is_stack(const struct splitting *splitting, const struct tensor *ten
     bool is_scale = text_ends_with(tensor->name, scale);
     const char *name =
         is_scale ? arena_strndup(splitting->arena, tensor->name, strlen(tensor->name) - strlen(scale)) : tensor->name;
-    for (size_t i = 0; i < COUNT(ends); i++) {
+    for (size_t i = 0; i < COUNT(ends) && naming->down != NULL; i++) {
         if (!text_ends_with(name, ends[i]))
             continue;
         size_t length = strlen(name) - strlen(ends[i]) + strlen(".experts.");
@@ -215,8 +222,9 @@ static bool apply(const struct checkpoint *from, const struct derive_options *op
     for (size_t i = 0; i < from->tensors->n_tensors; i++)
         add(&splitting, &from->tensors->tensors[i]);
     checkpoint_note(derived, SUBJECT_SOURCE,
-                    "the experts of each layer are one tensor, as transformers 5 holds them; wfs shows each expert's "
-                    "matrices under the names that were published");
+                    "the experts of each layer are one tensor, as transformers 5 holds them; wfs shows %s",
+                    naming->down != NULL ? "each expert's matrices under the names that were published"
+                                         : "the tensor under the name that was published");
     struct tensor_set *ordered = tensor_set_ordered(splitting.set, derived->arena);
     derived->tensors = ordered;
     return tensor_set_seal(ordered, error);

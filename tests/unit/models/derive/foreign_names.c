@@ -138,6 +138,11 @@ static const struct {
     {"nemotron_h", "model.layers.0.mixer.experts.up_proj 1 1x2, model.layers.0.mixer.experts.down_proj 1 1x2",
      "backbone.layers.0.mixer.experts.0.down_proj.weight: 0, backbone.layers.0.mixer.experts.0.up_proj.weight: 0, "
      "backbone.layers.0.mixer.experts.1.down_proj.weight: 1, backbone.layers.0.mixer.experts.1.up_proj.weight: 1"},
+    {"granitemoehybrid",
+     "m.block_sparse_moe.experts.gate_up_proj 2 1x1, m.block_sparse_moe.experts.down_proj 1 1x1, "
+     "m.block_sparse_moe.router.weight 1 1, m.shared_mlp.input_linear.weight 1 1",
+     "m.block_sparse_moe.input_linear.weight: 0 1, m.block_sparse_moe.output_linear.weight: 0, "
+     "m.block_sparse_moe.router.layer.weight: 0, m.shared_mlp.input_linear.weight: 0"},
     /* of Qwen the converter takes both forms; and what is not of the form stays */
     {"qwen3_moe", "model.layers.0.mlp.experts.gate_up_proj 2 1x1", "model.layers.0.mlp.experts.gate_up_proj: 0 1"},
     {"mixtral", "model.layers.0.mlp.experts.gate_up_proj 3 1x1", "model.layers.0.mlp.experts.gate_up_proj: 0 1 2"},

@@ -180,7 +180,8 @@ def test_caches_of_fsspec_tell_models_apart(source, tmp_path, need, cache):
             with fsspec.open(f"{cache}::wfs://{one}!/model.safetensors", **storage) as file:
                 assert file.read() == one.read_bytes()
             system = fsspec.filesystem(cache, target_protocol="wfs", target_options={"source": str(one)}, **storage[cache])
-            assert system.cat_file("model.safetensors") == one.read_bytes()
+            assert system.cat_file("model.safetensors") == system.cat("model.safetensors") == one.read_bytes()
+            assert system.cat(["model.safetensors"]).popitem()[1] == one.read_bytes()
             assert "model.safetensors" in system.ls("", detail=False)
     for dtype in ("f16", "f32"):
         with fsspec.open(f"{cache}::wfs://{source}!/model.safetensors", wfs={"dtype": dtype}, **storage) as file:

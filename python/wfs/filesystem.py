@@ -12,6 +12,7 @@ import hashlib
 import io
 import json
 import sys
+from types import FrameType
 from typing import Any, Optional
 
 from fsspec.spec import AbstractFileSystem
@@ -26,6 +27,10 @@ def _identity(source: str, options: dict[str, Any]) -> str:
     """The text that tells this model from others, in paths for caches."""
     text = json.dumps(options, sort_keys=True, default=str)
     return f"{source}?{hashlib.sha256(text.encode()).hexdigest()[:16]}" if options else source
+
+
+def _is_of_caches(frame: FrameType) -> bool:
+    return frame.f_globals.get("__name__") == _CACHES
 
 
 class WfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
@@ -50,13 +55,18 @@ class WfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
             text = text.split(_SEPARATOR, 1)[1]
         return text.strip("/")
 
+    def _for_caches(self, path: Any) -> Any:
+        if isinstance(path, list):
+            return [self._for_caches(one) for one in path]
+        return self._identity + _SEPARATOR + path
+
     def _strip_for_caller(self, path: Any) -> Any:
         stripped = type(self)._strip_protocol(path)
-        if sys._getframe(1).f_globals.get("__name__") != _CACHES:
-            return stripped
-        if isinstance(stripped, list):
-            return [self._identity + _SEPARATOR + one for one in stripped]
-        return self._identity + _SEPARATOR + stripped
+        return self._for_caches(stripped) if _is_of_caches(sys._getframe(1)) else stripped
+
+    def expand_path(self, path: Any, *arguments: Any, **options: Any) -> Any:
+        paths = super().expand_path(path, *arguments, **options)
+        return self._for_caches(paths) if _is_of_caches(sys._getframe(1)) else paths
 
     @staticmethod
     def _get_kwargs_from_urls(path: str) -> dict[str, Any]:

@@ -60,12 +60,22 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
+/* Reports whether a text is a number of `split` alone: ".001" or "aa", after "." or not. */
+static bool is_bare_number(const char *text)
+{
+    bool has_dot = *text == '.';
+    text += has_dot;
+    bool is_letters = text[0] == 'a' && text[1] >= 'a' && text[1] <= 'z' && text[2] == '\0';
+    size_t n_digits = strspn(text, "0123456789");
+    return is_letters || (has_dot && n_digits >= 2 && text[n_digits] == '\0');
+}
+
 /* Reports whether what follows the name of a file is the number of a part: ".part1of2", ".part-01", ".part-b",
- * "-split-a", ".001". */
+ * "-split-a", ".001", ".aa". */
 static bool is_part_number(const char *text)
 {
     static const char *const words[] = {".part", "-split-", ".split-", "-part-"};
-    if (*text == '.' && is_digit(text[1]) && is_digit(text[2]) && is_digit(text[3]) && text[4] == '\0')
+    if (is_bare_number(text))
         return true;
     const char *number = NULL;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)

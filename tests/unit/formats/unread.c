@@ -44,6 +44,10 @@ static const struct {
     {"model.bin.part-ab", "x", 1, "model.bin.part-ab: one of several parts"},
     {"m.gguf.part", "x", 1, NULL},
     {"m.gguf.partial", "x", 1, NULL},
+    {"m.gguf.01", "GGUF\3\0\0\0", 8, "m.gguf.01: one of several parts of a file; join them"},
+    {"m.gguf.aa", "GGUF\3\0\0\0", 8, "m.gguf.aa: one of several parts of a file; join them"},
+    {"m.safetensorsab", "x", 1, "m.safetensorsab: one of several parts of a file; join them"},
+    {"m.gguf.7", "x", 1, NULL},
     {"m.part1of2.gguf", "x", 1, NULL},
     {"m-00001-of-00002.gguf", "x", 1, NULL},
 };

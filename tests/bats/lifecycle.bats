@@ -358,9 +358,8 @@ END
 
 # In a mount namespace of its own, since mounts there are made over, and moved.
 apart() {
-    need_root
-    need unshare
-    SOURCE=$SOURCE MNT=$MNT OUT=$BATS_TEST_TMPDIR unshare --mount --propagation private bash -eu -c '
+    need_mount_namespace
+    SOURCE=$SOURCE MNT=$MNT OUT=$BATS_TEST_TMPDIR "$HERE/namespace" bash -eu -c '
         start() {
             mkdir -p "$MNT" "$OUT/elsewhere"
             "$WFS" mount -f -o passthrough=no "$SOURCE" "$MNT" 2>>"$OUT/log" 3>&- &

@@ -458,10 +458,9 @@ make_bucket() {
 }
 
 @test "a cache without inodes is a full disk" {
-    need_root
-    need unshare
+    need_mount_namespace
     mkdir -p "$XDG_CACHE_HOME/wfs"
-    run --separate-stderr unshare -m sh -c 'mount -t tmpfs -o nr_inodes=5,mode=0700 tmpfs "$XDG_CACHE_HOME/wfs" && "$WFS" sha256 hf://org/tiny model.safetensors'
+    run --separate-stderr "$HERE/namespace" sh -c 'mount -t tmpfs -o nr_inodes=5,mode=0700 tmpfs "$XDG_CACHE_HOME/wfs" && "$WFS" sha256 hf://org/tiny model.safetensors'
     [ "$status" -eq 0 ]
     [[ $output == "$(sha256sum <"$LOCAL/model.safetensors" | cut -d ' ' -f 1)"* ]]
     echo "$stderr"

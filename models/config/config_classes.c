@@ -1,4 +1,4 @@
-/* scripts/tables writes the values of keys. */
+/* scripts/tables writes the values of keys from transformers 4.57.6. */
 #include "models/config/config_class.h"
 
 #include <stddef.h>

@@ -6,6 +6,7 @@
 #include "models/derive/plain_config.h"
 #include "models/engines/mlx_class_config.h"
 #include "models/engines/mlx_families.h"
+#include "models/engines/mlx_modules.h"
 #include "models/engines/mlx_tensors.h"
 #include "quant/convert.h"
 
@@ -150,6 +151,16 @@ static const char *dtype_of(const struct json *config)
     return found != NULL ? found->dtype : NULL;
 }
 
+/* Sets why a configuration has no family. */
+static bool set_unknown(const struct json *config, struct error *error)
+{
+    const char *type = json_string(json_get(config, "model_type"), NULL);
+    const char *module = mlx_module_of(type, json_string(json_first(json_get(config, "architectures")), NULL));
+    if (module == NULL)
+        return error_set(error, "mlx-lm has no class for the model type '%.100s'", type != NULL ? type : "");
+    return error_set(error, "mlx-lm's class for the model type '%.100s' is not supported", type);
+}
+
 struct mlx_model *mlx_model_new(struct arena *arena, const struct hf_model *model, struct error *error)
 {
     struct mlx_model *made = arena_alloc(arena, sizeof *made);
@@ -157,11 +168,9 @@ struct mlx_model *mlx_model_new(struct arena *arena, const struct hf_model *mode
     if (document == NULL)
         return NULL;
     const struct json *config = json_root(document);
-    const char *type = json_string(json_get(config, "model_type"), NULL);
     *made = (struct mlx_model){.model = model, .family = mlx_family_of(config), .dtype = dtype_of(config)};
     made->to_end = read_end(arena, model);
-    bool good = made->family != NULL ||
-                error_set(error, "no class of mlx-lm is known for the model type '%.100s'", type != NULL ? type : "");
+    bool good = made->family != NULL || set_unknown(config, error);
     if (good && made->family->refused != NULL && json_bool(json_get(config, made->family->refused), false))
         good = error_set(error, "what mlx-lm's class does for \"%s\" is not supported", made->family->refused);
     good = good && mlx_tensors_make(arena, made->family, model, config, &made->tensors, error);

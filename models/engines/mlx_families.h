@@ -6,8 +6,7 @@
  * quantized, '#' a tensor that is no module and has the name itself. {} stands for the numbers from 0 on. What a model
  * lacks is passed over.
  *
- * Source: mlx-lm, mlx_lm/models/: __init__(), sanitize(), quant_predicate() and cast_predicate() of each class;
- * utils.py for other names of model types. */
+ * Source: mlx-lm, mlx_lm/models/: __init__(), sanitize(), quant_predicate() and cast_predicate() of each class. */
 #pragma once
 
 #include "formats/json.h"
@@ -39,12 +38,12 @@ struct mlx_default {
 };
 
 struct mlx_family {
-    const char *types;  /* model types of config.json, separated by blanks */
-    const char *prefix; /* before all names; NULL: none */
-    const char *before; /* the modules before the layers */
-    const char *layers; /* "model.layers" */
-    const char *layer;  /* the modules of a layer, without the layer's name; "" if the family is not known */
-    const char *after;  /* the modules after the layers */
+    const char *modules; /* of mlx_lm.models (mlx_modules.h), separated by blanks */
+    const char *prefix;  /* before all names; NULL: none */
+    const char *before;  /* the modules before the layers */
+    const char *layers;  /* "model.layers" */
+    const char *layer;   /* the modules of a layer, without the layer's name; "" if the family is not known */
+    const char *after;   /* the modules after the layers */
 
     /* What checkpoints have instead of the prefix, if not what multimodal models usually have, and instead of `layers`;
      * NULL: the same. */
@@ -74,9 +73,9 @@ struct mlx_family {
     mlx_change *change; /* NULL: changes none */
 };
 
-extern const struct mlx_family mlx_families[]; /* up to NULL types */
+extern const struct mlx_family mlx_families[]; /* up to NULL modules */
 
-/* Returns the family of a configuration, or NULL if mlx-lm has none. */
+/* Returns the family of a configuration, or NULL if wfs or mlx-lm has none. */
 const struct mlx_family *mlx_family_of(const struct json *config);
 
 /* Reports whether `word` is one of the words of a list, ends with one, or has one in it; false for NULL. */

@@ -15,10 +15,10 @@ struct mix_rule; /* mix_rules.h */
 struct mix {
     const char *name;         /* "Q4_K_M", as the tool spells it */
     uint32_t file_type;       /* general.file_type */
+    const char *alias;        /* the tool's other name for it, or NULL */
     const char *default_type; /* name of the dtype that most tensors get */
     const struct mix_rule *rules;
-    bool is_lowest;    /* exempt from the tool's rules for all other mixes */
-    const char *alias; /* the tool's other name for it, or NULL */
+    bool is_lowest; /* exempt from the tool's rules for all other mixes */
 };
 
 /* In the order in which the files are listed; a NULL name at the end. */

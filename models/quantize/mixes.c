@@ -1,9 +1,10 @@
 #include "models/quantize/mix.h"
+#include "models/quantize/mix_names.inc"
 #include "models/quantize/mix_rules.h"
 
 #include <string.h>
 
-/* One rule a line. */
+/* One rule a line. MIX_Q4_0 is the name, the file type and the alias of a mix. */
 /* clang-format off */
 #define RULES(...) (const struct mix_rule[]){__VA_ARGS__, {0, 0, NULL}}
 static const struct mix_rule no_rules[] = {{0, 0, NULL}};
@@ -20,32 +21,32 @@ static const struct mix_rule no_rules[] = {{0, 0, NULL}};
         {ATTN_OUTPUT, EIGHT_EXPERTS, "Q5_K"}
 
 const struct mix mixes[] = {
-    {"Q4_0", 2, "Q4_0", RULES(
+    {MIX_Q4_0, "Q4_0", RULES(
         {FFN_DOWN, FIRST_EIGHTH | WITH_IMATRIX, "Q4_1"}
     )},
-    {"Q4_1", 3, "Q4_1", no_rules},
-    {"Q5_0", 8, "Q5_0", RULES(
+    {MIX_Q4_1, "Q4_1", no_rules},
+    {MIX_Q5_0, "Q5_0", RULES(
         {FFN_DOWN, FIRST_EIGHTH | WITH_IMATRIX, "Q5_1"}
     )},
-    {"Q5_1", 9, "Q5_1", no_rules},
-    {"Q8_0", 7, "Q8_0", RULES(
+    {MIX_Q5_1, "Q5_1", no_rules},
+    {MIX_Q8_0, "Q8_0", RULES(
         {OUTPUT, 0, "Q8_0"}
     )},
-    {"Q2_K", 10, "Q2_K", RULES(
+    {MIX_Q2_K, "Q2_K", RULES(
         {ATTN_V, GROUPED, "Q4_K"},
         {ATTN_V, 0, "Q3_K"},
         {FFN_DOWN, 0, "Q3_K"},
         {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"},
         {ATTN_OUTPUT, NOT_FALCON, "Q3_K"}
     )},
-    {"Q2_K_S", 21, "Q2_K", RULES(
+    {MIX_Q2_K_S, "Q2_K", RULES(
         {ATTN_V, GROUPED, "Q4_K"},
         {FFN_DOWN, FIRST_EIGHTH, "Q4_K"}
     )},
-    {"Q3_K_S", 11, "Q3_K", RULES(
+    {MIX_Q3_K_S, "Q3_K", RULES(
         {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"}
     )},
-    {"Q3_K_M", 12, "Q3_K", RULES(
+    {MIX_Q3_K_M, "Q3_K", RULES(
         {ATTN_V, FIRST_TWO, "Q5_K"},
         {ATTN_V, 0, "Q4_K"},
         {FFN_DOWN, FIRST_SIXTEENTH, "Q5_K"},
@@ -53,50 +54,50 @@ const struct mix mixes[] = {
         {FFN_DOWN, MORE_BITS, "Q4_K"},
         {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"},
         {ATTN_OUTPUT, NOT_FALCON, "Q4_K"}
-    ), .alias = "Q3_K"},
-    {"Q3_K_L", 13, "Q3_K", RULES(
+    )},
+    {MIX_Q3_K_L, "Q3_K", RULES(
         {ATTN_V, 0, "Q5_K"},
         {FFN_DOWN, FALCON, "Q4_K"},
         {FFN_DOWN, 0, "Q5_K"},
         {ATTN_OUTPUT, FALCON, "Q4_K"},
         {ATTN_OUTPUT, NOT_EIGHT_EXPERTS, "Q5_K"}
     )},
-    {"Q4_K_S", 14, "Q4_K", RULES(
+    {MIX_Q4_K_S, "Q4_K", RULES(
         {ATTN_V, FIRST_FOUR, "Q5_K"},
         {FFN_DOWN, NOT_FALCON | FIRST_EIGHTH, "Q5_K"},
         {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"}
     )},
-    {"Q4_K_M", 15, "Q4_K", RULES(
+    {MIX_Q4_K_M, "Q4_K", RULES(
         {ATTN_V, MORE_BITS, "Q6_K"},
         {FFN_DOWN, FALCON | FIRST_SIXTEENTH, "Q6_K"},
         {FFN_DOWN, FALCON | MORE_BITS, "Q5_K"},
         {FFN_DOWN, NOT_FALCON | MORE_BITS, "Q6_K"},
         {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"}
-    ), .alias = "Q4_K"},
-    {"Q5_K_S", 16, "Q5_K", no_rules},
-    {"Q5_K_M", 17, "Q5_K", RULES(
+    )},
+    {MIX_Q5_K_S, "Q5_K", no_rules},
+    {MIX_Q5_K_M, "Q5_K", RULES(
         {ATTN_V | FFN_DOWN, MORE_BITS, "Q6_K"}
-    ), .alias = "Q5_K"},
-    {"Q6_K", 18, "Q6_K", no_rules},
-    {"IQ1_S", 24, "IQ1_S", RULES(
+    )},
+    {MIX_Q6_K, "Q6_K", no_rules},
+    {MIX_IQ1_S, "IQ1_S", RULES(
         LOWEST_RULES("Q2_K"),
         {ATTN_OUTPUT, 0, "IQ2_XXS"}
     ), true},
-    {"IQ1_M", 31, "IQ1_M", RULES(
+    {MIX_IQ1_M, "IQ1_M", RULES(
         LOWEST_RULES("Q2_K"),
         {ATTN_OUTPUT, 0, "IQ2_XXS"}
     ), true},
-    {"IQ2_XXS", 19, "IQ2_XXS", RULES(LOWEST_RULES("Q2_K")), true},
-    {"IQ2_XS", 20, "IQ2_XS", RULES(LOWEST_RULES("Q2_K")), true},
-    {"IQ2_S", 28, "IQ2_XS", RULES(
+    {MIX_IQ2_XXS, "IQ2_XXS", RULES(LOWEST_RULES("Q2_K")), true},
+    {MIX_IQ2_XS, "IQ2_XS", RULES(LOWEST_RULES("Q2_K")), true},
+    {MIX_IQ2_S, "IQ2_XS", RULES(
         LOWEST_RULES("IQ3_S"),
         {ATTN_OUTPUT, 0, "IQ3_S"}
     ), true},
-    {"IQ2_M", 29, "IQ2_S", RULES(
+    {MIX_IQ2_M, "IQ2_S", RULES(
         LOWEST_RULES("IQ3_S"),
         {ATTN_OUTPUT, 0, "IQ3_S"}
     ), true},
-    {"IQ3_XXS", 23, "IQ3_XXS", RULES(
+    {MIX_IQ3_XXS, "IQ3_XXS", RULES(
         {OUTPUT, 0, "Q5_K"},
         {TOKEN_EMBD, 0, "IQ3_S"},
         {ATTN_V, GROUPED, "Q4_K"},
@@ -107,57 +108,57 @@ const struct mix mixes[] = {
         {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"},
         {ATTN_OUTPUT, NOT_FALCON, "IQ3_S"}
     )},
-    {"IQ3_XS", 22, "IQ3_S", RULES(
+    {MIX_IQ3_XS, "IQ3_S", RULES(
         {ATTN_V, GROUPED, "Q4_K"},
         {ATTN_K | ATTN_Q, 0, "IQ3_XXS"},
         {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"},
         {FFN_UP | FFN_GATE, MIDDLE, "IQ3_XXS"}
     )},
-    {"IQ3_S", 26, "IQ3_S", RULES(
+    {MIX_IQ3_S, "IQ3_S", RULES(
         {ATTN_V, GROUPED, "Q4_K"},
         {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"}
     )},
-    {"IQ3_M", 27, "IQ3_S", RULES(
+    {MIX_IQ3_M, "IQ3_S", RULES(
         {ATTN_V, 0, "Q4_K"},
         {FFN_DOWN, FIRST_EIGHTH, "Q4_K"},
         {FFN_DOWN, EIGHT_EXPERTS | MORE_BITS, "Q4_K"},
         {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"},
         {ATTN_OUTPUT, NOT_FALCON, "Q4_K"}
     )},
-    {"IQ4_NL", 25, "IQ4_NL", RULES(
+    {MIX_IQ4_NL, "IQ4_NL", RULES(
         {ATTN_V, GROUPED, "Q5_K"},
         {FFN_DOWN, FIRST_EIGHTH | WITHOUT_IMATRIX, "Q5_K"},
         {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"}
     )},
-    {"IQ4_XS", 30, "IQ4_XS", RULES(
+    {MIX_IQ4_XS, "IQ4_XS", RULES(
         {ATTN_V, GROUPED, "Q5_K"},
         {FFN_DOWN, FIRST_EIGHTH | WITHOUT_IMATRIX, "Q5_K"},
         {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"}
     )},
-    {"TQ1_0", 36, "TQ1_0", RULES(
+    {MIX_TQ1_0, "TQ1_0", RULES(
         {TOKEN_EMBD, 0, "Q4_K"}
     )},
-    {"TQ2_0", 37, "TQ2_0", RULES(
+    {MIX_TQ2_0, "TQ2_0", RULES(
         {TOKEN_EMBD, 0, "Q4_K"}
     )},
-    {"Q1_0", 40, "Q1_0", no_rules},
-    {"Q2_0", 41, "Q2_0", RULES(
+    {MIX_Q1_0, "Q1_0", no_rules},
+    {MIX_Q2_0, "Q2_0", RULES(
         {TOKEN_EMBD, 0, "Q4_K"}
     )},
-    {"MXFP4_MOE", 38, "MXFP4", RULES(
+    {MIX_MXFP4_MOE, "MXFP4", RULES(
         {OUTPUT, 0, "Q8_0"},
         {ANY_ROLE, STACKED, "MXFP4"},
         {ANY_ROLE, 0, "Q8_0"}
     )},
-    {NULL, 0, NULL, NULL},
+    {NULL},
 };
 
 /* The tool's types without blocks, for models that are a GGUF already. */
 static const struct mix float_mixes[] = {
-    {"F32", 0, "F32", no_rules},
-    {"F16", 1, "F16", no_rules},
-    {"BF16", 32, "BF16", no_rules},
-    {NULL, 0, NULL, NULL},
+    {MIX_F32, "F32", no_rules},
+    {MIX_F16, "F16", no_rules},
+    {MIX_BF16, "BF16", no_rules},
+    {NULL},
 };
 /* clang-format on */
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* scripts/tables writes the rows. */
+/* scripts/tables writes the rows from llama.cpp b11549. */
 static const struct {
     const char *name;
     unsigned since; /* the first build that knows it; 0: all */

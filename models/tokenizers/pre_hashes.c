@@ -1,5 +1,5 @@
 /* Facts that identify tokenizers: the text that llama.cpp's converter encodes, and the SHA-256 of the resulting ids,
- * written as a Python list. Source: get_vocab_base_pre() of llama.cpp; scripts/tables writes the rows. */
+ * written as a Python list. Source: get_vocab_base_pre() of llama.cpp. */
 #include "models/tokenizers/pre.h"
 
 #include <stddef.h>
@@ -16,6 +16,7 @@ const char pre_check_text[] =
     "\xb3\xd0\xb0\xd1\x80\xd1\x81\xd0\xba\xd0\xb8 ''''''```````\"\"\"\"......!!!!!!?????? I've been 'told he's ther"
     "e, 'RE you sure? 'M not sure I'll make it, 'D you like some tea? We'Ve a'lL";
 
+/* scripts/tables writes the rows from llama.cpp b11549. */
 const struct pre_hash pre_hashes[] = {
     {"b6e8e1518dc4305be2fe39c313ed643381c4da5db34a98f6a04c093f8afbe99b", "chatglm-bpe"},
     {"81d72c7348a9f0ebe86f23298d37debe0a5e71149e29bd283904c02262b27516", "chatglm-bpe"},

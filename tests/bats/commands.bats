@@ -514,7 +514,7 @@ EOF
     grep -qE '^ +bitsandbytes/: nf4 ' "$OUT/page"
     cp -r "$HERE/../data/gguf/models/llama-tiny" "$OUT/other"
     sed -i 's/"model_type": "llama"/"model_type": "nothing"/' "$OUT/other/config.json"
-    "$WFS" info "$OUT/other" | grep -q "mlx/plain/model.safetensors is left out: no class of mlx-lm is known for the model type 'nothing'"
+    "$WFS" info "$OUT/other" | grep -q "mlx/plain/model.safetensors is left out: mlx-lm has no class for the model type 'nothing'"
     echo '{' >"$OUT/other/config.json"
     "$WFS" info "$OUT/other" >"$OUT/page"
     grep -q '^left out    .*/model.safetensors is left out: config.json: line 2: invalid JSON' "$OUT/page"

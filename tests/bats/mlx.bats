@@ -95,7 +95,11 @@ END
 @test "what mlx-lm refuses has no weights, and the reason is said" {
     cp -r "$MODEL" "$BATS_TEST_TMPDIR/model"
     jq '.model_type = "nothing"' "$MODEL/config.json" >"$BATS_TEST_TMPDIR/model/config.json"
-    fails 1 "no class of mlx-lm is known for the model type 'nothing'" "$WFS" cat "$BATS_TEST_TMPDIR/model" mlx/4bit/model.safetensors
+    fails 1 "mlx-lm has no class for the model type 'nothing'" "$WFS" cat "$BATS_TEST_TMPDIR/model" mlx/4bit/model.safetensors
+    jq '.model_type = "gptj"' "$MODEL/config.json" >"$BATS_TEST_TMPDIR/model/config.json"
+    fails 1 "mlx-lm's class for the model type 'gptj' is not supported" "$WFS" cat "$BATS_TEST_TMPDIR/model" mlx/4bit/model.safetensors
+    jq '.model_type = "iquestcoder"' "$MODEL/config.json" >"$BATS_TEST_TMPDIR/model/config.json"
+    cmp <("$WFS" cat "$BATS_TEST_TMPDIR/model" mlx/4bit/model.safetensors) <("$WFS" cat "$MODEL" mlx/4bit/model.safetensors)
     jq '.num_hidden_layers = 1' "$MODEL/config.json" >"$BATS_TEST_TMPDIR/model/config.json"
     fails 1 "no place for the tensor 'model.layers.1." "$WFS" cat "$BATS_TEST_TMPDIR/model" mlx/4bit/model.safetensors
     jq '.num_hidden_layers = 1000000' "$MODEL/config.json" >"$BATS_TEST_TMPDIR/model/config.json"

@@ -3,9 +3,10 @@
 
     python3 tests/data/make_module_orders.py > tests/data/module_orders.txt
 
-Needs transformers (made with 4.57.6) and torch.
+Needs transformers and torch. The first line names the version.
 """
 import torch
+import transformers
 from transformers import AutoConfig, AutoModel, AutoModelForCausalLM
 
 SMALL = dict(num_hidden_layers=2, hidden_size=8, intermediate_size=16, num_attention_heads=2, num_key_value_heads=2, vocab_size=16,
@@ -44,6 +45,7 @@ MODELS = {
 }
 WITHOUT_HEAD = {"t5", "bert", "roberta"}
 
+print(f"# transformers {transformers.__version__}")
 for model_type, sizes in MODELS.items():
     with torch.device("meta"):
         model = (AutoModel if model_type in WITHOUT_HEAD else AutoModelForCausalLM).from_config(AutoConfig.for_model(model_type, **sizes))

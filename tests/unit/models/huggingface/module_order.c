@@ -48,7 +48,8 @@ static void models(void)
     FILE *file = fopen(path, "r");
     for (CHECK(file != NULL); file != NULL && fgets(line, sizeof line, file) != NULL;) {
         line[strcspn(line, "\n")] = '\0';
-        check_model(line);
+        if (*line != '#')
+            check_model(line);
     }
     if (file != NULL)
         fclose(file);

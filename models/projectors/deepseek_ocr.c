@@ -4,6 +4,7 @@
 #include "quant/dtype.h"
 
 #include <math.h>
+#include <string.h>
 
 static const struct relation_row sam_tensors[] = {
     {"model.sam_model.pos_embed", "v.sam.pos_embd.weight"},
@@ -104,6 +105,20 @@ static bool emit_scale_factor(struct model_builder *builder, struct error *error
     return factor <= 0 || factor == 4 || builder_emit(builder, rows, error);
 }
 
+/* How many tiles a picture is cut into at most, which differs by class. */
+static bool most_tiles(const struct model_builder *builder, double *ret_value, struct error *error)
+{
+    static const struct {
+        const char *class_name;
+        double most;
+    } rows[] = {{"DeepseekOCRForCausalLM", 9}, {"UnlimitedOCRForCausalLM", 32}, {"DeepseekOCR2ForCausalLM", 6}};
+    (void)error;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(builder->hf->name, rows[i].class_name) == 0)
+            *ret_value = rows[i].most;
+    return true;
+}
+
 static const struct key_row first_type[] = {PROJECTOR_TYPE("deepseekocr"), {0}};
 static const struct key_row second_type[] = {PROJECTOR_TYPE("deepseekocr2"), {0}};
 
@@ -112,6 +127,8 @@ static const struct key_row keys[] = {
     FLAG("use_gelu"),
     {.emit = emit_scale_factor},
     {"vision.window_size", GGUF_U32, OR_DEFAULT, "window_size", 14},
+    {"vision.preproc_min_tiles", GGUF_U32, ALWAYS, .value = 2},
+    {"vision.preproc_max_tiles", GGUF_U32, .compute = most_tiles},
     {"vision.sam.block_count", GGUF_U32, REQUIRED, "width.sam_vit_b.layers"},
     {"vision.sam.embedding_length", GGUF_U32, REQUIRED, "width.sam_vit_b.width"},
     {"vision.sam.head_count", GGUF_U32, REQUIRED, "width.sam_vit_b.heads"},

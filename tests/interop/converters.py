@@ -44,7 +44,7 @@ def prepare():
     return None
 
 
-def run(folder, script, arguments):
+def run(folder, script, arguments, before):
     sys.path[:0] = [str(folder / "gguf-py"), str(folder)]
     sys.argv = [script, *arguments]
     if PRE in os.environ:
@@ -53,15 +53,17 @@ def run(folder, script, arguments):
         TextModel.get_vocab_base_pre = lambda self, tokenizer: os.environ[PRE]
     if WITHOUT_VOCABULARY in os.environ:
         leave_out_vocabulary()
+    if before is not None:
+        before()
     runpy.run_path(str(folder / script), run_name="__main__")
 
 
-def child(folder, script, arguments, messages):
+def child(folder, script, arguments, before, messages):
     os.dup2(messages.fileno(), 1)
     os.dup2(messages.fileno(), 2)
     status = 1
     try:
-        run(folder, script, arguments)
+        run(folder, script, arguments, before)
         status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else end.code is not None
@@ -72,12 +74,12 @@ def child(folder, script, arguments, messages):
     os._exit(status)
 
 
-def convert(folder, *arguments, script="convert_hf_to_gguf.py"):
-    """Runs the script of a build with arguments. Returns None, or the last line of its messages."""
+def convert(folder, *arguments, script="convert_hf_to_gguf.py", before=None):
+    """Runs the script of a build with arguments, after before(), which can change its modules. Returns None, or the last line of its messages."""
     with tempfile.TemporaryFile("w+") as messages:
         process = os.fork()
         if process == 0:
-            child(pathlib.Path(folder), script, [str(argument) for argument in arguments], messages)
+            child(pathlib.Path(folder), script, [str(argument) for argument in arguments], before, messages)
         _, status = os.waitpid(process, 0)
         if status == 0:
             return None

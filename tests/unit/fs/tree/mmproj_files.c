@@ -1,9 +1,6 @@
 /* mmproj.gguf of every projector, to the last byte: small checkpoints described in lines. Expected values: SHA-256 of
- * what convert_hf_to_gguf.py --mmproj of llama.cpp f5b9bd39b wrote for the same files; for Llama 4 without the row in
- * its table of names that takes ln2 for another, for Step3-VL of another size without its assertion, for Qwen2.5-Omni
- * and Qwen3-Omni with "thinker." taken off names before they are looked at, and with a.position_embd of numpy, by sines
- * and cosines in F64; for conformers with square roots that are rounded correctly, and for Granite Speech with the name
- * that batch norms have in the others; for GLM-ASR without audio_encoder.proj. */
+ * what convert_hf_to_gguf.py --mmproj writes for the same files, by make_mmproj_files.py, which also has what it
+ * changes for models that the converter fails for (docs/exceptions.md). */
 #include "base/sha256.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/tree.h"

@@ -286,13 +286,27 @@ static bool emit_window(struct model_builder *builder, struct error *error)
                                                                         : mark_layers(builder, false, error);
 }
 
+/* Reports whether a file replaces a row of the embedding. Like weights, it is not among the side files. */
+static bool has_mask_embedding(const struct checkpoint *checkpoint)
+{
+    for (size_t i = 0; i < checkpoint->n_hidden; i++)
+        if (strcmp(checkpoint->hidden[i].name, "mask_embedding.pt") == 0)
+            return true;
+    return false;
+}
+
 static bool check_target(struct model_builder *builder, struct error *error)
 {
     struct document *config;
     if (!draft_open_target(builder, &config, error))
         return false;
     document_close(config);
-    return true;
+    if (!has_mask_embedding(builder->model->checkpoint) || !follows(&builder->model->references, MASK_EMBEDDING))
+        return true;
+    unsigned absent = change_rows[MASK_EMBEDDING].absent;
+    return error_set(
+        error, "mask_embedding.pt is not supported; llama.cpp b%u and older builds leave it out: use -o llama.cpp=b%u",
+        absent, absent);
 }
 
 static bool set_mask_token(struct model_builder *builder, const struct vocab_input *input, struct error *error)

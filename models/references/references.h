@@ -41,6 +41,7 @@ enum upstream_change {
     DFLASH_CAUSAL,
     DFLASH_ALL_WINDOWS,
     DFLASH_ROTARY,
+    MASK_EMBEDDING,
     /* the classes and pre-tokenizers that appeared by a build: family.since, pre_hash.since */
     CLASSES_10531,
     CLASSES_10593,

@@ -59,6 +59,14 @@ setup() {
     [ "$(windows_of 11549)" = "[6,[true,true]]" ]
 }
 
+@test "a DFlash draft with an embedding for masks is refused, except for builds that leave it out" {
+    cp -r "$BATS_FILE_TMPDIR/windows" "$BATS_TEST_TMPDIR/masked"
+    echo >"$BATS_TEST_TMPDIR/masked/mask_embedding.pt"
+    fails 1 "mask_embedding.pt is not supported; llama.cpp b11292 and older builds leave it out: use -o llama.cpp=b11292" \
+        "$WFS" cat -o "base=$BASE" "$BATS_TEST_TMPDIR/masked" model.gguf
+    "$WFS" cat -o "base=$BASE,llama.cpp=b11292" "$BATS_TEST_TMPDIR/masked" model.gguf >"$BATS_TEST_TMPDIR/gguf"
+}
+
 @test "a draft model without a base shows everything else, and says why" {
     "$WFS" cat "$DRAFT" model.safetensors | cmp - "$DRAFT/model.safetensors"
     run "$WFS" cat "$DRAFT" model.gguf

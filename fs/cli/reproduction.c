@@ -43,6 +43,19 @@ static size_t likeness(const struct checkpoint *file, const struct checkpoint *o
     return n_alike;
 }
 
+/* Counts the keys of the file that follow the same key in the other one: tools write equal keys in different orders. */
+static size_t count_in_order(const struct gguf_kvs *file, const struct gguf_kvs *other)
+{
+    size_t n_in_order = 0;
+    const struct gguf_kv *previous = NULL;
+    for (size_t i = 0; i < file->n_kvs; i++) {
+        const struct gguf_kv *same = gguf_kvs_find(other, file->kvs[i].key);
+        n_in_order += same != NULL && previous != NULL && same == previous + 1;
+        previous = same;
+    }
+    return n_in_order;
+}
+
 static uint64_t total_size(const struct checkpoint *checkpoint)
 {
     uint64_t size = 0;
@@ -86,6 +99,7 @@ static bool open_candidate(struct reproduction *reproduction, const struct found
     struct arena *arena = arena_new();
     reproduction->n_alike = likeness(file, reproduction->opened, &reproduction->n_in_place);
     reproduction->n_keys = match_keys(&reproduction->opened->metadata, &file->metadata, arena).n_matches;
+    reproduction->n_in_order = count_in_order(&file->metadata, &reproduction->opened->metadata);
     arena_free(arena);
     return true;
 }
@@ -96,6 +110,8 @@ bool reproduction_is_better(const struct reproduction *reproduction, const struc
         return reproduction->n_alike > other->n_alike;
     if (reproduction->n_keys != other->n_keys)
         return reproduction->n_keys < other->n_keys;
+    if (reproduction->n_in_order != other->n_in_order)
+        return reproduction->n_in_order > other->n_in_order;
     return reproduction->n_in_place > other->n_in_place;
 }
 

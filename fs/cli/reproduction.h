@@ -1,10 +1,10 @@
 /* Reproductions: the virtual file, and the options, that give a GGUF: for `wfs verify`.
  *
  * A reproduction is found from headers alone: names, types and keys. It begins with the virtual GGUF that has the most
- * tensors in the file's types and then the fewest other keys. Then options are added to those of the user, as long as
- * each brings the reproduction nearer to the file: a name, types of tensors, no importance matrix, another rule of
- * Q4_0, overrides of keys that only describe the model, and a build of llama.cpp. An option that would change what a
- * model computes is never added. */
+ * tensors in the file's types, then the fewest other keys, and then the most keys in the file's order. Then options are
+ * added to those of the user, as long as each brings the reproduction nearer to the file: a name, types of tensors, no
+ * importance matrix, another rule of Q4_0, overrides of keys that only describe the model, and a build of llama.cpp. An
+ * option that would change what a model computes is never added. */
 #pragma once
 
 #include "fs/cli/command.h"
@@ -24,6 +24,7 @@ struct reproduction {
     size_t n_alike;    /* tensors that both have in one type */
     size_t n_in_place; /* of these, tensors at the same offset: tools write equal tensors in different orders */
     size_t n_keys;     /* keys that differ */
+    size_t n_in_order; /* keys that follow the same key in both */
     struct build_classes *classes; /* builds of llama.cpp; NULL: the file follows another tool */
 };
 

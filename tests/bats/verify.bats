@@ -339,6 +339,10 @@ sample_with_rules() {
     run -0 "$WFS" verify "$OUT/b10472.gguf" "$model"
     [[ ${lines[0]} == *": identical to gguf/model-F16.gguf of $model, as llama.cpp b10470 to b10605 writes it" ]]
     [[ ${lines[1]} == "made by: wfs cp -o llama.cpp=b10605 "* ]]
+    # the converter writes the keys of llama-quantize in another order
+    "$WFS" cp -o llama.cpp=b10472 "$model" gguf/converter/model-q8_0.gguf "$OUT/q8_0.gguf"
+    run -0 "$WFS" verify "$OUT/q8_0.gguf" "$model"
+    [[ ${lines[0]} == *": identical to gguf/converter/model-q8_0.gguf of $model, as llama.cpp b10470 to b10605 writes it" ]]
     run -0 "$WFS" verify "$OUT/b10830.gguf" "$model"
     [[ ${lines[0]} == *", as llama.cpp b10615 to b11181 writes it" ]]
     run -0 "$WFS" verify --json "$OUT/b11549.gguf" "$model"

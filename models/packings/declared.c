@@ -43,6 +43,8 @@ static const struct vocabulary vocabularies[] = {
      "weights",
      {"int2", "int4", "int8", "float8", "qint2", "qint4", "qint8", "qfloat8", "qfloat8_e4m3fn", "qfloat8_e5m2"}},
     {"mlx", "qformat_weight", {"fp8_e4m3"}},
+    {"sinq", "method", {"sinq"}},
+    {"sinq", "tiling_mode", {"1D"}},
 };
 enum { N_VOCABULARIES = sizeof vocabularies / sizeof *vocabularies };
 

@@ -13,14 +13,14 @@ static const char own[] = ".W_q";
 
 /* Arrangements of the slices. */
 static const struct slicing {
-    unsigned bits, n_parts, first_shift, word_bytes;
+    unsigned bits, n_parts, word_bytes;
     const char *name; /* HQQ's name */
 } slicings[] = {
-    {8, 1, 0, 1, "8bit_u8"},   {6, 1, 0, 1, "8bit_u8"}, {5, 1, 0, 1, "8bit_u8"}, {4, 2, 4, 1, "4bit_u8"},
-    {3, 10, 27, 4, "3bit_32"}, {2, 4, 6, 1, "2bit_u8"}, {1, 8, 7, 1, "1bit_u8"},
+    {8, 1, 1, "8bit_u8"},  {6, 1, 1, "8bit_u8"}, {5, 1, 1, "8bit_u8"}, {4, 2, 1, "4bit_u8"},
+    {3, 10, 4, "3bit_32"}, {2, 4, 1, "2bit_u8"}, {1, 8, 1, "1bit_u8"},
 };
 
-enum { MAX_PARTS = 10, MAX_NAME = 16 };
+enum { MAX_NAME = 16 };
 
 static const struct packing_key keys[] = {{own}, {0}};
 
@@ -88,14 +88,8 @@ static bool find_groups(const struct packed *packed, const struct view *words, c
 
 static const struct view *cut(struct arena *arena, const struct shape *shape, const struct view *words)
 {
-    const struct view *parts[MAX_PARTS];
-    const struct slicing *slicing = shape->slicing;
-    for (unsigned i = 0; i < slicing->n_parts; i++) {
-        const struct fields part = {
-            1, 1, (uint8_t)slicing->bits, {(uint8_t)(slicing->first_shift - i * slicing->bits)}};
-        parts[i] = view_fields(arena, words, &part);
-    }
-    return packed_cut(arena, view_concatenate(arena, parts, slicing->n_parts, 0), shape->rows, shape->columns);
+    const struct view *slices = packed_slices(arena, words, shape->slicing->bits, shape->slicing->n_parts);
+    return packed_cut(arena, slices, shape->rows, shape->columns);
 }
 
 static bool unpack(struct packed *packed)

@@ -191,6 +191,16 @@ uint64_t packed_number(const struct json *config, const char *key)
     return json_i64(json_get(config, key), &number) && number > 0 ? (uint64_t)number : 0;
 }
 
+const struct view *packed_slices(struct arena *arena, const struct view *words, unsigned bits, unsigned n_slices)
+{
+    const struct view **slices = arena_array(arena, n_slices, sizeof *slices);
+    for (unsigned i = 0; i < n_slices; i++) {
+        const struct fields slice = {1, 1, (uint8_t)bits, {(uint8_t)((n_slices - 1 - i) * bits)}};
+        slices[i] = view_fields(arena, words, &slice);
+    }
+    return view_concatenate(arena, slices, n_slices, 0);
+}
+
 const struct view *packed_cut(struct arena *arena, const struct view *view, uint64_t n_rows, uint64_t n_columns)
 {
     if (view->shape[0] > n_rows)

@@ -78,6 +78,10 @@ bool packed_agrees(const struct packed *packed, const char *key, uint64_t stored
 /* Returns a whole number above 0 from `config`; 0 if it has none. */
 uint64_t packed_number(const struct json *config, const char *key);
 
+/* Returns the codes of a matrix that is cut by rows into slices which share words, the first slice in the most
+ * significant bits: all slices, below each other. */
+const struct view *packed_slices(struct arena *arena, const struct view *words, unsigned bits, unsigned n_slices);
+
 /* Returns elements [0, n_rows) x [0, n_columns) of a matrix. */
 const struct view *packed_cut(struct arena *arena, const struct view *view, uint64_t n_rows, uint64_t n_columns);
 

@@ -21,6 +21,7 @@ const struct packing *const packings[] = {
     &modelopt_int4_packing,
     &awq_packing,
     &bitsandbytes_packing,
+    &sinq_packing, /* before packings that share names with it */
     &hqq_packing,
     &mlx_packing,
     &quanto_packing,

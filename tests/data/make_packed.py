@@ -439,6 +439,29 @@ def gemma():
     write("gemma-int8", dict(quant_method="gemma", num_bits=8), {".weight": q, ".weight_scale": s, ".input_activation_scale": scales(1)[0].reshape(())}, f32(q) * s)
 
 
+def sinq():
+    """Groups of the flattened weight, whose scales and zero points are numbers of 8 bits, and a factor for each column."""
+    def factor(part, rows):
+        numbers = rng.integers(0, 256, (rows // 4, 4), dtype=np.uint8)
+        steps, least = ((rng.random((1, 4)) / 8 + 0.01).astype(np.float16) for _ in range(2))
+        stored = {f".meta.{part}.x": numbers, f".meta.{part}.s": steps, f".meta.{part}.m": least}
+        return stored, f32((numbers * f32(steps)).astype(np.float16).astype(f32) + f32(least)).astype(np.float16).astype(f32).reshape(-1, 1)
+    for bits, group in (4, 32), (3, 16):
+        rows = R * C // group
+        q = rng.integers(0, 1 << bits, (rows, group))
+        scale_parts, scale = factor("scale", rows)
+        zero_parts, zero = factor("zero", rows)
+        columns = (rng.random((1, C)) + 0.5).astype(np.float16)
+        slices = 2 if bits == 4 else 10
+        height = -(-rows // slices)
+        whole = np.zeros((height * slices, group), np.uint32)
+        whole[:rows] = q
+        words = sum(whole[i * height:(i + 1) * height] << np.uint32(bits * (slices - 1 - i)) for i in range(slices))
+        config = dict(quant_method="sinq", quantization_method="sinq", method="sinq", nbits=bits, group_size=group, sinq=True, sinq_version="auto", tiling_mode="1D", _extra_kwargs={})
+        write(f"sinq-{bits}", config, {".W_q": words.astype(np.uint8 if bits == 4 else np.int32), **scale_parts, **zero_parts, ".meta.scale2": columns},
+              (((f32(q) - zero) * scale).reshape(R, C) * f32(columns)).astype(f32))
+
+
 CORPUS.mkdir(parents=True, exist_ok=True)
-for make in (scaled, pack_quantized, gptq, bitnet, nvfp4, mxfp4, modelopt_int4, awq, bitsandbytes, hqq, mlx, quanto, mxfp4_experts, fp8_ranks, mlx_floats, comfy, scaled_and_rotated_inputs, torchao_flat, mxfp6, quark, gemma):
+for make in (scaled, pack_quantized, gptq, bitnet, nvfp4, mxfp4, modelopt_int4, awq, bitsandbytes, hqq, mlx, quanto, mxfp4_experts, fp8_ranks, mlx_floats, comfy, scaled_and_rotated_inputs, torchao_flat, mxfp6, quark, gemma, sinq):
     make()

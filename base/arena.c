@@ -40,10 +40,8 @@ _Noreturn void memory_exhausted(size_t size)
 {
     attempt_fail(size);
     report("out of memory (%zu bytes wanted)", size);
-    if (process_allows(PROCESS_EXIT) && attempt_is_forbidden())
-        _exit(1); /* exit() waits for threads, which may wait for this one */
     if (process_allows(PROCESS_EXIT))
-        exit(1);
+        _exit(1); /* exit() waits for threads, which may wait for this one, and writes what another is writing */
     abort();
 }
 

@@ -33,14 +33,6 @@ void attempt_allow(void)
     --*n_forbidden();
 }
 
-bool attempt_is_forbidden(void)
-{
-    bool forbidden = n_outside > 0;
-    for (const struct attempt *attempt = innermost; attempt != NULL; attempt = attempt->outer)
-        forbidden |= attempt->n_forbidden > 0;
-    return forbidden;
-}
-
 /* After success the remaining resources belong to the caller. */
 static void succeed(struct attempt *attempt)
 {

@@ -33,9 +33,6 @@ void attempt_unlock(struct lock *lock); /* the one locked last; an attempt holds
 void attempt_forbid(void);
 void attempt_allow(void);
 
-/* Reports whether the thread is between the two, in any of its attempts: it may hold what exit() waits for. */
-bool attempt_is_forbidden(void);
-
 /* A resource that the innermost attempt releases if it fails and keeps if it succeeds; a member of the resource's own
  * structure. Zeroed, it belongs to no attempt. */
 struct attempt_part {

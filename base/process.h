@@ -12,7 +12,7 @@ enum process_change {
     PROCESS_DESCRIPTORS = 2, /* a higher soft limit of open files */
     PROCESS_ALLOCATOR = 4,   /* settings of malloc() (memory_trim()) */
     PROCESS_STDERR = 8,      /* messages on stderr or in syslog from threads without a sink (report.h) */
-    PROCESS_EXIT = 16,       /* exit(1) if memory runs out outside every attempt, or under a lock; else abort() */
+    PROCESS_EXIT = 16,       /* _exit(1) if memory runs out outside every attempt, or under a lock; else abort() */
     PROCESS_ALL = 31,
 };
 

@@ -6,8 +6,7 @@
 #include "base/text.h"
 #include "models/derive/merging.h"
 #include "quant/convert.h"
-#include "quant/row_norm.h"
-#include "quant/set_column_norms.h"
+#include "quant/set_norms.h"
 
 #include <string.h>
 

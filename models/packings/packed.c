@@ -246,3 +246,30 @@ const struct view *packed_mxfp4(struct arena *arena, const struct view *bytes, c
     return view_combine(arena, view_reinterpret(arena, bytes, dtype_by_name("F4")), MULTIPLY,
                         packed_powers(arena, scales, 0x1p-127F), &sharing);
 }
+
+/* Returns the numbers of codes of 6 bits: a sign, 2 bits of exponent with a bias of 1 and 3 of mantissa (E2M3), or
+ * 3 with a bias of 3 and 2 (E3M2); no infinities. */
+static const struct view *levels_of_6_bits(struct arena *arena, unsigned mantissa_bits)
+{
+    enum { CODES = 64 };
+    static const uint64_t shape[1] = {CODES};
+    const unsigned implied = 1U << mantissa_bits;
+    const float unit = mantissa_bits == 3 ? 0.125F : 0.0625F;
+    float *values = arena_array(arena, CODES, sizeof *values);
+    for (unsigned code = 0; code < CODES; code++) {
+        unsigned exponent = (code & 31) >> mantissa_bits, mantissa = code & (implied - 1);
+        unsigned units = exponent > 0 ? (implied + mantissa) << (exponent - 1) : mantissa;
+        values[code] = (code & 32) != 0 ? -(float)units * unit : (float)units * unit;
+    }
+    return view_numbers(arena, 1, shape, values);
+}
+
+const struct view *packed_mxfp6(struct arena *arena, const struct view *bytes, const struct view *scales,
+                                unsigned mantissa_bits)
+{
+    static const struct sharing sharing = {1, 32, NULL};
+    const struct fields fields = fields_of_stream(6);
+    const struct view *codes = view_fields(arena, bytes, &fields);
+    return view_combine(arena, view_lookup(arena, codes, levels_of_6_bits(arena, mantissa_bits)), MULTIPLY,
+                        packed_powers(arena, scales, 0x1p-127F), &sharing);
+}

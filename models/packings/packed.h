@@ -100,3 +100,8 @@ const struct view *packed_mxfp4(struct arena *arena, const struct view *bytes, c
 /* Like packed_mxfp4(), but as ggml's blocks: bytes [..., n, 16] and exponents [..., n] become MXFP4 [..., n * 32].
  * Returns NULL if the two shapes disagree. */
 const struct view *packed_mxfp4_blocks(struct arena *arena, const struct view *bytes, const struct view *scales);
+
+/* Dequantizes MXFP6: four codes of 6 bits in three bytes, the first in the lowest bits, E2M3 or E3M2 by the bits of the
+ * mantissa, in blocks of 32 columns with one packed_powers() each. The caller has checked the columns of `scales`. */
+const struct view *packed_mxfp6(struct arena *arena, const struct view *bytes, const struct view *scales,
+                                unsigned mantissa_bits);

@@ -75,26 +75,8 @@ static bool unpack_float(struct packed *packed, const struct view *weight, const
     return true;
 }
 
-/* Returns the numbers of codes of 6 bits: a sign, exponents with the bias that makes 1 of the first code above the
- * subnormal ones, and mantissas of 3 or 2 bits. */
-static const struct view *levels_of_6_bits(struct arena *arena, bool is_e2m3)
-{
-    enum { CODES = 64 };
-    static const uint64_t shape[1] = {CODES};
-    const unsigned mantissa_bits = is_e2m3 ? 3 : 2, implied = 1U << mantissa_bits;
-    const float unit = is_e2m3 ? 0.125F : 0.0625F;
-    float *values = arena_array(arena, CODES, sizeof *values);
-    for (unsigned code = 0; code < CODES; code++) {
-        unsigned exponent = (code & 31) >> mantissa_bits, mantissa = code & (implied - 1);
-        unsigned units = exponent > 0 ? (implied + mantissa) << (exponent - 1) : mantissa;
-        values[code] = (code & 32) != 0 ? -(float)units * unit : (float)units * unit;
-    }
-    return view_numbers(arena, 1, shape, values);
-}
-
 static bool unpack_mx(struct packed *packed, const struct view *bytes, const char *dtype)
 {
-    static const struct sharing sharing = {1, GROUP, NULL};
     const unsigned bits = strcmp(dtype, "fp4") == 0 ? 4 : 6, group_bytes = GROUP * bits / 8;
     struct arena *arena = packed->input->arena;
     if (bytes->shape[1] % group_bytes != 0)
@@ -107,10 +89,7 @@ static bool unpack_mx(struct packed *packed, const struct view *bytes, const cha
         packed->unpacked->view = packed_mxfp4(arena, bytes, scales);
         return true;
     }
-    const struct fields fields = fields_of_stream(bits);
-    const struct view *levels = levels_of_6_bits(arena, strcmp(dtype, "fp6_e2m3") == 0);
-    packed->unpacked->view = view_combine(arena, view_lookup(arena, view_fields(arena, bytes, &fields), levels),
-                                          MULTIPLY, packed_powers(arena, scales, 0x1p-127F), &sharing);
+    packed->unpacked->view = packed_mxfp6(arena, bytes, scales, strcmp(dtype, "fp6_e2m3") == 0 ? 3 : 2);
     return true;
 }
 

@@ -56,8 +56,9 @@ static bool find_bits(const struct packed *packed, uint64_t *ret_bits)
     const char *module = arena_strndup(packed->input->scratch, packed->key->name, packed->stem);
     const struct json *expressions = json_get(config, "module_quant_configs");
     bool found = false;
-    if (json_count_members(expressions) > MOST_EXPRESSIONS)
-        return error_set(packed->error, "module_quant_configs has more than %d expressions", MOST_EXPRESSIONS);
+    if (json_count(expressions) > 0 || json_count_members(expressions) > MOST_EXPRESSIONS)
+        return error_set(packed->error, "module_quant_configs is not an object of up to %d expressions",
+                         MOST_EXPRESSIONS);
     for (struct json_member each = {0}; !found && json_next_member(expressions, &each);) {
         if (!look_for(packed, &each, module, &found))
             return false;

@@ -71,8 +71,8 @@ static const struct {
     {"gemma", {"num_bits", "module_quant_configs", "quantize_embeddings"}},
     {"sinq", {"nbits", "group_size", "method", "tiling_mode", "sinq", "sinq_version"}},
     {"quark",
-     {"global_quant_config", "layer_quant_config", "layer_type_quant_config", "algo_config", "export", "quant_mode",
-      "kv_cache_quant_config", "kv_cache_post_rope", "softmax_quant_spec"}},
+     {"global_quant_config", "layer_quant_config", "algo_config", "export", "quant_mode", "kv_cache_quant_config",
+      "kv_cache_post_rope", "softmax_quant_spec"}},
 };
 
 /* Keys of the weights in a group of compressed-tensors or ModelOpt. */

@@ -27,18 +27,44 @@ static bool is_key(const struct packing_input *input, const struct tensor *tenso
     return strcmp(input->method, "quark") == 0;
 }
 
-/* Returns the description of a module's weight: that of the first pattern that fits its name, or else of all. */
+/* Returns the description of a module: that of the first pattern that fits its name, or else of all; NULL, with an
+ * error, if the patterns are not read. */
 static const struct json *description_of(const struct packed *packed)
 {
-    const struct json *config = packed->input->config, *chosen = json_get(config, "global_quant_config");
+    enum { MOST_PATTERNS = 64, MOST_BYTES = 256 };
+    const struct json *config = packed->input->config, *patterns = json_get(config, "layer_quant_config");
     const char *module = arena_strndup(packed->input->scratch, packed->key->name, packed->stem);
-    for (struct json_member layer = {0}; json_next_member(json_get(config, "layer_quant_config"), &layer);)
-        if (fnmatch(layer.key, module, 0) == 0) {
-            chosen = layer.value;
-            break;
+    if (json_count(patterns) > 0 || json_count_members(patterns) > MOST_PATTERNS) {
+        error_set(packed->error, "layer_quant_config is not an object of up to %d patterns", MOST_PATTERNS);
+        return NULL;
+    }
+    for (struct json_member pattern = {0}; json_next_member(patterns, &pattern);) {
+        if (pattern.key_length > MOST_BYTES) {
+            error_set(packed->error, "a pattern of layer_quant_config is longer than %d bytes", MOST_BYTES);
+            return NULL;
         }
-    const struct json *weight = json_get(chosen, "weight");
-    return json_is(weight, JSON_ARRAY) ? json_first(weight) : weight;
+        if (fnmatch(pattern.key, module, 0) == 0)
+            return pattern.value;
+    }
+    const struct json *all = json_get(config, "global_quant_config");
+    if (all == NULL)
+        error_set(packed->error, "quantization_config has no global_quant_config");
+    return all;
+}
+
+/* Returns the type of a module's weight; NULL, with an error, if the weight was quantized in several stages. */
+static const char *type_of(const struct packed *packed)
+{
+    const struct json *description = description_of(packed);
+    if (description == NULL)
+        return NULL;
+    const struct json *weight = json_get(description, "weight");
+    if (json_is(weight, JSON_ARRAY) && json_count(weight) != 1) {
+        error_set(packed->error, "weights in %zu stages are not supported", json_count(weight));
+        return NULL;
+    }
+    const char *type = json_string(json_get(json_is(weight, JSON_ARRAY) ? json_first(weight) : weight, "dtype"), NULL);
+    return type != NULL ? type : "";
 }
 
 /* Fails for methods that leave something to be computed beside the weight, such as rotations of inputs. */
@@ -57,6 +83,17 @@ static bool check_algorithms(const struct packed *packed)
                              name != NULL ? name : "");
     }
     return true;
+}
+
+/* Fails for other exports than those whose words are read here. */
+static bool check_export(const struct packed *packed)
+{
+    const struct json *export = json_get(packed->input->config, "export");
+    const struct json *format = json_get(export, "weight_format"), *method = json_get(export, "pack_method");
+    if (format != NULL && !json_string_is(format, "real_quantized"))
+        return error_set(packed->error, "weight_format of Quark's export is not real_quantized");
+    return method == NULL || json_string_is(method, "reorder") || json_string_is(method, "order") ||
+           error_set(packed->error, "pack_method of Quark's export is neither reorder nor order");
 }
 
 static bool unpack_float(struct packed *packed, const struct view *weight, const struct view *scale)
@@ -132,19 +169,14 @@ static bool unpack_integers(struct packed *packed, const struct view *words, con
 
 static bool unpack(struct packed *packed)
 {
-    const struct json *description = description_of(packed), *format;
-    const char *dtype = json_string(json_get(description, "dtype"), NULL);
-    const struct view *weight = packed_need(packed, own, F8 | U8 | WORDS), *scale;
+    const char *dtype = type_of(packed);
+    const struct view *weight = dtype != NULL ? packed_need(packed, own, F8 | U8 | WORDS) : NULL, *scale;
     scale = weight != NULL ? packed_need(packed, other, F16_F32 | U8) : NULL;
-    if (scale == NULL || !check_algorithms(packed))
+    if (scale == NULL || !check_algorithms(packed) || !check_export(packed))
         return false;
-    format = json_get(json_get(packed->input->config, "export"), "weight_format");
-    if (format != NULL && !json_string_is(format, "real_quantized"))
-        return error_set(packed->error, "weight_format of Quark's export is not real_quantized");
     if (!packed_is_matrix(weight))
         return packed_misfit(packed, own, weight, "must be a matrix");
     bool has_exponents = scale->dtype->kind == DTYPE_INTEGER, has_words = weight->dtype->block_bytes == 4;
-    dtype = dtype != NULL ? dtype : "";
     if (strcmp(dtype, "fp8_e4m3") == 0 && strcmp(weight->dtype->name, "F8_E4M3") == 0 && !has_exponents)
         return unpack_float(packed, weight, scale);
     bool is_mx = strcmp(dtype, "fp4") == 0 || strcmp(dtype, "fp6_e2m3") == 0 || strcmp(dtype, "fp6_e3m2") == 0;

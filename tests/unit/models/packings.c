@@ -335,8 +335,26 @@ static const struct {
     {"{\"quant_method\":\"unheard-of\"}", "a.weight F8_E4M3 [8,16] 128;a.weight_scale F32 [1] 4",
      "quantization method 'unheard-of' is not supported"},
     {"{\"quant_method\":\"quark\"}", "a.weight F8_E4M3 [8,16] 128;a.weight_scale F32 [1] 4",
-     "quantization_config says '', which is not read so"},
-    {"{\"quant_method\":\"quark\",\"algo_config\":[{\"name\":\"rotation\"}]}",
+     "quantization_config has no global_quant_config"},
+    {"{\"quant_method\":\"quark\",\"global_quant_config\":{\"weight\":{\"dtype\":\"fp8_e5m2\"}}}",
+     "a.weight F8_E4M3 [8,16] 128;a.weight_scale F32 [1] 4",
+     "quantization_config says 'fp8_e5m2', which is not read so"},
+    {"{\"quant_method\":\"quark\",\"global_quant_config\":{\"weight\":[{\"dtype\":\"fp8_e4m3\"},{\"dtype\":\"int4\"}]}"
+     "}",
+     "a.weight F8_E4M3 [8,16] 128;a.weight_scale F32 [1] 4", "weights in 2 stages are not supported"},
+    {"{\"quant_method\":\"quark\",\"global_quant_config\":{\"weight\":{\"dtype\":\"fp8_e4m3\"}},\"layer_quant_config\":"
+     "[1]}",
+     "a.weight F8_E4M3 [8,16] 128;a.weight_scale F32 [1] 4", "layer_quant_config is not an object"},
+    {"{\"quant_method\":\"quark\",\"global_quant_config\":{\"weight\":{\"dtype\":\"fp8_e4m3\"}},\"export\":{\"pack_"
+     "method\":\"other\"}}",
+     "a.weight F8_E4M3 [8,16] 128;a.weight_scale F32 [1] 4",
+     "pack_method of Quark's export is neither reorder nor order"},
+    {"{\"quant_method\":\"quark\",\"global_quant_config\":{\"weight\":{\"dtype\":\"fp8_e4m3\"}},\"layer_type_quant_"
+     "config\":{\"Linear\":{}}}",
+     "a.weight F8_E4M3 [8,16] 128;a.weight_scale F32 [1] 4",
+     "the key 'layer_type_quant_config' of quantization_config is not supported"},
+    {"{\"quant_method\":\"quark\",\"global_quant_config\":{\"weight\":{\"dtype\":\"fp8_e4m3\"}},\"algo_config\":[{"
+     "\"name\":\"rotation\"}]}",
      "a.weight F8_E4M3 [8,16] 128;a.weight_scale F32 [1] 4",
      "the algorithm 'rotation' of algo_config is not supported"},
     {"{\"quant_method\":\"gemma\"}", "a.weight I8 [8,16] 128;a.weight_scale F32 [8,1] 32",

@@ -53,6 +53,6 @@ const struct family gemma_family = {
     .tensors = {gemma_tensors, decoder_tensors},
     .forms = CONFIG_FORMS({"GemmaForCausalLM", "gemma", NULL, CONFIG_TABLES(attention_bias_rows, config_rows)}),
     .keys = {gemma_keys},
-    .vocabs = {&spm_vocab},
+    .vocabs = {&spm_vocab, &hf_gemma_vocab},
     .after_vocab = after_vocab,
 };

@@ -36,7 +36,7 @@ const struct family gemma2_family = {
     .keys = {gemma_keys, KEYS({"attn_logit_softcapping", GGUF_F32, REQUIRED, "attn_logit_softcapping"},
                               {"final_logit_softcapping", GGUF_F32, REQUIRED, "final_logit_softcapping"},
                               {"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window"})},
-    .vocabs = {&spm_vocab},
+    .vocabs = {&spm_vocab, &hf_gemma_vocab},
     .dropped_prefixes = TEXTS("text_decoder."),
     .after_vocab = gemma_after_vocab,
 };

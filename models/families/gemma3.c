@@ -115,7 +115,7 @@ const struct family gemma3_family = {
                      {"Gemma3ForCausalLM", "gemma3_text", NULL,
                       CONFIG_TABLES(attention_bias_rows, gemma3_config_rows, config_rows)}),
     .keys = {base_keys, gemma3_keys},
-    .vocabs = {&spm_vocab, &bpe_vocab},
+    .vocabs = {&spm_vocab, &hf_gemma_vocab, &bpe_vocab},
     .adjust = gemma3_count_tokens,
     .after_vocab = gemma3_after_vocab,
 };

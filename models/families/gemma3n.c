@@ -146,7 +146,7 @@ const struct family gemma3n_family = {
     .forms = CONFIG_FORMS({"Gemma3nForCausalLM", "gemma3n_text", NULL,
                            CONFIG_TABLES(attention_bias_rows, gemma3_config_rows, config_rows)}),
     .keys = {base_keys, gemma3_keys, keys},
-    .vocabs = {&spm_vocab, &bpe_vocab},
+    .vocabs = {&spm_vocab, &hf_gemma_vocab, &bpe_vocab},
     .dimensions = {DIMENSIONS({"last", NULL, 1}, {"added"}, {"added_per_layer"})},
     .adjust = adjust,
     .before_vocab = count_all_tokens,

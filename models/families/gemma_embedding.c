@@ -32,7 +32,7 @@ const struct family gemma_embedding_family = {
     .forms = CONFIG_FORMS(
         {"Gemma3TextModel", "gemma3_text", NULL, CONFIG_TABLES(attention_bias_rows, gemma3_config_rows, config_rows)}),
     .keys = {base_keys, gemma3_keys, KEYS({.emit = emit_window}, {.emit = emit_pooling_type})},
-    .vocabs = {&spm_vocab, &bpe_vocab},
+    .vocabs = {&spm_vocab, &hf_gemma_vocab, &bpe_vocab},
     .rename = rename_tensor,
     .adjust = gemma3_count_tokens,
     .after_vocab = gemma3_after_vocab,

@@ -1,6 +1,5 @@
 #include "models/tokenizers/hf_spm.h"
 
-#include "base/text.h"
 #include "models/tokenizers/hf_kind.h"
 #include "models/tokenizers/merge_scores.h"
 
@@ -80,18 +79,15 @@ static void note_normalizer(const struct vocab_input *input, const struct json *
 }
 
 bool hf_spm_write(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
-                  bool by_looks, struct error *error)
+                  struct hf_spm_form form, struct error *error)
 {
     static const char add_bos[] = "tokenizer.ggml.add_bos_token";
     const struct json *tokenizer = vocabulary->files->tokenizer;
     struct token_list list;
     if (!make_list(input, vocabulary, &list, error))
         return false;
-    set_added(&list, tokenizer, by_looks);
-    merge_scores_set(&list, vocabulary,
-                     text_starts_with(input->architecture, "gemma") ||
-                         strcmp(vocabulary->class_name, "GemmaTokenizer") == 0,
-                     strcmp(vocabulary->class_name, "LlamaTokenizer") == 0);
+    set_added(&list, tokenizer, !form.by_flags);
+    merge_scores_set(&list, vocabulary, form.counts_all, strcmp(vocabulary->class_name, "LlamaTokenizer") == 0);
     token_list_write(&list, "llama", "default", true, kvs);
     write_space_prefix(kvs, vocabulary->files);
     checkpoint_hint(input->checkpoint, SUBJECT_GGUF,
@@ -107,21 +103,31 @@ bool hf_spm_write(struct gguf_kvs *kvs, const struct vocab_input *input, const s
     return true;
 }
 
-static bool write_by_looks(struct gguf_kvs *kvs, const struct vocab_input *input,
-                           const struct hf_vocabulary *vocabulary, struct error *error)
+static bool write_usual(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
+                        struct error *error)
 {
-    return hf_spm_write(kvs, input, vocabulary, true, error);
+    return hf_spm_write(kvs, input, vocabulary, (struct hf_spm_form){0}, error);
 }
 
-static bool write_by_flags(struct gguf_kvs *kvs, const struct vocab_input *input,
-                           const struct hf_vocabulary *vocabulary, struct error *error)
+static bool write_gemma(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
+                        struct error *error)
 {
-    return hf_spm_write(kvs, input, vocabulary, false, error);
+    return hf_spm_write(kvs, input, vocabulary, (struct hf_spm_form){.counts_all = true}, error);
+}
+
+static bool write_phi3(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
+                       struct error *error)
+{
+    return hf_spm_write(kvs, input, vocabulary, (struct hf_spm_form){.by_flags = true}, error);
 }
 
 const struct vocab hf_spm_vocab = {
-    .name = "SentencePiece of tokenizer.json", .file = "tokenizer.json", .fits = hf_spm_fits, .write = write_by_looks};
-const struct vocab hf_phi3_vocab = {.name = "SentencePiece of tokenizer.json with Phi-3's added tokens",
+    .name = "SentencePiece of tokenizer.json", .file = "tokenizer.json", .fits = hf_spm_fits, .write = write_usual};
+const struct vocab hf_gemma_vocab = {.name = "SentencePiece of Gemma's tokenizer.json",
+                                     .file = "tokenizer.json",
+                                     .fits = hf_spm_fits,
+                                     .write = write_gemma};
+const struct vocab hf_phi3_vocab = {.name = "SentencePiece of Phi-3's tokenizer.json",
                                     .file = "tokenizer.json",
                                     .fits = hf_spm_fits,
-                                    .write = write_by_flags};
+                                    .write = write_phi3};

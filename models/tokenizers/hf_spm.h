@@ -11,6 +11,12 @@ bool hf_is_too_new(const struct tokenizer_files *files);
 /* Reports whether tokenizer.json has such a vocabulary. */
 bool hf_spm_fits(const struct json *tokenizer);
 
-/* Writes the keys. `by_looks` as for sentencepiece_add_decoder(). */
+/* How the vocabulary of a family differs. */
+struct hf_spm_form {
+    bool by_flags;   /* added tokens have the type that the file gives, whatever their texts look like */
+    bool counts_all; /* scores count from the first id, not from the first piece (merge_scores.h) */
+};
+
+/* Writes the keys. */
 bool hf_spm_write(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
-                  bool by_looks, struct error *error);
+                  struct hf_spm_form form, struct error *error);

@@ -1,4 +1,4 @@
-#include "models/tokenizers/hf_unigram.h"
+#include "models/tokenizers/unigram.h"
 
 #include "base/base64.h"
 #include "models/tokenizers/hf_kind.h"

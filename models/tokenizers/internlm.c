@@ -134,7 +134,7 @@ static bool write_saved(struct gguf_kvs *kvs, const struct vocab_input *input, c
                         bool is_2, struct error *error)
 {
     const struct added_token *end = hf_added_token(vocabulary, turn_end, sizeof turn_end - 1);
-    if (!hf_spm_write(kvs, input, vocabulary, !is_2, error))
+    if (!hf_spm_write(kvs, input, vocabulary, (struct hf_spm_form){.by_flags = is_2}, error))
         return false;
     if (end != NULL && end->id <= UINT32_MAX)
         gguf_set_u32(kvs, "tokenizer.ggml.eos_token_id", (uint32_t)end->id);

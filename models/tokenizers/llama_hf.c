@@ -45,7 +45,7 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
 {
     struct token_list list;
     if (hf_is_too_new(vocabulary->files) || (input->references != NULL && input->references->exact_tokenizer))
-        return hf_spm_write(kvs, input, vocabulary, true, error);
+        return hf_spm_write(kvs, input, vocabulary, (struct hf_spm_form){0}, error);
     if (!llama_hf_list(input, vocabulary, &list, error))
         return false;
     checkpoint_note(

@@ -123,10 +123,10 @@ static void score_by_id(struct scoring *scoring, bool counts_all, bool spaces_la
             continue;
         if (spaces_last && is_spaces(token))
             token->score = last;
-        else /* what no merge makes was given by the trainer's user, with 0; the trainer's own first piece has -0 */
-            token->score = counts_all || is_made ? -(float)(id - first) : 0.f;
-        if (spaces_last && token->score == 0.f)
-            token->score = 0.f;
+        else if (!counts_all && !is_made) /* given by the trainer's user */
+            token->score = 0;
+        else /* the trainer's own first piece has -0; lists in which spaces come last were numbered anew, from 0 */
+            token->score = spaces_last && id == first ? 0 : -(float)(id - first);
     }
 }
 

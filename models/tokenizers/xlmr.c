@@ -1,6 +1,5 @@
 /* "t5" for XLM-RoBERTa: a SentencePiece Unigram model with ids moved to make room for four control tokens, or a
  * tokenizer.json of that kind. */
-#include "models/tokenizers/hf_unigram.h"
 #include "models/tokenizers/unigram.h"
 
 #include <string.h>

@@ -2,9 +2,9 @@
  * same bytes at one moment request them once.
  *
  * A claim is a lock of an open file description on the byte with the granule's number of the object's file `name`
- * (store.h). The kernel drops it when its process ends, however that is. A claim only saves requests: whoever holds one
- * promises nothing, and bytes become visible by the store alone. Without a directory to share, on a file system without
- * such locks, or on macOS, every claim succeeds.
+ * (store.h). When a process ends, even by SIGKILL, the kernel drops its claims. A claim saves requests and nothing
+ * else: a process that holds one may never fetch the granule, and another process finds the bytes only in the store.
+ * Without a directory to share, on a file system without such locks, or on macOS, every claim succeeds.
  *
  * Safe from any thread. Allocates nothing, and waits for nobody. */
 #pragma once

@@ -217,15 +217,16 @@ static void read_words(struct typed *typed, char **words, size_t n_words)
 static void confine(struct typed *typed)
 {
     struct error error;
+    struct options *options = &typed->options;
     const char *sources[] = {typed->source};
     enter_command_sandbox(
         &(struct command_needs){
             .sources = sources,
             .n_sources = typed->source != NULL ? 1 : 0,
-            .is_library = typed->options.library,
+            .is_library = options->library,
         },
-        &typed->options);
-    options_read_files(&typed->options, &error);
+        options);
+    options_read_files(options, &error);
 }
 
 static int run(const struct invocation *invocation)

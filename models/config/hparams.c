@@ -435,6 +435,17 @@ struct hparams *hparams_load(const struct checkpoint *checkpoint, bool *ret_abse
     return is_mistral ? completed_mistral(hparams, error) : completed(hparams, error);
 }
 
+const char *hparams_model_type(const struct checkpoint *checkpoint, struct arena *arena)
+{
+    bool absent;
+    struct error unused;
+    struct hparams *hparams = hparams_load(checkpoint, &absent, &unused);
+    const char *type = hparams != NULL ? json_string(hparams_get(hparams, "model_type"), NULL) : NULL;
+    type = type != NULL ? arena_strdup(arena, type) : NULL;
+    hparams_free(hparams);
+    return type;
+}
+
 static struct hparams *hparams_new(const struct json *raw)
 {
     struct hparams *hparams = memory_alloc(sizeof *hparams);

@@ -16,6 +16,10 @@ struct hparams;
  * or invalid. */
 struct hparams *hparams_load(const struct checkpoint *checkpoint, bool *ret_absent, struct error *error);
 
+/* Returns the model type that hparams_load() would give, in the arena; NULL: the file is missing or invalid, or names
+ * none. */
+const char *hparams_model_type(const struct checkpoint *checkpoint, struct arena *arena);
+
 /* Like hparams_load(), from text instead of the file; `text` need not outlive the call. */
 struct hparams *hparams_parse(const char *text, size_t length, struct error *error);
 void hparams_free(struct hparams *hparams); /* NULL is allowed */

@@ -16,19 +16,16 @@ static void rename_pair(struct arena *arena, struct adapter_pair *pair, const ch
 
 bool adapter_use_base_names(struct adapter *adapter, const struct checkpoint *base, struct error *error)
 {
-    bool absent, is_mlx = false;
-    struct error unused;
+    bool is_mlx = false;
     for (size_t i = 0; i < adapter->n_pairs; i++)
         is_mlx |= adapter->pairs[i].is_turned;
     if (!is_mlx)
         return true;
     if (!adapter_is_mlx(adapter->config))
         return error_set(error, "adapter_config.json has no lora_parameters.scale, which mlx-lm's matrices need");
-    struct hparams *hparams = hparams_load(base, &absent, &unused);
-    const char *type = hparams != NULL ? json_string(hparams_get(hparams, "model_type"), NULL) : NULL;
+    const char *type = hparams_model_type(base, adapter->arena);
     for (size_t i = 0; i < adapter->n_pairs && type != NULL; i++)
         if (adapter->pairs[i].is_turned)
             rename_pair(adapter->arena, &adapter->pairs[i], type);
-    hparams_free(hparams);
     return true;
 }

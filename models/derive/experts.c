@@ -88,17 +88,16 @@ static bool is_marked(const char *name)
 /* Returns the naming of a checkpoint with stacked experts; NULL: its names stay. */
 static const struct naming *find_naming(const struct checkpoint *checkpoint)
 {
-    bool absent, found = false;
-    struct error unused;
+    bool found = false;
     const struct tensor_set *set = checkpoint->tensors;
     const struct naming *naming = NULL;
     for (size_t i = 0; i < set->n_tensors && !found; i++)
         found = is_marked(set->tensors[i].name);
-    struct hparams *hparams = found ? hparams_load(checkpoint, &absent, &unused) : NULL;
-    const char *model_type = hparams != NULL ? json_string(hparams_get(hparams, "model_type"), NULL) : NULL;
+    struct arena *arena = arena_new();
+    const char *model_type = found ? hparams_model_type(checkpoint, arena) : NULL;
     for (size_t i = 0; i < COUNT(namings) && model_type != NULL && naming == NULL; i++)
         naming = has_type(&namings[i], model_type) ? &namings[i] : NULL;
-    hparams_free(hparams);
+    arena_free(arena);
     return naming;
 }
 

@@ -392,12 +392,10 @@ static bool apply(const struct checkpoint *from, const struct derive_options *op
                   struct error *error)
 {
     (void)options;
-    bool absent;
-    struct error unused;
-    struct hparams *hparams = is_of_mlx(from) ? hparams_load(from, &absent, &unused) : NULL;
-    const char *model_type = hparams != NULL ? json_string(hparams_get(hparams, "model_type"), NULL) : NULL;
+    struct arena *arena = arena_new();
+    const char *model_type = is_of_mlx(from) ? hparams_model_type(from, arena) : NULL;
     bool good = model_type == NULL || derive_names(from, model_type, ret_derived, error);
-    hparams_free(hparams);
+    arena_free(arena);
     return good;
 }
 

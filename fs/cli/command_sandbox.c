@@ -3,7 +3,8 @@
 #include "base/sandbox.h"
 #include "formats/huggingface/hub_cache_paths.h"
 #include "formats/location_local.h"
-#include "fs/cli/own_files.h"
+#include "fs/cli/path_list.h"
+#include "fs/cli/runtime_paths.h"
 #include "fs/cli/source_roots.h"
 #include "remote/store.h"
 #include "remote/store_directory.h"
@@ -12,29 +13,11 @@
 
 static const char *const devices[] = {"/dev/null", "/dev/random", "/dev/urandom", NULL};
 
-struct paths {
-    struct arena *arena;
-    const char **items;
-    size_t count;
-};
-
-static void add(struct paths *paths, const char *path)
-{
-    paths->items = arena_grow(paths->arena, paths->items, paths->count, sizeof *paths->items);
-    paths->items[paths->count++] = path;
-}
-
-static void add_all(struct paths *paths, const char *const *items)
-{
-    for (; *items != NULL; items++)
-        add(paths, *items);
-}
-
 static const char devices_folder[] = "/dev", top_folder[] = "/";
 
 /* What a command may open. */
 struct readable {
-    struct paths files, listed; /* to read; to list alone */
+    struct path_list files, listed; /* to read; to list alone */
 };
 
 /* Adds the sources' folders, and each source itself: a descriptor's file may have no name any more. The folders of
@@ -44,11 +27,11 @@ static void add_sources(struct readable *readable, const struct command_needs *n
     const char *const *roots =
         source_roots(needs->sources, needs->n_sources, needs->is_library, options, readable->files.arena);
     if (roots_are_at_top(roots))
-        add(&readable->listed, top_folder);
+        path_list_add(&readable->listed, top_folder);
     for (; *roots != NULL; roots++)
-        add(strcmp(*roots, devices_folder) == 0 ? &readable->listed : &readable->files, *roots);
+        path_list_add(strcmp(*roots, devices_folder) == 0 ? &readable->listed : &readable->files, *roots);
     for (size_t i = 0; i < needs->n_sources; i++)
-        add(&readable->files, needs->sources[i]);
+        path_list_add(&readable->files, needs->sources[i]);
 }
 
 static struct readable readable_paths(const struct command_needs *needs, const struct options *options, bool network,
@@ -56,38 +39,37 @@ static struct readable readable_paths(const struct command_needs *needs, const s
 {
     struct readable readable = {{arena}, {arena}};
     if (options->open.follow_links)
-        add(&readable.files, top_folder);
-    add_all(&readable.files, own_files(network, arena));
+        path_list_add(&readable.files, top_folder);
+    path_list_add_all(&readable.files, runtime_paths(network, arena));
     add_sources(&readable, needs, options);
-    add(&readable.files, NULL);
-    add(&readable.listed, NULL);
+    path_list_end(&readable.files);
+    path_list_end(&readable.listed);
     return readable;
 }
 
 /* Adds what must be writable to write to a destination: a file or a device itself, a directory with all below, and the
  * folder of a file, which may be new or be replaced. */
-static void add_destination(struct paths *paths, const char *destination)
+static void add_destination(struct path_list *paths, const char *destination)
 {
     enum location_kind kind = local_kind(destination);
     const char *real = kind != LOCATION_NOTHING ? local_real_path(destination, paths->arena) : NULL;
     const char *place = real != NULL ? real : destination, *slash = strrchr(place, '/');
     if (kind != LOCATION_NOTHING)
-        add(paths, place);
+        path_list_add(paths, place);
     if (kind == LOCATION_NOTHING || kind == LOCATION_FILE)
-        add(paths, slash != NULL ? arena_strndup(paths->arena, place, (size_t)(slash - place) + 1) : ".");
+        path_list_add(paths, slash != NULL ? arena_strndup(paths->arena, place, (size_t)(slash - place) + 1) : ".");
 }
 
 static const char *const *writable_paths(const struct command_needs *needs, const char *store, struct arena *arena)
 {
-    struct paths paths = {.arena = arena};
+    struct path_list paths = {.arena = arena};
     if (store != NULL)
-        add(&paths, store);
+        path_list_add(&paths, store);
     if (needs->destination != NULL)
         add_destination(&paths, needs->destination);
     if (needs->fills_hub_cache && store_make_folder(hub_cache_directory(arena)))
-        add_all(&paths, hub_cache_roots(arena));
-    add(&paths, NULL);
-    return paths.items;
+        path_list_add_all(&paths, hub_cache_roots(arena));
+    return path_list_end(&paths);
 }
 
 void enter_command_sandbox(const struct command_needs *needs, const struct options *options)
@@ -98,7 +80,7 @@ void enter_command_sandbox(const struct command_needs *needs, const struct optio
     bool network = sources_need_network(needs->sources, needs->n_sources, options);
     bool uses_store = network || needs->uses_store || options->content.keep != KEEP_NONE;
     bool writes = uses_store || needs->destination != NULL || needs->fills_hub_cache;
-    own_files_prepare(network);
+    runtime_paths_prepare(network);
     const struct readable readable = readable_paths(needs, options, network, arena);
     int paths = sandbox_open_paths(&(struct sandbox_paths){
         .readable = readable.files.items,

@@ -2,7 +2,7 @@
 
 #include "base/opener.h"
 #include "base/sandbox.h"
-#include "fs/cli/own_files.h"
+#include "fs/cli/runtime_paths.h"
 #include "fs/cli/source_roots.h"
 #include "fs/mount/confinement.h"
 #include "remote/store.h"
@@ -19,7 +19,7 @@ static int open_paths(const char *const *sources, size_t n, const struct options
     const char *store = network || options->content.keep != KEEP_NONE ? store_directory() : NULL;
     static const uint16_t no_ports[] = {0};
     return sandbox_open_paths(&(struct sandbox_paths){
-        .readable = own_files(network, arena),
+        .readable = runtime_paths(network, arena),
         .writable = (const char *const[]){store, NULL},
         .devices = devices,
         .ports = network ? source_ports(sources, n, options, arena) : no_ports,
@@ -30,7 +30,7 @@ bool enter_server_sandbox(const char *const *sources, size_t n, const struct opt
 {
     struct arena *arena = arena_new();
     bool network = sources_need_network(sources, n, options);
-    own_files_prepare(network);
+    runtime_paths_prepare(network);
     int paths = open_paths(sources, n, options, network, arena);
     bool is_library = n > 1 || options->library;
     const char *const *places = source_roots(sources, n, is_library, options, arena);

@@ -2,27 +2,15 @@
 
 #include "base/text.h"
 #include "formats/huggingface/hub_cache_paths.h"
-#include "formats/location.h"
 #include "formats/location_local.h"
 #include "fs/cli/library.h"
+#include "fs/cli/path_list.h"
 #include "models/layouts/find.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 extern char **environ;
-
-struct roots {
-    struct arena *arena;
-    const char **paths;
-    size_t count;
-};
-
-static void add(struct roots *roots, const char *path)
-{
-    roots->paths = arena_grow(roots->arena, roots->paths, roots->count, sizeof *roots->paths);
-    roots->paths[roots->count++] = path;
-}
 
 /* Returns what must be open for a path without links: the repository of a hub cache whose snapshot the path is in, a
  * directory, or the folder of a file, unless that is the root directory. */
@@ -34,22 +22,22 @@ static const char *place_of(const char *path, struct arena *arena)
 }
 
 /* Adds the place of a path and that of its target. Returns false if there is nothing. */
-static bool add_path(struct roots *roots, const char *path)
+static bool add_path(struct path_list *roots, const char *path)
 {
     const char *real = local_real_path(path, roots->arena), *slash = strrchr(path, '/');
     if (real == NULL)
         return false;
-    add(roots, place_of(real, roots->arena));
+    path_list_add(roots, place_of(real, roots->arena));
     if (local_kind(path) != LOCATION_FILE)
         return true;
     const char *folder = slash == NULL ? "." : arena_strndup(roots->arena, path, (size_t)(slash - path));
     if (*folder != '\0' && (folder = local_real_path(folder, roots->arena)) != NULL)
-        add(roots, place_of(folder, roots->arena));
+        path_list_add(roots, place_of(folder, roots->arena));
     return true;
 }
 
 /* Adds what the links in a directory name, and those in its directories, `depth` deep. */
-static void add_links(struct roots *roots, const char *directory, unsigned depth)
+static void add_links(struct path_list *roots, const char *directory, unsigned depth)
 {
     struct error unused;
     struct location_list list;
@@ -66,13 +54,13 @@ static void add_links(struct roots *roots, const char *directory, unsigned depth
 }
 
 /* Adds what the name of a repository means, ORG/NAME or ORG/NAME@REVISION, if the hub cache has it. */
-static void add_repository(struct roots *roots, const char *name)
+static void add_repository(struct path_list *roots, const char *name)
 {
     const char *id = arena_strndup(roots->arena, name, strcspn(name, "@"));
     add_path(roots, hub_cache_folder(roots->arena, id));
 }
 
-static void add_text(struct roots *roots, const char *text)
+static void add_text(struct path_list *roots, const char *text)
 {
     if (strstr(text, "://") == NULL && !add_path(roots, text))
         add_repository(roots, text);
@@ -108,14 +96,14 @@ const char *const *texts_of_value(const char *value, struct arena *arena)
     return texts;
 }
 
-static void add_value(struct roots *roots, const char *value)
+static void add_value(struct path_list *roots, const char *value)
 {
     for (const char *const *text = texts_of_value(value, roots->arena); *text != NULL; text++)
         add_text(roots, *text);
 }
 
 /* Adds the hub cache, and what links in it name. */
-static void add_hub_cache(struct roots *roots)
+static void add_hub_cache(struct path_list *roots)
 {
     const char *cache = hub_cache_directory(roots->arena);
     if (add_path(roots, cache))
@@ -124,17 +112,16 @@ static void add_hub_cache(struct roots *roots)
 
 const char *const *hub_cache_roots(struct arena *arena)
 {
-    struct roots roots = {.arena = arena};
+    struct path_list roots = {.arena = arena};
     add_hub_cache(&roots);
-    add(&roots, NULL);
-    return roots.paths;
+    return path_list_end(&roots);
 }
 
 const char *const *source_roots(const char *const *sources, size_t n, bool is_library, const struct options *options,
                                 struct arena *arena)
 {
     enum { PUBLISHERS = 1 }; /* the depth of folders of models in a library */
-    struct roots roots = {.arena = arena};
+    struct path_list roots = {.arena = arena};
     for (size_t i = 0; i < n; i++) {
         const char *id, *source = is_library ? library_split(sources[i], arena, &id) : sources[i];
         add_text(&roots, source);
@@ -149,8 +136,7 @@ const char *const *source_roots(const char *const *sources, size_t n, bool is_li
     add_hub_cache(&roots);
     for (const char *const *layouts = layout_directories(arena); *layouts != NULL; layouts++)
         add_path(&roots, *layouts);
-    add(&roots, NULL);
-    return roots.paths;
+    return path_list_end(&roots);
 }
 
 bool roots_are_at_top(const char *const *roots)

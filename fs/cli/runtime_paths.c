@@ -1,6 +1,7 @@
-#include "fs/cli/own_files.h"
+#include "fs/cli/runtime_paths.h"
 
 #include "formats/location.h"
+#include "fs/cli/path_list.h"
 #include "remote/credentials.h"
 
 #include <pwd.h>
@@ -50,7 +51,7 @@ static void name_home(void)
         setenv("HOME", user->pw_dir, 1);
 }
 
-void own_files_prepare(bool network)
+void runtime_paths_prepare(bool network)
 {
     name_home();
     tzset();
@@ -58,25 +59,13 @@ void own_files_prepare(bool network)
         location_load_library();
 }
 
-static void append(const char **paths, size_t *count, const char *const *more)
+const char *const *runtime_paths(bool network, struct arena *arena)
 {
-    for (; *more != NULL; more++)
-        paths[(*count)++] = *more;
-}
-
-const char *const *own_files(bool network, struct arena *arena)
-{
-    static const size_t most = (sizeof local_files + sizeof network_files) / sizeof(char *);
-    const char *const *secrets = network ? credential_files(arena) : NULL;
-    size_t count = 0, n_secrets = 0;
-    while (secrets != NULL && secrets[n_secrets] != NULL)
-        n_secrets++;
-    const char **paths = arena_array(arena, most + n_secrets + 1, sizeof *paths);
-    append(paths, &count, local_files);
+    struct path_list paths = {.arena = arena};
+    path_list_add_all(&paths, local_files);
     if (network) {
-        append(paths, &count, network_files);
-        append(paths, &count, secrets);
+        path_list_add_all(&paths, network_files);
+        path_list_add_all(&paths, credential_files(arena));
     }
-    paths[count] = NULL;
-    return paths;
+    return path_list_end(&paths);
 }

@@ -1,5 +1,5 @@
-/* A matrix whose rows or columns get new norms, for DoRA: row * (norm / |row|) in F32, and columns alike where the weight
- * is stored transposed, as embeddings are.
+/* A matrix whose rows or columns get new norms, for DoRA: row * (norm / |row|) in F32, and columns alike where the
+ * weight is stored transposed, as embeddings are.
  *
  * |row| is the square root of the sum of squares in F64, rounded to F32; the quotient and the product are rounded, too.
  * An element depends on its row alone, but on the whole matrix for columns: there the first read of any range finds the

@@ -34,7 +34,8 @@ static int run(const struct invocation *invocation)
 const struct command attest_command = {
     .name = "attest",
     .usage = "SOURCE PATH...",
-    .summary = "Print an in-toto statement: which files the virtual files at PATH are made from, with checksums",
+    .summary = "Print an in-toto statement of what virtual files are made from",
+    .group = COMPARE_COMMAND,
     .text =
         "The statement has the SHA-256 of each virtual file and of each file that it is made from, the options, and "
         "the "

@@ -150,7 +150,8 @@ static int run(const struct invocation *invocation)
 const struct command cache_command = {
     .name = "cache",
     .usage = "ls | rm NAME... | prune",
-    .summary = "List or remove what was fetched from servers or computed",
+    .summary = "List or remove what was fetched or computed",
+    .group = SERVER_COMMAND,
     .text =
         "ls prints the size of each model that was fetched, and of each virtual file that -o keep= keeps. rm removes "
         "models and files by\nthe names that ls prints; a model's name also removes its computed files. prune removes "

@@ -77,7 +77,8 @@ static int run(const struct invocation *invocation)
 const struct command cat_command = {
     .name = "cat",
     .usage = "SOURCE PATH...",
-    .summary = "Write virtual files to standard output without mounting",
+    .summary = "Write virtual files to standard output",
+    .group = READ_COMMAND,
     .flags = (const struct flag[]){{0, "binary", "print binary files even if standard output is a terminal"}, {0}},
     .examples =
         (const struct example[]){

@@ -34,12 +34,14 @@ static int complete_commands(const char *current, bool with_flags)
 {
     puts("words");
     for (const struct command *const *command = commands; *command != NULL; command++)
-        if (!(*command)->hidden)
+        if ((*command)->group != UNLISTED_COMMAND)
             print_candidate(current, "", (*command)->name, "", (*command)->summary);
     if (with_flags) {
         print_candidate(current, "", "help", "", "what wfs can do, or one command");
         print_candidate(current, "", "--help", "", "what wfs can do");
         print_candidate(current, "", "--version", "", "which wfs this is");
+    } else {
+        print_candidate(current, "", "options", "", "all options, by what they change");
     }
     return EXIT_SUCCESS;
 }
@@ -266,7 +268,6 @@ const struct command complete_command = {
     .examples = (const struct example[]){{"wfs complete -- ls model.safetensors tens", "tensors/"}, {0}},
     .min_arguments = 1,
     .max_arguments = SIZE_MAX,
-    .hidden = true,
     .enters_sandbox_itself = true,
     .run = run,
 };

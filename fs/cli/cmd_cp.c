@@ -176,7 +176,8 @@ static int run(const struct invocation *invocation)
 const struct command cp_command = {
     .name = "cp",
     .usage = "SOURCE PATH... DEST",
-    .summary = "Copy virtual files to DEST, a file or a directory, without mounting",
+    .summary = "Copy virtual files to disk, on all cores",
+    .group = READ_COMMAND,
     .text = "Uses all cores. To copy several files, DEST must be a directory; if one of the files is missing, nothing "
             "is copied. A "
             "file gets its name only when it is complete. On a terminal, a bar shows the rate and the time left. With "

@@ -249,7 +249,8 @@ static int run(const struct invocation *invocation)
 const struct command diff_command = {
     .name = "diff",
     .usage = "A B",
-    .summary = "Compare the tensors (name, shape, type, values) and metadata of two sources of any format",
+    .summary = "Compare tensors and metadata of two sources of any format",
+    .group = COMPARE_COMMAND,
     .text =
         "If most tensor names match, tensors are compared by name. Otherwise both sources are compared with their GGUF "
         "names, or with their Hugging Face\nnames if there is no configuration. Values that differ are compared as "

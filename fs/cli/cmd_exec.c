@@ -246,6 +246,7 @@ const struct command exec_command = {
     .name = "exec",
     .usage = "SOURCE -- CMD ...",
     .summary = "Run a program with SOURCE mounted for that program only",
+    .group = MOUNT_COMMAND,
     .text = "In the arguments of CMD, {} stands for the mount point. The exit status is that of CMD, 128 + N if signal "
             "N ended it, 126 if CMD cannot be run, 127\nif CMD does not exist. The mount ends with CMD. Where users "
             "can create namespaces and open /dev/fuse, neither root\nnor fusermount3 is needed.",

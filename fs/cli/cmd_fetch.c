@@ -288,7 +288,8 @@ static int run(const struct invocation *invocation)
 const struct command fetch_command = {
     .name = "fetch",
     .usage = "SOURCE [PATH...]",
-    .summary = "Fetch a model from a server, or what its virtual files need",
+    .summary = "Fetch a model from a server, or only what its virtual files need",
+    .group = SERVER_COMMAND,
     .text =
         "What is in the cache already is not fetched again, so that an interrupted fetch can be continued. After it, "
         "-o offline works. Compares files of the hub with the SHA-256 that it states.",

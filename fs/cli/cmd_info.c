@@ -106,7 +106,8 @@ static int run(const struct invocation *invocation)
 const struct command info_command = {
     .name = "info",
     .usage = "SOURCE",
-    .summary = "Describe SOURCE: its model, the files of a mount, and the files left out and why",
+    .summary = "Describe a model: its files, their sizes, what is left out and why",
+    .group = READ_COMMAND,
     .flags =
         (const struct flag[]){
             {0, "quantization", "print size, bits and error of every quantization, and which to choose"},

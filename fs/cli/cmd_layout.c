@@ -114,7 +114,8 @@ static int run(const struct invocation *invocation)
 const struct command layout_command = {
     .name = "layout",
     .usage = "check LAYOUT SOURCE",
-    .summary = "Print the files and tensors that a layout makes from a model, or the error",
+    .summary = "Print what a layout of an engine makes from a model, or the error",
+    .group = READ_COMMAND,
     .text = "LAYOUT is the name of a built-in layout or a .json file, with parameters after a colon as for -o layout=. "
             "Each tensor is printed with its\nsources and the row of the layout file.",
     .examples =

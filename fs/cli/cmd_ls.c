@@ -227,7 +227,8 @@ static int run(const struct invocation *invocation)
 const struct command ls_command = {
     .name = "ls",
     .usage = "SOURCE [PATH...]",
-    .summary = "List the files of SOURCE without mounting",
+    .summary = "List the virtual files",
+    .group = READ_COMMAND,
     .flags =
         (const struct flag[]){
             {'l', "long", "print mode, size and time"},

@@ -56,7 +56,7 @@ static void print_man_examples(void)
 {
     puts(".SH EXAMPLES");
     for (const struct command *const *command = commands; *command != NULL; command++) {
-        if ((*command)->hidden)
+        if ((*command)->group == UNLISTED_COMMAND)
             continue;
         print_roff_line(".TP\n\\fB", (*command)->examples->line, "\\fR");
         print_roff_line("", (*command)->examples->meaning, "");
@@ -110,7 +110,7 @@ static void print_man(void)
     printf(".TH WFS 1 \"\" \"wfs %s\" \"User Commands\"\n", WFS_VERSION);
     puts(".SH NAME\nwfs \\- show any model checkpoint as files\n.SH SYNOPSIS\n.nf");
     for (const struct command *const *command = commands; *command != NULL; command++)
-        if (!(*command)->hidden) {
+        if ((*command)->group != UNLISTED_COMMAND) {
             printf("\\fBwfs %s\\fR ", (*command)->name);
             print_roff_line("", (*command)->usage, "");
         }
@@ -124,14 +124,14 @@ static void print_man(void)
         "model in the local hub cache.");
     puts(".SH COMMANDS");
     for (const struct command *const *command = commands; *command != NULL; command++)
-        if (!(*command)->hidden)
+        if ((*command)->group != UNLISTED_COMMAND)
             print_man_command(*command);
     puts(".SH OPTIONS\n\\-o takes options separated by commas; write a comma in a value as \"\\e,\".");
     for (const struct option_row *row = option_rows; row->name != NULL; row++) {
         fputs(".TP\n\\fB", stdout);
         print_roff(row->name);
         print_roff_line(row->argument != NULL ? "\\fR=\\fI" : "", row->argument != NULL ? row->argument : "", "\\fR");
-        print_roff_line("", row->help, row->for_mounts ? " (mounts only)" : "");
+        print_roff_line("", row->help, row->group == MOUNT_OPTION ? " (mounts only)" : "");
     }
     print_man_examples();
     puts(rest_of_man);
@@ -149,6 +149,5 @@ const struct command manual_command = {
     .summary = "Print the man page",
     .examples = (const struct example[]){{"wfs manual | man -l -", "read the man page"}, {0}},
     .max_arguments = 0,
-    .hidden = true,
     .run = run,
 };

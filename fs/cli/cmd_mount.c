@@ -205,6 +205,7 @@ const struct command mount_command = {
     .name = "mount",
     .usage = "SOURCE... MOUNTPOINT",
     .summary = "Show SOURCE as files at MOUNTPOINT",
+    .group = MOUNT_COMMAND,
     .text = "Several sources, or a directory of models with -o library, are shown as models/PUBLISHER/NAME/ and "
             "ollama/.\nThe "
             "command returns when the files are available. If MOUNTPOINT does not exist, wfs creates it, and "
@@ -221,11 +222,11 @@ const struct command mount_command = {
         },
     .examples =
         (const struct example[]){
-            {"wfs mount model.safetensors /mnt/m", "show every tensor below /mnt/m/tensors, until `wfs umount /mnt/m`"},
-            {"wfs mount -o allow_other,umask=007 Qwen/Qwen2.5-0.5B /mnt/m",
+            {"wfs mount model.safetensors ~/m", "show every tensor below ~/m/tensors, until `wfs umount ~/m`"},
+            {"wfs mount -o allow_other,umask=007 Qwen/Qwen2.5-0.5B ~/m",
              "mount a model from the hub cache for your group"},
-            {"wfs mount -o library ~/models /mnt/m", "show a directory of models as programs look for them"},
-            {"wfs mount -f ~/models/Llama-3.2-1B /mnt/m", "stay in the foreground until ^C"},
+            {"wfs mount -o library ~/models ~/m", "show a directory of models as programs look for them"},
+            {"wfs mount -f ~/models/Llama-3.2-1B ~/m", "stay in the foreground until ^C"},
             {0},
         },
     .min_arguments = 2,

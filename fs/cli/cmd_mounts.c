@@ -93,6 +93,7 @@ const struct command mounts_command = {
     .name = "mounts",
     .usage = "",
     .summary = "List the mounts of wfs: source, mount point and process",
+    .group = MOUNT_COMMAND,
     .text =
         "Prints a line for each mount, and below it what the sandbox leaves to its server. You see the mounts of your "
         "own\n"

@@ -184,6 +184,7 @@ const struct command serve_command = {
     .name = "serve",
     .usage = "[ORG/NAME=]SOURCE...",
     .summary = "Serve computed files over HTTP, as the Hugging Face hub does",
+    .group = SERVER_COMMAND,
     .text =
         "The first line on standard output is the address. Clients of the hub read from it with HF_ENDPOINT. Each "
         "SOURCE is two models: ORG/NAME with the files of hf/, and ORG/NAME-GGUF with the files of gguf/. The default "

@@ -166,7 +166,8 @@ static int run(const struct invocation *invocation)
 const struct command sha256_command = {
     .name = "sha256",
     .usage = "SOURCE [PATH...]",
-    .summary = "Print the SHA-256 of virtual files without mounting, in sha256sum's format",
+    .summary = "Print checksums of virtual files, in sha256sum's format",
+    .group = READ_COMMAND,
     .text =
         "A directory stands for every file below it. Without PATH, all files are summed. Several files are summed in "
         "parallel.",
@@ -175,8 +176,7 @@ const struct command sha256_command = {
         (const struct example[]){
             {"wfs sha256 ~/models/Llama-3.2-1B gguf/model-Q4_K_M.gguf",
              "print the checksum of a file that is not on disk"},
-            {"wfs sha256 Qwen/Qwen2.5-0.5B 'gguf/*' >~/SUMS; cd /mnt/m && sha256sum -c ~/SUMS",
-             "check a mount or a copy"},
+            {"wfs sha256 Qwen/Qwen2.5-0.5B 'gguf/*' >~/SUMS; cd ~/m && sha256sum -c ~/SUMS", "check a mount or a copy"},
             {0},
         },
     .min_arguments = 1,

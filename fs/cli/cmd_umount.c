@@ -18,12 +18,13 @@ static int run(const struct invocation *invocation)
 const struct command umount_command = {
     .name = "umount",
     .usage = "MOUNTPOINT",
-    .summary = "Unmount, also if the wfs process has died",
+    .summary = "Unmount, even if the wfs process has died",
+    .group = MOUNT_COMMAND,
     .flags = (const struct flag[]){{'l', "lazy", "detach at once; programs that are reading can finish"}, {0}},
     .examples =
         (const struct example[]){
-            {"wfs umount /mnt/m", "unmount if no program uses the mount"},
-            {"wfs umount -l /mnt/m", "detach now"},
+            {"wfs umount ~/m", "unmount if no program uses the mount"},
+            {"wfs umount -l ~/m", "detach now"},
             {0},
         },
     .min_arguments = 1,

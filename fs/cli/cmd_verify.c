@@ -478,7 +478,8 @@ static int run(const struct invocation *invocation)
 const struct command verify_command = {
     .name = "verify",
     .usage = "FILE.gguf SOURCE | SOURCE | ARCHIVE",
-    .summary = "Compare a GGUF with the files that llama.cpp's tools make from SOURCE",
+    .summary = "Tell whether a GGUF was made from a model, and by which build",
+    .group = COMPARE_COMMAND,
     .text =
         "The answer is one of three: identical (exit status 0), equal up to near ties (3), different (1); the status "
         "is 2 if the file cannot be compared.\nA near tie is a block that another rounding gives, as compilers for ARM "

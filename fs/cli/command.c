@@ -9,7 +9,7 @@
 
 bool command_takes_option(const struct command *command, const struct option_row *row)
 {
-    return (command->mounts || !row->for_mounts) && (!command->only_opens || option_is_for_opening(row));
+    return (command->mounts || row->group != MOUNT_OPTION) && (!command->only_opens || option_is_for_opening(row));
 }
 
 bool command_has_letter(const struct command *command, char letter)

@@ -23,6 +23,9 @@ struct flag {
     bool names_input;     /* the value is a file that is read as sources are */
 };
 
+/* What a command is for, in the order of `wfs --help`. */
+enum command_group { UNLISTED_COMMAND, MOUNT_COMMAND, READ_COMMAND, COMPARE_COMMAND, SERVER_COMMAND };
+
 struct example {
     const char *line, *meaning;
 };
@@ -42,9 +45,10 @@ struct invocation {
 
 struct command {
     const char *name;
-    const char *usage;   /* the operands: "SOURCE [PATH]" */
-    const char *summary; /* one line */
-    const char *text;    /* more lines of help; may be NULL */
+    const char *usage;        /* the operands: "SOURCE [PATH]" */
+    const char *summary;      /* fits in a line of `wfs --help` */
+    enum command_group group; /* UNLISTED_COMMAND: left out of help */
+    const char *text;         /* more lines of help; may be NULL */
     const struct flag *flags;
     const struct example *examples; /* both ended by a row of NULLs */
     size_t min_arguments, max_arguments;
@@ -54,7 +58,6 @@ struct command {
     bool mounts;                /* options for mounts have an effect */
     bool takes_program;         /* "-- CMD ..." */
     bool compares;              /* exits with 1 if two things differ */
-    bool hidden;                /* left out of --help */
     bool writes;                /* to the last operand */
     bool uses_store;            /* the store of kept bytes, whatever the sources are */
     bool enters_sandbox_itself; /* or needs rights over processes and mounts that it takes away */
@@ -102,6 +105,7 @@ wfs_model *command_open_library(const char *source, const struct options *option
 /* Flushes stdout and returns the status; reports a failed write and returns 1. */
 int finish_output(int status);
 
-/* Print `wfs --help` and `wfs CMD --help` to stdout. */
+/* Print `wfs --help`, `wfs CMD --help` and `wfs help options` to stdout. */
 void usage_print(void);
 void usage_print_command(const struct command *command);
+void usage_print_options(void);

@@ -239,7 +239,7 @@ static void report_meant(const char *name, const char *directory)
             return;
         }
     for (const struct command *const *command = commands; *command != NULL; command++)
-        if (!(*command)->hidden)
+        if ((*command)->group != UNLISTED_COMMAND)
             text_guess_try(&guess, (*command)->name);
     if (is_source(name))
         report("'%s' is not a command; did you mean 'wfs %s %s%s%s'?", name, directory != NULL ? "mount" : "info", name,
@@ -258,18 +258,21 @@ static int unknown_command(const char *name, const char *directory)
     return EXIT_MISUSE;
 }
 
-/* Runs `wfs help [COMMAND]`. */
+/* Runs `wfs help [COMMAND|options]`. */
 static int help(int argc, char **argv)
 {
     const char *name = argc > 2 ? argv[2] : NULL;
     if (argc > 3) {
-        report("help: extra operand '%s'; usage: wfs help [COMMAND]", argv[3]);
+        report("help: extra operand '%s'; usage: wfs help [COMMAND|options]", argv[3]);
         return EXIT_MISUSE;
     }
+    bool wants_options = name != NULL && strcmp(name, "options") == 0;
     const struct command *command = name != NULL ? command_find(name) : NULL;
-    if (name != NULL && command == NULL)
+    if (name != NULL && command == NULL && !wants_options)
         return unknown_command(name, NULL);
-    if (command != NULL)
+    if (wants_options)
+        usage_print_options();
+    else if (command != NULL)
         usage_print_command(command);
     else
         usage_print();

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { HELP_COLUMN = 24, EXAMPLE_INDENT = 6 };
+enum { COMMAND_COLUMN = 11, HELP_COLUMN = 24, EXAMPLE_INDENT = 6 };
 
 static void print_text(const char *text, unsigned column, unsigned indent)
 {
@@ -22,20 +22,40 @@ static void print_row(const char *words, const char *help)
     print_text(help, HELP_COLUMN, HELP_COLUMN);
 }
 
-/* Prints the options of a command; NULL: of all commands. */
-static void print_options(const struct command *command)
+static void print_option(const struct option_row *row)
 {
-    int last = command == NULL || command->mounts;
-    for (int mounts = 0; mounts <= last; mounts++) {
-        puts(mounts ? "\nOptions for mounts only:"
-                    : "\nOptions (-o NAME=VALUE,NAME,...; write a comma in a value as \"\\,\"):");
-        for (const struct option_row *row = option_rows; row->name != NULL; row++) {
-            char words[64];
-            snprintf(words, sizeof words, "%s%s%s", row->name, row->argument ? "=" : "",
-                     row->argument ? row->argument : "");
-            if (row->for_mounts == (bool)mounts && (command == NULL || command_takes_option(command, row)))
-                print_row(words, row->help);
-        }
+    char words[64];
+    snprintf(words, sizeof words, "%s%s%s", row->name, row->argument ? "=" : "", row->argument ? row->argument : "");
+    print_row(words, row->help);
+}
+
+/* Prints the options of a command that most people need. */
+static void print_common_options(const struct command *command)
+{
+    puts("\nOptions (-o NAME=VALUE,NAME,...; `wfs help options` lists all):");
+    for (const struct option_row *row = option_rows; row->name != NULL; row++)
+        if (row->is_common && command_takes_option(command, row))
+            print_option(row);
+}
+
+void usage_print_options(void)
+{
+    static const char *const titles[N_OPTION_GROUPS] = {
+        [SOURCE_OPTION] = "How the source is read",
+        [MERGE_OPTION] = "Merged weights: adapters and recipes",
+        [GGUF_OPTION] = "GGUF files",
+        [QUANTIZED_OPTION] = "Quantized types and files",
+        [ENGINE_OPTION] = "model.safetensors, hf/ and the directories of engines",
+        [LIBRARY_OPTION] = "Libraries and lists",
+        [STORE_OPTION] = "Servers, and bytes that are kept",
+        [MOUNT_OPTION] = "Mounts only",
+    };
+    puts("Usage: -o NAME=VALUE,NAME,...; write a comma in a value as \"\\,\"");
+    for (enum option_group group = 0; group < N_OPTION_GROUPS; group++) {
+        printf("\n%s:\n", titles[group]);
+        for (const struct option_row *row = option_rows; row->name != NULL; row++)
+            if (row->group == group)
+                print_option(row);
     }
 }
 
@@ -45,27 +65,44 @@ static void print_example(const struct example *example)
     print_text(example->meaning, EXAMPLE_INDENT, EXAMPLE_INDENT);
 }
 
+/* Prints the commands of a group; a build without FUSE has none that mount. */
+static void print_commands(const char *title, enum command_group group)
+{
+    for (const struct command *const *command = commands; *command != NULL; command++) {
+        if ((*command)->group != group)
+            continue;
+        if (title != NULL)
+            puts(title);
+        title = NULL;
+        printf("  %-*s%s\n", COMMAND_COLUMN - 2, (*command)->name, (*command)->summary);
+    }
+}
+
+static void print_first_example(const char *name)
+{
+    const struct command *command = command_find(name);
+    if (command->group != UNLISTED_COMMAND)
+        printf("  %s\n", command->examples->line);
+}
+
 void usage_print(void)
 {
-    print_text("wfs shows any model checkpoint as files: each tensor in many types, model.gguf and its quantizations. "
-               "It computes them when they are read.",
-               0, 0);
-    putchar('\n');
-    puts("Usage: wfs COMMAND [FLAGS] [-o OPTION,...] SOURCE ...\n");
-    print_text("SOURCE is a weights file (safetensors, GGUF, torch, numpy), a model directory, or ORG/NAME[@REV] in "
-               "the local Hugging Face cache.",
-               0, 0);
-    puts("\nCommands:");
-    for (const struct command *const *command = commands; *command != NULL; command++)
-        if (!(*command)->hidden)
-            print_row((*command)->name, (*command)->summary);
-    print_row("COMMAND --help", "describe one command, with examples");
-    print_row("--version", "print the version");
-    print_options(NULL);
+    puts("wfs shows any model checkpoint as files: each tensor in many types, model.gguf\n"
+         "and its quantizations. It computes them when they are read.\n\n"
+         "Usage: wfs COMMAND [FLAGS] [-o OPTION,...] SOURCE ...\n\n"
+         "SOURCE is a file or directory of weights (safetensors, GGUF, torch, numpy, ONNX\n"
+         "and others), ORG/NAME[@REV] in the local Hugging Face cache, hf://ORG/NAME,\n"
+         "https://HOST/FOLDER/, s3://BUCKET/PREFIX, or a recipe.yaml of mergekit.\n");
+    print_commands("Without a mount:", READ_COMMAND);
+    print_commands("Mounts:", MOUNT_COMMAND);
+    print_commands("Two models, or a file and its model:", COMPARE_COMMAND);
+    print_commands("Servers and the cache:", SERVER_COMMAND);
     puts("\nExamples:");
-    for (const struct command *const *command = commands; *command != NULL; command++)
-        if (!(*command)->hidden)
-            print_example((*command)->examples);
+    print_first_example("info");
+    print_first_example("mount");
+    print_first_example("cp");
+    puts("\n`wfs COMMAND --help` describes a command, `wfs help options` all options,\n"
+         "`man wfs` everything; `wfs --version` names the version.");
 }
 
 void usage_print_command(const struct command *command)
@@ -73,6 +110,9 @@ void usage_print_command(const struct command *command)
     printf("Usage: wfs %s %s%s%s\n\n", command->name, command->flags != NULL ? "[FLAGS] " : "",
            command->takes_options ? "[-o OPTION,...] " : "", command->usage);
     print_text(command->summary, 0, 0);
+    puts("\nExamples:");
+    for (const struct example *example = command->examples; example->line != NULL; example++)
+        print_example(example);
     if (command->text != NULL) {
         putchar('\n');
         print_text(command->text, 0, 0);
@@ -93,8 +133,5 @@ void usage_print_command(const struct command *command)
     }
     print_row(command_has_letter(command, 'h') ? "    --help" : "-h, --help", "print this help");
     if (command->takes_options)
-        print_options(command);
-    puts("\nExamples:");
-    for (const struct example *example = command->examples; example->line != NULL; example++)
-        print_example(example);
+        print_common_options(command);
 }

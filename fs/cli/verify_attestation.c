@@ -26,7 +26,7 @@ static bool apply(struct options *options, const struct options *given, const ch
     size_t length = strcspn(text, "=");
     char *words = arena_alloc(options->arena, 2 * strlen(text) + 1), *end = words;
     const struct option_row *row = option_find(arena_strndup(options->arena, text, length));
-    if (row == NULL || row->for_mounts || row->is_transport)
+    if (row == NULL || row->group == MOUNT_OPTION || row->is_transport)
         return error_set(error, "unknown option '%s'", text);
     if (is_given(given, row))
         return true;

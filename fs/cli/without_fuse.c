@@ -14,7 +14,7 @@ static int refuse(const struct invocation *invocation)
 #define REFUSED(word)                                                                                                  \
     {                                                                                                                  \
         .name = word, .usage = "...", .summary = "not in this build", .max_arguments = SIZE_MAX,                       \
-        .takes_options = true, .mounts = true, .hidden = true, .run = refuse,                                          \
+        .takes_options = true, .mounts = true, .run = refuse,                                                          \
     }
 
 const struct command mount_command = REFUSED("mount"), umount_command = REFUSED("umount"),

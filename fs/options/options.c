@@ -137,7 +137,7 @@ static bool set_word(struct options *options, const char *word, struct error *er
         return unknown_option(name, error);
     if (options->only_opening && !option_is_for_opening(row))
         return is_for_other_commands(row, error);
-    if (options->for_library && row->for_mounts)
+    if (options->for_library && row->group == MOUNT_OPTION)
         return error_set(error, "option %s has an effect only on a mount", row->name);
     if (row->argument == NULL && value != NULL)
         return error_set(error, "option %s takes no value", row->name);
@@ -145,7 +145,7 @@ static bool set_word(struct options *options, const char *word, struct error *er
         return error_set(error, "option %s needs a value: %s", row->name, row->argument);
     if (!(options->delays_files && is_delayed(row)) && !take_value(options, row, value, error))
         return false;
-    if (!row->for_mounts && !row->is_transport)
+    if (row->group != MOUNT_OPTION && !row->is_transport)
         request_add(options, row, value);
     return true;
 }

@@ -60,16 +60,30 @@ enum commas {
     COMMAS_IN_QUOTES,     /* those inside "..." */
 };
 
+/* What an option changes, in the order in which help lists options. */
+enum option_group {
+    SOURCE_OPTION,    /* how a source is read */
+    MERGE_OPTION,     /* which weights are merged */
+    GGUF_OPTION,      /* all GGUF files */
+    QUANTIZED_OPTION, /* quantized types and files */
+    ENGINE_OPTION,    /* model.safetensors and the directories of engines */
+    LIBRARY_OPTION,   /* what is listed */
+    STORE_OPTION,     /* what is fetched and kept */
+    MOUNT_OPTION,     /* mounts only */
+    N_OPTION_GROUPS,
+};
+
 struct option_row {
     const char *name;     /* a user may write '-' for '_' and the other way round */
     const char *argument; /* the value after '='; NULL: none may follow */
     const char *help;
-    bool for_mounts; /* has an effect only on mounts */
+    enum option_group group;
     /* Fills in the field. The error states what is wrong with the value; the caller adds the option's name. Results
      * live in the arena, as `value` does. */
     bool (*parse)(void *field, const char *value, struct arena *arena, struct error *error);
     size_t field; /* its offset in struct options */
     enum commas commas;
+    bool is_common;                       /* in the help of each command that takes it */
     bool is_transport;                    /* affects how bytes are fetched or kept, but changes none */
     bool reads_file;                      /* that the value names; a failure is bad input, not misuse */
     bool finds_file;                      /* by a name of wfs's own, such as a layout's */

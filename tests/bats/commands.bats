@@ -858,12 +858,17 @@ END
     done
     for option in format name allow_trailing q4_0 tensor-type token-embedding-type output-tensor-type pure leave-output-tensor \
         allow_other uid gid umask nonempty no_readahead; do
-        grep -qE "^  $option(=[A-Z=]+)?( |$)" <<<"$output"
-        "$WFS" mount --help | grep -qE "^  $option\b"
+        "$WFS" help options | grep -qE "^  $option(=[A-Z=]+)?( |$)"
     done
-    "$WFS" cat --help | grep -qE '^  pure\b'
-    run ! grep -qE '^  (allow_other|nonempty|uid)\b' <<<"$("$WFS" cat --help)"
-    [ "$(for command in '' mount exec cat cp info verify; do "$WFS" $command --help; done | awk 'length > 80' | wc -l)" -eq 0 ]
+    [ "$(wc -l <<<"$output")" -le 40 ]
+    for source in hf:// https:// s3:// ORG/NAME recipe; do
+        grep -qF "$source" <<<"$output"
+    done
+    "$WFS" mount --help | grep -qE '^  allow_other\b'
+    "$WFS" cat --help | grep -qE '^  imatrix\b'
+    run ! grep -qE '^  (allow_other|nonempty|uid|pure)\b' <<<"$("$WFS" cat --help)"
+    [ "$("$WFS" cat --help | grep -n '^Examples' | cut -d : -f 1)" -lt "$("$WFS" cat --help | grep -n '^Flags' | cut -d : -f 1)" ]
+    [ "$({ for command in '' mount exec cat cp info verify; do "$WFS" $command --help; done; "$WFS" help options; } | awk 'length > 80' | wc -l)" -eq 0 ]
 }
 
 @test "--help and progress fit the terminal" {

@@ -24,13 +24,12 @@ setup() {
     cd "$BATS_TEST_TMPDIR" || return
 }
 
-# The words of a section of --help: "Options" lists names, "Commands" as well.
 options() {
-    "$WFS" --help | sed -n '/^Options/,/^Examples/s/^  \([a-z0-9_-][a-z0-9_.-]*\).*/\1/p'
+    "$WFS" help options | sed -n 's/^  \([a-z0-9_-][a-z0-9_.-]*\).*/\1/p'
 }
 
 commands() {
-    "$WFS" --help | sed -n '/^Commands/,/^Options/s/^  \([a-z0-9][a-z0-9]*\)  .*/\1/p'
+    "$WFS" --help | sed -n '1,/^Examples/s/^  \([a-z0-9][a-z0-9]*\)  .*/\1/p'
 }
 
 flags() {
@@ -80,6 +79,7 @@ words() {
     need_mount_commands
     [ "$(words um)" = umount ]
     [ "$(words help um)" = umount ]
+    [ "$(words help op)" = options ]
     [ "$(words ls --re)" = --recursive ]
     [ "$(words mount -o pure,q4)" = pure,q4_0= ]
     [ "$(words ls -o pure,q4_0=a)" = pure,q4_0=absmax7 ]

@@ -70,6 +70,7 @@ static const char rest_of_man[] =
     ".TP\n1\nthe input is invalid or the system failed; for \\fBwfs diff\\fR and \\fBwfs verify\\fR: the inputs "
     "differ\n"
     ".TP\n2\nwfs was used incorrectly\n"
+    ".TP\n3\nfor \\fBwfs verify\\fR: the file has the same values, and other bytes\n"
     ".TP\n32\na mount failed, for \\fBmount.wfs\\fR as \\fBmount\\fR(8) runs it\n"
     ".PP\n\\fBwfs exec\\fR returns the exit status of the program, 128 + N if signal N ended it, 126 if it cannot be\n"
     "run, 127 if it does not exist.\n"

@@ -78,6 +78,33 @@ static const char *file_of_tensor(struct tree *tree, const char *name, struct ar
     return NULL;
 }
 
+struct type_search {
+    const char *type; /* as a user types it: "Q4_K_M", "q4_k_m", "model-Q4_K_M.gguf" */
+    char found[TREE_MAX_NAME + 1];
+};
+
+static bool try_type(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+{
+    struct type_search *search = context;
+    char file[TREE_MAX_NAME + 1];
+    snprintf(file, sizeof file, "model-%s.gguf", search->type);
+    if (strcasecmp(name, file) != 0 && strcasecmp(name, search->type) != 0)
+        return true;
+    snprintf(search->found, sizeof search->found, "%s", name);
+    return false;
+}
+
+/* Returns the path in gguf/ of a type or file that was typed without its directory; NULL: none is listed. */
+static const char *file_of_type(struct tree *tree, const char *type, struct arena *arena)
+{
+    struct node_attributes gguf;
+    struct type_search search = {.type = type};
+    if (!tree_lookup(tree, TREE_ROOT, "gguf", &gguf))
+        return NULL;
+    tree_list_names(tree, gguf.id, 0, try_type, &search);
+    return *search.found != '\0' ? arena_printf(arena, "gguf/%s", search.found) : NULL;
+}
+
 /* Returns a hint for the message about a path whose last part is not in the directory. */
 static const char *hint_at(struct tree *tree, node_id directory, const char *name, const char *path,
                            struct arena *arena)
@@ -104,7 +131,7 @@ static bool is_absent(struct tree *tree, node_id directory, const char *name, co
                       struct error *error)
 {
     struct arena *arena = arena_new();
-    const char *path = arena_strndup(arena, whole, length), *from = path, *tensor;
+    const char *path = arena_strndup(arena, whole, length), *from = path, *meant;
     while (*from == '/' || (from[0] == '.' && from[1] == '/'))
         from++;
     const char *reason = reason_of_absence(tree, directory, name, from, arena);
@@ -112,8 +139,10 @@ static bool is_absent(struct tree *tree, node_id directory, const char *name, co
         error_set(error, "%s", reason);
     else if (reason != NULL)
         error_set(error, "there is no '%s': %s", path, reason);
-    else if (directory == TREE_ROOT && (tensor = file_of_tensor(tree, whole, arena)) != NULL)
-        error_set(error, "there is no file '%s'; the tensor of that name is '%s'", whole, tensor);
+    else if (directory == TREE_ROOT && (meant = file_of_tensor(tree, whole, arena)) != NULL)
+        error_set(error, "there is no file '%s'; the tensor of that name is '%s'", whole, meant);
+    else if (directory == TREE_ROOT && (meant = file_of_type(tree, whole, arena)) != NULL)
+        error_set(error, "there is no '%s'; did you mean '%s'?", whole, meant);
     else
         error_set(error, "there is no '%s'%s", path, hint_at(tree, directory, name, path, arena));
     arena_free(arena);

@@ -31,6 +31,37 @@ def test_numpy_has_the_values(source, need):
         assert model.tensors[name].numpy("raw").tobytes() == TENSORS[name][2]
 
 
+def test_numpy_takes_tensors_as_arrays(source, need):
+    numpy = need("numpy")
+    model = wfs.open(source)
+    for name, tensor in model.tensors.items():
+        values = expected(numpy, name)
+        array = numpy.asarray(tensor)
+        assert array.dtype == values.dtype and numpy.array_equal(array, values)
+        assert (tensor.ndim, tensor.size, tensor.nbytes) == (values.ndim, values.size, len(TENSORS[name][2]))
+        assert numpy.asarray(tensor, dtype="f8").dtype == numpy.float64
+        assert numpy.array(tensor, copy=True).flags.writeable
+        if values.size and values.dtype.kind == "f":
+            assert numpy.mean(tensor) == numpy.mean(values)
+        if values.ndim:
+            assert all(numpy.array_equal(row, one) for row, one in zip(tensor, values)) and len(tensor) == len(values)
+
+
+def test_types_of_numpy_and_torch_are_names_too(source, need):
+    numpy, torch = need("numpy"), need("torch")
+    tensor = wfs.open(source).tensors[next(name for name in TENSORS if TENSORS[name][0] == "BF16")]
+    for dtype in ("f16", "float16", numpy.float16, numpy.dtype("float16"), torch.float16):
+        assert tensor.numpy(dtype).dtype == numpy.float16 and tensor.torch(dtype).dtype == torch.float16
+        assert tensor.tobytes(dtype) == tensor.tobytes("f16")
+    assert torch.equal(torch.from_dlpack(tensor), tensor.torch("f32"))
+
+
+def test_a_missing_name_names_the_nearest(source):
+    name = next(iter(TENSORS))
+    with pytest.raises(KeyError, match=f"did you mean '{name}'"):
+        wfs.open(source).tensors[name + "x"]
+
+
 def n_mapped(path):
     """How many pieces of a file this process has mapped."""
     with open("/proc/self/maps") as maps:

@@ -18,6 +18,20 @@ _TORCH = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat1
           "f8_e5m2fnuz": "float8_e5m2fnuz"}
 
 
+_FRAMEWORK_NAMES = {theirs: ours for ours, theirs in _TORCH.items()}
+
+
+def own_name(dtype: Any) -> str:
+    """The name that wfs gives to a type, which may be numpy's, torch's or a name of theirs: "f32", "float32",
+    numpy.float32, torch.float32."""
+    name = str(dtype).removeprefix("torch.")
+    if not isinstance(dtype, str) and name == str(dtype):
+        import numpy
+        name = str(numpy.dtype(dtype).name)
+    name = name.lower()
+    return _FRAMEWORK_NAMES.get(name, name)
+
+
 def numpy_has(name: str) -> bool:
     return name in _NUMPY
 

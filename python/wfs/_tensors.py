@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import difflib
 from collections.abc import Iterator, Mapping
 from ctypes import byref, c_size_t, c_uint64
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Sequence, Union
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     import torch
 
 _LEAST_MAPPED = 64 << 10  # bytes; fewer are read, which takes less time than a mapping
+_MOST_COMPARED = 10_000  # names; to compare a typed name with more takes too long
 
 Index = Union[int, slice, "ellipsis", tuple[Union[int, slice, "ellipsis"], ...]]  # noqa: F821
 
@@ -62,6 +64,20 @@ class Tensor:
         return tuple(axis.length for axis in self._axes if axis.shown)
 
     @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of its elements, as numpy counts them."""
+        return _product(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its elements as the source stores them."""
+        return self._size("raw", self._slices())
+
+    @property
     def refusal(self) -> Optional[str]:
         """Why its values cannot be read; None: they can."""
         return self._refusal
@@ -70,6 +86,22 @@ class Tensor:
         if not self.shape:
             raise TypeError("len() of a scalar")
         return self.shape[0]
+
+    def __iter__(self) -> Iterator["Tensor"]:
+        """Its rows, each a tensor that is read when it is needed."""
+        return (self[i] for i in range(len(self)))
+
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> "numpy.ndarray[Any, Any]":
+        """numpy.asarray(tensor), and numpy's functions of it: as numpy(), which gives BF16, F8 and blocks as F32."""
+        array = self.numpy(copy=bool(copy))
+        return array if dtype is None or array.dtype == dtype else array.astype(dtype)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """torch.from_dlpack(tensor), jax.numpy.from_dlpack(tensor): as numpy()."""
+        return self.numpy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)  # the processor's memory
 
     def __repr__(self) -> str:
         return f"<wfs.Tensor {self.name!r} {self.dtype} {list(self.shape)}>"
@@ -116,24 +148,24 @@ class Tensor:
         view = mapped_view(address, size.value) if address is not None else None
         return view if view is not None and address % alignment == 0 else None
 
-    def tobytes(self, dtype: str = "raw") -> bytes:
+    def tobytes(self, dtype: Any = "raw") -> bytes:
         """Its bytes in a type: those of the file tensors/NAME/DTYPE; "raw" is the stored one."""
-        slices = self._slices()
+        dtype, slices = _dtypes.own_name(dtype), self._slices()
         size = self._size(dtype, slices)
         out = bytearray(size)
         self._read(dtype, slices, ctypes.addressof((ctypes.c_char * size).from_buffer(out)) if size else 0, size)
         return bytes(out)
 
-    def numpy(self, dtype: Optional[str] = None, copy: bool = False) -> "numpy.ndarray[Any, Any]":
+    def numpy(self, dtype: Any = None, copy: bool = False) -> "numpy.ndarray[Any, Any]":
         """Its values as an array.
 
-        dtype   "f32", "f16", "i8" ...; None: the stored type if numpy has it, else "f32" (of BF16, F8 and blocks).
+        dtype   "f32", "f16", "i8" ..., numpy's and torch's types and their names; None: the stored type if numpy has it, else "f32" (of BF16, F8 and blocks).
                 "bf16" and "f8_..." need ml_dtypes. A type of blocks, such as "q4_k", gives their bytes.
         copy    False: where a file stores the values, the array shows the file until it is written to
         """
         import numpy
         own = self.dtype.lower()
-        name = dtype.lower() if dtype is not None else own if _dtypes.numpy_has(own) else "f32"
+        name = _dtypes.own_name(dtype) if dtype is not None else own if _dtypes.numpy_has(own) else "f32"
         is_raw = name == "raw"
         kind = None if is_raw and not _dtypes.numpy_has(own) else _dtypes.numpy_dtype(own if is_raw else name)
         slices = self._slices()
@@ -148,12 +180,12 @@ class Tensor:
         rows = self.shape[:-1]
         return array.reshape(*rows, array.nbytes // _product(rows)) if _product(rows) else array
 
-    def torch(self, dtype: Optional[str] = None, device: Any = "cpu", copy: bool = False) -> "torch.Tensor":
+    def torch(self, dtype: Any = None, device: Any = "cpu", copy: bool = False) -> "torch.Tensor":
         """Its values as a tensor of torch. dtype and copy as in numpy(); None: the stored type, "f32" for types of blocks.
         """
         import torch
         own = self.dtype.lower()
-        name = dtype.lower() if dtype is not None else own if _dtypes.torch_has(own) else "f32"
+        name = _dtypes.own_name(dtype) if dtype is not None else own if _dtypes.torch_has(own) else "f32"
         kind = _dtypes.torch_dtype(name)
         if kind is None:
             raise TypeError(f"torch has no {name}")
@@ -202,7 +234,8 @@ class Tensors(Mapping[str, Tensor]):
     def __getitem__(self, name: str) -> Tensor:
         index = self._find(name)
         if index is None:
-            raise KeyError(name)
+            nearest = difflib.get_close_matches(str(name), self, 1) if len(self) < _MOST_COMPARED else []
+            raise KeyError(f"{name!r}; did you mean {nearest[0]!r}?" if nearest else name)
         return self._at(index)
 
     def __contains__(self, name: object) -> bool:

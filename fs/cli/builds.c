@@ -1,7 +1,9 @@
 #include "fs/cli/builds.h"
 
+#include "base/buffer.h"
 #include "base/sha256.h"
 #include "models/diffusion/state_dict.h"
+#include "models/packings/packings.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,19 +23,32 @@ struct probing {
     struct probe probes[MOST_BUILD_RANGES];
 };
 
-/* Hashes the bytes before the first tensor's. */
+/* Appends a byte for each packed weight whose values follow a rule that changed. */
+static void append_rules(struct buffer *out, const struct reproduction *made)
+{
+    const struct packed_weights *packed = packings_of(tree_checkpoint(made->tree));
+    for (size_t i = 0; i < packed->found.n_weights; i++) {
+        const struct unpacked_forms *forms = packed->found.weights[i].forms;
+        if (forms != NULL && forms->mended != CHANGE_NONE)
+            buffer_append(out, follows(&made->options->content.references, forms->mended) ? "1" : "0", 1);
+    }
+}
+
+/* Hashes the bytes before the first tensor's, and the rules that the values follow. */
 static bool hash_header(const struct reproduction *made, char hex[SHA256_HEX + 1])
 {
+    struct buffer hashed = {0};
     uint64_t end = made->file.size;
     struct error unused;
     for (size_t i = 0; i < made->opened->tensors->n_tensors; i++)
         if (made->opened->tensors->tensors[i].offset < end)
             end = made->opened->tensors->tensors[i].offset;
-    unsigned char *bytes = memory_alloc((size_t)end + 1);
-    bool read = vfile_read(&made->file, 0, (size_t)end, bytes, &unused);
+    buffer_append_zeros(&hashed, (size_t)end);
+    bool read = vfile_read(&made->file, 0, (size_t)end, hashed.bytes, &unused);
+    append_rules(&hashed, made);
     if (read)
-        sha256_hex(bytes, (size_t)end, hex);
-    free(bytes);
+        sha256_hex(hashed.bytes, hashed.length, hex);
+    buffer_free(&hashed);
     return read;
 }
 
@@ -116,12 +131,42 @@ void build_classes_free(struct build_classes *classes)
     free(classes);
 }
 
-const struct build_class *build_classes_nearest(const struct build_classes *classes)
+/* Counts the equal ones among three samples of each tensor: its beginning, middle and end. */
+static size_t count_equal_samples(const struct reproduction *made, const struct checkpoint *file)
+{
+    enum { SAMPLES = 3, SAMPLE_BYTES = 256 };
+    unsigned char found_bytes[SAMPLE_BYTES], own_bytes[SAMPLE_BYTES];
+    struct error unused;
+    size_t n_equal = 0;
+    for (size_t i = 0; i < file->tensors->n_tensors; i++) {
+        const struct tensor *found = &file->tensors->tensors[i];
+        const struct tensor *own = tensor_set_find(made->opened->tensors, found->name, found->name_length);
+        if (own == NULL || own->dtype != found->dtype || own->length != found->length || found->source == NULL)
+            continue;
+        size_t length = found->length < SAMPLE_BYTES ? (size_t)found->length : SAMPLE_BYTES;
+        for (uint64_t sample = 0; sample < SAMPLES; sample++) {
+            uint64_t at = (found->length - length) / (SAMPLES - 1) * sample;
+            n_equal += source_read(found->source, found->offset + at, length, found_bytes, &unused) &&
+                       vfile_read(&made->file, own->offset + at, length, own_bytes, &unused) &&
+                       memcmp(found_bytes, own_bytes, length) == 0;
+        }
+    }
+    return n_equal;
+}
+
+static bool is_nearer(const struct reproduction *made, const struct reproduction *other, const struct checkpoint *file)
+{
+    if (reproduction_is_better(made, other) || reproduction_is_better(other, made))
+        return reproduction_is_better(made, other);
+    return count_equal_samples(made, file) > count_equal_samples(other, file);
+}
+
+const struct build_class *build_classes_nearest(const struct build_classes *classes, const struct checkpoint *file)
 {
     const struct build_class *nearest = NULL;
     for (size_t i = classes->n_items; i-- > 0;) {
         const struct build_class *item = &classes->items[i];
-        if (item->made.opened != NULL && (nearest == NULL || reproduction_is_better(&item->made, &nearest->made)))
+        if (item->made.opened != NULL && (nearest == NULL || is_nearer(&item->made, &nearest->made, file)))
             nearest = item;
     }
     return nearest;

@@ -1,7 +1,8 @@
 /* Builds of llama.cpp that write one header for a file, for `wfs verify`.
  *
  * The known builds, in order, fall into runs that write the same keys and tensors. A rule that changed stays changed,
- * so two builds with equal headers have equal ones between them: few builds have to be tried. Only headers are read. */
+ * so two builds with equal headers have equal ones between them: few builds have to be tried. Runs with equal headers
+ * write other values only where a packing says so (`mended`). */
 #pragma once
 
 #include "fs/cli/reproduction.h"
@@ -22,8 +23,9 @@ struct build_classes *build_classes_new(const struct reproduction *like, const c
                                         const struct checkpoint *file);
 void build_classes_free(struct build_classes *classes); /* NULL is allowed */
 
-/* Returns the run whose header is nearest to the file, the newest among equals; NULL: none makes anything. */
-const struct build_class *build_classes_nearest(const struct build_classes *classes);
+/* Returns the run whose header is nearest to the file; among equals the one with more of its values, of which samples
+ * are read, and then the newest. NULL: none makes anything. */
+const struct build_class *build_classes_nearest(const struct build_classes *classes, const struct checkpoint *file);
 
 /* Returns the run that a build belongs to; NULL: none. */
 const struct build_class *build_classes_of(const struct build_classes *classes, unsigned build);

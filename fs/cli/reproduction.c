@@ -383,19 +383,34 @@ static void try_without_matrix(const struct search *search)
     try_options(search, options, true);
 }
 
-/* Finds the builds of llama.cpp that give other headers, and takes one that brings the reproduction nearer to the file,
+/* Makes the file by a build that is no further from it. */
+static void take_build(const struct search *search, unsigned build)
+{
+    char words[64];
+    struct error unused;
+    struct reproduction trial, *best = search->best;
+    struct options *options = arena_copy(best->options->arena, best->options, sizeof *options);
+    snprintf(words, sizeof words, "llama.cpp=b%u", build);
+    if (!options_parse(options, words, &unused))
+        return;
+    bool takes = reproduction_open(&trial, options, best->path, search->source, search->file, &unused);
+    reproduction_close(takes ? best : &trial);
+    if (takes)
+        *best = trial;
+}
+
+/* Finds the builds of llama.cpp that write other files, and takes one that brings the reproduction nearer to the file,
  * unless the user chose the build. */
 static struct build_classes *find_builds(const struct search *search)
 {
     const struct reproduction *best = search->best;
     bool is_chosen = best->options->content.references.llama_cpp != 0;
     struct build_classes *classes = build_classes_new(best, search->source, search->file);
-    const struct build_class *nearest = classes != NULL ? build_classes_nearest(classes) : NULL;
-    char words[64];
-    if (nearest == NULL || is_chosen || !reproduction_is_better(&nearest->made, best))
-        return classes;
-    snprintf(words, sizeof words, "llama.cpp=b%u", nearest->builds.last);
-    try_words(search, words, false);
+    const struct build_class *nearest = classes != NULL ? build_classes_nearest(classes, search->file) : NULL;
+    unsigned build = reference_build(&best->options->content.references);
+    if (nearest != NULL && !is_chosen && nearest != build_classes_of(classes, build) &&
+        !reproduction_is_better(best, &nearest->made))
+        take_build(search, nearest->builds.last);
     return classes;
 }
 

@@ -3,6 +3,7 @@
  * The configuration lacks the number of layers that predict: the converter assumes 3. */
 #include "models/families/layers.h"
 #include "models/families/nextn.h"
+#include "models/packings/packings.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -149,6 +150,23 @@ static bool refuse_blocks(struct model_builder *builder, struct error *error)
     return !has_blocks(builder->model) || follows_or_refuse(&builder->model->references, MIMO_MXFP4, error);
 }
 
+static bool note_scales(struct model_builder *builder, struct error *error)
+{
+    const struct packed_weights *packed = packings_of(builder->model->checkpoint);
+    (void)error;
+    for (size_t i = 0; i < packed->found.n_weights; i++) {
+        const struct unpacked *weight = &packed->found.weights[i];
+        if (weight->refusal == NULL && weight->forms->mended == MIMO_SCALES) {
+            checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,
+                            "the queries, keys and values of the layers that predict have wrong scales, as in files of "
+                            "llama.cpp b%u and older builds",
+                            change_rows[MIMO_SCALES].absent);
+            return true;
+        }
+    }
+    return true;
+}
+
 /* Puts experts that keep their blocks first, as the converter does. */
 static void arrange(struct model_builder *builder)
 {
@@ -177,7 +195,8 @@ const struct family mimo2_family = {
         {"MiMoV2ForCausalLM", "mimo_v2", "tensor:blk.0.attn_qkv.weight",
          CONFIG_TABLES(silu_rows, attention_bias_rows, config_rows), OWN_CLASS_NOTE},
         {"MiMoV2FlashForCausalLM", "mimo_v2_flash", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows, config_rows)}),
-    .keys = {base_keys, KEYS({.emit = refuse_blocks, .until = MIMO_MXFP4}), keys},
+    .keys = {base_keys, KEYS({.emit = refuse_blocks, .until = MIMO_MXFP4}, {.emit = note_scales, .until = MIMO_SCALES}),
+             keys},
     .vocabs = {&bpe_vocab},
     .keeps_mxfp4 = true,
     .rename = rename_tensor,

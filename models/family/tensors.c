@@ -244,6 +244,7 @@ static bool add_unpacked(struct model_builder *builder, struct arena *scratch, s
         .order = converter_order(stored, scratch),
         .keeps_blocks = model->is_repacked,
         .keeps_mxfp4 = builder->family->keeps_mxfp4,
+        .references = &model->references,
     };
     struct plain_set plain;
     if (packed->unread != NULL)

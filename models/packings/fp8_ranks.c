@@ -98,6 +98,15 @@ static const struct view *rows_of_ranks(struct arena *arena, const struct view *
     return view_reshape(arena, view_slice(arena, ranks, 1, first, n_rows, 1), 2, shape);
 }
 
+/* Makes the values of builds that took the rows for uncut: scales of other rows, and rows in the order of ranks. */
+static const struct view *misread(struct arena *arena, const struct view *weight, const struct view *scale)
+{
+    static const struct sharing blocks = {SIDE, SIDE, NULL};
+    scale = view_slice(arena, scale, 0, 0, rounded_up(weight->shape[0], SIDE), 1);
+    scale = view_slice(arena, scale, 1, 0, rounded_up(weight->shape[1], SIDE), 1);
+    return view_combine(arena, weight, MULTIPLY, scale, &blocks);
+}
+
 static const struct view *uncut(struct arena *arena, const struct view *weight, const struct view *scale, uint64_t n,
                                 const struct rows *rows)
 {
@@ -133,6 +142,10 @@ static bool unpack(struct packed *packed)
                              weight->shape[0]);
     packed->unpacked->view = uncut(packed->input->arena, weight, scale, n, &rows);
     packed->unpacked->bits = 8;
+    if (layer == MOST) {
+        packed->unpacked->forms->converted = misread(packed->input->arena, weight, scale);
+        packed->unpacked->forms->mended = MIMO_SCALES;
+    }
     return true;
 }
 

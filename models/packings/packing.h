@@ -22,6 +22,7 @@
 #include "formats/json.h"
 #include "formats/json_write.h"
 #include "formats/tensor_set.h"
+#include "models/references/references.h"
 
 enum { PACKING_MAX_PARTS = 8, PACKING_MAX_METHODS = 8, PACKING_MAX_TITLES = 4 };
 
@@ -49,6 +50,7 @@ struct unpacked_forms {
     const struct view *repacked;   /* blocks of another kind that decode to the same values */
     const struct view *factors[2]; /* F32 [1]: multipliers of the blocks' values, and of inputs; NULL: 1 */
     const struct view *converted;  /* the converter's values, if they differ from the format's */
+    enum upstream_change mended;   /* the builds with this rule do not write `converted`; CHANGE_NONE: all write it */
     const struct dtype *dtype;     /* before packing, if the weight itself names it */
 };
 

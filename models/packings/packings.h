@@ -66,6 +66,7 @@ struct plain_wish {
     const struct dtype *saved_as; /* the dtype for that, rounded to once; NULL: the dtype from before packing */
     bool keeps_blocks;            /* use blocks wherever they are exact */
     bool keeps_mxfp4;             /* the converter copies packed MXFP4 of the model's family */
+    const struct references *references; /* whose converter; NULL: the newest */
 };
 
 /* Fails if config.json cannot be read and weights may be packed. */

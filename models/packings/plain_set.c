@@ -82,6 +82,13 @@ static void leave_out_harmless(struct unpacking *unpacking)
     }
 }
 
+/* Reports whether the converter's values differ from the format's. */
+static bool is_written(const struct unpacking *unpacking, const struct unpacked_forms *forms)
+{
+    return forms->converted != NULL &&
+           (forms->mended == CHANGE_NONE || !follows(unpacking->wish->references, forms->mended));
+}
+
 static const struct view *view_of(const struct unpacking *unpacking, const struct unpacked *unpacked)
 {
     const struct dtype *dtype = unpacking->wish->saved_as;
@@ -96,7 +103,7 @@ static const struct view *view_of(const struct unpacking *unpacking, const struc
         return view_convert(unpacking->wish->arena, unpacked->view, dtype);
     if (has_blocks(unpacking, unpacked))
         return unpacked->forms->blocks;
-    return unpacked->forms->converted != NULL ? unpacked->forms->converted : unpacked->view;
+    return is_written(unpacking, unpacked->forms) ? unpacked->forms->converted : unpacked->view;
 }
 
 static bool add_weight(struct unpacking *unpacking, const struct unpacked *unpacked, struct tensor_set *set,

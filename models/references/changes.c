@@ -41,6 +41,9 @@ const struct change_row change_rows[N_CHANGES] = {
                         "drafts for Hunyuan models: the ends of texts and turns are those of the target's config.json"},
     [MIMO_MXFP4] = {"mimo-mxfp4", 11095, 11104,
                     "MiMo V2: experts in MXFP4 keep their blocks; before, the converter failed"},
+    [MIMO_SCALES] = {"mimo-scales", 11173, 11181,
+                     "MiMo V2 in FP8: queries, keys and values of the layers that predict are scaled by their own "
+                     "factors"},
     [MIXED_NVFP4] =
         {"mixed-nvfp4", 11434, 11549,
          "NVFP4 beside FP8 whose scales are a matrix, and groups of compressed-tensors that are NVFP4 in part; "

@@ -35,6 +35,7 @@ enum upstream_change {
     NOMIC_ACTIVATION,
     HUNYUAN_DRAFTS,
     MIMO_MXFP4,
+    MIMO_SCALES,
     MIXED_NVFP4,
     LORA_OF_DELTA_NET,
     DFLASH_KEYS,

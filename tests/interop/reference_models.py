@@ -112,13 +112,14 @@ def make_modelopt(folder):
     return write(folder, config, tensors)
 
 
-def make_mimo(folder):
+def make_mimo(folder, experts_in_mxfp4=True):
     """MiMo V2: experts in MXFP4, and FP8 in ranks, also of the layers that predict."""
     config, tensors, _ = llama(architectures=["MiMoV2ForCausalLM"], model_type="mimo_v2", num_hidden_layers=2, num_attention_heads=8, num_key_value_heads=4,
         swa_num_key_value_heads=8, swa_num_attention_heads=8, head_dim=32, v_head_dim=16, swa_head_dim=32, swa_v_head_dim=16, sliding_window=8,
-        hybrid_layer_pattern=[0, 1], moe_layer_freq=[0, 1], n_routed_experts=2, num_experts_per_tok=1, moe_intermediate_size=64, layernorm_epsilon=1e-5,
+        hybrid_layer_pattern=[0, 1], moe_layer_freq=[0, int(experts_in_mxfp4)], n_routed_experts=2, num_experts_per_tok=1, moe_intermediate_size=64, layernorm_epsilon=1e-5,
         partial_rotary_factor=0.5, swa_rope_theta=1000, scoring_func="sigmoid", topk_method="noaux_tc", n_group=1, topk_group=1, norm_topk_prob=True,
-        quantization_config={"quant_method": "fp8", "weight_block_size": [128, 128], "fmt": "e4m3", "store_dtype": "mxfp4", "mxfp4_block_size": 32})  # fmt: skip
+        quantization_config={"quant_method": "fp8", "weight_block_size": [128, 128], "fmt": "e4m3",
+                             **({"store_dtype": "mxfp4", "mxfp4_block_size": 32} if experts_in_mxfp4 else {})})  # fmt: skip
     for layer, kv_heads in (("model.layers.0.", 4), ("model.layers.1.", 8), *((f"model.mtp.layers.{i}.", 8) for i in range(3))):
         rows = 8 * 32 + kv_heads * 32 + kv_heads * 16
         tensors |= {layer + "self_attn.qkv_proj": fp8(rows, HIDDEN), layer + "self_attn.qkv_proj.weight_scale_inv": torch.rand(4 * -(-rows // 4 // 128), 1),
@@ -128,7 +129,7 @@ def make_mimo(folder):
             tensors[layer + "self_attn.attention_sink_bias"] = numbers(8)
         if "mtp" in layer:
             tensors |= {layer + name: numbers(HIDDEN) for name in ("enorm", "hnorm", "final_layernorm")} | {layer + "eh_proj": numbers(HIDDEN, 2 * HIDDEN)}
-        if "layers.1." in layer and "mtp" not in layer:
+        if "layers.1." in layer and "mtp" not in layer and experts_in_mxfp4:
             tensors |= {layer + "mlp.gate": numbers(2, HIDDEN), layer + "mlp.gate.e_score_correction_bias": torch.rand(2)}
             for name, shape in (("gate", (64, HIDDEN)), ("up", (64, HIDDEN)), ("down", (HIDDEN, 64))):
                 for i in range(2):
@@ -140,5 +141,10 @@ def make_mimo(folder):
     return folder
 
 
+def make_mimo_fp8(folder):
+    """MiMo V2 without experts: all builds convert it, the older ones with wrong scales of the layers that predict."""
+    return make_mimo(folder, experts_in_mxfp4=False)
+
+
 # What makes a model, and the oldest build that converts it.
-MAKERS = {make_changed: 0, make_router: 0, make_mixed: 11549, make_modelopt: 11549, make_mimo: 11104}
+MAKERS = {make_changed: 0, make_router: 0, make_mixed: 11549, make_modelopt: 11549, make_mimo: 11104, make_mimo_fp8: 0}

@@ -376,8 +376,20 @@ static const char *kind_in_directory(const struct input *input, const char *name
     return kind;
 }
 
+/* Reports whether the directory is a package of Core ML, whose files have no names that tell. */
+static bool is_package(const char *path)
+{
+    static const char ending[] = ".mlpackage";
+    size_t length = strlen(path), ending_length = sizeof ending - 1;
+    while (length > 0 && path[length - 1] == '/')
+        length--;
+    return length > ending_length && strncmp(path + length - ending_length, ending, ending_length) == 0;
+}
+
 static bool explain_directory(const struct input *input, struct error *error)
 {
+    if (is_package(input->path))
+        return error_set(error, "%s: %s", input->path, kind_of_name(".mlpackage"));
     if (input_has(input, "model_index.json"))
         return error_set(error, "%s: a pipeline (model_index.json) whose models are missing", input->path);
     for (size_t i = 0; i < input->list.count; i++) {

@@ -158,6 +158,9 @@ has_only_tensors() {
     for name in blla.mlmodel blla.bin; do
         fails 1 "$name: Core ML, which wfs does not read" "$WFS" info "$dir/$name"
     done
+    mkdir "$dir/m.mlpackage"
+    fails 1 "m.mlpackage: Core ML, which wfs does not read" "$WFS" info "$dir/m.mlpackage"
+    fails 1 "m.mlpackage/: Core ML, which wfs does not read" "$WFS" info "$dir/m.mlpackage/"
     for name in saved_model.pb graph; do
         fails 1 "$name: a TensorFlow graph; wfs reads the variables of its directory" "$WFS" info "$dir/$name"
     done

@@ -50,17 +50,22 @@ bool merge_norms(const struct merging *merging, const struct adapter_pair *pair,
     if (norms == NULL)
         return error_set(merging->error, "tensor '%.200s' has no %s, which DoRA needs", pair->name,
                          pair->is_turned ? mlx_norms_name + 1 : norms_name + 1);
-    if (merging->gguf != NULL || tensor == NULL)
-        return error_set(merging->error, "tensor '%.200s': DoRA cannot be merged into %s", pair->name,
-                         tensor == NULL ? "an output that is the embedding" : "a GGUF");
+    if (tensor == NULL)
+        return error_set(merging->error, "tensor '%.200s': DoRA cannot be merged into an output that is the embedding",
+                         pair->name);
     if (norms->refusal != NULL || dtype_kernels(norms->dtype).decode == NULL || norms->rank != 1 ||
         norms->shape[0] != tensor->shape[is_of_rows ? 0 : 1])
         return error_set(merging->error, "tensor '%.200s' is no list of a norm for each %s of '%.200s'", norms->name,
                          is_of_rows ? "row" : "column", pair->name);
     if (merged->findings == NULL)
         merged->findings = findings_new(merged->arena);
+    if (merging->gguf != NULL && gguf_merging_is_changed(merging->gguf))
+        return error_set(merging->error, "tensor '%.200s': DoRA cannot be merged into a GGUF after another adapter",
+                         pair->name);
     const struct view **view = merging_view(merging, tensor), *values = tensor_view(norms, merged->arena);
     *view = is_of_rows ? view_with_row_norms(merged->arena, *view, values)
                        : view_with_column_norms(merged->arena, *view, values, merged->findings);
+    if (merging->gguf != NULL)
+        gguf_merging_replace(merging->gguf, tensor->name, *view);
     return true;
 }

@@ -15,6 +15,7 @@ struct gguf_merging {
     struct checkpoint *merged;
     struct tensor_set *products, *wholes; /* under Hugging Face's names */
     const struct view **views;            /* of each tensor of the base: in F32; NULL: as it is */
+    bool is_changed;                      /* an adapter was merged already */
 };
 
 static void begin(struct gguf_merging *merging)
@@ -58,6 +59,11 @@ void gguf_merging_add(struct gguf_merging *merging, const char *name, float scal
 void gguf_merging_replace(struct gguf_merging *merging, const char *name, const struct view *view)
 {
     tensor_set_add_view(merging->wholes, name, view);
+}
+
+bool gguf_merging_is_changed(const struct gguf_merging *merging)
+{
+    return merging->is_changed;
 }
 
 /* Returns the base's tensor that a related tensor changes; NULL if it is missing or has another shape. */
@@ -126,6 +132,7 @@ bool gguf_merging_apply(struct gguf_merging *merging, struct error *error)
     bool applied = tensor_set_seal(merging->wholes, error) && tensor_set_seal(merging->products, error) &&
                    apply_all(merging, merging->wholes, false, error) &&
                    apply_all(merging, merging->products, true, error);
+    merging->is_changed |= merging->wholes->n_tensors + merging->products->n_tensors > 0;
     begin(merging);
     return applied;
 }

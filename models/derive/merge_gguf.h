@@ -26,5 +26,9 @@ void gguf_merging_add(struct gguf_merging *merging, const char *name, float scal
 void gguf_merging_replace(struct gguf_merging *merging, const char *name, const struct view *view);
 bool gguf_merging_apply(struct gguf_merging *merging, struct error *error);
 
+/* Reports whether changes were applied, so that the base's tensors under Hugging Face's names are not the merged ones.
+ */
+bool gguf_merging_is_changed(const struct gguf_merging *merging);
+
 /* Gives the merged checkpoint its tensors. */
 void gguf_merging_finish(const struct gguf_merging *merging);

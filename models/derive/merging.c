@@ -109,7 +109,7 @@ bool merging_misfit(const struct merging *merging, const struct tensor *tensor, 
 void merging_add(const struct merging *merging, const struct tensor *tensor, float scale, const struct view *left,
                  const struct view *right)
 {
-    if (merging->gguf != NULL) {
+    if (merging->gguf != NULL && !merging_is_dora(merging)) {
         gguf_merging_add(merging->gguf, tensor->name, scale, left, right);
         return;
     }

@@ -58,7 +58,8 @@ bool merging_change(const struct merging *merging, const struct tensor *tensor, 
 /* Computes the scale of the product of the two matrices, of this rank, for "MODULE.weight". */
 bool merging_scale(const struct merging *merging, const char *name, uint64_t rank, float *ret_scale);
 
-/* Returns the place of a tensor's values so far (if packed, unrounded), to read or replace them. Not for a GGUF. */
+/* Returns the place of a tensor's values so far (if packed, unrounded), to read or replace them. For a GGUF, only
+ * what DoRA computes of them; gguf_merging_replace() takes the result. */
 const struct view **merging_view(const struct merging *merging, const struct tensor *tensor);
 
 /* Returns the embedding that serves as the output `name`, which the base lacks; NULL: `name` is no such output. */

@@ -13,7 +13,7 @@ import tempfile
 
 import numpy as np
 
-from interop import check, done, golden_checkpoints, skip, wfs
+from interop import ROOT, check, done, golden_checkpoints, skip, wfs
 
 try:
     import torch
@@ -268,7 +268,7 @@ def compare_packed(name, packing, quantization):
         print(f"{name}: the worst off by {worst:.4f} of what rounding once may be off")
 
 
-def gguf_adapter(folder, config):
+def gguf_adapter(folder, config, dora):
     """An adapter of all matrices of layers that are multiplied with."""
     halves, transposed = {}, config["model_type"] == "gpt2"
     for file in folder.glob("*.safetensors"):
@@ -278,18 +278,21 @@ def gguf_adapter(folder, config):
             rows, columns = weight.shape[::-1] if transposed else weight.shape
             halves[f"base_model.model.{name.removesuffix('weight')}lora_A.weight"] = torch.randn(4, columns)
             halves[f"base_model.model.{name.removesuffix('weight')}lora_B.weight"] = torch.randn(rows, 4)
+            if dora:
+                halves[f"base_model.model.{name.removesuffix('weight')}lora_magnitude_vector"] = torch.rand(rows) + 0.5
     (folder / "lora").mkdir()
     save_file(halves, folder / "lora" / "adapter_model.safetensors")
-    (folder / "lora" / "adapter_config.json").write_text(json.dumps({"peft_type": "LORA", "r": 4, "lora_alpha": 16, "fan_in_fan_out": transposed}))
+    (folder / "lora" / "adapter_config.json").write_text(json.dumps({"peft_type": "LORA", "r": 4, "lora_alpha": 16, "fan_in_fan_out": transposed,
+                                                                   "use_dora": dora}))
     return len(halves)
 
 
-def compare_gguf(name, source):
+def compare_gguf(name, source, dora=False):
     """Merged into a GGUF of F32, or into what the GGUF was made of: the same, since all steps are exact but the sums."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch) / name
         wfs("cp", "-r", "-o", "dtype=f32", source, "hf", folder)
-        if not check(gguf_adapter(folder, json.loads((folder / "config.json").read_text())) > 0, f"{name}: nothing is adapted"):
+        if not check(gguf_adapter(folder, json.loads((folder / "config.json").read_text()), dora) > 0, f"{name}: nothing is adapted"):
             return
         (folder / "base.gguf").write_bytes(wfs("cat", folder, "gguf/model-F32.gguf").stdout)
         first = wfs("cat", "-o", f"lora={folder}/lora", folder, "gguf/model-F32.gguf")
@@ -307,6 +310,8 @@ compare_classifier(LLAMA, 3)
 compare_classifier(TIED, 2)
 for case, arguments in PACKINGS.items():
     compare_packed(case, *arguments)
+for tiny in "llama-tiny", "gemma-tiny":
+    compare_gguf(tiny, ROOT / "tests/data/gguf/models" / tiny, dora=True)
 checkpoints = golden_checkpoints()[0]
 if not checkpoints:
     print("no GGUF bases: WFS_GOLDEN is not set")

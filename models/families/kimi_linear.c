@@ -24,6 +24,15 @@ const struct relation_row kimi_linear_tensors[] = {
     {0},
 };
 
+/* Layers without experts as save_pretrained() of transformers 5.24 names them: it renames all layers for the experts.
+ */
+static const struct relation_row dense_tensors[] = {
+    {EXPERTS ".gate_proj", "blk.{}.ffn_gate", .parallel = "row", .forward_only = true},
+    {EXPERTS ".up_proj", "blk.{}.ffn_up", .parallel = "row", .forward_only = true},
+    {EXPERTS ".down_proj", "blk.{}.ffn_down", .parallel = "column", .forward_only = true},
+    {0},
+};
+
 /* Sets the key heads: listed layers, numbered from 1, have latent attention with one key for all queries. */
 bool kimi_linear_emit_kv_heads(struct model_builder *builder, struct error *error)
 {
@@ -137,7 +146,8 @@ const struct family kimi_linear_family = {
     .name = "kimi-linear",
     .summary = "Kimi-Linear",
     .hf = FAMILY_NAMES({"KimiLinearForCausalLM"}, {"KimiLinearModel"}),
-    .tensors = {kimi_linear_tensors, kda_self_attention_tensors, mla_tensors, sparse_moe_tensors, decoder_tensors},
+    .tensors = {kimi_linear_tensors, kda_self_attention_tensors, mla_tensors, sparse_moe_tensors, decoder_tensors,
+                dense_tensors},
     .forms = CONFIG_FORMS(
         {"KimiLinearForCausalLM", "kimi_linear", NULL, CONFIG_TABLES(silu_rows, num_experts_rows, config_rows)}),
     .keys = {base_keys, keys},

@@ -300,3 +300,29 @@ written_type() {
     unmount "$MNT"
     grep "cut.gguf: changed since it was mounted" "$SERVER_LOG"
 }
+
+# transformers 5.24 renames ".mlp." of all layers of Kimi Linear, also of those without experts.
+@test "layers of Kimi Linear without experts have either name" {
+    local name
+    for name in mlp block_sparse_moe; do
+        "$PYTHON" - "$BATS_TEST_TMPDIR/$name/kimi" "$name" <<'PY'
+import json, os, struct, sys
+path, name = sys.argv[1:]
+os.makedirs(path)
+config = {"architectures": ["KimiLinearForCausalLM"], "model_type": "kimi_linear", "num_hidden_layers": 1, "vocab_size": 2, "hidden_size": 4,
+          "intermediate_size": 4, "moe_intermediate_size": 4, "num_attention_heads": 2, "num_key_value_heads": 2, "num_experts": 2,
+          "num_experts_per_token": 1, "num_shared_experts": 1, "routed_scaling_factor": 1.0, "first_k_dense_replace": 1, "max_position_embeddings": 8, "rms_norm_eps": 1e-6,
+          "kv_lora_rank": 4, "qk_nope_head_dim": 4, "qk_rope_head_dim": 2, "v_head_dim": 4,
+          "linear_attn_config": {"full_attn_layers": [], "head_dim": 4, "short_conv_kernel_size": 4}}
+json.dump(config, open(path + "/config.json", "w"))
+json.dump({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []}, "pre_tokenizer": {"type": "ByteLevel"}}, open(path + "/tokenizer.json", "w"))
+header = {f"model.layers.0.{name}.{part}_proj.weight": {"dtype": "F32", "shape": [4, 4], "data_offsets": [64 * i, 64 * i + 64]}
+          for i, part in enumerate(("down", "gate", "up"))}
+header = json.dumps(header).encode()
+open(path + "/model.safetensors", "wb").write(struct.pack("<Q", len(header)) + header + struct.pack("<48f", *range(48)))
+PY
+        "$WFS" cat "$BATS_TEST_TMPDIR/$name/kimi" model.gguf >"$BATS_TEST_TMPDIR/$name.gguf"
+    done
+    "$WFS" cat "$BATS_TEST_TMPDIR/mlp.gguf" metadata.json | jq -r '.tensors[].name' | grep -qx 'blk.0.ffn_down.weight'
+    cmp "$BATS_TEST_TMPDIR/mlp.gguf" "$BATS_TEST_TMPDIR/block_sparse_moe.gguf"
+}

@@ -62,8 +62,11 @@
     ROW(granite4moe) \
     ROW(granitehybrid) \
     ROW(granitemoe) \
+    ROW(granite_swa) \
+    ROW(granite_moe_swa) \
     ROW(grok) \
     ROW(grovemoe) \
+    ROW(hrm_text) \
     ROW(hunyuan_dense) \
     ROW(hunyuan_moe) \
     ROW(hunyuan_vl) \
@@ -75,6 +78,7 @@
     ROW(jamba) \
     ROW(jina_bert_v2) \
     ROW(jina_bert_v3) \
+    ROW(k2_horizon) \
     ROW(kimi_k3) \
     ROW(kimi_linear) \
     ROW(laguna) \
@@ -88,6 +92,7 @@
     ROW(llama4) \
     ROW(llama_embed) \
     ROW(maincoder) \
+    ROW(maple) \
     ROW(mamba) \
     ROW(mamba2) \
     ROW(mellum) \
@@ -150,6 +155,7 @@
     ROW(smallthinker) \
     ROW(smollm3) \
     ROW(solar_open) \
+    ROW(spark2_5) \
     ROW(stablelm) \
     ROW(starcoder) \
     ROW(starcoder2) \

@@ -13,6 +13,29 @@ bool layers_new(const struct model_builder *builder, struct layers *ret_layers, 
     return true;
 }
 
+bool layers_of_list(const struct model_builder *builder, const struct json *list, struct layers *ret_layers,
+                    struct error *error)
+{
+    size_t n = json_count(list);
+    if (n > MAX_LISTED_LAYERS)
+        return error_set(error, "config.json: a list has %zu layers; the limit is %d", n, MAX_LISTED_LAYERS);
+    *ret_layers = (struct layers){n, arena_array(builder->model->arena, n + 1, sizeof(double))};
+    memset(ret_layers->values, 0, n * sizeof(double));
+    return true;
+}
+
+bool layers_set_all(struct model_builder *builder, const char *key, enum gguf_type type, double value,
+                    struct error *error)
+{
+    struct layers layers = {0};
+    if (!layers_new(builder, &layers, error))
+        return false;
+    for (uint64_t i = 0; i < layers.n; i++)
+        layers.values[i] = value;
+    layers_set(builder, key, type, &layers);
+    return true;
+}
+
 /* Returns the name of a layer type in later releases of transformers. */
 static const char *later_name(const char *text)
 {
@@ -110,6 +133,19 @@ bool emit_sliding_layers(struct model_builder *builder, struct error *error)
     if (!layers_new(builder, &layers, error))
         return false;
     layers_mark(&layers, hparams_get(builder->model->hparams, "layer_types"), "sliding_attention");
+    layers_set(builder, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
+    return true;
+}
+
+bool emit_listed_windows(struct model_builder *builder, struct error *error)
+{
+    struct layers layers = {0};
+    const struct json *types = hparams_get(builder->model->hparams, "layer_types");
+    if (!json_is(types, JSON_ARRAY))
+        return error_set(error, "config.json: layer_types is missing, or not a list");
+    if (!layers_of_list(builder, types, &layers, error))
+        return false;
+    layers_mark(&layers, types, "sliding_attention");
     layers_set(builder, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
     return true;
 }

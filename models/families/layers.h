@@ -13,6 +13,14 @@ struct layers {
 /* Makes a value for each layer of the dimensions; fails for no layers, or more than MAX_LISTED_LAYERS. */
 bool layers_new(const struct model_builder *builder, struct layers *ret_layers, struct error *error);
 
+/* Makes a 0 for each element of a list, which may have more or fewer than the model has layers. */
+bool layers_of_list(const struct model_builder *builder, const struct json *list, struct layers *ret_layers,
+                    struct error *error);
+
+/* Sets a key to the same F32 or BOOL for each layer. */
+bool layers_set_all(struct model_builder *builder, const char *key, enum gguf_type type, double value,
+                    struct error *error);
+
 /* Sets 1 for each layer with `text` in the list of strings `list`, or with its name in later releases of transformers:
  * "attention" has become "full_attention", "mamba" "linear_attention". Other layers keep their value. */
 void layers_mark(struct layers *layers, const struct json *list, const char *text);
@@ -37,3 +45,6 @@ bool layers_set_kv_heads(struct model_builder *builder, const struct layers *lay
 
 /* Sets attention.sliding_window_pattern, as bools: true for layers with "sliding_attention" in layer_types. */
 bool emit_sliding_layers(struct model_builder *builder, struct error *error);
+
+/* Like emit_sliding_layers(), with as many elements as layer_types has; fails without it. */
+bool emit_listed_windows(struct model_builder *builder, struct error *error);

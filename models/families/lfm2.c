@@ -89,7 +89,7 @@ static const struct key_row keys[] = {
 
 static bool emit_causal(struct model_builder *builder, struct error *error)
 {
-    if (strcmp(builder->hf->name, "Lfm2BidirectionalModel") == 0)
+    if (text_starts_with(builder->hf->name, "Lfm2Bidirectional"))
         gguf_set_bool(&builder->model->kvs, builder_key(builder, "attention.causal"), false);
     return true;
 }
@@ -219,12 +219,14 @@ const struct family lfm2_audio_family = {
 const struct family lfm2_embed_family = {
     .name = "lfm2-embed",
     .architecture = "lfm2",
-    .summary = "LFM2-ColBERT (embeddings)",
-    .hf = FAMILY_NAMES({"Lfm2Model", "model."}, {"Lfm2BidirectionalModel", "model."}),
+    .summary = "LFM2-ColBERT and LFM 2.5 encoders",
+    .hf = FAMILY_NAMES({"Lfm2Model", "model."}, {"Lfm2BidirectionalModel", "model."},
+                       {"Lfm2BidirectionalForMaskedLM", "model.", .since = 11382}),
     .tensors = {tensors, decoder_tensors},
     .keys = {base_keys, keys, KEYS({.emit = emit_causal}, {.emit = emit_pooling_type})},
     .vocabs = {&bpe_vocab},
     .told_by = "key:embedding_length_out|key:attention.causal|key:pooling_type",
+    .dropped_prefixes = TEXTS("lfm2."),
     .folder = dense_folder,
     .add_extras = add_dense,
     .rename = rename_tensor,

@@ -18,12 +18,17 @@ static bool emit_rope_sections(struct model_builder *builder, struct error *erro
     return true;
 }
 
-/* Counts the layers that predict; MiniCPM-V's are left out, but counted if config.json has their number. */
+/* Counts the layers that predict. The model without its head has none, whatever config.json says; MiniCPM-V's are left
+ * out, but counted if config.json has their number. */
 static bool adjust(struct model_builder *builder, struct error *error)
 {
-    if (strcmp(builder->hf->name, "MiniCPMV4_6ForConditionalGeneration") == 0)
+    bool is_inner = strcmp(builder->hf->name, "Qwen3_5TextModel") == 0;
+    if (is_inner || strcmp(builder->hf->name, "MiniCPMV4_6ForConditionalGeneration") == 0)
         dimensions_set(&builder->dimensions, "without_mtp", 1);
-    return gated_delta_count_predicting(builder, error);
+    if (!is_inner)
+        return gated_delta_count_predicting(builder, error);
+    nextn_set(&builder->dimensions, 0);
+    return true;
 }
 
 static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
@@ -42,12 +47,13 @@ const struct family qwen35_family = {
     .name = "qwen35",
     .summary = "Qwen 3.5, 3.6 and 3.8, dense",
     .hf = FAMILY_NAMES({"Qwen3_5ForConditionalGeneration"}, {"Qwen3_5ForCausalLM"},
-                       {"MiniCPMV4_6ForConditionalGeneration"}),
+                       {"Qwen3_5TextModel", .since = 11549}, {"MiniCPMV4_6ForConditionalGeneration"}),
     .tensors = {TENSORS({"mtp*", NULL, .when = "without_mtp"}, {"model.merger.*", NULL}), gated_delta_grouped_tensors,
                 gated_delta_tensors, plus_one_tensors, nextn_tensors, qwen_moe_tensors, decoder_tensors},
     .forms =
         CONFIG_FORMS({"Qwen3_5ForCausalLM", "qwen3_5_text", NULL, CONFIG_TABLES(silu_rows, config_rows), HALF_NOTE}),
-    .keys = {base_keys, moe_keys, gated_delta_keys, KEYS({.emit = emit_rope_sections})},
+    .keys = {base_keys, moe_keys, gated_delta_keys,
+             KEYS({.emit = emit_rope_sections}, {.emit = emit_pooling_type, .since = POOLING_OF_EMBEDDING_CONFIG})},
     .vocabs = {&bpe_vocab},
     .add_dimensions = gated_delta_add_dimensions,
     .adjust = adjust,

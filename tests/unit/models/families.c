@@ -125,6 +125,8 @@ static bool is_whole(const char *name)
         ".altup_",
         ".inp_gate",
         "layer_output_scale",
+        "attn_v_gate",
+        "hrm.z_l_init",
         "token_types",
         "position_embd",
         "cls",

@@ -19,6 +19,7 @@
  * there is a letter before the shape (stored_dtypes). */
 struct order {
     const char *name, *config, *tensors;
+    unsigned build;    /* of the converter that wrote the keys and tensors; 0: b10470 */
     const char *first; /* tensors of a file before that of the others; NULL: there is one file */
 
     /* Keys without the architecture; those of the tokenizer and most of general. left out. After a ':' f F32, b bool, s
@@ -263,11 +264,9 @@ static const struct checkpoint *add_target(const struct order *order, const char
     return derive(checkpoint, &(struct derive_options){.base = "target"}, error);
 }
 
-/* The orders were recorded from the converter of b10470. */
-static const struct references recorded = {10470};
-
 static void check_order(const struct order *order)
 {
+    const struct references recorded = {order->build != 0 ? order->build : 10470};
     const struct open_options options = {0};
     struct error error = {""};
     struct artifact artifact = {0};

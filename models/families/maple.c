@@ -1,0 +1,44 @@
+/* Maple: Qwen 3 MoE with windows, and no rope in the layers without one. conversion/maple.py. */
+#include "models/families/layers.h"
+#include "models/families/qwen.h"
+
+static const double limit_of_gates = 7; /* a constant of the model's own code */
+
+static bool emit_limits(struct model_builder *builder, struct error *error)
+{
+    return layers_set_all(builder, "swiglu_clamp_exp", GGUF_F32, limit_of_gates, error);
+}
+
+static bool compute_rotary(const struct model_builder *builder, double *ret_value, struct error *error)
+{
+    return rotary_of_head_dim(builder, 1, ret_value, error);
+}
+
+static bool check(struct model_builder *builder, struct error *error)
+{
+    const struct hparams *hparams = builder->model->hparams;
+    double n_shared;
+    if (!builder_number(builder, "num_shared_experts", 0, &n_shared, error))
+        return false;
+    if (!json_string_is(hparams_get(hparams, "hidden_act"), "silu") || n_shared != 0 ||
+        !json_bool(hparams_get(hparams, "norm_topk_prob"), true) ||
+        !json_bool(hparams_get(hparams, "nope_on_global_attention"), false))
+        return error_set(error, "config.json: only hidden_act 'silu', no shared experts, norm_topk_prob and "
+                                "nope_on_global_attention are supported");
+    return true;
+}
+
+const struct family maple_family = {
+    .name = "maple",
+    .summary = "Maple",
+    .since = 11138,
+    .hf = FAMILY_NAMES({"MapleForCausalLM"}),
+    .tensors = {qk_norm_tensors, qwen_moe_tensors, decoder_tensors},
+    .keys = {base_keys,
+             KEYS({"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
+                  {"rope.dimension_count", GGUF_U32, .compute = compute_rotary},
+                  {"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window"}, {.emit = emit_listed_windows},
+                  {"expert_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size"}, {.emit = emit_limits})},
+    .vocabs = {&bpe_vocab},
+    .adjust = check,
+};

@@ -9,6 +9,22 @@
 #include <string.h>
 
 static const struct relation_row tensors[] = {
+    {"model.t2d", NULL},
+    {"model.d2t", NULL},
+    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", "(head pair half) ... -> (head half pair) ...", "head",
+     .when = "adjacent_pairs"},
+    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", "(kv_head pair half) ... -> (kv_head half pair) ...",
+     "kv_head", .when = "adjacent_pairs"},
+    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm", "(pair half) -> (half pair)", .when = "adjacent_pairs"},
+    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm", "(pair half) -> (half pair)", .when = "adjacent_pairs"},
+    {"model.layers.{}.self_attn.sinks", "blk.{}.attn_sinks.weight", .parallel = "row"},
+    {"model.layers.{}.attention_conv.base_kernel", "blk.{}.attn_conv_base"},
+    {"model.layers.{}.attention_conv.kernel_projection", "blk.{}.attn_conv_proj"},
+    {"model.layers.{}.mlp_conv.base_kernel", "blk.{}.ffn_conv_base"},
+    {"model.layers.{}.mlp_conv.kernel_projection", "blk.{}.ffn_conv_proj"},
+    {"model.candidate_selector.predecessor_codebook", "selector_predecessor.weight"},
+    {"model.candidate_selector.successor_codebook", "selector_successor.weight"},
+    {"model.candidate_selector.hidden_projection", "selector_hidden"},
     {"model.fc", "fc"},
     {"model.hidden_norm", "enc.output_norm"},
     {"model.markov_head.markov_w1", "markov_w1", .parallel = "row"},
@@ -26,9 +42,11 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
         name = arena_printf(arena, "%s%s", prefix, name);
     bool is_left_out =
         (text_starts_with(name, "model.embed_tokens.") && dimensions_get(dimensions, "embedding") == 0) ||
-        (text_starts_with(name, "model.lm_head.") && dimensions_get(dimensions, "head") == 0);
+        (text_starts_with(name, "model.lm_head.") && dimensions_get(dimensions, "own_head") == 0);
     return direction == FORWARD && is_left_out ? NULL : name;
 }
+
+extern const struct family muse_glimmer_assistant_family;
 
 static bool is_dspark(const struct model_builder *builder)
 {
@@ -52,7 +70,9 @@ static bool adjust(struct model_builder *builder, struct error *error)
     bool keeps = !is_dspark(builder) || !has_all || follows(&builder->model->references, DFLASH_CAUSAL);
     dimensions_set(&builder->dimensions, "embedding",
                    keeps && json_bool(hparams_get(hparams, "has_embed_tokens"), true));
-    dimensions_set(&builder->dimensions, "head", !is_dspark(builder) || !has_all);
+    dimensions_set(&builder->dimensions, "adjacent_pairs",
+                   !json_bool(hparams_get(hparams, "rope_is_neox_style"), true));
+    dimensions_set(&builder->dimensions, "own_head", !is_dspark(builder) || !has_all);
     return true;
 }
 
@@ -223,9 +243,13 @@ static bool emit_dspark(struct model_builder *builder, struct error *error)
     return true;
 }
 
-/* Sets the target layers, whose numbers begin with the embedding. */
+/* Sets the target layers, whose numbers begin with the embedding; those of speculators do already. */
 static bool emit_target_layers(struct model_builder *builder, struct error *error)
 {
+    const struct hparams *hparams = builder->model->hparams;
+    const struct json *inputs = hparams_get(hparams, "aux_hidden_state_layer_ids");
+    if (is_dspark(builder) && is_given(inputs) && hparams_get(hparams, "dflash_config") == NULL)
+        return draft_list_target_layers(builder, inputs, 0, error);
     return draft_list_target_layers(builder, own_value(builder, "target_layer_ids"), 1, error);
 }
 
@@ -295,6 +319,33 @@ static bool has_mask_embedding(const struct checkpoint *checkpoint)
     return false;
 }
 
+/* Adds the target's tokens if the draft has fewer. */
+static bool add_tokens(struct model_builder *builder, struct error *error)
+{
+    const struct hparams *hparams = builder->model->hparams;
+    const struct json *head = hparams_get(hparams, "markov_head_type");
+    uint64_t n_vocab, n_drafted = 0;
+    if (!is_dspark(builder))
+        return true;
+    if (is_given(head) && !json_string_is(head, "vanilla"))
+        return error_set(error, "config.json: markov_head_type is not 'vanilla', the only one that is supported");
+    json_u64(hparams_get(hparams, "draft_vocab_size"), &n_drafted);
+    if (!json_u64(hparams_get(hparams, "vocab_size"), &n_vocab))
+        return error_set(error, "config.json: vocab_size is not a number of tokens");
+    if (n_drafted > n_vocab)
+        return error_set(error, "config.json: draft_vocab_size is %llu, more than the %llu of vocab_size",
+                         (unsigned long long)n_drafted, (unsigned long long)n_vocab);
+    const struct tensor *table = tensor_set_find_text(builder->model->checkpoint->tensors, "d2t");
+    if (table == NULL && n_drafted > 0 && n_drafted < n_vocab)
+        return error_set(error, "draft_vocab_size is below vocab_size, but there is no tensor 'd2t'");
+    return draft_add_tokens(builder, n_vocab, error);
+}
+
+static void put_tokens_last(struct model_builder *builder)
+{
+    builder_put_last(builder, "d2t");
+}
+
 static bool check_target(struct model_builder *builder, struct error *error)
 {
     struct document *config;
@@ -302,17 +353,24 @@ static bool check_target(struct model_builder *builder, struct error *error)
         return false;
     document_close(config);
     if (!has_mask_embedding(builder->model->checkpoint) || !follows(&builder->model->references, MASK_EMBEDDING))
-        return true;
+        return add_tokens(builder, error);
     unsigned absent = change_rows[MASK_EMBEDDING].absent;
     return error_set(
         error, "mask_embedding.pt is not supported; llama.cpp b%u and older builds leave it out: use -o llama.cpp=b%u",
         absent, absent);
 }
 
+/* DFlash has the token in dflash_config only. */
 static bool set_mask_token(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     uint64_t id;
-    const struct json *value = own_value(builder, "mask_token_id");
+    bool is_nested = hparams_get(builder->model->hparams, "dflash_config") != NULL;
+    bool is_flat = is_dspark(builder) || builder->family == &muse_glimmer_assistant_family;
+    const struct json *value = NULL;
+    if (is_nested)
+        value = of_dflash_config(builder, "mask_token_id");
+    else if (is_flat)
+        value = hparams_get(builder->model->hparams, "mask_token_id");
     if (value == NULL || json_type(value) == JSON_NULL)
         return true;
     if (!json_u64(value, &id) || id > UINT32_MAX)
@@ -323,9 +381,10 @@ static bool set_mask_token(struct model_builder *builder, const struct vocab_inp
 
 const struct family dflash_family = {
     .name = "dflash",
-    .summary = "DFlash, DSpark",
-    .hf = FAMILY_NAMES({"DFlashDraftModel"}, {"Qwen3DSparkModel"}, {"DSparkDraftModel"},
-                       {"Lfm2DSparkDraftModel", .since = 10593}),
+    .summary = "DFlash 1 and 2, DSpark",
+    .hf = FAMILY_NAMES({"DFlashDraftModel"}, {"DFlash2DraftModel", .since = 10662}, {"Qwen3DSparkModel"},
+                       {"DSparkDraftModel"}, {"DSparkSpeculator"}, {"Lfm2DSparkDraftModel", .since = 10593},
+                       {"LingDSparkModel", .since = 10531}),
     .tensors = {tensors, qk_norm_tensors, decoder_tensors},
     .keys = {base_keys, KEYS({.emit = emit_pooling_type}, {.emit = emit_rotary, .since = DFLASH_ROTARY},
                              {.emit = emit_block_size}, {.emit = emit_numbers, .since = DFLASH_KEYS},
@@ -333,8 +392,41 @@ const struct family dflash_family = {
                              {.emit = emit_window}, {.emit = emit_causal_of_draft, .since = DFLASH_CAUSAL},
                              {.emit = emit_sections, .since = DFLASH_KEYS}, {.emit = emit_dspark})},
     .drafts = true,
+    .stored_types = STORED_TYPES({"d2t", &i64_dtype}),
     .rename = rename_tensor,
+    .arrange = put_tokens_last,
     .adjust = adjust,
+    .add_extras = check_target,
+    .after_vocab = set_mask_token,
+};
+
+/* Muse Glimmer's own draft, of the same architecture. conversion/muse_glimmer.py. */
+static bool emit_assistant_window(struct model_builder *builder, struct error *error)
+{
+    static const struct key_row window[] = {{"attention.sliding_window", GGUF_U32, IF_TRUE, "sliding_window"}, {0}};
+    const struct hparams *hparams = builder->model->hparams;
+    double size;
+    if (!builder_number(builder, "sliding_window", 0, &size, error))
+        return false;
+    if (size == 0 || json_count(hparams_get(hparams, "layer_types")) == 0)
+        return true;
+    return builder_emit(builder, window, error) && emit_listed_windows(builder, error);
+}
+
+static bool emit_assistant_targets(struct model_builder *builder, struct error *error)
+{
+    return draft_list_target_layers(builder, hparams_get(builder->model->hparams, "target_layer_ids"), 1, error);
+}
+
+const struct family muse_glimmer_assistant_family = {
+    .name = "dflash-muse-glimmer",
+    .architecture = "dflash",
+    .summary = "Muse Glimmer's draft",
+    .hf = FAMILY_NAMES({"MuseGlimmerAssistantModel"}),
+    .tensors = {tensors, qk_norm_tensors, decoder_tensors},
+    .keys = {base_keys, KEYS({"block_size", GGUF_U32, REQUIRED, "block_size"}, {.emit = emit_assistant_targets},
+                             {.emit = emit_assistant_window})},
+    .drafts = true,
     .add_extras = check_target,
     .after_vocab = set_mask_token,
 };

@@ -1,5 +1,11 @@
 #include "models/families/drafts.h"
 
+#include "base/little_endian.h"
+#include "quant/convert.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
 bool draft_open_target(const struct model_builder *builder, struct document **ret_config, struct error *error)
 {
     const struct checkpoint *target = checkpoint_base(builder->model->checkpoint, BASE_TARGET);
@@ -38,5 +44,51 @@ bool draft_list_target_layers(struct model_builder *builder, const struct json *
         *layer += added;
     }
     draft_set_target_layers(builder, layers, n_layers);
+    return true;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static bool check_ids(const int64_t *ids, uint64_t n_ids, uint64_t n_vocab, struct arena *arena, struct error *error)
+{
+    int64_t *sorted = arena_copy(arena, ids, n_ids * sizeof *ids);
+    qsort(sorted, n_ids, sizeof *sorted, compare_ids);
+    if (n_ids > 0 && (sorted[0] < 0 || (uint64_t)sorted[n_ids - 1] >= n_vocab))
+        return error_set(error, "tensor 'd2t' leads to tokens %" PRId64 " to %" PRId64 ", where the base has %" PRIu64,
+                         sorted[0], sorted[n_ids - 1], n_vocab);
+    for (uint64_t i = 1; i < n_ids; i++)
+        if (sorted[i] == sorted[i - 1])
+            return error_set(error, "tensor 'd2t' leads to token %" PRId64 " twice", sorted[i]);
+    return true;
+}
+
+bool draft_add_tokens(struct model_builder *builder, uint64_t n_vocab, struct error *error)
+{
+    static const char name[] = "d2t";
+    struct arena *arena = builder->model->arena;
+    const struct tensor *tensor = tensor_set_find_text(builder->model->checkpoint->tensors, name);
+    if (tensor == NULL)
+        return true;
+    if (tensor->refusal != NULL || dtype_kernels(tensor->dtype).decode == NULL)
+        return error_set(error, "tensor '%s': %s", name, tensor->refusal ? tensor->refusal : "it has no numbers");
+    const struct view *view = tensor_view(tensor, arena);
+    uint64_t n_ids = view->n_elements;
+    float *steps = arena_array(arena, n_ids + 1, sizeof *steps);
+    int64_t *ids = arena_array(arena, n_ids + 1, sizeof *ids);
+    if (!convert_values(view, 0, n_ids, steps, error))
+        return false;
+    for (uint64_t i = 0; i < n_ids; i++) {
+        if (!(steps[i] > (float)INT32_MIN && steps[i] < (float)INT32_MAX))
+            return error_set(error, "tensor '%s' has a value that is not a 32-bit integer", name);
+        ids[i] = (int64_t)steps[i] + (int64_t)i;
+    }
+    if (!check_ids(ids, n_ids, n_vocab, arena, error))
+        return false;
+    little_endian(ids, n_ids, sizeof *ids);
+    tensor_set_add_view(builder->model->tensors, name, view_literal(arena, &i64_dtype, 1, &n_ids, ids));
     return true;
 }

@@ -18,3 +18,7 @@ void draft_set_target_layers(struct model_builder *builder, const int64_t *layer
  * or empty. */
 bool draft_list_target_layers(struct model_builder *builder, const struct json *list, int64_t added,
                               struct error *error);
+
+/* Adds the tensor d2t, if the checkpoint has it: the target model's token, below `n_vocab`, for each token of the draft
+ * model, which stores the difference of the two numbers. */
+bool draft_add_tokens(struct model_builder *builder, uint64_t n_vocab, struct error *error);

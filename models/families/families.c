@@ -110,6 +110,7 @@
     ROW(modern_bert) \
     ROW(mpt) \
     ROW(muse_glimmer) \
+    ROW(muse_glimmer_assistant) \
     ROW(nanbeige) \
     ROW(nemotron) \
     ROW(nemotron_h) \

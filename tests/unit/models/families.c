@@ -14,7 +14,8 @@ static void check_names(const struct family *const *table)
         bool is_projector = table == projectors;
         CHECK_NAMED(family->name != NULL && family->summary != NULL && family->hf[0].name != NULL, family->name);
         CHECK_NAMED(family->tensors[0] != NULL && family->keys[0] != NULL, family->name);
-        CHECK_NAMED((family->vocabs[0] == NULL) == (is_projector || strcmp(family->name, "dflash") == 0) &&
+        CHECK_NAMED((family->vocabs[0] == NULL) ==
+                            (is_projector || strcmp(family_architecture(family), "dflash") == 0) &&
                         (family->tower != NULL) == is_projector,
                     family->name);
         CHECK_NAMED(!is_projector || strcmp(family_architecture(family), "clip") == 0, family->name);
@@ -126,6 +127,9 @@ static bool is_whole(const char *name)
         ".inp_gate",
         "layer_output_scale",
         "attn_v_gate",
+        "attn_conv_",
+        "ffn_conv_",
+        "selector_",
         "hrm.z_l_init",
         "token_types",
         "position_embd",

@@ -11,6 +11,7 @@
 
 /* "latent_gate" stands for the g_proj of layers with latent attention. */
 static const struct relation_row tensors[] = {
+    {"linear_proj.*", NULL}, /* of pictures */
     {"model.word_embeddings", "token_embd", .parallel = "row"},
     {ATTENTION ".A_log", "blk.{}.ssm_a", "row -> row 1", "row", .map = &plus_exp},
     {ATTENTION ".f_proj", "blk.{}.ssm_f_a", .parallel = "row"},
@@ -85,6 +86,31 @@ static bool emit_clamps(struct model_builder *builder, struct error *error)
            layers_emit_listed(builder, "swiglu_clamp_shexp", "share_expert_swiglu_limit_list", error);
 }
 
+/* Sets the sections of the rope of Ling 3 VL: of time, height and width. */
+static bool emit_sections(struct model_builder *builder, struct error *error)
+{
+    const struct hparams *hparams = builder->model->hparams;
+    const struct json *section = json_first(hparams_get(hparams, "mrope_section"));
+    struct buffer elements = {0};
+    uint64_t n_rotary, size, sum = 0;
+    if (strcmp(builder->hf->name, "BailingMoeV3VLForConditionalGeneration") != 0)
+        return true;
+    if (!hparams_count(hparams, "qk_rope_head_dim", 1, INT32_MAX, &n_rotary, error))
+        return false;
+    for (unsigned i = 0; i < 4; i++, section = section != NULL ? json_next(section) : NULL) {
+        bool is_known = i < 3 && json_u64(section, &size) && size <= INT32_MAX;
+        sum += is_known ? size : 0;
+        buffer_append_le(&elements, is_known ? (uint32_t)size : 0, 4);
+    }
+    if (2 * sum != n_rotary) {
+        buffer_free(&elements);
+        return error_set(error, "config.json: the sum of mrope_section is %llu, but half of qk_rope_head_dim is %llu",
+                         (unsigned long long)sum, (unsigned long long)n_rotary / 2);
+    }
+    gguf_set_array(&builder->model->kvs, builder_key(builder, "rope.dimension_sections"), GGUF_I32, 4, &elements);
+    return true;
+}
+
 static const struct key_row keys[] = {
     {.emit = emit_kv_heads},
     {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
@@ -107,13 +133,14 @@ static const struct key_row keys[] = {
     {"expert_weights_norm", GGUF_BOOL, REQUIRED, "norm_topk_prob"},
     {.emit = emit_clamps},
     {.emit = nextn_emit},
+    {.emit = emit_sections},
     {0},
 };
 
 const struct family bailingmoe3_family = {
     .name = "bailingmoe3",
-    .summary = "Ling 3",
-    .hf = FAMILY_NAMES({"BailingMoeV3ForCausalLM"}),
+    .summary = "Ling 3, Ling 3 VL (language model)",
+    .hf = FAMILY_NAMES({"BailingMoeV3ForCausalLM"}, {"BailingMoeV3VLForConditionalGeneration", .since = 11173}),
     .tensors = {tensors, kda_attention_tensors, nextn_tensors, expert_tensors, router_tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},

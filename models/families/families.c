@@ -71,6 +71,7 @@
     ROW(hunyuan_moe) \
     ROW(hunyuan_vl) \
     ROW(hy_v3) \
+    ROW(hy_v4) \
     ROW(internlm2) \
     ROW(internlm3) \
     ROW(jais2) \

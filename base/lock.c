@@ -10,15 +10,6 @@ void lock_init(struct lock *lock)
     pthread_mutex_init(&lock->mutex, NULL);
 }
 
-void lock_init_recursive(struct lock *lock)
-{
-    pthread_mutexattr_t attributes;
-    pthread_mutexattr_init(&attributes);
-    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(&lock->mutex, &attributes);
-    pthread_mutexattr_destroy(&attributes);
-}
-
 void lock_destroy(struct lock *lock)
 {
     pthread_mutex_destroy(&lock->mutex);

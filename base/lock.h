@@ -21,7 +21,6 @@ struct lock {
     }
 
 void lock_init(struct lock *lock);
-void lock_init_recursive(struct lock *lock); /* its owner may take it again */
 void lock_destroy(struct lock *lock);
 void lock_take(struct lock *lock);
 void lock_drop(struct lock *lock);

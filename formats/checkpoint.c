@@ -4,6 +4,7 @@
 #include "base/lock.h"
 #include "formats/components.h"
 #include "formats/documents.h"
+#include "formats/once.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,14 +22,16 @@ struct notes {
     size_t n_notes;
 };
 
+/* An object of checkpoint_once() or checkpoint_try(), whose maker is the other one's NULL. */
 struct made {
     checkpoint_maker *make;
-    struct arena *arena; /* holds this structure too */
-    const void *value;
+    checkpoint_trier *try_to;
+    struct once once;
     struct made *next;
 };
 
-struct once {
+/* The last made first: each may use those that come after it. */
+struct made_objects {
     struct lock lock;
     struct made *first;
 };
@@ -64,11 +67,11 @@ static void release_shared(void *context)
     lock_destroy(&checkpoint->notes->lock);
 }
 
-static struct once *once_new(struct arena *arena)
+static struct made_objects *made_objects_new(struct arena *arena)
 {
-    struct once *once = arena_alloc(arena, sizeof *once);
-    lock_init_recursive(&once->lock);
-    return once;
+    struct made_objects *objects = arena_alloc(arena, sizeof *objects);
+    lock_init(&objects->lock);
+    return objects;
 }
 
 struct checkpoint *checkpoint_new(const char *path)
@@ -81,7 +84,7 @@ struct checkpoint *checkpoint_new(const char *path)
     checkpoint->documents = documents_new();
     checkpoint->notes = arena_alloc(arena, sizeof *checkpoint->notes);
     lock_init(&checkpoint->notes->lock);
-    checkpoint->once = once_new(arena);
+    checkpoint->made = made_objects_new(arena);
     arena_on_free(arena, release_shared, checkpoint);
     arena_on_free(arena, release_own, checkpoint);
     return checkpoint;
@@ -108,7 +111,7 @@ struct checkpoint *checkpoint_derive(const struct checkpoint *origin)
     derived->metadata = gguf_kvs_copy(&origin->metadata);
     derived->differing = gguf_kvs_copy(&origin->differing);
     derived->documents = documents_new();
-    derived->once = once_new(arena);
+    derived->made = made_objects_new(arena);
     derived->bases = NULL;
     derived->n_bases = 0;
     arena_on_free(arena, release_own, derived);
@@ -118,42 +121,70 @@ struct checkpoint *checkpoint_derive(const struct checkpoint *origin)
 
 struct making {
     const struct checkpoint *checkpoint;
-    checkpoint_maker *make;
     struct made *made;
 };
 
-static void run_maker(void *context)
+/* Moves an object before those that it may use. */
+static void move_to_front(struct made_objects *objects, struct made *made)
 {
-    struct making *making = context;
-    struct arena *arena = arena_new();
-    struct made *made = arena_alloc(arena, sizeof *made);
-    *made = (struct made){making->make, arena, making->make(making->checkpoint, arena), NULL};
-    made->next = making->checkpoint->once->first; /* what make() may have added to */
-    making->made = making->checkpoint->once->first = made;
+    struct made **place = &objects->first;
+    lock_take(&objects->lock);
+    while (*place != made)
+        place = &(*place)->next;
+    *place = made->next;
+    made->next = objects->first;
+    objects->first = made;
+    lock_drop(&objects->lock);
+}
+
+static const void *run_maker(void *context, struct arena *arena, struct error *error)
+{
+    const struct making *making = context;
+    const struct made *made = making->made;
+    const void *value =
+        made->make != NULL ? made->make(making->checkpoint, arena) : made->try_to(making->checkpoint, arena, error);
+    move_to_front(making->checkpoint->made, making->made);
+    return value;
+}
+
+static struct made *made_by(struct made_objects *objects, checkpoint_maker *make, checkpoint_trier *try_to)
+{
+    attempt_lock(&objects->lock);
+    struct made *made = objects->first;
+    while (made != NULL && (made->make != make || made->try_to != try_to))
+        made = made->next;
+    if (made == NULL) {
+        made = memory_alloc(sizeof *made);
+        *made = (struct made){.make = make, .try_to = try_to, .next = objects->first};
+        once_init(&made->once);
+        objects->first = made;
+    }
+    attempt_unlock(&objects->lock);
+    return made;
 }
 
 const void *checkpoint_once(const struct checkpoint *checkpoint, checkpoint_maker *make)
 {
-    struct making making = {checkpoint, make, NULL};
-    size_t lacking = 0;
-    attempt_lock(&checkpoint->once->lock);
-    for (struct made *made = checkpoint->once->first; made != NULL && making.made == NULL; made = made->next)
-        making.made = made->make == make ? made : NULL;
-    if (making.made == NULL)
-        lacking = attempt_lacking(run_maker, &making);
-    attempt_unlock(&checkpoint->once->lock);
-    if (making.made == NULL)
-        memory_exhausted(lacking);
-    return making.made->value;
+    struct making making = {checkpoint, made_by(checkpoint->made, make, NULL)};
+    return once_value(&making.made->once, run_maker, &making);
 }
 
-static void free_made(struct once *once)
+const void *checkpoint_try(const struct checkpoint *checkpoint, checkpoint_trier *make, struct error *error)
 {
-    for (struct made *made = once->first, *next; made != NULL; made = next) {
+    struct making making = {checkpoint, made_by(checkpoint->made, NULL, make)};
+    const void *value;
+    once_get(&making.made->once, run_maker, &making, &value, error);
+    return value;
+}
+
+static void free_made(struct made_objects *objects)
+{
+    for (struct made *made = objects->first, *next; made != NULL; made = next) {
         next = made->next;
-        arena_free(made->arena);
+        once_destroy(&made->once);
+        free(made);
     }
-    lock_destroy(&once->lock);
+    lock_destroy(&objects->lock);
 }
 
 void checkpoint_close(const struct checkpoint *checkpoint)
@@ -162,7 +193,7 @@ void checkpoint_close(const struct checkpoint *checkpoint)
         return;
     struct base *bases = checkpoint->bases;
     size_t n_bases = checkpoint->n_bases;
-    free_made(checkpoint->once);
+    free_made(checkpoint->made);
     documents_free(checkpoint->documents);
     arena_free(checkpoint->arena);
     while (n_bases-- > 0)

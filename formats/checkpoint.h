@@ -101,8 +101,8 @@ struct checkpoint {
 
     struct documents *documents; /* documents.h */
     struct notes *notes;
-    struct once *once;  /* checkpoint_once() */
-    struct base *bases; /* checkpoints that it is made from or needs; closed after it */
+    struct made_objects *made; /* checkpoint_once() */
+    struct base *bases;        /* checkpoints that it is made from or needs; closed after it */
     size_t n_bases;
 };
 
@@ -166,7 +166,10 @@ void checkpoint_hint(const struct checkpoint *checkpoint, enum subject subject, 
 size_t checkpoint_notes(const struct checkpoint *checkpoint);
 struct note checkpoint_note_at(const struct checkpoint *checkpoint, size_t index);
 
-/* Returns an object made from a checkpoint once, for all callers: by make(checkpoint, arena), in an arena that is freed
- * with the checkpoint. Other threads wait meanwhile. Safe from any thread; make() may call it for other objects. */
+/* Return an object made from a checkpoint once (once.h), for all callers: by make(checkpoint, arena), in an arena that
+ * is freed with the checkpoint. Safe from any thread; makers may ask for other objects. checkpoint_try() returns NULL,
+ * with the reason, if make() does, and keeps nothing that was made without a source. */
 typedef const void *checkpoint_maker(const struct checkpoint *checkpoint, struct arena *arena);
+typedef const void *checkpoint_trier(const struct checkpoint *checkpoint, struct arena *arena, struct error *error);
 const void *checkpoint_once(const struct checkpoint *checkpoint, checkpoint_maker *make);
+const void *checkpoint_try(const struct checkpoint *checkpoint, checkpoint_trier *make, struct error *error);

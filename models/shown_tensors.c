@@ -166,20 +166,18 @@ bool shown_tensors_renamed(const struct checkpoint *checkpoint, enum shown_names
         *ret_shown = shown_tensors_of(checkpoint, arena);
         return true;
     }
-    if (names == NAMES_HF)
-        shown.canonical = hf_model_new(checkpoint, NULL, error);
-    else
+    const struct hf_model *canonical = names == NAMES_HF ? hf_model_of(checkpoint, error) : NULL;
+    if (names == NAMES_GGUF)
         shown.gguf = gguf_model_new(checkpoint, references, error);
-    if (shown.canonical == NULL && shown.gguf == NULL)
+    if (canonical == NULL && shown.gguf == NULL)
         return error_prefix(error, "tensors/ cannot use the names of %s",
                             names == NAMES_HF ? "model.safetensors" : "model.gguf");
-    shown.set = placed(shown.canonical != NULL ? shown.canonical->tensors : shown.gguf->tensors, arena);
+    shown.set = placed(canonical != NULL ? canonical->tensors : shown.gguf->tensors, arena);
     *ret_shown = shown;
     return true;
 }
 
 void shown_tensors_close(struct shown_tensors *shown)
 {
-    hf_model_free(shown->canonical);
     gguf_model_free(shown->gguf);
 }

@@ -14,7 +14,6 @@ struct shown_tensors {
     const struct tensor_set *set;           /* sealed: as stored, or under other names */
     const struct tensor_set *added;         /* sealed: unpacked tensors with new names; NULL: none */
     const struct unpacked *const *unpacked; /* by tensor: its packed weight; NULL: as stored. NULL: nothing is packed */
-    struct hf_model *canonical;             /* owns the set's tensors for NAMES_HF; else NULL */
     struct gguf_model *gguf;                /* owns the set's tensors for NAMES_GGUF; else NULL */
     const struct importance *importances;   /* by tensor, set by the owner of the importance matrix; NULL: none */
 };

@@ -17,8 +17,8 @@ enum { FLAG_BRIEF, FLAG_JSON };
 /* One of the two sources. */
 struct side {
     const struct checkpoint *checkpoint;
-    struct gguf_model *model;   /* the source as GGUF; NULL: impossible */
-    struct hf_model *canonical; /* under Hugging Face names; NULL: not needed, or impossible */
+    struct gguf_model *model;         /* the source as GGUF; NULL: impossible */
+    const struct hf_model *canonical; /* under Hugging Face names; NULL: not needed, or impossible */
 };
 
 static bool open_side(struct side *side, const char *path, const struct options *options, struct error *error)
@@ -33,7 +33,6 @@ static bool open_side(struct side *side, const char *path, const struct options 
 
 static void close_side(struct side *side)
 {
-    hf_model_free(side->canonical);
     gguf_model_free(side->model);
     checkpoint_close(side->checkpoint);
 }
@@ -172,8 +171,8 @@ static struct common common_names(struct side *a, struct side *b, bool as_gguf)
         return own;
     if (as_gguf)
         return (struct common){a->model->tensors, b->model->tensors, "GGUF"};
-    a->canonical = hf_model_new(a->checkpoint, NULL, &unused);
-    b->canonical = hf_model_new(b->checkpoint, NULL, &unused);
+    a->canonical = hf_model_of(a->checkpoint, &unused);
+    b->canonical = hf_model_of(b->checkpoint, &unused);
     if (a->canonical == NULL || b->canonical == NULL || !share_names(a->canonical->tensors, b->canonical->tensors))
         return own;
     return (struct common){a->canonical->tensors, b->canonical->tensors, "Hugging Face"};

@@ -66,14 +66,13 @@ static bool check(const char *layout, const char *path, const struct options *op
 {
     struct layout_request request;
     struct layout_product product;
-    struct hf_model *model = NULL;
+    const struct hf_model *model = NULL;
     const struct checkpoint *checkpoint =
         layout_find(layout, arena, &request, error) ? lib_open_checkpoint(path, options, error) : NULL;
-    bool fits = checkpoint != NULL && (model = hf_model_new(checkpoint, NULL, error)) != NULL &&
+    bool fits = checkpoint != NULL && (model = hf_model_of(checkpoint, error)) != NULL &&
                 layout_make(request.file, request.parameters, model, arena, &product, error);
     if (fits)
         print_product(&product, model->tensors);
-    hf_model_free(model);
     checkpoint_close(checkpoint);
     return fits;
 }

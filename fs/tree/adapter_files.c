@@ -28,7 +28,12 @@ static const struct checkpoint *open_base(const struct tree *tree, struct error 
     return base;
 }
 
-static void *make_model(void *context, struct error *error)
+static void free_model(void *model)
+{
+    gguf_model_free(model);
+}
+
+static const void *make_model(void *context, struct arena *arena, struct error *error)
 {
     struct adapter_files *adapter = context;
     const struct checkpoint *checkpoint = tree_checkpoint(adapter->tree),
@@ -41,8 +46,10 @@ static void *make_model(void *context, struct error *error)
     struct gguf_model *model =
         base != NULL ? gguf_adapter_new(checkpoint, base, &tree_options(adapter->tree)->references, folds_scale, error)
                      : NULL;
-    if (model != NULL)
-        model->edits = &tree_options(adapter->tree)->edits;
+    if (model == NULL)
+        return NULL;
+    model->edits = &tree_options(adapter->tree)->edits;
+    arena_on_free(arena, free_model, model);
     return model;
 }
 

@@ -4,15 +4,13 @@
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/hf_files.h"
-#include "fs/tree/lazy.h"
 
+#include "formats/once.h"
 #include "models/engines/bitsandbytes.h"
-
-#include <stdlib.h>
 
 struct bitsandbytes_files {
     struct tree *tree;
-    struct lazy models; /* struct models */
+    struct once models; /* struct models */
 };
 
 /* The shards of a type, or why it has none. */
@@ -22,8 +20,6 @@ struct planned {
 };
 
 struct models {
-    struct arena *arena;
-    struct hf_model *plain;
     const struct loaded_model *loaded;
     struct planned *planned; /* by type */
 };
@@ -36,54 +32,41 @@ struct type_file {
     const char *refusal; /* why there is no such file; NULL: there may be one */
 };
 
-static void free_models(void *value)
-{
-    struct models *models = value;
-    if (models == NULL)
-        return;
-    arena_free(models->arena);
-    hf_model_free(models->plain);
-    free(models);
-}
-
 static uint64_t size_limit(const struct tree *tree)
 {
     uint64_t size = tree_options(tree)->shard_size;
     return size != 0 ? size : shards_usual_size;
 }
 
-static void plan_shards(struct models *made, uint64_t limit)
+static void plan_shards(struct models *made, uint64_t limit, struct arena *arena)
 {
     struct error error;
     size_t n_types = 0;
     while (bnb_types[n_types].name != NULL)
         n_types++;
-    made->planned = arena_array(made->arena, n_types, sizeof *made->planned);
+    made->planned = arena_array(arena, n_types, sizeof *made->planned);
     for (size_t i = 0; i < n_types; i++)
-        if (!bnb_plan_shards(made->loaded, &bnb_types[i], limit, made->arena, &made->planned[i].shards, &error))
-            made->planned[i].refusal = arena_strdup(made->arena, error.message);
+        if (!bnb_plan_shards(made->loaded, &bnb_types[i], limit, arena, &made->planned[i].shards, &error))
+            made->planned[i].refusal = arena_strdup(arena, error.message);
 }
 
-static void *make_models(void *context, struct error *error)
+static const void *make_models(void *context, struct arena *arena, struct error *error)
 {
     const struct bitsandbytes_files *files = context;
-    struct models *made = memory_alloc(sizeof *made);
-    *made = (struct models){.arena = arena_new(), .plain = hf_model_new(tree_checkpoint(files->tree), NULL, error)};
-    if (made->plain != NULL)
-        made->loaded = loaded_model_new(made->arena, made->plain, error);
-    if (made->loaded != NULL && bnb_quantizes_any(made->loaded, error)) {
-        plan_shards(made, size_limit(files->tree));
-        return made;
-    }
-    free_models(made);
-    return NULL;
+    struct models *made = arena_alloc(arena, sizeof *made);
+    const struct hf_model *plain = hf_model_of(tree_checkpoint(files->tree), error);
+    made->loaded = plain != NULL ? loaded_model_new(arena, plain, error) : NULL;
+    if (made->loaded == NULL || !bnb_quantizes_any(made->loaded, error))
+        return NULL;
+    plan_shards(made, size_limit(files->tree), arena);
+    return made;
 }
 
 /* Returns NULL, with the reason, if there are no models. The reason stays with its file, as in engine_files.c. */
 static const struct models *models_of(struct bitsandbytes_files *files, struct error *error)
 {
-    void *models;
-    lazy_get(&files->models, make_models, files, &models, error);
+    const void *models;
+    once_get(&files->models, make_models, files, &models, error);
     return models;
 }
 
@@ -134,7 +117,7 @@ static enum outcome write_generation_config(void *context, struct buffer *out, s
 
 static void release(void *context)
 {
-    lazy_destroy(&((struct bitsandbytes_files *)context)->models);
+    once_destroy(&((struct bitsandbytes_files *)context)->models);
 }
 
 static void prepare(void *context)
@@ -199,7 +182,7 @@ static bool add(struct tree *tree, struct error *error)
     if (!has_config || checkpoint->kind == CHECKPOINT_ADAPTER ||
         tree_add_deferred(tree, TREE_ROOT, "bitsandbytes", prepare, fill, files) == 0)
         return true;
-    lazy_init(&files->models, free_models);
+    once_init(&files->models);
     tree_on_free(tree, release, files);
     return true;
 }

@@ -5,22 +5,14 @@
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/hf_files.h"
-#include "fs/tree/lazy.h"
 
+#include "formats/once.h"
 #include "models/engines/compressed_tensors.h"
-
-#include <stdlib.h>
 
 struct engine_files {
     struct tree *tree;
-    struct lazy quantized; /* an engine_model */
+    struct once quantized; /* a ct_model */
     bool keeps_files, is_oneshot;
-};
-
-struct engine_model {
-    struct arena *arena;
-    struct hf_model *model;
-    struct ct_model *quantized;
 };
 
 struct scheme_file {
@@ -29,39 +21,24 @@ struct scheme_file {
     size_t file;
 };
 
-static void free_model(void *value)
-{
-    struct engine_model *model = value;
-    if (model == NULL)
-        return;
-    hf_model_free(model->model);
-    arena_free(model->arena);
-    free(model);
-}
-
-static void *make_model(void *context, struct error *error)
+static const void *make_model(void *context, struct arena *arena, struct error *error)
 {
     const struct engine_files *files = context;
-    struct engine_model *made = memory_alloc(sizeof *made);
-    *made = (struct engine_model){arena_new(), hf_model_new(tree_checkpoint(files->tree), NULL, error), NULL};
+    const struct hf_model *model = hf_model_of(tree_checkpoint(files->tree), error);
     const char *const *ignored = tree_options(files->tree)->ignored_modules;
-    if (made->model != NULL && files->is_oneshot)
-        made->quantized = ct_model_load(made->arena, made->model, ignored, error);
-    else if (made->model != NULL)
-        made->quantized = ct_model_new(made->arena, made->model, files->keeps_files, ignored, error);
-    if (made->quantized != NULL)
-        return made;
-    free_model(made);
-    return NULL;
+    if (model == NULL)
+        return NULL;
+    return files->is_oneshot ? ct_model_load(arena, model, ignored, error)
+                             : ct_model_new(arena, model, files->keeps_files, ignored, error);
 }
 
 /* Returns NULL, with the reason, if there is no model. A reason stays with its file: a note for each scheme would hide
  * the notes that matter. */
 static const struct ct_model *model_of(struct engine_files *files, struct error *error)
 {
-    void *model;
-    lazy_get(&files->quantized, make_model, files, &model, error);
-    return model != NULL ? ((const struct engine_model *)model)->quantized : NULL;
+    const void *model;
+    once_get(&files->quantized, make_model, files, &model, error);
+    return model;
 }
 
 static enum outcome plan_weights(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
@@ -145,12 +122,12 @@ static void add_scheme(struct engine_files *files, node_id parent, const struct 
 
 static void release(void *context)
 {
-    lazy_destroy(&((struct engine_files *)context)->quantized);
+    once_destroy(&((struct engine_files *)context)->quantized);
 }
 
 static void add_schemes(struct engine_files *way, node_id parent)
 {
-    lazy_init(&way->quantized, free_model);
+    once_init(&way->quantized);
     tree_on_free(way->tree, release, way);
     for (const struct ct_scheme *scheme = ct_schemes; scheme->name != NULL; scheme++)
         add_scheme(way, parent, scheme);

@@ -43,7 +43,12 @@ static void note_unweighed(const struct gguf_model *model, const struct quantize
                         options->imatrix->file, first, n_unweighed - 1, n);
 }
 
-static void *make_model(void *context, struct error *error)
+static void free_model(void *model)
+{
+    gguf_model_free(model);
+}
+
+static const void *make_model(void *context, struct arena *arena, struct error *error)
 {
     const struct tree *tree = context;
     struct gguf_model *model = gguf_model_new(tree_checkpoint(tree), &tree_options(tree)->references, error);
@@ -52,16 +57,19 @@ static void *make_model(void *context, struct error *error)
     model->edits = &tree_options(tree)->edits;
     if (quantize_prepare(model))
         note_unweighed(model, &tree_options(tree)->quantize);
+    arena_on_free(arena, free_model, model);
     return model;
 }
 
 /* Makes the model that keeps packed weights as blocks. */
-static void *make_repacked(void *context, struct error *error)
+static const void *make_repacked(void *context, struct arena *arena, struct error *error)
 {
     const struct tree *tree = context;
     struct gguf_model *model = gguf_model_new_repacked(tree_checkpoint(tree), &tree_options(tree)->references, error);
-    if (model != NULL)
-        model->edits = &tree_options(tree)->edits;
+    if (model == NULL)
+        return NULL;
+    model->edits = &tree_options(tree)->edits;
+    arena_on_free(arena, free_model, model);
     return model;
 }
 
@@ -185,16 +193,18 @@ static void note_options(const struct tree *tree)
                         "the values of the layer that had its new number");
 }
 
-static void *make_diffusion_model(void *context, struct error *error)
+static const void *make_diffusion_model(void *context, struct arena *arena, struct error *error)
 {
     const struct tree *tree = context;
     struct gguf_model *model = diffusion_model_new(tree_checkpoint(tree), error);
-    if (model != NULL)
-        model->edits = &tree_options(tree)->edits;
+    if (model == NULL)
+        return NULL;
+    model->edits = &tree_options(tree)->edits;
+    arena_on_free(arena, free_model, model);
     return model;
 }
 
-static struct target_files *new_files(struct tree *tree, lazy_maker *make, const char *left_out)
+static struct target_files *new_files(struct tree *tree, once_maker *make, const char *left_out)
 {
     struct target_files *files = arena_alloc(tree_arena(tree), sizeof *files);
     *files = (struct target_files){.tree = tree, .make = make, .context = tree, .left_out = left_out};

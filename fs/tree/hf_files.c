@@ -5,12 +5,12 @@
 #include "fs/tree/hf_files.h"
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
-#include "fs/tree/lazy.h"
 #include "fs/tree/side_files.h"
 
 #include "base/text.h"
 #include "formats/components.h"
 #include "formats/documents.h"
+#include "formats/once.h"
 #include "models/card/general.h"
 #include "models/derive/plain_config.h"
 #include "models/engines/chat_template.h"
@@ -24,7 +24,7 @@
 
 struct hf_files {
     struct tree *tree;
-    struct lazy model; /* a hf_model */
+    struct once model; /* a hf_model */
     struct shards shards;
 };
 
@@ -48,17 +48,19 @@ struct hf_shard {
     size_t number;
 };
 
-static void *make_model(void *context, struct error *error)
+static const void *make_model(void *context, struct arena *arena, struct error *error)
 {
     const struct tree *tree = ((const struct hf_files *)context)->tree;
-    return hf_model_new(tree_checkpoint(tree), tree_options(tree)->hf_type, error);
+    const struct dtype *type = tree_options(tree)->hf_type;
+    return type == NULL ? hf_model_of(tree_checkpoint(tree), error)
+                        : hf_model_new(arena, tree_checkpoint(tree), type, error);
 }
 
 /* Returns the model, or NULL; notes the reason once for all files. */
 static const struct hf_model *model_of(struct hf_files *files, struct error *error)
 {
-    void *model;
-    if (lazy_get(&files->model, make_model, files, &model, error) == FAILED)
+    const void *model;
+    if (once_get(&files->model, make_model, files, &model, error) == FAILED)
         checkpoint_note(tree_checkpoint(files->tree), SUBJECT_SOURCE, "model.safetensors is left out, in hf/, too: %s",
                         error->message);
     return model;
@@ -329,19 +331,14 @@ static void add_side_files(struct tree *tree, node_id directory, const struct co
 
 static void release(void *context)
 {
-    lazy_destroy(&((struct hf_files *)context)->model);
-}
-
-static void free_model(void *model)
-{
-    hf_model_free(model);
+    once_destroy(&((struct hf_files *)context)->model);
 }
 
 static struct hf_files *new_files(struct tree *tree)
 {
     struct hf_files *files = arena_alloc(tree_arena(tree), sizeof *files);
     *files = (struct hf_files){.tree = tree};
-    lazy_init(&files->model, free_model);
+    once_init(&files->model);
     tree_on_free(tree, release, files);
     return files;
 }

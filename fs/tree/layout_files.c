@@ -10,7 +10,7 @@
 
 struct layouts_tree {
     struct tree *tree;
-    struct hf_model *model;
+    const struct hf_model *model;
 };
 
 struct artifact_file {
@@ -61,12 +61,6 @@ static bool add_layout(struct layouts_tree *files, node_id parent, const struct 
     return true;
 }
 
-static void release(void *context)
-{
-    struct layouts_tree *files = context;
-    hf_model_free(files->model);
-}
-
 static bool add(struct tree *tree, struct error *error)
 {
     const struct content_options *options = tree_options(tree);
@@ -75,10 +69,9 @@ static bool add(struct tree *tree, struct error *error)
         tree_add_hint(tree, "layouts", "-o layout=NAME or -o shards=ENGINE asks for one");
         return true;
     }
-    *files = (struct layouts_tree){.tree = tree, .model = hf_model_new(tree_checkpoint(tree), NULL, error)};
+    *files = (struct layouts_tree){.tree = tree, .model = hf_model_of(tree_checkpoint(tree), error)};
     if (files->model == NULL)
         return error_prefix(error, "layouts");
-    tree_on_free(tree, release, files);
     node_id parent = tree_add_directory(tree, TREE_ROOT, "layouts");
     for (size_t i = 0; i < options->layouts.count; i++)
         if (!add_layout(files, parent, &options->layouts.items[i], error))

@@ -3,22 +3,14 @@
  * The first look into a variant makes the model, which all variants share: the names of shards need their number. */
 #include "fs/tree/content.h"
 #include "fs/tree/hf_files.h"
-#include "fs/tree/lazy.h"
 
+#include "formats/once.h"
 #include "models/engines/mlx.h"
-
-#include <stdlib.h>
 
 struct mlx_files {
     struct tree *tree;
     node_id parent;
-    struct lazy made; /* a made_model */
-};
-
-struct made_model {
-    struct arena *arena;
-    struct hf_model *model;
-    struct mlx_model *mlx;
+    struct once made; /* a mlx_model */
 };
 
 /* A variant's directory. */
@@ -33,35 +25,19 @@ struct mlx_file {
     size_t shard;
 };
 
-static void free_model(void *value)
-{
-    struct made_model *made = value;
-    if (made == NULL)
-        return;
-    hf_model_free(made->model);
-    arena_free(made->arena);
-    free(made);
-}
-
-static void *make_model(void *context, struct error *error)
+static const void *make_model(void *context, struct arena *arena, struct error *error)
 {
     const struct mlx_files *files = context;
-    struct made_model *made = memory_alloc(sizeof *made);
-    *made = (struct made_model){arena_new(), hf_model_new(tree_checkpoint(files->tree), NULL, error), NULL};
-    if (made->model != NULL)
-        made->mlx = mlx_model_new(made->arena, made->model, error);
-    if (made->mlx != NULL)
-        return made;
-    free_model(made);
-    return NULL;
+    const struct hf_model *model = hf_model_of(tree_checkpoint(files->tree), error);
+    return model != NULL ? mlx_model_new(arena, model, error) : NULL;
 }
 
 /* Returns NULL, with the reason, if there is no model. A reason stays with its file, as for other engines. */
 static const struct mlx_model *model_of(struct mlx_files *files, struct error *error)
 {
-    void *made;
-    lazy_get(&files->made, make_model, files, &made, error);
-    return made != NULL ? ((const struct made_model *)made)->mlx : NULL;
+    const void *made;
+    once_get(&files->made, make_model, files, &made, error);
+    return made;
 }
 
 static enum outcome plan_weights(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
@@ -141,7 +117,7 @@ static void add_variant(void *context, const char *name, const struct mlx_varian
 
 static void release(void *context)
 {
-    lazy_destroy(&((struct mlx_files *)context)->made);
+    once_destroy(&((struct mlx_files *)context)->made);
 }
 
 static void fill(void *context, node_id directory)
@@ -160,7 +136,7 @@ static bool add(struct tree *tree, struct error *error)
     if (!has_config || checkpoint->kind == CHECKPOINT_ADAPTER ||
         tree_add_deferred(tree, TREE_ROOT, "mlx", NULL, fill, files) == 0)
         return true;
-    lazy_init(&files->made, free_model);
+    once_init(&files->made);
     tree_on_free(tree, release, files);
     return true;
 }

@@ -24,11 +24,18 @@ static const struct gguf_edits *edits_of_towers(const struct tree *tree, struct 
     return edits;
 }
 
-static void *make_model(void *tree, struct error *error)
+static void free_model(void *model)
+{
+    gguf_model_free(model);
+}
+
+static const void *make_model(void *tree, struct arena *arena, struct error *error)
 {
     struct gguf_model *model = gguf_projector_new(tree_checkpoint(tree), &tree_options(tree)->references, error);
-    if (model != NULL)
-        model->edits = edits_of_towers(tree, model->arena);
+    if (model == NULL)
+        return NULL;
+    model->edits = edits_of_towers(tree, arena);
+    arena_on_free(arena, free_model, model);
     return model;
 }
 

@@ -6,22 +6,21 @@
  * The first plan of a file at the root opens the components that it is made from. */
 #include "fs/tree/component_files.h"
 #include "fs/tree/content.h"
-#include "fs/tree/lazy.h"
 
 #include "formats/components.h"
+#include "formats/once.h"
 #include "formats/safetensors/write.h"
 #include "models/diffusion/single_file.h"
 #include "models/diffusion/state_dict.h"
 #include "models/packings/packings.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* The files at the root of a pipeline. */
 struct single_files {
     struct tree *tree;
     bool is_xl;
-    struct lazy made; /* struct single_model */
+    struct once made; /* struct single_model */
 };
 
 struct single_file {
@@ -35,13 +34,6 @@ struct single_model {
     const struct tensor_set *tensors;
     struct origin origin;
 };
-
-static void free_model(void *value)
-{
-    struct single_model *model = value;
-    arena_free(model->arena);
-    free(model);
-}
 
 /* Adds the inputs of a component. */
 static void add_origin(struct single_model *model, const struct checkpoint *checkpoint)
@@ -76,22 +68,19 @@ static bool fill_in(struct single_model *model, const struct single_files *files
     return model->tensors != NULL;
 }
 
-static void *make_model(void *context, struct error *error)
+static const void *make_model(void *context, struct arena *arena, struct error *error)
 {
-    struct single_model *model = memory_alloc(sizeof *model);
-    *model = (struct single_model){.arena = arena_new_shared()};
-    if (fill_in(model, context, error))
-        return model;
-    free_model(model);
-    return NULL;
+    struct single_model *model = arena_alloc(arena, sizeof *model);
+    model->arena = arena;
+    return fill_in(model, context, error) ? model : NULL;
 }
 
 static enum outcome plan_single(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     const struct single_file *file = context;
-    void *value;
+    const void *value;
     struct artifact artifact;
-    lazy_get(&file->files->made, make_model, file->files, &value, error);
+    once_get(&file->files->made, make_model, file->files, &value, error);
     if (value == NULL)
         return REPORTED; /* most pipelines with these components are not Stable Diffusion, which is not worth a note */
     const struct single_model *model = value;
@@ -104,7 +93,7 @@ static enum outcome plan_single(void *context, struct arena *arena, struct vfile
 
 static void release(void *context)
 {
-    lazy_destroy(&((struct single_files *)context)->made);
+    once_destroy(&((struct single_files *)context)->made);
 }
 
 /* Reports whether model_index.json names all these folders, and they have weights. */
@@ -124,7 +113,7 @@ static void add_pipeline(struct tree *tree)
     struct single_file *both = arena_array(tree_arena(tree), 2, sizeof *both);
     *files = (struct single_files){.tree = tree,
                                    .is_xl = has_parts(tree_checkpoint(tree)->components, single_file_xl_parts)};
-    lazy_init(&files->made, free_model);
+    once_init(&files->made);
     tree_on_free(tree, release, files);
     both[0] = (struct single_file){files, false};
     both[1] = (struct single_file){files, true};

@@ -13,8 +13,8 @@ enum outcome target_files_make(struct target_files *files, const struct target *
                                const struct quantize_options *options, struct artifact *ret_artifact,
                                struct error *error)
 {
-    void *model;
-    enum outcome outcome = lazy_get(&files->model, files->make, files->context, &model, error);
+    const void *model;
+    enum outcome outcome = once_get(&files->model, files->make, files->context, &model, error);
     if (outcome == FAILED && files->left_out != NULL)
         checkpoint_note(tree_checkpoint(files->tree), SUBJECT_SOURCE, "%s left out: %s", files->left_out,
                         error->message);
@@ -41,17 +41,12 @@ static enum outcome plan(void *context, struct arena *arena, struct vfile *ret_f
 
 static void release(void *context)
 {
-    lazy_destroy(&((struct target_files *)context)->model);
-}
-
-static void free_model(void *model)
-{
-    gguf_model_free(model);
+    once_destroy(&((struct target_files *)context)->model);
 }
 
 void target_files_init(struct target_files *files)
 {
-    lazy_init(&files->model, free_model);
+    once_init(&files->model);
     tree_on_free(files->tree, release, files);
 }
 

@@ -1,18 +1,18 @@
 /* The files of targets (models/targets.h) that are made from one model. */
 #pragma once
 
-#include "fs/tree/lazy.h"
+#include "formats/once.h"
 #include "fs/tree/tree.h"
 #include "models/targets.h"
 
 struct target_files {
     struct tree *tree;
-    lazy_maker *make; /* makes the model, a gguf_model, from `context` */
+    once_maker *make; /* makes the model, a gguf_model, from `context` */
     void *context;
     const char *left_out; /* the beginning of the note if the model fails: "mmproj.gguf and gguf/mmproj-* are";
                              NULL: no note */
     struct origin origin; /* of the files, valid once there is a model; empty: tree_origin_of_model() */
-    struct lazy model;    /* freed with the tree */
+    struct once model;    /* freed with the tree */
 };
 
 /* Prepares `files`, where only the model is missing, which the first plan makes. They must live as long as the tree. */

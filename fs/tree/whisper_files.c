@@ -3,13 +3,13 @@
  * The first plan makes the model, which all files share. Where the source is one of these files, that file is the
  * source itself. */
 #include "fs/tree/content.h"
-#include "fs/tree/lazy.h"
 
+#include "formats/once.h"
 #include "models/whisper/whisper.h"
 
 struct whisper_files {
     struct tree *tree;
-    struct lazy model;
+    struct once model;
 };
 
 struct shown_file {
@@ -17,24 +17,27 @@ struct shown_file {
     const struct whisper_file *file;
 };
 
-static void *make_model(void *context, struct error *error)
-{
-    const struct tree *tree = context;
-    return whisper_model_new(tree_checkpoint(tree), error);
-}
-
 static void free_model(void *model)
 {
     whisper_model_free(model);
+}
+
+static const void *make_model(void *context, struct arena *arena, struct error *error)
+{
+    const struct tree *tree = context;
+    struct whisper_model *model = whisper_model_new(tree_checkpoint(tree), error);
+    if (model != NULL)
+        arena_on_free(arena, free_model, model);
+    return model;
 }
 
 static enum outcome plan(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     const struct shown_file *shown = context;
     struct tree *tree = shown->files->tree;
-    void *model;
+    const void *model;
     struct artifact artifact;
-    enum outcome outcome = lazy_get(&shown->files->model, make_model, tree, &model, error);
+    enum outcome outcome = once_get(&shown->files->model, make_model, tree, &model, error);
     if (outcome == FAILED)
         checkpoint_note(tree_checkpoint(tree), SUBJECT_WHISPER, "left out: %s", error->message);
     if (model == NULL)
@@ -56,7 +59,7 @@ static enum outcome plan_source(void *context, struct arena *arena, struct vfile
 
 static void release(void *context)
 {
-    lazy_destroy(&((struct whisper_files *)context)->model);
+    once_destroy(&((struct whisper_files *)context)->model);
 }
 
 static void add_file(struct whisper_files *files, const struct whisper_file *file)
@@ -82,7 +85,7 @@ static bool add(struct tree *tree, struct error *error)
     }
     struct whisper_files *files = arena_alloc(tree_arena(tree), sizeof *files);
     files->tree = tree;
-    lazy_init(&files->model, free_model);
+    once_init(&files->model);
     tree_on_free(tree, release, files);
     for (const struct whisper_file *file = whisper_files; file->path != NULL; file++)
         add_file(files, file);

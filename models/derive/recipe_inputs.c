@@ -138,11 +138,6 @@ static bool read_config(const struct recipe_merge *merge, struct recipe_input *i
            error_prefix(merge->error, "%s", config_name);
 }
 
-static void free_model(void *model)
-{
-    hf_model_free(model);
-}
-
 /* Lists the small files of a model that the merge depends on as guides: its configuration, and for a tokenizer that is
  * made of the models' own, those too. */
 static void share_guides(const struct recipe_merge *merge, const struct checkpoint *input)
@@ -165,12 +160,8 @@ static bool open_input(struct recipe_merge *merge, struct recipe_input *input)
     share_guides(merge, input->checkpoint);
     if (!check_kind(merge, input->checkpoint))
         return false;
-    struct hf_model *model = hf_model_new(input->checkpoint, NULL, merge->error);
-    if (model == NULL)
-        return false;
-    arena_on_free(merge->merged->arena, free_model, model);
-    input->model = model;
-    return read_config(merge, input);
+    input->model = hf_model_of(input->checkpoint, merge->error);
+    return input->model != NULL && read_config(merge, input);
 }
 
 static bool check_class(const struct recipe_merge *merge, const struct recipe_input *input)

@@ -3,20 +3,14 @@
 #include "formats/checkpoint_builder.h"
 #include "models/huggingface/hf_model.h"
 
-static void release(void *model)
-{
-    hf_model_free(model);
-}
-
 struct checkpoint *hf_checkpoint_new(const struct checkpoint *gguf, struct error *error)
 {
     static const char config[] = "config.json";
-    struct hf_model *model = hf_model_new(gguf, NULL, error);
+    const struct hf_model *model = hf_model_of(gguf, error);
     if (model == NULL)
         return NULL;
     if (model->kept_names != NULL) {
         error_set(error, "the tensors' Hugging Face names are unknown: %s", model->kept_names);
-        hf_model_free(model);
         return NULL;
     }
     struct checkpoint *checkpoint = checkpoint_new(gguf->path);
@@ -26,6 +20,5 @@ struct checkpoint *hf_checkpoint_new(const struct checkpoint *gguf, struct error
     checkpoint->tensors = model->tensors;
     checkpoint_add_side_file(checkpoint, config,
                              source_of_text(gguf->sources[0], config, model->config, model->config_length));
-    arena_on_free(checkpoint->arena, release, model);
     return checkpoint;
 }

@@ -261,15 +261,23 @@ static bool take_stored(struct hf_model *model, struct error *error)
     return taken;
 }
 
-struct hf_model *hf_model_new(const struct checkpoint *checkpoint, const struct dtype *type, struct error *error)
+const struct hf_model *hf_model_new(struct arena *arena, const struct checkpoint *checkpoint, const struct dtype *type,
+                                    struct error *error)
 {
-    struct hf_model *model = memory_alloc(sizeof *model);
-    struct arena *arena = arena_new();
+    struct hf_model *model = arena_alloc(arena, sizeof *model);
     *model = (struct hf_model){.arena = arena, .checkpoint = checkpoint, .type = type};
-    if (checkpoint->kind == CHECKPOINT_GGUF ? hf_take_gguf(model, error) : take_stored(model, error))
-        return model;
-    hf_model_free(model);
-    return NULL;
+    bool taken = checkpoint->kind == CHECKPOINT_GGUF ? hf_take_gguf(model, error) : take_stored(model, error);
+    return taken ? model : NULL;
+}
+
+static const void *make_model(const struct checkpoint *checkpoint, struct arena *arena, struct error *error)
+{
+    return hf_model_new(arena, checkpoint, NULL, error);
+}
+
+const struct hf_model *hf_model_of(const struct checkpoint *checkpoint, struct error *error)
+{
+    return checkpoint_try(checkpoint, make_model, error);
 }
 
 const struct dtype *hf_type(const struct checkpoint *checkpoint, const struct dtype *type, const char **ret_reason)
@@ -287,12 +295,4 @@ bool hf_generates(const struct hf_model *model)
         if (text_ends_with(model->class_name, heads[i]))
             return true;
     return false;
-}
-
-void hf_model_free(struct hf_model *model)
-{
-    if (model == NULL)
-        return;
-    arena_free(model->arena);
-    free(model);
 }

@@ -1,7 +1,7 @@
 /* A checkpoint of any format as Hugging Face's tools would have saved it: unpacked tensors under Hugging Face's names
  * and in its arrangement, for model.safetensors and hf/.
  *
- * Everything lives in the model's arena until hf_model_free(). */
+ * A model lives as long as the arena that it is made in. */
 #pragma once
 
 #include "formats/checkpoint.h"
@@ -25,13 +25,17 @@ struct hf_model {
     struct source *whole;   /* the source, if it is one safetensors file with the same content; else NULL */
 };
 
-/* Returns NULL, with the reason, if no tensor can be stored. `type` becomes the type of all floating-point tensors;
- * NULL keeps the source's. Notes which tensors are left out. The checkpoint must outlive the model.
+/* Makes a model in the arena. Returns NULL, with the reason, if no tensor can be stored. `type` becomes the type of all
+ * floating-point tensors; NULL keeps the source's. Notes which tensors are left out. The checkpoint must outlive the
+ * model.
  *
  * Tied tensors are left out as save_pretrained() does: if config.json may tie weights and several tensors have the same
  * bytes of a file, those with names that classes tie to others. All others are written once for each name. */
-struct hf_model *hf_model_new(const struct checkpoint *checkpoint, const struct dtype *type, struct error *error);
-void hf_model_free(struct hf_model *model); /* NULL is allowed */
+const struct hf_model *hf_model_new(struct arena *arena, const struct checkpoint *checkpoint, const struct dtype *type,
+                                    struct error *error);
+
+/* Returns the one model of a checkpoint in the types of the source, which lives as long as the checkpoint. */
+const struct hf_model *hf_model_of(const struct checkpoint *checkpoint, struct error *error);
 
 /* Returns the dtype of floating-point matrices without making the model; NULL if each keeps its own. *ret_reason is the
  * reason for either, as text for users. */

@@ -14,7 +14,7 @@ enum { MOST_BYTES = 1 << 16, MOST_READ = 1 << 12, MOST_TENSORS = 200 };
 
 static char directory[] = "/tmp/wfs-fuzz-XXXXXX";
 static const struct checkpoint *checkpoint;
-static struct hf_model *model;
+static const struct hf_model *model;
 
 static const char *path_of(const char *name)
 {
@@ -26,7 +26,6 @@ static const char *path_of(const char *name)
 static void remove_directory(void)
 {
     static const char *const names[] = {"config.json", "model.safetensors", "input.json"};
-    hf_model_free(model);
     checkpoint_close(checkpoint);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         unlink(path_of(names[i]));
@@ -72,7 +71,7 @@ static void open_model(void)
     atexit(remove_directory);
     checkpoint = checkpoint_open(directory, formats, &options, &error);
     require(checkpoint != NULL);
-    model = hf_model_new(checkpoint, NULL, &error);
+    model = hf_model_of(checkpoint, &error);
     require(model != NULL);
 }
 

@@ -83,6 +83,34 @@ static void test_once(void)
     checkpoint_close(checkpoint);
 }
 
+/* Fails, and while a source cannot be reached makes what is not kept. */
+static bool is_unreached;
+
+static const void *try_one(const struct checkpoint *checkpoint, struct arena *arena, struct error *error)
+{
+    if (is_unreached)
+        source_count_unreached();
+    error_set(error, "try %d", ++n_made);
+    return is_unreached ? checkpoint_once(checkpoint, make_one) : NULL;
+}
+
+static void test_try(void)
+{
+    struct checkpoint *checkpoint = checkpoint_new("here");
+    struct error error;
+    n_made = 0;
+    is_unreached = true;
+    CHECK(checkpoint_try(checkpoint, try_one, &error) == NULL);
+    CHECK_TEXT(error.message, "a source could not be read");
+    CHECK(n_made == 2); /* and one object that another maker made */
+    is_unreached = false;
+    for (int i = 0; i < 2; i++) {
+        CHECK(checkpoint_try(checkpoint, try_one, &error) == NULL);
+        CHECK_TEXT(error.message, "try 3");
+    }
+    checkpoint_close(checkpoint);
+}
+
 static void test_side_files(void)
 {
     struct checkpoint *checkpoint = checkpoint_new("here");
@@ -184,6 +212,7 @@ int main(void)
     files_begin();
     test_notes();
     test_once();
+    test_try();
     test_side_files();
     test_derived();
     test_sources();

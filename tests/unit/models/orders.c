@@ -221,7 +221,7 @@ static void check_way_back(const struct order *order, const struct checkpoint *s
     static const char path[] = "model.gguf";
     write_gguf(path, artifact);
     const struct checkpoint *checkpoint = checkpoint_open(path, formats, &options, &error);
-    struct hf_model *model = checkpoint != NULL ? hf_model_new(checkpoint, NULL, &error) : NULL;
+    const struct hf_model *model = checkpoint != NULL ? hf_model_of(checkpoint, &error) : NULL;
     CHECK_NAMED(model != NULL, order->name);
     const struct family *family = model != NULL ? family_of_keys(&checkpoint->metadata, checkpoint->tensors) : NULL;
     bool is_back = model != NULL && model->config != NULL;
@@ -234,7 +234,6 @@ static void check_way_back(const struct order *order, const struct checkpoint *s
         check_config(order, model->config, model->config_length);
     if (!CHECK_NAMED(family == NULL || is_back == (family->forms != NULL), order->name))
         fprintf(stderr, "  %s\n", checkpoint_note_at(checkpoint, 0).text);
-    hf_model_free(model);
     checkpoint_close(checkpoint);
     unlink(path);
     arena_free(arena);

@@ -138,9 +138,8 @@ static void test_layers_of_one_model(void)
     const struct checkpoint *checkpoint =
         merged("merge_method: passthrough\nslices:\n- sources: [{model: ../a, layer_range: [1, 2]}]\n"
                "- sources: [{model: ../a, layer_range: [0, 1]}]\n");
-    struct hf_model *model = hf_model_new(checkpoint, NULL, &error);
+    const struct hf_model *model = hf_model_of(checkpoint, &error);
     CHECK(model != NULL && model->whole == NULL && model->tensors->n_tensors == 2 * 9 + 2);
-    hf_model_free(model);
     checkpoint_close(checkpoint);
 }
 

@@ -21,7 +21,8 @@ static const struct checkpoint *open_path(const char *path, const struct open_op
 static const char *describe(const struct checkpoint *checkpoint, const struct dtype *type, char text[1024])
 {
     struct error error;
-    struct hf_model *model = hf_model_new(checkpoint, type, &error);
+    struct arena *arena = arena_new();
+    const struct hf_model *model = hf_model_new(arena, checkpoint, type, &error);
     snprintf(text, 1024, "%s", model == NULL ? error.message : "");
     char *out = text;
     for (size_t i = 0; model != NULL && i < model->tensors->n_tensors; i++)
@@ -29,7 +30,7 @@ static const char *describe(const struct checkpoint *checkpoint, const struct dt
                        hf_written(model, &model->tensors->tensors[i])->name);
     if (model != NULL)
         CHECK((model->tensors == checkpoint->tensors) == (model->tensors->n_tensors == checkpoint->tensors->n_tensors));
-    hf_model_free(model);
+    arena_free(arena);
     return text;
 }
 
@@ -129,9 +130,10 @@ static void test_left_out(void)
 static struct source *whole(const struct checkpoint *checkpoint, const struct dtype *type)
 {
     struct error error;
-    struct hf_model *model = hf_model_new(checkpoint, type, &error);
+    struct arena *arena = arena_new();
+    const struct hf_model *model = hf_model_new(arena, checkpoint, type, &error);
     struct source *source = CHECK(model != NULL) ? model->whole : NULL;
-    hf_model_free(model);
+    arena_free(arena);
     return source;
 }
 
@@ -172,12 +174,11 @@ static void test_model_type(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct error error;
         const struct checkpoint *checkpoint = open_torch("(d" SQUARE("a") ".", rows[i].config);
-        struct hf_model *model = hf_model_new(checkpoint, NULL, &error);
+        const struct hf_model *model = hf_model_of(checkpoint, &error);
         if (CHECK(model != NULL) && rows[i].expected != NULL)
             CHECK_TEXT(model->model_type, rows[i].expected);
         else if (model != NULL)
             CHECK_NAMED(model->model_type == NULL, rows[i].config);
-        hf_model_free(model);
         checkpoint_close(checkpoint);
     }
 }
@@ -250,7 +251,6 @@ int main(void)
     test_refusals();
     test_written();
     test_generates();
-    hf_model_free(NULL);
     files_remove();
     return check_done();
 }

@@ -1,7 +1,8 @@
 /* A value that is made once, for all who ask: the model of all GGUFs, say. The first caller makes it, and others wait
  * for it meanwhile.
  *
- * Makers of one value may ask for others, not in a circle. A value lives in an arena of its own until once_destroy(). */
+ * Makers of one value may ask for others, not in a circle. A value lives in an arena of its own until once_destroy().
+ */
 #pragma once
 
 #include "base/arena.h"

@@ -3,24 +3,24 @@
 #include "models/convert/from_gguf.h"
 #include "models/diffusion/quantize.h"
 
-static enum outcome convert(const struct gguf_model *model, const char *outtype, const struct quantize_options *options,
-                            struct artifact *ret_artifact, struct error *error)
+static enum outcome convert(const struct gguf_edition *edition, const char *outtype,
+                            const struct quantize_options *options, struct artifact *ret_artifact, struct error *error)
 {
-    return converter_artifact(model, outtype, ret_artifact, error) ? OK : FAILED;
+    return converter_artifact(edition, outtype, ret_artifact, error) ? OK : FAILED;
 }
 
-static enum outcome copy(const struct gguf_model *model, const char *type, const struct quantize_options *options,
+static enum outcome copy(const struct gguf_edition *edition, const char *type, const struct quantize_options *options,
                          struct artifact *ret_artifact, struct error *error)
 {
-    gguf_whole_artifact(model, ret_artifact);
+    gguf_whole_artifact(edition, ret_artifact);
     return OK;
 }
 
-static enum outcome convert_diffusion(const struct gguf_model *model, const char *type,
+static enum outcome convert_diffusion(const struct gguf_edition *edition, const char *type,
                                       const struct quantize_options *options, struct artifact *ret_artifact,
                                       struct error *error)
 {
-    diffusion_artifact(model, ret_artifact);
+    diffusion_artifact(edition, ret_artifact);
     return OK;
 }
 
@@ -32,14 +32,14 @@ static enum outcome note_unquantized(const struct gguf_model *model, const struc
 }
 
 /* Mixes that the tool does not have are missing for every diffusion model, which is not worth a note. */
-static enum outcome quantize_diffusion(const struct gguf_model *model, const struct mix *mix,
+static enum outcome quantize_diffusion(const struct gguf_edition *edition, const struct mix *mix,
                                        struct artifact *ret_artifact, struct error *error)
 {
     if (!diffusion_has_mix(mix->name)) {
         error_set(error, "ComfyUI-GGUF's llama-quantize does not write %s", mix->name);
         return REPORTED;
     }
-    return diffusion_quantize(model, mix, ret_artifact, error) ? OK : note_unquantized(model, error);
+    return diffusion_quantize(edition, mix, ret_artifact, error) ? OK : note_unquantized(edition->model, error);
 }
 
 /* Hints at the option: without it every model lacks these files, which is not worth a note. */
@@ -50,18 +50,19 @@ static enum outcome hint_at_imatrix(const struct gguf_model *model, struct error
     return REPORTED;
 }
 
-enum outcome target_quantize(const struct gguf_model *model, const char *type, const struct quantize_options *options,
-                             struct artifact *ret_artifact, struct error *error)
+enum outcome target_quantize(const struct gguf_edition *edition, const char *type,
+                             const struct quantize_options *options, struct artifact *ret_artifact, struct error *error)
 {
+    const struct gguf_model *model = edition->model;
     const struct mix *mix = mix_find(type);
     if (diffusion_architecture_of_model(model) != NULL)
-        return quantize_diffusion(model, mix, ret_artifact, error);
-    if (model->is_gguf && !quantize_takes(model, error)) {
+        return quantize_diffusion(edition, mix, ret_artifact, error);
+    if (model->is_gguf && !quantize_takes(edition, error)) {
         error_prefix(error, "nothing is quantized");
         return note_unquantized(model, error);
     }
-    bool known = model->outline != NULL;
-    if (known && quantize_artifact(model, mix, options, ret_artifact, error))
+    bool known = edition->outline != NULL;
+    if (known && quantize_artifact(edition, mix, options, ret_artifact, error))
         return OK;
     if (model->is_quantized && !options->requantize)
         error_set(error, "the source is already quantized; -o requantize quantizes it again");

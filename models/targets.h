@@ -12,7 +12,7 @@ enum target_model { OF_CHECKPOINT, OF_PACKED_CHECKPOINT, OF_GGUF, OF_PROJECTOR, 
 
 /* Makes the artifact of `type`, which is one of the maker's own; the caller frees it with artifact_free(). FAILED: the
  * error has the reason; REPORTED: a note of the checkpoint has it. */
-typedef enum outcome target_maker(const struct gguf_model *model, const char *type,
+typedef enum outcome target_maker(const struct gguf_edition *edition, const char *type,
                                   const struct quantize_options *options, struct artifact *ret_artifact,
                                   struct error *error);
 

@@ -198,13 +198,14 @@ bool print_quantizations(const struct checkpoint *checkpoint, const struct refer
     if (model == NULL)
         return false;
     struct meter meter = {.bytes_per_mix = quantization_bytes(model, page->all)};
-    bool done = quantize_prepare(model) ||
+    const struct gguf_edition edition = {.model = model, .outline = quantize_outline_of(model, model->arena)};
+    bool done = edition.outline != NULL ||
                 error_set(error, "%s: no family of models is known for it, so nothing is quantized", checkpoint->path);
     struct quantization *rows = memory_alloc(count_mixes() * sizeof *rows);
     memset(rows, 0, count_mixes() * sizeof *rows);
     progress_begin(&meter.progress, "measuring", count_mixes() * meter.bytes_per_mix);
     for (; done && mixes[meter.n_done].name != NULL; meter.n_done++)
-        done = quantization_measure(model, &mixes[meter.n_done], options, page->all, show_share, &meter,
+        done = quantization_measure(&edition, &mixes[meter.n_done], options, page->all, show_share, &meter,
                                     &rows[meter.n_done], error);
     progress_end(&meter.progress);
     if (done && page->html)

@@ -203,14 +203,15 @@ static bool measure(struct measurement *measurement, const struct artifact *arti
     return !measurement->failed;
 }
 
-bool quantization_measure(const struct gguf_model *model, const struct mix *mix, const struct quantize_options *options,
-                          bool all, void (*progress)(void *context, double share), void *context,
+bool quantization_measure(const struct gguf_edition *edition, const struct mix *mix,
+                          const struct quantize_options *options, bool all,
+                          void (*progress)(void *context, double share), void *context,
                           struct quantization *ret_quantization, struct error *error)
 {
     struct measurement measurement = {.error = error, .progress = progress, .context = context};
     struct artifact artifact;
     *ret_quantization = (struct quantization){.mix = mix};
-    ret_quantization->is_possible = quantize_artifact(model, mix, options, &artifact, &ret_quantization->reason);
+    ret_quantization->is_possible = quantize_artifact(edition, mix, options, &artifact, &ret_quantization->reason);
     if (!ret_quantization->is_possible)
         return true;
     struct arena *arena = arena_new();

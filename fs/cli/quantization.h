@@ -44,6 +44,7 @@ const struct quantization *quantization_choice(const struct quantization *quanti
 
 /* Measures one mix, with `all` in all weights; an impossible file is a result, not a failure. Calls `progress`, which
  * may be NULL, with the share done, 0 to 1: from any thread, one at a time. quantization_free() frees the result. */
-bool quantization_measure(const struct gguf_model *model, const struct mix *mix, const struct quantize_options *options,
-                          bool all, void (*progress)(void *context, double share), void *context,
+bool quantization_measure(const struct gguf_edition *edition, const struct mix *mix,
+                          const struct quantize_options *options, bool all,
+                          void (*progress)(void *context, double share), void *context,
                           struct quantization *ret_quantization, struct error *error);

@@ -28,11 +28,6 @@ static const struct checkpoint *open_base(const struct tree *tree, struct error 
     return base;
 }
 
-static void free_model(void *model)
-{
-    gguf_model_free(model);
-}
-
 static const void *make_model(void *context, struct arena *arena, struct error *error)
 {
     struct adapter_files *adapter = context;
@@ -46,11 +41,7 @@ static const void *make_model(void *context, struct arena *arena, struct error *
     struct gguf_model *model =
         base != NULL ? gguf_adapter_new(checkpoint, base, &tree_options(adapter->tree)->references, folds_scale, error)
                      : NULL;
-    if (model == NULL)
-        return NULL;
-    model->edits = &tree_options(adapter->tree)->edits;
-    arena_on_free(arena, free_model, model);
-    return model;
+    return gguf_edition_new(arena, model, &tree_options(adapter->tree)->edits, NULL);
 }
 
 static void close_base(void *context)

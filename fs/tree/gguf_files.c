@@ -25,52 +25,40 @@ struct gguf_shard {
 };
 
 /* Notes tensors without importances: llama-quantize accepts another model's matrix silently if no type needs one. */
-static void note_unweighed(const struct gguf_model *model, const struct quantize_options *options)
+static void note_unweighed(const struct gguf_edition *edition, const struct quantize_options *options)
 {
     size_t n;
     const char *first = NULL;
-    size_t n_unweighed = options->imatrix != NULL ? quantize_unweighed(model, options, &n, &first) : 0;
+    size_t n_unweighed = options->imatrix != NULL ? quantize_unweighed(edition, options, &n, &first) : 0;
     if (n_unweighed == 0)
         return;
     if (n_unweighed == n)
         checkpoint_note(
-            model->checkpoint, SUBJECT_QUANTIZED,
+            edition->model->checkpoint, SUBJECT_QUANTIZED,
             "%s has no data for any quantized tensor and may be for another model: all are quantized without it",
             options->imatrix->file);
     else
-        checkpoint_note(model->checkpoint, SUBJECT_QUANTIZED,
+        checkpoint_note(edition->model->checkpoint, SUBJECT_QUANTIZED,
                         "%s has no data for '%s' and %zu more of %zu tensors: they are quantized without it",
                         options->imatrix->file, first, n_unweighed - 1, n);
 }
 
-static void free_model(void *model)
-{
-    gguf_model_free(model);
-}
-
 static const void *make_model(void *context, struct arena *arena, struct error *error)
 {
-    const struct tree *tree = context;
-    struct gguf_model *model = gguf_model_new(tree_checkpoint(tree), &tree_options(tree)->references, error);
-    if (model == NULL)
-        return NULL;
-    model->edits = &tree_options(tree)->edits;
-    if (quantize_prepare(model))
-        note_unweighed(model, &tree_options(tree)->quantize);
-    arena_on_free(arena, free_model, model);
-    return model;
+    const struct content_options *options = tree_options(context);
+    struct gguf_model *model = gguf_model_new(tree_checkpoint(context), &options->references, error);
+    const struct quantize_outline *outline = model != NULL ? quantize_outline_of(model, arena) : NULL;
+    if (outline != NULL)
+        note_unweighed(&(struct gguf_edition){model, &options->edits, outline}, &options->quantize);
+    return gguf_edition_new(arena, model, &options->edits, outline);
 }
 
 /* Makes the model that keeps packed weights as blocks. */
 static const void *make_repacked(void *context, struct arena *arena, struct error *error)
 {
-    const struct tree *tree = context;
-    struct gguf_model *model = gguf_model_new_repacked(tree_checkpoint(tree), &tree_options(tree)->references, error);
-    if (model == NULL)
-        return NULL;
-    model->edits = &tree_options(tree)->edits;
-    arena_on_free(arena, free_model, model);
-    return model;
+    const struct content_options *options = tree_options(context);
+    struct gguf_model *model = gguf_model_new_repacked(tree_checkpoint(context), &options->references, error);
+    return gguf_edition_new(arena, model, &options->edits, NULL);
 }
 
 /* Reports whether model.gguf is the source itself. */
@@ -195,13 +183,8 @@ static void note_options(const struct tree *tree)
 
 static const void *make_diffusion_model(void *context, struct arena *arena, struct error *error)
 {
-    const struct tree *tree = context;
-    struct gguf_model *model = diffusion_model_new(tree_checkpoint(tree), error);
-    if (model == NULL)
-        return NULL;
-    model->edits = &tree_options(tree)->edits;
-    arena_on_free(arena, free_model, model);
-    return model;
+    struct gguf_model *model = diffusion_model_new(tree_checkpoint(context), error);
+    return gguf_edition_new(arena, model, &tree_options(context)->edits, NULL);
 }
 
 static struct target_files *new_files(struct tree *tree, once_maker *make, const char *left_out)

@@ -24,19 +24,10 @@ static const struct gguf_edits *edits_of_towers(const struct tree *tree, struct 
     return edits;
 }
 
-static void free_model(void *model)
-{
-    gguf_model_free(model);
-}
-
 static const void *make_model(void *tree, struct arena *arena, struct error *error)
 {
     struct gguf_model *model = gguf_projector_new(tree_checkpoint(tree), &tree_options(tree)->references, error);
-    if (model == NULL)
-        return NULL;
-    model->edits = edits_of_towers(tree, arena);
-    arena_on_free(arena, free_model, model);
-    return model;
+    return gguf_edition_new(arena, model, model != NULL ? edits_of_towers(tree, arena) : NULL, NULL);
 }
 
 static bool add(struct tree *tree, struct error *error)

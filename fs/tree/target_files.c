@@ -13,12 +13,12 @@ enum outcome target_files_make(struct target_files *files, const struct target *
                                const struct quantize_options *options, struct artifact *ret_artifact,
                                struct error *error)
 {
-    const void *model;
-    enum outcome outcome = once_get(&files->model, files->make, files->context, &model, error);
+    const void *edition;
+    enum outcome outcome = once_get(&files->model, files->make, files->context, &edition, error);
     if (outcome == FAILED && files->left_out != NULL)
         checkpoint_note(tree_checkpoint(files->tree), SUBJECT_SOURCE, "%s left out: %s", files->left_out,
                         error->message);
-    return model != NULL ? target->make(model, target->type, options, ret_artifact, error) : REPORTED;
+    return edition != NULL ? target->make(edition, target->type, options, ret_artifact, error) : REPORTED;
 }
 
 static enum outcome plan(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)

@@ -7,7 +7,7 @@
 
 struct target_files {
     struct tree *tree;
-    once_maker *make; /* makes the model, a gguf_model, from `context` */
+    once_maker *make; /* makes the model, a gguf_edition, from `context` */
     void *context;
     const char *left_out; /* the beginning of the note if the model fails: "mmproj.gguf and gguf/mmproj-* are";
                              NULL: no note */

@@ -122,9 +122,10 @@ static const struct outtype *find_outtype(const struct gguf_model *model, const 
     return NULL;
 }
 
-bool converter_artifact(const struct gguf_model *model, const char *outtype_name, struct artifact *ret_artifact,
+bool converter_artifact(const struct gguf_edition *edition, const char *outtype_name, struct artifact *ret_artifact,
                         struct error *error)
 {
+    const struct gguf_model *model = edition->model;
     const struct outtype *outtype = find_outtype(model, outtype_name);
     if (outtype == NULL)
         return error_set(error, "the converter has no output type '%s'", outtype_name);
@@ -139,7 +140,7 @@ bool converter_artifact(const struct gguf_model *model, const char *outtype_name
     bool packed = model->packed_file_type != 0 && outtype->is_plain;
     if (gguf_kvs_find(&artifact.metadata, "general.file_type") != NULL)
         gguf_set_u32(&artifact.metadata, "general.file_type", packed ? model->packed_file_type : outtype->file_type);
-    gguf_edit(&artifact.metadata, model->edits, model->chat_template_place);
+    gguf_edit(&artifact.metadata, edition->edits, model->chat_template_place);
     *ret_artifact = artifact;
     return true;
 }

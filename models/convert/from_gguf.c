@@ -39,8 +39,9 @@ size_t *gguf_source_ends(const struct checkpoint *checkpoint, const struct artif
     return ends;
 }
 
-void gguf_whole_artifact(const struct gguf_model *model, struct artifact *ret_artifact)
+void gguf_whole_artifact(const struct gguf_edition *edition, struct artifact *ret_artifact)
 {
+    const struct gguf_model *model = edition->model;
     size_t n_tensors = model->tensors->n_tensors;
     bool is_split = model->checkpoint->n_sources > 1;
     struct artifact artifact = {.container = is_split ? &ggml_container : &gguf_container,
@@ -54,6 +55,6 @@ void gguf_whole_artifact(const struct gguf_model *model, struct artifact *ret_ar
         gguf_kvs_remove(&artifact.metadata, "split.count");
         gguf_set_u16(&artifact.metadata, "split.count", 0);
     }
-    gguf_edit(&artifact.metadata, model->edits, 0);
+    gguf_edit(&artifact.metadata, edition->edits, 0);
     *ret_artifact = artifact;
 }

@@ -11,7 +11,7 @@ bool gguf_model_take(struct gguf_model *model, struct error *error);
  * llama-gguf-split --no-tensor-first-split has none. The caller frees the result. */
 size_t *gguf_source_ends(const struct checkpoint *checkpoint, const struct artifact *artifact, size_t *ret_n_shards);
 
-/* Makes the artifact of the model in one file, with the model's edits. For a source in splits it is the output of
+/* Makes the artifact of the model in one file, with the edits. For a source in splits it is the output of
  * `llama-gguf-split --merge`: the keys of the first split, split.count as 0 at their end, and trailing dimensions of 1
  * dropped. Source: tools/gguf-split/gguf-split.cpp of llama.cpp. */
-void gguf_whole_artifact(const struct gguf_model *model, struct artifact *ret_artifact);
+void gguf_whole_artifact(const struct gguf_edition *edition, struct artifact *ret_artifact);

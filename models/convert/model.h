@@ -35,5 +35,5 @@ const struct dtype *gguf_stored_type(const struct gguf_model *model, const struc
 
 /* Makes the artifact of an output file; the model must outlive it. `outtype` is the converter's --outtype: "auto",
  * "f32", "f16", "bf16", "q8_0", "tq1_0", "tq2_0". */
-bool converter_artifact(const struct gguf_model *model, const char *outtype, struct artifact *ret_artifact,
+bool converter_artifact(const struct gguf_edition *edition, const char *outtype, struct artifact *ret_artifact,
                         struct error *error);

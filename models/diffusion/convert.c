@@ -199,14 +199,15 @@ const struct diffusion_architecture *diffusion_architecture_of_model(const struc
     return architecture;
 }
 
-void diffusion_artifact(const struct gguf_model *model, struct artifact *ret_artifact)
+void diffusion_artifact(const struct gguf_edition *edition, struct artifact *ret_artifact)
 {
+    const struct gguf_model *model = edition->model;
     struct artifact artifact = {.container = &gguf_container, .metadata = gguf_kvs_copy(&model->kvs)};
     artifact_reserve(&artifact, model->tensors->n_tensors);
     for (size_t i = 0; i < model->tensors->n_tensors; i++) {
         const struct tensor *tensor = &model->tensors->tensors[i];
         artifact.tensors[i] = (struct artifact_tensor){tensor, encoding_of(tensor->dtype)};
     }
-    gguf_edit(&artifact.metadata, model->edits, 0);
+    gguf_edit(&artifact.metadata, edition->edits, 0);
     *ret_artifact = artifact;
 }

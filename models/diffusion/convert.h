@@ -18,4 +18,4 @@ struct gguf_model *diffusion_model_new(const struct checkpoint *checkpoint, stru
 const struct diffusion_architecture *diffusion_architecture_of_model(const struct gguf_model *model);
 
 /* Makes the artifact of the file, which the model must outlive; the caller frees it with artifact_free(). */
-void diffusion_artifact(const struct gguf_model *model, struct artifact *ret_artifact);
+void diffusion_artifact(const struct gguf_edition *edition, struct artifact *ret_artifact);

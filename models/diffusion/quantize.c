@@ -216,9 +216,10 @@ static bool fill_tensors(const struct gguf_model *model, const struct diffusion_
     return true;
 }
 
-bool diffusion_quantize(const struct gguf_model *model, const struct mix *mix, struct artifact *ret_artifact,
+bool diffusion_quantize(const struct gguf_edition *edition, const struct mix *mix, struct artifact *ret_artifact,
                         struct error *error)
 {
+    const struct gguf_model *model = edition->model;
     const struct diffusion_architecture *architecture = diffusion_architecture_of_model(model);
     const struct roles *roles = roles_of(mix->name);
     if (!tool_accepts(model, architecture, error))
@@ -227,7 +228,7 @@ bool diffusion_quantize(const struct gguf_model *model, const struct mix *mix, s
     artifact.metadata = gguf_kvs_copy(&model->kvs);
     gguf_set_u32(&artifact.metadata, "general.quantization_version", 2);
     gguf_set_u32(&artifact.metadata, "general.file_type", mix->file_type);
-    gguf_edit(&artifact.metadata, model->edits, 0);
+    gguf_edit(&artifact.metadata, edition->edits, 0);
     bool made = fill_tensors(model, architecture, roles, mix, &artifact, error);
     if (made)
         *ret_artifact = artifact;

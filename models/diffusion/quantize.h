@@ -14,5 +14,5 @@ bool diffusion_has_mix(const char *name);
 
 /* Makes the artifact of a mix that the tool has, which the caller frees, from a model of diffusion_model_new() or a
  * GGUF of one of the architectures. Fails, with the reason, if the tool refuses the model. */
-bool diffusion_quantize(const struct gguf_model *model, const struct mix *mix, struct artifact *ret_artifact,
+bool diffusion_quantize(const struct gguf_edition *edition, const struct mix *mix, struct artifact *ret_artifact,
                         struct error *error);

@@ -31,6 +31,22 @@ void gguf_model_free(struct gguf_model *model)
     free(model);
 }
 
+static void free_model(void *model)
+{
+    gguf_model_free(model);
+}
+
+const struct gguf_edition *gguf_edition_new(struct arena *arena, struct gguf_model *model,
+                                            const struct gguf_edits *edits, const struct quantize_outline *outline)
+{
+    if (model == NULL)
+        return NULL;
+    struct gguf_edition *edition = arena_alloc(arena, sizeof *edition);
+    *edition = (struct gguf_edition){model, edits, outline};
+    arena_on_free(arena, free_model, model);
+    return edition;
+}
+
 const char *gguf_tensor_refusal(const char *name, size_t name_length, const struct view *view)
 {
     if (name_length >= GGML_MAX_NAME)

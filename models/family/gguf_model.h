@@ -40,14 +40,22 @@ struct gguf_model {
     bool is_repacked;  /* packed weights become blocks wherever these decode to the same values */
     bool is_gguf;      /* the source is a GGUF */
     bool is_quantized; /* some tensors have block types already */
-    /* set by the maker of the model: changes to the keys of every output; NULL: none */
-    const struct gguf_edits *edits;
-    const struct quantize_outline *outline; /* set by quantize_prepare() (models/quantize/quantize.h); NULL: none */
+};
+
+/* A model as a request wants it: what outputs are made of. The request's changes are not the model's. */
+struct gguf_edition {
+    const struct gguf_model *model;
+    const struct gguf_edits *edits;         /* changes to the keys of every output; NULL: none */
+    const struct quantize_outline *outline; /* quantize_outline_of(); NULL: the model is not quantized */
 };
 
 /* Returns a model without keys and tensors. `references` may be NULL, for the newest builds. */
 struct gguf_model *gguf_model_empty(const struct checkpoint *checkpoint, const struct references *references);
 void gguf_model_free(struct gguf_model *model); /* NULL is allowed */
+
+/* Returns the edition of a model in an arena that frees the model; NULL for NULL. The last step of a maker (once.h). */
+const struct gguf_edition *gguf_edition_new(struct arena *arena, struct gguf_model *model,
+                                            const struct gguf_edits *edits, const struct quantize_outline *outline);
 
 /* Returns why ggml would not open a file with a tensor of that name, which may contain NULs, and that shape; NULL if it
  * would. Follows gguf_init_from_file_impl() in ggml/src/gguf.cpp: names of at most 63 bytes, at most 4 dimensions,

@@ -38,18 +38,17 @@ static const uint32_t *order_of(const struct tensor_set *set, struct arena *aren
     return order;
 }
 
-bool quantize_prepare(struct gguf_model *model)
+const struct quantize_outline *quantize_outline_of(const struct gguf_model *model, struct arena *arena)
 {
     if (model->family == NULL && !model->is_gguf)
-        return false;
+        return NULL;
     const struct tensor_set *set = model->tensors;
-    struct quantize_outline *outline = arena_alloc(model->arena, sizeof *outline);
-    struct mix_traits *traits = arena_array(model->arena, set->n_tensors, sizeof *traits);
+    struct quantize_outline *outline = arena_alloc(arena, sizeof *outline);
+    struct mix_traits *traits = arena_array(arena, set->n_tensors, sizeof *traits);
     for (size_t i = 0; i < set->n_tensors; i++)
         traits[i] = mix_traits(&set->tensors[i]);
-    *outline = (struct quantize_outline){order_of(set, model->arena), traits};
-    model->outline = outline;
-    return true;
+    *outline = (struct quantize_outline){order_of(set, arena), traits};
+    return outline;
 }
 
 static int compare_by_place(const void *a, const void *b)
@@ -148,15 +147,16 @@ static bool find_importance(const struct mix *mix, const struct quantize_options
                      options->imatrix->file, tensor->name, type->name);
 }
 
-size_t quantize_unweighed(const struct gguf_model *model, const struct quantize_options *options, size_t *ret_n,
+size_t quantize_unweighed(const struct gguf_edition *edition, const struct quantize_options *options, size_t *ret_n,
                           const char **ret_first)
 {
+    const struct tensor_set *set = edition->model->tensors;
     size_t n_unweighed = 0;
     uint64_t layer;
     *ret_n = 0;
-    for (size_t i = 0; i < model->tensors->n_tensors; i++) {
-        const char *name = model->tensors->tensors[i].name;
-        if (!model->outline->traits[i].may_be_quantized || !mix_layer_of(name, &layer))
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const char *name = set->tensors[i].name;
+        if (!edition->outline->traits[i].may_be_quantized || !mix_layer_of(name, &layer))
             continue;
         ++*ret_n;
         if (imatrix_find(options->imatrix, &options->filter, name) != NULL)
@@ -201,24 +201,25 @@ static void add_imatrix_keys(const struct quantize_options *options, struct gguf
         move_number(kvs, "quantize.imatrix.chunks_count", imatrix->n_chunks);
 }
 
-static void fill_keys(const struct gguf_model *model, const struct mix *mix, const struct quantize_options *options,
+static void fill_keys(const struct gguf_edition *edition, const struct mix *mix, const struct quantize_options *options,
                       struct artifact *artifact)
 {
-    artifact->metadata = gguf_kvs_copy(&model->kvs);
+    artifact->metadata = gguf_kvs_copy(&edition->model->kvs);
     for (size_t i = 0; i < sizeof dropped / sizeof *dropped; i++)
         gguf_kvs_remove(&artifact->metadata, dropped[i]);
     gguf_set_u32(&artifact->metadata, "general.quantization_version", QUANTIZATION_VERSION);
     gguf_set_u32(&artifact->metadata, "general.file_type", mix->file_type);
-    gguf_edit(&artifact->metadata, model->edits, model->chat_template_place);
+    gguf_edit(&artifact->metadata, edition->edits, edition->model->chat_template_place);
     add_imatrix_keys(options, &artifact->metadata);
 }
 
 /* Fills in the tensors of the artifact, with their types and importances, and the number of layers. */
-static bool fill_tensors(const struct gguf_model *model, const char *architecture, const struct mix *mix,
+static bool fill_tensors(const struct gguf_edition *edition, const char *architecture, const struct mix *mix,
                          const struct quantize_options *options, struct artifact *artifact, struct error *error)
 {
     struct kept_tensors kept;
-    const struct quantize_outline *outline = model->outline;
+    const struct gguf_model *model = edition->model;
+    const struct quantize_outline *outline = edition->outline;
     if (!keep_tensors(model, outline->order, options, artifact->arena, &kept, error))
         return false;
     const struct tensor **tensors = arena_array(artifact->arena, kept.n_items, sizeof *tensors);
@@ -246,15 +247,15 @@ static bool fill_tensors(const struct gguf_model *model, const char *architectur
     return found;
 }
 
-bool quantize_artifact(const struct gguf_model *model, const struct mix *mix, const struct quantize_options *options,
-                       struct artifact *ret_artifact, struct error *error)
+bool quantize_artifact(const struct gguf_edition *edition, const struct mix *mix,
+                       const struct quantize_options *options, struct artifact *ret_artifact, struct error *error)
 {
     struct artifact artifact = {.container = &ggml_container, .arena = arena_new()};
-    fill_keys(model, mix, options, &artifact);
+    fill_keys(edition, mix, options, &artifact);
     const char *architecture = gguf_get_text(&artifact.metadata, "general.architecture", artifact.arena);
-    bool made = (model->family != NULL || model->is_gguf) && architecture != NULL
+    bool made = edition->outline != NULL && architecture != NULL
                     ? imatrix_check(options->imatrix, &options->filter, error) &&
-                          fill_tensors(model, architecture, mix, options, &artifact, error)
+                          fill_tensors(edition, architecture, mix, options, &artifact, error)
                     : error_set(error, "llama-quantize accepts only architectures it knows");
     if (made)
         *ret_artifact = artifact;

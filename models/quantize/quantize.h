@@ -10,19 +10,19 @@
 #include "models/convert/model.h"
 #include "models/quantize/mix.h"
 
-/* Computes the order and traits of tensors, in the model's arena, for quantize_unweighed() and quantize_artifact().
- * Returns false for a plain container, which is not quantized: its tensors have no names that the tool's rules know. */
-bool quantize_prepare(struct gguf_model *model);
+/* Returns the order and traits of a model's tensors, computed once for all its outputs, in the arena; NULL for a plain
+ * container, which is not quantized: its tensors have no names that the tool's rules know. */
+const struct quantize_outline *quantize_outline_of(const struct gguf_model *model, struct arena *arena);
 
-/* Reports whether the tool knows the architecture of a GGUF, after the model's edits; if not, sets the error. */
-bool quantize_takes(const struct gguf_model *model, struct error *error);
+/* Reports whether the tool knows the architecture of a GGUF, after the edits; if not, sets the error. */
+bool quantize_takes(const struct gguf_edition *edition, struct error *error);
 
 /* Returns the number of quantizable tensors that the importance matrix lacks: the tool quantizes these without
  * importances if the type allows it, with a warning for each. *ret_n is the number of quantizable tensors, *ret_first
  * the first missing one, unchanged if none is. Only tensors of layers count: llama-imatrix leaves the others out. */
-size_t quantize_unweighed(const struct gguf_model *model, const struct quantize_options *options, size_t *ret_n,
+size_t quantize_unweighed(const struct gguf_edition *edition, const struct quantize_options *options, size_t *ret_n,
                           const char **ret_first);
 
 /* Makes the artifact of a mix, which the caller frees. Fails, with the reason, if the tool refuses the model or mix. */
-bool quantize_artifact(const struct gguf_model *model, const struct mix *mix, const struct quantize_options *options,
-                       struct artifact *ret_artifact, struct error *error);
+bool quantize_artifact(const struct gguf_edition *edition, const struct mix *mix,
+                       const struct quantize_options *options, struct artifact *ret_artifact, struct error *error);

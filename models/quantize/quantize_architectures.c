@@ -176,13 +176,14 @@ static bool is_known(const char *name, const struct references *references)
     return false;
 }
 
-bool quantize_takes(const struct gguf_model *model, struct error *error)
+bool quantize_takes(const struct gguf_edition *edition, struct error *error)
 {
+    const struct gguf_model *model = edition->model;
     struct arena *arena = arena_new();
     struct gguf_kvs edited = {0};
-    if (!gguf_edits_are_none(model->edits)) {
+    if (!gguf_edits_are_none(edition->edits)) {
         edited = gguf_kvs_copy(&model->kvs);
-        gguf_edit(&edited, model->edits, 0);
+        gguf_edit(&edited, edition->edits, 0);
     }
     const char *name = gguf_get_text(edited.n_kvs > 0 ? &edited : &model->kvs, "general.architecture", arena);
     bool known = name != NULL && is_known(name, &model->references);

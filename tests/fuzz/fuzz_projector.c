@@ -66,7 +66,7 @@ static void project(const struct checkpoint *checkpoint)
         require_one_line(&error);
         return;
     }
-    require(converter_artifact(model, "q8_0", &artifact, &error));
+    require(converter_artifact(&(struct gguf_edition){.model = model}, "q8_0", &artifact, &error));
     for (size_t i = 0; i < model->tensors->n_tensors; i++)
         read_ends(model->tensors->tensors[i].view);
     artifact_free(&artifact);

@@ -278,7 +278,9 @@ static void check_order(const struct order *order)
     if (checkpoint != NULL)
         checkpoint = add_target(order, used, checkpoint, &error);
     struct gguf_model *model = checkpoint != NULL ? gguf_model_new(checkpoint, &recorded, &error) : NULL;
-    if (CHECK_NAMED(model != NULL && converter_artifact(model, "bf16", &artifact, &error), order->name)) {
+    if (CHECK_NAMED(model != NULL &&
+                        converter_artifact(&(struct gguf_edition){.model = model}, "bf16", &artifact, &error),
+                    order->name)) {
         struct arena *arena = arena_new();
         if (!CHECK_TEXT(keys_of(&artifact, arena), order->keys) ||
             !CHECK_TEXT(tensors_of(&artifact, arena), order->there))

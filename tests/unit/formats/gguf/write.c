@@ -42,7 +42,7 @@ static void rewritten(unsigned version, bool big_endian, bool usual)
     struct gguf_model *model = checkpoint != NULL ? gguf_model_new(checkpoint, NULL, &error) : NULL;
     CHECK_TEXT(error.message, "");
     if (model != NULL) {
-        gguf_whole_artifact(model, &artifact);
+        gguf_whole_artifact(&(struct gguf_edition){.model = model}, &artifact);
         struct buffer written = laid_out(&artifact);
         CHECK(written.length > 256);
         size_t data = written.length - 256;

@@ -55,7 +55,7 @@ static void check_types(void)
         for (size_t j = 0; j < sizeof outtypes / sizeof *outtypes; j++) {
             struct artifact artifact = {0};
             struct error error;
-            CHECK(converter_artifact(model, outtypes[j], &artifact, &error));
+            CHECK(converter_artifact(&(struct gguf_edition){.model = model}, outtypes[j], &artifact, &error));
             CHECK_TEXT(artifact.tensors[0].encoding.dtype->name, expected[j]);
             artifact_free(&artifact);
         }
@@ -113,12 +113,14 @@ static void check_auto(void)
     struct gguf_model *model = one_tensor(arena, "blk.0.ffn_up.weight", 2, shape);
     struct artifact artifact = {0};
     struct error error;
-    CHECK(converter_artifact(model, "auto", &artifact, &error) && artifact.tensors[0].encoding.dtype == &bf16_dtype);
+    CHECK(converter_artifact(&(struct gguf_edition){.model = model}, "auto", &artifact, &error) &&
+          artifact.tensors[0].encoding.dtype == &bf16_dtype);
     artifact_free(&artifact);
     model->auto_type = &f16_dtype;
-    CHECK(converter_artifact(model, "auto", &artifact, &error) && artifact.tensors[0].encoding.dtype == &f16_dtype);
+    CHECK(converter_artifact(&(struct gguf_edition){.model = model}, "auto", &artifact, &error) &&
+          artifact.tensors[0].encoding.dtype == &f16_dtype);
     artifact_free(&artifact);
-    CHECK(!converter_artifact(model, "q4_0", &artifact, &error));
+    CHECK(!converter_artifact(&(struct gguf_edition){.model = model}, "q4_0", &artifact, &error));
     CHECK_TEXT(error.message, "the converter has no output type 'q4_0'");
     arena_free(arena);
 }

@@ -68,7 +68,8 @@ static void check_files(void)
             checkpoint_open(data_path("%s", files[i].name), formats, &options, &error);
         struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, NULL, &error) : NULL;
         struct artifact artifact = {0};
-        bool planned = model != NULL && converter_artifact(model, files[i].outtype, &artifact, &error);
+        bool planned = model != NULL &&
+                       converter_artifact(&(struct gguf_edition){.model = model}, files[i].outtype, &artifact, &error);
         struct buffer file = {0};
         char sum[SHA256_HEX + 1] = "";
         if (planned)

@@ -138,9 +138,9 @@ static void make(const struct checkpoint *checkpoint, const char *mix, struct bu
     struct gguf_model *model = diffusion_model_new(checkpoint, &error);
     bool made = model != NULL;
     if (made && mix != NULL)
-        made = diffusion_quantize(model, mix_find(mix), &artifact, &error);
+        made = diffusion_quantize(&(struct gguf_edition){.model = model}, mix_find(mix), &artifact, &error);
     else if (made)
-        diffusion_artifact(model, &artifact);
+        diffusion_artifact(&(struct gguf_edition){.model = model}, &artifact);
     if (made)
         describe(&artifact, out);
     else

@@ -51,7 +51,6 @@ static struct gguf_model *make_model(struct arena *arena)
     struct error error;
     CHECK(tensor_set_seal(model->tensors, &error));
     model->arena = arena;
-    quantize_prepare(model);
     return model;
 }
 
@@ -60,7 +59,7 @@ static void free_model(struct gguf_model *model)
     gguf_kvs_free(&model->kvs);
 }
 
-static void as_the_tool(struct gguf_model *model)
+static void as_the_tool(const struct gguf_edition *edition)
 {
     char path[4096], expected[8192];
     snprintf(path, sizeof path, "%s/gguf/quantized.gguf", getenv("WFS_TEST_DATA"));
@@ -68,7 +67,7 @@ static void as_the_tool(struct gguf_model *model)
     size_t size = file == NULL ? 0 : fread(expected, 1, sizeof expected, file);
     struct artifact artifact;
     struct error error;
-    if (!CHECK(quantize_artifact(model, mix_find("Q4_0"), &(struct quantize_options){0}, &artifact, &error)))
+    if (!CHECK(quantize_artifact(edition, mix_find("Q4_0"), &(struct quantize_options){0}, &artifact, &error)))
         return;
     struct buffer file_made = laid_out(&artifact);
     CHECK(file_made.length == size);
@@ -84,21 +83,21 @@ static void as_the_tool(struct gguf_model *model)
         fclose(file);
 }
 
-static void refusals(struct gguf_model *model)
+static void refusals(const struct gguf_edition *edition)
 {
     struct artifact artifact;
     struct error error;
     const char *const bad[] = {"(=q4_0", NULL};
-    CHECK(!quantize_artifact(model, mix_find("Q4_0"), &(struct quantize_options){.tensor_types = bad}, &artifact,
+    CHECK(!quantize_artifact(edition, mix_find("Q4_0"), &(struct quantize_options){.tensor_types = bad}, &artifact,
                              &error));
     CHECK_NAMED(strstr(error.message, "(=q4_0") != NULL, "a pattern that is none");
-    model->family = NULL;
-    CHECK_NAMED(!quantize_artifact(model, mix_find("Q4_0"), &(struct quantize_options){0}, &artifact, &error),
+    const struct gguf_edition plain = {.model = edition->model};
+    CHECK_NAMED(!quantize_artifact(&plain, mix_find("Q4_0"), &(struct quantize_options){0}, &artifact, &error),
                 "a plain container");
 }
 
 /* A matrix that knows of one of the three matrices in layers, and of one that is of another model. */
-static void unweighed(const struct gguf_model *model)
+static void unweighed(const struct gguf_edition *edition)
 {
     static const float columns[64];
     struct imatrix_entry entries[] = {{"blk.2.attn_k.weight", columns, 64, true},
@@ -107,20 +106,21 @@ static void unweighed(const struct gguf_model *model)
     const struct quantize_options options = {.imatrix = &imatrix};
     const char *first = NULL;
     size_t n;
-    CHECK(quantize_unweighed(model, &options, &n, &first) == 2 && n == 3);
+    CHECK(quantize_unweighed(edition, &options, &n, &first) == 2 && n == 3);
     CHECK_TEXT(first, "blk.10.attn_v.weight");
     const char *const exclude[] = {"attn_k", NULL};
     const struct quantize_options filtered = {.imatrix = &imatrix, .filter = {.exclude = exclude}};
-    CHECK_NAMED(quantize_unweighed(model, &filtered, &n, &first) == 3, "one that is excluded says nothing");
+    CHECK_NAMED(quantize_unweighed(edition, &filtered, &n, &first) == 3, "one that is excluded says nothing");
 }
 
 int main(void)
 {
     struct arena *arena = arena_new();
     struct gguf_model *model = make_model(arena);
-    as_the_tool(model);
-    unweighed(model);
-    refusals(model);
+    const struct gguf_edition edition = {.model = model, .outline = quantize_outline_of(model, arena)};
+    as_the_tool(&edition);
+    unweighed(&edition);
+    refusals(&edition);
     free_model(model);
     arena_free(arena);
     return check_done();

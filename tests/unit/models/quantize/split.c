@@ -156,7 +156,7 @@ static void merge(void)
     struct gguf_model *model = checkpoint != NULL ? gguf_model_new(checkpoint, NULL, &error) : NULL;
     if (CHECK(model != NULL)) {
         struct artifact artifact;
-        gguf_whole_artifact(model, &artifact);
+        gguf_whole_artifact(&(struct gguf_edition){.model = model}, &artifact);
         struct buffer whole = laid_out(&artifact);
         CHECK(begins_with(&whole, &file.bytes) && whole.length == file.bytes.length + 256);
         buffer_free(&whole);

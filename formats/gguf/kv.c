@@ -134,10 +134,16 @@ void gguf_set_array(struct gguf_kvs *kvs, const char *key, enum gguf_type elemen
                     struct buffer *elements)
 {
     if (count != 0) {
-        struct buffer *value = entry(kvs, key, GGUF_ARRAY);
-        buffer_append_le(value, (uint64_t)element_type, 4);
-        buffer_append_le(value, count, 8);
-        buffer_append(value, elements->bytes, elements->length);
+        enum { HEAD = 4 + 8 };
+        struct buffer head = {0}, *value = entry(kvs, key, GGUF_ARRAY);
+        buffer_append_le(&head, (uint64_t)element_type, 4);
+        buffer_append_le(&head, count, 8);
+        buffer_append_zeros(elements, HEAD);
+        memmove(elements->bytes + HEAD, elements->bytes, elements->length - HEAD);
+        memcpy(elements->bytes, head.bytes, HEAD);
+        buffer_free(&head);
+        *value = *elements;
+        *elements = (struct buffer){0};
     }
     buffer_free(elements);
 }

@@ -299,11 +299,13 @@ static void read_config_ids(struct special_vocab *vocab, const struct json *conf
 /* Appends one half of a merge; byte-level tokenizers spell a space in it differently. */
 static void append_half(struct buffer *merge, const char *text, size_t length)
 {
-    for (size_t i = 0; i < length; i++)
-        if (text[i] == ' ')
-            buffer_append_text(merge, "\xc4\xa0");
-        else
-            buffer_append(merge, text + i, 1);
+    const char *end = text + length, *space;
+    while ((space = memchr(text, ' ', (size_t)(end - text))) != NULL) {
+        buffer_append(merge, text, (size_t)(space - text));
+        buffer_append_text(merge, "\xc4\xa0");
+        text = space + 1;
+    }
+    buffer_append(merge, text, (size_t)(end - text));
 }
 
 static void add_json_merges(struct gguf_kvs *kvs, const struct json *merges)

@@ -57,14 +57,14 @@ void token_list_write(const struct token_list *list, const char *model, const ch
         else
             gguf_append_string(&texts, token->text, token->length);
         memcpy(&bits, &token->score, sizeof bits);
-        buffer_append_le(&scores, bits, 4);
+        if (with_scores)
+            buffer_append_le(&scores, bits, 4);
         buffer_append_le(&types, (uint64_t)token->type, 4);
     }
     gguf_set_array(kvs, "tokenizer.ggml.tokens", GGUF_STRING, list->n_tokens, &texts);
     if (with_scores)
         gguf_set_array(kvs, "tokenizer.ggml.scores", GGUF_F32, list->n_tokens, &scores);
     gguf_set_array(kvs, "tokenizer.ggml.token_type", GGUF_I32, list->n_tokens, &types);
-    buffer_free(&scores);
 }
 
 static bool starts(const char *text, size_t length, const char *with)

@@ -4,10 +4,10 @@
 # The image has 12 MB, compressed: wfs, its libraries, certificates and the commands of busybox.
 FROM debian:12-slim AS build
 RUN apt-get update && apt-get install -y --no-install-recommends build-essential debhelper meson pkg-config \
-    libfuse3-dev libzip-dev zlib1g-dev libzstd-dev libyajl-dev libutf8proc-dev libyaml-dev nettle-dev libpcre2-dev libcurl4-openssl-dev libexpat1-dev \
-    protobuf-c-compiler libprotobuf-c-dev libmicrohttpd-dev libseccomp-dev
+    libfuse3-dev libzip-dev zlib1g-dev libzstd-dev libutf8proc-dev libyaml-dev nettle-dev libpcre2-dev libcurl4-openssl-dev libexpat1-dev \
+    protobuf-c-compiler libprotobuf-c-dev libmicrohttpd-dev libseccomp-dev python3-pip
 COPY . /src/wfs
-RUN cd /src/wfs && DEB_BUILD_OPTIONS=nocheck dpkg-buildpackage -b -uc
+RUN cd /src/wfs && scripts/yyjson && DEB_BUILD_OPTIONS=nocheck dpkg-buildpackage -b -uc
 
 RUN apt-get install -y --no-install-recommends busybox-static ca-certificates /src/wfs_*.deb && /src/wfs/packaging/image/collect /image
 

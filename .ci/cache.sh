@@ -8,3 +8,8 @@ share_cache() { # ROOT
     mkdir -p "$1$CCACHE_DIR"
     mount --bind "$CCACHE_DIR" "$1$CCACHE_DIR"
 }
+
+# Puts what scripts/setup fetched of yyjson, if it did, into another copy of this tree.
+share_yyjson() { # TREE
+    [ ! -d subprojects/yyjson-0.10.0 ] || cp -r subprojects/yyjson-0.10.0 "$1/subprojects/"
+}

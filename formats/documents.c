@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Limits in bytes of text. A parsed value takes 40 bytes of memory, and as few as 2 bytes of text. */
+/* Limits in bytes of text. A parsed value takes 16 bytes of memory, and as few as 2 bytes of text. */
 enum { DEFAULT_LIMIT = 1 << 20, LARGE = 256 << 20, SMALL = 64 << 10 };
 
 /* Limits by the ending of the name; the first row that fits counts. */
@@ -149,18 +149,29 @@ size_t document_limit(const char *name)
     return DEFAULT_LIMIT;
 }
 
+struct reading {
+    const struct source *source;
+    bool read; /* the text was read */
+};
+
+static bool read_text(void *context, char *to, size_t length, struct error *error)
+{
+    struct reading *reading = context;
+    reading->read = source_read_whole(reading->source, to, error);
+    return reading->read;
+}
+
 /* Like document_parse(); *ret_read tells whether the text was read. */
 static struct json_document *read_and_parse(const struct source *source, bool *ret_read, struct error *error)
 {
     const char *name = source_name(source);
-    size_t length;
-    char *text = source_read_text(source, document_limit(name), &length, error);
-    *ret_read = text != NULL;
-    if (text == NULL)
+    struct reading reading = {source, false};
+    *ret_read = false;
+    if (!source_check_size(source, document_limit(name), error))
         return NULL;
-    struct json_document *json = json_parse_python(text, length, error);
-    free(text);
-    if (json == NULL)
+    struct json_document *json = json_read_python(read_text, &reading, (size_t)source_size(source), error);
+    *ret_read = reading.read;
+    if (json == NULL && reading.read)
         error_prefix(error, "%s", name);
     return json;
 }

@@ -1,488 +1,504 @@
 #include "formats/json.h"
 
 #include "base/arena.h"
-#include "base/binary_search.h"
-#include "base/sort.h"
 #include "base/text.h"
+#include "base/text_index.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <yajl/yajl_parse.h>
+#include <yyjson.h>
 
 enum { INDEXED_MEMBERS = 9 }; /* objects with so many members get an index; smaller ones are searched in order */
 
+/* A value of yyjson, followed by the values within it, in the order of the text; a member follows its key. Its length
+ * has 32 bits here; above them are marks. `uni` of a container is the distance in bytes to what comes after it; of an
+ * indexed object it is the index; of the root, which nothing follows, the document. */
 struct json {
-    const char *key;
-    union {
-        const char *text;      /* of a string or number */
-        const uint32_t *order; /* of an indexed object: distances to its members, sorted by key */
-    };
-    uint32_t key_length, text_length;
-    uint32_t count; /* members or elements */
-    uint32_t skip;  /* values in this subtree, itself included: where the next value is */
-    uint32_t line;
-    uint8_t type;
-    bool last;     /* in its container */
-    bool is_whole; /* a number with a fraction or exponent, and yet a whole one, in what Python wrote */
+    yyjson_val of;
+};
+
+static const uint64_t LAST = UINT64_C(1) << 60, /* in its container */
+    MEMBER = UINT64_C(1) << 61,                 /* of an object */
+    INDEXED = UINT64_C(1) << 62,                /* an object */
+    WHOLE = UINT64_C(1) << 62,                  /* a number like 2048.0, in what Python wrote */
+    ROOT = UINT64_C(1) << 63;
+
+/* A hash table of an object's members. */
+struct index {
+    size_t size; /* of the object, in bytes: where the next value is */
+    const struct json_document *document;
+    size_t n_slots;   /* a power of two, at least twice the members */
+    uint32_t slots[]; /* distances from the object to values of members, in values; 0: empty */
 };
 
 struct json_document {
-    struct json *values; /* in the order of the text */
-    size_t n_values, capacity;
-    char *text;          /* all keys, strings and numbers, each with a NUL */
+    yyjson_doc *parsed;
+    char *text;          /* holds keys, strings and numbers, each with a NUL */
+    char *original;      /* what `text` was before the parser changed it; NULL if that was long */
+    size_t length;       /* of either */
     struct arena *arena; /* the indices */
-};
-
-struct open_container {
-    uint32_t value, last_child;
 };
 
 struct parser {
     struct json_document *document;
-    yajl_handle yajl;
-    const char *text, *counted; /* lines are counted up to `counted` */
-    uint32_t line;
-    char *text_end;
-    const char *key;
-    size_t key_length;
-    struct open_container open[JSON_MAX_DEPTH];
-    unsigned depth;
-    json_take_member *take; /* takes the members of the root; NULL: they stay */
-    void *context;          /* of `take` */
+    const char *original; /* NULL: gone, so that lines are unknown */
+    bool is_python, root_repeats;
+    size_t lacking;    /* bytes of memory that were not available */
+    bool has_too_many; /* values */
     struct error *error;
-    bool failed; /* `error` is set: yajl's own message is of no use */
 };
 
-/* Returns the line of an offset, which must not be before the previous call's. */
-static uint32_t line_of(struct parser *parser, size_t offset)
+/* Lines. */
+
+/* Reports whether a byte of valid JSON is between tokens, where a token is a key, a value or an opening bracket. */
+static bool is_between(char byte)
 {
-    const char *end = parser->text + offset, *found;
-    while (parser->counted < end && (found = memchr(parser->counted, '\n', (size_t)(end - parser->counted))) != NULL) {
-        parser->counted = found + 1;
-        parser->line++;
+    return memchr(" \t\r\n,:]}", byte, 8) != NULL;
+}
+
+static size_t token_end(const char *text, size_t length, size_t at)
+{
+    char first = text[at++];
+    if (first == '[' || first == '{')
+        return at;
+    if (first != '"') {
+        while (at < length && !is_between(text[at]))
+            at++;
+        return at;
     }
-    parser->counted = end;
-    return parser->line;
+    while (text[at] != '"')
+        at += text[at] == '\\' ? 2 : 1;
+    return at + 1;
 }
 
-static uint32_t current_line(struct parser *parser)
+/* Returns the line of a value of valid JSON: that of its token. */
+static unsigned line_of_value(const char *text, size_t length, const struct json *root, const struct json *value)
 {
-    return line_of(parser, yajl_get_bytes_consumed(parser->yajl));
-}
-
-/* Adds a value; NULL, with the error set, if the document is too large. */
-static struct json *add_value(struct parser *parser, enum json_type type)
-{
-    struct json_document *document = parser->document;
-    if (document->n_values == JSON_MAX_VALUES) {
-        parser->failed = true;
-        error_set(parser->error, "more than %d values", JSON_MAX_VALUES);
-        return NULL;
+    unsigned line = 1;
+    for (size_t at = 0; at < length;) {
+        if (is_between(text[at])) {
+            line += text[at++] == '\n';
+            continue;
+        }
+        if (root++ == value)
+            break;
+        at = token_end(text, length, at);
     }
-    if (document->n_values == document->capacity) {
-        document->capacity = document->capacity * 2 + 64;
-        document->values = memory_resize(document->values, document->capacity * sizeof *document->values);
-    }
-    uint32_t index = (uint32_t)document->n_values++;
-    struct json *value = &document->values[index];
-    *value = (struct json){.type = (uint8_t)type,
-                           .skip = 1,
-                           .key = parser->key,
-                           .key_length = (uint32_t)parser->key_length,
-                           .line = current_line(parser)};
-    parser->key = NULL;
-    parser->key_length = 0;
-    if (parser->depth > 0) {
-        struct open_container *container = &parser->open[parser->depth - 1];
-        container->last_child = index;
-        document->values[container->value].count++;
-    }
-    return value;
+    return line;
 }
 
-/* Keeps a text. Decoded, it is never longer than its spelling with quotes, or with the byte that ends a number. */
-static const char *keep_text(struct parser *parser, const void *text, size_t length)
+static unsigned line_of_offset(const char *text, size_t offset)
 {
-    char *kept = parser->text_end;
-    memcpy(kept, text, length);
-    kept[length] = '\0';
-    parser->text_end += length + 1;
-    return kept;
+    unsigned line = 1;
+    for (size_t i = 0; i < offset; i++)
+        line += text[i] == '\n';
+    return line;
 }
 
-/* Ends a value: hands over a complete member of the root, and drops it. */
-static int end_value(struct parser *parser)
+static struct json *root_of(const struct json_document *document)
 {
-    struct json_document *document = parser->document;
-    if (parser->take == NULL || parser->depth != 1)
-        return 1;
-    const struct json *value = &document->values[1];
-    const struct json_member member = {value->key, value->key_length, value};
-    parser->failed = !parser->take(parser->context, &member, parser->error);
-    document->n_values = 1;
-    document->values[0].count = 0;
-    parser->text_end = document->text;
-    return !parser->failed;
+    return (struct json *)yyjson_doc_get_root(document->parsed);
 }
 
-static int on_null(void *context)
+/* Adds the line to the reason, if it can be known. Returns false. */
+static bool blame(const struct parser *parser, const struct json *value)
 {
-    return add_value(context, JSON_NULL) != NULL && end_value(context);
+    const struct json_document *document = parser->document;
+    if (parser->original == NULL)
+        return false;
+    return error_prefix(parser->error, "line %u",
+                        line_of_value(parser->original, document->length, root_of(document), value));
 }
 
-static int on_boolean(void *context, int value)
+/* Values. */
+
+static enum json_type type_of(const struct json *value)
 {
-    return add_value(context, value ? JSON_TRUE : JSON_FALSE) != NULL && end_value(context);
+    static const unsigned char types[] = {
+        [YYJSON_TYPE_RAW] = JSON_NUMBER, [YYJSON_TYPE_NULL] = JSON_NULL, [YYJSON_TYPE_BOOL] = JSON_FALSE,
+        [YYJSON_TYPE_STR] = JSON_STRING, [YYJSON_TYPE_ARR] = JSON_ARRAY, [YYJSON_TYPE_OBJ] = JSON_OBJECT};
+    if ((uint8_t)value->of.tag == (YYJSON_TYPE_BOOL | YYJSON_SUBTYPE_TRUE))
+        return JSON_TRUE;
+    return (enum json_type)types[value->of.tag & YYJSON_TYPE_MASK];
 }
 
-static int on_text(struct parser *parser, enum json_type type, const void *text, size_t length)
+/* Returns the number of elements or members, or the length of a text. */
+static size_t length_of(const struct json *value)
 {
-    const char *kept = keep_text(parser, text, length);
-    struct json *value = add_value(parser, type);
-    if (value == NULL)
-        return 0;
-    value->text = kept;
-    value->text_length = (uint32_t)length;
-    return end_value(parser);
+    return (uint32_t)(value->of.tag >> YYJSON_TAG_BIT);
 }
 
-static int on_number(void *context, const char *text, size_t length)
+static bool has_mark(const struct json *value, uint64_t mark)
 {
-    return on_text(context, JSON_NUMBER, text, length);
+    return (value->of.tag & mark) != 0;
 }
 
-static int on_string(void *context, const unsigned char *text, size_t length)
+static const char *text_of(const struct json *value)
 {
-    return on_text(context, JSON_STRING, text, length);
+    return value->of.uni.str;
 }
 
-static int on_key(void *context, const unsigned char *text, size_t length)
+static const struct json *key_of(const struct json *member)
 {
-    struct parser *parser = context;
-    parser->key = keep_text(parser, text, length);
-    parser->key_length = length;
-    return 1;
+    return member - 1;
 }
 
-static int refuse_root(struct parser *parser)
+static const struct index *index_of(const struct json *object)
 {
-    parser->failed = true;
-    error_set(parser->error, "not a JSON object");
-    return 0;
-}
-
-static int on_start(struct parser *parser, enum json_type type)
-{
-    if (parser->depth == JSON_MAX_DEPTH) {
-        parser->failed = true;
-        error_set(parser->error, "line %u: nested more than %d deep", current_line(parser), JSON_MAX_DEPTH);
-        return 0;
-    }
-    if (parser->take != NULL && parser->depth == 0 && type != JSON_OBJECT)
-        return refuse_root(parser);
-    if (add_value(parser, type) == NULL)
-        return 0;
-    parser->open[parser->depth++] = (struct open_container){.value = (uint32_t)parser->document->n_values - 1};
-    return 1;
-}
-
-static int on_start_object(void *context)
-{
-    return on_start(context, JSON_OBJECT);
-}
-
-static int on_start_array(void *context)
-{
-    return on_start(context, JSON_ARRAY);
-}
-
-static struct json *close_container(struct parser *parser)
-{
-    struct open_container *container = &parser->open[--parser->depth];
-    struct json *value = &parser->document->values[container->value];
-    value->skip = (uint32_t)parser->document->n_values - container->value;
-    if (value->count > 0)
-        parser->document->values[container->last_child].last = true;
-    return value;
-}
-
-static int on_end_array(void *context)
-{
-    close_container(context);
-    return end_value(context);
+    return object->of.uni.ptr;
 }
 
 /* Returns the first value in an array or object, or NULL. */
 static const struct json *first_value(const struct json *container)
 {
-    return container->count > 0 ? container + 1 : NULL;
+    if (length_of(container) == 0)
+        return NULL;
+    return container + (type_of(container) == JSON_OBJECT ? 2 : 1);
+}
+
+static size_t size_of(const struct json *value)
+{
+    enum json_type type = type_of(value);
+    if (type == JSON_OBJECT && has_mark(value, INDEXED))
+        return index_of(value)->size;
+    return type >= JSON_ARRAY ? value->of.uni.ofs : sizeof *value;
 }
 
 static const struct json *next_value(const struct json *value)
 {
-    return value->last ? NULL : value + value->skip;
+    if (has_mark(value, LAST))
+        return NULL;
+    const struct json *next = (const struct json *)((const char *)value + size_of(value));
+    return has_mark(value, MEMBER) ? next + 1 : next;
 }
 
-static const char *key_of(const void *context, uint32_t index, size_t *ret_length)
+static bool has_key(const struct json *member, const char *key, size_t length)
 {
-    const struct json *object = context, *member = object + index;
-    *ret_length = member->key_length;
-    return member->key;
+    return length_of(key_of(member)) == length && memcmp(text_of(key_of(member)), key, length) == 0;
 }
 
-static bool same_key(const struct json *a, const struct json *b)
+/* Checks that yyjson does not make. */
+
+static bool refuse_duplicate(const struct parser *parser, const struct json *member)
 {
-    return text_compare(a->key, a->key_length, b->key, b->key_length) == 0;
+    error_set(parser->error, "key '%.200s' appears twice in one object", text_of(key_of(member)));
+    return blame(parser, member);
 }
 
-static int refuse_duplicate(struct parser *parser, const struct json *member)
+/* Returns the slot of a key, or the empty slot where it belongs. */
+static size_t find_slot(const struct json *object, const struct index *index, const char *key, size_t length)
 {
-    parser->failed = true;
-    error_set(parser->error, "line %u: key '%.200s' appears twice in one object", member->line, member->key);
-    return 0;
-}
-
-static int on_end_object(void *context)
-{
-    struct parser *parser = context;
-    struct json *object = close_container(parser);
-    if (object->count < INDEXED_MEMBERS) {
-        for (const struct json *member = first_value(object); member != NULL; member = next_value(member))
-            for (const struct json *other = first_value(object); other != member; other = next_value(other))
-                if (same_key(member, other))
-                    return refuse_duplicate(parser, member);
-        return end_value(parser);
+    for (size_t at = text_hash(key, length);; at++) {
+        at &= index->n_slots - 1;
+        if (index->slots[at] == 0 || has_key(object + index->slots[at], key, length))
+            return at;
     }
-    uint32_t *order = arena_array(parser->document->arena, object->count, sizeof *order), n = 0;
-    for (const struct json *member = first_value(object); member != NULL; member = next_value(member))
-        order[n++] = (uint32_t)(member - object);
-    sort_texts(order, n, key_of, object);
-    for (uint32_t i = 1; i < n; i++)
-        if (same_key(object + order[i - 1], object + order[i]))
-            return refuse_duplicate(parser, object + order[i]);
-    object->order = order;
-    return end_value(parser);
 }
 
-static const yajl_callbacks callbacks = {
-    .yajl_null = on_null,
-    .yajl_boolean = on_boolean,
-    .yajl_number = on_number,
-    .yajl_string = on_string,
-    .yajl_start_map = on_start_object,
-    .yajl_map_key = on_key,
-    .yajl_end_map = on_end_object,
-    .yajl_start_array = on_start_array,
-    .yajl_end_array = on_end_array,
+static bool make_index(const struct parser *parser, struct json *object)
+{
+    size_t n_slots = 2 * INDEXED_MEMBERS - 2;
+    while (n_slots < 2 * length_of(object))
+        n_slots *= 2;
+    struct index *index = arena_alloc(parser->document->arena, sizeof *index + n_slots * sizeof *index->slots);
+    index->n_slots = n_slots;
+    index->size = object->of.uni.ofs;
+    for (const struct json *member = first_value(object); member != NULL; member = next_value(member)) {
+        size_t slot = find_slot(object, index, text_of(key_of(member)), length_of(key_of(member)));
+        if (index->slots[slot] != 0)
+            return refuse_duplicate(parser, member);
+        index->slots[slot] = (uint32_t)(member - object);
+    }
+    object->of.uni.ptr = index;
+    object->of.tag |= INDEXED;
+    return true;
+}
+
+/* Checks that no key of a complete object appears twice. */
+static bool check_keys(const struct parser *parser, struct json *object)
+{
+    if (parser->root_repeats && object == root_of(parser->document))
+        return true;
+    if (length_of(object) >= INDEXED_MEMBERS)
+        return make_index(parser, object);
+    for (const struct json *member = first_value(object); member != NULL; member = next_value(member))
+        for (const struct json *other = first_value(object); other != member; other = next_value(other))
+            if (has_key(other, text_of(key_of(member)), length_of(key_of(member))))
+                return refuse_duplicate(parser, member);
+    return true;
+}
+
+/* Spells Infinity as a number, and marks whole numbers that are spelled as floats: 2048.0. */
+static bool take_python(const struct parser *parser, struct json *number)
+{
+    static const char infinity[] = "Infinity", spelling[] = "1e999999"; /* of equal length */
+    const double most = 9007199254740992.0;                             /* 2^53: doubles are exact up to here */
+    char *text = (char *)text_of(number), *digits = text + (*text == '-');
+    if (*digits > '9' && strcmp(digits, infinity) != 0) {
+        error_set(parser->error, "invalid JSON: '%s' is not a number", text);
+        return blame(parser, number);
+    }
+    if (*digits > '9')
+        memcpy(digits, spelling, strlen(spelling));
+    if (strpbrk(digits, ".eE") == NULL)
+        return true;
+    double value = strtod(text, NULL);
+    if (value >= -most && value <= most && value == (double)(int64_t)value)
+        number->of.tag |= WHOLE;
+    return true;
+}
+
+struct open_container {
+    struct json *container;
+    size_t n_left; /* values to come */
 };
 
-static int hex_quad(const char *text, const char *end)
+struct walk {
+    const struct parser *parser;
+    struct open_container open[JSON_MAX_DEPTH];
+    unsigned depth;
+    size_t n_values;
+};
+
+static bool check_value(struct walk *walk, struct json *value)
 {
-    int value = 0;
-    if (end - text < 4)
-        return -1;
-    for (int i = 0; i < 4; i++) {
-        int digit = text_hex_digit(text[i]);
-        if (digit < 0)
-            return -1;
-        value = value * 16 + digit;
+    const struct parser *parser = walk->parser;
+    enum json_type type = type_of(value);
+    if (walk->n_values++ == JSON_MAX_VALUES)
+        return error_set(parser->error, "more than %d values", JSON_MAX_VALUES);
+    if (type == JSON_NUMBER && parser->is_python)
+        return take_python(parser, value);
+    if (type < JSON_ARRAY)
+        return true;
+    if (walk->depth == JSON_MAX_DEPTH) {
+        error_set(parser->error, "nested more than %d deep", JSON_MAX_DEPTH);
+        return blame(parser, value);
     }
-    return value;
+    walk->open[walk->depth++] = (struct open_container){value, length_of(value)};
+    return true;
 }
 
-/* Finds a \u escape of a lone surrogate, which yajl would replace. Valid JSON has backslashes only in strings. */
-static bool surrogates_paired(const char *text, size_t length, size_t *ret_offset)
+/* Ends the containers that are complete. */
+static bool close_containers(struct walk *walk)
 {
-    const char *end = text + length, *at = text;
-    while ((at = memchr(at, '\\', (size_t)(end - at))) != NULL) {
-        if (end - at < 2 || at[1] != 'u') {
-            at += end - at < 2 ? 1 : 2;
-            continue;
-        }
-        *ret_offset = (size_t)(at - text);
-        int unit = hex_quad(at + 2, end);
-        at += 2;
-        if (unit >= 0xdc00 && unit <= 0xdfff)
+    for (; walk->depth > 0 && walk->open[walk->depth - 1].n_left == 0; walk->depth--) {
+        struct json *container = walk->open[walk->depth - 1].container;
+        if (type_of(container) == JSON_OBJECT && !check_keys(walk->parser, container))
             return false;
-        if (unit >= 0xd800 && unit <= 0xdbff) {
-            int low = end - at >= 10 && at[4] == '\\' && at[5] == 'u' ? hex_quad(at + 6, end) : -1;
-            if (low < 0xdc00 || low > 0xdfff)
-                return false;
-            at += 10;
-        }
     }
     return true;
 }
 
-/* Returns the number of bytes before the first form feed or vertical tab. yajl takes both as white space, which JSON
- * does not allow; in a text they are escaped. */
-static size_t length_without_breaks(const char *text, size_t length)
+/* Passes over all values, in the order of the text, and marks them. */
+static bool check_values(const struct parser *parser)
 {
-    const char *feed = memchr(text, '\f', length);
-    size_t before = feed != NULL ? (size_t)(feed - text) : length;
-    const char *tab = memchr(text, '\v', before);
-    return tab != NULL ? (size_t)(tab - text) : before;
+    struct walk walk = {.parser = parser};
+    struct json *value = root_of(parser->document);
+    value->of.tag |= LAST | ROOT;
+    for (;;) {
+        if (!check_value(&walk, value) || !close_containers(&walk))
+            return false;
+        if (walk.depth == 0)
+            return true;
+        struct open_container *inner = &walk.open[walk.depth - 1];
+        bool is_member = type_of(inner->container) == JSON_OBJECT;
+        value += is_member ? 2 : 1;
+        value->of.tag |= (is_member ? MEMBER : 0) | (--inner->n_left == 0 ? LAST : 0);
+    }
 }
 
-/* Allocates memory for yajl, which does not check for NULL. */
-static void *allocate(void *unused, size_t size)
+/* Memory for yyjson, which frees what it has and fails if there is none: no frame of its is jumped over. */
+
+static void *keep_result(struct parser *parser, void *memory, size_t size)
 {
-    return memory_alloc(size);
+    if (memory == NULL)
+        parser->lacking = size;
+    return memory;
 }
 
-static void *reallocate(void *unused, void *memory, size_t size)
+static void *allocate(void *context, size_t size)
 {
-    return memory_resize(memory, size);
+    return keep_result(context, memory_try(NULL, size), size);
 }
 
-static void release(void *unused, void *memory)
+static void *reallocate(void *context, void *memory, size_t old_size, size_t size)
+{
+    struct parser *parser = context;
+    parser->has_too_many =
+        size / sizeof(yyjson_val) > 3 * (size_t)JSON_MAX_VALUES; /* keys count here, and spare room */
+    return parser->has_too_many ? NULL : keep_result(parser, memory_try(memory, size), size);
+}
+
+static void release(void *context, void *memory)
 {
     free(memory);
 }
 
-static bool run_yajl(struct parser *parser, const char *text, size_t length, struct error *error)
+static bool refuse_text(const struct parser *parser, const yyjson_read_err *fault)
 {
-    yajl_alloc_funcs memory = {.malloc = allocate, .realloc = reallocate, .free = release};
-    yajl_handle yajl = parser->yajl = yajl_alloc(&callbacks, &memory, parser);
-    yajl_config(yajl, yajl_dont_validate_strings, 1); /* checked before, more strictly */
-    yajl_status status = yajl_parse(yajl, (const unsigned char *)text, length);
-    size_t place = yajl_get_bytes_consumed(yajl);
-    if (status ==
-        yajl_status_ok) /* white space, which ends a string that is still open after the document: yajl would pass it */
-        status = yajl_parse(yajl, (const unsigned char *)"\n", 1);
-    if (status == yajl_status_ok)
-        status = yajl_complete_parse(yajl);
-    if (status != yajl_status_ok && !parser->failed) {
-        unsigned char *message = yajl_get_error(yajl, 0, (const unsigned char *)text, length);
-        error_set(error, "line %u: invalid JSON at offset %zu: %.*s", line_of(parser, place), place,
-                  (int)strcspn((char *)message, "\n"), (char *)message);
-        yajl_free_error(yajl, message);
-    }
-    yajl_free(yajl);
-    return status == yajl_status_ok;
+    if (parser->lacking != 0)
+        memory_exhausted(parser->lacking);
+    if (parser->has_too_many)
+        return error_set(parser->error, "more than %d values", JSON_MAX_VALUES);
+    if (parser->original == NULL)
+        return false;
+    return error_set(parser->error, "line %u: invalid JSON at offset %zu: %s",
+                     line_of_offset(parser->original, fault->pos), fault->pos,
+                     parser->document->length > 0 ? fault->msg : "unexpected end of data");
 }
 
-/* Checks the rules that yajl does not. */
-static bool check_text(const char *text, size_t length, struct error *error)
+/* Lets a root that holds values lead to its document. */
+static void link_root(struct json_document *document)
 {
-    size_t place = text_valid_prefix(text, length);
-    if (place != length)
-        return error_set(error, "invalid UTF-8 at offset %zu", place);
-    if (!surrogates_paired(text, length, &place))
-        return error_set(error, "a lone surrogate at offset %zu", place);
-    if ((place = length_without_breaks(text, length)) != length) /* yajl takes both for white space */
-        return error_set(error, "a form feed or a vertical tab at offset %zu", place);
-    return length <= UINT32_MAX / 2 || error_set(error, "JSON too large: %zu bytes", length);
+    struct json *root = root_of(document);
+    if (has_mark(root, INDEXED))
+        ((struct index *)root->of.uni.ptr)->document = document;
+    else if (type_of(root) >= JSON_ARRAY)
+        root->of.uni.ptr = document;
 }
 
-static struct json_document *parse(const char *text, size_t length, json_take_member *take, void *context,
-                                   struct error *error)
+/* Parses the text of the parser's document in place. */
+static bool run(struct parser *parser)
 {
-    if (!check_text(text, length, error))
-        return NULL;
+    struct json_document *document = parser->document;
+    const yyjson_alc memory = {allocate, reallocate, release, parser};
+    const yyjson_read_flag flags =
+        YYJSON_READ_INSITU | YYJSON_READ_NUMBER_AS_RAW | (parser->is_python ? YYJSON_READ_ALLOW_INF_AND_NAN : 0);
+    yyjson_read_err fault;
+    if (document->length > UINT32_MAX / 2)
+        return error_set(parser->error, "JSON too large: %zu bytes", document->length);
+    memset(document->text + document->length, 0, YYJSON_PADDING_SIZE);
+    document->parsed = yyjson_read_opts(document->text, document->length, flags, &memory, &fault);
+    if (document->parsed == NULL)
+        return refuse_text(parser, &fault);
+    if (!check_values(parser))
+        return false;
+    link_root(document);
+    return true;
+}
+
+static struct json_document *new_document(size_t length)
+{
     struct json_document *document = memory_alloc(sizeof *document);
-    *document = (struct json_document){.text = memory_alloc(length + 1), .arena = arena_new()};
-    struct parser parser = {.document = document,
-                            .text = text,
-                            .counted = text,
-                            .line = 1,
-                            .text_end = document->text,
-                            .take = take,
-                            .context = context,
-                            .error = error};
-    if (!run_yajl(&parser, text, length, error)) {
-        json_free(document);
-        return NULL;
-    }
-    document->values->last = true;
+    *document = (struct json_document){
+        .text = memory_alloc(length + YYJSON_PADDING_SIZE), .length = length, .arena = arena_new()};
     return document;
+}
+
+static struct json_document *finish(struct parser *parser)
+{
+    if (run(parser))
+        return parser->document;
+    json_free(parser->document);
+    return NULL;
+}
+
+/* Parses by the rules of `parser`, beside the text, in which an error finds its line. */
+static struct json_document *parse_copy(const char *text, size_t length, struct parser parser)
+{
+    struct json_document *document = parser.document = new_document(length);
+    parser.original = text;
+    memcpy(document->text, text, length);
+    if (length <= JSON_LINED)
+        document->original = memcpy(memory_alloc(length), text, length);
+    return finish(&parser);
 }
 
 struct json_document *json_parse(const char *text, size_t length, struct error *error)
 {
-    return parse(text, length, NULL, NULL, error);
-}
-
-bool json_parse_members(const char *text, size_t length, json_take_member *take, void *context, struct error *error)
-{
-    struct json_document *document = parse(text, length, take, context, error);
-    bool good = document != NULL;
-    if (good && document->values->type != JSON_OBJECT)
-        good = error_set(error, "not a JSON object");
-    json_free(document);
-    return good;
-}
-
-/* Marks whole numbers that are spelled as floats: 2048.0. */
-static void mark_whole(struct json_document *document)
-{
-    const double most = 9007199254740992.0; /* 2^53: doubles are exact up to here */
-    for (size_t i = 0; i < document->n_values; i++) {
-        struct json *value = &document->values[i];
-        double number;
-        if (json_double(value, &number) && !json_is_integer(value) && number >= -most && number <= most)
-            value->is_whole = number == (double)(int64_t)number;
-    }
+    return parse_copy(text, length, (struct parser){.error = error});
 }
 
 struct json_document *json_parse_python(const char *text, size_t length, struct error *error)
 {
-    static const char infinity[] = "Infinity", number[] = "1e999999"; /* of equal length, so offsets stay */
-    char *copy = NULL;
-    bool in_string = false;
-    for (size_t i = 0; i < length; i++) {
-        if (text[i] == '"')
-            in_string = !in_string;
-        else if (in_string && text[i] == '\\')
-            i++;
-        if (in_string || text[i] != *infinity || length - i < strlen(infinity) ||
-            memcmp(text + i, infinity, strlen(infinity)) != 0)
-            continue;
-        if (copy == NULL)
-            copy = memcpy(memory_alloc(length), text, length);
-        memcpy(copy + i, number, strlen(number));
-    }
-    struct json_document *document = json_parse(copy != NULL ? copy : text, length, error);
-    free(copy);
-    if (document != NULL)
-        mark_whole(document);
+    return parse_copy(text, length, (struct parser){.error = error, .is_python = true});
+}
+
+/* Reads the text again, and parses beside it. */
+static struct json_document *read_again(json_read_text *read, void *context, size_t length, struct parser rules)
+{
+    char *text = memory_alloc(length);
+    struct json_document *document = read(context, text, length, rules.error) ? parse_copy(text, length, rules) : NULL;
+    free(text);
     return document;
+}
+
+/* Parses a long text in the memory that it is read into. */
+static struct json_document *read_text(json_read_text *read, void *context, size_t length, struct parser parser)
+{
+    const struct parser rules = parser;
+    if (length <= JSON_LINED)
+        return read_again(read, context, length, rules);
+    parser.document = new_document(length);
+    if (!read(context, parser.document->text, length, parser.error)) {
+        json_free(parser.document);
+        return NULL;
+    }
+    struct json_document *document = finish(&parser);
+    return document != NULL ? document : read_again(read, context, length, rules);
+}
+
+struct json_document *json_read_python(json_read_text *read, void *context, size_t length, struct error *error)
+{
+    return read_text(read, context, length, (struct parser){.error = error, .is_python = true});
+}
+
+bool json_read_members(json_read_text *read, void *context, size_t length, json_take_member *take, struct error *error)
+{
+    struct json_document *document =
+        read_text(read, context, length, (struct parser){.error = error, .root_repeats = true});
+    bool good = document != NULL;
+    if (good && type_of(root_of(document)) != JSON_OBJECT)
+        good = error_set(error, "not a JSON object");
+    for (struct json_member member = {0}; good && json_next_member(root_of(document), &member);)
+        good = take(context, &member, error);
+    json_free(document);
+    return good;
 }
 
 void json_free(struct json_document *document)
 {
     if (document == NULL)
         return;
-    free(document->values);
+    yyjson_doc_free(document->parsed);
     free(document->text);
+    free(document->original);
     arena_free(document->arena);
     free(document);
 }
 
 const struct json *json_root(const struct json_document *document)
 {
-    return document->values;
+    return root_of(document);
 }
 
 unsigned json_line(const struct json *value)
 {
-    return value != NULL ? value->line : 0;
+    const struct json *root = value;
+    if (value == NULL)
+        return 0;
+    while (!has_mark(root, ROOT))
+        root--;
+    if (type_of(root) < JSON_ARRAY)
+        return 1;
+    const struct json_document *document = has_mark(root, INDEXED) ? index_of(root)->document : root->of.uni.ptr;
+    return document->original != NULL ? line_of_value(document->original, document->length, root, value) : 0;
 }
 
 enum json_type json_type(const struct json *value)
 {
-    return value != NULL ? (enum json_type)value->type : JSON_NULL;
+    return value != NULL ? type_of(value) : JSON_NULL;
 }
 
 bool json_is(const struct json *value, enum json_type type)
 {
-    return value != NULL && value->type == type;
+    return value != NULL && type_of(value) == type;
 }
 
 size_t json_count(const struct json *array)
 {
-    return json_is(array, JSON_ARRAY) ? array->count : 0;
+    return json_is(array, JSON_ARRAY) ? length_of(array) : 0;
 }
 
 const struct json *json_first(const struct json *array)
@@ -492,7 +508,7 @@ const struct json *json_first(const struct json *array)
 
 const struct json *json_next(const struct json *element)
 {
-    return element != NULL && element->key == NULL ? next_value(element) : NULL;
+    return element != NULL && !has_mark(element, MEMBER) ? next_value(element) : NULL;
 }
 
 const struct json *json_at(const struct json *array, size_t index)
@@ -505,7 +521,7 @@ const struct json *json_at(const struct json *array, size_t index)
 
 size_t json_count_members(const struct json *object)
 {
-    return json_is(object, JSON_OBJECT) ? object->count : 0;
+    return json_is(object, JSON_OBJECT) ? length_of(object) : 0;
 }
 
 bool json_next_member(const struct json *object, struct json_member *member)
@@ -515,39 +531,23 @@ bool json_next_member(const struct json *object, struct json_member *member)
     const struct json *next = member->value == NULL ? first_value(object) : next_value(member->value);
     if (next == NULL)
         return false;
-    *member = (struct json_member){next->key, next->key_length, next};
+    *member = (struct json_member){text_of(key_of(next)), length_of(key_of(next)), next};
     return true;
-}
-
-struct wanted_member {
-    const struct json *object;
-    const char *key;
-    size_t length;
-};
-
-static bool member_comes_before(const void *context, size_t index)
-{
-    const struct wanted_member *wanted = context;
-    const struct json *member = wanted->object + wanted->object->order[index];
-    return text_compare(member->key, member->key_length, wanted->key, wanted->length) < 0;
 }
 
 const struct json *json_get_n(const struct json *object, const char *key, size_t key_length)
 {
     if (!json_is(object, JSON_OBJECT))
         return NULL;
-    if (object->count < INDEXED_MEMBERS) {
-        for (const struct json *member = first_value(object); member != NULL; member = next_value(member))
-            if (text_compare(member->key, member->key_length, key, key_length) == 0)
-                return member;
-        return NULL;
+    if (has_mark(object, INDEXED)) {
+        const struct index *index = index_of(object);
+        uint32_t slot = index->slots[find_slot(object, index, key, key_length)];
+        return slot != 0 ? object + slot : NULL;
     }
-    const struct wanted_member wanted = {object, key, key_length};
-    size_t found = search_first(object->count, member_comes_before, &wanted);
-    if (found == object->count)
-        return NULL;
-    const struct json *member = object + object->order[found];
-    return text_compare(member->key, member->key_length, key, key_length) == 0 ? member : NULL;
+    const struct json *member = first_value(object);
+    while (member != NULL && !has_key(member, key, key_length))
+        member = next_value(member);
+    return member;
 }
 
 const struct json *json_get(const struct json *object, const char *key)
@@ -560,8 +560,8 @@ const char *json_string(const struct json *value, size_t *ret_length)
     if (!json_is(value, JSON_STRING))
         return NULL;
     if (ret_length != NULL)
-        *ret_length = value->text_length;
-    return value->text;
+        *ret_length = length_of(value);
+    return text_of(value);
 }
 
 bool json_string_is(const struct json *value, const char *text)
@@ -573,40 +573,48 @@ bool json_string_is(const struct json *value, const char *text)
 
 const char *json_number_text(const struct json *value)
 {
-    return json_is(value, JSON_NUMBER) ? value->text : NULL;
+    return json_is(value, JSON_NUMBER) ? text_of(value) : NULL;
 }
 
 bool json_is_integer(const struct json *value)
 {
-    return json_is(value, JSON_NUMBER) && strpbrk(value->text, ".eE") == NULL;
+    return json_is(value, JSON_NUMBER) && strpbrk(text_of(value), ".eE") == NULL;
+}
+
+static bool is_whole(const struct json *value)
+{
+    return json_is(value, JSON_NUMBER) && has_mark(value, WHOLE);
 }
 
 bool json_u64(const struct json *value, uint64_t *ret_value)
 {
-    if (value != NULL && value->is_whole && value->text[0] != '-') {
-        *ret_value = (uint64_t)strtod(value->text, NULL);
+    if (is_whole(value) && *text_of(value) != '-') {
+        *ret_value = (uint64_t)strtod(text_of(value), NULL);
         return true;
     }
-    if (!json_is_integer(value) || value->text[0] == '-')
+    if (!json_is(value, JSON_NUMBER))
         return false;
-    errno = 0;
-    unsigned long long number = strtoull(value->text, NULL, 10);
-    if (errno != 0)
-        return false;
+    uint64_t number = 0;
+    for (const char *at = text_of(value); *at != '\0'; at++) {
+        uint64_t digit = (uint64_t)*at - '0';
+        if (digit > 9 || number > (UINT64_MAX - digit) / 10)
+            return false;
+        number = number * 10 + digit;
+    }
     *ret_value = number;
     return true;
 }
 
 bool json_i64(const struct json *value, int64_t *ret_value)
 {
-    if (value != NULL && value->is_whole) {
-        *ret_value = (int64_t)strtod(value->text, NULL);
+    if (is_whole(value)) {
+        *ret_value = (int64_t)strtod(text_of(value), NULL);
         return true;
     }
     if (!json_is_integer(value))
         return false;
     errno = 0;
-    long long number = strtoll(value->text, NULL, 10);
+    long long number = strtoll(text_of(value), NULL, 10);
     if (errno != 0)
         return false;
     *ret_value = number;
@@ -617,7 +625,7 @@ bool json_double(const struct json *value, double *ret_value)
 {
     if (!json_is(value, JSON_NUMBER))
         return false;
-    *ret_value = strtod(value->text, NULL); /* the program never leaves the C locale */
+    *ret_value = strtod(text_of(value), NULL); /* the program never leaves the C locale */
     return true;
 }
 

@@ -1,10 +1,10 @@
 /* JSON, read strictly.
  *
- * The parser is yajl's; this adapter keeps a whole document as a compact tree, with numbers as they were spelled, and
- * adds rules that yajl lacks: well-formed UTF-8 only, no lone surrogates, no duplicate keys in an object (compared
- * after unescaping), nesting of at most JSON_MAX_DEPTH (serde_json's limit), at most JSON_MAX_VALUES values (40 bytes
- * of memory each, for at least 2 bytes of text), at most 2 GiB of text. Parsing does not recurse. Objects keep the
- * order of the file. A document owns everything in it. */
+ * The parser is yyjson. This adapter keeps its array of values, 16 bytes each, with numbers as they were spelled, and
+ * adds rules that yyjson lacks: no duplicate keys in an object (compared after unescaping), nesting of at most
+ * JSON_MAX_DEPTH (serde_json's limit), at most JSON_MAX_VALUES values (keys not counted), at most 2 GiB of text. yyjson
+ * refuses invalid UTF-8 and lone surrogates. Nothing recurses. Objects keep the order of the file. A document owns
+ * everything in it. */
 #pragma once
 
 #include "base/error.h"
@@ -12,7 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { JSON_MAX_DEPTH = 127, JSON_MAX_VALUES = 16 * 1024 * 1024 };
+enum {
+    JSON_MAX_DEPTH = 127,
+    JSON_MAX_VALUES = 16 * 1024 * 1024,
+    JSON_LINED = 1024 * 1024, /* bytes of the longest text whose document still knows its lines */
+};
 
 enum json_type { JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
 
@@ -26,19 +30,26 @@ struct json_member {
     const struct json *value;
 };
 
-/* Parses a document of `length` bytes. The error names the line, or the offset of bytes that are not UTF-8 or of a lone
- * surrogate, or the limit that the text exceeds; the caller puts the file's name before it. */
+/* Parses a document of `length` bytes. The error names the line, or the limit that the text exceeds; the caller puts
+ * the file's name before it. */
 struct json_document *json_parse(const char *text, size_t length, struct error *error);
 
 /* Like json_parse(), for JSON that Python wrote: Infinity, which configurations of Mamba contain, is a number too large
  * for a double, and a whole number may be spelled as a float: 2048.0. */
 struct json_document *json_parse_python(const char *text, size_t length, struct error *error);
 
-/* Parses an object and hands over its members one by one, in the order of the text: memory is bounded by the longest
- * member. A member lives during the call; a call that returns false, with an error, ends the parse. Keys of the object
- * itself may appear twice. */
+/* Writes the whole text, of `length` bytes, to `to`. */
+typedef bool json_read_text(void *context, char *to, size_t length, struct error *error);
+
+/* Like json_parse_python(), for a text that is not in memory yet. A long text is parsed in place, without a copy, and
+ * read again if it is invalid, for the line of the error. */
+struct json_document *json_read_python(json_read_text *read, void *context, size_t length, struct error *error);
+
+/* Reads an object, parses it like json_parse(), and hands over its members one by one, in the order of the text. A
+ * member lives during the call; a call that returns false, with an error, ends the function. Keys of the object itself
+ * may appear twice. `context` is that of both calls. */
 typedef bool json_take_member(void *context, const struct json_member *member, struct error *error);
-bool json_parse_members(const char *text, size_t length, json_take_member *take, void *context, struct error *error);
+bool json_read_members(json_read_text *read, void *context, size_t length, json_take_member *take, struct error *error);
 
 void json_free(struct json_document *document); /* NULL is allowed */
 const struct json *json_root(const struct json_document *document);
@@ -48,7 +59,8 @@ const struct json *json_root(const struct json_document *document);
 enum json_type json_type(const struct json *value);          /* JSON_NULL for NULL */
 bool json_is(const struct json *value, enum json_type type); /* false for NULL, whatever the type */
 
-/* Returns the line in which a value begins, from 1 on; 0 for NULL. */
+/* Returns the line in which a value begins, from 1 on; 0 for NULL, and in a text longer than JSON_LINED. Takes time
+ * linear in the text before the value: for errors. */
 unsigned json_line(const struct json *value);
 
 /* Elements of an array. Objects have none, and json_next() of a member's value is NULL. */

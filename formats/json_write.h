@@ -2,8 +2,7 @@
  * two spaces for each level, empty brackets together, no newline at the end. Or compact, for our own files: no spaces,
  * and line breaks only on request.
  *
- * yajl's generator cannot write these bytes exactly: it puts empty brackets on two lines, writes letters only as UTF-8,
- * escapes control characters in upper case, and formats numbers its own way.
+ * yyjson's writer cannot write these bytes exactly: its indentation and its spelling of numbers differ.
  *
  * A writer that is zero except for its buffer and letters begins a value. Members of an object are put with a
  * NUL-terminated key, elements of an array with NULL. For a key of any bytes, call json_put_key() first and pass

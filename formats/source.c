@@ -215,16 +215,25 @@ bool source_check_fetched(const struct source *source, struct error *error)
     return source_read(source, 0, length, text, error) && check_fetched(source, text, length, error);
 }
 
+bool source_check_size(const struct source *source, size_t limit, struct error *error)
+{
+    return source->size <= limit || error_set(error, "%s: too large: %llu bytes, the limit is %zu", source->name,
+                                              (unsigned long long)source->size, limit);
+}
+
+bool source_read_whole(const struct source *source, char *to, struct error *error)
+{
+    size_t length = (size_t)source->size;
+    return source_read(source, 0, length, to, error) && check_fetched(source, to, length, error);
+}
+
 char *source_read_text(const struct source *source, size_t limit, size_t *ret_length, struct error *error)
 {
-    if (source->size > limit) {
-        error_set(error, "%s: too large: %llu bytes, the limit is %zu", source->name, (unsigned long long)source->size,
-                  limit);
+    if (!source_check_size(source, limit, error))
         return NULL;
-    }
     size_t length = (size_t)source->size;
     char *text = memory_alloc(length + 1);
-    if (!source_read(source, 0, length, text, error) || !check_fetched(source, text, length, error)) {
+    if (!source_read_whole(source, text, error)) {
         free(text);
         return NULL;
     }

@@ -121,6 +121,11 @@ bool source_check_fetched(const struct source *source, struct error *error);
  * Git LFS pointers. */
 char *source_read_text(const struct source *source, size_t limit, size_t *ret_length, struct error *error);
 
+/* The two halves of source_read_text(), for memory of the caller's: fail above `limit` bytes; read all bytes, and fail
+ * for Git LFS pointers. */
+bool source_check_size(const struct source *source, size_t limit, struct error *error);
+bool source_read_whole(const struct source *source, char *to, struct error *error);
+
 /* Returns the mapping of the bytes [offset, offset + length), to hand to the kernel; NULL if they are not mapped, or if
  * the file has changed: on the last page of a shortened file the kernel would find zeros. Pages that the kernel copied
  * from count as this process's memory until later calls release them. */

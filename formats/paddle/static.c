@@ -58,7 +58,7 @@ static bool add_parameters(struct reader *reader, const struct json *block, cons
             continue;
         const char *name = json_string(json_at(json_get(one, "A"), 3), &length);
         if (name == NULL || length == 0 || length > MAX_NAME || strlen(name) != length)
-            return error_set(error, "%s: line %u: a parameter without a name", file, json_line(one));
+            return error_set(error, "%s: parameter %zu has no name", file, reader->n_names);
         add_name(reader, name);
     }
     return true;

@@ -213,14 +213,6 @@ static bool take_entry(void *context, const struct json_member *entry, struct er
     return !reader->is_blamed;
 }
 
-/* Parses one tensor at a time: values of the whole header would take ten times its text. */
-static bool parse_header(struct reader *reader, const char *text, size_t length, struct error *error)
-{
-    if (!json_parse_members(text, length, take_entry, reader, error))
-        return reader->is_blamed ? false : error_prefix(error, "%s: header", reader->file);
-    return true;
-}
-
 static int compare_offsets(const void *tensors, uint32_t a, uint32_t b)
 {
     const struct tensor *x = (const struct tensor *)tensors + a, *y = (const struct tensor *)tensors + b;
@@ -294,14 +286,19 @@ static bool read_header_length(const struct source *source, uint64_t *ret_length
     return true;
 }
 
-/* Parses bytes read once: a mapping could change between check and use. */
+static bool read_text(void *context, char *to, size_t length, struct error *error)
+{
+    struct reader *reader = context;
+    reader->is_blamed = !source_read(reader->source, LENGTH_BYTES, length, to, error);
+    return !reader->is_blamed;
+}
+
+/* Parses a copy: a mapping could change between check and use. */
 static bool read_header(struct reader *reader, size_t length, struct error *error)
 {
-    char *text = memory_alloc(length);
-    bool good =
-        source_read(reader->source, LENGTH_BYTES, length, text, error) && parse_header(reader, text, length, error);
-    free(text);
-    return good;
+    if (!json_read_members(read_text, reader, length, take_entry, error))
+        return reader->is_blamed ? false : error_prefix(error, "%s: header", reader->file);
+    return true;
 }
 
 static bool check_names(const struct reader *reader, const uint32_t *by_name, struct error *error)

@@ -138,7 +138,7 @@ teardown() {
 
 @test "libmicrohttpd is loaded by servers alone, and its package named where it is missing" {
     LD_DEBUG=files "$WFS" ls "$MODEL" >"$OUT/loaded" 2>&1
-    grep -q libyajl "$OUT/loaded"
+    grep -q libzip "$OUT/loaded"
     run ! grep -q libmicrohttpd "$OUT/loaded"
     mkdir "$OUT/libraries"
     touch "$OUT/libraries/libmicrohttpd.so.12"

@@ -180,7 +180,7 @@ def make_paddle(folder):
         "fewer": (pir("a"), both, "offset 50: more bytes than the program's parameters take"),
         "more": (pir("abc"), both, "c: inference.pdiparams: offset 98: truncated"),
         "twice": (pir("aa"), both, "two parameters named a"),
-        "unnamed": (pir([None]), both, "line 1: a parameter without a name"),
+        "unnamed": (pir([None]), both, "parameter 0 has no name"),
         "none": (pir(""), both, "a program without parameters"),
         "broken": (b"{", both, "inference.json: "),
         "short": (pir("ab"), both[:-1], "truncated: a tensor has more bytes than are left"),

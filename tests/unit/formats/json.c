@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 static const struct {
     const char *name, *text;
@@ -50,6 +49,47 @@ static const struct {
      "{\"a\":0,\"b\":0,\"c\":0,\"d\":0,\"e\":0,\"f\":0,\"g\":0,\"h\":0,\"i\":0,\"j\":0,\"c\":0}", 0, false},
     {"the same key at two depths", "{\"a\":{\"a\":1}}", 0, true},
     {"an object that does not end", "{\"a\":", 0, false},
+    {"keys that differ after a NUL", "{\"a\\u0000b\":1,\"a\\u0000c\":2}", 0, true},
+    {"keys that are equal after a NUL", "{\"a\\u0000b\":1,\"a\\u0000b\":2}", 0, false},
+    {"an overlong sequence of three bytes", "\"\xe0\x80\xaf\"", 0, false},
+    {"an overlong sequence of four bytes", "\"\xf0\x80\x80\xaf\"", 0, false},
+    {"a character above U+10FFFF", "\"\xf4\x90\x80\x80\"", 0, false},
+    {"a byte that begins no character", "\"\xff\"", 0, false},
+    {"a continuation byte alone", "\"a\x80\"", 0, false},
+    {"a character that is cut short", "\"\xe2\x82\"", 0, false},
+    {"invalid UTF-8 in a key", "{\"\xc3(\":1}", 0, false},
+    {"invalid UTF-8 after an escape", "\"\\n\xc3(\"", 0, false},
+    {"UTF-8 outside of strings", "[\xc2\xa0 1]", 0, false},
+    {"UTF-16", "\xff\xfe{\0}\0", 6, false},
+    {"the greatest character", "\"\xf4\x8f\xbf\xbf\"", 0, true},
+    {"a raw NUL in a string", "\"a\0b\"", 5, false},
+    {"a raw NUL between values", "[1,\0 2]", 7, false},
+    {"the last control byte", "\"\x1f\"", 0, false},
+    {"DEL", "\"\x7f\"", 0, true},
+    {"an escape that ends early", "\"\\u12\"", 0, false},
+    {"an escape of other digits", "\"\\u12g4\"", 0, false},
+    {"an escape at the end", "\"\\", 0, false},
+    {"a pair of two high surrogates", "\"\\ud83d\\ud83d\"", 0, false},
+    {"no digit before the point", "[.5]", 0, false},
+    {"no digit after the point", "[1.]", 0, false},
+    {"no digit in the exponent", "[1e+]", 0, false},
+    {"a sign alone", "[-]", 0, false},
+    {"two signs", "[--1]", 0, false},
+    {"a leading zero after a sign", "[-01]", 0, false},
+    {"a hexadecimal number", "[0x1]", 0, false},
+    {"a number of 40 digits", "[1234567890123456789012345678901234567890]", 0, true},
+    {"a number beyond doubles", "[-1e999999]", 0, true},
+    {"a word in capitals", "[TRUE]", 0, false},
+    {"half a word", "[nul]", 0, false},
+    {"a word that goes on", "[true1]", 0, false},
+    {"a comma before the first element", "[,1]", 0, false},
+    {"two commas", "[1,,2]", 0, false},
+    {"no comma", "[1 2]", 0, false},
+    {"a number as the key", "{1:2}", 0, false},
+    {"a key without value", "{\"a\"}", 0, false},
+    {"brackets that do not match", "[{]}", 0, false},
+    {"a closing bracket too many", "[]]", 0, false},
+    {"white space alone", " \n", 0, false},
 };
 
 static void validity(void)
@@ -63,13 +103,50 @@ static void validity(void)
     }
 }
 
+/* A text that json_read_python() and json_read_members() read, after white space that makes it long. */
+struct text {
+    struct taken {
+        size_t n, n_wanted;
+        uint64_t sum;
+    } taken; /* first: what take() sees */
+    const char *bytes;
+    size_t n_spaces;
+    unsigned n_reads;
+};
+
+static bool read_bytes(void *context, char *to, size_t length, struct error *error)
+{
+    struct text *text = context;
+    memset(to, ' ', text->n_spaces);
+    memcpy(to + text->n_spaces, text->bytes, length - text->n_spaces);
+    text->n_reads++;
+    return text->bytes[0] != '!' || error_set(error, "cannot be read");
+}
+
+/* The same where a text is parsed in place, and read again for the reason. */
+static void validity_in_place(void)
+{
+    for (size_t i = 0; i < sizeof documents / sizeof *documents; i++) {
+        struct error error;
+        size_t length = documents[i].length ? documents[i].length : strlen(documents[i].text);
+        struct text text = {.bytes = documents[i].text, .n_spaces = JSON_LINED + 1};
+        struct json_document *document = json_read_python(read_bytes, &text, JSON_LINED + 1 + length, &error);
+        CHECK_NAMED((document != NULL) == documents[i].valid, documents[i].name);
+        CHECK_NAMED(text.n_reads == (documents[i].valid ? 1 : 2), documents[i].name);
+        CHECK_NAMED(documents[i].valid || text_starts_with(error.message, "line 1: ") ||
+                        text_starts_with(error.message, "line 2: "),
+                    documents[i].name);
+        json_free(document);
+    }
+}
+
 static void lines(void)
 {
     static const char text[] = "{\"a\": 1,\n \"b\": [\"\\n\",\n\n  2], \"c\":\n{}}\n";
     static const struct {
         const char *text, *message;
     } wrong[] = {
-        {"{\n\"a\": 1,\n\"b\" 2}", "line 3: invalid JSON at offset 15"},
+        {"{\n\"a\": 1,\n\"b\" 2}", "line 3: invalid JSON at offset 14"},
         {"[1,\n", "line 2: invalid JSON at offset 4"},
         {"{\n\"a\": 1,\n\"a\":\n2}", "line 4: key 'a' appears twice in one object"},
     };
@@ -127,6 +204,19 @@ static void depth(void)
     }
 }
 
+/* A million brackets neither overflow the stack nor take long. */
+static void brackets(void)
+{
+    enum { N_BRACKETS = 1000000 };
+    char *text = malloc(2 * N_BRACKETS);
+    memset(text, '[', N_BRACKETS);
+    memset(text + N_BRACKETS, ']', N_BRACKETS);
+    struct error error;
+    CHECK(json_parse(text, 2 * N_BRACKETS, &error) == NULL);
+    CHECK_TEXT(error.message, "line 1: nested more than 127 deep");
+    free(text);
+}
+
 static void number_of_values(void)
 {
     for (int extra = 0; extra < 2; extra++) {
@@ -161,6 +251,9 @@ static void values(void)
     CHECK(json_count_members(root) == 10);
     CHECK(json_u64(json_get(root, "u"), &u) && u == UINT64_MAX);
     CHECK(!json_u64(json_get(root, "big"), &u));
+    CHECK_TEXT(json_number_text(json_get(root, "big")), "18446744073709551616");
+    CHECK(json_is_integer(json_get(root, "big")) && json_double(json_get(root, "big"), &d) &&
+          d == 18446744073709551616.0);
     CHECK(!json_u64(json_get(root, "n"), &u) && json_i64(json_get(root, "n"), &i) && i == -1);
     CHECK(!json_u64(json_get(root, "z"), &u));
     CHECK(!json_u64(json_get(root, "e"), &u));
@@ -200,11 +293,6 @@ static void containers(void)
     json_free(document);
 }
 
-struct taken {
-    size_t n, n_wanted;
-    uint64_t sum;
-};
-
 static bool take(void *context, const struct json_member *member, struct error *error)
 {
     struct taken *taken = context;
@@ -221,34 +309,69 @@ static void check_members(void)
 {
     static const char text[] = "{\"a\": {\"n\": [1, 2]}, \"bb\": 7, \"a\": {\"n\": [[], 30]}, \"\": null}";
     struct error error = {""};
-    struct taken taken = {.n_wanted = 9};
-    CHECK(json_parse_members(text, sizeof text - 1, take, &taken, &error) && taken.n == 4 && taken.sum == 2 + 30 + 4);
-    taken = (struct taken){.n_wanted = 2};
-    CHECK(!json_parse_members(text, sizeof text - 1, take, &taken, &error) && taken.n == 2);
+    struct text given = {.taken.n_wanted = 9, .bytes = text};
+    CHECK(json_read_members(read_bytes, &given, sizeof text - 1, take, &error) && given.taken.n == 4);
+    CHECK(given.taken.sum == 2 + 30 + 4);
+    given = (struct text){.taken.n_wanted = 2, .bytes = text};
+    CHECK(!json_read_members(read_bytes, &given, sizeof text - 1, take, &error) && given.taken.n == 2);
     CHECK_TEXT(error.message, "enough");
-    static const char *const others[] = {"[{}]", "null", "\"a\"", "1"};
+    static const struct {
+        const char *text, *message;
+    } others[] = {{"[{}]", "not a JSON object"},
+                  {"null", "not a JSON object"},
+                  {"\"a\"", "not a JSON object"},
+                  {"1", "not a JSON object"},
+                  {"!", "cannot be read"},
+                  {"{\"a\": 1", "line 1: invalid JSON at offset 7: unexpected end of data"},
+                  {"{\"a\": {\"b\": 1,\n\"b\": 1}}", "line 2: key 'b' appears twice in one object"}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        CHECK(!json_parse_members(others[i], strlen(others[i]), take, &taken, &error) && taken.n == 2);
-        CHECK_TEXT(error.message, "not a JSON object");
+        given = (struct text){.taken.n_wanted = 9, .bytes = others[i].text};
+        CHECK(!json_read_members(read_bytes, &given, strlen(others[i].text), take, &error) && given.taken.n == 0);
+        CHECK_TEXT(error.message, others[i].message);
     }
-    CHECK(!json_parse_members("{\"a\": 1", 7, take, &(struct taken){.n_wanted = 9}, &error));
 }
 
-/* The members of a long object do not pile up: parsing takes less memory than the text. */
-static void check_memory_of_members(void)
+/* The members of a long text are parsed in the memory that it is read into. */
+static void check_many_members(void)
 {
     enum { N_MEMBERS = 400000, LONGEST = 64 };
     struct error error = {""};
-    struct rusage before, after;
-    struct taken taken = {.n_wanted = N_MEMBERS};
     char *text = malloc((size_t)N_MEMBERS * LONGEST), *at = text;
     for (size_t i = 0; i < N_MEMBERS; i++)
         at += sprintf(at, "%c\"%zu\":{\"t\":\"U8\",\"s\":[1],\"n\":[1,1]}", i == 0 ? '{' : ',', i);
     *at++ = '}';
-    getrusage(RUSAGE_SELF, &before);
-    CHECK(json_parse_members(text, (size_t)(at - text), take, &taken, &error) && taken.n == N_MEMBERS);
-    getrusage(RUSAGE_SELF, &after);
-    CHECK((after.ru_maxrss - before.ru_maxrss) * 1024 < at - text);
+    struct text given = {.taken.n_wanted = N_MEMBERS, .bytes = text};
+    CHECK(json_read_members(read_bytes, &given, (size_t)(at - text), take, &error));
+    CHECK(given.taken.n == N_MEMBERS && given.n_reads == 1);
+    free(text);
+}
+
+/* A long text is parsed in place, and read again for its error; escapes and line breaks do not move the line. */
+static void check_long_texts(void)
+{
+    enum { N_ELEMENTS = 100000, LONGEST = 32 };
+    static const struct {
+        const char *last, *message;
+    } rows[] = {
+        {"7]", NULL},
+        {"x]", "line 200004: invalid JSON at offset 1050004: unexpected character, expected a valid JSON value"},
+        {"NaN]", "line 200004: invalid JSON: 'NaN' is not a number"},
+        {"{\"a\": 1,\n\"a\": 2}]", "line 200005: key 'a' appears twice in one object"}};
+    char *text = malloc((size_t)N_ELEMENTS * LONGEST);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *at = text + sprintf(text, "[\n\n\n");
+        for (size_t k = 0; k < N_ELEMENTS; k++)
+            at += sprintf(at, "%s", k % 2 == 0 ? "\"\\n\\u000a]\\\\\"\n,\n" : "12\n,\n");
+        at += sprintf(at, "%s", rows[i].last);
+        struct error error;
+        struct text given = {.bytes = text};
+        struct json_document *document = json_read_python(read_bytes, &given, (size_t)(at - text), &error);
+        CHECK((document != NULL) == (rows[i].message == NULL) && given.n_reads == (document != NULL ? 1 : 2));
+        CHECK(document == NULL || json_count(json_root(document)) == N_ELEMENTS + 1);
+        if (rows[i].message != NULL)
+            CHECK_TEXT(error.message, rows[i].message);
+        json_free(document);
+    }
     free(text);
 }
 
@@ -281,8 +404,11 @@ int main(void)
 {
     check_whole();
     check_members();
-    check_memory_of_members();
+    check_many_members();
+    check_long_texts();
     validity();
+    validity_in_place();
+    brackets();
     lines();
     infinity();
     depth();

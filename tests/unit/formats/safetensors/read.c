@@ -41,7 +41,7 @@ static const struct row rows[] = {
     {"an array", TEXT("[]"), 0, "header: not a JSON object"},
     {"null", TEXT("null"), 0, "header: not a JSON object"},
     {"not JSON [test_invalid_header_not_json]", TEXT("{"), 0, "header: "},
-    {"not UTF-8 [test_invalid_header_non_utf8]", TEXT("\xff"), 0, "header: invalid UTF-8 at offset 0"},
+    {"not UTF-8 [test_invalid_header_non_utf8]", TEXT("\xff"), 0, "header: line 1: invalid JSON at offset 0"},
 
     {"a name twice", TEXT("{\"a\":" T ",\"a\":" T "}"), 4, "'a' appears twice"},
     {"a name twice, the last one valid", TEXT("{\"a\":1,\"a\":" T "}"), 4, "'a': its description is not an object"},

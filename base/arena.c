@@ -3,6 +3,7 @@
 #include "base/attempt.h"
 #include "base/process.h"
 #include "base/report.h"
+#include "base/system.h"
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -15,6 +16,7 @@
 #endif
 
 enum { FIRST_BYTES = 1024, CHUNK_BYTES = 64 * 1024, ALIGNMENT = 8 };
+enum { HUGE_BYTES = 4 * 1024 * 1024 }; /* so much memory is worth huge pages */
 
 struct chunk {
     struct chunk *previous;
@@ -45,9 +47,17 @@ _Noreturn void memory_exhausted(size_t size)
     abort();
 }
 
+void *memory_try(void *memory, size_t size)
+{
+    void *resized = realloc(memory, size ? size : 1);
+    if (resized != NULL && size >= HUGE_BYTES)
+        system_want_huge_pages(resized, size);
+    return resized;
+}
+
 void *memory_alloc(size_t size)
 {
-    void *memory = malloc(size ? size : 1);
+    void *memory = memory_try(NULL, size);
     if (memory == NULL)
         memory_exhausted(size);
     return memory;
@@ -63,7 +73,7 @@ void *memory_alloc_aligned(size_t alignment, size_t size)
 
 void *memory_resize(void *memory, size_t size)
 {
-    void *resized = realloc(memory, size ? size : 1);
+    void *resized = memory_try(memory, size);
     if (resized == NULL)
         memory_exhausted(size);
     return resized;

@@ -38,6 +38,9 @@ void *memory_alloc(size_t size);
 void *memory_alloc_aligned(size_t alignment, size_t size);
 void *memory_resize(void *memory, size_t size);
 
+/* Like realloc(), or malloc() if `memory` is NULL: returns NULL if memory runs out. For libraries that handle it. */
+void *memory_try(void *memory, size_t size);
+
 /* Return an array with room for one more element after `count` of them, on the heap or in the arena. The room doubles.
  * The array begins as NULL, and no other function resizes it. */
 void *memory_grow(void *array, size_t count, size_t element_size);

@@ -76,9 +76,13 @@ void buffer_append_decimal(struct buffer *buffer, uint64_t number)
 
 void buffer_append_le(struct buffer *buffer, uint64_t value, size_t size)
 {
-    unsigned char *place = extend(buffer, size);
-    for (size_t i = 0; i < size; i++)
-        place[i] = (unsigned char)(value >> (8 * i));
+    unsigned char *place = extend(buffer, size), bytes[8];
+    for (size_t i = 0; i < sizeof bytes; i++) /* a single store, once compiled */
+        bytes[i] = (unsigned char)(value >> (8 * i));
+    if (size == sizeof bytes)
+        memcpy(place, bytes, sizeof bytes);
+    else
+        memcpy(place, bytes, size);
 }
 
 /* Returns how many bytes at the start of `text` a JSON string shows unchanged: printable ASCII except '"' and '\\'. */

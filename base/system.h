@@ -34,6 +34,10 @@ bool system_program_path(char path[PATH_MAX]);
  * of the watch, or -1, which it always is where there is no inotify. */
 int system_watch(int fd, int inotify);
 
+/* Asks for huge pages for memory from malloc() that will be filled: faults of ordinary pages take longer than reading a
+ * file or parsing it. No effect where the kernel has none. */
+void system_want_huge_pages(void *memory, size_t size);
+
 /* Tells the kernel that a range of a file will be read. */
 void system_read_ahead(int fd, uint64_t offset, uint64_t length);
 

@@ -10,10 +10,21 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum { LINK_PATH = 64 };
+
+enum { HUGE_PAGE = 2 * 1024 * 1024 };
+
+void system_want_huge_pages(void *memory, size_t size)
+{
+    uintptr_t begin = (uintptr_t)memory, first = (begin + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    uintptr_t end = (begin + size) / HUGE_PAGE * HUGE_PAGE;
+    if (first < end)
+        madvise((void *)first, end - first, MADV_HUGEPAGE);
+}
 
 void system_condition_init(pthread_cond_t *condition)
 {

@@ -8,6 +8,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+void system_want_huge_pages(void *memory, size_t size)
+{
+}
+
 void system_condition_init(pthread_cond_t *condition)
 {
     pthread_cond_init(condition, NULL);

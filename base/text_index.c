@@ -46,7 +46,7 @@ static void mix(uint64_t v[4])
 }
 
 /* Hashes with SipHash-1-3 (Aumasson and Bernstein, 2012) and a random seed for each process. */
-static uint64_t hash_text(const char *text, size_t length)
+uint64_t text_hash(const char *text, size_t length)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, choose_seed);
@@ -127,7 +127,7 @@ static struct numbered *entry_of(struct text_index *index, const char *text, siz
 {
     if (2 * index->n_entries == index->n_slots)
         grow(index);
-    uint64_t hash = hash_text(text, length);
+    uint64_t hash = text_hash(text, length);
     uint32_t *slot = find_slot(index, text, length, hash);
     if (*slot == EMPTY) {
         index->entries[index->n_entries++] = (struct numbered){text, length, number, hash};
@@ -152,7 +152,7 @@ bool text_index_find(const struct text_index *index, const char *text, size_t le
 {
     if (index->n_entries == 0)
         return false;
-    uint32_t slot = *find_slot(index, text, length, hash_text(text, length));
+    uint32_t slot = *find_slot(index, text, length, text_hash(text, length));
     if (slot != EMPTY)
         *ret_number = index->entries[slot - 1].number;
     return slot != EMPTY;

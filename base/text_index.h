@@ -26,3 +26,6 @@ bool text_index_add(struct text_index *index, const char *text, size_t length, s
 void text_index_set(struct text_index *index, const char *text, size_t length, size_t number);
 
 bool text_index_find(const struct text_index *index, const char *text, size_t length, size_t *ret_number);
+
+/* Returns the hash that the index uses: keyed with random bytes that differ in each process. */
+uint64_t text_hash(const char *text, size_t length);

@@ -90,6 +90,7 @@ static const struct {
     {"brackets that do not match", "[{]}", 0, false},
     {"a closing bracket too many", "[]]", 0, false},
     {"white space alone", " \n", 0, false},
+    {"all four bytes of white space", "\t[\r\n1 ]\r", 0, true},
 };
 
 static void validity(void)

@@ -16,7 +16,7 @@ static void print_page(struct tree *tree, bool all, bool json, bool colour)
     struct profile profile;
     struct arena *arena = arena_new();
     const struct components *components = tree_checkpoint(tree)->components;
-    profile_gather(&profile, tree_checkpoint(tree), &tree_options(tree)->references, arena);
+    profile_gather(&profile, tree, arena);
     if (json)
         print_info_json(tree, &profile);
     else

@@ -32,7 +32,7 @@ void component_text(struct tree *tree, const struct component *component, struct
     const struct checkpoint *checkpoint = own != NULL ? tree_checkpoint(own) : NULL;
     struct arena *arena = arena_new();
     if (own != NULL)
-        profile_gather(&profile, checkpoint, &tree_options(own)->references, arena);
+        profile_gather(&profile, own, arena);
     buffer_printf(text, "%s/: %s", component->name, class_of(component, &profile));
     if (own == NULL) {
         buffer_append_text(text, ", not shown");
@@ -60,7 +60,7 @@ void put_components(struct json_writer *writer, struct tree *tree, put_component
         struct profile profile = {0};
         struct arena *arena = arena_new();
         if (own != NULL)
-            profile_gather(&profile, tree_checkpoint(own), &tree_options(own)->references, arena);
+            profile_gather(&profile, own, arena);
         json_put_template(writer, "\n{'name': %s, 'class': %s, 'format': %s, 'failure': %s", components->items[i].name,
                           components->items[i].class_name, own != NULL ? tree_checkpoint(own)->format : NULL,
                           own != NULL ? tree_checkpoint(own)->failure : NULL);

@@ -1,5 +1,6 @@
 #include "fs/cli/profile.h"
 
+#include "fs/tree/content_options.h"
 #include "models/convert/model.h"
 #include "models/derive/adapter.h"
 #include "models/diffusion/state_dict.h"
@@ -232,10 +233,10 @@ static void gather_diffusion(struct profile *profile, const struct state_dict *d
         profile->gguf = architecture->name;
 }
 
-void profile_gather(struct profile *profile, const struct checkpoint *checkpoint, const struct references *references,
-                    struct arena *arena)
+void profile_gather(struct profile *profile, const struct tree *tree, struct arena *arena)
 {
-    struct error unused;
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    const struct references *references = &tree_options(tree)->references;
     *profile = (struct profile){0};
     if (checkpoint->n_sources == 0)
         return;
@@ -250,13 +251,12 @@ void profile_gather(struct profile *profile, const struct checkpoint *checkpoint
     }
     bool is_gguf = checkpoint->kind == CHECKPOINT_GGUF;
     const struct state_dict *dict = state_dict_of(checkpoint);
-    struct gguf_model *model = is_gguf || dict != NULL ? NULL : gguf_model_new(checkpoint, references, &unused);
+    const struct gguf_model *model = is_gguf || dict != NULL ? NULL : tree_model(tree);
     if (is_gguf || (model != NULL && model->family != NULL)) {
         gather_keys(profile, is_gguf ? &checkpoint->metadata : &model->kvs, arena);
         profile->file_type = is_gguf ? profile->file_type : NULL;
         profile->architecture = profile->gguf;
     }
-    gguf_model_free(model);
     gather_config(profile, checkpoint, references, list, count, arena);
     gather_diffusion(profile, dict);
     free(list);

@@ -3,7 +3,7 @@
 
 #include "formats/checkpoint.h"
 #include "fs/cli/progress.h"
-#include "models/references/references.h"
+#include "fs/tree/tree.h"
 
 enum { PROFILE_MAX_KINDS = 128 };
 
@@ -40,10 +40,9 @@ struct profile {
     uint64_t n_stored; /* tensors in the files, counting each part of a packed weight */
 };
 
-/* Gathers the facts; none without weights. Texts live as long as the arena and the checkpoint. Makes the GGUF model,
- * which adds its notes to the checkpoint. */
-void profile_gather(struct profile *profile, const struct checkpoint *checkpoint, const struct references *references,
-                    struct arena *arena);
+/* Gathers the facts about a tree's source; none without weights. Texts live as long as the arena and the tree. Makes
+ * the tree's GGUF model, which adds its notes to the checkpoint. */
+void profile_gather(struct profile *profile, const struct tree *tree, struct arena *arena);
 
 /* Returns the bytes of the stored values. */
 uint64_t tensor_bytes(const struct tensor *tensor);

@@ -5,6 +5,7 @@
  * conversion: model.gguf is the source itself, or its splits joined into one file. */
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
+#include "fs/tree/nodes.h"
 #include "fs/tree/target_files.h"
 
 #include "models/convert/from_gguf.h"
@@ -181,6 +182,14 @@ static void note_options(const struct tree *tree)
                         "the values of the layer that had its new number");
 }
 
+const struct gguf_model *tree_model(const struct tree *tree)
+{
+    struct error noted;
+    const struct gguf_edition *edition =
+        tree->model_files != NULL ? target_files_edition(tree->model_files, &noted) : NULL;
+    return edition != NULL ? edition->model : NULL;
+}
+
 static const void *make_diffusion_model(void *context, struct arena *arena, struct error *error)
 {
     struct gguf_model *model = diffusion_model_new(tree_checkpoint(context), error);
@@ -228,6 +237,7 @@ static bool add(struct tree *tree, struct error *error)
     enum target_model of = is_gguf ? OF_GGUF : OF_CHECKPOINT;
     struct target_files *files =
         new_files(tree, make_model, is_source_shown(tree) ? "gguf/ is" : "model.gguf and gguf/ are");
+    tree->model_files = files;
     gguf_note_family(tree_checkpoint(tree), &tree_options(tree)->references);
     node_id directory = tree_add_directory(tree, TREE_ROOT, "gguf");
     note_options(tree);

@@ -9,15 +9,21 @@ struct target_file {
     const struct target *target;
 };
 
-enum outcome target_files_make(struct target_files *files, const struct target *target,
-                               const struct quantize_options *options, struct artifact *ret_artifact,
-                               struct error *error)
+const struct gguf_edition *target_files_edition(struct target_files *files, struct error *error)
 {
     const void *edition;
     enum outcome outcome = once_get(&files->model, files->make, files->context, &edition, error);
     if (outcome == FAILED && files->left_out != NULL)
         checkpoint_note(tree_checkpoint(files->tree), SUBJECT_SOURCE, "%s left out: %s", files->left_out,
                         error->message);
+    return edition;
+}
+
+enum outcome target_files_make(struct target_files *files, const struct target *target,
+                               const struct quantize_options *options, struct artifact *ret_artifact,
+                               struct error *error)
+{
+    const struct gguf_edition *edition = target_files_edition(files, error);
     return edition != NULL ? target->make(edition, target->type, options, ret_artifact, error) : REPORTED;
 }
 

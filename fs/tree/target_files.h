@@ -24,8 +24,11 @@ void target_files_add(struct target_files *files, const struct target *target);
 /* Adds the files of all targets of a kind of model. */
 void target_files_add_all(struct target_files *files, enum target_model of);
 
-/* Makes the artifact of a target, and first the model if necessary. If the model has failed, notes that once and
- * returns REPORTED. */
+/* Returns the edition, which is made if necessary. If it has failed, notes that once and returns NULL, with the reason.
+ */
+const struct gguf_edition *target_files_edition(struct target_files *files, struct error *error);
+
+/* Makes the artifact of a target, and first the model if necessary. Returns REPORTED if the model has failed. */
 enum outcome target_files_make(struct target_files *files, const struct target *target,
                                const struct quantize_options *options, struct artifact *ret_artifact,
                                struct error *error);

@@ -55,6 +55,10 @@ const struct content_options *tree_options(const struct tree *tree);
 struct origin tree_origin_of_model(const struct tree *tree);
 struct origin tree_origin_of_packed(const struct tree *tree);
 
+/* Returns the model that model.gguf is written from, which is made if no file has been planned. NULL if there is none,
+ * or it cannot be made, which is noted. */
+const struct gguf_model *tree_model(const struct tree *tree);
+
 /* Return the tensors as tensors/ shows them, and as the source has them. */
 const struct shown_tensors *tree_shown(const struct tree *tree);
 const struct shown_tensors *tree_source_shown(const struct tree *tree);

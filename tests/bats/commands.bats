@@ -473,6 +473,15 @@ has_temporary() {
     [[ $output == *"33.55 million"* || $output == *"33.6 million"* ]]
 }
 
+@test "info makes the model once: it reads the vocabulary once" {
+    need_strace
+    "$PYTHON" "$BATS_TEST_DIRNAME/../data/make.py" sample "$OUT/sample"
+    printf '%100000s' '' >>"$OUT/sample/tokenizer.json" # too large to be kept for the next model
+    strace -f -y -o "$OUT/trace" -e trace=read,pread64,preadv "$WFS" info "$OUT/sample" >"$OUT/page"
+    grep -q '^tokenizer *BPE' "$OUT/page"
+    [ "$(grep -c '/tokenizer.json>' "$OUT/trace")" -eq 1 ]
+}
+
 @test "info names the vision encoder and its tensors" {
     need jq
     local model=$OUT/seeing

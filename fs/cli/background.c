@@ -15,6 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* What the child writes into the pipe. */
+static const char is_ready = 'r', is_ending = 'e';
+
 static int await_child(struct background *background, pid_t child, int ready)
 {
     char byte;
@@ -22,17 +25,17 @@ static int await_child(struct background *background, pid_t child, int ready)
     ssize_t n;
     while ((n = read(ready, &byte, 1)) < 0 && errno == EINTR)
         ;
-    if (n == 1)
+    if (n == 1 && byte == is_ready)
         return EXIT_SUCCESS;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
+    background->vanished = n != 1;
     if (WIFEXITED(status) && WEXITSTATUS(status) != EXIT_SUCCESS)
         return WEXITSTATUS(status);
-    background->was_killed = WIFSIGNALED(status);
-    report("it ended before the mount answered%s%s%s", background->was_killed ? ": " : "",
-           background->was_killed ? strsignal(WTERMSIG(status)) : "",
-           background->was_killed && WTERMSIG(status) == SIGKILL ? "; if memory ran out, it needs more for this model"
-                                                                 : "");
+    bool was_killed = WIFSIGNALED(status);
+    report("it ended before the mount answered%s%s%s", was_killed ? ": " : "",
+           was_killed ? strsignal(WTERMSIG(status)) : "",
+           was_killed && WTERMSIG(status) == SIGKILL ? "; if memory ran out, it needs more for this model" : "");
     return EXIT_BAD_INPUT;
 }
 
@@ -95,9 +98,19 @@ void background_ready(struct background *background, bool keep_stderr)
     setsid();
     if (!keep_stderr)
         report_to_syslog();
-    if (chdir("/") != 0 || write(background->ready, "", 1) != 1)
+    if (chdir("/") != 0 || write(background->ready, &is_ready, 1) != 1)
         report("nobody waits for the mount any more");
     opener_leave_directory();
+    close(background->ready);
+    background->ready = -1;
+}
+
+void background_end(struct background *background)
+{
+    if (background->ready < 0)
+        return;
+    while (write(background->ready, &is_ending, 1) < 0 && errno == EINTR)
+        ;
     close(background->ready);
     background->ready = -1;
 }

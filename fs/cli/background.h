@@ -4,8 +4,9 @@
 #include <stdbool.h>
 
 struct background {
-    int ready;       /* pipe to the waiting parent; -1: the process stays in the foreground */
-    bool was_killed; /* in the parent: a signal ended the child before it was ready, so it cleaned up nothing */
+    int ready;     /* pipe to the waiting parent; -1: the process stays in the foreground */
+    bool vanished; /* in the parent: the child ended without background_end(), by a signal or when memory ran out, so it
+                    * cleaned up nothing */
 };
 
 /* Forks. Returns -1 in the child. In the parent, waits until the child is ready or has ended, and returns the status to
@@ -20,3 +21,7 @@ void background_close_inherited(const struct background *background, const char 
 /* Releases the parent: the process leaves its terminal and changes to "/", and reports go to syslog unless stderr is
  * kept. Does nothing for a process in the foreground. */
 void background_ready(struct background *background, bool keep_stderr);
+
+/* Tells the parent that the process has cleaned up and ends, with a failure if it was not ready before. Does nothing
+ * for a process in the foreground. */
+void background_end(struct background *background);

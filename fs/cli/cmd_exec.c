@@ -145,13 +145,12 @@ static bool serve(struct execution *execution, struct tree *tree, const struct i
         return false;
     const struct session_mount mount = {device.device, device.made->path, device.made, execution->mounter};
     struct session *session = session_new(&served, &mount, &session_options, error);
-    if (session == NULL)
-        return false;
     struct error unused;
-    bool done = session_serve(session, &(struct session_events){ready, signalled, execution}, error);
+    bool done = session != NULL && session_serve(session, &(struct session_events){ready, signalled, execution}, error);
     if (!done)
         mounter_detach(execution->mounter, DETACH_FORCE, &unused);
-    session_free(session);
+    if (session != NULL)
+        session_free(session);
     return done;
 }
 

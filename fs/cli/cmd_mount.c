@@ -106,18 +106,16 @@ static bool serve(struct mounting *mounting, struct tree *tree, const struct inv
     struct session_mount mount;
     if (session_options.source == NULL)
         session_options.source = source != NULL ? source : path;
-    struct session *session = mount_now(mounting, session_options.source, &mount, error)
-                                  ? session_new(&served, &mount, &session_options, error)
-                                  : NULL;
-    bool done = false;
-    if (session != NULL) {
-        struct error unused;
+    struct error unused;
+    bool mounted = mount_now(mounting, session_options.source, &mount, error);
+    struct session *session = mounted ? session_new(&served, &mount, &session_options, error) : NULL;
+    if (session != NULL)
         report_name(mounting->mountpoint);
-        done = session_serve(session, &(struct session_events){ready, signalled, mounting}, error);
-        if (!done)
-            mounter_detach(mounting->mounter, DETACH_LAZY, &unused);
+    bool done = session != NULL && session_serve(session, &(struct session_events){ready, signalled, mounting}, error);
+    if (mounted && !done)
+        mounter_detach(mounting->mounter, DETACH_LAZY, &unused);
+    if (session != NULL)
         session_free(session);
-    }
     arena_free(arena);
     return done;
 }
@@ -187,7 +185,7 @@ static int run(const struct invocation *invocation)
 {
     struct mounting mounting = {.background.ready = -1, .hold = -1};
     int status = invocation->flags[FLAG_FOREGROUND] ? -1 : background_start(&mounting.background);
-    if (mounting.background.was_killed)
+    if (mounting.background.vanished)
         mountpoint_clear_dead(invocation->arguments[invocation->n_arguments - 1]);
     if (status >= 0)
         return status;
@@ -198,6 +196,7 @@ static int run(const struct invocation *invocation)
     mounter_free(mounting.mounter);
     if (mounting.hold >= 0)
         close(mounting.hold);
+    background_end(&mounting.background);
     return status;
 }
 

@@ -158,8 +158,11 @@ static struct fuse_session *use_device(struct session *session, int device, cons
     fuse_opt_free_args(&args);
     free(text);
     snprintf(path, sizeof path, "/dev/fd/%d", device);
-    if (fuse != NULL && fuse_session_mount(fuse, path) == 0 && use_device_io(fuse))
+    bool has_device = fuse != NULL && fuse_session_mount(fuse, path) == 0;
+    if (has_device && use_device_io(fuse))
         return fuse;
+    if (!has_device)
+        close(device); /* else the mount waits for an answer to its first request */
     error_set(error, "%s: cannot mount: %s", session->mountpoint,
               *device_words() ? device_words() : "libfuse gives no reason");
     if (fuse != NULL)

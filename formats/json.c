@@ -232,9 +232,10 @@ static bool check_keys(const struct parser *parser, struct json *object)
 /* Spells Infinity as a number, and marks whole numbers that are spelled as floats: 2048.0. */
 static bool take_python(const struct parser *parser, struct json *number)
 {
+    char *whole = parser->document->text;
     static const char infinity[] = "Infinity", spelling[] = "1e999999"; /* of equal length */
     const double most = 9007199254740992.0;                             /* 2^53: doubles are exact up to here */
-    char *text = (char *)text_of(number), *digits = text + (*text == '-');
+    char *text = whole + (text_of(number) - whole), *digits = text + (*text == '-');
     if (*digits > '9' && strcmp(digits, infinity) != 0) {
         error_set(parser->error, "invalid JSON: '%s' is not a number", text);
         return blame(parser, number);

@@ -2,7 +2,6 @@
 
 #include "fs/cli/profile.h"
 #include "fs/tree/component_files.h"
-#include "fs/tree/content_options.h"
 #include "fs/tree/inventory.h"
 
 #include <inttypes.h>

@@ -1,7 +1,6 @@
 #include "fs/cli/profile.h"
 
 #include "fs/tree/content_options.h"
-#include "models/convert/model.h"
 #include "models/derive/adapter.h"
 #include "models/diffusion/state_dict.h"
 #include "models/families/families.h"

@@ -57,24 +57,13 @@ static const struct relation_row tensors[] = {
 
 static const char table[] = "blk.{}.ffn_gate_tid2eid.weight";
 
-static bool set_number_of_each(struct model_builder *builder, const char *key, double number, struct error *error)
-{
-    struct layers layers;
-    if (!layers_new(builder, &layers, error))
-        return false;
-    for (uint64_t i = 0; i < layers.n; i++)
-        layers.values[i] = number;
-    layers_set(builder, key, GGUF_F32, &layers);
-    return true;
-}
-
 static bool emit_clamps(struct model_builder *builder, struct error *error)
 {
     double limit;
     if (!json_double(hparams_get(builder->model->hparams, "swiglu_limit"), &limit))
         return error_set(error, "config.json: swiglu_limit is missing, or not a number");
-    return set_number_of_each(builder, "swiglu_clamp_exp", limit, error) &&
-           set_number_of_each(builder, "swiglu_clamp_shexp", limit, error);
+    return layers_set_all(builder, "swiglu_clamp_exp", GGUF_F32, limit, error) &&
+           layers_set_all(builder, "swiglu_clamp_shexp", GGUF_F32, limit, error);
 }
 
 static const struct key_row keys[] = {

@@ -23,8 +23,8 @@ static bool check(struct model_builder *builder, struct error *error)
     if (!json_string_is(hparams_get(hparams, "hidden_act"), "silu") || n_shared != 0 ||
         !json_bool(hparams_get(hparams, "norm_topk_prob"), true) ||
         !json_bool(hparams_get(hparams, "nope_on_global_attention"), false))
-        return error_set(error, "config.json: only hidden_act 'silu', no shared experts, norm_topk_prob and "
-                                "nope_on_global_attention are supported");
+        return error_set(error, "config.json: hidden_act must be 'silu', num_shared_experts 0, norm_topk_prob and "
+                                "nope_on_global_attention true; other models of this class are not supported");
     return true;
 }
 

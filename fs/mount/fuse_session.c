@@ -257,13 +257,23 @@ static void forget(void *context, node_id id)
     fuse_lowlevel_notify_inval_inode(context, id, 0, 0);
 }
 
-bool session_serve(struct session *session, const struct session_events *events, struct error *error)
+static struct fuse_loop_config *new_loop_config(void)
 {
-    pthread_t attendant;
     struct fuse_loop_config *config = fuse_loop_cfg_create();
+    if (config == NULL)
+        return NULL;
     fuse_loop_cfg_set_clone_fd(config, 1); /* if /dev/fuse cannot be opened again, libfuse goes on without */
     fuse_loop_cfg_set_max_threads(config, (unsigned)n_readers() + 1);
     fuse_loop_cfg_set_idle_threads(config, (unsigned)n_readers() + 1);
+    return config;
+}
+
+bool session_serve(struct session *session, const struct session_events *events, struct error *error)
+{
+    pthread_t attendant;
+    struct fuse_loop_config *config = new_loop_config();
+    if (config == NULL)
+        return error_set_errno(error, ENOMEM, "%s: cannot be served", session->mountpoint);
     session->events = events;
     struct watch *watch = session->served.watch;
     device_forget_words();

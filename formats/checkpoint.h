@@ -56,6 +56,7 @@ enum base_role {
     BASE_FOLDER,  /* weights of the model in a folder of their own */
     BASE_TARGET,  /* the model that an adapter or a draft model belongs to */
     BASE_MERGED,  /* a model that a recipe merges into the other one */
+    BASE_MASK,    /* a row of a draft model, which replaces one of its target's embedding */
 };
 
 struct base {

@@ -1,7 +1,13 @@
 #include "models/derive/target.h"
 
+#include "base/text.h"
+#include "formats/huggingface/hub_cache.h"
+#include "formats/location.h"
 #include "models/derive/derivation.h"
+#include "models/families/drafts.h"
 #include "models/huggingface/hf_checkpoint.h"
+
+#include <string.h>
 
 /* Returns a base that is a GGUF under the names that adapters use. Takes ownership of it, also on failure. */
 static const struct checkpoint *named_as_adapters_do(const struct checkpoint *gguf, struct error *error)
@@ -24,6 +30,43 @@ const struct checkpoint *base_open(const char *path, const struct checkpoint *ad
     return base != NULL && base->kind == CHECKPOINT_GGUF ? named_as_adapters_do(base, error) : base;
 }
 
+/* Opens the target of a draft: with its tensors if the draft replaces a row of them and they can be opened. */
+static const struct checkpoint *open_target(const char *path, const struct checkpoint *draft, struct error *error)
+{
+    struct error unused;
+    const struct open_options options = {.follow_links = draft->follows_links};
+    const struct checkpoint *target =
+        draft_has_mask(draft) ? checkpoint_open(path, draft->formats, &options, &unused) : NULL;
+    return target != NULL ? target : checkpoint_open_side_files(path, draft->formats, draft->follows_links, error);
+}
+
+/* Opens the file with the row of a draft, which lies beside its weights. */
+static const struct checkpoint *open_mask(struct arena *arena, const struct checkpoint *draft, struct error *error)
+{
+    enum location_links links = draft->follows_links ? LOCATION_FOLLOW : LOCATION_INSIDE;
+    const struct open_options options = {.follow_links = draft->follows_links};
+    const char *file, *path = hub_cache_resolve(arena, draft->path, draft->formats, links, error);
+    struct location *location = path != NULL ? location_open(path, links, &file, error) : NULL;
+    if (location == NULL)
+        return NULL;
+    if (file != NULL)
+        path = arena_strndup(arena, path, strlen(path) - strlen(file));
+    location_close(location);
+    const char *separator = file != NULL || text_ends_with(path, "/") ? "" : "/";
+    return checkpoint_open(arena_printf(arena, "%s%s%s", path, separator, DRAFT_MASK_FILE), draft->formats, &options,
+                           error);
+}
+
+static void add_mask(struct checkpoint *derived, const struct checkpoint *draft)
+{
+    struct error error;
+    const struct checkpoint *mask = open_mask(derived->arena, draft, &error);
+    if (mask != NULL)
+        checkpoint_use(derived, BASE_MASK, mask);
+    else
+        checkpoint_note(derived, SUBJECT_GGUF, "%s", error.message);
+}
+
 static bool apply(const struct checkpoint *from, const struct derive_options *options, struct checkpoint **ret_derived,
                   struct error *error)
 {
@@ -31,12 +74,16 @@ static bool apply(const struct checkpoint *from, const struct derive_options *op
         return true;
     bool is_draft = from->kind == CHECKPOINT_WEIGHTS;
     const struct checkpoint *target =
-        is_draft ? checkpoint_open_side_files(options->base, from->formats, from->follows_links, error)
-                 : base_open(options->base, from, error);
+        is_draft ? open_target(options->base, from, error) : base_open(options->base, from, error);
     if (target == NULL)
         return false;
     *ret_derived = checkpoint_derive(from);
-    checkpoint_keep(*ret_derived, BASE_TARGET, target);
+    if (is_draft && target->n_sources > 0)
+        checkpoint_use(*ret_derived, BASE_TARGET, target);
+    else
+        checkpoint_keep(*ret_derived, BASE_TARGET, target);
+    if (is_draft && draft_has_mask(from))
+        add_mask(*ret_derived, from);
     return true;
 }
 

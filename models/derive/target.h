@@ -2,8 +2,9 @@
  * by the base's configuration, and a draft model's GGUF includes its target's tokenizer and some of its sizes: -o base=
  * names the directory, as --base and --target-model-dir do for the converter.
  *
- * The derivation keeps that model as BASE_TARGET: only its side files for a draft model; for an adapter also its
- * tensors, whose names are used. A path without a model is an error, even if the checkpoint does not need one. */
+ * The derivation keeps that model as BASE_TARGET: for an adapter with its tensors, whose names are used; for a draft
+ * model only its side files, unless the draft replaces a row of the target's embedding. The row is then BASE_MASK. A
+ * path without a model is an error, even if the checkpoint does not need one. */
 #pragma once
 
 #include "formats/checkpoint.h"

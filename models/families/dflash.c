@@ -46,7 +46,7 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
     return direction == FORWARD && is_left_out ? NULL : name;
 }
 
-extern const struct family muse_glimmer_assistant_family;
+extern const struct family dflash_family, muse_glimmer_assistant_family;
 
 static bool is_dspark(const struct model_builder *builder)
 {
@@ -310,15 +310,6 @@ static bool emit_window(struct model_builder *builder, struct error *error)
                                                                         : mark_layers(builder, false, error);
 }
 
-/* Reports whether a file replaces a row of the embedding. Like weights, it is not among the side files. */
-static bool has_mask_embedding(const struct checkpoint *checkpoint)
-{
-    for (size_t i = 0; i < checkpoint->n_hidden; i++)
-        if (strcmp(checkpoint->hidden[i].name, "mask_embedding.pt") == 0)
-            return true;
-    return false;
-}
-
 /* Adds the target's tokens if the draft has fewer. */
 static bool add_tokens(struct model_builder *builder, struct error *error)
 {
@@ -346,31 +337,32 @@ static void put_tokens_last(struct model_builder *builder)
     builder_put_last(builder, "d2t");
 }
 
+/* Returns the token that stands for unknown ones: DFlash has it in dflash_config only. NULL: none. */
+static const struct json *mask_token(const struct model_builder *builder)
+{
+    static const char key[] = "mask_token_id";
+    const struct hparams *hparams = builder->model->hparams;
+    if (hparams_get(hparams, "dflash_config") != NULL)
+        return of_dflash_config(builder, key);
+    bool is_flat = is_dspark(builder) || builder->family == &muse_glimmer_assistant_family;
+    return is_flat ? hparams_get(hparams, key) : NULL;
+}
+
 static bool check_target(struct model_builder *builder, struct error *error)
 {
     struct document *config;
     if (!draft_open_target(builder, &config, error))
         return false;
     document_close(config);
-    if (!has_mask_embedding(builder->model->checkpoint) || !follows(&builder->model->references, MASK_EMBEDDING))
-        return add_tokens(builder, error);
-    unsigned absent = change_rows[MASK_EMBEDDING].absent;
-    return error_set(
-        error, "mask_embedding.pt is not supported; llama.cpp b%u and older builds leave it out: use -o llama.cpp=b%u",
-        absent, absent);
+    bool has_mask = builder->family == &dflash_family && draft_has_mask(builder->model->checkpoint) &&
+                    follows(&builder->model->references, MASK_EMBEDDING);
+    return (!has_mask || draft_add_masked(builder, mask_token(builder), error)) && add_tokens(builder, error);
 }
 
-/* DFlash has the token in dflash_config only. */
 static bool set_mask_token(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     uint64_t id;
-    bool is_nested = hparams_get(builder->model->hparams, "dflash_config") != NULL;
-    bool is_flat = is_dspark(builder) || builder->family == &muse_glimmer_assistant_family;
-    const struct json *value = NULL;
-    if (is_nested)
-        value = of_dflash_config(builder, "mask_token_id");
-    else if (is_flat)
-        value = hparams_get(builder->model->hparams, "mask_token_id");
+    const struct json *value = mask_token(builder);
     if (value == NULL || json_type(value) == JSON_NULL)
         return true;
     if (!json_u64(value, &id) || id > UINT32_MAX)

@@ -1,10 +1,12 @@
 #include "models/families/drafts.h"
 
 #include "base/little_endian.h"
+#include "models/family/tensors.h"
 #include "quant/convert.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool draft_open_target(const struct model_builder *builder, struct document **ret_config, struct error *error)
 {
@@ -91,4 +93,116 @@ bool draft_add_tokens(struct model_builder *builder, uint64_t n_vocab, struct er
     little_endian(ids, n_ids, sizeof *ids);
     tensor_set_add_view(builder->model->tensors, name, view_literal(arena, &i64_dtype, 1, &n_ids, ids));
     return true;
+}
+
+bool draft_has_mask(const struct checkpoint *draft)
+{
+    for (size_t i = 0; i < draft->n_hidden; i++)
+        if (strcmp(draft->hidden[i].name, DRAFT_MASK_FILE) == 0)
+            return true;
+    return false;
+}
+
+static bool is_of_token(const struct checkpoint *mask, uint64_t id)
+{
+    struct error unsaid;
+    uint64_t saved = 0;
+    struct json_document *extras = json_parse(mask->extras, strlen(mask->extras), &unsaid);
+    bool is_same = extras != NULL && json_u64(json_get(json_root(extras), "mask_token_id"), &saved) && saved == id;
+    json_free(extras);
+    return is_same;
+}
+
+/* Finds the row, which must be for the token `id` and as wide as the model. */
+static const struct tensor *find_mask(const struct model_builder *builder, uint64_t id, struct error *error)
+{
+    const struct checkpoint *mask = checkpoint_base(builder->model->checkpoint, BASE_MASK);
+    uint64_t width;
+    if (mask == NULL)
+        error_set(error, "%s cannot be read; llama.cpp b%u and older builds leave it out: use -o llama.cpp=b%u",
+                  DRAFT_MASK_FILE, change_rows[MASK_EMBEDDING].absent, change_rows[MASK_EMBEDDING].absent);
+    else if (mask->extras == NULL || !is_of_token(mask, id))
+        error_set(error, "%s: mask_token_id is not %" PRIu64 ", as dflash_config has it", DRAFT_MASK_FILE, id);
+    else {
+        const struct tensor *row = tensor_set_find_text(mask->tensors, "embedding");
+        if (row != NULL && row->refusal == NULL && row->rank == 1 && dtype_kernels(row->dtype).decode != NULL &&
+            json_u64(hparams_get(builder->model->hparams, "hidden_size"), &width) && row->shape[0] == width)
+            return row;
+        error_set(error, "%s: no tensor 'embedding' of hidden_size numbers", DRAFT_MASK_FILE);
+    }
+    return NULL;
+}
+
+static const struct tensor *own_tensor(const struct model_builder *builder, const char *name)
+{
+    static const char prefix[] = "model.";
+    const struct tensor_set *set = builder->model->checkpoint->tensors;
+    const struct tensor *tensor = tensor_set_find_text(set, name);
+    return tensor != NULL ? tensor : tensor_set_find_text(set, name + sizeof prefix - 1);
+}
+
+static const struct tensor *target_tensor(const struct model_builder *builder, const char *name, struct error *error)
+{
+    const struct checkpoint *target = checkpoint_base(builder->model->checkpoint, BASE_TARGET);
+    const struct tensor *tensor = target->tensors != NULL ? tensor_set_find_text(target->tensors, name) : NULL;
+    if (tensor == NULL || tensor->refusal != NULL)
+        error_set(error, "%s needs tensor '%s' of the base %s, which cannot be read there", DRAFT_MASK_FILE, name,
+                  target->path);
+    return tensor != NULL && tensor->refusal == NULL ? tensor : NULL;
+}
+
+static bool relate_one(struct model_builder *builder, const char *name, const struct view *view, struct error *error)
+{
+    struct tensor_set *one = tensor_set_new(builder->model->arena);
+    tensor_set_add_view(one, name, view);
+    return tensors_relate(builder, one, error);
+}
+
+static const char embedding_name[] = "model.embed_tokens.weight", head_name[] = "model.lm_head.weight";
+
+static bool add_target_head(struct model_builder *builder, struct error *error)
+{
+    struct document *config;
+    if (!draft_open_target(builder, &config, error))
+        return false;
+    bool is_tied = json_bool(draft_target_value(config, "tie_word_embeddings"), false);
+    document_close(config);
+    const struct tensor *head = target_tensor(builder, is_tied ? embedding_name : "lm_head.weight", error);
+    return head != NULL && relate_one(builder, head_name, tensor_view(head, builder->model->arena), error);
+}
+
+/* Returns the matrix with another row. */
+static const struct view *with_row(struct arena *arena, const struct view *matrix, const struct view *row, uint64_t at)
+{
+    const struct view *parts[3];
+    const uint64_t shape[] = {1, row->shape[0]};
+    size_t n_parts = 0;
+    if (at > 0)
+        parts[n_parts++] = view_slice(arena, matrix, 0, 0, at, 1);
+    parts[n_parts++] = view_reshape(arena, view_convert(arena, row, matrix->dtype), 2, shape);
+    if (at + 1 < matrix->shape[0])
+        parts[n_parts++] = view_slice(arena, matrix, 0, at + 1, matrix->shape[0] - at - 1, 1);
+    return view_concatenate(arena, parts, n_parts, 0);
+}
+
+bool draft_add_masked(struct model_builder *builder, const struct json *mask_id, struct error *error)
+{
+    struct arena *arena = builder->model->arena;
+    const struct tensor *embedding = own_tensor(builder, embedding_name);
+    uint64_t id, n_vocab;
+    if (!json_u64(mask_id, &id) || !json_u64(hparams_get(builder->model->hparams, "vocab_size"), &n_vocab) ||
+        id >= n_vocab)
+        return error_set(error, "config.json: mask_token_id is no token, which %s needs", DRAFT_MASK_FILE);
+    const struct tensor *row = find_mask(builder, id, error);
+    if (row == NULL || (embedding == NULL && (embedding = target_tensor(builder, embedding_name, error)) == NULL) ||
+        (own_tensor(builder, head_name) == NULL && !add_target_head(builder, error)))
+        return false;
+    if (embedding->rank != 2 || embedding->shape[0] != n_vocab || embedding->shape[1] != row->shape[0])
+        return error_set(error, "the token embedding does not have the shape of the draft's, which %s needs",
+                         DRAFT_MASK_FILE);
+    dimensions_set(&builder->dimensions, "embedding", 1);
+    const struct view *whole = tensor_view(embedding, arena);
+    bool added = relate_one(builder, embedding_name, with_row(arena, whole, tensor_view(row, arena), id), error);
+    dimensions_set(&builder->dimensions, "embedding", 0);
+    return added;
 }

@@ -22,3 +22,15 @@ bool draft_list_target_layers(struct model_builder *builder, const struct json *
 /* Adds the tensor d2t, if the checkpoint has it: the target model's token, below `n_vocab`, for each token of the draft
  * model, which stores the difference of the two numbers. */
 bool draft_add_tokens(struct model_builder *builder, uint64_t n_vocab, struct error *error);
+
+/* The file of a draft model with a row for the token that stands for unknown ones, which the target has not trained:
+ * {"mask_token_id": ID, "embedding": ROW}, as torch saves it. models/derive/target.c opens it as BASE_MASK. */
+#define DRAFT_MASK_FILE "mask_embedding.pt"
+
+/* Reports whether the checkpoint has that file. */
+bool draft_has_mask(const struct checkpoint *draft);
+
+/* Adds the embedding with that row, for the token `mask_id`; before it the target's output head, unless the draft has
+ * one. The embedding is the draft's own, which then is not related again, or the target's, whose weights must be open.
+ * Source: conversion/qwen.py, DFlashModel.generate_extra_tensors. */
+bool draft_add_masked(struct model_builder *builder, const struct json *mask_id, struct error *error);

@@ -61,7 +61,7 @@ const struct change_row change_rows[N_CHANGES] = {
     [DFLASH_ROTARY] = {"dflash-rotary", 11292, 11321,
                        "DFlash: rope.dimension_count, attention.value_scale, and the embedding's scale of a Gemma"},
     [MASK_EMBEDDING] = {"mask-embedding", 11292, 11349,
-                        "DFlash: mask_embedding.pt replaces a row of the target's embedding; wfs refuses such a draft"},
+                        "DFlash: mask_embedding.pt replaces a row of the target's embedding"},
     [CLASSES_10531] = {"classes-10531", 10472, 10531, "classes and pre-tokenizers that b10472 does not know"},
     [CLASSES_10593] = {"classes-10593", 10531, 10593, "classes and pre-tokenizers that b10531 does not know"},
     [CLASSES_10662] = {"classes-10662", 10644, 10662, "classes and pre-tokenizers that b10644 does not know"},

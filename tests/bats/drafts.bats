@@ -59,12 +59,40 @@ setup() {
     [ "$(windows_of 11549)" = "[6,[true,true]]" ]
 }
 
-@test "a DFlash draft with an embedding for masks is refused, except for builds that leave it out" {
-    cp -r "$BATS_FILE_TMPDIR/windows" "$BATS_TEST_TMPDIR/masked"
-    echo >"$BATS_TEST_TMPDIR/masked/mask_embedding.pt"
-    fails 1 "mask_embedding.pt is not supported; llama.cpp b11292 and older builds leave it out: use -o llama.cpp=b11292" \
-        "$WFS" cat -o "base=$BASE" "$BATS_TEST_TMPDIR/masked" model.gguf
-    "$WFS" cat -o "base=$BASE,llama.cpp=b11292" "$BATS_TEST_TMPDIR/masked" model.gguf >"$BATS_TEST_TMPDIR/gguf"
+# As convert_hf_to_gguf.py of b11549 writes it: 96 drafts of other sizes and types were compared once.
+@test "a DFlash draft's own row for masks replaces the base's, in builds that read it" {
+    draft=$BATS_TEST_TMPDIR/masked target=$BATS_TEST_TMPDIR/target
+    cp -r "$BATS_FILE_TMPDIR/windows" "$draft"
+    cp -r "$BASE" "$target"
+    (cd "$BATS_TEST_DIRNAME" && "$PYTHON" - "$target" "$draft" <<'EOF'
+import json, struct, sys
+import make_torch_file
+target, draft = sys.argv[1:]
+floats = lambda first, count: struct.pack(f"<{count}f", *range(first, first + count))
+header = {name: {"dtype": "F32", "shape": [5, 4], "data_offsets": [i * 80, i * 80 + 80]}
+          for i, name in enumerate(["model.embed_tokens.weight", "lm_head.weight"])}
+header = json.dumps(header).encode()
+open(target + "/model.safetensors", "wb").write(struct.pack("<Q", len(header)) + header + floats(0, 20) + floats(100, 20))
+make_torch_file.write(draft + "/mask_embedding.pt", {"embedding": ("F32", [4], floats(50, 4))}, "FloatStorage",
+                      lambda state: {"mask_token_id": 3, **state})
+EOF
+    )
+    values_of() { "$WFS" cat "$BATS_TEST_TMPDIR/gguf" "tensors/$1.weight/f32" | od -A n -v -t f4 -w16 | tr -s ' ' | paste -s -d ,; }
+    "$WFS" cat -o "base=$target" "$draft" model.gguf >"$BATS_TEST_TMPDIR/gguf"
+    [ "$(values_of token_embd)" = " 0 1 2 3, 4 5 6 7, 8 9 10 11, 50 51 52 53, 16 17 18 19" ]
+    [ "$(values_of output)" = " 100 101 102 103, 104 105 106 107, 108 109 110 111, 112 113 114 115, 116 117 118 119" ]
+    "$WFS" cat -o "base=$target,llama.cpp=b11292" "$draft" model.gguf >"$BATS_TEST_TMPDIR/gguf"
+    fails 1 "there is no 'tensors/token_embd.weight'" "$WFS" cat "$BATS_TEST_TMPDIR/gguf" tensors/token_embd.weight/f32
+
+    fails 1 "mask_embedding.pt needs tensor 'model.embed_tokens.weight' of the base" \
+        "$WFS" cat -o "base=$BATS_FILE_TMPDIR/draft" "$draft" model.gguf
+    sed -i 's/"mask_token_id": 3/"mask_token_id": 2/' "$draft/config.json"
+    fails 1 "mask_embedding.pt: mask_token_id is not 2, as dflash_config has it" \
+        "$WFS" cat -o "base=$target" "$draft" model.gguf
+    echo >"$draft/mask_embedding.pt"
+    fails 1 "mask_embedding.pt cannot be read; llama.cpp b11292 and older builds leave it out: use -o llama.cpp=b11292" \
+        "$WFS" cat -o "base=$target" "$draft" model.gguf
+    "$WFS" info -o "base=$target" "$draft" | grep -q "^notes .*mask_embedding.pt: not a checkpoint"
 }
 
 @test "a draft model without a base shows everything else, and says why" {

@@ -24,7 +24,7 @@ struct naming {
 
 static const struct naming namings[] = {
     {"afmoe|cohere2_moe|deepseek_v2|deepseek_v3|deepseek_v32|dots1|glm4_moe|glm4_moe_lite|glm4v_moe|"
-     "glm4v_moe_text|glm_moe_dsa|hunyuan_v1_moe|jamba|mellum|olmoe|solar_open",
+     "glm4v_moe_text|glm_moe_dsa|hunyuan_v1_moe|jamba|mellum|olmoe|sarvam_mla|sarvam_moe|solar_open",
      "gate_proj",
      "up_proj",
      "down_proj",

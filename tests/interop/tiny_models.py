@@ -191,7 +191,7 @@ GLM_TOKENS = ["<|endoftext|>", "[gMASK]", "[sMASK]", "<sop>", "<eop>", "<|system
 
 
 def text():
-    return (ROOT / "README.md").read_text() + (ROOT / "CONTRIBUTING.md").read_text()
+    return "".join((ROOT / name).read_text() for name in ("CONTRIBUTING.md", "docs/sources.md", "docs/tree.md", "docs/semantics.md"))
 
 
 def module_of(path):

@@ -24,8 +24,9 @@ static const char *convert_refusal(const struct view *view, struct encoding targ
     if (dtype_kernels(view->dtype).decode == NULL)
         return "its values have no F32 form";
     if (kernels.encode == NULL && kernels.encode_weighted == NULL)
-        return dtype_kernels(target.dtype).encode_weighted != NULL ? "no importance matrix says what matters in it"
-                                                                   : "nothing is encoded to this type";
+        return dtype_kernels(target.dtype).encode_weighted != NULL
+                   ? "this type needs an importance matrix: -o imatrix=FILE"
+                   : "nothing is encoded to this type";
     if (view_row_elements(view) % target.dtype->block_elements == 0)
         return NULL;
     if (target.dtype->block_elements == 32)

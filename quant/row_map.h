@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-/* Tables that are none. */
+/* Special values of row_place.table. */
 enum { ROW_ZERO = -1, ROW_MEAN = -2 };
 
 struct row_place {

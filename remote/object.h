@@ -1,12 +1,12 @@
 /* A file on a server: its bytes come by ranges, once, and are kept in the store.
  *
- * Bytes are fetched in granules of the store, in requests of up to OBJECT_REQUEST bytes. A granule that is under way is
- * waited for by all who need it, and each is woken as soon as its own has come. After a failure those who wait get it,
- * and so does who reads within OBJECT_PAUSE: then the next one tries again. What another process is fetching (claims.h)
- * is looked for in the store, and fetched here, too, once nothing has come from there for OBJECT_ELSEWHERE. An object
- * that has changed on the server fails for good, with the code ESTALE: it has another size, or another ETag than
- * before. The place that a redirect led to is remembered; if it answers 403 (a signature that has expired) or with
- * other bytes than were asked for, the object's own URL is asked again, up to OBJECT_PLACES times.
+ * Bytes are fetched in granules of the store, in requests of up to OBJECT_REQUEST bytes. All readers of a
+ * granule share one request, and each reader is woken as soon as its own granule has come. If the request fails, all
+ * waiters and every reader within OBJECT_PAUSE get the error; the next reader tries again. What another process is
+ * fetching (claims.h) is looked for in the store, and fetched here, too, once nothing has come from there for
+ * OBJECT_ELSEWHERE. An object that has changed on the server fails for good, with the code ESTALE: it has another size,
+ * or another ETag than before. The place that a redirect led to is remembered; if it answers 403 (a signature that has
+ * expired) or with other bytes than were asked for, the object's own URL is asked again, up to OBJECT_PLACES times.
  *
  * Safe from any thread. Errors are the reason alone. */
 #pragma once

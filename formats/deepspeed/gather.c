@@ -392,7 +392,7 @@ static bool check_optimizer(const struct gather *gather)
     const struct pickle_node *state = pickle_get(gather->ranks->optimizers[0].values, "optimizer_state_dict");
     int64_t expected = partition_count(pickle_get(state, "partition_count"));
     if (expected != gather->ranks->n_ranks)
-        return error_set(gather->error, "%s: the files of %u ranks are there, of %" PRId64, gather->ranks->place,
+        return error_set(gather->error, "%s: found the files of %u of %" PRId64 " ranks", gather->ranks->place,
                          gather->ranks->n_ranks, expected);
     return !has_paddings(pickle_get(state, "param_alignment_paddings")) ||
            refuse(gather, "parameters with paddings between them are not supported; use zero_to_fp32.py");

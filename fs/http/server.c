@@ -230,7 +230,7 @@ static bool answer_at_once(struct exchange *exchange, struct MHD_Connection *con
     } else if (exchange->route.kind == ROUTE_METRICS) {
         metrics_answer(&exchange->server->metrics, answer);
     } else if (exchange->route.kind == ROUTE_UNKNOWN) {
-        answer_fail(answer, 404, "EntryNotFound", "there is nothing at this path; / lists what there is");
+        answer_fail(answer, 404, "EntryNotFound", "not found; the index at / lists all models");
     } else {
         return false;
     }

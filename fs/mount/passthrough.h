@@ -16,7 +16,7 @@
  *
  * - An open with O_DIRECT also names the source, but its reads come to the server, for any offset and length.
  * - A file is not opened once its source has changed (EIO). What was opened before shows the source as it is then: the
- *   kernel asks nobody, and cannot be told. A sealed file keeps its bytes.
+ *   kernel reads the file without asking wfs, and wfs cannot stop it. A sealed file keeps its bytes.
  * - A mount whose files can be opened for writing has none, since the kernel would open the source for writing.
  *
  * Source: fs/fuse/passthrough.c, backing.c and iomode.c, and include/uapi/linux/fuse.h of Linux 6.18. The numbers of

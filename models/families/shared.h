@@ -1,8 +1,8 @@
 /* Tables and hooks that several families share.
  *
  * A family is a `const struct family x_family` (models/family/family.h) that a file in this folder exports, alone or
- * with closely related ones, and a row in families.c. Code is in hooks, in the family's own file or below; adding a
- * family never changes another's file. */
+ * with closely related ones, and a row in families.c. Code is in hooks, in the family's own file or below. Adding a
+ * family changes no other family's file; what two of them need moves here. */
 #pragma once
 
 #include "models/family/config_form.h"

@@ -15,7 +15,7 @@ extern const uint64_t shards_usual_size;
 
 struct shards {
     size_t n_shards;
-    uint32_t *shard_of;  /* by tensor, in the order of the one who planned: its shard, from 0 */
+    uint32_t *shard_of;  /* shard_of[i] is the shard, from 0, of the planner's i-th tensor */
     uint64_t total_size; /* bytes of all tensors */
     uint64_t total_parameters;
 };

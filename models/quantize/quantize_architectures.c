@@ -188,7 +188,7 @@ bool quantize_takes(const struct gguf_edition *edition, struct error *error)
     const char *name = gguf_get_text(edited.n_kvs > 0 ? &edited : &model->kvs, "general.architecture", arena);
     bool known = name != NULL && is_known(name, &model->references);
     if (name == NULL)
-        error_set(error, "the source does not say its architecture");
+        error_set(error, "the source has no general.architecture");
     else if (!known)
         error_set(error, "llama-quantize of llama.cpp b%u does not know the architecture '%.64s'",
                   reference_build(&model->references), name);

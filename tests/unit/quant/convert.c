@@ -71,7 +71,7 @@ static void test_refused(struct arena *arena, const struct view *view)
         {narrow, "F16", NULL},
         {narrow, "Q4_0", "its row length is not a multiple of 32"},
         {narrow, "Q4_K", "its row length is not a multiple of 256"},
-        {view, "IQ2_XXS", "no importance matrix says what matters in it"},
+        {view, "IQ2_XXS", "this type needs an importance matrix: -o imatrix=FILE"},
         {view_literal(arena, complex, 1, &scalar, "12345678"), "F32", "its values have no F32 form"},
         {view_literal(arena, complex, 1, &scalar, "12345678"), "C64", NULL},
         {view, "C64", "nothing is encoded to this type"},

@@ -92,7 +92,7 @@ static void check_stage_2(void)
     check("c", "c: parameters with paddings between them are not supported; use zero_to_fp32.py");
     write_optimizer(0, GROUPS, "5", "0 1 2 3 4", "");
     files_must(remove("c/step/zero_pp_rank_1_mp_rank_00_optim_states.pt") == 0, "remove");
-    check("c", "c: the files of 1 ranks are there, of 2");
+    check("c", "c: found the files of 1 of 2 ranks");
     write_optimizer(1, GROUPS, "4", "5 6 7 8", "");
     files_write_text("c/step/zero_pp_rank_0_mp_rank_01_optim_states.pt", "x");
     check("c", "c: ZeRO with tensor, pipeline or expert parallelism is not supported; use zero_to_fp32.py");

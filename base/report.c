@@ -17,7 +17,7 @@
 
 enum { REPORT_BYTES = 8192, NAME_BYTES = 4096 }; /* an error and two paths; a path */
 
-static atomic_bool no_terminal;
+static atomic_bool no_terminal, is_quiet;
 static atomic_int log_file = -1;
 static char line_name[NAME_BYTES];
 static atomic_bool has_name;
@@ -55,7 +55,7 @@ static void report_line(bool may_name, const char *format, va_list arguments)
         return;
     if (no_terminal && file < 0)
         syslog(LOG_WARNING, "%s", shown);
-    else if (!no_terminal)
+    else if (!no_terminal && !(is_quiet && text_starts_with(text, "note: ")))
         fprintf(stderr, "wfs: %s\n", shown);
 }
 
@@ -79,6 +79,16 @@ void report_name(const char *name)
 {
     snprintf(line_name, sizeof line_name, "%s: ", name);
     has_name = true;
+}
+
+void report_be_quiet(void)
+{
+    is_quiet = true;
+}
+
+bool report_is_quiet(void)
+{
+    return is_quiet;
 }
 
 const struct report_sink *report_use(const struct report_sink *sink)

@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
+
 void report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Begins each later line with "NAME: " unless it already does: for servers that share a log. Call it once, before the
@@ -23,6 +25,10 @@ struct report_sink {
 /* Sends later lines of the calling thread to a sink, which must live until the next call; NULL ends that. Returns the
  * sink before, so that a caller can restore it. */
 const struct report_sink *report_use(const struct report_sink *sink);
+
+/* Leaves notes, the lines that begin with "note: ", and progress off stderr. Call it before there are threads. */
+void report_be_quiet(void);
+bool report_is_quiet(void);
 
 /* Connects to syslog, for report_to_syslog() in a sandbox without sockets. Lines are lost once syslog's own socket is
  * another one. */

@@ -2,6 +2,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "fs/cli/command.h"
+#include "fs/cli/json_page.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/terminal.h"
 #include "remote/evict.h"
@@ -54,7 +55,21 @@ static void print_size(uint64_t bytes, const char *name)
     putchar('\n');
 }
 
-static int list(const struct stored_segments *segments, struct arena *arena)
+/* Prints a line, or adds it to a page. */
+static void put_line(struct json_page *page, uint64_t bytes, const char *name)
+{
+    if (page == NULL) {
+        print_size(bytes, name);
+        return;
+    }
+    json_begin_object(&page->writer, NULL);
+    json_put_text(&page->writer, "name", name);
+    json_put_number(&page->writer, "bytes", bytes);
+    json_end(&page->writer);
+}
+
+/* Puts a line for each model and file. */
+static void put_lines(struct json_page *page, const struct stored_segments *segments, struct arena *arena)
 {
     struct line *lines = arena_array(arena, segments->count, sizeof *lines);
     for (size_t i = 0; i < segments->count; i++)
@@ -66,10 +81,26 @@ static int list(const struct stored_segments *segments, struct arena *arena)
         uint64_t bytes = 0;
         for (next = i; next < segments->count && strcmp(lines[next].name, lines[i].name) == 0; next++)
             bytes += lines[next].bytes;
-        print_size(bytes, lines[i].name);
+        put_line(page, bytes, lines[i].name);
     }
+}
+
+static void list(const struct stored_segments *segments, struct arena *arena)
+{
+    put_lines(NULL, segments, arena);
     print_size(segments->bytes, "all");
-    return finish_output(EXIT_SUCCESS);
+}
+
+static void list_json(const struct stored_segments *segments, struct arena *arena)
+{
+    struct json_page page;
+    json_page_begin(&page);
+    json_put_text(&page.writer, "directory", store_directory());
+    json_begin_array(&page.writer, "kept");
+    put_lines(&page, segments, arena);
+    json_end(&page.writer);
+    json_put_number(&page.writer, "bytes", segments->bytes);
+    json_page_print(&page);
 }
 
 /* Reports whether a line has this name, or one below it: the computed files of a model. */
@@ -115,6 +146,8 @@ static int remove_named(const struct stored_segments *segments, char **names, st
     return status;
 }
 
+enum { FLAG_JSON };
+
 static int misuse(const char *what)
 {
     report("cache: %s; usage: wfs cache ls | rm NAME... | prune", what);
@@ -130,6 +163,8 @@ static int run(const struct invocation *invocation)
         return misuse("neither ls, rm nor prune");
     if (is_rm != (invocation->n_arguments > 1))
         return misuse(is_rm ? "a name is missing" : "extra operand");
+    if (invocation->flags[FLAG_JSON] && (is_rm || is_prune))
+        return misuse("--json is for ls");
     if (directory == NULL) {
         report("cache: there is no directory of fetched bytes; -o cache=DIR names one");
         return EXIT_BAD_INPUT;
@@ -142,7 +177,7 @@ static int run(const struct invocation *invocation)
     else if (is_prune)
         print_size(evict(directory, options->cache_size.is_set ? options->cache_size.bytes : EVICT_DEFAULT), "removed");
     else
-        status = list(&segments, arena);
+        (invocation->flags[FLAG_JSON] ? list_json : list)(&segments, arena);
     arena_free(arena);
     return finish_output(status);
 }
@@ -157,6 +192,7 @@ const struct command cache_command = {
         "models and files by\nthe names that ls prints; a model's name also removes its computed files. prune removes "
         "what was used longest ago, until the rest\nfits -o cache-size= or, by default, 5% of the disk are free. "
         "Mounts fetch and compute again what they need.",
+    .flags = (const struct flag[]){{0, "json", "ls: print JSON for scripts: name and bytes of each line"}, {0}},
     .examples =
         (const struct example[]){
             {"wfs cache ls", "see what takes how much space"},

@@ -59,6 +59,7 @@ static int complete_flags(const struct typed *typed)
     if (typed->command->takes_options)
         print_candidate(typed->current, "", "-o", "", "options, separated by commas");
     print_candidate(typed->current, "", "--help", "", "more about it");
+    print_candidate(typed->current, "", "--quiet", "", "no notes and no progress");
     return EXIT_SUCCESS;
 }
 

@@ -93,6 +93,8 @@ static const char rest_of_man[] =
     ".TP\n\\fI/etc/fuse.conf\\fR\nthe line \"user_allow_other\" lets ordinary users give \\-o allow_other\n"
     ".TP\n\\fI/etc/fstab\\fR\nSOURCE MOUNTPOINT fuse.wfs defaults 0 0\n"
     ".TP\n\\fIMOUNTPOINT/metadata.json\\fR\nwhat a mount shows, what it leaves out, and why\n"
+    ".TP\n\\fI~/.cache/wfs\\fR\nfetched bytes, and those that \\-o keep= keeps: \\fBwfs cache\\fR lists and removes "
+    "them\n"
     ".SH NOTES\n"
     "Reads of 4 MiB or more with O_DIRECT are the fastest. If a read fails, the reader gets EIO; the reason goes to\n"
     "syslog, to standard error with \\-f or \\-v, or to the file of \\-o log=. A mount shows its sources as they were "
@@ -104,7 +106,7 @@ static const char rest_of_man[] =
     "A change to a source through a mapping, or from another machine, is noticed only when a file is read next.\n"
     "\\-o auto_unmount is libfuse's: fusermount3 can lose the race with the end of wfs and leave a dead mount, which\n"
     "\\fBwfs umount\\fR removes.\n"
-    ".SH SEE ALSO\n\\fBfusermount3\\fR(1), \\fBmount\\fR(8), \\fBgetfattr\\fR(1)";
+    ".SH SEE ALSO\n\\fBwfs\\fR(3), \\fBfusermount3\\fR(1), \\fBmount\\fR(8), \\fBfstab\\fR(5), \\fBgetfattr\\fR(1)";
 
 static void print_man(void)
 {
@@ -119,11 +121,11 @@ static void print_man(void)
         ".fi\n.SH DESCRIPTION\nwfs shows each tensor of a checkpoint as a directory of files: its raw bytes, F32, F16, "
         "Q4_0 "
         "and other types, and numpy arrays.\n\\fImodel.gguf\\fR and the files in \\fIgguf/\\fR are byte\\-identical to "
-        "those of llama.cpp's converter and llama\\-quantize.\nwfs computes all files when they are read and stores "
-        "nothing.\n.PP\nSOURCE is a file, a directory with a model or with a pipeline of several, or ORG/NAME[@REV] of "
-        "a "
-        "model in the local hub cache.");
-    puts(".SH COMMANDS");
+        "those of llama.cpp's converter and llama\\-quantize.\nwfs computes all files when they are read.\n.PP\n"
+        "SOURCE is a file, a directory with a model or with a pipeline of several, ORG/NAME[@REV] of a model in the "
+        "local hub cache, hf://ORG/NAME, https://HOST/FOLDER/, s3://BUCKET/PREFIX, or a recipe of mergekit.");
+    puts(".SH COMMANDS\nAll commands take \\fB\\-h\\fR, \\fB\\-\\-help\\fR, and \\fB\\-q\\fR, \\fB\\-\\-quiet\\fR: no "
+         "notes and no progress (\\fB\\-q\\fR of diff is another flag).");
     for (const struct command *const *command = commands; *command != NULL; command++)
         if ((*command)->group != UNLISTED_COMMAND)
             print_man_command(*command);

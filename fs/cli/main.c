@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "formats/location_local.h"
 #include "fs/cli/command.h"
+#include "fs/cli/pager.h"
 #include "fs/tree/build.h"
 #include "fs/tree/pool.h"
 #include "models/references/references.h"
@@ -15,7 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { HELP = 999, LONG_FLAG = 1000 }; /* getopt's values of --help, and of flag 0 of a command */
+/* getopt's values of the flags that all commands have, and of flag 0 of a command */
+enum { QUIET = 998, HELP, LONG_FLAG };
 
 /* Opens descriptors 0 to 2 if the caller closed them: a source opened as number 1 would get the output. Opens them in
  * the wrong direction, so that using them fails as it would have. */
@@ -35,9 +37,19 @@ static int misuse(const struct command *command, const char *why, const char *wh
 /* Reports a flag that getopt_long() rejects; `word` is the argument that holds it. */
 static int wrong_flag(const struct command *command, const char *word)
 {
-    if (optopt >= HELP)
+    struct text_guess guess = {.typed = text_starts_with(word, "--") ? word + 2 : word};
+    if (optopt >= QUIET)
         return misuse(command, "this flag takes no value: ", word);
-    return misuse(command, "unknown flag ", optopt != 0 ? (char[]){'-', (char)optopt, '\0'} : word);
+    if (optopt != 0)
+        return misuse(command, "unknown flag ", (char[]){'-', (char)optopt, '\0'});
+    text_guess_try(&guess, "help");
+    text_guess_try(&guess, "quiet");
+    for (const struct flag *flag = command->flags; flag != NULL && flag->name != NULL; flag++)
+        text_guess_try(&guess, flag->name);
+    if (guess.best == NULL)
+        return misuse(command, "unknown flag ", word);
+    report("%s: unknown flag %s; did you mean --%s?", command->name, word, guess.best);
+    return EXIT_MISUSE;
 }
 
 /* Reports a wrong number of operands: `extra` is the first extra one; NULL: one is missing. */
@@ -55,8 +67,11 @@ static void getopt_tables(const struct command *command, char *letters, struct o
 {
     letters += sprintf(letters, "%s", command->takes_options ? ":o:" : ":");
     *names++ = (struct option){"help", no_argument, NULL, HELP};
+    *names++ = (struct option){"quiet", no_argument, NULL, QUIET};
     if (!command_has_letter(command, 'h'))
         *letters++ = 'h';
+    if (!command_has_letter(command, 'q'))
+        *letters++ = 'q';
     for (int i = 0; command->flags != NULL && command->flags[i].name != NULL; i++) {
         const struct flag *flag = &command->flags[i];
         if (flag->letter != 0)
@@ -86,22 +101,39 @@ static void add_repeated(struct invocation *invocation, const char *value)
     invocation->repeated[invocation->n_repeated++] = value;
 }
 
+static int end_help(void)
+{
+    int status = finish_output(EXIT_SUCCESS);
+    pager_end();
+    return status;
+}
+
+static int print_help(const struct command *command)
+{
+    pager_begin();
+    usage_print_command(command);
+    return end_help();
+}
+
 /* Parses the flags and operands. Returns an exit status if nothing is left to do, as after --help, or else -1. */
 static int parse_arguments(int argc, char **argv, struct options *options, struct invocation *invocation)
 {
     const struct command *command = invocation->command;
     char letters[8 + COMMAND_MAX_FLAGS];
-    struct option names[COMMAND_MAX_FLAGS + 2];
+    struct option names[COMMAND_MAX_FLAGS + 3];
     struct error error;
     int found, index;
     getopt_tables(command, letters, names);
     opterr = 0;
     while ((found = getopt_long(argc, argv, letters, names, NULL)) != -1) {
         found = found == 'h' && !command_has_letter(command, 'h') ? HELP : found;
+        found = found == 'q' && !command_has_letter(command, 'q') ? QUIET : found;
         switch (found) {
         case HELP:
-            usage_print_command(command);
-            return finish_output(EXIT_SUCCESS);
+            return print_help(command);
+        case QUIET:
+            report_be_quiet();
+            break;
         case 'o':
             if (options_parse(options, optarg, &error))
                 break;
@@ -258,6 +290,16 @@ static int unknown_command(const char *name, const char *directory)
     return EXIT_MISUSE;
 }
 
+static int unknown_topic(const char *name)
+{
+    struct text_guess guess = {.typed = name};
+    text_guess_try(&guess, "options");
+    if (guess.best == NULL)
+        return unknown_command(name, NULL);
+    report("help: unknown topic '%s'; did you mean 'wfs help options'?", name);
+    return EXIT_MISUSE;
+}
+
 /* Runs `wfs help [COMMAND|options]`. */
 static int help(int argc, char **argv)
 {
@@ -269,14 +311,16 @@ static int help(int argc, char **argv)
     bool wants_options = name != NULL && strcmp(name, "options") == 0;
     const struct command *command = name != NULL ? command_find(name) : NULL;
     if (name != NULL && command == NULL && !wants_options)
-        return unknown_command(name, NULL);
-    if (wants_options)
-        usage_print_options();
-    else if (command != NULL)
-        usage_print_command(command);
-    else
+        return unknown_topic(name);
+    if (command != NULL)
+        return print_help(command);
+    if (!wants_options)
         usage_print();
-    return finish_output(EXIT_SUCCESS);
+    else {
+        pager_begin();
+        usage_print_options();
+    }
+    return end_help();
 }
 
 /* Prints the version, the build, and the versions of the tools that files follow, on one line. */

@@ -1,5 +1,7 @@
 #include "fs/cli/progress.h"
 
+#include "base/report.h"
+
 #include "base/buffer.h"
 #include "base/text.h"
 #include "fs/cli/terminal.h"
@@ -87,7 +89,7 @@ static void draw(const struct progress *progress, const struct timespec *now)
 
 void progress_begin(struct progress *progress, const char *name, uint64_t total)
 {
-    *progress = (struct progress){.total = total, .shown = isatty(STDERR_FILENO)};
+    *progress = (struct progress){.total = total, .shown = isatty(STDERR_FILENO) && !report_is_quiet()};
     text_printable(name, strlen(name), progress->name, sizeof progress->name);
     clock_gettime(CLOCK_MONOTONIC, &progress->start);
     progress->last = progress->start;

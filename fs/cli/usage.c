@@ -131,6 +131,7 @@ void usage_print_command(const struct command *command)
                      flag->argument != NULL && !flag->needs_argument ? "]" : "");
         print_row(words, flag->help);
     }
+    print_row(command_has_letter(command, 'q') ? "    --quiet" : "-q, --quiet", "print no notes and no progress");
     print_row(command_has_letter(command, 'h') ? "    --help" : "-h, --help", "print this help");
     if (command->takes_options)
         print_common_options(command);

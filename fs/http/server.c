@@ -404,8 +404,11 @@ static struct addrinfo *resolve(const char *listen, struct error *error)
     } else {
         bool bracketed = *listen == '[' && colon[-1] == ']';
         const char *host = arena_strndup(arena, listen + bracketed, (size_t)(colon - listen) - 2 * bracketed);
-        int failure = getaddrinfo(host, colon + 1, &hints, &found);
-        if (failure != 0)
+        bool is_port = strtoul(colon + 1, NULL, 10) <= UINT16_MAX; /* getaddrinfo() cuts larger numbers */
+        int failure = is_port ? getaddrinfo(host, colon + 1, &hints, &found) : 0;
+        if (!is_port)
+            error_set(error, "cannot listen at '%s': the port is above %d", listen, UINT16_MAX);
+        else if (failure != 0)
             error_set(error, "cannot listen at '%s': %s", listen, gai_strerror(failure));
     }
     arena_free(arena);

@@ -178,6 +178,9 @@ tensors/u8
     fails 2 "unknown command 'muont'; did you mean 'mount'?" "$WFS" muont
     fails 2 "help: extra operand 'ls'" "$WFS" help cat ls
     fails 2 "unknown flag --hlp; try 'wfs --help'" "$WFS" --hlp
+    fails 2 "cat: unknown flag --hepl; did you mean --help?" "$WFS" cat --hepl
+    fails 2 "ls: unknown flag --recursve; did you mean --recursive?" "$WFS" ls --recursve "$llama"
+    fails 2 "help: unknown topic 'optons'; did you mean 'wfs help options'?" "$WFS" help optons
     fails 2 "info: this flag takes no value: --json=x; try" "$WFS" info --json=x "$llama"
     fails 2 "option layout: there is no layout 'vlm' (known: antigravity, trtllm, vllm); did you mean 'vllm'?" \
         "$WFS" ls -o layout=vlm "$llama"
@@ -451,6 +454,8 @@ has_temporary() {
     need script
     run --separate-stderr "$WFS" cp "$LARGE" tensors/large/q8_0 "$OUT/file"
     [ -z "$output$stderr" ]
+    run script -qec "'$WFS' cp --quiet '$LARGE' tensors/large/f32 '$OUT/file'" /dev/null
+    [ -z "$output" ]
     run script -qec "'$WFS' cp '$LARGE' tensors/large/f32 '$OUT/file'" /dev/null
     [[ $output == *"f32"*"100%"*"134 MB of 134 MB"*"/s"* ]]
 }
@@ -958,4 +963,14 @@ kib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 print(kib * 1024 // n_tensors, "bytes a tensor")
 sys.exit(kib * 1024 >= 600 * n_tensors)
 END
+}
+
+@test "long help on a terminal goes through the pager" {
+    command -v script >/dev/null || skip "there is no script(1)"
+    run script -qec "PAGER='sed s/^/paged:/' '$WFS' help options" /dev/null
+    [[ "$output" == *"paged:How the source is read:"* ]]
+    run script -qec "PAGER=absent '$WFS' ls --help" /dev/null
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"Usage: wfs ls"* ]]
+    [[ "$("$WFS" ls --help)" != *paged:* ]]
 }

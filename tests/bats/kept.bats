@@ -55,6 +55,8 @@ is_forged() {
     "$WFS" cache ls | grep -qx ' *0 bytes  all'
     [ "$(sum_of -o "$KEEP")" = "$wanted" ]
     [ "$("$WFS" cache ls | grep -c "  $SOURCE/tensors\$")" -eq 1 ]
+    "$WFS" cache ls --json | jq -e --arg name "$SOURCE/tensors" \
+        '.bytes == (.kept | map(.bytes) | add) and (.kept | any(.name == $name))'
     [ "$(sum_of -o "$KEEP")" = "$wanted" ]
     forge
     "$WFS" cat -o "$KEEP" "$SOURCE" tensors/large/q2_k | is_forged

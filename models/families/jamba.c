@@ -109,13 +109,6 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
     return arena_printf(arena, "model.layers.%" PRIu64 ".%s%s", layer, own, is_alone ? rest + sizeof expert - 1 : rest);
 }
 
-static bool after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
-{
-    if (checkpoint_side_file(input->checkpoint, "tokenizer.model") == NULL)
-        gguf_set_bool(&builder->model->kvs, "tokenizer.ggml.add_space_prefix", false);
-    return true;
-}
-
 /* The kernels need a GPU; the class works anywhere without them. */
 static const struct config_row config_rows[] = {
     {"use_mamba_kernels", FROM_TEXT, .text = "false"},
@@ -138,8 +131,7 @@ const struct family jamba_family = {
     .tensors = {tensors, decoder_tensors},
     .forms = CONFIG_FORMS({"JambaForCausalLM", "jamba", NULL, CONFIG_TABLES(silu_rows, config_rows)}),
     .keys = {keys},
-    .vocabs = {&spm_vocab, &llama_hf_vocab},
+    .vocabs = {&spm_vocab, &jamba_hf_vocab},
     .dimensions = {DIMENSIONS({"expert_period", "expert_layer_period"}, {"expert_offset", "expert_layer_offset"})},
     .rename = rename_tensor,
-    .after_vocab = after_vocab,
 };

@@ -40,11 +40,16 @@ bool llama_hf_list(const struct vocab_input *input, const struct hf_vocabulary *
     return true;
 }
 
+static bool is_exact(const struct vocab_input *input, const struct hf_vocabulary *vocabulary)
+{
+    return hf_is_too_new(vocabulary->files) || (input->references != NULL && input->references->exact_tokenizer);
+}
+
 static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
                        struct error *error)
 {
     struct token_list list;
-    if (hf_is_too_new(vocabulary->files) || (input->references != NULL && input->references->exact_tokenizer))
+    if (is_exact(input, vocabulary))
         return hf_spm_write(kvs, input, vocabulary, (struct hf_spm_form){0}, error);
     if (!llama_hf_list(input, vocabulary, &list, error))
         return false;
@@ -58,5 +63,19 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     return special_vocab_write(kvs, input, vocabulary->files, &options, error);
 }
 
+/* The converter denies Jamba the space before a text, whatever tokenizer.json says. */
+static bool write_jamba(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
+                        struct error *error)
+{
+    if (!write_keys(kvs, input, vocabulary, error))
+        return false;
+    if (!is_exact(input, vocabulary))
+        gguf_set_bool(kvs, "tokenizer.ggml.add_space_prefix", false);
+    return true;
+}
+
 const struct vocab llama_hf_vocab = {
     .name = "BPE with byte fallback", .file = "tokenizer.json", .fits = llama_hf_fits, .write = write_keys};
+
+const struct vocab jamba_hf_vocab = {
+    .name = "BPE with byte fallback", .file = "tokenizer.json", .fits = llama_hf_fits, .write = write_jamba};

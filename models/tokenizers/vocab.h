@@ -72,6 +72,7 @@ enum vocab_result vocab_add_saved(struct gguf_kvs *kvs, const struct vocab_input
 
 extern const struct vocab spm_vocab;      /* "llama", from tokenizer.model (SentencePiece) */
 extern const struct vocab llama_hf_vocab; /* "llama", from a tokenizer.json with byte fallback */
+extern const struct vocab jamba_hf_vocab; /* like llama_hf_vocab, without a space before the text */
 extern const struct vocab hf_spm_vocab;   /* like llama_hf_vocab, with the scores of the merges */
 extern const struct vocab hf_gemma_vocab;
 extern const struct vocab hf_phi3_vocab;

@@ -237,12 +237,40 @@ static void check_pooling(void)
     unlink("modules.json");
 }
 
+/* The converter denies Jamba the space before a text. A tokenizer that the converter cannot load keeps its own rule,
+ * as transformers and the tokenizer.model that it was made from have it. */
+static void check_space(const char *class_text, bool is_denied)
+{
+    static const char with_space[] = "{\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,\"vocab\":{\"a\":0,\"b\":1},"
+                                     "\"merges\":[]},\"decoder\":{\"type\":\"Sequence\",\"decoders\":[]},"
+                                     "\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"\u2581\","
+                                     "\"prepend_scheme\":\"always\",\"split\":false},\"added_tokens\":[]}";
+    const struct open_options options = {0};
+    struct error error = {""};
+    bool adds_space = true;
+    write_model("model.embed_tokens");
+    files_write_text("config.json", JAMBA "}");
+    unlink("tokenizer.model");
+    files_write_text("tokenizer.json", with_space);
+    files_write_text("tokenizer_config.json", class_text);
+    const struct checkpoint *checkpoint = checkpoint_open(".", formats, &options, &error);
+    struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, NULL, &error) : NULL;
+    if (CHECK_NAMED(model != NULL, error.message))
+        gguf_get_bool(&model->kvs, "tokenizer.ggml.add_space_prefix", &adds_space);
+    CHECK_NAMED(adds_space == !is_denied, class_text);
+    gguf_model_free(model);
+    checkpoint_close(checkpoint);
+    unlink("tokenizer_config.json");
+}
+
 int main(void)
 {
     files_begin();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         check(i);
     check_pooling();
+    check_space("{\"tokenizer_class\":\"TokenizersBackend\"}", false);
+    check_space("{\"tokenizer_class\":\"LlamaTokenizerFast\"}", true);
     files_remove();
     return check_done();
 }

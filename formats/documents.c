@@ -182,6 +182,17 @@ struct json_document *document_parse(const struct source *source, struct error *
     return read_and_parse(source, &unused, error);
 }
 
+static bool is_small(const struct side_file *file)
+{
+    return source_size(file->source) <= SMALL;
+}
+
+bool document_stays(const struct checkpoint *checkpoint, const char *name)
+{
+    const struct side_file *file = checkpoint_side_file(checkpoint, name);
+    return file != NULL && is_small(file);
+}
+
 struct parsing {
     struct documents *documents;
     const struct side_file *file;
@@ -203,7 +214,7 @@ static void parse(void *context)
         .next = parsing->documents->first,
         .name = memory_strdup(file->name),
         .json = json,
-        .small = source_size(file->source) <= SMALL,
+        .small = is_small(file),
     };
     parsing->parsed = parsing->documents->first = document;
 }

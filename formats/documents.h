@@ -28,6 +28,9 @@ const struct json *document_root(const struct document *document); /* NULL for N
 void documents_hold(const struct checkpoint *checkpoint);
 void documents_release(const struct checkpoint *checkpoint);
 
+/* Reports whether the document of a side file is kept, once parsed, until the checkpoint is closed: small ones are. */
+bool document_stays(const struct checkpoint *checkpoint, const char *name);
+
 /* Reports whether models are made from side files of that name. Those files and the weights are the declared inputs of
  * all computed files. No other side file can be opened here, so that a file's inputs are known before any is read. */
 bool document_is_declared(const char *name);

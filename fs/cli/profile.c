@@ -3,10 +3,9 @@
 #include "fs/tree/content_options.h"
 #include "models/derive/adapter.h"
 #include "models/diffusion/state_dict.h"
-#include "models/families/families.h"
+#include "models/facts.h"
 #include "models/packings/packings.h"
 #include "models/projectors/projector.h"
-#include "models/projectors/projectors.h"
 #include "models/quantize/mix.h"
 
 #include <inttypes.h>
@@ -176,12 +175,11 @@ static const char *parts_of(const struct tensor_set *set, struct arena *arena)
 }
 
 /* Gathers facts about the vision or audio tower, if the source has its tensors. */
-static void gather_tower(struct profile *profile, const struct hparams *hparams, const struct references *references,
-                         const struct counted *list, size_t count)
+static void gather_tower(struct profile *profile, const struct config_facts *config,
+                         const struct references *references, const struct counted *list, size_t count)
 {
     struct error unused;
-    const struct family_name *name;
-    const struct family *projector = projector_find(hparams, references, &name, &unused);
+    const struct family *projector = config_projector(config, references, &unused);
     for (size_t i = 0; projector != NULL && i < count; i++)
         if (tower_has(projector->tower, list[i].name))
             add(&profile->tower, &list[i].kind.total);
@@ -194,17 +192,15 @@ static void gather_config(struct profile *profile, const struct checkpoint *chec
                           const struct references *references, const struct counted *list, size_t count,
                           struct arena *arena)
 {
-    bool absent;
     struct error unused;
-    struct hparams *hparams = hparams_load(checkpoint, &absent, &unused);
+    const struct config_facts *config = config_facts_of(checkpoint, &unused);
+    struct hparams *hparams = config != NULL ? hparams_of(checkpoint, &unused) : NULL;
     if (hparams == NULL)
         return;
-    const struct family_name *name;
-    const struct family *family = family_find(hparams, references, &name);
-    const char *class_name = hparams_class(hparams);
+    const struct family *family = config_family(config, references);
     uint64_t number;
-    if (class_name != NULL)
-        profile->architecture = arena_strdup(arena, class_name);
+    if (config->class_name != NULL)
+        profile->architecture = config->class_name;
     if (family != NULL)
         profile->family = family->summary;
     if (profile->n_layers == 0 && hparams_count(hparams, BLOCK_COUNT, 0, UINT32_MAX, &number, &unused))
@@ -213,9 +209,9 @@ static void gather_config(struct profile *profile, const struct checkpoint *chec
         hparams_count(hparams, "max_position_embeddings|n_positions|n_ctx|max_seq_len|seq_length", 0, UINT32_MAX,
                       &number, &unused))
         profile->context_length = number;
-    if (projector_is_described(hparams))
+    if (config->describes_towers)
         profile->parts = parts_of(checkpoint->tensors, arena);
-    gather_tower(profile, hparams, references, list, count);
+    gather_tower(profile, config, references, list, count);
     hparams_free(hparams);
 }
 
@@ -243,17 +239,17 @@ void profile_gather(struct profile *profile, const struct tree *tree, struct are
     struct counted *list = list_counted(checkpoint, arena, &count);
     sum_up(profile, list, count);
     profile->n_stored = checkpoint->tensors->n_tensors;
-    if (checkpoint->kind == CHECKPOINT_ADAPTER) {
+    struct facts facts = facts_of(checkpoint);
+    if (facts.is_adapter) {
         profile->adapter = adapter_summary(checkpoint, arena);
         free(list);
         return;
     }
-    bool is_gguf = checkpoint->kind == CHECKPOINT_GGUF;
     const struct state_dict *dict = state_dict_of(checkpoint);
-    const struct gguf_model *model = is_gguf || dict != NULL ? NULL : tree_model(tree);
-    if (is_gguf || (model != NULL && model->family != NULL)) {
-        gather_keys(profile, is_gguf ? &checkpoint->metadata : &model->kvs, arena);
-        profile->file_type = is_gguf ? profile->file_type : NULL;
+    const struct gguf_model *model = facts.keys != NULL || dict != NULL ? NULL : tree_model(tree);
+    if (facts.keys != NULL || (model != NULL && model->family != NULL)) {
+        gather_keys(profile, facts.keys != NULL ? facts.keys : &model->kvs, arena);
+        profile->file_type = facts.keys != NULL ? profile->file_type : NULL;
         profile->architecture = profile->gguf;
     }
     gather_config(profile, checkpoint, references, list, count, arena);

@@ -419,11 +419,20 @@ static struct hparams *completed_mistral(struct hparams *hparams, struct error *
     return NULL;
 }
 
+static bool is_of_mistral(const struct checkpoint *checkpoint)
+{
+    return strcmp(checkpoint->format, "mistral") == 0;
+}
+
+const char *hparams_file(const struct checkpoint *checkpoint)
+{
+    return is_of_mistral(checkpoint) ? "params.json" : "config.json";
+}
+
 struct hparams *hparams_load(const struct checkpoint *checkpoint, bool *ret_absent, struct error *error)
 {
     struct document *config;
-    bool is_mistral = strcmp(checkpoint->format, "mistral") == 0;
-    const char *name = is_mistral ? "params.json" : "config.json";
+    const char *name = hparams_file(checkpoint);
     bool opened = document_open(checkpoint, name, &config, error);
     *ret_absent = opened && config == NULL;
     if (*ret_absent)
@@ -432,18 +441,16 @@ struct hparams *hparams_load(const struct checkpoint *checkpoint, bool *ret_abse
         return NULL;
     struct hparams *hparams = memory_alloc(sizeof *hparams);
     *hparams = (struct hparams){.files = {config}, .raw = document_root(config)};
-    return is_mistral ? completed_mistral(hparams, error) : completed(hparams, error);
+    return is_of_mistral(checkpoint) ? completed_mistral(hparams, error) : completed(hparams, error);
 }
 
-const char *hparams_model_type(const struct checkpoint *checkpoint, struct arena *arena)
+struct hparams *hparams_over(const struct hparams *below)
 {
-    bool absent;
-    struct error unused;
-    struct hparams *hparams = hparams_load(checkpoint, &absent, &unused);
-    const char *type = hparams != NULL ? json_string(hparams_get(hparams, "model_type"), NULL) : NULL;
-    type = type != NULL ? arena_strdup(arena, type) : NULL;
-    hparams_free(hparams);
-    return type;
+    struct hparams *hparams = memory_alloc(sizeof *hparams);
+    *hparams = *below;
+    memset(hparams->files, 0, sizeof hparams->files);
+    hparams->n_documents = 0; /* the others', which own them */
+    return hparams;
 }
 
 static struct hparams *hparams_new(const struct json *raw)

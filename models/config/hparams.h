@@ -13,12 +13,13 @@
 struct hparams;
 
 /* Reads the side file config.json, or Mistral's own params.json. Returns NULL if it is missing, with *ret_absent true,
- * or invalid. */
+ * or invalid. All but models/facts.h ask there, where the file is read once. */
 struct hparams *hparams_load(const struct checkpoint *checkpoint, bool *ret_absent, struct error *error);
 
-/* Returns the model type that hparams_load() would give, in the arena; NULL: the file is missing or invalid, or names
- * none. */
-const char *hparams_model_type(const struct checkpoint *checkpoint, struct arena *arena);
+const char *hparams_file(const struct checkpoint *checkpoint); /* that file's name */
+
+/* Returns hyperparameters on top of others of a text model, which must outlive them and which changes do not reach. */
+struct hparams *hparams_over(const struct hparams *below);
 
 /* Like hparams_load(), from text instead of the file; `text` need not outlive the call. */
 struct hparams *hparams_parse(const char *text, size_t length, struct error *error);

@@ -7,12 +7,11 @@
 #include "models/convert/from_gguf.h"
 #include "models/convert/loadable.h"
 #include "models/convert/unknown_family.h"
-#include "models/families/families.h"
+#include "models/facts.h"
 #include "models/family/nvfp4_activations.h"
 #include "models/family/tensors.h"
 #include "models/packings/packings.h"
 #include "models/projectors/projector.h"
-#include "models/projectors/projectors.h"
 #include "models/tokenizers/vocab.h"
 
 #include <string.h>
@@ -121,15 +120,13 @@ static bool add_by_kinds(struct model_builder *builder, const struct family *fam
 
 /* Like add_by_kinds(), with the tokenizer of a draft model's target; by the kinds of the target's family if the draft
  * model's own has none. */
-static bool add_of_target(struct model_builder *builder, struct vocab_input *input, const struct hparams *owner,
+static bool add_of_target(struct model_builder *builder, struct vocab_input *input, const struct config_facts *target,
                           struct error *error)
 {
     const struct family *family = builder->family, *teller = family;
-    const struct family_name *teller_name = builder->hf;
     input->checkpoint = checkpoint_base(builder->model->checkpoint, BASE_TARGET);
-    input->owner = owner;
     if (family->vocabs[0] == NULL)
-        teller = family_find(owner, input->references, &teller_name);
+        teller = config_family(target, input->references);
     if (teller == NULL)
         return error_set(error, "the architecture of the base is unknown, and so is its tokenizer");
     return add_by_kinds(builder, teller, input, error) &&
@@ -143,13 +140,14 @@ static void copy_note(const struct checkpoint *to, struct note note)
 
 static bool add_target_vocab(struct model_builder *builder, struct vocab_input *input, struct error *error)
 {
-    bool absent;
     const struct checkpoint *target = checkpoint_base(builder->model->checkpoint, BASE_TARGET);
-    struct hparams *owner = hparams_load(target, &absent, error);
+    const struct config_facts *config = config_facts_of(target, error);
+    struct hparams *owner = config != NULL ? hparams_of(target, error) : NULL;
     if (owner == NULL)
         return error_prefix(error, "the base");
+    input->owner = owner;
     documents_hold(target);
-    bool added = add_of_target(builder, input, owner, error);
+    bool added = add_of_target(builder, input, config, error);
     documents_release(target);
     hparams_free(owner);
     for (size_t i = 0; i < checkpoint_notes(target); i++)
@@ -217,19 +215,20 @@ static bool make_without_family(struct gguf_model *model, const char *class_name
     return true;
 }
 
-/* Returns the family of a model, or NULL, with a note of why the model becomes a plain container. */
-static const struct family *find_family(const struct checkpoint *checkpoint, const struct hparams *hparams,
-                                        const struct references *references, const struct family_name **ret_hf)
+/* Returns the family of a model, or NULL, with a note of why the model becomes a plain container; `config` is NULL if
+ * there is no config.json. */
+static const struct family *find_family(const struct checkpoint *checkpoint, const struct config_facts *config,
+                                        const struct references *references)
 {
     static const char consequence[] = "so it is a plain container";
-    const struct family *family = hparams != NULL ? family_find(hparams, references, ret_hf) : NULL;
-    const char *class_name = hparams != NULL ? hparams_class(hparams) : NULL;
+    const struct family *family = config != NULL ? config_family(config, references) : NULL;
+    const char *class_name = config != NULL ? config->class_name : NULL;
     if (family != NULL)
         return family;
-    if (hparams != NULL && family_find(hparams, NULL, ret_hf) != NULL)
+    if (config != NULL && config->family != NULL)
         checkpoint_note(checkpoint, SUBJECT_GGUF, "llama.cpp b%u does not know the architecture %s, %s",
                         reference_build(references), class_name, consequence);
-    else if (hparams == NULL)
+    else if (config == NULL)
         checkpoint_note(checkpoint, SUBJECT_GGUF, "no config.json, %s", consequence);
     else if (class_name == NULL)
         checkpoint_note(checkpoint, SUBJECT_GGUF, "config.json names no architecture, %s", consequence);
@@ -240,34 +239,30 @@ static const struct family *find_family(const struct checkpoint *checkpoint, con
 
 void gguf_note_family(const struct checkpoint *checkpoint, const struct references *references)
 {
-    bool absent;
-    struct error reason;
-    const struct family_name *hf;
-    if (checkpoint->kind == CHECKPOINT_GGUF)
-        return;
-    struct hparams *hparams = hparams_load(checkpoint, &absent, &reason);
-    if (hparams != NULL || absent)
-        find_family(checkpoint, hparams, references, &hf);
-    hparams_free(hparams);
+    struct error unused;
+    struct facts facts = facts_of(checkpoint);
+    const struct config_facts *config = facts.keys == NULL ? config_facts_of(checkpoint, &unused) : NULL;
+    if (facts.keys == NULL && (config != NULL || facts.lacks_config))
+        find_family(checkpoint, config, references);
 }
 
 static bool fill_in(struct gguf_model *model, struct error *error)
 {
-    bool absent;
     struct error reason;
-    const struct family_name *hf;
-    model->is_gguf = model->checkpoint->kind == CHECKPOINT_GGUF;
+    struct facts facts = facts_of(model->checkpoint);
+    const struct config_facts *config = NULL;
+    model->is_gguf = facts.keys != NULL;
     if (model->is_gguf)
         return gguf_model_take(model, error);
-    model->hparams = hparams_load(model->checkpoint, &absent, &reason);
-    if (model->hparams == NULL && !absent) {
+    if (!facts.lacks_config && ((config = config_facts_of(model->checkpoint, &reason)) == NULL ||
+                                (model->hparams = hparams_of(model->checkpoint, &reason)) == NULL)) {
         *error = reason;
         return false;
     }
-    model->family = find_family(model->checkpoint, model->hparams, &model->references, &hf);
+    model->family = find_family(model->checkpoint, config, &model->references);
     if (model->family != NULL)
-        return make_by_family(model, hf, error);
-    return make_without_family(model, model->hparams != NULL ? hparams_class(model->hparams) : NULL, error);
+        return make_by_family(model, config->family_class, error);
+    return make_without_family(model, config != NULL ? config->class_name : NULL, error);
 }
 
 static bool has_tensors(const struct gguf_model *model, struct error *error)
@@ -282,29 +277,20 @@ static bool has_tensors(const struct gguf_model *model, struct error *error)
 
 static bool fill_in_projector(struct gguf_model *model, struct error *error)
 {
-    bool absent;
-    const struct family_name *hf;
-    struct hparams *text = hparams_load(model->checkpoint, &absent, error);
+    const struct config_facts *config = config_facts_of(model->checkpoint, error);
+    model->family = config != NULL ? config_projector(config, &model->references, error) : NULL;
+    struct hparams *text = model->family != NULL ? hparams_of(model->checkpoint, error) : NULL;
     if (text == NULL)
         return false;
-    model->family = projector_find(text, &model->references, &hf, error);
-    if (model->family == NULL) {
-        hparams_free(text);
-        return false;
-    }
     model->hparams = hparams_of_tower(text, model->checkpoint, &model->family->tower->config, error);
-    return model->hparams != NULL && has_tensors(model, error) && make_by_family(model, hf, error);
+    return model->hparams != NULL && has_tensors(model, error) && make_by_family(model, config->projector_class, error);
 }
 
 bool gguf_has_projector(const struct checkpoint *checkpoint)
 {
-    bool absent, has = false;
-    struct error error;
-    struct hparams *hparams = checkpoint->kind == CHECKPOINT_GGUF ? NULL : hparams_load(checkpoint, &absent, &error);
-    if (hparams != NULL)
-        has = projector_is_described(hparams);
-    hparams_free(hparams);
-    return has;
+    struct error unused;
+    const struct config_facts *config = facts_of(checkpoint).keys == NULL ? config_facts_of(checkpoint, &unused) : NULL;
+    return config != NULL && config->describes_towers;
 }
 
 static struct gguf_model *make(const struct checkpoint *checkpoint, const struct references *references,
@@ -332,7 +318,7 @@ static bool fill_in_repacked(struct gguf_model *model, struct error *error)
 {
     bool has_blocks = false;
     model->is_repacked = true;
-    if (model->checkpoint->kind == CHECKPOINT_GGUF)
+    if (facts_of(model->checkpoint).keys != NULL)
         return error_set(error, "the source is a GGUF");
     if (!fill_in(model, error))
         return false;

@@ -1,7 +1,7 @@
 /* Adapters of mlx-lm under the names that transformers has for the modules. */
-#include "models/config/hparams.h"
 #include "models/derive/adapter.h"
 #include "models/derive/mlx_names.h"
+#include "models/facts.h"
 
 #include <string.h>
 
@@ -23,7 +23,9 @@ bool adapter_use_base_names(struct adapter *adapter, const struct checkpoint *ba
         return true;
     if (!adapter_is_mlx(adapter->config))
         return error_set(error, "adapter_config.json has no lora_parameters.scale, which mlx-lm's matrices need");
-    const char *type = hparams_model_type(base, adapter->arena);
+    struct error unused;
+    const struct config_facts *config = config_facts_of(base, &unused);
+    const char *type = config != NULL ? config->model_type : NULL;
     for (size_t i = 0; i < adapter->n_pairs && type != NULL; i++)
         if (adapter->pairs[i].is_turned)
             rename_pair(adapter->arena, &adapter->pairs[i], type);

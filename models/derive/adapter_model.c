@@ -6,7 +6,7 @@
 #include "formats/documents.h"
 #include "models/card/general.h"
 #include "models/derive/module_patterns.h"
-#include "models/families/families.h"
+#include "models/facts.h"
 #include "models/family/tensors.h"
 #include "models/relation/low_rank.h"
 #include "quant/product.h"
@@ -316,22 +316,21 @@ static bool add_keys(struct gguf_model *model, const struct adapter *adapter, co
 /* Finds the family of the base, and lets its hooks look at the base. */
 static bool begin(struct model_builder *builder, const struct checkpoint *base, struct error *error)
 {
-    bool absent;
     struct gguf_model *model = builder->model;
+    const struct config_facts *config = config_facts_of(base, error);
     model->checkpoint = base;
-    model->hparams = hparams_load(base, &absent, error);
+    model->hparams = config != NULL ? hparams_of(base, error) : NULL;
     if (model->hparams == NULL)
         return error_prefix(error, "the base");
-    const char *class_name = hparams_class(model->hparams);
-    const struct family *family = builder->family = model->family =
-        family_find(model->hparams, &model->references, &builder->hf);
-    if (class_name == NULL)
+    const struct family *family = builder->family = model->family = config_family(config, &model->references);
+    builder->hf = config->family_class;
+    if (config->class_name == NULL)
         return error_set(error, "the base's config.json names no architecture");
-    if (family == NULL && family_find(model->hparams, NULL, &builder->hf) != NULL)
+    if (family == NULL && config->family != NULL)
         return error_set(error, "llama.cpp b%u does not know the base's architecture %s",
-                         reference_build(&model->references), class_name);
+                         reference_build(&model->references), config->class_name);
     if (family == NULL)
-        return error_set(error, "the base's architecture %s is unknown", class_name);
+        return error_set(error, "the base's architecture %s is unknown", config->class_name);
     dimensions_read(&builder->dimensions, model->hparams);
     family_add_dimensions(family, &builder->dimensions, model->hparams);
     return builder_adjust(builder, error) || error_prefix(error, "the base");

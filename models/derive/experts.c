@@ -5,8 +5,8 @@
  *
  * Source: conversion_mapping.py of transformers 5.24. */
 #include "base/text.h"
-#include "models/config/hparams.h"
 #include "models/derive/derivation.h"
+#include "models/facts.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -93,11 +93,11 @@ static const struct naming *find_naming(const struct checkpoint *checkpoint)
     const struct naming *naming = NULL;
     for (size_t i = 0; i < set->n_tensors && !found; i++)
         found = is_marked(set->tensors[i].name);
-    struct arena *arena = arena_new();
-    const char *model_type = found ? hparams_model_type(checkpoint, arena) : NULL;
+    struct error unused;
+    const struct config_facts *config = found ? config_facts_of(checkpoint, &unused) : NULL;
+    const char *model_type = config != NULL ? config->model_type : NULL;
     for (size_t i = 0; i < COUNT(namings) && model_type != NULL && naming == NULL; i++)
         naming = has_type(&namings[i], model_type) ? &namings[i] : NULL;
-    arena_free(arena);
     return naming;
 }
 
@@ -210,7 +210,7 @@ static bool apply(const struct checkpoint *from, const struct derive_options *op
                   struct error *error)
 {
     (void)options;
-    const struct naming *naming = from->kind == CHECKPOINT_WEIGHTS ? find_naming(from) : NULL;
+    const struct naming *naming = facts_of(from).has_class_names ? find_naming(from) : NULL;
     struct arena *scratch = arena_new();
     bool fits = naming != NULL && can_split(&(struct splitting){naming, scratch, NULL}, from->tensors);
     arena_free(scratch);

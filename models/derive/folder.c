@@ -2,23 +2,19 @@
  * embedding models, where sentence-transformers keeps it; the encoder of an audio model's codec. */
 #include "formats/components.h"
 #include "models/derive/derivation.h"
-#include "models/families/families.h"
+#include "models/facts.h"
 
 static const char *folder_of_family(const struct checkpoint *checkpoint)
 {
-    bool absent;
-    struct error unsaid;
-    const struct family_name *unused;
-    struct hparams *hparams = hparams_load(checkpoint, &absent, &unsaid);
-    const struct family *family = hparams != NULL ? family_find(hparams, NULL, &unused) : NULL;
-    hparams_free(hparams);
-    return family != NULL ? family->folder : NULL;
+    struct error unused;
+    const struct config_facts *config = config_facts_of(checkpoint, &unused);
+    return config != NULL && config->family != NULL ? config->family->folder : NULL;
 }
 
 static bool apply(const struct checkpoint *from, const struct derive_options *options, struct checkpoint **ret_derived,
                   struct error *error)
 {
-    if (from->components == NULL || from->kind == CHECKPOINT_GGUF)
+    if (from->components == NULL || facts_of(from).keys != NULL)
         return true;
     const char *folder = folder_of_family(from);
     const struct component *component = folder != NULL ? components_named(from->components, folder) : NULL;

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "models/config/hparams.h"
 #include "models/derive/derivation.h"
+#include "models/facts.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -217,11 +218,10 @@ static bool apply(const struct checkpoint *from, const struct derive_options *op
                   struct error *error)
 {
     (void)options;
-    bool absent;
     struct error unused;
-    if (from->kind != CHECKPOINT_WEIGHTS || !has_marks(from->tensors))
+    if (!facts_of(from).has_class_names || !has_marks(from->tensors))
         return true;
-    struct hparams *hparams = hparams_load(from, &absent, &unused);
+    struct hparams *hparams = hparams_of(from, &unused);
     const char *model_type = hparams != NULL ? json_string(hparams_get(hparams, "model_type"), NULL) : NULL;
     const struct spelling *spelling = model_type != NULL ? find_spelling(from->tensors, model_type) : NULL;
     bool good = true;

@@ -7,8 +7,8 @@
 #include "models/derive/mlx_names.h"
 
 #include "base/text.h"
-#include "models/config/hparams.h"
 #include "models/derive/derivation.h"
+#include "models/facts.h"
 #include "models/relation/elementwise.h"
 #include "models/relation/rearrangement.h"
 
@@ -339,7 +339,7 @@ static bool is_of_mlx(const struct checkpoint *checkpoint)
 {
     struct arena *arena = arena_new();
     const char *format = gguf_get_text(&checkpoint->metadata, "format", arena);
-    bool is = checkpoint->kind == CHECKPOINT_WEIGHTS && format != NULL && strcmp(format, "mlx") == 0;
+    bool is = facts_of(checkpoint).has_class_names && format != NULL && strcmp(format, "mlx") == 0;
     arena_free(arena);
     return is;
 }
@@ -392,11 +392,10 @@ static bool apply(const struct checkpoint *from, const struct derive_options *op
                   struct error *error)
 {
     (void)options;
-    struct arena *arena = arena_new();
-    const char *model_type = is_of_mlx(from) ? hparams_model_type(from, arena) : NULL;
-    bool good = model_type == NULL || derive_names(from, model_type, ret_derived, error);
-    arena_free(arena);
-    return good;
+    struct error unused;
+    const struct config_facts *config = is_of_mlx(from) ? config_facts_of(from, &unused) : NULL;
+    const char *model_type = config != NULL ? config->model_type : NULL;
+    return model_type == NULL || derive_names(from, model_type, ret_derived, error);
 }
 
 const struct derivation mlx_names_derivation = {.apply = apply};

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "formats/documents.h"
 #include "formats/json_write.h"
-#include "models/config/hparams.h"
+#include "models/facts.h"
 
 #include <string.h>
 
@@ -42,13 +42,12 @@ static bool is_wanted_by(const struct json *adapter_config)
 static bool has_output(const struct checkpoint *checkpoint)
 {
     static const char *const ends[] = {"ForCausalLM", "LMHeadModel", "ForConditionalGeneration"};
-    bool absent, found = false;
+    bool found = false;
     struct error unused;
-    struct hparams *hparams = hparams_load(checkpoint, &absent, &unused);
-    const char *class_name = hparams != NULL ? hparams_class(hparams) : NULL;
+    const struct config_facts *config = config_facts_of(checkpoint, &unused);
+    const char *class_name = config != NULL ? config->class_name : NULL;
     for (size_t i = 0; i < sizeof ends / sizeof *ends && class_name != NULL; i++)
         found |= text_ends_with(class_name, ends[i]);
-    hparams_free(hparams);
     return found;
 }
 

@@ -6,6 +6,7 @@
 #include "formats/safetensors/write.h"
 #include "models/config/hparams.h"
 #include "models/convert/left_out.h"
+#include "models/facts.h"
 #include "models/huggingface/hf_of_gguf.h"
 #include "models/packings/packings.h"
 #include "quant/convert.h"
@@ -40,9 +41,8 @@ static bool is_tied_name(const struct tensor *tensor)
 /* Reads model_type, and returns whether weights may be tied: unless config.json says that they are not. */
 static bool read_config(struct hf_model *model)
 {
-    bool absent;
-    struct error error;
-    struct hparams *hparams = hparams_load(model->checkpoint, &absent, &error);
+    struct error unused;
+    struct hparams *hparams = hparams_of(model->checkpoint, &unused);
     bool ties = hparams == NULL || json_bool(hparams_get(hparams, "tie_word_embeddings"), true);
     const char *model_type = hparams != NULL ? json_string(json_get(hparams_raw(hparams), "model_type"), NULL) : NULL;
     if (model_type != NULL)
@@ -266,7 +266,7 @@ const struct hf_model *hf_model_new(struct arena *arena, const struct checkpoint
 {
     struct hf_model *model = arena_alloc(arena, sizeof *model);
     *model = (struct hf_model){.arena = arena, .checkpoint = checkpoint, .type = type};
-    bool taken = checkpoint->kind == CHECKPOINT_GGUF ? hf_take_gguf(model, error) : take_stored(model, error);
+    bool taken = facts_of(checkpoint).keys != NULL ? hf_take_gguf(model, error) : take_stored(model, error);
     return taken ? model : NULL;
 }
 
@@ -283,7 +283,7 @@ const struct hf_model *hf_model_of(const struct checkpoint *checkpoint, struct e
 const struct dtype *hf_type(const struct checkpoint *checkpoint, const struct dtype *type, const char **ret_reason)
 {
     *ret_reason = type != NULL ? "-o dtype= asks for it" : "each tensor has its stored type";
-    if (type == NULL && checkpoint->kind == CHECKPOINT_GGUF)
+    if (type == NULL && facts_of(checkpoint).keys != NULL)
         return hf_gguf_type(checkpoint, ret_reason);
     return type;
 }

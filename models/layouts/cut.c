@@ -19,7 +19,7 @@ bool cutter_init(struct cutter *cutter, struct scope *scope, struct arena *arena
     if (scope->hparams == NULL)
         return true;
     dimensions_read(&scope->dimensions, scope->hparams);
-    const struct family *family = cutter->family = family_find(scope->hparams, NULL, &cutter->hf);
+    const struct family *family = cutter->family = family_find(scope->hparams, &cutter->hf);
     if (family == NULL)
         return true;
     family_add_dimensions(family, &scope->dimensions, scope->hparams);

@@ -4,6 +4,7 @@
 #include "formats/documents.h"
 #include "formats/location.h"
 #include "formats/safetensors/write.h"
+#include "models/facts.h"
 #include "models/layouts/layout_json.h"
 #include "models/layouts/making.h"
 #include "models/layouts/row.h"
@@ -265,10 +266,10 @@ static bool read_keys(struct making *making, struct json_document **ret_document
 static bool make_all(struct making *making, const char *parameters, const struct hf_model *model)
 {
     struct json_document *keys = NULL;
-    bool absent = false;
+    bool lacks_config = model->config == NULL && facts_of(model->checkpoint).lacks_config;
     making->scope.hparams = model->config != NULL ? hparams_parse(model->config, model->config_length, making->error)
-                                                  : hparams_load(model->checkpoint, &absent, making->error);
-    if (making->scope.hparams == NULL && !absent)
+                                                  : hparams_of(model->checkpoint, making->error);
+    if (making->scope.hparams == NULL && !lacks_config)
         return false;
     bool made = cutter_init(&making->cutter, &making->scope, making->arena, making->error) &&
                 scope_read_parameters(&making->scope, parameters, making->error) && read_keys(making, &keys) &&

@@ -1,16 +1,13 @@
 #include "models/projectors/projectors.h"
 
-const struct family *projector_find(const struct hparams *text, const struct references *references,
-                                    const struct family_name **ret_name, struct error *error)
+const struct family *projector_find(const struct hparams *text, const struct family_name **ret_name,
+                                    struct error *error)
 {
     const char *class_name = hparams_tower_class(text);
     const struct family *found = family_among(projectors, class_name, text, ret_name);
     if (found == NULL)
         error_set(error, "no mmproj.gguf is known for %s", class_name != NULL ? class_name : "a model without a name");
-    if (found == NULL || family_is_known(found, *ret_name, references))
-        return found;
-    error_set(error, "llama.cpp b%u makes no mmproj.gguf of %s", reference_build(references), (*ret_name)->name);
-    return NULL;
+    return found;
 }
 
 bool projector_is_described(const struct hparams *text)
@@ -22,6 +19,6 @@ bool projector_is_described(const struct hparams *text)
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (json_is(json_get(hparams_raw(text), keys[i]), JSON_OBJECT))
             return true;
-    const struct family *projector = projector_find(text, NULL, &name, &unused);
+    const struct family *projector = projector_find(text, &name, &unused);
     return projector != NULL && hparams_has_tower(text, &projector->tower->config);
 }

@@ -1,7 +1,7 @@
 #include "models/quantize/importances.h"
 
 #include "models/convert/model.h"
-#include "models/families/families.h"
+#include "models/facts.h"
 #include "models/family/tensors.h"
 
 /* The relation of a checkpoint's names to GGUF names. */
@@ -55,17 +55,15 @@ static struct importance related(const struct naming *naming, const struct tenso
 /* Returns false if the family is unknown, or its rows cannot be used. */
 static bool begin(struct naming *naming, const struct checkpoint *checkpoint, struct arena *arena)
 {
-    bool absent;
     struct error error;
     struct model_builder *builder = &naming->builder;
     naming->model = (struct gguf_model){.arena = arena, .checkpoint = checkpoint};
-    if (checkpoint->kind != CHECKPOINT_GGUF)
-        naming->model.hparams = hparams_load(checkpoint, &absent, &error);
+    const struct config_facts *config = facts_of(checkpoint).keys == NULL ? config_facts_of(checkpoint, &error) : NULL;
+    const struct family *family = config != NULL ? config->family : NULL;
+    naming->model.hparams = family != NULL ? hparams_of(checkpoint, &error) : NULL;
     if (naming->model.hparams == NULL)
         return false;
-    const struct family *family = family_find(naming->model.hparams, NULL, &builder->hf);
-    if (family == NULL)
-        return false;
+    builder->hf = config->family_class;
     builder->model = &naming->model;
     builder->family = naming->model.family = family;
     dimensions_read(&builder->dimensions, naming->model.hparams);

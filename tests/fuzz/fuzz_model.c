@@ -4,6 +4,7 @@
  * below are written; the weights are always the same: model.safetensors, or the two shards that an index may name. */
 #include "fs/tree/content_options.h"
 #include "fs/tree/tree.h"
+#include "models/facts.h"
 #include "models/families/families.h"
 #include "models/formats.h"
 #include "models/tokenizers/vocab.h"
@@ -128,8 +129,7 @@ static bool is_new(const struct vocab *vocab, const struct family *const *end)
 static void make_vocabularies(const struct checkpoint *checkpoint)
 {
     struct error error = {""};
-    bool absent;
-    struct hparams *hparams = hparams_load(checkpoint, &absent, &error);
+    struct hparams *hparams = hparams_of(checkpoint, &error);
     struct vocab_input input = {checkpoint, hparams, "llama", "LlamaForCausalLM", EMBEDDING_ROWS, hparams};
     for (const struct family *const *family = families; hparams != NULL && *family != NULL; family++)
         for (size_t i = 0; i < FAMILY_MAX_VOCABS && (*family)->vocabs[i] != NULL; i++)

@@ -228,7 +228,7 @@ static void check_find(void)
         struct error error;
         struct hparams *hparams = hparams_parse(rows[i].config, strlen(rows[i].config), &error);
         const struct family_name *hf;
-        const struct family *family = family_find(hparams, NULL, &hf);
+        const struct family *family = family_find(hparams, &hf);
         CHECK_NAMED((family == NULL) == (rows[i].family == NULL), rows[i].config);
         if (family != NULL) {
             CHECK_TEXT(family->name, rows[i].family);

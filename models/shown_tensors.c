@@ -1,6 +1,7 @@
 #include "models/shown_tensors.h"
 
 #include "models/convert/model.h"
+#include "models/facts.h"
 #include "models/huggingface/hf_model.h"
 #include "models/packings/packings.h"
 
@@ -162,7 +163,7 @@ bool shown_tensors_renamed(const struct checkpoint *checkpoint, enum shown_names
                            struct error *error)
 {
     struct shown_tensors shown = {0};
-    if (names == NAMES_OF_SOURCE || (names == NAMES_GGUF && checkpoint->kind == CHECKPOINT_GGUF)) {
+    if (names == NAMES_OF_SOURCE || (names == NAMES_GGUF && facts_of(checkpoint).keys != NULL)) {
         *ret_shown = shown_tensors_of(checkpoint, arena);
         return true;
     }

@@ -4,6 +4,7 @@
 #include "fs/cli/command.h"
 #include "fs/cli/diff_json.h"
 #include "models/convert/model.h"
+#include "models/facts.h"
 #include "models/huggingface/hf_model.h"
 
 #include <inttypes.h>
@@ -232,7 +233,7 @@ static int run(const struct invocation *invocation)
     int status = EXIT_TROUBLE;
     bool opened = open_side(&a, invocation->arguments[0], &options, &error);
     /* directories' names are no difference between models; a GGUF has its model's name among its keys */
-    if (opened && options.open.name == NULL && a.checkpoint->kind != CHECKPOINT_GGUF)
+    if (opened && options.open.name == NULL && facts_of(a.checkpoint).keys == NULL)
         options.open.name = a.checkpoint->model_name;
     opened = opened && open_side(&b, invocation->arguments[1], &options, &error);
     if (opened && diff(&a, &b, arena, &found, &error))

@@ -5,6 +5,7 @@
 #include "fs/cli/json_page.h"
 #include "fs/cli/verification.h"
 #include "fs/cli/verify_attestation.h"
+#include "models/facts.h"
 #include "models/formats.h"
 
 #include <inttypes.h>
@@ -465,7 +466,7 @@ static int run(const struct invocation *invocation)
     struct error error;
     int status = EXIT_TROUBLE;
     const struct checkpoint *file = checkpoint_open(invocation->arguments[0], formats, &plain, &error);
-    if (file != NULL && file->kind == CHECKPOINT_GGUF)
+    if (file != NULL && facts_of(file).keys != NULL)
         status = verify_gguf(file, invocation);
     else if (file != NULL)
         report("%s: not a GGUF file", file->path);

@@ -5,6 +5,7 @@
 #include "fs/cli/quantization_html.h"
 #include "fs/cli/terminal.h"
 #include "models/diffusion/state_dict.h"
+#include "models/facts.h"
 #include "models/families/families.h"
 #include "models/families/groups.h"
 #include "models/projectors/projectors.h"
@@ -188,7 +189,7 @@ bool print_quantizations(const struct checkpoint *checkpoint, const struct refer
                          const struct quantize_options *options, const struct quantization_page *page,
                          struct error *error)
 {
-    if (checkpoint->kind == CHECKPOINT_ADAPTER)
+    if (facts_of(checkpoint).is_adapter)
         return error_set(error, "%s: a LoRA adapter, and adapters are not quantized; -o lora= merges it with its base",
                          checkpoint->path);
     if (state_dict_of(checkpoint) != NULL)

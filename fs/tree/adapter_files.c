@@ -8,6 +8,7 @@
 
 #include "models/derive/adapter.h"
 #include "models/derive/target.h"
+#include "models/facts.h"
 
 struct adapter_files {
     struct tree *tree;
@@ -53,7 +54,7 @@ static void close_base(void *context)
 
 static bool add(struct tree *tree, struct error *error)
 {
-    if (tree_checkpoint(tree)->kind != CHECKPOINT_ADAPTER) {
+    if (!facts_of(tree_checkpoint(tree)).is_adapter) {
         tree_add_hint(tree, "adapter.gguf", "the source is not a LoRA adapter");
         return true;
     }

@@ -7,6 +7,7 @@
 
 #include "formats/once.h"
 #include "models/engines/bitsandbytes.h"
+#include "models/facts.h"
 
 struct bitsandbytes_files {
     struct tree *tree;
@@ -155,7 +156,7 @@ static void add_type(struct bitsandbytes_files *files, node_id parent, const str
     *file = (struct type_file){.files = files, .type = type};
     add_weights(files, directory, type, planned);
     tree_add_text(tree, directory, "config.json", origin, write_config, file);
-    if (tree_checkpoint(tree)->kind != CHECKPOINT_GGUF)
+    if (facts_of(tree_checkpoint(tree)).keys == NULL)
         tree_add_text(tree, directory, "generation_config.json", origin, write_generation_config, file);
     hf_files_add_template(tree, directory);
     hf_files_add_beside(tree, directory);
@@ -175,11 +176,9 @@ static void fill(void *context, node_id directory)
 /* transformers loads models that have a config.json. */
 static bool add(struct tree *tree, struct error *error)
 {
-    const struct checkpoint *checkpoint = tree_checkpoint(tree);
-    bool has_config = checkpoint->kind == CHECKPOINT_GGUF || checkpoint_side_file(checkpoint, "config.json") != NULL;
     struct bitsandbytes_files *files = arena_alloc(tree_arena(tree), sizeof *files);
     files->tree = tree;
-    if (!has_config || checkpoint->kind == CHECKPOINT_ADAPTER ||
+    if (!facts_of(tree_checkpoint(tree)).makes_directories ||
         tree_add_deferred(tree, TREE_ROOT, "bitsandbytes", prepare, fill, files) == 0)
         return true;
     once_init(&files->models);

@@ -8,6 +8,7 @@
 
 #include "formats/once.h"
 #include "models/engines/compressed_tensors.h"
+#include "models/facts.h"
 
 struct engine_files {
     struct tree *tree;
@@ -92,7 +93,7 @@ static void add_documents(struct engine_files *files, node_id directory, struct 
         return;
     }
     tree_add_text(tree, directory, "recipe.yaml", origin, write_recipe, file);
-    if (tree_checkpoint(tree)->kind != CHECKPOINT_GGUF)
+    if (facts_of(tree_checkpoint(tree)).keys == NULL)
         tree_add_text(tree, directory, "generation_config.json", origin, write_generation_config, file);
     hf_files_add_template(tree, directory);
 }
@@ -149,9 +150,7 @@ static void fill(void *context, node_id directory)
 /* Engines load models that have a config.json. */
 static bool add(struct tree *tree, struct error *error)
 {
-    const struct checkpoint *checkpoint = tree_checkpoint(tree);
-    bool has_config = checkpoint->kind == CHECKPOINT_GGUF || checkpoint_side_file(checkpoint, "config.json") != NULL;
-    if (has_config && checkpoint->kind != CHECKPOINT_ADAPTER)
+    if (facts_of(tree_checkpoint(tree)).makes_directories)
         tree_add_deferred(tree, TREE_ROOT, "compressed-tensors", NULL, fill, tree);
     return true;
 }

@@ -11,6 +11,7 @@
 #include "models/convert/from_gguf.h"
 #include "models/diffusion/convert.h"
 #include "models/diffusion/state_dict.h"
+#include "models/facts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -67,7 +68,7 @@ static bool is_source_shown(const struct tree *tree)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     bool is_merged = checkpoint_base(checkpoint, BASE_ADAPTER) != NULL;
-    return checkpoint->kind == CHECKPOINT_GGUF && checkpoint->n_sources == 1 && !is_merged &&
+    return facts_of(checkpoint).keys != NULL && checkpoint->n_sources == 1 && !is_merged &&
            gguf_edits_are_none(&tree_options(tree)->edits);
 }
 
@@ -103,7 +104,7 @@ static bool split_is_asked(const struct tree *tree)
 static bool keeps_split(const struct tree *tree)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
-    return tree_options(tree)->quantize.keep_split && checkpoint->kind == CHECKPOINT_GGUF && checkpoint->n_sources > 1;
+    return tree_options(tree)->quantize.keep_split && facts_of(checkpoint).keys != NULL && checkpoint->n_sources > 1;
 }
 
 /* Adds the splits of a target's file to gguf/split/. Their names need their number, so the artifact is made now. */
@@ -227,13 +228,13 @@ static bool add(struct tree *tree, struct error *error)
         add_diffusion_model(tree);
         return true;
     }
-    if (tree_checkpoint(tree)->kind == CHECKPOINT_ADAPTER) {
+    if (facts_of(tree_checkpoint(tree)).is_adapter) {
         tree_add_hint(tree, "model.gguf", "the source is a LoRA adapter, which becomes adapter.gguf");
         tree_add_hint(tree, "gguf/model-*.gguf",
                       "the source is a LoRA adapter, and adapters are not quantized; -o lora= merges it with its base");
         return true;
     }
-    bool is_gguf = tree_checkpoint(tree)->kind == CHECKPOINT_GGUF;
+    bool is_gguf = facts_of(tree_checkpoint(tree)).keys != NULL;
     enum target_model of = is_gguf ? OF_GGUF : OF_CHECKPOINT;
     struct target_files *files =
         new_files(tree, make_model, is_source_shown(tree) ? "gguf/ is" : "model.gguf and gguf/ are");

@@ -14,6 +14,7 @@
 #include "models/card/general.h"
 #include "models/derive/plain_config.h"
 #include "models/engines/chat_template.h"
+#include "models/facts.h"
 #include "models/huggingface/generation_config.h"
 #include "models/huggingface/hf_model.h"
 #include "models/huggingface/pooling_of_keys.h"
@@ -31,7 +32,7 @@ struct hf_files {
 /* Returns the name of the single weights file: for an adapter, the name that peft opens. */
 static const char *weights_name(const struct tree *tree)
 {
-    return tree_checkpoint(tree)->kind == CHECKPOINT_ADAPTER ? "adapter_model.safetensors" : "model.safetensors";
+    return facts_of(tree_checkpoint(tree)).is_adapter ? "adapter_model.safetensors" : "model.safetensors";
 }
 
 /* Adds the name that Diffusers looks for as an alias, if the source's file has it. */
@@ -276,7 +277,7 @@ static bool plan_shards(struct hf_files *files)
     const struct content_options *options = tree_options(tree);
     uint64_t limit = options->shard_size != 0 ? options->shard_size : shards_usual_size;
     struct error error;
-    bool by_order = tree_checkpoint(tree)->kind == CHECKPOINT_GGUF && options->shard_size == 0;
+    bool by_order = facts_of(tree_checkpoint(tree)).keys != NULL && options->shard_size == 0;
     bool by_size = most_bytes(tree_source_shown(tree), options->hf_type) > limit;
     if ((!by_order && !by_size) || model_of(files, &error) == NULL)
         return true;
@@ -346,7 +347,7 @@ static struct hf_files *new_files(struct tree *tree)
 void hf_files_add_beside(struct tree *tree, node_id directory)
 {
     add_side_files(tree, directory, NULL);
-    if (tree_checkpoint(tree)->kind == CHECKPOINT_GGUF)
+    if (facts_of(tree_checkpoint(tree)).keys != NULL)
         add_rebuilt(new_files(tree), directory);
 }
 
@@ -377,7 +378,7 @@ static bool add(struct tree *tree, struct error *error)
     add_name_of_diffusers(tree, TREE_ROOT);
     add_name_of_diffusers(tree, directory);
     add_side_files(tree, directory, checkpoint->components);
-    if (checkpoint->kind == CHECKPOINT_GGUF) {
+    if (facts_of(checkpoint).keys != NULL) {
         add_rebuilt(files, directory);
         explain_rebuilt(tree);
     }

@@ -6,6 +6,7 @@
 #include "fs/tree/content_options.h"
 
 #include "base/text.h"
+#include "models/facts.h"
 
 #include <fnmatch.h>
 #include <string.h>
@@ -86,7 +87,7 @@ static size_t match(const char *const *patterns, const char *type)
 static void add_named(struct tree *tree, const struct entries *gguf, const char *name)
 {
     struct arena *arena = tree_arena(tree);
-    bool is_gguf = tree_checkpoint(tree)->kind == CHECKPOINT_GGUF;
+    bool is_gguf = facts_of(tree_checkpoint(tree)).keys != NULL;
     const char *const *patterns = tree_options(tree)->shown, *type;
     size_t n_patterns = 0;
     if (patterns == NULL)
@@ -123,7 +124,7 @@ static bool add(struct tree *tree, struct error *error)
     struct entries root = entries_of(tree, TREE_ROOT);
     for (size_t i = 0; i < root.count; i++)
         tree_unlist(tree, root.items[i].id);
-    if (tree_checkpoint(tree)->kind != CHECKPOINT_ADAPTER)
+    if (!facts_of(tree_checkpoint(tree)).is_adapter)
         add_named(tree, &gguf, options->name_in_library);
     return true;
 }

@@ -6,6 +6,7 @@
 
 #include "formats/once.h"
 #include "models/engines/mlx.h"
+#include "models/facts.h"
 
 struct mlx_files {
     struct tree *tree;
@@ -129,11 +130,9 @@ static void fill(void *context, node_id directory)
 
 static bool add(struct tree *tree, struct error *error)
 {
-    const struct checkpoint *checkpoint = tree_checkpoint(tree);
-    bool has_config = checkpoint->kind == CHECKPOINT_GGUF || checkpoint_side_file(checkpoint, "config.json") != NULL;
     struct mlx_files *files = arena_alloc(tree_arena(tree), sizeof *files);
     files->tree = tree;
-    if (!has_config || checkpoint->kind == CHECKPOINT_ADAPTER ||
+    if (!facts_of(tree_checkpoint(tree)).makes_directories ||
         tree_add_deferred(tree, TREE_ROOT, "mlx", NULL, fill, files) == 0)
         return true;
     once_init(&files->made);

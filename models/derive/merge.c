@@ -5,6 +5,7 @@
 #include "formats/shape.h"
 #include "models/derive/derivation.h"
 #include "models/derive/merging.h"
+#include "models/facts.h"
 #include "quant/convert.h"
 #include "quant/unpack.h"
 
@@ -275,7 +276,7 @@ static bool merge_all(struct merging *merging, const struct lora_requests *reque
 
 bool lora_adapts(const struct checkpoint *checkpoint, const struct lora_requests *requests)
 {
-    return requests->count > 0 && checkpoint->n_sources > 0 && checkpoint->kind == CHECKPOINT_WEIGHTS;
+    return requests->count > 0 && checkpoint->n_sources > 0 && facts_of(checkpoint).has_class_names;
 }
 
 static bool apply(const struct checkpoint *from, const struct derive_options *options, struct checkpoint **ret_derived,
@@ -285,11 +286,11 @@ static bool apply(const struct checkpoint *from, const struct derive_options *op
         return true;
     if (from->n_sources == 0)
         return components_ask_for_one(from->components, error);
-    if (from->kind == CHECKPOINT_ADAPTER)
+    if (facts_of(from).is_adapter)
         return error_set(error, "%s: an adapter cannot be merged into another adapter", from->path);
     *ret_derived = checkpoint_derive(from);
     struct merging merging = {.base = from, .merged = *ret_derived, .named = from->tensors, .error = error};
-    if (from->kind == CHECKPOINT_GGUF) {
+    if (facts_of(from).keys != NULL) {
         merging.gguf = gguf_merging_new(*ret_derived, from, error);
         if (merging.gguf == NULL)
             return error_prefix(error, "%s", from->path);

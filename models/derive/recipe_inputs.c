@@ -4,6 +4,7 @@
 #include "formats/components.h"
 #include "formats/documents.h"
 #include "formats/location_local.h"
+#include "models/facts.h"
 #include "models/packings/packings.h"
 #include "quant/convert.h"
 
@@ -68,7 +69,7 @@ static const char *repository_of(const struct recipe_merge *merge, const char *n
  * ownership of it, also on failure. */
 static const struct checkpoint *cast(const struct checkpoint *from, const struct dtype *dtype, struct error *error)
 {
-    if (from->kind != CHECKPOINT_WEIGHTS || packings_of(from)->found.n_weights > 0) {
+    if (!facts_of(from).has_class_names || packings_of(from)->found.n_weights > 0) {
         error_set(error, "-o lora-merge-dtype= needs weights that are not quantized");
         checkpoint_close(from);
         return NULL;
@@ -108,7 +109,7 @@ static const struct checkpoint *open_model(const struct recipe_merge *merge, con
 
 static bool check_kind(const struct recipe_merge *merge, const struct checkpoint *checkpoint)
 {
-    if (checkpoint->kind == CHECKPOINT_ADAPTER)
+    if (facts_of(checkpoint).is_adapter)
         return error_set(merge->error, "a LoRA adapter, not a model; write MODEL+ADAPTER");
     return checkpoint->n_sources > 0 || components_ask_for_one(checkpoint->components, merge->error);
 }

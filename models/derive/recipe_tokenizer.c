@@ -3,6 +3,7 @@
 
 #include "formats/documents.h"
 #include "formats/json_write.h"
+#include "models/facts.h"
 #include "models/tokenizers/rebuild.h"
 
 #include <stdlib.h>
@@ -155,7 +156,7 @@ static void add_added_tokens(const struct recipe_merge *merge)
 static bool add_own(const struct recipe_merge *merge, const struct recipe_input *donor)
 {
     bool has_json, has_config;
-    if (donor->checkpoint->kind == CHECKPOINT_GGUF)
+    if (facts_of(donor->checkpoint).keys != NULL)
         return error_set(merge->error, "a tokenizer made from that of a GGUF ('%.200s') is not supported",
                          donor->named->text);
     if (!add_edited(merge, donor, json_name, put_added, &has_json) ||
@@ -241,7 +242,7 @@ bool recipe_add_tokenizer(const struct recipe_merge *merge)
     if (merge->vocabulary != NULL) {
         if (!add_own(merge, donor))
             return false;
-    } else if (donor->checkpoint->kind == CHECKPOINT_GGUF) {
+    } else if (facts_of(donor->checkpoint).keys != NULL) {
         if (!add_rebuilt(merge, donor))
             return false;
     } else {

@@ -1,4 +1,5 @@
 #include "models/derive/recipe_tokens.h"
+#include "models/facts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -137,7 +138,7 @@ bool recipe_tokens_read(const struct checkpoint *checkpoint, struct recipe_token
 {
     struct recipe_tokens *tokens = ret_tokens;
     *tokens = (struct recipe_tokens){.arena = arena_new()};
-    bool is_gguf = checkpoint->kind == CHECKPOINT_GGUF, is_read;
+    bool is_gguf = facts_of(checkpoint).keys != NULL, is_read;
     if (!is_gguf && !tokenizer_files_load(checkpoint, &tokens->files, error))
         return false;
     const struct json *vocab = json_get(json_get(tokens->files.tokenizer, "model"), "vocab");

@@ -4,6 +4,7 @@
 #include "formats/huggingface/hub_cache.h"
 #include "formats/location.h"
 #include "models/derive/derivation.h"
+#include "models/facts.h"
 #include "models/families/drafts.h"
 #include "models/huggingface/hf_checkpoint.h"
 
@@ -27,7 +28,7 @@ const struct checkpoint *base_open(const char *path, const struct checkpoint *ad
     const struct checkpoint *base = checkpoint_open(path, adapter->formats, &options, error);
     if (base == NULL && (base = checkpoint_open_side_files(path, adapter->formats, adapter->follows_links, &unused)))
         checkpoint_hint(adapter, SUBJECT_ADAPTER, "no weights of the base are used: %s", error->message);
-    return base != NULL && base->kind == CHECKPOINT_GGUF ? named_as_adapters_do(base, error) : base;
+    return base != NULL && facts_of(base).keys != NULL ? named_as_adapters_do(base, error) : base;
 }
 
 /* Opens the target of a draft: with its tensors if the draft replaces a row of them and they can be opened. */
@@ -72,7 +73,7 @@ static bool apply(const struct checkpoint *from, const struct derive_options *op
 {
     if (options->base == NULL)
         return true;
-    bool is_draft = from->kind == CHECKPOINT_WEIGHTS;
+    bool is_draft = facts_of(from).has_class_names;
     const struct checkpoint *target =
         is_draft ? open_target(options->base, from, error) : base_open(options->base, from, error);
     if (target == NULL)

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "models/diffusion/component.h"
+#include "models/facts.h"
 #include "models/packings/packings.h"
 
 #include <string.h>
@@ -49,7 +50,7 @@ static const void *find_kind(const struct checkpoint *checkpoint, struct arena *
 
 const struct pipeline_kind *pipeline_kind_of(const struct checkpoint *checkpoint)
 {
-    return checkpoint->kind == CHECKPOINT_WEIGHTS ? checkpoint_once(checkpoint, find_kind) : NULL;
+    return facts_of(checkpoint).has_class_names ? checkpoint_once(checkpoint, find_kind) : NULL;
 }
 
 const char *pipeline_weights_name(const struct pipeline_part *part)

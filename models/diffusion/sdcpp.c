@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "formats/gguf/write.h"
 #include "models/diffusion/architecture.h"
+#include "models/facts.h"
 #include "models/packings/packings.h"
 #include "quant/convert.h"
 #include "quant/unpack.h"
@@ -74,7 +75,7 @@ bool sdcpp_reads(const struct checkpoint *checkpoint)
     for (size_t i = 0; i < checkpoint->n_sources; i++)
         if (!text_ends_with(source_name(checkpoint->sources[i]), ".safetensors"))
             return false;
-    return checkpoint->kind == CHECKPOINT_WEIGHTS && checkpoint->n_sources > 0;
+    return facts_of(checkpoint).has_class_names && checkpoint->n_sources > 0;
 }
 
 static bool is_unused(const char *name)

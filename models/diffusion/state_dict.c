@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "formats/safetensors/write.h"
 #include "models/diffusion/naming.h"
+#include "models/facts.h"
 #include "models/packings/packings.h"
 
 #include <stdlib.h>
@@ -258,5 +259,5 @@ static const void *make(const struct checkpoint *checkpoint, struct arena *arena
 
 const struct state_dict *state_dict_of(const struct checkpoint *checkpoint)
 {
-    return checkpoint->kind == CHECKPOINT_WEIGHTS ? checkpoint_once(checkpoint, make) : NULL;
+    return facts_of(checkpoint).has_class_names ? checkpoint_once(checkpoint, make) : NULL;
 }

@@ -3,6 +3,7 @@
  * it writes F32. */
 #include "formats/documents.h"
 #include "formats/json.h"
+#include "models/facts.h"
 #include "models/packings/packings.h"
 #include "models/whisper/forms.h"
 #include "models/whisper/tokens.h"
@@ -93,7 +94,7 @@ static bool is_hugging_face(const struct checkpoint *checkpoint)
 {
     struct document *document;
     struct error unused;
-    if (checkpoint->kind != CHECKPOINT_WEIGHTS || !document_open(checkpoint, "config.json", &document, &unused))
+    if (!facts_of(checkpoint).has_class_names || !document_open(checkpoint, "config.json", &document, &unused))
         return false;
     bool is_whisper = json_string_is(json_get(document_root(document), "model_type"), "whisper");
     document_close(document);

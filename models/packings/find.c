@@ -1,6 +1,7 @@
 /* The packed weights of a checkpoint. */
 #include "base/sort.h"
 #include "base/text.h"
+#include "formats/source.h"
 #include "models/packings/declared.h"
 #include "models/packings/left_over.h"
 #include "models/packings/packed.h"
@@ -213,6 +214,7 @@ static const void *find_packed(const struct checkpoint *checkpoint, struct arena
     struct packed_weights *packed = arena_alloc(arena, sizeof *packed);
     struct packing_config config;
     struct error error;
+    uint64_t n_unreached = source_unreached();
     if (!packing_config_open(checkpoint, arena, &config, &error)) {
         config = (struct packing_config){.method = "", .dtype = &f16_dtype};
         packed->unread = arena_strdup(arena, error.message);
@@ -229,6 +231,7 @@ static const void *find_packed(const struct checkpoint *checkpoint, struct arena
         .unread = packed->unread,
     };
     packed->checkpoint = checkpoint;
+    packed->is_unreached = packed->unread != NULL && source_unreached() != n_unreached;
     packed->method = config.method;
     packed->dtype = config.dtype;
     packed->is_nvfp4 = config.is_nvfp4;

@@ -41,6 +41,7 @@ struct packed_weights {
     const struct dtype *dtype;
     bool is_nvfp4;
     const char *unread; /* why config.json cannot be read, which then counts as empty; NULL: it can */
+    bool is_unreached;  /* because a source could not be reached: reading may work later */
     struct unpacked_weights found;
 };
 

@@ -1,8 +1,10 @@
 #include "fs/tree/tree.h"
+#include "formats/checkpoint_builder.h"
 #include "models/formats.h"
 
 #include "fs/tree/content_options.h"
 #include "tests/unit/check.h"
+#include "tests/unit/unreached.h"
 #include "tests/unit/write_safetensors.h"
 
 #include <pthread.h>
@@ -549,6 +551,27 @@ static void large_plans(const struct checkpoint *checkpoint)
     CHECK(n_large_kept == 0);
 }
 
+/* Which files there are follows config.json: no tree is made while that cannot be reached. */
+static void outage(void)
+{
+    for (int i = 0; i < 2; i++) {
+        struct error error;
+        struct content_options content_options = {0};
+        struct checkpoint *checkpoint = checkpoint_new("here");
+        checkpoint->format = "safetensors";
+        checkpoint_add_source(checkpoint, unreached_source("model.safetensors", ""));
+        checkpoint_add_side_file(checkpoint, "config.json", unreached_source("config.json", "{}"));
+        CHECK(checkpoint_seal(checkpoint, &error));
+        unreached_now = i == 0;
+        struct tree *tree = tree_new(checkpoint, &content_options, &error);
+        CHECK((tree == NULL) == unreached_now);
+        if (unreached_now)
+            CHECK_TEXT(error.message, "no server");
+        tree_free(tree);
+        checkpoint_close(checkpoint);
+    }
+}
+
 int main(void)
 {
     struct error error;
@@ -565,6 +588,7 @@ int main(void)
         tree_add_file(tree, TREE_ROOT, "quick", quick, "quick");
         tree_add_file(tree, TREE_ROOT, "absent", quick, NULL);
         tree_add_certain_file(tree, TREE_ROOT, "certain", certain, "certain");
+        outage();
         one_slow_plan(tree);
         prepared_listing(tree);
         certain_file(tree);

@@ -214,7 +214,7 @@ bool attestation_make(struct tree *tree, const struct found_list *files, const s
         *ret_attestation = (struct attestation){
             .model = arena_strdup(arena, tree_checkpoint(tree)->model_name),
             .version = WFS_VERSION,
-            .references = &options->content.references,
+            .references = &options->content.request.references,
             .options = option_texts(&options->asked, arena),
             .n_options = options->asked.count,
         };

@@ -30,7 +30,7 @@ static void append_rules(struct buffer *out, const struct reproduction *made)
     for (size_t i = 0; i < packed->found.n_weights; i++) {
         const struct unpacked_forms *forms = packed->found.weights[i].forms;
         if (forms != NULL && forms->mended != CHANGE_NONE)
-            buffer_append(out, follows(&made->options->content.references, forms->mended) ? "1" : "0", 1);
+            buffer_append(out, follows(&made->options->content.request.references, forms->mended) ? "1" : "0", 1);
     }
 }
 

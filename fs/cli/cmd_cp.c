@@ -162,7 +162,7 @@ static bool copy_all(struct tree *tree, const struct invocation *invocation, str
 static int run(const struct invocation *invocation)
 {
     struct options options = *invocation->options;
-    options.content.shares_blocks = invocation->flags[FLAG_REFLINK];
+    options.content.request.shares_blocks = invocation->flags[FLAG_REFLINK];
     struct tree *tree = command_open(invocation->arguments[0], &options);
     if (tree == NULL)
         return EXIT_BAD_INPUT;

@@ -28,7 +28,7 @@ static bool open_side(struct side *side, const char *path, const struct options 
     side->checkpoint = lib_open_checkpoint(path, options, error);
     if (side->checkpoint == NULL)
         return false;
-    side->model = gguf_model_new(side->checkpoint, &options->content.references, &unused);
+    side->model = gguf_model_new(side->checkpoint, &options->content.request.references, &unused);
     return true;
 }
 

@@ -92,8 +92,8 @@ static int run(const struct invocation *invocation)
     tree_on_checkpoint(tree, NULL, NULL); /* no messages about components: the page has them */
     if (!invocation->flags[FLAG_QUANTIZATION]) {
         print_page(tree, invocation->flags[FLAG_ALL], invocation->flags[FLAG_JSON], colour);
-    } else if (!print_quantizations(tree_checkpoint(tree), &tree_options(tree)->references,
-                                    &tree_options(tree)->quantize, &quantization_page, &error)) {
+    } else if (!print_quantizations(tree_checkpoint(tree), &tree_options(tree)->request.references,
+                                    &tree_options(tree)->request.quantize, &quantization_page, &error)) {
         report("%s", error.message);
         status = EXIT_BAD_INPUT;
     }

@@ -257,7 +257,7 @@ static void print_all(const struct verification *verification)
 /* Returns the builds that write a reproduction's header; NULL if it follows another tool. */
 static const struct build_class *builds_of(const struct reproduction *reproduction)
 {
-    unsigned build = reference_build(&reproduction->options->content.references);
+    unsigned build = reference_build(&reproduction->options->content.request.references);
     return reproduction->classes != NULL ? build_classes_of(reproduction->classes, build) : NULL;
 }
 

@@ -85,7 +85,7 @@ void print_info_json(struct tree *tree, const struct profile *profile)
     json_page_begin(&page);
     json_put_template(writer, "'name': %s, 'path': %s, 'format': %s", checkpoint->model_name, checkpoint->path,
                       checkpoint->format);
-    put_references(writer, &tree_options(tree)->references);
+    put_references(writer, &tree_options(tree)->request.references);
     put_profile(writer, profile);
     put_merge(writer, checkpoint);
     put_components(writer, tree, put_profile);

@@ -403,7 +403,8 @@ static void print_reference(const struct page *page, struct tree *tree)
     struct buffer text = {0};
     const struct reference_tool *tool = reference_of_path("gguf/", state_dict_of(tree_checkpoint(tree)) != NULL);
     if (tree_lookup(tree, TREE_ROOT, "gguf", &unused)) {
-        buffer_printf(&text, "%s %s", tool->name, reference_version(tool, &tree_options(tree)->references, arena));
+        buffer_printf(&text, "%s %s", tool->name,
+                      reference_version(tool, &tree_options(tree)->request.references, arena));
         print_labelled(page, "gguf/ as of", &text);
     }
     arena_free(arena);

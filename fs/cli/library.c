@@ -91,7 +91,7 @@ static void add_model(struct search *search, const char *id, const char *source)
     struct opened_model *model = arena_alloc(arena, sizeof *model);
     struct content_options *content = arena_copy(arena, &search->options->content, sizeof *content);
     content->name_in_library = arena_strdup(arena, strchr(id, '/') + 1);
-    content->layouts = (struct layout_requests){0};
+    content->request.layouts = (struct layout_requests){0};
     *model = (struct opened_model){search->options, content, arena_strdup(arena, source), location_shown(source, arena),
                                    NULL};
     search->models = arena_grow(arena, search->models, search->n_models, sizeof *search->models);

@@ -231,7 +231,7 @@ static void gather_diffusion(struct profile *profile, const struct state_dict *d
 void profile_gather(struct profile *profile, const struct tree *tree, struct arena *arena)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
-    const struct references *references = &tree_options(tree)->references;
+    const struct references *references = &tree_options(tree)->request.references;
     *profile = (struct profile){0};
     if (checkpoint->n_sources == 0)
         return;

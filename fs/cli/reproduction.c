@@ -369,11 +369,11 @@ static void find_overrides(const struct search *search)
 static void try_without_matrix(const struct search *search)
 {
     const struct options *given = search->best->options;
-    if (given->content.quantize.imatrix == NULL)
+    if (given->content.request.quantize.imatrix == NULL)
         return;
     struct options *options = arena_copy(given->arena, given, sizeof *options);
-    options->content.quantize.imatrix = NULL;
-    options->content.quantize.filter = (struct imatrix_filter){0};
+    options->content.request.quantize.imatrix = NULL;
+    options->content.request.quantize.filter = (struct imatrix_filter){0};
     options->asked = (struct asked_options){0};
     for (size_t i = 0; i < given->asked.count; i++)
         if (strcmp(given->asked.items[i].row->name, "imatrix") != 0 &&
@@ -404,10 +404,10 @@ static void take_build(const struct search *search, unsigned build)
 static struct build_classes *find_builds(const struct search *search)
 {
     const struct reproduction *best = search->best;
-    bool is_chosen = best->options->content.references.llama_cpp != 0;
+    bool is_chosen = best->options->content.request.references.llama_cpp != 0;
     struct build_classes *classes = build_classes_new(best, search->source, search->file);
     const struct build_class *nearest = classes != NULL ? build_classes_nearest(classes, search->file) : NULL;
-    unsigned build = reference_build(&best->options->content.references);
+    unsigned build = reference_build(&best->options->content.request.references);
     if (nearest != NULL && !is_chosen && nearest != build_classes_of(classes, build) &&
         !reproduction_is_better(best, &nearest->made))
         take_build(search, nearest->builds.last);

@@ -48,7 +48,7 @@ static struct options *with_options(const struct options *given, const struct at
     for (size_t i = 0; i < stated->n_options; i++)
         if (!apply(options, given, stated->options[i], error))
             return NULL;
-    if (options->content.references.llama_cpp == 0 && stated->llama_cpp != NULL &&
+    if (options->content.request.references.llama_cpp == 0 && stated->llama_cpp != NULL &&
         !apply(options, given, arena_printf(given->arena, "llama.cpp=%s", stated->llama_cpp), error))
         return NULL;
     if (options->open.name == NULL)

@@ -112,7 +112,7 @@ static struct repository seal(struct collecting *collecting, const char *id, boo
     char identity[SHA256_HEX + 1];
     tree_attributes(tree, TREE_ROOT, &root);
     qsort(collecting->files, collecting->n_files, sizeof *collecting->files, by_name);
-    file_identity(&origin, tree_checkpoint(tree)->model_name, tree_options(tree)->request.text, id, identity);
+    file_identity(&origin, tree_checkpoint(tree)->model_name, tree_options(tree)->file_request.text, id, identity);
     struct repository repository = {
         .id = id,
         .model = collecting->model,

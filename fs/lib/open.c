@@ -16,8 +16,10 @@ const struct checkpoint *lib_open_checkpoint(const char *source, const struct op
         return NULL;
     }
     const struct checkpoint *read = checkpoint_open(source, formats, &options->open, error);
-    const struct derive_options wanted = {
-        .loras = options->loras, .recipe = options->recipe, .base = options->content.base, .whisper = options->whisper};
+    const struct derive_options wanted = {.loras = options->loras,
+                                          .recipe = options->recipe,
+                                          .base = options->content.request.base,
+                                          .whisper = options->whisper};
     return read != NULL ? derive(read, &wanted, error) : NULL;
 }
 

@@ -78,7 +78,7 @@ void request_finish(struct options *options)
     if (text.length > 0)
         request.text = arena_strndup(options->arena, (const char *)text.bytes, text.length);
     buffer_free(&text);
-    options->content.request = request;
+    options->content.file_request = request;
 }
 
 static void close_source(void *context)

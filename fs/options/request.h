@@ -10,7 +10,7 @@
 /* Adds an option that has been parsed; `value` must live as long as the options. */
 void request_add(struct options *options, const struct option_row *row, const char *value);
 
-/* Sets options->content.request from the options added so far. */
+/* Sets options->content.file_request from the options added so far. */
 void request_finish(struct options *options);
 
 /* Opens the single files that options name, such as an importance matrix; folders are left out. The sources are closed

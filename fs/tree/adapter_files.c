@@ -21,7 +21,7 @@ struct adapter_files {
 static const struct checkpoint *open_base(const struct tree *tree, struct error *error)
 {
     struct arena *arena = arena_new();
-    const char *path = tree_options(tree)->base;
+    const char *path = tree_options(tree)->request.base;
     if (path == NULL)
         path = adapter_find_base(tree_checkpoint(tree), arena, error);
     const struct checkpoint *base = path != NULL ? base_open(path, tree_checkpoint(tree), error) : NULL;
@@ -38,11 +38,12 @@ static const void *make_model(void *context, struct arena *arena, struct error *
         base = adapter->base = open_base(adapter->tree, error);
         adapter->files.origin = origin_with_base(tree_origin_of_model(adapter->tree), base, adapter->arena);
     }
-    bool folds_scale = tree_options(adapter->tree)->fold_scale;
+    bool folds_scale = tree_options(adapter->tree)->request.fold_scale;
     struct gguf_model *model =
-        base != NULL ? gguf_adapter_new(checkpoint, base, &tree_options(adapter->tree)->references, folds_scale, error)
-                     : NULL;
-    return gguf_edition_new(arena, model, &tree_options(adapter->tree)->edits, NULL);
+        base != NULL
+            ? gguf_adapter_new(checkpoint, base, &tree_options(adapter->tree)->request.references, folds_scale, error)
+            : NULL;
+    return gguf_edition_new(arena, model, &tree_options(adapter->tree)->request.edits, NULL);
 }
 
 static void close_base(void *context)
@@ -63,7 +64,7 @@ static bool add(struct tree *tree, struct error *error)
     tree_on_free(tree, close_base, adapter); /* called after the model is freed */
     adapter->files = (struct target_files){
         .tree = tree, .make = make_model, .context = adapter, .left_out = "adapter.gguf and gguf/ are"};
-    gguf_adapter_note_scale(tree_checkpoint(tree), tree_options(tree)->fold_scale);
+    gguf_adapter_note_scale(tree_checkpoint(tree), tree_options(tree)->request.fold_scale);
     target_files_init(&adapter->files);
     target_files_add_all(&adapter->files, OF_ADAPTER);
     return true;

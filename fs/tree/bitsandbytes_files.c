@@ -35,7 +35,7 @@ struct type_file {
 
 static uint64_t size_limit(const struct tree *tree)
 {
-    uint64_t size = tree_options(tree)->shard_size;
+    uint64_t size = tree_options(tree)->request.shard_size;
     return size != 0 ? size : shards_usual_size;
 }
 

@@ -71,11 +71,11 @@ static bool add(struct tree *tree, struct error *error)
     if (components == NULL)
         return true;
     struct content_options *options = arena_copy(tree_arena(tree), tree_options(tree), sizeof *options);
-    if (checkpoint->n_sources == 0 && options->layouts.count != 0) {
+    if (checkpoint->n_sources == 0 && options->request.layouts.count != 0) {
         components_ask_for_one(components, error);
         return error_prefix(error, "option layout");
     }
-    options->layouts = (struct layout_requests){0};
+    options->request.layouts = (struct layout_requests){0};
     for (size_t i = 0; i < components->count; i++) {
         struct shown_component *shown = arena_alloc(tree_arena(tree), sizeof *shown);
         *shown = (struct shown_component){tree, options, &components->items[i], NULL};

@@ -26,7 +26,7 @@ static const void *make_model(void *context, struct arena *arena, struct error *
 {
     const struct engine_files *files = context;
     const struct hf_model *model = hf_model_of(tree_checkpoint(files->tree), error);
-    const char *const *ignored = tree_options(files->tree)->ignored_modules;
+    const char *const *ignored = tree_options(files->tree)->request.ignored_modules;
     if (model == NULL)
         return NULL;
     return files->is_oneshot ? ct_model_load(arena, model, ignored, error)

@@ -35,7 +35,7 @@ static struct timespec time_of(const struct tree *tree, const struct origin *ori
     if (origin->sources == tree->checkpoint->sources || origin->n_sources == 0 ||
         (origin->n_sources == 1 && is_of_weights(tree->checkpoint, origin->sources[0])))
         return tree->weights.time;
-    return file_time(origin->sources, origin->n_sources, &tree->options->request);
+    return file_time(origin->sources, origin->n_sources, &tree->options->file_request);
 }
 
 /* Returns a node's permissions. Read permission for a directory includes search permission. Its owner also gets write
@@ -372,7 +372,7 @@ static void emit_identity(struct tree *tree, node_id id, const struct origin *or
 {
     struct arena *arena = arena_new();
     char identity[SHA256_HEX + 1];
-    file_identity(origin, tree->checkpoint->model_name, tree->options->request.text, tree_path(tree, id, arena),
+    file_identity(origin, tree->checkpoint->model_name, tree->options->file_request.text, tree_path(tree, id, arena),
                   identity);
     emit(context, "user.wfs.identity", identity, SHA256_HEX);
     arena_free(arena);
@@ -386,7 +386,7 @@ static void emit_reference(struct tree *tree, node_id id, const struct vfile *fi
     bool is_diffusion = state_dict_of(tree->checkpoint) != NULL;
     const struct reference_tool *tool = reference_of_path(tree_path(tree, id, arena), is_diffusion);
     if (tool != NULL && file->whole == NULL) {
-        const char *version = reference_version(tool, &tree->options->references, arena);
+        const char *version = reference_version(tool, &tree->options->request.references, arena);
         const char *text = arena_printf(arena, "%s=%s", tool->name, version);
         emit(context, "user.wfs.reference", text, strlen(text));
     }

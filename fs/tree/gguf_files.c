@@ -48,19 +48,19 @@ static void note_unweighed(const struct gguf_edition *edition, const struct quan
 static const void *make_model(void *context, struct arena *arena, struct error *error)
 {
     const struct content_options *options = tree_options(context);
-    struct gguf_model *model = gguf_model_new(tree_checkpoint(context), &options->references, error);
+    struct gguf_model *model = gguf_model_new(tree_checkpoint(context), &options->request.references, error);
     const struct quantize_outline *outline = model != NULL ? quantize_outline_of(model, arena) : NULL;
     if (outline != NULL)
-        note_unweighed(&(struct gguf_edition){model, &options->edits, outline}, &options->quantize);
-    return gguf_edition_new(arena, model, &options->edits, outline);
+        note_unweighed(&(struct gguf_edition){model, &options->request.edits, outline}, &options->request.quantize);
+    return gguf_edition_new(arena, model, &options->request.edits, outline);
 }
 
 /* Makes the model that keeps packed weights as blocks. */
 static const void *make_repacked(void *context, struct arena *arena, struct error *error)
 {
     const struct content_options *options = tree_options(context);
-    struct gguf_model *model = gguf_model_new_repacked(tree_checkpoint(context), &options->references, error);
-    return gguf_edition_new(arena, model, &options->edits, NULL);
+    struct gguf_model *model = gguf_model_new_repacked(tree_checkpoint(context), &options->request.references, error);
+    return gguf_edition_new(arena, model, &options->request.edits, NULL);
 }
 
 /* Reports whether model.gguf is the source itself. */
@@ -69,7 +69,7 @@ static bool is_source_shown(const struct tree *tree)
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     bool is_merged = checkpoint_base(checkpoint, BASE_ADAPTER) != NULL;
     return facts_of(checkpoint).keys != NULL && checkpoint->n_sources == 1 && !is_merged &&
-           gguf_edits_are_none(&tree_options(tree)->edits);
+           gguf_edits_are_none(&tree_options(tree)->request.edits);
 }
 
 static enum outcome plan_source(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
@@ -96,7 +96,7 @@ static void release_artifact(void *context)
 
 static bool split_is_asked(const struct tree *tree)
 {
-    const struct split_rule *rule = &tree_options(tree)->split;
+    const struct split_rule *rule = &tree_options(tree)->request.split;
     return rule->max_bytes != 0 || rule->max_tensors != 0;
 }
 
@@ -104,7 +104,8 @@ static bool split_is_asked(const struct tree *tree)
 static bool keeps_split(const struct tree *tree)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
-    return tree_options(tree)->quantize.keep_split && facts_of(checkpoint).keys != NULL && checkpoint->n_sources > 1;
+    return tree_options(tree)->request.quantize.keep_split && facts_of(checkpoint).keys != NULL &&
+           checkpoint->n_sources > 1;
 }
 
 /* Adds the splits of a target's file to gguf/split/. Their names need their number, so the artifact is made now. */
@@ -115,7 +116,7 @@ static void add_shards(struct target_files *files, const struct target *target)
     bool is_kept = target->make == target_quantize && keeps_split(tree);
     struct artifact *whole = arena_alloc(arena, sizeof *whole);
     enum splitter splitter = is_kept ? SPLITTER_QUANTIZE : SPLITTER_GGUF_SPLIT;
-    struct quantize_options options = tree_options(tree)->quantize;
+    struct quantize_options options = tree_options(tree)->request.quantize;
     struct error error;
     size_t n_shards = 0;
     options.keep_split = is_kept;
@@ -124,7 +125,7 @@ static void add_shards(struct target_files *files, const struct target *target)
     tree_on_free(tree, release_artifact, whole);
     const char *name = strrchr(target->path, '/') != NULL ? strrchr(target->path, '/') + 1 : target->path;
     size_t *ends = is_kept ? gguf_source_ends(tree_checkpoint(tree), whole, &n_shards)
-                           : split_ends(whole, &tree_options(tree)->split, &n_shards, &error);
+                           : split_ends(whole, &tree_options(tree)->request.split, &n_shards, &error);
     if (ends == NULL)
         checkpoint_note(tree_checkpoint(tree), SUBJECT_SOURCE, "gguf/split: %s is left out: %s", name, error.message);
     const size_t *kept = arena_copy(arena, ends, n_shards * sizeof *ends);
@@ -170,7 +171,7 @@ static void add_mixes(struct target_files *files, enum target_model of, node_id 
 static void note_options(const struct tree *tree)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
-    const struct quantize_options *options = &tree_options(tree)->quantize;
+    const struct quantize_options *options = &tree_options(tree)->request.quantize;
     if (options->keep_split && !keeps_split(tree))
         checkpoint_note(checkpoint, SUBJECT_SOURCE, "keep-split: the source is not a split GGUF");
     if (options->imatrix != NULL && options->imatrix->n_unseen > 0)
@@ -194,7 +195,7 @@ const struct gguf_model *tree_model(const struct tree *tree)
 static const void *make_diffusion_model(void *context, struct arena *arena, struct error *error)
 {
     struct gguf_model *model = diffusion_model_new(tree_checkpoint(context), error);
-    return gguf_edition_new(arena, model, &tree_options(context)->edits, NULL);
+    return gguf_edition_new(arena, model, &tree_options(context)->request.edits, NULL);
 }
 
 static struct target_files *new_files(struct tree *tree, once_maker *make, const char *left_out)
@@ -216,7 +217,7 @@ static bool asks_llama_quantize(const struct quantize_options *options)
 static void add_diffusion_model(struct tree *tree)
 {
     target_files_add_all(new_files(tree, make_diffusion_model, "model.gguf and gguf/ are"), OF_DIFFUSION_MODEL);
-    if (asks_llama_quantize(&tree_options(tree)->quantize) || split_is_asked(tree))
+    if (asks_llama_quantize(&tree_options(tree)->request.quantize) || split_is_asked(tree))
         checkpoint_note(tree_checkpoint(tree), SUBJECT_QUANTIZED,
                         "the options of llama-quantize and split= have no effect on a diffusion model");
     tree_add_hint(tree, "gguf/model-*.gguf", "ComfyUI-GGUF's llama-quantize does not write this type");
@@ -239,7 +240,7 @@ static bool add(struct tree *tree, struct error *error)
     struct target_files *files =
         new_files(tree, make_model, is_source_shown(tree) ? "gguf/ is" : "model.gguf and gguf/ are");
     tree->model_files = files;
-    gguf_note_family(tree_checkpoint(tree), &tree_options(tree)->references);
+    gguf_note_family(tree_checkpoint(tree), &tree_options(tree)->request.references);
     node_id directory = tree_add_directory(tree, TREE_ROOT, "gguf");
     note_options(tree);
     if (split_is_asked(tree) || keeps_split(tree))

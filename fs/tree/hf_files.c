@@ -52,7 +52,7 @@ struct hf_shard {
 static const void *make_model(void *context, struct arena *arena, struct error *error)
 {
     const struct tree *tree = ((const struct hf_files *)context)->tree;
-    const struct dtype *type = tree_options(tree)->hf_type;
+    const struct dtype *type = tree_options(tree)->request.hf_type;
     return type == NULL ? hf_model_of(tree_checkpoint(tree), error)
                         : hf_model_new(arena, tree_checkpoint(tree), type, error);
 }
@@ -275,10 +275,10 @@ static bool plan_shards(struct hf_files *files)
 {
     struct tree *tree = files->tree;
     const struct content_options *options = tree_options(tree);
-    uint64_t limit = options->shard_size != 0 ? options->shard_size : shards_usual_size;
+    uint64_t limit = options->request.shard_size != 0 ? options->request.shard_size : shards_usual_size;
     struct error error;
-    bool by_order = facts_of(tree_checkpoint(tree)).keys != NULL && options->shard_size == 0;
-    bool by_size = most_bytes(tree_source_shown(tree), options->hf_type) > limit;
+    bool by_order = facts_of(tree_checkpoint(tree)).keys != NULL && options->request.shard_size == 0;
+    bool by_size = most_bytes(tree_source_shown(tree), options->request.hf_type) > limit;
     if ((!by_order && !by_size) || model_of(files, &error) == NULL)
         return true;
     if (by_order)

@@ -88,9 +88,9 @@ static struct kept *make(struct kept_file *kept_file, const struct vfile *file)
     node_id id = kept_file->id;
     const struct content_options *options = tree_options(tree);
     struct arena *arena = arena_new();
-    file_identity(&file->origin, tree->checkpoint->model_name, options->request.text, tree_path(tree, id, arena),
+    file_identity(&file->origin, tree->checkpoint->model_name, options->file_request.text, tree_path(tree, id, arena),
                   identity);
-    struct kept_request request = {options->keep, identity, name_of(tree, id, arena), options->request.newest};
+    struct kept_request request = {options->keep, identity, name_of(tree, id, arena), options->file_request.newest};
     if (node_of(tree, id) != NULL) {
         request.remake = remake;
         request.context = kept_file;

@@ -105,8 +105,8 @@ struct kept_findings *kept_findings_new(const struct checkpoint *checkpoint, con
         .origin = origin_of_model(checkpoint, arena),
         .name = kept_name(checkpoint->path, "findings", arena),
     };
-    kept->newest = kept_newest(&kept->origin, options->request.newest);
-    file_identity(&kept->origin, checkpoint->model_name, options->request.text, "findings", identity);
+    kept->newest = kept_newest(&kept->origin, options->file_request.newest);
+    file_identity(&kept->origin, checkpoint->model_name, options->file_request.text, "findings", identity);
     kept_key_begin(&kept->key, &kept->origin, identity);
     findings_keep(kept->findings, &kept->keeper);
     return kept;

@@ -65,7 +65,7 @@ static bool add(struct tree *tree, struct error *error)
 {
     const struct content_options *options = tree_options(tree);
     struct layouts_tree *files = arena_alloc(tree_arena(tree), sizeof *files);
-    if (options->layouts.count == 0) {
+    if (options->request.layouts.count == 0) {
         tree_add_hint(tree, "layouts", "-o layout=NAME or -o shards=ENGINE asks for one");
         return true;
     }
@@ -73,8 +73,8 @@ static bool add(struct tree *tree, struct error *error)
     if (files->model == NULL)
         return error_prefix(error, "layouts");
     node_id parent = tree_add_directory(tree, TREE_ROOT, "layouts");
-    for (size_t i = 0; i < options->layouts.count; i++)
-        if (!add_layout(files, parent, &options->layouts.items[i], error))
+    for (size_t i = 0; i < options->request.layouts.count; i++)
+        if (!add_layout(files, parent, &options->request.layouts.items[i], error))
             return false;
     return true;
 }

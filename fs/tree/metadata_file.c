@@ -48,7 +48,7 @@ static void put_safetensors(struct tree *tree, struct json_writer *writer)
     const char *reason;
     if (!tree_lookup(tree, TREE_ROOT, "model.safetensors", &unused))
         return;
-    const struct dtype *type = hf_type(tree_checkpoint(tree), tree_options(tree)->hf_type, &reason);
+    const struct dtype *type = hf_type(tree_checkpoint(tree), tree_options(tree)->request.hf_type, &reason);
     json_put_template(writer, "\n'safetensors': {'dtype': %s, 'reason': %s}", type != NULL ? type->name : NULL, reason);
 }
 
@@ -102,7 +102,7 @@ static void write_head(struct tree *tree, struct buffer *out)
     struct json_writer writer = {.out = out, .letters = JSON_UTF8, .compact = true};
     json_put_template(&writer, "{'wfs': %s, 'build': %s, 'schema': %u, \n'format': %s, \n'name': %s", WFS_VERSION,
                       wfs_build, (uint64_t)METADATA_SCHEMA, checkpoint->format, checkpoint->model_name);
-    put_references(&writer, &tree_options(tree)->references);
+    put_references(&writer, &tree_options(tree)->request.references);
     put_sources(&writer, checkpoint);
     put_metadata(checkpoint, &writer);
     put_totals(checkpoint, &writer);

@@ -10,7 +10,7 @@
 /* Selects the key overrides for these files: without those of the text model, and without its chat template. */
 static const struct gguf_edits *edits_of_towers(const struct tree *tree, struct arena *arena)
 {
-    const char *const *all = tree_options(tree)->edits.override_kvs;
+    const char *const *all = tree_options(tree)->request.edits.override_kvs;
     size_t n = 0, n_all = 0;
     while (all != NULL && all[n_all] != NULL)
         n_all++;
@@ -26,7 +26,8 @@ static const struct gguf_edits *edits_of_towers(const struct tree *tree, struct 
 
 static const void *make_model(void *tree, struct arena *arena, struct error *error)
 {
-    struct gguf_model *model = gguf_projector_new(tree_checkpoint(tree), &tree_options(tree)->references, error);
+    struct gguf_model *model =
+        gguf_projector_new(tree_checkpoint(tree), &tree_options(tree)->request.references, error);
     return gguf_edition_new(arena, model, model != NULL ? edits_of_towers(tree, arena) : NULL, NULL);
 }
 

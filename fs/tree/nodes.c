@@ -81,7 +81,7 @@ static uint32_t make_generation(const struct tree *tree)
 {
     char identity[SHA256_HEX + 1], all[SHA256_HEX + 1];
     struct buffer text = {0};
-    file_identity(&tree->model.origin, tree->checkpoint->model_name, tree->options->request.text, "", identity);
+    file_identity(&tree->model.origin, tree->checkpoint->model_name, tree->options->file_request.text, "", identity);
     buffer_append_text(&text, identity);
     for (uint32_t i = 0; i < tree->n_nodes; i++)
         if (tree->nodes[i]->number == number_of_kind(STORED, i))

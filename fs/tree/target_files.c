@@ -31,14 +31,14 @@ static enum outcome plan(void *context, struct arena *arena, struct vfile *ret_f
 {
     const struct target_file *file = context;
     const struct tree *tree = file->files->tree;
-    struct quantize_options options = tree_options(tree)->quantize;
+    struct quantize_options options = tree_options(tree)->request.quantize;
     struct artifact artifact;
     options.keep_split = false; /* gguf/split/ has the splits */
     enum outcome outcome = target_files_make(file->files, file->target, &options, &artifact, error);
     struct origin origin = file->files->origin.n_sources != 0 ? file->files->origin : tree_origin_of_model(tree);
     if (outcome != OK)
         return outcome;
-    if (tree_options(tree)->shares_blocks && artifact.container == &gguf_container)
+    if (tree_options(tree)->request.shares_blocks && artifact.container == &gguf_container)
         artifact.container = &gguf_sharing_container;
     outcome = vfile_of_artifact(&artifact, origin, arena, ret_file, error);
     artifact_free(&artifact);

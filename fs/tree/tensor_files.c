@@ -228,8 +228,8 @@ static void close_shown(void *shown)
 static bool rename_tensors(struct tree *tree, enum shown_names names, struct error *error)
 {
     struct shown_tensors *renamed = arena_alloc(tree_arena(tree), sizeof *renamed);
-    if (!shown_tensors_renamed(tree_checkpoint(tree), names, &tree_options(tree)->references, tree_arena(tree), renamed,
-                               error))
+    if (!shown_tensors_renamed(tree_checkpoint(tree), names, &tree_options(tree)->request.references, tree_arena(tree),
+                               renamed, error))
         return false;
     tree_on_free(tree, close_shown, renamed);
     tree_show(tree, renamed);
@@ -262,7 +262,7 @@ static bool add(struct tree *tree, struct error *error)
     files->options = tree_options(tree);
     if (files->options->names != NAMES_OF_SOURCE && !rename_tensors(tree, files->options->names, error))
         return false;
-    weigh_tensors(tree, &files->options->quantize);
+    weigh_tensors(tree, &files->options->request.quantize);
     files->shown = tree_shown(tree);
     if (!collect_cut_names(files, tree_checkpoint(tree)->path, tree_arena(tree), error))
         return false;

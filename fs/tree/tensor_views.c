@@ -54,7 +54,7 @@ static const char *fill_in(const struct shown_tensors *shown, size_t index, cons
         file.numpy = (slot - SLOT_FIRST_DTYPE) % 2 == 1;
         file.name = file.encoding.dtype->view_name;
         if (file.encoding.dtype == &q4_0_dtype)
-            file.encoding.rule = options->quantize.q4_0_rule;
+            file.encoding.rule = options->request.quantize.q4_0_rule;
         if (shown->importances != NULL)
             file.encoding.importance = shown->importances[index].columns;
     }
@@ -62,7 +62,7 @@ static const char *fill_in(const struct shown_tensors *shown, size_t index, cons
     if (file.name == NULL)
         return "this type is not supported";
     if (!convert_possible(&view, file.encoding, &reason))
-        return options->quantize.imatrix == NULL && wants_importance(file.encoding.dtype)
+        return options->request.quantize.imatrix == NULL && wants_importance(file.encoding.dtype)
                    ? "it needs an importance matrix: -o imatrix=FILE"
                    : reason;
     if (file.numpy && file.encoding.dtype->numpy == NULL)

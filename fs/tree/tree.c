@@ -156,7 +156,7 @@ void tree_on_free(struct tree *tree, void (*release)(void *context), void *conte
 
 static struct dated_origin dated(const struct tree *tree, struct origin origin)
 {
-    return (struct dated_origin){origin, file_time(origin.sources, origin.n_sources, &tree->options->request)};
+    return (struct dated_origin){origin, file_time(origin.sources, origin.n_sources, &tree->options->file_request)};
 }
 
 /* Finds the shared origins. Without weights, directories get the time of all inputs. */

@@ -4,7 +4,7 @@ import hashlib
 import pathlib
 import sys
 
-ROOMS = "base fs formats models quant remote".split()
+ROOMS = "base fs formats models products quant remote".split()
 SOURCES = {".c", ".h", ".inc", ".json", ".proto"}
 
 

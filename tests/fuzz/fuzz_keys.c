@@ -193,7 +193,7 @@ static void remove_directory(void)
 
 static void visit_gguf(const struct buffer *header, uint64_t n_data)
 {
-    static const struct content_options options = {.quantize.requantize = true};
+    static const struct content_options options = {.request.quantize.requantize = true};
     static char path[64];
     if (path[0] == '\0') {
         require(mkdtemp(directory) != NULL && atexit(remove_directory) == 0);

@@ -239,13 +239,13 @@ static void visit_copy(const struct settings *settings, const char *layout)
     struct arena *arena = arena_new();
     struct layout_request request;
     struct error error;
-    struct content_options options = {.base = settings->base};
+    struct content_options options = {.request.base = settings->base};
     char model[MAX_PATH];
     snprintf(model, sizeof model, "%s/model", copy);
     limit_time(MOST_SECONDS);
     if (settings->layout != NULL) {
         if (layout_find(layout, arena, &request, &error))
-            options.layouts = (struct layout_requests){&request, 1};
+            options.request.layouts = (struct layout_requests){&request, 1};
         else
             require_one_line(&error);
     }

@@ -20,11 +20,11 @@ static void each_fills_its_field(void)
     CHECK_TEXT(options.open.name, "a,b");
     CHECK_TEXT(options.open.format, "torch");
     CHECK(options.open.allow_trailing);
-    CHECK(options.content.quantize.q4_0_rule == &q4_0_absmax7_rule);
+    CHECK(options.content.request.quantize.q4_0_rule == &q4_0_absmax7_rule);
     CHECK_TEXT(parse("pure,leave-output-tensor,keep-split,requantize,token-embedding-type=q8_0,"
                      "output-tensor-type=q6_K,tensor-type=a=f16,tensor-type=b=f32"),
                "");
-    const struct quantize_options *quantize = &options.content.quantize;
+    const struct quantize_options *quantize = &options.content.request.quantize;
     CHECK(quantize->pure && quantize->leave_output_tensor && quantize->keep_split && quantize->requantize);
     CHECK_TEXT(quantize->token_embedding_type->name, "Q8_0");
     CHECK_TEXT(quantize->output_tensor_type->name, "Q6_K");
@@ -35,10 +35,10 @@ static void each_fills_its_field(void)
                "");
     CHECK_TEXT(quantize->filter.include[1], "b");
     CHECK(quantize->filter.exclude == NULL);
-    CHECK_TEXT(options.content.edits.override_kvs[0], "k=int:1");
-    CHECK(options.content.split.max_bytes == 2000000000 && options.content.split.max_tensors == 0);
-    CHECK(options.content.hf_type == &bf16_dtype);
-    CHECK(options.content.shard_size == (uint64_t)2 << 30);
+    CHECK_TEXT(options.content.request.edits.override_kvs[0], "k=int:1");
+    CHECK(options.content.request.split.max_bytes == 2000000000 && options.content.request.split.max_tensors == 0);
+    CHECK(options.content.request.hf_type == &bf16_dtype);
+    CHECK(options.content.request.shard_size == (uint64_t)2 << 30);
     CHECK_TEXT(parse("uid=7,gid=4294967294,umask=027,nonempty,no-readahead"), "");
     CHECK(options.mount.uid == 7 && options.mount.gid == 4294967294 && options.mount.umask == 027);
     CHECK(options.mount.nonempty && options.mount.session.no_readahead && !options.mount.session.allow_other);

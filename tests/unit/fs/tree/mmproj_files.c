@@ -165,7 +165,7 @@ static bool holds(const unsigned char *bytes, size_t size, const char *text)
 static void check_overrides(void)
 {
     const char *const overrides[] = {"general.url=str:there", "clip.use_gelu=bool:false", "qwen2vl.x=int:3", NULL};
-    const struct content_options options = {.edits.override_kvs = overrides};
+    const struct content_options options = {.request.edits.override_kvs = overrides};
     struct error error = {""};
     struct node_attributes attributes;
     const struct checkpoint *checkpoint = checkpoint_open("Model", formats, &(struct open_options){0}, &error);

@@ -11,6 +11,14 @@ static bool applies(const struct content *content, const struct checkpoint *chec
            (checkpoint->n_sources != 0 && (content->of_parts || checkpoint->incomplete == NULL));
 }
 
+static bool add(const struct content *content, struct tree *tree, struct error *error)
+{
+    if (content->product == NULL)
+        return content->add(tree, error);
+    product_files_add(tree, content->product);
+    return true;
+}
+
 /* Fails if config.json could not be reached: it decides which files there are, and that is asked only once. */
 static bool config_is_reached(const struct checkpoint *checkpoint, struct error *error)
 {
@@ -31,7 +39,7 @@ struct tree *tree_new(const struct checkpoint *checkpoint, const struct content_
     if (checkpoint->incomplete != NULL && checkpoint->tensors->n_tensors == 0)
         checkpoint_note(checkpoint, SUBJECT_SOURCE, "no files of a model: %s", checkpoint->incomplete);
     for (const struct content *const *content = contents; *content != NULL; content++)
-        if (applies(*content, checkpoint) && !(*content)->add(tree, error)) {
+        if (applies(*content, checkpoint) && !add(*content, tree, error)) {
             tree_free(tree);
             return NULL;
         }

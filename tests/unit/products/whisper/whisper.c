@@ -1,6 +1,6 @@
 /* A Whisper model of one layer, as a Hugging Face directory and as a file of whisper.cpp. Expected: what
  * convert-h5-to-ggml.py and whisper-quantize write of it, by their rules. */
-#include "models/whisper/whisper.h"
+#include "products/whisper/whisper.h"
 
 #include "base/checked.h"
 #include "models/formats.h"

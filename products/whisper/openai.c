@@ -2,8 +2,8 @@
  * tokens are in two files of OpenAI's repository, multilingual.tiktoken and gpt2.tiktoken. */
 #include "base/text.h"
 #include "formats/json.h"
-#include "models/whisper/forms.h"
-#include "models/whisper/tokens.h"
+#include "products/whisper/forms.h"
+#include "products/whisper/tokens.h"
 
 #include <inttypes.h>
 #include <string.h>

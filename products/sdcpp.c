@@ -1,8 +1,15 @@
-#include "models/diffusion/sdcpp.h"
+/* sdcpp/model-TYPE.gguf: a checkpoint as `sd-cli -M convert` of stable-diffusion.cpp writes it: a GGUF without keys,
+ * with all tensors under their own names, by name.
+ *
+ * Every tensor gets the wanted type, vectors too, unless its rows are not whole blocks or its name is among those that
+ * the tool leaves alone. Blocks are quantized with an importance of one for every column. Source: src/model_loader.cpp,
+ * src/convert.cpp and src/model_io/safetensors_io.cpp of stable-diffusion.cpp. */
+#include "products/product.h"
 
 #include "base/text.h"
 #include "formats/gguf/write.h"
 #include "models/diffusion/architecture.h"
+#include "models/diffusion/state_dict.h"
 #include "models/facts.h"
 #include "models/packings/packings.h"
 #include "quant/convert.h"
@@ -12,13 +19,15 @@
 
 enum { MOST_DIMENSIONS = 5, WRITTEN_DIMENSIONS = 4 };
 
-/* clang-format off */
-const struct sdcpp_type sdcpp_types[] = {
-    {"f32", "F32"}, {"f16", "F16"}, {"bf16", "BF16"}, {"q8_0", "Q8_0"}, {"q5_1", "Q5_1"}, {"q5_0", "Q5_0"},
-    {"q4_1", "Q4_1"}, {"q4_0", "Q4_0"}, {"q6_K", "Q6_K"}, {"q5_K", "Q5_K"}, {"q4_K", "Q4_K"}, {"q3_K", "Q3_K"},
-    {"q2_K", "Q2_K"}, {NULL, NULL},
+/* The offered types, as the tool spells them. */
+static const struct type {
+    const char *path, *dtype;
+} types[] = {
+    {"model-f32.gguf", "F32"},   {"model-f16.gguf", "F16"},   {"model-bf16.gguf", "BF16"}, {"model-q8_0.gguf", "Q8_0"},
+    {"model-q5_1.gguf", "Q5_1"}, {"model-q5_0.gguf", "Q5_0"}, {"model-q4_1.gguf", "Q4_1"}, {"model-q4_0.gguf", "Q4_0"},
+    {"model-q6_K.gguf", "Q6_K"}, {"model-q5_K.gguf", "Q5_K"}, {"model-q4_K.gguf", "Q4_K"}, {"model-q3_K.gguf", "Q3_K"},
+    {"model-q2_K.gguf", "Q2_K"},
 };
-/* clang-format on */
 
 /* Beginnings of the names of tensors that are left out. */
 static const char *const unused[] = {
@@ -69,14 +78,6 @@ static const struct {
     {"F32", "F32"},     {"F16", "F16"}, {"BF16", "BF16"}, {"F64", "F32"}, {"F8_E4M3", "F16"},
     {"F8_E5M2", "F16"}, {"I32", "I32"}, {"I64", "I32"},   {"I8", "I8"},
 };
-
-bool sdcpp_reads(const struct checkpoint *checkpoint)
-{
-    for (size_t i = 0; i < checkpoint->n_sources; i++)
-        if (!text_ends_with(source_name(checkpoint->sources[i]), ".safetensors"))
-            return false;
-    return facts_of(checkpoint).has_class_names && checkpoint->n_sources > 0;
-}
 
 static bool is_unused(const char *name)
 {
@@ -175,12 +176,15 @@ static const float *ones_for(const struct tensor_set *set, struct arena *arena)
     return ones;
 }
 
-bool sdcpp_artifact(const struct checkpoint *checkpoint, const struct sdcpp_type *type, struct arena *arena,
-                    struct artifact *ret_artifact, struct error *error)
+static enum outcome make(const struct product_input *input, const void *made, const void *what, struct arena *arena,
+                         struct artifact *ret_artifact, struct error *error)
 {
-    const struct plain_tensors *plain = packings_plain(checkpoint);
-    if (plain->set == NULL)
-        return error_set(error, "%s", plain->refusal);
+    const struct type *type = what;
+    const struct plain_tensors *plain = packings_plain(input->checkpoint);
+    if (plain->set == NULL) {
+        error_set(error, "%s", plain->refusal);
+        return REPORTED;
+    }
     const struct tensor_set *set = plain->set;
     const float *ones = ones_for(set, arena);
     struct artifact artifact = {.container = &ggml_container};
@@ -193,9 +197,37 @@ bool sdcpp_artifact(const struct checkpoint *checkpoint, const struct sdcpp_type
         if (!write_tensor(tensor, dtype_by_name(type->dtype), ones, arena, &artifact.tensors[artifact.n_tensors++],
                           error)) {
             artifact_free(&artifact);
-            return false;
+            return REPORTED;
         }
     }
     *ret_artifact = artifact;
-    return true;
+    return OK;
 }
+
+/* Reports whether the tool reads the checkpoint's files in a way that is followed here: safetensors. */
+static bool is_read(const struct checkpoint *checkpoint)
+{
+    for (size_t i = 0; i < checkpoint->n_sources; i++)
+        if (!text_ends_with(source_name(checkpoint->sources[i]), ".safetensors"))
+            return false;
+    return facts_of(checkpoint).has_class_names && checkpoint->n_sources > 0;
+}
+
+static bool is_offered(const struct product_input *input, struct product_list *hints)
+{
+    return is_read(input->checkpoint) && state_dict_of(input->checkpoint) != NULL;
+}
+
+static void list_files(const struct product_input *input, struct product_list *list)
+{
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        product_add(list, (struct product_file){.path = types[i].path, .make = make, .what = &types[i]});
+}
+
+const struct product sdcpp_product = {
+    .name = "sdcpp",
+    .summary = "sdcpp/: a diffusion model in the GGUF files of stable-diffusion.cpp",
+    .root = "sdcpp",
+    .is_offered = is_offered,
+    .files = list_files,
+};

@@ -1,4 +1,4 @@
-#include "models/whisper/tokens.h"
+#include "products/whisper/tokens.h"
 
 #include "models/formats.h"
 #include "tests/unit/check.h"

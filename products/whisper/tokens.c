@@ -1,4 +1,4 @@
-#include "models/whisper/tokens.h"
+#include "products/whisper/tokens.h"
 
 #include "base/base64.h"
 #include "formats/documents.h"

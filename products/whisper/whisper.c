@@ -1,8 +1,9 @@
-#include "models/whisper/whisper.h"
+#include "products/whisper/whisper.h"
 
 #include "formats/ggml/whisper.h"
-#include "models/whisper/forms.h"
-#include "models/whisper/mel_filters.h"
+#include "products/product.h"
+#include "products/whisper/forms.h"
+#include "products/whisper/mel_filters.h"
 #include "quant/convert.h"
 
 #include <inttypes.h>
@@ -217,3 +218,51 @@ enum outcome whisper_artifact(const struct whisper_model *model, const struct wh
         write_tensor(&model->tensors[i], file, arena, &ret_artifact->tensors[i]);
     return OK;
 }
+
+static enum outcome make_file(const struct product_input *input, const void *made, const void *what,
+                              struct arena *arena, struct artifact *ret_artifact, struct error *error)
+{
+    return whisper_artifact(made, what, arena, ret_artifact, error);
+}
+
+static void free_model(void *model)
+{
+    whisper_model_free(model);
+}
+
+static const void *make_model(const struct product_input *input, struct arena *arena, struct error *error)
+{
+    struct whisper_model *model = whisper_model_new(input->checkpoint, error);
+    if (model != NULL)
+        arena_on_free(arena, free_model, model);
+    return model;
+}
+
+static bool is_offered(const struct product_input *input, struct product_list *hints)
+{
+    if (whisper_is(input->checkpoint))
+        return true;
+    product_hint(hints, "ggml-model*.bin", "only Whisper models become files of whisper.cpp");
+    return false;
+}
+
+/* Where the source is one of these files, that file is the source itself. */
+static void list_files(const struct product_input *input, struct product_list *list)
+{
+    for (const struct whisper_file *row = whisper_files; row->path != NULL; row++) {
+        struct product_file file = {.path = row->path, .make = make_file, .what = row};
+        if (whisper_is_source(input->checkpoint, row))
+            file = (struct product_file){.path = row->path, .source = input->checkpoint->sources[0]};
+        product_add(list, file);
+    }
+}
+
+const struct product whisper_product = {
+    .name = "whisper",
+    .summary = "ggml-model.bin, ggml/: Whisper models for whisper.cpp",
+    .is_offered = is_offered,
+    .make = make_model,
+    .files = list_files,
+    .left_out = "left out",
+    .left_out_subject = SUBJECT_WHISPER,
+};

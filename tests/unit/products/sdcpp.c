@@ -1,21 +1,33 @@
 /* What stable-diffusion.cpp's conversion makes of a small checkpoint: names, types, shapes, and the values of integers.
  * tests/interop/test_media.py compares whole files. */
-#include "models/diffusion/sdcpp.h"
 #include "models/formats.h"
+#include "products/product.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/numbers.h"
 #include "tests/unit/write_safetensors.h"
+
+/* Makes the file of a type; not OK, with the reason. */
+static enum outcome make(const struct checkpoint *checkpoint, const char *type, struct arena *arena,
+                         struct artifact *ret_artifact, struct error *error)
+{
+    const struct product_input input = {.checkpoint = checkpoint};
+    struct product_list list = {.arena = arena};
+    const struct product_file *file = NULL;
+    const char *path = arena_printf(arena, "model-%s.gguf", type);
+    sdcpp_product.files(&input, &list);
+    for (size_t i = 0; i < list.n_files; i++)
+        file = strcmp(list.files[i].path, path) == 0 ? &list.files[i] : file;
+    files_must(file != NULL, path);
+    return file->make(&input, NULL, file->what, arena, ret_artifact, error);
+}
 
 static void describe(const struct checkpoint *checkpoint, const char *type, struct buffer *out)
 {
     struct artifact artifact = {0};
     struct error error;
     struct arena *arena = arena_new();
-    const struct sdcpp_type *row = sdcpp_types;
-    while (row->name != NULL && strcmp(row->name, type) != 0)
-        row++;
-    if (!sdcpp_artifact(checkpoint, row, arena, &artifact, &error))
+    if (make(checkpoint, type, arena, &artifact, &error) != OK)
         buffer_append_text(out, error.message);
     for (size_t i = 0; i < artifact.n_tensors; i++) {
         const struct tensor *tensor = artifact.tensors[i].tensor;
@@ -54,7 +66,6 @@ static void check_types(void)
     safetensors_add(&file, "embeddings.none", "I64", "2,0", NULL, 0);
     safetensors_add(&file, "scalar", "F32", "", NULL, 4);
     const struct checkpoint *checkpoint = open(&file);
-    CHECK(sdcpp_reads(checkpoint));
     describe(checkpoint, "q8_0", &found);
     CHECK_TEXT((const char *)found.bytes,
                "a.bias F32 64, b.weight F16 1 2 48, c.weight Q8_0 6 1 1 32, "
@@ -78,7 +89,7 @@ static void check_integers(void)
     int32_t values[3];
     safetensors_add(&file, "embeddings.ids", "I64", "3", ids, sizeof ids);
     const struct checkpoint *checkpoint = open(&file);
-    if (CHECK(sdcpp_artifact(checkpoint, &sdcpp_types[0], arena, &artifact, &error))) {
+    if (CHECK(make(checkpoint, "f32", arena, &artifact, &error) == OK)) {
         CHECK(read_numbers(artifact.tensors[0].tensor->view, 0, 3, values, &error));
         CHECK(values[0] == 3 && values[1] == 70000 && values[2] == -2);
         artifact_free(&artifact);

@@ -1,4 +1,4 @@
-#include "models/whisper/mel_filters.h"
+#include "products/whisper/mel_filters.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* The forms of Whisper models, for whisper.c: each fills in the header and the tensors of an empty model. */
 #pragma once
 
-#include "models/whisper/whisper.h"
+#include "products/whisper/whisper.h"
 
 struct whisper_form {
     bool (*is)(const struct checkpoint *checkpoint);

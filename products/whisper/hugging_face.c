@@ -5,8 +5,8 @@
 #include "formats/json.h"
 #include "models/facts.h"
 #include "models/packings/packings.h"
-#include "models/whisper/forms.h"
-#include "models/whisper/tokens.h"
+#include "products/whisper/forms.h"
+#include "products/whisper/tokens.h"
 #include "quant/convert.h"
 
 #include <ctype.h>

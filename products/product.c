@@ -1,0 +1,13 @@
+#include "products/product.h"
+
+void product_add(struct product_list *list, struct product_file file)
+{
+    list->files = arena_grow(list->arena, list->files, list->n_files, sizeof *list->files);
+    list->files[list->n_files++] = file;
+}
+
+void product_hint(struct product_list *list, const char *path, const char *text)
+{
+    list->hints = arena_grow(list->arena, list->hints, list->n_hints, sizeof *list->hints);
+    list->hints[list->n_hints++] = (struct product_hint){path, text};
+}

@@ -1,0 +1,112 @@
+/* A product in a tree: its object is made once, by the first plan; its files, hints and notes. */
+#include "fs/tree/content.h"
+#include "fs/tree/content_options.h"
+
+#include "formats/safetensors/write.h"
+#include "models/formats.h"
+#include "tests/unit/check.h"
+#include "tests/unit/notes.h"
+#include "tests/unit/write_safetensors.h"
+
+/* The product: each tensor of the checkpoint in a file of its own. */
+
+static int n_made;
+
+static const void *make_object(const struct product_input *input, struct arena *arena, struct error *error)
+{
+    n_made++;
+    if (input->request->fold_scale)
+        error_set(error, "no object");
+    return input->request->fold_scale ? NULL : input->checkpoint->tensors;
+}
+
+static enum outcome make_file(const struct product_input *input, const void *made, const void *what,
+                              struct arena *arena, struct artifact *ret_artifact, struct error *error)
+{
+    *ret_artifact = (struct artifact){.container = &safetensors_container};
+    artifact_reserve(ret_artifact, 1);
+    ret_artifact->tensors[0] = (struct artifact_tensor){what, encoding_of(&f32_dtype)};
+    return made == input->checkpoint->tensors ? OK : FAILED;
+}
+
+static void list_files(const struct product_input *input, struct product_list *list)
+{
+    const struct tensor_set *set = input->checkpoint->tensors;
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const char *path = arena_printf(list->arena, "%s/one.safetensors", set->tensors[i].name);
+        product_add(list, (struct product_file){.path = path, .make = make_file, .what = &set->tensors[i]});
+    }
+    product_add(list, (struct product_file){.path = "source", .source = input->checkpoint->sources[0]});
+}
+
+static bool is_offered(const struct product_input *input, struct product_list *hints)
+{
+    product_hint(hints, "tensor", "it is in each/");
+    return input->checkpoint->tensors->n_tensors > 0;
+}
+
+static const struct product each_product = {
+    .name = "each",
+    .root = "each",
+    .is_offered = is_offered,
+    .make = make_object,
+    .files = list_files,
+    .left_out = "each/ is left out",
+};
+
+/* The tests. */
+
+static const struct checkpoint *open_two(void)
+{
+    struct safetensors file = {0};
+    struct error error;
+    safetensors_add(&file, "a", "F32", "2", NULL, 8);
+    safetensors_add(&file, "b", "F16", "3", NULL, 6);
+    safetensors_write(&file, "x.safetensors");
+    const struct checkpoint *checkpoint = checkpoint_open("x.safetensors", formats, &(struct open_options){0}, &error);
+    files_must(checkpoint != NULL, error.message);
+    return checkpoint;
+}
+
+static void test_files(const struct checkpoint *checkpoint)
+{
+    struct content_options options = {0};
+    struct node_attributes a, b, source;
+    struct error error;
+    struct tree *tree = tree_empty(checkpoint, &options);
+    product_files_add(tree, &each_product);
+    CHECK(n_made == 0);
+    CHECK(tree_walk(tree, "each/a/one.safetensors", &a, &error) &&
+          tree_walk(tree, "each/b/one.safetensors", &b, &error));
+    CHECK(n_made == 1 && b.size == a.size + 4);
+    CHECK(tree_walk(tree, "each/source", &source, &error) && source.size == source_size(checkpoint->sources[0]));
+    CHECK(tree_largest_whole(tree) == checkpoint->sources[0]);
+    CHECK(!tree_walk(tree, "tensor", &a, &error) && strstr(error.message, "it is in each/") != NULL);
+    tree_free(tree);
+}
+
+static void test_failure(const struct checkpoint *checkpoint)
+{
+    struct content_options options = {.request.fold_scale = true};
+    struct node_attributes node;
+    struct error error;
+    struct tree *tree = tree_empty(checkpoint, &options);
+    n_made = 0;
+    product_files_add(tree, &each_product);
+    CHECK(!tree_walk(tree, "each/a/one.safetensors", &node, &error) && strstr(error.message, "no object") != NULL);
+    CHECK(!tree_walk(tree, "each/b/one.safetensors", &node, &error) && n_made == 1);
+    CHECK(has_note(checkpoint, "each/ is left out: no object"));
+    CHECK(tree_walk(tree, "each/source", &node, &error));
+    tree_free(tree);
+}
+
+int main(void)
+{
+    files_begin();
+    const struct checkpoint *checkpoint = open_two();
+    test_files(checkpoint);
+    test_failure(checkpoint);
+    checkpoint_close(checkpoint);
+    files_remove();
+    return check_done();
+}

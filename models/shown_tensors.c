@@ -76,7 +76,7 @@ uint64_t shown_tensors_parameters(const struct checkpoint *checkpoint)
     return n_parameters;
 }
 
-struct shown_tensors shown_tensors_of(const struct checkpoint *checkpoint, struct arena *arena)
+static struct shown_tensors show(const struct checkpoint *checkpoint, struct arena *arena)
 {
     const struct unpacked_weights *found = &packings_of(checkpoint)->found;
     struct error error;
@@ -93,6 +93,17 @@ struct shown_tensors shown_tensors_of(const struct checkpoint *checkpoint, struc
     if (!tensor_set_seal(showing.added, &error))
         return (struct shown_tensors){.set = checkpoint->tensors};
     return (struct shown_tensors){.set = checkpoint->tensors, .added = showing.added, .unpacked = showing.unpacked};
+}
+
+static const void *make_shown(const struct checkpoint *checkpoint, struct arena *arena)
+{
+    const struct shown_tensors shown = show(checkpoint, arena);
+    return arena_copy(arena, &shown, sizeof shown);
+}
+
+const struct shown_tensors *shown_tensors_of(const struct checkpoint *checkpoint)
+{
+    return checkpoint_once(checkpoint, make_shown);
 }
 
 size_t shown_tensors_count(const struct shown_tensors *shown)
@@ -164,7 +175,7 @@ bool shown_tensors_renamed(const struct checkpoint *checkpoint, enum shown_names
 {
     struct shown_tensors shown = {0};
     if (names == NAMES_OF_SOURCE || (names == NAMES_GGUF && facts_of(checkpoint).keys != NULL)) {
-        *ret_shown = shown_tensors_of(checkpoint, arena);
+        *ret_shown = *shown_tensors_of(checkpoint);
         return true;
     }
     const struct hf_model *canonical = names == NAMES_HF ? hf_model_of(checkpoint, error) : NULL;

@@ -21,10 +21,10 @@ struct shown_tensors {
 /* Whose names and arrangement the tensors have. */
 enum shown_names { NAMES_OF_SOURCE, NAMES_HF, NAMES_GGUF };
 
-/* Returns the tensors under the source's names, made in the arena. If an unpacked tensor has the name of a stored
- * tensor that is not one of its parts, only the stored one is shown, with a note. A packing that only an unreadable
- * config.json describes is unknown; the readers of config.json report that. */
-struct shown_tensors shown_tensors_of(const struct checkpoint *checkpoint, struct arena *arena);
+/* Returns the tensors under the source's names, found on the first call, for all callers. If an unpacked tensor has the
+ * name of a stored tensor that is not one of its parts, only the stored one is shown, with a note. A packing that only
+ * an unreadable config.json describes is unknown; the readers of config.json report that. */
+const struct shown_tensors *shown_tensors_of(const struct checkpoint *checkpoint);
 
 /* Returns the tensors of model.safetensors (NAMES_HF) or of model.gguf (NAMES_GGUF), with their names and arrangement
  * and with packed weights dequantized; NAMES_GGUF of a GGUF are the source's. Tensors that the file cannot have are

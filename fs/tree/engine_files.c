@@ -138,7 +138,7 @@ static void fill(void *context, node_id directory)
 {
     struct tree *tree = context;
     struct engine_files *ways = arena_array(tree_arena(tree), 2, sizeof *ways);
-    bool keeps_files = ct_keeps_files(tree_checkpoint(tree), tree_source_shown(tree)->unpacked != NULL);
+    bool keeps_files = ct_keeps_files(tree_checkpoint(tree), shown_tensors_of(tree_checkpoint(tree))->unpacked != NULL);
     ways[0] = (struct engine_files){.tree = tree, .keeps_files = keeps_files};
     ways[1] = (struct engine_files){.tree = tree, .is_oneshot = true};
     add_schemes(&ways[0], directory);

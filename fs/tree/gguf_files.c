@@ -250,7 +250,7 @@ static bool add(struct tree *tree, struct error *error)
     if (!is_gguf)
         tree_add_directory(tree, directory, "converter");
     add_targets(files, of);
-    if (!is_gguf && tree_source_shown(tree)->unpacked != NULL)
+    if (!is_gguf && shown_tensors_of(tree_checkpoint(tree))->unpacked != NULL)
         target_files_add_all(new_files(tree, make_repacked, NULL), OF_PACKED_CHECKPOINT);
     add_mixes(files, of, directory);
     return true;

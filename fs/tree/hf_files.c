@@ -278,7 +278,7 @@ static bool plan_shards(struct hf_files *files)
     uint64_t limit = options->request.shard_size != 0 ? options->request.shard_size : shards_usual_size;
     struct error error;
     bool by_order = facts_of(tree_checkpoint(tree)).keys != NULL && options->request.shard_size == 0;
-    bool by_size = most_bytes(tree_source_shown(tree), options->request.hf_type) > limit;
+    bool by_size = most_bytes(shown_tensors_of(tree_checkpoint(tree)), options->request.hf_type) > limit;
     if ((!by_order && !by_size) || model_of(files, &error) == NULL)
         return true;
     if (by_order)
@@ -317,7 +317,7 @@ static void add_side_files(struct tree *tree, node_id directory, const struct co
 {
     static const char config[] = "config.json";
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
-    bool is_packed = tree_source_shown(tree)->unpacked != NULL;
+    bool is_packed = shown_tensors_of(tree_checkpoint(tree))->unpacked != NULL;
     const struct side_file *side = checkpoint_side_file(checkpoint, config);
     if (is_packed && side != NULL)
         tree_add_text(tree, directory, config, origin_of_side_file(checkpoint, side), write_unpacked_config, tree);

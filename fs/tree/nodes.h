@@ -104,7 +104,6 @@ struct tree {
     const struct checkpoint *checkpoint;
     const struct content_options *options;
     struct arena *arena;
-    struct shown_tensors source_shown;
     const struct shown_tensors *shown;
     struct dated_origin weights, packed, model; /* origin_of_weights() without guides, _packed(), _model() */
     _Atomic(struct node **) nodes; /* a node never moves: other threads may hold it; nor does an outgrown array */

@@ -193,8 +193,7 @@ struct tree *tree_empty(const struct checkpoint *checkpoint, const struct conten
     lock_init(&tree->lock);
     lock_init(&tree->filling);
     event_init(&tree->plan_ended);
-    tree->source_shown = shown_tensors_of(checkpoint, tree->arena);
-    tree->shown = &tree->source_shown;
+    tree->shown = shown_tensors_of(checkpoint);
     if (options->keep != KEEP_NONE)
         tree->kept = kept_files_new();
     tree->findings = kept_findings_new(checkpoint, options);
@@ -242,11 +241,6 @@ const struct content_options *tree_options(const struct tree *tree)
 const struct shown_tensors *tree_shown(const struct tree *tree)
 {
     return tree->shown;
-}
-
-const struct shown_tensors *tree_source_shown(const struct tree *tree)
-{
-    return &tree->source_shown;
 }
 
 struct arena *tree_arena(struct tree *tree)

@@ -59,9 +59,8 @@ struct origin tree_origin_of_packed(const struct tree *tree);
  * or it cannot be made, which is noted. */
 const struct gguf_model *tree_model(const struct tree *tree);
 
-/* Return the tensors as tensors/ shows them, and as the source has them. */
+/* Returns the tensors as tensors/ shows them. */
 const struct shown_tensors *tree_shown(const struct tree *tree);
-const struct shown_tensors *tree_source_shown(const struct tree *tree);
 
 /* Return false if the number or the name does not exist. */
 bool tree_attributes(struct tree *tree, node_id id, struct node_attributes *ret_attributes);

@@ -92,7 +92,7 @@ static void unpack_all(const struct packed_weights *packed, const struct plain_w
 static void unpack(const struct checkpoint *checkpoint)
 {
     struct arena *arena = arena_new();
-    struct shown_tensors shown = shown_tensors_of(checkpoint, arena);
+    struct shown_tensors shown = *shown_tensors_of(checkpoint);
     for (size_t i = 0; i < shown_tensors_count(&shown); i++) {
         struct tensor room;
         const struct tensor *tensor = shown_tensors_at(&shown, i, &room);

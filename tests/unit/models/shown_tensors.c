@@ -103,15 +103,13 @@ static void test_packed(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[1024];
         const struct checkpoint *checkpoint = open_header(rows[i].tensors, rows[i].n_data);
-        struct arena *arena = arena_new();
-        struct shown_tensors shown = shown_tensors_of(checkpoint, arena);
+        struct shown_tensors shown = *shown_tensors_of(checkpoint);
         CHECK_TEXT(describe(&shown, text), rows[i].expected);
         CHECK(checkpoint_notes(checkpoint) == (rows[i].note != NULL));
         CHECK_NAMED(shown_tensors_parameters(checkpoint) == rows[i].n_parameters, "parameters");
         if (checkpoint_notes(checkpoint) > 0)
             CHECK_TEXT(checkpoint_note_at(checkpoint, 0).text, rows[i].note);
         shown_tensors_close(&shown);
-        arena_free(arena);
         checkpoint_close(checkpoint);
     }
 }
@@ -119,13 +117,12 @@ static void test_packed(void)
 /* No stored tensor is copied, whether it is shown as it is or packed weights are. */
 static void test_identity(void)
 {
-    struct arena *arena = arena_new();
     const struct checkpoint *checkpoint = open_header(A "," Z, 8);
-    struct shown_tensors shown = shown_tensors_of(checkpoint, arena);
+    struct shown_tensors shown = *shown_tensors_of(checkpoint);
     CHECK(shown.set == checkpoint->tensors && shown.unpacked == NULL);
     checkpoint_close(checkpoint);
     checkpoint = open_header(A "," Z "," FP8 "," MXFP4_AFTER, 54);
-    shown = shown_tensors_of(checkpoint, arena);
+    shown = *shown_tensors_of(checkpoint);
     const struct tensor *stored = tensor_set_find_text(checkpoint->tensors, "w");
     size_t index = 0;
     struct tensor room;
@@ -138,7 +135,6 @@ static void test_identity(void)
     CHECK_TEXT(shown_tensors_at(&shown, index, &room)->name, "n");
     CHECK(!shown_tensors_find(&shown, "m", 1, &index));
     checkpoint_close(checkpoint);
-    arena_free(arena);
 }
 
 /* Reports whether a tensor lies where another one of the source does. */

@@ -37,7 +37,6 @@ int main(void)
     static const struct open_options options = {0};
     static const struct content_options content_options = {0};
     struct metadata_lengths lengths = {0};
-    struct arena *arena = arena_new();
     struct error error = {""};
     files_begin();
     write_checkpoint();
@@ -46,7 +45,7 @@ int main(void)
     const struct checkpoint *checkpoint = checkpoint_open(".", formats, &options, &error);
     if (!CHECK(checkpoint != NULL))
         return check_done();
-    const struct shown_tensors shown = shown_tensors_of(checkpoint, arena);
+    const struct shown_tensors shown = *shown_tensors_of(checkpoint);
     size_t n_tensors = shown_tensors_count(&shown), n_packed = 0, n_refused = 0, n_right = 0;
     for (unsigned round = 0; round < 2; round++)
         for (size_t i = 0; i < n_tensors; i++) {
@@ -64,7 +63,6 @@ int main(void)
     CHECK_NAMED(lengths.n_known < n_tensors, "most are remembered");
     buffer_free(&lengths.text);
     checkpoint_close(checkpoint);
-    arena_free(arena);
     files_remove();
     return check_done();
 }

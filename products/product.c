@@ -9,5 +9,11 @@ void product_add(struct product_list *list, struct product_file file)
 void product_hint(struct product_list *list, const char *path, const char *text)
 {
     list->hints = arena_grow(list->arena, list->hints, list->n_hints, sizeof *list->hints);
-    list->hints[list->n_hints++] = (struct product_hint){path, text};
+    list->hints[list->n_hints++] = (struct product_hint){path, text, NULL};
+}
+
+void product_place(struct product_list *list, const char *path, const char *place, const char *why)
+{
+    product_hint(list, path, why);
+    list->hints[list->n_hints - 1].place = place;
 }

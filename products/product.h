@@ -19,16 +19,29 @@ struct product_input {
 typedef enum outcome product_maker(const struct product_input *input, const void *made, const void *what,
                                    struct arena *arena, struct artifact *ret_artifact, struct error *error);
 
-/* A file: one of make and source. */
+/* Appends the text of a file; the result is as for a maker. */
+typedef enum outcome product_writer(const struct product_input *input, const void *made, const void *what,
+                                    struct buffer *out, struct error *error);
+
+/* A file: one of make, write, source and side; write may have a side file, too, which the text is made from. */
 struct product_file {
-    const char *path; /* below the product's root */
+    const char *path; /* below the product's root; with a '/' at its end a directory, which may stay empty */
     product_maker *make;
-    struct source *source; /* a weights file of the checkpoint, which it shows unchanged */
-    const void *what;      /* static, or in the list's arena */
+    product_writer *write;
+    struct source *source;                  /* a weights file of the checkpoint, which it shows unchanged */
+    const struct side_file *side;           /* of the checkpoint, which it shows unchanged */
+    const void *what;                       /* static, or in the list's arena */
+    const struct product *of;               /* whose object the file is made from; NULL: the product that lists it */
+    bool needs_no_object;                   /* it is made from `what` and the input alone */
+    bool of_weights;                        /* a text is made from the weights files alone, not from the whole model */
+    const char *alias;                      /* another name, which is not listed; NULL: none */
+    struct source *may_be;                  /* the source that the file may turn out to be; NULL: none */
+    struct source *(*is)(const void *made); /* returns the source that it is; NULL: it is made. May be NULL */
 };
 
 struct product_hint {
     const char *path, *text;
+    const char *place; /* of an equivalent file; NULL: none */
 };
 
 /* The files of a product, and what to say about paths that it does not have (tree_add_hint()). */
@@ -41,7 +54,11 @@ struct product_list {
 };
 
 void product_add(struct product_list *list, struct product_file file);
-void product_hint(struct product_list *list, const char *path, const char *text); /* both outlive the list */
+
+/* Say what a user may look for in vain, and where an equivalent file is (tree_add_place()). All texts are static, or in
+ * the list's arena. */
+void product_hint(struct product_list *list, const char *path, const char *text);
+void product_place(struct product_list *list, const char *path, const char *place, const char *why);
 
 struct product {
     const char *name;    /* "sdcpp" */
@@ -55,8 +72,11 @@ struct product {
      * no object if this is NULL. */
     const void *(*make)(const struct product_input *input, struct arena *arena, struct error *error);
 
-    /* Lists the files. */
-    void (*files)(const struct product_input *input, struct product_list *list);
+    /* Reports whether the names of files follow from the object, which is then made before them; NULL: they do not. */
+    bool (*needs_object)(const struct product_input *input);
+
+    /* Lists the files. `made` is NULL unless the object is needed and can be made. */
+    void (*files)(const struct product_input *input, const void *made, struct product_list *list);
 
     /* The beginning of the note if there is no object, and its subject: "left out"; NULL: the reason stays with each
      * file. */
@@ -64,4 +84,4 @@ struct product {
     enum subject left_out_subject;
 };
 
-extern const struct product sdcpp_product, whisper_product;
+extern const struct product hf_product, sdcpp_product, whisper_product;

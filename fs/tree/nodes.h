@@ -132,6 +132,7 @@ struct tree {
     void *opened_context;
     struct kept_files *kept;          /* NULL: nothing is kept */
     struct kept_findings *findings;   /* NULL: none are kept */
+    struct shown_product *products;   /* product_files.c */
     struct target_files *model_files; /* those of the model that model.gguf is written from, or NULL */
 };
 

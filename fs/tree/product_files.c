@@ -1,39 +1,60 @@
-/* Products as files of a tree. The first plan makes the object that a product's files share. */
+/* Products as files of a tree. The first plan that needs it makes the object that a product's files share. */
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
+#include "fs/tree/hf_files.h"
+#include "fs/tree/nodes.h"
 
 #include "formats/once.h"
+#include "products/hf.h"
+
+#include <string.h>
 
 /* A product in a tree. */
-struct shown {
+struct shown_product {
     struct tree *tree;
     const struct product *product;
     struct product_input input;
     struct once made;
+    struct shown_product *next;
 };
 
 struct shown_file {
-    struct shown *of;
+    struct shown_product *of;
     struct product_file file;
 };
 
 static const void *run_make(void *context, struct arena *arena, struct error *error)
 {
-    struct shown *shown = context;
+    struct shown_product *shown = context;
     return shown->product->make(&shown->input, arena, error);
 }
 
-/* Gets the object of a product; false, with the reason, if it cannot be made, which is noted once. */
-static bool get_object(struct shown *shown, const void **ret_made, struct error *error)
+/* Gets the object of a product; NULL, with the reason, if it cannot be made, which is noted once. */
+static const void *object_of(struct shown_product *shown, struct error *error)
 {
     const struct product *product = shown->product;
-    *ret_made = NULL;
-    if (product->make == NULL)
-        return true;
-    if (once_get(&shown->made, run_make, shown, ret_made, error) == FAILED && product->left_out != NULL)
+    const void *made;
+    if (once_get(&shown->made, run_make, shown, &made, error) == FAILED && product->left_out != NULL)
         checkpoint_note(shown->input.checkpoint, product->left_out_subject, "%s: %s", product->left_out,
                         error->message);
-    return *ret_made != NULL;
+    return made;
+}
+
+/* Gets the object that a file is made from, or NULL if it needs none; false, with the reason, if there is none. */
+static bool get_object(const struct shown_file *shown, const void **ret_made, struct error *error)
+{
+    bool needs_one = shown->of->product->make != NULL && !shown->file.needs_no_object;
+    *ret_made = needs_one ? object_of(shown->of, error) : NULL;
+    return !needs_one || *ret_made != NULL;
+}
+
+static struct origin origin_of(const struct shown_file *shown)
+{
+    const struct checkpoint *checkpoint = shown->of->input.checkpoint;
+    if (shown->file.side != NULL)
+        return origin_of_side_file(checkpoint, shown->file.side);
+    bool of_weights = shown->file.source != NULL || shown->file.of_weights;
+    return of_weights ? origin_of_weights(checkpoint) : tree_origin_of_model(shown->of->tree);
 }
 
 static enum outcome plan(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
@@ -43,12 +64,17 @@ static enum outcome plan(void *context, struct arena *arena, struct vfile *ret_f
     const struct product_input *input = &shown->of->input;
     struct artifact artifact;
     const void *made;
-    if (!get_object(shown->of, &made, error))
+    if (!get_object(shown, &made, error))
         return REPORTED;
+    struct source *source = file->is != NULL ? file->is(made) : NULL;
+    if (source != NULL) {
+        *ret_file = vfile_of_source(arena, source, origin_of_weights(input->checkpoint));
+        return OK;
+    }
     enum outcome outcome = file->make(input, made, file->what, arena, &artifact, error);
     if (outcome != OK)
         return outcome;
-    outcome = vfile_of_artifact(&artifact, tree_origin_of_model(shown->of->tree), arena, ret_file, error);
+    outcome = vfile_of_artifact(&artifact, origin_of(shown), arena, ret_file, error);
     artifact_free(&artifact);
     return outcome;
 }
@@ -56,50 +82,109 @@ static enum outcome plan(void *context, struct arena *arena, struct vfile *ret_f
 static enum outcome plan_source(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     const struct shown_file *shown = context;
-    *ret_file = vfile_of_source(arena, shown->file.source, origin_of_weights(shown->of->input.checkpoint));
+    struct source *source = shown->file.side != NULL ? shown->file.side->source : shown->file.source;
+    *ret_file = vfile_of_source(arena, source, origin_of(shown));
     return OK;
 }
 
-static void add_file(struct shown *shown, node_id root, const struct product_file *file)
+static enum outcome write_text(void *context, struct buffer *out, struct error *error)
 {
-    struct tree *tree = shown->tree;
-    const char *name;
-    node_id directory = tree_add_path(tree, root, file->path, &name);
-    struct shown_file *added = arena_alloc(tree_arena(tree), sizeof *added);
-    *added = (struct shown_file){shown, *file};
-    tree_add_file(tree, directory, name, file->source != NULL ? plan_source : plan, added);
-    if (file->source != NULL)
-        tree_expect_whole(tree, file->source);
+    const struct shown_file *shown = context;
+    const void *made;
+    return get_object(shown, &made, error) ? shown->file.write(&shown->of->input, made, shown->file.what, out, error)
+                                           : REPORTED;
 }
 
 static void release(void *context)
 {
-    once_destroy(&((struct shown *)context)->made);
+    once_destroy(&((struct shown_product *)context)->made);
 }
 
-static struct shown *show(struct tree *tree, const struct product *product)
+/* Returns the product as this tree shows it. */
+static struct shown_product *shown_of(struct tree *tree, const struct product *product)
 {
-    struct shown *shown = arena_alloc(tree_arena(tree), sizeof *shown);
-    shown->tree = tree;
-    shown->product = product;
-    shown->input = (struct product_input){tree_checkpoint(tree), &tree_options(tree)->request};
+    struct shown_product *shown = tree->products;
+    while (shown != NULL && shown->product != product)
+        shown = shown->next;
+    if (shown != NULL)
+        return shown;
+    shown = tree->products = arena_copy(tree_arena(tree),
+                                        &(struct shown_product){
+                                            .tree = tree,
+                                            .product = product,
+                                            .input = {tree_checkpoint(tree), &tree_options(tree)->request},
+                                            .next = tree->products,
+                                        },
+                                        sizeof *shown);
     once_init(&shown->made);
     tree_on_free(tree, release, shown);
     return shown;
 }
 
+static void expect_whole(struct tree *tree, const struct product_file *file)
+{
+    const struct source *side = file->side != NULL && file->write == NULL ? file->side->source : NULL;
+    const struct source *const sources[] = {side, file->source, file->may_be};
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
+        if (sources[i] != NULL)
+            tree_expect_whole(tree, sources[i]);
+}
+
+static void add_file(struct shown_product *lister, node_id root, const struct product_file *file)
+{
+    struct tree *tree = lister->tree;
+    const char *name;
+    node_id directory = tree_add_path(tree, root, file->path, &name);
+    if (directory == 0 || *name == '\0')
+        return;
+    struct shown_file *added = arena_alloc(tree_arena(tree), sizeof *added);
+    *added = (struct shown_file){file->of != NULL ? shown_of(tree, file->of) : lister, *file};
+    if (file->write != NULL)
+        tree_add_text(tree, directory, name, origin_of(added), write_text, added);
+    else
+        tree_add_file(tree, directory, name, file->make != NULL ? plan : plan_source, added);
+    expect_whole(tree, file);
+    if (file->alias != NULL)
+        tree_add_alias(tree, directory, name, file->alias);
+}
+
+static void add_list(struct shown_product *lister, node_id root, const struct product_list *list)
+{
+    for (size_t i = 0; i < list->n_files; i++)
+        add_file(lister, root, &list->files[i]);
+    for (size_t i = 0; i < list->n_hints; i++)
+        if (list->hints[i].place != NULL)
+            tree_add_place(lister->tree, list->hints[i].path, list->hints[i].place, list->hints[i].text);
+        else
+            tree_add_hint(lister->tree, list->hints[i].path, list->hints[i].text);
+}
+
 void product_files_add(struct tree *tree, const struct product *product)
 {
+    struct shown_product *shown = shown_of(tree, product);
     struct product_list list = {.arena = tree_arena(tree)};
-    const struct product_input input = {tree_checkpoint(tree), &tree_options(tree)->request};
-    bool is_offered = product->is_offered(&input, &list);
-    if (is_offered) {
-        struct shown *shown = show(tree, product);
-        node_id root = product->root != NULL ? tree_add_directory(tree, TREE_ROOT, product->root) : TREE_ROOT;
-        product->files(&input, &list);
-        for (size_t i = 0; i < list.n_files; i++)
-            add_file(shown, root, &list.files[i]);
+    struct error unsaid; /* the plan of a file says it */
+    node_id root = TREE_ROOT;
+    if (product->is_offered(&shown->input, &list)) {
+        bool needs_object = product->needs_object != NULL && product->needs_object(&shown->input);
+        root = product->root != NULL ? tree_add_directory(tree, TREE_ROOT, product->root) : TREE_ROOT;
+        product->files(&shown->input, needs_object ? object_of(shown, &unsaid) : NULL, &list);
     }
-    for (size_t i = 0; i < list.n_hints; i++)
-        tree_add_hint(tree, list.hints[i].path, list.hints[i].text);
+    add_list(shown, root, &list);
+}
+
+void hf_files_add_beside(struct tree *tree, node_id directory)
+{
+    struct shown_product *shown = shown_of(tree, &hf_product);
+    struct product_list list = {.arena = tree_arena(tree)};
+    hf_add_beside(&shown->input, "", &list);
+    add_list(shown, directory, &list);
+}
+
+void hf_files_add_template(struct tree *tree, node_id directory)
+{
+    struct shown_product *shown = shown_of(tree, &hf_product);
+    struct product_list list = {.arena = tree_arena(tree)};
+    hf_add_template(&shown->input, &list);
+    add_list(shown, directory, &list);
 }

@@ -346,7 +346,8 @@ static bool is_offered(const struct product_input *input, struct product_list *h
     return true;
 }
 
-static void list_files(const struct product_input *input, const void *made, struct product_list *list)
+static void list_files(const struct product_input *input, const void *made, const void *variant,
+                       struct product_list *list)
 {
     struct facts facts = facts_of(input->checkpoint);
     add_whole(input, "", list);

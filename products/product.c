@@ -1,5 +1,7 @@
 #include "products/product.h"
 
+#include "models/facts.h"
+
 void product_add(struct product_list *list, struct product_file file)
 {
     list->files = arena_grow(list->arena, list->files, list->n_files, sizeof *list->files);
@@ -16,4 +18,14 @@ void product_place(struct product_list *list, const char *path, const char *plac
 {
     product_hint(list, path, why);
     list->hints[list->n_hints - 1].place = place;
+}
+
+bool product_is_for_loaders(const struct product_input *input, struct product_list *hints)
+{
+    return facts_of(input->checkpoint).makes_directories;
+}
+
+bool product_needs_object(const struct product_input *input)
+{
+    return true;
 }

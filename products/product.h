@@ -60,13 +60,23 @@ void product_add(struct product_list *list, struct product_file file);
 void product_hint(struct product_list *list, const char *path, const char *text);
 void product_place(struct product_list *list, const char *path, const char *place, const char *why);
 
+/* When the files are listed: while the tree is made, or at the first look into the root or into a variant. */
+enum product_opening { OPENED_WITH_TREE, OPENED_AT_ROOT, OPENED_AT_VARIANT };
+
+/* Takes a variant: a directory in the root, or below it, "oneshot/W4A16"; copies the name. */
+typedef void product_found(void *context, const char *name, const void *variant, bool is_listed);
+
 struct product {
     const char *name;    /* "sdcpp" */
     const char *summary; /* for the documentation: "sdcpp/: a diffusion model in the GGUF files of ..." */
     const char *root;    /* the directory of all files; NULL: the root of the tree */
+    enum product_opening opened;
 
     /* Reports whether the checkpoint has such files; else says why not, if users may look for them. */
     bool (*is_offered)(const struct product_input *input, struct product_list *hints);
+
+    /* Finds the variants, which are static or in the arena; NULL: the files are in the root. */
+    void (*variants)(const struct product_input *input, struct arena *arena, product_found *found, void *context);
 
     /* Makes the object that the files share, in the arena, before the first is planned; NULL, with the reason. There is
      * no object if this is NULL. */
@@ -75,8 +85,8 @@ struct product {
     /* Reports whether the names of files follow from the object, which is then made before them; NULL: they do not. */
     bool (*needs_object)(const struct product_input *input);
 
-    /* Lists the files. `made` is NULL unless the object is needed and can be made. */
-    void (*files)(const struct product_input *input, const void *made, struct product_list *list);
+    /* Lists the files, of a variant. `made` is NULL unless the object is needed and can be made. */
+    void (*files)(const struct product_input *input, const void *made, const void *variant, struct product_list *list);
 
     /* The beginning of the note if there is no object, and its subject: "left out"; NULL: the reason stays with each
      * file. */
@@ -84,4 +94,10 @@ struct product {
     enum subject left_out_subject;
 };
 
-extern const struct product hf_product, sdcpp_product, whisper_product;
+/* For products that are directories which a loader opens: is_offered(). */
+bool product_is_for_loaders(const struct product_input *input, struct product_list *hints);
+
+/* For products whose files always depend on the object: needs_object(). */
+bool product_needs_object(const struct product_input *input);
+
+extern const struct product bitsandbytes_product, hf_product, sdcpp_product, whisper_product;

@@ -218,7 +218,8 @@ static bool is_offered(const struct product_input *input, struct product_list *h
     return is_read(input->checkpoint) && state_dict_of(input->checkpoint) != NULL;
 }
 
-static void list_files(const struct product_input *input, const void *made, struct product_list *list)
+static void list_files(const struct product_input *input, const void *made, const void *variant,
+                       struct product_list *list)
 {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         product_add(list, (struct product_file){.path = types[i].path, .make = make, .what = &types[i]});

@@ -159,18 +159,126 @@ static void add_list(struct shown_product *lister, node_id root, const struct pr
             tree_add_hint(lister->tree, list->hints[i].path, list->hints[i].text);
 }
 
+/* Lists files, and first makes the object if their names follow from it. */
+static void list_files(struct shown_product *shown, const void *variant, struct product_list *list)
+{
+    const struct product *product = shown->product;
+    struct error unsaid; /* the plan of a file says it */
+    bool needs_object = product->needs_object != NULL && product->needs_object(&shown->input);
+    product->files(&shown->input, needs_object ? object_of(shown, &unsaid) : NULL, variant, list);
+}
+
+/* A deferred directory: a variant. */
+struct shown_variant {
+    struct shown_product *of;
+    const void *variant;
+    struct once listed; /* a product_list */
+};
+
+static const void *make_list(void *context, struct arena *arena, struct error *error)
+{
+    const struct shown_variant *shown = context;
+    struct product_list *list = arena_alloc(arena, sizeof *list);
+    *list = (struct product_list){.arena = arena};
+    list_files(shown->of, shown->variant, list);
+    return list;
+}
+
+static void prepare_variant(void *context)
+{
+    struct shown_variant *shown = context;
+    const void *unused;
+    struct error unsaid;
+    once_get(&shown->listed, make_list, shown, &unused, &unsaid);
+}
+
+static void fill_variant(void *context, node_id directory)
+{
+    struct shown_variant *shown = context;
+    add_list(shown->of, directory, shown->listed.value);
+}
+
+static void release_variant(void *context)
+{
+    once_destroy(&((struct shown_variant *)context)->listed);
+}
+
+static node_id defer_variant(struct shown_product *shown, node_id root, const char *name, const void *variant)
+{
+    struct shown_variant *added = arena_alloc(tree_arena(shown->tree), sizeof *added);
+    added->of = shown;
+    added->variant = variant;
+    once_init(&added->listed);
+    tree_on_free(shown->tree, release_variant, added);
+    return tree_add_deferred(shown->tree, root, name, prepare_variant, fill_variant, added);
+}
+
+static void fill_files(struct shown_product *shown, node_id directory, const void *variant)
+{
+    struct product_list list = {.arena = tree_arena(shown->tree)};
+    list_files(shown, variant, &list);
+    add_list(shown, directory, &list);
+}
+
+/* The directory that a product's variants are added to. */
+struct variants {
+    struct shown_product *of;
+    node_id root;
+};
+
+static void add_variant(void *context, const char *name, const void *variant, bool is_listed)
+{
+    const struct variants *variants = context;
+    struct tree *tree = variants->of->tree;
+    const char *last;
+    node_id directory;
+    if (variants->of->product->opened == OPENED_AT_VARIANT) {
+        directory = defer_variant(variants->of, variants->root, name, variant);
+    } else {
+        directory = tree_add_path(tree, variants->root, arena_printf(tree_arena(tree), "%s/", name), &last);
+        fill_files(variants->of, directory, variant);
+    }
+    if (!is_listed)
+        tree_unlist(tree, directory);
+}
+
+static void fill(void *context, node_id root)
+{
+    struct shown_product *shown = context;
+    const struct product *product = shown->product;
+    if (product->variants != NULL)
+        product->variants(&shown->input, tree_arena(shown->tree), add_variant, &(struct variants){shown, root});
+    else
+        fill_files(shown, root, NULL);
+}
+
+/* Makes the object that the names in the root follow from. */
+static void prepare(void *context)
+{
+    struct shown_product *shown = context;
+    struct error unsaid;
+    object_of(shown, &unsaid);
+}
+
+static void add_root(struct shown_product *shown)
+{
+    const struct product *product = shown->product;
+    struct tree *tree = shown->tree;
+    bool needs_object = product->opened == OPENED_AT_ROOT && product->needs_object != NULL;
+    if (product->opened != OPENED_WITH_TREE)
+        tree_add_deferred(tree, TREE_ROOT, product->root, needs_object ? prepare : NULL, fill, shown);
+    else
+        fill(shown, product->root != NULL ? tree_add_directory(tree, TREE_ROOT, product->root) : TREE_ROOT);
+}
+
 void product_files_add(struct tree *tree, const struct product *product)
 {
     struct shown_product *shown = shown_of(tree, product);
-    struct product_list list = {.arena = tree_arena(tree)};
-    struct error unsaid; /* the plan of a file says it */
-    node_id root = TREE_ROOT;
-    if (product->is_offered(&shown->input, &list)) {
-        bool needs_object = product->needs_object != NULL && product->needs_object(&shown->input);
-        root = product->root != NULL ? tree_add_directory(tree, TREE_ROOT, product->root) : TREE_ROOT;
-        product->files(&shown->input, needs_object ? object_of(shown, &unsaid) : NULL, &list);
-    }
-    add_list(shown, root, &list);
+    struct product_list hints = {.arena = tree_arena(tree)};
+    bool is_offered = product->is_offered(&shown->input, &hints);
+    add_list(shown, TREE_ROOT, &hints);
+    if (is_offered)
+        add_root(shown);
 }
 
 void hf_files_add_beside(struct tree *tree, node_id directory)

@@ -247,7 +247,8 @@ static bool is_offered(const struct product_input *input, struct product_list *h
 }
 
 /* Where the source is one of these files, that file is the source itself. */
-static void list_files(const struct product_input *input, const void *made, struct product_list *list)
+static void list_files(const struct product_input *input, const void *made, const void *variant,
+                       struct product_list *list)
 {
     for (const struct whisper_file *row = whisper_files; row->path != NULL; row++) {
         struct product_file file = {.path = row->path, .make = make_file, .what = row};

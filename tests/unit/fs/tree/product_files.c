@@ -29,7 +29,8 @@ static enum outcome make_file(const struct product_input *input, const void *mad
     return made == input->checkpoint->tensors ? OK : FAILED;
 }
 
-static void list_files(const struct product_input *input, const void *made, struct product_list *list)
+static void list_files(const struct product_input *input, const void *made, const void *variant,
+                       struct product_list *list)
 {
     const struct tensor_set *set = input->checkpoint->tensors;
     for (size_t i = 0; i < set->n_tensors; i++) {

@@ -1,8 +1,21 @@
-#include "models/engines/bitsandbytes.h"
+/* bitsandbytes/TYPE/: directories that transformers loads with bitsandbytes: every linear module but the output head in
+ * 4 or 8 bits, as from_pretrained(quantization_config=BitsAndBytesConfig(...)) and save_pretrained() write them on a
+ * CPU.
+ *
+ * Weights are in one file, or in shards (models/huggingface/shards.h), whose number the first look into the directory
+ * finds. With double quantization, the text of a weight has a mean of all its blocks, whose length only reading them
+ * all tells: blanks fill it up, so that the file differs from transformers' in its texts.
+ *
+ * Source: transformers, integrations/bitsandbytes.py and quantizers/quantizer_bnb_*.py; bitsandbytes, functional.py
+ * (QuantState.as_dict()) and nn/modules.py. */
+#include "products/hf.h"
 
 #include "formats/json_write.h"
 #include "formats/safetensors/write.h"
 #include "models/config/saved_config.h"
+#include "models/engines/loaded.h"
+#include "models/facts.h"
+#include "models/huggingface/shards.h"
 #include "quant/bitsandbytes.h"
 #include "quant/bitsandbytes_nested.h"
 #include "quant/convert.h"
@@ -11,20 +24,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct bnb_type bnb_types[] = {
+static const struct type {
+    const char *name;        /* of its directory */
+    const float *levels;     /* of the codes of 4 bits (quant/bitsandbytes.h); NULL: 8 bits */
+    const char *levels_name; /* NULL: 8 bits */
+    bool is_double;          /* the largest magnitudes of blocks are quantized, too */
+} types[] = {
     {"nf4", bnb_nf4_levels, "nf4", false},
     {"fp4", bnb_fp4_levels, "fp4", false},
     {"int8", NULL, NULL, false},
     {"nf4-double", bnb_nf4_levels, "nf4", true},
     {"fp4-double", bnb_fp4_levels, "fp4", true},
-    {0},
 };
+enum { N_TYPES = sizeof types / sizeof *types };
 
 /* The parts that tensors are saved as, in the order of state_dict(). */
 
 struct maker {
     const struct loaded_model *model;
-    const struct bnb_type *type;
+    const struct type *type;
     struct arena *arena;
     const struct shards *shards; /* whose parts are wanted; NULL: all are */
     size_t shard;
@@ -86,7 +104,7 @@ static void put_nested(struct maker *maker, const char *name, const char *text_n
 static void put_4bit(struct maker *maker, const char *name, const struct view *matrix, const struct loaded_tensor *bias)
 {
     struct arena *arena = maker->arena;
-    const struct bnb_type *type = maker->type;
+    const struct type *type = maker->type;
     const struct view *maxima = view_bnb_maxima(arena, matrix);
     const char *text_name = arena_printf(arena, "%s.quant_state.bitsandbytes__%s", name, type->levels_name);
     const char *text = arena_printf(
@@ -130,7 +148,9 @@ static bool is_quantized(const struct loaded_tensor *tensor)
     return tensor->kind == LOADED_LINEAR || tensor->kind == LOADED_TRANSPOSED;
 }
 
-bool bnb_quantizes_any(const struct loaded_model *model, struct error *error)
+/* Fails if no weight of the model would be quantized: its directories would hold another kind of model than they say.
+ */
+static bool quantizes_any(const struct loaded_model *model, struct error *error)
 {
     for (size_t i = 0; i < model->n_tensors; i++)
         if (is_quantized(&model->tensors[i]))
@@ -139,8 +159,7 @@ bool bnb_quantizes_any(const struct loaded_model *model, struct error *error)
 }
 
 /* Returns how many parts put_tensor() puts. */
-static size_t count_parts(const struct bnb_type *type, const struct loaded_tensor *tensor,
-                          const struct loaded_tensor *bias)
+static size_t count_parts(const struct type *type, const struct loaded_tensor *tensor, const struct loaded_tensor *bias)
 {
     size_t n_quantized = type->levels == NULL ? 3 : type->is_double ? MOST_PARTS : 4;
     return is_quantized(tensor) ? n_quantized + (bias != NULL) : 1;
@@ -172,8 +191,9 @@ static const struct loaded_tensor *bias_after(const struct loaded_model *model, 
     return has_one ? next : NULL;
 }
 
-void bnb_artifact(const struct loaded_model *model, const struct bnb_type *type, const struct shards *shards,
-                  size_t shard, struct arena *arena, struct artifact *ret_artifact)
+/* Makes the artifact of a shard, or, if `shards` is NULL, of the whole model. */
+static void make_artifact(const struct loaded_model *model, const struct type *type, const struct shards *shards,
+                          size_t shard, struct arena *arena, struct artifact *ret_artifact)
 {
     struct maker maker = {.model = model, .type = type, .arena = arena, .shards = shards, .shard = shard};
     maker.artifact = ret_artifact;
@@ -197,7 +217,7 @@ void bnb_artifact(const struct loaded_model *model, const struct bnb_type *type,
 /* The shards. */
 
 /* Returns how many parameters transformers counts in a tensor: two in each byte of codes. */
-static uint64_t count_parameters(const struct bnb_type *type, const struct loaded_tensor *tensor)
+static uint64_t count_parameters(const struct type *type, const struct loaded_tensor *tensor)
 {
     uint64_t n = tensor->view->n_elements;
     if (shards_is_buffer(tensor->name))
@@ -205,12 +225,12 @@ static uint64_t count_parameters(const struct bnb_type *type, const struct loade
     return is_quantized(tensor) && type->levels != NULL ? (n + 1) / 2 * 2 : n;
 }
 
-bool bnb_plan_shards(const struct loaded_model *model, const struct bnb_type *type, uint64_t max_size,
-                     struct arena *arena, struct shards *ret_shards, struct error *error)
+static bool plan_shards(const struct loaded_model *model, const struct type *type, uint64_t max_size,
+                        struct arena *arena, struct shards *ret_shards, struct error *error)
 {
     struct arena *scratch = arena_new();
     struct artifact whole;
-    bnb_artifact(model, type, NULL, 0, scratch, &whole);
+    make_artifact(model, type, NULL, 0, scratch, &whole);
     struct shards shards = {.shard_of = arena_array(arena, whole.n_tensors, sizeof *shards.shard_of)};
     uint64_t *sizes = arena_array(scratch, whole.n_tensors, sizeof *sizes);
     for (size_t i = 0; i < whole.n_tensors; i++) {
@@ -234,12 +254,12 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct shards_entry *)a)->name, ((const struct shards_entry *)b)->name);
 }
 
-void bnb_write_index(const struct loaded_model *model, const struct bnb_type *type, const struct shards *shards,
-                     struct buffer *out)
+static void write_entries(const struct loaded_model *model, const struct type *type, const struct shards *shards,
+                          struct buffer *out)
 {
     struct arena *scratch = arena_new();
     struct artifact whole;
-    bnb_artifact(model, type, NULL, 0, scratch, &whole);
+    make_artifact(model, type, NULL, 0, scratch, &whole);
     struct shards_entry *entries = arena_array(scratch, whole.n_tensors, sizeof *entries);
     for (size_t i = 0; i < whole.n_tensors; i++) {
         const struct tensor *part = whole.tensors[i].tensor;
@@ -252,7 +272,7 @@ void bnb_write_index(const struct loaded_model *model, const struct bnb_type *ty
 }
 
 /* Returns {"quantization_config": ...}. */
-static struct json_document *describe(const struct bnb_type *type, struct error *error)
+static struct json_document *describe(const struct type *type, struct error *error)
 {
     struct buffer text = {0};
     struct json_writer writer = {.out = &text, .letters = JSON_ASCII};
@@ -276,15 +296,132 @@ static void put_document(const struct json_document *document, struct buffer *ou
     buffer_append_text(out, "\n");
 }
 
-bool bnb_write_config(const struct loaded_model *model, const struct bnb_type *type, struct buffer *out,
-                      struct error *error)
+/* The object: a model, and the shards of each type, or why it has none. */
+
+struct planned {
+    struct shards shards;
+    const char *refusal; /* NULL: none */
+};
+
+struct models {
+    const struct loaded_model *loaded;
+    struct planned planned[N_TYPES];
+};
+
+static const void *make_models(const struct product_input *input, struct arena *arena, struct error *error)
 {
+    struct models *made = arena_alloc(arena, sizeof *made);
+    uint64_t limit = input->request->shard_size != 0 ? input->request->shard_size : shards_usual_size;
+    const struct hf_model *plain = hf_model_of(input->checkpoint, error);
+    struct error refusal;
+    *made = (struct models){.loaded = plain != NULL ? loaded_model_new(arena, plain, error) : NULL};
+    if (made->loaded == NULL || !quantizes_any(made->loaded, error))
+        return NULL;
+    for (size_t i = 0; i < N_TYPES; i++)
+        if (!plan_shards(made->loaded, &types[i], limit, arena, &made->planned[i].shards, &refusal))
+            made->planned[i].refusal = arena_strdup(arena, refusal.message);
+    return made;
+}
+
+/* The files. */
+
+struct file {
+    const struct type *type;
+    size_t shard;
+};
+
+/* Returns the shards of a type; NULL: it has one file. */
+static const struct shards *shards_of(const struct models *models, const struct type *type)
+{
+    const struct planned *planned = &models->planned[type - types];
+    return planned->refusal == NULL && planned->shards.n_shards > 1 ? &planned->shards : NULL;
+}
+
+static enum outcome make_weights(const struct product_input *input, const void *made, const void *what,
+                                 struct arena *arena, struct artifact *ret_artifact, struct error *error)
+{
+    const struct models *models = made;
+    const struct file *file = what;
+    const char *refusal = models->planned[file->type - types].refusal;
+    if (refusal != NULL) {
+        error_set(error, "%s", refusal);
+        return REPORTED;
+    }
+    make_artifact(models->loaded, file->type, shards_of(models, file->type), file->shard, arena, ret_artifact);
+    return OK;
+}
+
+static enum outcome write_index(const struct product_input *input, const void *made, const void *type,
+                                struct buffer *out, struct error *error)
+{
+    const struct models *models = made;
+    write_entries(models->loaded, type, shards_of(models, type), out);
+    return OK;
+}
+
+static enum outcome write_config(const struct product_input *input, const void *made, const void *type,
+                                 struct buffer *out, struct error *error)
+{
+    const struct loaded_model *model = ((const struct models *)made)->loaded;
     struct json_document *more = describe(type, error), *config = NULL;
     if (more != NULL)
         config = saved_config(json_root(model->config), model->dtype_name, json_root(more), error);
     if (config != NULL)
         put_document(config, out);
     json_free(more);
+    bool is_written = config != NULL;
     json_free(config);
-    return config != NULL;
+    return is_written ? OK : REPORTED;
 }
+
+static enum outcome write_generation_config(const struct product_input *input, const void *made, const void *type,
+                                            struct buffer *out, struct error *error)
+{
+    const struct loaded_model *model = ((const struct models *)made)->loaded;
+    return loaded_write_generation_config(model, TRANSFORMERS_4, out, error) ? OK : REPORTED;
+}
+
+/* Adds the weights of a type. Without models they are one file, whose plan gives the reason. */
+static void add_weights(const struct models *models, const struct type *type, struct product_list *list)
+{
+    const struct shards one = {.n_shards = 1}, *planned = models != NULL ? shards_of(models, type) : NULL;
+    const struct shards *shards = planned != NULL ? planned : &one;
+    struct file *files = arena_array(list->arena, shards->n_shards, sizeof *files);
+    for (size_t i = 0; i < shards->n_shards; i++) {
+        char name[SHARDS_NAME];
+        files[i] = (struct file){type, i};
+        const char *path = arena_strdup(list->arena, shards_name(shards, i, name));
+        product_add(list, (struct product_file){.path = path, .make = make_weights, .what = &files[i]});
+    }
+    if (planned != NULL)
+        product_add(list,
+                    (struct product_file){.path = "model.safetensors.index.json", .write = write_index, .what = type});
+}
+
+static void list_files(const struct product_input *input, const void *made, const void *type, struct product_list *list)
+{
+    add_weights(made, type, list);
+    product_add(list, (struct product_file){.path = "config.json", .write = write_config, .what = type});
+    if (facts_of(input->checkpoint).keys == NULL)
+        product_add(list, (struct product_file){.path = "generation_config.json", .write = write_generation_config});
+    hf_add_template(input, list);
+    hf_add_beside(input, "", list);
+}
+
+static void find_types(const struct product_input *input, struct arena *arena, product_found *found, void *context)
+{
+    for (size_t i = 0; i < N_TYPES; i++)
+        found(context, types[i].name, &types[i], !types[i].is_double);
+}
+
+const struct product bitsandbytes_product = {
+    .name = "bitsandbytes",
+    .summary = "bitsandbytes/TYPE/: the model in 4 or 8 bits for transformers",
+    .root = "bitsandbytes",
+    .opened = OPENED_AT_ROOT,
+    .is_offered = product_is_for_loaders,
+    .variants = find_types,
+    .make = make_models,
+    .needs_object = product_needs_object,
+    .files = list_files,
+};

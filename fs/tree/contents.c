@@ -2,8 +2,7 @@
 
 extern const struct content adapter_files_content, cache_tag_files_content, component_files_content,
     diffusers_files_content, engine_files_content, gguf_files_content, layout_files_content, library_files_content,
-    metadata_file_content, mlx_files_content, mmproj_files_content, side_files_content, single_file_files_content,
-    tensor_files_content;
+    metadata_file_content, mmproj_files_content, side_files_content, single_file_files_content, tensor_files_content;
 
 #define PRODUCT(row)                                                                                                   \
     &(const struct content)                                                                                            \
@@ -24,7 +23,7 @@ const struct content *const contents[] = {
     PRODUCT(hf_product),
     &layout_files_content,
     &engine_files_content,
-    &mlx_files_content,
+    PRODUCT(mlx_product),
     PRODUCT(bitsandbytes_product),
     &tensor_files_content,
     &component_files_content,

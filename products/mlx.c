@@ -1,4 +1,12 @@
-#include "models/engines/mlx.h"
+/* mlx/VARIANT/: directories for MLX: a model as mlx_lm.convert writes it on a CPU, quantized or not.
+ *
+ * The tensors are those of mlx-lm's class for the model (mlx_families.h), in shards; an index; config.json with the
+ * parameters of the quantization; a card. A variant is what the options of mlx_lm.convert choose. The first look into
+ * one finds the number of its shards.
+ *
+ * Source: mlx-lm, mlx_lm/convert.py and mlx_lm/utils.py: load_config(), quantize_model(), save_model(), save_config(),
+ * create_model_card(); mlx, python/mlx/nn/layers/quantized.py. */
+#include "products/hf.h"
 
 #include "formats/documents.h"
 #include "formats/json_write.h"
@@ -8,7 +16,9 @@
 #include "models/engines/mlx_families.h"
 #include "models/engines/mlx_modules.h"
 #include "models/engines/mlx_tensors.h"
+#include "models/huggingface/hf_model.h"
 #include "quant/convert.h"
+#include "quant/grouped.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,11 +29,28 @@ static const char affine[] = "affine", mxfp4[] = "mxfp4", mxfp8[] = "mxfp8", nvf
 
 /* Variants. */
 
+/* A way to quantize, or not: --q-mode with --q-bits, or --quant-predicate. */
+struct mlx_mode {
+    const char *name;  /* "4bit" */
+    const char *mode;  /* "affine", as config.json names it; NULL: nothing is quantized */
+    uint8_t bits;      /* the fewer ones of a recipe */
+    uint8_t high_bits; /* those of modules that a recipe spares; 0: no recipe */
+    uint8_t columns;   /* of a group, unless the variant names others */
+    const char *dtype; /* the type of all tensors, for a mode that is named by it; NULL: see the variant */
+    bool is_common;    /* listed, without further options; the others are found by name */
+};
+
+struct mlx_variant {
+    const struct mlx_mode *mode;
+    uint8_t columns;   /* --q-group-size; 0: not given */
+    const char *dtype; /* --dtype, as mlx names it: "float16"; NULL: not given */
+};
+
 #define BITS(n, is_common)                                                                                             \
     {                                                                                                                  \
 #n "bit", affine, n, 0, 64, NULL, is_common                                                                    \
     }
-const struct mlx_mode mlx_modes[] = {
+static const struct mlx_mode mlx_modes[] = {
     {"plain", NULL, 0, 0, 0, NULL, true},
     {"f16", NULL, 0, 0, 0, "float16", false},
     {"bf16", NULL, 0, 0, 0, "bfloat16", true},
@@ -54,7 +81,7 @@ static const struct suffix_of_dtype {
 };
 enum { N_DTYPES = sizeof dtypes_of_mlx / sizeof *dtypes_of_mlx };
 
-void mlx_each_variant(mlx_found *found, void *context)
+static void find_variants(const struct product_input *input, struct arena *arena, product_found *found, void *context)
 {
     static const uint8_t columns[] = {0, 32, 64, 128};
     enum { NAME = 64 };
@@ -67,12 +94,14 @@ void mlx_each_variant(mlx_found *found, void *context)
                 snprintf(group, sizeof group, "-g%u", (unsigned)columns[i]);
                 snprintf(name, sizeof name, "%s%s%s", mode->name, columns[i] != 0 ? group : "",
                          dtypes_of_mlx[k].suffix);
-                found(context, name, &variant);
+                bool is_listed = mode->is_common && columns[i] == 0 && variant.dtype == mode->dtype;
+                found(context, name, arena_copy(arena, &variant, sizeof variant), is_listed);
             }
 }
 
 /* The model. */
 
+/* A model's tensors as the class of mlx-lm has them, before they are quantized: the same for all variants. */
 struct mlx_model {
     const struct hf_model *model;
     const struct mlx_family *family;
@@ -161,10 +190,11 @@ static bool set_unknown(const struct json *config, struct error *error)
     return error_set(error, "mlx-lm's class for the model type '%.100s' is not supported", type);
 }
 
-struct mlx_model *mlx_model_new(struct arena *arena, const struct hf_model *model, struct error *error)
+static const void *make_model(const struct product_input *input, struct arena *arena, struct error *error)
 {
     struct mlx_model *made = arena_alloc(arena, sizeof *made);
-    struct json_document *document = read_config(model, error);
+    const struct hf_model *model = hf_model_of(input->checkpoint, error);
+    struct json_document *document = model != NULL ? read_config(model, error) : NULL;
     if (document == NULL)
         return NULL;
     const struct json *config = json_root(document);
@@ -360,54 +390,64 @@ static bool make_output(const struct mlx_model *model, const struct mlx_variant 
     return good;
 }
 
-size_t mlx_shards(const struct mlx_model *model, const struct mlx_variant *variant, struct error *error)
+/* Returns the number of shards; one if the model cannot be quantized so, for the reason that its plan gives. */
+static size_t count_shards(const struct mlx_model *model, const struct mlx_variant *variant)
 {
     struct output output = {.model = model, .variant = variant};
-    if (!fits_recipe(model, variant, error))
-        return 0;
+    struct error unsaid;
+    if (!fits_recipe(model, variant, &unsaid))
+        return 1;
     const struct dtype *cast = cast_of(model, variant);
     for (size_t i = 0; i < model->tensors.n_tensors; i++)
         add_sizes(&output, cast, &model->tensors.tensors[i]);
-    return output.n_shards;
+    return output.n_shards > 0 ? output.n_shards : 1;
 }
 
-const char *mlx_shard_name(size_t shard, size_t n_shards, char out[MLX_SHARD_NAME])
+/* Writes the name of a shard; returns `out`. */
+enum { SHARD_NAME = 64 };
+static const char *name_shard(size_t shard, size_t n_shards, char out[SHARD_NAME])
 {
     if (n_shards > 1)
-        snprintf(out, MLX_SHARD_NAME, "model-%05zu-of-%05zu.safetensors", shard + 1, n_shards);
+        snprintf(out, SHARD_NAME, "model-%05zu-of-%05zu.safetensors", shard + 1, n_shards);
     else
         strcpy(out, "model.safetensors");
     return out;
 }
 
-bool mlx_artifact(const struct mlx_model *model, const struct mlx_variant *variant, size_t shard, struct arena *arena,
-                  struct artifact *ret_artifact, struct error *error)
+struct shard {
+    const struct mlx_variant *variant;
+    size_t number;
+};
+
+static enum outcome make_shard(const struct product_input *input, const void *made, const void *what,
+                               struct arena *arena, struct artifact *ret_artifact, struct error *error)
 {
+    const struct shard *shard = what;
     struct output output;
-    if (!make_output(model, variant, arena, &output, error))
-        return false;
+    if (!make_output(made, shard->variant, arena, &output, error))
+        return REPORTED;
     *ret_artifact = (struct artifact){.container = &mlx_container};
     artifact_reserve(ret_artifact, output.n_tensors);
     ret_artifact->n_tensors = 0;
     for (size_t i = 0; i < output.n_tensors; i++)
-        if (output.shards[i] == shard)
+        if (output.shards[i] == shard->number)
             ret_artifact->tensors[ret_artifact->n_tensors++] =
                 (struct artifact_tensor){&output.tensors[i], encoding_of(output.tensors[i].dtype)};
-    return true;
+    return OK;
 }
 
 /* Documents. */
 
 enum { INDENT = 4 };
 
-bool mlx_write_index(const struct mlx_model *model, const struct mlx_variant *variant, struct buffer *out,
-                     struct error *error)
+static enum outcome write_index(const struct product_input *input, const void *made, const void *variant,
+                                struct buffer *out, struct error *error)
 {
     struct json_writer writer = {.out = out, .letters = JSON_ASCII, .width = INDENT};
     struct arena *arena = arena_new();
     struct output output;
-    char name[MLX_SHARD_NAME];
-    bool good = make_output(model, variant, arena, &output, error);
+    char name[SHARD_NAME];
+    bool good = make_output(made, variant, arena, &output, error);
     if (good) {
         uint32_t *by_name = tensors_by_name(output.tensors, output.n_tensors);
         json_put_template(&writer, "{'metadata': {'total_size': %u, 'total_parameters': %u}, 'weight_map': {",
@@ -415,14 +455,14 @@ bool mlx_write_index(const struct mlx_model *model, const struct mlx_variant *va
         for (size_t i = 0; i < output.n_tensors; i++) {
             const struct tensor *tensor = &output.tensors[by_name[i]];
             json_put_key(&writer, tensor->name, tensor->name_length);
-            json_put_text(&writer, NULL, mlx_shard_name(output.shards[by_name[i]], output.n_shards, name));
+            json_put_text(&writer, NULL, name_shard(output.shards[by_name[i]], output.n_shards, name));
         }
         json_end(&writer);
         json_end(&writer);
         free(by_name);
     }
     arena_free(arena);
-    return good;
+    return good ? OK : REPORTED;
 }
 
 static void put_columns(struct json_writer *writer, unsigned columns)
@@ -499,21 +539,55 @@ static struct json_document *changed_config(const struct mlx_model *model, struc
     return config;
 }
 
-bool mlx_write_config(const struct mlx_model *model, const struct mlx_variant *variant, struct buffer *out,
-                      struct error *error)
+static enum outcome write_config(const struct product_input *input, const void *made, const void *variant,
+                                 struct buffer *out, struct error *error)
 {
     static const char *const removed[] = {"_name_or_path", "vision_config", NULL};
-    struct json_document *config = changed_config(model, error);
-    struct json_document *more = config != NULL ? describe(model, variant, error) : NULL;
+    struct json_document *config = changed_config(made, error);
+    struct json_document *more = config != NULL ? describe(made, variant, error) : NULL;
     if (more != NULL)
         json_put_by_key(&(struct json_writer){.out = out, .letters = JSON_ASCII, .width = INDENT}, json_root(config),
                         json_root(more), removed);
+    bool is_written = more != NULL;
     json_free(config);
     json_free(more);
-    return more != NULL;
+    return is_written ? OK : REPORTED;
 }
 
-void mlx_write_card(struct buffer *out)
+static enum outcome write_card(const struct product_input *input, const void *made, const void *variant,
+                               struct buffer *out, struct error *error)
 {
     buffer_append_text(out, "---\nlanguage: en\nlibrary_name: mlx\npipeline_tag: text-generation\ntags:\n- mlx\n---\n");
+    return OK;
 }
+
+static void list_files(const struct product_input *input, const void *made, const void *variant,
+                       struct product_list *list)
+{
+    size_t n_shards = made != NULL ? count_shards(made, variant) : 1;
+    struct shard *shards = arena_array(list->arena, n_shards, sizeof *shards);
+    for (size_t i = 0; i < n_shards; i++) {
+        char name[SHARD_NAME];
+        shards[i] = (struct shard){variant, i};
+        const char *path = arena_strdup(list->arena, name_shard(i, n_shards, name));
+        product_add(list, (struct product_file){.path = path, .make = make_shard, .what = &shards[i]});
+    }
+    product_add(list,
+                (struct product_file){.path = "model.safetensors.index.json", .write = write_index, .what = variant});
+    product_add(list, (struct product_file){.path = "config.json", .write = write_config, .what = variant});
+    product_add(list, (struct product_file){.path = "README.md", .write = write_card});
+    hf_add_template(input, list);
+    hf_add_beside(input, "", list);
+}
+
+const struct product mlx_product = {
+    .name = "mlx",
+    .summary = "mlx/VARIANT/: the model as mlx_lm.convert writes it, quantized or not",
+    .root = "mlx",
+    .opened = OPENED_AT_VARIANT,
+    .is_offered = product_is_for_loaders,
+    .variants = find_variants,
+    .make = make_model,
+    .needs_object = product_needs_object,
+    .files = list_files,
+};

@@ -1,4 +1,4 @@
-#include "models/engines/compressed_tensors.h"
+#include "models/engines/ct_model.h"
 
 #define ROW                                                                                                            \
     {                                                                                                                  \

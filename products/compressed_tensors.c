@@ -1,7 +1,23 @@
-#include "models/engines/ct_model.h"
+/* compressed-tensors/SCHEME/: directories for vLLM and SGLang: a model quantized from its weights alone, as
+ * llmcompressor writes it. A scheme is a row of the table.
+ *
+ * model_free_ptq keeps the files of the source, or of hf/ if the source is not made of safetensors files: each with the
+ * same tensors, in which every weight of a linear module becomes codes and scales; an index; config.json with the
+ * scheme. All other files are the source's own.
+ *
+ * oneshot() quantizes the model that transformers loads, and saves it in one file, with recipe.yaml: oneshot/SCHEME/. A
+ * config.json without "tie_word_embeddings" or a dtype is replaced by that of transformers 5; this one is the source's
+ * even then.
+ *
+ * Source: llmcompressor, entrypoints/model_free/, transformers/compression/compressed_tensors_utils.py, recipe/;
+ * compressed-tensors, quantization/quant_scheme.py, quantization/utils/helpers.py and compressors/. */
+#include "products/hf.h"
 
 #include "formats/json_write.h"
 #include "formats/safetensors/write.h"
+#include "models/engines/ct_model.h"
+#include "models/facts.h"
+#include "models/shown_tensors.h"
 #include "quant/convert.h"
 
 #include <inttypes.h>
@@ -135,8 +151,9 @@ static bool fits_file(const struct artifact *artifact, struct error *error)
                                      size);
 }
 
-bool ct_artifact(const struct ct_model *model, const struct ct_scheme *scheme, size_t file, struct arena *arena,
-                 struct artifact *ret_artifact, struct error *error)
+/* Makes the artifact of a file. Fails, with the reason, if the model cannot be quantized by the scheme. */
+static bool make_artifact(const struct ct_model *model, const struct ct_scheme *scheme, size_t file,
+                          struct arena *arena, struct artifact *ret_artifact, struct error *error)
 {
     enum { MOST_PARTS = 4 };
     struct artifact artifact = {.container = &safetensors_container};
@@ -198,15 +215,16 @@ static void put_index(const struct ct_model *model, const struct index *index, s
     free(by_name);
 }
 
-bool ct_write_index(const struct ct_model *model, const struct ct_scheme *scheme, struct buffer *out,
-                    struct error *error)
+static enum outcome write_index(const struct product_input *input, const void *made, const void *scheme,
+                                struct buffer *out, struct error *error)
 {
+    const struct ct_model *model = made;
     struct artifact *artifacts = memory_alloc((model->n_files + 1) * sizeof *artifacts);
     struct arena *arena = arena_new();
     struct index index = {0};
     size_t n_artifacts = 0, n_tensors = 0;
     while (n_artifacts < model->n_files &&
-           ct_artifact(model, scheme, n_artifacts, arena, &artifacts[n_artifacts], error))
+           make_artifact(model, scheme, n_artifacts, arena, &artifacts[n_artifacts], error))
         n_tensors += artifacts[n_artifacts++].n_tensors;
     bool good = n_artifacts == model->n_files;
     index.tensors = memory_alloc((n_tensors + 1) * sizeof *index.tensors);
@@ -221,7 +239,7 @@ bool ct_write_index(const struct ct_model *model, const struct ct_scheme *scheme
         artifact_free(&artifacts[i]);
     free(artifacts);
     arena_free(arena);
-    return good;
+    return good ? OK : REPORTED;
 }
 
 static void put_numbers(struct json_writer *writer, const char *key, const struct ct_scheme *scheme,
@@ -277,9 +295,10 @@ static struct json_document *describe(const struct ct_model *model, const struct
     return document;
 }
 
-bool ct_write_config(const struct ct_model *model, const struct ct_scheme *scheme, struct buffer *out,
-                     struct error *error)
+static enum outcome write_config(const struct product_input *input, const void *made, const void *scheme,
+                                 struct buffer *out, struct error *error)
 {
+    const struct ct_model *model = made;
     struct json_document *config, *more = describe(model, scheme, error);
     bool good = more != NULL && ct_read_config(model->model, &config, error);
     if (good && config == NULL)
@@ -288,5 +307,138 @@ bool ct_write_config(const struct ct_model *model, const struct ct_scheme *schem
         json_put_sorted(&(struct json_writer){.out = out, .letters = JSON_ASCII}, json_root(config), json_root(more));
     json_free(good ? config : NULL);
     json_free(more);
-    return good;
+    return good ? OK : REPORTED;
 }
+
+static enum outcome write_recipe(const struct product_input *input, const void *made, const void *scheme,
+                                 struct buffer *out, struct error *error)
+{
+    return ct_write_recipe(made, scheme, out, error) ? OK : REPORTED;
+}
+
+static enum outcome write_generation_config(const struct product_input *input, const void *made, const void *scheme,
+                                            struct buffer *out, struct error *error)
+{
+    return ct_write_generation_config(made, out, error) ? OK : REPORTED;
+}
+
+/* The files. */
+
+struct file {
+    const struct ct_scheme *scheme;
+    size_t number;
+};
+
+static enum outcome make_file(const struct product_input *input, const void *made, const void *what,
+                              struct arena *arena, struct artifact *ret_artifact, struct error *error)
+{
+    const struct file *file = what;
+    return make_artifact(made, file->scheme, file->number, arena, ret_artifact, error) ? OK : REPORTED;
+}
+
+static bool keeps_files(const struct checkpoint *checkpoint)
+{
+    return ct_keeps_files(checkpoint, shown_tensors_of(checkpoint)->unpacked != NULL);
+}
+
+static const void *make_model(const struct product_input *input, struct arena *arena, struct error *error)
+{
+    const struct hf_model *model = hf_model_of(input->checkpoint, error);
+    bool keeps = keeps_files(input->checkpoint);
+    return model != NULL ? ct_model_new(arena, model, keeps, input->request->ignored_modules, error) : NULL;
+}
+
+static const void *load_model(const struct product_input *input, struct arena *arena, struct error *error)
+{
+    const struct hf_model *model = hf_model_of(input->checkpoint, error);
+    return model != NULL ? ct_model_load(arena, model, input->request->ignored_modules, error) : NULL;
+}
+
+/* The model of oneshot/, whose files the other product lists. */
+static const struct product oneshot_product = {.name = "oneshot", .make = load_model};
+
+/* Adds the weights: an index may name shards in folders. */
+static void add_weights(const struct checkpoint *checkpoint, const struct ct_scheme *scheme, struct product_list *list)
+{
+    bool keeps = keeps_files(checkpoint);
+    size_t n_files = keeps ? checkpoint->n_sources : 1;
+    struct file *files = arena_array(list->arena, n_files, sizeof *files);
+    for (size_t i = 0; i < n_files; i++) {
+        files[i] = (struct file){scheme, i};
+        const char *path = keeps ? source_name(checkpoint->sources[i]) : "model.safetensors";
+        product_add(list, (struct product_file){.path = path, .make = make_file, .what = &files[i]});
+    }
+    product_add(list,
+                (struct product_file){.path = "model.safetensors.index.json", .write = write_index, .what = scheme});
+    product_add(list, (struct product_file){.path = "config.json", .write = write_config, .what = scheme});
+}
+
+static void add_oneshot(struct product_list *list, const char *path, product_writer *write,
+                        const struct ct_scheme *scheme)
+{
+    product_add(list, (struct product_file){.path = path, .write = write, .what = scheme, .of = &oneshot_product});
+}
+
+static void list_oneshot(const struct product_input *input, const struct ct_scheme *scheme, struct product_list *list)
+{
+    const struct file whole = {scheme, 0};
+    product_add(list, (struct product_file){
+                          .path = "model.safetensors",
+                          .make = make_file,
+                          .what = arena_copy(list->arena, &whole, sizeof whole),
+                          .of = &oneshot_product,
+                      });
+    add_oneshot(list, "recipe.yaml", write_recipe, scheme);
+    if (facts_of(input->checkpoint).keys == NULL)
+        add_oneshot(list, "generation_config.json", write_generation_config, scheme);
+    hf_add_template(input, list);
+    add_oneshot(list, "config.json", write_config, scheme);
+}
+
+/* A way to quantize by a scheme; none in oneshot/ itself. */
+struct way {
+    const struct ct_scheme *scheme;
+    bool is_oneshot;
+};
+
+static void list_files(const struct product_input *input, const void *made, const void *variant,
+                       struct product_list *list)
+{
+    const struct way *way = variant;
+    if (way->scheme == NULL)
+        return;
+    if (way->is_oneshot)
+        list_oneshot(input, way->scheme, list);
+    else
+        add_weights(input->checkpoint, way->scheme, list);
+    hf_add_beside(input, "", list);
+}
+
+static void find_ways(struct arena *arena, bool is_oneshot, product_found *found, void *context)
+{
+    for (const struct ct_scheme *scheme = ct_schemes; scheme->name != NULL; scheme++) {
+        const struct way way = {scheme, is_oneshot};
+        const char *name = is_oneshot ? arena_printf(arena, "oneshot/%s", scheme->name) : scheme->name;
+        found(context, name, arena_copy(arena, &way, sizeof way), !scheme->is_rare);
+    }
+}
+
+/* Finds the schemes, and those of oneshot/, which is not listed: it has the same weights once more. */
+static void find_variants(const struct product_input *input, struct arena *arena, product_found *found, void *context)
+{
+    static const struct way none = {NULL, true};
+    find_ways(arena, false, found, context);
+    found(context, "oneshot", &none, false);
+    find_ways(arena, true, found, context);
+}
+
+const struct product compressed_tensors_product = {
+    .name = "engines",
+    .summary = "compressed-tensors/SCHEME/: the model quantized for vLLM and SGLang",
+    .root = "compressed-tensors",
+    .opened = OPENED_AT_ROOT,
+    .is_offered = product_is_for_loaders,
+    .variants = find_variants,
+    .make = make_model,
+    .files = list_files,
+};

@@ -398,7 +398,8 @@ static void add_weights(const struct models *models, const struct type *type, st
                     (struct product_file){.path = "model.safetensors.index.json", .write = write_index, .what = type});
 }
 
-static void list_files(const struct product_input *input, const void *made, const void *type, struct product_list *list)
+static bool list_files(const struct product_input *input, const void *made, const void *type, struct product_list *list,
+                       struct error *error)
 {
     add_weights(made, type, list);
     product_add(list, (struct product_file){.path = "config.json", .write = write_config, .what = type});
@@ -406,6 +407,7 @@ static void list_files(const struct product_input *input, const void *made, cons
         product_add(list, (struct product_file){.path = "generation_config.json", .write = write_generation_config});
     hf_add_template(input, list);
     hf_add_beside(input, "", list);
+    return true;
 }
 
 static void find_types(const struct product_input *input, struct arena *arena, product_found *found, void *context)

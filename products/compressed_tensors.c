@@ -401,17 +401,18 @@ struct way {
     bool is_oneshot;
 };
 
-static void list_files(const struct product_input *input, const void *made, const void *variant,
-                       struct product_list *list)
+static bool list_files(const struct product_input *input, const void *made, const void *variant,
+                       struct product_list *list, struct error *error)
 {
     const struct way *way = variant;
     if (way->scheme == NULL)
-        return;
+        return true;
     if (way->is_oneshot)
         list_oneshot(input, way->scheme, list);
     else
         add_weights(input->checkpoint, way->scheme, list);
     hf_add_beside(input, "", list);
+    return true;
 }
 
 static void find_ways(struct arena *arena, bool is_oneshot, product_found *found, void *context)

@@ -346,8 +346,8 @@ static bool is_offered(const struct product_input *input, struct product_list *h
     return true;
 }
 
-static void list_files(const struct product_input *input, const void *made, const void *variant,
-                       struct product_list *list)
+static bool list_files(const struct product_input *input, const void *made, const void *variant,
+                       struct product_list *list, struct error *error)
 {
     struct facts facts = facts_of(input->checkpoint);
     add_whole(input, "", list);
@@ -358,6 +358,7 @@ static void list_files(const struct product_input *input, const void *made, cons
         add_rebuilt(facts.keys, "hf/", list);
         explain_rebuilt(input->checkpoint, list);
     }
+    return true;
 }
 
 const struct product hf_product = {

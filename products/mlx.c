@@ -561,8 +561,8 @@ static enum outcome write_card(const struct product_input *input, const void *ma
     return OK;
 }
 
-static void list_files(const struct product_input *input, const void *made, const void *variant,
-                       struct product_list *list)
+static bool list_files(const struct product_input *input, const void *made, const void *variant,
+                       struct product_list *list, struct error *error)
 {
     size_t n_shards = made != NULL ? count_shards(made, variant) : 1;
     struct shard *shards = arena_array(list->arena, n_shards, sizeof *shards);
@@ -578,6 +578,7 @@ static void list_files(const struct product_input *input, const void *made, cons
     product_add(list, (struct product_file){.path = "README.md", .write = write_card});
     hf_add_template(input, list);
     hf_add_beside(input, "", list);
+    return true;
 }
 
 const struct product mlx_product = {

@@ -23,10 +23,12 @@ typedef enum outcome product_maker(const struct product_input *input, const void
 typedef enum outcome product_writer(const struct product_input *input, const void *made, const void *what,
                                     struct buffer *out, struct error *error);
 
-/* A file: one of make, write, source and side; write may have a side file, too, which the text is made from. */
+/* A file: one of make, artifact, write, source and side; write may have a side file, too, which the text is made from.
+ */
 struct product_file {
     const char *path; /* below the product's root; with a '/' at its end a directory, which may stay empty */
     product_maker *make;
+    const struct artifact *artifact; /* in the list's arena; not for artifact_free() */
     product_writer *write;
     struct source *source;                  /* a weights file of the checkpoint, which it shows unchanged */
     const struct side_file *side;           /* of the checkpoint, which it shows unchanged */
@@ -85,8 +87,10 @@ struct product {
     /* Reports whether the names of files follow from the object, which is then made before them; NULL: they do not. */
     bool (*needs_object)(const struct product_input *input);
 
-    /* Lists the files, of a variant. `made` is NULL unless the object is needed and can be made. */
-    void (*files)(const struct product_input *input, const void *made, const void *variant, struct product_list *list);
+    /* Lists the files, of a variant. `made` is NULL unless the object is needed and can be made. Fails the whole tree,
+     * if the files are listed with it: only for what the user asked for by name. */
+    bool (*files)(const struct product_input *input, const void *made, const void *variant, struct product_list *list,
+                  struct error *error);
 
     /* The beginning of the note if there is no object, and its subject: "left out"; NULL: the reason stays with each
      * file. */
@@ -100,5 +104,5 @@ bool product_is_for_loaders(const struct product_input *input, struct product_li
 /* For products whose files always depend on the object: needs_object(). */
 bool product_needs_object(const struct product_input *input);
 
-extern const struct product bitsandbytes_product, compressed_tensors_product, hf_product, mlx_product, sdcpp_product,
-    whisper_product;
+extern const struct product bitsandbytes_product, compressed_tensors_product, hf_product, layouts_product, mlx_product,
+    sdcpp_product, whisper_product;

@@ -218,11 +218,12 @@ static bool is_offered(const struct product_input *input, struct product_list *h
     return is_read(input->checkpoint) && state_dict_of(input->checkpoint) != NULL;
 }
 
-static void list_files(const struct product_input *input, const void *made, const void *variant,
-                       struct product_list *list)
+static bool list_files(const struct product_input *input, const void *made, const void *variant,
+                       struct product_list *list, struct error *error)
 {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         product_add(list, (struct product_file){.path = types[i].path, .make = make, .what = &types[i]});
+    return true;
 }
 
 const struct product sdcpp_product = {

@@ -22,7 +22,7 @@ struct content {
 extern const struct content *const contents[];
 
 /* Adds the files of a product, if it is offered. */
-void product_files_add(struct tree *tree, const struct product *product);
+bool product_files_add(struct tree *tree, const struct product *product, struct error *error);
 
 /* Returns a tree that holds only its root, for tree_new(), which adds all contents. */
 struct tree *tree_empty(const struct checkpoint *checkpoint, const struct content_options *options);

@@ -1,8 +1,8 @@
 #include "fs/tree/content.h"
 
 extern const struct content adapter_files_content, cache_tag_files_content, component_files_content,
-    diffusers_files_content, gguf_files_content, layout_files_content, library_files_content, metadata_file_content,
-    mmproj_files_content, side_files_content, single_file_files_content, tensor_files_content;
+    diffusers_files_content, gguf_files_content, library_files_content, metadata_file_content, mmproj_files_content,
+    side_files_content, single_file_files_content, tensor_files_content;
 
 #define PRODUCT(row)                                                                                                   \
     &(const struct content)                                                                                            \
@@ -21,7 +21,7 @@ const struct content *const contents[] = {
     PRODUCT(sdcpp_product),
     &diffusers_files_content,
     PRODUCT(hf_product),
-    &layout_files_content,
+    PRODUCT(layouts_product),
     PRODUCT(compressed_tensors_product),
     PRODUCT(mlx_product),
     PRODUCT(bitsandbytes_product),

@@ -1,11 +1,9 @@
 /* Products as files of a tree. The first plan that needs it makes the object that a product's files share. */
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
-#include "fs/tree/hf_files.h"
 #include "fs/tree/nodes.h"
 
 #include "formats/once.h"
-#include "products/hf.h"
 
 #include <string.h>
 
@@ -55,6 +53,12 @@ static struct origin origin_of(const struct shown_file *shown)
         return origin_of_side_file(checkpoint, shown->file.side);
     bool of_weights = shown->file.source != NULL || shown->file.of_weights;
     return of_weights ? origin_of_weights(checkpoint) : tree_origin_of_model(shown->of->tree);
+}
+
+static enum outcome plan_artifact(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    const struct shown_file *shown = context;
+    return vfile_of_artifact(shown->file.artifact, origin_of(shown), arena, ret_file, error);
 }
 
 static enum outcome plan(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
@@ -130,6 +134,13 @@ static void expect_whole(struct tree *tree, const struct product_file *file)
             tree_expect_whole(tree, sources[i]);
 }
 
+static plan_function *plan_function_of(const struct product_file *file)
+{
+    if (file->artifact != NULL)
+        return plan_artifact;
+    return file->make != NULL ? plan : plan_source;
+}
+
 static void add_file(struct shown_product *lister, node_id root, const struct product_file *file)
 {
     struct tree *tree = lister->tree;
@@ -142,7 +153,7 @@ static void add_file(struct shown_product *lister, node_id root, const struct pr
     if (file->write != NULL)
         tree_add_text(tree, directory, name, origin_of(added), write_text, added);
     else
-        tree_add_file(tree, directory, name, file->make != NULL ? plan : plan_source, added);
+        tree_add_file(tree, directory, name, plan_function_of(file), added);
     expect_whole(tree, file);
     if (file->alias != NULL)
         tree_add_alias(tree, directory, name, file->alias);
@@ -160,12 +171,13 @@ static void add_list(struct shown_product *lister, node_id root, const struct pr
 }
 
 /* Lists files, and first makes the object if their names follow from it. */
-static void list_files(struct shown_product *shown, const void *variant, struct product_list *list)
+static bool list_files(struct shown_product *shown, const void *variant, struct product_list *list, struct error *error)
 {
     const struct product *product = shown->product;
     struct error unsaid; /* the plan of a file says it */
     bool needs_object = product->needs_object != NULL && product->needs_object(&shown->input);
-    product->files(&shown->input, needs_object ? object_of(shown, &unsaid) : NULL, variant, list);
+    const void *made = needs_object ? object_of(shown, &unsaid) : NULL;
+    return product->files(&shown->input, made, variant, list, error);
 }
 
 /* A deferred directory: a variant. */
@@ -180,8 +192,7 @@ static const void *make_list(void *context, struct arena *arena, struct error *e
     const struct shown_variant *shown = context;
     struct product_list *list = arena_alloc(arena, sizeof *list);
     *list = (struct product_list){.arena = arena};
-    list_files(shown->of, shown->variant, list);
-    return list;
+    return list_files(shown->of, shown->variant, list, error) ? list : NULL;
 }
 
 static void prepare_variant(void *context)
@@ -195,7 +206,8 @@ static void prepare_variant(void *context)
 static void fill_variant(void *context, node_id directory)
 {
     struct shown_variant *shown = context;
-    add_list(shown->of, directory, shown->listed.value);
+    if (shown->listed.value != NULL)
+        add_list(shown->of, directory, shown->listed.value);
 }
 
 static void release_variant(void *context)
@@ -213,22 +225,28 @@ static node_id defer_variant(struct shown_product *shown, node_id root, const ch
     return tree_add_deferred(shown->tree, root, name, prepare_variant, fill_variant, added);
 }
 
-static void fill_files(struct shown_product *shown, node_id directory, const void *variant)
+static bool add_files(struct shown_product *shown, node_id directory, const void *variant, struct error *error)
 {
     struct product_list list = {.arena = tree_arena(shown->tree)};
-    list_files(shown, variant, &list);
-    add_list(shown, directory, &list);
+    bool listed = list_files(shown, variant, &list, error);
+    if (listed)
+        add_list(shown, directory, &list);
+    return listed;
 }
 
-/* The directory that a product's variants are added to. */
+/* The directory that a product's variants are added to, until one fails. */
 struct variants {
     struct shown_product *of;
     node_id root;
+    bool has_failed;
+    struct error *error;
 };
 
 static void add_variant(void *context, const char *name, const void *variant, bool is_listed)
 {
-    const struct variants *variants = context;
+    struct variants *variants = context;
+    if (variants->has_failed)
+        return;
     struct tree *tree = variants->of->tree;
     const char *last;
     node_id directory;
@@ -236,20 +254,25 @@ static void add_variant(void *context, const char *name, const void *variant, bo
         directory = defer_variant(variants->of, variants->root, name, variant);
     } else {
         directory = tree_add_path(tree, variants->root, arena_printf(tree_arena(tree), "%s/", name), &last);
-        fill_files(variants->of, directory, variant);
+        variants->has_failed = !add_files(variants->of, directory, variant, variants->error);
     }
     if (!is_listed)
         tree_unlist(tree, directory);
 }
 
+static bool add_all(struct shown_product *shown, node_id root, struct error *error)
+{
+    struct variants variants = {.of = shown, .root = root, .error = error};
+    if (shown->product->variants == NULL)
+        return add_files(shown, root, NULL, error);
+    shown->product->variants(&shown->input, tree_arena(shown->tree), add_variant, &variants);
+    return !variants.has_failed;
+}
+
 static void fill(void *context, node_id root)
 {
-    struct shown_product *shown = context;
-    const struct product *product = shown->product;
-    if (product->variants != NULL)
-        product->variants(&shown->input, tree_arena(shown->tree), add_variant, &(struct variants){shown, root});
-    else
-        fill_files(shown, root, NULL);
+    struct error unsaid;
+    add_all(context, root, &unsaid);
 }
 
 /* Makes the object that the names in the root follow from. */
@@ -260,39 +283,24 @@ static void prepare(void *context)
     object_of(shown, &unsaid);
 }
 
-static void add_root(struct shown_product *shown)
+static bool add_root(struct shown_product *shown, struct error *error)
 {
     const struct product *product = shown->product;
     struct tree *tree = shown->tree;
     bool needs_object = product->opened == OPENED_AT_ROOT && product->needs_object != NULL;
-    if (product->opened != OPENED_WITH_TREE)
-        tree_add_deferred(tree, TREE_ROOT, product->root, needs_object ? prepare : NULL, fill, shown);
-    else
-        fill(shown, product->root != NULL ? tree_add_directory(tree, TREE_ROOT, product->root) : TREE_ROOT);
+    if (product->opened == OPENED_WITH_TREE) {
+        node_id root = product->root != NULL ? tree_add_directory(tree, TREE_ROOT, product->root) : TREE_ROOT;
+        return add_all(shown, root, error);
+    }
+    tree_add_deferred(tree, TREE_ROOT, product->root, needs_object ? prepare : NULL, fill, shown);
+    return true;
 }
 
-void product_files_add(struct tree *tree, const struct product *product)
+bool product_files_add(struct tree *tree, const struct product *product, struct error *error)
 {
     struct shown_product *shown = shown_of(tree, product);
     struct product_list hints = {.arena = tree_arena(tree)};
     bool is_offered = product->is_offered(&shown->input, &hints);
     add_list(shown, TREE_ROOT, &hints);
-    if (is_offered)
-        add_root(shown);
-}
-
-void hf_files_add_beside(struct tree *tree, node_id directory)
-{
-    struct shown_product *shown = shown_of(tree, &hf_product);
-    struct product_list list = {.arena = tree_arena(tree)};
-    hf_add_beside(&shown->input, "", &list);
-    add_list(shown, directory, &list);
-}
-
-void hf_files_add_template(struct tree *tree, node_id directory)
-{
-    struct shown_product *shown = shown_of(tree, &hf_product);
-    struct product_list list = {.arena = tree_arena(tree)};
-    hf_add_template(&shown->input, &list);
-    add_list(shown, directory, &list);
+    return !is_offered || add_root(shown, error);
 }

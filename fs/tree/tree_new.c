@@ -13,10 +13,7 @@ static bool applies(const struct content *content, const struct checkpoint *chec
 
 static bool add(const struct content *content, struct tree *tree, struct error *error)
 {
-    if (content->product == NULL)
-        return content->add(tree, error);
-    product_files_add(tree, content->product);
-    return true;
+    return content->product != NULL ? product_files_add(tree, content->product, error) : content->add(tree, error);
 }
 
 /* Fails if config.json could not be reached: it decides which files there are, and that is asked only once. */

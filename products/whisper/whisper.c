@@ -247,8 +247,8 @@ static bool is_offered(const struct product_input *input, struct product_list *h
 }
 
 /* Where the source is one of these files, that file is the source itself. */
-static void list_files(const struct product_input *input, const void *made, const void *variant,
-                       struct product_list *list)
+static bool list_files(const struct product_input *input, const void *made, const void *variant,
+                       struct product_list *list, struct error *error)
 {
     for (const struct whisper_file *row = whisper_files; row->path != NULL; row++) {
         struct product_file file = {.path = row->path, .make = make_file, .what = row};
@@ -256,6 +256,7 @@ static void list_files(const struct product_input *input, const void *made, cons
             file = (struct product_file){.path = row->path, .source = input->checkpoint->sources[0]};
         product_add(list, file);
     }
+    return true;
 }
 
 const struct product whisper_product = {

@@ -15,7 +15,7 @@ static enum outcome make(const struct checkpoint *checkpoint, const char *type, 
     struct product_list list = {.arena = arena};
     const struct product_file *file = NULL;
     const char *path = arena_printf(arena, "model-%s.gguf", type);
-    sdcpp_product.files(&input, NULL, NULL, &list);
+    files_must(sdcpp_product.files(&input, NULL, NULL, &list, error), "files");
     for (size_t i = 0; i < list.n_files; i++)
         file = strcmp(list.files[i].path, path) == 0 ? &list.files[i] : file;
     files_must(file != NULL, path);

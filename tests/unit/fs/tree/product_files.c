@@ -29,8 +29,8 @@ static enum outcome make_file(const struct product_input *input, const void *mad
     return made == input->checkpoint->tensors ? OK : FAILED;
 }
 
-static void list_files(const struct product_input *input, const void *made, const void *variant,
-                       struct product_list *list)
+static bool list_files(const struct product_input *input, const void *made, const void *variant,
+                       struct product_list *list, struct error *error)
 {
     const struct tensor_set *set = input->checkpoint->tensors;
     for (size_t i = 0; i < set->n_tensors; i++) {
@@ -38,6 +38,7 @@ static void list_files(const struct product_input *input, const void *made, cons
         product_add(list, (struct product_file){.path = path, .make = make_file, .what = &set->tensors[i]});
     }
     product_add(list, (struct product_file){.path = "source", .source = input->checkpoint->sources[0]});
+    return true;
 }
 
 static bool is_offered(const struct product_input *input, struct product_list *hints)
@@ -75,7 +76,7 @@ static void test_files(const struct checkpoint *checkpoint)
     struct node_attributes a, b, source;
     struct error error;
     struct tree *tree = tree_empty(checkpoint, &options);
-    product_files_add(tree, &each_product);
+    CHECK(product_files_add(tree, &each_product, &error));
     CHECK(n_made == 0);
     CHECK(tree_walk(tree, "each/a/one.safetensors", &a, &error) &&
           tree_walk(tree, "each/b/one.safetensors", &b, &error));
@@ -93,7 +94,7 @@ static void test_failure(const struct checkpoint *checkpoint)
     struct error error;
     struct tree *tree = tree_empty(checkpoint, &options);
     n_made = 0;
-    product_files_add(tree, &each_product);
+    CHECK(product_files_add(tree, &each_product, &error));
     CHECK(!tree_walk(tree, "each/a/one.safetensors", &node, &error) && strstr(error.message, "no object") != NULL);
     CHECK(!tree_walk(tree, "each/b/one.safetensors", &node, &error) && n_made == 1);
     CHECK(has_note(checkpoint, "each/ is left out: no object"));

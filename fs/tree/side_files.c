@@ -1,8 +1,7 @@
 /* The source's side files, unchanged: config.json, the tokenizer, README.md ... */
-#include "fs/tree/side_files.h"
+#include "fs/tree/content.h"
 
 #include "formats/components.h"
-#include "fs/tree/content.h"
 
 struct shown_file {
     const struct checkpoint *checkpoint;
@@ -16,13 +15,13 @@ static enum outcome plan(void *context, struct arena *arena, struct vfile *ret_f
     return OK;
 }
 
-bool side_files_add(struct tree *tree, node_id directory, const struct side_file *side)
+static bool add_file(struct tree *tree, const struct side_file *side)
 {
     const char *name;
     struct shown_file *shown = arena_alloc(tree_arena(tree), sizeof *shown);
     *shown = (struct shown_file){tree_checkpoint(tree), side};
     tree_expect_whole(tree, side->source);
-    directory = tree_add_path(tree, directory, side->name, &name);
+    node_id directory = tree_add_path(tree, TREE_ROOT, side->name, &name);
     return directory != 0 && tree_add_file(tree, directory, name, plan, shown);
 }
 
@@ -31,8 +30,7 @@ static bool add(struct tree *tree, struct error *error)
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     for (size_t i = 0; i < checkpoint->n_side_files; i++) {
         const struct side_file *file = &checkpoint->side_files[i];
-        if (!file->hidden && !components_hold(checkpoint->components, file->name) &&
-            !side_files_add(tree, TREE_ROOT, file))
+        if (!file->hidden && !components_hold(checkpoint->components, file->name) && !add_file(tree, file))
             checkpoint_note(checkpoint, SUBJECT_SOURCE, "%s is hidden by the virtual file of that name", file->name);
     }
     return true;

@@ -56,6 +56,30 @@ static const struct product each_product = {
     .left_out = "each/ is left out",
 };
 
+/* The same files twice, in directories that are filled by the first look into them. */
+
+static void find_variants(const struct product_input *input, struct arena *arena, product_found *found, void *context)
+{
+    found(context, "common", input, true);
+    found(context, "rare", input, false);
+}
+
+static bool needs_object(const struct product_input *input)
+{
+    return true;
+}
+
+static const struct product late_product = {
+    .name = "late",
+    .root = "late",
+    .opened = OPENED_AT_VARIANT,
+    .is_offered = is_offered,
+    .variants = find_variants,
+    .make = make_object,
+    .needs_object = needs_object,
+    .files = list_files,
+};
+
 /* The tests. */
 
 static const struct checkpoint *open_two(void)
@@ -102,12 +126,37 @@ static void test_failure(const struct checkpoint *checkpoint)
     tree_free(tree);
 }
 
+static bool count(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+{
+    CHECK_TEXT(name, "common");
+    ++*(int *)context;
+    return true;
+}
+
+static void test_variants(const struct checkpoint *checkpoint)
+{
+    struct content_options options = {0};
+    struct node_attributes node;
+    struct error error;
+    int n_listed = 0;
+    struct tree *tree = tree_empty(checkpoint, &options);
+    n_made = 0;
+    CHECK(product_files_add(tree, &late_product, &error));
+    if (CHECK(tree_lookup(tree, TREE_ROOT, "late", &node)))
+        tree_list(tree, node.id, 0, count, &n_listed);
+    CHECK(n_listed == 1 && n_made == 0);
+    CHECK(tree_walk(tree, "late/rare/b/one.safetensors", &node, &error) && n_made == 1);
+    CHECK(tree_walk(tree, "late/common/a/one.safetensors", &node, &error) && n_made == 1);
+    tree_free(tree);
+}
+
 int main(void)
 {
     files_begin();
     const struct checkpoint *checkpoint = open_two();
     test_files(checkpoint);
     test_failure(checkpoint);
+    test_variants(checkpoint);
     checkpoint_close(checkpoint);
     files_remove();
     return check_done();

@@ -104,5 +104,5 @@ bool product_is_for_loaders(const struct product_input *input, struct product_li
 /* For products whose files always depend on the object: needs_object(). */
 bool product_needs_object(const struct product_input *input);
 
-extern const struct product bitsandbytes_product, compressed_tensors_product, hf_product, layouts_product, mlx_product,
-    sdcpp_product, whisper_product;
+extern const struct product bitsandbytes_product, compressed_tensors_product, diffusers_product, hf_product,
+    layouts_product, mlx_product, sdcpp_product, whisper_product;

@@ -1,8 +1,8 @@
 #include "fs/tree/content.h"
 
-extern const struct content adapter_files_content, cache_tag_files_content, component_files_content,
-    diffusers_files_content, gguf_files_content, library_files_content, metadata_file_content, mmproj_files_content,
-    side_files_content, single_file_files_content, tensor_files_content;
+extern const struct content adapter_files_content, cache_tag_files_content, component_files_content, gguf_files_content,
+    library_files_content, metadata_file_content, mmproj_files_content, side_files_content, single_file_files_content,
+    tensor_files_content;
 
 #define PRODUCT(row)                                                                                                   \
     &(const struct content)                                                                                            \
@@ -19,7 +19,7 @@ const struct content *const contents[] = {
     &mmproj_files_content,
     PRODUCT(whisper_product),
     PRODUCT(sdcpp_product),
-    &diffusers_files_content,
+    PRODUCT(diffusers_product),
     PRODUCT(hf_product),
     PRODUCT(layouts_product),
     PRODUCT(compressed_tensors_product),

@@ -61,6 +61,16 @@ static void put_sibling(struct json_writer *writer, const struct repository *rep
     json_end(writer);
 }
 
+/* Answers, if no file could be made, that there is no such model, and why. */
+static bool fail_if_empty(const struct repository *repository, struct answer *answer)
+{
+    if (!repository_is_empty(repository))
+        return false;
+    answer_fail(answer, 404, "RepoNotFound", "%s has no files: %s", repository->id,
+                repository_refusal(repository, &repository->files[0], answer->arena));
+    return true;
+}
+
 static void put_model(struct json_writer *writer, const struct repository *repository)
 {
     json_begin_object(writer, NULL);
@@ -90,6 +100,7 @@ static void answer_model(const struct repository *repository, struct answer *ans
         put_sibling(&writer, repository, &repository->files[i]);
     json_end(&writer);
     json_end(&writer);
+    fail_if_empty(repository, answer);
 }
 
 static void answer_models(const struct repositories *repositories, struct answer *answer)
@@ -97,6 +108,8 @@ static void answer_models(const struct repositories *repositories, struct answer
     struct json_writer writer = begin_json(answer);
     json_begin_array(&writer, NULL);
     for (size_t i = 0; i < repositories->count; i++) {
+        if (repository_is_empty(&repositories->items[i]))
+            continue;
         put_model(&writer, &repositories->items[i]);
         json_end(&writer);
     }
@@ -193,6 +206,8 @@ static void answer_tree(const struct repository *repository, const struct http_r
             put_entry(&listing, &repository->files[i]);
         }
     json_end(&listing.writer);
+    if (fail_if_empty(repository, answer))
+        return;
     if (n_found == 0 && *route->path != '\0')
         answer_fail(answer, 404, "EntryNotFound", "%s has no directory '%s'", repository->id, route->path);
     else if (listing.n_entries > request->cursor + listing.limit)
@@ -218,7 +233,7 @@ static bool put_gguf(struct json_writer *writer, const char *key, const struct r
 
 static void answer_manifest(const struct repository *repository, const struct route *route, struct answer *answer)
 {
-    const struct repository_file *file = repository_file_of_tag(repository, route->revision, answer->arena),
+    const struct repository_file *file = repository_file_of_tag(repository, route->revision, true, answer->arena),
                                  *projector = repository_file(
                                      repository, arena_printf(answer->arena, "mmproj-%s-F16.gguf", repository->model));
     struct json_writer writer = begin_json(answer);
@@ -226,7 +241,7 @@ static void answer_manifest(const struct repository *repository, const struct ro
     bool found = put_gguf(&writer, "ggufFile", repository, file);
     put_gguf(&writer, "mmprojFile", repository, projector);
     json_end(&writer);
-    if (!found)
+    if (!found && !fail_if_empty(repository, answer))
         answer_fail(answer, 404, "EntryNotFound", "%s has no file for the tag '%s'", repository->id, route->revision);
 }
 
@@ -260,6 +275,9 @@ void hub_answer_file(const struct repositories *repositories, const struct http_
     if (repository == NULL)
         return;
     const struct repository_file *file = repository_file(repository, route->path);
-    if (file == NULL || !file_answer(repository, file->node, file->name, request, answer))
+    if (file == NULL)
         answer_fail(answer, 404, "EntryNotFound", "%s has no file '%s'", repository->id, route->path);
+    else if (!file_answer(repository, file->node, file->name, request, answer))
+        answer_fail(answer, 404, "EntryNotFound", "%s has no file '%s': %s", repository->id, route->path,
+                    repository_refusal(repository, file, answer->arena));
 }

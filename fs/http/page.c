@@ -38,7 +38,7 @@ static void put_size(struct buffer *out, uint64_t size)
 /* Returns the tag of the file that programs run by default, such as "Q4_K_M"; NULL if there is none. */
 static const char *default_tag(const struct repository *repository, struct arena *arena)
 {
-    const struct repository_file *file = repository_file_of_tag(repository, "latest", arena);
+    const struct repository_file *file = repository_file_of_tag(repository, "latest", false, arena);
     if (file == NULL)
         return NULL;
     const char *type = file->name + strlen(repository->model) + 1;
@@ -68,8 +68,8 @@ static void put_commands(struct buffer *out, const struct repository *repository
 
 static void put_file(struct buffer *out, const struct repository *repository, const struct repository_file *file)
 {
-    struct node_attributes attributes;
-    if (!tree_attributes(repository->tree, file->node, &attributes))
+    uint64_t size;
+    if (!repository_peek(repository, file->node, &size))
         return;
     buffer_append_text(out, "<tr><td><a href=\"/");
     put_path(out, repository->id);
@@ -78,7 +78,8 @@ static void put_file(struct buffer *out, const struct repository *repository, co
     buffer_append_text(out, "\">");
     put_escaped(out, file->name);
     buffer_append_text(out, "</a></td><td align=\"right\">");
-    put_size(out, attributes.size);
+    if (size != 0) /* an empty file has no size here either */
+        put_size(out, size);
     buffer_append_text(out, "</td></tr>\n");
 }
 
@@ -90,9 +91,12 @@ void page_answer(const struct repositories *repositories, const char *origin, st
     buffer_append_text(out,
                        "<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>wfs: models</title>\n"
                        "<style>body { font-family: sans-serif; margin: 2em auto; max-width: 50em }</style></head>\n"
-                       "<body>\n<h1>Models</h1>\n<p>Files are computed when they are read.</p>\n");
+                       "<body>\n<h1>Models</h1>\n<p>Files are computed when they are read. A size is shown once "
+                       "somebody has asked for it.</p>\n");
     for (size_t i = 0; i < repositories->count; i++) {
         const struct repository *repository = &repositories->items[i];
+        if (repository_is_empty(repository))
+            continue;
         buffer_append_text(out, "<h2>");
         put_escaped(out, repository->id);
         buffer_append_text(out, "</h2>\n");

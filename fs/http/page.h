@@ -1,4 +1,5 @@
-/* The page for people: models, their files, and the command that runs each. Plain HTML without scripts or styles from
+/* The page for people: models, the names of their files, and the command that runs each. Plans nothing, which would
+ * take half a minute for hundreds of models. Plain HTML without scripts or styles from
  * elsewhere; names from files are escaped. */
 #pragma once
 

@@ -126,7 +126,7 @@ static void answer_reference(struct making *making, const struct http_request *r
     struct manifest manifest;
     bool is_digest = text_starts_with(reference, DIGEST_PREFIX);
     making->only_known |= request->is_cross_site; /* any page could have this machine compute for minutes */
-    making->model = is_digest ? NULL : repository_file_of_tag(making->repository, reference, answer->arena);
+    making->model = is_digest ? NULL : repository_file_of_tag(making->repository, reference, true, answer->arena);
     if (is_digest ? !find_manifest(making, has_digest, reference, &manifest) : making->model == NULL)
         answer_fail(answer, 404, "MANIFEST_UNKNOWN", "%s has no manifest '%s'; a tag is a type, as in Q4_K_M",
                     making->repository->id, reference);
@@ -192,22 +192,14 @@ static void answer_tags(const struct repository *repository, struct answer *answ
     json_begin_array(&writer, "tags");
     size_t skipped = strlen(repository->model) + 1;
     for (size_t i = 0; i < repository->n_files; i++) {
+        uint64_t unused;
+        char etag[ETAG_TEXT];
         const char *name = repository->files[i].name;
-        if (!text_starts_with(name, "mmproj-"))
+        if (!text_starts_with(name, "mmproj-") && repository_plan(repository, repository->files[i].node, &unused, etag))
             json_put_text_n(&writer, NULL, name + skipped, strlen(name) - skipped - strlen(".gguf"));
     }
     json_end(&writer);
     json_end(&writer);
-}
-
-/* Finds a repository with letters of either case: references to OCI registries have lower-case names. */
-static const struct repository *find_repository(const struct repositories *repositories, const char *id)
-{
-    const struct repository *exact = repository_find(repositories, id);
-    for (size_t i = 0; i < repositories->count && exact == NULL; i++)
-        if (strcasecmp(repositories->items[i].id, id) == 0)
-            exact = &repositories->items[i];
-    return exact != NULL && exact->gguf ? exact : NULL;
 }
 
 void registry_answer(const struct registry *registry, const struct http_request *request, const struct route *route,
@@ -221,8 +213,8 @@ void registry_answer(const struct registry *registry, const struct http_request 
         buffer_append_text(&answer->text, "{}");
         return;
     }
-    making.repository = find_repository(registry->repositories, route->repository);
-    if (making.repository == NULL)
+    making.repository = repository_find_any_case(registry->repositories, route->repository);
+    if (making.repository == NULL || !making.repository->gguf)
         answer_fail(answer, 404, "NAME_UNKNOWN", "there is no model '%s' here with GGUF files", route->repository);
     else if (route->kind == ROUTE_TAGS)
         answer_tags(making.repository, answer);

@@ -1,5 +1,7 @@
 #include "fs/http/repository.h"
 
+#include "base/lock.h"
+#include "base/report.h"
 #include "base/text.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/identity.h"
@@ -9,6 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+/* The notes on a source that were reported. */
+struct told_notes {
+    const char *id; /* of the source: "ORG/NAME" */
+    struct lock lock;
+    size_t count;
+};
 
 /* A repository while its files are collected. */
 struct collecting {
@@ -44,7 +53,7 @@ static void add_directory(struct collecting *collecting, const char *prefix, nod
         return;
     collecting->prefix = prefix;
     collecting->depth++;
-    tree_list_names(collecting->tree, directory, 0, emit, collecting);
+    tree_list_prepared(collecting->tree, directory, 0, emit, collecting);
     collecting->depth--;
     collecting->prefix = outer;
 }
@@ -143,12 +152,27 @@ static void collect_gguf(struct collecting *collecting)
         add_directory(collecting, "", gguf.id, add_gguf_entry);
 }
 
+static void release_told(void *told)
+{
+    lock_destroy(&((struct told_notes *)told)->lock);
+}
+
+static struct told_notes *told_notes_new(const char *id, struct arena *arena)
+{
+    struct told_notes *told = arena_alloc(arena, sizeof *told);
+    *told = (struct told_notes){.id = id};
+    lock_init(&told->lock);
+    arena_on_free(arena, release_told, told);
+    return told;
+}
+
 bool repositories_add(struct repositories *repositories, struct tree *tree, const char *id, const char *const *shown,
                       size_t n_shown, struct arena *arena, struct error *error)
 {
     static void (*const collect[])(struct collecting *) = {collect_hf, collect_gguf};
     static const char *const endings[] = {"", "-GGUF"};
     const char *model = strchr(id, '/') + 1;
+    struct told_notes *told = told_notes_new(id, arena);
     for (size_t i = 0; i < sizeof collect / sizeof *collect; i++) {
         const char *name = arena_printf(arena, "%s%s", id, endings[i]);
         if (repository_find(repositories, name) != NULL)
@@ -157,6 +181,7 @@ bool repositories_add(struct repositories *repositories, struct tree *tree, cons
             .tree = tree, .arena = arena, .model = model, .shown = shown, .n_shown = n_shown};
         collect[i](&collecting);
         struct repository repository = seal(&collecting, name, i == 1);
+        repository.told = told;
         if (repository.n_files == 0)
             continue;
         repositories->items =
@@ -171,12 +196,36 @@ void repositories_free(struct repositories *repositories)
     free(repositories->items);
 }
 
+void repository_report(const struct repository *repository)
+{
+    if (repository == NULL)
+        return;
+    struct told_notes *told = repository->told;
+    const struct checkpoint *checkpoint = tree_checkpoint(repository->tree);
+    lock_take(&told->lock);
+    for (size_t n_notes = checkpoint_notes(checkpoint); told->count < n_notes; told->count++) {
+        struct note note = checkpoint_note_at(checkpoint, told->count);
+        if (!note.is_hint && note.subject == SUBJECT_SOURCE)
+            report("%s: %s", told->id, note.text);
+    }
+    lock_drop(&told->lock);
+}
+
 const struct repository *repository_find(const struct repositories *repositories, const char *id)
 {
     for (size_t i = 0; i < repositories->count; i++)
         if (strcmp(repositories->items[i].id, id) == 0)
             return &repositories->items[i];
     return NULL;
+}
+
+const struct repository *repository_find_any_case(const struct repositories *repositories, const char *id)
+{
+    const struct repository *exact = repository_find(repositories, id);
+    for (size_t i = 0; i < repositories->count && exact == NULL; i++)
+        if (strcasecmp(repositories->items[i].id, id) == 0)
+            exact = &repositories->items[i];
+    return exact;
 }
 
 const struct repository_file *repository_file(const struct repository *repository, const char *name)
@@ -196,16 +245,52 @@ static void take_identity(void *context, const char *name, const char *value, si
         memcpy(context, value, length);
 }
 
-const struct repository_file *repository_file_of_tag(const struct repository *repository, const char *tag,
+bool repository_peek(const struct repository *repository, node_id node, uint64_t *ret_size)
+{
+    struct node_attributes attributes;
+    if (!tree_attributes_prepared(repository->tree, node, &attributes))
+        return false;
+    *ret_size = attributes.size;
+    return true;
+}
+
+bool repository_is_empty(const struct repository *repository)
+{
+    size_t i = 0;
+    uint64_t unused;
+    while (i < repository->n_files && !repository_peek(repository, repository->files[i].node, &unused))
+        i++;
+    return i == repository->n_files;
+}
+
+const char *repository_refusal(const struct repository *repository, const struct repository_file *file,
+                               struct arena *arena)
+{
+    struct error error = {0};
+    struct node_attributes attributes;
+    const char *path = tree_path(repository->tree, file->node, arena);
+    tree_walk(repository->tree, path, &attributes, &error);
+    return arena_strdup(arena, error.message);
+}
+
+static bool is_there(const struct repository *repository, const struct repository_file *file, bool plans)
+{
+    uint64_t unused;
+    char etag[ETAG_TEXT];
+    return plans ? repository_plan(repository, file->node, &unused, etag)
+                 : repository_peek(repository, file->node, &unused);
+}
+
+const struct repository_file *repository_file_of_tag(const struct repository *repository, const char *tag, bool plans,
                                                      struct arena *arena)
 {
     static const char *const usual[] = {"Q4_K_M", "Q4_0", "Q8_0", "F16"};
     const struct repository_file *found = NULL;
     for (size_t i = 0; strcmp(tag, "latest") == 0 && i < sizeof usual / sizeof *usual && found == NULL; i++)
-        found = repository_file_of_tag(repository, usual[i], arena);
+        found = repository_file_of_tag(repository, usual[i], plans, arena);
     const char *name = arena_printf(arena, "%s-%s.gguf", repository->model, tag);
     for (size_t i = 0; i < repository->n_files && found == NULL; i++)
-        if (strcasecmp(repository->files[i].name, name) == 0)
+        if (strcasecmp(repository->files[i].name, name) == 0 && is_there(repository, &repository->files[i], plans))
             found = &repository->files[i];
     return found;
 }

@@ -4,8 +4,9 @@
  * component's directory), and ORG/NAME-GGUF has NAME-Q4_K_M.gguf and its siblings from gguf/, and
  * mmproj-NAME-F16.gguf. A repository without a file is left out.
  *
- * Names are known once a repository is made; a file is planned when its size is asked for. Repositories do not change
- * once made, and may be used from any thread. The trees must outlive them. */
+ * Making a repository plans nothing: its names are those that the tree would list, and a file may turn out to be absent
+ * when it is planned, which is when its size is asked for. Repositories do not change once made, and may be used from
+ * any thread. The trees must outlive them. */
 #pragma once
 
 #include "base/sha256.h"
@@ -27,6 +28,7 @@ struct repository {
     struct timespec modified;
     const struct repository_file *files; /* sorted by name, as bytes */
     size_t n_files;
+    struct told_notes *told; /* of the tree */
 };
 
 struct repositories {
@@ -41,16 +43,32 @@ bool repositories_add(struct repositories *repositories, struct tree *tree, cons
 
 void repositories_free(struct repositories *repositories);
 
-/* NULL if there is none of that name. */
+/* Reports, once each, the notes so far on a repository's source itself: which files are left out, and why. NULL is
+ * allowed. */
+void repository_report(const struct repository *repository);
+
+/* NULL if there is none of that name. The second takes letters of either case: references to OCI registries have
+ * lower-case names. */
 const struct repository *repository_find(const struct repositories *repositories, const char *id);
+const struct repository *repository_find_any_case(const struct repositories *repositories, const char *id);
 const struct repository_file *repository_file(const struct repository *repository, const char *name);
 
 /* Reports whether a revision is the one that a repository has: its commit, "main" or "HEAD". */
 bool repository_has_revision(const struct repository *repository, const char *revision);
 
+/* Gets the size of a file if it is planned, else 0. Returns false if it is known to be absent. Plans nothing. */
+bool repository_peek(const struct repository *repository, node_id node, uint64_t *ret_size);
+
+/* Reports whether every file is known to be absent. Plans nothing. */
+bool repository_is_empty(const struct repository *repository);
+
+/* Returns why a file is absent: a reason in the arena, or "". */
+const char *repository_refusal(const struct repository *repository, const struct repository_file *file,
+                               struct arena *arena);
+
 /* Returns the file of a tag: NAME-TAG.gguf with letters of either case, and for "latest" the first of the usual
- * choices. NULL if there is none. */
-const struct repository_file *repository_file_of_tag(const struct repository *repository, const char *tag,
+ * choices. NULL if there is none. Plans the file if `plans`; else the file may turn out to be absent. */
+const struct repository_file *repository_file_of_tag(const struct repository *repository, const char *tag, bool plans,
                                                      struct arena *arena);
 
 /* Plans a file of the tree, and gets its size and its quoted entity tag: its identity (fs/tree/identity.h). Returns

@@ -268,6 +268,7 @@ static void answer_and_resume(void *context)
     struct error error;
     if (!attempt(make_answer, exchange, &error))
         answer_unavailable(exchange, error.message);
+    repository_report(repository_find_any_case(exchange->server->repositories, exchange->route.repository));
     exchange->has_answer = true;
     libmicrohttpd.resume_connection(exchange->connection);
 }

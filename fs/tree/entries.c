@@ -221,6 +221,18 @@ static bool child_attributes(struct tree *tree, uint32_t index, enum waiting wai
     return true;
 }
 
+bool tree_attributes_prepared(struct tree *tree, node_id id, struct node_attributes *ret_attributes)
+{
+    struct branch_node found;
+    const struct node *node = node_of(tree, id);
+    if (node != NULL)
+        return child_attributes(tree, node->index, WAIT_FOR_NONE, ret_attributes);
+    if (branch_find(tree, id, &found))
+        return found.tree != NULL && tree_attributes_prepared(found.tree, found.id, ret_attributes) &&
+               branch_take(&found, ret_attributes);
+    return tree_attributes(tree, id, ret_attributes);
+}
+
 struct branch_listing {
     const struct branch_node *branch;
     tree_emit *emit;

@@ -95,6 +95,9 @@ bool tree_is_open(const struct tree *tree, node_id directory);
 /* Like tree_list(), but plans nothing: files that are not planned are pending, and may turn out to be absent. */
 void tree_list_prepared(struct tree *tree, node_id directory, uint64_t first, tree_emit *emit, void *context);
 
+/* Like tree_attributes(), but plans nothing: a file that is not planned is pending, and may turn out to be absent. */
+bool tree_attributes_prepared(struct tree *tree, node_id id, struct node_attributes *ret_attributes);
+
 /* Calls planned(context) after each plan, on its thread. The callback must not use the tree. NULL ends the calls. */
 void tree_on_planned(struct tree *tree, void (*planned)(void *context), void *context);
 

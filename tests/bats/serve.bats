@@ -44,6 +44,28 @@ teardown() {
     fails 1 "'acme/a/b' is no name of a model" "$WFS" serve --listen 127.0.0.1:0 "acme/a/b=$MODEL"
 }
 
+@test "the server listens before it has planned a model, whose errors come when it is asked for" {
+    cp -r "$MODEL" "$OUT/broken"
+    chmod u+w "$OUT/broken/tokenizer.json"
+    printf '{\n"model": ' >"$OUT/broken/tokenizer.json"
+    offer "acme/Tiny=$MODEL" "acme/Broken=$OUT/broken"
+    ids() { get "$URL/api/models" | jq -r '.[].id' | tr '\n' ' '; }
+    [ "$(ids)" = "acme/Tiny acme/Tiny-GGUF acme/Broken acme/Broken-GGUF " ]
+    get "$URL/" | grep -q 'href="/acme/Tiny-GGUF/resolve/main/Tiny-Q4_K_M.gguf"'
+    [ ! -s "$SERVER_LOG" ] # names alone plan nothing
+    curl --silent --output "$OUT/body" "$URL/acme/Broken-GGUF/resolve/main/Broken-Q8_0.gguf"
+    [[ $(jq -r .error "$OUT/body") == "acme/Broken-GGUF has no file 'Broken-Q8_0.gguf': "*"tokenizer.json: line 2: "* ]]
+    curl --silent --dump-header "$OUT/headers" --output "$OUT/body" "$URL/api/models/acme/Broken-GGUF"
+    [ "$(header X-Error-Code)" = RepoNotFound ]
+    [[ $(jq -r .error "$OUT/body") == "acme/Broken-GGUF has no files: "*"tokenizer.json: line 2: "* ]]
+    [ "$(grep -c "^wfs: acme/Broken: model.gguf and gguf/ are left out: tokenizer.json: line 2: " "$SERVER_LOG")" -eq 1 ]
+    [ "$(ids)" = "acme/Tiny acme/Tiny-GGUF acme/Broken " ]
+    run ! grep -q Broken-GGUF <(get "$URL/")
+    get "$URL/api/models/acme/Broken" | jq -e '.siblings | length > 2'
+    get --output /dev/null "$URL/acme/Tiny-GGUF/resolve/main/Tiny-Q8_0.gguf"
+    fails 1 "none: No such file" "$WFS" serve --listen 127.0.0.1:0 "acme/Tiny=$MODEL" "acme/None=$OUT/none"
+}
+
 @test "patterns choose the files of both models" {
     offer --show '*-Q4_K_?.gguf' --show '*.json' --show=*-Q8_0.gguf "acme/Tiny=$MODEL"
     names() { get "$URL/api/models/acme/$1" | jq -r '.siblings[].rfilename' | tr '\n' ' '; }

@@ -189,10 +189,11 @@ static inline bool node_fill(struct tree *tree, struct node *node)
 }
 
 /* Makes the spans of a planned file valid until the tree is freed. Listing a directory asks for the sizes of many
- * files, few of which are read: once a tree keeps PLANS_KEPT bytes, new plans drop their spans, except those of certain
- * files, and the first read makes and keeps them again. Fails if the size is another one by then. */
+ * files, few of which are read: once all trees keep PLANS_KEPT bytes, new plans drop their spans, except those of
+ * certain files, and the first read makes and keeps them again. Fails if the size is another one by then. */
 enum { PLANS_KEPT = 8 * 1024 * 1024 };
 bool node_spans(struct tree *tree, struct node *node, struct error *error);
+void node_spans_freed(const struct tree *tree); /* the tree's spans are about to be */
 
 /* Branches (branches.c). */
 

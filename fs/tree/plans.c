@@ -65,18 +65,31 @@ static struct planning plan_file(const struct node *node, struct error *error)
     return planning;
 }
 
+/* Bytes of the spans that all trees keep. */
+static _Atomic size_t all_kept_bytes;
+
+static void count_kept(struct tree *tree, const struct arena *arena)
+{
+    tree->kept_bytes += arena_bytes(arena);
+    atomic_fetch_add(&all_kept_bytes, arena_bytes(arena));
+}
+
+void node_spans_freed(const struct tree *tree)
+{
+    atomic_fetch_sub(&all_kept_bytes, tree->kept_bytes);
+}
+
 /* Keeps the size and origin of a plan, and its spans while there is room for them. A certain file is planned once,
  * since a second plan could list newer facts. The caller has the lock. Returns the arena if it is not kept. */
 static struct arena *keep_plan(struct tree *tree, struct node *node, const struct planning *planning)
 {
-    size_t n_bytes = arena_bytes(planning->arena);
     node->file = planning->file;
-    if (!node->certain && tree->kept_bytes + n_bytes > PLANS_KEPT) {
+    if (!node->certain && atomic_load(&all_kept_bytes) + arena_bytes(planning->arena) > PLANS_KEPT) {
         node->file.spans = NULL;
         node->file.n_spans = 0;
         return planning->arena;
     }
-    tree->kept_bytes += n_bytes;
+    count_kept(tree, planning->arena);
     atomic_store(&node->arena, planning->arena);
     return NULL;
 }
@@ -151,7 +164,7 @@ static bool make_spans(struct tree *tree, struct node *node, struct error *error
     struct planning again = plan_again(node, error);
     lock_take(&tree->lock);
     if (again.arena != NULL) {
-        tree->kept_bytes += arena_bytes(again.arena);
+        count_kept(tree, again.arena);
         node->file.spans = again.file.spans;
         node->file.n_spans = again.file.n_spans;
         atomic_store_explicit(&node->arena, again.arena, memory_order_release);

@@ -213,6 +213,7 @@ void tree_free(struct tree *tree)
     kept_findings_free(tree->findings);
     for (size_t i = tree->n_releases; i-- > 0;)
         tree->releases[i].release(tree->releases[i].context);
+    node_spans_freed(tree);
     for (uint32_t i = 0; i < tree->n_nodes; i++) {
         arena_free(tree->nodes[i]->arena);
         free(tree->nodes[i]->reason);

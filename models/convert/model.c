@@ -6,6 +6,7 @@
 #include "models/config/hparams.h"
 #include "models/convert/from_gguf.h"
 #include "models/convert/loadable.h"
+#include "models/convert/long_keys.h"
 #include "models/convert/unknown_family.h"
 #include "models/facts.h"
 #include "models/family/nvfp4_activations.h"
@@ -293,8 +294,10 @@ bool gguf_has_projector(const struct checkpoint *checkpoint)
     return config != NULL && config->describes_towers;
 }
 
-static struct gguf_model *make(const struct checkpoint *checkpoint, const struct references *references,
-                               bool (*fill)(struct gguf_model *, struct error *), struct error *error)
+typedef bool fill_function(struct gguf_model *model, struct error *error);
+
+static struct gguf_model *make_filled(const struct checkpoint *checkpoint, const struct references *references,
+                                      fill_function *fill, struct error *error)
 {
     struct gguf_model *model = gguf_model_empty(checkpoint, references);
     documents_hold(checkpoint);
@@ -306,6 +309,20 @@ static struct gguf_model *make(const struct checkpoint *checkpoint, const struct
         return model;
     gguf_model_free(model);
     return NULL;
+}
+
+static struct gguf_model *make_again(const struct gguf_model *model, void *fill, struct error *error)
+{
+    return make_filled(model->checkpoint, &model->references, *(fill_function **)fill, error);
+}
+
+static struct gguf_model *make(const struct checkpoint *checkpoint, const struct references *references,
+                               fill_function *fill, struct error *error)
+{
+    struct gguf_model *model = make_filled(checkpoint, references, fill, error);
+    if (model != NULL)
+        long_keys_move(model, make_again, arena_copy(model->arena, &fill, sizeof fill));
+    return model;
 }
 
 struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, const struct references *references,

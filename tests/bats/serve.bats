@@ -66,6 +66,25 @@ teardown() {
     fails 1 "none: No such file" "$WFS" serve --listen 127.0.0.1:0 "acme/Tiny=$MODEL" "acme/None=$OUT/none"
 }
 
+@test "vocabularies that do not fit into memory together are made again for who reads them" {
+    for name in one two; do
+        cp -r "$MODEL" "$OUT/$name"
+        chmod -R u+w "$OUT/$name"
+        "$PYTHON" - "$OUT/$name" <<'END'
+import json, pathlib, sys
+folder = pathlib.Path(sys.argv[1])
+tokenizer = json.loads((folder / "tokenizer.json").read_text())
+merges = tokenizer["model"]["merges"]
+merges += [f"{folder.name}{i} " + 100_000 * "a" for i in range(90)]
+(folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+END
+    done
+    offer "acme/one=$OUT/one" "acme/two=$OUT/two"
+    for name in one two one; do
+        get "$URL/acme/$name-GGUF/resolve/main/$name-Q8_0.gguf" | cmp - <("$WFS" cat "$OUT/$name" gguf/model-Q8_0.gguf)
+    done
+}
+
 @test "patterns choose the files of both models" {
     offer --show '*-Q4_K_?.gguf' --show '*.json' --show=*-Q8_0.gguf "acme/Tiny=$MODEL"
     names() { get "$URL/api/models/acme/$1" | jq -r '.siblings[].rfilename' | tr '\n' ' '; }

@@ -16,7 +16,7 @@
 #endif
 
 enum { FIRST_BYTES = 1024, CHUNK_BYTES = 64 * 1024, ALIGNMENT = 8 };
-enum { HUGE_BYTES = 4 * 1024 * 1024 }; /* so much memory is worth huge pages */
+enum { HUGE_PAGE = 2 * 1024 * 1024 }; /* so much memory is worth huge pages, if it begins with one */
 
 struct chunk {
     struct chunk *previous;
@@ -49,8 +49,10 @@ _Noreturn void memory_exhausted(size_t size)
 
 void *memory_try(void *memory, size_t size)
 {
-    void *resized = realloc(memory, size ? size : 1);
-    if (resized != NULL && size >= HUGE_BYTES)
+    bool is_huge = size >= HUGE_PAGE, is_new = memory == NULL;
+    void *resized = is_huge && is_new ? aligned_alloc(HUGE_PAGE, (size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE)
+                                      : realloc(memory, size ? size : 1);
+    if (resized != NULL && is_huge)
         system_want_huge_pages(resized, size);
     return resized;
 }
@@ -169,6 +171,8 @@ static struct chunk *chunk_new(size_t capacity)
     struct chunk *chunk = calloc(1, sizeof *chunk + capacity);
     if (chunk == NULL)
         memory_exhausted(capacity);
+    if (capacity >= HUGE_PAGE) /* calloc() writes none of so much memory */
+        system_want_huge_pages(chunk, capacity);
     chunk->capacity = capacity;
     return chunk;
 }

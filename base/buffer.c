@@ -14,6 +14,14 @@ void buffer_free(struct buffer *buffer)
     *buffer = (struct buffer){0};
 }
 
+void buffer_reserve(struct buffer *buffer, size_t length)
+{
+    if (buffer->capacity - buffer->length >= length)
+        return;
+    buffer->capacity = buffer->length + length;
+    buffer->bytes = memory_resize(buffer->bytes, buffer->capacity);
+}
+
 static unsigned char *extend(struct buffer *buffer, size_t length)
 {
     if (buffer->capacity - buffer->length < length) {

@@ -11,6 +11,10 @@ struct buffer {
 };
 
 void buffer_free(struct buffer *buffer);
+
+/* Makes room for `length` more bytes and no others, for callers that know how many they will append. */
+void buffer_reserve(struct buffer *buffer, size_t length);
+
 void buffer_append(struct buffer *buffer, const void *bytes, size_t length);
 void buffer_append_text(struct buffer *buffer, const char *text);
 void buffer_append_zeros(struct buffer *buffer, size_t length);

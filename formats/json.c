@@ -44,6 +44,7 @@ struct parser {
     struct json_document *document;
     const char *original; /* NULL: gone, so that lines are unknown */
     bool is_python, root_repeats;
+    size_t room;       /* in bytes, for yyjson's values */
     size_t lacking;    /* bytes of memory that were not available */
     bool has_too_many; /* values */
     struct error *error;
@@ -236,14 +237,17 @@ static bool take_python(const struct parser *parser, struct json *number)
     static const char infinity[] = "Infinity", spelling[] = "1e999999"; /* of equal length */
     const double most = 9007199254740992.0;                             /* 2^53: doubles are exact up to here */
     char *text = whole + (text_of(number) - whole), *digits = text + (*text == '-');
+    size_t n_digits = 0;
+    while (digits[n_digits] >= '0' && digits[n_digits] <= '9')
+        n_digits++;
+    if (digits[n_digits] == '\0') /* an integer, as most are */
+        return true;
     if (*digits > '9' && strcmp(digits, infinity) != 0) {
         error_set(parser->error, "invalid JSON: '%s' is not a number", text);
         return blame(parser, number);
     }
     if (*digits > '9')
         memcpy(digits, spelling, strlen(spelling));
-    if (strpbrk(digits, ".eE") == NULL)
-        return true;
     double value = strtod(text, NULL);
     if (value >= -most && value <= most && value == (double)(int64_t)value)
         number->of.tag |= WHOLE;
@@ -318,9 +322,13 @@ static void *keep_result(struct parser *parser, void *memory, size_t size)
     return memory;
 }
 
+/* Takes more than yyjson asks for first, which it lets grow by half: what it does not use costs nothing, and a copy of
+ * so many values takes as long as a tenth of the parsing. */
 static void *allocate(void *context, size_t size)
 {
-    return keep_result(context, memory_try(NULL, size), size);
+    struct parser *parser = context;
+    parser->room = size + size / 2;
+    return keep_result(parser, memory_try(NULL, parser->room), parser->room);
 }
 
 static void *reallocate(void *context, void *memory, size_t old_size, size_t size)
@@ -328,7 +336,10 @@ static void *reallocate(void *context, void *memory, size_t old_size, size_t siz
     struct parser *parser = context;
     parser->has_too_many =
         size / sizeof(yyjson_val) > 3 * (size_t)JSON_MAX_VALUES; /* keys count here, and spare room */
-    return parser->has_too_many ? NULL : keep_result(parser, memory_try(memory, size), size);
+    if (parser->has_too_many || size <= parser->room)
+        return parser->has_too_many ? NULL : memory;
+    parser->room = size;
+    return keep_result(parser, memory_try(memory, size), size);
 }
 
 static void release(void *context, void *memory)

@@ -130,21 +130,25 @@ void gguf_set_text(struct gguf_kvs *kvs, const char *key, const char *text)
     gguf_set_string(kvs, key, text, strlen(text));
 }
 
+struct buffer *gguf_begin_array(struct gguf_kvs *kvs, const char *key, enum gguf_type element_type, uint64_t count,
+                                size_t n_bytes)
+{
+    enum { HEAD = 4 + 8 };
+    if (count == 0)
+        return NULL;
+    struct buffer *value = entry(kvs, key, GGUF_ARRAY);
+    buffer_reserve(value, HEAD + n_bytes);
+    buffer_append_le(value, (uint64_t)element_type, 4);
+    buffer_append_le(value, count, 8);
+    return value;
+}
+
 void gguf_set_array(struct gguf_kvs *kvs, const char *key, enum gguf_type element_type, uint64_t count,
                     struct buffer *elements)
 {
-    if (count != 0) {
-        enum { HEAD = 4 + 8 };
-        struct buffer head = {0}, *value = entry(kvs, key, GGUF_ARRAY);
-        buffer_append_le(&head, (uint64_t)element_type, 4);
-        buffer_append_le(&head, count, 8);
-        buffer_append_zeros(elements, HEAD);
-        memmove(elements->bytes + HEAD, elements->bytes, elements->length - HEAD);
-        memcpy(elements->bytes, head.bytes, HEAD);
-        buffer_free(&head);
-        *value = *elements;
-        *elements = (struct buffer){0};
-    }
+    struct buffer *value = gguf_begin_array(kvs, key, element_type, count, elements->length);
+    if (value != NULL)
+        buffer_append(value, elements->bytes, elements->length);
     buffer_free(elements);
 }
 

@@ -83,6 +83,12 @@ void gguf_append_string(struct buffer *elements, const char *text, size_t length
 void gguf_set_array(struct gguf_kvs *kvs, const char *key, enum gguf_type element_type, uint64_t count,
                     struct buffer *elements);
 
+/* The same for long arrays, without copying: adds an entry for `count` elements of about `n_bytes` in all, which the
+ * caller appends to the buffer returned before it changes another key. NULL: there are no elements. */
+struct buffer *gguf_begin_array(struct gguf_kvs *kvs, const char *key, enum gguf_type element_type, uint64_t count,
+                                size_t n_bytes);
+enum { GGUF_LENGTH = 8 }; /* bytes before a string's */
+
 /* Returns the entry of that key, or NULL. */
 const struct gguf_kv *gguf_kvs_find(const struct gguf_kvs *kvs, const char *key);
 void gguf_kvs_remove(struct gguf_kvs *kvs, const char *key); /* takes time linear in the number of keys */

@@ -43,20 +43,21 @@ enum { COMMAND_R_LAYERS_WITH_NORMS = 64 };
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* Notes that the tokens are not as many as the rows of the embedding. */
-static void note_rows(const struct gguf_model *model, struct arena *scratch)
+static void note_rows(const struct gguf_model *model)
 {
-    struct gguf_array tokens;
-    struct error unused;
+    enum gguf_type type;
+    uint64_t n_tokens;
+    const struct gguf_kv *tokens = gguf_kvs_find(&model->kvs, "tokenizer.ggml.tokens");
     const struct tensor *embedding = tensor_set_find_text(model->tensors, "token_embd.weight");
-    if (embedding == NULL || embedding->view->rank != 2 ||
-        !gguf_get_array(&model->kvs, "tokenizer.ggml.tokens", scratch, &tokens, &unused))
+    if (embedding == NULL || embedding->view->rank != 2 || tokens == NULL ||
+        !gguf_array_outline(tokens, &type, &n_tokens))
         return;
     uint64_t n_rows = embedding->view->shape[0];
-    if (n_rows != tokens.count)
+    if (n_rows != n_tokens)
         checkpoint_note(model->checkpoint, SUBJECT_GGUF,
                         "the token embedding has %" PRIu64 " rows, the tokenizer %" PRIu64 " tokens: %s; "
                         "set vocab_size in config.json to the number of rows",
-                        n_rows, tokens.count, consequence);
+                        n_rows, n_tokens, consequence);
 }
 
 static void note_merges(const struct gguf_model *model, struct arena *scratch)
@@ -162,7 +163,7 @@ void loadable_note(const struct gguf_model *model)
     struct arena *scratch = arena_new();
     const char *architecture = family_architecture(model->family);
     uint64_t n_layers = 0;
-    note_rows(model, scratch);
+    note_rows(model);
     note_merges(model, scratch);
     gguf_get_u64(&model->kvs, arena_printf(scratch, "%s.block_count", architecture), &n_layers);
     if (n_layers > 0 && n_layers <= MAX_LAYERS && has_blocks(architecture))

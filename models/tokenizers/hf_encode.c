@@ -11,12 +11,17 @@
  * a file's design, keep more merges than matter. */
 enum { LONGEST_PIECE = 256, PIECE_BITS = 1 << 22, PIECE_WORK = 16 };
 
+/* Before that hash is computed, a bit of the first and last byte and the length passes over most merges. */
+enum { ENDS_BITS_LOG = 18, ENDS_BITS = 1 << ENDS_BITS_LOG };
+
 struct encoder {
     const struct hf_vocabulary *vocabulary;
     struct arena *arena;
     struct work *work;
     unsigned char *pieces;   /* PIECE_BITS bits */
+    unsigned char *ends;     /* ENDS_BITS bits */
     struct text_index rules; /* "left\xffright" to the rank of the merge; 0xff is in no UTF-8 */
+    size_t longest_segment;  /* in bytes: no merge makes more */
     size_t longest_rule;     /* in bytes, without the 0xff */
     char *key;               /* room for the text of a rule */
     uint32_t *ids;
@@ -37,6 +42,22 @@ static size_t piece_bit(uint64_t hash)
     return (size_t)(hash ^ hash >> 29) % PIECE_BITS;
 }
 
+static size_t ends_bit(char first, char last, size_t length)
+{
+    uint32_t key = (uint32_t)(unsigned char)first | (uint32_t)(unsigned char)last << 8 | (uint32_t)length << 16;
+    return key * 0x9e3779b1u >> (32 - ENDS_BITS_LOG);
+}
+
+static bool has_bit(const unsigned char *bits, size_t bit)
+{
+    return (bits[bit / 8] >> bit % 8 & 1) != 0;
+}
+
+static void set_bit(unsigned char *bits, size_t bit)
+{
+    bits[bit / 8] |= (unsigned char)(1 << bit % 8);
+}
+
 /* Marks all pieces of two and more characters of a segment, except long ones. */
 static void add_pieces(struct encoder *encoder, const struct segment *segment)
 {
@@ -45,7 +66,8 @@ static void add_pieces(struct encoder *encoder, const struct segment *segment)
         uint64_t hash = HASH_START;
         for (size_t end = start; end < segment->length && end - start < LONGEST_PIECE; end++) {
             hash = hash_bytes(hash, segment->text + end, 1);
-            encoder->pieces[piece_bit(hash) / 8] |= (unsigned char)(1 << piece_bit(hash) % 8);
+            set_bit(encoder->pieces, piece_bit(hash));
+            set_bit(encoder->ends, ends_bit(segment->text[start], segment->text[end], end + 1 - start));
         }
     }
 }
@@ -53,10 +75,12 @@ static void add_pieces(struct encoder *encoder, const struct segment *segment)
 static bool may_be_piece(const struct encoder *encoder, const char *left, size_t left_length, const char *right,
                          size_t right_length)
 {
-    if (left_length + right_length > LONGEST_PIECE)
+    if (left_length + right_length > LONGEST_PIECE || left_length == 0 || right_length == 0)
         return true;
-    size_t bit = piece_bit(hash_bytes(hash_bytes(HASH_START, left, left_length), right, right_length));
-    return (encoder->pieces[bit / 8] >> bit % 8 & 1) != 0;
+    if (!has_bit(encoder->ends, ends_bit(*left, right[right_length - 1], left_length + right_length)))
+        return false;
+    return has_bit(encoder->pieces,
+                   piece_bit(hash_bytes(hash_bytes(HASH_START, left, left_length), right, right_length)));
 }
 
 static size_t write_key(char *key, const char *left, size_t left_length, const char *right, size_t right_length)
@@ -71,6 +95,8 @@ static void add_rule(struct encoder *encoder, const char *left, size_t left_leng
                      size_t right_length, uint32_t rank)
 {
     size_t length = left_length + right_length;
+    if (length > encoder->longest_segment)
+        return;
     if (!may_be_piece(encoder, left, left_length, right, right_length))
         return;
     char *key = arena_alloc(encoder->arena, length + 1);
@@ -89,7 +115,7 @@ static void add_json_rules(struct encoder *encoder, const struct json *merges)
             if (space != NULL)
                 add_rule(encoder, left, (size_t)(space - left), space + 1, length - (size_t)(space - left) - 1, rank);
         } else if ((left = json_string(json_first(merge), &length)) != NULL &&
-                   (right = json_string(json_at(merge, 1), &right_length)) != NULL) {
+                   (right = json_string(json_next(json_first(merge)), &right_length)) != NULL) {
             add_rule(encoder, left, length, right, right_length, rank);
         }
     }
@@ -98,11 +124,14 @@ static void add_json_rules(struct encoder *encoder, const struct json *merges)
 static bool prepare_merges(struct encoder *encoder, const struct segments *segments, struct error *error)
 {
     encoder->pieces = arena_alloc(encoder->arena, PIECE_BITS / 8);
+    encoder->ends = arena_alloc(encoder->arena, ENDS_BITS / 8);
     for (size_t i = 0; i < segments->count; i++) {
         if (segments->items[i].is_token)
             continue;
         if (!work_spend(encoder->work, PIECE_WORK * segments->items[i].length, error))
             return false;
+        if (segments->items[i].length > encoder->longest_segment)
+            encoder->longest_segment = segments->items[i].length;
         add_pieces(encoder, &segments->items[i]);
     }
     add_json_rules(encoder, json_get(encoder->vocabulary->model, "merges"));

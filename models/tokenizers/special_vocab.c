@@ -1,3 +1,4 @@
+#include "base/little_endian.h"
 #include "base/text.h"
 #include "models/tokenizers/tokenizer_files.h"
 
@@ -297,39 +298,62 @@ static void read_config_ids(struct special_vocab *vocab, const struct json *conf
 /* Merges. */
 
 /* Appends one half of a merge; byte-level tokenizers spell a space in it differently. */
-static void append_half(struct buffer *merge, const char *text, size_t length)
+static void append_half(struct buffer *out, const struct json *half)
 {
-    const char *end = text + length, *space;
-    while ((space = memchr(text, ' ', (size_t)(end - text))) != NULL) {
-        buffer_append(merge, text, (size_t)(space - text));
-        buffer_append_text(merge, "\xc4\xa0");
+    size_t length;
+    const char *text = json_string(half, &length), *space;
+    if (text == NULL)
+        return;
+    for (const char *end = text + length; (space = memchr(text, ' ', length)) != NULL; length = (size_t)(end - text)) {
+        buffer_append(out, text, (size_t)(space - text));
+        buffer_append_text(out, "\xc4\xa0");
         text = space + 1;
     }
-    buffer_append(merge, text, (size_t)(end - text));
+    buffer_append(out, text, length);
+}
+
+/* Appends the text of a merge, which has two halves, and its length before it. */
+static void append_pair(struct buffer *out, const struct json *merge)
+{
+    const struct json *left = json_first(merge);
+    size_t place = out->length;
+    buffer_append_zeros(out, GGUF_LENGTH);
+    append_half(out, left);
+    buffer_append(out, " ", 1);
+    append_half(out, json_next(left));
+    uint64_t length = out->length - place - GGUF_LENGTH;
+    little_endian(&length, 1, GGUF_LENGTH);
+    memcpy(out->bytes + place, &length, GGUF_LENGTH);
+}
+
+/* Returns the bytes that the merges take, without those of spaces that are spelled differently. */
+static size_t merges_bytes(const struct json *merges)
+{
+    size_t n_bytes = 0;
+    for (const struct json *merge = json_first(merges); merge != NULL; merge = json_next(merge)) {
+        size_t length = 0, right_length = 0;
+        const struct json *left = json_first(merge);
+        if (json_string(left != NULL ? left : merge, &length) == NULL)
+            length = 0;
+        if (json_string(json_next(left), &right_length) == NULL)
+            right_length = 0;
+        n_bytes += GGUF_LENGTH + length + 1 + right_length;
+    }
+    return n_bytes;
 }
 
 static void add_json_merges(struct gguf_kvs *kvs, const struct json *merges)
 {
-    struct buffer elements = {0}, joined = {0};
-    uint64_t count = 0;
-    for (const struct json *merge = json_first(merges); merge != NULL; merge = json_next(merge), count++) {
-        size_t length;
+    size_t length;
+    struct buffer *out =
+        gguf_begin_array(kvs, "tokenizer.ggml.merges", GGUF_STRING, json_count(merges), merges_bytes(merges));
+    for (const struct json *merge = json_first(merges); merge != NULL; merge = json_next(merge)) {
         const char *text = json_string(merge, &length);
-        if (text == NULL) {
-            const struct json *left = json_at(merge, 0), *right = json_at(merge, 1);
-            joined.length = 0;
-            if ((text = json_string(left, &length)) != NULL)
-                append_half(&joined, text, length);
-            buffer_append(&joined, " ", 1);
-            if ((text = json_string(right, &length)) != NULL)
-                append_half(&joined, text, length);
-            text = (const char *)joined.bytes;
-            length = joined.length;
-        }
-        gguf_append_string(&elements, text, length);
+        if (text != NULL)
+            gguf_append_string(out, text, length);
+        else
+            append_pair(out, merge);
     }
-    gguf_set_array(kvs, "tokenizer.ggml.merges", GGUF_STRING, count, &elements);
-    buffer_free(&joined);
 }
 
 /* Adds merges.txt: two words a line; skips a first line that starts with '#'. */

@@ -40,31 +40,57 @@ void token_list_set(struct token_list *list, uint64_t id, const char *text, size
         list->tokens[id] = (struct token){text, length, score, type};
 }
 
+enum { PADDING_TEXT = 32 };
+
+/* Returns a token's text: of an unused one, what the converter calls it. */
+static const char *text_of(const struct token_list *list, uint64_t id, char padding[PADDING_TEXT], size_t *ret_length)
+{
+    const struct token *token = &list->tokens[id];
+    *ret_length = token->length;
+    if (token->text == NULL)
+        *ret_length = (size_t)snprintf(padding, PADDING_TEXT, "[PAD%" PRIu64 "]", id);
+    return token->text != NULL ? token->text : padding;
+}
+
+static void write_texts(const struct token_list *list, struct gguf_kvs *kvs)
+{
+    char padding[PADDING_TEXT];
+    size_t length, n_bytes = 0;
+    for (uint64_t i = 0; i < list->n_tokens; i++) {
+        text_of(list, i, padding, &length);
+        n_bytes += GGUF_LENGTH + length;
+    }
+    struct buffer *out = gguf_begin_array(kvs, "tokenizer.ggml.tokens", GGUF_STRING, list->n_tokens, n_bytes);
+    for (uint64_t i = 0; i < list->n_tokens; i++) {
+        const char *text = text_of(list, i, padding, &length);
+        gguf_append_string(out, text, length);
+    }
+}
+
+static void write_scores(const struct token_list *list, struct gguf_kvs *kvs)
+{
+    struct buffer *out = gguf_begin_array(kvs, "tokenizer.ggml.scores", GGUF_F32, list->n_tokens, 4 * list->n_tokens);
+    for (uint64_t i = 0; i < list->n_tokens; i++) {
+        uint32_t bits;
+        memcpy(&bits, &list->tokens[i].score, sizeof bits);
+        buffer_append_le(out, bits, 4);
+    }
+}
+
 void token_list_write(const struct token_list *list, const char *model, const char *pre, bool with_scores,
                       struct gguf_kvs *kvs)
 {
-    struct buffer texts = {0}, scores = {0}, types = {0};
     if (model != NULL)
         gguf_set_text(kvs, "tokenizer.ggml.model", model);
     if (pre != NULL)
         gguf_set_text(kvs, "tokenizer.ggml.pre", pre);
-    for (uint64_t i = 0; i < list->n_tokens; i++) {
-        const struct token *token = &list->tokens[i];
-        char padding[32];
-        uint32_t bits;
-        if (token->text == NULL)
-            gguf_append_string(&texts, padding, (size_t)snprintf(padding, sizeof padding, "[PAD%" PRIu64 "]", i));
-        else
-            gguf_append_string(&texts, token->text, token->length);
-        memcpy(&bits, &token->score, sizeof bits);
-        if (with_scores)
-            buffer_append_le(&scores, bits, 4);
-        buffer_append_le(&types, (uint64_t)token->type, 4);
-    }
-    gguf_set_array(kvs, "tokenizer.ggml.tokens", GGUF_STRING, list->n_tokens, &texts);
+    write_texts(list, kvs);
     if (with_scores)
-        gguf_set_array(kvs, "tokenizer.ggml.scores", GGUF_F32, list->n_tokens, &scores);
-    gguf_set_array(kvs, "tokenizer.ggml.token_type", GGUF_I32, list->n_tokens, &types);
+        write_scores(list, kvs);
+    struct buffer *types =
+        gguf_begin_array(kvs, "tokenizer.ggml.token_type", GGUF_I32, list->n_tokens, 4 * list->n_tokens);
+    for (uint64_t i = 0; i < list->n_tokens; i++)
+        buffer_append_le(types, (uint64_t)list->tokens[i].type, 4);
 }
 
 static bool starts(const char *text, size_t length, const char *with)

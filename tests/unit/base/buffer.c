@@ -56,8 +56,24 @@ static void decimals(void)
     buffer_free(&buffer);
 }
 
+/* Room that was made is used: nothing moves. */
+static void reserved(void)
+{
+    struct buffer buffer = {0};
+    buffer_append_text(&buffer, "abc");
+    buffer_reserve(&buffer, 100000);
+    const unsigned char *bytes = buffer.bytes;
+    for (int i = 0; i < 100000; i++)
+        buffer_append(&buffer, "d", 1);
+    CHECK(buffer.bytes == bytes && buffer.length == 100003 && memcmp(bytes, "abcd", 4) == 0);
+    buffer_reserve(&buffer, 0);
+    CHECK(buffer.bytes == bytes && buffer.capacity == 100003);
+    buffer_free(&buffer);
+}
+
 int main(void)
 {
+    reserved();
     json_texts();
     printed();
     decimals();

@@ -40,9 +40,30 @@ static void takes_many(void)
     gguf_kvs_free(&kvs);
 }
 
+/* An array that is appended to its entry is the one that is set from a buffer; about its size may be wrong. */
+static void begins_arrays(void)
+{
+    struct gguf_kvs kvs = {0};
+    struct buffer elements = {0};
+    gguf_append_string(&elements, "ab", 2);
+    gguf_append_string(&elements, "", 0);
+    gguf_set_array(&kvs, "set", GGUF_STRING, 2, &elements);
+    CHECK(elements.bytes == NULL);
+    struct buffer *begun = gguf_begin_array(&kvs, "begun", GGUF_STRING, 2, 3);
+    gguf_append_string(begun, "ab", 2);
+    gguf_append_string(begun, "", 0);
+    const struct buffer *value = &gguf_kvs_find(&kvs, "set")->value;
+    begun = &kvs.kvs[1].value;
+    CHECK(value->length == begun->length && memcmp(value->bytes, begun->bytes, value->length) == 0);
+    CHECK(value->length == 4 + 8 + 2 * GGUF_LENGTH + 2 && value->bytes[0] == GGUF_STRING && value->bytes[4] == 2);
+    CHECK(gguf_begin_array(&kvs, "none", GGUF_STRING, 0, 0) == NULL && gguf_kvs_find(&kvs, "none") == NULL);
+    gguf_kvs_free(&kvs);
+}
+
 int main(void)
 {
     keeps_order();
+    begins_arrays();
     takes_many();
     return check_done();
 }

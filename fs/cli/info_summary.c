@@ -14,6 +14,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -342,14 +343,14 @@ static void append_tensor_files(struct buffer *text, const struct shown_tensors 
                                 const struct content_options *options)
 {
     struct tensor_file file;
-    size_t n_kinds = 0;
+    size_t n_kinds = 0, *firsts = memory_alloc(tensor_slots() * sizeof *firsts);
+    tensor_first_files(shown, options, firsts);
     for (unsigned slot = SLOT_RAW, n_slots = tensor_slots(); slot < n_slots; slot++) {
-        size_t i = 0;
-        while (i < shown_tensors_count(shown) && !tensor_file_at(shown, i, options, slot, &file))
-            i++;
-        if (i < shown_tensors_count(shown) && n_kinds++ < SHOWN_FILES)
+        bool has_any = firsts[slot] != SIZE_MAX && tensor_file_at(shown, firsts[slot], options, slot, &file);
+        if (has_any && n_kinds++ < SHOWN_FILES)
             buffer_printf(text, "%s %s%s", n_kinds == 1 ? ":" : ",", file.name, file.numpy ? ".npy" : "");
     }
+    free(firsts);
     if (n_kinds > SHOWN_FILES)
         buffer_printf(text, " and %zu more kinds of file", n_kinds - SHOWN_FILES);
 }

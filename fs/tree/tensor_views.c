@@ -241,6 +241,22 @@ static struct metadata_length *find_length(struct metadata_lengths *lengths, con
     return length;
 }
 
+void tensor_first_files(const struct shown_tensors *shown, const struct content_options *options, size_t *firsts)
+{
+    struct metadata_lengths kinds = {.n_known = 0}; /* a length of 1 marks those that were looked at */
+    struct tensor_file unused;
+    unsigned n_slots = tensor_slots();
+    for (unsigned slot = 0; slot < n_slots; slot++)
+        firsts[slot] = SIZE_MAX;
+    for (size_t i = 0; i < shown_tensors_count(shown); i++) {
+        struct metadata_length *kind = find_length(&kinds, shown, i);
+        for (unsigned slot = SLOT_RAW; slot < n_slots && kind->length == 0; slot++)
+            if (firsts[slot] == SIZE_MAX && tensor_file_at(shown, i, options, slot, &unused))
+                firsts[slot] = i;
+        kind->length = 1;
+    }
+}
+
 size_t tensor_metadata_length(const struct shown_tensors *shown, size_t index, const struct content_options *options,
                               struct metadata_lengths *lengths)
 {

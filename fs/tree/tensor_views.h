@@ -34,6 +34,10 @@ bool tensor_file_named(const struct shown_tensors *shown, size_t index, const st
 const char *tensor_file_refusal(const struct shown_tensors *shown, size_t index, const struct content_options *options,
                                 const char *name);
 
+/* Gets, for each slot from SLOT_RAW on, the first tensor that has a file there; SIZE_MAX: none has. `firsts` has room
+ * for tensor_slots(). */
+void tensor_first_files(const struct shown_tensors *shown, const struct content_options *options, size_t *firsts);
+
 /* A cache of the lengths of file lists: lists of tensors with one dtype and shape differ only in the names of their
  * directories. Zeroed at first; one for each caller and tree. */
 struct metadata_lengths {

@@ -1,5 +1,5 @@
 /* Filling and freeing a tree. */
-#include "formats/source.h"
+#include "formats/source_remade.h"
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/kept_files.h"
@@ -55,13 +55,40 @@ struct text_file {
     void *context;
 };
 
-static enum outcome plan_text(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+enum { LONG_TEXT = 1024 * 1024 /* bytes: such as a tokenizer */ };
+
+static bool write_again(void *context, struct buffer *parts, size_t n_parts, struct error *error)
 {
     const struct text_file *file = context;
+    return file->write(file->context, parts, error) == OK;
+}
+
+static void close_source(void *source)
+{
+    source_close(source);
+}
+
+/* Makes the file of a long text, and takes the text: who asked for its size may be about to read it, and a tree has
+ * many files whose size is all that anybody asks for. */
+static struct vfile long_text(struct text_file *file, struct buffer *text, struct arena *arena)
+{
+    struct span_list spans = {.arena = arena};
+    uint64_t size = text->length;
+    struct source *source = source_remade_new(file->origin.sources[0], "the text", text, 1, write_again, file);
+    arena_on_free(arena, close_source, source);
+    spans_add_view(&spans, view_of_source(arena, source, 0, &u8_dtype, 1, &size), encoding_of(&u8_dtype));
+    return vfile_of_spans(&spans, file->origin);
+}
+
+static enum outcome plan_text(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    struct text_file *file = context;
     struct buffer text = {0};
     enum outcome outcome = file->write(file->context, &text, error);
+    bool is_long = text.length >= LONG_TEXT && file->origin.n_sources != 0 && !source_any_remote();
     if (outcome == OK)
-        *ret_file = vfile_of_text(text.bytes, text.length, file->origin, arena);
+        *ret_file =
+            is_long ? long_text(file, &text, arena) : vfile_of_text(text.bytes, text.length, file->origin, arena);
     buffer_free(&text);
     return outcome;
 }

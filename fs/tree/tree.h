@@ -172,7 +172,8 @@ bool tree_add_file(struct tree *tree, node_id parent, const char *name, plan_fun
 /* Like tree_add_file(), for a file whose plan does not fail and is made once: listing names does not wait for it. */
 bool tree_add_certain_file(struct tree *tree, node_id parent, const char *name, plan_function *plan, void *context);
 
-/* Like tree_add_file(), for a text that write() appends to `out` when the file is planned; `origin` is its inputs. */
+/* Like tree_add_file(), for a text that write() appends to `out` when the file is planned; `origin` is its inputs. A
+ * long text may be written again when it is read (formats/source_remade.h). */
 typedef enum outcome text_writer(void *context, struct buffer *out, struct error *error);
 bool tree_add_text(struct tree *tree, node_id parent, const char *name, struct origin origin, text_writer *write,
                    void *context);

@@ -32,6 +32,22 @@ static void write_checkpoint(void)
     safetensors_write(&file, "model.safetensors");
 }
 
+/* Asks every tensor, of which many are passed over. */
+static void check_firsts(const struct shown_tensors *shown, const struct content_options *options)
+{
+    size_t firsts[512], n_right = 0, n_found = 0;
+    struct tensor_file file;
+    tensor_first_files(shown, options, firsts);
+    for (unsigned slot = SLOT_RAW; slot < tensor_slots(); slot++) {
+        size_t i = 0;
+        while (i < shown_tensors_count(shown) && !tensor_file_at(shown, i, options, slot, &file))
+            i++;
+        n_right += firsts[slot] == (i < shown_tensors_count(shown) ? i : SIZE_MAX);
+        n_found += i > 0 && i < shown_tensors_count(shown);
+    }
+    CHECK(n_right == tensor_slots() - SLOT_RAW && n_found > 0);
+}
+
 int main(void)
 {
     static const struct open_options options = {0};
@@ -61,6 +77,7 @@ int main(void)
     CHECK(n_right == 2 * n_tensors && n_tensors == 112);
     CHECK(n_packed == 40 && n_refused == 2);
     CHECK_NAMED(lengths.n_known < n_tensors, "most are remembered");
+    check_firsts(&shown, &content_options);
     buffer_free(&lengths.text);
     checkpoint_close(checkpoint);
     files_remove();

@@ -572,6 +572,46 @@ static void outage(void)
     }
 }
 
+/* A text above PLANS_KEPT that counts how often it is written. */
+enum { LONG_TEXT = 9 * 1024 * 1024 };
+
+static int n_writes;
+
+static enum outcome write_long(void *context, struct buffer *out, struct error *error)
+{
+    n_writes++;
+    buffer_append_zeros(out, LONG_TEXT);
+    memcpy(out->bytes + LONG_TEXT - 4, context, 4);
+    return OK;
+}
+
+static bool ends_with(struct tree *tree, const char *name, const char *ending)
+{
+    struct node_attributes attributes;
+    struct vfile file;
+    struct error error;
+    char text[4];
+    return tree_lookup(tree, TREE_ROOT, name, &attributes) && attributes.size == LONG_TEXT &&
+           tree_file(tree, attributes.id, tree_arena(tree), &file, &error) &&
+           vfile_read(&file, LONG_TEXT - sizeof text, sizeof text, text, &error) &&
+           memcmp(text, ending, sizeof text) == 0;
+}
+
+/* A long text is written once for its size and its reader, and again once another took its place. */
+static void long_texts(const struct checkpoint *checkpoint)
+{
+    struct error error;
+    struct content_options content_options = {0};
+    struct tree *tree = tree_new(checkpoint, &content_options, &error);
+    static char one[] = "one", two[] = "two";
+    tree_add_text(tree, TREE_ROOT, "long1", origin_of_weights(checkpoint), write_long, one);
+    tree_add_text(tree, TREE_ROOT, "long2", origin_of_weights(checkpoint), write_long, two);
+    CHECK(ends_with(tree, "long1", "one") && n_writes == 1);
+    CHECK(ends_with(tree, "long2", "two") && ends_with(tree, "long2", "two") && n_writes == 2);
+    CHECK(ends_with(tree, "long1", "one") && n_writes == 3);
+    tree_free(tree);
+}
+
 int main(void)
 {
     struct error error;
@@ -597,6 +637,7 @@ int main(void)
         deferred(checkpoint, filled_when_looked_into);
         deferred(checkpoint, filled_again);
         large_plans(checkpoint);
+        long_texts(checkpoint);
     }
     tree_free(tree);
     if (checkpoint != NULL)

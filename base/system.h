@@ -44,6 +44,9 @@ void system_read_ahead(int fd, uint64_t offset, uint64_t length);
 /* Reserves the space of a new file. Fails with ENOSPC if there is too little, and otherwise if it is unknown. */
 bool system_reserve(int fd, uint64_t size);
 
+/* Like system_reserve(), for a range of a file, whose bytes stay as they are; the file may become longer. */
+bool system_reserve_range(int fd, uint64_t offset, uint64_t length);
+
 /* Locks bytes of a file that is open for writing, for its open file description, and unlocks them. Returns false if
  * another description has locked one of them. Where there are no such locks, every call succeeds. */
 bool system_lock_bytes(int fd, uint64_t first, uint64_t count);

@@ -108,7 +108,13 @@ void system_read_ahead(int fd, uint64_t offset, uint64_t length)
 
 bool system_reserve(int fd, uint64_t size)
 {
-    return fallocate(fd, 0, 0, (off_t)size) == 0;
+    return system_reserve_range(fd, 0, size);
+}
+
+/* Not posix_fallocate(): where the file system lacks the call, that writes zeros, over what others write. */
+bool system_reserve_range(int fd, uint64_t offset, uint64_t length)
+{
+    return fallocate(fd, 0, (off_t)offset, (off_t)length) == 0;
 }
 
 static int set_lock(int fd, short type, uint64_t first, uint64_t count)

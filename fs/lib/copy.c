@@ -28,8 +28,9 @@ struct copy {
     struct read_ahead *ahead;
     int fd;
     copy_progress *progress;
-    take_bytes *take; /* called instead of writing to fd; NULL: write */
-    void *context;    /* for `progress` or `take` */
+    take_bytes *take;    /* called instead of writing to fd; NULL: write */
+    void *context;       /* for `progress` or `take` */
+    uint64_t start, end; /* the range of the file */
     size_t n_chunks, n_slots;
     struct chunk **slots; /* chunk i is in slot i modulo n_slots */
 
@@ -72,7 +73,7 @@ static bool write_vector(int fd, struct iovec *iov, size_t count)
 /* Writes a chunk. Stored bytes go from the source's page cache to the file in one copy, made by the kernel. */
 static bool write_chunk(const struct copy *copy, struct chunk *chunk, size_t index, struct error *error)
 {
-    uint64_t offset = (uint64_t)index * CHUNK_BYTES;
+    uint64_t offset = copy->start + (uint64_t)index * CHUNK_BYTES;
     if (copy->take != NULL)
         return copy->take(copy->context, chunk->bytes, chunk->length, error);
     if (write_vector(copy->fd, chunk->iov, chunk->count))
@@ -124,18 +125,21 @@ static struct chunk *take_chunk(struct copy *copy, size_t *ret_index)
     return chunk;
 }
 
-/* Waits for a chunk's remote bytes. A thread of the pool may wait, because the pool works only for the copy here. */
+/* Waits for a chunk's remote bytes, and reads ahead up to the end of the range. A thread of the pool may wait, because
+ * the pool works only for the copy here. */
 static bool await_chunk(const struct copy *copy, uint64_t offset, size_t length, struct error *error)
 {
+    struct vfile up_to_end = *copy->file;
+    up_to_end.size = copy->end;
     vfile_want(copy->file, offset, length, true);
-    read_ahead_follow(copy->ahead, 0, copy->file, offset, length);
+    read_ahead_follow(copy->ahead, 0, &up_to_end, offset, length);
     return vfile_wait(copy->file, offset, length, error);
 }
 
 /* Makes a chunk. Reads bytes for take() instead of mapping them, because a mapping may lose pages. */
 static bool read_chunk(const struct copy *copy, size_t index, struct chunk *chunk, struct error *error)
 {
-    uint64_t offset = (uint64_t)index * CHUNK_BYTES, left = copy->file->size - offset;
+    uint64_t offset = copy->start + (uint64_t)index * CHUNK_BYTES, left = copy->end - offset;
     chunk->length = left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES;
     if (!await_chunk(copy, offset, chunk->length, error))
         return false;
@@ -184,7 +188,7 @@ static void make_chunks(void *context, size_t unused)
 static bool run_copy(struct copy *copy)
 {
     size_t most_slots = CHUNKS_PER_THREAD * pool_width();
-    copy->n_chunks = (size_t)((copy->file->size + CHUNK_BYTES - 1) / CHUNK_BYTES);
+    copy->n_chunks = (size_t)((copy->end - copy->start + CHUNK_BYTES - 1) / CHUNK_BYTES);
     copy->n_slots = copy->n_chunks < most_slots ? copy->n_chunks : most_slots;
     copy->slots = memory_alloc((copy->n_slots + 1) * sizeof *copy->slots);
     for (size_t i = 0; i < copy->n_slots; i++) {
@@ -206,10 +210,18 @@ static bool run_copy(struct copy *copy)
 
 bool copy_file(const struct vfile *file, int fd, copy_progress *progress, void *context, struct error *error)
 {
-    return run_copy(&(struct copy){.file = file, .fd = fd, .progress = progress, .context = context, .error = error});
+    return run_copy(&(struct copy){
+        .file = file, .fd = fd, .progress = progress, .context = context, .end = file->size, .error = error});
+}
+
+bool take_range(const struct vfile *file, uint64_t offset, uint64_t length, take_bytes *take, void *context,
+                struct error *error)
+{
+    return run_copy(&(struct copy){
+        .file = file, .take = take, .context = context, .start = offset, .end = offset + length, .error = error});
 }
 
 bool take_file(const struct vfile *file, take_bytes *take, void *context, struct error *error)
 {
-    return run_copy(&(struct copy){.file = file, .take = take, .context = context, .error = error});
+    return take_range(file, 0, file->size, take, context, error);
 }

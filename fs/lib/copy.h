@@ -1,4 +1,4 @@
-/* Reading a virtual file from its beginning to its end, with all cores. */
+/* Reading a virtual file, or a range of it, from its beginning to its end, with all cores. */
 #pragma once
 
 #include "fs/tree/vfile.h"
@@ -14,3 +14,7 @@ bool copy_file(const struct vfile *file, int fd, copy_progress *progress, void *
  * error if it returns false. */
 typedef bool take_bytes(void *context, const void *bytes, size_t length, struct error *error);
 bool take_file(const struct vfile *file, take_bytes *take, void *context, struct error *error);
+
+/* Like take_file(), for the range [offset, offset + length), which is inside the file. */
+bool take_range(const struct vfile *file, uint64_t offset, uint64_t length, take_bytes *take, void *context,
+                struct error *error);

@@ -1,6 +1,8 @@
 #include "base/report.h"
 #include "formats/gguf/share.h"
 #include "fs/cli/command.h"
+#include "fs/cli/part_number.h"
+#include "fs/cli/parts_copy.h"
 #include "fs/cli/paths.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/reflink.h"
@@ -12,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { FLAG_RECURSIVE, FLAG_REFLINK };
+enum { FLAG_RECURSIVE, FLAG_REFLINK, FLAG_PART, FLAG_JOIN, FLAG_VERIFY };
 
 struct copying {
     struct tree *tree;
@@ -139,38 +141,104 @@ static bool find_all(struct tree *tree, const struct invocation *invocation, str
     return all_found;
 }
 
-/* Copies everything that the arguments name; returns true if all was copied. Writes nothing until all is found. */
-static bool copy_all(struct tree *tree, const struct invocation *invocation, struct arena *arena)
+/* Finds everything that the arguments name, and reports what cannot be copied to DEST. */
+static bool find_and_check(struct tree *tree, const struct invocation *invocation, struct found_list *list)
+{
+    const char *destination = invocation->arguments[invocation->n_arguments - 1];
+    bool done = find_all(tree, invocation, list);
+    size_t n_named = invocation->n_arguments - 2, n_files = n_named > list->n_items ? n_named : list->n_items;
+    if (n_files <= 1 || is_directory(destination))
+        return done;
+    report("%s: is not a directory, and %zu files are to be copied; name a directory that is there", destination,
+           n_files);
+    return false;
+}
+
+/* Copies everything that the arguments name; returns the exit status. Writes nothing until all is found. */
+static int copy_all(struct tree *tree, const struct invocation *invocation, const struct parts_task *task)
 {
     const char *destination = invocation->arguments[invocation->n_arguments - 1];
     struct copying copying = {.tree = tree, .reflink = invocation->flags[FLAG_REFLINK]};
     struct found_list list = {0};
-    bool done = find_all(tree, invocation, &list);
-    size_t n_named = invocation->n_arguments - 2, n_files = n_named > list.n_items ? n_named : list.n_items;
-    if (n_files > 1 && !is_directory(destination)) {
-        report("%s: is not a directory, and %zu files are to be copied; name a directory that is there", destination,
-               n_files);
-        done = false;
-    }
-    bool all_copied = done;
-    for (size_t i = 0; done && i < list.n_items; i++)
+    struct arena *arena = arena_new();
+    uint64_t n_unreached = source_unreached();
+    int status = EXIT_SUCCESS;
+    if (!find_and_check(tree, invocation, &list))
+        status = task != NULL && source_unreached() != n_unreached ? EXIT_TRY_AGAIN : EXIT_BAD_INPUT;
+    for (size_t i = 0; status == EXIT_SUCCESS && i < list.n_items && task != NULL; i++)
+        status = parts_copy_run(tree, &list.items[i], destination, invocation->options, task);
+    bool all_copied = true;
+    for (size_t i = 0; status == EXIT_SUCCESS && i < list.n_items && task == NULL; i++)
         all_copied &= copy_found(&copying, &list.items[i], destination, arena);
     found_free(&list);
-    return all_copied;
+    arena_free(arena);
+    return all_copied ? status : EXIT_BAD_INPUT;
+}
+
+static bool refuse(struct error *error, const char *why)
+{
+    return error_set(error, "%s", why);
+}
+
+/* Finds out what --part and --join ask for; *ret_task is NULL for a copy as a whole. Reads the environment, which the
+ * sandbox clears. */
+static bool find_task(const struct invocation *invocation, struct parts_task *task, const struct parts_task **ret_task,
+                      struct error *error)
+{
+    const bool *flags = invocation->flags;
+    struct part_number part;
+    *ret_task = flags[FLAG_PART] || flags[FLAG_JOIN] ? task : NULL;
+    *task = (struct parts_task){.verify = flags[FLAG_VERIFY]};
+    if (flags[FLAG_PART] && flags[FLAG_JOIN])
+        return refuse(error, "--part and --join exclude each other");
+    if (flags[FLAG_VERIFY] && !flags[FLAG_JOIN])
+        return refuse(error, "--verify needs --join");
+    if (*ret_task != NULL && flags[FLAG_REFLINK])
+        return refuse(error, "--reflink shares blocks of whole files; leave it out, or --part and --join");
+    if (flags[FLAG_JOIN])
+        return part_count_parse(invocation->values[FLAG_JOIN], &task->count, error) || error_prefix(error, "--join");
+    if (!flags[FLAG_PART])
+        return true;
+    if (!part_number_find(invocation->values[FLAG_PART], &part, error))
+        return error_prefix(error, "--part");
+    if (part.from != NULL)
+        report("part %zu of %zu, by %s", part.number, part.count, part.from);
+    *task = (struct parts_task){.number = part.number, .count = part.count};
+    return true;
+}
+
+/* Enters the sandbox, in which a copy in parts may write beside DEST. */
+static int confine(const struct invocation *invocation, bool in_parts)
+{
+    struct arena *arena = arena_new();
+    struct command_needs needs = command_needs(invocation, arena);
+    needs.writes_beside = in_parts;
+    int status = command_confine(invocation, &needs);
+    arena_free(arena);
+    return status;
 }
 
 static int run(const struct invocation *invocation)
 {
+    struct parts_task asked;
+    const struct parts_task *task;
+    struct error error;
+    if (!find_task(invocation, &asked, &task, &error)) {
+        report("cp: %s", error.message);
+        return EXIT_MISUSE;
+    }
+    int status = confine(invocation, task != NULL);
+    if (status >= 0)
+        return status;
     struct options options = *invocation->options;
     options.content.request.shares_blocks = invocation->flags[FLAG_REFLINK];
+    uint64_t n_unreached = source_unreached();
     struct tree *tree = command_open(invocation->arguments[0], &options);
     if (tree == NULL)
-        return EXIT_BAD_INPUT;
-    struct arena *arena = arena_new();
-    bool copied = copy_all(tree, invocation, arena);
-    arena_free(arena);
+        return task != NULL && source_unreached() != n_unreached ? EXIT_TRY_AGAIN : EXIT_BAD_INPUT;
+    status = copy_all(tree, invocation, task);
     command_close(tree);
-    return copied ? EXIT_SUCCESS : EXIT_BAD_INPUT;
+    return status;
 }
 
 const struct command cp_command = {
@@ -183,17 +251,30 @@ const struct command cp_command = {
             "file gets its name only when it is complete. On a terminal, a bar shows the rate and the time left. With "
             "--reflink, what a file has in common with a source on the same XFS or Btrfs takes neither time nor space; "
             "model.gguf then has its tensors in another order and a key wfs.padding, so it is not the converter's file "
-            "byte for byte.",
+            "byte for byte. With --part, several processes, also on machines that share a file system, each make one "
+            "part of the copy, at once or one after the other; the bytes are those of one wfs cp. Parts lie in "
+            "DEST.wfs-parts until the last is done. A part that was interrupted is made again by the same command. "
+            "With --part and --join, the exit status is 1 or 2 if another try would fail, too, and 3 after an I/O "
+            "error, on a full disk and if a server does not answer.",
     .flags =
         (const struct flag[]){
             {'r', "recursive", "copy directories with their contents"},
             {0, "reflink", "share disk blocks with the source where the file system can"},
+            {0, "part",
+             "make part NUMBER of COUNT, from 1 on; /COUNT or no value: take the number from an array job of Slurm or "
+             "Kubernetes",
+             "NUMBER/COUNT", .is_value = part_number_is},
+            {0, "join", "end a copy whose parts are all done, or name the missing ones", "COUNT",
+             .needs_argument = true},
+            {0, "verify", "with --join: first read all parts and compare their checksums"},
             {0},
         },
     .examples =
         (const struct example[]){
             {"wfs cp Qwen/Qwen2.5-0.5B gguf/model-Q4_K_M.gguf .", "quantize a model from the hub cache"},
             {"wfs cp -r ~/models/Llama-3.2-1B gguf .", "write every quantization to ./gguf"},
+            {"wfs cp --part 3/16 /nfs/kimi-k2 gguf/model-Q4_K_M.gguf /nfs/kimi-k2-q4.gguf",
+             "make the third of sixteen parts; other machines make the others"},
             {0},
         },
     .min_arguments = 3,
@@ -201,5 +282,6 @@ const struct command cp_command = {
     .n_sources = 1,
     .takes_options = true,
     .writes = true,
+    .enters_sandbox_itself = true,
     .run = run,
 };

@@ -9,7 +9,12 @@
 
 #include <stddef.h>
 
-enum exit_status { EXIT_BAD_INPUT = 1, EXIT_MISUSE = 2, EXIT_MOUNT_FAILED = 32 /* for mount(8) */ };
+enum exit_status {
+    EXIT_BAD_INPUT = 1,
+    EXIT_MISUSE = 2,
+    EXIT_TRY_AGAIN = 3,    /* for a scheduler of parts: the system failed, and the same command may succeed */
+    EXIT_MOUNT_FAILED = 32 /* for mount(8) */
+};
 
 enum { COMMAND_MAX_FLAGS = 8 };
 
@@ -21,6 +26,8 @@ struct flag {
     bool needs_argument;  /* the value is required: "--name=ARGUMENT" or "--name ARGUMENT" */
     bool repeats;         /* each value counts, not only the last; at most one flag of a command repeats */
     bool names_input;     /* the value is a file that is read as sources are */
+    /* An optional value may also be the next word, if this accepts it; NULL: only "--name=value" has one. */
+    bool (*is_value)(const char *word);
 };
 
 /* What a command is for, in the order of `wfs --help`. */
@@ -60,7 +67,7 @@ struct command {
     bool compares;              /* exits with 1 if two things differ */
     bool writes;                /* to the last operand */
     bool uses_store;            /* the store of kept bytes, whatever the sources are */
-    bool enters_sandbox_itself; /* or needs rights over processes and mounts that it takes away */
+    bool enters_sandbox_itself; /* or needs the environment, or rights that the sandbox takes away */
     int (*run)(const struct invocation *invocation); /* returns the exit status */
 };
 

@@ -1,6 +1,7 @@
 #include "fs/cli/command_sandbox.h"
 
 #include "base/sandbox.h"
+#include "base/text.h"
 #include "formats/huggingface/hub_cache_paths.h"
 #include "formats/location_local.h"
 #include "fs/cli/path_list.h"
@@ -47,17 +48,29 @@ static struct readable readable_paths(const struct command_needs *needs, const s
     return readable;
 }
 
+/* Returns the folder of a path; slashes at its end do not count. */
+static const char *folder_of(const char *path, struct arena *arena)
+{
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    const char *slash = text_last(path, length, '/');
+    return slash != NULL ? arena_strndup(arena, path, (size_t)(slash - path) + 1) : ".";
+}
+
 /* Adds what must be writable to write to a destination: a file or a device itself, a directory with all below, and the
  * folder of a file, which may be new or be replaced. */
-static void add_destination(struct path_list *paths, const char *destination)
+static void add_destination(struct path_list *paths, const char *destination, bool beside)
 {
     enum location_kind kind = local_kind(destination);
     const char *real = kind != LOCATION_NOTHING ? local_real_path(destination, paths->arena) : NULL;
-    const char *place = real != NULL ? real : destination, *slash = strrchr(place, '/');
+    const char *place = real != NULL ? real : destination;
     if (kind != LOCATION_NOTHING)
         path_list_add(paths, place);
     if (kind == LOCATION_NOTHING || kind == LOCATION_FILE)
-        path_list_add(paths, slash != NULL ? arena_strndup(paths->arena, place, (size_t)(slash - place) + 1) : ".");
+        path_list_add(paths, folder_of(place, paths->arena));
+    if (beside)
+        path_list_add(paths, folder_of(destination, paths->arena));
 }
 
 static const char *const *writable_paths(const struct command_needs *needs, const char *store, struct arena *arena)
@@ -66,7 +79,7 @@ static const char *const *writable_paths(const struct command_needs *needs, cons
     if (store != NULL)
         path_list_add(&paths, store);
     if (needs->destination != NULL)
-        add_destination(&paths, needs->destination);
+        add_destination(&paths, needs->destination, needs->writes_beside);
     if (needs->fills_hub_cache && store_make_folder(hub_cache_directory(arena)))
         path_list_add_all(&paths, hub_cache_roots(arena));
     return path_list_end(&paths);

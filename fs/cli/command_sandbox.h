@@ -10,6 +10,7 @@ struct command_needs {
     size_t n_sources;
     bool is_library;         /* the sources are models, or directories of them */
     const char *destination; /* to write to: a file, a device or a directory, which may be new; NULL: none */
+    bool writes_beside;      /* also to new files in the folder of the destination */
     bool fills_hub_cache;
     bool uses_store; /* the store of kept bytes, even if no source is on a server and no option asks for it */
     bool listens;    /* accepts connections */

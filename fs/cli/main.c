@@ -172,6 +172,28 @@ static char **split_program(int *argc, char **argv)
     return NULL;
 }
 
+/* Returns the flag that a word is, "--name" without a value; NULL: none. */
+static const struct flag *long_flag(const struct command *command, const char *word)
+{
+    for (const struct flag *flag = command->flags; flag != NULL && flag->name != NULL; flag++)
+        if (word[0] == '-' && word[1] == '-' && strcmp(word + 2, flag->name) == 0)
+            return flag;
+    return NULL;
+}
+
+/* Joins "--name" and an optional value in the next word to "--name=value", which getopt_long() takes alone. */
+static void join_values(const struct command *command, int *argc, char **argv, struct arena *arena)
+{
+    for (int i = 1; i + 1 < *argc && strcmp(argv[i], "--") != 0; i++) {
+        const struct flag *flag = long_flag(command, argv[i]);
+        if (flag == NULL || flag->is_value == NULL || !flag->is_value(argv[i + 1]))
+            continue;
+        argv[i] = arena_printf(arena, "%s=%s", argv[i], argv[i + 1]);
+        memmove(argv + i + 1, argv + i + 2, (size_t)(*argc - i - 1) * sizeof *argv);
+        --*argc;
+    }
+}
+
 /* Takes rights away by the command's row, once its words are understood: nothing that they name has been opened yet. */
 static int confine(const struct invocation *invocation)
 {
@@ -187,8 +209,10 @@ static int run_command(const struct command *command, int argc, char **argv)
 {
     struct options options;
     struct invocation invocation = {.command = command, .options = &options};
+    struct arena *arena = arena_new();
     if (command->takes_program)
         invocation.program = split_program(&argc, argv);
+    join_values(command, &argc, argv, arena);
     options_init(&options);
     remote_use(&options.open.remote);
     options.only_opening = command->only_opens;
@@ -203,6 +227,7 @@ static int run_command(const struct command *command, int argc, char **argv)
     remote_use(NULL);
     options_free(&options);
     free(invocation.repeated);
+    arena_free(arena);
     return status;
 }
 

@@ -214,6 +214,11 @@ bool copy_file(const struct vfile *file, int fd, copy_progress *progress, void *
         .file = file, .fd = fd, .progress = progress, .context = context, .end = file->size, .error = error});
 }
 
+bool copy_range(const struct vfile *file, uint64_t offset, uint64_t length, int fd, struct error *error)
+{
+    return run_copy(&(struct copy){.file = file, .fd = fd, .start = offset, .end = offset + length, .error = error});
+}
+
 bool take_range(const struct vfile *file, uint64_t offset, uint64_t length, take_bytes *take, void *context,
                 struct error *error)
 {

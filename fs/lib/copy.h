@@ -10,6 +10,9 @@ typedef void copy_progress(void *context, uint64_t n_bytes);
  * pieces. On failure, a part may have been written. `progress` may be NULL. */
 bool copy_file(const struct vfile *file, int fd, copy_progress *progress, void *context, struct error *error);
 
+/* Like copy_file(), for the range [offset, offset + length), which is inside the file. */
+bool copy_range(const struct vfile *file, uint64_t offset, uint64_t length, int fd, struct error *error);
+
 /* Passes all bytes of the file to take(), piece after piece in order: from any thread, one at a time. Fails with its
  * error if it returns false. */
 typedef bool take_bytes(void *context, const void *bytes, size_t length, struct error *error);

@@ -1,8 +1,10 @@
 /* The files of a model. */
 #include "base/arena.h"
 #include "fs/lib/copy.h"
+#include "fs/lib/cuts.h"
 #include "fs/lib/lib.h"
 #include "fs/lib/output.h"
+#include "fs/lib/parts_plan.h"
 #include "fs/tree/read_ahead.h"
 
 #include <errno.h>
@@ -213,6 +215,50 @@ bool wfs_file_write(wfs_file *file, int descriptor, struct wfs_error *ret_error)
 {
     struct write_call call = {file, descriptor};
     return lib_call(file->model->context, write_file, &call, ret_error);
+}
+
+struct range_call {
+    wfs_file *file;
+    uint64_t offset, length;
+    int descriptor;
+};
+
+static bool write_file_range(void *context, struct error *error)
+{
+    const struct range_call *call = context;
+    const struct vfile *file = &call->file->file;
+    bool done = lib_check_unchanged(&file->origin, error) &&
+                copy_range(file, call->offset, call->length, call->descriptor, error);
+    return done || error_prefix(error, "%s", call->file->path);
+}
+
+bool wfs_file_write_range(wfs_file *file, uint64_t offset, uint64_t length, int descriptor, struct wfs_error *ret_error)
+{
+    uint64_t left = offset < file->file.size ? file->file.size - offset : 0;
+    struct range_call call = {file, offset, left < length ? left : length, descriptor};
+    return call.length == 0 || lib_call(file->model->context, write_file_range, &call, ret_error);
+}
+
+struct parts_call {
+    wfs_file *file;
+    size_t n_parts;
+    uint64_t *ends;
+};
+
+static bool find_parts(void *context, struct error *error)
+{
+    const struct parts_call *call = context;
+    const struct vfile *file = &call->file->file;
+    if (call->n_parts < 1 || call->n_parts > PARTS_MOST)
+        return lib_misuse(error, "%zu is not a number of parts from 1 to %d", call->n_parts, PARTS_MOST);
+    cut_files(&file, 1, call->n_parts, call->ends);
+    return true;
+}
+
+bool wfs_file_parts(wfs_file *file, size_t n_parts, uint64_t *ret_ends, struct wfs_error *ret_error)
+{
+    struct parts_call call = {file, n_parts, ret_ends};
+    return lib_call(file->model->context, find_parts, &call, ret_error);
 }
 
 struct copy_call {

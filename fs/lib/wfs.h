@@ -120,6 +120,16 @@ WFS_API int64_t wfs_file_read(wfs_file *file, uint64_t offset, void *out, size_t
 /* Writes the whole file to a descriptor, with all threads of the context: the fastest way to copy a file. */
 WFS_API bool wfs_file_write(wfs_file *file, int descriptor, struct wfs_error *ret_error);
 
+/* Like wfs_file_write(), for up to `length` bytes from `offset` on; fewer are written only at the end of the file. */
+WFS_API bool wfs_file_write_range(wfs_file *file, uint64_t offset, uint64_t length, int descriptor,
+                                  struct wfs_error *ret_error);
+
+/* Divides a file into `n_parts` parts that take about equal time to compute, for as many workers: sets ret_ends[i] to
+ * the offset at which part i ends. Part 0 begins at 0, the last part ends at the end of the file, and some may be
+ * empty. The offsets are multiples of 64 KiB; `wfs cp --part` uses the same ones. Fails with EINVAL unless there are 1
+ * to 100,000 parts. */
+WFS_API bool wfs_file_parts(wfs_file *file, size_t n_parts, uint64_t *ret_ends, struct wfs_error *ret_error);
+
 /* Copies the whole file like `wfs cp`: a new or regular file gets its name when it is complete, and a link's target is
  * written; what is no regular file, such as a pipe or a device, is written in place. Opening a FIFO waits for its
  * reader. Several threads may copy to one path. */

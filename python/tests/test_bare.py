@@ -49,6 +49,45 @@ def test_files(source):
     assert model.metadata["metadata"] == {"format": "pt"}
 
 
+def test_parts_cover_a_file(tmp_path):
+    path = tmp_path / "model.safetensors"
+    write_safetensors(path, {"matrix": ("F32", [256, 1024], bytes(range(256)) * 4096)})
+    model, data = wfs.open(path), path.read_bytes()
+    for n in 1, 2, 3, 16, 97:
+        parts = model.parts("model.safetensors", n)
+        assert len(parts) == n and all(offset % 65536 == 0 or offset == len(data) for offset, _ in parts)
+        assert b"".join(model.read("model.safetensors", offset, length) for offset, length in parts) == data
+    assert model.parts("tensors/matrix/q8_0", 1) == [(0, 256 * 1024 // 32 * 34)]
+    for n in 0, -1, 100_001:
+        with pytest.raises(ValueError):
+            model.parts("model.safetensors", n)
+    with pytest.raises(FileNotFoundError):
+        model.parts("absent", 2)
+
+
+def test_read_into_fills_a_buffer(source):
+    model, data = wfs.open(source), source.read_bytes()
+    buffer = bytearray(b"?" * 20)
+    assert model.read_into("model.safetensors", 7, memoryview(buffer)[3:12]) == 9
+    assert buffer == b"???" + data[7:16] + b"?" * 8
+    assert model.read_into("model.safetensors", len(data) - 4, buffer) == 4 and buffer[:4] == data[-4:]
+    assert model.read_into("model.safetensors", len(data), buffer) == 0
+    assert model.read_into("model.safetensors", 0, bytearray()) == 0
+    with pytest.raises(ValueError):
+        model.read_into("model.safetensors", -1, buffer)
+    with pytest.raises((TypeError, BufferError)):
+        model.read_into("model.safetensors", 0, b"read-only")
+
+
+def test_a_range_is_written_to_a_descriptor(source, tmp_path):
+    data = source.read_bytes()
+    with wfs.open(source).raw("model.safetensors") as file, open(tmp_path / "out", "wb") as out:
+        file.write_to(out.fileno(), 5, 9)
+        file.write_to(out.fileno(), len(data) - 2, 100)
+        file.write_to(out.fileno())
+    assert (tmp_path / "out").read_bytes() == data[5:14] + data[-2:] + data
+
+
 def test_an_open_file_seeks(source):
     data = source.read_bytes()
     with wfs.open(source).open("model.safetensors") as file:

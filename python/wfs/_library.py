@@ -85,6 +85,8 @@ _FUNCTIONS: dict[str, tuple[Any, Sequence[Any]]] = {
     "file_size": (c_uint64, [c_void_p]),
     "file_read": (c_int64, [c_void_p, c_uint64, c_void_p, c_size_t, _ERROR]),
     "file_write": (c_bool, [c_void_p, c_int, _ERROR]),
+    "file_write_range": (c_bool, [c_void_p, c_uint64, c_uint64, c_int, _ERROR]),
+    "file_parts": (c_bool, [c_void_p, c_size_t, POINTER(c_uint64), _ERROR]),
     "file_copy": (c_bool, [c_void_p, c_char_p, _ERROR]),
     "file_close": (None, [c_void_p]),
     "tensor_count": (c_size_t, [c_void_p]),

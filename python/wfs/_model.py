@@ -14,6 +14,7 @@ from ._library import Context, Entry, Handle, WfsError, call, encode_path, lib, 
 from ._tensors import Tensors
 
 _BUFFER = 1 << 20
+_MOST_PARTS = 100_000
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -92,9 +93,32 @@ class RawFile(io.RawIOBase):
             call(lib.wfs_file_read, self._open_file(), offset, address, len(out))
         return bytes(out)
 
-    def write_to(self, descriptor: int) -> None:
-        """Writes the whole file to a descriptor, with all threads: the fastest way to copy it."""
-        call(lib.wfs_file_write, self._open_file(), descriptor)
+    def pread_into(self, buffer: Any, offset: int) -> int:
+        """Fills a writable buffer with the bytes from `offset` on; returns their number, fewer only at the end. The
+        position stays."""
+        file, view = self._open_file(), memoryview(buffer).cast("B")
+        if offset < 0:
+            raise ValueError("a negative offset")
+        if len(view) == 0:
+            return 0
+        address = ctypes.addressof((ctypes.c_char * len(view)).from_buffer(view))
+        n_read: int = call(lib.wfs_file_read, file, offset, address, len(view))
+        return n_read
+
+    def parts(self, n: int) -> list[tuple[int, int]]:
+        """Divides the file into parts that take about equal time: see ``Model.parts()``."""
+        if n < 1 or n > _MOST_PARTS:
+            raise ValueError(f"{n} is not a number of parts from 1 to {_MOST_PARTS}")
+        ends = (ctypes.c_uint64 * n)()
+        call(lib.wfs_file_parts, self._open_file(), n, ends)
+        return [(begin, end - begin) for begin, end in zip([0, *ends], ends)]
+
+    def write_to(self, descriptor: int, offset: int = 0, length: Optional[int] = None) -> None:
+        """Writes the file, or `length` bytes of it from `offset` on, to a descriptor, with all threads: the fastest way
+        to copy it."""
+        if offset < 0 or (length is not None and length < 0):
+            raise ValueError("a negative offset or length")
+        call(lib.wfs_file_write_range, self._open_file(), offset, self.size if length is None else length, descriptor)
 
     def copy_to(self, destination: PathLike) -> None:
         """Copies the whole file as ``wfs cp`` does: see ``Model.copy()``."""
@@ -225,6 +249,18 @@ class Model:
         """Reads bytes of a file: `length` of them from `offset` on, or all that follow."""
         with self.raw(path) as file:
             return file.pread(file.size if length is None else length, offset)
+
+    def read_into(self, path: PathLike, offset: int, buffer: Any) -> int:
+        """Fills a writable buffer with the bytes of a file from `offset` on; returns their number, fewer only at the
+        end. Workers that read many ranges keep ``raw(path)`` open, and use its ``pread_into()``."""
+        with self.raw(path) as file:
+            return file.pread_into(buffer, offset)
+
+    def parts(self, path: PathLike, n: int) -> list[tuple[int, int]]:
+        """Divides a file into `n` parts that take about equal time to compute, for as many workers: the offset and
+        length of each. Offsets are multiples of 64 KiB, the same on every machine; parts of a short file may be empty."""
+        with self.raw(path) as file:
+            return file.parts(n)
 
     def copy(self, path: PathLike, destination: PathLike) -> None:
         """Copies a file as ``wfs cp`` does. A regular file at `destination` is replaced when the copy is complete, and a

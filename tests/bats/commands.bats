@@ -146,6 +146,18 @@ tensors/u8
     [ ! -e "$OUT/file" ]
 }
 
+@test "cat --range prints just these bytes" {
+    "$WFS" cat "$LARGE" tensors/large/q8_0 >"$OUT/whole"
+    cmp <("$WFS" cat --range 1000001:3000000 "$LARGE" tensors/large/q8_0) <(tail -c +1000002 "$OUT/whole" | head -c 3000000)
+    cmp <("$WFS" cat --range=35000000: "$LARGE" tensors/large/q8_0) <(tail -c +35000001 "$OUT/whole")
+    [ "$("$WFS" cat --range 0:1 "$SOURCE" metadata.json metadata.json)" = "{{" ]
+    [ -z "$("$WFS" cat --range "$(wc -c <"$OUT/whole"):5" "$LARGE" tensors/large/q8_0)" ]
+    fails 1 "tensors/large/q8_0: has 35651584 bytes, and --range begins at 35651585" "$WFS" cat --range 35651585:1 "$LARGE" tensors/large/q8_0
+    for range in 1 :1 1:x -1:2 1:-2 1:2:3 99999999999999999999:1; do
+        fails 2 "is not OFFSET:LENGTH" "$WFS" cat --range="$range" "$LARGE" tensors/large/q8_0
+    done
+}
+
 @test "cp writes nothing if one of several files is missing" {
     fails 1 "there is no 'typo.json'" "$WFS" cp "$SOURCE" metadata.json typo.json "$OUT"
     [ -z "$(ls -A "$OUT")" ]
